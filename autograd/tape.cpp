@@ -1,0 +1,53 @@
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+
+#include <utility>
+
+namespace sar {
+namespace {
+
+thread_local Tape* current_tape = nullptr;
+
+}  // namespace
+
+Tape::Tape() : outer_(current_tape) { current_tape = this; }
+Tape::~Tape() { current_tape = outer_; }
+
+Tape* Tape::current() noexcept { return current_tape; }
+
+void Tape::record(GradientPtr output, Backward backward) { records_.push_back({std::move(output), std::move(backward)}); }
+
+void Tape::backward(const Variable& output) {
+  require<ShapeError>(output.shape().size() == 1, "backward() without a seed needs a scalar, not a tensor of shape ", output.shape());
+  backward(output, Tensor::full(output.shape(), 1));
+}
+
+void Tape::backward(const Variable& output, Tensor seed) {
+  require(output.requires_grad(), "backward() from a result that was computed without a tape or from constants only");
+  const NoTape nothing_is_recorded;
+  output.gradient()->add(std::move(seed));
+  while (!records_.empty()) {
+    Record record = std::move(records_.back());
+    records_.pop_back();
+    if (record.output->value().defined()) record.backward(record.output->take());
+  }
+}
+
+NoTape::NoTape() : hidden_(std::exchange(current_tape, nullptr)) {}
+NoTape::~NoTape() { current_tape = hidden_; }
+
+bool recording(std::initializer_list<const Variable*> inputs) noexcept {
+  if (current_tape == nullptr) return false;
+  for (const Variable* input : inputs)
+    if (input->requires_grad()) return true;
+  return false;
+}
+
+Variable record(Tensor value, Tape::Backward backward) {
+  require(current_tape != nullptr, "record() without a tape in scope");
+  Variable output(std::move(value), true);
+  current_tape->record(output.gradient(), std::move(backward));
+  return output;
+}
+
+}  // namespace sar

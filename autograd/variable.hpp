@@ -1,0 +1,66 @@
+/// Variable: a tensor that may take part in differentiation.
+#pragma once
+
+#include <sar/core/parallel.hpp>
+#include <sar/core/tensor.hpp>
+
+#include <memory>
+
+namespace sar {
+
+/// Where the gradient of one variable is collected. Operations keep this, not the variable, when they need to send a
+/// gradient but not the value.
+class Gradient {
+ public:
+  explicit Gradient(const Shape& shape) : shape_(shape) {}
+
+  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  /// The sum so far; undefined until something was added.
+  [[nodiscard]] const Tensor& value() const noexcept { return value_; }
+
+  /// Adds `gradient`. The handle is kept when it is the first one (no copy), and later sums go into its memory only
+  /// when nobody else holds it. Throws ShapeError when the shape is not the variable's.
+  void add(Tensor gradient);
+  /// Adds what `compute(out, accumulate)` writes: into new memory (accumulate false), or on top of the present sum
+  /// (accumulate true), without a temporary tensor in between.
+  void add(FunctionRef<void(Tensor& out, bool accumulate)> compute);
+  /// Hands the sum over and forgets it.
+  Tensor take();
+  void clear() { value_ = Tensor(); }
+
+ private:
+  Shape shape_;
+  Tensor value_;
+};
+
+using GradientPtr = std::shared_ptr<Gradient>;
+
+/// A cheap handle: value, whether a gradient is wanted, and the gradient. Copies are the same variable.
+class Variable {
+ public:
+  Variable() = default;
+  /// A leaf. With requires_grad, operations on it are recorded by the tape in scope.
+  Variable(Tensor value, bool requires_grad = false);  // NOLINT: a tensor is a constant variable
+
+  [[nodiscard]] bool defined() const noexcept { return value_.defined(); }
+  [[nodiscard]] const Tensor& value() const noexcept { return value_; }
+  [[nodiscard]] Tensor& value() noexcept { return value_; }
+  [[nodiscard]] const Shape& shape() const noexcept { return value_.shape(); }
+  [[nodiscard]] index num_rows() const noexcept { return value_.num_rows(); }
+  [[nodiscard]] bool requires_grad() const noexcept { return gradient_ != nullptr; }
+  /// The gradient collected by Tape::backward; undefined when none arrived. Only leaves keep theirs: the gradient of
+  /// an intermediate result is released as soon as it has been passed on.
+  [[nodiscard]] Tensor grad() const;
+  void zero_grad();
+  /// The same value as a constant.
+  [[nodiscard]] Variable detach() const { return Variable(value_); }
+
+  /// For authors of operations: where gradients of this variable go; null for a constant.
+  [[nodiscard]] const GradientPtr& gradient() const noexcept { return gradient_; }
+
+ private:
+  Tensor value_;
+  GradientPtr gradient_;
+};
+
+}  // namespace sar

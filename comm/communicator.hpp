@@ -1,0 +1,127 @@
+/// Communicator: RAII over MPI. Nothing outside comm/ calls MPI.
+///
+/// Every function here is collective unless its comment says "local". Counts above 2^31 are cut before they reach MPI;
+/// no single message exceeds max_collective_size().
+#pragma once
+
+#include <sar/config.hpp>
+#include <sar/core/parallel.hpp>
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace sar {
+
+enum class ReduceOp { sum, max, min };
+
+/// What went over the wire from this rank, and how long this rank waited for it.
+struct CommStats {
+  std::uint64_t bytes_sent = 0;      ///< payload of messages to other ranks (a collective counts what this rank contributes)
+  std::uint64_t bytes_received = 0;  ///< payload of messages from other ranks
+  double wait_seconds = 0;           ///< time blocked in communication; overlapped communication does not count
+};
+
+/// A cheap handle to a duplicated communicator; the duplicate is freed with the last handle.
+class Communicator {
+ public:
+  /// Duplicates `comm`, which stays the caller's. Errors of MPI become CommunicationError. Throws CommunicationError
+  /// for MPI_COMM_NULL or when MPI is not initialized.
+  explicit Communicator(MPI_Comm comm);
+  static Communicator world();  ///< of all ranks (collective over MPI_COMM_WORLD)
+  static Communicator self();   ///< of this rank alone (local)
+
+  [[nodiscard]] int rank() const noexcept;       ///< local
+  [[nodiscard]] int size() const noexcept;       ///< local
+  [[nodiscard]] MPI_Comm handle() const noexcept;  ///< the duplicate, for comm/ only; local
+
+  /// Largest message in bytes, 1 GiB unless set; the same on every rank. Local.
+  [[nodiscard]] std::size_t max_collective_size() const noexcept;
+  void set_max_collective_size(std::size_t bytes) const;
+
+  void barrier() const;
+
+  /// Elementwise reduction in place; every rank gets the same bits. T: float, double, 32- and 64-bit integers.
+  template <class T>
+  void all_reduce(std::span<T> values, ReduceOp op = ReduceOp::sum) const;
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  [[nodiscard]] T all_reduce(T value, ReduceOp op = ReduceOp::sum) const {
+    all_reduce(std::span<T>(&value, 1), op);
+    return value;
+  }
+
+  /// The values of all ranks in rank order; the number per rank may differ. T is trivially copyable.
+  template <class T>
+  [[nodiscard]] std::vector<T> all_gather(std::span<const T> values) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const std::vector<index> counts = gather_counts(static_cast<index>(values.size()));
+    index total = 0;
+    for (const index count : counts) total += count;
+    std::vector<T> result(static_cast<std::size_t>(total));
+    all_gather_bytes(values.data(), result.data(), counts, sizeof(T));
+    return result;
+  }
+  /// One value per rank, in rank order.
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  [[nodiscard]] std::vector<T> all_gather(const T& value) const {
+    std::vector<T> result(static_cast<std::size_t>(size()));
+    all_gather_bytes(&value, result.data(), std::vector<index>(static_cast<std::size_t>(size()), 1), sizeof(T));
+    return result;
+  }
+
+  /// The values of rank `root` on every rank, in place; the length is the same on every rank.
+  template <class T>
+  void broadcast(std::span<T> values, int root) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    broadcast_bytes(values.data(), values.size() * sizeof(T), root);
+  }
+  /// The text of rank `root` on every rank.
+  [[nodiscard]] std::string broadcast(const std::string& text, int root) const;
+
+  /// What all_to_all_v returns: the values from rank 0, then from rank 1, ..., and how many came from each.
+  template <class T>
+  struct Received {
+    std::vector<T> values;
+    std::vector<index> counts;
+  };
+  /// Sends counts[q] consecutive elements of `values` to rank q. T is trivially copyable.
+  template <class T>
+  [[nodiscard]] Received<T> all_to_all_v(std::span<const T> values, std::span<const index> counts) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    Received<T> received;
+    received.counts = exchange_counts(counts);
+    index total = 0;
+    for (const index count : received.counts) total += count;
+    received.values.resize(static_cast<std::size_t>(total));
+    all_to_all_bytes(values.data(), counts, received.values.data(), received.counts, sizeof(T));
+    return received;
+  }
+
+  /// Runs `local`, which must not communicate; when it throws on some ranks, the exception of the lowest such rank is
+  /// rethrown on all of them: same kind, same message (a std::exception becomes sar::Error). Failures therefore never
+  /// leave the other ranks waiting.
+  void agree(FunctionRef<void()> local) const;
+
+  [[nodiscard]] CommStats stats() const noexcept;  ///< since the first handle was made; local
+  void add_to_stats(const CommStats& more) const noexcept;  ///< for comm/ only; local
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+
+  [[nodiscard]] std::vector<index> gather_counts(index count) const;
+  [[nodiscard]] std::vector<index> exchange_counts(std::span<const index> counts) const;
+  void all_gather_bytes(const void* mine, void* all, const std::vector<index>& counts, std::size_t element_bytes) const;
+  void broadcast_bytes(void* data, std::size_t bytes, int root) const;
+  void all_to_all_bytes(const void* out, std::span<const index> out_counts, void* in, std::span<const index> in_counts,
+                        std::size_t element_bytes) const;
+};
+
+}  // namespace sar

@@ -1,0 +1,60 @@
+/// The byte account: every tensor and every index array of a graph is counted, live and at its peak.
+///
+/// Large blocks are kept for reuse instead of going back to the system at every step (oneTBB's scalable allocator on
+/// huge pages): a freshly mapped page costs a fault and a memset on first touch, at each training step.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <vector>
+
+namespace sar {
+
+/// Bytes held by tensors and graph arrays of this process now.
+std::size_t live_bytes() noexcept;
+
+/// The largest value of live_bytes() since the program started or since reset_peak_bytes().
+std::size_t peak_bytes() noexcept;
+
+/// Starts a new measurement: peak_bytes() becomes live_bytes().
+void reset_peak_bytes() noexcept;
+
+/// Uninitialised memory aligned to 64 bytes, entered into the account. Throws MemoryError naming the size.
+void* allocate_bytes(std::size_t bytes);
+
+/// Returns a block of allocate_bytes with the same size.
+void deallocate_bytes(void* block, std::size_t bytes) noexcept;
+
+/// A standard allocator over the account that leaves new elements uninitialised.
+template <class T>
+class AccountedAllocator {
+ public:
+  using value_type = T;
+  AccountedAllocator() = default;
+  template <class U>
+  AccountedAllocator(const AccountedAllocator<U>&) noexcept {}  // NOLINT: allocators convert
+  T* allocate(std::size_t n) {
+    if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_array_new_length();
+    return static_cast<T*>(allocate_bytes(n * sizeof(T)));
+  }
+  void deallocate(T* block, std::size_t n) noexcept { deallocate_bytes(block, n * sizeof(T)); }
+  template <class U>
+  void construct(U* at) noexcept {
+    ::new (static_cast<void*>(at)) U;
+  }
+  template <class U, class... Args>
+  void construct(U* at, Args&&... args) {
+    ::new (static_cast<void*>(at)) U(std::forward<Args>(args)...);
+  }
+  template <class U>
+  bool operator==(const AccountedAllocator<U>&) const noexcept {
+    return true;
+  }
+};
+
+/// A vector whose memory is in the account; resize() does not initialise.
+template <class T>
+using Array = std::vector<T, AccountedAllocator<T>>;
+
+}  // namespace sar

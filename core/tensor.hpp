@@ -1,0 +1,91 @@
+/// Tensor: contiguous row-major `real` values of 1 to 4 dimensions.
+///
+/// A Tensor is a handle: copies share the memory, clone() copies it. The memory is the library's (accounted, see
+/// memory.hpp) or borrowed from the caller. The first dimension counts rows (nodes, edges); a row is contiguous.
+#pragma once
+
+#include <sar/config.hpp>
+
+#include <array>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace sar {
+
+/// Extents of 1 to 4 dimensions; no dimension at all means "undefined".
+class Shape {
+ public:
+  Shape() = default;
+  Shape(std::initializer_list<index> extents);
+  explicit Shape(std::span<const index> extents);
+
+  [[nodiscard]] int dims() const noexcept { return dims_; }
+  [[nodiscard]] index operator[](int d) const { return extents_[static_cast<std::size_t>(d)]; }
+  /// Number of elements.
+  [[nodiscard]] index size() const noexcept;
+  /// Elements of one row: the product of all extents but the first.
+  [[nodiscard]] index row_size() const noexcept;
+  /// The same shape with another number of rows.
+  [[nodiscard]] Shape with_rows(index rows) const;
+  [[nodiscard]] std::string to_string() const;  ///< "[2708, 16]"
+  bool operator==(const Shape&) const = default;
+
+ private:
+  std::array<index, 4> extents_{};
+  int dims_ = 0;
+};
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
+
+class Tensor {
+ public:
+  /// Undefined: no shape and no memory. A tensor with zero rows is defined.
+  Tensor() = default;
+  /// Uninitialised values.
+  explicit Tensor(const Shape& shape);
+
+  static Tensor zeros(const Shape& shape);
+  static Tensor full(const Shape& shape, real value);
+  /// A copy of `values`. Throws ShapeError when their number is not shape.size().
+  static Tensor from(const Shape& shape, std::span<const real> values);
+  static Tensor from(const Shape& shape, std::initializer_list<real> values);
+  /// Uses the caller's memory without a copy; it must outlive every handle. Not in the byte account.
+  static Tensor borrow(real* data, const Shape& shape);
+
+  [[nodiscard]] bool defined() const noexcept { return shape_.dims() > 0; }
+  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  [[nodiscard]] index size() const noexcept { return shape_.size(); }
+  [[nodiscard]] index num_rows() const noexcept { return defined() ? shape_[0] : 0; }
+  [[nodiscard]] index row_size() const noexcept { return shape_.row_size(); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return static_cast<std::size_t>(size()) * sizeof(real); }
+
+  [[nodiscard]] real* data() noexcept { return data_; }
+  [[nodiscard]] const real* data() const noexcept { return data_; }
+  [[nodiscard]] real* row(index i) noexcept { return data_ + i * row_size(); }
+  [[nodiscard]] const real* row(index i) const noexcept { return data_ + i * row_size(); }
+  [[nodiscard]] std::span<real> values() noexcept { return {data_, static_cast<std::size_t>(size())}; }
+  [[nodiscard]] std::span<const real> values() const noexcept { return {data_, static_cast<std::size_t>(size())}; }
+  /// The value of a tensor with one element. Throws ShapeError otherwise.
+  [[nodiscard]] real item() const;
+
+  /// Rows [begin, end), sharing this tensor's memory. Throws ShapeError when out of range.
+  [[nodiscard]] Tensor slice_rows(index begin, index end) const;
+  /// The same memory under another shape of the same size. Throws ShapeError otherwise.
+  [[nodiscard]] Tensor reshape(const Shape& shape) const;
+  [[nodiscard]] Tensor clone() const;
+  void fill(real value);
+  /// Copies the values of a tensor of the same shape. Throws ShapeError otherwise.
+  void copy_from(const Tensor& other);
+
+  /// True when this handle is the only one to library-owned memory: it may be overwritten unseen.
+  [[nodiscard]] bool unique() const noexcept { return storage_ != nullptr && storage_.use_count() == 1; }
+
+ private:
+  std::shared_ptr<void> storage_;  // null when borrowed or undefined
+  real* data_ = nullptr;
+  Shape shape_;
+};
+
+}  // namespace sar

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# mpirun.sh MPIEXEC RANKS PROGRAM [ARG...]: starts an MPI program on this machine, with Open MPI or MPICH, as root or
+# not, with more ranks than cores if need be.
+set -euo pipefail
+mpiexec=$1 ranks=$2
+shift 2
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+if "$mpiexec" --version 2>&1 | grep -qi "open *mpi\|openrte"; then
+  exec "$mpiexec" --oversubscribe --bind-to none -n "$ranks" "$@"
+fi
+exec "$mpiexec" -n "$ranks" "$@"
