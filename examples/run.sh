@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake/install-packages.sh
-cmake --preset release -DSAR_BUILD_TESTS=OFF -DSAR_BUILD_BENCHMARKS=OFF >/dev/null
+cmake --preset release >/dev/null
 cmake --build --preset release --target train
 [ $# -gt 0 ] || set -- --graph sbm --nodes 40000 --degree 20 --model sage --layers 3 --hidden 128 --batch-norm --dropout 0.5 --epochs 30
 echo "train $*"
