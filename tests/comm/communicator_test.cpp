@@ -3,6 +3,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/environment.hpp>
+#include <sar/comm/mpi_error.hpp>
 #include <sar/core/error.hpp>
 
 #include <cmath>
@@ -196,9 +197,15 @@ TEST_CASE("handles share a duplicate of the caller's communicator") {
 
 TEST_CASE("errors of MPI are exceptions that carry its text") {
   const Communicator comm = Communicator::world();
-  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-  MPI_Comm_get_errhandler(comm.handle(), &handler);
-  CHECK(handler == MPI_ERRORS_RETURN);
+  const int value = 0;
+  try {
+    check_mpi(MPI_Send(&value, 1, MPI_INT, comm.size() + 5, 0, comm.handle()), "MPI_Send");
+    FAIL("MPI_Send to a rank that does not exist succeeded");
+  } catch (const CommunicationError& error) {
+    const std::string text = error.what();
+    CHECK(text.find("MPI_Send failed") == 0);
+    CHECK(text.find("rank") != std::string::npos);
+  }
 }
 
 TEST_CASE("statistics count what goes to other ranks") {
