@@ -1,7 +1,7 @@
 /// Communicator: RAII over MPI. Nothing outside comm/ calls MPI.
 ///
-/// Every function here is collective unless its comment says "local". Counts above 2^31 are cut before they reach MPI;
-/// no single message exceeds max_collective_size().
+/// Every function here is collective unless its comment says "local". Counts above 2^31 are cut before they
+/// reach MPI; no single message exceeds max_collective_size().
 #pragma once
 
 #include <sar/config.hpp>
@@ -22,22 +22,23 @@ enum class ReduceOp { sum, max, min };
 
 /// What went over the wire from this rank, and how long this rank waited for it.
 struct CommStats {
-  std::uint64_t bytes_sent = 0;      ///< payload of messages to other ranks (a collective counts what this rank contributes)
+  std::uint64_t bytes_sent =
+      0;  ///< payload of messages to other ranks (a collective counts what this rank contributes)
   std::uint64_t bytes_received = 0;  ///< payload of messages from other ranks
-  double wait_seconds = 0;           ///< time blocked in communication; overlapped communication does not count
+  double wait_seconds = 0;  ///< time blocked in communication; overlapped communication does not count
 };
 
 /// A cheap handle to a duplicated communicator; the duplicate is freed with the last handle.
 class Communicator {
  public:
-  /// Duplicates `comm`, which stays the caller's. Errors of MPI become CommunicationError. Throws CommunicationError
-  /// for MPI_COMM_NULL or when MPI is not initialized.
+  /// Duplicates `comm`, which stays the caller's. Errors of MPI become CommunicationError. Throws
+  /// CommunicationError for MPI_COMM_NULL or when MPI is not initialized.
   explicit Communicator(MPI_Comm comm);
   static Communicator world();  ///< of all ranks (collective over MPI_COMM_WORLD)
   static Communicator self();   ///< of this rank alone (local)
 
-  [[nodiscard]] int rank() const noexcept;       ///< local
-  [[nodiscard]] int size() const noexcept;       ///< local
+  [[nodiscard]] int rank() const noexcept;         ///< local
+  [[nodiscard]] int size() const noexcept;         ///< local
   [[nodiscard]] MPI_Comm handle() const noexcept;  ///< the duplicate, for comm/ only; local
 
   /// Largest message in bytes, 1 GiB unless set; the same on every rank. Local.
@@ -46,11 +47,12 @@ class Communicator {
 
   void barrier() const;
 
-  /// Elementwise reduction in place; every rank gets the same bits. T: float, double, 32- and 64-bit integers.
+  /// Elementwise reduction in place; every rank gets the same bits. T: float, double, 32- and 64-bit
+  /// integers.
   template <class T>
   void all_reduce(std::span<T> values, ReduceOp op = ReduceOp::sum) const;
   template <class T>
-    requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T>
   [[nodiscard]] T all_reduce(T value, ReduceOp op = ReduceOp::sum) const {
     all_reduce(std::span<T>(&value, 1), op);
     return value;
@@ -69,10 +71,11 @@ class Communicator {
   }
   /// One value per rank, in rank order.
   template <class T>
-    requires std::is_trivially_copyable_v<T>
+  requires std::is_trivially_copyable_v<T>
   [[nodiscard]] std::vector<T> all_gather(const T& value) const {
     std::vector<T> result(static_cast<std::size_t>(size()));
-    all_gather_bytes(&value, result.data(), std::vector<index>(static_cast<std::size_t>(size()), 1), sizeof(T));
+    all_gather_bytes(&value, result.data(), std::vector<index>(static_cast<std::size_t>(size()), 1),
+                     sizeof(T));
     return result;
   }
 
@@ -96,7 +99,7 @@ class Communicator {
   [[nodiscard]] Received<T> all_to_all_v(std::span<const T> values, std::span<const index> counts) const {
     static_assert(std::is_trivially_copyable_v<T>);
     Received<T> received;
-    received.counts = exchange_counts(counts);
+    received.counts = exchange_counts(counts, values.size());
     index total = 0;
     for (const index count : received.counts) total += count;
     received.values.resize(static_cast<std::size_t>(total));
@@ -104,24 +107,30 @@ class Communicator {
     return received;
   }
 
-  /// Runs `local`, which must not communicate; when it throws on some ranks, the exception of the lowest such rank is
-  /// rethrown on all of them: same kind, same message (a std::exception becomes sar::Error). Failures therefore never
-  /// leave the other ranks waiting.
+  /// Runs `local`, which must not communicate; when it throws on some ranks, the exception of the lowest such
+  /// rank is rethrown on all of them: same kind, same message (a std::exception becomes sar::Error). Failures
+  /// therefore never leave the other ranks waiting.
   void agree(FunctionRef<void()> local) const;
 
-  [[nodiscard]] CommStats stats() const noexcept;  ///< since the first handle was made; local
+  [[nodiscard]] CommStats stats() const noexcept;           ///< since the first handle was made; local
   void add_to_stats(const CommStats& more) const noexcept;  ///< for comm/ only; local
+  /// A tag for one exchange of messages, for comm/ only. Local, but the ranks call it in the same order, and
+  /// then it is the same on all of them; exchanges under way at the same time never take each other's
+  /// messages.
+  [[nodiscard]] int new_tag() const noexcept;
 
  private:
   struct State;
   std::shared_ptr<State> state_;
 
   [[nodiscard]] std::vector<index> gather_counts(index count) const;
-  [[nodiscard]] std::vector<index> exchange_counts(std::span<const index> counts) const;
-  void all_gather_bytes(const void* mine, void* all, const std::vector<index>& counts, std::size_t element_bytes) const;
-  void broadcast_bytes(void* data, std::size_t bytes, int root) const;
-  void all_to_all_bytes(const void* out, std::span<const index> out_counts, void* in, std::span<const index> in_counts,
+  [[nodiscard]] std::vector<index> exchange_counts(std::span<const index> counts,
+                                                   std::size_t num_values) const;
+  void all_gather_bytes(const void* mine, void* all, const std::vector<index>& counts,
                         std::size_t element_bytes) const;
+  void broadcast_bytes(void* data, std::size_t bytes, int root) const;
+  void all_to_all_bytes(const void* out, std::span<const index> out_counts, void* in,
+                        std::span<const index> in_counts, std::size_t element_bytes) const;
 };
 
 }  // namespace sar

@@ -5,8 +5,8 @@ namespace sar {
 
 class Communicator;
 
-/// Initializes MPI (MPI_THREAD_FUNNELED) unless the host program has done so, and finalizes it at the end of its life
-/// only if it initialized it. A host that owns MPI does not need this class.
+/// Initializes MPI (MPI_THREAD_FUNNELED) unless the host program has done so, and finalizes it at the end of
+/// its life only if it initialized it. A host that owns MPI does not need this class.
 class Environment {
  public:
   /// Throws CommunicationError when MPI was finalized already, or offers less than MPI_THREAD_FUNNELED.
@@ -20,8 +20,8 @@ class Environment {
   bool owned_ = false;
 };
 
-/// Threads this rank should use so that the ranks of a node share its cores: the processors this rank is bound to,
-/// divided by the number of ranks of the node bound to the same ones; at least 1. Collective.
+/// Threads this rank should use so that the ranks of a node share its cores: the processors this rank is
+/// bound to, divided by the number of ranks of the node bound to the same ones; at least 1. Collective.
 int default_num_threads(const Communicator& comm);
 
 }  // namespace sar

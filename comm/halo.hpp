@@ -1,10 +1,10 @@
 /// Halo exchange: rows of a distributed tensor travel between their owners and the ranks that read them.
 ///
 /// Rounds in rotation order: in round r = 1 .. P-1 this rank sends to rank (p + r) mod P and receives from
-/// (p - r) mod P, so that every link is used by one pair at a time. Forward, HaloFetch brings the rows that this rank
-/// reads; backward, HaloPush takes gradients of those rows home, where they are added up in an order that is always the
-/// same. Nothing blocks but the calls that say so; communication moves on whenever this rank is inside MPI: call
-/// progress() from a PollScope while kernels run.
+/// (p - r) mod P, so that every link is used by one pair at a time. Forward, HaloFetch brings the rows that
+/// this rank reads; backward, HaloPush takes gradients of those rows home, where they are added up in an
+/// order that is always the same. Nothing blocks but the calls that say so; communication moves on whenever
+/// this rank is inside MPI: call progress() from a PollScope while kernels run.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -20,25 +20,26 @@ namespace sar {
 
 /// Which rows change hands in one round of the rotation.
 struct HaloRound {
-  int reader = 0;                    ///< the rank that reads my rows `send_rows`: (p + r) mod P
-  int owner = 0;                     ///< the rank whose rows I read: (p - r) mod P
-  Array<std::int32_t> send_rows;     ///< my local rows that `reader` reads, ascending, each once
-  index recv_rows = 0;               ///< how many rows of `owner` I read
+  int reader = 0;                 ///< the rank that reads my rows `send_rows`: (p + r) mod P
+  int owner = 0;                  ///< the rank whose rows I read: (p - r) mod P
+  Array<std::int32_t> send_rows;  ///< my local rows that `reader` reads, ascending, each once
+  index recv_rows = 0;            ///< how many rows of `owner` I read
 };
 
 /// How rows are cut on their way. The same on every rank.
 struct HaloOptions {
   index piece_rows = 0;  ///< a piece is at most so many rows of one round; 0: the whole round
   int depth = 1;         ///< pieces that are in flight besides the one in use; at least 1
-  bool merge = false;    ///< all rounds at once: one piece with the rows of all owners, in round order (fetch only)
+  bool merge =
+      false;  ///< all rounds at once: one piece with the rows of all owners, in round order (fetch only)
 };
 
-/// One pass of rows from their owners to their readers (SAR's fetch). Construction is collective in the sense that all
-/// ranks make the matching object; it posts the first receives and sends and returns.
+/// One pass of rows from their owners to their readers (SAR's fetch). Construction is collective in the sense
+/// that all ranks make the matching object; it posts the first receives and sends and returns.
 class HaloFetch {
  public:
-  /// Rows [begin, end) of what round `round` (index into the rounds) brings; for a merged fetch, round is 0 and the
-  /// rows are those of all rounds.
+  /// Rows [begin, end) of what round `round` (index into the rounds) brings; for a merged fetch, round is 0
+  /// and the rows are those of all rounds.
   struct Piece {
     std::size_t round = 0;
     index begin = 0;
@@ -47,13 +48,15 @@ class HaloFetch {
   };
 
   /// `owned` [local rows, ...] is read until finish(). `rounds` outlives this object.
-  HaloFetch(const Communicator& comm, const Tensor& owned, const std::vector<HaloRound>& rounds, const HaloOptions& options);
+  HaloFetch(const Communicator& comm, const Tensor& owned, const std::vector<HaloRound>& rounds,
+            const HaloOptions& options);
   ~HaloFetch();  ///< completes all requests
   HaloFetch(const HaloFetch&) = delete;
   HaloFetch& operator=(const HaloFetch&) = delete;
 
-  /// Waits for the next piece, in round order and by rows, and starts a later one; empty after the last. Rounds that
-  /// bring no rows have no piece. Drop a piece before asking for the next: at most depth + 1 are held then.
+  /// Waits for the next piece, in round order and by rows, and starts a later one; empty after the last.
+  /// Rounds that bring no rows have no piece. Drop a piece before asking for the next: at most depth + 1 are
+  /// held then.
   std::optional<Piece> next();
   /// Moves messages on and packs further rows; never waits. Cheap enough to be called every few microseconds.
   void progress();
@@ -67,22 +70,24 @@ class HaloFetch {
 
 /// One pass of gradients from the readers of rows back to their owners, where they are added to `sum`.
 ///
-/// Outgoing pieces are given in round order and, within a round, by rows. Incoming rows are added in round order: all
-/// rounds but the last while sending goes on, the last one in finish(). A caller may therefore add its own rows to
-/// `sum` between the last receive_all_but_last() and finish(), and the order of all additions is fixed.
+/// Outgoing pieces are given in round order and, within a round, by rows. Incoming rows are added in round
+/// order: all rounds but the last while sending goes on, the last one in finish(). A caller may therefore add
+/// its own rows to `sum` between the last receive_all_but_last() and finish(), and the order of all additions
+/// is fixed.
 class HaloPush {
  public:
-  /// `sum` [local rows, ...] is added to by receive_all_but_last(), send() and finish() only. `rounds` outlives this
-  /// object. `options.merge` is ignored. Buffers: at most options.depth outgoing and options.depth incoming pieces
-  /// are held, besides the one that the caller is filling.
-  HaloPush(const Communicator& comm, Tensor& sum, const std::vector<HaloRound>& rounds, const HaloOptions& options);
+  /// `sum` [local rows, ...] is added to by receive_all_but_last(), send() and finish() only. `rounds`
+  /// outlives this object. `options.merge` is ignored. Buffers: at most options.depth outgoing and
+  /// options.depth incoming pieces are held, besides the one that the caller is filling.
+  HaloPush(const Communicator& comm, Tensor& sum, const std::vector<HaloRound>& rounds,
+           const HaloOptions& options);
   ~HaloPush();  ///< completes all requests
   HaloPush(const HaloPush&) = delete;
   HaloPush& operator=(const HaloPush&) = delete;
 
-  /// Starts sending the next piece: rows [begin, end) of round `round`; keeps the tensor until it has left. Waits while
-  /// `depth` pieces are in flight, so that the memory of an older one can be used for the one filled next. Throws
-  /// CommunicationError when the piece is not the next one.
+  /// Starts sending the next piece: rows [begin, end) of round `round`; keeps the tensor until it has left.
+  /// Waits while `depth` pieces are in flight, so that the memory of an older one can be used for the one
+  /// filled next. Throws CommunicationError when the piece is not the next one.
   void send(std::size_t round, index begin, index end, Tensor rows);
   /// Waits for the incoming rows of all rounds but the last and adds them.
   void receive_all_but_last();
@@ -96,7 +101,8 @@ class HaloPush {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The pieces of one round of `rows` rows: their boundaries 0 = b_0 < b_1 < ... < b_k = rows; a single 0 when empty.
+/// The pieces of one round of `rows` rows: their boundaries 0 = b_0 < b_1 < ... < b_k = rows; a single 0 when
+/// empty.
 std::vector<index> piece_bounds(index rows, index piece_rows);
 
 }  // namespace sar

@@ -13,13 +13,15 @@ thread_local const FunctionRef<void()>* current_poll = nullptr;
 
 }  // namespace
 
+// Built in place: a global_control can be copied, but the copy's end would lift the limit of both.
 struct ThreadLimit::Impl {
+  explicit Impl(int threads)
+      : control(tbb::global_control::max_allowed_parallelism,
+                static_cast<std::size_t>(std::max(threads, 1))) {}
   tbb::global_control control;
 };
 
-ThreadLimit::ThreadLimit(int threads)
-    : impl_(std::make_unique<Impl>(Impl{tbb::global_control(tbb::global_control::max_allowed_parallelism,
-                                                            static_cast<std::size_t>(std::max(threads, 1)))})) {}
+ThreadLimit::ThreadLimit(int threads) : impl_(std::make_unique<Impl>(threads)) {}
 ThreadLimit::~ThreadLimit() = default;
 
 int num_threads() {
@@ -27,8 +29,12 @@ int num_threads() {
   return std::max(1, std::min(static_cast<int>(limit), tbb::this_task_arena::max_concurrency()));
 }
 
-PollScope::PollScope(FunctionRef<void()> poll) : poll_(poll), outer_(current_poll) { current_poll = &poll_; }
-PollScope::~PollScope() { current_poll = outer_; }
+PollScope::PollScope(FunctionRef<void()> poll) : poll_(poll), outer_(current_poll) {
+  current_poll = &poll_;
+}
+PollScope::~PollScope() {
+  current_poll = outer_;
+}
 
 void parallel_for(index n, index grain, FunctionRef<void(index, index)> body) {
   if (n <= 0) return;

@@ -8,6 +8,7 @@
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/communicator.hpp>
 #include <sar/core/memory.hpp>
+#include <sar/core/parallel.hpp>
 #include <sar/graph/message.hpp>
 #include <sar/graph/node_data.hpp>
 #include <sar/graph/partition_book.hpp>
@@ -32,6 +33,7 @@ struct GraphOptions {
 };
 
 class DistributedBlock;
+struct ShardedGraph;
 
 /// A cheap handle to an immutable graph. Copies share it; the options belong to the handle.
 class GraphShardManager {
@@ -42,7 +44,7 @@ class GraphShardManager {
   /// rank's nodes, which key random draws; empty: the partitioned ids. Collective.
   /// Throws InputError, the same on every rank, when an edge's end does not exist or its destination is not owned.
   GraphShardManager(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
-                    const EdgeList& edges, bool dst_is_prefix, const GraphOptions& options = {}, Array<index> src_ids = {},
+                    EdgeList edges, bool dst_is_prefix, const GraphOptions& options = {}, Array<index> src_ids = {},
                     Array<index> dst_ids = {});
   virtual ~GraphShardManager() = default;
 
@@ -52,6 +54,8 @@ class GraphShardManager {
   /// one more fetch when e does (rematerialize mode only). Collective.
   /// Throws ShapeError when u or e has another number of rows than the graph has local sources or edges.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce, Variable base = {}) const;
+  /// The same with a base that is computed while the first halo rows travel: the self term of a layer.
+  [[nodiscard]] Variable update_all(const Message& message, Reduce reduce, FunctionRef<Variable()> make_base) const;
 
   [[nodiscard]] const Communicator& comm() const noexcept;
   [[nodiscard]] const GraphOptions& options() const noexcept { return options_; }
@@ -87,8 +91,7 @@ class GraphShardManager {
   [[nodiscard]] DistributedBlock get_full_partition_graph() const;
 
  private:
-  struct State;
-  std::shared_ptr<const State> state_;
+  std::shared_ptr<const ShardedGraph> state_;
   GraphOptions options_;
 };
 
@@ -99,7 +102,7 @@ class DistributedBlock : public GraphShardManager {
   explicit DistributedBlock(GraphShardManager graph) : GraphShardManager(std::move(graph)) {}
 };
 
-/// The graph of a loaded or generated dataset: one kind of nodes. Collective.
-GraphShardManager construct_full_graph(const Communicator& comm, const NodeData& data, const GraphOptions& options = {});
+/// The graph of a loaded or generated dataset: one kind of nodes. Takes data.edges, which is empty afterwards. Collective.
+GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data, const GraphOptions& options = {});
 
 }  // namespace sar

@@ -1,0 +1,325 @@
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/mpi_error.hpp>
+#include <sar/core/error.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <climits>
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <numeric>
+
+namespace sar {
+
+struct Communicator::State {
+  MPI_Comm comm = MPI_COMM_NULL;
+  int rank = 0;
+  int size = 1;
+  std::size_t max_message_bytes = std::size_t{1} << 30;
+  int exchanges = 0;
+  CommStats stats;
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    int finalized = 0;
+    if (comm != MPI_COMM_NULL && MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0)
+      MPI_Comm_free(&comm);
+  }
+
+  /// Elements of `element_bytes` bytes in one message at most.
+  [[nodiscard]] std::size_t max_count(std::size_t element_bytes) const {
+    return std::clamp<std::size_t>(max_message_bytes / element_bytes, 1, INT_MAX);
+  }
+
+  void count(std::size_t sent, std::size_t received) {
+    stats.bytes_sent += sent;
+    stats.bytes_received += received;
+  }
+};
+
+namespace {
+
+constexpr int all_to_all_tag = 1;
+constexpr int first_exchange_tag = 2;
+constexpr int exchange_tags = 32'000;  // MPI guarantees tags up to 32767
+
+/// Adds its life time to the time spent waiting.
+class WaitTimer {
+ public:
+  explicit WaitTimer(CommStats& stats) : stats_(stats), start_(Clock::now()) {}
+  ~WaitTimer() { stats_.wait_seconds += std::chrono::duration<double>(Clock::now() - start_).count(); }
+  WaitTimer(const WaitTimer&) = delete;
+  WaitTimer& operator=(const WaitTimer&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  CommStats& stats_;
+  Clock::time_point start_;
+};
+
+template <class T>
+MPI_Datatype mpi_type() {
+  if constexpr (std::is_same_v<T, float>) return MPI_FLOAT;
+  if constexpr (std::is_same_v<T, double>) return MPI_DOUBLE;
+  if constexpr (std::is_same_v<T, std::int32_t>) return MPI_INT32_T;
+  if constexpr (std::is_same_v<T, std::uint32_t>) return MPI_UINT32_T;
+  if constexpr (std::is_same_v<T, std::int64_t>) return MPI_INT64_T;
+  if constexpr (std::is_same_v<T, std::uint64_t>) return MPI_UINT64_T;
+}
+
+MPI_Op mpi_op(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::max:
+      return MPI_MAX;
+    case ReduceOp::min:
+      return MPI_MIN;
+    case ReduceOp::sum:
+      break;
+  }
+  return MPI_SUM;
+}
+
+std::size_t total_bytes(std::span<const index> counts, std::size_t element_bytes) {
+  return static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), index{0})) * element_bytes;
+}
+
+}  // namespace
+
+Communicator::Communicator(MPI_Comm comm) : state_(std::make_shared<State>()) {
+  int initialized = 0;
+  int finalized = 0;
+  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  check_mpi(MPI_Finalized(&finalized), "MPI_Finalized");
+  require<CommunicationError>(
+      initialized != 0 && finalized == 0, "a communicator needs MPI, which is ",
+      finalized != 0 ? "finalized already" : "not initialized: create a sar::Environment first");
+  require<CommunicationError>(comm != MPI_COMM_NULL, "cannot use MPI_COMM_NULL as a communicator");
+  int inter = 0;
+  check_mpi(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
+  require<CommunicationError>(inter == 0, "cannot use an inter-communicator: all ranks must be in one group");
+  check_mpi(MPI_Comm_dup(comm, &state_->comm), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_set_errhandler(state_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  check_mpi(MPI_Comm_rank(state_->comm, &state_->rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(state_->comm, &state_->size), "MPI_Comm_size");
+}
+
+Communicator Communicator::world() {
+  return Communicator(MPI_COMM_WORLD);
+}
+Communicator Communicator::self() {
+  return Communicator(MPI_COMM_SELF);
+}
+
+int Communicator::rank() const noexcept {
+  return state_->rank;
+}
+int Communicator::size() const noexcept {
+  return state_->size;
+}
+MPI_Comm Communicator::handle() const noexcept {
+  return state_->comm;
+}
+
+std::size_t Communicator::max_collective_size() const noexcept {
+  return state_->max_message_bytes;
+}
+
+void Communicator::set_max_collective_size(std::size_t bytes) const {
+  require<CommunicationError>(bytes > 0, "the largest message must have at least 1 byte");
+  state_->max_message_bytes = bytes;
+}
+
+int Communicator::new_tag() const noexcept {
+  const int tag = first_exchange_tag + state_->exchanges;
+  state_->exchanges = (state_->exchanges + 1) % exchange_tags;
+  return tag;
+}
+
+CommStats Communicator::stats() const noexcept {
+  return state_->stats;
+}
+
+void Communicator::add_to_stats(const CommStats& more) const noexcept {
+  state_->stats.bytes_sent += more.bytes_sent;
+  state_->stats.bytes_received += more.bytes_received;
+  state_->stats.wait_seconds += more.wait_seconds;
+}
+
+void Communicator::barrier() const {
+  const WaitTimer timer(state_->stats);
+  check_mpi(MPI_Barrier(state_->comm), "MPI_Barrier");
+}
+
+// The same bits everywhere: MPI requires that all processes receive identical results from MPI_Allreduce, and
+// where two ranks combine the same two values in opposite orders, addition, max and min commute bit for bit.
+template <class T>
+void Communicator::all_reduce(std::span<T> values, ReduceOp op) const {
+  if (state_->size == 1) return;
+  const WaitTimer timer(state_->stats);
+  const std::size_t step = state_->max_count(sizeof(T));
+  for (std::size_t begin = 0; begin < values.size(); begin += step) {
+    const std::size_t count = std::min(step, values.size() - begin);
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data() + begin, static_cast<int>(count), mpi_type<T>(),
+                            mpi_op(op), state_->comm),
+              "MPI_Allreduce");
+  }
+  state_->count(values.size_bytes(), values.size_bytes());
+}
+template void Communicator::all_reduce(std::span<float>, ReduceOp) const;
+template void Communicator::all_reduce(std::span<double>, ReduceOp) const;
+template void Communicator::all_reduce(std::span<std::int32_t>, ReduceOp) const;
+template void Communicator::all_reduce(std::span<std::uint32_t>, ReduceOp) const;
+template void Communicator::all_reduce(std::span<std::int64_t>, ReduceOp) const;
+template void Communicator::all_reduce(std::span<std::uint64_t>, ReduceOp) const;
+
+std::vector<index> Communicator::gather_counts(index count) const {
+  const WaitTimer timer(state_->stats);
+  std::vector<index> counts(static_cast<std::size_t>(state_->size));
+  check_mpi(MPI_Allgather(&count, 1, MPI_INT64_T, counts.data(), 1, MPI_INT64_T, state_->comm),
+            "MPI_Allgather");
+  return counts;
+}
+
+std::vector<index> Communicator::exchange_counts(std::span<const index> counts,
+                                                 std::size_t num_values) const {
+  require<CommunicationError>(counts.size() == static_cast<std::size_t>(state_->size), "all_to_all_v got ",
+                              counts.size(), " counts for ", state_->size, " ranks");
+  require<CommunicationError>(
+      std::all_of(counts.begin(), counts.end(), [](index count) { return count >= 0; }) &&
+          total_bytes(counts, 1) == num_values,
+      "all_to_all_v got ", num_values, " values, but counts that sum up to ", total_bytes(counts, 1));
+  const WaitTimer timer(state_->stats);
+  std::vector<index> received(counts.size());
+  check_mpi(MPI_Alltoall(counts.data(), 1, MPI_INT64_T, received.data(), 1, MPI_INT64_T, state_->comm),
+            "MPI_Alltoall");
+  return received;
+}
+
+void Communicator::all_gather_bytes(const void* mine, void* all, const std::vector<index>& counts,
+                                    std::size_t element_bytes) const {
+  const auto rank = static_cast<std::size_t>(state_->rank);
+  const std::size_t my_bytes = total_bytes(std::span(counts).subspan(rank, 1), element_bytes);
+  const std::size_t all_bytes = total_bytes(counts, element_bytes);
+  auto* out = static_cast<std::byte*>(all);
+  if (all_bytes <= state_->max_count(1)) {
+    const WaitTimer timer(state_->stats);
+    std::vector<int> byte_counts(counts.size());
+    std::vector<int> offsets(counts.size());
+    for (std::size_t q = 0, offset = 0; q < counts.size(); ++q) {
+      const std::size_t bytes = static_cast<std::size_t>(counts[q]) * element_bytes;
+      byte_counts[q] = static_cast<int>(bytes);
+      offsets[q] = static_cast<int>(offset);
+      offset += bytes;
+    }
+    check_mpi(MPI_Allgatherv(mine, static_cast<int>(my_bytes), MPI_BYTE, out, byte_counts.data(),
+                             offsets.data(), MPI_BYTE, state_->comm),
+              "MPI_Allgatherv");
+    if (state_->size > 1) state_->count(my_bytes, all_bytes - my_bytes);
+    return;
+  }
+  // Too much for one call, whose offsets are 32-bit numbers: rank after rank, cut by broadcast_bytes.
+  for (std::size_t q = 0; q < counts.size(); ++q) {
+    const std::size_t bytes = static_cast<std::size_t>(counts[q]) * element_bytes;
+    if (q == rank && bytes > 0) std::memcpy(out, mine, bytes);
+    broadcast_bytes(out, bytes, static_cast<int>(q));
+    out += bytes;
+  }
+}
+
+void Communicator::broadcast_bytes(void* data, std::size_t bytes, int root) const {
+  require<CommunicationError>(root >= 0 && root < state_->size, "broadcast from rank ", root, " of ",
+                              state_->size);
+  if (state_->size == 1) return;
+  const WaitTimer timer(state_->stats);
+  const std::size_t step = state_->max_count(1);
+  for (std::size_t begin = 0; begin < bytes; begin += step)
+    check_mpi(MPI_Bcast(static_cast<std::byte*>(data) + begin,
+                        static_cast<int>(std::min(step, bytes - begin)), MPI_BYTE, root, state_->comm),
+              "MPI_Bcast");
+  state_->count(root == state_->rank ? bytes : 0, root == state_->rank ? 0 : bytes);
+}
+
+std::string Communicator::broadcast(const std::string& text, int root) const {
+  std::uint64_t length = text.size();
+  broadcast(std::span(&length, 1), root);
+  std::string result = root == state_->rank ? text : std::string(static_cast<std::size_t>(length), '\0');
+  broadcast(std::span(result), root);
+  return result;
+}
+
+// Pairwise: how a part is cut follows from its length, which both of its ends know.
+void Communicator::all_to_all_bytes(const void* out, std::span<const index> out_counts, void* in,
+                                    std::span<const index> in_counts, std::size_t element_bytes) const {
+  const int size = state_->size;
+  const auto offsets = [&](std::span<const index> counts) {
+    std::vector<std::size_t> bytes(counts.size() + 1, 0);
+    for (std::size_t q = 0; q < counts.size(); ++q)
+      bytes[q + 1] = bytes[q] + static_cast<std::size_t>(counts[q]) * element_bytes;
+    return bytes;
+  };
+  const std::vector<std::size_t> out_offset = offsets(out_counts);
+  const std::vector<std::size_t> in_offset = offsets(in_counts);
+  const auto* from = static_cast<const std::byte*>(out);
+  auto* to = static_cast<std::byte*>(in);
+  const std::size_t step = state_->max_count(1);
+
+  const WaitTimer timer(state_->stats);
+  const auto me = static_cast<std::size_t>(state_->rank);
+  if (out_offset[me + 1] > out_offset[me])
+    std::memcpy(to + in_offset[me], from + out_offset[me], out_offset[me + 1] - out_offset[me]);
+  std::vector<MPI_Request> requests;
+  for (int r = 1; r < size; ++r) {
+    const int reader = (state_->rank + r) % size;
+    const int writer = (state_->rank - r + size) % size;
+    const auto q = static_cast<std::size_t>(reader);
+    const auto w = static_cast<std::size_t>(writer);
+    requests.clear();
+    for (std::size_t begin = in_offset[w]; begin < in_offset[w + 1]; begin += step) {
+      const auto bytes = static_cast<int>(std::min(step, in_offset[w + 1] - begin));
+      check_mpi(MPI_Irecv(to + begin, bytes, MPI_BYTE, writer, all_to_all_tag, state_->comm,
+                          &requests.emplace_back()),
+                "MPI_Irecv");
+    }
+    for (std::size_t begin = out_offset[q]; begin < out_offset[q + 1]; begin += step) {
+      const auto bytes = static_cast<int>(std::min(step, out_offset[q + 1] - begin));
+      check_mpi(MPI_Isend(from + begin, bytes, MPI_BYTE, reader, all_to_all_tag, state_->comm,
+                          &requests.emplace_back()),
+                "MPI_Isend");
+    }
+    check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
+              "MPI_Waitall");
+  }
+  state_->count(out_offset.back() - (out_offset[me + 1] - out_offset[me]),
+                in_offset.back() - (in_offset[me + 1] - in_offset[me]));
+}
+
+void Communicator::agree(FunctionRef<void()> local) const {
+  int first_failure = state_->size;
+  ErrorKind kind = ErrorKind::general;
+  std::string message;
+  const auto failed = [&](ErrorKind what, const char* text) {
+    first_failure = state_->rank;
+    kind = what;
+    message = text;
+  };
+  try {
+    local();
+  } catch (const Error& error) {
+    failed(error.kind(), error.what());
+  } catch (const std::bad_alloc&) {
+    failed(ErrorKind::memory, "no memory left");
+  } catch (const std::exception& error) {
+    failed(ErrorKind::general, error.what());
+  } catch (...) {
+    failed(ErrorKind::general, "an exception of unknown type");
+  }
+  first_failure = all_reduce(first_failure, ReduceOp::min);
+  if (first_failure == state_->size) return;
+  broadcast(std::span(&kind, 1), first_failure);
+  throw_error(kind, broadcast(message, first_failure));
+}
+
+}  // namespace sar

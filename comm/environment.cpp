@@ -1,0 +1,99 @@
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/environment.hpp>
+#include <sar/comm/mpi_error.hpp>
+#include <sar/core/error.hpp>
+
+#include <mpi.h>
+
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <thread>
+
+namespace sar {
+namespace {
+
+const char* thread_level_name(int level) {
+  switch (level) {
+    case MPI_THREAD_SINGLE:
+      return "MPI_THREAD_SINGLE";
+    case MPI_THREAD_FUNNELED:
+      return "MPI_THREAD_FUNNELED";
+    case MPI_THREAD_SERIALIZED:
+      return "MPI_THREAD_SERIALIZED";
+    case MPI_THREAD_MULTIPLE:
+      return "MPI_THREAD_MULTIPLE";
+    default:
+      return "an unknown thread level";
+  }
+}
+
+/// True when this call initialized MPI.
+bool initialize(int* argc, char*** argv) {
+  int finalized = 0;
+  check_mpi(MPI_Finalized(&finalized), "MPI_Finalized");
+  require<CommunicationError>(finalized == 0, "MPI was finalized already and cannot be initialized again");
+  int initialized = 0;
+  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  int level = MPI_THREAD_SINGLE;
+  if (initialized != 0)
+    check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
+  else
+    check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
+  if (level < MPI_THREAD_FUNNELED && initialized == 0) MPI_Finalize();
+  require<CommunicationError>(
+      level >= MPI_THREAD_FUNNELED, "MPI offers ", thread_level_name(level),
+      "; MPI_THREAD_FUNNELED is needed because kernels run on several threads",
+      initialized != 0 ? " (the host program initialized MPI: use MPI_Init_thread)" : "");
+  return initialized == 0;
+}
+
+/// The processors a process may run on, one bit each; all zero when the system does not tell.
+struct ProcessorMask {
+  std::array<std::uint64_t, 1024> words{};  // 65536 processors, 8 KiB once per program
+  bool operator==(const ProcessorMask&) const = default;
+};
+
+ProcessorMask my_processors() {
+  ProcessorMask mask;
+#ifdef __linux__
+  if (sched_getaffinity(0, sizeof mask.words, reinterpret_cast<cpu_set_t*>(mask.words.data())) != 0)
+    mask = {};
+#endif
+  return mask;
+}
+
+}  // namespace
+
+Environment::Environment() : owned_(initialize(nullptr, nullptr)) {}
+Environment::Environment(int& argc, char**& argv) : owned_(initialize(&argc, &argv)) {}
+
+Environment::~Environment() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (owned_ && finalized == 0) MPI_Finalize();
+}
+
+int default_num_threads(const Communicator& comm) {
+  MPI_Comm shared = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, comm.rank(), MPI_INFO_NULL, &shared),
+            "MPI_Comm_split_type");
+  const Communicator node(shared);
+  check_mpi(MPI_Comm_free(&shared), "MPI_Comm_free");
+
+  const ProcessorMask mine = my_processors();
+  const std::vector<ProcessorMask> masks = node.all_gather(mine);
+  const auto sharers = static_cast<int>(std::count(masks.begin(), masks.end(), mine));
+  int processors = 0;
+  for (const std::uint64_t word : mine.words) processors += std::popcount(word);
+  if (processors == 0) processors = static_cast<int>(std::thread::hardware_concurrency());
+  return std::max(1, processors / sharers);
+}
+
+}  // namespace sar

@@ -1,0 +1,77 @@
+/// GraphShard: a piece of a worker's in-edges in local memory, as a bipartite graph from source rows to destination
+/// rows. It knows nothing of workers: shard kernels run on it.
+#pragma once
+
+#include <sar/config.hpp>
+#include <sar/core/memory.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace sar {
+
+/// A row index inside a shard.
+using local_index = std::int32_t;
+
+/// The same edges by source row, for the way back: the edges of source row u are [begin[u], begin[u+1]).
+struct ShardTranspose {
+  Array<local_index> begin;  ///< [source rows + 1]
+  Array<local_index> dst;    ///< destination row (of the worker) per edge
+};
+
+struct GraphShard {
+  index num_src_rows = 0;  ///< rows that the kernels are given; every one has an edge, but for the local shard
+  index num_dst = 0;       ///< destination rows of the worker
+  index first_edge = 0;    ///< number of this shard's first edge among the worker's edges
+
+  /// Destination rows with edges, ascending; empty means all rows 0 .. num_dst-1 (the local shard).
+  Array<local_index> dst_rows;
+  /// Edges of dst_rows[i]: [row_begin[i], row_begin[i+1]), sorted by source row, then by edge id.
+  Array<local_index> row_begin;
+  Array<local_index> src;  ///< source row per edge
+  /// Number of the worker's edge behind each of these; empty means first_edge + position.
+  Array<local_index> edge_of;
+
+  [[nodiscard]] index num_rows() const noexcept { return static_cast<index>(row_begin.size()) - 1; }
+  [[nodiscard]] index num_edges() const noexcept { return static_cast<index>(src.size()); }
+  [[nodiscard]] index dst_row(index i) const {
+    return dst_rows.empty() ? i : dst_rows[static_cast<std::size_t>(i)];
+  }
+  [[nodiscard]] index edge(index position) const {
+    return edge_of.empty() ? first_edge + position : edge_of[static_cast<std::size_t>(position)];
+  }
+
+  /// The edges by source row. Made at the first call and kept.
+  [[nodiscard]] const ShardTranspose& transpose() const;
+  /// For each edge of transpose(): the number of the worker's edge. Made at the first call and kept.
+  [[nodiscard]] const Array<local_index>& transpose_edges() const;
+
+ private:
+  struct Lazy {
+    std::once_flag transpose_once, edges_once;
+    ShardTranspose transpose;
+    Array<local_index> edges;
+  };
+  std::unique_ptr<Lazy> lazy_ = std::make_unique<Lazy>();
+};
+
+/// An in-edge before it has found its shard.
+struct LocalEdge {
+  local_index dst;  ///< destination row of the worker
+  local_index src;  ///< row in the range of the source's owner
+  index id;
+  real weight;
+};
+
+/// A shard of `edges`, which are sorted by (dst, src, id), numbered from `first_edge`. With `compress`, source rows are
+/// renumbered without gaps and `used_rows` receives the owner's row behind each; otherwise source rows are the owner's
+/// `num_owner_rows` rows, and all destination rows are listed. Throws InputError for more than 2^31-1 edges.
+GraphShard build_shard(const LocalEdge* edges, index num_edges, index first_edge, index num_dst, index num_owner_rows,
+                       bool compress, Array<local_index>& used_rows);
+
+/// One shard with the edges of all, source rows of the first before those of the second and so on.
+GraphShard merge_shards(const std::vector<GraphShard>& shards, index num_dst);
+
+}  // namespace sar

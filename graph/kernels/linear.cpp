@@ -1,0 +1,97 @@
+#include <sar/graph/kernels/gather_sum.hpp>
+#include <sar/graph/kernels/linear.hpp>
+
+#include <algorithm>
+
+namespace sar {
+namespace {
+
+const local_index* data_or_null(const Array<local_index>& values) { return values.empty() ? nullptr : values.data(); }
+
+}  // namespace
+
+LinearKernel::EdgeRanges LinearKernel::ranges(const SourcePiece& piece) {
+  const GraphShard& shard = piece.shard;
+  const local_index* offsets = shard.row_begin.data();
+  if (piece.begin == 0 && piece.end == shard.num_src_rows) return {offsets, offsets + 1};
+
+  // Edges of a row are sorted by source, and pieces ascend: a piece goes on where the one before ended.
+  const auto rows = static_cast<std::size_t>(shard.num_rows());
+  if (piece.begin == 0)
+    begin_.assign(offsets, offsets + rows);
+  else
+    begin_.swap(end_);
+  end_.resize(rows);
+  parallel_for(shard.num_rows(), 4096, [&](index first, index last) {
+    for (index i = first; i < last; ++i) {
+      const local_index* from = shard.src.data() + begin_[static_cast<std::size_t>(i)];
+      const local_index* to = shard.src.data() + offsets[i + 1];
+      end_[static_cast<std::size_t>(i)] =
+          static_cast<local_index>(std::lower_bound(from, to, static_cast<local_index>(piece.end)) - shard.src.data());
+    }
+  });
+  return {begin_.data(), end_.data()};
+}
+
+void LinearKernel::accumulate(const SourcePiece& piece) {
+  const GraphShard& shard = piece.shard;
+  const EdgeRanges edges = ranges(piece);
+  // The local shard comes first and lists all destinations: it sets the rows that have no base.
+  const bool first = shard.dst_rows.empty() && piece.begin == 0;
+  gather_sum({.num_rows = shard.num_rows(),
+              .begin = edges.begin,
+              .end = edges.end,
+              .rows = data_or_null(shard.dst_rows),
+              .col = shard.src.data(),
+              .col_offset = piece.begin,
+              .weight = o_.edge_weight,
+              .edge_of = data_or_null(shard.edge_of),
+              .first_edge = shard.first_edge,
+              .row_scale = o_.dst_scale,
+              .x = piece.rows,
+              .x_rows = piece.end - piece.begin,
+              .out = o_.out,
+              .width = o_.width,
+              .accumulate = o_.has_base || !first});
+}
+
+void LinearKernel::backward(const SourcePiece& piece, real* grad_src, bool accumulate) {
+  const GraphShard& shard = piece.shard;
+  if (o_.grad_edge_weight != nullptr) edge_gradient(piece);
+  if (grad_src == nullptr) return;
+  const ShardTranspose& transpose = shard.transpose();
+  gather_sum({.num_rows = piece.end - piece.begin,
+              .begin = transpose.begin.data() + piece.begin,
+              .end = transpose.begin.data() + piece.begin + 1,
+              .col = transpose.dst.data(),
+              .weight = o_.edge_weight,
+              .edge_of = o_.edge_weight != nullptr ? shard.transpose_edges().data() : nullptr,
+              .col_scale = o_.dst_scale,
+              .x = o_.grad_out,
+              .x_rows = shard.num_dst,
+              .out = grad_src,
+              .width = o_.width,
+              .accumulate = accumulate});
+}
+
+void LinearKernel::edge_gradient(const SourcePiece& piece) {
+  const GraphShard& shard = piece.shard;
+  const ShardTranspose& transpose = shard.transpose();
+  const Array<local_index>& edges = shard.transpose_edges();
+  const index width = o_.width;
+  const local_index* offsets = transpose.begin.data() + piece.begin;
+  for_row_blocks(offsets, piece.end - piece.begin, width * static_cast<index>(sizeof(real)), [&](index first, index last) {
+    for (index i = first; i < last; ++i) {
+      const real* x = piece.rows + i * width;
+      for (index k = offsets[i]; k < offsets[i + 1]; ++k) {
+        const index v = transpose.dst[static_cast<std::size_t>(k)];
+        const real* g = o_.grad_out + v * width;
+        real dot = 0;
+        for (index j = 0; j < width; ++j) dot += g[j] * x[j];
+        o_.grad_edge_weight[edges[static_cast<std::size_t>(k)]] = (o_.dst_scale != nullptr ? o_.dst_scale[v] : 1) * dot;
+      }
+    }
+  });
+}
+
+}  // namespace sar

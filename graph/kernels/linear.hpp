@@ -1,0 +1,45 @@
+/// Linear aggregation: sum and mean of copy_u and of u * e with one scalar per edge.
+///
+///     forward     out[v] (+)= s_v * sum over in-edges (u, v) of  w_e x_u            s_v = 1 or 1 / in-degree(v)
+///     backward    dx[u]   =  sum over out-edges (u, v) of  w_e s_v g[v]             no x needed
+///                 dw_e    =  s_v <g[v], x_u>                                        x needed
+///
+/// The way back walks the transpose: gathered sums again, without atomics. Traffic: see gather_sum.hpp; dw streams
+/// x once per edge and keeps g[v] in cache.
+#pragma once
+
+#include <sar/graph/sequential.hpp>
+
+namespace sar {
+
+class LinearKernel : public ShardKernel {
+ public:
+  struct Operands {
+    index width = 0;
+    const real* edge_weight = nullptr;  ///< per local edge; null: 1
+    const real* dst_scale = nullptr;    ///< s_v per destination row; null: 1
+    real* out = nullptr;                ///< forward: [destinations, width]
+    bool has_base = false;              ///< forward: out holds values to add to
+    const real* grad_out = nullptr;     ///< backward: [destinations, width]
+    real* grad_edge_weight = nullptr;   ///< backward: per local edge, overwritten; null: not wanted
+  };
+  explicit LinearKernel(const Operands& operands) : o_(operands) {}
+
+  void accumulate(const SourcePiece& piece) override;
+  [[nodiscard]] bool needs_source_in_backward() const override { return o_.grad_edge_weight != nullptr; }
+  void backward(const SourcePiece& piece, real* grad_src, bool accumulate) override;
+
+ private:
+  /// The edges of the shard's rows whose sources lie in the piece: where they begin and end.
+  struct EdgeRanges {
+    const local_index* begin;
+    const local_index* end;
+  };
+  EdgeRanges ranges(const SourcePiece& piece);
+  void edge_gradient(const SourcePiece& piece);
+
+  Operands o_;
+  Array<local_index> begin_, end_;  // of the piece in progress, when a shard comes in several
+};
+
+}  // namespace sar

@@ -1,0 +1,84 @@
+/// What a sharded graph says of itself, and what it refuses.
+#include "graph/test_graphs.hpp"
+
+#include <doctest/doctest.h>
+#include <sar/core/error.hpp>
+
+#include <algorithm>
+#include <string>
+
+using namespace sar;
+using namespace sar::test;
+
+TEST_CASE("sizes, degrees and edge order of a sharded graph are those of the whole graph") {
+  const Communicator comm = Communicator::world();
+  for (const WholeGraph& whole : test_graphs()) {
+    for (const Books& books : test_books(whole, comm.size())) {
+      CAPTURE(whole.name);
+      const GraphShardManager graph = shard(comm, whole, books, {});
+      const int p = comm.rank();
+      CHECK(graph.num_src_nodes() == books.src.num_nodes(p));
+      CHECK(graph.num_dst_nodes() == books.dst.num_nodes(p));
+      CHECK(graph.num_global_src_nodes() == whole.num_src);
+      CHECK(graph.num_global_dst_nodes() == whole.num_dst);
+      CHECK(graph.num_global_edges() == static_cast<index>(whole.src.size()));
+      std::vector<index> in(static_cast<std::size_t>(whole.num_dst)), out(static_cast<std::size_t>(whole.num_src));
+      std::vector<index> mine;
+      for (std::size_t k = 0; k < whole.src.size(); ++k) {
+        ++in[static_cast<std::size_t>(whole.dst[k])];
+        ++out[static_cast<std::size_t>(whole.src[k])];
+        if (books.dst.owner(whole.dst[k]) == p) mine.push_back(static_cast<index>(k));
+      }
+      CHECK(std::equal(graph.in_degrees().begin(), graph.in_degrees().end(), in.begin() + books.dst.begin(p), in.begin() + books.dst.end(p)));
+      CHECK(std::equal(graph.out_degrees().begin(), graph.out_degrees().end(), out.begin() + books.src.begin(p),
+                       out.begin() + books.src.end(p)));
+      std::vector<index> ids(graph.edge_ids().begin(), graph.edge_ids().end());
+      std::sort(ids.begin(), ids.end());
+      CHECK(ids == mine);
+      for (std::size_t i = 0; i < graph.src_ids().size(); ++i)
+        CHECK(graph.src_ids()[i] == books.src.begin(p) + static_cast<index>(i));
+    }
+  }
+}
+
+TEST_CASE("a bad edge on one rank is the same error on all") {
+  const Communicator comm = Communicator::world();
+  const PartitionBook book = PartitionBook::even(40, comm.size());
+  const int bad = comm.size() - 1;
+  const auto message_of = [&](index src, index dst) {
+    EdgeList edges;
+    if (comm.rank() == bad) {
+      edges.src = {src};
+      edges.dst = {dst};
+      edges.id = {7};
+    }
+    try {
+      const GraphShardManager graph(comm, book, book, std::move(edges), true);
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  const std::string no_source = message_of(40, 39);
+  CHECK(no_source.find("edge 7 comes from node 40, but there are 40 source nodes") != std::string::npos);
+  CHECK(message_of(-1, 39).find("node -1") != std::string::npos);
+  CHECK(message_of(0, 40).find("edge 7 goes to node 40") != std::string::npos);
+  CHECK(message_of(0, 39) == "no error");
+
+  const PartitionBook wrong = PartitionBook::even(40, comm.size() + 1);
+  CHECK_THROWS_AS(GraphShardManager(comm, wrong, wrong, EdgeList(), true), InputError);
+  GraphShardManager graph(comm, book, book, EdgeList(), true);
+  CHECK_THROWS_AS(graph.set_options({.pipeline_depth = 0}), InputError);
+  CHECK_THROWS_AS(graph.set_options({.max_halo_bytes = -1}), InputError);
+  CHECK(graph.get_full_partition_graph().options().mode == Mode::one_shot);
+}
+
+TEST_CASE("a partition book finds owners across empty parts") {
+  const PartitionBook book({0, 0, 3, 3, 5});
+  CHECK(book.num_parts() == 4);
+  for (const auto& [node, part] : {std::pair<index, int>{0, 1}, {2, 1}, {3, 3}, {4, 3}}) CHECK(book.owner(node) == part);
+  CHECK(PartitionBook::even(7, 3) == PartitionBook({0, 3, 5, 7}));
+  CHECK_THROWS_AS(PartitionBook({1, 2}), InputError);
+  CHECK_THROWS_AS(PartitionBook({0, 3, 2}), InputError);
+  CHECK_THROWS_AS(PartitionBook::even(3, 0), InputError);
+}

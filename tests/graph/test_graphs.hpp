@@ -1,0 +1,127 @@
+/// Small whole graphs with everything that goes wrong (isolated nodes, self loops, parallel edges, hubs), partitions with
+/// empty ranks, and the pieces of whole tensors that belong to a rank.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/core/random.hpp>
+#include <sar/graph/graph_shard_manager.hpp>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace sar::test {
+
+struct WholeGraph {
+  std::string name;
+  index num_src = 0;
+  index num_dst = 0;
+  bool square = true;  ///< sources and destinations are the same nodes
+  std::vector<index> src, dst;
+};
+
+struct Books {
+  PartitionBook src, dst;
+};
+
+/// `edges` edges with a hub, parallel edges, and (square) self loops; the last tenth of the nodes is isolated.
+inline WholeGraph random_graph(const std::string& name, index num_src, index num_dst, index edges, std::uint64_t seed, bool square = true) {
+  const Random random({.seed = seed, .stream = 77});
+  WholeGraph g{name, num_src, num_dst, square, {}, {}};
+  const auto draw = [&](index k, std::uint64_t i, index n) {
+    return static_cast<index>(random.uniform(static_cast<std::uint64_t>(k), i) * static_cast<double>(n - n / 10));
+  };
+  for (index k = 0; k < edges; ++k) {
+    g.src.push_back(k % 11 == 3 ? 1 % num_src : draw(k, 0, num_src));
+    g.dst.push_back(k % 7 == 2 ? 0 : draw(k, 1, num_dst));
+    if (square && k % 13 == 5) g.src.back() = g.dst.back();
+    if (k % 17 == 6) {
+      g.src.push_back(g.src.back());
+      g.dst.push_back(g.dst.back());
+    }
+  }
+  return g;
+}
+
+inline std::vector<WholeGraph> test_graphs() {
+  return {random_graph("random", 60, 60, 400, 1), random_graph("sparse", 90, 90, 40, 2), random_graph("bipartite", 50, 23, 150, 3, false),
+          {"no edges", 12, 12, true, {}, {}}, {"one node", 1, 1, true, {0, 0}, {0, 0}}, random_graph("dense", 17, 17, 900, 4)};
+}
+
+/// Even, all on the last rank, and uneven with an empty first rank.
+inline std::vector<Books> test_books(const WholeGraph& g, int parts) {
+  const auto all_on_last = [&](index n) {
+    std::vector<index> offsets(static_cast<std::size_t>(parts) + 1, 0);
+    offsets.back() = n;
+    return PartitionBook(offsets);
+  };
+  const auto uneven = [&](index n) {
+    std::vector<index> offsets{0};
+    for (int p = 0; p < parts; ++p) offsets.push_back(n * p * p / ((parts - 1) * (parts - 1) + (parts == 1 ? 1 : 0)));
+    offsets.back() = n;
+    return PartitionBook(offsets);
+  };
+  std::vector<Books> books{{PartitionBook::even(g.num_src, parts), PartitionBook::even(g.num_dst, parts)}};
+  if (parts > 1) {
+    books.push_back({all_on_last(g.num_src), all_on_last(g.num_dst)});
+    books.push_back({uneven(g.num_src), uneven(g.num_dst)});
+  }
+  if (!g.square && parts > 1) books.push_back({all_on_last(g.num_src), PartitionBook::even(g.num_dst, parts)});
+  return books;
+}
+
+inline GraphShardManager shard(const Communicator& comm, const WholeGraph& g, const Books& books, const GraphOptions& options) {
+  EdgeList edges;
+  for (std::size_t k = g.src.size(); k-- > 0;) {  // in no helpful order
+    if (books.dst.owner(g.dst[k]) != comm.rank()) continue;
+    edges.src.push_back(g.src[k]);
+    edges.dst.push_back(g.dst[k]);
+    edges.id.push_back(static_cast<index>(k));
+  }
+  return {comm, books.src, books.dst, std::move(edges), g.square, options};
+}
+
+inline std::vector<double> random_values(index n, std::uint64_t stream) {
+  const Random random({.seed = 5, .stream = stream});
+  std::vector<double> values;
+  for (index i = 0; i < n; ++i) values.push_back(static_cast<real>(2 * random.uniform(static_cast<std::uint64_t>(i)) - 1));
+  return values;
+}
+
+/// Rows of rank p of whole values.
+inline std::vector<double> slice(const std::vector<double>& whole, const PartitionBook& book, int p, index width) {
+  return {whole.begin() + book.begin(p) * width, whole.begin() + book.end(p) * width};
+}
+
+inline Tensor to_tensor(const std::vector<double>& values, const Shape& shape) {
+  Tensor t(shape);
+  for (std::size_t i = 0; i < values.size(); ++i) t.data()[i] = static_cast<real>(values[i]);
+  return t;
+}
+
+inline Tensor local_rows(const std::vector<double>& whole, const PartitionBook& book, int p, index width) {
+  return to_tensor(slice(whole, book, p, width), Shape{book.num_nodes(p), width});
+}
+
+/// Values per global edge in the order of this rank's edges.
+inline std::vector<double> edge_values(const std::vector<double>& whole, const GraphShardManager& graph) {
+  std::vector<double> values;
+  for (const index id : graph.edge_ids()) values.push_back(whole[static_cast<std::size_t>(id)]);
+  return values;
+}
+
+inline Tensor edge_rows(const std::vector<double>& whole, const GraphShardManager& graph) {
+  return to_tensor(edge_values(whole, graph), Shape{graph.num_edges()});
+}
+
+/// How many different sources of rank `owner` the in-edges of rank `reader` have.
+inline std::uint64_t sources_read(const WholeGraph& g, const Books& books, int reader, int owner) {
+  std::set<index> rows;
+  for (std::size_t k = 0; k < g.src.size(); ++k)
+    if (books.dst.owner(g.dst[k]) == reader && books.src.owner(g.src[k]) == owner) rows.insert(g.src[k]);
+  return rows.size();
+}
+
+inline std::uint64_t comm_bytes(const GraphShardManager& graph) { return graph.comm().stats().bytes_sent; }
+
+}  // namespace sar::test

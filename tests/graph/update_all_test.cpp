@@ -1,0 +1,201 @@
+/// update_all on sharded graphs against a loop over the edges of the whole graph.
+#include "graph/test_graphs.hpp"
+#include "support/reference.hpp"
+
+#include <doctest/doctest.h>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/memory.hpp>
+#include <sar/core/error.hpp>
+
+using namespace sar;
+using namespace sar::test;
+
+namespace {
+
+/// Whole-graph results by the definition, in double precision.
+struct Expected {
+  std::vector<double> out, grad_u, grad_e;
+};
+
+Expected expected(const WholeGraph& g, index width, Reduce reduce, const std::vector<double>& u, const std::vector<double>& e,
+                  const std::vector<double>& grad_out) {
+  Expected r;
+  r.out.assign(static_cast<std::size_t>(g.num_dst * width), 0);
+  r.grad_u.assign(static_cast<std::size_t>(g.num_src * width), 0);
+  r.grad_e.assign(g.src.size(), 0);
+  std::vector<double> degree(static_cast<std::size_t>(g.num_dst), 0);
+  for (const index v : g.dst) degree[static_cast<std::size_t>(v)] += 1;
+  for (std::size_t k = 0; k < g.src.size(); ++k) {
+    const double s = reduce == Reduce::mean ? 1 / degree[static_cast<std::size_t>(g.dst[k])] : 1;
+    for (index j = 0; j < width; ++j) {
+      const auto at_u = static_cast<std::size_t>(g.src[k] * width + j);
+      const auto at_v = static_cast<std::size_t>(g.dst[k] * width + j);
+      r.out[at_v] += s * e[k] * u[at_u];
+      r.grad_u[at_u] += s * e[k] * grad_out[at_v];
+      r.grad_e[k] += s * u[at_u] * grad_out[at_v];
+    }
+  }
+  return r;
+}
+
+void check_case(const Communicator& comm, const WholeGraph& whole, const Books& books, const GraphOptions& options, index width,
+                Reduce reduce, bool weighted, bool with_base) {
+  const GraphShardManager graph = shard(comm, whole, books, options);
+  const auto u = random_values(whole.num_src * width, 1);
+  const auto e = weighted ? random_values(static_cast<index>(whole.src.size()), 2) : std::vector<double>(whole.src.size(), 1);
+  const auto base = random_values(whole.num_dst * width, 3);
+  const auto g = random_values(whole.num_dst * width, 4);
+  Expected want = expected(whole, width, reduce, u, e, g);
+  if (with_base)
+    for (std::size_t i = 0; i < base.size(); ++i) want.out[i] += base[i];
+
+  const int p = comm.rank();
+  const Variable u_local(local_rows(u, books.src, p, width), true);
+  Variable e_local;
+  if (weighted) e_local = Variable(edge_rows(e, graph), true);
+  Variable base_local;
+  if (with_base) base_local = Variable(local_rows(base, books.dst, p, width), true);
+
+  Tape tape;
+  const Message message = weighted ? fn::u_mul_e(u_local, e_local) : fn::copy_u(u_local);
+  const Variable out = graph.update_all(message, reduce, base_local);
+  CHECK(relative_error(out.value(), slice(want.out, books.dst, p, width)) < tolerance());
+  tape.backward(out, local_rows(g, books.dst, p, width));
+  CHECK(relative_error(u_local.grad(), slice(want.grad_u, books.src, p, width)) < tolerance());
+  if (weighted) CHECK(relative_error(e_local.grad(), edge_values(want.grad_e, graph)) < tolerance());
+  if (with_base) CHECK(relative_error(base_local.grad(), slice(g, books.dst, p, width)) < tolerance());
+}
+
+}  // namespace
+
+TEST_CASE("update_all agrees with the definition for every mode, cut and partition") {
+  const Communicator comm = Communicator::world();
+  for (const WholeGraph& whole : test_graphs()) {
+    for (const Books& books : test_books(whole, comm.size())) {
+      for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
+        for (const GraphOptions& options : {GraphOptions{.mode = mode}, GraphOptions{.mode = mode, .pipeline_depth = 3, .max_halo_bytes = 1},
+                                            GraphOptions{.mode = mode, .pipeline_depth = 1, .max_halo_bytes = 200}}) {
+          CAPTURE(whole.name);
+          CAPTURE(static_cast<int>(mode));
+          CAPTURE(options.max_halo_bytes);
+          check_case(comm, whole, books, options, 5, Reduce::sum, false, false);
+          check_case(comm, whole, books, options, 3, Reduce::mean, true, true);
+          check_case(comm, whole, books, options, 1, Reduce::mean, false, true);
+          check_case(comm, whole, books, options, 17, Reduce::sum, true, false);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a gradient that is wanted by several uses is the sum of all") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = test_graphs().front();
+  const Books books = test_books(whole, comm.size()).front();
+  const GraphShardManager graph = shard(comm, whole, books, {});
+  const auto u = random_values(whole.num_src * 4, 1);
+  const auto g = random_values(whole.num_dst * 4, 2);
+  const Variable u_local(local_rows(u, books.src, comm.rank(), 4), true);
+  for (int i = 0; i < 2; ++i) {
+    Tape tape;
+    tape.backward(graph.update_all(fn::copy_u(u_local), fn::sum), local_rows(g, books.dst, comm.rank(), 4));
+  }
+  auto want = expected(whole, 4, Reduce::sum, u, std::vector<double>(whole.src.size(), 1), g).grad_u;
+  for (double& x : want) x *= 2;
+  CHECK(relative_error(u_local.grad(), slice(want, books.src, comm.rank(), 4)) < tolerance());
+}
+
+TEST_CASE("results have the same bits with one thread and with several, and in every run") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("threads", 3000, 3000, 60000, 9);
+  const Books books = test_books(whole, comm.size()).front();
+  const auto u = random_values(whole.num_src * 32, 1);
+  const auto e = random_values(static_cast<index>(whole.src.size()), 2);
+  const auto g = random_values(whole.num_dst * 32, 3);
+  for (const Mode mode : {Mode::rematerialize, Mode::one_shot}) {
+    std::vector<std::vector<real>> results;
+    for (const int threads : {1, 2, 4, 2}) {
+      const ThreadLimit limit(threads);
+      const GraphShardManager graph = shard(comm, whole, books, {.mode = mode, .max_halo_bytes = 10000});
+      const Variable u_local(local_rows(u, books.src, comm.rank(), 32), true);
+      const Variable e_local(edge_rows(e, graph), true);
+      Tape tape;
+      const Variable out = graph.update_all(fn::u_mul_e(u_local, e_local), fn::mean);
+      tape.backward(out, local_rows(g, books.dst, comm.rank(), 32));
+      std::vector<real> bits(out.value().values().begin(), out.value().values().end());
+      for (const Tensor& t : {u_local.grad(), e_local.grad()}) bits.insert(bits.end(), t.values().begin(), t.values().end());
+      results.push_back(std::move(bits));
+    }
+    for (const auto& other : results) CHECK(other == results.front());
+  }
+}
+
+TEST_CASE("communication is what sequential aggregation needs and no more") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("bytes", 200, 200, 3000, 5);
+  const Books books = test_books(whole, comm.size()).front();
+  const index width = 8;
+  for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
+    const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
+    // Rows that others read from this rank, and rows that this rank reads from others.
+    std::uint64_t sends = 0;
+    std::uint64_t reads = 0;
+    for (int q = 0; q < comm.size(); ++q) {
+      if (q == comm.rank()) continue;
+      sends += sources_read(whole, books, q, comm.rank());
+      reads += sources_read(whole, books, comm.rank(), q);
+    }
+    const std::uint64_t row = width * sizeof(real);
+    const auto sent_by = [&](auto&& action) {
+      const std::uint64_t before = comm_bytes(graph);
+      action();
+      return comm_bytes(graph) - before;
+    };
+    Variable u(local_rows(random_values(whole.num_src * width, 1), books.src, comm.rank(), width), true);
+    Variable e(edge_rows(random_values(static_cast<index>(whole.src.size()), 2), graph), true);
+    const Tensor g = local_rows(random_values(whole.num_dst * width, 3), books.dst, comm.rank(), width);
+    {
+      Tape tape;
+      Variable out;
+      CHECK(sent_by([&] { out = graph.update_all(fn::copy_u(u), fn::mean); }) == sends * row);
+      CHECK(sent_by([&] { tape.backward(out, g); }) == reads * row);
+    }
+    {
+      Tape tape;
+      Variable out;
+      CHECK(sent_by([&] { out = graph.update_all(fn::u_mul_e(u, e), fn::sum); }) == sends * row);
+      CHECK(sent_by([&] { tape.backward(out, g); }) == (reads + (mode == Mode::rematerialize ? sends : 0)) * row);
+    }
+    {
+      Tape tape;  // no gradient of u: nothing to push
+      Variable out;
+      CHECK(sent_by([&] { out = graph.update_all(fn::u_mul_e(u.detach(), e.detach()), fn::sum); }) == sends * row);
+      CHECK(tape.num_records() == 0);
+    }
+  }
+}
+
+TEST_CASE("a stage's rows are gone after the pass, and a base is added to in place") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("memory", 400, 400, 6000, 5);
+  const Books books = test_books(whole, comm.size()).front();
+  const GraphShardManager graph = shard(comm, whole, books, {});
+  const index width = 64;
+  const Variable u(local_rows(random_values(whole.num_src * width, 1), books.src, comm.rank(), width), true);
+  Variable base(Tensor::full(Shape{graph.num_dst_nodes(), width}, 1));
+  const real* memory = base.value().data();
+  const std::size_t before = live_bytes();
+  const Variable out = graph.update_all(fn::copy_u(u), fn::sum, std::move(base));
+  CHECK(live_bytes() == before);
+  if (graph.num_dst_nodes() > 0) CHECK(out.value().data() == memory);
+}
+
+TEST_CASE("operands that do not fit are refused") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("shapes", 50, 50, 100, 5);
+  const GraphShardManager graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
+  CHECK_THROWS_AS((void)graph.update_all(fn::copy_u(Tensor(Shape{graph.num_src_nodes() + 1, 2})), fn::sum), ShapeError);
+  CHECK_THROWS_AS((void)graph.update_all(fn::u_mul_e(Tensor(Shape{graph.num_src_nodes(), 2}), Tensor(Shape{graph.num_edges() + 1})), fn::sum),
+                  ShapeError);
+  CHECK_THROWS_AS((void)graph.update_all(fn::u_mul_e(Tensor(Shape{graph.num_src_nodes(), 2}), Variable()), fn::sum), ShapeError);
+}
