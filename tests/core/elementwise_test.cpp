@@ -8,6 +8,7 @@
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -136,6 +137,24 @@ TEST_CASE("unary operations and their slopes") {
   }
   Tensor y({1});
   CHECK_THROWS_AS(unary(Unary::leaky_relu, Tensor::zeros({1}), y, real(-0.1)), Error);
+}
+
+TEST_CASE("the result for an element depends on its value only, not on where it lies") {
+  const Tensor x = random_tensor({300}, 1, 0.1, 3);
+  for (const UnaryCase& c : unary_cases()) {
+    CAPTURE(static_cast<int>(c.op));
+    Tensor whole(x.shape());
+    unary(c.op, x, whole, c.parameter);
+    bool same = true;
+    for (index begin = 0; begin < 40; ++begin)
+      for (const index n : {index{1}, index{5}, index{64}, index{200}}) {
+        Tensor part({n + 3});
+        Tensor shifted = part.slice_rows(begin % 3, begin % 3 + n);
+        unary(c.op, x.slice_rows(begin, begin + n), shifted, c.parameter);
+        same = same && std::equal(shifted.data(), shifted.data() + n, whole.data() + begin);
+      }
+    CHECK(same);
+  }
 }
 
 TEST_CASE("extreme arguments stay finite where the function is") {
