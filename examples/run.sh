@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Sets up, builds, and trains a 3-layer GraphSAGE on two workers. Arguments are passed on to `train` (try --help).
+# RANKS=4 examples/run.sh ... runs on four.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+cmake/install-packages.sh
+cmake --preset release >/dev/null
+cmake --build --preset release --target train
+[ $# -gt 0 ] || set -- --graph sbm --nodes 40000 --degree 20 --model sage --layers 3 --hidden 128 --batch-norm --dropout 0.5 --epochs 30
+echo "train $*"
+exec tests/mpirun.sh mpirun "${RANKS:-2}" build/release/examples/train "$@"

@@ -1,0 +1,78 @@
+#include <sar/core/error.hpp>
+#include <sar/graph/distribute.hpp>
+#include <sar/graph/edge_exchange.hpp>
+
+#include <numeric>
+
+namespace sar {
+namespace {
+
+/// x[v, :] /= sum(x[v, :])
+void normalize_rows(Tensor& x) {
+  parallel_for(x.num_rows(), 256, [&](index first, index last) {
+    for (index v = first; v < last; ++v) {
+      real* row = x.row(v);
+      const double sum = std::accumulate(row, row + x.row_size(), 0.0);
+      if (sum == 0) continue;
+      for (index i = 0; i < x.row_size(); ++i) row[i] = static_cast<real>(row[i] / sum);
+    }
+  });
+}
+
+void relabel(const NodePartition& partition, Array<index>& nodes) {
+  parallel_for(static_cast<index>(nodes.size()), 1 << 14, [&](index first, index last) {
+    for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i)
+      nodes[i] = partition.to_partitioned(nodes[i]);
+  });
+}
+
+}  // namespace
+
+void require_nodes_for_ranks(const std::string& name, index num_nodes, int ranks) {
+  require<InputError>(num_nodes > 0, name, ": the graph has 0 nodes, expected at least one for each of the ",
+                      ranks, " ranks");
+  require<InputError>(num_nodes >= ranks, name, ": the graph has ", num_nodes,
+                      " nodes, expected at least one for each of the ", ranks, " ranks");
+}
+
+NodeData distribute(const Communicator& comm, const std::string& name, const NodePartition& partition,
+                    EdgeList edges, const DatasetOptions& options, FunctionRef<void(NodeData&)> read_nodes) {
+  const int rank = comm.rank();
+  NodeData data;
+  data.name = name;
+  data.book = partition.book();
+  data.original_ids = partition.original_ids(rank);
+
+  index next_id = comm.all_reduce(edges.size());
+  const bool weighted = comm.all_reduce(edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
+  relabel(partition, edges.src);
+  relabel(partition, edges.dst);
+  exchange_edges(comm, data.book, edges, weighted, data.edges);
+  if (options.add_reverse_edges) {
+    std::swap(edges.src, edges.dst);
+    for (index& id : edges.id) id += next_id;
+    exchange_edges(comm, data.book, edges, weighted, data.edges);
+    next_id *= 2;
+  }
+  edges = {};
+  if (options.add_self_loops)
+    append_self_loops(data.book.begin(rank), data.original_ids, next_id, weighted, data.edges);
+  if (options.drop_duplicates) drop_duplicates(data.book.begin(rank), data.book.end(rank), data.edges);
+  data.num_edges = comm.all_reduce(data.edges.size());
+
+  comm.agree([&] {
+    read_nodes(data);
+    if (options.normalize_features) normalize_rows(data.features);
+  });
+  data.num_classes = comm.all_reduce(data.num_classes, ReduceOp::max);
+  return data;
+}
+
+NodeData distribute(const Communicator& comm, const std::string& name, index num_nodes, EdgeList edges,
+                    const DatasetOptions& options, FunctionRef<void(NodeData&)> read_nodes) {
+  const NodePartition partition =
+      partition_nodes(comm, num_nodes, edges, options.partition, options.partition_seed);
+  return distribute(comm, name, partition, std::move(edges), options, read_nodes);
+}
+
+}  // namespace sar

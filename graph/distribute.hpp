@@ -1,0 +1,31 @@
+/// The common way of all sources of graphs: from "my share of the edges, in original ids" to NodeData.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/core/parallel.hpp>
+#include <sar/graph/dataset.hpp>
+#include <sar/graph/node_data.hpp>
+#include <sar/graph/partition.hpp>
+
+#include <string>
+
+namespace sar {
+
+/// Throws InputError for a graph without nodes or with fewer nodes than ranks.
+void require_nodes_for_ranks(const std::string& name, index num_nodes, int ranks);
+
+/// Partitions, relabels and transforms the edges and brings them to their owners, then asks `read_nodes` for
+/// the data of this rank's nodes.
+///
+/// `edges` is this rank's share of the E edges, ends in original ids, ids in [0, E). `read_nodes` is local
+/// and may throw: it finds original_ids in its argument and sets features, labels, the masks, and num_classes
+/// as far as it is known here (the maximum over the ranks counts). A rank without nodes is served like the
+/// others. Collective.
+NodeData distribute(const Communicator& comm, const std::string& name, index num_nodes, EdgeList edges,
+                    const DatasetOptions& options, FunctionRef<void(NodeData&)> read_nodes);
+
+/// The same with a partitioning at hand; `options.partition` is not used.
+NodeData distribute(const Communicator& comm, const std::string& name, const NodePartition& partition,
+                    EdgeList edges, const DatasetOptions& options, FunctionRef<void(NodeData&)> read_nodes);
+
+}  // namespace sar

@@ -1,0 +1,98 @@
+#include <sar/core/parallel.hpp>
+#include <sar/graph/edge_exchange.hpp>
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+namespace sar {
+namespace {
+
+constexpr index grain = index{1} << 14;  // edges of one task
+
+/// Sends column[e] to rank owners[e], in the order of the edges, and appends what arrives.
+template <class T>
+void exchange_column(const Communicator& comm, const Array<std::int32_t>& owners,
+                     const std::vector<index>& counts, const Array<T>& column, Array<T>& mine) {
+  std::vector<index> next(counts.size(), 0);
+  for (std::size_t p = 1; p < next.size(); ++p) next[p] = next[p - 1] + counts[p - 1];
+  Array<T> packed(column.size());
+  for (std::size_t e = 0; e < column.size(); ++e)
+    packed[static_cast<std::size_t>(next[static_cast<std::size_t>(owners[e])]++)] = column[e];
+  const auto received = comm.all_to_all_v(std::span<const T>(packed), counts);
+  packed = {};
+  mine.insert(mine.end(), received.values.begin(), received.values.end());
+}
+
+template <class T>
+void select(const Array<index>& kept, Array<T>& column) {
+  Array<T> selected(kept.size());
+  parallel_for(static_cast<index>(kept.size()), grain, [&](index first, index last) {
+    for (index i = first; i < last; ++i)
+      selected[static_cast<std::size_t>(i)] =
+          column[static_cast<std::size_t>(kept[static_cast<std::size_t>(i)])];
+  });
+  column = std::move(selected);
+}
+
+}  // namespace
+
+void exchange_edges(const Communicator& comm, const PartitionBook& book, const EdgeList& edges, bool weighted,
+                    EdgeList& mine) {
+  Array<std::int32_t> owners(edges.dst.size());
+  parallel_for(edges.size(), grain, [&](index first, index last) {
+    for (auto e = static_cast<std::size_t>(first); e < static_cast<std::size_t>(last); ++e)
+      owners[e] = book.owner(edges.dst[e]);
+  });
+  std::vector<index> counts(static_cast<std::size_t>(comm.size()), 0);
+  for (const std::int32_t owner : owners) ++counts[static_cast<std::size_t>(owner)];
+  exchange_column(comm, owners, counts, edges.src, mine.src);
+  exchange_column(comm, owners, counts, edges.dst, mine.dst);
+  exchange_column(comm, owners, counts, edges.id, mine.id);
+  if (weighted) exchange_column(comm, owners, counts, edges.weight, mine.weight);
+}
+
+void append_self_loops(index first_node, const Array<index>& original_ids, index first_id, bool weighted,
+                       EdgeList& edges) {
+  for (Array<index>* column : {&edges.src, &edges.dst, &edges.id})
+    column->reserve(column->size() + original_ids.size());
+  for (std::size_t i = 0; i < original_ids.size(); ++i) {
+    edges.src.push_back(first_node + static_cast<index>(i));
+    edges.dst.push_back(first_node + static_cast<index>(i));
+    edges.id.push_back(first_id + original_ids[i]);
+  }
+  if (weighted) edges.weight.insert(edges.weight.end(), original_ids.size(), real{1});
+}
+
+void drop_duplicates(index dst_begin, index dst_end, EdgeList& edges) {
+  // positions by destination, then by (source, id) within each destination
+  Array<index> ends(static_cast<std::size_t>(dst_end - dst_begin) + 1, 0);
+  for (const index dst : edges.dst) ++ends[static_cast<std::size_t>(dst - dst_begin) + 1];
+  for (std::size_t v = 1; v < ends.size(); ++v) ends[v] += ends[v - 1];
+  Array<index> order(edges.dst.size());
+  for (std::size_t e = 0; e < edges.dst.size(); ++e)  // ends[v] moves from the begin of v's range to its end
+    order[static_cast<std::size_t>(ends[static_cast<std::size_t>(edges.dst[e] - dst_begin)]++)] =
+        static_cast<index>(e);
+
+  const auto source = [&](index e) { return edges.src[static_cast<std::size_t>(e)]; };
+  parallel_for(dst_end - dst_begin, 1 << 10, [&](index first, index last) {
+    for (auto v = static_cast<std::size_t>(first); v < static_cast<std::size_t>(last); ++v)
+      std::sort(order.begin() + (v > 0 ? ends[v - 1] : 0), order.begin() + ends[v], [&](index a, index b) {
+        return source(a) != source(b)
+                   ? source(a) < source(b)
+                   : edges.id[static_cast<std::size_t>(a)] < edges.id[static_cast<std::size_t>(b)];
+      });
+  });
+  const auto same = [&](index a, index b) {
+    return source(a) == source(b) &&
+           edges.dst[static_cast<std::size_t>(a)] == edges.dst[static_cast<std::size_t>(b)];
+  };
+  order.erase(std::unique(order.begin(), order.end(), same), order.end());
+
+  select(order, edges.src);
+  select(order, edges.dst);
+  select(order, edges.id);
+  if (!edges.weight.empty()) select(order, edges.weight);
+}
+
+}  // namespace sar

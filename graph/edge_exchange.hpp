@@ -1,0 +1,26 @@
+/// Bringing every edge to the worker that owns its destination, and the transforms of an edge list on the
+/// way.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/graph/node_data.hpp>
+#include <sar/graph/partition_book.hpp>
+
+namespace sar {
+
+/// Sends this rank's edges (partitioned ids) to the owners of their destinations; what arrives here is
+/// appended to `mine`, ordered by sender. `weighted`, the same on every rank, says whether edges have
+/// weights. One column travels at a time: besides the two lists, 20 bytes per edge are held. Collective.
+void exchange_edges(const Communicator& comm, const PartitionBook& book, const EdgeList& edges, bool weighted,
+                    EdgeList& mine);
+
+/// Appends v -> v with weight 1 for each node of [first_node, first_node + original_ids.size()). The id of a
+/// loop is first_id + the node's original id. Local.
+void append_self_loops(index first_node, const Array<index>& original_ids, index first_id, bool weighted,
+                       EdgeList& edges);
+
+/// Of edges with the same source and destination, keeps the one with the smallest id. The destinations lie in
+/// [dst_begin, dst_end). Leaves the list ordered by destination, source. Local.
+void drop_duplicates(index dst_begin, index dst_end, EdgeList& edges);
+
+}  // namespace sar

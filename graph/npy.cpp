@@ -1,0 +1,334 @@
+#include <sar/core/error.hpp>
+#include <sar/core/memory.hpp>
+#include <sar/core/parallel.hpp>
+#include <sar/graph/npy.hpp>
+#include <sar/graph/npy_header.hpp>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <numeric>
+#include <type_traits>
+
+namespace sar {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "elements of a .npy file are used as they lie in the file");
+
+constexpr index window_bytes = index{1} << 20;  // most bytes of one read
+constexpr index gap_bytes = index{1} << 14;  // a shorter gap between two wanted rows is read and thrown away
+
+std::string system_error() {
+  return std::strerror(errno);
+}
+
+/// Calls use(type's own C++ type) for the element type; float16 is a std::uint16_t, bool a bool.
+template <class Use>
+void with_type(NpyType type, const Use& use) {
+  switch (type) {
+    case NpyType::float16:
+      return use(std::uint16_t{});
+    case NpyType::float32:
+      return use(float{});
+    case NpyType::float64:
+      return use(double{});
+    case NpyType::uint8:
+      return use(std::uint8_t{});
+    case NpyType::boolean:
+      return use(bool{});
+    case NpyType::int32:
+      return use(std::int32_t{});
+    case NpyType::int64:
+      return use(std::int64_t{});
+  }
+}
+
+template <class T>
+bool readable_as(NpyType type) {
+  const bool small = type == NpyType::uint8 || type == NpyType::boolean;
+  if constexpr (std::floating_point<T>) return true;
+  if constexpr (std::same_as<T, std::int64_t>)
+    return small || type == NpyType::int32 || type == NpyType::int64;
+  if constexpr (std::same_as<T, std::int32_t>) return small || type == NpyType::int32;
+  return small;
+}
+
+/// The same bytes in the file and in memory?
+template <class T>
+bool same_layout(NpyType type) {
+  if (type == NpyType::float16 || type == NpyType::boolean) return false;
+  bool same = false;
+  with_type(type, [&](auto element) { same = std::same_as<T, decltype(element)>; });
+  return same;
+}
+
+template <class T>
+void convert(NpyType type, const std::byte* in, index count, T* out) {
+  with_type(type, [&](auto element) {
+    using Stored = decltype(element);
+    for (index i = 0; i < count; ++i) {
+      if constexpr (std::same_as<Stored, bool>) {
+        out[i] = static_cast<T>(in[i] != std::byte{0});  // any byte but 0 is true
+      } else {
+        std::memcpy(&element, in + i * static_cast<index>(sizeof(Stored)), sizeof(Stored));
+        if constexpr (std::same_as<Stored, std::uint16_t>)
+          out[i] = static_cast<T>(half_to_float(element));
+        else
+          out[i] = static_cast<T>(element);
+      }
+    }
+  });
+}
+
+/// A file that does not keep its name unless it is complete.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& path)
+      : path_(path),
+        temporary_(concat(path, ".tmp", ::getpid())),
+        descriptor_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
+    require<InputError>(descriptor_ >= 0, path_, ": cannot write (", system_error(), ")");
+  }
+  ~TemporaryFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  void write(const void* data, std::size_t bytes) {
+    const auto* at = static_cast<const char*>(data);
+    while (bytes > 0) {
+      const ssize_t written = ::write(descriptor_, at, std::min(bytes, std::size_t{1} << 30));
+      if (written < 0 && errno == EINTR) continue;
+      require<InputError>(written > 0, path_, ": cannot write (", system_error(), ")");
+      at += written;
+      bytes -= static_cast<std::size_t>(written);
+    }
+  }
+  void commit() {
+    require<InputError>(::fsync(descriptor_) == 0, path_, ": cannot write (", system_error(), ")");
+    const int closed = ::close(descriptor_);
+    descriptor_ = -1;
+    require<InputError>(closed == 0, path_, ": cannot write (", system_error(), ")");
+    require<InputError>(::rename(temporary_.c_str(), path_.c_str()) == 0, path_, ": cannot write (",
+                        system_error(), ")");
+    temporary_.clear();
+  }
+
+ private:
+  std::string path_;
+  std::string temporary_;
+  int descriptor_;
+};
+
+}  // namespace
+
+float half_to_float(std::uint16_t half) noexcept {
+  // the half's exponent field read in a float's place is too small by 2^(127 - 15)
+  const std::uint32_t magnitude = (half & 0x7fffu) << 13;
+  const std::uint32_t sign = (half & 0x8000u) << 16;
+  if ((half & 0x7c00u) == 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | magnitude);
+  return std::bit_cast<float>(sign |
+                              std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1.0p112f));
+}
+
+std::uint16_t float_to_half(double value) noexcept {
+  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const double magnitude = std::abs(value);
+  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7e00);
+  if (magnitude >= 65520)
+    return static_cast<std::uint16_t>(sign | 0x7c00);  // halfway beyond the largest, 65504
+  if (magnitude == 0) return sign;
+  const int exponent = std::max(std::ilogb(magnitude), -14);
+  // 11 bits at this exponent, or fewer for a subnormal; a carry moves into the exponent field by itself
+  const auto significand = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
+  return static_cast<std::uint16_t>(sign | (significand + ((exponent + 14) << 10)));
+}
+
+NpyFile::NpyFile(std::string path) : path_(std::move(path)) {
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  require<InputError>(descriptor_ >= 0, path_, ": cannot open (", system_error(), "), expected a .npy file");
+  try {
+    struct stat status {};
+    require<InputError>(::fstat(descriptor_, &status) == 0, path_, ": cannot read (", system_error(), ")");
+    require<InputError>(S_ISREG(status.st_mode), path_, ": not a regular file, expected a .npy file");
+    const index file_bytes = status.st_size;
+
+    unsigned char head[12] = {};
+    require<InputError>(file_bytes >= 10, path_, ": the file has ", file_bytes,
+                        " bytes, expected a .npy file with a header of at least 10");
+    read_bytes(0, head, std::min<index>(file_bytes, 12));
+    require<InputError>(std::memcmp(head, "\x93NUMPY", 6) == 0, path_,
+                        ": the file does not begin with \\x93NUMPY, expected a .npy file");
+    const int version = head[6];
+    require<InputError>(version >= 1 && version <= 3 && head[7] == 0, path_, ": .npy version ", version, ".",
+                        static_cast<int>(head[7]), ", expected 1.0, 2.0 or 3.0");
+    index header_bytes = head[8] | head[9] << 8;
+    if (version > 1) header_bytes |= index{head[10]} << 16 | index{head[11]} << 24;
+    data_begin_ = (version == 1 ? 10 : 12) + header_bytes;
+    require<InputError>(data_begin_ <= file_bytes, path_, ": the file has ", file_bytes,
+                        " bytes, expected a header of ", data_begin_);
+    std::string text(static_cast<std::size_t>(header_bytes), ' ');
+    read_bytes(data_begin_ - header_bytes, text.data(), header_bytes);
+
+    NpyHeader header = parse_npy_header(text, path_);
+    type_ = header.type;
+    shape_ = std::move(header.shape);
+    size_ = checked_num_elements(shape_, type_, path_);
+    row_size_ = checked_num_elements(std::span(shape_).subspan(shape_.empty() ? 0 : 1), type_, path_);
+    require<InputError>(file_bytes - data_begin_ == size_ * element_bytes(type_), path_, ": the file has ",
+                        file_bytes - data_begin_, " bytes of data, expected ", size_ * element_bytes(type_),
+                        " for shape ", shape_to_string(shape_), " of ", to_string(type_));
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+}
+
+NpyFile::~NpyFile() {
+  ::close(descriptor_);
+}
+
+void NpyFile::expect(std::initializer_list<NpyType> types, int dims) const {
+  std::string expected;
+  bool found = false;
+  for (const NpyType* type = types.begin(); type != types.end(); ++type) {
+    expected += (expected.empty()          ? ""
+                 : type + 1 == types.end() ? " or "
+                                           : ", ") +
+                std::string(to_string(*type));
+    found = found || *type == type_;
+  }
+  require<InputError>(found, path_, ": dtype is ", to_string(type_), ", expected ", expected);
+  require<InputError>(static_cast<int>(shape_.size()) == dims, path_, ": shape is ", shape_to_string(shape_),
+                      ", expected ", dims, dims == 1 ? " dimension" : " dimensions");
+}
+
+void NpyFile::read_bytes(index offset, void* out, index bytes) const {
+  auto* at = static_cast<char*>(out);
+  while (bytes > 0) {
+    const ssize_t got =
+        ::pread(descriptor_, at, static_cast<std::size_t>(std::min(bytes, index{1} << 30)), offset);
+    if (got < 0 && errno == EINTR) continue;
+    require<InputError>(got >= 0, path_, ": cannot read (", system_error(), ")");
+    require<InputError>(got > 0, path_, ": the file ends after ", offset, " bytes, expected ", bytes,
+                        " more");
+    at += got;
+    offset += got;
+    bytes -= got;
+  }
+}
+
+template <class T>
+void NpyFile::read(index begin, index end, std::span<T> out) const {
+  require<InputError>(readable_as<T>(type_), path_, ": dtype is ", to_string(type_),
+                      ", which cannot be read as ",
+                      std::floating_point<T> ? "a floating-point number" : "an integer of this width");
+  require<ShapeError>(
+      0 <= begin && begin <= end && end <= size_ && static_cast<index>(out.size()) == end - begin, path_,
+      ": cannot read elements ", begin, " to ", end, " of ", size_, " into ", out.size());
+  const index bytes = element_bytes(type_);
+  parallel_for(end - begin, window_bytes / bytes, [&](index first, index last) {
+    const index offset = data_begin_ + (begin + first) * bytes;
+    if (same_layout<T>(type_)) return read_bytes(offset, out.data() + first, (last - first) * bytes);
+    std::vector<std::byte> window(static_cast<std::size_t>((last - first) * bytes));
+    read_bytes(offset, window.data(), (last - first) * bytes);
+    convert(type_, window.data(), last - first, out.data() + first);
+  });
+}
+
+template <class T>
+void NpyFile::read_rows(std::span<const index> rows, std::span<T> out) const {
+  const auto count = static_cast<index>(rows.size());
+  require<InputError>(readable_as<T>(type_), path_, ": dtype is ", to_string(type_),
+                      ", which cannot be read as ",
+                      std::floating_point<T> ? "a floating-point number" : "an integer of this width");
+  require<ShapeError>(static_cast<index>(out.size()) == count * row_size_, path_, ": cannot read ", count,
+                      " rows of ", row_size_, " elements into ", out.size());
+  for (const index row : rows)
+    require<ShapeError>(0 <= row && row < num_rows(), path_, ": cannot read row ", row, " of ", num_rows());
+
+  Array<index> order;  // positions in `rows` by increasing row; empty when they increase already
+  if (!std::is_sorted(rows.begin(), rows.end())) {
+    order.resize(rows.size());
+    std::iota(order.begin(), order.end(), index{0});
+    std::sort(order.begin(), order.end(), [&](index a, index b) {
+      return rows[static_cast<std::size_t>(a)] < rows[static_cast<std::size_t>(b)];
+    });
+  }
+  const index row_bytes = row_size_ * element_bytes(type_);
+  const auto position = [&](index k) { return order.empty() ? k : order[static_cast<std::size_t>(k)]; };
+  const auto row_begin = [&](index k) { return rows[static_cast<std::size_t>(position(k))] * row_bytes; };
+
+  parallel_for(count, std::max<index>(1, window_bytes / std::max<index>(row_bytes, 1)),
+               [&](index first, index last) {
+                 std::vector<std::byte> window;
+                 for (index k = first, next = first; k < last; k = next) {
+                   const index window_begin = row_begin(k);
+                   index window_end = window_begin + row_bytes;
+                   for (next = k + 1; next < last; ++next) {
+                     const index start = row_begin(next);
+                     if (start - window_end > gap_bytes ||
+                         start + row_bytes - window_begin > std::max(window_bytes, row_bytes))
+                       break;
+                     window_end = start + row_bytes;
+                   }
+                   window.resize(static_cast<std::size_t>(window_end - window_begin));
+                   read_bytes(data_begin_ + window_begin, window.data(), window_end - window_begin);
+                   for (index i = k; i < next; ++i)
+                     convert(type_, window.data() + (row_begin(i) - window_begin), row_size_,
+                             out.data() + position(i) * row_size_);
+                 }
+               });
+}
+
+template <class T>
+void write_npy(const std::string& path, std::span<const index> shape, std::span<const T> values,
+               NpyType type) {
+  const index size = checked_num_elements(shape, type, path);
+  require<ShapeError>(size == static_cast<index>(values.size()), path, ": shape ", shape_to_string(shape),
+                      " needs ", size, " values, not ", values.size());
+  TemporaryFile file(path);
+  const std::string header = format_npy_header(type, shape);
+  file.write(header.data(), header.size());
+  with_type(type, [&](auto element) {
+    using Stored = decltype(element);
+    constexpr std::size_t block = std::size_t{1} << 16;
+    std::vector<std::byte> bytes(std::min(block, values.size()) * sizeof(Stored));
+    for (std::size_t begin = 0; begin < values.size(); begin += block) {
+      const std::size_t count = std::min(block, values.size() - begin);
+      for (std::size_t i = 0; i < count; ++i) {
+        if constexpr (std::same_as<Stored, std::uint16_t>)
+          element = float_to_half(static_cast<double>(values[begin + i]));
+        else
+          element = static_cast<Stored>(values[begin + i]);
+        std::memcpy(bytes.data() + i * sizeof(Stored), &element, sizeof(Stored));
+      }
+      file.write(bytes.data(), count * sizeof(Stored));
+    }
+  });
+  file.commit();
+}
+
+#define SAR_INSTANTIATE(T)                                                         \
+  template void NpyFile::read<T>(index, index, std::span<T>) const;                \
+  template void NpyFile::read_rows<T>(std::span<const index>, std::span<T>) const; \
+  template void write_npy<T>(const std::string&, std::span<const index>, std::span<const T>, NpyType);
+SAR_INSTANTIATE(float)
+SAR_INSTANTIATE(double)
+SAR_INSTANTIATE(std::uint8_t)
+SAR_INSTANTIATE(std::int32_t)
+SAR_INSTANTIATE(std::int64_t)
+#undef SAR_INSTANTIATE
+
+}  // namespace sar

@@ -1,0 +1,82 @@
+/// NumPy's .npy files (numpy.lib.format, versions 1.0 to 3.0): reading parts of an array, writing a whole
+/// one.
+///
+/// Errors are InputError: one sentence with the file, what was found and what was expected. Nothing here is
+/// collective.
+#pragma once
+
+#include <sar/config.hpp>
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sar {
+
+/// The element types that are understood; little-endian.
+enum class NpyType { float16, float32, float64, uint8, boolean, int32, int64 };
+
+[[nodiscard]] const char* to_string(NpyType type) noexcept;  ///< NumPy's name: "float16", "bool"
+[[nodiscard]] index element_bytes(NpyType type) noexcept;
+
+/// An open array. Its header and the file's size are checked once; elements are read on demand, so that a
+/// worker touches only the part of the file that it needs. Reading is safe from several threads.
+class NpyFile {
+ public:
+  /// Throws InputError when the file cannot be opened, is not a .npy file, is in Fortran order, holds another
+  /// type of element, or when its size is not the one that the header promises.
+  explicit NpyFile(std::string path);
+  ~NpyFile();
+  NpyFile(const NpyFile&) = delete;
+  NpyFile& operator=(const NpyFile&) = delete;
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] NpyType type() const noexcept { return type_; }
+  [[nodiscard]] const std::vector<index>& shape() const noexcept { return shape_; }
+  [[nodiscard]] index size() const noexcept { return size_; }  ///< number of elements
+  [[nodiscard]] index num_rows() const noexcept { return shape_.empty() ? 1 : shape_[0]; }
+  [[nodiscard]] index row_size() const noexcept { return row_size_; }  ///< elements of one row
+
+  /// Throws InputError unless the array has `dims` dimensions and one of the types.
+  void expect(std::initializer_list<NpyType> types, int dims) const;
+
+  /// Elements [begin, end) in row-major order, converted to T: float or double from every type; std::int64_t
+  /// and std::int32_t from the integers they can hold; std::uint8_t from uint8 and bool (as 0 or 1). Throws
+  /// InputError for another type or when reading fails, ShapeError for a range outside the array or another
+  /// length of `out`.
+  template <class T>
+  void read(index begin, index end, std::span<T> out) const;
+
+  /// The listed rows, in the order of the list (any order, repetitions allowed), converted as by read().
+  /// `out` holds rows.size() * row_size() elements. Rows that lie close together are read at once.
+  template <class T>
+  void read_rows(std::span<const index> rows, std::span<T> out) const;
+
+ private:
+  void read_bytes(index offset, void* out, index bytes) const;
+
+  std::string path_;
+  int descriptor_ = -1;
+  NpyType type_ = NpyType::float32;
+  std::vector<index> shape_;
+  index size_ = 0;
+  index row_size_ = 0;
+  index data_begin_ = 0;
+};
+
+/// Writes `values`, converted to `type`, as an array of `shape` in C order: into a temporary file beside
+/// `path`, flushed to the disk, then renamed, so that `path` is never seen half written. T: float, double,
+/// std::uint8_t, std::int32_t, std::int64_t. Conversion to float16 rounds to nearest, ties to even; to bool:
+/// not zero. Throws InputError when writing fails, ShapeError when the number of values is not that of the
+/// shape.
+template <class T>
+void write_npy(const std::string& path, std::span<const index> shape, std::span<const T> values,
+               NpyType type);
+
+/// IEEE 754 binary16 from and to binary32 / binary64.
+[[nodiscard]] float half_to_float(std::uint16_t half) noexcept;
+[[nodiscard]] std::uint16_t float_to_half(double value) noexcept;
+
+}  // namespace sar

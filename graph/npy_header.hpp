@@ -1,0 +1,31 @@
+/// The header of a .npy file as text: a Python dictionary with the keys descr, fortran_order and shape.
+#pragma once
+
+#include <sar/graph/npy.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sar {
+
+struct NpyHeader {
+  NpyType type = NpyType::float32;
+  std::vector<index> shape;
+};
+
+/// Throws InputError, beginning with `path`, for text that is not such a dictionary, Fortran order, an
+/// unknown type, a negative extent, or more elements than 63 bits can count in bytes.
+NpyHeader parse_npy_header(std::string_view text, const std::string& path);
+
+/// Magic, version 1.0, length and dictionary, padded so that the data begin at a multiple of 64 bytes.
+std::string format_npy_header(NpyType type, std::span<const index> shape);
+
+/// The number of elements; throws InputError when their bytes exceed 63 bits.
+index checked_num_elements(std::span<const index> shape, NpyType type, const std::string& path);
+
+/// "(2, 10556)", as Python writes a tuple.
+std::string shape_to_string(std::span<const index> shape);
+
+}  // namespace sar

@@ -1,0 +1,93 @@
+#include <sar/core/error.hpp>
+#include <sar/core/parallel.hpp>
+#include <sar/graph/metis.hpp>
+#include <sar/graph/partition.hpp>
+
+#include <vector>
+
+namespace sar {
+namespace {
+
+constexpr std::uint64_t partition_stream =
+    0x70617274;  // apart from the draws of other purposes with the same seed
+
+}  // namespace
+
+const char* to_string(PartitionMethod method) noexcept {
+  switch (method) {
+    case PartitionMethod::contiguous:
+      return "contiguous";
+    case PartitionMethod::random:
+      return "random";
+    case PartitionMethod::metis:
+      break;
+  }
+  return "metis";
+}
+
+PartitionMethod parse_partition_method(const std::string& name) {
+  for (const auto method : {PartitionMethod::contiguous, PartitionMethod::random, PartitionMethod::metis})
+    if (name == to_string(method)) return method;
+  throw InputError(concat("partition method is '", name, "', expected contiguous, random or metis"));
+}
+
+NodePartition NodePartition::contiguous(index num_nodes, int parts) {
+  return NodePartition(PartitionBook::even(num_nodes, parts));
+}
+
+NodePartition NodePartition::random(index num_nodes, int parts, std::uint64_t seed) {
+  NodePartition partition(PartitionBook::even(num_nodes, parts));
+  partition.bijection_.emplace(num_nodes, RandomKey{seed, partition_stream});
+  return partition;
+}
+
+NodePartition NodePartition::from_assignment(std::span<const std::int32_t> part_of, int parts) {
+  std::vector<index> offsets(static_cast<std::size_t>(parts) + 1, 0);
+  for (std::size_t v = 0; v < part_of.size(); ++v) {
+    require<InputError>(0 <= part_of[v] && part_of[v] < parts, "node ", v, " is assigned to part ",
+                        part_of[v], ", expected 0 to ", parts - 1);
+    ++offsets[static_cast<std::size_t>(part_of[v]) + 1];
+  }
+  for (std::size_t p = 1; p < offsets.size(); ++p) offsets[p] += offsets[p - 1];
+  NodePartition partition{PartitionBook(offsets)};
+  partition.table_.resize(part_of.size());
+  for (std::size_t v = 0; v < part_of.size(); ++v)
+    partition.table_[v] = offsets[static_cast<std::size_t>(part_of[v])]++;
+  return partition;
+}
+
+index NodePartition::to_partitioned(index original) const noexcept {
+  if (bijection_) return (*bijection_)(original);
+  return table_.empty() ? original : table_[static_cast<std::size_t>(original)];
+}
+
+Array<index> NodePartition::original_ids(int part) const {
+  const index begin = book_.begin(part);
+  Array<index> ids(static_cast<std::size_t>(book_.num_nodes(part)));
+  if (!table_.empty()) {
+    for (std::size_t v = 0; v < table_.size(); ++v)
+      if (begin <= table_[v] && table_[v] < book_.end(part))
+        ids[static_cast<std::size_t>(table_[v] - begin)] = static_cast<index>(v);
+    return ids;
+  }
+  parallel_for(static_cast<index>(ids.size()), 1 << 14, [&](index first, index last) {
+    for (index i = first; i < last; ++i)
+      ids[static_cast<std::size_t>(i)] = bijection_ ? bijection_->inverse(begin + i) : begin + i;
+  });
+  return ids;
+}
+
+NodePartition partition_nodes(const Communicator& comm, index num_nodes, const EdgeList& edges,
+                              PartitionMethod method, std::uint64_t seed) {
+  switch (method) {
+    case PartitionMethod::contiguous:
+      return NodePartition::contiguous(num_nodes, comm.size());
+    case PartitionMethod::random:
+      return NodePartition::random(num_nodes, comm.size(), seed);
+    case PartitionMethod::metis:
+      break;
+  }
+  return NodePartition::from_assignment(metis_assignment(comm, num_nodes, edges, seed), comm.size());
+}
+
+}  // namespace sar
