@@ -50,22 +50,24 @@ Variable SAGEConv::operator()(const GraphShardManager& graph, const std::pair<Va
 // In both, an undefined dst means the first rows of src.
 
 Variable SAGEConv::mean(const GraphShardManager& graph, const Variable& src, const Variable& dst, const Variable& edge_weight) const {
-  Variable self = (*fc_self_)(dst.defined() ? dst : first_rows(src, graph.num_dst_nodes()));
+  const auto self = [&] { return (*fc_self_)(dst.defined() ? dst : first_rows(src, graph.num_dst_nodes())); };
   if (multiplies_first(src, fc_neigh_.weight().shape()[0]))
-    return graph.update_all(message(fc_neigh_(src), edge_weight), fn::mean, std::move(self));
-  return add_linear(std::move(self), graph.update_all(message(src, edge_weight), fn::mean), fc_neigh_.weight());
+    return graph.update_all(message(fc_neigh_(src), edge_weight), fn::mean, self);
+  const Variable neigh = graph.update_all(message(src, edge_weight), fn::mean);
+  return add_linear(self(), neigh, fc_neigh_.weight());
 }
 
 Variable SAGEConv::gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst, const Variable& edge_weight) const {
   const Tensor factors = degree_column(graph.in_degrees(), [](double degree) { return 1 / (degree + 1); });
-  if (multiplies_first(src, fc_neigh_.weight().shape()[0])) {
-    const Variable z = fc_neigh_(src);
-    Variable self = dst.defined() ? fc_neigh_(dst) : first_rows(z, graph.num_dst_nodes());
-    Variable y = scale_rows(graph.update_all(message(z, edge_weight), fn::sum, std::move(self)), factors);
-    return bias_.defined() ? add(std::move(y), bias_) : y;
-  }
-  Variable self = dst.defined() ? dst : first_rows(src, graph.num_dst_nodes());
-  return linear(scale_rows(graph.update_all(message(src, edge_weight), fn::sum, std::move(self)), factors), fc_neigh_.weight(), bias_);
+  const bool multiply_first = multiplies_first(src, fc_neigh_.weight().shape()[0]);
+  const Variable rows = multiply_first ? fc_neigh_(src) : src;
+  const auto self = [&] {
+    if (!dst.defined()) return first_rows(rows, graph.num_dst_nodes());
+    return multiply_first ? fc_neigh_(dst) : dst;
+  };
+  Variable y = scale_rows(graph.update_all(message(rows, edge_weight), fn::sum, self), factors);
+  if (!multiply_first) return linear(std::move(y), fc_neigh_.weight(), bias_);
+  return bias_.defined() ? add(std::move(y), bias_) : y;
 }
 
 }  // namespace sar
