@@ -1,7 +1,7 @@
+#include <sar/comm/distributed.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/distributed.hpp>
 
-#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -25,45 +25,38 @@ void gather_grads(const Communicator& comm, Module& module, bool average) {
   std::vector<Variable> parameters = module.parameters();
   std::erase_if(parameters, [](const Variable& parameter) { return !parameter.requires_grad(); });
 
-  // All gradients one after the other, then one number per parameter: on how many ranks it got a gradient.
-  index total = static_cast<index>(parameters.size());
-  for (const Variable& parameter : parameters) total += parameter.value().size();
-  Tensor packed = Tensor::zeros({total});
-  real* at = packed.data();
-  real* has_gradient = packed.data() + total - static_cast<index>(parameters.size());
-  for (std::size_t k = 0; k < parameters.size(); ++k) {
-    const Tensor gradient = parameters[k].grad();
-    if (gradient.defined()) {
-      std::copy(gradient.values().begin(), gradient.values().end(), at);
-      has_gradient[k] = 1;
+  // All gradients, and behind them one number per parameter: on how many ranks it got a gradient.
+  std::vector<Tensor> sums;
+  std::vector<real> has_gradient;
+  for (const Variable& parameter : parameters) {
+    Tensor gradient = parameter.gradient()->take();
+    has_gradient.push_back(gradient.defined() ? 1 : 0);
+    if (!gradient.defined()) {
+      gradient = Tensor::zeros(parameter.shape());
+    } else if (!gradient.unique()) {
+      gradient = gradient.clone();  // its memory may be that of another parameter's gradient too
     }
-    at += parameters[k].value().size();
+    sums.push_back(std::move(gradient));
   }
-  comm.all_reduce(packed.values());
+  if (parameters.empty()) return;
+  sums.push_back(Tensor::from({static_cast<index>(parameters.size())}, has_gradient));
+  gather_grads(comm, std::span<Tensor>(sums), average);
 
-  const real factor = average ? static_cast<real>(1.0 / comm.size()) : 1;
-  at = packed.data();
-  for (std::size_t k = 0; k < parameters.size(); ++k) {
-    const index size = parameters[k].value().size();
-    if (has_gradient[k] > 0) {
-      Tensor sum(parameters[k].shape());  // not the gradient's memory, which another parameter's gradient may share
-      std::transform(at, at + size, sum.data(), [factor](real g) { return g * factor; });
-      parameters[k].zero_grad();
-      parameters[k].gradient()->add(std::move(sum));
-    }
-    at += size;
-  }
+  const Tensor on_some_rank = std::move(sums.back());
+  for (std::size_t k = 0; k < parameters.size(); ++k)
+    if (on_some_rank.data()[k] > 0) parameters[k].gradient()->add(std::move(sums[k]));
 }
 
 void sync_params(const Communicator& comm, Module& module) {
   const std::string mine = description(module);
-  const std::string expected = comm.broadcast(mine, 0);
+  const std::string root = comm.broadcast(mine, 0);
   comm.agree([&] {
-    require<InputError>(mine == expected, "the model of rank ", comm.rank(), " has the parameters\n", mine,
-                        "but that of rank 0 has\n", expected);
+    require<InputError>(mine == root, "the model of rank ", comm.rank(), " consists of\n", mine, "but that of rank 0 of\n", root);
   });
-  for (NamedParameter& named : module.named_parameters()) comm.broadcast(named.parameter.value().values(), 0);
-  for (NamedBuffer& named : module.named_buffers()) comm.broadcast(named.tensor.values(), 0);
+  std::vector<Tensor> tensors;
+  for (const NamedParameter& named : module.named_parameters()) tensors.push_back(named.parameter.value());
+  for (const NamedBuffer& named : module.named_buffers()) tensors.push_back(named.tensor);
+  sync_params(comm, std::span<Tensor>(tensors));
   for (const NamedCounter& named : module.named_counters()) comm.broadcast(std::span<std::uint64_t>(named.value, 1), 0);
 }
 
