@@ -17,7 +17,8 @@ struct Communicator::State {
   int rank = 0;
   int size = 1;
   std::size_t max_message_bytes = std::size_t{1} << 30;
-  int exchanges = 0;
+  int next_tag = 0;
+  std::vector<Exchange*> exchanges;
   CommStats stats;
 
   State() = default;
@@ -133,9 +134,13 @@ void Communicator::set_max_collective_size(std::size_t bytes) const {
 }
 
 int Communicator::new_tag() const noexcept {
-  const int tag = first_exchange_tag + state_->exchanges;
-  state_->exchanges = (state_->exchanges + 1) % exchange_tags;
+  const int tag = first_exchange_tag + state_->next_tag;
+  state_->next_tag = (state_->next_tag + 1) % exchange_tags;
   return tag;
+}
+
+std::vector<Exchange*>& Communicator::exchanges() const noexcept {
+  return state_->exchanges;
 }
 
 CommStats Communicator::stats() const noexcept {

@@ -18,6 +18,8 @@
 
 namespace sar {
 
+class Exchange;
+
 enum class ReduceOp { sum, max, min };
 
 /// What went over the wire from this rank, and how long this rank waited for it.
@@ -118,6 +120,9 @@ class Communicator {
   /// then it is the same on all of them; exchanges under way at the same time never take each other's
   /// messages.
   [[nodiscard]] int new_tag() const noexcept;
+  /// The halo exchanges under way, for comm/ only: a rank that waits for one of them moves all of them on.
+  /// Local.
+  [[nodiscard]] std::vector<Exchange*>& exchanges() const noexcept;
 
  private:
   struct State;

@@ -50,7 +50,7 @@ class HaloFetch {
   /// `owned` [local rows, ...] is read until finish(). `rounds` outlives this object.
   HaloFetch(const Communicator& comm, const Tensor& owned, const std::vector<HaloRound>& rounds,
             const HaloOptions& options);
-  ~HaloFetch();  ///< completes all requests
+  ~HaloFetch();  ///< completes all requests; unless finished, the peers' calls throw CommunicationError
   HaloFetch(const HaloFetch&) = delete;
   HaloFetch& operator=(const HaloFetch&) = delete;
 
@@ -70,30 +70,33 @@ class HaloFetch {
 
 /// One pass of gradients from the readers of rows back to their owners, where they are added to `sum`.
 ///
-/// Outgoing pieces are given in round order and, within a round, by rows. Incoming rows are added in round
-/// order: all rounds but the last while sending goes on, the last one in finish(). A caller may therefore add
-/// its own rows to `sum` between the last receive_all_but_last() and finish(), and the order of all additions
-/// is fixed.
+/// Outgoing pieces are given in round order and, within a round, by rows. Incoming pieces are added in the
+/// same order: the last `depth` pieces of the last round in finish(), all others before, whenever this rank
+/// waits for an exchange of this communicator. A caller may therefore add its own rows to `sum` between
+/// receive_all_but_last() and finish(), and the order of all additions is fixed.
 class HaloPush {
  public:
-  /// `sum` [local rows, ...] is added to by receive_all_but_last(), send() and finish() only. `rounds`
+  /// `sum` [local rows, ...] is added to while this rank waits (see above), never in progress(). `rounds`
   /// outlives this object. `options.merge` is ignored. Buffers: at most options.depth outgoing and
   /// options.depth incoming pieces are held, besides the one that the caller is filling.
   HaloPush(const Communicator& comm, Tensor& sum, const std::vector<HaloRound>& rounds,
            const HaloOptions& options);
-  ~HaloPush();  ///< completes all requests
+  ~HaloPush();  ///< completes all requests; unless finished, the peers' calls throw CommunicationError
   HaloPush(const HaloPush&) = delete;
   HaloPush& operator=(const HaloPush&) = delete;
 
+  /// True when rows are added to `sum` before finish(); otherwise `sum` may be left unset until then.
+  [[nodiscard]] bool adds_before_finish() const noexcept;
   /// Starts sending the next piece: rows [begin, end) of round `round`; keeps the tensor until it has left.
-  /// Waits while `depth` pieces are in flight, so that the memory of an older one can be used for the one
-  /// filled next. Throws CommunicationError when the piece is not the next one.
+  /// First waits while `depth` pieces are in flight, so that the memory of an older one can be used for the
+  /// one filled next. Throws CommunicationError when the piece is not the next one.
   void send(std::size_t round, index begin, index end, Tensor rows);
-  /// Waits for the incoming rows of all rounds but the last and adds them.
+  /// Waits until all incoming rows are added that are not left to finish().
   void receive_all_but_last();
   /// Moves messages on; never waits, never touches `sum`.
   void progress();
-  /// Waits for everything: adds the rows of the last round, completes all sends.
+  /// Waits for everything: adds the rows of the last round, completes all sends. Throws CommunicationError
+  /// when pieces are left to be sent.
   void finish();
 
  private:

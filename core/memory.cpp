@@ -1,9 +1,12 @@
+#include <sar/core/arena.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
 
 #include <oneapi/tbb/scalable_allocator.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 
 namespace sar {
 namespace {
@@ -11,15 +14,70 @@ namespace {
 std::atomic<std::size_t> live{0};
 std::atomic<std::size_t> peak{0};
 
+constexpr std::size_t alignment = 64;
+
+#if defined(__SANITIZE_ADDRESS__)
+
+// Every block by itself, so that the sanitizer sees each access beyond its end or after its life.
+void* take(std::size_t bytes) {
+  return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+}
+void give_back(void* block, std::size_t) noexcept {
+  std::free(block);
+}
+void release() noexcept {}
+
+#else
+
+constexpr std::size_t large_block = std::size_t{64} << 10;
+
+/// Never destroyed: tensors of static storage may outlive any order of destruction. Addresses of four times
+/// the memory of the machine leave room for fragmentation.
+Arena& arena() {
+  static Arena* const instance = new Arena(4 * static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                                           static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+  return *instance;
+}
+
+void* take(std::size_t bytes) {
+  if (bytes >= large_block)
+    if (void* block = arena().allocate(bytes)) return block;
+  return scalable_aligned_malloc(bytes, alignment);
+}
+
+void give_back(void* block, std::size_t bytes) noexcept {
+  if (bytes >= large_block && arena().contains(block))
+    arena().deallocate(block, bytes);
+  else
+    scalable_aligned_free(block);
+}
+
+void release() noexcept {
+  arena().release_free();
+}
+
+#endif
+
 }  // namespace
 
-std::size_t live_bytes() noexcept { return live.load(); }
-std::size_t peak_bytes() noexcept { return peak.load(); }
-void reset_peak_bytes() noexcept { peak.store(live.load()); }
+std::size_t live_bytes() noexcept {
+  return live.load();
+}
+std::size_t peak_bytes() noexcept {
+  return peak.load();
+}
+void reset_peak_bytes() noexcept {
+  peak.store(live.load());
+}
+void release_cached_memory() noexcept {
+  release();
+}
 
 void* allocate_bytes(std::size_t bytes) {
-  void* block = scalable_aligned_malloc(bytes > 0 ? bytes : 1, 64);
-  if (block == nullptr) throw MemoryError(concat("no memory for a block of ", bytes, " bytes (", live_bytes(), " bytes are live)"));
+  void* block = take(bytes > 0 ? bytes : 1);
+  if (block == nullptr)
+    throw MemoryError(
+        concat("no memory for a block of ", bytes, " bytes (", live_bytes(), " bytes are live)"));
   const std::size_t now = live.fetch_add(bytes) + bytes;
   std::size_t before = peak.load();
   while (before < now && !peak.compare_exchange_weak(before, now)) {
@@ -29,7 +87,7 @@ void* allocate_bytes(std::size_t bytes) {
 
 void deallocate_bytes(void* block, std::size_t bytes) noexcept {
   live.fetch_sub(bytes);
-  scalable_aligned_free(block);
+  give_back(block, bytes > 0 ? bytes : 1);
 }
 
 }  // namespace sar

@@ -36,6 +36,10 @@ PollScope::~PollScope() {
   current_poll = outer_;
 }
 
+void poll() {
+  if (current_poll != nullptr) (*current_poll)();
+}
+
 void parallel_for(index n, index grain, FunctionRef<void(index, index)> body) {
   if (n <= 0) return;
   grain = std::max<index>(grain, 1);
@@ -43,7 +47,7 @@ void parallel_for(index n, index grain, FunctionRef<void(index, index)> body) {
   const auto run_blocks = [&](index first, index last) {
     for (index b = first; b < last; ++b) {
       body(b * grain, std::min(n, (b + 1) * grain));
-      if (current_poll != nullptr) (*current_poll)();
+      poll();
     }
   };
   if (blocks == 1 || num_threads() == 1) {

@@ -1,5 +1,5 @@
-/// Parallel loops on oneTBB whose results do not depend on the number of threads: work is cut into blocks by size
-/// only, and partial results are combined in block order. No oneTBB type is visible here.
+/// Parallel loops on oneTBB whose results do not depend on the number of threads: work is cut into blocks by
+/// size only, and partial results are combined in block order. No oneTBB type is visible here.
 #pragma once
 
 #include <sar/config.hpp>
@@ -17,12 +17,11 @@ class FunctionRef;
 template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:
-  template <class F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
-  FunctionRef(F&& f)  // NOLINT: converts by design
-      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
+  template <class F, class = std::enable_if_t<!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>>>
+  FunctionRef(F&& f)                        // NOLINT: converts by design
+      : object_((void*)std::addressof(f)),  // NOLINT: a function, too, and const objects
         call_([](void* object, Args... args) -> R {
-          return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);
+          return (*(std::remove_reference_t<F>*)object)(std::forward<Args>(args)...);  // NOLINT
         }) {}
   R operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
 
@@ -47,8 +46,9 @@ class ThreadLimit {
   std::unique_ptr<Impl> impl_;
 };
 
-/// While alive, the thread that made it calls `poll` between the blocks of the loops it takes part in (and no other
-/// thread ever does): how communication progresses while kernels run. Scopes nest; the innermost is called.
+/// While alive, the thread that made it calls `poll` between the blocks of the loops it takes part in (and no
+/// other thread ever does): how communication progresses while kernels run. Scopes nest; the innermost is
+/// called.
 class PollScope {
  public:
   explicit PollScope(FunctionRef<void()> poll);
@@ -61,17 +61,23 @@ class PollScope {
   const FunctionRef<void()>* outer_;
 };
 
-/// body(begin, end) over [0, n), cut into blocks of `grain` elements (the last may be shorter). Blocks run in any
-/// order on any thread. Exceptions of the body reach the caller.
+/// Calls what the innermost PollScope of this thread asks for, if there is one: for loop bodies that take
+/// longer than communication can wait (a few hundred microseconds).
+void poll();
+
+/// body(begin, end) over [0, n), cut into blocks of `grain` elements (the last may be shorter). Blocks run in
+/// any order on any thread. Exceptions of the body reach the caller.
 void parallel_for(index n, index grain, FunctionRef<void(index begin, index end)> body);
 
-/// Maps each block of `grain` elements of [0, n) to a value and combines the values in block order, so that the
-/// result is the same for every number of threads: combine(combine(zero, map(block 0)), map(block 1)) ...
+/// Maps each block of `grain` elements of [0, n) to a value and combines the values in block order, so that
+/// the result is the same for every number of threads: combine(combine(zero, map(block 0)), map(block 1)) ...
 template <class T, class Map, class Combine>
 T parallel_reduce(index n, index grain, T zero, const Map& map, const Combine& combine) {
   const index blocks = n <= 0 ? 0 : (n + grain - 1) / grain;
   std::vector<T> partial(static_cast<std::size_t>(blocks), zero);
-  parallel_for(n, grain, [&](index begin, index end) { partial[static_cast<std::size_t>(begin / grain)] = map(begin, end); });
+  parallel_for(n, grain, [&](index begin, index end) {
+    partial[static_cast<std::size_t>(begin / grain)] = map(begin, end);
+  });
   for (T& value : partial) zero = combine(std::move(zero), std::move(value));
   return zero;
 }

@@ -1,0 +1,60 @@
+#include <sar/comm/distributed.hpp>
+#include <sar/core/error.hpp>
+
+namespace sar {
+namespace {
+
+index total_size(std::span<const Tensor> tensors) {
+  index total = 0;
+  for (const Tensor& tensor : tensors)
+    if (tensor.defined()) total += tensor.size();
+  return total;
+}
+
+/// The values of all tensors, one after the other.
+Tensor flatten(std::span<const Tensor> tensors) {
+  Tensor flat({total_size(tensors)});
+  index begin = 0;
+  for (const Tensor& tensor : tensors) {
+    if (!tensor.defined()) continue;
+    flat.slice_rows(begin, begin + tensor.size()).copy_from(tensor.reshape({tensor.size()}));
+    begin += tensor.size();
+  }
+  return flat;
+}
+
+void unflatten(const Tensor& flat, std::span<Tensor> tensors) {
+  index begin = 0;
+  for (Tensor& tensor : tensors) {
+    if (!tensor.defined()) continue;
+    tensor.copy_from(flat.slice_rows(begin, begin + tensor.size()).reshape(tensor.shape()));
+    begin += tensor.size();
+  }
+}
+
+}  // namespace
+
+void sync_params(const Communicator& comm, std::span<Tensor> params) {
+  const index mine = total_size(params);
+  const index root = comm.all_gather(mine).front();
+  comm.agree([&] {
+    require<ShapeError>(mine == root, "rank ", comm.rank(), " has parameters of ", mine,
+                        " elements, rank 0 of ", root);
+  });
+  Tensor flat = flatten(params);
+  comm.broadcast(flat.values(), 0);
+  unflatten(flat, params);
+}
+
+void gather_grads(const Communicator& comm, std::span<Tensor> grads, bool average) {
+  if (comm.size() == 1) return;
+  Tensor flat = flatten(grads);
+  comm.all_reduce(flat.values());
+  if (average) {
+    const auto ranks = static_cast<real>(comm.size());
+    for (real& value : flat.values()) value /= ranks;
+  }
+  unflatten(flat, grads);
+}
+
+}  // namespace sar

@@ -1,0 +1,103 @@
+#include <sar/comm/exchange.hpp>
+#include <sar/core/error.hpp>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace sar {
+namespace {
+
+constexpr std::chrono::microseconds progress_interval{20};
+
+}  // namespace
+
+Exchange::Exchange(const Communicator& comm) : comm_(comm) {
+  comm_.exchanges().push_back(this);
+}
+Exchange::~Exchange() {
+  std::erase(comm_.exchanges(), this);
+}
+
+// Packing and adding run parallel loops, which may poll: busy_ keeps an exchange from entering itself.
+bool Exchange::advance_once(bool waiting) {
+  if (busy_ || broken_) return false;
+  busy_ = true;
+  try {
+    const bool moved = advance(waiting);
+    busy_ = false;
+    return moved;
+  } catch (const CommunicationError&) {
+    busy_ = false;
+    broken_ = true;
+    throw;
+  } catch (...) {
+    busy_ = false;
+    throw;
+  }
+}
+
+void Exchange::progress() {
+  const Clock::time_point now = Clock::now();
+  if (now - last_progress_ < progress_interval) return;
+  advance_once(false);
+  last_progress_ = Clock::now();
+}
+
+void Exchange::start_more() {
+  advance_once(true);
+  work_seconds_ = 0;
+}
+
+void Exchange::advance_all() {
+  const Clock::time_point start = Clock::now();
+  bool moved = false;
+  double worked = 0;
+  for (Exchange* exchange : comm_.exchanges()) {
+    moved |= exchange->advance_once(true);
+    worked += std::exchange(exchange->work_seconds_, 0.0);
+  }
+  // ranks may share a core
+  if (!moved) std::this_thread::yield();
+  comm_.add_to_stats({.wait_seconds = std::chrono::duration<double>(Clock::now() - start).count() - worked});
+}
+
+void Exchange::wait_until(FunctionRef<bool()> done) {
+  while (true) {
+    require<CommunicationError>(quitter() < 0, "rank ", quitter(), " gave up an exchange of rows with rank ",
+                                comm_.rank());
+    require<CommunicationError>(!broken_, "an exchange of rows cannot go on after a failure of MPI");
+    if (done()) return;
+    advance_all();
+  }
+}
+
+void Exchange::drain_until(FunctionRef<bool()> done) noexcept {
+  try {
+    while (!broken_ && !done()) advance_all();
+  } catch (...) {
+    // MPI or memory has failed: nothing is left to be done for the peers.
+  }
+}
+
+void Exchange::work(bool waiting, FunctionRef<void()> body) {
+  if (!waiting) {
+    body();
+    return;
+  }
+  const Clock::time_point start = Clock::now();
+  body();
+  work_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void check_rounds(const std::vector<HaloRound>& rounds, const Tensor& owned) {
+  require<ShapeError>(owned.defined(), "a halo exchange needs a defined tensor");
+  for (const HaloRound& round : rounds)
+    require<ShapeError>(round.send_rows.empty() ||
+                            (round.send_rows.front() >= 0 && round.send_rows.back() < owned.num_rows()),
+                        "rank ", round.reader, " reads rows up to ",
+                        round.send_rows.empty() ? 0 : round.send_rows.back(), " of a tensor of shape ",
+                        owned.shape());
+}
+
+}  // namespace sar

@@ -1,0 +1,156 @@
+#include <sar/core/arena.hpp>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace sar {
+namespace {
+
+constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::size_t small_reserve = std::size_t{64} << 20;
+
+std::size_t held_limit(std::size_t peak_live) {
+  return peak_live + peak_live / 4 + (std::size_t{32} << 20);
+}
+
+std::size_t round_up(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+char* round_up(char* at, std::size_t unit) {
+  return at + (round_up(reinterpret_cast<std::uintptr_t>(at), unit) - reinterpret_cast<std::uintptr_t>(at));
+}
+
+}  // namespace
+
+Arena::Arena(std::size_t reserve_bytes) {
+  // Inaccessible memory counts neither as used nor as committed, whatever the system's overcommit policy.
+  mapping_bytes_ = round_up(reserve_bytes, huge_page) + huge_page;
+  void* mapping = MAP_FAILED;
+  while (mapping_bytes_ >= small_reserve || mapping_bytes_ >= reserve_bytes) {
+    mapping = mmap(nullptr, mapping_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapping != MAP_FAILED) break;
+    mapping_bytes_ /= 2;
+  }
+  if (mapping == MAP_FAILED) return;
+  mapping_ = static_cast<char*>(mapping);
+  begin_ = top_ = writable_ = round_up(mapping_, huge_page);
+  end_ = mapping_ + mapping_bytes_;
+  end_ -= reinterpret_cast<std::uintptr_t>(end_) % huge_page;
+#ifdef MADV_HUGEPAGE
+  madvise(begin_, static_cast<std::size_t>(end_ - begin_), MADV_HUGEPAGE);
+#endif
+}
+
+Arena::~Arena() {
+  if (mapping_ != nullptr) munmap(mapping_, mapping_bytes_);
+}
+
+void* Arena::allocate(std::size_t bytes) {
+  if (bytes > mapping_bytes_) return nullptr;
+  bytes = round_up(std::max<std::size_t>(bytes, 1), granularity);
+  const std::lock_guard lock(mutex_);
+  auto fit = by_size_.lower_bound({bytes, nullptr});
+  if (fit == by_size_.end()) {
+    if (!grow(bytes)) return nullptr;
+    fit = by_size_.lower_bound({bytes, nullptr});
+  }
+  char* const block = fit->second;
+  const Range range = remove(free_.find(block));
+  if (const std::size_t rest = range.bytes - bytes; rest > 0)
+    insert(block + bytes, {rest, std::min(rest, range.held)});
+  live_ += bytes;
+  peak_live_ = std::max(peak_live_, live_);
+  release_until(held_limit(peak_live_));
+  return block;
+}
+
+void Arena::deallocate(void* block, std::size_t bytes) noexcept {
+  bytes = round_up(std::max<std::size_t>(bytes, 1), granularity);
+  const std::lock_guard lock(mutex_);
+  live_ -= bytes;
+  insert(static_cast<char*>(block), {bytes, bytes});
+}
+
+bool Arena::contains(const void* block) const noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(block);
+  return at >= reinterpret_cast<std::uintptr_t>(begin_) && at < reinterpret_cast<std::uintptr_t>(end_);
+}
+
+void Arena::release_free() noexcept {
+  const std::lock_guard lock(mutex_);
+  release_until(0);
+}
+
+std::size_t Arena::held_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return live_ + held_free_;
+}
+
+// Makes the last free range, or a new one at the top, `bytes` long.
+bool Arena::grow(std::size_t bytes) {
+  char* from = top_;
+  if (!free_.empty() && free_.rbegin()->first + free_.rbegin()->second.bytes == top_)
+    from = free_.rbegin()->first;
+  if (bytes > static_cast<std::size_t>(end_ - from)) return false;
+  char* const new_top = from + bytes;
+  if (new_top > writable_) {
+    char* const writable = std::min(end_, round_up(new_top, huge_page));
+    if (mprotect(writable_, static_cast<std::size_t>(writable - writable_), PROT_READ | PROT_WRITE) != 0)
+      return false;
+    writable_ = writable;
+  }
+  insert(top_, {static_cast<std::size_t>(new_top - top_), 0});
+  top_ = new_top;
+  return true;
+}
+
+void Arena::insert(char* begin, Range range) {
+  const auto merge = [&range](const Range& neighbour) {
+    range.bytes += neighbour.bytes;
+    range.held += neighbour.held;
+  };
+  auto next = free_.lower_bound(begin);
+  if (next != free_.end() && begin + range.bytes == next->first) {
+    const auto after = std::next(next);
+    merge(remove(next));
+    next = after;
+  }
+  if (next != free_.begin()) {
+    const auto before = std::prev(next);
+    if (before->first + before->second.bytes == begin) {
+      begin = before->first;
+      merge(remove(before));
+    }
+  }
+  free_.emplace(begin, range);
+  by_size_.emplace(range.bytes, begin);
+  held_free_ += range.held;
+}
+
+Arena::Range Arena::remove(std::map<char*, Range>::iterator at) {
+  const Range range = at->second;
+  by_size_.erase({range.bytes, at->first});
+  free_.erase(at);
+  held_free_ -= range.held;
+  return range;
+}
+
+// Largest ranges first: they have the most whole huge pages, the only ones that are given back.
+void Arena::release_until(std::size_t limit) noexcept {
+  for (auto it = by_size_.rbegin(); it != by_size_.rend() && live_ + held_free_ > limit; ++it) {
+    const auto [bytes, begin] = *it;
+    Range& range = free_.find(begin)->second;
+    char* const first = round_up(begin, huge_page);
+    const char* const last = begin + bytes - reinterpret_cast<std::uintptr_t>(begin + bytes) % huge_page;
+    if (range.held == 0 || first >= last) continue;
+    const auto released = static_cast<std::size_t>(last - first);
+    if (madvise(first, released, MADV_DONTNEED) != 0) continue;
+    const std::size_t held = std::min(range.held, bytes - released);
+    held_free_ -= range.held - held;
+    range.held = held;
+  }
+}
+
+}  // namespace sar
