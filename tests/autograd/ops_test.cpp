@@ -66,6 +66,19 @@ TEST_CASE("gradients of products") {
         {input({5, 4}, 1), input({4, 3}, 2), input({3}, 3)});
   check("a weight used twice", [](const Inputs& in) { return linear(linear(in[0], in[1]), in[1]); },
         {input({5, 4}, 1), input({4, 4}, 2)});
+  check("matmul, operands used twice",
+        [](const Inputs& in) { return matmul(matmul(in[0], in[1]), matmul(in[0], in[1])); },
+        {input({4, 4}, 1), input({4, 4}, 2)});
+  check("linear, operands used twice",
+        [](const Inputs& in) {
+          return linear(linear(in[0], in[1], in[2]), in[1], in[2]) + linear(in[0], in[1], in[2]);
+        },
+        {input({5, 4}, 1), input({4, 4}, 2), input({4}, 3)});
+  check("linear_io, operands used twice",
+        [](const Inputs& in) {
+          return linear_io(linear_io(in[0], in[1], in[2]), in[1], in[2]) + linear_io(in[0], in[1], in[2]);
+        },
+        {input({5, 4}, 1), input({4, 4}, 2), input({4}, 3)});
 }
 
 TEST_CASE("values of products") {
@@ -258,6 +271,21 @@ TEST_CASE("gradients of rows, columns, shapes") {
       "scatter_add_rows",
       [](const Inputs& in) {
         return scatter_add_rows(in[0], {3, 0, 3, 3, 1}, 6);
+      },
+      x);
+  // Every operation here must add to a gradient that has arrived before.
+  check(
+      "all of one variable",
+      [](const Inputs& in) {
+        const Variable& u = in[0];
+        const Variable rows =
+            scatter_add_rows(u, {1, 0, 1, 4, 4}, 5) * scatter_add_rows(u, {0, 0, 2, 4, 1}, 5);
+        const Variable columns =
+            concat_columns({slice_columns(u, 0, 1), slice_columns(u, 1, 4)}) * reshape(u, {5, 4});
+        const Variable both = concat_rows({slice_rows(u, 3, 5), slice_rows(u, 0, 3)});
+        return rows + columns + both + scale_rows(u, Tensor::full({5}, 3)) +
+               dropout(u, 0.5, {1, 2, 3}, {1, 2, 3, 4, 5}) + softmax(u) + log_softmax(u) + tanh(u) +
+               gather_rows(u, {0, 0, 1, 2, 3}) - u;
       },
       x);
 }

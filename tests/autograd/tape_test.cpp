@@ -84,6 +84,15 @@ TEST_CASE("a gradient that was handed out does not change later") {
   CHECK(x.grad().data()[0] == 4 + 12);
 }
 
+TEST_CASE("two variables that were sent the same tensor keep their own sums") {
+  const Variable a(Tensor::full({3}, 2), true);
+  const Variable b(Tensor::full({3}, 2), true);
+  Tape tape;
+  tape.backward((a + b) + a, Tensor::full({3}, 1));
+  CHECK(a.grad().data()[0] == 2);
+  CHECK(b.grad().data()[0] == 1);
+}
+
 TEST_CASE("a second backward pass through the same records is an error") {
   const Variable x(Tensor::full({3}, 2), true);
   Tape tape;
