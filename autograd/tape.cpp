@@ -10,31 +10,56 @@ thread_local Tape* current_tape = nullptr;
 
 }  // namespace
 
-Tape::Tape() : outer_(current_tape) { current_tape = this; }
-Tape::~Tape() { current_tape = outer_; }
+Tape::Tape() : outer_(current_tape) {
+  current_tape = this;
+}
+Tape::~Tape() {
+  current_tape = outer_;
+  clear();
+}
 
-Tape* Tape::current() noexcept { return current_tape; }
+void Tape::clear() noexcept {
+  for (Record& record : records_) record.output->release();
+  records_.clear();
+}
 
-void Tape::record(GradientPtr output, Backward backward) { records_.push_back({std::move(output), std::move(backward)}); }
+Tape* Tape::current() noexcept {
+  return current_tape;
+}
+
+void Tape::record(GradientPtr output, Backward backward) {
+  records_.push_back({std::move(output), std::move(backward)});
+}
 
 void Tape::backward(const Variable& output) {
-  require<ShapeError>(output.shape().size() == 1, "backward() without a seed needs a scalar, not a tensor of shape ", output.shape());
+  require<ShapeError>(output.shape().size() == 1,
+                      "backward() without a seed needs a scalar, not a tensor of shape ", output.shape());
   backward(output, Tensor::full(output.shape(), 1));
 }
 
 void Tape::backward(const Variable& output, Tensor seed) {
-  require(output.requires_grad(), "backward() from a result that was computed without a tape or from constants only");
+  require(output.requires_grad(),
+          "backward() from a result that was computed without a tape or from constants only");
   const NoTape nothing_is_recorded;
   output.gradient()->add(std::move(seed));
-  while (!records_.empty()) {
-    Record record = std::move(records_.back());
-    records_.pop_back();
-    if (record.output->value().defined()) record.backward(record.output->take());
+  try {
+    while (!records_.empty()) {
+      const Record record = std::move(records_.back());
+      records_.pop_back();
+      Tensor grad = record.output->take();
+      record.output->release();
+      if (grad.defined()) record.backward(std::move(grad));
+    }
+  } catch (...) {
+    clear();
+    throw;
   }
 }
 
 NoTape::NoTape() : hidden_(std::exchange(current_tape, nullptr)) {}
-NoTape::~NoTape() { current_tape = hidden_; }
+NoTape::~NoTape() {
+  current_tape = hidden_;
+}
 
 bool recording(std::initializer_list<const Variable*> inputs) noexcept {
   if (current_tape == nullptr) return false;

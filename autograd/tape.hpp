@@ -1,13 +1,15 @@
 /// Tape: records differentiable operations while it is in scope, on the thread that made it.
 ///
-///     {                                   // no tape in scope: nothing is recorded, nothing is kept (inference)
+///     {                                   // no tape in scope: nothing is recorded, nothing is kept
+///     (inference)
 ///       sar::Tape tape;
 ///       Variable loss = cross_entropy(model(graph, x), labels, mask);
 ///       tape.backward(loss);              // reverse order; each record is freed as soon as it is used
 ///     }
 ///
-/// Tapes nest: the innermost one records. A variable of an outer tape that is used under an inner one is a leaf there
-/// and collects its gradient, which the outer tape passes on later. That is what rematerialization is built from.
+/// Tapes nest: the innermost one records. A variable of an outer tape that is used under an inner one is a
+/// leaf there and collects its gradient, which the outer tape passes on later. That is what rematerialization
+/// is built from.
 #pragma once
 
 #include <sar/autograd/variable.hpp>
@@ -25,8 +27,9 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// Gradient of a scalar result with respect to everything it was computed from. Throws ShapeError when `output` has
-  /// more than one element. Empties the tape.
+  /// Gradient of a scalar result with respect to everything it was computed from. Empties the tape, also when
+  /// it throws: a second backward() from the same result, or from anything that was computed from results of
+  /// an emptied tape, throws Error. Throws ShapeError when `output` has more than one element.
   void backward(const Variable& output);
   /// Vector-Jacobian product: as if the scalar sum(output * seed) were differentiated.
   void backward(const Variable& output, Tensor seed);
@@ -36,17 +39,18 @@ class Tape {
   /// The tape that records on this thread now, or null.
   static Tape* current() noexcept;
 
-  /// How an operation goes back: receives the gradient of its output, adds to the gradients of its inputs. The
-  /// gradient may be overwritten when it is unique().
+  /// How an operation goes back: receives the gradient of its output, adds to the gradients of its inputs.
+  /// The gradient may be overwritten when it is unique().
   using Backward = std::function<void(Tensor grad)>;
   void record(GradientPtr output, Backward backward);
 
  private:
-  friend class NoTape;
   struct Record {
     GradientPtr output;
     Backward backward;
   };
+  void clear() noexcept;
+
   std::vector<Record> records_;
   Tape* outer_;
 };
@@ -63,8 +67,8 @@ class NoTape {
   Tape* hidden_;
 };
 
-/// For authors of operations: true when a tape is in scope and one of the inputs wants a gradient. Values needed for
-/// the way back have to be kept only then.
+/// For authors of operations: true when a tape is in scope and one of the inputs wants a gradient. Values
+/// needed for the way back have to be kept only then.
 bool recording(std::initializer_list<const Variable*> inputs) noexcept;
 
 /// For authors of operations: makes `value` the output of a recorded operation.

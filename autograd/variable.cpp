@@ -1,38 +1,25 @@
 #include <sar/autograd/variable.hpp>
+#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
 
 #include <utility>
 
 namespace sar {
-namespace {
-
-constexpr index add_grain = 1 << 16;
-
-void add_to(Tensor& sum, const Tensor& a, const Tensor& b) {
-  parallel_for(sum.size(), add_grain, [&](index begin, index end) {
-    const real* x = a.data();
-    const real* y = b.data();
-    real* out = sum.data();
-    for (index i = begin; i < end; ++i) out[i] = x[i] + y[i];
-  });
-}
-
-}  // namespace
-
 void Gradient::add(Tensor gradient) {
-  require<ShapeError>(gradient.shape() == shape_, "gradient of shape ", gradient.shape(), " for a variable of shape ", shape_);
+  require<ShapeError>(gradient.shape() == shape_, "gradient of shape ", gradient.shape(),
+                      " for a variable of shape ", shape_);
+  require_live();
   if (!value_.defined()) {
     value_ = std::move(gradient);
-  } else if (value_.unique()) {
-    add_to(value_, value_, gradient);
-  } else {
-    Tensor sum(shape_);
-    add_to(sum, value_, gradient);
-    value_ = std::move(sum);
+    return;
   }
+  Tensor sum = value_.unique() ? value_ : gradient.unique() ? gradient : Tensor(shape_);
+  binary(Binary::add, value_, gradient, sum);
+  value_ = std::move(sum);
 }
 
 void Gradient::add(FunctionRef<void(Tensor&, bool)> compute) {
+  require_live();
   if (!value_.defined()) {
     Tensor fresh(shape_);
     compute(fresh, false);
@@ -43,13 +30,28 @@ void Gradient::add(FunctionRef<void(Tensor&, bool)> compute) {
   compute(value_, true);
 }
 
-Tensor Gradient::take() { return std::exchange(value_, Tensor()); }
+Tensor Gradient::take() {
+  return std::exchange(value_, Tensor());
+}
+
+void Gradient::release() noexcept {
+  value_ = Tensor();
+  released_ = true;
+}
+
+void Gradient::require_live() const {
+  require(
+      !released_, "a gradient arrives at a result of shape ", shape_,
+      " whose tape has gone backward already or is destroyed; detach() the result to use it as a constant");
+}
 
 Variable::Variable(Tensor value, bool requires_grad) : value_(std::move(value)) {
   if (requires_grad) gradient_ = std::make_shared<Gradient>(value_.shape());
 }
 
-Tensor Variable::grad() const { return gradient_ != nullptr ? gradient_->value() : Tensor(); }
+Tensor Variable::grad() const {
+  return gradient_ != nullptr ? gradient_->value() : Tensor();
+}
 
 void Variable::zero_grad() {
   if (gradient_ != nullptr) gradient_->clear();

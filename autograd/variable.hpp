@@ -8,8 +8,8 @@
 
 namespace sar {
 
-/// Where the gradient of one variable is collected. Operations keep this, not the variable, when they need to send a
-/// gradient but not the value.
+/// Where the gradient of one variable is collected. Operations keep this, not the variable, when they need to
+/// send a gradient but not the value.
 class Gradient {
  public:
   explicit Gradient(const Shape& shape) : shape_(shape) {}
@@ -18,19 +18,25 @@ class Gradient {
   /// The sum so far; undefined until something was added.
   [[nodiscard]] const Tensor& value() const noexcept { return value_; }
 
-  /// Adds `gradient`. The handle is kept when it is the first one (no copy), and later sums go into its memory only
-  /// when nobody else holds it. Throws ShapeError when the shape is not the variable's.
+  /// Adds `gradient`. The handle is kept when it is the first one (no copy), and later sums go into its
+  /// memory only when nobody else holds it. Throws ShapeError when the shape is not the variable's, Error
+  /// after release().
   void add(Tensor gradient);
-  /// Adds what `compute(out, accumulate)` writes: into new memory (accumulate false), or on top of the present sum
-  /// (accumulate true), without a temporary tensor in between.
+  /// Adds what `compute(out, accumulate)` writes: into new memory (accumulate false), or on top of the
+  /// present sum (accumulate true), without a temporary tensor in between.
   void add(FunctionRef<void(Tensor& out, bool accumulate)> compute);
   /// Hands the sum over and forgets it.
   Tensor take();
   void clear() { value_ = Tensor(); }
+  /// For the tape: forgets the sum, and lets later additions fail, because nothing passes them on any more.
+  void release() noexcept;
 
  private:
+  void require_live() const;
+
   Shape shape_;
   Tensor value_;
+  bool released_ = false;
 };
 
 using GradientPtr = std::shared_ptr<Gradient>;
@@ -48,8 +54,8 @@ class Variable {
   [[nodiscard]] const Shape& shape() const noexcept { return value_.shape(); }
   [[nodiscard]] index num_rows() const noexcept { return value_.num_rows(); }
   [[nodiscard]] bool requires_grad() const noexcept { return gradient_ != nullptr; }
-  /// The gradient collected by Tape::backward; undefined when none arrived. Only leaves keep theirs: the gradient of
-  /// an intermediate result is released as soon as it has been passed on.
+  /// The gradient collected by Tape::backward; undefined when none arrived. Only leaves keep theirs: the
+  /// gradient of an intermediate result is released as soon as it has been passed on.
   [[nodiscard]] Tensor grad() const;
   void zero_grad();
   /// The same value as a constant.

@@ -125,7 +125,7 @@ struct HaloPush::Impl final : Exchange {
 HaloPush::HaloPush(const Communicator& comm, Tensor& sum, const std::vector<HaloRound>& rounds,
                    const HaloOptions& options)
     : impl_(std::make_unique<Impl>(comm, sum, rounds, options, comm.new_tag())) {
-  impl_->start_more();
+  impl_->progress();  // posts receives, and leaves `sum` alone: the caller may still have to set it
 }
 
 HaloPush::~HaloPush() = default;

@@ -17,12 +17,11 @@ class FunctionRef;
 template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:
-  template <class F>
-  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>)
-      FunctionRef(F&& f)  // NOLINT: converts by design
-      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
+  template <class F, class = std::enable_if_t<!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>>>
+  FunctionRef(F&& f)                        // NOLINT: converts by design
+      : object_((void*)std::addressof(f)),  // NOLINT: a function, too, and const objects
         call_([](void* object, Args... args) -> R {
-          return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);
+          return (*(std::remove_reference_t<F>*)object)(std::forward<Args>(args)...);  // NOLINT
         }) {}
   R operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
 

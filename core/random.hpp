@@ -24,6 +24,8 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::a
 class Random {
  public:
   explicit Random(const RandomKey& key) noexcept;
+  /// The Philox key of the family, for loops that draw many blocks at once.
+  [[nodiscard]] std::array<std::uint32_t, 2> key() const noexcept { return key_; }
   /// Words 4*block .. 4*block+3 of a row.
   [[nodiscard]] std::array<std::uint32_t, 4> words(std::uint64_t row, std::uint64_t block) const noexcept {
     return philox({static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(row >> 32),

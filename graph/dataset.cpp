@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace sar {
 namespace {
@@ -25,7 +26,7 @@ struct Files {
   std::optional<NpyFile> edge_weight;
 
   explicit Files(const std::string& directory)
-      : edge_index(directory + "/edge_index.npy"),
+      : edge_index(directory + "/edge_index.npy", NpyOrder::c_or_fortran),
         features(directory + "/features.npy"),
         labels(directory + "/labels.npy"),
         train_mask(directory + "/train_mask.npy"),
@@ -77,6 +78,27 @@ index first_not_finite(std::span<const real> values) {
       [](index a, index b) { return std::min(a, b); });
 }
 
+/// Ends of edges [begin, end). NumPy writes the transpose of an [E, 2] array in Fortran order: the two ends
+/// of an edge lie together.
+void read_ends(const NpyFile& edge_index, index begin, index end, EdgeList& edges) {
+  if (!edge_index.fortran_order()) {
+    edge_index.read(begin, end, std::span<index>(edges.src));
+    edge_index.read(edge_index.row_size() + begin, edge_index.row_size() + end, std::span<index>(edges.dst));
+    return;
+  }
+  constexpr index block = index{1} << 16;
+  std::vector<index> pairs;
+  for (index first = begin; first < end; first += block) {
+    const index count = std::min(block, end - first);
+    pairs.resize(static_cast<std::size_t>(2 * count));
+    edge_index.read(2 * first, 2 * (first + count), std::span<index>(pairs));
+    for (index i = 0; i < count; ++i) {
+      edges.src[static_cast<std::size_t>(first - begin + i)] = pairs[static_cast<std::size_t>(2 * i)];
+      edges.dst[static_cast<std::size_t>(first - begin + i)] = pairs[static_cast<std::size_t>(2 * i + 1)];
+    }
+  }
+}
+
 /// Edges [begin, end) with their numbers as ids. Local.
 EdgeList read_edges(const Files& files, index begin, index end) {
   const auto count = static_cast<std::size_t>(end - begin);
@@ -84,8 +106,7 @@ EdgeList read_edges(const Files& files, index begin, index end) {
   edges.src.resize(count);
   edges.dst.resize(count);
   edges.id.resize(count);
-  files.edge_index.read(begin, end, std::span<index>(edges.src));
-  files.edge_index.read(files.num_edges() + begin, files.num_edges() + end, std::span<index>(edges.dst));
+  read_ends(files.edge_index, begin, end, edges);
   const index num_nodes = files.num_nodes();
   for (std::size_t e = 0; e < count; ++e) {
     edges.id[e] = begin + static_cast<index>(e);

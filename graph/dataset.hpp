@@ -27,7 +27,7 @@ struct DatasetOptions {
 };
 
 /// Loads the directory's
-///     edge_index.npy   int64 [2, E]          row 0 sources, row 1 destinations
+///     edge_index.npy   int64 [2, E]          row 0 sources, row 1 destinations; C or Fortran order
 ///     features.npy     float16/32/64 or uint8 [N, F]
 ///     labels.npy       int64 [N]             -1: unlabelled
 ///     train_mask.npy, val_mask.npy, test_mask.npy   bool [N]

@@ -62,7 +62,8 @@ NodeData make_karate(const Communicator& comm, const DatasetOptions& options) {
     edges.dst.insert(edges.dst.end(), {v, u});
     edges.id.insert(edges.id.end(), {2 * m, 2 * m + 1});
   }
-  return distribute(comm, "karate", num_members, std::move(edges), options, describe_members);
+  return distribute(comm, "karate", num_members, std::move(edges), options,
+                    [](NodeData& data) { describe_members(data); });
 }
 
 }  // namespace sar

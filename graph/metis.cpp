@@ -89,9 +89,9 @@ bool has_metis() noexcept {
 Array<std::int32_t> metis_assignment(const Communicator& comm, index num_nodes, const EdgeList& edges,
                                      std::uint64_t seed) {
   const int parts = comm.size();
-  Array<std::int32_t> part_of(static_cast<std::size_t>(num_nodes), 0);
   require<InputError>(num_nodes <= std::numeric_limits<idx_t>::max(), "the graph has ", num_nodes,
                       " nodes, this METIS can number ", std::numeric_limits<idx_t>::max());
+  Array<std::int32_t> part_of(static_cast<std::size_t>(num_nodes), 0);
   // METIS wants at least two parts, and at least one node in each
   if (parts == 1) return part_of;
   if (num_nodes <= parts) {

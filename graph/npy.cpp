@@ -155,7 +155,7 @@ std::uint16_t float_to_half(double value) noexcept {
   return static_cast<std::uint16_t>(sign | (significand + ((exponent + 14) << 10)));
 }
 
-NpyFile::NpyFile(std::string path) : path_(std::move(path)) {
+NpyFile::NpyFile(std::string path, NpyOrder accepted) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   require<InputError>(descriptor_ >= 0, path_, ": cannot open (", system_error(), "), expected a .npy file");
   try {
@@ -182,6 +182,9 @@ NpyFile::NpyFile(std::string path) : path_(std::move(path)) {
     read_bytes(data_begin_ - header_bytes, text.data(), header_bytes);
 
     NpyHeader header = parse_npy_header(text, path_);
+    require<InputError>(!header.fortran_order || accepted == NpyOrder::c_or_fortran, path_,
+                        ": the array is in Fortran order, expected C order");
+    fortran_order_ = header.fortran_order;
     type_ = header.type;
     shape_ = std::move(header.shape);
     size_ = checked_num_elements(shape_, type_, path_);
@@ -253,6 +256,7 @@ void NpyFile::read_rows(std::span<const index> rows, std::span<T> out) const {
   require<InputError>(readable_as<T>(type_), path_, ": dtype is ", to_string(type_),
                       ", which cannot be read as ",
                       std::floating_point<T> ? "a floating-point number" : "an integer of this width");
+  require<ShapeError>(!fortran_order_, path_, ": rows of an array in Fortran order cannot be read");
   require<ShapeError>(static_cast<index>(out.size()) == count * row_size_, path_, ": cannot read ", count,
                       " rows of ", row_size_, " elements into ", out.size());
   for (const index row : rows)

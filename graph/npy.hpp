@@ -21,13 +21,17 @@ enum class NpyType { float16, float32, float64, uint8, boolean, int32, int64 };
 [[nodiscard]] const char* to_string(NpyType type) noexcept;  ///< NumPy's name: "float16", "bool"
 [[nodiscard]] index element_bytes(NpyType type) noexcept;
 
+/// How the elements of an array may lie in the file: the last index varies fastest (C), or the first one
+/// (Fortran).
+enum class NpyOrder { c, c_or_fortran };
+
 /// An open array. Its header and the file's size are checked once; elements are read on demand, so that a
 /// worker touches only the part of the file that it needs. Reading is safe from several threads.
 class NpyFile {
  public:
-  /// Throws InputError when the file cannot be opened, is not a .npy file, is in Fortran order, holds another
-  /// type of element, or when its size is not the one that the header promises.
-  explicit NpyFile(std::string path);
+  /// Throws InputError when the file cannot be opened, is not a .npy file, is in an order that is not
+  /// accepted, holds another type of element, or when its size is not the one that the header promises.
+  explicit NpyFile(std::string path, NpyOrder accepted = NpyOrder::c);
   ~NpyFile();
   NpyFile(const NpyFile&) = delete;
   NpyFile& operator=(const NpyFile&) = delete;
@@ -39,18 +43,21 @@ class NpyFile {
   [[nodiscard]] index num_rows() const noexcept { return shape_.empty() ? 1 : shape_[0]; }
   [[nodiscard]] index row_size() const noexcept { return row_size_; }  ///< elements of one row
 
+  [[nodiscard]] bool fortran_order() const noexcept { return fortran_order_; }
+
   /// Throws InputError unless the array has `dims` dimensions and one of the types.
   void expect(std::initializer_list<NpyType> types, int dims) const;
 
-  /// Elements [begin, end) in row-major order, converted to T: float or double from every type; std::int64_t
-  /// and std::int32_t from the integers they can hold; std::uint8_t from uint8 and bool (as 0 or 1). Throws
-  /// InputError for another type or when reading fails, ShapeError for a range outside the array or another
-  /// length of `out`.
+  /// Elements [begin, end) in the order of the file, converted to T: float or double from every type;
+  /// std::int64_t and std::int32_t from the integers they can hold; std::uint8_t from uint8 and bool (as 0 or
+  /// 1). Throws InputError for another type or when reading fails, ShapeError for a range outside the array
+  /// or another length of `out`.
   template <class T>
   void read(index begin, index end, std::span<T> out) const;
 
   /// The listed rows, in the order of the list (any order, repetitions allowed), converted as by read().
-  /// `out` holds rows.size() * row_size() elements. Rows that lie close together are read at once.
+  /// `out` holds rows.size() * row_size() elements. Rows that lie close together are read at once. The array
+  /// is in C order.
   template <class T>
   void read_rows(std::span<const index> rows, std::span<T> out) const;
 
@@ -61,6 +68,7 @@ class NpyFile {
   int descriptor_ = -1;
   NpyType type_ = NpyType::float32;
   std::vector<index> shape_;
+  bool fortran_order_ = false;
   index size_ = 0;
   index row_size_ = 0;
   index data_begin_ = 0;

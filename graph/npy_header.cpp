@@ -44,7 +44,7 @@ class Parser {
         header.type = type();
         has_descr = true;
       } else if (key == "fortran_order") {
-        require<InputError>(!boolean(), path_, ": the array is in Fortran order, expected C order");
+        header.fortran_order = boolean();
         has_order = true;
       } else if (key == "shape") {
         header.shape = tuple();

@@ -13,10 +13,11 @@ namespace sar {
 struct NpyHeader {
   NpyType type = NpyType::float32;
   std::vector<index> shape;
+  bool fortran_order = false;
 };
 
-/// Throws InputError, beginning with `path`, for text that is not such a dictionary, Fortran order, an
-/// unknown type, a negative extent, or more elements than 63 bits can count in bytes.
+/// Throws InputError, beginning with `path`, for text that is not such a dictionary, an unknown type, a
+/// negative extent, or more elements than 63 bits can count in bytes.
 NpyHeader parse_npy_header(std::string_view text, const std::string& path);
 
 /// Magic, version 1.0, length and dictionary, padded so that the data begin at a multiple of 64 bytes.

@@ -53,6 +53,7 @@ class GradientSender {
   void progress() {
     if (push_) push_->progress();
   }
+  [[nodiscard]] bool adds_before_finish() const { return push_ && push_->adds_before_finish(); }
   void receive_all_but_last() {
     if (push_) push_->receive_all_but_last();
   }
@@ -146,11 +147,11 @@ void backward_shards(const ShardedGraph& graph, const GraphOptions& options, con
     return;
   }
 
-  // Gradients of halo rows first: they travel while the local shard is computed. The rows of all rounds but the last
-  // may arrive before that, so that the sum has to start from zero.
-  const bool sums_start_early = grad_src != nullptr && graph.rounds.size() > 1;
-  if (sums_start_early && !accumulate) grad_src->fill(0);
+  // Gradients of halo rows first: they travel while the local shard is computed. Where incoming rows are added before
+  // that, the sum has to start from zero.
   GradientSender sender(graph, options, src_shape, kernel, grad_src);
+  const bool sums_start_early = sender.adds_before_finish();
+  if (sums_start_early && !accumulate) grad_src->fill(0);
   const auto progress = [&] { sender.progress(); };
   const PollScope poll(progress);
   if (needs_source)

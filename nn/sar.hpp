@@ -1,6 +1,8 @@
 /// Everything a program needs: #include <sar/sar.hpp>.
 #pragma once
 
+#include <sar/autograd/gradcheck.hpp>
+#include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/communicator.hpp>
@@ -8,4 +10,24 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
+#include <sar/core/random.hpp>
 #include <sar/core/tensor.hpp>
+#include <sar/graph/dataset.hpp>
+#include <sar/graph/generators.hpp>
+#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message.hpp>
+#include <sar/graph/node_data.hpp>
+#include <sar/graph/partition.hpp>
+#include <sar/graph/partition_book.hpp>
+#include <sar/nn/batch_norm.hpp>
+#include <sar/nn/distributed.hpp>
+#include <sar/nn/dropout.hpp>
+#include <sar/nn/graph_conv.hpp>
+#include <sar/nn/init.hpp>
+#include <sar/nn/layer_norm.hpp>
+#include <sar/nn/linear.hpp>
+#include <sar/nn/loss.hpp>
+#include <sar/nn/module.hpp>
+#include <sar/nn/module_list.hpp>
+#include <sar/nn/optimizer.hpp>
+#include <sar/nn/sage_conv.hpp>

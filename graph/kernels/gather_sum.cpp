@@ -1,84 +1,108 @@
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>
+#include <cstring>
 
 namespace sar {
 namespace {
 
 constexpr index block_bytes = index{1} << 19;  // gathered bytes of a block: about 50 microseconds of one core
-constexpr index prefetch_edges = 8;            // rows requested ahead
+constexpr index prefetch_bytes = 4096;         // of rows requested ahead
 constexpr index line = 64;                     // bytes of a cache line
 
-/// sum = (or +=) c0 x0 + c1 x1 + ..., with coefficients only where there are any.
+#ifdef __AVX512F__
+constexpr index vector_bytes = 64;
+constexpr index max_vectors = 16;  // accumulators that fit the registers
+#else
+constexpr index vector_bytes = 32;
+constexpr index max_vectors = 8;
+#endif
+using Vector [[gnu::vector_size(vector_bytes)]] = real;
+constexpr index lanes = vector_bytes / static_cast<index>(sizeof(real));
+
+inline Vector load(const real* from) {
+  Vector v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+
+inline void store(real* to, const Vector& v) { std::memcpy(to, &v, sizeof v); }
+
+/// The sum of one output row, a tile of columns at a time in registers.
 template <bool Weighted>
 struct RowSum {
   const GatherSum& t;
+  index all_edges = t.end[t.num_rows - 1];
+  index ahead = std::max<index>(prefetch_bytes / std::max<index>(t.width * static_cast<index>(sizeof(real)), 1), 2);
 
   [[nodiscard]] const real* row(index k) const { return t.x + (t.col[k] - t.col_offset) * t.width; }
   [[nodiscard]] real coefficient(index k) const {
-    if constexpr (!Weighted) return 1;
     real c = 1;
     if (t.weight != nullptr) c = t.weight[t.edge_of != nullptr ? t.edge_of[k] : t.first_edge + k];
     if (t.col_scale != nullptr) c *= t.col_scale[t.col[k]];
     return c;
   }
-
   /// Requests the row of edge k; the edges behind a row may belong to another piece of the sources.
   void prefetch(index k) const {
+    if (k >= all_edges) return;
     const index at = t.col[k] - t.col_offset;
     if (at < 0 || at >= t.x_rows) return;
     const char* bytes = reinterpret_cast<const char*>(t.x + at * t.width);
     for (index b = 0; b < t.width * static_cast<index>(sizeof(real)); b += line) __builtin_prefetch(bytes + b);
   }
 
-  void operator()(index k, index last, real* __restrict sum) const {
-    const index width = t.width;
-    const index ahead_end = t.end[t.num_rows - 1];
-    std::fill(sum, sum + width, real{0});
-    for (; k + 2 <= last; k += 2) {
-      if (k + prefetch_edges + 1 < ahead_end) {
-        prefetch(k + prefetch_edges);
-        prefetch(k + prefetch_edges + 1);
-      }
-      const real* __restrict a = row(k);
-      const real* __restrict b = row(k + 1);
+  template <index N>
+  void tile(index first, index last, index j, real* out, real scale) const {
+    Vector sum[N] = {};
+    for (index k = first; k < last; ++k) {
+      if (j == 0) prefetch(k + ahead);
+      const real* x = row(k) + j;
       if constexpr (Weighted) {
-        const real ca = coefficient(k);
-        const real cb = coefficient(k + 1);
-        for (index j = 0; j < width; ++j) sum[j] += ca * a[j] + cb * b[j];
+        const real c = coefficient(k);
+        for (index i = 0; i < N; ++i) sum[i] += c * load(x + i * lanes);
       } else {
-        for (index j = 0; j < width; ++j) sum[j] += a[j] + b[j];
+        for (index i = 0; i < N; ++i) sum[i] += load(x + i * lanes);
       }
     }
-    if (k < last) {
-      if (k + prefetch_edges < ahead_end) prefetch(k + prefetch_edges);
-      const real* __restrict a = row(k);
-      const real ca = coefficient(k);
-      for (index j = 0; j < width; ++j) sum[j] += ca * a[j];
+    for (index i = 0; i < N; ++i) {
+      real* to = out + j + i * lanes;
+      store(to, t.accumulate ? load(to) + scale * sum[i] : scale * sum[i]);
     }
+  }
+
+  /// The last columns, fewer than a vector.
+  void tail(index first, index last, index j, real* out, real scale) const {
+    const index count = t.width - j;
+    real sum[lanes] = {};
+    for (index k = first; k < last; ++k) {
+      if (j == 0) prefetch(k + ahead);
+      const real* x = row(k) + j;
+      const real c = Weighted ? coefficient(k) : 1;
+      for (index i = 0; i < count; ++i) sum[i] += c * x[i];
+    }
+    for (index i = 0; i < count; ++i) out[j + i] = (t.accumulate ? out[j + i] : 0) + scale * sum[i];
+  }
+
+  void operator()(index first, index last, real* out, real scale) const {
+    index j = 0;
+    for (; t.width - j >= max_vectors * lanes; j += max_vectors * lanes) tile<max_vectors>(first, last, j, out, scale);
+    if constexpr (max_vectors > 8)
+      if (t.width - j >= 8 * lanes) tile<8>(first, last, j, out, scale), j += 8 * lanes;
+    if (t.width - j >= 4 * lanes) tile<4>(first, last, j, out, scale), j += 4 * lanes;
+    if (t.width - j >= 2 * lanes) tile<2>(first, last, j, out, scale), j += 2 * lanes;
+    if (t.width - j >= lanes) tile<1>(first, last, j, out, scale), j += lanes;
+    if (j < t.width) tail(first, last, j, out, scale);
   }
 };
 
 template <bool Weighted>
 void run(const GatherSum& t) {
+  const RowSum<Weighted> row_sum{t};
   for_row_blocks(t.begin, t.num_rows, t.width * static_cast<index>(sizeof(real)), [&](index first, index last) {
-    const RowSum<Weighted> row_sum{t};
-    thread_local std::vector<real> buffer;
-    buffer.resize(static_cast<std::size_t>(t.width));
-    real* __restrict sum = buffer.data();
     for (index i = first; i < last; ++i) {
       const index row = t.rows != nullptr ? t.rows[i] : i;
-      real* __restrict out = t.out + row * t.width;
-      if (t.begin[i] == t.end[i]) {
-        if (!t.accumulate) std::fill(out, out + t.width, real{0});
-        continue;
-      }
-      row_sum(t.begin[i], t.end[i], sum);
-      const real scale = t.row_scale != nullptr ? t.row_scale[row] : 1;
-      if (t.accumulate)
-        for (index j = 0; j < t.width; ++j) out[j] += scale * sum[j];
-      else
-        for (index j = 0; j < t.width; ++j) out[j] = scale * sum[j];
+      if (t.begin[i] == t.end[i] && t.accumulate) continue;
+      row_sum(t.begin[i], t.end[i], t.out + row * t.width, t.row_scale != nullptr ? t.row_scale[row] : 1);
     }
   });
 }

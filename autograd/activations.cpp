@@ -1,0 +1,88 @@
+#include <sar/autograd/op_support.hpp>
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/dropout.hpp>
+#include <sar/core/elementwise.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/rows.hpp>
+
+namespace sar {
+namespace {
+
+Variable activation(Unary op, Variable x, real parameter = 0) {
+  const bool recorded = recording({&x});
+  Tensor kept = recorded && !differentiates_from_output(op) ? x.value() : Tensor();
+  Tensor y = compute_elementwise(take_value(x),
+                                 [&](const Tensor& in, Tensor& out) { unary(op, in, out, parameter); });
+  if (!recorded) return y;
+  if (differentiates_from_output(op)) kept = y;
+  return record(std::move(y), [dx = x.gradient(), kept, op, parameter](Tensor grad) {
+    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
+      unary_backward(op, kept, g, out, accumulate, parameter);
+    });
+  });
+}
+
+}  // namespace
+
+Variable relu(Variable x) {
+  return activation(Unary::relu, std::move(x));
+}
+Variable leaky_relu(Variable x, real negative_slope) {
+  return activation(Unary::leaky_relu, std::move(x), negative_slope);
+}
+Variable elu(Variable x, real alpha) {
+  return activation(Unary::elu, std::move(x), alpha);
+}
+Variable sigmoid(Variable x) {
+  return activation(Unary::sigmoid, std::move(x));
+}
+Variable tanh(Variable x) {
+  return activation(Unary::tanh, std::move(x));
+}
+Variable exp(Variable x) {
+  return activation(Unary::exp, std::move(x));
+}
+Variable log(Variable x) {
+  return activation(Unary::log, std::move(x));
+}
+
+Variable softmax(Variable x) {
+  const bool recorded = recording({&x});
+  Tensor y = compute_elementwise(take_value(x), softmax_rows);
+  if (!recorded) return y;
+  return record(y, [dx = x.gradient(), y](Tensor grad) {
+    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
+      softmax_rows_backward(y, g, out, accumulate);
+    });
+  });
+}
+
+Variable log_softmax(Variable x) {
+  const bool recorded = recording({&x});
+  Tensor y = compute_elementwise(take_value(x), log_softmax_rows);
+  if (!recorded) return y;
+  return record(y, [dx = x.gradient(), y](Tensor grad) {
+    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
+      log_softmax_rows_backward(y, g, out, accumulate);
+    });
+  });
+}
+
+Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids) {
+  const DropoutMask mask(key, p);
+  require<ShapeError>(row_ids.size() == x.num_rows(), "dropout: ", row_ids.size(),
+                      " row ids for a tensor of shape ", x.shape());
+  if (p == 0) return x;
+  const bool recorded = recording({&x});
+  Tensor y = compute_elementwise(take_value(x),
+                                 [&](const Tensor& in, Tensor& out) { mask.apply(in, row_ids.span(), out); });
+  if (!recorded) return y;
+  return record(std::move(y), [dx = x.gradient(), mask, row_ids = std::move(row_ids)](Tensor grad) {
+    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
+      mask.apply(g, row_ids.span(), out, accumulate);
+    });
+  });
+}
+
+}  // namespace sar

@@ -1,0 +1,149 @@
+#include <sar/autograd/op_support.hpp>
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/broadcast.hpp>
+#include <sar/core/elementwise.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/reduce.hpp>
+
+#include <vector>
+
+namespace sar {
+namespace {
+
+/// a op b, in the memory of an operand of the result's shape that nobody else refers to.
+Tensor compute_binary(Binary op, Tensor a, Tensor b) {
+  const Shape shape = broadcast(a.shape(), b.shape());
+  Tensor out = a.unique() && a.shape() == shape ? a : b.unique() && b.shape() == shape ? b : Tensor(shape);
+  binary(op, a, b, out);
+  return out;
+}
+
+/// to += the gradient itself, summed over the dimensions that were repeated.
+void pass_sum(const GradientPtr& to, Tensor grad) {
+  if (to == nullptr) return;
+  if (to->shape() == grad.shape()) {
+    to->add(std::move(grad));
+  } else {
+    to->add([&](Tensor& out, bool accumulate) { sum_to(grad, out, accumulate); });
+  }
+}
+
+/// to += grad * other, summed over the dimensions that were repeated.
+void pass_product(const GradientPtr& to, Tensor grad, const Tensor& other) {
+  if (to == nullptr) return;
+  if (to->shape() == grad.shape()) {
+    pass_elementwise(*to, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
+      binary(Binary::mul, g, other, out, accumulate);
+    });
+  } else if (other.shape() == grad.shape()) {
+    to->add([&](Tensor& out, bool accumulate) { sum_products_to(grad, other, out, accumulate); });
+  } else {  // both operands were repeated
+    Tensor product(grad.shape());
+    binary(Binary::mul, grad, other, product);
+    pass_sum(to, std::move(product));
+  }
+}
+
+void negate(const Tensor& x, Tensor& out, bool accumulate) {
+  scale_shift(x, -1, 0, out, accumulate);
+}
+
+}  // namespace
+
+Variable add(Variable a, Variable b) {
+  const bool recorded = recording({&a, &b});
+  Tensor y = compute_binary(Binary::add, take_value(a), take_value(b));
+  if (!recorded) return y;
+  return record(std::move(y), [da = a.gradient(), db = b.gradient()](Tensor grad) {
+    pass_sum(da, grad);
+    pass_sum(db, std::move(grad));
+  });
+}
+
+Variable sub(Variable a, Variable b) {
+  const bool recorded = recording({&a, &b});
+  Tensor y = compute_binary(Binary::sub, take_value(a), take_value(b));
+  if (!recorded) return y;
+  return record(std::move(y), [da = a.gradient(), db = b.gradient()](Tensor grad) {
+    if (db != nullptr && db->shape() != grad.shape()) {
+      Tensor sum(db->shape());
+      sum_to(grad, sum);
+      pass_elementwise(*db, std::move(sum), negate);
+    } else if (db != nullptr) {
+      pass_elementwise(*db, da != nullptr ? grad : std::exchange(grad, Tensor()), negate);
+    }
+    if (da != nullptr) pass_sum(da, std::move(grad));
+  });
+}
+
+Variable mul(Variable a, Variable b) {
+  const bool recorded = recording({&a, &b});
+  const Tensor kept_a = recorded && b.requires_grad() ? a.value() : Tensor();
+  const Tensor kept_b = recorded && a.requires_grad() ? b.value() : Tensor();
+  Tensor y = compute_binary(Binary::mul, take_value(a), take_value(b));
+  if (!recorded) return y;
+  return record(std::move(y), [da = a.gradient(), db = b.gradient(), kept_a, kept_b](Tensor grad) {
+    if (db != nullptr) pass_product(db, da != nullptr ? grad : std::exchange(grad, Tensor()), kept_a);
+    pass_product(da, std::move(grad), kept_b);
+  });
+}
+
+Variable div(Variable a, Variable b) {
+  const bool recorded = recording({&a, &b});
+  const Tensor kept_b = recorded ? b.value() : Tensor();
+  Tensor y = compute_binary(Binary::div, take_value(a), take_value(b));
+  if (!recorded) return y;
+  const Tensor kept_y = b.requires_grad() ? y : Tensor();
+  return record(std::move(y), [da = a.gradient(), db = b.gradient(), kept_b, kept_y](Tensor grad) {
+    if (db != nullptr) {  // -(sum of grad y) / b
+      Tensor sum(db->shape());
+      if (db->shape() == grad.shape()) {
+        binary(Binary::mul, grad, kept_y, sum);
+      } else {
+        sum_products_to(grad, kept_y, sum);
+      }
+      binary(Binary::div, sum, kept_b, sum);
+      pass_elementwise(*db, std::move(sum), negate);
+    }
+    if (da == nullptr) return;
+    if (da->shape() == grad.shape()) {
+      pass_elementwise(*da, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
+        binary(Binary::div, g, kept_b, out, accumulate);
+      });
+    } else {
+      Tensor quotient = compute_binary(Binary::div, std::move(grad), kept_b);
+      pass_sum(da, std::move(quotient));
+    }
+  });
+}
+
+Variable scale_shift(Variable x, real scale, real shift) {
+  const bool recorded = recording({&x});
+  Tensor y = compute_elementwise(take_value(x),
+                                 [&](const Tensor& in, Tensor& out) { scale_shift(in, scale, shift, out); });
+  if (!recorded) return y;
+  return record(std::move(y), [dx = x.gradient(), scale](Tensor grad) {
+    if (scale == 1) return dx->add(std::move(grad));
+    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
+      scale_shift(g, scale, 0, out, accumulate);
+    });
+  });
+}
+
+Variable scale_rows(Variable x, const Tensor& column) {
+  const Shape& shape = column.shape();
+  require<ShapeError>(x.defined() && shape.dims() > 0 && shape.row_size() == 1 && shape[0] == x.num_rows(),
+                      "scale_rows: column of shape ", shape, " for a tensor of shape ", x.shape());
+  std::vector<index> extents(static_cast<std::size_t>(x.shape().dims()), 1);
+  extents[0] = shape[0];
+  const Tensor factors = column.reshape(Shape(extents));
+  const bool recorded = recording({&x});
+  Tensor y = compute_elementwise(
+      take_value(x), [&](const Tensor& in, Tensor& out) { binary(Binary::mul, in, factors, out); });
+  if (!recorded) return y;
+  return record(std::move(y),
+                [dx = x.gradient(), factors](Tensor grad) { pass_product(dx, std::move(grad), factors); });
+}
+
+}  // namespace sar

@@ -1,0 +1,161 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/elementwise.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/rows.hpp>
+
+#include <utility>
+#include <vector>
+
+namespace sar {
+namespace {
+
+bool any_recorded(std::span<const Variable> parts) noexcept {
+  for (const Variable& part : parts)
+    if (recording({&part})) return true;
+  return false;
+}
+
+/// Where each part goes, and how many of its rows or columns.
+struct Pieces {
+  std::vector<GradientPtr> gradients;
+  std::vector<index> sizes;
+};
+
+/// The shape of the parts with the extents of dimension `d` added up, which is the only one that may differ.
+Shape concat_shape(std::span<const Variable> parts, int d, Pieces& pieces) {
+  const Shape& first = parts.front().shape();
+  require<ShapeError>(first.dims() > 0, "concat of an undefined tensor");
+  std::vector<index> extents;
+  for (int i = 0; i < first.dims(); ++i) extents.push_back(first[i]);
+  const int at = d < 0 ? first.dims() - 1 : d;
+  extents[static_cast<std::size_t>(at)] = 0;
+  for (const Variable& part : parts) {
+    const Shape& shape = part.shape();
+    bool fits = shape.dims() == first.dims();
+    for (int i = 0; fits && i < first.dims(); ++i) fits = i == at || shape[i] == first[i];
+    require<ShapeError>(fits, "concat of shapes ", first, " and ", shape, ": only dimension ", at,
+                        " may differ");
+    extents[static_cast<std::size_t>(at)] += shape[at];
+    pieces.sizes.push_back(shape[at]);
+    pieces.gradients.push_back(part.gradient());
+  }
+  return Shape(extents);
+}
+
+/// Sets the gradient to 0 where nothing has arrived yet, before part of it is added to.
+void begin_partial(Tensor& out, bool accumulate) {
+  if (!accumulate) out.fill(0);
+}
+
+}  // namespace
+
+Variable concat_columns(std::span<const Variable> parts) {
+  require<ShapeError>(!parts.empty(), "concat of no tensor");
+  Pieces pieces;
+  Tensor y(concat_shape(parts, -1, pieces));
+  index begin = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    copy_columns(parts[i].value(), 0, y, begin, pieces.sizes[i]);
+    begin += pieces.sizes[i];
+  }
+  if (!any_recorded(parts)) return y;
+  return record(std::move(y), [pieces = std::move(pieces)](const Tensor& grad) {
+    index first = 0;
+    for (std::size_t i = 0; i < pieces.sizes.size(); ++i) {
+      const index count = pieces.sizes[i];
+      if (pieces.gradients[i] != nullptr)
+        pieces.gradients[i]->add(
+            [&](Tensor& out, bool accumulate) { copy_columns(grad, first, out, 0, count, accumulate); });
+      first += count;
+    }
+  });
+}
+
+Variable concat_rows(std::span<const Variable> parts) {
+  require<ShapeError>(!parts.empty(), "concat of no tensor");
+  Pieces pieces;
+  Tensor y(concat_shape(parts, 0, pieces));
+  index begin = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    y.slice_rows(begin, begin + pieces.sizes[i]).copy_from(parts[i].value());
+    begin += pieces.sizes[i];
+  }
+  if (!any_recorded(parts)) return y;
+  return record(std::move(y), [pieces = std::move(pieces)](const Tensor& grad) {
+    index first = 0;
+    for (std::size_t i = 0; i < pieces.sizes.size(); ++i) {
+      const index last = first + pieces.sizes[i];
+      if (pieces.gradients[i] != nullptr) pieces.gradients[i]->add(grad.slice_rows(first, last));
+      first = last;
+    }
+  });
+}
+
+Variable concat_columns(std::initializer_list<Variable> parts) {
+  return concat_columns(std::span(parts.begin(), parts.size()));
+}
+Variable concat_rows(std::initializer_list<Variable> parts) {
+  return concat_rows(std::span(parts.begin(), parts.size()));
+}
+
+Variable slice_columns(Variable x, index begin, index end) {
+  require<ShapeError>(x.defined() && 0 <= begin && begin <= end && end <= x.shape()[x.shape().dims() - 1],
+                      "columns ", begin, " to ", end, " of a tensor of shape ", x.shape());
+  std::vector<index> extents;
+  for (int d = 0; d + 1 < x.shape().dims(); ++d) extents.push_back(x.shape()[d]);
+  extents.push_back(end - begin);
+  Tensor y{Shape(extents)};
+  copy_columns(x.value(), begin, y, 0, end - begin);
+  if (!recording({&x})) return y;
+  return record(std::move(y), [dx = x.gradient(), begin, end](const Tensor& grad) {
+    dx->add([&](Tensor& out, bool accumulate) {
+      begin_partial(out, accumulate);
+      copy_columns(grad, 0, out, begin, end - begin, true);
+    });
+  });
+}
+
+Variable slice_rows(Variable x, index begin, index end) {
+  Tensor y = x.value().slice_rows(begin, end);
+  if (!recording({&x})) return y;
+  return record(std::move(y), [dx = x.gradient(), begin, end](const Tensor& grad) {
+    dx->add([&](Tensor& out, bool accumulate) {
+      begin_partial(out, accumulate);
+      Tensor rows = out.slice_rows(begin, end);
+      binary(Binary::add, rows, grad, rows);
+    });
+  });
+}
+
+Variable reshape(Variable x, const Shape& shape) {
+  Tensor y = x.value().reshape(shape);
+  if (!recording({&x})) return y;
+  return record(std::move(y),
+                [dx = x.gradient()](const Tensor& grad) { dx->add(grad.reshape(dx->shape())); });
+}
+
+Variable gather_rows(Variable x, RowIds ids) {
+  require<ShapeError>(x.defined(), "gather_rows of an undefined tensor");
+  Tensor y(x.shape().with_rows(ids.size()));
+  gather_rows(x.value(), ids.span(), y);
+  if (!recording({&x})) return y;
+  return record(std::move(y), [dx = x.gradient(), ids = std::move(ids)](const Tensor& grad) {
+    dx->add([&](Tensor& out, bool accumulate) {
+      begin_partial(out, accumulate);
+      scatter_add_rows(grad, ids.span(), out);
+    });
+  });
+}
+
+Variable scatter_add_rows(Variable x, RowIds ids, index num_rows) {
+  require<ShapeError>(x.defined(), "scatter_add_rows of an undefined tensor");
+  Tensor y = Tensor::zeros(x.shape().with_rows(num_rows));
+  scatter_add_rows(x.value(), ids.span(), y);
+  if (!recording({&x})) return y;
+  return record(std::move(y), [dx = x.gradient(), ids = std::move(ids)](const Tensor& grad) {
+    dx->add([&](Tensor& out, bool accumulate) { gather_rows(grad, ids.span(), out, accumulate); });
+  });
+}
+
+}  // namespace sar

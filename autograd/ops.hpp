@@ -1,0 +1,138 @@
+/// Differentiable dense operations.
+///
+/// Each is recorded when a tape is in scope and an operand wants a gradient; it keeps for the way back only
+/// what its docstring names. Operands are taken by value: a temporary (or std::move(x)) whose memory nobody
+/// else refers to may be overwritten with the result, so that chains such as relu(linear(x, w, b)) hold one
+/// tensor.
+///
+/// N is the number of rows, D the last dimension. Shapes that do not fit throw ShapeError naming them.
+#pragma once
+
+#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/variable.hpp>
+#include <sar/core/random.hpp>
+
+#include <span>
+
+namespace sar {
+
+// ---- products: products.cpp
+
+/// a b for a [n, k], b [k, m]. Keeps b if a wants a gradient and a if b does.
+Variable matmul(Variable a, Variable b);
+
+/// x W^T + b as torch.nn.Linear: x [..., in], weight [out, in], bias [out] or none; result [..., out]. Keeps
+/// x if the weight wants a gradient and the weight if x does.
+Variable linear(Variable x, Variable weight, Variable bias = {});
+
+/// x W + b for weight [in, out], as DGL's GraphConv stores it; otherwise as linear().
+Variable linear_io(Variable x, Variable weight, Variable bias = {});
+
+// ---- arithmetic with broadcasting: arithmetic.cpp
+//
+// NumPy's rules: same shape, a row [D] or [1, D], a column [N, 1], a scalar [1], and their extensions to 3
+// and 4 dimensions. A vector is always a row, whatever the number of rows happens to be; see scale_rows for a
+// column [N].
+
+Variable add(Variable a, Variable b);  ///< a + b; keeps nothing
+Variable sub(Variable a, Variable b);  ///< a - b; keeps nothing
+Variable mul(Variable a, Variable b);  ///< a * b; keeps each operand if the other wants a gradient
+Variable div(Variable a, Variable b);  ///< a / b; keeps b, and the result if b wants a gradient
+
+/// scale x + shift for constants; keeps nothing.
+Variable scale_shift(Variable x, real scale, real shift = 0);
+
+/// y[i] = column[i] x[i] for a constant column of shape [N] or [N, 1]; keeps the column.
+Variable scale_rows(Variable x, const Tensor& column);
+
+inline Variable operator+(Variable a, Variable b) {
+  return add(std::move(a), std::move(b));
+}
+inline Variable operator-(Variable a, Variable b) {
+  return sub(std::move(a), std::move(b));
+}
+inline Variable operator*(Variable a, Variable b) {
+  return mul(std::move(a), std::move(b));
+}
+inline Variable operator/(Variable a, Variable b) {
+  return div(std::move(a), std::move(b));
+}
+inline Variable operator-(Variable x) {
+  return scale_shift(std::move(x), -1);
+}
+inline Variable operator+(Variable x, real c) {
+  return scale_shift(std::move(x), 1, c);
+}
+inline Variable operator+(real c, Variable x) {
+  return scale_shift(std::move(x), 1, c);
+}
+inline Variable operator-(Variable x, real c) {
+  return scale_shift(std::move(x), 1, -c);
+}
+inline Variable operator-(real c, Variable x) {
+  return scale_shift(std::move(x), -1, c);
+}
+inline Variable operator*(Variable x, real c) {
+  return scale_shift(std::move(x), c);
+}
+inline Variable operator*(real c, Variable x) {
+  return scale_shift(std::move(x), c);
+}
+inline Variable operator/(Variable x, real c) {
+  return div(std::move(x), Variable(Tensor::full({1}, c)));
+}
+inline Variable operator/(real c, Variable x) {
+  return div(Variable(Tensor::full({1}, c)), std::move(x));
+}
+
+// ---- activations: activations.cpp
+
+Variable relu(Variable x);  ///< max(x, 0), slope 0 at 0; keeps the result
+Variable leaky_relu(Variable x,
+                    real negative_slope = 0.01);  ///< x > 0 ? x : slope x, slope >= 0; keeps the result
+Variable elu(Variable x, real alpha = 1);         ///< x > 0 ? x : alpha (exp(x) - 1); keeps the result
+Variable sigmoid(Variable x);                     ///< 1 / (1 + exp(-x)); keeps the result
+Variable tanh(Variable x);                        ///< keeps the result
+Variable exp(Variable x);                         ///< keeps the result
+Variable log(Variable x);                         ///< keeps x
+Variable softmax(Variable x);                     ///< over the last dimension; keeps the result
+Variable log_softmax(Variable x);                 ///< over the last dimension; keeps the result
+
+/// Each element is 0 with probability p, otherwise x / (1 - p). The draw is a function of (key, row_ids[i],
+/// column) and is made again on the way back: nothing is kept but the key and the ids. `row_ids` are the
+/// GLOBAL ids of the N rows (see RowIds for who keeps them alive): the draws are then the same for every
+/// distribution of the rows. p = 0 is the identity. Throws Error unless 0 <= p < 1.
+Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids);
+
+// ---- rows, columns, shapes: layout.cpp
+
+/// Side by side: the last dimensions add up, the others are equal. Keeps nothing.
+Variable concat_columns(std::span<const Variable> parts);
+Variable concat_columns(std::initializer_list<Variable> parts);
+/// One below the other: the first dimensions add up, the others are equal. Keeps nothing.
+Variable concat_rows(std::span<const Variable> parts);
+Variable concat_rows(std::initializer_list<Variable> parts);
+
+/// x[..., begin:end] of the last dimension: a copy.
+Variable slice_columns(Variable x, index begin, index end);
+/// x[begin:end]: shares the memory of x.
+Variable slice_rows(Variable x, index begin, index end);
+/// The same elements under another shape: shares the memory of x.
+Variable reshape(Variable x, const Shape& shape);
+
+/// y[i] = x[ids[i]]; keeps the ids.
+Variable gather_rows(Variable x, RowIds ids);
+/// y [num_rows, ...] with y[ids[i]] += x[i], in the order of i; keeps the ids.
+Variable scatter_add_rows(Variable x, RowIds ids, index num_rows);
+
+// ---- sums: sums.cpp. Accumulated in double precision; keep nothing.
+
+/// Which elements are added up: all -> [1]; rows: over the first dimension -> [D] (its extent is dropped);
+/// columns: over the last dimension -> [N, 1] (its extent becomes 1).
+enum class Over { all, rows, columns };
+
+Variable sum(Variable x, Over over = Over::all);
+/// sum divided by the number of elements added up. Throws ShapeError when there are none.
+Variable mean(Variable x, Over over = Over::all);
+
+}  // namespace sar

@@ -1,0 +1,46 @@
+/// Row numbers or global ids that a recorded operation refers to until its way back.
+#pragma once
+
+#include <sar/config.hpp>
+
+#include <initializer_list>
+#include <memory>
+#include <ranges>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace sar {
+
+/// Made from an lvalue container or a std::span, it borrows: the caller keeps the ids alive until the tape
+/// has gone back or is destroyed. Made from an rvalue container or a list, it takes the ids over and shares
+/// them with the tape.
+class RowIds {
+ public:
+  template <class Ids>
+  requires(!std::is_same_v<std::remove_cvref_t<Ids>, RowIds> &&
+           std::is_convertible_v<Ids&, std::span<const index>>)
+      RowIds(Ids&& ids) {  // NOLINT: converts by design
+    if constexpr (std::is_lvalue_reference_v<Ids> || std::ranges::borrowed_range<Ids>) {
+      ids_ = ids;
+    } else {
+      const auto owned = std::make_shared<const std::remove_cvref_t<Ids>>(std::move(ids));
+      ids_ = *owned;
+      owner_ = owned;
+    }
+  }
+  RowIds(std::initializer_list<index> ids) : RowIds(std::vector<index>(ids)) {}
+  /// Ids that live as long as `owner`.
+  RowIds(std::span<const index> ids, std::shared_ptr<const void> owner)
+      : ids_(ids), owner_(std::move(owner)) {}
+
+  [[nodiscard]] std::span<const index> span() const noexcept { return ids_; }
+  [[nodiscard]] index size() const noexcept { return static_cast<index>(ids_.size()); }
+
+ private:
+  std::span<const index> ids_;
+  std::shared_ptr<const void> owner_;
+};
+
+}  // namespace sar

@@ -1,0 +1,47 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/elementwise.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/reduce.hpp>
+
+#include <vector>
+
+namespace sar {
+namespace {
+
+Shape summed_shape(const Shape& shape, Over over) {
+  require<ShapeError>(shape.dims() > 0, "sum of an undefined tensor");
+  if (over == Over::all || shape.dims() == 1) return {1};
+  std::vector<index> extents;
+  for (int d = over == Over::rows ? 1 : 0; d < shape.dims(); ++d) extents.push_back(shape[d]);
+  if (over == Over::columns) extents.back() = 1;
+  return Shape(extents);
+}
+
+/// scale * sum
+Variable scaled_sum(const Variable& x, Over over, real scale) {
+  Tensor y(summed_shape(x.shape(), over));
+  sum_to(x.value(), y);
+  if (scale != 1) scale_shift(y, scale, 0, y);
+  if (!recording({&x})) return y;
+  return record(std::move(y), [dx = x.gradient(), scale](const Tensor& grad) {
+    dx->add([&](Tensor& out, bool accumulate) {
+      binary(Binary::mul, grad, Tensor::full({1}, scale), out, accumulate);
+    });
+  });
+}
+
+}  // namespace
+
+Variable sum(Variable x, Over over) {
+  return scaled_sum(x, over, 1);
+}
+
+Variable mean(Variable x, Over over) {
+  const index results = summed_shape(x.shape(), over).size();
+  require<ShapeError>(x.shape().size() > 0 && results > 0, "mean over no element of a tensor of shape ",
+                      x.shape());
+  return scaled_sum(x, over, static_cast<real>(1.0 / static_cast<double>(x.shape().size() / results)));
+}
+
+}  // namespace sar

@@ -1,0 +1,62 @@
+/// Aggregation on the sbm graph: update_all(copy_u, sum) forward and backward, in bytes of gathered rows per second
+/// (edges * width * sizeof(real)), beside the STREAM triad on the same threads in the same run.
+///     bench_aggregate [nodes] [degree] [threads]            on one rank or several
+#include "bench.hpp"
+
+#include <sar/autograd/tape.hpp>
+#include <sar/comm/environment.hpp>
+#include <sar/graph/generators.hpp>
+#include <sar/graph/graph_shard_manager.hpp>
+
+#include <cstdlib>
+#include <optional>
+
+using namespace sar;
+
+int main(int argc, char** argv) {
+  const Environment environment(argc, argv);
+  const Communicator comm = Communicator::world();
+  SbmOptions sbm{.nodes = 160000, .degree = 28, .features = 1};
+  if (argc > 1) sbm.nodes = std::atoll(argv[1]);
+  if (argc > 2) sbm.degree = std::atof(argv[2]);
+  const ThreadLimit threads(argc > 3 ? std::atoi(argv[3]) : default_num_threads(comm));
+
+  NodeData data = make_sbm(comm, sbm, {.partition = PartitionMethod::random});
+  const GraphShardManager graph = construct_full_graph(comm, data);
+  bench::Triad triad;
+  for (const index width : {64, 128, 256}) {
+    const Variable u(Tensor::full(Shape{graph.num_src_nodes(), width}, 1), true);
+    const Tensor gradient = Tensor::full(Shape{graph.num_dst_nodes(), width}, 1);
+    std::optional<Tape> tape;
+    Variable out;
+    double forward = 1e300;
+    double backward = 1e300;
+    double reference = 1e300;
+    for (int repetition = 0; repetition < 12; ++repetition) {  // the first builds the transpose
+      tape.emplace();
+      Variable leaf = u;
+      leaf.zero_grad();
+      comm.barrier();
+      const double f = bench::seconds_of([&] { out = graph.update_all(fn::copy_u(leaf), fn::sum); });
+      comm.barrier();
+      const double b = bench::seconds_of([&] { tape->backward(out, gradient); });
+      comm.barrier();
+      const double t = bench::seconds_of([&] { triad(); });
+      if (repetition == 0) continue;
+      forward = std::min(forward, f);
+      backward = std::min(backward, b);
+      reference = std::min(reference, t);
+    }
+    const double gathered = static_cast<double>(graph.num_global_edges() * width) * sizeof(real) / 1e9;
+    const double stream = comm.all_reduce(triad.bytes() / reference / 1e9);  // all ranks together
+    const auto report = [&](const std::string& name, double seconds, double bytes) {
+      seconds = comm.all_reduce(seconds, ReduceOp::max);
+      if (comm.rank() == 0)
+        bench::print({.name = name + "_" + std::to_string(width), .ranks = comm.size(), .seconds = seconds, .rate = bytes / seconds, .reference = stream});
+    };
+    report("aggregate_forward", forward, gathered);
+    report("aggregate_backward", backward, gathered);
+    report("aggregate", forward + backward, 2 * gathered);
+  }
+  return 0;
+}

@@ -1,0 +1,128 @@
+#include <sar/core/dropout.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/parallel.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+namespace sar {
+namespace {
+
+constexpr int lanes = 32;          // Philox blocks drawn together
+constexpr index tile = 4 * lanes;  // elements
+constexpr index grain = 1 << 15;   // elements per block of the parallel loop
+
+/// Counters of up to `lanes` blocks. Words are kept in 64-bit elements: compilers then turn the 32 x 32 -> 64
+/// bit products of a round into vector instructions.
+struct PhiloxTile {
+  std::array<std::uint64_t, lanes> c0, c1, c2, c3;
+
+  /// As philox() of random.hpp, in every lane.
+  void draw(std::array<std::uint32_t, 2> key, std::uint32_t* words) noexcept {
+    for (int round = 0; round < 10; ++round) {
+      for (std::size_t l = 0; l < lanes; ++l) {
+        const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * static_cast<std::uint32_t>(c0[l]);
+        const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * static_cast<std::uint32_t>(c2[l]);
+        c0[l] = (p1 >> 32) ^ c1[l] ^ key[0];
+        c1[l] = static_cast<std::uint32_t>(p1);
+        c2[l] = (p0 >> 32) ^ c3[l] ^ key[1];
+        c3[l] = static_cast<std::uint32_t>(p0);
+      }
+      key[0] += 0x9E3779B9u;
+      key[1] += 0xBB67AE85u;
+    }
+    for (std::size_t l = 0; l < lanes; ++l) {
+      words[4 * l] = static_cast<std::uint32_t>(c0[l]);
+      words[4 * l + 1] = static_cast<std::uint32_t>(c1[l]);
+      words[4 * l + 2] = static_cast<std::uint32_t>(c2[l]);
+      words[4 * l + 3] = static_cast<std::uint32_t>(c3[l]);
+    }
+  }
+};
+
+}  // namespace
+
+DropoutMask::DropoutMask(const RandomKey& key, double p) : key_(Random(key).key()) {
+  require(p >= 0 && p < 1, "the probability of dropout must be at least 0 and below 1, not ", p);
+  threshold_ = static_cast<std::uint32_t>(std::min(std::round(p * 0x1p32), 0x1p32 - 1));
+  scale_ = static_cast<real>(1 / (1 - p));
+}
+
+void DropoutMask::factors(std::span<const index> row_ids, index row_size, real* factors) const noexcept {
+  const index blocks = (row_size + 3) / 4;  // per row
+  const index all_blocks = blocks * static_cast<index>(row_ids.size());
+  std::array<std::uint32_t, tile> words;
+  PhiloxTile counters;
+  index row = 0;
+  index block = 0;
+  for (index first = 0; first < all_blocks; first += lanes) {
+    const index first_row = row;
+    const index first_block = block;
+    const auto used = static_cast<std::size_t>(std::min<index>(lanes, all_blocks - first));
+    for (std::size_t l = 0; l < lanes; ++l) {
+      const auto id = static_cast<std::uint64_t>(row_ids[static_cast<std::size_t>(row)]);
+      counters.c0[l] = id & 0xffffffffu;
+      counters.c1[l] = id >> 32;
+      counters.c2[l] = static_cast<std::uint64_t>(block) & 0xffffffffu;
+      counters.c3[l] = static_cast<std::uint64_t>(block) >> 32;
+      if (l + 1 < used && ++block == blocks) {  // lanes behind the end repeat the last block
+        block = 0;
+        ++row;
+      }
+    }
+    if (++block == blocks) {
+      block = 0;
+      ++row;
+    }
+    counters.draw(key_, words.data());
+    if (row_size % 4 == 0) {
+      real* to = factors + 4 * first;
+      const auto n = 4 * used;
+      for (std::size_t i = 0; i < n; ++i) to[i] = words[i] < threshold_ ? real{0} : scale_;
+      continue;
+    }
+    index r = first_row;
+    index b = first_block;
+    for (std::size_t l = 0; l < used; ++l) {
+      real* to = factors + r * row_size + 4 * b;
+      const auto n = static_cast<std::size_t>(std::min<index>(4, row_size - 4 * b));
+      for (std::size_t w = 0; w < n; ++w) to[w] = words[4 * l + w] < threshold_ ? real{0} : scale_;
+      if (++b == blocks) {
+        b = 0;
+        ++r;
+      }
+    }
+  }
+}
+
+void DropoutMask::apply(const Tensor& x, std::span<const index> row_ids, Tensor& out, bool accumulate) const {
+  require<ShapeError>(x.shape() == out.shape() && static_cast<index>(row_ids.size()) == x.num_rows(),
+                      "dropout of a tensor of shape ", x.shape(), " with ", row_ids.size(),
+                      " row ids into one of shape ", out.shape());
+  const index width = x.row_size();
+  if (width == 0) return;
+  // Factors are drawn into a buffer that stays in the first-level cache, a few rows or the whole of a long
+  // one.
+  constexpr index buffer_size = 16 * tile;
+  const index rows_at_once = std::max<index>(1, buffer_size / width);
+  parallel_for(x.num_rows(), std::max(rows_at_once, grain / width), [&](index begin, index end) {
+    std::vector<real> buffer(static_cast<std::size_t>(rows_at_once * width));
+    for (index first = begin; first < end; first += rows_at_once) {
+      const index rows = std::min(rows_at_once, end - first);
+      factors(row_ids.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)), width,
+              buffer.data());
+      const real* from = x.row(first);
+      real* to = out.row(first);
+      const real* factor = buffer.data();
+      if (accumulate) {
+        for (index i = 0; i < rows * width; ++i) to[i] += from[i] * factor[i];
+      } else {
+        for (index i = 0; i < rows * width; ++i) to[i] = from[i] * factor[i];
+      }
+    }
+  });
+}
+
+}  // namespace sar

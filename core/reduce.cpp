@@ -1,0 +1,172 @@
+#include <sar/core/broadcast.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/memory.hpp>
+#include <sar/core/reduce.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace sar {
+namespace {
+
+constexpr index grain = 1 << 16;  // elements per block
+// Bounds on the memory for partial results: at most so many blocks, of at least so many rows.
+constexpr index max_blocks = 256;
+constexpr index min_block_rows = 16;
+
+/// x[i], or x[i] y[i] when there is a y.
+struct Terms {
+  const real* x;
+  const real* y;
+  [[nodiscard]] Terms at(index i) const { return {x + i, y == nullptr ? nullptr : y + i}; }
+};
+
+/// The sum of n terms, in eight interleaved lanes so that it vectorises.
+double line_sum(Terms t, index n) {
+  constexpr index lanes = 8;
+  double lane[lanes] = {};
+  const index whole = n - n % lanes;
+  if (t.y == nullptr) {
+    for (index i = 0; i < whole; i += lanes)
+      for (index l = 0; l < lanes; ++l) lane[l] += static_cast<double>(t.x[i + l]);
+    for (index i = whole; i < n; ++i) lane[i - whole] += static_cast<double>(t.x[i]);
+  } else {
+    for (index i = 0; i < whole; i += lanes)
+      for (index l = 0; l < lanes; ++l)
+        lane[l] += static_cast<double>(t.x[i + l]) * static_cast<double>(t.y[i + l]);
+    for (index i = whole; i < n; ++i)
+      lane[i - whole] += static_cast<double>(t.x[i]) * static_cast<double>(t.y[i]);
+  }
+  return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
+}
+
+void add_line(Terms t, index n, double* sums) {
+  if (t.y == nullptr) {
+    for (index i = 0; i < n; ++i) sums[i] += static_cast<double>(t.x[i]);
+  } else {
+    for (index i = 0; i < n; ++i) sums[i] += static_cast<double>(t.x[i]) * static_cast<double>(t.y[i]);
+  }
+}
+
+/// Adds the elements [begin, end) of dimension `d`, with all inner dimensions, to the sums they belong to.
+/// Operand a of `loops` is the result, b the terms; both pointers are at element 0 of the dimension.
+void add_terms(const BroadcastLoops& loops, int d, index begin, index end, Terms terms, double* sums) {
+  const auto at = static_cast<std::size_t>(d);
+  if (d + 1 == loops.dims) {
+    if (loops.stride_a[at] == 0) {
+      *sums += line_sum(terms.at(begin), end - begin);
+    } else {
+      add_line(terms.at(begin), end - begin, sums + begin);
+    }
+    return;
+  }
+  for (index i = begin; i < end; ++i)
+    add_terms(loops, d + 1, 0, loops.extent[at + 1], terms.at(i * loops.stride_b[at]),
+              sums + i * loops.stride_a[at]);
+}
+
+void store(std::span<const double> sums, real* out, bool accumulate) {
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    out[i] = static_cast<real>(accumulate ? static_cast<double>(out[i]) + sums[i] : sums[i]);
+}
+
+void sum_terms_to(const Shape& shape, Terms terms, Tensor& out, bool accumulate) {
+  require<ShapeError>(broadcast(out.shape(), shape) == shape, "cannot sum a tensor of shape ", shape, " to ",
+                      out.shape());
+  const BroadcastLoops loops(out.shape(), shape, shape);
+  if (out.size() == 0) return;
+  if (shape.size() == 0) {
+    if (!accumulate) out.fill(0);
+    return;
+  }
+  const index rows = loops.extent[0];
+  const index row_cost = shape.size() / rows;
+  if (loops.stride_a[0] == 0) {
+    std::vector<double> sums(static_cast<std::size_t>(out.size()));
+    sum_row_blocks(
+        rows, row_cost,
+        [&](index begin, index end, double* partial) { add_terms(loops, 0, begin, end, terms, partial); },
+        sums);
+    store(sums, out.data(), accumulate);
+    return;
+  }
+  // Every element of the outermost dimension has results of its own.
+  const index width = out.size() / rows;
+  parallel_for(rows, std::max<index>(1, grain / row_cost), [&](index begin, index end) {
+    std::vector<double> sums(static_cast<std::size_t>(width));
+    for (index i = begin; i < end; ++i) {
+      std::fill(sums.begin(), sums.end(), 0.0);
+      if (loops.dims == 1) {
+        sums[0] = line_sum(terms.at(i), 1);
+      } else {
+        add_terms(loops, 1, 0, loops.extent[1], terms.at(i * row_cost), sums.data());
+      }
+      store(sums, out.data() + i * width, accumulate);
+    }
+  });
+}
+
+}  // namespace
+
+void sum_row_blocks(index rows, index row_cost, FunctionRef<void(index, index, double*)> body,
+                    std::span<double> out) {
+  const index block =
+      std::max({min_block_rows, grain / std::max<index>(row_cost, 1), (rows + max_blocks - 1) / max_blocks});
+  const index blocks = (rows + block - 1) / block;
+  const std::size_t width = out.size();
+  Array<double> partial(static_cast<std::size_t>(blocks) * width);
+  parallel_for(rows, block, [&](index begin, index end) {
+    double* sums = partial.data() + static_cast<std::size_t>(begin / block) * width;
+    std::fill(sums, sums + width, 0.0);
+    body(begin, end, sums);
+  });
+  std::fill(out.begin(), out.end(), 0.0);
+  for (std::size_t b = 0; b < static_cast<std::size_t>(blocks); ++b)
+    for (std::size_t j = 0; j < width; ++j) out[j] += partial[b * width + j];
+}
+
+double total(const Tensor& x) {
+  double sum = 0;
+  sum_row_blocks(x.size(), 1,
+                 [&](index begin, index end, double* partial) {
+                   *partial += line_sum({x.data() + begin, nullptr}, end - begin);
+                 },
+                 {&sum, 1});
+  return sum;
+}
+
+void column_sums(const Tensor& x, std::span<double> out) {
+  const index width = x.row_size();
+  require<ShapeError>(static_cast<index>(out.size()) == width, out.size(),
+                      " column sums of a tensor of shape ", x.shape());
+  sum_row_blocks(
+      x.num_rows(), width,
+      [&](index begin, index end, double* partial) {
+        for (index i = begin; i < end; ++i) add_line({x.row(i), nullptr}, width, partial);
+      },
+      out);
+}
+
+void column_dots(const Tensor& x, const Tensor& y, std::span<double> out) {
+  const index width = x.row_size();
+  require<ShapeError>(x.shape() == y.shape() && static_cast<index>(out.size()) == width, out.size(),
+                      " column products of tensors of shapes ", x.shape(), " and ", y.shape());
+  sum_row_blocks(
+      x.num_rows(), width,
+      [&](index begin, index end, double* partial) {
+        for (index i = begin; i < end; ++i) add_line({x.row(i), y.row(i)}, width, partial);
+      },
+      out);
+}
+
+void sum_to(const Tensor& x, Tensor& out, bool accumulate) {
+  sum_terms_to(x.shape(), {x.data(), nullptr}, out, accumulate);
+}
+
+void sum_products_to(const Tensor& x, const Tensor& y, Tensor& out, bool accumulate) {
+  require<ShapeError>(x.shape() == y.shape(), "products of tensors of shapes ", x.shape(), " and ",
+                      y.shape());
+  sum_terms_to(x.shape(), {x.data(), y.data()}, out, accumulate);
+}
+
+}  // namespace sar

@@ -1,0 +1,34 @@
+/// Sums over rows, columns and broadcast dimensions: accumulated in double precision, over blocks that depend
+/// on the shapes only, combined in block order. The result is the same for every number of threads.
+#pragma once
+
+#include <sar/core/parallel.hpp>
+#include <sar/core/tensor.hpp>
+
+#include <span>
+
+namespace sar {
+
+/// Sum of all elements; 0 for none.
+double total(const Tensor& x);
+
+/// out[j] = sum_i x[i, j]; rows are flattened: out has x.row_size() elements (ShapeError otherwise).
+void column_sums(const Tensor& x, std::span<double> out);
+
+/// out[j] = sum_i x[i, j] y[i, j]
+void column_dots(const Tensor& x, const Tensor& y, std::span<double> out);
+
+/// out (+)= x summed over the dimensions that `out` repeats: the way back of broadcast(). The shape of out
+/// must broadcast to that of x.
+void sum_to(const Tensor& x, Tensor& out, bool accumulate = false);
+
+/// The same for x * y (of equal shapes), without the product in memory.
+void sum_products_to(const Tensor& x, const Tensor& y, Tensor& out, bool accumulate = false);
+
+/// For fused kernels: the sum of `out.size()` quantities over all rows. body(begin, end, partial) adds the
+/// contribution of rows [begin, end) to `partial`, which starts at 0. `row_cost` is the number of elements it
+/// touches per row.
+void sum_row_blocks(index rows, index row_cost,
+                    FunctionRef<void(index begin, index end, double* partial)> body, std::span<double> out);
+
+}  // namespace sar

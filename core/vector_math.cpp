@@ -1,0 +1,45 @@
+#include <sar/core/vector_math.hpp>
+
+#include <Eigen/Core>
+
+#include <algorithm>
+
+namespace sar::vector_math {
+namespace {
+
+constexpr index block_size = 64;
+using Block = Eigen::Array<real, block_size, 1>;
+
+/// Whole aligned blocks, the last one padded: Eigen's vector and scalar paths round differently, and which one an
+/// element takes would otherwise depend on addresses and lengths.
+template <class Function>
+void apply(const Function& function, const real* x, real* out, index n) {
+  Block block;
+  for (index first = 0; first < n; first += block_size) {
+    const index count = std::min(block_size, n - first);
+    if (count < block_size) block.setOnes();
+    std::copy_n(x + first, count, block.data());
+    block = function(block);
+    std::copy_n(block.data(), count, out + first);
+  }
+}
+
+}  // namespace
+
+void exp(const real* x, real* out, index n) {
+  apply([](const Block& b) -> Block { return b.exp(); }, x, out, n);
+}
+void expm1(const real* x, real* out, index n) {
+  apply([](const Block& b) -> Block { return b.expm1(); }, x, out, n);
+}
+void log(const real* x, real* out, index n) {
+  apply([](const Block& b) -> Block { return b.log(); }, x, out, n);
+}
+void tanh(const real* x, real* out, index n) {
+  apply([](const Block& b) -> Block { return b.tanh(); }, x, out, n);
+}
+void sigmoid(const real* x, real* out, index n) {
+  apply([](const Block& b) -> Block { return b.logistic(); }, x, out, n);
+}
+
+}  // namespace sar::vector_math

@@ -1,0 +1,19 @@
+/// Transcendental functions of n contiguous values, vectorised by Eigen, on the calling thread.
+///
+/// `out` may be `x`. Errors are a few units in the last place. A result is a function of the argument alone: the same
+/// bits at every position, alignment and length.
+#pragma once
+
+#include <sar/config.hpp>
+
+namespace sar::vector_math {
+
+void exp(const real* x, real* out, index n);
+/// exp(x) - 1, exact near 0
+void expm1(const real* x, real* out, index n);
+void log(const real* x, real* out, index n);
+void tanh(const real* x, real* out, index n);
+/// 1 / (1 + exp(-x))
+void sigmoid(const real* x, real* out, index n);
+
+}  // namespace sar::vector_math

@@ -1,0 +1,66 @@
+/// GraphSAGE, full batch, on as many workers as mpirun starts:   mpirun -n 2 graphsage
+///
+/// Every worker runs this program. Each holds its share of the nodes, and the lines below read as if it held them all:
+/// what has to travel between workers travels inside the layers, the norms and the losses.
+#include <sar/sar.hpp>
+
+#include <iostream>
+
+using namespace sar;
+
+/// Three convolutions; between them batch norm over the nodes of all workers, ReLU and dropout.
+struct Net : Module {
+  ModuleList<SAGEConv> convs;
+  ModuleList<DistributedBN1D> norms;
+  ModuleList<Dropout> dropouts;
+
+  Net(index in_feats, index hidden, index num_classes, const Communicator& comm, Generator& gen) {
+    register_module("convs", convs);
+    register_module("norms", norms);
+    register_module("dropouts", dropouts);
+    convs.emplace_back(in_feats, hidden, gen);
+    convs.emplace_back(hidden, hidden, gen);
+    convs.emplace_back(hidden, num_classes, gen);
+    for (int i = 0; i < 2; ++i) {
+      norms.emplace_back(hidden, comm);
+      dropouts.emplace_back(0.5, gen);
+    }
+  }
+
+  Variable operator()(const GraphShardManager& graph, Variable h) {
+    for (std::size_t i = 0; i + 1 < convs.size(); ++i)
+      h = batch_norm_relu_dropout(convs[i](graph, h), norms[i], dropouts[i], graph.dst_ids());
+    return convs.back()(graph, h);
+  }
+};
+
+int main(int argc, char** argv) {
+  const Environment environment(argc, argv);  // MPI, unless somebody has initialized it already
+  const Communicator comm = Communicator::world();
+  const ThreadLimit threads(default_num_threads(comm));
+
+  // A graph with planted classes, made in pieces: this worker gets its nodes and their in-edges.
+  NodeData data = make_sbm(comm, {.nodes = 20000, .degree = 16, .classes = 16}, {.partition = PartitionMethod::random});
+  const GraphShardManager graph = construct_full_graph(comm, data);
+
+  // The same seed gives the same initial parameters everywhere; no broadcast is needed.
+  Generator gen(/*seed=*/0);
+  Net net(data.features.row_size(), /*hidden=*/64, data.num_classes, comm, gen);
+  Adam optimizer(net.named_parameters(), {.lr = 0.01});
+
+  for (int epoch = 1; epoch <= 20; ++epoch) {
+    net.train();
+    Tape tape;  // while it lives, operations are recorded
+    const Variable loss = cross_entropy(net(graph, data.features), data.labels, data.train_mask, comm);
+    tape.backward(loss);
+    gather_grads(comm, net);  // each worker has seen its own nodes only: add up
+    optimizer.step();
+    optimizer.zero_grad();
+
+    net.eval();
+    const NoTape inference;
+    const double valid = accuracy(net(graph, data.features).value(), data.labels, data.val_mask, comm);
+    if (comm.rank() == 0) std::cout << "epoch " << epoch << "  loss " << loss.value().item() << "  validation " << valid << std::endl;
+  }
+  return 0;
+}

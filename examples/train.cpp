@@ -1,0 +1,88 @@
+/// Full-batch training with everything selectable on the command line; try --help.
+///     mpirun -n 4 train --graph sbm --nodes 160000 --degree 28 --batch-norm --log log.jsonl
+#include "train_log.hpp"
+#include "train_models.hpp"
+#include "train_options.hpp"
+
+#include <sar/sar.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+
+using namespace sar;
+using examples::Options;
+
+namespace {
+
+NodeData load(const Communicator& comm, const Options& o) {
+  if (!o.dataset.empty()) return load_dataset(comm, o.dataset, o.data);
+  return o.graph == "karate" ? make_karate(comm, o.data) : make_sbm(comm, o.sbm, o.data);
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const Options& o, const Module& model) {
+  if (o.optimizer == "sgd") return std::make_unique<SGD>(model.named_parameters(), SGDOptions{.lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay});
+  const AdamOptions adam{.lr = o.lr, .weight_decay = o.weight_decay};
+  if (o.optimizer == "adamw") return std::make_unique<AdamW>(model.named_parameters(), adam);
+  return std::make_unique<Adam>(model.named_parameters(), adam);
+}
+
+void train(const Communicator& comm, const Options& o) {
+  examples::Log log(comm, o.log_file, o.epochs);
+  NodeData data = load(comm, o);
+  const GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
+  Generator gen(o.seed);
+  examples::NodeClassifier model(o.model, data.features.row_size(), data.num_classes, comm, gen);
+  const auto optimizer = make_optimizer(o, model);
+  log.start(data, graph, o);
+
+  for (int epoch = 1; epoch <= o.epochs; ++epoch) {
+    examples::EpochTimer timer(comm);
+    examples::Epoch result{.epoch = epoch};
+    {
+      model.train();
+      Tape tape;
+      Variable loss = cross_entropy(model(graph, data.features), data.labels, data.train_mask, comm);
+      timer.forward_done();
+      tape.backward(loss);
+      gather_grads(comm, model);
+      optimizer->step();
+      optimizer->zero_grad();
+      timer.backward_done();
+      result.loss = static_cast<double>(loss.value().item());
+      require(std::isfinite(result.loss), "the loss of epoch ", epoch, " is ", result.loss, ": try a smaller --lr than ", o.lr);
+    }
+    if (o.eval_every > 0 && (epoch % o.eval_every == 0 || epoch == o.epochs)) {
+      model.eval();
+      const Tensor logits = model(graph, data.features).value();
+      result.accuracy = {accuracy(logits, data.labels, data.train_mask, comm), accuracy(logits, data.labels, data.val_mask, comm),
+                         accuracy(logits, data.labels, data.test_mask, comm)};
+    }
+    timer.finish(result);
+    log.epoch(result);
+  }
+  log.summary();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Environment environment(argc, argv);
+  const Communicator comm = Communicator::world();
+  const bool speaks = comm.rank() == 0;
+  Options options;
+  if (const auto exit_code = examples::parse(argc, argv, options, speaks)) return *exit_code;
+  try {
+    const ThreadLimit threads(options.threads > 0 ? options.threads : default_num_threads(comm));
+    train(comm, options);
+  } catch (const Error& error) {  // the library throws the same one on every rank
+    if (speaks) std::cerr << "train: " << error.what() << std::endl;
+    if (error.kind() == ErrorKind::memory || error.kind() == ErrorKind::communication) std::_Exit(1);  // perhaps on this rank only
+    return 1;
+  } catch (const std::exception& error) {
+    std::cerr << "train: rank " << comm.rank() << ": " << error.what() << std::endl;
+    std::_Exit(1);  // the others may be waiting for this rank; mpirun ends them
+  }
+  return 0;
+}

@@ -1,0 +1,76 @@
+#include <sar/core/parallel.hpp>
+#include <sar/nn/column_moments.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace sar {
+namespace {
+
+constexpr index max_blocks = 64;
+constexpr index min_block_rows = 256;
+constexpr index cached_elements = 1 << 15;  // a piece that is still in the cache when it is read a second time
+
+/// Two passes over a piece of rows that fits the cache: the mean, then the deviations from it.
+ColumnMoments moments_of_piece(const Tensor& x, index begin, index end) {
+  const index columns = x.row_size();
+  ColumnMoments piece{static_cast<double>(end - begin), std::vector<double>(static_cast<std::size_t>(columns)),
+                      std::vector<double>(static_cast<std::size_t>(columns))};
+  double* mean = piece.mean.data();
+  double* m2 = piece.m2.data();
+  for (index i = begin; i < end; ++i) {
+    const real* row = x.row(i);
+    for (index j = 0; j < columns; ++j) mean[j] += row[j];
+  }
+  for (index j = 0; j < columns; ++j) mean[j] /= piece.count;
+  for (index i = begin; i < end; ++i) {
+    const real* row = x.row(i);
+    for (index j = 0; j < columns; ++j) {
+      const double deviation = row[j] - mean[j];
+      m2[j] += deviation * deviation;
+    }
+  }
+  return piece;
+}
+
+}  // namespace
+
+void ColumnMoments::merge(const ColumnMoments& other) {
+  if (other.count == 0) return;
+  if (count == 0) {
+    *this = other;
+    return;
+  }
+  const double total = count + other.count;
+  for (std::size_t j = 0; j < mean.size(); ++j) {
+    const double delta = other.mean[j] - mean[j];
+    mean[j] += delta * (other.count / total);
+    m2[j] += other.m2[j] + delta * delta * (count * other.count / total);
+  }
+  count = total;
+}
+
+index column_reduction_grain(index rows) {
+  return std::max(min_block_rows, (rows + max_blocks - 1) / max_blocks);
+}
+
+ColumnMoments column_moments(const Tensor& x) {
+  const index columns = x.row_size();
+  const index piece_rows = std::max<index>(8, cached_elements / std::max<index>(columns, 1));
+  ColumnMoments zero{0, std::vector<double>(static_cast<std::size_t>(columns)),
+                     std::vector<double>(static_cast<std::size_t>(columns))};
+  return parallel_reduce(
+      x.num_rows(), column_reduction_grain(x.num_rows()), zero,
+      [&](index begin, index end) {
+        ColumnMoments block = zero;
+        for (index first = begin; first < end; first += piece_rows)
+          block.merge(moments_of_piece(x, first, std::min(end, first + piece_rows)));
+        return block;
+      },
+      [](ColumnMoments sum, const ColumnMoments& block) {
+        sum.merge(block);
+        return sum;
+      });
+}
+
+}  // namespace sar

@@ -1,0 +1,23 @@
+/// LayerNorm over the features of each row, as torch.nn.LayerNorm.
+#pragma once
+
+#include <sar/nn/module.hpp>
+
+namespace sar {
+
+/// y_ij = (x_ij - mean_i) / sqrt(var_i + eps) * weight_j + bias_j, where mean_i and var_i (biased) are those of row i.
+/// x [n, features] with any n, also 0. Parameters: weight [features] of ones, bias [features] of zeros. Keeps x only.
+class LayerNorm : public Module {
+ public:
+  /// Throws InputError unless features > 0 and eps >= 0.
+  explicit LayerNorm(index features, double eps = 1e-5, bool affine = true);
+  /// Throws ShapeError when x has another width.
+  [[nodiscard]] Variable operator()(const Variable& x) const;
+
+ private:
+  Variable weight_, bias_;
+  index features_;
+  double eps_;
+};
+
+}  // namespace sar

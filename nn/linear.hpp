@@ -1,0 +1,26 @@
+/// Linear layer, as torch.nn.Linear.
+#pragma once
+
+#include <sar/nn/init.hpp>
+#include <sar/nn/module.hpp>
+
+namespace sar {
+
+/// y = x W^T + b for x [n, in_features]. Parameters: weight W [out_features, in_features] and bias b [out_features], both
+/// uniform in +-1/sqrt(in_features) at the start.
+class Linear : public Module {
+ public:
+  /// Throws InputError unless both widths are positive.
+  Linear(index in_features, index out_features, Generator& gen, bool bias = true);
+
+  /// Throws ShapeError when x has another width.
+  [[nodiscard]] Variable operator()(const Variable& x) const;
+
+  [[nodiscard]] const Variable& weight() const noexcept { return weight_; }
+  [[nodiscard]] const Variable& bias() const noexcept { return bias_; }  ///< undefined when there is none
+
+ private:
+  Variable weight_, bias_;
+};
+
+}  // namespace sar

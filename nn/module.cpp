@@ -1,0 +1,107 @@
+#include <sar/core/error.hpp>
+#include <sar/nn/module.hpp>
+
+namespace sar {
+
+/// Calls visitor(prefix, module) for this module and then for all below it; a prefix is empty or ends with a dot.
+template <class Visitor>
+void Module::visit(const std::string& prefix, const Visitor& visitor) const {
+  visitor(prefix, *this);
+  for (const auto& [name, module] : modules_) module->visit(prefix + name + ".", visitor);
+}
+
+std::vector<NamedParameter> Module::named_parameters() const {
+  std::vector<NamedParameter> found;
+  visit("", [&](const std::string& prefix, const Module& module) {
+    for (const auto& [name, parameter] : module.parameters_) found.push_back({prefix + name, *parameter});
+  });
+  return found;
+}
+
+std::vector<NamedBuffer> Module::named_buffers() const {
+  std::vector<NamedBuffer> found;
+  visit("", [&](const std::string& prefix, const Module& module) {
+    for (const auto& [name, buffer] : module.buffers_) found.push_back({prefix + name, *buffer});
+  });
+  return found;
+}
+
+std::vector<NamedCounter> Module::named_counters() const {
+  std::vector<NamedCounter> found;
+  visit("", [&](const std::string& prefix, const Module& module) {
+    for (const auto& [name, counter] : module.counters_) found.push_back({prefix + name, counter});
+  });
+  return found;
+}
+
+std::vector<Variable> Module::parameters() const {
+  std::vector<Variable> found;
+  for (NamedParameter& named : named_parameters()) found.push_back(std::move(named.parameter));
+  return found;
+}
+
+void Module::set_parameter(const std::string& name, const Tensor& value) {
+  for (NamedParameter& named : named_parameters()) {
+    if (named.name != name) continue;
+    require<ShapeError>(named.parameter.shape() == value.shape(), "a value of shape ", value.shape(), " for the parameter '",
+                        name, "' of shape ", named.parameter.shape());
+    named.parameter.value().copy_from(value);
+    return;
+  }
+  throw InputError("the model has no parameter '" + name + "'");
+}
+
+void Module::set_buffer(const std::string& name, const Tensor& value) {
+  for (NamedBuffer& named : named_buffers()) {
+    if (named.name != name) continue;
+    require<ShapeError>(named.tensor.shape() == value.shape(), "a value of shape ", value.shape(), " for the buffer '", name,
+                        "' of shape ", named.tensor.shape());
+    named.tensor.copy_from(value);
+    return;
+  }
+  throw InputError("the model has no buffer '" + name + "'");
+}
+
+void Module::train(bool training) {
+  training_ = training;
+  for (const auto& [name, module] : modules_) module->train(training);
+}
+
+void Module::zero_grad() {
+  for (Variable& parameter : parameters()) parameter.zero_grad();
+}
+
+void Module::check_name(const std::string& name) const {
+  require<InputError>(!name.empty() && name.find('.') == std::string::npos, "'", name,
+                      "' cannot name a part of a module: names are not empty and have no dot");
+  const auto require_free = [&](const auto& entries) {
+    for (const auto& entry : entries)
+      require<InputError>(entry.first != name, "a module has two parts of the name '", name, "'");
+  };
+  require_free(parameters_);
+  require_free(buffers_);
+  require_free(counters_);
+  require_free(modules_);
+}
+
+void Module::register_parameter(const std::string& name, Variable& parameter) {
+  check_name(name);
+  parameters_.emplace_back(name, &parameter);
+}
+
+void Module::register_buffer(const std::string& name, Tensor& buffer) {
+  check_name(name);
+  buffers_.emplace_back(name, &buffer);
+}
+
+void Module::register_counter(const std::string& name, std::uint64_t& counter) {
+  check_name(name);
+  counters_.emplace_back(name, &counter);
+}
+
+void Module::register_module(const std::string& name, Module& module) {
+  check_name(name);
+  modules_.emplace_back(name, &module);
+}
+
+}  // namespace sar

@@ -1,0 +1,43 @@
+/// ModuleList: modules named "0", "1", ... as torch.nn.ModuleList, all of one class.
+#pragma once
+
+#include <sar/core/error.hpp>
+#include <sar/nn/module.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sar {
+
+///     ModuleList<SAGEConv> convs;
+///     register_module("convs", convs);
+///     convs.emplace_back(in_feats, hidden, gen);      // "convs.0.fc_self.weight", ...
+template <class T>
+class ModuleList : public Module {
+ public:
+  /// Constructs a T at the end and returns it; references to earlier modules stay valid.
+  template <class... Args>
+  T& emplace_back(Args&&... args) {
+    modules_.push_back(std::make_unique<T>(std::forward<Args>(args)...));
+    register_module(std::to_string(modules_.size() - 1), *modules_.back());
+    return *modules_.back();
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return modules_.size(); }
+  [[nodiscard]] bool empty() const noexcept { return modules_.empty(); }
+  /// Throws InputError when there is no such module.
+  [[nodiscard]] T& operator[](std::size_t i) {
+    require<InputError>(i < modules_.size(), "module ", i, " of a list of ", modules_.size());
+    return *modules_[i];
+  }
+  /// The last one. Throws InputError when the list is empty.
+  [[nodiscard]] T& back() { return (*this)[modules_.size() - 1]; }
+  [[nodiscard]] const T& operator[](std::size_t i) const { return const_cast<ModuleList&>(*this)[i]; }
+
+ private:
+  std::vector<std::unique_ptr<T>> modules_;
+};
+
+}  // namespace sar

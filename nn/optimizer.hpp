@@ -1,0 +1,113 @@
+/// Optimizers: SGD with momentum, Adam, AdamW, with the formulas and defaults of torch.optim.
+///
+///     sar::Adam optimizer(model.named_parameters(), {.lr = 0.01, .weight_decay = 5e-4, .decay_only = {"layers.0"}});
+///     ...
+///     tape.backward(loss);
+///     gather_grads(comm, model);
+///     optimizer.step();
+///     optimizer.zero_grad();
+///
+/// Nothing here communicates: after gather_grads every rank has the same gradients and takes the same step.
+#pragma once
+
+#include <sar/nn/module.hpp>
+
+#include <string>
+#include <vector>
+
+namespace sar {
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  /// Moves every parameter that has a gradient, in place; the others, and their state, stay as they are.
+  void step();
+  /// Forgets the gradients.
+  void zero_grad();
+
+  [[nodiscard]] double lr() const noexcept { return lr_; }
+  void set_lr(double lr) noexcept { lr_ = lr; }
+
+  /// The state for a checkpoint: "<parameter>.<what>", for example "convs.0.bias.exp_avg", and the number of steps each
+  /// parameter has taken, "<parameter>.step". The tensors share the optimizer's memory: writing to them restores it.
+  [[nodiscard]] std::vector<NamedBuffer> named_buffers() const;
+  [[nodiscard]] std::vector<NamedCounter> named_counters();
+
+ protected:
+  struct Slot {
+    std::string name;
+    Variable parameter;
+    double weight_decay = 0;
+    std::uint64_t steps = 0;    ///< the present one included
+    std::vector<Tensor> state;  ///< one tensor per name in state_names, of the parameter's shape
+  };
+
+  /// `decay_only` names the parameters that decay: a parameter itself, or a module above it ("layers.0" for
+  /// "layers.0.weight"); empty: all. Throws InputError when a name fits nothing or a parameter wants no gradient.
+  Optimizer(std::vector<NamedParameter> parameters, double lr, double weight_decay,
+            const std::vector<std::string>& decay_only, std::vector<std::string> state_names);
+
+ private:
+  virtual void update(Slot& slot, const Tensor& gradient) = 0;
+
+  std::vector<Slot> slots_;
+  std::vector<std::string> state_names_;
+  double lr_;
+};
+
+struct SGDOptions {
+  double lr = 1e-3;
+  double momentum = 0;
+  double weight_decay = 0;
+  std::vector<std::string> decay_only = {};  ///< see Optimizer
+};
+
+/// g <- g + weight_decay p;  b <- momentum b + g;  p <- p - lr b   (b starts at zero; no dampening, no Nesterov)
+class SGD final : public Optimizer {
+ public:
+  /// Throws InputError for a negative or NaN option.
+  explicit SGD(std::vector<NamedParameter> parameters, const SGDOptions& options = {});
+
+ private:
+  void update(Slot& slot, const Tensor& gradient) override;
+  double momentum_;
+};
+
+struct AdamOptions {
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 0;
+  std::vector<std::string> decay_only = {};  ///< see Optimizer
+};
+
+/// g <- g + weight_decay p;  m <- beta1 m + (1 - beta1) g;  v <- beta2 v + (1 - beta2) g^2;
+/// p <- p - lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + eps)   at step t (Kingma & Ba, arXiv 1412.6980)
+class Adam : public Optimizer {
+ public:
+  /// Throws InputError for a negative or NaN option and for a beta that is not below 1.
+  explicit Adam(std::vector<NamedParameter> parameters, const AdamOptions& options = {});
+
+ protected:
+  enum class Decay { gradient, parameter };
+  Adam(std::vector<NamedParameter> parameters, const AdamOptions& options, Decay decay);
+
+ private:
+  void update(Slot& slot, const Tensor& gradient) override;
+  double beta1_, beta2_, eps_;
+  Decay decay_;
+};
+
+/// Adam with decoupled weight decay: p <- (1 - lr weight_decay) p before the step, and g as it is
+/// (Loshchilov & Hutter, arXiv 1711.05101). Unlike torch's, weight_decay is 0 unless set.
+class AdamW final : public Adam {
+ public:
+  explicit AdamW(std::vector<NamedParameter> parameters, const AdamOptions& options = {})
+      : Adam(std::move(parameters), options, Decay::parameter) {}
+};
+
+}  // namespace sar

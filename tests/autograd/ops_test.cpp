@@ -1,0 +1,259 @@
+/// Every operation: values against naive loops, gradients against central differences.
+#include <doctest/doctest.h>
+
+#include <sar/autograd/gradcheck.hpp>
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+
+#include "support/random_tensor.hpp"
+#include "support/reference.hpp"
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace sar;
+using sar::test::random_away_from_zero;
+using sar::test::random_tensor;
+using sar::test::relative_error;
+using sar::test::tolerance;
+
+using Inputs = std::vector<Variable>;
+
+Variable input(const Shape& shape, std::uint64_t stream) { return {random_away_from_zero(shape, stream), true}; }
+
+/// Checks element by element, in random directions, and with each input alone wanting a gradient.
+void check(const std::string& name, const std::function<Variable(const Inputs&)>& fn, const Inputs& inputs) {
+  CAPTURE(name);
+  const auto passes = [&](const Inputs& variables, const GradcheckOptions& options) {
+    std::string failure;
+    try {
+      gradcheck(fn, variables, options);
+    } catch (const Error& error) {
+      failure = error.what();
+    }
+    CHECK(failure == "");
+  };
+  passes(inputs, {});
+  GradcheckOptions directions;
+  directions.directions = 3;
+  passes(inputs, directions);
+  if (inputs.size() == 1) return;
+  for (std::size_t alone = 0; alone < inputs.size(); ++alone) {
+    Inputs some;
+    for (std::size_t k = 0; k < inputs.size(); ++k) some.push_back(k == alone ? inputs[k] : inputs[k].detach());
+    passes(some, {});
+  }
+}
+
+TEST_CASE("gradients of products") {
+  check("matmul", [](const Inputs& in) { return matmul(in[0], in[1]); }, {input({5, 4}, 1), input({4, 3}, 2)});
+  check("linear", [](const Inputs& in) { return linear(in[0], in[1], in[2]); }, {input({5, 4}, 1), input({3, 4}, 2), input({3}, 3)});
+  check("linear without bias", [](const Inputs& in) { return linear(in[0], in[1]); }, {input({5, 4}, 1), input({3, 4}, 2)});
+  check("linear, 3 dimensions", [](const Inputs& in) { return linear(in[0], in[1], in[2]); },
+        {input({2, 5, 4}, 1), input({3, 4}, 2), input({3}, 3)});
+  check("linear_io", [](const Inputs& in) { return linear_io(in[0], in[1], in[2]); }, {input({5, 4}, 1), input({4, 3}, 2), input({3}, 3)});
+  check("a weight used twice", [](const Inputs& in) { return linear(linear(in[0], in[1]), in[1]); }, {input({5, 4}, 1), input({4, 4}, 2)});
+}
+
+TEST_CASE("values of products") {
+  const Tensor x = random_tensor({6, 4}, 1);
+  const Tensor w = random_tensor({4, 3}, 2);
+  const Tensor b = random_tensor({3}, 3);
+  Tensor w_transposed({3, 4});
+  std::vector<double> expected, without_bias;
+  for (index i = 0; i < 6; ++i)
+    for (index j = 0; j < 3; ++j) {
+      double sum = 0;
+      for (index k = 0; k < 4; ++k) {
+        sum += static_cast<double>(x.row(i)[k]) * w.row(k)[j];
+        w_transposed.row(j)[k] = w.row(k)[j];
+      }
+      without_bias.push_back(sum);
+      expected.push_back(sum + b.data()[j]);
+    }
+  CHECK(relative_error(matmul(x, w).value(), without_bias) < tolerance() / 10);
+  CHECK(relative_error(linear_io(x, w, b).value(), expected) < tolerance() / 10);
+  CHECK(relative_error(linear(x, w_transposed, b).value(), expected) < tolerance() / 10);
+  CHECK(linear(x.reshape({2, 3, 4}), w_transposed, b).shape() == Shape{2, 3, 3});
+}
+
+TEST_CASE("gradients of arithmetic, broadcast in every way") {
+  const std::vector<std::pair<Shape, Shape>> shapes = {{{5, 3}, {5, 3}}, {{5, 3}, {3}},       {{5, 3}, {1, 3}},          {{5, 3}, {5, 1}},       {{5, 3}, {1}},
+                                                       {{3}, {5, 3}},    {{5, 1}, {1, 3}},    {{4, 3, 2}, {3, 1}},       {{4, 3, 2}, {4, 1, 2}}, {{4, 3, 2}, {4, 3, 1}},
+                                                       {{1}, {5, 3}},    {{2, 1, 4, 1}, {3, 1, 5}}};
+  for (const auto& [a, b] : shapes) {
+    const Inputs inputs{input(a, 1), {random_tensor(b, 2, 0.7, 2), true}};
+    const std::string which = a.to_string() + " and " + b.to_string();
+    check("add " + which, [](const Inputs& in) { return in[0] + in[1]; }, inputs);
+    check("sub " + which, [](const Inputs& in) { return in[0] - in[1]; }, inputs);
+    check("mul " + which, [](const Inputs& in) { return in[0] * in[1]; }, inputs);
+    check("div " + which, [](const Inputs& in) { return in[0] / in[1]; }, inputs);
+  }
+}
+
+TEST_CASE("gradients of arithmetic with constants and with itself") {
+  const Inputs x{Variable(random_tensor({5, 3}, 1, 0.7, 2), true)};
+  check("constants", [](const Inputs& in) { return 2 - (in[0] + 1) * 3 / 4 + real(0.5) * (1 + -in[0]) - 7; }, x);
+  check("1 / x", [](const Inputs& in) { return 1 / in[0]; }, x);
+  check("x + x", [](const Inputs& in) { return in[0] + in[0]; }, x);
+  check("x - x", [](const Inputs& in) { return in[0] - in[0]; }, x);
+  check("x * x", [](const Inputs& in) { return in[0] * in[0]; }, x);
+  check("x / x", [](const Inputs& in) { return in[0] / in[0]; }, x);
+  check("x^2 (x + exp x) + x", [](const Inputs& in) { return in[0] * in[0] * (in[0] + exp(in[0])) + in[0]; }, x);
+  const Tensor column = random_tensor({5}, 2);
+  check("scale_rows [N]", [&](const Inputs& in) { return scale_rows(in[0], column); }, x);
+  check("scale_rows [N, 1]", [&](const Inputs& in) { return scale_rows(reshape(in[0], {5, 3, 1}), column.reshape({5, 1})); }, x);
+}
+
+TEST_CASE("values of arithmetic with constants") {
+  const Variable x(Tensor::from({2}, {1, 4}));
+  CHECK((x + 1).value().data()[1] == 5);
+  CHECK((3 - x).value().data()[1] == -1);
+  CHECK((x - 3).value().data()[1] == 1);
+  CHECK((2 * x).value().data()[1] == 8);
+  CHECK((x / 2).value().data()[1] == 2);
+  CHECK((2 / x).value().data()[1] == real(0.5));
+  CHECK((-x).value().data()[1] == -4);
+  CHECK(x.value().data()[1] == 4);
+}
+
+TEST_CASE("gradients of activations") {
+  const Inputs x{input({6, 5}, 1)};
+  check("relu", [](const Inputs& in) { return relu(in[0]); }, x);
+  check("leaky_relu", [](const Inputs& in) { return leaky_relu(in[0], real(0.2)); }, x);
+  check("leaky_relu with slope 0", [](const Inputs& in) { return leaky_relu(in[0], 0); }, x);
+  check("elu", [](const Inputs& in) { return elu(in[0], real(1.5)); }, x);
+  check("sigmoid", [](const Inputs& in) { return sigmoid(in[0]); }, x);
+  check("tanh", [](const Inputs& in) { return tanh(in[0]); }, x);
+  check("exp", [](const Inputs& in) { return exp(in[0]); }, x);
+  check("log", [](const Inputs& in) { return log(in[0]); }, {Variable(random_tensor({6, 5}, 2, 0.5, 2), true)});
+  check("softmax", [](const Inputs& in) { return softmax(in[0]); }, x);
+  check("softmax, 3 dimensions", [](const Inputs& in) { return softmax(reshape(in[0], {2, 5, 3})); }, x);
+  check("log_softmax", [](const Inputs& in) { return log_softmax(in[0]); }, x);
+  check("a chain that works in one tensor", [](const Inputs& in) { return tanh(scale_shift(relu(in[0] * 2), 3, 1)); }, x);
+  check("dropout", [](const Inputs& in) { return dropout(in[0], 0.4, {1, 2, 3}, {5, 3, 9, 100, 2, 7}); }, x);
+  check("dropout of a sum", [](const Inputs& in) { return dropout(in[0] + in[0], 0.4, {1, 2, 3}, {5, 3, 9, 100, 2, 7}) * in[0]; }, x);
+}
+
+TEST_CASE("gradients of rows, columns, shapes") {
+  const Inputs ab{input({4, 3}, 1), input({4, 2}, 2)};
+  check("concat_columns", [](const Inputs& in) { return concat_columns({in[0], in[1], in[0]}); }, ab);
+  check("concat_columns, 3 dimensions", [](const Inputs& in) { return concat_columns({reshape(in[0], {2, 2, 3}), reshape(in[1], {2, 2, 2})}); }, ab);
+  check("concat_rows", [](const Inputs& in) { return concat_rows({in[0], in[1], in[0]}); }, {input({4, 3}, 1), input({2, 3}, 2)});
+  check("concat_rows of results", [](const Inputs& in) { return concat_rows({exp(in[0]), tanh(in[1]), relu(in[0])}); }, {input({4, 3}, 1), input({2, 3}, 2)});
+  const Inputs x{input({5, 4}, 1)};
+  check("slice_columns", [](const Inputs& in) { return slice_columns(in[0], 1, 3); }, x);
+  check("slice_columns, split", [](const Inputs& in) { return slice_columns(in[0], 0, 3) * slice_columns(in[0], 1, 4); }, x);
+  check("slice_rows", [](const Inputs& in) { return slice_rows(in[0], 1, 3); }, x);
+  check("slice_rows, split", [](const Inputs& in) { return slice_rows(exp(in[0]), 0, 3) * slice_rows(in[0], 2, 5); }, x);
+  check("empty slices", [](const Inputs& in) { return concat_rows({slice_rows(in[0], 2, 2), slice_rows(in[0], 1, 2)}); }, x);
+  check("reshape", [](const Inputs& in) { return reshape(exp(in[0]), {2, 10}); }, x);
+  check("gather_rows", [](const Inputs& in) { return gather_rows(in[0], {3, 0, 3, 3, 1}); }, x);
+  check("gather_rows twice", [](const Inputs& in) { return gather_rows(in[0], {3, 0}) * gather_rows(in[0], {0, 2}); }, x);
+  check("scatter_add_rows", [](const Inputs& in) { return scatter_add_rows(in[0], {3, 0, 3, 3, 1}, 6); }, x);
+}
+
+TEST_CASE("gradients of sums") {
+  for (const Shape& shape : {Shape{5, 3}, Shape{6}, Shape{2, 3, 4}})
+    for (const Over over : {Over::all, Over::rows, Over::columns}) {
+      const Inputs x{input(shape, 1)};
+      check("sum " + shape.to_string(), [&](const Inputs& in) { return sum(in[0], over); }, x);
+      check("mean " + shape.to_string(), [&](const Inputs& in) { return mean(in[0], over) * sum(in[0], over); }, x);
+    }
+  check("layer norm", [](const Inputs& in) {
+    const Variable centred = in[0] - mean(in[0], Over::columns);
+    return centred / (mean(centred * centred, Over::columns) + real(0.1));
+  }, {input({5, 3}, 1)});
+}
+
+TEST_CASE("values and shapes of sums") {
+  const Tensor x = Tensor::from({2, 3}, {1, 2, 3, 4, 5, 6});
+  CHECK(sum(x).shape() == Shape{1});
+  CHECK(sum(x).value().item() == 21);
+  CHECK(mean(x).value().item() == real(3.5));
+  CHECK(sum(x, Over::rows).shape() == Shape{3});
+  CHECK(sum(x, Over::rows).value().data()[2] == 9);
+  CHECK(mean(x, Over::rows).value().data()[2] == real(4.5));
+  CHECK(sum(x, Over::columns).shape() == Shape{2, 1});
+  CHECK(mean(x, Over::columns).value().data()[1] == 5);
+  CHECK(sum(x.reshape({1, 2, 3}), Over::rows).shape() == Shape{2, 3});
+}
+
+TEST_CASE("values of concat, slice, gather and scatter") {
+  const Tensor x = Tensor::from({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor y = Tensor::from({2, 1}, {7, 8});
+  const auto equals = [](const Variable& a, const Shape& shape, std::initializer_list<real> values) {
+    return relative_error(a.value(), Tensor::from(shape, values)) == 0;
+  };
+  CHECK(equals(concat_columns({x, y}), {2, 4}, {1, 2, 3, 7, 4, 5, 6, 8}));
+  CHECK(equals(concat_rows({y, y}), {4, 1}, {7, 8, 7, 8}));
+  CHECK(equals(slice_columns(x, 1, 3), {2, 2}, {2, 3, 5, 6}));
+  CHECK(equals(slice_rows(x, 1, 2), {1, 3}, {4, 5, 6}));
+  CHECK(equals(gather_rows(x, {1, 1, 0}), {3, 3}, {4, 5, 6, 4, 5, 6, 1, 2, 3}));
+  CHECK(equals(scatter_add_rows(x, {2, 2}, 3), {3, 3}, {0, 0, 0, 0, 0, 0, 5, 7, 9}));
+}
+
+TEST_CASE("operations accept tensors without rows") {
+  Tape tape;
+  const Variable x(Tensor::zeros({0, 3}), true);
+  const Variable w(random_tensor({3, 2}, 1), true);
+  const Variable b(random_tensor({2}, 2), true);
+  Variable h = relu(linear_io(x, w, b));
+  h = log_softmax(dropout(h * b, 0.5, {1, 1, 1}, std::vector<index>{}));
+  h = concat_columns({h, softmax(h)});
+  h = concat_rows({h, gather_rows(h, std::vector<index>{})});
+  h = scatter_add_rows(scale_rows(h, Tensor::zeros({0})), std::vector<index>{}, 4);
+  CHECK(h.shape() == Shape{4, 4});
+  tape.backward(sum(h) + sum(sum(x, Over::rows)) + sum(slice_rows(h, 2, 2)));
+  CHECK(w.grad().shape() == Shape{3, 2});
+  CHECK(w.grad().data()[3] == 0);
+  CHECK(b.grad().data()[1] == 0);
+  CHECK(x.grad().shape() == Shape{0, 3});
+}
+
+TEST_CASE("dropout gives a row the same draw wherever it lies, and p = 0 is the identity") {
+  const Tensor x = Tensor::full({6, 40}, 1);
+  const RandomKey key{1, 2, 3};
+  const Tensor whole = dropout(x, 0.5, key, {5, 3, 9, 100, 2, 7}).value();
+  const Tensor part = dropout(x.slice_rows(0, 2).clone(), 0.5, key, {100, 3}).value();
+  for (index j = 0; j < 40; ++j) {
+    CHECK(part.row(0)[j] == whole.row(3)[j]);
+    CHECK(part.row(1)[j] == whole.row(1)[j]);
+  }
+  CHECK(relative_error(dropout(x, 0.5, {1, 2, 4}, {5, 3, 9, 100, 2, 7}).value(), whole) > 0);
+  CHECK(dropout(x, 0, key, {5, 3, 9, 100, 2, 7}).value().data() == x.data());
+}
+
+TEST_CASE("operations on shapes that do not fit") {
+  const Variable x(Tensor::zeros({4, 3}));
+  CHECK_THROWS_WITH_AS(matmul(x, x), "matmul: operands of shapes [4, 3] and [4, 3]", ShapeError);
+  CHECK_THROWS_WITH_AS(linear(x, Tensor::zeros({2, 4})), "linear: input of shape [4, 3] for a weight of shape [2, 4] ([out, in])", ShapeError);
+  CHECK_THROWS_AS(linear(x, Tensor::zeros({2, 3}), Tensor::zeros({3})), ShapeError);
+  CHECK_THROWS_AS(linear(x, Variable()), ShapeError);
+  CHECK_THROWS_AS(linear(Variable(), Tensor::zeros({2, 3})), ShapeError);
+  CHECK_THROWS_AS(x + Tensor::zeros({4}), ShapeError);
+  CHECK_THROWS_AS(x * Tensor::zeros({4, 2}), ShapeError);
+  CHECK_THROWS_AS(x * Variable(), ShapeError);
+  CHECK_THROWS_AS(relu(Variable()), ShapeError);
+  CHECK_THROWS_AS(scale_rows(x, Tensor::zeros({3})), ShapeError);
+  CHECK_THROWS_AS(scale_rows(x, Tensor::zeros({4, 3})), ShapeError);
+  CHECK_THROWS_AS(dropout(x, 0.5, {}, {1, 2, 3}), ShapeError);
+  CHECK_THROWS_AS(dropout(x, 1, {}, {1, 2, 3, 4}), Error);
+  CHECK_THROWS_AS(concat_columns({x, Tensor::zeros({3, 3})}), ShapeError);
+  CHECK_THROWS_AS(concat_rows({x, Tensor::zeros({4, 2})}), ShapeError);
+  CHECK_THROWS_AS(concat_rows(std::vector<Variable>{}), ShapeError);
+  CHECK_THROWS_AS(slice_columns(x, 2, 4), ShapeError);
+  CHECK_THROWS_AS(slice_rows(x, 3, 2), ShapeError);
+  CHECK_THROWS_AS(reshape(x, {5, 3}), ShapeError);
+  CHECK_THROWS_AS(gather_rows(x, {4}), ShapeError);
+  CHECK_THROWS_AS(scatter_add_rows(x, {0, 1}, 4), ShapeError);
+  CHECK_THROWS_AS(mean(Tensor::zeros({0, 3})), ShapeError);
+  CHECK_THROWS_AS(sum(Variable()), ShapeError);
+}
+
+}  // namespace

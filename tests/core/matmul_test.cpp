@@ -1,0 +1,179 @@
+#include <sar/core/error.hpp>
+#include <sar/core/matmul.hpp>
+#include <sar/core/memory.hpp>
+#include <sar/core/parallel.hpp>
+#include <sar/core/random.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace sar;
+
+namespace {
+
+Tensor random_tensor(const Shape& shape, std::uint64_t stream) {
+  const Random random({17, stream, 0});
+  Tensor t(shape);
+  for (index i = 0; i < t.size(); ++i)
+    t.data()[i] = static_cast<real>(2 * random.uniform(static_cast<std::uint64_t>(i)) - 1);
+  return t;
+}
+
+Tensor transposed(const Tensor& a) {
+  Tensor t({a.shape()[1], a.shape()[0]});
+  for (index i = 0; i < a.shape()[0]; ++i)
+    for (index j = 0; j < a.shape()[1]; ++j) t.row(j)[i] = a.row(i)[j];
+  return t;
+}
+
+/// out = (accumulate ? out : 0) + a b by the definition, in double precision. The largest error of `result`
+/// against it, in units of the rounding that a sum of k products of magnitude at most 1 may have.
+double error(const Tensor& a, const Tensor& b, const Tensor& start, bool accumulate, const Tensor& result) {
+  const index n = a.shape()[0], k = a.shape()[1], m = b.shape()[1];
+  double worst = 0;
+  for (index i = 0; i < n; ++i)
+    for (index j = 0; j < m; ++j) {
+      double sum = accumulate ? start.row(i)[j] : 0;
+      for (index l = 0; l < k; ++l)
+        sum += static_cast<double>(a.row(i)[l]) * static_cast<double>(b.row(l)[j]);
+      const double difference = std::abs(sum - static_cast<double>(result.row(i)[j]));
+      worst =
+          std::isfinite(difference) ? std::max(worst, difference) : std::numeric_limits<double>::infinity();
+    }
+  return worst / (std::numeric_limits<real>::epsilon() * static_cast<double>(k + 2));
+}
+
+bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && std::equal(a.values().begin(), a.values().end(), b.values().begin());
+}
+
+struct Sizes {
+  index n, k, m;
+};
+
+const std::vector<Sizes> small_sizes = {{0, 0, 0},    {0, 3, 2},    {3, 0, 2},     {3, 2, 0},
+                                        {1, 1, 1},    {1, 5, 1},    {5, 1, 1},     {1, 1, 5},
+                                        {7, 3, 2},    {17, 33, 9},  {100, 1, 7},   {100, 7, 1},
+                                        {3, 300, 70}, {70, 300, 3}, {257, 64, 48}, {1025, 31, 17}};
+
+// several blocks, parts and tiles, with remainders
+const std::vector<Sizes> large_sizes = {
+    {2708, 1433, 16}, {2049, 256, 40}, {20011, 16, 7}, {30001, 1, 1}, {3001, 300, 128}};
+
+}  // namespace
+
+TEST_CASE("out = a b, out += a b agree with the definition") {
+  for (const auto& sizes : {small_sizes, large_sizes})
+    for (const auto [n, k, m] : sizes)
+      for (const bool accumulate : {false, true}) {
+        CAPTURE(n);
+        CAPTURE(k);
+        CAPTURE(m);
+        const Tensor a = random_tensor({n, k}, 1), b = random_tensor({k, m}, 2),
+                     start = random_tensor({n, m}, 3);
+        Tensor out = start.clone();
+        matmul(a, b, out, accumulate);
+        CHECK(error(a, b, start, accumulate, out) < 1);
+        out.copy_from(start);
+        matmul_nt(a, transposed(b), out, accumulate);
+        CHECK(error(a, b, start, accumulate, out) < 1);
+      }
+}
+
+TEST_CASE("out = a^T b, out += a^T b agree with the definition") {
+  for (const auto& sizes : {small_sizes, large_sizes})
+    for (const auto [n, k, m] : sizes)
+      for (const bool accumulate : {false, true}) {
+        CAPTURE(n);
+        CAPTURE(k);
+        CAPTURE(m);
+        const Tensor a = random_tensor({n, k}, 4), b = random_tensor({n, m}, 5),
+                     start = random_tensor({k, m}, 6);
+        Tensor out = start.clone();
+        matmul_tn(a, b, out, accumulate);
+        CHECK(error(transposed(a), b, start, accumulate, out) < 1);
+      }
+}
+
+TEST_CASE("values left in the output do not matter, not even NaN") {
+  Tensor nan = Tensor::full({300, 2}, std::numeric_limits<real>::quiet_NaN());
+  Tensor nan_square = nan.slice_rows(0, 2);
+  const Tensor a = random_tensor({300, 2}, 1), b = random_tensor({2, 2}, 2);
+  const auto finite = [](const Tensor& t) {
+    return std::all_of(t.values().begin(), t.values().end(), [](real x) { return std::isfinite(x); });
+  };
+  matmul_tn(a, a, nan_square);
+  CHECK(finite(nan_square));
+  nan.fill(std::numeric_limits<real>::quiet_NaN());
+  matmul(a, b, nan);
+  CHECK(finite(nan));
+  nan.fill(std::numeric_limits<real>::quiet_NaN());
+  matmul_nt(a, b, nan);
+  CHECK(finite(nan));
+}
+
+TEST_CASE("one thread and two give the same bits") {
+  for (const auto [n, k, m] : {Sizes{20011, 64, 48}, {5000, 256, 130}, {2708, 1433, 16}, {50000, 8, 1}}) {
+    const Tensor a = random_tensor({n, k}, 1), b = random_tensor({k, m}, 2), g = random_tensor({n, m}, 3);
+    const auto products = [&](int threads) {
+      const ThreadLimit limit(threads);
+      std::vector<Tensor> out = {Tensor({n, m}), Tensor({k, m}), Tensor({n, k})};
+      matmul(a, b, out[0]);
+      matmul_tn(a, g, out[1]);
+      matmul_nt(g, b, out[2]);
+      return out;
+    };
+    const auto one = products(1);
+    for (int repetition = 0; repetition < 3; ++repetition) {
+      const auto two = products(2);
+      for (std::size_t i = 0; i < 3; ++i) CHECK(same_bits(one[i], two[i]));
+    }
+  }
+}
+
+TEST_CASE("the sum over rows needs at most 1/32 of the memory of its operands") {
+  for (const auto [n, k, m] : {Sizes{40000, 64, 64}, {100000, 16, 7}, {2708, 1433, 16}}) {
+    const Tensor a = Tensor::zeros({n, k}), b = Tensor::zeros({n, m});
+    Tensor out({k, m});
+    const std::size_t before = live_bytes();
+    reset_peak_bytes();
+    matmul_tn(a, b, out);
+    CHECK(peak_bytes() - before <= (a.bytes() + b.bytes()) / 32);
+    CHECK(live_bytes() == before);
+  }
+}
+
+TEST_CASE("communication is polled within the long sums, too") {
+  const ThreadLimit limit(1);
+  int polls = 0;
+  const auto count = [&] { ++polls; };
+  const PollScope scope(count);
+  const Tensor a = Tensor::zeros({20000, 128});
+  Tensor out({128, 128});
+  matmul_tn(a, a, out);
+  CHECK(polls >= 20);
+}
+
+TEST_CASE("shapes that do not fit are named, all three") {
+  Tensor out({3, 4});
+  const Tensor a({3, 2}), b({2, 4}), wrong({5, 4});
+  CHECK_THROWS_WITH_AS(matmul(a, wrong, out),
+                       "out [n, m] = a [n, k] b [k, m]: a has shape [3, 2], b [5, 4], out [3, 4]",
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(matmul_tn(a, b, out),
+                       "out [k, m] = (a [n, k])^T b [n, m]: a has shape [3, 2], b [2, 4], out [3, 4]",
+                       ShapeError);
+  CHECK_THROWS_WITH_AS(matmul_nt(a, b, out),
+                       "out [n, m] = a [n, k] (b [m, k])^T: a has shape [3, 2], b [2, 4], out [3, 4]",
+                       ShapeError);
+  Tensor small({2, 4});
+  CHECK_THROWS_AS(matmul(a, b, small), ShapeError);
+  CHECK_THROWS_AS(matmul(Tensor({6}), b, out), ShapeError);
+  CHECK_THROWS_AS(matmul(Tensor({3, 1, 2}), b, out), ShapeError);
+  CHECK_THROWS_AS(matmul(Tensor(), b, out), ShapeError);
+}

@@ -1,0 +1,177 @@
+#include <sar/core/parallel.hpp>
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace sar;
+
+namespace {
+
+int triple(int x) {
+  return 3 * x;
+}
+
+}  // namespace
+
+TEST_CASE("FunctionRef borrows lambdas, const objects and functions") {
+  int calls = 0;
+  const auto count = [&calls](int x) {
+    ++calls;
+    return x + 1;
+  };
+  const FunctionRef<int(int)> lambda = count;
+  CHECK(lambda(1) == 2);
+  CHECK(calls == 1);
+  const FunctionRef<int(int)> function = triple;
+  CHECK(function(4) == 12);
+}
+
+TEST_CASE("every element is visited once, in blocks of the grain") {
+  for (const int threads : {1, 2}) {
+    const ThreadLimit limit(threads);
+    for (const index n : {0, 1, 7, 1000, 100003})
+      for (const index grain : {0, 1, 64, 200000}) {
+        if (grain < 64 && n > 1000) continue;
+        std::vector<std::atomic<int>> visits(static_cast<std::size_t>(n));
+        std::atomic<bool> cut_well{true};
+        const index step = std::max<index>(grain, 1);
+        parallel_for(n, grain, [&](index begin, index end) {
+          if (begin % step != 0 || end != std::min(n, begin + step)) cut_well = false;
+          for (index i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
+        });
+        CHECK(cut_well);
+        bool once = true;
+        for (const auto& v : visits) once = once && v == 1;
+        CHECK(once);
+      }
+  }
+}
+
+TEST_CASE("a limit of threads holds while it lives, and limits nest") {
+  const int all = num_threads();
+  CHECK(all >= 1);
+  {
+    const ThreadLimit one(1);
+    CHECK(num_threads() == 1);
+    {
+      const ThreadLimit none(0);
+      CHECK(num_threads() == 1);
+    }
+    CHECK(num_threads() == 1);
+    const auto me = std::this_thread::get_id();
+    std::atomic<bool> here{true};
+    parallel_for(100, 1, [&](index, index) {
+      if (std::this_thread::get_id() != me) here = false;
+    });
+    CHECK(here);
+  }
+  CHECK(num_threads() == all);
+}
+
+TEST_CASE("with several cores, several threads work") {
+  if (num_threads() < 2) return;
+  std::atomic<int> inside{0};
+  std::atomic<bool> met{false};
+  parallel_for(2, 1, [&](index, index) {
+    ++inside;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (inside < 2 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    if (inside == 2) met = true;
+  });
+  CHECK(met);
+}
+
+TEST_CASE("a reduction gives the same bits for every number of threads, in block order") {
+  const auto harmonic = [] {
+    return parallel_reduce(
+        1000003, 997, 0.0F,
+        [](index begin, index end) {
+          float sum = 0;
+          for (index i = begin; i < end; ++i) sum += 1.0F / static_cast<float>(i + 1);
+          return sum;
+        },
+        [](float a, float b) { return a + b; });
+  };
+  const auto with_threads = [&](int threads) {
+    const ThreadLimit limit(threads);
+    return harmonic();
+  };
+  const float one = with_threads(1);
+  CHECK(one == doctest::Approx(std::log(1000003.0) + 0.5772156649).epsilon(1e-4));
+  for (int repetition = 0; repetition < 5; ++repetition) CHECK(with_threads(2) == one);
+
+  const auto text = parallel_reduce(
+      10, 3, std::string("x"),
+      [](index begin, index end) { return std::to_string(begin) + std::to_string(end); },
+      [](const std::string& a, const std::string& b) { return a + "," + b; });
+  CHECK(text == "x,03,36,69,910");
+  CHECK(parallel_reduce(
+            0, 3, 5, [](index, index) { return 1; }, [](int a, int b) { return a + b; }) == 5);
+}
+
+TEST_CASE("exceptions of a body reach the caller, and the next loop works") {
+  for (const int threads : {1, 2}) {
+    const ThreadLimit limit(threads);
+    CHECK_THROWS_WITH_AS(parallel_for(1000, 1,
+                                      [](index begin, index) {
+                                        if (begin == 500) throw std::runtime_error("block 500");
+                                      }),
+                         "block 500", std::runtime_error);
+    std::atomic<index> sum{0};
+    parallel_for(100, 7, [&](index begin, index end) { sum += end - begin; });
+    CHECK(sum == 100);
+  }
+}
+
+TEST_CASE("a poll scope is called between blocks, on its own thread only") {
+  const auto me = std::this_thread::get_id();
+  for (const int threads : {1, 2}) {
+    const ThreadLimit limit(threads);
+    std::atomic<int> polls{0};
+    std::atomic<int> mine{0};
+    std::atomic<bool> elsewhere{false};
+    const auto count = [&] {
+      ++polls;
+      if (std::this_thread::get_id() != me) elsewhere = true;
+    };
+    {
+      const PollScope scope(count);
+      parallel_for(200, 1, [&](index, index) {
+        if (std::this_thread::get_id() == me) ++mine;
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      });
+    }
+    CHECK_FALSE(elsewhere);
+    CHECK(mine > 0);
+    CHECK(polls == mine);
+    parallel_for(10, 1, [](index, index) {});
+    CHECK(polls == mine);
+  }
+}
+
+TEST_CASE("poll scopes nest, and a long body may poll by itself") {
+  int outer = 0;
+  int inner = 0;
+  const auto count_outer = [&] { ++outer; };
+  const auto count_inner = [&] { ++inner; };
+  poll();
+  const PollScope a(count_outer);
+  poll();
+  CHECK(outer == 1);
+  {
+    const PollScope b(count_inner);
+    poll();
+    poll();
+  }
+  poll();
+  CHECK(inner == 2);
+  CHECK(outer == 2);
+}

@@ -1,0 +1,78 @@
+/// How the tests of nn/ deal the rows of a golden case out to the ranks, and compare what comes back.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/core/random.hpp>
+#include <sar/core/tensor.hpp>
+#include <sar/graph/partition_book.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace sar::test {
+
+/// Ways to deal n rows out to the ranks: evenly; all but nothing to rank 0; all to the last rank.
+inline std::vector<PartitionBook> row_splits(index n, int ranks) {
+  std::vector<PartitionBook> books{PartitionBook::even(n, ranks)};
+  if (ranks == 1) return books;
+  std::vector<index> offsets = {0};
+  const PartitionBook others = PartitionBook::even(n, ranks - 1);
+  for (int p = 0; p < ranks; ++p) offsets.push_back(p == 0 ? 0 : others.end(p - 1));
+  books.emplace_back(offsets);
+  offsets.assign(static_cast<std::size_t>(ranks), 0);
+  offsets.push_back(n);
+  books.emplace_back(offsets);
+  return books;
+}
+
+/// This rank's rows, in memory of their own.
+inline Tensor my_rows(const Tensor& whole, const PartitionBook& book, int rank) {
+  return whole.slice_rows(book.begin(rank), book.end(rank)).clone();
+}
+
+/// max |mine - whole[first ...]| / max |whole|; infinity for other shapes or values that are not finite.
+inline double error_of_rows(const Tensor& mine, const Tensor& whole, index first) {
+  if (mine.row_size() != whole.row_size() || first + mine.num_rows() > whole.num_rows())
+    return std::numeric_limits<double>::infinity();
+  double error = 0;
+  double scale = std::numeric_limits<double>::min();
+  for (const real value : whole.values()) scale = std::max(scale, std::abs(static_cast<double>(value)));
+  for (index i = 0; i < mine.size(); ++i) {
+    if (!std::isfinite(mine.data()[i])) return std::numeric_limits<double>::infinity();
+    error = std::max(error, std::abs(static_cast<double>(mine.data()[i]) - whole.row(first)[i]));
+  }
+  return error / scale;
+}
+
+inline Tensor sum_over_ranks(const Communicator& comm, const Tensor& mine) {
+  Tensor sum = mine.clone();
+  comm.all_reduce(sum.values());
+  return sum;
+}
+
+/// True when every rank holds the same bits.
+inline bool same_on_all_ranks(const Communicator& comm, const Tensor& mine) {
+  Tensor first = mine.clone();
+  comm.broadcast(first.values(), 0);
+  const bool equal = std::equal(first.values().begin(), first.values().end(), mine.values().begin());
+  return comm.all_reduce(equal ? 1 : 0, ReduceOp::min) == 1;
+}
+
+/// Standard normal values; `key` tells tensors apart.
+inline Tensor random_values(const Shape& shape, std::uint64_t key = 0) {
+  Tensor x(shape);
+  const Random random({key, 99, 0});
+  for (index i = 0; i < x.num_rows(); ++i)
+    for (index j = 0; j < x.row_size(); ++j)
+      x.row(i)[j] = static_cast<real>(random.normal(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
+  return x;
+}
+
+inline bool same_bits(const Tensor& a, const Tensor& b) {
+  return a.shape() == b.shape() && std::equal(a.values().begin(), a.values().end(), b.values().begin());
+}
+
+}  // namespace sar::test

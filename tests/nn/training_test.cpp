@@ -1,0 +1,185 @@
+/// Whole trainings: the loss curve is the one of the golden vectors, and it does not depend on the number of ranks, the
+/// mode or the partitioning.
+#include "support/reference.hpp"
+
+#include <doctest/doctest.h>
+#include <sar/sar.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+using namespace sar;
+using namespace sar::test;
+
+namespace {
+
+const std::string cora = std::string(SAR_SHARED_DATA) + "/cora";
+
+bool have_cora() {
+  if (std::filesystem::exists(cora + "/edge_index.npy")) return true;
+  MESSAGE("skipped: there is no dataset in ", cora);
+  return false;
+}
+
+/// Three SAGE layers with batch norm, ReLU and dropout between them.
+struct Net : Module {
+  ModuleList<SAGEConv> convs;
+  ModuleList<DistributedBN1D> bns;
+  ModuleList<Dropout> dropouts;
+
+  Net(std::vector<sar::index> widths, double dropout, const Communicator& comm, std::uint64_t seed) {
+    register_module("convs", convs);
+    register_module("bns", bns);
+    register_module("dropouts", dropouts);
+    Generator gen(seed);
+    for (std::size_t i = 0; i + 1 < widths.size(); ++i) {
+      convs.emplace_back(widths[i], widths[i + 1], gen);
+      if (i + 2 == widths.size()) break;
+      bns.emplace_back(widths[i + 1], comm);
+      dropouts.emplace_back(dropout, gen);
+    }
+  }
+  Variable operator()(const GraphShardManager& graph, Variable h) {
+    for (std::size_t i = 0; i + 1 < convs.size(); ++i)
+      h = batch_norm_relu_dropout(convs[i](graph, h), bns[i], dropouts[i], graph.dst_ids());
+    return convs.back()(graph, h);
+  }
+};
+
+/// One training step; the loss before it.
+template <class Model>
+double step(Model& model, Optimizer& optimizer, const GraphShardManager& graph, const NodeData& data, const Communicator& comm) {
+  Tape tape;
+  const Variable loss = cross_entropy(model(graph, data.features), data.labels, data.train_mask, comm);
+  tape.backward(loss);
+  gather_grads(comm, model);
+  optimizer.step();
+  optimizer.zero_grad();
+  return static_cast<double>(loss.value().item());
+}
+
+std::vector<double> curve(const Communicator& comm, NodeData data, const GraphOptions& options, int epochs) {
+  const GraphShardManager graph = construct_full_graph(comm, data, options);
+  Net net({data.features.row_size(), 32, 32, data.num_classes}, 0.5, comm, 3);
+  Adam adam(net.named_parameters(), {.lr = 0.01, .weight_decay = 5e-4});
+  std::vector<double> losses;
+  for (int epoch = 0; epoch < epochs; ++epoch) losses.push_back(step(net, adam, graph, data, comm));
+  return losses;
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double largest = a.size() == b.size() ? 0 : 1;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (!std::isfinite(a[i])) return INFINITY;
+    largest = std::max(largest, std::abs(a[i] - b[i]) / std::abs(b[i]));
+  }
+  return largest;
+}
+
+/// `load(comm, partition)` gives the data. Each rank also trains the whole graph by itself, to compare with.
+template <class Load>
+void check_curves(const Load& load) {
+  const Communicator comm = Communicator::world();
+  const int epochs = sizeof(real) == 8 ? 50 : 20;
+  const double accepted = sizeof(real) == 8 ? 1e-9 : 1e-4;
+  const std::vector<double> alone = curve(Communicator::self(), load(Communicator::self(), PartitionMethod::contiguous), {}, epochs);
+  CHECK(alone.back() < alone.front());
+  std::vector<PartitionMethod> methods{PartitionMethod::contiguous, PartitionMethod::random};
+  if (has_metis()) methods.push_back(PartitionMethod::metis);
+  for (const PartitionMethod method : methods) {
+    CAPTURE(to_string(method));
+    CHECK(largest_difference(curve(comm, load(comm, method), {}, epochs), alone) < accepted);
+  }
+  for (const GraphOptions& options : {GraphOptions{.mode = Mode::sequential}, GraphOptions{.mode = Mode::one_shot},
+                                      GraphOptions{.mode = Mode::rematerialize, .pipeline_depth = 2, .max_halo_bytes = 10000}}) {
+    CAPTURE(static_cast<int>(options.mode));
+    CHECK(largest_difference(curve(comm, load(comm, PartitionMethod::random), options, epochs), alone) < accepted);
+  }
+}
+
+/// The sizes, Adam's options and initial parameters of a golden training.
+struct Golden {
+  Case golden;
+  NodeData data;
+  GraphShardManager graph;
+  AdamOptions adam;
+
+  Golden(const std::string& name, const Communicator& comm) : Golden(Case(name), comm, load(Case(name), comm)) {}
+  Golden(Case c, const Communicator& comm, NodeData d)
+      : golden(std::move(c)),
+        data(std::move(d)),
+        graph(construct_full_graph(comm, data)),
+        adam{.lr = golden.number("lr"), .weight_decay = golden.number("weight_decay")} {}
+
+  static NodeData load(const Case& c, const Communicator& comm) {
+    DatasetOptions options{.add_self_loops = c.arg("self_loops_added") == "1"};
+    options.normalize_features = true;
+    options.partition = PartitionMethod::random;
+    return load_dataset(comm, cora, options);
+  }
+
+  template <class Model>
+  void check(Model& model, const Communicator& comm) const {
+    for (const std::string& name : golden.files("param.")) model.set_parameter(name, golden.tensor("param." + name));
+    Adam optimizer(model.named_parameters(), adam);
+    const std::vector<double> want = golden.values("losses");
+    std::vector<double> losses;
+    for (std::size_t epoch = 0; epoch < want.size(); ++epoch) losses.push_back(step(model, optimizer, graph, data, comm));
+    CHECK(largest_difference(losses, want) < tolerance());
+  }
+
+  void check_logits(const Tensor& logits, const std::string& file) const {
+    const std::vector<double> whole = golden.values(file);
+    std::vector<double> mine;
+    for (const sar::index id : data.original_ids)
+      mine.insert(mine.end(), whole.begin() + id * logits.row_size(), whole.begin() + (id + 1) * logits.row_size());
+    CHECK(relative_error(logits, mine) < tolerance());
+  }
+};
+
+struct GCN : Module {
+  ModuleList<GraphConv> layers;
+  GCN(sar::index in, sar::index hidden, sar::index out) {
+    Generator gen(0);
+    register_module("layers", layers);
+    layers.emplace_back(in, hidden, gen);
+    layers.emplace_back(hidden, out, gen);
+  }
+  Variable operator()(const GraphShardManager& graph, const Variable& x) { return layers[1](graph, relu(layers[0](graph, x))); }
+};
+
+}  // namespace
+
+TEST_CASE("the curve on a generated graph does not depend on ranks, mode and partitioning") {
+  check_curves([](const Communicator& comm, PartitionMethod method) {
+    return make_sbm(comm, {.nodes = 300, .degree = 6, .classes = 4, .features = 12}, {.partition = method, .partition_seed = 1});
+  });
+}
+
+TEST_CASE("the curve on Cora does not depend on ranks, mode and partitioning") {
+  if (!have_cora()) return;
+  check_curves([](const Communicator& comm, PartitionMethod method) {
+    return load_dataset(comm, cora, {.normalize_features = true, .partition = method, .partition_seed = 1});
+  });
+}
+
+TEST_CASE("GraphSAGE with batch norm on Cora has the golden losses and logits") {
+  if (!have_cora()) return;
+  const Communicator comm = Communicator::world();
+  const Golden g("train/sage_cora", comm);
+  Net net({g.data.features.row_size(), 16, g.data.num_classes}, 0, comm, 0);
+  g.check(net, comm);
+  const NoTape inference;
+  g.check_logits(net(g.graph, g.data.features).value(), "out.logits_train_mode");
+}
+
+TEST_CASE("GCN on Cora has the golden losses and logits") {
+  if (!have_cora()) return;
+  const Communicator comm = Communicator::world();
+  const Golden g("train/gcn_cora", comm);
+  GCN net(g.data.features.row_size(), 16, g.data.num_classes);
+  g.check(net, comm);
+  g.check_logits(net(g.graph, g.data.features).value(), "out.logits");
+}
