@@ -2,19 +2,10 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/comm/halo.hpp>
-#include <sar/comm/mailbox.hpp>
 
 #include <chrono>
-#include <cstddef>
-#include <type_traits>
-#include <vector>
 
 namespace sar {
-
-/// A message is about so large: it stays in the second-level cache between packing and sending, and between
-/// arrival and addition, and is still long enough for the handshake of a large message not to count.
-inline constexpr std::size_t message_bytes = std::size_t{1} << 19;
 
 /// Two exchanges of one communicator may be under way together, and a rank that waits for one of them would
 /// stop the other one of its peers: therefore whoever waits moves all exchanges of the communicator on.
@@ -53,19 +44,9 @@ class Exchange {
 
   Clock::time_point last_progress_{};
   double work_seconds_ = 0;
+  int idle_ = 0;
   bool busy_ = false;
   bool broken_ = false;
 };
-
-/// Throws ShapeError when the rounds name rows that `owned` does not have.
-void check_rounds(const std::vector<HaloRound>& rounds, const Tensor& owned);
-
-/// One value of each round.
-template <class Project>
-auto per_round(const std::vector<HaloRound>& rounds, const Project& project) {
-  std::vector<std::decay_t<decltype(project(rounds.front()))>> values;
-  for (const HaloRound& round : rounds) values.push_back(project(round));
-  return values;
-}
 
 }  // namespace sar

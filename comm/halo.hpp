@@ -76,8 +76,8 @@ class HaloFetch {
 /// receive_all_but_last() and finish(), and the order of all additions is fixed.
 class HaloPush {
  public:
-  /// `sum` [local rows, ...] is added to while this rank waits (see above), never in progress(). `rounds`
-  /// outlives this object. `options.merge` is ignored. Buffers: at most options.depth outgoing and
+  /// `sum` [local rows, ...] is added to while this rank waits (see above), never here nor in progress().
+  /// `rounds` outlives this object. `options.merge` is ignored. Buffers: at most options.depth outgoing and
   /// options.depth incoming pieces are held, besides the one that the caller is filling.
   HaloPush(const Communicator& comm, Tensor& sum, const std::vector<HaloRound>& rounds,
            const HaloOptions& options);

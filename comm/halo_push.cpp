@@ -1,5 +1,6 @@
 #include <sar/comm/exchange.hpp>
-#include <sar/comm/halo.hpp>
+#include <sar/comm/halo_rows.hpp>
+#include <sar/comm/mailbox.hpp>
 #include <sar/core/error.hpp>
 
 #include <algorithm>
@@ -10,21 +11,7 @@
 namespace sar {
 namespace {
 
-constexpr std::size_t send_window = 16;               // messages under way
 constexpr index add_grain_elements = index{1} << 14;  // what a thread adds at once
-
-/// sum[rows[i]] += values[i] for i in [begin, end); the rows are different ones.
-void add_rows(Tensor& sum, const std::int32_t* rows, const Tensor& values, index begin, index end) {
-  const index row_size = sum.row_size();
-  if (row_size == 0) return;
-  parallel_for(end - begin, std::max<index>(add_grain_elements / row_size, 1), [&](index first, index last) {
-    for (index i = begin + first; i < begin + last; ++i) {
-      real* __restrict to = sum.row(rows[i]);
-      const real* __restrict from = values.row(i);
-      for (index j = 0; j < row_size; ++j) to[j] += from[j];
-    }
-  });
-}
 
 }  // namespace
 
@@ -37,74 +24,93 @@ struct HaloPush::Impl final : Exchange {
         depth(static_cast<std::size_t>(std::max(options.depth, 1))),
         cut(message_cut(sum.row_size(), options.piece_rows, false,
                         std::min(message_bytes, comm.max_collective_size()))),
-        inbox(comm, tag, per_round(rounds, [](const HaloRound& round) { return round.reader; }),
-              per_round(rounds, [](const HaloRound& round) { return std::ssize(round.send_rows); }),
-              sum.shape(), cut),
+        in_rows(per_round(rounds, [](const HaloRound& round) { return std::ssize(round.send_rows); })),
+        in_pieces(piece_ranges(in_rows, cut)),
+        added(in_pieces, cut.row_size),
+        inbox(comm, tag, per_round(rounds, [](const HaloRound& round) { return round.reader; }), in_rows,
+              cut),
+        buffer_shape{MessageStream(in_rows, cut).largest()},
         out_rows(per_round(rounds, [](const HaloRound& round) { return round.recv_rows; })),
         out_pieces(piece_ranges(out_rows, cut)),
         outbox(comm, tag, per_round(rounds, [](const HaloRound& round) { return round.owner; }), out_rows,
-               cut, send_window) {
+               cut) {
     check_rounds(rounds, sum);
-    const std::vector<PieceRange>& pieces = inbox.pieces();
-    early_pieces = pieces.size();
-    while (early_pieces > 0 && pieces[early_pieces - 1].round + 1 == rounds.size() &&
-           pieces.size() - early_pieces < depth)
+    early_pieces = in_pieces.size();
+    while (early_pieces > 0 && in_pieces[early_pieces - 1].round + 1 == rounds.size() &&
+           in_pieces.size() - early_pieces < depth)
       --early_pieces;
     to_add = early_pieces;
   }
   ~Impl() override {
-    if (outbox.done() && added == inbox.pieces().size()) return;
+    if (outbox.done() && added.all()) return;
     giving_up = true;
     outbox.give_up();
-    drain_until([&] { return outbox.done() && inbox.idle() && inbox.whole() == inbox.pieces().size(); });
+    for (; !arrived.empty(); arrived.pop_front()) forget(std::move(arrived.front()));
+    drain_until([&] { return outbox.done() && inbox.done(); });
   }
 
+  /// A message that was not added yet.
+  struct Arrived {
+    Message message;
+    Tensor buffer;
+  };
+
   bool advance(bool waiting) override {
-    const bool arrived = inbox.advance();
-    const auto memory = [&](const Message& message, std::size_t) {
-      return outgoing[message.piece - dropped].data() + message.offset;
+    const auto incoming = [&](const Message&) {
+      if (free.empty()) free.push_back(Tensor(buffer_shape));
+      posted.push_back(std::move(free.back()));
+      free.pop_back();
+      return posted.back().data();
     };
-    const bool sent = outbox.advance(given, memory);
-    for (; dropped < std::min(outbox.left(), given); ++dropped) outgoing.pop_front();
-    if (waiting) {
+    const auto message_arrived = [&](const Message& message) {
+      Arrived next{message, std::move(posted.front())};
+      posted.pop_front();
       if (giving_up)
-        forget();
+        forget(std::move(next));
       else
-        work(waiting, [&] { add(); });
+        arrived.push_back(std::move(next));
+    };
+    const auto outgoing_rows = [&](const Message& message, std::size_t) {
+      return std::as_const(outgoing[message.piece - dropped]).data() + message.offset;
+    };
+    bool moved = inbox.advance(added.whole() + depth, incoming, message_arrived);
+    moved |= outbox.advance(given, outgoing_rows);
+    for (; dropped < std::min(outbox.left(), given); ++dropped) outgoing.pop_front();
+    if (waiting && inbox.quitter() < 0) {
+      for (; !arrived.empty() && arrived.front().message.piece < to_add; arrived.pop_front(), moved = true) {
+        work(waiting, [&] { add(arrived.front()); });
+        forget(std::move(arrived.front()));
+      }
     }
-    return arrived || sent;
+    return moved;
   }
   [[nodiscard]] int quitter() const noexcept override { return inbox.quitter(); }
 
-  /// Adds what has arrived, in order.
-  void add() {
-    while (added < to_add && inbox.quitter() < 0) {
-      const PieceRange& piece = inbox.pieces()[added];
-      const index rows = piece.end - piece.begin;
-      const index there = inbox.whole() > added ? rows : inbox.rest_rows();
-      if (there > added_rows) {
-        add_rows(sum, rounds[piece.round].send_rows.data() + piece.begin, inbox.oldest(), added_rows, there);
-        added_rows = there;
-      }
-      if (there < rows) return;
-      next_incoming();
-    }
+  void add(const Arrived& next) {
+    const Message& message = next.message;
+    parallel_for(message.size(), add_grain_elements, [&](index begin, index end) {
+      add_elements(sum, rounds[message.round].send_rows, message.begin + begin, message.begin + end,
+                   next.buffer.data() + begin);
+    });
   }
-  void forget() {
-    while (added < inbox.whole()) next_incoming();
-  }
-  void next_incoming() {
-    inbox.take_oldest();
-    added_rows = 0;
-    ++added;
-    inbox.allow(added + depth);
+  /// The buffer used last is used again first: it is still in the cache.
+  void forget(Arrived&& next) {
+    added.add(next.message.size());
+    free.push_back(std::move(next.buffer));
   }
 
   Tensor sum;
   const std::vector<HaloRound>& rounds;
   std::size_t depth;
   MessageCut cut;
+  std::vector<index> in_rows;
+  std::vector<PieceRange> in_pieces;
+  PieceCounter added;
   Inbox inbox;
+  Shape buffer_shape;
+  std::vector<Tensor> free;     // buffers of one message each
+  std::deque<Tensor> posted;    // of the receives under way, in order
+  std::deque<Arrived> arrived;  // in order
   std::vector<index> out_rows;
   std::vector<PieceRange> out_pieces;
   Outbox outbox;
@@ -113,16 +119,13 @@ struct HaloPush::Impl final : Exchange {
   std::size_t given = 0;
   std::size_t early_pieces = 0;  // so many incoming pieces are added before finish()
   std::size_t to_add = 0;        // so many may be added now
-  std::size_t added = 0;
-  index added_rows = 0;  // of the piece after these
   bool giving_up = false;
 };
 
 HaloPush::HaloPush(const Communicator& comm, Tensor& sum, const std::vector<HaloRound>& rounds,
                    const HaloOptions& options)
     : impl_(std::make_unique<Impl>(comm, sum, rounds, options, comm.new_tag())) {
-  impl_->inbox.allow(impl_->depth);
-  impl_->start_more();
+  impl_->progress();  // posts receives, and leaves `sum` alone: the caller may still have to set it
 }
 
 HaloPush::~HaloPush() = default;
@@ -151,7 +154,7 @@ void HaloPush::send(std::size_t round, index begin, index end, Tensor rows) {
 }
 
 void HaloPush::receive_all_but_last() {
-  impl_->wait_until([&] { return impl_->added >= impl_->early_pieces; });
+  impl_->wait_until([&] { return impl_->added.whole() >= impl_->early_pieces; });
 }
 
 void HaloPush::progress() {
@@ -162,8 +165,8 @@ void HaloPush::finish() {
   Impl& push = *impl_;
   require<CommunicationError>(push.given == push.out_pieces.size(), "only ", push.given, " of ",
                               push.out_pieces.size(), " pieces were sent");
-  push.to_add = push.inbox.pieces().size();
-  push.wait_until([&] { return push.added == push.to_add && push.outbox.done(); });
+  push.to_add = push.in_pieces.size();
+  push.wait_until([&] { return push.added.all() && push.outbox.done(); });
 }
 
 }  // namespace sar

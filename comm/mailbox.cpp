@@ -2,12 +2,24 @@
 #include <sar/comm/mpi_error.hpp>
 #include <sar/core/error.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace sar {
 namespace {
 
-constexpr std::size_t receive_window = 64;  // messages whose receives are posted at most
+constexpr std::size_t most_messages = 64;  // under way in one direction
+
+// What is under way at most. Few receives: where the receiver copies (ranks of one node), MPI copies all that
+// have arrived before it returns, and meanwhile this rank sends nothing. More sends, to outlast such a time
+// on the other side.
+constexpr index receive_window_elements = 2 * message_bytes / sizeof(real);
+constexpr std::size_t send_window_bytes = 8 * message_bytes;
+
+std::size_t send_window(const MessageStream& stream) {
+  const auto largest = static_cast<std::size_t>(std::max<index>(stream.largest(), 1)) * sizeof(real);
+  return std::clamp<std::size_t>(send_window_bytes / largest, 1, most_messages);
+}
 
 int byte_count(const Message& message) {
   return static_cast<int>(message.size() * static_cast<index>(sizeof(real)));
@@ -30,80 +42,54 @@ void PieceCounter::settle() {
 }
 
 Inbox::Inbox(const Communicator& comm, int tag, std::vector<int> senders,
-             const std::vector<index>& rows_of_round, const Shape& shape, const MessageCut& cut)
+             const std::vector<index>& rows_of_round, const MessageCut& cut)
     : comm_(comm),
       tag_(tag),
       senders_(std::move(senders)),
-      shape_(shape),
-      cut_(cut),
-      pieces_(piece_ranges(rows_of_round, cut)),
       stream_(rows_of_round, cut),
-      ring_(receive_window),
-      arrived_(pieces_, cut.row_size),
+      ring_(most_messages),
       gave_up_(rows_of_round.size(), 0) {}
 
-Tensor& Inbox::tensor(std::size_t piece) {
-  while (taken_ + tensors_.size() <= piece) {
-    const PieceRange& range = pieces_[taken_ + tensors_.size()];
-    tensors_.push_back(Tensor(shape_.with_rows(range.end - range.begin)));
-  }
-  return tensors_[piece - taken_];
-}
-
-bool Inbox::advance() {
+bool Inbox::advance(std::size_t pieces, FunctionRef<real*(const Message&)> memory,
+                    FunctionRef<void(const Message&)> arrived) {
   ring_.test();
   bool moved = false;
   for (; !ring_.empty() && ring_.oldest().complete; ring_.pop(), moved = true) {
     const auto& [message, complete, bytes] = ring_.oldest();
-    arrived_.add(message.size());
-    if (gave_up_[message.round] != 0) continue;
-    if (bytes == 0) {
+    if (gave_up_[message.round] == 0 && bytes == 0) {
       gave_up_[message.round] = 1;
       quitter_ = senders_[message.round];
       ring_.cancel_round(message.round);
-      continue;
     }
-    require<CommunicationError>(bytes == static_cast<std::size_t>(byte_count(message)), "rank ",
-                                senders_[message.round], " sent ", bytes, " bytes where ",
-                                byte_count(message), " were expected");
-    comm_.add_to_stats({.bytes_received = bytes});
+    require<CommunicationError>(
+        gave_up_[message.round] != 0 || bytes == static_cast<std::size_t>(byte_count(message)), "rank ",
+        senders_[message.round], " sent ", bytes, " bytes where ", byte_count(message), " were expected");
+    if (gave_up_[message.round] == 0) comm_.add_to_stats({.bytes_received = bytes});
+    posted_elements_ -= message.size();
+    arrived(message);
   }
-  for (; !ring_.full() && !stream_.done() && stream_.head().piece < allowed_; stream_.pop()) {
+  for (; !ring_.full() && !stream_.done() && stream_.head().piece < pieces; stream_.pop()) {
     const Message& message = stream_.head();
-    if (gave_up_[message.round] != 0) {
+    if (!ring_.empty() && posted_elements_ + message.size() > receive_window_elements) break;
+    posted_elements_ += message.size();
+    real* to = memory(message);
+    if (gave_up_[message.round] != 0)
       ring_.start_complete(message);
-      continue;
-    }
-    real* memory = tensor(message.piece).data() + message.offset;
-    check_mpi(MPI_Irecv(memory, byte_count(message), MPI_BYTE, senders_[message.round], tag_, comm_.handle(),
-                        ring_.start(message)),
-              "MPI_Irecv");
+    else
+      check_mpi(MPI_Irecv(to, byte_count(message), MPI_BYTE, senders_[message.round], tag_, comm_.handle(),
+                          ring_.start(message)),
+                "MPI_Irecv");
   }
   return moved;
 }
 
-Tensor& Inbox::oldest() {
-  return tensor(taken_);
-}
-
-Tensor Inbox::take_oldest() {
-  Tensor piece = std::move(oldest());
-  tensors_.pop_front();
-  ++taken_;
-  return piece;
-}
-
-bool Inbox::idle() const noexcept {
-  return ring_.empty() && (stream_.done() || stream_.head().piece >= allowed_);
-}
-
 Outbox::Outbox(const Communicator& comm, int tag, std::vector<int> readers,
-               const std::vector<index>& rows_of_round, const MessageCut& cut, std::size_t window)
+               const std::vector<index>& rows_of_round, const MessageCut& cut)
     : comm_(comm),
       tag_(tag),
       readers_(std::move(readers)),
       stream_(rows_of_round, cut),
-      ring_(window),
+      ring_(send_window(stream_)),
       left_(piece_ranges(rows_of_round, cut), cut.row_size) {}
 
 bool Outbox::advance(std::size_t pieces, FunctionRef<const real*(const Message&, std::size_t)> memory) {

@@ -20,6 +20,7 @@ class MessageRing {
 
   explicit MessageRing(std::size_t capacity);
 
+  [[nodiscard]] std::size_t capacity() const noexcept { return entries_.size(); }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   [[nodiscard]] bool full() const noexcept { return count_ == entries_.size(); }
   /// The slot that the next start() takes, in [0, capacity): names the send buffer. Unless full().

@@ -1,0 +1,117 @@
+/// Halo exchange beside plain MPI_Isend and MPI_Irecv of the same bytes between the same ranks. A rate is
+/// what one rank sends, which is also what it receives, over the time of the slowest rank; packing and adding
+/// are part of it.
+///
+///     mpirun -n 2 bench_halo [rows width]        default 80000 256: rows that each rank reads of each other
+///     one
+#include "bench.hpp"
+
+#include <sar/comm/environment.hpp>
+#include <sar/comm/halo.hpp>
+#include <sar/core/random.hpp>
+
+#include <cstdlib>
+#include <vector>
+
+namespace sar::bench {
+namespace {
+
+constexpr int repetitions = 15;
+
+/// Every rank reads `rows` rows of every other one, spread at random over its `owned` rows.
+std::vector<HaloRound> make_rounds(const Communicator& comm, index owned, index rows) {
+  const Random random({.seed = 1});
+  std::vector<HaloRound> rounds;
+  for (int r = 1; r < comm.size(); ++r) {
+    HaloRound round{(comm.rank() + r) % comm.size(), (comm.rank() - r + comm.size()) % comm.size(), {}, rows};
+    for (index row = 0; std::ssize(round.send_rows) < rows; ++row) {
+      const index wanted = rows - std::ssize(round.send_rows);
+      if (random.uniform(static_cast<std::uint64_t>(row)) * static_cast<double>(owned - row) <
+          static_cast<double>(wanted))
+        round.send_rows.push_back(static_cast<std::int32_t>(row));
+    }
+    rounds.push_back(std::move(round));
+  }
+  return rounds;
+}
+
+/// One message to and from each peer, in the same rounds.
+void plain_messages(const Communicator& comm, const std::vector<HaloRound>& rounds, const Tensor& out,
+                    Tensor& in) {
+  for (const HaloRound& round : rounds) {
+    MPI_Request requests[2];
+    MPI_Irecv(in.data(), static_cast<int>(in.bytes()), MPI_BYTE, round.owner, 0, comm.handle(), &requests[0]);
+    MPI_Isend(out.data(), static_cast<int>(out.bytes()), MPI_BYTE, round.reader, 0, comm.handle(),
+              &requests[1]);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  }
+}
+
+void fetch(const Communicator& comm, const std::vector<HaloRound>& rounds, const Tensor& owned) {
+  HaloFetch exchange(comm, owned, rounds, {});
+  while (exchange.next()) {
+  }
+  exchange.finish();
+}
+
+void push(const Communicator& comm, const std::vector<HaloRound>& rounds, const Tensor& gradients,
+          Tensor& sum) {
+  const index piece_rows = (gradients.num_rows() + 3) / 4;
+  HaloPush exchange(comm, sum, rounds, {.piece_rows = piece_rows, .depth = 4});
+  for (std::size_t r = 0; r < rounds.size(); ++r) {
+    const std::vector<index> bounds = piece_bounds(rounds[r].recv_rows, piece_rows);
+    for (std::size_t k = 1; k < bounds.size(); ++k)
+      exchange.send(r, bounds[k - 1], bounds[k], gradients.slice_rows(bounds[k - 1], bounds[k]));
+  }
+  exchange.receive_all_but_last();
+  exchange.finish();
+}
+
+void run(const Communicator& comm, index rows, index width) {
+  const Tensor halo = Tensor::full({rows, width}, 1);
+  Tensor received = Tensor::zeros({rows, width});
+  const double gigabytes = 1e-9 * static_cast<double>(halo.bytes()) * (comm.size() - 1);
+  const auto together = [&](auto&& work) {
+    return [&comm, work] {
+      comm.barrier();
+      work();
+      comm.barrier();
+    };
+  };
+
+  struct Spread {
+    const char* suffix;
+    index owned;
+  };
+  for (const Spread& spread : {Spread{"", rows + rows / 2}, Spread{"_of_all_rows", rows}}) {
+    const std::vector<HaloRound> rounds = make_rounds(comm, spread.owned, rows);
+    const Tensor owned = Tensor::full({spread.owned, width}, 1);
+    Tensor sum = Tensor::zeros({spread.owned, width});
+    const auto [plain, fetched, pushed] = best_seconds(
+        repetitions, together([&] { plain_messages(comm, rounds, halo, received); }),
+        together([&] { fetch(comm, rounds, owned); }), together([&] { push(comm, rounds, halo, sum); }));
+    if (comm.rank() != 0) continue;
+    const auto report = [&](const char* name, double seconds) {
+      print({.name = std::string(name) + spread.suffix,
+             .ranks = comm.size(),
+             .seconds = seconds,
+             .rate = gigabytes / seconds,
+             .reference = gigabytes / plain});
+    };
+    report("halo_fetch", fetched);
+    report("halo_push", pushed);
+  }
+}
+
+}  // namespace
+}  // namespace sar::bench
+
+int main(int argc, char** argv) {
+  const sar::Environment environment(argc, argv);
+  const sar::Communicator world = sar::Communicator::world();
+  const sar::ThreadLimit limit(sar::default_num_threads(world));
+  if (argc > 2)
+    sar::bench::run(world, std::atol(argv[1]), std::atol(argv[2]));
+  else
+    sar::bench::run(world, 80000, 256);
+}
