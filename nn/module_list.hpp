@@ -35,6 +35,8 @@ class ModuleList : public Module {
   /// The last one. Throws InputError when the list is empty.
   [[nodiscard]] T& back() { return (*this)[modules_.size() - 1]; }
   [[nodiscard]] const T& operator[](std::size_t i) const { return const_cast<ModuleList&>(*this)[i]; }
+  /// Throws InputError when the list is empty.
+  [[nodiscard]] T& back() { return (*this)[modules_.size() - 1]; }
 
  private:
   std::vector<std::unique_ptr<T>> modules_;
