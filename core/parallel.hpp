@@ -17,7 +17,8 @@ class FunctionRef;
 template <class R, class... Args>
 class FunctionRef<R(Args...)> {
  public:
-  template <class F, class = std::enable_if_t<!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>>>
+  template <class F, class = std::enable_if_t<!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
+                                              std::is_invocable_r_v<R, F&, Args...>>>
   FunctionRef(F&& f)                        // NOLINT: converts by design
       : object_((void*)std::addressof(f)),  // NOLINT: a function, too, and const objects
         call_([](void* object, Args... args) -> R {

@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
     net.eval();  // no dropout; no tape either, so nothing is recorded
     const double test = accuracy(net(graph, data.features).value(), data.labels, data.test_mask, comm);
     if (comm.rank() == 0) std::cout << "test accuracy " << test << std::endl;
-  } catch (const Error& error) {  // the same one on every rank
+  } catch (const InputError& error) {  // wrong input is the same error on every rank: one of them tells
     if (comm.rank() == 0) std::cerr << "gcn: " << error.what() << std::endl;
     return 1;
   }

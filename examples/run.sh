@@ -2,10 +2,14 @@
 # Sets up, builds, and trains a 3-layer GraphSAGE on two workers. Arguments are passed on to `train` (try --help).
 # RANKS=4 examples/run.sh ... runs on four.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-cmake/install-packages.sh
-cmake --preset release >/dev/null
-cmake --build --preset release --target train
+root=$(cd "$(dirname "$0")/.." && pwd)
+"$root/cmake/install-packages.sh"
+(
+  cd "$root"
+  cmake --preset release >/dev/null
+  cmake --build --preset release --target train
+)
 [ $# -gt 0 ] || set -- --graph sbm --nodes 40000 --degree 20 --model sage --layers 3 --hidden 128 --batch-norm --dropout 0.5 --epochs 30
+mpiexec=$(sed -n 's/^MPIEXEC_EXECUTABLE:[^=]*=//p' "$root/build/release/CMakeCache.txt")
 echo "train $*"
-exec tests/mpirun.sh mpirun "${RANKS:-2}" build/release/examples/train "$@"
+exec "$root/tests/mpirun.sh" "$mpiexec" "${RANKS:-2}" "$root/build/release/examples/train" "$@"

@@ -29,12 +29,12 @@ std::unique_ptr<Optimizer> make_optimizer(const Options& o, const Module& model)
 }
 
 void train(const Communicator& comm, const Options& o) {
-  examples::Log log(comm, o.log_file, o.epochs);
   NodeData data = load(comm, o);
   const GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
   Generator gen(o.seed);
   examples::NodeClassifier model(o.model, data.features.row_size(), data.num_classes, comm, gen);
   const auto optimizer = make_optimizer(o, model);
+  examples::Log log(comm, o.log_file, o.epochs);
   log.start(data, graph, o);
 
   for (int epoch = 1; epoch <= o.epochs; ++epoch) {
@@ -76,13 +76,15 @@ int main(int argc, char** argv) {
   try {
     const ThreadLimit threads(options.threads > 0 ? options.threads : default_num_threads(comm));
     train(comm, options);
-  } catch (const Error& error) {  // the library throws the same one on every rank
-    if (speaks) std::cerr << "train: " << error.what() << std::endl;
-    if (error.kind() == ErrorKind::memory || error.kind() == ErrorKind::communication) std::_Exit(1);  // perhaps on this rank only
-    return 1;
   } catch (const std::exception& error) {
-    std::cerr << "train: rank " << comm.rank() << ": " << error.what() << std::endl;
-    std::_Exit(1);  // the others may be waiting for this rank; mpirun ends them
+    // Wrong input is the same error on every rank: one of them tells. What befell this rank alone, it tells itself, and
+    // it does not wait for the others in MPI_Finalize: they may be waiting for it, and mpirun ends them.
+    const auto* ours = dynamic_cast<const Error*>(&error);
+    const bool shared = ours != nullptr && ours->kind() != ErrorKind::memory && ours->kind() != ErrorKind::communication;
+    if (!shared) std::cerr << "train: rank " << comm.rank() << ": " << error.what() << std::endl;
+    if (shared && speaks) std::cerr << "train: " << error.what() << std::endl;
+    if (!shared) std::_Exit(1);
+    return 1;
   }
   return 0;
 }

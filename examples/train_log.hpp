@@ -117,7 +117,11 @@ class Log {
   static nlohmann::json number(double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(nullptr); }
 
   void write(const nlohmann::ordered_json& line) {
-    if (file_.is_open()) file_ << line.dump() << std::endl;
+    if (!file_.is_open()) return;
+    file_ << line.dump() << std::endl;
+    if (file_.good()) return;
+    std::fprintf(stderr, "train: the log file cannot be written any more\n");
+    file_.close();
   }
 
   const Communicator& comm_;

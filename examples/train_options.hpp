@@ -58,18 +58,18 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
   app.add_option("--dropout", o.model.dropout, "probability, sage: between layers, gcn: in front of each")->check(CLI::Range(0.0, 0.999));
   app.add_flag("--batch-norm", o.model.batch_norm, "batch norm over all nodes of all workers between layers");
 
-  app.add_option("--epochs", o.epochs, "")->check(CLI::PositiveNumber);
+  app.add_option("--epochs", o.epochs, "full-batch steps")->check(CLI::PositiveNumber);
   app.add_option("--optimizer", o.optimizer, "adam, adamw or sgd")->check(CLI::IsMember({"adam", "adamw", "sgd"}));
-  app.add_option("--lr", o.lr, "learning rate")->check(CLI::NonNegativeNumber);
+  app.add_option("--lr", o.lr, "learning rate")->check(CLI::Range(0.0, 1e6));
   app.add_option("--momentum", o.momentum, "of sgd")->check(CLI::Range(0.0, 1.0));
-  app.add_option("--weight-decay", o.weight_decay, "on all parameters")->check(CLI::NonNegativeNumber);
+  app.add_option("--weight-decay", o.weight_decay, "on all parameters")->check(CLI::Range(0.0, 1e6));
   app.add_option("--seed", o.seed, "of initial parameters, dropout, the generated graph and the random partition");
 
   const std::map<std::string, Mode> modes{{"rematerialize", Mode::rematerialize}, {"sequential", Mode::sequential}, {"one-shot", Mode::one_shot}};
   app.add_option("--mode", o.graph_options.mode, "rematerialize, sequential or one-shot")->transform(CLI::CheckedTransformer(modes).description(""))->default_str("rematerialize");
   app.add_option("--pipeline-depth", o.graph_options.pipeline_depth, "stages in flight while one is used")->check(CLI::PositiveNumber);
-  app.add_option("--threads", o.threads, "per rank; 0: the node's cores shared by its ranks")->check(CLI::NonNegativeNumber);
-  app.add_option("--eval-every", o.eval_every, "evaluate after so many epochs; 0: never")->check(CLI::NonNegativeNumber);
+  app.add_option("--threads", o.threads, "per rank; 0: the processors a rank is bound to, shared among the ranks bound to them")->check(CLI::NonNegativeNumber);
+  app.add_option("--eval-every", o.eval_every, "evaluate after so many epochs and after the last; 0: never")->check(CLI::NonNegativeNumber);
   app.add_option("--log", o.log_file, "one JSON object a line: epochs, then a summary")->option_text("FILE");
 
   try {

@@ -5,19 +5,23 @@
 #include <utility>
 
 namespace sar {
+namespace {
+
+const GraphOptions& checked(const GraphOptions& options) {
+  require<InputError>(options.pipeline_depth >= 1, "pipeline_depth is ", options.pipeline_depth, "; it must be at least 1");
+  require<InputError>(options.max_halo_bytes >= 0, "max_halo_bytes is ", options.max_halo_bytes, "; it must not be negative");
+  return options;
+}
+
+}  // namespace
 
 GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
                                      EdgeList edges, bool dst_is_prefix, const GraphOptions& options,
                                      Array<index> src_ids, Array<index> dst_ids)
-    : state_(std::make_shared<ShardedGraph>(comm, src_book, dst_book, std::move(edges), dst_is_prefix, std::move(src_ids), std::move(dst_ids))) {
-  set_options(options);
-}
+    : options_(checked(options)),
+      state_(std::make_shared<ShardedGraph>(comm, src_book, dst_book, std::move(edges), dst_is_prefix, std::move(src_ids), std::move(dst_ids))) {}
 
-void GraphShardManager::set_options(const GraphOptions& options) {
-  require<InputError>(options.pipeline_depth >= 1, "pipeline_depth is ", options.pipeline_depth, "; it must be at least 1");
-  require<InputError>(options.max_halo_bytes >= 0, "max_halo_bytes is ", options.max_halo_bytes, "; it must not be negative");
-  options_ = options;
-}
+void GraphShardManager::set_options(const GraphOptions& options) { options_ = checked(options); }
 
 DistributedBlock GraphShardManager::get_full_partition_graph() const {
   GraphShardManager block = *this;

@@ -17,18 +17,19 @@
 
 namespace sar {
 
-/// How message passing walks the shards; the results agree to rounding.
+/// How message passing walks the shards; the results agree to rounding. The same on every rank.
 enum class Mode {
   rematerialize,  ///< shard after shard; source rows are forgotten and fetched again where the gradient needs them
   sequential,     ///< shard after shard; source rows that the gradient needs are kept
   one_shot,       ///< the local shard, and all others in one communication round; rows kept as in sequential
 };
 
+/// The same on every rank.
 struct GraphOptions {
   Mode mode = Mode::rematerialize;
   /// Pieces of halo rows in flight while one is used; at least 1. Costs one buffer each.
   int pipeline_depth = 1;
-  /// A shard whose halo rows need more bytes is walked in several pieces; 0: no limit. The same on every rank.
+  /// A shard whose halo rows need more bytes is walked in several pieces; 0: no limit.
   index max_halo_bytes = 0;
 };
 
@@ -46,19 +47,19 @@ class GraphShardManager {
   GraphShardManager(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
                     EdgeList edges, bool dst_is_prefix, const GraphOptions& options = {}, Array<index> src_ids = {},
                     Array<index> dst_ids = {});
-  virtual ~GraphShardManager() = default;
-
   /// out[v] = reduce over the in-edges of v of the message: [local destinations, ...]. With `base` [the same shape] the
   /// result is base + that, computed in base's memory when no one else holds it. Differentiable in u, e and base.
   /// Communication: forward one fetch of the halo rows of u; backward one push of gradients, when u wants a gradient;
   /// one more fetch when e does (rematerialize mode only). Collective.
-  /// Throws ShapeError when u or e has another number of rows than the graph has local sources or edges.
+  /// Throws, before rows travel and the same on every rank, ShapeError when u or e has another number of rows than the
+  /// graph has local sources or edges, InputError when ranks differ in message, width, wish for gradients or options.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce, Variable base = {}) const;
   /// The same with a base that is computed while the first halo rows travel: the self term of a layer.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce, FunctionRef<Variable()> make_base) const;
 
   [[nodiscard]] const Communicator& comm() const noexcept;
   [[nodiscard]] const GraphOptions& options() const noexcept { return options_; }
+  /// Of this handle. Throws InputError unless pipeline_depth >= 1 and max_halo_bytes >= 0.
   void set_options(const GraphOptions& options);
 
   // Sizes on this rank.
@@ -91,8 +92,8 @@ class GraphShardManager {
   [[nodiscard]] DistributedBlock get_full_partition_graph() const;
 
  private:
-  std::shared_ptr<const ShardedGraph> state_;
   GraphOptions options_;
+  std::shared_ptr<const ShardedGraph> state_;
 };
 
 /// The result of get_full_partition_graph(); used like any graph.

@@ -45,9 +45,11 @@ class GradientSender {
   GradientSender(const ShardedGraph& graph, const GraphOptions& options, const Shape& shape, ShardKernel& kernel, Tensor* sum)
       : graph_(graph), one_shot_(options.mode == Mode::one_shot), shape_(shape), kernel_(kernel) {
     if (sum == nullptr) return;
-    push_rows_ = piece_sizes(graph, options, shape).push_rows;
+    const PieceSizes sizes = piece_sizes(graph, options, shape);
+    push_rows_ = sizes.push_rows;
+    const auto depth = static_cast<int>(sizes.fetch_rows / sizes.push_rows) * options.pipeline_depth;
     push_.emplace(graph.comm, *sum, graph.rounds,
-                  HaloOptions{.piece_rows = push_rows_, .depth = static_cast<int>(push_cuts) * options.pipeline_depth, .merge = false});
+                  HaloOptions{.piece_rows = push_rows_, .depth = depth, .merge = false});
   }
 
   void progress() {

@@ -3,8 +3,9 @@
 ///
 /// Forward, the local shard is aggregated while the first halo rows travel; each piece of halo rows is dropped after
 /// its use. Backward, gradients of halo rows are computed piece by piece and leave first, and the local shard is
-/// computed while the last of them travel. Memory besides the operands: (pipeline_depth + 1) pieces, forward and
-/// backward (a push cuts its pieces finer and holds depth pieces' worth outgoing and one incoming).
+/// computed while the last of them travel. Memory besides the operands: forward pipeline_depth + 1 pieces; backward,
+/// where pieces are cut in four, pipeline_depth pieces' worth outgoing, as much incoming, and a quarter being filled;
+/// where the rows are fetched again on the way back, both.
 #pragma once
 
 #include <sar/core/tensor.hpp>

@@ -4,6 +4,9 @@
 #include <sar/graph/kernels/linear.hpp>
 #include <sar/graph/sequential.hpp>
 
+#include <array>
+#include <cstdint>
+#include <exception>
 #include <memory>
 #include <utility>
 
@@ -13,12 +16,49 @@ namespace {
 const real* data_or_null(const Tensor& tensor) { return tensor.defined() ? tensor.data() : nullptr; }
 
 void check_operands(const GraphShardManager& graph, const Message& message) {
+  require<InputError>(message.kind == Message::Kind::u_mul_e || !message.e.defined(), "copy_u takes no edge values");
   require<ShapeError>(message.u.defined() && message.u.num_rows() == graph.num_src_nodes(), "the message's source rows have shape ",
                       message.u.shape(), ", the graph has ", graph.num_src_nodes(), " source nodes on rank ", graph.comm().rank());
   if (message.kind == Message::Kind::u_mul_e)
     require<ShapeError>(message.e.defined() && message.e.num_rows() == graph.num_edges() && message.e.shape().row_size() == 1,
                         "the message's edge weights have shape ", message.e.shape(), ", the graph has ", graph.num_edges(),
                         " edges on rank ", graph.comm().rank(), " and wants one number for each");
+}
+
+/// The ranks agree that their operands are right and their calls are the same one, before rows travel: one small
+/// all_reduce when they do; otherwise the same exception on all.
+void agree_on_call(const GraphShardManager& graph, const Message& message, Reduce reduce) {
+  std::exception_ptr failure;
+  try {
+    check_operands(graph, message);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  struct Item {
+    const char* what;
+    std::int64_t value;
+  };
+  const GraphOptions& options = graph.options();
+  const Item items[] = {{"message", static_cast<std::int64_t>(message.kind)},
+                        {"reduction", static_cast<std::int64_t>(reduce)},
+                        {"width of the source rows", failure ? 0 : message.u.shape().row_size()},
+                        {"wish for the sources' gradient", message.u.requires_grad()},
+                        {"wish for the edges' gradient", message.e.requires_grad()},
+                        {"mode", static_cast<std::int64_t>(options.mode)},
+                        {"pipeline_depth", options.pipeline_depth},
+                        {"max_halo_bytes", options.max_halo_bytes}};
+  constexpr std::size_t count = std::size(items);
+  std::array<std::int64_t, 2 * count + 1> largest{};  // of every value, of its negative, and of "failed"
+  for (std::size_t i = 0; i < count; ++i) largest[2 * i] = items[i].value, largest[2 * i + 1] = -items[i].value;
+  largest.back() = failure ? 1 : 0;
+  graph.comm().all_reduce(std::span<std::int64_t>(largest), ReduceOp::max);
+  if (largest.back() != 0)
+    graph.comm().agree([&] {
+      if (failure) std::rethrow_exception(failure);
+    });
+  for (std::size_t i = 0; i < count; ++i)
+    require<InputError>(largest[2 * i] == -largest[2 * i + 1], "update_all is called with a different ", items[i].what,
+                        " on different ranks: ", -largest[2 * i + 1], " to ", largest[2 * i]);
 }
 
 /// Values to add to, in memory that may be overwritten.
@@ -36,7 +76,7 @@ Variable GraphShardManager::update_all(const Message& message, Reduce reduce, Va
 }
 
 Variable GraphShardManager::update_all(const Message& message, Reduce reduce, FunctionRef<Variable()> make_base) const {
-  check_operands(*this, message);
+  agree_on_call(*this, message, reduce);
   const Tensor& u = message.u.value();
   const Shape shape = u.shape().with_rows(num_dst_nodes());
   const real* dst_scale = reduce == Reduce::mean ? state_->inverse_in_degrees.data() : nullptr;

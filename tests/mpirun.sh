@@ -5,7 +5,7 @@ set -euo pipefail
 mpiexec=$1 ranks=$2
 shift 2
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-if "$mpiexec" --version 2>&1 | grep -qi "open *mpi\|openrte"; then
-  exec "$mpiexec" --oversubscribe --bind-to none -n "$ranks" "$@"
-fi
-exec "$mpiexec" -n "$ranks" "$@"
+case "$("$mpiexec" --version 2>&1)" in
+  *"Open MPI"* | *OpenRTE*) exec "$mpiexec" --oversubscribe --bind-to none -n "$ranks" "$@" ;;
+  *) exec "$mpiexec" -n "$ranks" "$@" ;;
+esac

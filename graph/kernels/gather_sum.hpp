@@ -3,8 +3,10 @@
 ///     out[row(i)] (+)= row_scale[row(i)] * sum over k in [begin[i], end[i]) of  weight(k) * col_scale[col[k]] * x[col[k]]
 ///
 /// Memory traffic: edges * width * sizeof(real) bytes of gathered rows, which dominate, plus 4 bytes per edge of
-/// indices and one write (and read, when adding) of each output row. Rows are prefetched a few edges ahead: with rows
-/// of 64 floats and more this runs at 0.9 to 1.4 times the bandwidth of a STREAM triad on the same threads (bench/aggregate.cpp).
+/// indices (4 more for edge_of, and a real for each of weight and col_scale, where given) and one write (and read, when
+/// adding) of each output row. A row of columns is summed in registers, rows are requested some edges ahead. Bound by
+/// memory: bench/aggregate.cpp compares with a STREAM triad, docs/performance.md has figures; rows of hubs come from
+/// cache. A row is one task, however many edges it has.
 #pragma once
 
 #include <sar/config.hpp>

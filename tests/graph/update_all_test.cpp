@@ -7,6 +7,9 @@
 #include <sar/core/memory.hpp>
 #include <sar/core/error.hpp>
 
+#include <algorithm>
+#include <string>
+
 using namespace sar;
 using namespace sar::test;
 
@@ -151,25 +154,32 @@ TEST_CASE("communication is what sequential aggregation needs and no more") {
       action();
       return comm_bytes(graph) - before;
     };
+    // Every update_all agrees first; what that sends is seen on a graph without edges.
+    const WholeGraph empty{"no edges", 8, 8, true, {}, {}};
+    const GraphShardManager silent = shard(comm, empty, test_books(empty, comm.size()).front(), {});
+    const std::uint64_t silent_before = comm_bytes(silent);
+    (void)silent.update_all(fn::copy_u(Tensor(Shape{silent.num_src_nodes(), 1})), fn::sum);
+    const std::uint64_t agreement = comm_bytes(silent) - silent_before;
+    CHECK(agreement < 200);
     Variable u(local_rows(random_values(whole.num_src * width, 1), books.src, comm.rank(), width), true);
     Variable e(edge_rows(random_values(static_cast<index>(whole.src.size()), 2), graph), true);
     const Tensor g = local_rows(random_values(whole.num_dst * width, 3), books.dst, comm.rank(), width);
     {
       Tape tape;
       Variable out;
-      CHECK(sent_by([&] { out = graph.update_all(fn::copy_u(u), fn::mean); }) == sends * row);
+      CHECK(sent_by([&] { out = graph.update_all(fn::copy_u(u), fn::mean); }) == agreement + sends * row);
       CHECK(sent_by([&] { tape.backward(out, g); }) == reads * row);
     }
     {
       Tape tape;
       Variable out;
-      CHECK(sent_by([&] { out = graph.update_all(fn::u_mul_e(u, e), fn::sum); }) == sends * row);
+      CHECK(sent_by([&] { out = graph.update_all(fn::u_mul_e(u, e), fn::sum); }) == agreement + sends * row);
       CHECK(sent_by([&] { tape.backward(out, g); }) == (reads + (mode == Mode::rematerialize ? sends : 0)) * row);
     }
     {
       Tape tape;  // no gradient of u: nothing to push
       Variable out;
-      CHECK(sent_by([&] { out = graph.update_all(fn::u_mul_e(u.detach(), e.detach()), fn::sum); }) == sends * row);
+      CHECK(sent_by([&] { out = graph.update_all(fn::u_mul_e(u.detach(), e.detach()), fn::sum); }) == agreement + sends * row);
       CHECK(tape.num_records() == 0);
     }
   }
@@ -190,12 +200,78 @@ TEST_CASE("a stage's rows are gone after the pass, and a base is added to in pla
   if (graph.num_dst_nodes() > 0) CHECK(out.value().data() == memory);
 }
 
-TEST_CASE("operands that do not fit are refused") {
+TEST_CASE("a pass holds no more buffers than the law allows") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("law", 8000, 8000, 80000, 5);
+  const Books books = test_books(whole, comm.size()).front();
+  const sar::index width = 1024;
+  for (const GraphOptions& options : {GraphOptions{}, GraphOptions{.max_halo_bytes = 1 << 20}}) {
+    const GraphShardManager graph = shard(comm, whole, books, options);
+    const Variable u(Tensor::full(Shape{graph.num_src_nodes(), width}, 1), true);
+    const Tensor gradient = Tensor::full(Shape{graph.num_dst_nodes(), width}, 1);
+    { Tape tape; tape.backward(graph.update_all(fn::copy_u(u), fn::sum), gradient); }  // builds the transposes
+    Variable leaf = u;
+    leaf.zero_grad();
+    const auto rows = static_cast<std::size_t>(comm.all_reduce(graph.num_src_nodes(), ReduceOp::max));
+    const std::size_t stage = std::min(rows * width * sizeof(real), options.max_halo_bytes > 0 ? std::size_t{1} << 20 : SIZE_MAX);
+    const std::size_t messages = 9 << 19;  // packed rows under way: eight messages of half a MiB, and one
+    const std::size_t cursors = 100000;
+    Tape tape;
+    reset_peak_bytes();
+    std::size_t before = live_bytes();
+    const Variable out = graph.update_all(fn::copy_u(u), fn::sum);
+    CHECK(peak_bytes() <= before + out.value().bytes() + (comm.size() > 1 ? 2 * stage + messages + cursors : 0));
+    reset_peak_bytes();
+    before = live_bytes();
+    tape.backward(out, gradient);
+    CHECK(peak_bytes() <= before + u.grad().bytes() + (comm.size() > 1 ? stage * 9 / 4 + cursors : 0));
+  }
+}
+
+TEST_CASE("wrong operands of one rank are the same error on all, and the graph works afterwards") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("shapes", 50, 50, 100, 5);
-  const GraphShardManager graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
-  CHECK_THROWS_AS((void)graph.update_all(fn::copy_u(Tensor(Shape{graph.num_src_nodes() + 1, 2})), fn::sum), ShapeError);
-  CHECK_THROWS_AS((void)graph.update_all(fn::u_mul_e(Tensor(Shape{graph.num_src_nodes(), 2}), Tensor(Shape{graph.num_edges() + 1})), fn::sum),
-                  ShapeError);
-  CHECK_THROWS_AS((void)graph.update_all(fn::u_mul_e(Tensor(Shape{graph.num_src_nodes(), 2}), Variable()), fn::sum), ShapeError);
+  const Books books = test_books(whole, comm.size()).front();
+  GraphShardManager graph = shard(comm, whole, books, {});
+  const bool bad = comm.rank() == comm.size() - 1;
+  const sar::index n = graph.num_src_nodes();
+  const Variable good(Tensor::full(Shape{n, 2}, 1));
+  const auto text_of = [&](const Message& message) {
+    try {
+      (void)graph.update_all(message, fn::sum);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  CHECK(text_of(fn::copy_u(bad ? Tensor(Shape{n + 1, 2}) : good.value())).find("the message's source rows have shape") == 0);
+  CHECK(text_of(fn::u_mul_e(good, Tensor(Shape{graph.num_edges() + (bad ? 1 : 0)}))).find("the message's edge weights have shape") == 0);
+  CHECK(text_of(fn::u_mul_e(good, bad ? Variable() : Variable(Tensor(Shape{graph.num_edges()})))).find("the message's edge weights") == 0);
+  if (comm.size() > 1) {
+    CHECK(text_of(fn::copy_u(Tensor(Shape{n, bad ? 3 : 2}))).find("different width of the source rows on different ranks: 2 to 3") != std::string::npos);
+    CHECK(text_of(fn::copy_u(Variable(good.value(), bad))).find("different wish for the sources' gradient") != std::string::npos);
+    if (bad) graph.set_options({.mode = Mode::one_shot});
+    CHECK(text_of(fn::copy_u(good)).find("different mode") != std::string::npos);
+    graph.set_options({});
+  }
+  const Tensor degrees = graph.update_all(fn::copy_u(good), fn::sum).value();
+  for (sar::index v = 0; v < graph.num_dst_nodes(); ++v)
+    CHECK(degrees.row(v)[1] == static_cast<real>(graph.in_degrees()[static_cast<std::size_t>(v)]));
+  CHECK_THROWS_AS((void)graph.update_all(fn::copy_u(good), fn::sum, Tensor(Shape{graph.num_dst_nodes(), 3})), ShapeError);
+}
+
+TEST_CASE("rows may have several dimensions, or none") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = test_graphs().front();
+  const Books books = test_books(whole, comm.size()).front();
+  const GraphShardManager graph = shard(comm, whole, books, {});
+  const auto u = random_values(whole.num_src * 6, 1);
+  const Tensor flat = graph.update_all(fn::copy_u(local_rows(u, books.src, comm.rank(), 6)), fn::mean).value();
+  const Tensor cube = graph.update_all(fn::copy_u(local_rows(u, books.src, comm.rank(), 6).reshape(Shape{graph.num_src_nodes(), 2, 3})), fn::mean).value();
+  CHECK(cube.shape() == Shape{graph.num_dst_nodes(), 2, 3});
+  CHECK(std::equal(flat.values().begin(), flat.values().end(), cube.values().begin(), cube.values().end()));
+  const Tensor line = graph.update_all(fn::copy_u(Tensor::full(Shape{graph.num_src_nodes()}, 1)), fn::sum).value();
+  CHECK(line.shape() == Shape{graph.num_dst_nodes()});
+  for (sar::index v = 0; v < graph.num_dst_nodes(); ++v)
+    CHECK(line.data()[v] == static_cast<real>(graph.in_degrees()[static_cast<std::size_t>(v)]));
 }

@@ -112,7 +112,7 @@ void check_training(const std::string& name, Mode mode, PartitionMethod partitio
 
 TEST_CASE("30 epochs on Cora follow the reference") {
   if (!std::filesystem::exists(cora)) {
-    MESSAGE("no dataset in " << cora);
+    MESSAGE("skipped: there is no dataset in ", cora);
     return;
   }
   check_training<Sage>("sage_cora", Mode::rematerialize, PartitionMethod::contiguous);
