@@ -14,33 +14,38 @@ constexpr int lanes = 32;          // Philox blocks drawn together
 constexpr index tile = 4 * lanes;  // elements
 constexpr index grain = 1 << 15;   // elements per block of the parallel loop
 
-/// Counters of up to `lanes` blocks. Words are kept in 64-bit elements: compilers then turn the 32 x 32 -> 64
-/// bit products of a round into vector instructions.
-struct PhiloxTile {
-  std::array<std::uint64_t, lanes> c0, c1, c2, c3;
+/// Counters of `lanes` blocks, one array per word.
+using Counters = std::array<std::array<std::uint64_t, lanes>, 4>;
 
-  /// As philox() of random.hpp, in every lane.
-  void draw(std::array<std::uint32_t, 2> key, std::uint32_t* words) noexcept {
-    for (int round = 0; round < 10; ++round) {
-      for (std::size_t l = 0; l < lanes; ++l) {
-        const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * static_cast<std::uint32_t>(c0[l]);
-        const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * static_cast<std::uint32_t>(c2[l]);
-        c0[l] = (p1 >> 32) ^ c1[l] ^ key[0];
-        c1[l] = static_cast<std::uint32_t>(p1);
-        c2[l] = (p0 >> 32) ^ c3[l] ^ key[1];
-        c3[l] = static_cast<std::uint32_t>(p0);
-      }
-      key[0] += 0x9E3779B9u;
-      key[1] += 0xBB67AE85u;
-    }
-    for (std::size_t l = 0; l < lanes; ++l) {
-      words[4 * l] = static_cast<std::uint32_t>(c0[l]);
-      words[4 * l + 1] = static_cast<std::uint32_t>(c1[l]);
-      words[4 * l + 2] = static_cast<std::uint32_t>(c2[l]);
-      words[4 * l + 3] = static_cast<std::uint32_t>(c3[l]);
-    }
+/// As philox() of random.hpp, in every lane. Words are kept in 64-bit elements of local arrays: compilers
+/// then turn the 32 x 32 -> 64 bit products of a round into vector instructions.
+void draw(const Counters& counters, std::array<std::uint32_t, 2> key, std::uint32_t* words) noexcept {
+  std::uint64_t c0[lanes], c1[lanes], c2[lanes], c3[lanes];
+  for (std::size_t l = 0; l < lanes; ++l) {
+    c0[l] = counters[0][l];
+    c1[l] = counters[1][l];
+    c2[l] = counters[2][l];
+    c3[l] = counters[3][l];
   }
-};
+  for (int round = 0; round < 10; ++round) {
+    for (std::size_t l = 0; l < lanes; ++l) {
+      const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * static_cast<std::uint32_t>(c0[l]);
+      const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * static_cast<std::uint32_t>(c2[l]);
+      c0[l] = (p1 >> 32) ^ c1[l] ^ key[0];
+      c1[l] = static_cast<std::uint32_t>(p1);
+      c2[l] = (p0 >> 32) ^ c3[l] ^ key[1];
+      c3[l] = static_cast<std::uint32_t>(p0);
+    }
+    key[0] += 0x9E3779B9u;
+    key[1] += 0xBB67AE85u;
+  }
+  for (std::size_t l = 0; l < lanes; ++l) {
+    words[4 * l] = static_cast<std::uint32_t>(c0[l]);
+    words[4 * l + 1] = static_cast<std::uint32_t>(c1[l]);
+    words[4 * l + 2] = static_cast<std::uint32_t>(c2[l]);
+    words[4 * l + 3] = static_cast<std::uint32_t>(c3[l]);
+  }
+}
 
 }  // namespace
 
@@ -51,10 +56,12 @@ DropoutMask::DropoutMask(const RandomKey& key, double p) : key_(Random(key).key(
 }
 
 void DropoutMask::factors(std::span<const index> row_ids, index row_size, real* factors) const noexcept {
+  const std::uint32_t threshold = threshold_;
+  const real scale = scale_;
   const index blocks = (row_size + 3) / 4;  // per row
   const index all_blocks = blocks * static_cast<index>(row_ids.size());
   std::array<std::uint32_t, tile> words;
-  PhiloxTile counters;
+  Counters counters;
   index row = 0;
   index block = 0;
   for (index first = 0; first < all_blocks; first += lanes) {
@@ -63,10 +70,10 @@ void DropoutMask::factors(std::span<const index> row_ids, index row_size, real* 
     const auto used = static_cast<std::size_t>(std::min<index>(lanes, all_blocks - first));
     for (std::size_t l = 0; l < lanes; ++l) {
       const auto id = static_cast<std::uint64_t>(row_ids[static_cast<std::size_t>(row)]);
-      counters.c0[l] = id & 0xffffffffu;
-      counters.c1[l] = id >> 32;
-      counters.c2[l] = static_cast<std::uint64_t>(block) & 0xffffffffu;
-      counters.c3[l] = static_cast<std::uint64_t>(block) >> 32;
+      counters[0][l] = id & 0xffffffffu;
+      counters[1][l] = id >> 32;
+      counters[2][l] = static_cast<std::uint64_t>(block) & 0xffffffffu;
+      counters[3][l] = static_cast<std::uint64_t>(block) >> 32;
       if (l + 1 < used && ++block == blocks) {  // lanes behind the end repeat the last block
         block = 0;
         ++row;
@@ -76,19 +83,18 @@ void DropoutMask::factors(std::span<const index> row_ids, index row_size, real* 
       block = 0;
       ++row;
     }
-    counters.draw(key_, words.data());
+    draw(counters, key_, words.data());
     if (row_size % 4 == 0) {
       real* to = factors + 4 * first;
-      const auto n = 4 * used;
-      for (std::size_t i = 0; i < n; ++i) to[i] = words[i] < threshold_ ? real{0} : scale_;
+      for (std::size_t i = 0; i < 4 * used; ++i) to[i] = words[i] < threshold ? real{0} : scale;
       continue;
     }
+    std::array<real, tile> drawn;
+    for (std::size_t i = 0; i < tile; ++i) drawn[i] = words[i] < threshold ? real{0} : scale;
     index r = first_row;
     index b = first_block;
     for (std::size_t l = 0; l < used; ++l) {
-      real* to = factors + r * row_size + 4 * b;
-      const auto n = static_cast<std::size_t>(std::min<index>(4, row_size - 4 * b));
-      for (std::size_t w = 0; w < n; ++w) to[w] = words[4 * l + w] < threshold_ ? real{0} : scale_;
+      std::copy_n(&drawn[4 * l], std::min<index>(4, row_size - 4 * b), factors + r * row_size + 4 * b);
       if (++b == blocks) {
         b = 0;
         ++r;

@@ -1,6 +1,3 @@
-// Eigen under a name of our own: its templates are compiled here for this machine and with these settings,
-// and must not be merged by the linker with those of a program that uses Eigen itself.
-#define Eigen sar_eigen
 // The threads are ours. Eigen packs its operands into two buffers, for our blocks of about 256 KB each: on
 // the heap, beyond 128 KB, malloc would take them from the system and give them back in every call, a fault
 // for every page.

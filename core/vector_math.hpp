@@ -1,7 +1,7 @@
 /// Transcendental functions of n contiguous values, vectorised by Eigen, on the calling thread.
 ///
-/// `out` may be `x`. Errors are a few units in the last place. A result is a function of the argument alone: the same
-/// bits at every position, alignment and length.
+/// `out` may be `x`. Errors are a few units in the last place. A result is a function of the argument alone:
+/// the same bits at every position, alignment and length.
 #pragma once
 
 #include <sar/config.hpp>

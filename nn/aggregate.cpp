@@ -5,10 +5,11 @@
 namespace sar {
 
 Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
-  require<ShapeError>(x.shape().dims() == 2 && weight.shape().dims() == 2 && x.shape()[1] == weight.shape()[1] &&
+  require<ShapeError>(x.shape().dims() == 2 && weight.shape().dims() == 2 &&
+                          x.shape()[1] == weight.shape()[1] &&
                           base.shape() == Shape{x.num_rows(), weight.shape()[0]},
-                      "cannot add x of shape ", x.shape(), " times the transposed weight of shape ", weight.shape(),
-                      " to a tensor of shape ", base.shape());
+                      "cannot add x of shape ", x.shape(), " times the transposed weight of shape ",
+                      weight.shape(), " to a tensor of shape ", base.shape());
   const bool records = recording({&base, &x, &weight});
   Tensor y = std::exchange(base.value(), Tensor());
   if (!y.unique()) y = y.clone();

@@ -1,6 +1,6 @@
-// Forward reads x twice (statistics, values) and writes y. Backward reads x and the gradient, writes the gradient before
-// the activation over it while taking its sums, then reads both again and writes dx: everything in the memory of the
-// incoming gradient when nobody else holds that.
+// Forward reads x twice (statistics, values) and writes y. Backward reads x and the gradient, writes the
+// gradient before the activation over it while taking its sums, then reads both again and writes dx:
+// everything in the memory of the incoming gradient when nobody else holds that.
 #include <sar/autograd/tape.hpp>
 #include <sar/core/dropout.hpp>
 #include <sar/core/error.hpp>
@@ -20,7 +20,9 @@ namespace sar {
 namespace {
 
 /// Rows that a kernel takes at once: what it reads and writes of them stays in the second-level cache.
-index rows_at_once(index columns) { return std::max<index>(1, (1 << 14) / columns); }
+index rows_at_once(index columns) {
+  return std::max<index>(1, (1 << 14) / columns);
+}
 
 ColumnMoments merge_over_ranks(const Communicator& comm, const ColumnMoments& mine) {
   std::vector<double> packed{mine.count};
@@ -41,14 +43,15 @@ ColumnMoments merge_over_ranks(const Communicator& comm, const ColumnMoments& mi
 
 }  // namespace
 
-/// Per column: with d = x - center, xhat = d * inv_std + xhat_shift and y = d * scale + shift. The center is the mean
-/// rounded to `real`, so that d is exact for x near the mean; the shifts hold what rounding took away.
+/// Per column: with d = x - center, xhat = d * inv_std + xhat_shift and y = d * scale + shift. The center is
+/// the mean rounded to `real`, so that d is exact for x near the mean; the shifts hold the rounding error.
 struct DistributedBN1D::Coefficients {
   std::vector<real> center, inv_std, xhat_shift, scale, shift;
-  double count = 0;            // rows that the statistics come from; 0: they are constants (evaluation)
+  double count = 0;  // rows that the statistics come from; 0: they are constants (evaluation)
   bool over_ranks = false;
 
-  Coefficients(std::size_t columns) : center(columns), inv_std(columns), xhat_shift(columns), scale(columns), shift(columns) {}
+  explicit Coefficients(std::size_t columns)
+      : center(columns), inv_std(columns), xhat_shift(columns), scale(columns), shift(columns) {}
 
   void set(std::size_t j, double mean, double var, double eps, double weight, double bias) {
     const double inverse = 1 / std::sqrt(var + eps);
@@ -70,16 +73,18 @@ struct DistributedBN1D::Activation {
   /// The mask's factors of rows [begin, end).
   void draw(index begin, index end, index columns, Array<real>& factors) const {
     factors.resize(static_cast<std::size_t>((end - begin) * columns));
-    mask->factors(row_ids.span().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), columns,
-                  factors.data());
+    mask->factors(
+        row_ids.span().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
+        columns, factors.data());
   }
 };
 
-DistributedBN1D::DistributedBN1D(index num_features, const Communicator& comm, const BatchNormOptions& options)
+DistributedBN1D::DistributedBN1D(index num_features, const Communicator& comm,
+                                 const BatchNormOptions& options)
     : comm_(comm), options_(options) {
   require<InputError>(num_features > 0 && options.eps >= 0 && options.momentum >= 0 && options.momentum <= 1,
-                      "DistributedBN1D of ", num_features, " features with eps ", options.eps, " and momentum ",
-                      options.momentum);
+                      "DistributedBN1D of ", num_features, " features with eps ", options.eps,
+                      " and momentum ", options.momentum);
   if (options.affine) {
     weight_ = Variable(Tensor::full({num_features}, 1), true);
     bias_ = Variable(Tensor::zeros({num_features}), true);
@@ -108,7 +113,8 @@ DistributedBN1D::Coefficients DistributedBN1D::coefficients(const Tensor& x) {
   ColumnMoments moments = column_moments(x);
   if (!options_.local) {
     moments = merge_over_ranks(comm_, moments);
-    require<InputError>(moments.count >= 2, "batch norm in training needs two rows at least; all ranks together have ",
+    require<InputError>(moments.count >= 2,
+                        "batch norm in training needs two rows at least; all ranks together have ",
                         moments.count);
   }
   c.count = std::max(moments.count, 1.0);
@@ -181,7 +187,8 @@ Variable DistributedBN1D::apply(Variable x, const Activation& activation) {
               }
               for (index j = 0; j < columns; ++j) {
                 sum_g[j] += to[j];
-                sum_gx[j] += static_cast<double>(to[j]) * ((from[j] - c.center[j]) * c.inv_std[j] + c.xhat_shift[j]);
+                sum_gx[j] +=
+                    static_cast<double>(to[j]) * ((from[j] - c.center[j]) * c.inv_std[j] + c.xhat_shift[j]);
               }
             }
           }
@@ -198,8 +205,8 @@ Variable DistributedBN1D::apply(Variable x, const Activation& activation) {
     send_sums(to_weight, sums.data() + width);
     if (to_x == nullptr) return;
 
-    // dx = scale (g - mean g - xhat mean(g xhat)), the means over the rows that the statistics came from; without
-    // statistics (evaluation) the means are absent.
+    // dx = scale (g - mean g - xhat mean(g xhat)), the means over the rows that the statistics came from;
+    // without statistics (evaluation) the means are absent.
     if (c.over_ranks) comm.all_reduce(std::span<double>(sums));
     std::vector<real> mean_g(width), mean_gx(width);
     if (c.count > 0)
@@ -224,13 +231,16 @@ Variable DistributedBN1D::apply(Variable x, const Activation& activation) {
   });
 }
 
-Variable DistributedBN1D::operator()(Variable x) { return apply(std::move(x), {}); }
+Variable DistributedBN1D::operator()(Variable x) {
+  return apply(std::move(x), {});
+}
 
 Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout, RowIds row_ids) {
   DistributedBN1D::Activation activation;
   activation.relu = true;
   if (dropout.is_active()) {
-    require<ShapeError>(row_ids.size() == x.num_rows(), "dropout of ", x.num_rows(), " rows with ", row_ids.size(), " row ids");
+    require<ShapeError>(row_ids.size() == x.num_rows(), "dropout of ", x.num_rows(), " rows with ",
+                        row_ids.size(), " row ids");
     activation.mask.emplace(dropout.next_call(), dropout.p());
     activation.row_ids = std::move(row_ids);
   }

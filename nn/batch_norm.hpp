@@ -15,29 +15,30 @@ struct BatchNormOptions {
 };
 
 /// y_ij = (x_ij - mean_j) / sqrt(var_j + eps) * weight_j + bias_j  (Ioffe & Szegedy, arXiv 1502.03167), as
-/// torch.nn.BatchNorm1d on the rows of all ranks together. In training, mean and (biased) var are those of the batch, had
-/// from local means and centred second moments, which are merged in rank order: a large mean costs no digits, and every
-/// rank gets the same bits. In evaluation they are running_mean and running_var, moving averages of the batches' mean and
-/// unbiased variance.
+/// torch.nn.BatchNorm1d on the rows of all ranks together. In training, mean and (biased) var are those of
+/// the batch, had from local means and centred second moments, which are merged in rank order: a large mean
+/// costs no digits, and every rank gets the same bits. In evaluation they are running_mean and running_var,
+/// moving averages of the batches' mean and unbiased variance.
 ///
-/// Parameters: weight [num_features] of ones, bias [num_features] of zeros. Buffers: running_mean of zeros, running_var
-/// of ones. Counter: num_batches_tracked. With `local`, each rank has running statistics of its own; a rank with fewer
-/// than two rows leaves them as they are.
+/// Parameters: weight [num_features] of ones, bias [num_features] of zeros. Buffers: running_mean of zeros,
+/// running_var of ones. Counter: num_batches_tracked. With `local`, each rank has running statistics of its
+/// own; a rank with fewer than two rows leaves them as they are.
 ///
-/// Collective in training unless local: one all_gather forward, one all_reduce backward. A rank may have no rows.
+/// Collective in training unless local: one all_gather forward, one all_reduce backward. A rank may be empty.
 class DistributedBN1D : public Module {
  public:
   /// Throws InputError unless num_features > 0, eps >= 0 and 0 <= momentum <= 1.
   DistributedBN1D(index num_features, const Communicator& comm, const BatchNormOptions& options = {});
 
-  /// x [n, num_features]. Only x is kept for the way back. Throws ShapeError when x has another width, InputError in
-  /// training when all ranks together have fewer than two rows.
+  /// x [n, num_features]. Only x is kept for the way back. Throws ShapeError when x has another width,
+  /// InputError in training when all ranks together have fewer than two rows.
   [[nodiscard]] Variable operator()(Variable x);
 
  private:
   struct Coefficients;
   struct Activation;
-  friend Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout, RowIds row_ids);
+  friend Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout,
+                                          RowIds row_ids);
 
   [[nodiscard]] Variable apply(Variable x, const Activation& activation);
   [[nodiscard]] Coefficients coefficients(const Tensor& x);
@@ -49,10 +50,10 @@ class DistributedBN1D : public Module {
   BatchNormOptions options_;
 };
 
-/// dropout(relu(norm(x)), row_ids) as one operation that keeps only x for the way back, where the normalized values, the
-/// sign that ReLU looks at and the dropped elements are computed again. Elements, gradients and draws are those of the
-/// three operations. Collective like `norm`; `row_ids` as
-/// in Dropout.
-[[nodiscard]] Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout, RowIds row_ids);
+/// dropout(relu(norm(x)), row_ids) as one operation that keeps only x for the way back, where the normalized
+/// values, the sign that ReLU looks at and the dropped elements are computed again. Elements, gradients and
+/// draws are those of the three operations. Collective like `norm`; `row_ids` as in Dropout.
+[[nodiscard]] Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout,
+                                               RowIds row_ids);
 
 }  // namespace sar

@@ -7,14 +7,15 @@
 namespace sar {
 namespace {
 
-constexpr index max_blocks = 64;
+constexpr index max_blocks = 64;  // partial results of two doubles per column each
 constexpr index min_block_rows = 256;
-constexpr index cached_elements = 1 << 15;  // a piece that is still in the cache when it is read a second time
+constexpr index cached_elements = 1 << 15;  // of a piece that is read twice
 
 /// Two passes over a piece of rows that fits the cache: the mean, then the deviations from it.
 ColumnMoments moments_of_piece(const Tensor& x, index begin, index end) {
   const index columns = x.row_size();
-  ColumnMoments piece{static_cast<double>(end - begin), std::vector<double>(static_cast<std::size_t>(columns)),
+  ColumnMoments piece{static_cast<double>(end - begin),
+                      std::vector<double>(static_cast<std::size_t>(columns)),
                       std::vector<double>(static_cast<std::size_t>(columns))};
   double* mean = piece.mean.data();
   double* m2 = piece.m2.data();
@@ -50,17 +51,14 @@ void ColumnMoments::merge(const ColumnMoments& other) {
   count = total;
 }
 
-index column_reduction_grain(index rows) {
-  return std::max(min_block_rows, (rows + max_blocks - 1) / max_blocks);
-}
-
 ColumnMoments column_moments(const Tensor& x) {
   const index columns = x.row_size();
   const index piece_rows = std::max<index>(8, cached_elements / std::max<index>(columns, 1));
   ColumnMoments zero{0, std::vector<double>(static_cast<std::size_t>(columns)),
                      std::vector<double>(static_cast<std::size_t>(columns))};
+  const index block_rows = std::max(min_block_rows, (x.num_rows() + max_blocks - 1) / max_blocks);
   return parallel_reduce(
-      x.num_rows(), column_reduction_grain(x.num_rows()), zero,
+      x.num_rows(), block_rows, zero,
       [&](index begin, index end) {
         ColumnMoments block = zero;
         for (index first = begin; first < end; first += piece_rows)

@@ -1,5 +1,6 @@
-/// Column statistics of the rows of a tensor in double precision: count, mean and centred second moment, which merge
-/// pairwise without cancellation (Chan, Golub, LeVeque 1979). Results do not depend on the number of threads.
+/// Column statistics of the rows of a tensor in double precision: count, mean and centred second moment,
+/// which merge pairwise without cancellation (Chan, Golub, LeVeque 1979). Results do not depend on the number
+/// of threads.
 #pragma once
 
 #include <sar/core/tensor.hpp>
@@ -20,9 +21,5 @@ struct ColumnMoments {
 
 /// The moments of all rows of x [n, F]; of no rows: count 0 and zeros.
 ColumnMoments column_moments(const Tensor& x);
-
-/// Rows that one block of a column reduction over `rows` rows takes: depends on the shape only, and bounds the number
-/// of partial results.
-index column_reduction_grain(index rows);
 
 }  // namespace sar

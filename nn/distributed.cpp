@@ -13,8 +13,10 @@ namespace {
 /// Names and shapes of everything that sync_params sends, a line each.
 std::string description(const Module& module) {
   std::string text;
-  for (const auto& [name, parameter] : module.named_parameters()) text += name + " " + parameter.shape().to_string() + "\n";
-  for (const auto& [name, buffer] : module.named_buffers()) text += name + " " + buffer.shape().to_string() + "\n";
+  for (const auto& [name, parameter] : module.named_parameters())
+    text += name + " " + parameter.shape().to_string() + "\n";
+  for (const auto& [name, buffer] : module.named_buffers())
+    text += name + " " + buffer.shape().to_string() + "\n";
   for (const auto& [name, value] : module.named_counters()) text += name + "\n";
   return text;
 }
@@ -51,13 +53,15 @@ void sync_params(const Communicator& comm, Module& module) {
   const std::string mine = description(module);
   const std::string root = comm.broadcast(mine, 0);
   comm.agree([&] {
-    require<InputError>(mine == root, "the model of rank ", comm.rank(), " consists of\n", mine, "but that of rank 0 of\n", root);
+    require<InputError>(mine == root, "the model of rank ", comm.rank(), " consists of\n", mine,
+                        "but that of rank 0 of\n", root);
   });
   std::vector<Tensor> tensors;
   for (const NamedParameter& named : module.named_parameters()) tensors.push_back(named.parameter.value());
   for (const NamedBuffer& named : module.named_buffers()) tensors.push_back(named.tensor);
   sync_params(comm, std::span<Tensor>(tensors));
-  for (const NamedCounter& named : module.named_counters()) comm.broadcast(std::span<std::uint64_t>(named.value, 1), 0);
+  for (const NamedCounter& named : module.named_counters())
+    comm.broadcast(std::span<std::uint64_t>(named.value, 1), 0);
 }
 
 }  // namespace sar

@@ -7,7 +7,8 @@
 namespace sar {
 
 Dropout::Dropout(double p, Generator& gen) : p_(p), key_(gen.next_stream()) {
-  require<InputError>(p >= 0 && p < 1, "the dropout probability is ", p, ", expected 0 or more and less than 1");
+  require<InputError>(p >= 0 && p < 1, "the dropout probability is ", p,
+                      ", expected 0 or more and less than 1");
   register_counter("calls", calls_);
 }
 

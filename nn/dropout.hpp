@@ -8,16 +8,16 @@
 
 namespace sar {
 
-/// In training, each element becomes 0 with probability p, and is divided by 1 - p otherwise; in evaluation, nothing
-/// happens (Srivastava et al. 2014). The draws of one call depend on the seed, on the module's stream, on the number of
-/// training calls before, and on the row's global id; they are the same for every P.
+/// In training, each element becomes 0 with probability p, and is divided by 1 - p otherwise; in evaluation,
+/// nothing happens (Srivastava et al. 2014). The draws of one call depend on the seed, on the module's
+/// stream, on the number of training calls before, and on the row's global id; they are the same for every P.
 class Dropout : public Module {
  public:
   /// Throws InputError unless 0 <= p < 1.
   Dropout(double p, Generator& gen);
 
-  /// x [n, ...] and the global ids of its n rows (graph.src_ids(), say; see RowIds for who keeps them alive). Throws
-  /// ShapeError when the numbers differ.
+  /// x [n, ...] and the global ids of its n rows (graph.src_ids(), say; see RowIds for who keeps them alive).
+  /// Throws ShapeError when the numbers differ.
   [[nodiscard]] Variable operator()(Variable x, RowIds row_ids);
 
   [[nodiscard]] double p() const noexcept { return p_; }

@@ -8,8 +8,12 @@
 namespace sar {
 namespace {
 
-double inverse(double degree) { return 1 / std::max(degree, 1.0); }
-double inverse_root(double degree) { return 1 / std::sqrt(std::max(degree, 1.0)); }
+double inverse(double degree) {
+  return 1 / std::max(degree, 1.0);
+}
+double inverse_root(double degree) {
+  return 1 / std::sqrt(std::max(degree, 1.0));
+}
 
 /// x with its rows divided by the degree, or by its root; x itself when neither is asked for.
 Variable divide_rows(Variable x, const Array<index>& degrees, bool by_degree, bool by_root) {
@@ -21,9 +25,10 @@ Variable divide_rows(Variable x, const Array<index>& degrees, bool by_degree, bo
 
 GraphConv::GraphConv(index in_feats, index out_feats, Generator& gen, const GraphConvOptions& options)
     : in_feats_(in_feats), options_(options) {
-  require<InputError>(in_feats > 0 && out_feats > 0, "GraphConv from ", in_feats, " to ", out_feats, " features");
-  require<InputError>(options.weight || in_feats == out_feats, "GraphConv without a weight cannot go from ", in_feats, " to ",
-                      out_feats, " features");
+  require<InputError>(in_feats > 0 && out_feats > 0, "GraphConv from ", in_feats, " to ", out_feats,
+                      " features");
+  require<InputError>(options.weight || in_feats == out_feats, "GraphConv without a weight cannot go from ",
+                      in_feats, " to ", out_feats, " features");
   if (options.weight) {
     weight_ = Variable(init::xavier_uniform({in_feats, out_feats}, 1, gen.next_stream()), true);
     register_parameter("weight", weight_);
@@ -34,7 +39,8 @@ GraphConv::GraphConv(index in_feats, index out_feats, Generator& gen, const Grap
   }
 }
 
-Variable GraphConv::operator()(const GraphShardManager& graph, const Variable& feat, const Variable& edge_weight) const {
+Variable GraphConv::operator()(const GraphShardManager& graph, const Variable& feat,
+                               const Variable& edge_weight) const {
   require_rows(feat, graph.num_src_nodes(), in_feats_, "GraphConv, features");
   const bool both = options_.norm == GraphConvNorm::both;
   const bool multiply_first = weight_.defined() && multiplies_first(feat, weight_.shape()[1]);

@@ -21,19 +21,20 @@ struct GraphConvOptions {
   bool bias = true;
 };
 
-/// y_v = c_v sum_{u -> v} w_uv c_u x_u W + b  with c from the norm and optional edge weights w (arXiv 1609.02907); as
-/// dgl.nn.GraphConv, but a node without in-edges is no error: it yields b.
+/// y_v = c_v sum_{u -> v} w_uv c_u x_u W + b  with c from the norm and optional edge weights w (arXiv
+/// 1609.02907); as dgl.nn.GraphConv, but a node without in-edges is no error: it yields b.
 ///
-/// Parameters: weight W [in, out], Xavier-uniform at the start, bias b [out], zero. Rows are aggregated before or after the
-/// product with W, whichever is narrower. Collective: one update_all.
+/// Parameters: weight W [in, out], Xavier-uniform at the start, bias b [out], zero. Rows are aggregated
+/// before or after the product with W, whichever is narrower. Collective: one update_all.
 class GraphConv : public Module {
  public:
   /// Throws InputError unless widths are positive, and equal when there is no weight.
   GraphConv(index in_feats, index out_feats, Generator& gen, const GraphConvOptions& options = {});
 
-  /// feat [local sources, in] -> [local destinations, out]; edge_weight [local edges] is optional. The graph may be
-  /// bipartite. Throws ShapeError when shapes do not fit.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat, const Variable& edge_weight = {}) const;
+  /// feat [local sources, in] -> [local destinations, out]; edge_weight [local edges] is optional. The graph
+  /// may be bipartite. Throws ShapeError when shapes do not fit.
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
+                                    const Variable& edge_weight = {}) const;
 
  private:
   index in_feats_;

@@ -20,7 +20,8 @@ Tensor uniform(const Shape& shape, double bound, const RandomKey& key) {
 }
 
 Tensor xavier_uniform(const Shape& shape, double gain, const RandomKey& key) {
-  require<ShapeError>(shape.dims() == 2, "xavier_uniform is for matrices, not for a parameter of shape ", shape);
+  require<ShapeError>(shape.dims() == 2, "xavier_uniform is for matrices, not for a parameter of shape ",
+                      shape);
   return uniform(shape, gain * std::sqrt(6.0 / static_cast<double>(shape[0] + shape[1])), key);
 }
 

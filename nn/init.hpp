@@ -8,14 +8,16 @@
 
 namespace sar {
 
-/// Hands out streams of random numbers to the parameters and dropouts of a model, in the order of construction:
+/// Hands out streams of random numbers to the parameters and dropouts of a model, in the order of
+/// construction:
 ///
 ///     sar::Generator gen(seed);
 ///     Net net(..., gen);
 ///
-/// Nothing is drawn here: a stream is a name (RandomKey), and what is drawn from it depends on the name and on the
-/// position in the parameter, or the global id of the node, only. A model that is built in the same order from the same
-/// seed therefore has the same parameters on every rank, for any number of ranks and threads, and no broadcast is needed.
+/// Nothing is drawn here: a stream is a name (RandomKey), and what is drawn from it depends on the name and
+/// on the position in the parameter, or the global id of the node, only. A model that is built in the same
+/// order from the same seed therefore has the same parameters on every rank, for any number of ranks and
+/// threads, and no broadcast is needed.
 class Generator {
  public:
   explicit Generator(std::uint64_t seed) noexcept : seed_(seed) {}
@@ -35,12 +37,12 @@ namespace init {
 /// Independent uniform values in [-bound, bound).
 Tensor uniform(const Shape& shape, double bound, const RandomKey& key);
 
-/// Glorot & Bengio 2010: uniform with bound gain * sqrt(6 / (fan_in + fan_out)), for a matrix [fan_in, fan_out] or
-/// its transpose. Throws ShapeError for other shapes.
+/// Glorot & Bengio 2010: uniform with bound gain * sqrt(6 / (fan_in + fan_out)), for a matrix [fan_in,
+/// fan_out] or its transpose. Throws ShapeError for other shapes.
 Tensor xavier_uniform(const Shape& shape, double gain, const RandomKey& key);
 
-/// What torch.nn.Linear starts with, for its weight (kaiming_uniform with a = sqrt(5)) and for its bias: uniform with
-/// bound 1 / sqrt(fan_in).
+/// What torch.nn.Linear starts with, for its weight (kaiming_uniform with a = sqrt(5)) and for its bias:
+/// uniform with bound 1 / sqrt(fan_in).
 Tensor linear_uniform(const Shape& shape, index fan_in, const RandomKey& key);
 
 /// sqrt(2): keeps the variance of activations that go through ReLU (He et al. 2015).

@@ -28,7 +28,9 @@ RowStatistics row_statistics(const real* row, index columns, double eps) {
   return {mean, 1 / std::sqrt(m2 / n + eps)};
 }
 
-real normalized(real x, const RowStatistics& s) { return static_cast<real>((x - s.mean) * s.inv_std); }
+real normalized(real x, const RowStatistics& s) {
+  return static_cast<real>((x - s.mean) * s.inv_std);
+}
 
 }  // namespace
 
@@ -42,8 +44,8 @@ LayerNorm::LayerNorm(index features, double eps, bool affine) : features_(featur
 }
 
 Variable LayerNorm::operator()(const Variable& x) const {
-  require<ShapeError>(x.shape().dims() == 2 && x.value().row_size() == features_, "LayerNorm over ", features_,
-                      " features got a tensor of shape ", x.shape());
+  require<ShapeError>(x.shape().dims() == 2 && x.value().row_size() == features_, "LayerNorm over ",
+                      features_, " features got a tensor of shape ", x.shape());
   const Tensor input = x.value();
   const Tensor weight = weight_.value();
   const Tensor bias = bias_.value();
@@ -61,8 +63,8 @@ Variable LayerNorm::operator()(const Variable& x) const {
   });
   if (!recording({&x, &weight_, &bias_})) return y;
 
-  return record(std::move(y), [input, weight, columns, eps, to_x = x.gradient(), to_weight = weight_.gradient(),
-                               to_bias = bias_.gradient()](Tensor grad) {
+  return record(std::move(y), [input, weight, columns, eps, to_x = x.gradient(),
+                               to_weight = weight_.gradient(), to_bias = bias_.gradient()](Tensor grad) {
     if (to_weight != nullptr) {
       const auto width = static_cast<std::size_t>(columns);
       std::vector<double> sums(2 * width);

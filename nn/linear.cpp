@@ -5,8 +5,8 @@
 namespace sar {
 
 Linear::Linear(index in_features, index out_features, Generator& gen, bool bias) {
-  require<InputError>(in_features > 0 && out_features > 0, "a linear layer from ", in_features, " to ", out_features,
-                      " features");
+  require<InputError>(in_features > 0 && out_features > 0, "a linear layer from ", in_features, " to ",
+                      out_features, " features");
   weight_ = Variable(init::linear_uniform({out_features, in_features}, in_features, gen.next_stream()), true);
   register_parameter("weight", weight_);
   if (!bias) return;
@@ -14,6 +14,8 @@ Linear::Linear(index in_features, index out_features, Generator& gen, bool bias)
   register_parameter("bias", bias_);
 }
 
-Variable Linear::operator()(const Variable& x) const { return linear(x, weight_, bias_); }
+Variable Linear::operator()(const Variable& x) const {
+  return linear(x, weight_, bias_);
+}
 
 }  // namespace sar

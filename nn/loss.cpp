@@ -21,10 +21,12 @@ struct SumAndCount {
   double count = 0;
 };
 
-SumAndCount add(SumAndCount a, SumAndCount b) { return {a.sum + b.sum, a.count + b.count}; }
+SumAndCount add(SumAndCount a, SumAndCount b) {
+  return {a.sum + b.sum, a.count + b.count};
+}
 
-/// The sums over all ranks of what `local` returns, which must not communicate. An exception on one rank is thrown on
-/// all of them; when there is none, this costs one all_reduce.
+/// The sums over all ranks of what `local` returns, which must not communicate. An exception on one rank is
+/// thrown on all of them; when there is none, this costs one all_reduce.
 SumAndCount sum_over_ranks(const Communicator& comm, FunctionRef<SumAndCount()> local) {
   std::array<double, 3> totals{};
   std::exception_ptr failure;
@@ -43,12 +45,17 @@ SumAndCount sum_over_ranks(const Communicator& comm, FunctionRef<SumAndCount()> 
   return {totals[0], totals[1]};
 }
 
-Tensor scalar(double value) { return Tensor::full({1}, static_cast<real>(value)); }
+Tensor scalar(double value) {
+  return Tensor::full({1}, static_cast<real>(value));
+}
 
-void require_rows(const Tensor& logits, std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask) {
-  require<ShapeError>(logits.shape().dims() == 2, "logits have shape ", logits.shape(), ", expected [rows, classes]");
-  require<ShapeError>(static_cast<index>(labels.size()) == logits.num_rows() && mask.size() == labels.size(), "logits have ",
-                      logits.num_rows(), " rows, but there are ", labels.size(), " labels and a mask of ", mask.size());
+void require_rows(const Tensor& logits, std::span<const std::int64_t> labels,
+                  std::span<const std::uint8_t> mask) {
+  require<ShapeError>(logits.shape().dims() == 2, "logits have shape ", logits.shape(),
+                      ", expected [rows, classes]");
+  require<ShapeError>(static_cast<index>(labels.size()) == logits.num_rows() && mask.size() == labels.size(),
+                      "logits have ", logits.num_rows(), " rows, but there are ", labels.size(),
+                      " labels and a mask of ", mask.size());
 }
 
 /// log of the sum of exp over a row, relative to its largest element, which is returned too.
@@ -61,16 +68,16 @@ std::pair<real, real> log_sum_exp(const real* row, index columns) {
 
 }  // namespace
 
-Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
-                       const Communicator& comm) {
+Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
+                       std::span<const std::uint8_t> mask, const Communicator& comm) {
   const Tensor& x = logits.value();
   const index classes = x.row_size();
   Array<std::int32_t> target(static_cast<std::size_t>(x.num_rows()));  // the label, or -1 outside the mask
   const SumAndCount total = sum_over_ranks(comm, [&] {
     require_rows(x, labels, mask);
     for (std::size_t i = 0; i < labels.size(); ++i) {
-      require<InputError>(mask[i] == 0 || (labels[i] >= 0 && labels[i] < classes), "label ", labels[i], " of row ", i,
-                          ", which is in the mask, is not one of the ", classes, " classes");
+      require<InputError>(mask[i] == 0 || (labels[i] >= 0 && labels[i] < classes), "label ", labels[i],
+                          " of row ", i, ", which is in the mask, is not one of the ", classes, " classes");
       target[i] = mask[i] != 0 ? static_cast<std::int32_t>(labels[i]) : -1;
     }
     const auto loss_of_rows = [&](index begin, index end) {
@@ -89,7 +96,8 @@ Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> lab
 
   Tensor loss = scalar(total.sum / total.count);
   if (!recording({&logits})) return loss;
-  return record(std::move(loss), [x, target = std::move(target), gradient = logits.gradient(), count = total.count](const Tensor& grad) {
+  return record(std::move(loss), [x, target = std::move(target), gradient = logits.gradient(),
+                                  count = total.count](const Tensor& grad) {
     const real scale = static_cast<real>(grad.item() / count);
     gradient->add([&](Tensor& out, bool accumulate) {
       parallel_for(x.num_rows(), row_grain, [&](index begin, index end) {
@@ -111,7 +119,8 @@ Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> lab
 Variable bce_with_logits(const Variable& logits, const Tensor& target, const Communicator& comm) {
   const Tensor& x = logits.value();
   const SumAndCount total = sum_over_ranks(comm, [&] {
-    require<ShapeError>(x.shape() == target.shape(), "logits have shape ", x.shape(), ", targets ", target.shape());
+    require<ShapeError>(x.shape() == target.shape(), "logits have shape ", x.shape(), ", targets ",
+                        target.shape());
     const auto loss_of_elements = [&](index begin, index end) {
       SumAndCount part{0, static_cast<double>(end - begin)};
       for (index i = begin; i < end; ++i) {
@@ -127,27 +136,29 @@ Variable bce_with_logits(const Variable& logits, const Tensor& target, const Com
 
   Tensor loss = scalar(total.sum / total.count);
   if (!recording({&logits})) return loss;
-  return record(std::move(loss), [x, target, gradient = logits.gradient(), count = total.count](const Tensor& grad) {
-    const real scale = static_cast<real>(grad.item() / count);
-    gradient->add([&](Tensor& out, bool accumulate) {
-      parallel_for(x.size(), element_grain, [&](index begin, index end) {
-        for (index i = begin; i < end; ++i) {
-          const real z = x.data()[i];
-          const real e = std::exp(-std::abs(z));
-          const real sigmoid = z >= 0 ? 1 / (1 + e) : e / (1 + e);
-          const real g = scale * (sigmoid - target.data()[i]);
-          out.data()[i] = accumulate ? out.data()[i] + g : g;
-        }
-      });
-    });
-  });
+  return record(std::move(loss),
+                [x, target, gradient = logits.gradient(), count = total.count](const Tensor& grad) {
+                  const real scale = static_cast<real>(grad.item() / count);
+                  gradient->add([&](Tensor& out, bool accumulate) {
+                    parallel_for(x.size(), element_grain, [&](index begin, index end) {
+                      for (index i = begin; i < end; ++i) {
+                        const real z = x.data()[i];
+                        const real e = std::exp(-std::abs(z));
+                        const real sigmoid = z >= 0 ? 1 / (1 + e) : e / (1 + e);
+                        const real g = scale * (sigmoid - target.data()[i]);
+                        out.data()[i] = accumulate ? out.data()[i] + g : g;
+                      }
+                    });
+                  });
+                });
 }
 
 Variable mse(const Variable& prediction, const Variable& target, const Communicator& comm) {
   const Tensor& p = prediction.value();
   const Tensor& t = target.value();
   const SumAndCount total = sum_over_ranks(comm, [&] {
-    require<ShapeError>(p.shape() == t.shape(), "predictions have shape ", p.shape(), ", targets ", t.shape());
+    require<ShapeError>(p.shape() == t.shape(), "predictions have shape ", p.shape(), ", targets ",
+                        t.shape());
     const auto loss_of_elements = [&](index begin, index end) {
       SumAndCount part{0, static_cast<double>(end - begin)};
       for (index i = begin; i < end; ++i) {
@@ -180,8 +191,8 @@ Variable mse(const Variable& prediction, const Variable& target, const Communica
   });
 }
 
-double accuracy(const Tensor& logits, std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
-                const Communicator& comm) {
+double accuracy(const Tensor& logits, std::span<const std::int64_t> labels,
+                std::span<const std::uint8_t> mask, const Communicator& comm) {
   const SumAndCount total = sum_over_ranks(comm, [&] {
     require_rows(logits, labels, mask);
     const auto correct_rows = [&](index begin, index end) {

@@ -3,7 +3,8 @@
 
 namespace sar {
 
-/// Calls visitor(prefix, module) for this module and then for all below it; a prefix is empty or ends with a dot.
+/// Calls visitor(prefix, module) for this module and then for all below it; a prefix is empty or ends with a
+/// dot.
 template <class Visitor>
 void Module::visit(const std::string& prefix, const Visitor& visitor) const {
   visitor(prefix, *this);
@@ -43,8 +44,8 @@ std::vector<Variable> Module::parameters() const {
 void Module::set_parameter(const std::string& name, const Tensor& value) {
   for (NamedParameter& named : named_parameters()) {
     if (named.name != name) continue;
-    require<ShapeError>(named.parameter.shape() == value.shape(), "a value of shape ", value.shape(), " for the parameter '",
-                        name, "' of shape ", named.parameter.shape());
+    require<ShapeError>(named.parameter.shape() == value.shape(), "a value of shape ", value.shape(),
+                        " for the parameter '", name, "' of shape ", named.parameter.shape());
     named.parameter.value().copy_from(value);
     return;
   }
@@ -54,8 +55,8 @@ void Module::set_parameter(const std::string& name, const Tensor& value) {
 void Module::set_buffer(const std::string& name, const Tensor& value) {
   for (NamedBuffer& named : named_buffers()) {
     if (named.name != name) continue;
-    require<ShapeError>(named.tensor.shape() == value.shape(), "a value of shape ", value.shape(), " for the buffer '", name,
-                        "' of shape ", named.tensor.shape());
+    require<ShapeError>(named.tensor.shape() == value.shape(), "a value of shape ", value.shape(),
+                        " for the buffer '", name, "' of shape ", named.tensor.shape());
     named.tensor.copy_from(value);
     return;
   }

@@ -9,9 +9,9 @@
 ///       Variable operator()(const Variable& x) { return out(relu(hidden(x))); }
 ///     };
 ///
-/// What a module computes is an ordinary method of the concrete class, with whatever arguments it needs. This class
-/// only knows the tree of names, which is that of torch's state_dict: own entries first, then those of the children,
-/// each in the order of registration, joined by dots ("convs.0.fc_self.weight").
+/// What a module computes is an ordinary method of the concrete class, with whatever arguments it needs. This
+/// class only knows the tree of names, which is that of torch's state_dict: own entries first, then those of
+/// the children, each in the order of registration, joined by dots ("convs.0.fc_self.weight").
 #pragma once
 
 #include <sar/autograd/variable.hpp>
@@ -52,8 +52,8 @@ class Module {
   [[nodiscard]] std::vector<NamedCounter> named_counters() const;
   [[nodiscard]] std::vector<Variable> parameters() const;
 
-  /// Copies `value` into the parameter `name` or the buffer `name`, whose memory stays where it is. Throws InputError
-  /// when there is none of that name, ShapeError when the shapes differ.
+  /// Copies `value` into the parameter `name` or the buffer `name`, whose memory stays where it is. Throws
+  /// InputError when there is none of that name, ShapeError when the shapes differ.
   void set_parameter(const std::string& name, const Tensor& value);
   void set_buffer(const std::string& name, const Tensor& value);
 
@@ -68,8 +68,8 @@ class Module {
  protected:
   Module() = default;
 
-  // What is registered must be a member of the registering object (or live as long). Throws InputError for an empty
-  // name, a name with a dot, or one that is taken.
+  // What is registered must be a member of the registering object (or live as long). Throws InputError for an
+  // empty name, a name with a dot, or one that is taken.
   void register_parameter(const std::string& name, Variable& parameter);
   void register_buffer(const std::string& name, Tensor& buffer);
   void register_counter(const std::string& name, std::uint64_t& counter);

@@ -32,9 +32,9 @@ class ModuleList : public Module {
     require<InputError>(i < modules_.size(), "module ", i, " of a list of ", modules_.size());
     return *modules_[i];
   }
-  /// The last one. Throws InputError when the list is empty.
-  [[nodiscard]] T& back() { return (*this)[modules_.size() - 1]; }
   [[nodiscard]] const T& operator[](std::size_t i) const { return const_cast<ModuleList&>(*this)[i]; }
+  /// Throws InputError when the list is empty.
+  [[nodiscard]] T& back() { return (*this)[modules_.size() - 1]; }
 
  private:
   std::vector<std::unique_ptr<T>> modules_;

@@ -27,16 +27,18 @@ Optimizer::Optimizer(std::vector<NamedParameter> parameters, double lr, double w
   require_not_negative(lr, "lr");
   require_not_negative(weight_decay, "weight_decay");
   for (const std::string& selected : decay_only)
-    require<InputError>(std::any_of(parameters.begin(), parameters.end(),
-                                    [&](const NamedParameter& named) { return covers(selected, named.name); }),
-                        "weight decay is asked for '", selected, "', but there is no such parameter");
+    require<InputError>(
+        std::any_of(parameters.begin(), parameters.end(),
+                    [&](const NamedParameter& named) { return covers(selected, named.name); }),
+        "weight decay is asked for '", selected, "', but there is no such parameter");
   for (auto& [name, parameter] : parameters) {
     require<InputError>(parameter.requires_grad(), "the parameter '", name, "' wants no gradient");
-    const bool decays = decay_only.empty() || std::any_of(decay_only.begin(), decay_only.end(), [&](const auto& selected) {
-                          return covers(selected, name);
-                        });
+    const bool decays =
+        decay_only.empty() || std::any_of(decay_only.begin(), decay_only.end(),
+                                          [&](const auto& selected) { return covers(selected, name); });
     Slot slot{name, parameter, decays ? weight_decay : 0, 0, {}};
-    for (std::size_t k = 0; k < state_names_.size(); ++k) slot.state.push_back(Tensor::zeros(parameter.shape()));
+    for (std::size_t k = 0; k < state_names_.size(); ++k)
+      slot.state.push_back(Tensor::zeros(parameter.shape()));
     slots_.push_back(std::move(slot));
   }
 }
@@ -57,7 +59,8 @@ void Optimizer::zero_grad() {
 std::vector<NamedBuffer> Optimizer::named_buffers() const {
   std::vector<NamedBuffer> found;
   for (const Slot& slot : slots_)
-    for (std::size_t k = 0; k < state_names_.size(); ++k) found.push_back({slot.name + "." + state_names_[k], slot.state[k]});
+    for (std::size_t k = 0; k < state_names_.size(); ++k)
+      found.push_back({slot.name + "." + state_names_[k], slot.state[k]});
   return found;
 }
 
@@ -68,8 +71,9 @@ std::vector<NamedCounter> Optimizer::named_counters() {
 }
 
 SGD::SGD(std::vector<NamedParameter> parameters, const SGDOptions& options)
-    : Optimizer(std::move(parameters), options.lr, options.weight_decay, options.decay_only,
-                options.momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{}),
+    : Optimizer(
+          std::move(parameters), options.lr, options.weight_decay, options.decay_only,
+          options.momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{}),
       momentum_(options.momentum) {
   require_not_negative(options.momentum, "momentum");
 }
@@ -94,14 +98,16 @@ Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options)
     : Adam(std::move(parameters), options, Decay::gradient) {}
 
 Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options, Decay decay)
-    : Optimizer(std::move(parameters), options.lr, options.weight_decay, options.decay_only, {"exp_avg", "exp_avg_sq"}),
+    : Optimizer(std::move(parameters), options.lr, options.weight_decay, options.decay_only,
+                {"exp_avg", "exp_avg_sq"}),
       beta1_(options.beta1),
       beta2_(options.beta2),
       eps_(options.eps),
       decay_(decay) {
   require_not_negative(options.eps, "eps");
-  require<InputError>(beta1_ >= 0 && beta1_ < 1 && beta2_ >= 0 && beta2_ < 1, "the optimizer options beta1 and beta2 are ",
-                      beta1_, " and ", beta2_, ", expected values from 0 to below 1");
+  require<InputError>(beta1_ >= 0 && beta1_ < 1 && beta2_ >= 0 && beta2_ < 1,
+                      "the optimizer options beta1 and beta2 are ", beta1_, " and ", beta2_,
+                      ", expected values from 0 to below 1");
 }
 
 void Adam::update(Slot& slot, const Tensor& gradient) {

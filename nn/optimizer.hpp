@@ -1,6 +1,6 @@
 /// Optimizers: SGD with momentum, Adam, AdamW, with the formulas and defaults of torch.optim.
 ///
-///     sar::Adam optimizer(model.named_parameters(), {.lr = 0.01, .weight_decay = 5e-4, .decay_only = {"layers.0"}});
+///     sar::Adam optimizer(model.named_parameters(), {.lr = 0.01, .weight_decay = 5e-4});
 ///     ...
 ///     tape.backward(loss);
 ///     gather_grads(comm, model);
@@ -31,8 +31,9 @@ class Optimizer {
   [[nodiscard]] double lr() const noexcept { return lr_; }
   void set_lr(double lr) noexcept { lr_ = lr; }
 
-  /// The state for a checkpoint: "<parameter>.<what>", for example "convs.0.bias.exp_avg", and the number of steps each
-  /// parameter has taken, "<parameter>.step". The tensors share the optimizer's memory: writing to them restores it.
+  /// The state for a checkpoint: "<parameter>.<what>", for example "convs.0.bias.exp_avg", and the number of
+  /// steps each parameter has taken, "<parameter>.step". The tensors share the optimizer's memory: writing to
+  /// them restores it.
   [[nodiscard]] std::vector<NamedBuffer> named_buffers() const;
   [[nodiscard]] std::vector<NamedCounter> named_counters();
 
@@ -46,7 +47,8 @@ class Optimizer {
   };
 
   /// `decay_only` names the parameters that decay: a parameter itself, or a module above it ("layers.0" for
-  /// "layers.0.weight"); empty: all. Throws InputError when a name fits nothing or a parameter wants no gradient.
+  /// "layers.0.weight"); empty: all. Throws InputError when a name fits nothing or a parameter wants no
+  /// gradient.
   Optimizer(std::vector<NamedParameter> parameters, double lr, double weight_decay,
             const std::vector<std::string>& decay_only, std::vector<std::string> state_names);
 
@@ -65,7 +67,9 @@ struct SGDOptions {
   std::vector<std::string> decay_only = {};  ///< see Optimizer
 };
 
-/// g <- g + weight_decay p;  b <- momentum b + g;  p <- p - lr b   (b starts at zero; no dampening, no Nesterov)
+/// g <- g + weight_decay p;  b <- momentum b + g;  p <- p - lr b
+///
+/// b starts at zero; there is neither dampening nor Nesterov's variant.
 class SGD final : public Optimizer {
  public:
   /// Throws InputError for a negative or NaN option.
@@ -86,7 +90,9 @@ struct AdamOptions {
 };
 
 /// g <- g + weight_decay p;  m <- beta1 m + (1 - beta1) g;  v <- beta2 v + (1 - beta2) g^2;
-/// p <- p - lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + eps)   at step t (Kingma & Ba, arXiv 1412.6980)
+/// p <- p - lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + eps)   at step t
+///
+/// Kingma & Ba, arXiv 1412.6980.
 class Adam : public Optimizer {
  public:
   /// Throws InputError for a negative or NaN option and for a beta that is not below 1.

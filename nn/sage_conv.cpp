@@ -7,8 +7,11 @@ namespace sar {
 SAGEConv::SAGEConv(index in_feats, index out_feats, Generator& gen, const SAGEConvOptions& options)
     : SAGEConv({in_feats, in_feats}, out_feats, gen, options) {}
 
-SAGEConv::SAGEConv(std::pair<index, index> in_feats, index out_feats, Generator& gen, const SAGEConvOptions& options)
-    : options_(options), feat_drop_(options.feat_drop, gen), fc_neigh_(in_feats.first, out_feats, gen, false) {
+SAGEConv::SAGEConv(std::pair<index, index> in_feats, index out_feats, Generator& gen,
+                   const SAGEConvOptions& options)
+    : options_(options),
+      feat_drop_(options.feat_drop, gen),
+      fc_neigh_(in_feats.first, out_feats, gen, false) {
   const auto xavier = [&](const Linear& fc) {
     Variable weight = fc.weight();
     weight.value().copy_from(init::xavier_uniform(weight.shape(), init::relu_gain, gen.next_stream()));
@@ -18,7 +21,8 @@ SAGEConv::SAGEConv(std::pair<index, index> in_feats, index out_feats, Generator&
     xavier(*fc_self_);
   } else {
     require<InputError>(in_feats.first == in_feats.second, "SAGEConv with the gcn aggregator has sources of ",
-                        in_feats.first, " and destinations of ", in_feats.second, " features, expected equal widths");
+                        in_feats.first, " and destinations of ", in_feats.second,
+                        " features, expected equal widths");
     if (options.bias) {
       bias_ = Variable(Tensor::zeros({out_feats}), true);
       register_parameter("bias", bias_);
@@ -30,11 +34,14 @@ SAGEConv::SAGEConv(std::pair<index, index> in_feats, index out_feats, Generator&
   if (fc_self_) register_module("fc_self", *fc_self_);
 }
 
-Variable SAGEConv::operator()(const GraphShardManager& graph, const Variable& feat, const Variable& edge_weight) {
-  require<ShapeError>(graph.dst_is_prefix(), "SAGEConv got features of one kind of nodes for a bipartite graph");
+Variable SAGEConv::operator()(const GraphShardManager& graph, const Variable& feat,
+                              const Variable& edge_weight) {
+  require<ShapeError>(graph.dst_is_prefix(),
+                      "SAGEConv got features of one kind of nodes for a bipartite graph");
   require_rows(feat, graph.num_src_nodes(), fc_neigh_.weight().shape()[1], "SAGEConv, features");
   const Variable src = feat_drop_(feat, graph.src_ids());
-  return options_.aggregator == SAGEAggregator::mean ? mean(graph, src, {}, edge_weight) : gcn(graph, src, {}, edge_weight);
+  return options_.aggregator == SAGEAggregator::mean ? mean(graph, src, {}, edge_weight)
+                                                     : gcn(graph, src, {}, edge_weight);
 }
 
 Variable SAGEConv::operator()(const GraphShardManager& graph, const std::pair<Variable, Variable>& feat,
@@ -44,12 +51,14 @@ Variable SAGEConv::operator()(const GraphShardManager& graph, const std::pair<Va
                "SAGEConv, destination features");
   const Variable src = feat_drop_(feat.first, graph.src_ids());
   const Variable dst = feat_drop_(feat.second, graph.dst_ids());
-  return options_.aggregator == SAGEAggregator::mean ? mean(graph, src, dst, edge_weight) : gcn(graph, src, dst, edge_weight);
+  return options_.aggregator == SAGEAggregator::mean ? mean(graph, src, dst, edge_weight)
+                                                     : gcn(graph, src, dst, edge_weight);
 }
 
 // In both, an undefined dst means the first rows of src.
 
-Variable SAGEConv::mean(const GraphShardManager& graph, const Variable& src, const Variable& dst, const Variable& edge_weight) const {
+Variable SAGEConv::mean(const GraphShardManager& graph, const Variable& src, const Variable& dst,
+                        const Variable& edge_weight) const {
   const auto self = [&] { return (*fc_self_)(dst.defined() ? dst : first_rows(src, graph.num_dst_nodes())); };
   if (multiplies_first(src, fc_neigh_.weight().shape()[0]))
     return graph.update_all(message(fc_neigh_(src), edge_weight), fn::mean, self);
@@ -57,7 +66,8 @@ Variable SAGEConv::mean(const GraphShardManager& graph, const Variable& src, con
   return add_linear(self(), neigh, fc_neigh_.weight());
 }
 
-Variable SAGEConv::gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst, const Variable& edge_weight) const {
+Variable SAGEConv::gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
+                       const Variable& edge_weight) const {
   const Tensor factors = degree_column(graph.in_degrees(), [](double degree) { return 1 / (degree + 1); });
   const bool multiply_first = multiplies_first(src, fc_neigh_.weight().shape()[0]);
   const Variable rows = multiply_first ? fc_neigh_(src) : src;

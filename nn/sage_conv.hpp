@@ -23,32 +23,39 @@ struct SAGEConvOptions {
 
 /// Hamilton et al., arXiv 1706.02216; as dgl.nn.SAGEConv:
 ///
-///   mean: y_v = W_self x_v + b + W_neigh 1/d_v sum_{u -> v} w_uv x_u      (0 in place of the mean when d_v = 0)
+///   mean: y_v = W_self x_v + b + W_neigh 1/d_v sum_{u -> v} w_uv x_u
+///
 ///   gcn:  y_v = W_neigh 1/(d_v + 1) (x_v + sum_{u -> v} w_uv x_u) + b
 ///
-/// d_v counts edges and ignores the optional edge weights w. Parameters: mean: fc_neigh.weight [out, in_src], fc_self.weight
-/// [out, in_dst], fc_self.bias [out]; gcn: bias [out], fc_neigh.weight [out, in]. Weights start Xavier-uniform with ReLU's gain,
-/// fc_self.bias as in Linear, the bias of gcn at zero.
+/// d_v counts edges and ignores the optional edge weights w; the mean is 0 when d_v = 0. Parameters: mean:
+/// fc_neigh.weight [out, in_src], fc_self.weight [out, in_dst], fc_self.bias [out]; gcn: bias [out],
+/// fc_neigh.weight [out, in]. Weights start Xavier-uniform with ReLU's gain, fc_self.bias as in Linear, the
+/// bias of gcn at zero.
 ///
-/// Rows are aggregated before or after the product with W_neigh, whichever is narrower; what is kept for the way back is the
-/// input alone, and the mean where it comes first. Collective: one update_all.
+/// Rows are aggregated before or after the product with W_neigh, whichever is narrower; what is kept for the
+/// way back is the input, and the aggregate where that comes first. Collective: one update_all.
 class SAGEConv : public Module {
  public:
   SAGEConv(index in_feats, index out_feats, Generator& gen, const SAGEConvOptions& options = {});
-  /// in_feats: widths at the source and at the destination. Throws InputError unless widths are positive, and equal for gcn.
-  SAGEConv(std::pair<index, index> in_feats, index out_feats, Generator& gen, const SAGEConvOptions& options = {});
+  /// in_feats: widths at the source and at the destination. Throws InputError unless widths are positive, and
+  /// equal for gcn.
+  SAGEConv(std::pair<index, index> in_feats, index out_feats, Generator& gen,
+           const SAGEConvOptions& options = {});
 
-  /// feat [local sources, in] gives both ends: the destinations are the first rows of the sources. Returns [local
-  /// destinations, out]. edge_weight [local edges] is optional. Throws ShapeError when shapes do not fit, or when the
-  /// graph's destinations are nodes of another kind.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat, const Variable& edge_weight = {});
+  /// feat [local sources, in] gives both ends: the destinations are the first rows of the sources. Returns
+  /// [local destinations, out]. edge_weight [local edges] is optional. Throws ShapeError when shapes do not
+  /// fit, or when the graph's destinations are nodes of another kind.
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
+                                    const Variable& edge_weight = {});
   /// feat: features of the sources and of the destinations.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const std::pair<Variable, Variable>& feat,
                                     const Variable& edge_weight = {});
 
  private:
-  [[nodiscard]] Variable mean(const GraphShardManager& graph, const Variable& src, const Variable& dst, const Variable& edge_weight) const;
-  [[nodiscard]] Variable gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst, const Variable& edge_weight) const;
+  [[nodiscard]] Variable mean(const GraphShardManager& graph, const Variable& src, const Variable& dst,
+                              const Variable& edge_weight) const;
+  [[nodiscard]] Variable gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
+                             const Variable& edge_weight) const;
 
   SAGEConvOptions options_;
   Dropout feat_drop_;

@@ -37,7 +37,8 @@ std::string failure(const std::vector<Variable>& inputs, const GradcheckOptions&
 }
 
 TEST_CASE("a wrong gradient is found and named") {
-  const std::vector<Variable> inputs{Variable(random_tensor({3}, 1), true), Variable(Tensor::from({3}, {1, 2, 3}), true)};
+  const std::vector<Variable> inputs{Variable(random_tensor({3}, 1), true),
+                                     Variable(Tensor::from({3}, {1, 2, 3}), true)};
   const std::string message = failure(inputs, {});
   CAPTURE(message);
   CHECK(message.find("input 1 of shape [3], element 2: the tape says ") != std::string::npos);
@@ -48,7 +49,8 @@ TEST_CASE("a wrong gradient is found and named") {
 }
 
 TEST_CASE("the error is returned, values and gradients are left as they were") {
-  const std::vector<Variable> inputs{Variable(random_tensor({4, 3}, 1), true), Variable(random_tensor({3}, 2), false)};
+  const std::vector<Variable> inputs{Variable(random_tensor({4, 3}, 1), true),
+                                     Variable(random_tensor({3}, 2), false)};
   const Tensor before = inputs[0].value().clone();
   const double error = gradcheck([](const std::vector<Variable>& in) { return tanh(in[0] * in[1]); }, inputs);
   CHECK(error > 0);
@@ -71,12 +73,14 @@ TEST_CASE("sums over ranks enter both sides") {
   const std::vector<Variable> inputs{Variable(random_tensor({4}, 1), true)};
   CHECK(gradcheck([](const std::vector<Variable>& in) { return exp(in[0]); }, inputs, options) > 0);
   options.directions = 0;
-  CHECK_THROWS_AS(gradcheck([](const std::vector<Variable>& in) { return exp(in[0]); }, inputs, options), Error);
+  CHECK_THROWS_AS(gradcheck([](const std::vector<Variable>& in) { return exp(in[0]); }, inputs, options),
+                  Error);
 }
 
 TEST_CASE("functions without a gradient are refused") {
   const std::vector<Variable> inputs{Variable(random_tensor({4}, 1), true)};
-  CHECK_THROWS_AS(gradcheck([](const std::vector<Variable>& in) { return exp(in[0].detach()); }, inputs), Error);
+  CHECK_THROWS_AS(gradcheck([](const std::vector<Variable>& in) { return exp(in[0].detach()); }, inputs),
+                  Error);
 }
 
 }  // namespace

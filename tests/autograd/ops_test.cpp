@@ -24,7 +24,9 @@ using sar::test::tolerance;
 
 using Inputs = std::vector<Variable>;
 
-Variable input(const Shape& shape, std::uint64_t stream) { return {random_away_from_zero(shape, stream), true}; }
+Variable input(const Shape& shape, std::uint64_t stream) {
+  return {random_away_from_zero(shape, stream), true};
+}
 
 /// Checks element by element, in random directions, and with each input alone wanting a gradient.
 void check(const std::string& name, const std::function<Variable(const Inputs&)>& fn, const Inputs& inputs) {
@@ -45,19 +47,38 @@ void check(const std::string& name, const std::function<Variable(const Inputs&)>
   if (inputs.size() == 1) return;
   for (std::size_t alone = 0; alone < inputs.size(); ++alone) {
     Inputs some;
-    for (std::size_t k = 0; k < inputs.size(); ++k) some.push_back(k == alone ? inputs[k] : inputs[k].detach());
+    for (std::size_t k = 0; k < inputs.size(); ++k)
+      some.push_back(k == alone ? inputs[k] : inputs[k].detach());
     passes(some, {});
   }
 }
 
 TEST_CASE("gradients of products") {
-  check("matmul", [](const Inputs& in) { return matmul(in[0], in[1]); }, {input({5, 4}, 1), input({4, 3}, 2)});
-  check("linear", [](const Inputs& in) { return linear(in[0], in[1], in[2]); }, {input({5, 4}, 1), input({3, 4}, 2), input({3}, 3)});
-  check("linear without bias", [](const Inputs& in) { return linear(in[0], in[1]); }, {input({5, 4}, 1), input({3, 4}, 2)});
+  check("matmul", [](const Inputs& in) { return matmul(in[0], in[1]); },
+        {input({5, 4}, 1), input({4, 3}, 2)});
+  check("linear", [](const Inputs& in) { return linear(in[0], in[1], in[2]); },
+        {input({5, 4}, 1), input({3, 4}, 2), input({3}, 3)});
+  check("linear without bias", [](const Inputs& in) { return linear(in[0], in[1]); },
+        {input({5, 4}, 1), input({3, 4}, 2)});
   check("linear, 3 dimensions", [](const Inputs& in) { return linear(in[0], in[1], in[2]); },
         {input({2, 5, 4}, 1), input({3, 4}, 2), input({3}, 3)});
-  check("linear_io", [](const Inputs& in) { return linear_io(in[0], in[1], in[2]); }, {input({5, 4}, 1), input({4, 3}, 2), input({3}, 3)});
-  check("a weight used twice", [](const Inputs& in) { return linear(linear(in[0], in[1]), in[1]); }, {input({5, 4}, 1), input({4, 4}, 2)});
+  check("linear_io", [](const Inputs& in) { return linear_io(in[0], in[1], in[2]); },
+        {input({5, 4}, 1), input({4, 3}, 2), input({3}, 3)});
+  check("a weight used twice", [](const Inputs& in) { return linear(linear(in[0], in[1]), in[1]); },
+        {input({5, 4}, 1), input({4, 4}, 2)});
+  check("matmul, operands used twice",
+        [](const Inputs& in) { return matmul(matmul(in[0], in[1]), matmul(in[0], in[1])); },
+        {input({4, 4}, 1), input({4, 4}, 2)});
+  check("linear, operands used twice",
+        [](const Inputs& in) {
+          return linear(linear(in[0], in[1], in[2]), in[1], in[2]) + linear(in[0], in[1], in[2]);
+        },
+        {input({5, 4}, 1), input({4, 4}, 2), input({4}, 3)});
+  check("linear_io, operands used twice",
+        [](const Inputs& in) {
+          return linear_io(linear_io(in[0], in[1], in[2]), in[1], in[2]) + linear_io(in[0], in[1], in[2]);
+        },
+        {input({5, 4}, 1), input({4, 4}, 2), input({4}, 3)});
 }
 
 TEST_CASE("values of products") {
@@ -83,31 +104,51 @@ TEST_CASE("values of products") {
 }
 
 TEST_CASE("gradients of arithmetic, broadcast in every way") {
-  const std::vector<std::pair<Shape, Shape>> shapes = {{{5, 3}, {5, 3}}, {{5, 3}, {3}},       {{5, 3}, {1, 3}},          {{5, 3}, {5, 1}},       {{5, 3}, {1}},
-                                                       {{3}, {5, 3}},    {{5, 1}, {1, 3}},    {{4, 3, 2}, {3, 1}},       {{4, 3, 2}, {4, 1, 2}}, {{4, 3, 2}, {4, 3, 1}},
-                                                       {{1}, {5, 3}},    {{2, 1, 4, 1}, {3, 1, 5}}};
+  const std::vector<std::pair<Shape, Shape>> shapes = {
+      {{5, 3}, {5, 3}},       {{5, 3}, {3}},          {{5, 3}, {1, 3}}, {{5, 3}, {5, 1}},
+      {{5, 3}, {1}},          {{3}, {5, 3}},          {{5, 1}, {1, 3}}, {{4, 3, 2}, {3, 1}},
+      {{4, 3, 2}, {4, 1, 2}}, {{4, 3, 2}, {4, 3, 1}}, {{1}, {5, 3}},    {{2, 1, 4, 1}, {3, 1, 5}}};
   for (const auto& [a, b] : shapes) {
     const Inputs inputs{input(a, 1), {random_tensor(b, 2, 0.7, 2), true}};
     const std::string which = a.to_string() + " and " + b.to_string();
-    check("add " + which, [](const Inputs& in) { return in[0] + in[1]; }, inputs);
-    check("sub " + which, [](const Inputs& in) { return in[0] - in[1]; }, inputs);
-    check("mul " + which, [](const Inputs& in) { return in[0] * in[1]; }, inputs);
-    check("div " + which, [](const Inputs& in) { return in[0] / in[1]; }, inputs);
+    check(
+        "add " + which, [](const Inputs& in) { return in[0] + in[1]; }, inputs);
+    check(
+        "sub " + which, [](const Inputs& in) { return in[0] - in[1]; }, inputs);
+    check(
+        "mul " + which, [](const Inputs& in) { return in[0] * in[1]; }, inputs);
+    check(
+        "div " + which, [](const Inputs& in) { return in[0] / in[1]; }, inputs);
   }
 }
 
 TEST_CASE("gradients of arithmetic with constants and with itself") {
   const Inputs x{Variable(random_tensor({5, 3}, 1, 0.7, 2), true)};
-  check("constants", [](const Inputs& in) { return 2 - (in[0] + 1) * 3 / 4 + real(0.5) * (1 + -in[0]) - 7; }, x);
-  check("1 / x", [](const Inputs& in) { return 1 / in[0]; }, x);
-  check("x + x", [](const Inputs& in) { return in[0] + in[0]; }, x);
-  check("x - x", [](const Inputs& in) { return in[0] - in[0]; }, x);
-  check("x * x", [](const Inputs& in) { return in[0] * in[0]; }, x);
-  check("x / x", [](const Inputs& in) { return in[0] / in[0]; }, x);
-  check("x^2 (x + exp x) + x", [](const Inputs& in) { return in[0] * in[0] * (in[0] + exp(in[0])) + in[0]; }, x);
+  check(
+      "constants", [](const Inputs& in) { return 2 - (in[0] + 1) * 3 / 4 + real(0.5) * (1 + -in[0]) - 7; },
+      x);
+  check(
+      "1 / x", [](const Inputs& in) { return 1 / in[0]; }, x);
+  check(
+      "x + x", [](const Inputs& in) { return in[0] + in[0]; }, x);
+  check(
+      "x - x", [](const Inputs& in) { return in[0] - in[0]; }, x);
+  check(
+      "x * x", [](const Inputs& in) { return in[0] * in[0]; }, x);
+  check(
+      "x / x", [](const Inputs& in) { return in[0] / in[0]; }, x);
+  check(
+      "x^2 (x + exp x) + x", [](const Inputs& in) { return in[0] * in[0] * (in[0] + exp(in[0])) + in[0]; },
+      x);
   const Tensor column = random_tensor({5}, 2);
-  check("scale_rows [N]", [&](const Inputs& in) { return scale_rows(in[0], column); }, x);
-  check("scale_rows [N, 1]", [&](const Inputs& in) { return scale_rows(reshape(in[0], {5, 3, 1}), column.reshape({5, 1})); }, x);
+  check(
+      "scale_rows [N]", [&](const Inputs& in) { return scale_rows(in[0], column); }, x);
+  check(
+      "scale_rows [N, 1]",
+      [&](const Inputs& in) {
+        return scale_rows(reshape(in[0], {5, 3, 1}), column.reshape({5, 1}));
+      },
+      x);
 }
 
 TEST_CASE("values of arithmetic with constants") {
@@ -124,51 +165,147 @@ TEST_CASE("values of arithmetic with constants") {
 
 TEST_CASE("gradients of activations") {
   const Inputs x{input({6, 5}, 1)};
-  check("relu", [](const Inputs& in) { return relu(in[0]); }, x);
-  check("leaky_relu", [](const Inputs& in) { return leaky_relu(in[0], real(0.2)); }, x);
-  check("leaky_relu with slope 0", [](const Inputs& in) { return leaky_relu(in[0], 0); }, x);
-  check("elu", [](const Inputs& in) { return elu(in[0], real(1.5)); }, x);
-  check("sigmoid", [](const Inputs& in) { return sigmoid(in[0]); }, x);
-  check("tanh", [](const Inputs& in) { return tanh(in[0]); }, x);
-  check("exp", [](const Inputs& in) { return exp(in[0]); }, x);
-  check("log", [](const Inputs& in) { return log(in[0]); }, {Variable(random_tensor({6, 5}, 2, 0.5, 2), true)});
-  check("softmax", [](const Inputs& in) { return softmax(in[0]); }, x);
-  check("softmax, 3 dimensions", [](const Inputs& in) { return softmax(reshape(in[0], {2, 5, 3})); }, x);
-  check("log_softmax", [](const Inputs& in) { return log_softmax(in[0]); }, x);
-  check("a chain that works in one tensor", [](const Inputs& in) { return tanh(scale_shift(relu(in[0] * 2), 3, 1)); }, x);
-  check("dropout", [](const Inputs& in) { return dropout(in[0], 0.4, {1, 2, 3}, {5, 3, 9, 100, 2, 7}); }, x);
-  check("dropout of a sum", [](const Inputs& in) { return dropout(in[0] + in[0], 0.4, {1, 2, 3}, {5, 3, 9, 100, 2, 7}) * in[0]; }, x);
+  check(
+      "relu", [](const Inputs& in) { return relu(in[0]); }, x);
+  check(
+      "leaky_relu", [](const Inputs& in) { return leaky_relu(in[0], real(0.2)); }, x);
+  check(
+      "leaky_relu with slope 0", [](const Inputs& in) { return leaky_relu(in[0], 0); }, x);
+  check(
+      "elu", [](const Inputs& in) { return elu(in[0], real(1.5)); }, x);
+  check(
+      "sigmoid", [](const Inputs& in) { return sigmoid(in[0]); }, x);
+  check(
+      "tanh", [](const Inputs& in) { return tanh(in[0]); }, x);
+  check(
+      "exp", [](const Inputs& in) { return exp(in[0]); }, x);
+  check("log", [](const Inputs& in) { return log(in[0]); },
+        {Variable(random_tensor({6, 5}, 2, 0.5, 2), true)});
+  check(
+      "softmax", [](const Inputs& in) { return softmax(in[0]); }, x);
+  check(
+      "softmax, 3 dimensions",
+      [](const Inputs& in) {
+        return softmax(reshape(in[0], {2, 5, 3}));
+      },
+      x);
+  check(
+      "log_softmax", [](const Inputs& in) { return log_softmax(in[0]); }, x);
+  check(
+      "a chain that works in one tensor",
+      [](const Inputs& in) { return tanh(scale_shift(relu(in[0] * 2), 3, 1)); }, x);
+  check(
+      "dropout",
+      [](const Inputs& in) {
+        return dropout(in[0], 0.4, {1, 2, 3}, {5, 3, 9, 100, 2, 7});
+      },
+      x);
+  check(
+      "dropout of a sum",
+      [](const Inputs& in) {
+        return dropout(in[0] + in[0], 0.4, {1, 2, 3}, {5, 3, 9, 100, 2, 7}) * in[0];
+      },
+      x);
 }
 
 TEST_CASE("gradients of rows, columns, shapes") {
   const Inputs ab{input({4, 3}, 1), input({4, 2}, 2)};
-  check("concat_columns", [](const Inputs& in) { return concat_columns({in[0], in[1], in[0]}); }, ab);
-  check("concat_columns, 3 dimensions", [](const Inputs& in) { return concat_columns({reshape(in[0], {2, 2, 3}), reshape(in[1], {2, 2, 2})}); }, ab);
-  check("concat_rows", [](const Inputs& in) { return concat_rows({in[0], in[1], in[0]}); }, {input({4, 3}, 1), input({2, 3}, 2)});
-  check("concat_rows of results", [](const Inputs& in) { return concat_rows({exp(in[0]), tanh(in[1]), relu(in[0])}); }, {input({4, 3}, 1), input({2, 3}, 2)});
+  check(
+      "concat_columns",
+      [](const Inputs& in) {
+        return concat_columns({in[0], in[1], in[0]});
+      },
+      ab);
+  check(
+      "concat_columns, 3 dimensions",
+      [](const Inputs& in) {
+        return concat_columns({reshape(in[0], {2, 2, 3}), reshape(in[1], {2, 2, 2})});
+      },
+      ab);
+  check("concat_rows",
+        [](const Inputs& in) {
+          return concat_rows({in[0], in[1], in[0]});
+        },
+        {input({4, 3}, 1), input({2, 3}, 2)});
+  check("concat_rows of results",
+        [](const Inputs& in) {
+          return concat_rows({exp(in[0]), tanh(in[1]), relu(in[0])});
+        },
+        {input({4, 3}, 1), input({2, 3}, 2)});
   const Inputs x{input({5, 4}, 1)};
-  check("slice_columns", [](const Inputs& in) { return slice_columns(in[0], 1, 3); }, x);
-  check("slice_columns, split", [](const Inputs& in) { return slice_columns(in[0], 0, 3) * slice_columns(in[0], 1, 4); }, x);
-  check("slice_rows", [](const Inputs& in) { return slice_rows(in[0], 1, 3); }, x);
-  check("slice_rows, split", [](const Inputs& in) { return slice_rows(exp(in[0]), 0, 3) * slice_rows(in[0], 2, 5); }, x);
-  check("empty slices", [](const Inputs& in) { return concat_rows({slice_rows(in[0], 2, 2), slice_rows(in[0], 1, 2)}); }, x);
-  check("reshape", [](const Inputs& in) { return reshape(exp(in[0]), {2, 10}); }, x);
-  check("gather_rows", [](const Inputs& in) { return gather_rows(in[0], {3, 0, 3, 3, 1}); }, x);
-  check("gather_rows twice", [](const Inputs& in) { return gather_rows(in[0], {3, 0}) * gather_rows(in[0], {0, 2}); }, x);
-  check("scatter_add_rows", [](const Inputs& in) { return scatter_add_rows(in[0], {3, 0, 3, 3, 1}, 6); }, x);
+  check(
+      "slice_columns", [](const Inputs& in) { return slice_columns(in[0], 1, 3); }, x);
+  check(
+      "slice_columns, split",
+      [](const Inputs& in) { return slice_columns(in[0], 0, 3) * slice_columns(in[0], 1, 4); }, x);
+  check(
+      "slice_rows", [](const Inputs& in) { return slice_rows(in[0], 1, 3); }, x);
+  check(
+      "slice_rows, split",
+      [](const Inputs& in) { return slice_rows(exp(in[0]), 0, 3) * slice_rows(in[0], 2, 5); }, x);
+  check(
+      "empty slices",
+      [](const Inputs& in) {
+        return concat_rows({slice_rows(in[0], 2, 2), slice_rows(in[0], 1, 2)});
+      },
+      x);
+  check(
+      "reshape",
+      [](const Inputs& in) {
+        return reshape(exp(in[0]), {2, 10});
+      },
+      x);
+  check(
+      "gather_rows",
+      [](const Inputs& in) {
+        return gather_rows(in[0], {3, 0, 3, 3, 1});
+      },
+      x);
+  check(
+      "gather_rows twice",
+      [](const Inputs& in) {
+        return gather_rows(in[0], {3, 0}) * gather_rows(in[0], {0, 2});
+      },
+      x);
+  check(
+      "scatter_add_rows",
+      [](const Inputs& in) {
+        return scatter_add_rows(in[0], {3, 0, 3, 3, 1}, 6);
+      },
+      x);
+  // Every operation here must add to a gradient that has arrived before.
+  check(
+      "all of one variable",
+      [](const Inputs& in) {
+        const Variable& u = in[0];
+        const Variable rows =
+            scatter_add_rows(u, {1, 0, 1, 4, 4}, 5) * scatter_add_rows(u, {0, 0, 2, 4, 1}, 5);
+        const Variable columns =
+            concat_columns({slice_columns(u, 0, 1), slice_columns(u, 1, 4)}) * reshape(u, {5, 4});
+        const Variable both = concat_rows({slice_rows(u, 3, 5), slice_rows(u, 0, 3)});
+        return rows + columns + both + scale_rows(u, Tensor::full({5}, 3)) +
+               dropout(u, 0.5, {1, 2, 3}, {1, 2, 3, 4, 5}) + softmax(u) + log_softmax(u) + tanh(u) +
+               gather_rows(u, {0, 0, 1, 2, 3}) - u;
+      },
+      x);
 }
 
 TEST_CASE("gradients of sums") {
   for (const Shape& shape : {Shape{5, 3}, Shape{6}, Shape{2, 3, 4}})
     for (const Over over : {Over::all, Over::rows, Over::columns}) {
       const Inputs x{input(shape, 1)};
-      check("sum " + shape.to_string(), [&](const Inputs& in) { return sum(in[0], over); }, x);
-      check("mean " + shape.to_string(), [&](const Inputs& in) { return mean(in[0], over) * sum(in[0], over); }, x);
+      check(
+          "sum " + shape.to_string(), [&](const Inputs& in) { return sum(in[0], over); }, x);
+      check(
+          "mean " + shape.to_string(), [&](const Inputs& in) { return mean(in[0], over) * sum(in[0], over); },
+          x);
     }
-  check("layer norm", [](const Inputs& in) {
-    const Variable centred = in[0] - mean(in[0], Over::columns);
-    return centred / (mean(centred * centred, Over::columns) + real(0.1));
-  }, {input({5, 3}, 1)});
+  check("layer norm",
+        [](const Inputs& in) {
+          const Variable centred = in[0] - mean(in[0], Over::columns);
+          return centred / (mean(centred * centred, Over::columns) + real(0.1));
+        },
+        {input({5, 3}, 1)});
 }
 
 TEST_CASE("values and shapes of sums") {
@@ -232,7 +369,8 @@ TEST_CASE("dropout gives a row the same draw wherever it lies, and p = 0 is the 
 TEST_CASE("operations on shapes that do not fit") {
   const Variable x(Tensor::zeros({4, 3}));
   CHECK_THROWS_WITH_AS(matmul(x, x), "matmul: operands of shapes [4, 3] and [4, 3]", ShapeError);
-  CHECK_THROWS_WITH_AS(linear(x, Tensor::zeros({2, 4})), "linear: input of shape [4, 3] for a weight of shape [2, 4] ([out, in])", ShapeError);
+  CHECK_THROWS_WITH_AS(linear(x, Tensor::zeros({2, 4})),
+                       "linear: input of shape [4, 3] for a weight of shape [2, 4] ([out, in])", ShapeError);
   CHECK_THROWS_AS(linear(x, Tensor::zeros({2, 3}), Tensor::zeros({3})), ShapeError);
   CHECK_THROWS_AS(linear(x, Variable()), ShapeError);
   CHECK_THROWS_AS(linear(Variable(), Tensor::zeros({2, 3})), ShapeError);

@@ -25,9 +25,13 @@ constexpr index width = 64;
 constexpr std::size_t tensor_bytes = rows * width * sizeof(real);
 
 /// Live tensors of [rows, width], rounded.
-std::size_t tensors(std::size_t bytes) { return (bytes + tensor_bytes / 2) / tensor_bytes; }
+std::size_t tensors(std::size_t bytes) {
+  return (bytes + tensor_bytes / 2) / tensor_bytes;
+}
 
-Variable leaf(std::uint64_t stream) { return {random_tensor({rows, width}, stream), true}; }
+Variable leaf(std::uint64_t stream) {
+  return {random_tensor({rows, width}, stream), true};
+}
 
 TEST_CASE("nothing is recorded without a tape, from constants, or under NoTape") {
   const Variable x = leaf(1);
@@ -78,6 +82,15 @@ TEST_CASE("a gradient that was handed out does not change later") {
   first.backward(sum(x * x * x));
   CHECK(kept.data()[0] == 4);
   CHECK(x.grad().data()[0] == 4 + 12);
+}
+
+TEST_CASE("two variables that were sent the same tensor keep their own sums") {
+  const Variable a(Tensor::full({3}, 2), true);
+  const Variable b(Tensor::full({3}, 2), true);
+  Tape tape;
+  tape.backward((a + b) + a, Tensor::full({3}, 1));
+  CHECK(a.grad().data()[0] == 2);
+  CHECK(b.grad().data()[0] == 1);
 }
 
 TEST_CASE("a second backward pass through the same records is an error") {
@@ -198,7 +211,8 @@ TEST_CASE("an operand that somebody still needs is not overwritten") {
   Variable direct(random_tensor({4}, 3), true);
   tape.backward(sum(scale_shift(exp(direct), 2)));
   for (index i = 0; i < 4; ++i)
-    CHECK(direct.grad().data()[i] == doctest::Approx(2 * std::exp(static_cast<double>(direct.value().data()[i]))));
+    CHECK(direct.grad().data()[i] ==
+          doctest::Approx(2 * std::exp(static_cast<double>(direct.value().data()[i]))));
 }
 
 TEST_CASE("the way back needs one gradient at a time and frees what it has used") {
@@ -214,8 +228,8 @@ TEST_CASE("the way back needs one gradient at a time and frees what it has used"
   CHECK(tensors(live_bytes() - before) == 10);  // the results of tanh
   reset_peak_bytes();
   tape.backward(loss);
-  CHECK(tensors(peak_bytes() - before) == 11);    // and one gradient, handed from record to record
-  CHECK(tensors(live_bytes() - before) == 1);     // that of the leaf
+  CHECK(tensors(peak_bytes() - before) == 11);  // and one gradient, handed from record to record
+  CHECK(tensors(live_bytes() - before) == 1);   // that of the leaf
 }
 
 TEST_CASE("records let go of their tensors one by one") {
@@ -265,7 +279,8 @@ TEST_CASE("results and gradients are the same bits for every number of threads")
     h = log_softmax(h / (1 + exp(-mean(h, Over::columns))));
     tape.backward(mean(h * h));
     std::vector<real> all;
-    for (const Variable& v : {x, w, b}) all.insert(all.end(), v.grad().values().begin(), v.grad().values().end());
+    for (const Variable& v : {x, w, b})
+      all.insert(all.end(), v.grad().values().begin(), v.grad().values().end());
     return all;
   };
   std::vector<std::vector<real>> results;

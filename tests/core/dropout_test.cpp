@@ -26,7 +26,8 @@ std::vector<index> scattered_ids(index n) {
 
 TEST_CASE("the mask is the one that Random draws word by word") {
   for (const double p : {0.0, 0.1, 0.5, 0.9})
-    for (const index width : {index{1}, index{2}, index{3}, index{4}, index{5}, index{16}, index{31}, index{64}, index{127}, index{256}, index{1001}}) {
+    for (const index width : {index{1}, index{2}, index{3}, index{4}, index{5}, index{16}, index{31},
+                              index{64}, index{127}, index{256}, index{1001}}) {
       CAPTURE(p);
       CAPTURE(width);
       const std::vector<index> ids = scattered_ids(23);
@@ -37,9 +38,11 @@ TEST_CASE("the mask is the one that Random draws word by word") {
       bool same = true;
       for (index i = 0; i < 23; ++i)
         for (index j = 0; j < width; ++j) {
-          const auto words = random.words(static_cast<std::uint64_t>(ids[static_cast<std::size_t>(i)]), static_cast<std::uint64_t>(j / 4));
+          const auto words = random.words(static_cast<std::uint64_t>(ids[static_cast<std::size_t>(i)]),
+                                          static_cast<std::uint64_t>(j / 4));
           const bool dropped = words[static_cast<std::size_t>(j % 4)] < std::round(p * 0x1p32);
-          same = same && factors[static_cast<std::size_t>(i * width + j)] == (dropped ? 0 : static_cast<real>(1 / (1 - p)));
+          same = same && factors[static_cast<std::size_t>(i * width + j)] ==
+                             (dropped ? 0 : static_cast<real>(1 / (1 - p)));
         }
       CHECK(same);
       CHECK(factors.back() == -1);
@@ -63,7 +66,8 @@ TEST_CASE("apply multiplies by the factors, for every split of the rows and numb
       mask.apply(head, std::span(ids).first(static_cast<std::size_t>(split)), head);
       mask.apply(x.slice_rows(split, n), std::span(ids).subspan(static_cast<std::size_t>(split)), tail);
       bool same = true;
-      for (index i = 0; i < n * width; ++i) same = same && out.data()[i] == x.data()[i] * factors[static_cast<std::size_t>(i)];
+      for (index i = 0; i < n * width; ++i)
+        same = same && out.data()[i] == x.data()[i] * factors[static_cast<std::size_t>(i)];
       CHECK(same);
     }
   Tensor sum = x.clone();
@@ -78,7 +82,8 @@ TEST_CASE("the share of dropped elements is p") {
     const DropoutMask mask(key, p);
     std::vector<real> factors(static_cast<std::size_t>(n * 50));
     mask.factors(ids, 50, factors.data());
-    const double dropped = static_cast<double>(std::count(factors.begin(), factors.end(), real(0))) / (n * 50.0);
+    const double dropped =
+        static_cast<double>(std::count(factors.begin(), factors.end(), real(0))) / (n * 50.0);
     CHECK(std::abs(dropped - p) < 5 * std::sqrt(p * (1 - p) / (n * 50.0)));
   }
 }

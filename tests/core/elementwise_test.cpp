@@ -38,10 +38,14 @@ real element(const Tensor& t, const Shape& common, index flat) {
 
 double apply(Binary op, double a, double b) {
   switch (op) {
-    case Binary::add: return a + b;
-    case Binary::sub: return a - b;
-    case Binary::mul: return a * b;
-    case Binary::div: return a / b;
+    case Binary::add:
+      return a + b;
+    case Binary::sub:
+      return a - b;
+    case Binary::mul:
+      return a * b;
+    case Binary::div:
+      return a / b;
   }
   return 0;
 }
@@ -55,23 +59,28 @@ struct UnaryCase {
 
 std::vector<UnaryCase> unary_cases() {
   const auto s = [](double x) { return 1 / (1 + std::exp(-x)); };
-  return {{Unary::relu, 0, [](double x) { return std::max(x, 0.0); }, [](double x) { return x > 0 ? 1.0 : 0.0; }},
-          {Unary::leaky_relu, real(0.25), [](double x) { return x > 0 ? x : 0.25 * x; },
-           [](double x) { return x > 0 ? 1 : 0.25; }},
-          {Unary::elu, real(0.5), [](double x) { return x > 0 ? x : 0.5 * (std::exp(x) - 1); },
-           [](double x) { return x > 0 ? 1 : 0.5 * std::exp(x); }},
-          {Unary::sigmoid, 0, s, [s](double x) { return s(x) * (1 - s(x)); }},
-          {Unary::tanh, 0, [](double x) { return std::tanh(x); }, [](double x) { return 1 / (std::cosh(x) * std::cosh(x)); }},
-          {Unary::exp, 0, [](double x) { return std::exp(x); }, [](double x) { return std::exp(x); }},
-          {Unary::log, 0, [](double x) { return std::log(x); }, [](double x) { return 1 / x; }}};
+  return {
+      {Unary::relu, 0, [](double x) { return std::max(x, 0.0); }, [](double x) { return x > 0 ? 1.0 : 0.0; }},
+      {Unary::leaky_relu, real(0.25), [](double x) { return x > 0 ? x : 0.25 * x; },
+       [](double x) { return x > 0 ? 1 : 0.25; }},
+      {Unary::elu, real(0.5), [](double x) { return x > 0 ? x : 0.5 * (std::exp(x) - 1); },
+       [](double x) { return x > 0 ? 1 : 0.5 * std::exp(x); }},
+      {Unary::sigmoid, 0, s, [s](double x) { return s(x) * (1 - s(x)); }},
+      {Unary::tanh, 0, [](double x) { return std::tanh(x); },
+       [](double x) { return 1 / (std::cosh(x) * std::cosh(x)); }},
+      {Unary::exp, 0, [](double x) { return std::exp(x); }, [](double x) { return std::exp(x); }},
+      {Unary::log, 0, [](double x) { return std::log(x); }, [](double x) { return 1 / x; }}};
 }
 
 TEST_CASE("binary operations broadcast as a naive loop does") {
   const std::vector<std::pair<Shape, Shape>> shapes = {
-      {{5, 3}, {5, 3}},       {{5, 3}, {3}},       {{5, 3}, {1, 3}},       {{5, 3}, {5, 1}},          {{5, 3}, {1}},
-      {{3}, {5, 3}},          {{5, 1}, {1, 3}},    {{4, 3, 2}, {3, 1}},    {{4, 3, 2}, {4, 1, 2}},    {{4, 3, 2}, {4, 3, 1}},
-      {{4, 1, 2}, {1, 3, 1}}, {{2, 3, 4, 5}, {3, 1, 5}}, {{2, 1, 4, 1}, {3, 1, 5}}, {{1, 1}, {1}},     {{0, 3}, {3}},
-      {{70001, 3}, {70001, 1}}, {{3, 70001}, {3, 1}}, {{3, 70001}, {70001}}, {{200003}, {200003}}};
+      {{5, 3}, {5, 3}},          {{5, 3}, {3}},          {{5, 3}, {1, 3}},
+      {{5, 3}, {5, 1}},          {{5, 3}, {1}},          {{3}, {5, 3}},
+      {{5, 1}, {1, 3}},          {{4, 3, 2}, {3, 1}},    {{4, 3, 2}, {4, 1, 2}},
+      {{4, 3, 2}, {4, 3, 1}},    {{4, 1, 2}, {1, 3, 1}}, {{2, 3, 4, 5}, {3, 1, 5}},
+      {{2, 1, 4, 1}, {3, 1, 5}}, {{1, 1}, {1}},          {{0, 3}, {3}},
+      {{70001, 3}, {70001, 1}},  {{3, 70001}, {3, 1}},   {{3, 70001}, {70001}},
+      {{200003}, {200003}}};
   for (const auto& [shape_a, shape_b] : shapes)
     for (const Binary op : {Binary::add, Binary::sub, Binary::mul, Binary::div})
       for (const bool accumulate : {false, true}) {
@@ -83,7 +92,8 @@ TEST_CASE("binary operations broadcast as a naive loop does") {
         std::vector<double> expected(static_cast<std::size_t>(out.size()));
         for (index i = 0; i < out.size(); ++i)
           expected[static_cast<std::size_t>(i)] =
-              (accumulate ? out.data()[i] : 0) + apply(op, element(a, out.shape(), i), element(b, out.shape(), i));
+              (accumulate ? out.data()[i] : 0) +
+              apply(op, element(a, out.shape(), i), element(b, out.shape(), i));
         binary(op, a, b, out, accumulate);
         CHECK(relative_error(out, expected) < tolerance() / 100);
       }
@@ -102,7 +112,8 @@ TEST_CASE("binary operations may write to an operand") {
 TEST_CASE("operands that do not broadcast are refused with their shapes") {
   Tensor out({5, 3});
   CHECK_THROWS_WITH_AS(binary(Binary::add, Tensor::zeros({5, 3}), Tensor::zeros({5}), out),
-                       "shapes [5, 3] and [5] do not broadcast: 3 against 5 in dimension 1 (a vector is a row; write a column as [N, 1])",
+                       "shapes [5, 3] and [5] do not broadcast: 3 against 5 in dimension 1 (a vector is a "
+                       "row; write a column as [N, 1])",
                        ShapeError);
   CHECK_THROWS_AS(binary(Binary::add, Tensor::zeros({5, 3}), Tensor::zeros({2, 5, 3}), out), ShapeError);
   CHECK_THROWS_AS(binary(Binary::add, Tensor::zeros({5, 3}), Tensor(), out), ShapeError);
@@ -112,7 +123,8 @@ TEST_CASE("unary operations and their slopes") {
   for (const UnaryCase& c : unary_cases()) {
     CAPTURE(static_cast<int>(c.op));
     for (const index size : {index{0}, index{1}, index{7}, index{1000}, index{150001}}) {
-      const Tensor x = c.op == Unary::log ? random_tensor({size}, 1, 0.1, 5) : random_tensor({size}, 1, -4, 4);
+      const Tensor x =
+          c.op == Unary::log ? random_tensor({size}, 1, 0.1, 5) : random_tensor({size}, 1, -4, 4);
       const Tensor grad = random_tensor({size}, 2);
       Tensor y(x.shape());
       unary(c.op, x, y, c.parameter);

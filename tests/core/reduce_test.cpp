@@ -34,11 +34,25 @@ index destination(const Shape& from, const Shape& to, index flat) {
 }
 
 TEST_CASE("sum_to and sum_products_to agree with a naive loop") {
-  const std::vector<std::pair<Shape, Shape>> shapes = {
-      {{50, 7}, {7}},          {{50, 7}, {1, 7}},      {{50, 7}, {50, 1}},       {{50, 7}, {1}},        {{50, 7}, {50, 7}},
-      {{6, 5, 4}, {5, 1}},     {{6, 5, 4}, {6, 1, 4}}, {{6, 5, 4}, {6, 5, 1}},   {{6, 5, 4}, {6, 1, 1}}, {{2, 3, 4, 5}, {3, 1, 5}},
-      {{2, 3, 4, 5}, {2, 1, 4, 1}}, {{0, 7}, {7}},     {{0, 7}, {0, 1}},         {{7, 0}, {7, 1}},      {{90001, 5}, {5}},
-      {{90001, 5}, {90001, 1}}, {{90001, 5}, {1}},     {{3, 90001}, {3, 1}},     {{1, 1}, {1}}};
+  const std::vector<std::pair<Shape, Shape>> shapes = {{{50, 7}, {7}},
+                                                       {{50, 7}, {1, 7}},
+                                                       {{50, 7}, {50, 1}},
+                                                       {{50, 7}, {1}},
+                                                       {{50, 7}, {50, 7}},
+                                                       {{6, 5, 4}, {5, 1}},
+                                                       {{6, 5, 4}, {6, 1, 4}},
+                                                       {{6, 5, 4}, {6, 5, 1}},
+                                                       {{6, 5, 4}, {6, 1, 1}},
+                                                       {{2, 3, 4, 5}, {3, 1, 5}},
+                                                       {{2, 3, 4, 5}, {2, 1, 4, 1}},
+                                                       {{0, 7}, {7}},
+                                                       {{0, 7}, {0, 1}},
+                                                       {{7, 0}, {7, 1}},
+                                                       {{90001, 5}, {5}},
+                                                       {{90001, 5}, {90001, 1}},
+                                                       {{90001, 5}, {1}},
+                                                       {{3, 90001}, {3, 1}},
+                                                       {{1, 1}, {1}}};
   for (const auto& [from, to] : shapes)
     for (const bool accumulate : {false, true}) {
       CAPTURE(from);
@@ -102,13 +116,16 @@ TEST_CASE("sums are the same bits for every number of threads") {
 TEST_CASE("a fused reduction over blocks of rows") {
   const Tensor x = random_tensor({5000, 9}, 1);
   std::vector<double> fused(18);
-  sum_row_blocks(x.num_rows(), 9, [&](index begin, index end, double* partial) {
-    for (index i = begin; i < end; ++i)
-      for (index j = 0; j < 9; ++j) {
-        partial[j] += x.row(i)[j];
-        partial[9 + j] += static_cast<double>(x.row(i)[j]) * x.row(i)[j];
-      }
-  }, fused);
+  sum_row_blocks(
+      x.num_rows(), 9,
+      [&](index begin, index end, double* partial) {
+        for (index i = begin; i < end; ++i)
+          for (index j = 0; j < 9; ++j) {
+            partial[j] += x.row(i)[j];
+            partial[9 + j] += static_cast<double>(x.row(i)[j]) * x.row(i)[j];
+          }
+      },
+      fused);
   std::vector<double> sums(9), squares(9);
   column_sums(x, sums);
   column_dots(x, x, squares);
@@ -116,7 +133,8 @@ TEST_CASE("a fused reduction over blocks of rows") {
     CHECK(fused[j] == doctest::Approx(sums[j]).epsilon(1e-12));
     CHECK(fused[9 + j] == doctest::Approx(squares[j]).epsilon(1e-12));
   }
-  sum_row_blocks(0, 9, [](index, index, double*) {}, fused);
+  sum_row_blocks(
+      0, 9, [](index, index, double*) {}, fused);
   CHECK(fused[3] == 0);
 }
 

@@ -32,7 +32,8 @@ std::vector<index> random_ids(index n, index rows, std::uint64_t stream) {
 }
 
 TEST_CASE("gather and scatter rows against naive loops") {
-  for (const auto& [n, rows, width] : std::vector<std::array<index, 3>>{{10, 4, 3}, {5000, 300, 17}, {300, 5000, 16}, {0, 5, 2}, {40, 1, 3}, {4, 4, 0}}) {
+  for (const auto& [n, rows, width] : std::vector<std::array<index, 3>>{
+           {10, 4, 3}, {5000, 300, 17}, {300, 5000, 16}, {0, 5, 2}, {40, 1, 3}, {4, 4, 0}}) {
     CAPTURE(n);
     const std::vector<index> ids = random_ids(n, rows, 1);
     const Tensor x = random_tensor({rows, width}, 1);
@@ -51,7 +52,8 @@ TEST_CASE("gather and scatter rows against naive loops") {
     Tensor out = random_tensor({rows, width}, 4);
     std::vector<double> expected(out.values().begin(), out.values().end());
     for (index i = 0; i < n; ++i)
-      for (index j = 0; j < width; ++j) expected[static_cast<std::size_t>(ids[static_cast<std::size_t>(i)] * width + j)] += y.row(i)[j];
+      for (index j = 0; j < width; ++j)
+        expected[static_cast<std::size_t>(ids[static_cast<std::size_t>(i)] * width + j)] += y.row(i)[j];
     scatter_add_rows(y, ids, out);
     CHECK(relative_error(out, expected) < tolerance() / 10);
   }
@@ -73,7 +75,8 @@ TEST_CASE("scattered rows are added in the order of their positions on any numbe
 
 TEST_CASE("row numbers out of range are refused") {
   Tensor out({2, 3});
-  CHECK_THROWS_WITH_AS(gather_rows(Tensor::zeros({4, 3}), std::vector<index>{0, 4}, out), "row number 4 at position 1 for a tensor of 4 rows", ShapeError);
+  CHECK_THROWS_WITH_AS(gather_rows(Tensor::zeros({4, 3}), std::vector<index>{0, 4}, out),
+                       "row number 4 at position 1 for a tensor of 4 rows", ShapeError);
   CHECK_THROWS_AS(gather_rows(Tensor::zeros({4, 3}), std::vector<index>{0, -1}, out), ShapeError);
   CHECK_THROWS_AS(scatter_add_rows(Tensor::zeros({1, 3}), std::vector<index>{2}, out), ShapeError);
   CHECK_THROWS_AS(gather_rows(Tensor::zeros({4, 3}), std::vector<index>{0}, out), ShapeError);
@@ -101,7 +104,8 @@ TEST_CASE("affine_columns") {
   const Tensor shift = random_tensor({5}, 3);
   Tensor y = random_tensor({40, 5}, 4);
   std::vector<double> expected;
-  for (index i = 0; i < 200; ++i) expected.push_back(y.data()[i] + scale.data()[i % 5] * x.data()[i] + shift.data()[i % 5]);
+  for (index i = 0; i < 200; ++i)
+    expected.push_back(y.data()[i] + scale.data()[i % 5] * x.data()[i] + shift.data()[i % 5]);
   affine_columns(x, scale.values(), shift.values(), y, true);
   CHECK(relative_error(y, expected) < tolerance() / 10);
 }

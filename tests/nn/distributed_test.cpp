@@ -61,7 +61,8 @@ TEST_CASE("gather_grads gives every rank the same bits") {
   CHECK(same_on_all_ranks(world, pair.a.grad()));
 }
 
-TEST_CASE("sync_params: parameters, buffers and counters of rank 0; different modules are an error on all ranks") {
+TEST_CASE(
+    "sync_params: parameters, buffers and counters of rank 0; different modules are an error on all ranks") {
   const Communicator world = Communicator::world();
   const auto rank = static_cast<std::uint64_t>(world.rank());
   DistributedBN1D norm(4, world);

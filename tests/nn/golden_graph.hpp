@@ -1,7 +1,9 @@
-/// The graph of a golden case, dealt out to the ranks in any of its three kinds: homogeneous, bipartite, block.
+/// The graph of a golden case, dealt out to the ranks in any of its three kinds: homogeneous, bipartite,
+/// block.
 ///
-/// Sources and destinations are dealt out evenly. In a block the destinations are the first source nodes of the whole
-/// graph, but each rank wants its destinations first among its own sources: nodes are renumbered for that.
+/// Sources and destinations are dealt out evenly. In a block the destinations are the first source nodes of
+/// the whole graph, but each rank wants its destinations first among its own sources: nodes are renumbered
+/// for that.
 #pragma once
 
 #include "nn/rows.hpp"
@@ -33,7 +35,8 @@ struct GoldenGraph {
 
 inline GoldenGraph golden_graph(const Communicator& comm, const Case& golden, const GraphOptions& options) {
   const auto src = golden.indices("src"), dst = golden.indices("dst");
-  const auto num_src = static_cast<index>(golden.number("num_src")), num_dst = static_cast<index>(golden.number("num_dst"));
+  const auto num_src = static_cast<index>(golden.number("num_src")),
+             num_dst = static_cast<index>(golden.number("num_dst"));
   const bool block = golden.arg("graph") == "block", bipartite = golden.arg("graph") == "bipartite";
   const PartitionBook dst_book = PartitionBook::even(num_dst, comm.size());
 
@@ -51,7 +54,8 @@ inline GoldenGraph golden_graph(const Communicator& comm, const Case& golden, co
     src_offsets.push_back(static_cast<index>(old_src.size()));
   }
   std::vector<index> new_src(old_src.size());
-  for (std::size_t i = 0; i < old_src.size(); ++i) new_src[static_cast<std::size_t>(old_src[i])] = static_cast<index>(i);
+  for (std::size_t i = 0; i < old_src.size(); ++i)
+    new_src[static_cast<std::size_t>(old_src[i])] = static_cast<index>(i);
   const PartitionBook src_book(src_offsets);
 
   EdgeList edges;
@@ -66,19 +70,6 @@ inline GoldenGraph golden_graph(const Communicator& comm, const Case& golden, co
   return {{old_src.begin() + src_book.begin(comm.rank()), old_src.begin() + src_book.end(comm.rank())},
           std::move(my_dst),
           GraphShardManager(comm, src_book, dst_book, std::move(edges), !bipartite, options)};
-}
-
-/// max |mine - expected| / max |whole|, when `expected` are some rows of `whole`.
-inline double error_of_part(const Tensor& mine, const Tensor& expected, const Tensor& whole) {
-  if (!(mine.shape() == expected.shape())) return std::numeric_limits<double>::infinity();
-  double error = 0;
-  double scale = std::numeric_limits<double>::min();
-  for (const real value : whole.values()) scale = std::max(scale, std::abs(static_cast<double>(value)));
-  for (index i = 0; i < mine.size(); ++i) {
-    if (!std::isfinite(mine.data()[i])) return std::numeric_limits<double>::infinity();
-    error = std::max(error, std::abs(static_cast<double>(mine.data()[i]) - expected.data()[i]));
-  }
-  return error / scale;
 }
 
 }  // namespace sar::test

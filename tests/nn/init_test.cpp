@@ -22,7 +22,8 @@ double largest(const Tensor& x) {
   return m;
 }
 
-/// Uniform in +-bound: n draws have mean 0 +- 5 sigma, variance bound^2 / 3 +- 5 sigma, and come close to the bound.
+/// Uniform in +-bound: n draws have mean 0 +- 5 sigma, variance bound^2 / 3 +- 5 sigma, and come close to the
+/// bound.
 void check_uniform(const Tensor& x, double bound) {
   const auto n = static_cast<double>(x.size());
   double sum = 0, squares = 0;
@@ -87,7 +88,9 @@ TEST_CASE("an initial value is a known number: checkpoints and logs can be compa
   for (index i = 0; i < 2; ++i)
     for (index j = 0; j < 3; ++j)
       CHECK(linear.weight().value().row(i)[j] ==
-            doctest::Approx(bound * (2 * random.uniform(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)) - 1)));
+            doctest::Approx(
+                bound *
+                (2 * random.uniform(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)) - 1)));
 }
 
 TEST_CASE("widths that make no layer are refused") {

@@ -133,7 +133,8 @@ TEST_CASE("accuracy counts over all ranks") {
   CHECK(std::isnan(accuracy(logits, labels, std::vector<std::uint8_t>(5, 0), world)));
   // one rank holds the rows
   const bool mine = world.rank() == world.size() - 1;
-  const std::vector<std::uint8_t> mask{static_cast<std::uint8_t>(mine), static_cast<std::uint8_t>(mine), 0, 0, 0};
+  const std::vector<std::uint8_t> mask{static_cast<std::uint8_t>(mine), static_cast<std::uint8_t>(mine), 0, 0,
+                                       0};
   CHECK(accuracy(logits, labels, mask, world) == doctest::Approx(0.5));
 }
 

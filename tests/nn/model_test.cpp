@@ -2,6 +2,7 @@
 
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/core/memory.hpp>
 #include <sar/nn/batch_norm.hpp>
 #include <sar/nn/distributed.hpp>
 #include <sar/nn/loss.hpp>
@@ -22,7 +23,8 @@ struct Sage : Module {
   ModuleList<DistributedBN1D> bns;
   Dropout dropout;
 
-  Sage(index in_feats, index hidden, index classes, int layers, const Communicator& comm, Generator& gen) : dropout(0, gen) {
+  Sage(index in_feats, index hidden, index classes, int layers, const Communicator& comm, Generator& gen)
+      : dropout(0, gen) {
     register_module("convs", convs);
     register_module("bns", bns);
     register_module("dropout", dropout);
@@ -33,7 +35,8 @@ struct Sage : Module {
     }
   }
 
-  Variable operator()(const GraphShardManager& graph, Variable h, std::vector<Tensor>* conv_outputs = nullptr) {
+  Variable operator()(const GraphShardManager& graph, Variable h,
+                      std::vector<Tensor>* conv_outputs = nullptr) {
     for (std::size_t l = 0; l < convs.size(); ++l) {
       h = convs[l](graph, h);
       if (conv_outputs != nullptr) conv_outputs->push_back(h.value().clone());
@@ -61,8 +64,10 @@ TEST_CASE("three SAGE layers with batch norm: golden vectors in the three modes"
     Generator gen(1);
     Sage model(static_cast<index>(golden.number("in_feats")), static_cast<index>(golden.number("hidden")),
                static_cast<index>(golden.number("num_classes")), 3, world, gen);
-    for (const auto& named : model.named_parameters()) model.set_parameter(named.name, golden.tensor("param." + named.name));
-    for (const auto& named : model.named_buffers()) model.set_buffer(named.name, golden.tensor("buffer." + named.name));
+    for (const auto& named : model.named_parameters())
+      model.set_parameter(named.name, golden.tensor("param." + named.name));
+    for (const auto& named : model.named_buffers())
+      model.set_buffer(named.name, golden.tensor("buffer." + named.name));
     const auto check = [&](const Tensor& mine, const std::string& file) {
       CAPTURE(file);
       const Tensor whole = golden.tensor(file);
@@ -84,10 +89,12 @@ TEST_CASE("three SAGE layers with batch norm: golden vectors in the three modes"
     gather_grads(world, model);
     check(feat.grad(), "grad_in.feat");
 
-    // A bias in front of batch norm has gradient zero but for rounding: the scale is that of its neighbours' gradients.
+    // A bias in front of batch norm has gradient zero but for rounding: the scale is that of its neighbours'
+    // gradients.
     double scale = 0;
     for (const auto& named : model.named_parameters())
-      for (const double value : golden.values("grad_param." + named.name)) scale = std::max(scale, std::abs(value));
+      for (const double value : golden.values("grad_param." + named.name))
+        scale = std::max(scale, std::abs(value));
     for (const auto& named : model.named_parameters()) {
       CAPTURE(named.name);
       const auto expected = golden.values("grad_param." + named.name);
@@ -103,4 +110,35 @@ TEST_CASE("three SAGE layers with batch norm: golden vectors in the three modes"
     model.eval();
     check(model(part.graph, feat.detach()).value(), "out.logits_eval");
   }
+}
+
+TEST_CASE(
+    "between forward and backward, a hidden layer keeps two tensors: its input and the input of its batch "
+    "norm") {
+  const Communicator world = Communicator::world();
+  const Case golden("model/three_layer_sage_bn");
+  const GoldenGraph part = golden_graph(world, golden, {});
+  constexpr index in = 12, hidden = 32, classes = 7;
+  Generator gen(1);
+  Sage model(in, hidden, classes, 3, world, gen);
+  const Tensor feat = part.src_rows(golden.tensor("in.feat"));
+  const std::size_t row_bytes = feat.bytes() / in;  // of one column
+  const std::size_t before = live_bytes();
+  reset_peak_bytes();
+  Tape tape;
+  Variable logits = model(part.graph, feat);
+  // two hidden layers; the first layer's aggregate, narrower than its output; the logits
+  const std::size_t kept = row_bytes * (2 * 2 * hidden + in + classes);
+  CHECK(live_bytes() - before <= kept + row_bytes);
+  CHECK(live_bytes() - before >= kept - row_bytes * hidden);
+  // going back, two more at a time: the gradients before and after the product
+  Tensor seed = Tensor::full(logits.shape(), 1);
+  reset_peak_bytes();
+  tape.backward(logits, std::move(seed));
+  std::size_t parameters = 0;
+  for (const auto& named : model.named_parameters()) parameters += named.parameter.value().bytes();
+  const std::size_t halo =
+      2 * static_cast<std::size_t>(part.graph.num_global_nodes() * hidden) * sizeof(real);
+  CHECK(peak_bytes() - before <=
+        kept + row_bytes * (2 * hidden + classes) + parameters + (world.size() > 1 ? halo : 0));
 }

@@ -37,7 +37,8 @@ std::vector<std::string> parameter_names(const Module& module) {
 
 }  // namespace
 
-TEST_CASE("names are those of torch's state_dict: own entries first, then the children's, in registration order") {
+TEST_CASE(
+    "names are those of torch's state_dict: own entries first, then the children's, in registration order") {
   Generator gen(0);
   Net net(gen);
   CHECK(parameter_names(net) ==
@@ -83,12 +84,16 @@ TEST_CASE("names that would be ambiguous are refused") {
   CHECK_THROWS_AS(net.register_buffer("a.b", other), InputError);
   CHECK_THROWS_AS(net.register_buffer("", other), InputError);
   CHECK_THROWS_AS((void)net.layers[2], InputError);
+  CHECK(&net.layers.back() == &net.layers[1]);
+  ModuleList<Linear> none;
+  CHECK_THROWS_AS((void)none.back(), InputError);
 }
 
 TEST_CASE("zero_grad forgets every gradient") {
   Generator gen(0);
   Net net(gen);
-  for (const Variable& parameter : net.parameters()) parameter.gradient()->add(Tensor::full(parameter.shape(), 1));
+  for (const Variable& parameter : net.parameters())
+    parameter.gradient()->add(Tensor::full(parameter.shape(), 1));
   CHECK(net.scale.grad().defined());
   net.zero_grad();
   for (const Variable& parameter : net.parameters()) CHECK_FALSE(parameter.grad().defined());

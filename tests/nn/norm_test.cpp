@@ -27,12 +27,14 @@ struct Reference {
   Doubles y, dx, dweight, dbias, mean, var;
 };
 
-Reference batch_norm_reference(const Tensor& x, const Tensor& grad, const Doubles& weight, const Doubles& bias, double eps) {
+Reference batch_norm_reference(const Tensor& x, const Tensor& grad, const Doubles& weight,
+                               const Doubles& bias, double eps) {
   const auto n = static_cast<std::size_t>(x.num_rows()), f = static_cast<std::size_t>(x.row_size());
   Reference r{Doubles(n * f), Doubles(n * f), Doubles(f), Doubles(f), Doubles(f), Doubles(f)};
   for (std::size_t j = 0; j < f; ++j) {
     for (std::size_t i = 0; i < n; ++i) r.mean[j] += x.data()[i * f + j] / static_cast<double>(n);
-    for (std::size_t i = 0; i < n; ++i) r.var[j] += std::pow(x.data()[i * f + j] - r.mean[j], 2) / static_cast<double>(n);
+    for (std::size_t i = 0; i < n; ++i)
+      r.var[j] += std::pow(x.data()[i * f + j] - r.mean[j], 2) / static_cast<double>(n);
     const double inv_std = 1 / std::sqrt(r.var[j] + eps);
     const auto xhat = [&](std::size_t i) { return (x.data()[i * f + j] - r.mean[j]) * inv_std; };
     for (std::size_t i = 0; i < n; ++i) {
@@ -41,8 +43,9 @@ Reference batch_norm_reference(const Tensor& x, const Tensor& grad, const Double
       r.dweight[j] += grad.data()[i * f + j] * xhat(i);
     }
     for (std::size_t i = 0; i < n; ++i)
-      r.dx[i * f + j] = weight[j] * inv_std *
-                        (grad.data()[i * f + j] - (r.dbias[j] + xhat(i) * r.dweight[j]) / static_cast<double>(n));
+      r.dx[i * f + j] =
+          weight[j] * inv_std *
+          (grad.data()[i * f + j] - (r.dbias[j] + xhat(i) * r.dweight[j]) / static_cast<double>(n));
   }
   return r;
 }
@@ -62,7 +65,8 @@ struct FusedRun {
 };
 
 /// x -> batch norm -> ReLU -> dropout over all ranks, with gradient `grad` coming back.
-FusedRun run_chain(bool fused, const Tensor& x_rows, const Tensor& grad, const std::vector<index>& ids, double p, bool training) {
+FusedRun run_chain(bool fused, const Tensor& x_rows, const Tensor& grad, const std::vector<index>& ids,
+                   double p, bool training) {
   const Communicator world = Communicator::world();
   Generator gen(11);
   Dropout dropout(p, gen);
@@ -73,8 +77,7 @@ FusedRun run_chain(bool fused, const Tensor& x_rows, const Tensor& grad, const s
   dropout.train(training);
   Variable x(x_rows, true);
   Tape tape;
-  const Variable y =
-      fused ? batch_norm_relu_dropout(x, norm, dropout, ids) : dropout(relu(norm(x)), ids);
+  const Variable y = fused ? batch_norm_relu_dropout(x, norm, dropout, ids) : dropout(relu(norm(x)), ids);
   const Tensor value = y.value().clone();
   tape.backward(y, grad.clone());
   const auto parameters = norm.named_parameters();
@@ -87,7 +90,8 @@ FusedRun run_chain(bool fused, const Tensor& x_rows, const Tensor& grad, const s
 TEST_CASE("DistributedBN1D: golden vectors, and the formulas on the rounded inputs") {
   const Communicator world = Communicator::world();
   const int rank = world.rank();
-  for (const char* name : {"norm/batch_norm", "norm/batch_norm_eval", "norm/batch_norm_large_mean", "norm/batch_norm_no_affine"}) {
+  for (const char* name : {"norm/batch_norm", "norm/batch_norm_eval", "norm/batch_norm_large_mean",
+                           "norm/batch_norm_no_affine"}) {
     CAPTURE(name);
     const Case golden(name);
     const Tensor whole = golden.tensor("in.x"), grad = golden.tensor("grad_out");
@@ -96,8 +100,9 @@ TEST_CASE("DistributedBN1D: golden vectors, and the formulas on the rounded inpu
     // in single precision, rounding an input with mean 1e4 moves it by more than the tolerance
     const bool exact_inputs = sizeof(real) == 8 || golden.number("input_mean") == 0;
     for (const PartitionBook& book : row_splits(whole.num_rows(), world.size())) {
-      DistributedBN1D norm(features, world,
-                           {.eps = golden.number("eps"), .momentum = golden.number("momentum"), .affine = affine});
+      DistributedBN1D norm(
+          features, world,
+          {.eps = golden.number("eps"), .momentum = golden.number("momentum"), .affine = affine});
       CHECK(norm.named_parameters().size() == (affine ? 2 : 0));
       Doubles weight(static_cast<std::size_t>(features), 1), bias(static_cast<std::size_t>(features), 0);
       if (affine) {
@@ -115,12 +120,14 @@ TEST_CASE("DistributedBN1D: golden vectors, and the formulas on the rounded inpu
       const Variable y = norm(x);
       const Tensor value = y.value();
       tape.backward(y, my_rows(grad, book, rank));
-      const Tensor running_mean = norm.named_buffers()[0].tensor, running_var = norm.named_buffers()[1].tensor;
+      const Tensor running_mean = norm.named_buffers()[0].tensor,
+                   running_var = norm.named_buffers()[1].tensor;
       CHECK(same_on_all_ranks(world, running_mean));
       CHECK(same_on_all_ranks(world, running_var));
       CHECK(*norm.named_counters()[0].value == (training ? 1 : 0));
       std::vector<Tensor> parameter_grads;
-      for (const auto& named : norm.named_parameters()) parameter_grads.push_back(sum_over_ranks(world, named.parameter.grad()));
+      for (const auto& named : norm.named_parameters())
+        parameter_grads.push_back(sum_over_ranks(world, named.parameter.grad()));
 
       CHECK(relative_error(running_mean, golden.values("out.running_mean")) < tolerance());
       if (exact_inputs) {
@@ -213,7 +220,8 @@ TEST_CASE("batch_norm_relu_dropout: central differences in random directions") {
         const Variable y = forward(leaves[0]);
         leaves[k].value().copy_from(before);
         double loss = 0;
-        for (index i = 0; i < y.value().size(); ++i) loss += static_cast<double>(y.value().data()[i]) * grad.data()[i];
+        for (index i = 0; i < y.value().size(); ++i)
+          loss += static_cast<double>(y.value().data()[i]) * grad.data()[i];
         return world.all_reduce(loss);
       };
       double analytic = 0;
@@ -248,7 +256,11 @@ TEST_CASE("with local statistics, each rank is a world of its own") {
   const Communicator world = Communicator::world();
   const int rank = world.rank();
   // rank 0: no rows, rank 1: one row, others: more
-  const Tensor x = random_values({world.size() == 1 ? 9 : rank < 2 ? rank : 5 + rank, 3}, static_cast<std::uint64_t>(rank));
+  const Tensor x = random_values({world.size() == 1 ? 9
+                                  : rank < 2        ? rank
+                                                    : 5 + rank,
+                                  3},
+                                 static_cast<std::uint64_t>(rank));
   DistributedBN1D norm(3, world, {.local = true});
   Variable leaf(x, true);
   Tape tape;
@@ -332,8 +344,9 @@ TEST_CASE("LayerNorm: golden vectors, and the formulas on the rounded inputs") {
         transposed.row(j)[i] = whole.row(i)[j];
         weighted.row(j)[i] = static_cast<real>(grad.row(i)[j] * weight[static_cast<std::size_t>(j)]);
       }
-    const Reference r = batch_norm_reference(transposed, weighted, Doubles(static_cast<std::size_t>(rows), 1),
-                                             Doubles(static_cast<std::size_t>(rows), 0), golden.number("eps"));
+    const Reference r =
+        batch_norm_reference(transposed, weighted, Doubles(static_cast<std::size_t>(rows), 1),
+                             Doubles(static_cast<std::size_t>(rows), 0), golden.number("eps"));
     Tensor expected_y(whole.shape()), expected_dx(whole.shape());
     for (index i = 0; i < rows; ++i)
       for (index j = 0; j < features; ++j) {

@@ -20,8 +20,9 @@ std::unique_ptr<Optimizer> make(const Case& golden, std::vector<NamedParameter> 
   const double weight_decay = golden.number("weight_decay");
   const std::string kind = golden.arg("optimizer");
   if (kind == "SGD")
-    return std::make_unique<SGD>(std::move(parameters),
-                                 SGDOptions{.lr = lr, .momentum = golden.number("momentum"), .weight_decay = weight_decay});
+    return std::make_unique<SGD>(
+        std::move(parameters),
+        SGDOptions{.lr = lr, .momentum = golden.number("momentum"), .weight_decay = weight_decay});
   const AdamOptions options{.lr = lr,
                             .beta1 = golden.number("beta1"),
                             .beta2 = golden.number("beta2"),
@@ -37,7 +38,9 @@ std::string numbered(const char* name, int step) {
   return text;
 }
 
-Variable leaf(double value) { return Variable(Tensor::full({1}, static_cast<real>(value)), true); }
+Variable leaf(double value) {
+  return Variable(Tensor::full({1}, static_cast<real>(value)), true);
+}
 
 void give(const Variable& parameter, double gradient) {
   parameter.gradient()->add(Tensor::full(parameter.shape(), static_cast<real>(gradient)));

@@ -33,18 +33,23 @@ inline Tensor my_rows(const Tensor& whole, const PartitionBook& book, int rank) 
   return whole.slice_rows(book.begin(rank), book.end(rank)).clone();
 }
 
-/// max |mine - whole[first ...]| / max |whole|; infinity for other shapes or values that are not finite.
-inline double error_of_rows(const Tensor& mine, const Tensor& whole, index first) {
-  if (mine.row_size() != whole.row_size() || first + mine.num_rows() > whole.num_rows())
-    return std::numeric_limits<double>::infinity();
+/// max |mine - expected| / max |whole|, when `expected` are some rows of `whole`.
+inline double error_of_part(const Tensor& mine, const Tensor& expected, const Tensor& whole) {
+  if (!(mine.shape() == expected.shape())) return std::numeric_limits<double>::infinity();
   double error = 0;
   double scale = std::numeric_limits<double>::min();
   for (const real value : whole.values()) scale = std::max(scale, std::abs(static_cast<double>(value)));
   for (index i = 0; i < mine.size(); ++i) {
     if (!std::isfinite(mine.data()[i])) return std::numeric_limits<double>::infinity();
-    error = std::max(error, std::abs(static_cast<double>(mine.data()[i]) - whole.row(first)[i]));
+    error = std::max(error, std::abs(static_cast<double>(mine.data()[i]) - expected.data()[i]));
   }
   return error / scale;
+}
+
+/// The same for consecutive rows, first of them `first`.
+inline double error_of_rows(const Tensor& mine, const Tensor& whole, index first) {
+  if (first + mine.num_rows() > whole.num_rows()) return std::numeric_limits<double>::infinity();
+  return error_of_part(mine, whole.slice_rows(first, first + mine.num_rows()), whole);
 }
 
 inline Tensor sum_over_ranks(const Communicator& comm, const Tensor& mine) {
@@ -67,7 +72,8 @@ inline Tensor random_values(const Shape& shape, std::uint64_t key = 0) {
   const Random random({key, 99, 0});
   for (index i = 0; i < x.num_rows(); ++i)
     for (index j = 0; j < x.row_size(); ++j)
-      x.row(i)[j] = static_cast<real>(random.normal(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
+      x.row(i)[j] =
+          static_cast<real>(random.normal(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
   return x;
 }
 

@@ -1,7 +1,4 @@
-/// Whole trainings: the loss curve is the one of the golden vectors, and it does not depend on the number of ranks, the
-/// mode or the partitioning.
-#include "support/reference.hpp"
-
+/// The loss curve of a training does not depend on the number of ranks, the mode or the partitioning.
 #include <doctest/doctest.h>
 #include <sar/sar.hpp>
 
@@ -11,7 +8,6 @@
 #include <vector>
 
 using namespace sar;
-using namespace sar::test;
 
 namespace {
 
@@ -99,57 +95,6 @@ void check_curves(const Load& load) {
   }
 }
 
-/// The sizes, Adam's options and initial parameters of a golden training.
-struct Golden {
-  Case golden;
-  NodeData data;
-  GraphShardManager graph;
-  AdamOptions adam;
-
-  Golden(const std::string& name, const Communicator& comm) : Golden(Case(name), comm, load(Case(name), comm)) {}
-  Golden(Case c, const Communicator& comm, NodeData d)
-      : golden(std::move(c)),
-        data(std::move(d)),
-        graph(construct_full_graph(comm, data)),
-        adam{.lr = golden.number("lr"), .weight_decay = golden.number("weight_decay")} {}
-
-  static NodeData load(const Case& c, const Communicator& comm) {
-    DatasetOptions options{.add_self_loops = c.arg("self_loops_added") == "1"};
-    options.normalize_features = true;
-    options.partition = PartitionMethod::random;
-    return load_dataset(comm, cora, options);
-  }
-
-  template <class Model>
-  void check(Model& model, const Communicator& comm) const {
-    for (const std::string& name : golden.files("param.")) model.set_parameter(name, golden.tensor("param." + name));
-    Adam optimizer(model.named_parameters(), adam);
-    const std::vector<double> want = golden.values("losses");
-    std::vector<double> losses;
-    for (std::size_t epoch = 0; epoch < want.size(); ++epoch) losses.push_back(step(model, optimizer, graph, data, comm));
-    CHECK(largest_difference(losses, want) < tolerance());
-  }
-
-  void check_logits(const Tensor& logits, const std::string& file) const {
-    const std::vector<double> whole = golden.values(file);
-    std::vector<double> mine;
-    for (const sar::index id : data.original_ids)
-      mine.insert(mine.end(), whole.begin() + id * logits.row_size(), whole.begin() + (id + 1) * logits.row_size());
-    CHECK(relative_error(logits, mine) < tolerance());
-  }
-};
-
-struct GCN : Module {
-  ModuleList<GraphConv> layers;
-  GCN(sar::index in, sar::index hidden, sar::index out) {
-    Generator gen(0);
-    register_module("layers", layers);
-    layers.emplace_back(in, hidden, gen);
-    layers.emplace_back(hidden, out, gen);
-  }
-  Variable operator()(const GraphShardManager& graph, const Variable& x) { return layers[1](graph, relu(layers[0](graph, x))); }
-};
-
 }  // namespace
 
 TEST_CASE("the curve on a generated graph does not depend on ranks, mode and partitioning") {
@@ -163,23 +108,4 @@ TEST_CASE("the curve on Cora does not depend on ranks, mode and partitioning") {
   check_curves([](const Communicator& comm, PartitionMethod method) {
     return load_dataset(comm, cora, {.normalize_features = true, .partition = method, .partition_seed = 1});
   });
-}
-
-TEST_CASE("GraphSAGE with batch norm on Cora has the golden losses and logits") {
-  if (!have_cora()) return;
-  const Communicator comm = Communicator::world();
-  const Golden g("train/sage_cora", comm);
-  Net net({g.data.features.row_size(), 16, g.data.num_classes}, 0, comm, 0);
-  g.check(net, comm);
-  const NoTape inference;
-  g.check_logits(net(g.graph, g.data.features).value(), "out.logits_train_mode");
-}
-
-TEST_CASE("GCN on Cora has the golden losses and logits") {
-  if (!have_cora()) return;
-  const Communicator comm = Communicator::world();
-  const Golden g("train/gcn_cora", comm);
-  GCN net(g.data.features.row_size(), 16, g.data.num_classes);
-  g.check(net, comm);
-  g.check_logits(net(g.graph, g.data.features).value(), "out.logits");
 }
