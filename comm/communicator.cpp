@@ -17,6 +17,7 @@ struct Communicator::State {
   int rank = 0;
   int size = 1;
   std::size_t max_message_bytes = std::size_t{1} << 30;
+  std::vector<char> on_same_node;  // of each rank
   int next_tag = 0;
   std::vector<Exchange*> exchanges;
   CommStats stats;
@@ -105,6 +106,19 @@ Communicator::Communicator(MPI_Comm comm) : state_(std::make_shared<State>()) {
   check_mpi(MPI_Comm_set_errhandler(state_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   check_mpi(MPI_Comm_rank(state_->comm, &state_->rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(state_->comm, &state_->size), "MPI_Comm_size");
+
+  MPI_Comm node = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split_type(state_->comm, MPI_COMM_TYPE_SHARED, state_->rank, MPI_INFO_NULL, &node),
+            "MPI_Comm_split_type");
+  int first_of_node = state_->rank;
+  check_mpi(MPI_Bcast(&first_of_node, 1, MPI_INT, 0, node), "MPI_Bcast");
+  check_mpi(MPI_Comm_free(&node), "MPI_Comm_free");
+  for (const int first : all_gather(first_of_node)) state_->on_same_node.push_back(first == first_of_node);
+  state_->stats = {};
+}
+
+bool Communicator::on_same_node(int rank) const {
+  return state_->on_same_node.at(static_cast<std::size_t>(rank)) != 0;
 }
 
 Communicator Communicator::world() {

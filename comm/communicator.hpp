@@ -114,7 +114,9 @@ class Communicator {
   /// therefore never leave the other ranks waiting.
   void agree(FunctionRef<void()> local) const;
 
-  [[nodiscard]] CommStats stats() const noexcept;           ///< since the first handle was made; local
+  [[nodiscard]] CommStats stats() const noexcept;  ///< since the first handle was made; local
+  /// Whether messages from `rank` come through memory that both ranks share. Local.
+  [[nodiscard]] bool on_same_node(int rank) const;
   void add_to_stats(const CommStats& more) const noexcept;  ///< for comm/ only; local
   /// A tag for one exchange of messages, for comm/ only. Local, but the ranks call it in the same order, and
   /// then it is the same on all of them; exchanges under way at the same time never take each other's

@@ -8,17 +8,19 @@
 namespace sar {
 namespace {
 
-constexpr std::size_t most_messages = 64;  // under way in one direction
-
-// What is under way at most. Few receives: where the receiver copies (ranks of one node), MPI copies all that
-// have arrived before it returns, and meanwhile this rank sends nothing. More sends, to outlast such a time
-// on the other side.
-constexpr index receive_window_elements = 2 * message_bytes / sizeof(real);
+// What is under way at most. The receives of a message should be posted before it is announced, or its sender
+// waits for the answer, and that behind what this rank sends itself: hence twice as many receives as sends.
+// Not so on one node, where it is the receiver who copies: MPI copies all that has been announced and has a
+// receive before it returns, and this rank would send nothing meanwhile.
+constexpr std::size_t most_sends = 32;
+constexpr std::size_t most_receives = 2 * most_sends;
 constexpr std::size_t send_window_bytes = 8 * message_bytes;
+constexpr std::size_t receive_window_bytes = 2 * send_window_bytes;
+constexpr std::size_t node_receive_window_bytes = 2 * message_bytes;
 
 std::size_t send_window(const MessageStream& stream) {
   const auto largest = static_cast<std::size_t>(std::max<index>(stream.largest(), 1)) * sizeof(real);
-  return std::clamp<std::size_t>(send_window_bytes / largest, 1, most_messages);
+  return std::clamp<std::size_t>(send_window_bytes / largest, 1, most_sends);
 }
 
 int byte_count(const Message& message) {
@@ -47,7 +49,7 @@ Inbox::Inbox(const Communicator& comm, int tag, std::vector<int> senders,
       tag_(tag),
       senders_(std::move(senders)),
       stream_(rows_of_round, cut),
-      ring_(most_messages),
+      ring_(most_receives),
       gave_up_(rows_of_round.size(), 0) {}
 
 bool Inbox::advance(std::size_t pieces, FunctionRef<real*(const Message&)> memory,
@@ -65,13 +67,15 @@ bool Inbox::advance(std::size_t pieces, FunctionRef<real*(const Message&)> memor
         gave_up_[message.round] != 0 || bytes == static_cast<std::size_t>(byte_count(message)), "rank ",
         senders_[message.round], " sent ", bytes, " bytes where ", byte_count(message), " were expected");
     if (gave_up_[message.round] == 0) comm_.add_to_stats({.bytes_received = bytes});
-    posted_elements_ -= message.size();
+    posted_bytes_ -= byte_count(message);
     arrived(message);
   }
   for (; !ring_.full() && !stream_.done() && stream_.head().piece < pieces; stream_.pop()) {
     const Message& message = stream_.head();
-    if (!ring_.empty() && posted_elements_ + message.size() > receive_window_elements) break;
-    posted_elements_ += message.size();
+    const std::size_t window =
+        comm_.on_same_node(senders_[message.round]) ? node_receive_window_bytes : receive_window_bytes;
+    if (!ring_.empty() && posted_bytes_ + byte_count(message) > static_cast<index>(window)) break;
+    posted_bytes_ += byte_count(message);
     real* to = memory(message);
     if (gave_up_[message.round] != 0)
       ring_.start_complete(message);

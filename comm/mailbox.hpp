@@ -58,7 +58,7 @@ class Inbox {
   std::vector<int> senders_;
   MessageStream stream_;
   MessageRing ring_;
-  index posted_elements_ = 0;
+  index posted_bytes_ = 0;
   std::vector<char> gave_up_;  // of each round: no more will come
   int quitter_ = -1;
 };
