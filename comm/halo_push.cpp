@@ -36,7 +36,7 @@ struct HaloPush::Impl final : Exchange {
                cut) {
     check_rounds(rounds, sum);
     early_pieces = in_pieces.size();
-    while (early_pieces > 0 && in_pieces[early_pieces - 1].round == in_pieces.back().round &&
+    while (early_pieces > 0 && in_pieces[early_pieces - 1].round + 1 == rounds.size() &&
            in_pieces.size() - early_pieces < depth)
       --early_pieces;
     to_add = early_pieces;
