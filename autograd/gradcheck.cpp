@@ -26,7 +26,7 @@ class Scalarized {
             "gradcheck: the result does not depend on an input that requires a gradient");
     const Random random({seed, weight_stream, 0});
     weights_ = Tensor(output.shape());
-    for (index i = 0; i < weights_.size(); ++i)
+    for (Index i = 0; i < weights_.size(); ++i)
       weights_.data()[i] = static_cast<real>(2 * random.uniform(static_cast<std::uint64_t>(i)) - 1);
     tape.backward(output, weights_.clone());
   }
@@ -37,7 +37,7 @@ class Scalarized {
     require<ShapeError>(output.shape() == weights_.shape(), "gradcheck: the result has shape ",
                         output.shape(), " now and had ", weights_.shape());
     double sum = 0;
-    for (index i = 0; i < weights_.size(); ++i)
+    for (Index i = 0; i < weights_.size(); ++i)
       sum += static_cast<double>(weights_.data()[i]) * static_cast<double>(output.value().data()[i]);
     return sum;
   }
@@ -57,7 +57,7 @@ class Moved {
   Moved& operator=(const Moved&) = delete;
 
   /// Adds `delta` to the original element and returns what rounding made of it.
-  double move(index i, double delta) {
+  double move(Index i, double delta) {
     value_.data()[i] = static_cast<real>(static_cast<double>(original_.data()[i]) + delta);
     return static_cast<double>(value_.data()[i]) - static_cast<double>(original_.data()[i]);
   }
@@ -74,7 +74,7 @@ double checked_error(double tape, double difference, double tolerance, const std
   return error;
 }
 
-double gradient_at(const Variable& input, index i) {
+double gradient_at(const Variable& input, Index i) {
   const Tensor gradient = input.grad();
   return gradient.defined() ? static_cast<double>(gradient.data()[i]) : 0;
 }
@@ -84,11 +84,11 @@ double check_elements(const Scalarized& f, const std::vector<Variable>& inputs,
   double worst = 0;
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     if (!inputs[k].requires_grad()) continue;
-    const index size = inputs[k].value().size();
-    const index count = std::min(size, options.max_elements);
+    const Index size = inputs[k].value().size();
+    const Index count = std::min(size, options.max_elements);
     Moved value(inputs[k].value());
-    for (index n = 0; n < count; ++n) {
-      const index i = n * size / count;
+    for (Index n = 0; n < count; ++n) {
+      const Index i = n * size / count;
       const double right = value.move(i, options.step);
       const double above = f();
       const double left = value.move(i, -options.step);
@@ -116,7 +116,7 @@ double check_direction(const Scalarized& f, const std::vector<Variable>& inputs,
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       if (!inputs[k].requires_grad()) continue;
       const Random random({options.seed, direction_stream + k, static_cast<std::uint64_t>(direction)});
-      for (index i = 0; i < inputs[k].value().size(); ++i) {
+      for (Index i = 0; i < inputs[k].value().size(); ++i) {
         const double delta =
             random.bits(static_cast<std::uint64_t>(i)) % 2 == 0 ? options.step : -options.step;
         slope += sign * values[k]->move(i, sign * delta) * gradient_at(inputs[k], i);

@@ -19,7 +19,7 @@ struct GradcheckOptions {
   /// once: two evaluations each, however large the inputs.
   int directions = 0;
   /// Element by element: at most so many elements of an input, evenly spread.
-  index max_elements = 1000;
+  Index max_elements = 1000;
   /// Of the random weights that make a scalar of the result, and of the directions.
   std::uint64_t seed = 1;
   /// For functions that are collective over several ranks: adds a number up over the ranks. Every rank then

@@ -19,14 +19,14 @@ bool any_recorded(std::span<const Variable> parts) noexcept {
 /// Where each part goes, and how many of its rows or columns.
 struct Pieces {
   std::vector<GradientPtr> gradients;
-  std::vector<index> sizes;
+  std::vector<Index> sizes;
 };
 
 /// The shape of the parts with the extents of dimension `d` added up, which is the only one that may differ.
 Shape concat_shape(std::span<const Variable> parts, int d, Pieces& pieces) {
   const Shape& first = parts.front().shape();
   require<ShapeError>(first.dims() > 0, "concat of an undefined tensor");
-  std::vector<index> extents;
+  std::vector<Index> extents;
   for (int i = 0; i < first.dims(); ++i) extents.push_back(first[i]);
   const int at = d < 0 ? first.dims() - 1 : d;
   extents[static_cast<std::size_t>(at)] = 0;
@@ -54,16 +54,16 @@ Variable concat_columns(std::span<const Variable> parts) {
   require<ShapeError>(!parts.empty(), "concat of no tensor");
   Pieces pieces;
   Tensor y(concat_shape(parts, -1, pieces));
-  index begin = 0;
+  Index begin = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     copy_columns(parts[i].value(), 0, y, begin, pieces.sizes[i]);
     begin += pieces.sizes[i];
   }
   if (!any_recorded(parts)) return y;
   return record(std::move(y), [pieces = std::move(pieces)](const Tensor& grad) {
-    index first = 0;
+    Index first = 0;
     for (std::size_t i = 0; i < pieces.sizes.size(); ++i) {
-      const index count = pieces.sizes[i];
+      const Index count = pieces.sizes[i];
       if (pieces.gradients[i] != nullptr)
         pieces.gradients[i]->add(
             [&](Tensor& out, bool accumulate) { copy_columns(grad, first, out, 0, count, accumulate); });
@@ -76,16 +76,16 @@ Variable concat_rows(std::span<const Variable> parts) {
   require<ShapeError>(!parts.empty(), "concat of no tensor");
   Pieces pieces;
   Tensor y(concat_shape(parts, 0, pieces));
-  index begin = 0;
+  Index begin = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     y.slice_rows(begin, begin + pieces.sizes[i]).copy_from(parts[i].value());
     begin += pieces.sizes[i];
   }
   if (!any_recorded(parts)) return y;
   return record(std::move(y), [pieces = std::move(pieces)](const Tensor& grad) {
-    index first = 0;
+    Index first = 0;
     for (std::size_t i = 0; i < pieces.sizes.size(); ++i) {
-      const index last = first + pieces.sizes[i];
+      const Index last = first + pieces.sizes[i];
       if (pieces.gradients[i] != nullptr) pieces.gradients[i]->add(grad.slice_rows(first, last));
       first = last;
     }
@@ -99,10 +99,10 @@ Variable concat_rows(std::initializer_list<Variable> parts) {
   return concat_rows(std::span(parts.begin(), parts.size()));
 }
 
-Variable slice_columns(Variable x, index begin, index end) {
+Variable slice_columns(Variable x, Index begin, Index end) {
   require<ShapeError>(x.defined() && 0 <= begin && begin <= end && end <= x.shape()[x.shape().dims() - 1],
                       "columns ", begin, " to ", end, " of a tensor of shape ", x.shape());
-  std::vector<index> extents;
+  std::vector<Index> extents;
   for (int d = 0; d + 1 < x.shape().dims(); ++d) extents.push_back(x.shape()[d]);
   extents.push_back(end - begin);
   Tensor y{Shape(extents)};
@@ -116,7 +116,7 @@ Variable slice_columns(Variable x, index begin, index end) {
   });
 }
 
-Variable slice_rows(Variable x, index begin, index end) {
+Variable slice_rows(Variable x, Index begin, Index end) {
   Tensor y = x.value().slice_rows(begin, end);
   if (!recording({&x})) return y;
   return record(std::move(y), [dx = x.gradient(), begin, end](const Tensor& grad) {
@@ -148,7 +148,7 @@ Variable gather_rows(Variable x, RowIds ids) {
   });
 }
 
-Variable scatter_add_rows(Variable x, RowIds ids, index num_rows) {
+Variable scatter_add_rows(Variable x, RowIds ids, Index num_rows) {
   require<ShapeError>(x.defined(), "scatter_add_rows of an undefined tensor");
   Tensor y = Tensor::zeros(x.shape().with_rows(num_rows));
   scatter_add_rows(x.value(), ids.span(), y);

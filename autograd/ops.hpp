@@ -114,16 +114,16 @@ Variable concat_rows(std::span<const Variable> parts);
 Variable concat_rows(std::initializer_list<Variable> parts);
 
 /// x[..., begin:end] of the last dimension: a copy.
-Variable slice_columns(Variable x, index begin, index end);
+Variable slice_columns(Variable x, Index begin, Index end);
 /// x[begin:end]: shares the memory of x.
-Variable slice_rows(Variable x, index begin, index end);
+Variable slice_rows(Variable x, Index begin, Index end);
 /// The same elements under another shape: shares the memory of x.
 Variable reshape(Variable x, const Shape& shape);
 
 /// y[i] = x[ids[i]]; keeps the ids.
 Variable gather_rows(Variable x, RowIds ids);
 /// y [num_rows, ...] with y[ids[i]] += x[i], in the order of i; keeps the ids.
-Variable scatter_add_rows(Variable x, RowIds ids, index num_rows);
+Variable scatter_add_rows(Variable x, RowIds ids, Index num_rows);
 
 // ---- sums: sums.cpp. Accumulated in double precision; keep nothing.
 

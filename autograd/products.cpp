@@ -12,13 +12,13 @@ namespace {
 
 /// All dimensions but the last as rows.
 Tensor flatten(const Tensor& x) {
-  const index last = x.shape()[x.shape().dims() - 1];
+  const Index last = x.shape()[x.shape().dims() - 1];
   return x.reshape({last == 0 ? x.num_rows() : x.size() / last, last});
 }
 
 /// The shape of x with another last dimension.
-Shape with_columns(const Shape& shape, index columns) {
-  std::vector<index> extents;
+Shape with_columns(const Shape& shape, Index columns) {
+  std::vector<Index> extents;
   for (int d = 0; d + 1 < shape.dims(); ++d) extents.push_back(shape[d]);
   extents.push_back(columns);
   return Shape(extents);
@@ -27,8 +27,8 @@ Shape with_columns(const Shape& shape, index columns) {
 /// x W^T + b for weight [out, in], x W + b for weight [in, out].
 Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
   const Shape& w = weight.shape();
-  const index in = out_in ? w[1] : w[0];
-  const index out = out_in ? w[0] : w[1];
+  const Index in = out_in ? w[1] : w[0];
+  const Index out = out_in ? w[0] : w[1];
   require<ShapeError>(x.defined() && w.dims() == 2 && x.shape()[x.shape().dims() - 1] == in,
                       "linear: input of shape ", x.shape(), " for a weight of shape ", w,
                       out_in ? " ([out, in])" : " ([in, out])");

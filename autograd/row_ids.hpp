@@ -20,7 +20,7 @@ class RowIds {
  public:
   template <class Ids>
   requires(!std::is_same_v<std::remove_cvref_t<Ids>, RowIds> &&
-           std::is_convertible_v<Ids&, std::span<const index>>)
+           std::is_convertible_v<Ids&, std::span<const Index>>)
       RowIds(Ids&& ids) {  // NOLINT: converts by design
     if constexpr (std::is_lvalue_reference_v<Ids> || std::ranges::borrowed_range<Ids>) {
       ids_ = ids;
@@ -30,16 +30,16 @@ class RowIds {
       owner_ = owned;
     }
   }
-  RowIds(std::initializer_list<index> ids) : RowIds(std::vector<index>(ids)) {}
+  RowIds(std::initializer_list<Index> ids) : RowIds(std::vector<Index>(ids)) {}
   /// Ids that live as long as `owner`.
-  RowIds(std::span<const index> ids, std::shared_ptr<const void> owner)
+  RowIds(std::span<const Index> ids, std::shared_ptr<const void> owner)
       : ids_(ids), owner_(std::move(owner)) {}
 
-  [[nodiscard]] std::span<const index> span() const noexcept { return ids_; }
-  [[nodiscard]] index size() const noexcept { return static_cast<index>(ids_.size()); }
+  [[nodiscard]] std::span<const Index> span() const noexcept { return ids_; }
+  [[nodiscard]] Index size() const noexcept { return static_cast<Index>(ids_.size()); }
 
  private:
-  std::span<const index> ids_;
+  std::span<const Index> ids_;
   std::shared_ptr<const void> owner_;
 };
 

@@ -12,7 +12,7 @@ namespace {
 Shape summed_shape(const Shape& shape, Over over) {
   require<ShapeError>(shape.dims() > 0, "sum of an undefined tensor");
   if (over == Over::all || shape.dims() == 1) return {1};
-  std::vector<index> extents;
+  std::vector<Index> extents;
   for (int d = over == Over::rows ? 1 : 0; d < shape.dims(); ++d) extents.push_back(shape[d]);
   if (over == Over::columns) extents.back() = 1;
   return Shape(extents);
@@ -38,7 +38,7 @@ Variable sum(Variable x, Over over) {
 }
 
 Variable mean(Variable x, Over over) {
-  const index results = summed_shape(x.shape(), over).size();
+  const Index results = summed_shape(x.shape(), over).size();
   require<ShapeError>(x.shape().size() > 0 && results > 0, "mean over no element of a tensor of shape ",
                       x.shape());
   return scaled_sum(x, over, static_cast<real>(1.0 / static_cast<double>(x.shape().size() / results)));

@@ -52,7 +52,7 @@ class Variable {
   [[nodiscard]] const Tensor& value() const noexcept { return value_; }
   [[nodiscard]] Tensor& value() noexcept { return value_; }
   [[nodiscard]] const Shape& shape() const noexcept { return value_.shape(); }
-  [[nodiscard]] index num_rows() const noexcept { return value_.num_rows(); }
+  [[nodiscard]] Index num_rows() const noexcept { return value_.num_rows(); }
   [[nodiscard]] bool requires_grad() const noexcept { return gradient_ != nullptr; }
   /// The gradient collected by Tape::backward; undefined when none arrived. Only leaves keep theirs: the
   /// gradient of an intermediate result is released as soon as it has been passed on.

@@ -1,5 +1,5 @@
-/// Aggregation on the sbm graph: update_all(copy_u, sum) forward and backward, in bytes of gathered rows per second
-/// (edges * width * sizeof(real)), beside the STREAM triad on the same threads in the same run.
+/// Aggregation on the sbm graph: update_all(copy_u, sum) forward and backward, in bytes of gathered rows per
+/// second (edges * width * sizeof(real)), beside the STREAM triad on the same threads in the same run.
 ///     bench_aggregate [nodes] [degree] [threads]            on one rank or several
 #include "bench.hpp"
 
@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   NodeData data = make_sbm(comm, sbm, {.partition = PartitionMethod::random});
   const GraphShardManager graph = construct_full_graph(comm, data);
   bench::Triad triad;
-  for (const index width : {64, 128, 256}) {
+  for (const Index width : {64, 128, 256}) {
     const Variable u(Tensor::full(Shape{graph.num_src_nodes(), width}, 1), true);
     const Tensor gradient = Tensor::full(Shape{graph.num_dst_nodes(), width}, 1);
     std::optional<Tape> tape;
@@ -52,7 +52,11 @@ int main(int argc, char** argv) {
     const auto report = [&](const std::string& name, double seconds, double bytes) {
       seconds = comm.all_reduce(seconds, ReduceOp::max);
       if (comm.rank() == 0)
-        bench::print({.name = name + "_" + std::to_string(width), .ranks = comm.size(), .seconds = seconds, .rate = bytes / seconds, .reference = stream});
+        bench::print({.name = name + "_" + std::to_string(width),
+                      .ranks = comm.size(),
+                      .seconds = seconds,
+                      .rate = bytes / seconds,
+                      .reference = stream});
     };
     report("aggregate_forward", forward, gathered);
     report("aggregate_backward", backward, gathered);

@@ -19,13 +19,13 @@ namespace {
 constexpr int repetitions = 15;
 
 /// Every rank reads `rows` rows of every other one, spread at random over its `owned` rows.
-std::vector<HaloRound> make_rounds(const Communicator& comm, index owned, index rows) {
+std::vector<HaloRound> make_rounds(const Communicator& comm, Index owned, Index rows) {
   const Random random({.seed = 1});
   std::vector<HaloRound> rounds;
   for (int r = 1; r < comm.size(); ++r) {
     HaloRound round{(comm.rank() + r) % comm.size(), (comm.rank() - r + comm.size()) % comm.size(), {}, rows};
-    for (index row = 0; std::ssize(round.send_rows) < rows; ++row) {
-      const index wanted = rows - std::ssize(round.send_rows);
+    for (Index row = 0; std::ssize(round.send_rows) < rows; ++row) {
+      const Index wanted = rows - std::ssize(round.send_rows);
       if (random.uniform(static_cast<std::uint64_t>(row)) * static_cast<double>(owned - row) <
           static_cast<double>(wanted))
         round.send_rows.push_back(static_cast<std::int32_t>(row));
@@ -56,10 +56,10 @@ void fetch(const Communicator& comm, const std::vector<HaloRound>& rounds, const
 
 void push(const Communicator& comm, const std::vector<HaloRound>& rounds, const Tensor& gradients,
           Tensor& sum) {
-  const index piece_rows = (gradients.num_rows() + 3) / 4;
+  const Index piece_rows = (gradients.num_rows() + 3) / 4;
   HaloPush exchange(comm, sum, rounds, {.piece_rows = piece_rows, .depth = 4});
   for (std::size_t r = 0; r < rounds.size(); ++r) {
-    const std::vector<index> bounds = piece_bounds(rounds[r].recv_rows, piece_rows);
+    const std::vector<Index> bounds = piece_bounds(rounds[r].recv_rows, piece_rows);
     for (std::size_t k = 1; k < bounds.size(); ++k)
       exchange.send(r, bounds[k - 1], bounds[k], gradients.slice_rows(bounds[k - 1], bounds[k]));
   }
@@ -67,7 +67,7 @@ void push(const Communicator& comm, const std::vector<HaloRound>& rounds, const 
   exchange.finish();
 }
 
-void run(const Communicator& comm, index rows, index width) {
+void run(const Communicator& comm, Index rows, Index width) {
   const Tensor halo = Tensor::full({rows, width}, 1);
   Tensor received = Tensor::zeros({rows, width});
   const double gigabytes = 1e-9 * static_cast<double>(halo.bytes()) * (comm.size() - 1);
@@ -81,7 +81,7 @@ void run(const Communicator& comm, index rows, index width) {
 
   struct Spread {
     const char* suffix;
-    index owned;
+    Index owned;
   };
   for (const Spread& spread :
        {Spread{"", rows + rows / 32},  // as on a random partition: a few rows are not read

@@ -19,18 +19,18 @@ namespace {
 
 using Matrix = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-Eigen::Map<Matrix> rows(Tensor& t, index begin, index end) {
+Eigen::Map<Matrix> rows(Tensor& t, Index begin, Index end) {
   return {t.row(begin), end - begin, t.shape()[1]};
 }
 
 Tensor ramp(const Shape& shape) {
   Tensor t(shape);
-  for (index i = 0; i < t.size(); ++i) t.data()[i] = static_cast<real>(i % 1021) / 1021;
+  for (Index i = 0; i < t.size(); ++i) t.data()[i] = static_cast<real>(i % 1021) / 1021;
   return t;
 }
 
 void compare(const char* name, double operations, FunctionRef<void()> ours,
-             FunctionRef<void(index block)> eigen, index n) {
+             FunctionRef<void(Index block)> eigen, Index n) {
   constexpr int repetitions = 9;
   for (const int threads : std::set<int>{1, num_threads()}) {
     const ThreadLimit limit(threads);
@@ -46,34 +46,34 @@ void compare(const char* name, double operations, FunctionRef<void()> ours,
   }
 }
 
-void run(index n, index k, index m) {
+void run(Index n, Index k, Index m) {
   const double operations = 2e-9 * static_cast<double>(n * k * m);
   Tensor a = ramp({n, k}), b = ramp({k, m}), c = ramp({n, m}), d = ramp({k, m});
 
   compare(
       "matmul", operations, [&] { matmul(a, b, c); },
-      [&](index block) {
-        for (index i = 0; i < n; i += block) {
-          const index end = std::min(n, i + block);
+      [&](Index block) {
+        for (Index i = 0; i < n; i += block) {
+          const Index end = std::min(n, i + block);
           rows(c, i, end).noalias() = rows(a, i, end) * rows(b, 0, k);
         }
       },
       n);
   compare(
       "matmul_tn", operations, [&] { matmul_tn(a, c, d); },
-      [&](index block) {
+      [&](Index block) {
         rows(d, 0, k).setZero();
-        for (index i = 0; i < n; i += block) {
-          const index end = std::min(n, i + block);
+        for (Index i = 0; i < n; i += block) {
+          const Index end = std::min(n, i + block);
           rows(d, 0, k).noalias() += rows(a, i, end).transpose() * rows(c, i, end);
         }
       },
       n);
   compare(
       "matmul_nt", operations, [&] { matmul_nt(c, b, a); },
-      [&](index block) {
-        for (index i = 0; i < n; i += block) {
-          const index end = std::min(n, i + block);
+      [&](Index block) {
+        for (Index i = 0; i < n; i += block) {
+          const Index end = std::min(n, i + block);
           rows(a, i, end).noalias() = rows(c, i, end) * rows(b, 0, k).transpose();
         }
       },

@@ -1,8 +1,10 @@
-/// How much of the wire is hidden: one update_all (copy_u, sum) forward and backward on a randomly partitioned sbm graph,
-/// beside its parts measured alone in the same run: the kernels of the local stage, those of the remote stages, and raw
-/// MPI moving the bytes of the halo both ways.
-///     overlap reference = 1.25 * max(local compute, wire) + remote compute;   ratio = reference / measured, at least 1 is good
-/// Run it where ranks are joined by a network of known speed:  bench_overlap [nodes] [degree] [width] [threads]
+/// How much of the wire is hidden: one update_all (copy_u, sum) forward and backward on a randomly
+/// partitioned sbm graph, beside its parts measured alone in the same run: the kernels of the local stage,
+/// those of the remote stages, and raw MPI moving the bytes of the halo both ways.
+///     overlap reference = 1.25 * max(local compute, wire) + remote compute;   ratio = reference / measured,
+///     at least 1 is good
+/// Run it where ranks are joined by a network of known speed:  bench_overlap [nodes] [degree] [width]
+/// [threads]
 #include "bench.hpp"
 
 #include <sar/autograd/tape.hpp>
@@ -23,15 +25,18 @@ using namespace sar;
 namespace {
 
 /// Moves the rows of all rounds there (as a fetch) and back (as a push), from and to contiguous memory.
-void raw_exchange(const ShardedGraph& graph, index width, std::vector<Tensor>& out, std::vector<Tensor>& in) {
+void raw_exchange(const ShardedGraph& graph, Index width, std::vector<Tensor>& out, std::vector<Tensor>& in) {
   for (const bool forward : {true, false}) {
     for (std::size_t r = 0; r < graph.rounds.size(); ++r) {
       const HaloRound& round = graph.rounds[r];
-      const auto sent = static_cast<int>(static_cast<index>(round.send_rows.size()) * width * static_cast<index>(sizeof(real)));
-      const auto received = static_cast<int>(round.recv_rows * width * static_cast<index>(sizeof(real)));
+      const auto sent = static_cast<int>(static_cast<Index>(round.send_rows.size()) * width *
+                                         static_cast<Index>(sizeof(real)));
+      const auto received = static_cast<int>(round.recv_rows * width * static_cast<Index>(sizeof(real)));
       MPI_Request requests[2];
-      MPI_Irecv(in[r].data(), forward ? received : sent, MPI_BYTE, forward ? round.owner : round.reader, 0, graph.comm.handle(), &requests[0]);
-      MPI_Isend(out[r].data(), forward ? sent : received, MPI_BYTE, forward ? round.reader : round.owner, 0, graph.comm.handle(), &requests[1]);
+      MPI_Irecv(in[r].data(), forward ? received : sent, MPI_BYTE, forward ? round.owner : round.reader, 0,
+                graph.comm.handle(), &requests[0]);
+      MPI_Isend(out[r].data(), forward ? sent : received, MPI_BYTE, forward ? round.reader : round.owner, 0,
+                graph.comm.handle(), &requests[1]);
       MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     }
   }
@@ -45,7 +50,7 @@ int main(int argc, char** argv) {
   SbmOptions sbm{.nodes = 160000, .degree = 28, .features = 1};
   if (argc > 1) sbm.nodes = std::atoll(argv[1]);
   if (argc > 2) sbm.degree = std::atof(argv[2]);
-  const index width = argc > 3 ? std::atoll(argv[3]) : 256;
+  const Index width = argc > 3 ? std::atoll(argv[3]) : 256;
   const ThreadLimit threads(argc > 4 ? std::atoi(argv[4]) : 1);
 
   NodeData data = make_sbm(comm, sbm, {.partition = PartitionMethod::random});
@@ -60,12 +65,14 @@ int main(int argc, char** argv) {
   Tensor grad_halo = Tensor::zeros(halo.shape());
   std::vector<Tensor> send_buffers, receive_buffers;
   for (const HaloRound& round : parts.rounds) {
-    const Shape shape{std::max(round.recv_rows, static_cast<index>(round.send_rows.size())), width};
+    const Shape shape{std::max(round.recv_rows, static_cast<Index>(round.send_rows.size())), width};
     send_buffers.push_back(Tensor::full(shape, 1));
     receive_buffers.push_back(Tensor::full(shape, 1));
   }
 
-  const auto kernel = [&] { return LinearKernel({.width = width, .out = out.data(), .grad_out = gradient.data()}); };
+  const auto kernel = [&] {
+    return LinearKernel({.width = width, .out = out.data(), .grad_out = gradient.data()});
+  };
   const auto local = [&] {
     LinearKernel k = kernel();
     k.accumulate({parts.local, 0, parts.local.num_src_rows, u.value().data()});
@@ -103,9 +110,18 @@ int main(int argc, char** argv) {
   if (comm.rank() == 0) {
     const double gathered = static_cast<double>(graph.num_global_edges() * width) * sizeof(real) / 1e9;
     const char* names[] = {"local_compute", "remote_compute", "raw_wire"};
-    for (std::size_t i = 0; i < 3; ++i) bench::print({.name = names[i], .ranks = comm.size(), .seconds = median(i), .rate = 1 / median(i), .unit = "1/s"});
+    for (std::size_t i = 0; i < 3; ++i)
+      bench::print({.name = names[i],
+                    .ranks = comm.size(),
+                    .seconds = median(i),
+                    .rate = 1 / median(i),
+                    .unit = "1/s"});
     const double allowed = 1.25 * std::max(median(0), median(2)) + median(1);
-    bench::print({.name = "overlap", .ranks = comm.size(), .seconds = median(3), .rate = 2 * gathered / median(3), .reference = 2 * gathered / allowed});
+    bench::print({.name = "overlap",
+                  .ranks = comm.size(),
+                  .seconds = median(3),
+                  .rate = 2 * gathered / median(3),
+                  .reference = 2 * gathered / allowed});
   }
   return 0;
 }

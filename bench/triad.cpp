@@ -3,19 +3,19 @@
 namespace sar::bench {
 
 Triad::Triad(std::size_t array_bytes)
-    : a_(Shape{static_cast<index>(array_bytes / sizeof(real))}),
+    : a_(Shape{static_cast<Index>(array_bytes / sizeof(real))}),
       b_(Tensor::full(a_.shape(), 1)),
       c_(Tensor::full(a_.shape(), 2)) {
   a_.fill(0);
 }
 
 void Triad::operator()() {
-  constexpr index grain = 1 << 17;
+  constexpr Index grain = 1 << 17;
   real* a = a_.data();
   const real* b = b_.data();
   const real* c = c_.data();
-  parallel_for(a_.size(), grain, [=](index begin, index end) {
-    for (index i = begin; i < end; ++i) a[i] = b[i] + real{3} * c[i];
+  parallel_for(a_.size(), grain, [=](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) a[i] = b[i] + real{3} * c[i];
   });
 }
 

@@ -84,8 +84,8 @@ MPI_Op mpi_op(ReduceOp op) {
   return MPI_SUM;
 }
 
-std::size_t total_bytes(std::span<const index> counts, std::size_t element_bytes) {
-  return static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), index{0})) * element_bytes;
+std::size_t total_bytes(std::span<const Index> counts, std::size_t element_bytes) {
+  return static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), Index{0})) * element_bytes;
 }
 
 }  // namespace
@@ -194,30 +194,30 @@ template void Communicator::all_reduce(std::span<std::uint32_t>, ReduceOp) const
 template void Communicator::all_reduce(std::span<std::int64_t>, ReduceOp) const;
 template void Communicator::all_reduce(std::span<std::uint64_t>, ReduceOp) const;
 
-std::vector<index> Communicator::gather_counts(index count) const {
+std::vector<Index> Communicator::gather_counts(Index count) const {
   const WaitTimer timer(state_->stats);
-  std::vector<index> counts(static_cast<std::size_t>(state_->size));
+  std::vector<Index> counts(static_cast<std::size_t>(state_->size));
   check_mpi(MPI_Allgather(&count, 1, MPI_INT64_T, counts.data(), 1, MPI_INT64_T, state_->comm),
             "MPI_Allgather");
   return counts;
 }
 
-std::vector<index> Communicator::exchange_counts(std::span<const index> counts,
+std::vector<Index> Communicator::exchange_counts(std::span<const Index> counts,
                                                  std::size_t num_values) const {
   require<CommunicationError>(counts.size() == static_cast<std::size_t>(state_->size), "all_to_all_v got ",
                               counts.size(), " counts for ", state_->size, " ranks");
   require<CommunicationError>(
-      std::all_of(counts.begin(), counts.end(), [](index count) { return count >= 0; }) &&
+      std::all_of(counts.begin(), counts.end(), [](Index count) { return count >= 0; }) &&
           total_bytes(counts, 1) == num_values,
       "all_to_all_v got ", num_values, " values, but counts that sum up to ", total_bytes(counts, 1));
   const WaitTimer timer(state_->stats);
-  std::vector<index> received(counts.size());
+  std::vector<Index> received(counts.size());
   check_mpi(MPI_Alltoall(counts.data(), 1, MPI_INT64_T, received.data(), 1, MPI_INT64_T, state_->comm),
             "MPI_Alltoall");
   return received;
 }
 
-void Communicator::all_gather_bytes(const void* mine, void* all, const std::vector<index>& counts,
+void Communicator::all_gather_bytes(const void* mine, void* all, const std::vector<Index>& counts,
                                     std::size_t element_bytes) const {
   const auto rank = static_cast<std::size_t>(state_->rank);
   const std::size_t my_bytes = total_bytes(std::span(counts).subspan(rank, 1), element_bytes);
@@ -270,10 +270,10 @@ std::string Communicator::broadcast(const std::string& text, int root) const {
 }
 
 // Pairwise: how a part is cut follows from its length, which both of its ends know.
-void Communicator::all_to_all_bytes(const void* out, std::span<const index> out_counts, void* in,
-                                    std::span<const index> in_counts, std::size_t element_bytes) const {
+void Communicator::all_to_all_bytes(const void* out, std::span<const Index> out_counts, void* in,
+                                    std::span<const Index> in_counts, std::size_t element_bytes) const {
   const int size = state_->size;
-  const auto offsets = [&](std::span<const index> counts) {
+  const auto offsets = [&](std::span<const Index> counts) {
     std::vector<std::size_t> bytes(counts.size() + 1, 0);
     for (std::size_t q = 0; q < counts.size(); ++q)
       bytes[q + 1] = bytes[q] + static_cast<std::size_t>(counts[q]) * element_bytes;

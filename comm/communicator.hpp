@@ -64,9 +64,9 @@ class Communicator {
   template <class T>
   [[nodiscard]] std::vector<T> all_gather(std::span<const T> values) const {
     static_assert(std::is_trivially_copyable_v<T>);
-    const std::vector<index> counts = gather_counts(static_cast<index>(values.size()));
-    index total = 0;
-    for (const index count : counts) total += count;
+    const std::vector<Index> counts = gather_counts(static_cast<Index>(values.size()));
+    Index total = 0;
+    for (const Index count : counts) total += count;
     std::vector<T> result(static_cast<std::size_t>(total));
     all_gather_bytes(values.data(), result.data(), counts, sizeof(T));
     return result;
@@ -76,7 +76,7 @@ class Communicator {
   requires std::is_trivially_copyable_v<T>
   [[nodiscard]] std::vector<T> all_gather(const T& value) const {
     std::vector<T> result(static_cast<std::size_t>(size()));
-    all_gather_bytes(&value, result.data(), std::vector<index>(static_cast<std::size_t>(size()), 1),
+    all_gather_bytes(&value, result.data(), std::vector<Index>(static_cast<std::size_t>(size()), 1),
                      sizeof(T));
     return result;
   }
@@ -94,16 +94,16 @@ class Communicator {
   template <class T>
   struct Received {
     std::vector<T> values;
-    std::vector<index> counts;
+    std::vector<Index> counts;
   };
   /// Sends counts[q] consecutive elements of `values` to rank q. T is trivially copyable.
   template <class T>
-  [[nodiscard]] Received<T> all_to_all_v(std::span<const T> values, std::span<const index> counts) const {
+  [[nodiscard]] Received<T> all_to_all_v(std::span<const T> values, std::span<const Index> counts) const {
     static_assert(std::is_trivially_copyable_v<T>);
     Received<T> received;
     received.counts = exchange_counts(counts, values.size());
-    index total = 0;
-    for (const index count : received.counts) total += count;
+    Index total = 0;
+    for (const Index count : received.counts) total += count;
     received.values.resize(static_cast<std::size_t>(total));
     all_to_all_bytes(values.data(), counts, received.values.data(), received.counts, sizeof(T));
     return received;
@@ -130,14 +130,14 @@ class Communicator {
   struct State;
   std::shared_ptr<State> state_;
 
-  [[nodiscard]] std::vector<index> gather_counts(index count) const;
-  [[nodiscard]] std::vector<index> exchange_counts(std::span<const index> counts,
+  [[nodiscard]] std::vector<Index> gather_counts(Index count) const;
+  [[nodiscard]] std::vector<Index> exchange_counts(std::span<const Index> counts,
                                                    std::size_t num_values) const;
-  void all_gather_bytes(const void* mine, void* all, const std::vector<index>& counts,
+  void all_gather_bytes(const void* mine, void* all, const std::vector<Index>& counts,
                         std::size_t element_bytes) const;
   void broadcast_bytes(void* data, std::size_t bytes, int root) const;
-  void all_to_all_bytes(const void* out, std::span<const index> out_counts, void* in,
-                        std::span<const index> in_counts, std::size_t element_bytes) const;
+  void all_to_all_bytes(const void* out, std::span<const Index> out_counts, void* in,
+                        std::span<const Index> in_counts, std::size_t element_bytes) const;
 };
 
 }  // namespace sar

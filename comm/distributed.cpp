@@ -4,8 +4,8 @@
 namespace sar {
 namespace {
 
-index total_size(std::span<const Tensor> tensors) {
-  index total = 0;
+Index total_size(std::span<const Tensor> tensors) {
+  Index total = 0;
   for (const Tensor& tensor : tensors)
     if (tensor.defined()) total += tensor.size();
   return total;
@@ -14,7 +14,7 @@ index total_size(std::span<const Tensor> tensors) {
 /// The values of all tensors, one after the other.
 Tensor flatten(std::span<const Tensor> tensors) {
   Tensor flat({total_size(tensors)});
-  index begin = 0;
+  Index begin = 0;
   for (const Tensor& tensor : tensors) {
     if (!tensor.defined()) continue;
     flat.slice_rows(begin, begin + tensor.size()).copy_from(tensor.reshape({tensor.size()}));
@@ -24,7 +24,7 @@ Tensor flatten(std::span<const Tensor> tensors) {
 }
 
 void unflatten(const Tensor& flat, std::span<Tensor> tensors) {
-  index begin = 0;
+  Index begin = 0;
   for (Tensor& tensor : tensors) {
     if (!tensor.defined()) continue;
     tensor.copy_from(flat.slice_rows(begin, begin + tensor.size()).reshape(tensor.shape()));
@@ -35,8 +35,8 @@ void unflatten(const Tensor& flat, std::span<Tensor> tensors) {
 }  // namespace
 
 void sync_params(const Communicator& comm, std::span<Tensor> params) {
-  const index mine = total_size(params);
-  const index root = comm.all_gather(mine).front();
+  const Index mine = total_size(params);
+  const Index root = comm.all_gather(mine).front();
   comm.agree([&] {
     require<ShapeError>(mine == root, "rank ", comm.rank(), " has parameters of ", mine,
                         " elements, rank 0 of ", root);

@@ -23,12 +23,12 @@ struct HaloRound {
   int reader = 0;                 ///< the rank that reads my rows `send_rows`: (p + r) mod P
   int owner = 0;                  ///< the rank whose rows I read: (p - r) mod P
   Array<std::int32_t> send_rows;  ///< my local rows that `reader` reads, ascending, each once
-  index recv_rows = 0;            ///< how many rows of `owner` I read
+  Index recv_rows = 0;            ///< how many rows of `owner` I read
 };
 
 /// How rows are cut on their way. The same on every rank.
 struct HaloOptions {
-  index piece_rows = 0;  ///< a piece is at most so many rows of one round; 0: the whole round
+  Index piece_rows = 0;  ///< a piece is at most so many rows of one round; 0: the whole round
   int depth = 1;         ///< pieces that are in flight besides the one in use; at least 1
   bool merge =
       false;  ///< all rounds at once: one piece with the rows of all owners, in round order (fetch only)
@@ -42,8 +42,8 @@ class HaloFetch {
   /// and the rows are those of all rounds.
   struct Piece {
     std::size_t round = 0;
-    index begin = 0;
-    index end = 0;
+    Index begin = 0;
+    Index end = 0;
     Tensor rows;  ///< [end - begin, ...] as the rows of `owned`
   };
 
@@ -90,7 +90,7 @@ class HaloPush {
   /// Starts sending the next piece: rows [begin, end) of round `round`; keeps the tensor until it has left.
   /// First waits while `depth` pieces are in flight, so that the memory of an older one can be used for the
   /// one filled next. Throws CommunicationError when the piece is not the next one.
-  void send(std::size_t round, index begin, index end, Tensor rows);
+  void send(std::size_t round, Index begin, Index end, Tensor rows);
   /// Waits until all incoming rows are added that are not left to finish().
   void receive_all_but_last();
   /// Moves messages on; never waits, never touches `sum`.
@@ -106,6 +106,6 @@ class HaloPush {
 
 /// The pieces of one round of `rows` rows: their boundaries 0 = b_0 < b_1 < ... < b_k = rows; a single 0 when
 /// empty.
-std::vector<index> piece_bounds(index rows, index piece_rows);
+std::vector<Index> piece_bounds(Index rows, Index piece_rows);
 
 }  // namespace sar

@@ -10,7 +10,7 @@
 namespace sar {
 namespace {
 
-constexpr index pack_grain_elements = index{1} << 14;  // what a thread packs at once
+constexpr Index pack_grain_elements = Index{1} << 14;  // what a thread packs at once
 
 }  // namespace
 
@@ -73,7 +73,7 @@ struct HaloFetch::Impl final : Exchange {
   /// Where the rows of a message lie one after the other: in `owned`, or packed in the buffer of the slot.
   const real* rows_of(const Message& message, std::size_t slot, bool waiting) {
     const Array<std::int32_t>& rows = rounds[message.round].send_rows;
-    const index row_size = cut.row_size;
+    const Index row_size = cut.row_size;
     const auto first = static_cast<std::size_t>(message.begin / row_size);
     const auto last = static_cast<std::size_t>((message.end - 1) / row_size);
     if (rows[last] - rows[first] == static_cast<std::int32_t>(last - first))
@@ -85,7 +85,7 @@ struct HaloFetch::Impl final : Exchange {
         pack_elements(owned, rows, message.begin, message.end, buffer.data());
         return;
       }
-      parallel_for(message.size(), pack_grain_elements, [&](index begin, index end) {
+      parallel_for(message.size(), pack_grain_elements, [&](Index begin, Index end) {
         pack_elements(owned, rows, message.begin + begin, message.begin + end, buffer.data() + begin);
       });
     });
@@ -96,13 +96,13 @@ struct HaloFetch::Impl final : Exchange {
   const std::vector<HaloRound>& rounds;
   std::size_t depth;
   MessageCut cut;
-  std::vector<index> in_rows;
+  std::vector<Index> in_rows;
   std::vector<PieceRange> pieces;
   PieceCounter arrived;
   Inbox inbox;
   std::deque<Tensor> tensors;  // pieces handed_out, handed_out + 1, ...
   std::size_t handed_out = 0;
-  std::vector<index> sent_rows;
+  std::vector<Index> sent_rows;
   Outbox outbox;
   Shape message_shape;
   std::vector<Tensor> buffers;  // of the slots of the outbox, made when first needed

@@ -11,7 +11,7 @@
 namespace sar {
 namespace {
 
-constexpr index add_grain_elements = index{1} << 14;  // what a thread adds at once
+constexpr Index add_grain_elements = Index{1} << 14;  // what a thread adds at once
 
 }  // namespace
 
@@ -88,7 +88,7 @@ struct HaloPush::Impl final : Exchange {
 
   void add(const Arrived& next) {
     const Message& message = next.message;
-    parallel_for(message.size(), add_grain_elements, [&](index begin, index end) {
+    parallel_for(message.size(), add_grain_elements, [&](Index begin, Index end) {
       add_elements(sum, rounds[message.round].send_rows, message.begin + begin, message.begin + end,
                    next.buffer.data() + begin);
     });
@@ -103,7 +103,7 @@ struct HaloPush::Impl final : Exchange {
   const std::vector<HaloRound>& rounds;
   std::size_t depth;
   MessageCut cut;
-  std::vector<index> in_rows;
+  std::vector<Index> in_rows;
   std::vector<PieceRange> in_pieces;
   PieceCounter added;
   Inbox inbox;
@@ -111,7 +111,7 @@ struct HaloPush::Impl final : Exchange {
   std::vector<Tensor> free;     // buffers of one message each
   std::deque<Tensor> posted;    // of the receives under way, in order
   std::deque<Arrived> arrived;  // in order
-  std::vector<index> out_rows;
+  std::vector<Index> out_rows;
   std::vector<PieceRange> out_pieces;
   Outbox outbox;
   std::deque<Tensor> outgoing;  // pieces dropped, dropped + 1, ..., given - 1
@@ -134,7 +134,7 @@ bool HaloPush::adds_before_finish() const noexcept {
   return impl_->early_pieces > 0;
 }
 
-void HaloPush::send(std::size_t round, index begin, index end, Tensor rows) {
+void HaloPush::send(std::size_t round, Index begin, Index end, Tensor rows) {
   Impl& push = *impl_;
   if (begin == end) return;
   const bool any = push.given < push.out_pieces.size();

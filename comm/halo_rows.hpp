@@ -23,9 +23,9 @@ void check_rounds(const std::vector<HaloRound>& rounds, const Tensor& owned);
 /// A matrix M has the rows M[i] = tensor[rows[i]]; its elements are counted row by row.
 ///
 /// out[k - begin] = element k of M, begin <= k < end
-void pack_elements(const Tensor& tensor, const Array<std::int32_t>& rows, index begin, index end, real* out);
+void pack_elements(const Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end, real* out);
 /// element k of M += values[k - begin], begin <= k < end; the rows are different ones
-void add_elements(Tensor& tensor, const Array<std::int32_t>& rows, index begin, index end,
+void add_elements(Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
                   const real* values);
 
 }  // namespace sar

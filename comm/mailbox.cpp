@@ -19,22 +19,22 @@ constexpr std::size_t receive_window_bytes = 2 * send_window_bytes;
 constexpr std::size_t node_receive_window_bytes = 2 * message_bytes;
 
 std::size_t send_window(const MessageStream& stream) {
-  const auto largest = static_cast<std::size_t>(std::max<index>(stream.largest(), 1)) * sizeof(real);
+  const auto largest = static_cast<std::size_t>(std::max<Index>(stream.largest(), 1)) * sizeof(real);
   return std::clamp<std::size_t>(send_window_bytes / largest, 1, most_sends);
 }
 
 int byte_count(const Message& message) {
-  return static_cast<int>(message.size() * static_cast<index>(sizeof(real)));
+  return static_cast<int>(message.size() * static_cast<Index>(sizeof(real)));
 }
 
 }  // namespace
 
-PieceCounter::PieceCounter(const std::vector<PieceRange>& pieces, index row_size) {
+PieceCounter::PieceCounter(const std::vector<PieceRange>& pieces, Index row_size) {
   for (const PieceRange& piece : pieces) elements_.push_back((piece.end - piece.begin) * row_size);
   settle();
 }
 
-void PieceCounter::add(index elements) {
+void PieceCounter::add(Index elements) {
   rest_ += elements;
   settle();
 }
@@ -44,7 +44,7 @@ void PieceCounter::settle() {
 }
 
 Inbox::Inbox(const Communicator& comm, int tag, std::vector<int> senders,
-             const std::vector<index>& rows_of_round, const MessageCut& cut)
+             const std::vector<Index>& rows_of_round, const MessageCut& cut)
     : comm_(comm),
       tag_(tag),
       senders_(std::move(senders)),
@@ -74,7 +74,7 @@ bool Inbox::advance(std::size_t pieces, FunctionRef<real*(const Message&)> memor
     const Message& message = stream_.head();
     const std::size_t window =
         comm_.on_same_node(senders_[message.round]) ? node_receive_window_bytes : receive_window_bytes;
-    if (!ring_.empty() && posted_bytes_ + byte_count(message) > static_cast<index>(window)) break;
+    if (!ring_.empty() && posted_bytes_ + byte_count(message) > static_cast<Index>(window)) break;
     posted_bytes_ += byte_count(message);
     real* to = memory(message);
     if (gave_up_[message.round] != 0)
@@ -88,7 +88,7 @@ bool Inbox::advance(std::size_t pieces, FunctionRef<real*(const Message&)> memor
 }
 
 Outbox::Outbox(const Communicator& comm, int tag, std::vector<int> readers,
-               const std::vector<index>& rows_of_round, const MessageCut& cut)
+               const std::vector<Index>& rows_of_round, const MessageCut& cut)
     : comm_(comm),
       tag_(tag),
       readers_(std::move(readers)),

@@ -22,24 +22,24 @@ inline constexpr std::size_t message_bytes = std::size_t{1} << 19;
 /// Counts whole pieces while their elements come by in order.
 class PieceCounter {
  public:
-  PieceCounter(const std::vector<PieceRange>& pieces, index row_size);
-  void add(index elements);
+  PieceCounter(const std::vector<PieceRange>& pieces, Index row_size);
+  void add(Index elements);
   [[nodiscard]] std::size_t whole() const noexcept { return whole_; }
   [[nodiscard]] bool all() const noexcept { return whole_ == elements_.size(); }
 
  private:
   void settle();
 
-  std::vector<index> elements_;  // of each piece
+  std::vector<Index> elements_;  // of each piece
   std::size_t whole_ = 0;
-  index rest_ = 0;
+  Index rest_ = 0;
 };
 
 /// Receives the messages of all rounds in order, a few at a time.
 class Inbox {
  public:
   /// `senders[r]` is the peer of round r, which sends `rows_of_round[r]` rows.
-  Inbox(const Communicator& comm, int tag, std::vector<int> senders, const std::vector<index>& rows_of_round,
+  Inbox(const Communicator& comm, int tag, std::vector<int> senders, const std::vector<Index>& rows_of_round,
         const MessageCut& cut);
 
   /// Hands over what has arrived, in order, and posts receives for further messages of the first `pieces`
@@ -58,7 +58,7 @@ class Inbox {
   std::vector<int> senders_;
   MessageStream stream_;
   MessageRing ring_;
-  index posted_bytes_ = 0;
+  Index posted_bytes_ = 0;
   std::vector<char> gave_up_;  // of each round: no more will come
   int quitter_ = -1;
 };
@@ -66,7 +66,7 @@ class Inbox {
 /// Sends the messages of all rounds in order, a few at a time.
 class Outbox {
  public:
-  Outbox(const Communicator& comm, int tag, std::vector<int> readers, const std::vector<index>& rows_of_round,
+  Outbox(const Communicator& comm, int tag, std::vector<int> readers, const std::vector<Index>& rows_of_round,
          const MessageCut& cut);
 
   /// So many messages are under way at most, each in a slot of its own.

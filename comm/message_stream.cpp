@@ -6,15 +6,15 @@
 
 namespace sar {
 
-std::vector<index> piece_bounds(index rows, index piece_rows) {
-  const index step = piece_rows > 0 ? piece_rows : std::max<index>(rows, 1);
-  std::vector<index> bounds{0};
+std::vector<Index> piece_bounds(Index rows, Index piece_rows) {
+  const Index step = piece_rows > 0 ? piece_rows : std::max<Index>(rows, 1);
+  std::vector<Index> bounds{0};
   while (bounds.back() < rows) bounds.push_back(bounds.back() + std::min(step, rows - bounds.back()));
   return bounds;
 }
 
-MessageCut message_cut(index row_size, index piece_rows, bool merge, std::size_t max_bytes) {
-  index max_elements = std::max<index>(static_cast<index>(max_bytes / sizeof(real)), 1);
+MessageCut message_cut(Index row_size, Index piece_rows, bool merge, std::size_t max_bytes) {
+  Index max_elements = std::max<Index>(static_cast<Index>(max_bytes / sizeof(real)), 1);
   if (row_size > 0 && row_size <= max_elements) max_elements -= max_elements % row_size;
   return {.row_size = row_size,
           .piece_rows = merge ? 0 : piece_rows,
@@ -22,23 +22,23 @@ MessageCut message_cut(index row_size, index piece_rows, bool merge, std::size_t
           .max_elements = max_elements};
 }
 
-std::vector<PieceRange> piece_ranges(const std::vector<index>& rows_of_round, const MessageCut& cut) {
+std::vector<PieceRange> piece_ranges(const std::vector<Index>& rows_of_round, const MessageCut& cut) {
   std::vector<PieceRange> pieces;
   if (cut.merge) {
-    const index rows = std::accumulate(rows_of_round.begin(), rows_of_round.end(), index{0});
+    const Index rows = std::accumulate(rows_of_round.begin(), rows_of_round.end(), Index{0});
     if (rows > 0) pieces.push_back({0, 0, rows});
     return pieces;
   }
   for (std::size_t round = 0; round < rows_of_round.size(); ++round) {
-    const std::vector<index> bounds = piece_bounds(rows_of_round[round], cut.piece_rows);
+    const std::vector<Index> bounds = piece_bounds(rows_of_round[round], cut.piece_rows);
     for (std::size_t k = 1; k < bounds.size(); ++k) pieces.push_back({round, bounds[k - 1], bounds[k]});
   }
   return pieces;
 }
 
-MessageStream::MessageStream(const std::vector<index>& rows_of_round, const MessageCut& cut) : cut_(cut) {
-  index most_rows = 1;
-  for (const index rows : rows_of_round) {
+MessageStream::MessageStream(const std::vector<Index>& rows_of_round, const MessageCut& cut) : cut_(cut) {
+  Index most_rows = 1;
+  for (const Index rows : rows_of_round) {
     most_rows = std::max(most_rows, rows);
     elements_.push_back(rows * cut.row_size);
   }
@@ -59,7 +59,7 @@ void MessageStream::settle() {
     head_.begin = 0;
   }
   if (done()) return;
-  index length = std::min(elements_[head_.round] - head_.begin, cut_.max_elements);
+  Index length = std::min(elements_[head_.round] - head_.begin, cut_.max_elements);
   if (!cut_.merge) length = std::min(length, piece_elements_ - head_.offset);
   head_.end = head_.begin + length;
 }
@@ -76,9 +76,9 @@ void MessageStream::skip_round() {
   while (!done() && head_.round == round) pop();
 }
 
-index MessageStream::largest() const noexcept {
-  index most = 0;
-  for (const index elements : elements_) most = std::max(most, elements);
+Index MessageStream::largest() const noexcept {
+  Index most = 0;
+  for (const Index elements : elements_) most = std::max(most, elements);
   if (!cut_.merge) most = std::min(most, piece_elements_);
   return std::min(most, cut_.max_elements);
 }

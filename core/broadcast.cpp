@@ -7,7 +7,7 @@ namespace sar {
 namespace {
 
 /// Extent of dimension `d` counted from the last one; 1 where the shape has no such dimension.
-index extent_from_end(const Shape& shape, int d) {
+Index extent_from_end(const Shape& shape, int d) {
   return d < shape.dims() ? shape[shape.dims() - 1 - d] : 1;
 }
 
@@ -17,26 +17,26 @@ Shape broadcast(const Shape& a, const Shape& b) {
   require<ShapeError>(a.dims() > 0 && b.dims() > 0, "operation on an undefined tensor (shapes ", a, " and ",
                       b, ")");
   const int dims = std::max(a.dims(), b.dims());
-  std::array<index, 4> extents{};
+  std::array<Index, 4> extents{};
   for (int d = 0; d < dims; ++d) {
-    const index m = extent_from_end(a, d);
-    const index n = extent_from_end(b, d);
+    const Index m = extent_from_end(a, d);
+    const Index n = extent_from_end(b, d);
     require<ShapeError>(m == n || m == 1 || n == 1, "shapes ", a, " and ", b, " do not broadcast: ", m,
                         " against ", n, " in dimension ", dims - 1 - d,
                         " (a vector is a row; write a column as [N, 1])");
     extents[static_cast<std::size_t>(dims - 1 - d)] = m == 1 ? n : m;
   }
-  return Shape(std::span<const index>(extents.data(), static_cast<std::size_t>(dims)));
+  return Shape(std::span<const Index>(extents.data(), static_cast<std::size_t>(dims)));
 }
 
 BroadcastLoops::BroadcastLoops(const Shape& a, const Shape& b, const Shape& common) {
   // Collected innermost first, reversed at the end.
-  index next_a = 1;
-  index next_b = 1;
+  Index next_a = 1;
+  Index next_b = 1;
   for (int d = 0; d < common.dims(); ++d) {
-    const index n = extent_from_end(common, d);
-    const index step_a = extent_from_end(a, d) == n ? next_a : 0;
-    const index step_b = extent_from_end(b, d) == n ? next_b : 0;
+    const Index n = extent_from_end(common, d);
+    const Index step_a = extent_from_end(a, d) == n ? next_a : 0;
+    const Index step_b = extent_from_end(b, d) == n ? next_b : 0;
     next_a *= extent_from_end(a, d);
     next_b *= extent_from_end(b, d);
     if (n == 1) continue;
@@ -61,16 +61,16 @@ BroadcastLoops::BroadcastLoops(const Shape& a, const Shape& b, const Shape& comm
   std::reverse(stride_b.begin(), stride_b.begin() + dims);
 }
 
-index BroadcastLoops::lines() const {
-  index count = 1;
+Index BroadcastLoops::lines() const {
+  Index count = 1;
   for (int d = 0; d + 1 < dims; ++d) count *= extent[static_cast<std::size_t>(d)];
   return count;
 }
 
-std::array<index, 2> BroadcastLoops::offsets(index line) const {
-  std::array<index, 2> at{};
+std::array<Index, 2> BroadcastLoops::offsets(Index line) const {
+  std::array<Index, 2> at{};
   for (auto d = static_cast<std::size_t>(dims - 1); d-- > 0;) {
-    const index i = line % extent[d];
+    const Index i = line % extent[d];
     line /= extent[d];
     at[0] += i * stride_a[d];
     at[1] += i * stride_b[d];

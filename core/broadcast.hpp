@@ -15,17 +15,17 @@ Shape broadcast(const Shape& a, const Shape& b);
 /// first. The innermost strides are 0 (repeated) or 1 (contiguous).
 struct BroadcastLoops {
   int dims = 0;  ///< at least 1
-  std::array<index, 4> extent{};
-  std::array<index, 4> stride_a{};
-  std::array<index, 4> stride_b{};
+  std::array<Index, 4> extent{};
+  std::array<Index, 4> stride_a{};
+  std::array<Index, 4> stride_b{};
 
   /// `a` and `b` must broadcast to `common`.
   BroadcastLoops(const Shape& a, const Shape& b, const Shape& common);
-  [[nodiscard]] index inner() const { return extent[static_cast<std::size_t>(dims - 1)]; }
+  [[nodiscard]] Index inner() const { return extent[static_cast<std::size_t>(dims - 1)]; }
   /// Number of innermost lines; line i of the common shape begins at element i * inner().
-  [[nodiscard]] index lines() const;
+  [[nodiscard]] Index lines() const;
   /// First element of a line in a and in b.
-  [[nodiscard]] std::array<index, 2> offsets(index line) const;
+  [[nodiscard]] std::array<Index, 2> offsets(Index line) const;
 };
 
 }  // namespace sar

@@ -11,8 +11,8 @@ namespace sar {
 namespace {
 
 constexpr int lanes = 32;          // Philox blocks drawn together
-constexpr index tile = 4 * lanes;  // elements
-constexpr index grain = 1 << 15;   // elements per block of the parallel loop
+constexpr Index tile = 4 * lanes;  // elements
+constexpr Index grain = 1 << 15;   // elements per block of the parallel loop
 
 /// Counters of `lanes` blocks, one array per word.
 using Counters = std::array<std::array<std::uint64_t, lanes>, 4>;
@@ -55,19 +55,19 @@ DropoutMask::DropoutMask(const RandomKey& key, double p) : key_(Random(key).key(
   scale_ = static_cast<real>(1 / (1 - p));
 }
 
-void DropoutMask::factors(std::span<const index> row_ids, index row_size, real* factors) const noexcept {
+void DropoutMask::factors(std::span<const Index> row_ids, Index row_size, real* factors) const noexcept {
   const std::uint32_t threshold = threshold_;
   const real scale = scale_;
-  const index blocks = (row_size + 3) / 4;  // per row
-  const index all_blocks = blocks * static_cast<index>(row_ids.size());
+  const Index blocks = (row_size + 3) / 4;  // per row
+  const Index all_blocks = blocks * static_cast<Index>(row_ids.size());
   std::array<std::uint32_t, tile> words;
   Counters counters;
-  index row = 0;
-  index block = 0;
-  for (index first = 0; first < all_blocks; first += lanes) {
-    const index first_row = row;
-    const index first_block = block;
-    const auto used = static_cast<std::size_t>(std::min<index>(lanes, all_blocks - first));
+  Index row = 0;
+  Index block = 0;
+  for (Index first = 0; first < all_blocks; first += lanes) {
+    const Index first_row = row;
+    const Index first_block = block;
+    const auto used = static_cast<std::size_t>(std::min<Index>(lanes, all_blocks - first));
     for (std::size_t l = 0; l < lanes; ++l) {
       const auto id = static_cast<std::uint64_t>(row_ids[static_cast<std::size_t>(row)]);
       counters[0][l] = id & 0xffffffffu;
@@ -91,10 +91,10 @@ void DropoutMask::factors(std::span<const index> row_ids, index row_size, real* 
     }
     std::array<real, tile> drawn;
     for (std::size_t i = 0; i < tile; ++i) drawn[i] = words[i] < threshold ? real{0} : scale;
-    index r = first_row;
-    index b = first_block;
+    Index r = first_row;
+    Index b = first_block;
     for (std::size_t l = 0; l < used; ++l) {
-      std::copy_n(&drawn[4 * l], std::min<index>(4, row_size - 4 * b), factors + r * row_size + 4 * b);
+      std::copy_n(&drawn[4 * l], std::min<Index>(4, row_size - 4 * b), factors + r * row_size + 4 * b);
       if (++b == blocks) {
         b = 0;
         ++r;
@@ -103,29 +103,29 @@ void DropoutMask::factors(std::span<const index> row_ids, index row_size, real* 
   }
 }
 
-void DropoutMask::apply(const Tensor& x, std::span<const index> row_ids, Tensor& out, bool accumulate) const {
-  require<ShapeError>(x.shape() == out.shape() && static_cast<index>(row_ids.size()) == x.num_rows(),
+void DropoutMask::apply(const Tensor& x, std::span<const Index> row_ids, Tensor& out, bool accumulate) const {
+  require<ShapeError>(x.shape() == out.shape() && static_cast<Index>(row_ids.size()) == x.num_rows(),
                       "dropout of a tensor of shape ", x.shape(), " with ", row_ids.size(),
                       " row ids into one of shape ", out.shape());
-  const index width = x.row_size();
+  const Index width = x.row_size();
   if (width == 0) return;
   // Factors are drawn into a buffer that stays in the first-level cache, a few rows or the whole of a long
   // one.
-  constexpr index buffer_size = 16 * tile;
-  const index rows_at_once = std::max<index>(1, buffer_size / width);
-  parallel_for(x.num_rows(), std::max(rows_at_once, grain / width), [&](index begin, index end) {
+  constexpr Index buffer_size = 16 * tile;
+  const Index rows_at_once = std::max<Index>(1, buffer_size / width);
+  parallel_for(x.num_rows(), std::max(rows_at_once, grain / width), [&](Index begin, Index end) {
     std::vector<real> buffer(static_cast<std::size_t>(rows_at_once * width));
-    for (index first = begin; first < end; first += rows_at_once) {
-      const index rows = std::min(rows_at_once, end - first);
+    for (Index first = begin; first < end; first += rows_at_once) {
+      const Index rows = std::min(rows_at_once, end - first);
       factors(row_ids.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)), width,
               buffer.data());
       const real* from = x.row(first);
       real* to = out.row(first);
       const real* factor = buffer.data();
       if (accumulate) {
-        for (index i = 0; i < rows * width; ++i) to[i] += from[i] * factor[i];
+        for (Index i = 0; i < rows * width; ++i) to[i] += from[i] * factor[i];
       } else {
-        for (index i = 0; i < rows * width; ++i) to[i] = from[i] * factor[i];
+        for (Index i = 0; i < rows * width; ++i) to[i] = from[i] * factor[i];
       }
     }
   });

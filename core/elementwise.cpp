@@ -9,7 +9,7 @@
 namespace sar {
 namespace {
 
-constexpr index grain = 1 << 16;  // elements per block: some 50 us of memory traffic
+constexpr Index grain = 1 << 16;  // elements per block: some 50 us of memory traffic
 
 template <bool accumulate>
 void store(real& out, real value) {
@@ -32,18 +32,18 @@ void dispatch(bool flag, const With& with) {
 
 /// One line; a repeated operand has stride 0.
 template <bool accumulate, class Op>
-void binary_line(Op op, const real* a, index stride_a, const real* b, index stride_b, real* out, index n) {
+void binary_line(Op op, const real* a, Index stride_a, const real* b, Index stride_b, real* out, Index n) {
   if (stride_a != 0 && stride_b != 0) {
-    for (index i = 0; i < n; ++i) store<accumulate>(out[i], op(a[i], b[i]));
+    for (Index i = 0; i < n; ++i) store<accumulate>(out[i], op(a[i], b[i]));
   } else if (stride_a != 0) {
     const real constant = b[0];
-    for (index i = 0; i < n; ++i) store<accumulate>(out[i], op(a[i], constant));
+    for (Index i = 0; i < n; ++i) store<accumulate>(out[i], op(a[i], constant));
   } else if (stride_b != 0) {
     const real constant = a[0];
-    for (index i = 0; i < n; ++i) store<accumulate>(out[i], op(constant, b[i]));
+    for (Index i = 0; i < n; ++i) store<accumulate>(out[i], op(constant, b[i]));
   } else {
     const real constant = op(a[0], b[0]);
-    for (index i = 0; i < n; ++i) store<accumulate>(out[i], constant);
+    for (Index i = 0; i < n; ++i) store<accumulate>(out[i], constant);
   }
 }
 
@@ -51,17 +51,17 @@ template <class Op>
 void binary_loops(Op op, const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
   const BroadcastLoops loops(a.shape(), b.shape(), out.shape());
   const auto innermost = static_cast<std::size_t>(loops.dims - 1);
-  const index stride_a = loops.stride_a[innermost];
-  const index stride_b = loops.stride_b[innermost];
+  const Index stride_a = loops.stride_a[innermost];
+  const Index stride_b = loops.stride_b[innermost];
   // Long lines are cut, short ones bundled.
-  const index inner = loops.inner();
-  const index piece = std::clamp<index>(inner, 1, grain);
-  const index pieces_per_line = (inner + piece - 1) / piece;
+  const Index inner = loops.inner();
+  const Index piece = std::clamp<Index>(inner, 1, grain);
+  const Index pieces_per_line = (inner + piece - 1) / piece;
   dispatch(accumulate, [&](auto adding) {
-    parallel_for(loops.lines() * pieces_per_line, grain / piece, [&](index begin, index end) {
-      for (index i = begin; i < end; ++i) {
-        const index line = i / pieces_per_line;
-        const index first = i % pieces_per_line * piece;
+    parallel_for(loops.lines() * pieces_per_line, grain / piece, [&](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) {
+        const Index line = i / pieces_per_line;
+        const Index first = i % pieces_per_line * piece;
         const auto [at_a, at_b] = loops.offsets(line);
         binary_line<decltype(adding)::value>(
             op, a.data() + at_a + first * stride_a, stride_a, b.data() + at_b + first * stride_b, stride_b,
@@ -74,11 +74,11 @@ void binary_loops(Op op, const Tensor& a, const Tensor& b, Tensor& out, bool acc
 template <class Op>
 void gradient_loop(Op op, const Tensor& kept, const Tensor& grad, Tensor& out, bool accumulate) {
   dispatch(accumulate, [&](auto adding) {
-    parallel_for(out.size(), grain, [&](index begin, index end) {
+    parallel_for(out.size(), grain, [&](Index begin, Index end) {
       const real* y = kept.data();
       const real* g = grad.data();
       real* to = out.data();
-      for (index i = begin; i < end; ++i) store<decltype(adding)::value>(to[i], op(y[i], g[i]));
+      for (Index i = begin; i < end; ++i) store<decltype(adding)::value>(to[i], op(y[i], g[i]));
     });
   });
 }
@@ -105,10 +105,10 @@ void scale_shift(const Tensor& x, real scale, real shift, Tensor& out, bool accu
   require<ShapeError>(x.shape() == out.shape(), "cannot scale a tensor of shape ", x.shape(),
                       " into one of shape ", out.shape());
   dispatch(accumulate, [&](auto adding) {
-    parallel_for(out.size(), grain, [&](index begin, index end) {
+    parallel_for(out.size(), grain, [&](Index begin, Index end) {
       const real* from = x.data();
       real* to = out.data();
-      for (index i = begin; i < end; ++i) store<decltype(adding)::value>(to[i], scale * from[i] + shift);
+      for (Index i = begin; i < end; ++i) store<decltype(adding)::value>(to[i], scale * from[i] + shift);
     });
   });
 }
@@ -117,24 +117,24 @@ void unary(Unary op, const Tensor& x, Tensor& out, real parameter) {
   require<ShapeError>(x.shape() == out.shape(), "result of shape ", out.shape(), " for an operand of shape ",
                       x.shape());
   require(parameter >= 0, "the slope of leaky_relu and the scale of elu must not be negative: ", parameter);
-  parallel_for(x.size(), grain, [&](index begin, index end) {
+  parallel_for(x.size(), grain, [&](Index begin, Index end) {
     const real* from = x.data() + begin;
     real* to = out.data() + begin;
-    const index n = end - begin;
+    const Index n = end - begin;
     switch (op) {
       case Unary::relu:
-        for (index i = 0; i < n; ++i) to[i] = from[i] > 0 ? from[i] : real{0};
+        for (Index i = 0; i < n; ++i) to[i] = from[i] > 0 ? from[i] : real{0};
         break;
       case Unary::leaky_relu:
-        for (index i = 0; i < n; ++i) to[i] = from[i] > 0 ? from[i] : parameter * from[i];
+        for (Index i = 0; i < n; ++i) to[i] = from[i] > 0 ? from[i] : parameter * from[i];
         break;
       case Unary::elu: {
-        constexpr index buffer_size = 512;
+        constexpr Index buffer_size = 512;
         real negative[buffer_size];
-        for (index first = 0; first < n; first += buffer_size) {
-          const index count = std::min(buffer_size, n - first);
+        for (Index first = 0; first < n; first += buffer_size) {
+          const Index count = std::min(buffer_size, n - first);
           vector_math::expm1(from + first, negative, count);
-          for (index i = 0; i < count; ++i)
+          for (Index i = 0; i < count; ++i)
             to[first + i] = from[first + i] > 0 ? from[first + i] : parameter * negative[i];
         }
         break;

@@ -4,11 +4,16 @@ namespace sar {
 
 void throw_error(ErrorKind kind, const std::string& message) {
   switch (kind) {
-    case ErrorKind::shape: throw ShapeError(message);
-    case ErrorKind::input: throw InputError(message);
-    case ErrorKind::communication: throw CommunicationError(message);
-    case ErrorKind::memory: throw MemoryError(message);
-    case ErrorKind::general: break;
+    case ErrorKind::shape:
+      throw ShapeError(message);
+    case ErrorKind::input:
+      throw InputError(message);
+    case ErrorKind::communication:
+      throw CommunicationError(message);
+    case ErrorKind::memory:
+      throw MemoryError(message);
+    case ErrorKind::general:
+      break;
   }
   throw Error(message);
 }

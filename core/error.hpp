@@ -1,4 +1,5 @@
-/// Exceptions of the library. Every message names the file or tensor concerned, the values found and what was expected.
+/// Exceptions of the library. Every message names the file or tensor concerned, the values found and what was
+/// expected.
 #pragma once
 
 #include <sstream>

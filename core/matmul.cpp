@@ -20,10 +20,10 @@ using Matrix = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMaj
 using View = Eigen::Map<Matrix>;
 using ConstView = Eigen::Map<const Matrix>;
 
-ConstView rows(const Tensor& t, index begin, index end) {
+ConstView rows(const Tensor& t, Index begin, Index end) {
   return {t.row(begin), end - begin, t.shape()[1]};
 }
-View rows(Tensor& t, index begin, index end) {
+View rows(Tensor& t, Index begin, Index end) {
   return {t.row(begin), end - begin, t.shape()[1]};
 }
 ConstView view(const Tensor& t) {
@@ -34,9 +34,9 @@ ConstView view(const Tensor& t) {
 /// moved costs as much time as 16 operations; but 256 at least, because Eigen packs the short operand anew
 /// for each block (a loss of 3 % at 128 rows, of less than 1 % at 256). Blocks of several thousand rows are
 /// slower, too: Eigen's packing buffers then become large enough for malloc to map them afresh in every call.
-index block_rows(index k, index m) {
-  constexpr index block_operations = index{1} << 25;
-  return std::clamp<index>(block_operations / (2 * k * m + 16 * (k + m) + 1), 256, 1 << 15);
+Index block_rows(Index k, Index m) {
+  constexpr Index block_operations = Index{1} << 25;
+  return std::clamp<Index>(block_operations / (2 * k * m + 16 * (k + m) + 1), 256, 1 << 15);
 }
 
 void check(bool fits, const char* formula, const Tensor& a, const Tensor& b, const Tensor& out) {
@@ -48,7 +48,7 @@ void check(bool fits, const char* formula, const Tensor& a, const Tensor& b, con
 /// The rows of `out` are independent: out_i = a_i b for each block i of rows.
 template <class Short>
 void row_blocks(const Tensor& a, const Short& b, Tensor& out, bool accumulate) {
-  parallel_for(out.num_rows(), block_rows(b.rows(), b.cols()), [&](index begin, index end) {
+  parallel_for(out.num_rows(), block_rows(b.rows(), b.cols()), [&](Index begin, Index end) {
     if (accumulate)
       rows(out, begin, end).noalias() += rows(a, begin, end) * b;
     else
@@ -59,25 +59,25 @@ void row_blocks(const Tensor& a, const Short& b, Tensor& out, bool accumulate) {
 /// How the sum over n rows of a^T b is cut: `parts` sums of `part_rows` rows, each computed in `tiles`
 /// independent pieces of `tile_rows` rows of the result.
 struct Cut {
-  index part_rows, parts;
-  index tile_rows, tiles;
+  Index part_rows, parts;
+  Index tile_rows, tiles;
 };
 
 /// A power of two of parts shares out evenly among the usual numbers of threads. Where a short sum has few of
 /// them, the result is cut, too, although b is then packed once for each tile.
-Cut cut_sum(index n, index k, index m) {
-  constexpr index max_parts = 256;
-  constexpr index min_pieces = 16;
-  constexpr index min_tile_rows = 128;
-  const index by_memory = n * (k + m) / (32 * k * m);
-  const index by_work = n / block_rows(k, m);
+Cut cut_sum(Index n, Index k, Index m) {
+  constexpr Index max_parts = 256;
+  constexpr Index min_pieces = 16;
+  constexpr Index min_tile_rows = 128;
+  const Index by_memory = n * (k + m) / (32 * k * m);
+  const Index by_work = n / block_rows(k, m);
   const auto wanted =
-      static_cast<std::uint64_t>(std::clamp<index>(std::min(by_memory, by_work), 1, max_parts));
-  const auto parts = static_cast<index>(std::bit_floor(wanted));
+      static_cast<std::uint64_t>(std::clamp<Index>(std::min(by_memory, by_work), 1, max_parts));
+  const auto parts = static_cast<Index>(std::bit_floor(wanted));
   Cut cut{};
   cut.part_rows = (n + parts - 1) / parts;
   cut.parts = (n + cut.part_rows - 1) / cut.part_rows;
-  cut.tiles = std::clamp<index>(min_pieces / cut.parts, 1, std::max<index>(k / min_tile_rows, 1));
+  cut.tiles = std::clamp<Index>(min_pieces / cut.parts, 1, std::max<Index>(k / min_tile_rows, 1));
   cut.tile_rows = (k + cut.tiles - 1) / cut.tiles;
   return cut;
 }
@@ -99,29 +99,29 @@ void matmul_nt(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
 void matmul_tn(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
   check(a.num_rows() == b.num_rows() && out.num_rows() == a.row_size() && out.row_size() == b.row_size(),
         "out [k, m] = (a [n, k])^T b [n, m]", a, b, out);
-  const index n = a.num_rows(), k = a.row_size(), m = b.row_size();
+  const Index n = a.num_rows(), k = a.row_size(), m = b.row_size();
   if (!accumulate) out.fill(0);
   if (n == 0 || out.size() == 0) return;
 
   const Cut cut = cut_sum(n, k, m);
-  const index step = block_rows(k, m);
+  const Index step = block_rows(k, m);
   Tensor partial({cut.parts - 1, k, m});  // the first part is summed in `out`
-  parallel_for(cut.parts * cut.tiles, 1, [&](index piece, index) {
-    const index part = piece / cut.tiles, tile = piece % cut.tiles;
-    const index first = tile * cut.tile_rows, height = std::min(cut.tile_rows, k - first);
+  parallel_for(cut.parts * cut.tiles, 1, [&](Index piece, Index) {
+    const Index part = piece / cut.tiles, tile = piece % cut.tiles;
+    const Index first = tile * cut.tile_rows, height = std::min(cut.tile_rows, k - first);
     View sum((part == 0 ? out.data() : partial.row(part - 1)) + first * m, height, m);
     if (part > 0) sum.setZero();
-    const index end = std::min(n, (part + 1) * cut.part_rows);
-    for (index i = part * cut.part_rows; i < end; i += step) {
-      const index stop = std::min(end, i + step);
+    const Index end = std::min(n, (part + 1) * cut.part_rows);
+    for (Index i = part * cut.part_rows; i < end; i += step) {
+      const Index stop = std::min(end, i + step);
       sum.noalias() += rows(a, i, stop).middleCols(first, height).transpose() * rows(b, i, stop);
       poll();
     }
   });
-  parallel_for(out.size(), 1 << 14, [&](index begin, index end) {
-    for (index part = 0; part < cut.parts - 1; ++part) {
+  parallel_for(out.size(), 1 << 14, [&](Index begin, Index end) {
+    for (Index part = 0; part < cut.parts - 1; ++part) {
       const real* addend = partial.row(part);
-      for (index i = begin; i < end; ++i) out.data()[i] += addend[i];
+      for (Index i = begin; i < end; ++i) out.data()[i] += addend[i];
     }
   });
 }

@@ -40,12 +40,12 @@ void poll() {
   if (current_poll != nullptr) (*current_poll)();
 }
 
-void parallel_for(index n, index grain, FunctionRef<void(index, index)> body) {
+void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
   if (n <= 0) return;
-  grain = std::max<index>(grain, 1);
-  const index blocks = (n + grain - 1) / grain;
-  const auto run_blocks = [&](index first, index last) {
-    for (index b = first; b < last; ++b) {
+  grain = std::max<Index>(grain, 1);
+  const Index blocks = (n + grain - 1) / grain;
+  const auto run_blocks = [&](Index first, Index last) {
+    for (Index b = first; b < last; ++b) {
       body(b * grain, std::min(n, (b + 1) * grain));
       poll();
     }
@@ -54,8 +54,8 @@ void parallel_for(index n, index grain, FunctionRef<void(index, index)> body) {
     run_blocks(0, blocks);
     return;
   }
-  tbb::parallel_for(tbb::blocked_range<index>(0, blocks),
-                    [&](const tbb::blocked_range<index>& range) { run_blocks(range.begin(), range.end()); });
+  tbb::parallel_for(tbb::blocked_range<Index>(0, blocks),
+                    [&](const tbb::blocked_range<Index>& range) { run_blocks(range.begin(), range.end()); });
 }
 
 }  // namespace sar

@@ -68,15 +68,15 @@ void poll();
 
 /// body(begin, end) over [0, n), cut into blocks of `grain` elements (the last may be shorter). Blocks run in
 /// any order on any thread. Exceptions of the body reach the caller.
-void parallel_for(index n, index grain, FunctionRef<void(index begin, index end)> body);
+void parallel_for(Index n, Index grain, FunctionRef<void(Index begin, Index end)> body);
 
 /// Maps each block of `grain` elements of [0, n) to a value and combines the values in block order, so that
 /// the result is the same for every number of threads: combine(combine(zero, map(block 0)), map(block 1)) ...
 template <class T, class Map, class Combine>
-T parallel_reduce(index n, index grain, T zero, const Map& map, const Combine& combine) {
-  const index blocks = n <= 0 ? 0 : (n + grain - 1) / grain;
+T parallel_reduce(Index n, Index grain, T zero, const Map& map, const Combine& combine) {
+  const Index blocks = n <= 0 ? 0 : (n + grain - 1) / grain;
   std::vector<T> partial(static_cast<std::size_t>(blocks), zero);
-  parallel_for(n, grain, [&](index begin, index end) {
+  parallel_for(n, grain, [&](Index begin, Index end) {
     partial[static_cast<std::size_t>(begin / grain)] = map(begin, end);
   });
   for (T& value : partial) zero = combine(std::move(zero), std::move(value));

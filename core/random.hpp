@@ -1,6 +1,7 @@
-/// Counter-based random numbers: a draw is a function of (seed, stream, step, row, element) and of nothing else, so
-/// that it is the same for every number of workers and threads, and can be drawn again instead of being stored.
-/// Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC'11.
+/// Counter-based random numbers: a draw is a function of (seed, stream, step, row, element) and of nothing
+/// else, so that it is the same for every number of workers and threads, and can be drawn again instead of
+/// being stored. Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+/// SC'11.
 #pragma once
 
 #include <sar/config.hpp>
@@ -18,7 +19,8 @@ struct RandomKey {
 };
 
 /// Four 32-bit words by Philox4x32-10 for a 128-bit counter and a 64-bit key.
-std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) noexcept;
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                    std::array<std::uint32_t, 2> key) noexcept;
 
 /// The draws of one family. Row is a GLOBAL node or edge id; element i of a row is word i % 4 of block i / 4.
 class Random {
@@ -44,6 +46,8 @@ class Random {
 };
 
 /// A 32-bit word as a uniform number in [0, 1).
-inline double to_unit(std::uint32_t word) noexcept { return word * (1.0 / 4294967296.0); }
+inline double to_unit(std::uint32_t word) noexcept {
+  return word * (1.0 / 4294967296.0);
+}
 
 }  // namespace sar

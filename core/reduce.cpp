@@ -9,48 +9,48 @@
 namespace sar {
 namespace {
 
-constexpr index grain = 1 << 16;  // elements per block
+constexpr Index grain = 1 << 16;  // elements per block
 // Bounds on the memory for partial results: at most so many blocks, of at least so many rows.
-constexpr index max_blocks = 256;
-constexpr index min_block_rows = 16;
+constexpr Index max_blocks = 256;
+constexpr Index min_block_rows = 16;
 
 /// x[i], or x[i] y[i] when there is a y.
 struct Terms {
   const real* x;
   const real* y;
-  [[nodiscard]] Terms at(index i) const { return {x + i, y == nullptr ? nullptr : y + i}; }
+  [[nodiscard]] Terms at(Index i) const { return {x + i, y == nullptr ? nullptr : y + i}; }
 };
 
 /// The sum of n terms, in eight interleaved lanes so that it vectorises.
-double line_sum(Terms t, index n) {
-  constexpr index lanes = 8;
+double line_sum(Terms t, Index n) {
+  constexpr Index lanes = 8;
   double lane[lanes] = {};
-  const index whole = n - n % lanes;
+  const Index whole = n - n % lanes;
   if (t.y == nullptr) {
-    for (index i = 0; i < whole; i += lanes)
-      for (index l = 0; l < lanes; ++l) lane[l] += static_cast<double>(t.x[i + l]);
-    for (index i = whole; i < n; ++i) lane[i - whole] += static_cast<double>(t.x[i]);
+    for (Index i = 0; i < whole; i += lanes)
+      for (Index l = 0; l < lanes; ++l) lane[l] += static_cast<double>(t.x[i + l]);
+    for (Index i = whole; i < n; ++i) lane[i - whole] += static_cast<double>(t.x[i]);
   } else {
-    for (index i = 0; i < whole; i += lanes)
-      for (index l = 0; l < lanes; ++l)
+    for (Index i = 0; i < whole; i += lanes)
+      for (Index l = 0; l < lanes; ++l)
         lane[l] += static_cast<double>(t.x[i + l]) * static_cast<double>(t.y[i + l]);
-    for (index i = whole; i < n; ++i)
+    for (Index i = whole; i < n; ++i)
       lane[i - whole] += static_cast<double>(t.x[i]) * static_cast<double>(t.y[i]);
   }
   return ((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]));
 }
 
-void add_line(Terms t, index n, double* sums) {
+void add_line(Terms t, Index n, double* sums) {
   if (t.y == nullptr) {
-    for (index i = 0; i < n; ++i) sums[i] += static_cast<double>(t.x[i]);
+    for (Index i = 0; i < n; ++i) sums[i] += static_cast<double>(t.x[i]);
   } else {
-    for (index i = 0; i < n; ++i) sums[i] += static_cast<double>(t.x[i]) * static_cast<double>(t.y[i]);
+    for (Index i = 0; i < n; ++i) sums[i] += static_cast<double>(t.x[i]) * static_cast<double>(t.y[i]);
   }
 }
 
 /// Adds the elements [begin, end) of dimension `d`, with all inner dimensions, to the sums they belong to.
 /// Operand a of `loops` is the result, b the terms; both pointers are at element 0 of the dimension.
-void add_terms(const BroadcastLoops& loops, int d, index begin, index end, Terms terms, double* sums) {
+void add_terms(const BroadcastLoops& loops, int d, Index begin, Index end, Terms terms, double* sums) {
   const auto at = static_cast<std::size_t>(d);
   if (d + 1 == loops.dims) {
     if (loops.stride_a[at] == 0) {
@@ -60,7 +60,7 @@ void add_terms(const BroadcastLoops& loops, int d, index begin, index end, Terms
     }
     return;
   }
-  for (index i = begin; i < end; ++i)
+  for (Index i = begin; i < end; ++i)
     add_terms(loops, d + 1, 0, loops.extent[at + 1], terms.at(i * loops.stride_b[at]),
               sums + i * loops.stride_a[at]);
 }
@@ -79,22 +79,22 @@ void sum_terms_to(const Shape& shape, Terms terms, Tensor& out, bool accumulate)
     if (!accumulate) out.fill(0);
     return;
   }
-  const index rows = loops.extent[0];
-  const index row_cost = shape.size() / rows;
+  const Index rows = loops.extent[0];
+  const Index row_cost = shape.size() / rows;
   if (loops.stride_a[0] == 0) {
     std::vector<double> sums(static_cast<std::size_t>(out.size()));
     sum_row_blocks(
         rows, row_cost,
-        [&](index begin, index end, double* partial) { add_terms(loops, 0, begin, end, terms, partial); },
+        [&](Index begin, Index end, double* partial) { add_terms(loops, 0, begin, end, terms, partial); },
         sums);
     store(sums, out.data(), accumulate);
     return;
   }
   // Every element of the outermost dimension has results of its own.
-  const index width = out.size() / rows;
-  parallel_for(rows, std::max<index>(1, grain / row_cost), [&](index begin, index end) {
+  const Index width = out.size() / rows;
+  parallel_for(rows, std::max<Index>(1, grain / row_cost), [&](Index begin, Index end) {
     std::vector<double> sums(static_cast<std::size_t>(width));
-    for (index i = begin; i < end; ++i) {
+    for (Index i = begin; i < end; ++i) {
       std::fill(sums.begin(), sums.end(), 0.0);
       if (loops.dims == 1) {
         sums[0] = line_sum(terms.at(i), 1);
@@ -108,14 +108,14 @@ void sum_terms_to(const Shape& shape, Terms terms, Tensor& out, bool accumulate)
 
 }  // namespace
 
-void sum_row_blocks(index rows, index row_cost, FunctionRef<void(index, index, double*)> body,
+void sum_row_blocks(Index rows, Index row_cost, FunctionRef<void(Index, Index, double*)> body,
                     std::span<double> out) {
-  const index block =
-      std::max({min_block_rows, grain / std::max<index>(row_cost, 1), (rows + max_blocks - 1) / max_blocks});
-  const index blocks = (rows + block - 1) / block;
+  const Index block =
+      std::max({min_block_rows, grain / std::max<Index>(row_cost, 1), (rows + max_blocks - 1) / max_blocks});
+  const Index blocks = (rows + block - 1) / block;
   const std::size_t width = out.size();
   Array<double> partial(static_cast<std::size_t>(blocks) * width);
-  parallel_for(rows, block, [&](index begin, index end) {
+  parallel_for(rows, block, [&](Index begin, Index end) {
     double* sums = partial.data() + static_cast<std::size_t>(begin / block) * width;
     std::fill(sums, sums + width, 0.0);
     body(begin, end, sums);
@@ -128,7 +128,7 @@ void sum_row_blocks(index rows, index row_cost, FunctionRef<void(index, index, d
 double total(const Tensor& x) {
   double sum = 0;
   sum_row_blocks(x.size(), 1,
-                 [&](index begin, index end, double* partial) {
+                 [&](Index begin, Index end, double* partial) {
                    *partial += line_sum({x.data() + begin, nullptr}, end - begin);
                  },
                  {&sum, 1});
@@ -136,25 +136,25 @@ double total(const Tensor& x) {
 }
 
 void column_sums(const Tensor& x, std::span<double> out) {
-  const index width = x.row_size();
-  require<ShapeError>(static_cast<index>(out.size()) == width, out.size(),
+  const Index width = x.row_size();
+  require<ShapeError>(static_cast<Index>(out.size()) == width, out.size(),
                       " column sums of a tensor of shape ", x.shape());
   sum_row_blocks(
       x.num_rows(), width,
-      [&](index begin, index end, double* partial) {
-        for (index i = begin; i < end; ++i) add_line({x.row(i), nullptr}, width, partial);
+      [&](Index begin, Index end, double* partial) {
+        for (Index i = begin; i < end; ++i) add_line({x.row(i), nullptr}, width, partial);
       },
       out);
 }
 
 void column_dots(const Tensor& x, const Tensor& y, std::span<double> out) {
-  const index width = x.row_size();
-  require<ShapeError>(x.shape() == y.shape() && static_cast<index>(out.size()) == width, out.size(),
+  const Index width = x.row_size();
+  require<ShapeError>(x.shape() == y.shape() && static_cast<Index>(out.size()) == width, out.size(),
                       " column products of tensors of shapes ", x.shape(), " and ", y.shape());
   sum_row_blocks(
       x.num_rows(), width,
-      [&](index begin, index end, double* partial) {
-        for (index i = begin; i < end; ++i) add_line({x.row(i), y.row(i)}, width, partial);
+      [&](Index begin, Index end, double* partial) {
+        for (Index i = begin; i < end; ++i) add_line({x.row(i), y.row(i)}, width, partial);
       },
       out);
 }

@@ -28,7 +28,7 @@ void sum_products_to(const Tensor& x, const Tensor& y, Tensor& out, bool accumul
 /// For fused kernels: the sum of `out.size()` quantities over all rows. body(begin, end, partial) adds the
 /// contribution of rows [begin, end) to `partial`, which starts at 0. `row_cost` is the number of elements it
 /// touches per row.
-void sum_row_blocks(index rows, index row_cost,
-                    FunctionRef<void(index begin, index end, double* partial)> body, std::span<double> out);
+void sum_row_blocks(Index rows, Index row_cost,
+                    FunctionRef<void(Index begin, Index end, double* partial)> body, std::span<double> out);
 
 }  // namespace sar

@@ -8,25 +8,25 @@
 namespace sar {
 namespace {
 
-constexpr index grain = 1 << 16;  // elements per block
+constexpr Index grain = 1 << 16;  // elements per block
 
-index rows_per_block(index row_size) {
-  return std::max<index>(1, grain / std::max<index>(row_size, 1));
+Index rows_per_block(Index row_size) {
+  return std::max<Index>(1, grain / std::max<Index>(row_size, 1));
 }
 
-void check_ids(std::span<const index> ids, index rows) {
-  parallel_for(static_cast<index>(ids.size()), grain, [&](index begin, index end) {
-    for (index i = begin; i < end; ++i) {
-      const index id = ids[static_cast<std::size_t>(i)];
+void check_ids(std::span<const Index> ids, Index rows) {
+  parallel_for(static_cast<Index>(ids.size()), grain, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      const Index id = ids[static_cast<std::size_t>(i)];
       require<ShapeError>(0 <= id && id < rows, "row number ", id, " at position ", i, " for a tensor of ",
                           rows, " rows");
     }
   });
 }
 
-void write_row(const real* from, real* to, index n, bool accumulate) {
+void write_row(const real* from, real* to, Index n, bool accumulate) {
   if (accumulate) {
-    for (index j = 0; j < n; ++j) to[j] += from[j];
+    for (Index j = 0; j < n; ++j) to[j] += from[j];
   } else {
     std::copy(from, from + n, to);
   }
@@ -34,16 +34,16 @@ void write_row(const real* from, real* to, index n, bool accumulate) {
 
 /// Positions grouped by the row they go to, in ascending order within a group: counting sort.
 struct RowGroups {
-  Array<index> begin;      // rows + 1
-  Array<index> positions;  // begin[r] .. begin[r + 1] go to row r
+  Array<Index> begin;      // rows + 1
+  Array<Index> positions;  // begin[r] .. begin[r + 1] go to row r
 
-  RowGroups(std::span<const index> ids, index rows)
+  RowGroups(std::span<const Index> ids, Index rows)
       : begin(static_cast<std::size_t>(rows) + 1, 0), positions(ids.size()) {
-    for (const index id : ids) ++begin[static_cast<std::size_t>(id)];
-    index first = 0;
-    for (index& count : begin) first += std::exchange(count, first);
+    for (const Index id : ids) ++begin[static_cast<std::size_t>(id)];
+    Index first = 0;
+    for (Index& count : begin) first += std::exchange(count, first);
     for (std::size_t i = 0; i < ids.size(); ++i)
-      positions[static_cast<std::size_t>(begin[static_cast<std::size_t>(ids[i])]++)] = static_cast<index>(i);
+      positions[static_cast<std::size_t>(begin[static_cast<std::size_t>(ids[i])]++)] = static_cast<Index>(i);
     std::rotate(begin.begin(), begin.end() - 1, begin.end());  // each begin has advanced to the next one
     begin.front() = 0;
   }
@@ -51,53 +51,53 @@ struct RowGroups {
 
 }  // namespace
 
-void gather_rows(const Tensor& x, std::span<const index> ids, Tensor& out, bool accumulate) {
-  const auto n = static_cast<index>(ids.size());
+void gather_rows(const Tensor& x, std::span<const Index> ids, Tensor& out, bool accumulate) {
+  const auto n = static_cast<Index>(ids.size());
   require<ShapeError>(x.defined() && out.shape() == x.shape().with_rows(n), "cannot gather ", n,
                       " rows of a tensor of shape ", x.shape(), " into one of shape ", out.shape());
   check_ids(ids, x.num_rows());
-  const index width = x.row_size();
-  parallel_for(n, rows_per_block(width), [&](index begin, index end) {
-    for (index i = begin; i < end; ++i)
+  const Index width = x.row_size();
+  parallel_for(n, rows_per_block(width), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i)
       write_row(x.row(ids[static_cast<std::size_t>(i)]), out.row(i), width, accumulate);
   });
 }
 
-void scatter_add_rows(const Tensor& x, std::span<const index> ids, Tensor& out) {
-  const auto n = static_cast<index>(ids.size());
+void scatter_add_rows(const Tensor& x, std::span<const Index> ids, Tensor& out) {
+  const auto n = static_cast<Index>(ids.size());
   require<ShapeError>(out.defined() && x.shape() == out.shape().with_rows(n),
                       "cannot scatter a tensor of shape ", x.shape(), " with ", n,
                       " row numbers into one of shape ", out.shape());
   check_ids(ids, out.num_rows());
-  const index width = x.row_size();
-  const index rows = out.num_rows();
+  const Index width = x.row_size();
+  const Index rows = out.num_rows();
   if (n == 0) return;
   const RowGroups groups(ids, rows);
   // As many destinations per block as receive a block's worth of rows on average.
-  const index block = std::max<index>(1, rows_per_block(width) * rows / (n + rows));
-  parallel_for(rows, block, [&](index begin, index end) {
-    for (index r = begin; r < end; ++r)
-      for (index k = groups.begin[static_cast<std::size_t>(r)];
+  const Index block = std::max<Index>(1, rows_per_block(width) * rows / (n + rows));
+  parallel_for(rows, block, [&](Index begin, Index end) {
+    for (Index r = begin; r < end; ++r)
+      for (Index k = groups.begin[static_cast<std::size_t>(r)];
            k < groups.begin[static_cast<std::size_t>(r) + 1]; ++k)
         write_row(x.row(groups.positions[static_cast<std::size_t>(k)]), out.row(r), width, true);
   });
 }
 
-void copy_columns(const Tensor& from, index from_begin, Tensor& to, index to_begin, index count,
+void copy_columns(const Tensor& from, Index from_begin, Tensor& to, Index to_begin, Index count,
                   bool accumulate) {
   require<ShapeError>(from.defined() && to.defined(), "columns of an undefined tensor");
-  const index from_width = from.shape()[from.shape().dims() - 1];
-  const index to_width = to.shape()[to.shape().dims() - 1];
+  const Index from_width = from.shape()[from.shape().dims() - 1];
+  const Index to_width = to.shape()[to.shape().dims() - 1];
   require<ShapeError>(count >= 0 && 0 <= from_begin && from_begin + count <= from_width && 0 <= to_begin &&
                           to_begin + count <= to_width,
                       "columns ", from_begin, " to ", from_begin + count, " of shape ", from.shape(),
                       " into columns ", to_begin, " to ", to_begin + count, " of shape ", to.shape());
   if (count == 0) return;
-  const index rows = from.size() / from_width;
+  const Index rows = from.size() / from_width;
   require<ShapeError>(rows == to.size() / to_width, "columns of shape ", from.shape(),
                       " do not fit into shape ", to.shape());
-  parallel_for(rows, rows_per_block(count), [&](index begin, index end) {
-    for (index i = begin; i < end; ++i)
+  parallel_for(rows, rows_per_block(count), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i)
       write_row(from.data() + i * from_width + from_begin, to.data() + i * to_width + to_begin, count,
                 accumulate);
   });
@@ -105,20 +105,20 @@ void copy_columns(const Tensor& from, index from_begin, Tensor& to, index to_beg
 
 void affine_columns(const Tensor& x, std::span<const real> scale, std::span<const real> shift, Tensor& out,
                     bool accumulate) {
-  const index width = x.row_size();
-  require<ShapeError>(x.shape() == out.shape() && static_cast<index>(scale.size()) == width &&
-                          static_cast<index>(shift.size()) == width,
+  const Index width = x.row_size();
+  require<ShapeError>(x.shape() == out.shape() && static_cast<Index>(scale.size()) == width &&
+                          static_cast<Index>(shift.size()) == width,
                       scale.size(), " column scales and ", shift.size(), " shifts for a tensor of shape ",
                       x.shape(), " into ", out.shape());
-  parallel_for(x.num_rows(), rows_per_block(width), [&](index begin, index end) {
-    for (index i = begin; i < end; ++i) {
+  parallel_for(x.num_rows(), rows_per_block(width), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
       const real* from = x.row(i);
       real* to = out.row(i);
       if (accumulate) {
-        for (index j = 0; j < width; ++j)
+        for (Index j = 0; j < width; ++j)
           to[j] += scale[static_cast<std::size_t>(j)] * from[j] + shift[static_cast<std::size_t>(j)];
       } else {
-        for (index j = 0; j < width; ++j)
+        for (Index j = 0; j < width; ++j)
           to[j] = scale[static_cast<std::size_t>(j)] * from[j] + shift[static_cast<std::size_t>(j)];
       }
     }

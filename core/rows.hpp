@@ -12,14 +12,14 @@
 namespace sar {
 
 /// out[i] (+)= x[ids[i]]; out must not overlap x.
-void gather_rows(const Tensor& x, std::span<const index> ids, Tensor& out, bool accumulate = false);
+void gather_rows(const Tensor& x, std::span<const Index> ids, Tensor& out, bool accumulate = false);
 
 /// out[ids[i]] += x[i]. Rows that meet in one destination are added in the order of i, so that the result
 /// does not depend on the number of threads.
-void scatter_add_rows(const Tensor& x, std::span<const index> ids, Tensor& out);
+void scatter_add_rows(const Tensor& x, std::span<const Index> ids, Tensor& out);
 
 /// Copies `count` columns: to[.., to_begin + j] (+)= from[.., from_begin + j].
-void copy_columns(const Tensor& from, index from_begin, Tensor& to, index to_begin, index count,
+void copy_columns(const Tensor& from, Index from_begin, Tensor& to, Index to_begin, Index count,
                   bool accumulate = false);
 
 /// out[i, j] (+)= scale[j] x[i, j] + shift[j], rows flattened.

@@ -12,19 +12,19 @@
 namespace sar {
 namespace {
 
-constexpr index grain =
+constexpr Index grain =
     1 << 13;  // elements per block: input, output and exponentials fit into the second-level cache
 
 struct Rows {
-  index count;
-  index width;
-  [[nodiscard]] index block() const { return std::max<index>(1, grain / std::max<index>(width, 1)); }
+  Index count;
+  Index width;
+  [[nodiscard]] Index block() const { return std::max<Index>(1, grain / std::max<Index>(width, 1)); }
 };
 
 Rows rows_of_last_dimension(const Tensor& x, const Tensor& out) {
   require<ShapeError>(x.defined() && x.shape() == out.shape(), "softmax of a tensor of shape ", x.shape(),
                       " into one of shape ", out.shape());
-  const index width = x.shape()[x.shape().dims() - 1];
+  const Index width = x.shape()[x.shape().dims() - 1];
   return {width == 0 ? 0 : x.size() / width, width};
 }
 
@@ -36,21 +36,21 @@ void add_or_set(real& out, real value, bool accumulate) {
 
 void softmax_rows(const Tensor& x, Tensor& out) {
   const Rows rows = rows_of_last_dimension(x, out);
-  parallel_for(rows.count, rows.block(), [&](index begin, index end) {
+  parallel_for(rows.count, rows.block(), [&](Index begin, Index end) {
     real* to = out.data() + begin * rows.width;
-    for (index i = begin; i < end; ++i) {
+    for (Index i = begin; i < end; ++i) {
       const real* from = x.data() + i * rows.width;
       real* row = out.data() + i * rows.width;
       const real largest = *std::max_element(from, from + rows.width);
-      for (index j = 0; j < rows.width; ++j) row[j] = from[j] - largest;
+      for (Index j = 0; j < rows.width; ++j) row[j] = from[j] - largest;
     }
     vector_math::exp(to, to, (end - begin) * rows.width);
-    for (index i = begin; i < end; ++i) {
+    for (Index i = begin; i < end; ++i) {
       real* row = out.data() + i * rows.width;
       double sum = 0;
-      for (index j = 0; j < rows.width; ++j) sum += static_cast<double>(row[j]);
+      for (Index j = 0; j < rows.width; ++j) sum += static_cast<double>(row[j]);
       const real scale = static_cast<real>(1 / sum);
-      for (index j = 0; j < rows.width; ++j) row[j] *= scale;
+      for (Index j = 0; j < rows.width; ++j) row[j] *= scale;
     }
   });
 }
@@ -59,39 +59,39 @@ void softmax_rows_backward(const Tensor& y, const Tensor& grad, Tensor& out, boo
   const Rows rows = rows_of_last_dimension(y, out);
   require<ShapeError>(grad.shape() == y.shape(), "gradient of shape ", grad.shape(), " for softmax of shape ",
                       y.shape());
-  parallel_for(rows.count, rows.block(), [&](index begin, index end) {
-    for (index i = begin; i < end; ++i) {
+  parallel_for(rows.count, rows.block(), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
       const real* value = y.data() + i * rows.width;
       const real* g = grad.data() + i * rows.width;
       real* to = out.data() + i * rows.width;
       double sum = 0;
-      for (index j = 0; j < rows.width; ++j) sum += static_cast<double>(value[j]) * static_cast<double>(g[j]);
+      for (Index j = 0; j < rows.width; ++j) sum += static_cast<double>(value[j]) * static_cast<double>(g[j]);
       const real mean = static_cast<real>(sum);
-      for (index j = 0; j < rows.width; ++j) add_or_set(to[j], value[j] * (g[j] - mean), accumulate);
+      for (Index j = 0; j < rows.width; ++j) add_or_set(to[j], value[j] * (g[j] - mean), accumulate);
     }
   });
 }
 
 void log_softmax_rows(const Tensor& x, Tensor& out) {
   const Rows rows = rows_of_last_dimension(x, out);
-  parallel_for(rows.count, rows.block(), [&](index begin, index end) {
+  parallel_for(rows.count, rows.block(), [&](Index begin, Index end) {
     real* to = out.data() + begin * rows.width;
-    const index n = (end - begin) * rows.width;
-    for (index i = begin; i < end; ++i) {
+    const Index n = (end - begin) * rows.width;
+    for (Index i = begin; i < end; ++i) {
       const real* from = x.data() + i * rows.width;
       real* row = out.data() + i * rows.width;
       const real largest = *std::max_element(from, from + rows.width);
-      for (index j = 0; j < rows.width; ++j) row[j] = from[j] - largest;
+      for (Index j = 0; j < rows.width; ++j) row[j] = from[j] - largest;
     }
     std::vector<real> exponentials(static_cast<std::size_t>(n));
     vector_math::exp(to, exponentials.data(), n);
-    for (index i = begin; i < end; ++i) {
+    for (Index i = begin; i < end; ++i) {
       real* row = out.data() + i * rows.width;
       const real* e = exponentials.data() + (i - begin) * rows.width;
       double sum = 0;
-      for (index j = 0; j < rows.width; ++j) sum += static_cast<double>(e[j]);
+      for (Index j = 0; j < rows.width; ++j) sum += static_cast<double>(e[j]);
       const real log_sum = static_cast<real>(std::log(sum));
-      for (index j = 0; j < rows.width; ++j) row[j] -= log_sum;
+      for (Index j = 0; j < rows.width; ++j) row[j] -= log_sum;
     }
   });
 }
@@ -100,18 +100,18 @@ void log_softmax_rows_backward(const Tensor& y, const Tensor& grad, Tensor& out,
   const Rows rows = rows_of_last_dimension(y, out);
   require<ShapeError>(grad.shape() == y.shape(), "gradient of shape ", grad.shape(),
                       " for log_softmax of shape ", y.shape());
-  parallel_for(rows.count, rows.block(), [&](index begin, index end) {
-    const index n = (end - begin) * rows.width;
+  parallel_for(rows.count, rows.block(), [&](Index begin, Index end) {
+    const Index n = (end - begin) * rows.width;
     std::vector<real> softmax(static_cast<std::size_t>(n));
     vector_math::exp(y.data() + begin * rows.width, softmax.data(), n);
-    for (index i = begin; i < end; ++i) {
+    for (Index i = begin; i < end; ++i) {
       const real* p = softmax.data() + (i - begin) * rows.width;
       const real* g = grad.data() + i * rows.width;
       real* to = out.data() + i * rows.width;
       double sum = 0;
-      for (index j = 0; j < rows.width; ++j) sum += static_cast<double>(g[j]);
+      for (Index j = 0; j < rows.width; ++j) sum += static_cast<double>(g[j]);
       const real total_gradient = static_cast<real>(sum);
-      for (index j = 0; j < rows.width; ++j) add_or_set(to[j], g[j] - p[j] * total_gradient, accumulate);
+      for (Index j = 0; j < rows.width; ++j) add_or_set(to[j], g[j] - p[j] * total_gradient, accumulate);
     }
   });
 }

@@ -10,34 +10,39 @@
 namespace sar {
 namespace {
 
-constexpr index copy_grain = 1 << 18;  // elements a thread fills or copies at once
+constexpr Index copy_grain = 1 << 18;  // elements a thread fills or copies at once
 
 }  // namespace
 
-Shape::Shape(std::initializer_list<index> extents) : Shape(std::span<const index>(extents.begin(), extents.size())) {}
+Shape::Shape(std::initializer_list<Index> extents)
+    : Shape(std::span<const Index>(extents.begin(), extents.size())) {}
 
-Shape::Shape(std::span<const index> extents) {
-  require<ShapeError>(!extents.empty() && extents.size() <= 4, "a tensor has 1 to 4 dimensions, not ", extents.size());
-  index size = 1;
-  for (const index extent : extents) {
+Shape::Shape(std::span<const Index> extents) {
+  require<ShapeError>(!extents.empty() && extents.size() <= 4, "a tensor has 1 to 4 dimensions, not ",
+                      extents.size());
+  Index size = 1;
+  for (const Index extent : extents) {
     require<ShapeError>(extent >= 0, "negative extent ", extent, " in a tensor shape");
-    require<ShapeError>(extent == 0 || size <= std::numeric_limits<index>::max() / 64 / extent,
+    require<ShapeError>(extent == 0 || size <= std::numeric_limits<Index>::max() / 64 / extent,
                         "a tensor shape has more elements than memory can address");
-    size *= std::max<index>(extent, 1);
+    size *= std::max<Index>(extent, 1);
     extents_[static_cast<std::size_t>(dims_++)] = extent;
   }
 }
 
-index Shape::size() const noexcept { return dims_ == 0 ? 0 : extents_[0] * row_size(); }
+Index Shape::size() const noexcept {
+  return dims_ == 0 ? 0 : extents_[0] * row_size();
+}
 
-index Shape::row_size() const noexcept {
-  index product = 1;
+Index Shape::row_size() const noexcept {
+  Index product = 1;
   for (int d = 1; d < dims_; ++d) product *= extents_[static_cast<std::size_t>(d)];
   return product;
 }
 
-Shape Shape::with_rows(index rows) const {
-  require<ShapeError>(dims_ > 0 && rows >= 0, "cannot give ", rows, " rows to a tensor of shape ", to_string());
+Shape Shape::with_rows(Index rows) const {
+  require<ShapeError>(dims_ > 0 && rows >= 0, "cannot give ", rows, " rows to a tensor of shape ",
+                      to_string());
   Shape result = *this;
   result.extents_[0] = rows;
   return result;
@@ -49,17 +54,22 @@ std::string Shape::to_string() const {
   return text + "]";
 }
 
-std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << shape.to_string(); }
+std::ostream& operator<<(std::ostream& out, const Shape& shape) {
+  return out << shape.to_string();
+}
 
 Tensor::Tensor(const Shape& shape) : shape_(shape) {
   require<ShapeError>(shape.dims() > 0, "a tensor needs at least one dimension");
   const std::size_t size_bytes = bytes();
   void* block = allocate_bytes(size_bytes);
-  storage_ = std::shared_ptr<void>(block, [size_bytes](void* memory) { deallocate_bytes(memory, size_bytes); });
+  storage_ =
+      std::shared_ptr<void>(block, [size_bytes](void* memory) { deallocate_bytes(memory, size_bytes); });
   data_ = static_cast<real*>(block);
 }
 
-Tensor Tensor::zeros(const Shape& shape) { return full(shape, 0); }
+Tensor Tensor::zeros(const Shape& shape) {
+  return full(shape, 0);
+}
 
 Tensor Tensor::full(const Shape& shape, real value) {
   Tensor result(shape);
@@ -68,7 +78,8 @@ Tensor Tensor::full(const Shape& shape, real value) {
 }
 
 Tensor Tensor::from(const Shape& shape, std::span<const real> values) {
-  require<ShapeError>(static_cast<index>(values.size()) == shape.size(), values.size(), " values for a tensor of shape ", shape);
+  require<ShapeError>(static_cast<Index>(values.size()) == shape.size(), values.size(),
+                      " values for a tensor of shape ", shape);
   Tensor result(shape);
   std::copy(values.begin(), values.end(), result.data());
   return result;
@@ -79,7 +90,8 @@ Tensor Tensor::from(const Shape& shape, std::initializer_list<real> values) {
 }
 
 Tensor Tensor::borrow(real* data, const Shape& shape) {
-  require<ShapeError>(shape.dims() > 0 && (data != nullptr || shape.size() == 0), "cannot borrow null memory for shape ", shape);
+  require<ShapeError>(shape.dims() > 0 && (data != nullptr || shape.size() == 0),
+                      "cannot borrow null memory for shape ", shape);
   Tensor result;
   result.data_ = data;
   result.shape_ = shape;
@@ -91,8 +103,9 @@ real Tensor::item() const {
   return data_[0];
 }
 
-Tensor Tensor::slice_rows(index begin, index end) const {
-  require<ShapeError>(0 <= begin && begin <= end && end <= num_rows(), "rows ", begin, " to ", end, " of a tensor of shape ", shape_);
+Tensor Tensor::slice_rows(Index begin, Index end) const {
+  require<ShapeError>(0 <= begin && begin <= end && end <= num_rows(), "rows ", begin, " to ", end,
+                      " of a tensor of shape ", shape_);
   Tensor result = *this;
   result.data_ += begin * row_size();
   result.shape_ = shape_.with_rows(end - begin);
@@ -114,13 +127,16 @@ Tensor Tensor::clone() const {
 }
 
 void Tensor::fill(real value) {
-  parallel_for(size(), copy_grain, [&](index begin, index end) { std::fill(data_ + begin, data_ + end, value); });
+  parallel_for(size(), copy_grain,
+               [&](Index begin, Index end) { std::fill(data_ + begin, data_ + end, value); });
 }
 
 void Tensor::copy_from(const Tensor& other) {
-  require<ShapeError>(shape_ == other.shape_, "cannot copy a tensor of shape ", other.shape_, " into one of shape ", shape_);
-  parallel_for(size(), copy_grain,
-               [&](index begin, index end) { std::copy(other.data_ + begin, other.data_ + end, data_ + begin); });
+  require<ShapeError>(shape_ == other.shape_, "cannot copy a tensor of shape ", other.shape_,
+                      " into one of shape ", shape_);
+  parallel_for(size(), copy_grain, [&](Index begin, Index end) {
+    std::copy(other.data_ + begin, other.data_ + end, data_ + begin);
+  });
 }
 
 }  // namespace sar

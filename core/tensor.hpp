@@ -1,7 +1,8 @@
 /// Tensor: contiguous row-major `real` values of 1 to 4 dimensions.
 ///
-/// A Tensor is a handle: copies share the memory, clone() copies it. The memory is the library's (accounted, see
-/// memory.hpp) or borrowed from the caller. The first dimension counts rows (nodes, edges); a row is contiguous.
+/// A Tensor is a handle: copies share the memory, clone() copies it. The memory is the library's (accounted,
+/// see memory.hpp) or borrowed from the caller. The first dimension counts rows (nodes, edges); a row is
+/// contiguous.
 #pragma once
 
 #include <sar/config.hpp>
@@ -18,22 +19,22 @@ namespace sar {
 class Shape {
  public:
   Shape() = default;
-  Shape(std::initializer_list<index> extents);
-  explicit Shape(std::span<const index> extents);
+  Shape(std::initializer_list<Index> extents);
+  explicit Shape(std::span<const Index> extents);
 
   [[nodiscard]] int dims() const noexcept { return dims_; }
-  [[nodiscard]] index operator[](int d) const { return extents_[static_cast<std::size_t>(d)]; }
+  [[nodiscard]] Index operator[](int d) const { return extents_[static_cast<std::size_t>(d)]; }
   /// Number of elements.
-  [[nodiscard]] index size() const noexcept;
+  [[nodiscard]] Index size() const noexcept;
   /// Elements of one row: the product of all extents but the first.
-  [[nodiscard]] index row_size() const noexcept;
+  [[nodiscard]] Index row_size() const noexcept;
   /// The same shape with another number of rows.
-  [[nodiscard]] Shape with_rows(index rows) const;
+  [[nodiscard]] Shape with_rows(Index rows) const;
   [[nodiscard]] std::string to_string() const;  ///< "[2708, 16]"
   bool operator==(const Shape&) const = default;
 
  private:
-  std::array<index, 4> extents_{};
+  std::array<Index, 4> extents_{};
   int dims_ = 0;
 };
 
@@ -56,22 +57,24 @@ class Tensor {
 
   [[nodiscard]] bool defined() const noexcept { return shape_.dims() > 0; }
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
-  [[nodiscard]] index size() const noexcept { return shape_.size(); }
-  [[nodiscard]] index num_rows() const noexcept { return defined() ? shape_[0] : 0; }
-  [[nodiscard]] index row_size() const noexcept { return shape_.row_size(); }
+  [[nodiscard]] Index size() const noexcept { return shape_.size(); }
+  [[nodiscard]] Index num_rows() const noexcept { return defined() ? shape_[0] : 0; }
+  [[nodiscard]] Index row_size() const noexcept { return shape_.row_size(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return static_cast<std::size_t>(size()) * sizeof(real); }
 
   [[nodiscard]] real* data() noexcept { return data_; }
   [[nodiscard]] const real* data() const noexcept { return data_; }
-  [[nodiscard]] real* row(index i) noexcept { return data_ + i * row_size(); }
-  [[nodiscard]] const real* row(index i) const noexcept { return data_ + i * row_size(); }
+  [[nodiscard]] real* row(Index i) noexcept { return data_ + i * row_size(); }
+  [[nodiscard]] const real* row(Index i) const noexcept { return data_ + i * row_size(); }
   [[nodiscard]] std::span<real> values() noexcept { return {data_, static_cast<std::size_t>(size())}; }
-  [[nodiscard]] std::span<const real> values() const noexcept { return {data_, static_cast<std::size_t>(size())}; }
+  [[nodiscard]] std::span<const real> values() const noexcept {
+    return {data_, static_cast<std::size_t>(size())};
+  }
   /// The value of a tensor with one element. Throws ShapeError otherwise.
   [[nodiscard]] real item() const;
 
   /// Rows [begin, end), sharing this tensor's memory. Throws ShapeError when out of range.
-  [[nodiscard]] Tensor slice_rows(index begin, index end) const;
+  [[nodiscard]] Tensor slice_rows(Index begin, Index end) const;
   /// The same memory under another shape of the same size. Throws ShapeError otherwise.
   [[nodiscard]] Tensor reshape(const Shape& shape) const;
   [[nodiscard]] Tensor clone() const;

@@ -7,16 +7,16 @@
 namespace sar::vector_math {
 namespace {
 
-constexpr index block_size = 64;
+constexpr Index block_size = 64;
 using Block = Eigen::Array<real, block_size, 1>;
 
 /// Whole aligned blocks, the last one padded: Eigen's vector and scalar paths round differently, and which
 /// one an element takes would otherwise depend on addresses and lengths.
 template <class Function>
-void apply(const Function& function, const real* x, real* out, index n) {
+void apply(const Function& function, const real* x, real* out, Index n) {
   Block block;
-  for (index first = 0; first < n; first += block_size) {
-    const index count = std::min(block_size, n - first);
+  for (Index first = 0; first < n; first += block_size) {
+    const Index count = std::min(block_size, n - first);
     if (count < block_size) block.setOnes();
     std::copy_n(x + first, count, block.data());
     block = function(block);
@@ -26,19 +26,19 @@ void apply(const Function& function, const real* x, real* out, index n) {
 
 }  // namespace
 
-void exp(const real* x, real* out, index n) {
+void exp(const real* x, real* out, Index n) {
   apply([](const Block& b) -> Block { return b.exp(); }, x, out, n);
 }
-void expm1(const real* x, real* out, index n) {
+void expm1(const real* x, real* out, Index n) {
   apply([](const Block& b) -> Block { return b.expm1(); }, x, out, n);
 }
-void log(const real* x, real* out, index n) {
+void log(const real* x, real* out, Index n) {
   apply([](const Block& b) -> Block { return b.log(); }, x, out, n);
 }
-void tanh(const real* x, real* out, index n) {
+void tanh(const real* x, real* out, Index n) {
   apply([](const Block& b) -> Block { return b.tanh(); }, x, out, n);
 }
-void sigmoid(const real* x, real* out, index n) {
+void sigmoid(const real* x, real* out, Index n) {
   apply([](const Block& b) -> Block { return b.logistic(); }, x, out, n);
 }
 

@@ -8,12 +8,12 @@
 
 namespace sar::vector_math {
 
-void exp(const real* x, real* out, index n);
+void exp(const real* x, real* out, Index n);
 /// exp(x) - 1, exact near 0
-void expm1(const real* x, real* out, index n);
-void log(const real* x, real* out, index n);
-void tanh(const real* x, real* out, index n);
+void expm1(const real* x, real* out, Index n);
+void log(const real* x, real* out, Index n);
+void tanh(const real* x, real* out, Index n);
 /// 1 / (1 + exp(-x))
-void sigmoid(const real* x, real* out, index n);
+void sigmoid(const real* x, real* out, Index n);
 
 }  // namespace sar::vector_math

@@ -1,6 +1,8 @@
-/// The graph convolutional network of Kipf and Welling (arXiv 1609.02907) on a dataset directory of NumPy files:
+/// The graph convolutional network of Kipf and Welling (arXiv 1609.02907) on a dataset directory of NumPy
+/// files:
 ///     mpirun -n 2 gcn path/to/cora
-/// Without a directory it learns Zachary's karate club, where the two heads of the factions are the training nodes.
+/// Without a directory it learns Zachary's karate club, where the two heads of the factions are the training
+/// nodes.
 #include <sar/sar.hpp>
 
 #include <iostream>
@@ -12,7 +14,8 @@ struct GCN : Module {
   Dropout drop_features, drop_hidden;
   ModuleList<GraphConv> layers;
 
-  GCN(index in_feats, index hidden, index num_classes, Generator& gen) : drop_features(0.5, gen), drop_hidden(0.5, gen) {
+  GCN(Index in_feats, Index hidden, Index num_classes, Generator& gen)
+      : drop_features(0.5, gen), drop_hidden(0.5, gen) {
     register_module("drop_features", drop_features);
     register_module("drop_hidden", drop_hidden);
     register_module("layers", layers);
@@ -48,7 +51,8 @@ int main(int argc, char** argv) {
       gather_grads(comm, net);
       optimizer.step();
       optimizer.zero_grad();
-      if (epoch % 20 == 0 && comm.rank() == 0) std::cout << "epoch " << epoch << "  loss " << loss.value().item() << std::endl;
+      if (epoch % 20 == 0 && comm.rank() == 0)
+        std::cout << "epoch " << epoch << "  loss " << loss.value().item() << std::endl;
     }
 
     net.eval();  // no dropout; no tape either, so nothing is recorded

@@ -1,7 +1,7 @@
 /// GraphSAGE, full batch, on as many workers as mpirun starts:   mpirun -n 2 graphsage
 ///
-/// Every worker runs this program. Each holds its share of the nodes, and the lines below read as if it held them all:
-/// what has to travel between workers travels inside the layers, the norms and the losses.
+/// Every worker runs this program. Each holds its share of the nodes, and the lines below read as if it held
+/// them all: what has to travel between workers travels inside the layers, the norms and the losses.
 #include <sar/sar.hpp>
 
 #include <iostream>
@@ -14,7 +14,7 @@ struct Net : Module {
   ModuleList<DistributedBN1D> norms;
   ModuleList<Dropout> dropouts;
 
-  Net(index in_feats, index hidden, index num_classes, const Communicator& comm, Generator& gen) {
+  Net(Index in_feats, Index hidden, Index num_classes, const Communicator& comm, Generator& gen) {
     register_module("convs", convs);
     register_module("norms", norms);
     register_module("dropouts", dropouts);
@@ -40,7 +40,8 @@ int main(int argc, char** argv) {
   const ThreadLimit threads(default_num_threads(comm));
 
   // A graph with planted classes, made in pieces: this worker gets its nodes and their in-edges.
-  NodeData data = make_sbm(comm, {.nodes = 20000, .degree = 16, .classes = 16}, {.partition = PartitionMethod::random});
+  NodeData data =
+      make_sbm(comm, {.nodes = 20000, .degree = 16, .classes = 16}, {.partition = PartitionMethod::random});
   const GraphShardManager graph = construct_full_graph(comm, data);
 
   // The same seed gives the same initial parameters everywhere; no broadcast is needed.
@@ -60,7 +61,9 @@ int main(int argc, char** argv) {
     net.eval();
     const NoTape inference;
     const double valid = accuracy(net(graph, data.features).value(), data.labels, data.val_mask, comm);
-    if (comm.rank() == 0) std::cout << "epoch " << epoch << "  loss " << loss.value().item() << "  validation " << valid << std::endl;
+    if (comm.rank() == 0)
+      std::cout << "epoch " << epoch << "  loss " << loss.value().item() << "  validation " << valid
+                << std::endl;
   }
   return 0;
 }

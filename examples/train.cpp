@@ -22,7 +22,10 @@ NodeData load(const Communicator& comm, const Options& o) {
 }
 
 std::unique_ptr<Optimizer> make_optimizer(const Options& o, const Module& model) {
-  if (o.optimizer == "sgd") return std::make_unique<SGD>(model.named_parameters(), SGDOptions{.lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay});
+  if (o.optimizer == "sgd")
+    return std::make_unique<SGD>(
+        model.named_parameters(),
+        SGDOptions{.lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay});
   const AdamOptions adam{.lr = o.lr, .weight_decay = o.weight_decay};
   if (o.optimizer == "adamw") return std::make_unique<AdamW>(model.named_parameters(), adam);
   return std::make_unique<Adam>(model.named_parameters(), adam);
@@ -51,12 +54,14 @@ void train(const Communicator& comm, const Options& o) {
       optimizer->zero_grad();
       timer.backward_done();
       result.loss = static_cast<double>(loss.value().item());
-      require(std::isfinite(result.loss), "the loss of epoch ", epoch, " is ", result.loss, ": try a smaller --lr than ", o.lr);
+      require(std::isfinite(result.loss), "the loss of epoch ", epoch, " is ", result.loss,
+              ": try a smaller --lr than ", o.lr);
     }
     if (o.eval_every > 0 && (epoch % o.eval_every == 0 || epoch == o.epochs)) {
       model.eval();
       const Tensor logits = model(graph, data.features).value();
-      result.accuracy = {accuracy(logits, data.labels, data.train_mask, comm), accuracy(logits, data.labels, data.val_mask, comm),
+      result.accuracy = {accuracy(logits, data.labels, data.train_mask, comm),
+                         accuracy(logits, data.labels, data.val_mask, comm),
                          accuracy(logits, data.labels, data.test_mask, comm)};
     }
     timer.finish(result);
@@ -77,10 +82,12 @@ int main(int argc, char** argv) {
     const ThreadLimit threads(options.threads > 0 ? options.threads : default_num_threads(comm));
     train(comm, options);
   } catch (const std::exception& error) {
-    // Wrong input is the same error on every rank: one of them tells. What befell this rank alone, it tells itself, and
-    // it does not wait for the others in MPI_Finalize: they may be waiting for it, and mpirun ends them.
+    // Wrong input is the same error on every rank: one of them tells. What befell this rank alone, it tells
+    // itself, and it does not wait for the others in MPI_Finalize: they may be waiting for it, and mpirun
+    // ends them.
     const auto* ours = dynamic_cast<const Error*>(&error);
-    const bool shared = ours != nullptr && ours->kind() != ErrorKind::memory && ours->kind() != ErrorKind::communication;
+    const bool shared =
+        ours != nullptr && ours->kind() != ErrorKind::memory && ours->kind() != ErrorKind::communication;
     if (!shared) std::cerr << "train: rank " << comm.rank() << ": " << error.what() << std::endl;
     if (shared && speaks) std::cerr << "train: " << error.what() << std::endl;
     if (!shared) std::_Exit(1);

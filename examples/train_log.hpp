@@ -28,7 +28,7 @@ struct Epoch {
   double loss = 0;
   Accuracies accuracy = {};  ///< NaN where not evaluated
   double seconds = 0, forward_seconds = 0, backward_seconds = 0, comm_seconds = 0;  ///< of the slowest rank
-  std::uint64_t comm_bytes = 0;  ///< sent, all ranks
+  std::uint64_t comm_bytes = 0;                                                     ///< sent, all ranks
   std::uint64_t peak_bytes = 0;  ///< tensor account, largest rank
 };
 
@@ -41,7 +41,8 @@ class EpochTimer {
 
   void finish(Epoch& epoch) const {
     const CommStats now = comm_.stats();
-    double slowest[] = {elapsed(), forward_, backward_, now.wait_seconds - before_.wait_seconds, static_cast<double>(peak_bytes())};
+    double slowest[] = {elapsed(), forward_, backward_, now.wait_seconds - before_.wait_seconds,
+                        static_cast<double>(peak_bytes())};
     comm_.all_reduce(std::span<double>(slowest), ReduceOp::max);
     epoch.seconds = slowest[0];
     epoch.forward_seconds = slowest[1];
@@ -52,7 +53,9 @@ class EpochTimer {
   }
 
  private:
-  [[nodiscard]] double elapsed() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+  [[nodiscard]] double elapsed() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
 
   const Communicator& comm_;
   CommStats before_;
@@ -63,7 +66,8 @@ class EpochTimer {
 /// Speaks on rank 0 only; its functions are collective.
 class Log {
  public:
-  Log(const Communicator& comm, const std::string& file, int epochs) : comm_(comm), speaks_(comm.rank() == 0), epochs_(epochs) {
+  Log(const Communicator& comm, const std::string& file, int epochs)
+      : comm_(comm), speaks_(comm.rank() == 0), epochs_(epochs) {
     comm.agree([&] {
       if (!speaks_ || file.empty()) return;
       file_.open(file, std::ios::trunc);
@@ -75,17 +79,21 @@ class Log {
     const auto most_nodes = comm_.all_reduce(graph.num_nodes(), ReduceOp::max);
     const auto most_edges = comm_.all_reduce(graph.num_edges(), ReduceOp::max);
     if (!speaks_) return;
-    std::printf("%s: %lld nodes, %lld edges, %lld features, %lld classes; %d ranks x %d threads, %s partition, at most %lld nodes and %lld edges a rank\n",
-                data.name.c_str(), static_cast<long long>(graph.num_global_nodes()), static_cast<long long>(graph.num_global_edges()),
-                static_cast<long long>(data.features.row_size()), static_cast<long long>(data.num_classes), comm_.size(), num_threads(),
-                to_string(o.data.partition), static_cast<long long>(most_nodes), static_cast<long long>(most_edges));
+    std::printf(
+        "%s: %lld nodes, %lld edges, %lld features, %lld classes; %d ranks x %d threads, %s partition, at "
+        "most %lld nodes and %lld edges a rank\n",
+        data.name.c_str(), static_cast<long long>(graph.num_global_nodes()),
+        static_cast<long long>(graph.num_global_edges()), static_cast<long long>(data.features.row_size()),
+        static_cast<long long>(data.num_classes), comm_.size(), num_threads(), to_string(o.data.partition),
+        static_cast<long long>(most_nodes), static_cast<long long>(most_edges));
     std::fflush(stdout);
   }
 
   void epoch(const Epoch& e) {
     total_seconds_ += e.seconds;
     best_peak_ = std::max(best_peak_, e.peak_bytes);
-    if (!std::isnan(e.accuracy.val) && !(e.accuracy.val <= best_.val)) best_ = e.accuracy, best_epoch_ = e.epoch;
+    if (!std::isnan(e.accuracy.val) && !(e.accuracy.val <= best_.val))
+      best_ = e.accuracy, best_epoch_ = e.epoch;
     if (!speaks_) return;
     std::printf("epoch %4d/%d  loss %.6f", e.epoch, epochs_, e.loss);
     if (!std::isnan(e.accuracy.train))
@@ -93,9 +101,16 @@ class Log {
     std::printf("  %.3f s  peak %.1f MB  %.0f s left\n", e.seconds, static_cast<double>(e.peak_bytes) / 1e6,
                 total_seconds_ / e.epoch * (epochs_ - e.epoch));
     std::fflush(stdout);
-    write({{"epoch", e.epoch}, {"loss", e.loss}, {"train_acc", number(e.accuracy.train)}, {"val_acc", number(e.accuracy.val)},
-           {"test_acc", number(e.accuracy.test)}, {"seconds", e.seconds}, {"forward_seconds", e.forward_seconds},
-           {"backward_seconds", e.backward_seconds}, {"comm_seconds", e.comm_seconds}, {"comm_bytes", e.comm_bytes},
+    write({{"epoch", e.epoch},
+           {"loss", e.loss},
+           {"train_acc", number(e.accuracy.train)},
+           {"val_acc", number(e.accuracy.val)},
+           {"test_acc", number(e.accuracy.test)},
+           {"seconds", e.seconds},
+           {"forward_seconds", e.forward_seconds},
+           {"backward_seconds", e.backward_seconds},
+           {"comm_seconds", e.comm_seconds},
+           {"comm_bytes", e.comm_bytes},
            {"peak_bytes", e.peak_bytes}});
   }
 
@@ -105,16 +120,27 @@ class Log {
     const auto rss = comm_.all_reduce(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, ReduceOp::max);
     if (!speaks_) return;
     std::printf("%d epochs in %.1f s", epochs_, total_seconds_);
-    if (best_epoch_ > 0) std::printf(", best validation accuracy %.4f in epoch %d with test accuracy %.4f", best_.val, best_epoch_, best_.test);
-    std::printf("; per worker at most %.1f MB in tensors, %.1f MB resident\n", static_cast<double>(best_peak_) / 1e6, static_cast<double>(rss) / 1e6);
+    if (best_epoch_ > 0)
+      std::printf(", best validation accuracy %.4f in epoch %d with test accuracy %.4f", best_.val,
+                  best_epoch_, best_.test);
+    std::printf("; per worker at most %.1f MB in tensors, %.1f MB resident\n",
+                static_cast<double>(best_peak_) / 1e6, static_cast<double>(rss) / 1e6);
     std::fflush(stdout);
-    write({{"summary", true}, {"epochs", epochs_}, {"seconds", total_seconds_}, {"best_val_acc", number(best_.val)},
-           {"test_acc", number(best_.test)}, {"best_epoch", best_epoch_}, {"peak_bytes", best_peak_}, {"max_rss_bytes", rss}});
+    write({{"summary", true},
+           {"epochs", epochs_},
+           {"seconds", total_seconds_},
+           {"best_val_acc", number(best_.val)},
+           {"test_acc", number(best_.test)},
+           {"best_epoch", best_epoch_},
+           {"peak_bytes", best_peak_},
+           {"max_rss_bytes", rss}});
   }
 
  private:
   /// JSON has no NaN.
-  static nlohmann::json number(double x) { return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(nullptr); }
+  static nlohmann::json number(double x) {
+    return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(nullptr);
+  }
 
   void write(const nlohmann::ordered_json& line) {
     if (!file_.is_open()) return;

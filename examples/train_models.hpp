@@ -11,15 +11,17 @@ namespace sar::examples {
 struct ModelOptions {
   std::string kind = "sage";
   int layers = 3;
-  index hidden = 256;
+  Index hidden = 256;
   double dropout = 0.5;
   bool batch_norm = false;
 };
 
-/// sage: conv, [batch norm], ReLU, dropout, ..., conv. gcn: dropout in front of every conv, as Kipf and Welling do.
+/// sage: conv, [batch norm], ReLU, dropout, ..., conv. gcn: dropout in front of every conv, as Kipf and
+/// Welling do.
 class NodeClassifier : public Module {
  public:
-  NodeClassifier(const ModelOptions& options, index in_feats, index num_classes, const Communicator& comm, Generator& gen)
+  NodeClassifier(const ModelOptions& options, Index in_feats, Index num_classes, const Communicator& comm,
+                 Generator& gen)
       : options_(options), input_dropout_(options.kind == "gcn" ? options.dropout : 0, gen) {
     register_module("input_dropout", input_dropout_);
     register_module("convs", sage_);
@@ -27,8 +29,8 @@ class NodeClassifier : public Module {
     register_module("bns", norms_);
     register_module("dropouts", dropouts_);
     for (int i = 0; i < options.layers; ++i) {
-      const index in = i == 0 ? in_feats : options.hidden;
-      const index out = i + 1 == options.layers ? num_classes : options.hidden;
+      const Index in = i == 0 ? in_feats : options.hidden;
+      const Index out = i + 1 == options.layers ? num_classes : options.hidden;
       if (options.kind == "gcn")
         gcn_.emplace_back(in, out, gen);
       else
@@ -39,15 +41,17 @@ class NodeClassifier : public Module {
     }
   }
 
-  /// x [local nodes, features] -> logits [local nodes, classes]. The graph's edge weights are used where it has any.
+  /// x [local nodes, features] -> logits [local nodes, classes]. The graph's edge weights are used where it
+  /// has any.
   Variable operator()(const GraphShardManager& graph, const Variable& x) {
     const Variable weight = graph.edge_weight();
     Variable h = input_dropout_.is_active() ? input_dropout_(x, graph.src_ids()) : x;
     for (std::size_t i = 0;; ++i) {
       h = options_.kind == "gcn" ? gcn_[i](graph, h, weight) : sage_[i](graph, h, weight);
       if (i + 1 == static_cast<std::size_t>(options_.layers)) return h;
-      h = options_.batch_norm ? batch_norm_relu_dropout(std::move(h), norms_[i], dropouts_[i], graph.dst_ids())
-                              : dropouts_[i](relu(std::move(h)), graph.dst_ids());
+      h = options_.batch_norm
+              ? batch_norm_relu_dropout(std::move(h), norms_[i], dropouts_[i], graph.dst_ids())
+              : dropouts_[i](relu(std::move(h)), graph.dst_ids());
     }
   }
 

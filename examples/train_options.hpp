@@ -30,46 +30,65 @@ struct Options {
   std::string log_file;
 };
 
-/// Reads the command line into `o`. An exit code when the program should end here: 0 after --help, 2 for wrong usage;
-/// `speaks` says whether this rank prints what there is to say.
+/// Reads the command line into `o`. An exit code when the program should end here: 0 after --help, 2 for
+/// wrong usage; `speaks` says whether this rank prints what there is to say.
 inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) {
   CLI::App app("Trains a graph neural network, full batch, on all ranks of mpirun.", "train");
   app.get_formatter()->column_width(40);
   app.option_defaults()->always_capture_default();
 
   auto* dataset = app.add_option("--dataset", o.dataset, "directory of NumPy files")->option_text("DIR");
-  app.add_option("--graph", o.graph, "built-in graph: karate or sbm")->check(CLI::IsMember({"karate", "sbm"}))->excludes(dataset);
+  app.add_option("--graph", o.graph, "built-in graph: karate or sbm")
+      ->check(CLI::IsMember({"karate", "sbm"}))
+      ->excludes(dataset);
   app.add_option("--nodes", o.sbm.nodes, "sbm: number of nodes")->check(CLI::PositiveNumber);
   app.add_option("--degree", o.sbm.degree, "sbm: average in-degree")->check(CLI::PositiveNumber);
   app.add_option("--classes", o.sbm.classes, "sbm: number of classes")->check(CLI::PositiveNumber);
   app.add_option("--features", o.sbm.features, "sbm: width of the features")->check(CLI::PositiveNumber);
-  app.add_option("--homophily", o.sbm.homophily, "sbm: share of edges inside a class")->check(CLI::Range(0.0, 1.0));
+  app.add_option("--homophily", o.sbm.homophily, "sbm: share of edges inside a class")
+      ->check(CLI::Range(0.0, 1.0));
   app.add_flag("--add-reverse-edges", o.data.add_reverse_edges, "every edge in both directions");
   app.add_flag("--add-self-loops", o.data.add_self_loops, "an edge from every node to itself");
   app.add_flag("--drop-duplicates", o.data.drop_duplicates, "parallel edges count once");
   app.add_flag("--normalize-features", o.data.normalize_features, "divide feature rows by their sum");
-  const std::map<std::string, PartitionMethod> partitions{
-      {"contiguous", PartitionMethod::contiguous}, {"random", PartitionMethod::random}, {"metis", PartitionMethod::metis}};
-  app.add_option("--partition", o.data.partition, "contiguous, random or metis")->transform(CLI::CheckedTransformer(partitions).description(""))->default_str("contiguous");
+  const std::map<std::string, PartitionMethod> partitions{{"contiguous", PartitionMethod::contiguous},
+                                                          {"random", PartitionMethod::random},
+                                                          {"metis", PartitionMethod::metis}};
+  app.add_option("--partition", o.data.partition, "contiguous, random or metis")
+      ->transform(CLI::CheckedTransformer(partitions).description(""))
+      ->default_str("contiguous");
 
   app.add_option("--model", o.model.kind, "sage or gcn")->check(CLI::IsMember({"sage", "gcn"}));
   app.add_option("--layers", o.model.layers, "number of convolutions")->check(CLI::PositiveNumber);
   app.add_option("--hidden", o.model.hidden, "width between them")->check(CLI::PositiveNumber);
-  app.add_option("--dropout", o.model.dropout, "probability, sage: between layers, gcn: in front of each")->check(CLI::Range(0.0, 0.999));
+  app.add_option("--dropout", o.model.dropout, "probability, sage: between layers, gcn: in front of each")
+      ->check(CLI::Range(0.0, 0.999));
   app.add_flag("--batch-norm", o.model.batch_norm, "batch norm over all nodes of all workers between layers");
 
   app.add_option("--epochs", o.epochs, "full-batch steps")->check(CLI::PositiveNumber);
-  app.add_option("--optimizer", o.optimizer, "adam, adamw or sgd")->check(CLI::IsMember({"adam", "adamw", "sgd"}));
+  app.add_option("--optimizer", o.optimizer, "adam, adamw or sgd")
+      ->check(CLI::IsMember({"adam", "adamw", "sgd"}));
   app.add_option("--lr", o.lr, "learning rate")->check(CLI::Range(0.0, 1e6));
   app.add_option("--momentum", o.momentum, "of sgd")->check(CLI::Range(0.0, 1.0));
   app.add_option("--weight-decay", o.weight_decay, "on all parameters")->check(CLI::Range(0.0, 1e6));
-  app.add_option("--seed", o.seed, "of initial parameters, dropout, the generated graph and the random partition");
+  app.add_option("--seed", o.seed,
+                 "of initial parameters, dropout, the generated graph and the random partition");
 
-  const std::map<std::string, Mode> modes{{"rematerialize", Mode::rematerialize}, {"sequential", Mode::sequential}, {"one-shot", Mode::one_shot}};
-  app.add_option("--mode", o.graph_options.mode, "rematerialize, sequential or one-shot")->transform(CLI::CheckedTransformer(modes).description(""))->default_str("rematerialize");
-  app.add_option("--pipeline-depth", o.graph_options.pipeline_depth, "stages in flight while one is used")->check(CLI::PositiveNumber);
-  app.add_option("--threads", o.threads, "per rank; 0: the processors a rank is bound to, shared among the ranks bound to them")->check(CLI::NonNegativeNumber);
-  app.add_option("--eval-every", o.eval_every, "evaluate after so many epochs and after the last; 0: never")->check(CLI::NonNegativeNumber);
+  const std::map<std::string, Mode> modes{
+      {"rematerialize", Mode::rematerialize}, {"sequential", Mode::sequential}, {"one-shot", Mode::one_shot}};
+  app.add_option("--mode", o.graph_options.mode, "rematerialize, sequential or one-shot")
+      ->transform(CLI::CheckedTransformer(modes).description(""))
+      ->default_str("rematerialize");
+  app.add_option("--pipeline-depth", o.graph_options.pipeline_depth, "stages in flight while one is used")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--max-halo-bytes", o.graph_options.max_halo_bytes,
+                 "cut stages whose halo rows need more; 0: never")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--threads", o.threads,
+                 "per rank; 0: the processors a rank is bound to, shared among the ranks bound to them")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--eval-every", o.eval_every, "evaluate after so many epochs and after the last; 0: never")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--log", o.log_file, "one JSON object a line: epochs, then a summary")->option_text("FILE");
 
   try {

@@ -26,15 +26,15 @@ std::uint64_t subtract(std::uint64_t x, std::uint64_t y, std::uint64_t n) noexce
 
 }  // namespace
 
-KeyedBijection::KeyedBijection(index n, const RandomKey& key) : size_(static_cast<std::uint64_t>(n)) {
-  require<InputError>(n >= 0 && n < index{1} << 62, "cannot permute ", n, " nodes, expected 0 to 2^62 - 1");
+KeyedBijection::KeyedBijection(Index n, const RandomKey& key) : size_(static_cast<std::uint64_t>(n)) {
+  require<InputError>(n >= 0 && n < Index{1} << 62, "cannot permute ", n, " nodes, expected 0 to 2^62 - 1");
   left_ = static_cast<std::uint64_t>(std::max(1.0, std::ceil(std::sqrt(static_cast<double>(n)))));
   right_ = std::max<std::uint64_t>(1, (size_ + left_ - 1) / left_);
   const Random random(key);
   for (std::size_t round = 0; round < keys_.size(); ++round) keys_[round] = random.bits(round);
 }
 
-index KeyedBijection::operator()(index x) const noexcept {
+Index KeyedBijection::operator()(Index x) const noexcept {
   auto value = static_cast<std::uint64_t>(x);
   do {
     std::uint64_t left = value / right_;
@@ -45,10 +45,10 @@ index KeyedBijection::operator()(index x) const noexcept {
     }
     value = left * right_ + right;
   } while (value >= size_);
-  return static_cast<index>(value);
+  return static_cast<Index>(value);
 }
 
-index KeyedBijection::inverse(index y) const noexcept {
+Index KeyedBijection::inverse(Index y) const noexcept {
   auto value = static_cast<std::uint64_t>(y);
   do {
     std::uint64_t left = value / right_;
@@ -59,7 +59,7 @@ index KeyedBijection::inverse(index y) const noexcept {
     }
     value = left * right_ + right;
   } while (value >= size_);
-  return static_cast<index>(value);
+  return static_cast<Index>(value);
 }
 
 }  // namespace sar

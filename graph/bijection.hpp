@@ -19,12 +19,12 @@ namespace sar {
 class KeyedBijection {
  public:
   /// 0 <= n < 2^62; throws InputError otherwise.
-  KeyedBijection(index n, const RandomKey& key);
+  KeyedBijection(Index n, const RandomKey& key);
 
   /// The image of x, 0 <= x < n.
-  [[nodiscard]] index operator()(index x) const noexcept;
+  [[nodiscard]] Index operator()(Index x) const noexcept;
   /// The x whose image is y, 0 <= y < n.
-  [[nodiscard]] index inverse(index y) const noexcept;
+  [[nodiscard]] Index inverse(Index y) const noexcept;
 
  private:
   std::uint64_t size_;

@@ -55,8 +55,8 @@ struct Files {
                         edge_index.path());
   }
 
-  [[nodiscard]] index num_nodes() const noexcept { return features.num_rows(); }
-  [[nodiscard]] index num_edges() const noexcept { return edge_index.row_size(); }
+  [[nodiscard]] Index num_nodes() const noexcept { return features.num_rows(); }
+  [[nodiscard]] Index num_edges() const noexcept { return edge_index.row_size(); }
 
  private:
   void expect_nodes(const NpyFile& file) const {
@@ -66,33 +66,33 @@ struct Files {
 };
 
 /// Position of the first element that is NaN or infinite; size when there is none.
-index first_not_finite(std::span<const real> values) {
-  const auto size = static_cast<index>(values.size());
+Index first_not_finite(std::span<const real> values) {
+  const auto size = static_cast<Index>(values.size());
   return parallel_reduce(
-      size, index{1} << 16, size,
-      [&](index begin, index end) {
-        for (index i = begin; i < end; ++i)
+      size, Index{1} << 16, size,
+      [&](Index begin, Index end) {
+        for (Index i = begin; i < end; ++i)
           if (!std::isfinite(values[static_cast<std::size_t>(i)])) return i;
         return size;
       },
-      [](index a, index b) { return std::min(a, b); });
+      [](Index a, Index b) { return std::min(a, b); });
 }
 
 /// Ends of edges [begin, end). NumPy writes the transpose of an [E, 2] array in Fortran order: the two ends
 /// of an edge lie together.
-void read_ends(const NpyFile& edge_index, index begin, index end, EdgeList& edges) {
+void read_ends(const NpyFile& edge_index, Index begin, Index end, EdgeList& edges) {
   if (!edge_index.fortran_order()) {
-    edge_index.read(begin, end, std::span<index>(edges.src));
-    edge_index.read(edge_index.row_size() + begin, edge_index.row_size() + end, std::span<index>(edges.dst));
+    edge_index.read(begin, end, std::span<Index>(edges.src));
+    edge_index.read(edge_index.row_size() + begin, edge_index.row_size() + end, std::span<Index>(edges.dst));
     return;
   }
-  constexpr index block = index{1} << 16;
-  std::vector<index> pairs;
-  for (index first = begin; first < end; first += block) {
-    const index count = std::min(block, end - first);
+  constexpr Index block = Index{1} << 16;
+  std::vector<Index> pairs;
+  for (Index first = begin; first < end; first += block) {
+    const Index count = std::min(block, end - first);
     pairs.resize(static_cast<std::size_t>(2 * count));
-    edge_index.read(2 * first, 2 * (first + count), std::span<index>(pairs));
-    for (index i = 0; i < count; ++i) {
+    edge_index.read(2 * first, 2 * (first + count), std::span<Index>(pairs));
+    for (Index i = 0; i < count; ++i) {
       edges.src[static_cast<std::size_t>(first - begin + i)] = pairs[static_cast<std::size_t>(2 * i)];
       edges.dst[static_cast<std::size_t>(first - begin + i)] = pairs[static_cast<std::size_t>(2 * i + 1)];
     }
@@ -100,17 +100,17 @@ void read_ends(const NpyFile& edge_index, index begin, index end, EdgeList& edge
 }
 
 /// Edges [begin, end) with their numbers as ids. Local.
-EdgeList read_edges(const Files& files, index begin, index end) {
+EdgeList read_edges(const Files& files, Index begin, Index end) {
   const auto count = static_cast<std::size_t>(end - begin);
   EdgeList edges;
   edges.src.resize(count);
   edges.dst.resize(count);
   edges.id.resize(count);
   read_ends(files.edge_index, begin, end, edges);
-  const index num_nodes = files.num_nodes();
+  const Index num_nodes = files.num_nodes();
   for (std::size_t e = 0; e < count; ++e) {
-    edges.id[e] = begin + static_cast<index>(e);
-    for (const index node : {edges.src[e], edges.dst[e]})
+    edges.id[e] = begin + static_cast<Index>(e);
+    for (const Index node : {edges.src[e], edges.dst[e]})
       require<InputError>(0 <= node && node < num_nodes, files.edge_index.path(), ": edge ", edges.id[e],
                           " is (", edges.src[e], ", ", edges.dst[e], "), but there is no node ", node,
                           ", expected 0 to ", num_nodes - 1);
@@ -118,8 +118,8 @@ EdgeList read_edges(const Files& files, index begin, index end) {
   if (files.edge_weight) {
     edges.weight.resize(count);
     files.edge_weight->read(begin, end, std::span<real>(edges.weight));
-    const index bad = first_not_finite(edges.weight);
-    if (bad < static_cast<index>(count))
+    const Index bad = first_not_finite(edges.weight);
+    if (bad < static_cast<Index>(count))
       throw InputError(concat(files.edge_weight->path(), ": the weight of edge ", begin + bad, " is ",
                               edges.weight[static_cast<std::size_t>(bad)], ", expected a finite number"));
   }
@@ -129,12 +129,12 @@ EdgeList read_edges(const Files& files, index begin, index end) {
 /// The data of the nodes data.original_ids. Local.
 void read_nodes(const Files& files, NodeData& data) {
   const auto& ids = data.original_ids;
-  const auto count = static_cast<index>(ids.size());
+  const auto count = static_cast<Index>(ids.size());
   data.features = Tensor(Shape{count, files.features.row_size()});
   files.features.read_rows(ids, data.features.values());
-  const index bad = first_not_finite(data.features.values());
+  const Index bad = first_not_finite(data.features.values());
   if (bad < data.features.size()) {
-    const index width = data.features.row_size();
+    const Index width = data.features.row_size();
     throw InputError(concat(files.features.path(), ": row ", ids[static_cast<std::size_t>(bad / width)],
                             ", column ", bad % width, " is ", data.features.data()[bad],
                             ", expected a finite number"));
@@ -146,7 +146,7 @@ void read_nodes(const Files& files, NodeData& data) {
     require<InputError>(-1 <= data.labels[i] && data.labels[i] <= max_label, files.labels.path(),
                         ": the label of node ", ids[i], " is ", data.labels[i],
                         ", expected a class from 0 to ", max_label, " or -1 for an unlabelled node");
-    data.num_classes = std::max<index>(data.num_classes, data.labels[i] + 1);
+    data.num_classes = std::max<Index>(data.num_classes, data.labels[i] + 1);
   }
 
   for (const auto& [file, mask] : {std::pair{&files.train_mask, &data.train_mask},
@@ -160,12 +160,12 @@ void read_nodes(const Files& files, NodeData& data) {
 /// Ranks that see different files would otherwise wait for each other in vain, or train on a mixture.
 /// Collective.
 void require_same_files(const Communicator& comm, const std::string& directory, const Files& files) {
-  const std::array<index, 4> mine{files.num_nodes(), files.num_edges(), files.features.row_size(),
+  const std::array<Index, 4> mine{files.num_nodes(), files.num_edges(), files.features.row_size(),
                                   files.edge_weight ? 1 : 0};
   const auto all = comm.all_gather(mine);
   const auto other = std::find_if(all.begin(), all.end(), [&](const auto& sizes) { return sizes != all[0]; });
   if (other == all.end()) return;
-  const auto describe = [](const std::array<index, 4>& sizes) {
+  const auto describe = [](const std::array<Index, 4>& sizes) {
     return concat(sizes[0], " nodes, ", sizes[1], " edges, ", sizes[2], " feature columns and ",
                   sizes[3] == 1 ? "edge weights" : "no edge weights");
   };
@@ -192,12 +192,12 @@ NodeData load_dataset(const Communicator& comm, const std::string& directory, co
   NodeData data = distribute(comm, path.filename().string(), files->num_nodes(), std::move(edges), options,
                              [&](NodeData& mine) { read_nodes(*files, mine); });
 
-  std::array<index, 2> training{0, 0};  // nodes, nodes with a label
+  std::array<Index, 2> training{0, 0};  // nodes, nodes with a label
   for (std::size_t i = 0; i < data.train_mask.size(); ++i) {
     training[0] += data.train_mask[i];
     training[1] += data.train_mask[i] != 0 && data.labels[i] >= 0 ? 1 : 0;
   }
-  comm.all_reduce(std::span<index>(training));
+  comm.all_reduce(std::span<Index>(training));
   comm.agree([&] {
     require<InputError>(training[1] > 0, files->train_mask.path(), ": the mask selects ", training[0],
                         " training nodes, of which ", training[1], " have a label, expected at least one");

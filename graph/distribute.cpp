@@ -9,18 +9,18 @@ namespace {
 
 /// x[v, :] /= sum(x[v, :])
 void normalize_rows(Tensor& x) {
-  parallel_for(x.num_rows(), 256, [&](index first, index last) {
-    for (index v = first; v < last; ++v) {
+  parallel_for(x.num_rows(), 256, [&](Index first, Index last) {
+    for (Index v = first; v < last; ++v) {
       real* row = x.row(v);
       const double sum = std::accumulate(row, row + x.row_size(), 0.0);
       if (sum == 0) continue;
-      for (index i = 0; i < x.row_size(); ++i) row[i] = static_cast<real>(row[i] / sum);
+      for (Index i = 0; i < x.row_size(); ++i) row[i] = static_cast<real>(row[i] / sum);
     }
   });
 }
 
-void relabel(const NodePartition& partition, Array<index>& nodes) {
-  parallel_for(static_cast<index>(nodes.size()), 1 << 14, [&](index first, index last) {
+void relabel(const NodePartition& partition, Array<Index>& nodes) {
+  parallel_for(static_cast<Index>(nodes.size()), 1 << 14, [&](Index first, Index last) {
     for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i)
       nodes[i] = partition.to_partitioned(nodes[i]);
   });
@@ -28,7 +28,7 @@ void relabel(const NodePartition& partition, Array<index>& nodes) {
 
 }  // namespace
 
-void require_nodes_for_ranks(const std::string& name, index num_nodes, int ranks) {
+void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks) {
   require<InputError>(num_nodes > 0, name, ": the graph has 0 nodes, expected at least one for each of the ",
                       ranks, " ranks");
   require<InputError>(num_nodes >= ranks, name, ": the graph has ", num_nodes,
@@ -43,14 +43,14 @@ NodeData distribute(const Communicator& comm, const std::string& name, const Nod
   data.book = partition.book();
   data.original_ids = partition.original_ids(rank);
 
-  index next_id = comm.all_reduce(edges.size());
+  Index next_id = comm.all_reduce(edges.size());
   const bool weighted = comm.all_reduce(edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
   relabel(partition, edges.src);
   relabel(partition, edges.dst);
   exchange_edges(comm, data.book, edges, weighted, data.edges);
   if (options.add_reverse_edges) {
     std::swap(edges.src, edges.dst);
-    for (index& id : edges.id) id += next_id;
+    for (Index& id : edges.id) id += next_id;
     exchange_edges(comm, data.book, edges, weighted, data.edges);
     next_id *= 2;
   }
@@ -68,7 +68,7 @@ NodeData distribute(const Communicator& comm, const std::string& name, const Nod
   return data;
 }
 
-NodeData distribute(const Communicator& comm, const std::string& name, index num_nodes, EdgeList edges,
+NodeData distribute(const Communicator& comm, const std::string& name, Index num_nodes, EdgeList edges,
                     const DatasetOptions& options, FunctionRef<void(NodeData&)> read_nodes) {
   const NodePartition partition =
       partition_nodes(comm, num_nodes, edges, options.partition, options.partition_seed);

@@ -12,7 +12,7 @@
 namespace sar {
 
 /// Throws InputError for a graph without nodes or with fewer nodes than ranks.
-void require_nodes_for_ranks(const std::string& name, index num_nodes, int ranks);
+void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks);
 
 /// Partitions, relabels and transforms the edges and brings them to their owners, then asks `read_nodes` for
 /// the data of this rank's nodes.
@@ -21,7 +21,7 @@ void require_nodes_for_ranks(const std::string& name, index num_nodes, int ranks
 /// and may throw: it finds original_ids in its argument and sets features, labels, the masks, and num_classes
 /// as far as it is known here (the maximum over the ranks counts). A rank without nodes is served like the
 /// others. Collective.
-NodeData distribute(const Communicator& comm, const std::string& name, index num_nodes, EdgeList edges,
+NodeData distribute(const Communicator& comm, const std::string& name, Index num_nodes, EdgeList edges,
                     const DatasetOptions& options, FunctionRef<void(NodeData&)> read_nodes);
 
 /// The same with a partitioning at hand; `options.partition` is not used.

@@ -8,13 +8,13 @@
 namespace sar {
 namespace {
 
-constexpr index grain = index{1} << 14;  // edges of one task
+constexpr Index grain = Index{1} << 14;  // edges of one task
 
 /// Sends column[e] to rank owners[e], in the order of the edges, and appends what arrives.
 template <class T>
 void exchange_column(const Communicator& comm, const Array<std::int32_t>& owners,
-                     const std::vector<index>& counts, const Array<T>& column, Array<T>& mine) {
-  std::vector<index> next(counts.size(), 0);
+                     const std::vector<Index>& counts, const Array<T>& column, Array<T>& mine) {
+  std::vector<Index> next(counts.size(), 0);
   for (std::size_t p = 1; p < next.size(); ++p) next[p] = next[p - 1] + counts[p - 1];
   Array<T> packed(column.size());
   for (std::size_t e = 0; e < column.size(); ++e)
@@ -25,10 +25,10 @@ void exchange_column(const Communicator& comm, const Array<std::int32_t>& owners
 }
 
 template <class T>
-void select(const Array<index>& kept, Array<T>& column) {
+void select(const Array<Index>& kept, Array<T>& column) {
   Array<T> selected(kept.size());
-  parallel_for(static_cast<index>(kept.size()), grain, [&](index first, index last) {
-    for (index i = first; i < last; ++i)
+  parallel_for(static_cast<Index>(kept.size()), grain, [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i)
       selected[static_cast<std::size_t>(i)] =
           column[static_cast<std::size_t>(kept[static_cast<std::size_t>(i)])];
   });
@@ -40,11 +40,11 @@ void select(const Array<index>& kept, Array<T>& column) {
 void exchange_edges(const Communicator& comm, const PartitionBook& book, const EdgeList& edges, bool weighted,
                     EdgeList& mine) {
   Array<std::int32_t> owners(edges.dst.size());
-  parallel_for(edges.size(), grain, [&](index first, index last) {
+  parallel_for(edges.size(), grain, [&](Index first, Index last) {
     for (auto e = static_cast<std::size_t>(first); e < static_cast<std::size_t>(last); ++e)
       owners[e] = book.owner(edges.dst[e]);
   });
-  std::vector<index> counts(static_cast<std::size_t>(comm.size()), 0);
+  std::vector<Index> counts(static_cast<std::size_t>(comm.size()), 0);
   for (const std::int32_t owner : owners) ++counts[static_cast<std::size_t>(owner)];
   exchange_column(comm, owners, counts, edges.src, mine.src);
   exchange_column(comm, owners, counts, edges.dst, mine.dst);
@@ -52,38 +52,38 @@ void exchange_edges(const Communicator& comm, const PartitionBook& book, const E
   if (weighted) exchange_column(comm, owners, counts, edges.weight, mine.weight);
 }
 
-void append_self_loops(index first_node, const Array<index>& original_ids, index first_id, bool weighted,
+void append_self_loops(Index first_node, const Array<Index>& original_ids, Index first_id, bool weighted,
                        EdgeList& edges) {
-  for (Array<index>* column : {&edges.src, &edges.dst, &edges.id})
+  for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id})
     column->reserve(column->size() + original_ids.size());
   for (std::size_t i = 0; i < original_ids.size(); ++i) {
-    edges.src.push_back(first_node + static_cast<index>(i));
-    edges.dst.push_back(first_node + static_cast<index>(i));
+    edges.src.push_back(first_node + static_cast<Index>(i));
+    edges.dst.push_back(first_node + static_cast<Index>(i));
     edges.id.push_back(first_id + original_ids[i]);
   }
   if (weighted) edges.weight.insert(edges.weight.end(), original_ids.size(), real{1});
 }
 
-void drop_duplicates(index dst_begin, index dst_end, EdgeList& edges) {
+void drop_duplicates(Index dst_begin, Index dst_end, EdgeList& edges) {
   // positions by destination, then by (source, id) within each destination
-  Array<index> ends(static_cast<std::size_t>(dst_end - dst_begin) + 1, 0);
-  for (const index dst : edges.dst) ++ends[static_cast<std::size_t>(dst - dst_begin) + 1];
+  Array<Index> ends(static_cast<std::size_t>(dst_end - dst_begin) + 1, 0);
+  for (const Index dst : edges.dst) ++ends[static_cast<std::size_t>(dst - dst_begin) + 1];
   for (std::size_t v = 1; v < ends.size(); ++v) ends[v] += ends[v - 1];
-  Array<index> order(edges.dst.size());
+  Array<Index> order(edges.dst.size());
   for (std::size_t e = 0; e < edges.dst.size(); ++e)  // ends[v] moves from the begin of v's range to its end
     order[static_cast<std::size_t>(ends[static_cast<std::size_t>(edges.dst[e] - dst_begin)]++)] =
-        static_cast<index>(e);
+        static_cast<Index>(e);
 
-  const auto source = [&](index e) { return edges.src[static_cast<std::size_t>(e)]; };
-  parallel_for(dst_end - dst_begin, 1 << 10, [&](index first, index last) {
+  const auto source = [&](Index e) { return edges.src[static_cast<std::size_t>(e)]; };
+  parallel_for(dst_end - dst_begin, 1 << 10, [&](Index first, Index last) {
     for (auto v = static_cast<std::size_t>(first); v < static_cast<std::size_t>(last); ++v)
-      std::sort(order.begin() + (v > 0 ? ends[v - 1] : 0), order.begin() + ends[v], [&](index a, index b) {
+      std::sort(order.begin() + (v > 0 ? ends[v - 1] : 0), order.begin() + ends[v], [&](Index a, Index b) {
         return source(a) != source(b)
                    ? source(a) < source(b)
                    : edges.id[static_cast<std::size_t>(a)] < edges.id[static_cast<std::size_t>(b)];
       });
   });
-  const auto same = [&](index a, index b) {
+  const auto same = [&](Index a, Index b) {
     return source(a) == source(b) &&
            edges.dst[static_cast<std::size_t>(a)] == edges.dst[static_cast<std::size_t>(b)];
   };

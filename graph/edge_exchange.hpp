@@ -16,11 +16,11 @@ void exchange_edges(const Communicator& comm, const PartitionBook& book, const E
 
 /// Appends v -> v with weight 1 for each node of [first_node, first_node + original_ids.size()). The id of a
 /// loop is first_id + the node's original id. Local.
-void append_self_loops(index first_node, const Array<index>& original_ids, index first_id, bool weighted,
+void append_self_loops(Index first_node, const Array<Index>& original_ids, Index first_id, bool weighted,
                        EdgeList& edges);
 
 /// Of edges with the same source and destination, keeps the one with the smallest id. The destinations lie in
 /// [dst_begin, dst_end). Leaves the list ordered by destination, source. Local.
-void drop_duplicates(index dst_begin, index dst_end, EdgeList& edges);
+void drop_duplicates(Index dst_begin, Index dst_end, EdgeList& edges);
 
 }  // namespace sar

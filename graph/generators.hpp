@@ -16,10 +16,10 @@ namespace sar {
 NodeData make_karate(const Communicator& comm, const DatasetOptions& options = {});
 
 struct SbmOptions {
-  index nodes = 20000;
+  Index nodes = 20000;
   double degree = 16;  ///< average number of in-edges
-  index classes = 16;
-  index features = 64;     ///< width
+  Index classes = 16;
+  Index features = 64;     ///< width
   double homophily = 0.7;  ///< share of the edges that join two nodes of one class
   std::uint64_t seed = 0;
   /// Distance of the class centres from the origin; the noise has standard deviation 1 in each direction.

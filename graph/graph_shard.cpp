@@ -7,23 +7,28 @@
 namespace sar {
 namespace {
 
-std::size_t at(index i) { return static_cast<std::size_t>(i); }
+std::size_t at(Index i) {
+  return static_cast<std::size_t>(i);
+}
 
 /// Turns counts stored at [i + 1] into offsets.
-void accumulate_offsets(Array<local_index>& counts) { std::partial_sum(counts.begin(), counts.end(), counts.begin()); }
+void accumulate_offsets(Array<local_index>& counts) {
+  std::partial_sum(counts.begin(), counts.end(), counts.begin());
+}
 
-void check_size(index num_edges) {
+void check_size(Index num_edges) {
   require<InputError>(num_edges <= std::numeric_limits<local_index>::max(), "a shard has ", num_edges,
                       " edges, at most 2147483647 are possible: use more ranks");
 }
 
-/// Calls visit(position, position in the transpose) for all edges, in an order that keeps each source row's edges
-/// sorted by destination.
+/// Calls visit(position, position in the transpose) for all edges, in an order that keeps each source row's
+/// edges sorted by destination.
 template <class Visit>
 void for_each_transposed(const GraphShard& shard, const Array<local_index>& begin, const Visit& visit) {
   Array<local_index> next(begin.begin(), begin.end());
-  for (index i = 0; i < shard.num_rows(); ++i)
-    for (index k = shard.row_begin[at(i)]; k < shard.row_begin[at(i + 1)]; ++k) visit(i, k, next[at(shard.src[at(k)])]++);
+  for (Index i = 0; i < shard.num_rows(); ++i)
+    for (Index k = shard.row_begin[at(i)]; k < shard.row_begin[at(i + 1)]; ++k)
+      visit(i, k, next[at(shard.src[at(k)])]++);
 }
 
 }  // namespace
@@ -35,7 +40,9 @@ const ShardTranspose& GraphShard::transpose() const {
     for (const local_index u : src) ++t.begin[at(u + 1)];
     accumulate_offsets(t.begin);
     t.dst.resize(src.size());
-    for_each_transposed(*this, t.begin, [&](index i, index, local_index to) { t.dst[at(to)] = static_cast<local_index>(dst_row(i)); });
+    for_each_transposed(*this, t.begin, [&](Index i, Index, local_index to) {
+      t.dst[at(to)] = static_cast<local_index>(dst_row(i));
+    });
   });
   return lazy_->transpose;
 }
@@ -44,14 +51,15 @@ const Array<local_index>& GraphShard::transpose_edges() const {
   const ShardTranspose& t = transpose();
   std::call_once(lazy_->edges_once, [&] {
     lazy_->edges.resize(src.size());
-    for_each_transposed(*this, t.begin,
-                        [&](index, index k, local_index to) { lazy_->edges[at(to)] = static_cast<local_index>(edge(k)); });
+    for_each_transposed(*this, t.begin, [&](Index, Index k, local_index to) {
+      lazy_->edges[at(to)] = static_cast<local_index>(edge(k));
+    });
   });
   return lazy_->edges;
 }
 
-GraphShard build_shard(const LocalEdge* edges, index num_edges, index first_edge, index num_dst, index num_owner_rows,
-                       bool compress, Array<local_index>& used_rows) {
+GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge, Index num_dst,
+                       Index num_owner_rows, bool compress, Array<local_index>& used_rows) {
   check_size(first_edge + num_edges);
   GraphShard shard;
   shard.num_dst = num_dst;
@@ -60,26 +68,27 @@ GraphShard build_shard(const LocalEdge* edges, index num_edges, index first_edge
   Array<local_index> row_of_owner;  // the shard's source row, or -1
   if (compress) {
     row_of_owner.assign(at(num_owner_rows), -1);
-    for (index k = 0; k < num_edges; ++k) row_of_owner[at(edges[k].src)] = 0;
-    for (index u = 0; u < num_owner_rows; ++u) {
+    for (Index k = 0; k < num_edges; ++k) row_of_owner[at(edges[k].src)] = 0;
+    for (Index u = 0; u < num_owner_rows; ++u) {
       if (row_of_owner[at(u)] < 0) continue;
       row_of_owner[at(u)] = static_cast<local_index>(used_rows.size());
       used_rows.push_back(static_cast<local_index>(u));
     }
-    shard.num_src_rows = static_cast<index>(used_rows.size());
+    shard.num_src_rows = static_cast<Index>(used_rows.size());
   } else {
     shard.num_src_rows = num_owner_rows;
   }
 
   shard.src.resize(at(num_edges));
-  for (index k = 0; k < num_edges; ++k) shard.src[at(k)] = compress ? row_of_owner[at(edges[k].src)] : edges[k].src;
+  for (Index k = 0; k < num_edges; ++k)
+    shard.src[at(k)] = compress ? row_of_owner[at(edges[k].src)] : edges[k].src;
 
   if (compress) {
-    index rows = 0;
-    for (index k = 0; k < num_edges; ++k) rows += k == 0 || edges[k].dst != edges[k - 1].dst ? 1 : 0;
+    Index rows = 0;
+    for (Index k = 0; k < num_edges; ++k) rows += k == 0 || edges[k].dst != edges[k - 1].dst ? 1 : 0;
     shard.dst_rows.reserve(at(rows));
     shard.row_begin.reserve(at(rows + 1));
-    for (index k = 0; k < num_edges; ++k) {
+    for (Index k = 0; k < num_edges; ++k) {
       if (k > 0 && edges[k].dst == edges[k - 1].dst) continue;
       shard.dst_rows.push_back(edges[k].dst);
       shard.row_begin.push_back(static_cast<local_index>(k));
@@ -87,18 +96,18 @@ GraphShard build_shard(const LocalEdge* edges, index num_edges, index first_edge
     shard.row_begin.push_back(static_cast<local_index>(num_edges));
   } else {
     shard.row_begin.assign(at(num_dst + 1), 0);
-    for (index k = 0; k < num_edges; ++k) ++shard.row_begin[at(edges[k].dst + 1)];
+    for (Index k = 0; k < num_edges; ++k) ++shard.row_begin[at(edges[k].dst + 1)];
     accumulate_offsets(shard.row_begin);
   }
   return shard;
 }
 
-GraphShard merge_shards(const std::vector<GraphShard>& shards, index num_dst) {
-  index num_edges = 0;
+GraphShard merge_shards(const std::vector<GraphShard>& shards, Index num_dst) {
+  Index num_edges = 0;
   Array<local_index> count(at(num_dst + 1), 0);  // edges per destination row, then offsets
   for (const GraphShard& shard : shards) {
     num_edges += shard.num_edges();
-    for (index i = 0; i < shard.num_rows(); ++i)
+    for (Index i = 0; i < shard.num_rows(); ++i)
       count[at(shard.dst_row(i) + 1)] += shard.row_begin[at(i + 1)] - shard.row_begin[at(i)];
   }
   check_size(num_edges);
@@ -106,7 +115,7 @@ GraphShard merge_shards(const std::vector<GraphShard>& shards, index num_dst) {
   GraphShard merged;
   merged.num_dst = num_dst;
   merged.row_begin.push_back(0);
-  for (index v = 0; v < num_dst; ++v) {
+  for (Index v = 0; v < num_dst; ++v) {
     if (count[at(v + 1)] > 0) {
       merged.dst_rows.push_back(static_cast<local_index>(v));
       merged.row_begin.push_back(merged.row_begin.back() + count[at(v + 1)]);
@@ -116,8 +125,8 @@ GraphShard merge_shards(const std::vector<GraphShard>& shards, index num_dst) {
   merged.src.resize(at(num_edges));
   merged.edge_of.resize(at(num_edges));
   for (const GraphShard& shard : shards) {  // count[v] is where the next edge of v goes
-    for (index i = 0; i < shard.num_rows(); ++i) {
-      for (index k = shard.row_begin[at(i)]; k < shard.row_begin[at(i + 1)]; ++k) {
+    for (Index i = 0; i < shard.num_rows(); ++i) {
+      for (Index k = shard.row_begin[at(i)]; k < shard.row_begin[at(i + 1)]; ++k) {
         const std::size_t to = at(count[at(shard.dst_row(i))]++);
         merged.src[to] = static_cast<local_index>(merged.num_src_rows + shard.src[at(k)]);
         merged.edge_of[to] = static_cast<local_index>(shard.edge(k));

@@ -1,5 +1,5 @@
-/// GraphShard: a piece of a worker's in-edges in local memory, as a bipartite graph from source rows to destination
-/// rows. It knows nothing of workers: shard kernels run on it.
+/// GraphShard: a piece of a worker's in-edges in local memory, as a bipartite graph from source rows to
+/// destination rows. It knows nothing of workers: shard kernels run on it.
 #pragma once
 
 #include <sar/config.hpp>
@@ -22,9 +22,10 @@ struct ShardTranspose {
 };
 
 struct GraphShard {
-  index num_src_rows = 0;  ///< rows that the kernels are given; every one has an edge, but for the local shard
-  index num_dst = 0;       ///< destination rows of the worker
-  index first_edge = 0;    ///< number of this shard's first edge among the worker's edges
+  Index num_src_rows =
+      0;                 ///< rows that the kernels are given; every one has an edge, but for the local shard
+  Index num_dst = 0;     ///< destination rows of the worker
+  Index first_edge = 0;  ///< number of this shard's first edge among the worker's edges
 
   /// Destination rows with edges, ascending; empty means all rows 0 .. num_dst-1 (the local shard).
   Array<local_index> dst_rows;
@@ -34,12 +35,12 @@ struct GraphShard {
   /// Number of the worker's edge behind each of these; empty means first_edge + position.
   Array<local_index> edge_of;
 
-  [[nodiscard]] index num_rows() const noexcept { return static_cast<index>(row_begin.size()) - 1; }
-  [[nodiscard]] index num_edges() const noexcept { return static_cast<index>(src.size()); }
-  [[nodiscard]] index dst_row(index i) const {
+  [[nodiscard]] Index num_rows() const noexcept { return static_cast<Index>(row_begin.size()) - 1; }
+  [[nodiscard]] Index num_edges() const noexcept { return static_cast<Index>(src.size()); }
+  [[nodiscard]] Index dst_row(Index i) const {
     return dst_rows.empty() ? i : dst_rows[static_cast<std::size_t>(i)];
   }
-  [[nodiscard]] index edge(index position) const {
+  [[nodiscard]] Index edge(Index position) const {
     return edge_of.empty() ? first_edge + position : edge_of[static_cast<std::size_t>(position)];
   }
 
@@ -61,17 +62,18 @@ struct GraphShard {
 struct LocalEdge {
   local_index dst;  ///< destination row of the worker
   local_index src;  ///< row in the range of the source's owner
-  index id;
+  Index id;
   real weight;
 };
 
-/// A shard of `edges`, which are sorted by (dst, src, id), numbered from `first_edge`. With `compress`, source rows are
-/// renumbered without gaps and `used_rows` receives the owner's row behind each; otherwise source rows are the owner's
-/// `num_owner_rows` rows, and all destination rows are listed. Throws InputError for more than 2^31-1 edges.
-GraphShard build_shard(const LocalEdge* edges, index num_edges, index first_edge, index num_dst, index num_owner_rows,
-                       bool compress, Array<local_index>& used_rows);
+/// A shard of `edges`, which are sorted by (dst, src, id), numbered from `first_edge`. With `compress`,
+/// source rows are renumbered without gaps and `used_rows` receives the owner's row behind each; otherwise
+/// source rows are the owner's `num_owner_rows` rows, and all destination rows are listed. Throws InputError
+/// for more than 2^31-1 edges.
+GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge, Index num_dst,
+                       Index num_owner_rows, bool compress, Array<local_index>& used_rows);
 
 /// One shard with the edges of all, source rows of the first before those of the second and so on.
-GraphShard merge_shards(const std::vector<GraphShard>& shards, index num_dst);
+GraphShard merge_shards(const std::vector<GraphShard>& shards, Index num_dst);
 
 }  // namespace sar

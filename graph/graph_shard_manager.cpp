@@ -8,20 +8,25 @@ namespace sar {
 namespace {
 
 const GraphOptions& checked(const GraphOptions& options) {
-  require<InputError>(options.pipeline_depth >= 1, "pipeline_depth is ", options.pipeline_depth, "; it must be at least 1");
-  require<InputError>(options.max_halo_bytes >= 0, "max_halo_bytes is ", options.max_halo_bytes, "; it must not be negative");
+  require<InputError>(options.pipeline_depth >= 1, "pipeline_depth is ", options.pipeline_depth,
+                      "; it must be at least 1");
+  require<InputError>(options.max_halo_bytes >= 0, "max_halo_bytes is ", options.max_halo_bytes,
+                      "; it must not be negative");
   return options;
 }
 
 }  // namespace
 
-GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
-                                     EdgeList edges, bool dst_is_prefix, const GraphOptions& options,
-                                     Array<index> src_ids, Array<index> dst_ids)
+GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBook& src_book,
+                                     const PartitionBook& dst_book, EdgeList edges, bool dst_is_prefix,
+                                     const GraphOptions& options, Array<Index> src_ids, Array<Index> dst_ids)
     : options_(checked(options)),
-      state_(std::make_shared<ShardedGraph>(comm, src_book, dst_book, std::move(edges), dst_is_prefix, std::move(src_ids), std::move(dst_ids))) {}
+      state_(std::make_shared<ShardedGraph>(comm, src_book, dst_book, std::move(edges), dst_is_prefix,
+                                            std::move(src_ids), std::move(dst_ids))) {}
 
-void GraphShardManager::set_options(const GraphOptions& options) { options_ = checked(options); }
+void GraphShardManager::set_options(const GraphOptions& options) {
+  options_ = checked(options);
+}
 
 DistributedBlock GraphShardManager::get_full_partition_graph() const {
   GraphShardManager block = *this;
@@ -29,23 +34,53 @@ DistributedBlock GraphShardManager::get_full_partition_graph() const {
   return DistributedBlock(std::move(block));
 }
 
-const Communicator& GraphShardManager::comm() const noexcept { return state_->comm; }
-index GraphShardManager::num_src_nodes() const noexcept { return state_->local.num_src_rows; }
-index GraphShardManager::num_dst_nodes() const noexcept { return state_->local.num_dst; }
-index GraphShardManager::num_edges() const noexcept { return static_cast<index>(state_->edge_ids.size()); }
-index GraphShardManager::num_global_src_nodes() const noexcept { return state_->src_book.num_nodes(); }
-index GraphShardManager::num_global_dst_nodes() const noexcept { return state_->dst_book.num_nodes(); }
-index GraphShardManager::num_global_edges() const noexcept { return state_->num_global_edges; }
-bool GraphShardManager::dst_is_prefix() const noexcept { return state_->dst_is_prefix; }
-const Array<index>& GraphShardManager::in_degrees() const noexcept { return state_->in_degrees; }
-const Array<index>& GraphShardManager::out_degrees() const noexcept { return state_->out_degrees; }
-const Array<index>& GraphShardManager::src_ids() const noexcept { return state_->src_ids; }
-const Array<index>& GraphShardManager::dst_ids() const noexcept { return state_->dst_ids; }
-const Array<index>& GraphShardManager::edge_ids() const noexcept { return state_->edge_ids; }
-const Tensor& GraphShardManager::edge_weight() const noexcept { return state_->edge_weight; }
+const Communicator& GraphShardManager::comm() const noexcept {
+  return state_->comm;
+}
+Index GraphShardManager::num_src_nodes() const noexcept {
+  return state_->local.num_src_rows;
+}
+Index GraphShardManager::num_dst_nodes() const noexcept {
+  return state_->local.num_dst;
+}
+Index GraphShardManager::num_edges() const noexcept {
+  return static_cast<Index>(state_->edge_ids.size());
+}
+Index GraphShardManager::num_global_src_nodes() const noexcept {
+  return state_->src_book.num_nodes();
+}
+Index GraphShardManager::num_global_dst_nodes() const noexcept {
+  return state_->dst_book.num_nodes();
+}
+Index GraphShardManager::num_global_edges() const noexcept {
+  return state_->num_global_edges;
+}
+bool GraphShardManager::dst_is_prefix() const noexcept {
+  return state_->dst_is_prefix;
+}
+const Array<Index>& GraphShardManager::in_degrees() const noexcept {
+  return state_->in_degrees;
+}
+const Array<Index>& GraphShardManager::out_degrees() const noexcept {
+  return state_->out_degrees;
+}
+const Array<Index>& GraphShardManager::src_ids() const noexcept {
+  return state_->src_ids;
+}
+const Array<Index>& GraphShardManager::dst_ids() const noexcept {
+  return state_->dst_ids;
+}
+const Array<Index>& GraphShardManager::edge_ids() const noexcept {
+  return state_->edge_ids;
+}
+const Tensor& GraphShardManager::edge_weight() const noexcept {
+  return state_->edge_weight;
+}
 
-GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data, const GraphOptions& options) {
-  return {comm, data.book, data.book, std::exchange(data.edges, {}), true, options, data.original_ids, data.original_ids};
+GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
+                                       const GraphOptions& options) {
+  return {comm, data.book, data.book,         std::exchange(data.edges, {}),
+          true, options,   data.original_ids, data.original_ids};
 }
 
 }  // namespace sar

@@ -7,11 +7,11 @@
 namespace sar {
 namespace {
 
-constexpr index num_members = 34;
+constexpr Index num_members = 34;
 
 struct Friendship {
-  index u;
-  index v;
+  Index u;
+  Index v;
 };
 
 constexpr std::array<Friendship, 78> friendships{{
@@ -26,23 +26,23 @@ constexpr std::array<Friendship, 78> friendships{{
 }};
 
 /// Who stayed with the instructor when the club split; the others followed the officer.
-constexpr std::array<index, 17> instructor_side{0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 16, 17, 19, 21};
-constexpr std::array<index, 2> heads{0, 33};
-constexpr std::array<index, 4> validation{1, 3, 30, 32};
+constexpr std::array<Index, 17> instructor_side{0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 12, 13, 16, 17, 19, 21};
+constexpr std::array<Index, 2> heads{0, 33};
+constexpr std::array<Index, 4> validation{1, 3, 30, 32};
 
-bool contains(const auto& members, index v) {
+bool contains(const auto& members, Index v) {
   return std::find(members.begin(), members.end(), v) != members.end();
 }
 
 void describe_members(NodeData& data) {
   const std::size_t count = data.original_ids.size();
   data.num_classes = 2;
-  data.features = Tensor::zeros(Shape{static_cast<index>(count), num_members});
+  data.features = Tensor::zeros(Shape{static_cast<Index>(count), num_members});
   data.labels.resize(count);
   for (auto* mask : {&data.train_mask, &data.val_mask, &data.test_mask}) mask->resize(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const index member = data.original_ids[i];
-    data.features.row(static_cast<index>(i))[member] = 1;
+    const Index member = data.original_ids[i];
+    data.features.row(static_cast<Index>(i))[member] = 1;
     data.labels[i] = contains(instructor_side, member) ? 0 : 1;
     data.train_mask[i] = contains(heads, member);
     data.val_mask[i] = contains(validation, member);
@@ -54,9 +54,9 @@ void describe_members(NodeData& data) {
 
 NodeData make_karate(const Communicator& comm, const DatasetOptions& options) {
   require_nodes_for_ranks("karate", num_members, comm.size());
-  const PartitionBook shares = PartitionBook::even(static_cast<index>(friendships.size()), comm.size());
+  const PartitionBook shares = PartitionBook::even(static_cast<Index>(friendships.size()), comm.size());
   EdgeList edges;
-  for (index m = shares.begin(comm.rank()); m < shares.end(comm.rank()); ++m) {
+  for (Index m = shares.begin(comm.rank()); m < shares.end(comm.rank()); ++m) {
     const auto& [u, v] = friendships[static_cast<std::size_t>(m)];
     edges.src.insert(edges.src.end(), {u, v});
     edges.dst.insert(edges.dst.end(), {v, u});

@@ -23,9 +23,13 @@ struct Message {
 namespace fn {
 
 /// m = u
-inline Message copy_u(Variable u) { return {Message::Kind::copy_u, std::move(u), {}}; }
+inline Message copy_u(Variable u) {
+  return {Message::Kind::copy_u, std::move(u), {}};
+}
 /// m = u * e with one scalar per edge
-inline Message u_mul_e(Variable u, Variable e) { return {Message::Kind::u_mul_e, std::move(u), std::move(e)}; }
+inline Message u_mul_e(Variable u, Variable e) {
+  return {Message::Kind::u_mul_e, std::move(u), std::move(e)};
+}
 
 inline constexpr Reduce sum = Reduce::sum;
 inline constexpr Reduce mean = Reduce::mean;  ///< divides by the in-degree over all shards

@@ -28,8 +28,8 @@ struct Adjacency {
 };
 
 /// Both directions of all pairs, without repetitions.
-Adjacency build_adjacency(index num_nodes, std::vector<NodePair> pairs) {
-  Array<index> ends(static_cast<std::size_t>(num_nodes) + 1, 0);
+Adjacency build_adjacency(Index num_nodes, std::vector<NodePair> pairs) {
+  Array<Index> ends(static_cast<std::size_t>(num_nodes) + 1, 0);
   for (const NodePair& pair : pairs) {
     ++ends[static_cast<std::size_t>(pair.u) + 1];
     ++ends[static_cast<std::size_t>(pair.v) + 1];
@@ -46,12 +46,12 @@ Adjacency build_adjacency(index num_nodes, std::vector<NodePair> pairs) {
   graph.offsets.push_back(0);
   auto out = graph.neighbors.begin();
   auto range_begin = graph.neighbors.begin();
-  for (index v = 0; v < num_nodes; ++v) {
+  for (Index v = 0; v < num_nodes; ++v) {
     const auto range_end = graph.neighbors.begin() + ends[static_cast<std::size_t>(v)];
     std::sort(range_begin, range_end);
     out = std::unique_copy(range_begin, range_end, out);  // never ahead of the range it reads
     range_begin = range_end;
-    const index kept = out - graph.neighbors.begin();
+    const Index kept = out - graph.neighbors.begin();
     require<InputError>(kept <= std::numeric_limits<idx_t>::max(), "the graph has more than ",
                         std::numeric_limits<idx_t>::max(),
                         " edges in both directions, too many for this METIS");
@@ -86,7 +86,7 @@ bool has_metis() noexcept {
   return true;
 }
 
-Array<std::int32_t> metis_assignment(const Communicator& comm, index num_nodes, const EdgeList& edges,
+Array<std::int32_t> metis_assignment(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                                      std::uint64_t seed) {
   const int parts = comm.size();
   require<InputError>(num_nodes <= std::numeric_limits<idx_t>::max(), "the graph has ", num_nodes,
@@ -95,7 +95,7 @@ Array<std::int32_t> metis_assignment(const Communicator& comm, index num_nodes, 
   // METIS wants at least two parts, and at least one node in each
   if (parts == 1) return part_of;
   if (num_nodes <= parts) {
-    for (index v = 0; v < num_nodes; ++v) part_of[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(v);
+    for (Index v = 0; v < num_nodes; ++v) part_of[static_cast<std::size_t>(v)] = static_cast<std::int32_t>(v);
     return part_of;
   }
 
@@ -103,8 +103,8 @@ Array<std::int32_t> metis_assignment(const Communicator& comm, index num_nodes, 
   for (std::size_t e = 0; e < edges.src.size(); ++e)
     if (edges.src[e] != edges.dst[e])
       pairs.push_back({static_cast<idx_t>(edges.src[e]), static_cast<idx_t>(edges.dst[e])});
-  std::vector<index> counts(static_cast<std::size_t>(parts), 0);
-  counts[0] = static_cast<index>(pairs.size());
+  std::vector<Index> counts(static_cast<std::size_t>(parts), 0);
+  counts[0] = static_cast<Index>(pairs.size());
   auto gathered = comm.all_to_all_v(std::span<const NodePair>(pairs), counts).values;
   pairs = {};
   comm.agree([&] {
@@ -112,7 +112,7 @@ Array<std::int32_t> metis_assignment(const Communicator& comm, index num_nodes, 
     Adjacency graph = build_adjacency(num_nodes, std::move(gathered));
     if (!graph.neighbors.empty()) return partition(std::move(graph), parts, seed, part_of);
     const PartitionBook even = PartitionBook::even(num_nodes, parts);  // no edge to cut
-    for (index v = 0; v < num_nodes; ++v) part_of[static_cast<std::size_t>(v)] = even.owner(v);
+    for (Index v = 0; v < num_nodes; ++v) part_of[static_cast<std::size_t>(v)] = even.owner(v);
   });
   comm.broadcast(std::span<std::int32_t>(part_of), 0);
   return part_of;
@@ -124,7 +124,7 @@ bool has_metis() noexcept {
   return false;
 }
 
-Array<std::int32_t> metis_assignment(const Communicator&, index, const EdgeList&, std::uint64_t) {
+Array<std::int32_t> metis_assignment(const Communicator&, Index, const EdgeList&, std::uint64_t) {
   throw InputError(
       "partition method is 'metis', but this copy of the library was built without METIS; expected "
       "contiguous or random");

@@ -14,7 +14,7 @@ namespace sar {
 /// bytes for each edge and 8 for each undirected one; every rank gets 4 bytes for each node. Collective.
 /// Throws InputError when the library was built without METIS, or the graph has more nodes or edges than its
 /// idx_t can count; Error when METIS fails.
-Array<std::int32_t> metis_assignment(const Communicator& comm, index num_nodes, const EdgeList& edges,
+Array<std::int32_t> metis_assignment(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                                      std::uint64_t seed);
 
 }  // namespace sar

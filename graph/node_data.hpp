@@ -11,30 +11,30 @@
 
 namespace sar {
 
-/// In-edges of this worker's nodes, in no particular order. Ids are those of the partitioned graph (PartitionBook);
-/// `id` names the edge in the whole graph: unique, and the same for every partitioning.
+/// In-edges of this worker's nodes, in no particular order. Ids are those of the partitioned graph
+/// (PartitionBook); `id` names the edge in the whole graph: unique, and the same for every partitioning.
 struct EdgeList {
-  Array<index> src;
-  Array<index> dst;
-  Array<index> id;
+  Array<Index> src;
+  Array<Index> dst;
+  Array<Index> id;
   Array<real> weight;  ///< empty, or one per edge
 
-  [[nodiscard]] index size() const noexcept { return static_cast<index>(src.size()); }
+  [[nodiscard]] Index size() const noexcept { return static_cast<Index>(src.size()); }
 };
 
 /// Rows belong to the nodes book.begin(p) .. book.end(p) of rank p, in that order.
 struct NodeData {
-  std::string name;              ///< for messages: "cora", "sbm"
-  PartitionBook book;            ///< who owns which nodes
-  Array<index> original_ids;     ///< the node's id in the dataset: keys random draws, names results
-  EdgeList edges;                ///< in-edges of my nodes
-  index num_edges = 0;           ///< of the whole graph
-  index num_classes = 0;
-  Tensor features;               ///< [my nodes, F]
-  Array<std::int64_t> labels;    ///< -1: unlabelled
+  std::string name;           ///< for messages: "cora", "sbm"
+  PartitionBook book;         ///< who owns which nodes
+  Array<Index> original_ids;  ///< the node's id in the dataset: keys random draws, names results
+  EdgeList edges;             ///< in-edges of my nodes
+  Index num_edges = 0;        ///< of the whole graph
+  Index num_classes = 0;
+  Tensor features;             ///< [my nodes, F]
+  Array<std::int64_t> labels;  ///< -1: unlabelled
   Array<std::uint8_t> train_mask, val_mask, test_mask;
 
-  [[nodiscard]] index num_nodes() const noexcept { return book.num_nodes(); }
+  [[nodiscard]] Index num_nodes() const noexcept { return book.num_nodes(); }
 };
 
 }  // namespace sar

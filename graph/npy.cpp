@@ -24,8 +24,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "elements of a .npy file are used as they lie in the file");
 
-constexpr index window_bytes = index{1} << 20;  // most bytes of one read
-constexpr index gap_bytes = index{1} << 14;  // a shorter gap between two wanted rows is read and thrown away
+constexpr Index window_bytes = Index{1} << 20;  // most bytes of one read
+constexpr Index gap_bytes = Index{1} << 14;  // a shorter gap between two wanted rows is read and thrown away
 
 std::string system_error() {
   return std::strerror(errno);
@@ -72,14 +72,14 @@ bool same_layout(NpyType type) {
 }
 
 template <class T>
-void convert(NpyType type, const std::byte* in, index count, T* out) {
+void convert(NpyType type, const std::byte* in, Index count, T* out) {
   with_type(type, [&](auto element) {
     using Stored = decltype(element);
-    for (index i = 0; i < count; ++i) {
+    for (Index i = 0; i < count; ++i) {
       if constexpr (std::same_as<Stored, bool>) {
         out[i] = static_cast<T>(in[i] != std::byte{0});  // any byte but 0 is true
       } else {
-        std::memcpy(&element, in + i * static_cast<index>(sizeof(Stored)), sizeof(Stored));
+        std::memcpy(&element, in + i * static_cast<Index>(sizeof(Stored)), sizeof(Stored));
         if constexpr (std::same_as<Stored, std::uint16_t>)
           out[i] = static_cast<T>(half_to_float(element));
         else
@@ -162,19 +162,19 @@ NpyFile::NpyFile(std::string path, NpyOrder accepted) : path_(std::move(path)) {
     struct stat status {};
     require<InputError>(::fstat(descriptor_, &status) == 0, path_, ": cannot read (", system_error(), ")");
     require<InputError>(S_ISREG(status.st_mode), path_, ": not a regular file, expected a .npy file");
-    const index file_bytes = status.st_size;
+    const Index file_bytes = status.st_size;
 
     unsigned char head[12] = {};
     require<InputError>(file_bytes >= 10, path_, ": the file has ", file_bytes,
                         " bytes, expected a .npy file with a header of at least 10");
-    read_bytes(0, head, std::min<index>(file_bytes, 12));
+    read_bytes(0, head, std::min<Index>(file_bytes, 12));
     require<InputError>(std::memcmp(head, "\x93NUMPY", 6) == 0, path_,
                         ": the file does not begin with \\x93NUMPY, expected a .npy file");
     const int version = head[6];
     require<InputError>(version >= 1 && version <= 3 && head[7] == 0, path_, ": .npy version ", version, ".",
                         static_cast<int>(head[7]), ", expected 1.0, 2.0 or 3.0");
-    index header_bytes = head[8] | head[9] << 8;
-    if (version > 1) header_bytes |= index{head[10]} << 16 | index{head[11]} << 24;
+    Index header_bytes = head[8] | head[9] << 8;
+    if (version > 1) header_bytes |= Index{head[10]} << 16 | Index{head[11]} << 24;
     data_begin_ = (version == 1 ? 10 : 12) + header_bytes;
     require<InputError>(data_begin_ <= file_bytes, path_, ": the file has ", file_bytes,
                         " bytes, expected a header of ", data_begin_);
@@ -217,11 +217,11 @@ void NpyFile::expect(std::initializer_list<NpyType> types, int dims) const {
                       ", expected ", dims, dims == 1 ? " dimension" : " dimensions");
 }
 
-void NpyFile::read_bytes(index offset, void* out, index bytes) const {
+void NpyFile::read_bytes(Index offset, void* out, Index bytes) const {
   auto* at = static_cast<char*>(out);
   while (bytes > 0) {
     const ssize_t got =
-        ::pread(descriptor_, at, static_cast<std::size_t>(std::min(bytes, index{1} << 30)), offset);
+        ::pread(descriptor_, at, static_cast<std::size_t>(std::min(bytes, Index{1} << 30)), offset);
     if (got < 0 && errno == EINTR) continue;
     require<InputError>(got >= 0, path_, ": cannot read (", system_error(), ")");
     require<InputError>(got > 0, path_, ": the file ends after ", offset, " bytes, expected ", bytes,
@@ -233,16 +233,16 @@ void NpyFile::read_bytes(index offset, void* out, index bytes) const {
 }
 
 template <class T>
-void NpyFile::read(index begin, index end, std::span<T> out) const {
+void NpyFile::read(Index begin, Index end, std::span<T> out) const {
   require<InputError>(readable_as<T>(type_), path_, ": dtype is ", to_string(type_),
                       ", which cannot be read as ",
                       std::floating_point<T> ? "a floating-point number" : "an integer of this width");
   require<ShapeError>(
-      0 <= begin && begin <= end && end <= size_ && static_cast<index>(out.size()) == end - begin, path_,
+      0 <= begin && begin <= end && end <= size_ && static_cast<Index>(out.size()) == end - begin, path_,
       ": cannot read elements ", begin, " to ", end, " of ", size_, " into ", out.size());
-  const index bytes = element_bytes(type_);
-  parallel_for(end - begin, window_bytes / bytes, [&](index first, index last) {
-    const index offset = data_begin_ + (begin + first) * bytes;
+  const Index bytes = element_bytes(type_);
+  parallel_for(end - begin, window_bytes / bytes, [&](Index first, Index last) {
+    const Index offset = data_begin_ + (begin + first) * bytes;
     if (same_layout<T>(type_)) return read_bytes(offset, out.data() + first, (last - first) * bytes);
     std::vector<std::byte> window(static_cast<std::size_t>((last - first) * bytes));
     read_bytes(offset, window.data(), (last - first) * bytes);
@@ -251,37 +251,37 @@ void NpyFile::read(index begin, index end, std::span<T> out) const {
 }
 
 template <class T>
-void NpyFile::read_rows(std::span<const index> rows, std::span<T> out) const {
-  const auto count = static_cast<index>(rows.size());
+void NpyFile::read_rows(std::span<const Index> rows, std::span<T> out) const {
+  const auto count = static_cast<Index>(rows.size());
   require<InputError>(readable_as<T>(type_), path_, ": dtype is ", to_string(type_),
                       ", which cannot be read as ",
                       std::floating_point<T> ? "a floating-point number" : "an integer of this width");
   require<ShapeError>(!fortran_order_, path_, ": rows of an array in Fortran order cannot be read");
-  require<ShapeError>(static_cast<index>(out.size()) == count * row_size_, path_, ": cannot read ", count,
+  require<ShapeError>(static_cast<Index>(out.size()) == count * row_size_, path_, ": cannot read ", count,
                       " rows of ", row_size_, " elements into ", out.size());
-  for (const index row : rows)
+  for (const Index row : rows)
     require<ShapeError>(0 <= row && row < num_rows(), path_, ": cannot read row ", row, " of ", num_rows());
 
-  Array<index> order;  // positions in `rows` by increasing row; empty when they increase already
+  Array<Index> order;  // positions in `rows` by increasing row; empty when they increase already
   if (!std::is_sorted(rows.begin(), rows.end())) {
     order.resize(rows.size());
-    std::iota(order.begin(), order.end(), index{0});
-    std::sort(order.begin(), order.end(), [&](index a, index b) {
+    std::iota(order.begin(), order.end(), Index{0});
+    std::sort(order.begin(), order.end(), [&](Index a, Index b) {
       return rows[static_cast<std::size_t>(a)] < rows[static_cast<std::size_t>(b)];
     });
   }
-  const index row_bytes = row_size_ * element_bytes(type_);
-  const auto position = [&](index k) { return order.empty() ? k : order[static_cast<std::size_t>(k)]; };
-  const auto row_begin = [&](index k) { return rows[static_cast<std::size_t>(position(k))] * row_bytes; };
+  const Index row_bytes = row_size_ * element_bytes(type_);
+  const auto position = [&](Index k) { return order.empty() ? k : order[static_cast<std::size_t>(k)]; };
+  const auto row_begin = [&](Index k) { return rows[static_cast<std::size_t>(position(k))] * row_bytes; };
 
-  parallel_for(count, std::max<index>(1, window_bytes / std::max<index>(row_bytes, 1)),
-               [&](index first, index last) {
+  parallel_for(count, std::max<Index>(1, window_bytes / std::max<Index>(row_bytes, 1)),
+               [&](Index first, Index last) {
                  std::vector<std::byte> window;
-                 for (index k = first, next = first; k < last; k = next) {
-                   const index window_begin = row_begin(k);
-                   index window_end = window_begin + row_bytes;
+                 for (Index k = first, next = first; k < last; k = next) {
+                   const Index window_begin = row_begin(k);
+                   Index window_end = window_begin + row_bytes;
                    for (next = k + 1; next < last; ++next) {
-                     const index start = row_begin(next);
+                     const Index start = row_begin(next);
                      if (start - window_end > gap_bytes ||
                          start + row_bytes - window_begin > std::max(window_bytes, row_bytes))
                        break;
@@ -289,7 +289,7 @@ void NpyFile::read_rows(std::span<const index> rows, std::span<T> out) const {
                    }
                    window.resize(static_cast<std::size_t>(window_end - window_begin));
                    read_bytes(data_begin_ + window_begin, window.data(), window_end - window_begin);
-                   for (index i = k; i < next; ++i)
+                   for (Index i = k; i < next; ++i)
                      convert(type_, window.data() + (row_begin(i) - window_begin), row_size_,
                              out.data() + position(i) * row_size_);
                  }
@@ -297,10 +297,10 @@ void NpyFile::read_rows(std::span<const index> rows, std::span<T> out) const {
 }
 
 template <class T>
-void write_npy(const std::string& path, std::span<const index> shape, std::span<const T> values,
+void write_npy(const std::string& path, std::span<const Index> shape, std::span<const T> values,
                NpyType type) {
-  const index size = checked_num_elements(shape, type, path);
-  require<ShapeError>(size == static_cast<index>(values.size()), path, ": shape ", shape_to_string(shape),
+  const Index size = checked_num_elements(shape, type, path);
+  require<ShapeError>(size == static_cast<Index>(values.size()), path, ": shape ", shape_to_string(shape),
                       " needs ", size, " values, not ", values.size());
   TemporaryFile file(path);
   const std::string header = format_npy_header(type, shape);
@@ -325,9 +325,9 @@ void write_npy(const std::string& path, std::span<const index> shape, std::span<
 }
 
 #define SAR_INSTANTIATE(T)                                                         \
-  template void NpyFile::read<T>(index, index, std::span<T>) const;                \
-  template void NpyFile::read_rows<T>(std::span<const index>, std::span<T>) const; \
-  template void write_npy<T>(const std::string&, std::span<const index>, std::span<const T>, NpyType);
+  template void NpyFile::read<T>(Index, Index, std::span<T>) const;                \
+  template void NpyFile::read_rows<T>(std::span<const Index>, std::span<T>) const; \
+  template void write_npy<T>(const std::string&, std::span<const Index>, std::span<const T>, NpyType);
 SAR_INSTANTIATE(float)
 SAR_INSTANTIATE(double)
 SAR_INSTANTIATE(std::uint8_t)

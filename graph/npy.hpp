@@ -19,7 +19,7 @@ namespace sar {
 enum class NpyType { float16, float32, float64, uint8, boolean, int32, int64 };
 
 [[nodiscard]] const char* to_string(NpyType type) noexcept;  ///< NumPy's name: "float16", "bool"
-[[nodiscard]] index element_bytes(NpyType type) noexcept;
+[[nodiscard]] Index element_bytes(NpyType type) noexcept;
 
 /// How the elements of an array may lie in the file: the last index varies fastest (C), or the first one
 /// (Fortran).
@@ -38,10 +38,10 @@ class NpyFile {
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] NpyType type() const noexcept { return type_; }
-  [[nodiscard]] const std::vector<index>& shape() const noexcept { return shape_; }
-  [[nodiscard]] index size() const noexcept { return size_; }  ///< number of elements
-  [[nodiscard]] index num_rows() const noexcept { return shape_.empty() ? 1 : shape_[0]; }
-  [[nodiscard]] index row_size() const noexcept { return row_size_; }  ///< elements of one row
+  [[nodiscard]] const std::vector<Index>& shape() const noexcept { return shape_; }
+  [[nodiscard]] Index size() const noexcept { return size_; }  ///< number of elements
+  [[nodiscard]] Index num_rows() const noexcept { return shape_.empty() ? 1 : shape_[0]; }
+  [[nodiscard]] Index row_size() const noexcept { return row_size_; }  ///< elements of one row
 
   [[nodiscard]] bool fortran_order() const noexcept { return fortran_order_; }
 
@@ -53,25 +53,25 @@ class NpyFile {
   /// 1). Throws InputError for another type or when reading fails, ShapeError for a range outside the array
   /// or another length of `out`.
   template <class T>
-  void read(index begin, index end, std::span<T> out) const;
+  void read(Index begin, Index end, std::span<T> out) const;
 
   /// The listed rows, in the order of the list (any order, repetitions allowed), converted as by read().
   /// `out` holds rows.size() * row_size() elements. Rows that lie close together are read at once. The array
   /// is in C order.
   template <class T>
-  void read_rows(std::span<const index> rows, std::span<T> out) const;
+  void read_rows(std::span<const Index> rows, std::span<T> out) const;
 
  private:
-  void read_bytes(index offset, void* out, index bytes) const;
+  void read_bytes(Index offset, void* out, Index bytes) const;
 
   std::string path_;
   int descriptor_ = -1;
   NpyType type_ = NpyType::float32;
-  std::vector<index> shape_;
+  std::vector<Index> shape_;
   bool fortran_order_ = false;
-  index size_ = 0;
-  index row_size_ = 0;
-  index data_begin_ = 0;
+  Index size_ = 0;
+  Index row_size_ = 0;
+  Index data_begin_ = 0;
 };
 
 /// Writes `values`, converted to `type`, as an array of `shape` in C order: into a temporary file beside
@@ -80,7 +80,7 @@ class NpyFile {
 /// not zero. Throws InputError when writing fails, ShapeError when the number of values is not that of the
 /// shape.
 template <class T>
-void write_npy(const std::string& path, std::span<const index> shape, std::span<const T> values,
+void write_npy(const std::string& path, std::span<const Index> shape, std::span<const T> values,
                NpyType type);
 
 /// IEEE 754 binary16 from and to binary32 / binary64.

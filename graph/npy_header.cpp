@@ -13,7 +13,7 @@ struct TypeCode {
   NpyType type;
   std::string_view code;  // kind and bytes, as in NumPy's descr without the byte order
   const char* name;
-  index bytes;
+  Index bytes;
 };
 
 constexpr std::array<TypeCode, 7> type_codes{{{NpyType::float16, "f2", "float16", 2},
@@ -106,12 +106,12 @@ class Parser {
         return known_type.type;
     throw InputError(concat(path_, ": the array has dtype '", descr, "', ", known));
   }
-  std::vector<index> tuple() {
-    std::vector<index> extents;
+  std::vector<Index> tuple() {
+    std::vector<Index> extents;
     expect('(');
     while (!accept(')')) {
       skip_blanks();
-      index extent = 0;
+      Index extent = 0;
       const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), extent);
       if (error != std::errc() || extent < 0) fail();
       at_ = static_cast<std::size_t>(end - text_.data());
@@ -132,7 +132,7 @@ class Parser {
 const char* to_string(NpyType type) noexcept {
   return code_of(type).name;
 }
-index element_bytes(NpyType type) noexcept {
+Index element_bytes(NpyType type) noexcept {
   return code_of(type).bytes;
 }
 
@@ -142,16 +142,16 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& path) {
   return header;
 }
 
-index checked_num_elements(std::span<const index> shape, NpyType type, const std::string& path) {
-  index bytes = element_bytes(type);
-  for (const index extent : shape)
+Index checked_num_elements(std::span<const Index> shape, NpyType type, const std::string& path) {
+  Index bytes = element_bytes(type);
+  for (const Index extent : shape)
     require<InputError>(!__builtin_mul_overflow(bytes, extent, &bytes), path, ": shape ",
                         shape_to_string(shape), " of ", to_string(type),
                         " has more bytes than a file can have, expected less than 2^63");
   return bytes / element_bytes(type);
 }
 
-std::string format_npy_header(NpyType type, std::span<const index> shape) {
+std::string format_npy_header(NpyType type, std::span<const Index> shape) {
   std::string text = concat("{'descr': '", element_bytes(type) == 1 ? '|' : '<', code_of(type).code,
                             "', 'fortran_order': False, 'shape': ", shape_to_string(shape), ", }");
   constexpr std::size_t prefix = 10;  // magic, version, length
@@ -162,7 +162,7 @@ std::string format_npy_header(NpyType type, std::span<const index> shape) {
          static_cast<char>(length >> 8) + text;
 }
 
-std::string shape_to_string(std::span<const index> shape) {
+std::string shape_to_string(std::span<const Index> shape) {
   std::string text = "(";
   for (std::size_t d = 0; d < shape.size(); ++d) text += (d > 0 ? ", " : "") + std::to_string(shape[d]);
   return text + (shape.size() == 1 ? ",)" : ")");

@@ -12,7 +12,7 @@ namespace sar {
 
 struct NpyHeader {
   NpyType type = NpyType::float32;
-  std::vector<index> shape;
+  std::vector<Index> shape;
   bool fortran_order = false;
 };
 
@@ -21,12 +21,12 @@ struct NpyHeader {
 NpyHeader parse_npy_header(std::string_view text, const std::string& path);
 
 /// Magic, version 1.0, length and dictionary, padded so that the data begin at a multiple of 64 bytes.
-std::string format_npy_header(NpyType type, std::span<const index> shape);
+std::string format_npy_header(NpyType type, std::span<const Index> shape);
 
 /// The number of elements; throws InputError when their bytes exceed 63 bits.
-index checked_num_elements(std::span<const index> shape, NpyType type, const std::string& path);
+Index checked_num_elements(std::span<const Index> shape, NpyType type, const std::string& path);
 
 /// "(2, 10556)", as Python writes a tuple.
-std::string shape_to_string(std::span<const index> shape);
+std::string shape_to_string(std::span<const Index> shape);
 
 }  // namespace sar

@@ -31,18 +31,18 @@ PartitionMethod parse_partition_method(const std::string& name) {
   throw InputError(concat("partition method is '", name, "', expected contiguous, random or metis"));
 }
 
-NodePartition NodePartition::contiguous(index num_nodes, int parts) {
+NodePartition NodePartition::contiguous(Index num_nodes, int parts) {
   return NodePartition(PartitionBook::even(num_nodes, parts));
 }
 
-NodePartition NodePartition::random(index num_nodes, int parts, std::uint64_t seed) {
+NodePartition NodePartition::random(Index num_nodes, int parts, std::uint64_t seed) {
   NodePartition partition(PartitionBook::even(num_nodes, parts));
   partition.bijection_.emplace(num_nodes, RandomKey{seed, partition_stream});
   return partition;
 }
 
 NodePartition NodePartition::from_assignment(std::span<const std::int32_t> part_of, int parts) {
-  std::vector<index> offsets(static_cast<std::size_t>(parts) + 1, 0);
+  std::vector<Index> offsets(static_cast<std::size_t>(parts) + 1, 0);
   for (std::size_t v = 0; v < part_of.size(); ++v) {
     require<InputError>(0 <= part_of[v] && part_of[v] < parts, "node ", v, " is assigned to part ",
                         part_of[v], ", expected 0 to ", parts - 1);
@@ -56,28 +56,28 @@ NodePartition NodePartition::from_assignment(std::span<const std::int32_t> part_
   return partition;
 }
 
-index NodePartition::to_partitioned(index original) const noexcept {
+Index NodePartition::to_partitioned(Index original) const noexcept {
   if (bijection_) return (*bijection_)(original);
   return table_.empty() ? original : table_[static_cast<std::size_t>(original)];
 }
 
-Array<index> NodePartition::original_ids(int part) const {
-  const index begin = book_.begin(part);
-  Array<index> ids(static_cast<std::size_t>(book_.num_nodes(part)));
+Array<Index> NodePartition::original_ids(int part) const {
+  const Index begin = book_.begin(part);
+  Array<Index> ids(static_cast<std::size_t>(book_.num_nodes(part)));
   if (!table_.empty()) {
     for (std::size_t v = 0; v < table_.size(); ++v)
       if (begin <= table_[v] && table_[v] < book_.end(part))
-        ids[static_cast<std::size_t>(table_[v] - begin)] = static_cast<index>(v);
+        ids[static_cast<std::size_t>(table_[v] - begin)] = static_cast<Index>(v);
     return ids;
   }
-  parallel_for(static_cast<index>(ids.size()), 1 << 14, [&](index first, index last) {
-    for (index i = first; i < last; ++i)
+  parallel_for(static_cast<Index>(ids.size()), 1 << 14, [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i)
       ids[static_cast<std::size_t>(i)] = bijection_ ? bijection_->inverse(begin + i) : begin + i;
   });
   return ids;
 }
 
-NodePartition partition_nodes(const Communicator& comm, index num_nodes, const EdgeList& edges,
+NodePartition partition_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                               PartitionMethod method, std::uint64_t seed) {
   switch (method) {
     case PartitionMethod::contiguous:

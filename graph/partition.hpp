@@ -31,30 +31,30 @@ enum class PartitionMethod {
 /// assignment.
 class NodePartition {
  public:
-  static NodePartition contiguous(index num_nodes, int parts);
+  static NodePartition contiguous(Index num_nodes, int parts);
   /// The bijection depends on the number of nodes and the seed, not on the number of parts.
-  static NodePartition random(index num_nodes, int parts, std::uint64_t seed);
+  static NodePartition random(Index num_nodes, int parts, std::uint64_t seed);
   /// part_of[v] is the part of original node v; nodes of one part are ordered by original id, parts may be
   /// empty. Holds 8 bytes for each node of the graph. Throws InputError for a part outside [0, parts).
   static NodePartition from_assignment(std::span<const std::int32_t> part_of, int parts);
 
   [[nodiscard]] const PartitionBook& book() const noexcept { return book_; }
-  [[nodiscard]] index to_partitioned(index original) const noexcept;
+  [[nodiscard]] Index to_partitioned(Index original) const noexcept;
   /// Original ids of the nodes of a part, in the order of their partitioned ids.
-  [[nodiscard]] Array<index> original_ids(int part) const;
+  [[nodiscard]] Array<Index> original_ids(int part) const;
 
  private:
   explicit NodePartition(PartitionBook book) : book_(std::move(book)) {}
 
   PartitionBook book_;
   std::optional<KeyedBijection> bijection_;
-  Array<index> table_;  // original -> partitioned
+  Array<Index> table_;  // original -> partitioned
 };
 
 /// Partitions a graph over the workers of `comm`. `edges` is this rank's share of the edges in original ids;
 /// only METIS looks at them. The result is the same on every rank. Collective. Throws InputError for metis
 /// when the library was built without it, or when the graph is too large for its indices.
-NodePartition partition_nodes(const Communicator& comm, index num_nodes, const EdgeList& edges,
+NodePartition partition_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                               PartitionMethod method, std::uint64_t seed);
 
 }  // namespace sar

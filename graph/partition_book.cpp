@@ -6,19 +6,23 @@
 
 namespace sar {
 
-PartitionBook::PartitionBook(std::vector<index> offsets) : offsets_(std::move(offsets)) {
-  require<InputError>(!offsets_.empty() && offsets_.front() == 0, "a partition book's offsets must start at 0");
-  require<InputError>(std::is_sorted(offsets_.begin(), offsets_.end()), "a partition book's offsets must not decrease");
+PartitionBook::PartitionBook(std::vector<Index> offsets) : offsets_(std::move(offsets)) {
+  require<InputError>(!offsets_.empty() && offsets_.front() == 0,
+                      "a partition book's offsets must start at 0");
+  require<InputError>(std::is_sorted(offsets_.begin(), offsets_.end()),
+                      "a partition book's offsets must not decrease");
 }
 
-PartitionBook PartitionBook::even(index num_nodes, int parts) {
-  require<InputError>(num_nodes >= 0 && parts >= 1, "cannot cut ", num_nodes, " nodes into ", parts, " parts");
-  std::vector<index> offsets;
-  for (int p = 0; p <= parts; ++p) offsets.push_back(num_nodes / parts * p + std::min<index>(num_nodes % parts, p));
+PartitionBook PartitionBook::even(Index num_nodes, int parts) {
+  require<InputError>(num_nodes >= 0 && parts >= 1, "cannot cut ", num_nodes, " nodes into ", parts,
+                      " parts");
+  std::vector<Index> offsets;
+  for (int p = 0; p <= parts; ++p)
+    offsets.push_back(num_nodes / parts * p + std::min<Index>(num_nodes % parts, p));
   return PartitionBook(std::move(offsets));
 }
 
-int PartitionBook::owner(index node) const {
+int PartitionBook::owner(Index node) const {
   return static_cast<int>(std::upper_bound(offsets_.begin(), offsets_.end(), node) - offsets_.begin()) - 1;
 }
 

@@ -42,12 +42,12 @@ class Generator {
         width_(std::sqrt(static_cast<double>(sbm.nodes) + 1) - 1) {}
 
   /// Both directions of undirected edges [begin, end).
-  [[nodiscard]] EdgeList edges(index begin, index end) const {
+  [[nodiscard]] EdgeList edges(Index begin, Index end) const {
     EdgeList list;
-    for (Array<index>* column : {&list.src, &list.dst, &list.id})
+    for (Array<Index>* column : {&list.src, &list.dst, &list.id})
       column->resize(static_cast<std::size_t>(2 * (end - begin)));
-    parallel_for(end - begin, 1 << 12, [&](index first, index last) {
-      for (index i = first; i < last; ++i) {
+    parallel_for(end - begin, 1 << 12, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i) {
         const auto [u, v] = ends(static_cast<std::uint64_t>(begin + i));
         const auto at = static_cast<std::size_t>(2 * i);
         list.src[at] = list.dst[at + 1] = u;
@@ -61,7 +61,7 @@ class Generator {
 
   /// Features, labels and masks of data.original_ids.
   void describe_nodes(NodeData& data) const {
-    const auto count = static_cast<index>(data.original_ids.size());
+    const auto count = static_cast<Index>(data.original_ids.size());
     data.num_classes = sbm_.classes;
     data.features = Tensor(Shape{count, sbm_.features});
     data.labels.resize(data.original_ids.size());
@@ -69,20 +69,20 @@ class Generator {
       mask->resize(data.original_ids.size());
     const Tensor centres = class_centres();
     const Random noise({sbm_.seed, noise_stream});
-    const auto train_end = static_cast<index>(std::ceil(0.6 * static_cast<double>(sbm_.nodes)));
-    const index val_end = train_end + (sbm_.nodes - train_end) / 2;
-    parallel_for(count, 256, [&](index first, index last) {
-      for (index i = first; i < last; ++i) {
+    const auto train_end = static_cast<Index>(std::ceil(0.6 * static_cast<double>(sbm_.nodes)));
+    const Index val_end = train_end + (sbm_.nodes - train_end) / 2;
+    parallel_for(count, 256, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i) {
         const auto at = static_cast<std::size_t>(i);
-        const index node = data.original_ids[at];
+        const Index node = data.original_ids[at];
         data.labels[at] = node_of_rank_.inverse(node) % sbm_.classes;
-        const index position = split_(node);
+        const Index position = split_(node);
         data.train_mask[at] = position < train_end;
         data.val_mask[at] = train_end <= position && position < val_end;
         data.test_mask[at] = val_end <= position;
         real* row = data.features.row(i);
         const real* centre = centres.row(data.labels[at]);
-        for (index f = 0; f < sbm_.features; ++f)
+        for (Index f = 0; f < sbm_.features; ++f)
           row[f] = centre[f] + static_cast<real>(noise.normal(static_cast<std::uint64_t>(node),
                                                               static_cast<std::uint64_t>(f)));
       }
@@ -91,27 +91,27 @@ class Generator {
 
  private:
   struct Ends {
-    index u;
-    index v;
+    Index u;
+    Index v;
   };
 
   /// Inverse of the distribution function F(x) = (sqrt(x + 1) - 1) / (sqrt(N + 1) - 1) of a density (x +
   /// 1)^(-1/2).
-  [[nodiscard]] index draw_rank(double uniform) const {
+  [[nodiscard]] Index draw_rank(double uniform) const {
     const double root = uniform * width_ + 1;
-    return std::min(static_cast<index>(root * root - 1), sbm_.nodes - 1);
+    return std::min(static_cast<Index>(root * root - 1), sbm_.nodes - 1);
   }
 
   [[nodiscard]] Ends ends(std::uint64_t m) const {
-    const index u = draw_rank(edge_draws_.uniform(m, 0));
-    index label = u % sbm_.classes;
+    const Index u = draw_rank(edge_draws_.uniform(m, 0));
+    Index label = u % sbm_.classes;
     const double other = edge_draws_.uniform(m, 1) - sbm_.homophily;
     if (other >= 0 && sbm_.classes > 1) {
       const auto others = static_cast<double>(sbm_.classes - 1);
-      const auto step = static_cast<index>(other / (1 - sbm_.homophily) * others);
+      const auto step = static_cast<Index>(other / (1 - sbm_.homophily) * others);
       label = (label + 1 + std::min(step, sbm_.classes - 2)) % sbm_.classes;
     }
-    index v = u;
+    Index v = u;
     for (std::uint64_t attempt = 2; v == u; ++attempt) {
       v = draw_rank(edge_draws_.uniform(m, attempt));
       v += label - v % sbm_.classes;
@@ -124,14 +124,14 @@ class Generator {
   [[nodiscard]] Tensor class_centres() const {
     Tensor centres(Shape{sbm_.classes, sbm_.features});
     const Random draws({sbm_.seed, centre_stream});
-    parallel_for(sbm_.classes, 16, [&](index first, index last) {
-      for (index c = first; c < last; ++c) {
-        const auto draw = [&](index f) {
+    parallel_for(sbm_.classes, 16, [&](Index first, Index last) {
+      for (Index c = first; c < last; ++c) {
+        const auto draw = [&](Index f) {
           return draws.normal(static_cast<std::uint64_t>(c), static_cast<std::uint64_t>(f));
         };
         double squares = 0;
-        for (index f = 0; f < sbm_.features; ++f) squares += draw(f) * draw(f);
-        for (index f = 0; f < sbm_.features; ++f)
+        for (Index f = 0; f < sbm_.features; ++f) squares += draw(f) * draw(f);
+        for (Index f = 0; f < sbm_.features; ++f)
           centres.row(c)[f] = static_cast<real>(draw(f) * sbm_.signal / std::sqrt(squares));
       }
     });
@@ -152,7 +152,7 @@ NodeData make_sbm(const Communicator& comm, const SbmOptions& sbm, const Dataset
   require_nodes_for_ranks("sbm", sbm.nodes, comm.size());
   const Generator generator(sbm);
   const auto num_undirected =
-      static_cast<index>(std::llround(static_cast<double>(sbm.nodes) * sbm.degree / 2));
+      static_cast<Index>(std::llround(static_cast<double>(sbm.nodes) * sbm.degree / 2));
   const PartitionBook shares = PartitionBook::even(num_undirected, comm.size());
   return distribute(comm, "sbm", sbm.nodes,
                     generator.edges(shares.begin(comm.rank()), shares.end(comm.rank())), options,

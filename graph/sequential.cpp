@@ -6,30 +6,36 @@
 namespace sar {
 namespace {
 
-/// A push cuts the piece of a fetch into so many, so that gradients leave while the next ones are computed without
-/// holding whole pieces twice.
-constexpr index push_cuts = 4;
+/// A push cuts the piece of a fetch into so many, so that gradients leave while the next ones are computed
+/// without holding whole pieces twice.
+constexpr Index push_cuts = 4;
 
 struct PieceSizes {
-  index fetch_rows;
-  index push_rows;  ///< divides fetch_rows
+  Index fetch_rows;
+  Index push_rows;  ///< divides fetch_rows
 };
 
 PieceSizes piece_sizes(const ShardedGraph& graph, const GraphOptions& options, const Shape& shape) {
-  index rows = std::max<index>(graph.max_round_rows, 1);
+  // From three workers on, a round comes in two pieces: one is used while the other one arrives, and both
+  // together hold one round's rows. Between two workers, the only round arrives during the local shard, and
+  // is one piece.
+  Index rows = std::max<Index>(graph.max_round_rows, 1);
+  if (graph.rounds.size() > 1) rows = (rows + 1) / 2;
   if (options.max_halo_bytes > 0) {
-    const index row_bytes = std::max<index>(shape.row_size(), 1) * static_cast<index>(sizeof(real));
-    rows = std::min(rows, std::max<index>(options.max_halo_bytes / row_bytes, 1));
+    const Index row_bytes = std::max<Index>(shape.row_size(), 1) * static_cast<Index>(sizeof(real));
+    rows = std::min(rows, std::max<Index>(options.max_halo_bytes / row_bytes, 1));
     if (rows < push_cuts) return {rows, rows};
     return {rows / push_cuts * push_cuts, rows / push_cuts};
   }
-  const index cut = (rows + push_cuts - 1) / push_cuts;
+  const Index cut = (rows + push_cuts - 1) / push_cuts;
   return {cut * push_cuts, cut};
 }
 
 HaloOptions fetch_options(const ShardedGraph& graph, const GraphOptions& options, const Shape& shape) {
   if (options.mode == Mode::one_shot) return {.piece_rows = 0, .depth = 1, .merge = true};
-  return {.piece_rows = piece_sizes(graph, options, shape).fetch_rows, .depth = options.pipeline_depth, .merge = false};
+  return {.piece_rows = piece_sizes(graph, options, shape).fetch_rows,
+          .depth = options.pipeline_depth,
+          .merge = false};
 }
 
 /// The shard that a piece of a fetch belongs to.
@@ -37,12 +43,15 @@ const GraphShard& shard_of(const ShardedGraph& graph, const GraphOptions& option
   return options.mode == Mode::one_shot ? graph.merged() : graph.remote[round];
 }
 
-SourcePiece whole(const GraphShard& shard, const real* rows) { return {shard, 0, shard.num_src_rows, rows}; }
+SourcePiece whole(const GraphShard& shard, const real* rows) {
+  return {shard, 0, shard.num_src_rows, rows};
+}
 
 /// Gradients of halo rows: computed by the kernel cut by cut, and sent.
 class GradientSender {
  public:
-  GradientSender(const ShardedGraph& graph, const GraphOptions& options, const Shape& shape, ShardKernel& kernel, Tensor* sum)
+  GradientSender(const ShardedGraph& graph, const GraphOptions& options, const Shape& shape,
+                 ShardKernel& kernel, Tensor* sum)
       : graph_(graph), one_shot_(options.mode == Mode::one_shot), shape_(shape), kernel_(kernel) {
     if (sum == nullptr) return;
     const PieceSizes sizes = piece_sizes(graph, options, shape);
@@ -64,25 +73,26 @@ class GradientSender {
   }
 
   /// Rows [begin, end) of a round; `rows` holds their values, or is null.
-  void compute_and_send(std::size_t round, index begin, index end, const real* rows) {
+  void compute_and_send(std::size_t round, Index begin, Index end, const real* rows) {
     const GraphShard& shard = one_shot_ ? graph_.merged() : graph_.remote[round];
-    const index offset = one_shot_ ? offset_of(round) : 0;
+    const Index offset = one_shot_ ? offset_of(round) : 0;
     if (!push_) {
       kernel_.backward({shard, offset + begin, offset + end, rows}, nullptr, false);
       return;
     }
-    for (index from = begin; from < end; from += push_rows_) {
-      const index to = std::min(end, from + push_rows_);
+    for (Index from = begin; from < end; from += push_rows_) {
+      const Index to = std::min(end, from + push_rows_);
       Tensor gradient(shape_.with_rows(to - from));
-      kernel_.backward({shard, offset + from, offset + to, rows != nullptr ? rows + (from - begin) * shape_.row_size() : nullptr},
+      kernel_.backward({shard, offset + from, offset + to,
+                        rows != nullptr ? rows + (from - begin) * shape_.row_size() : nullptr},
                        gradient.data(), false);
       push_->send(round, from, to, std::move(gradient));
     }
   }
 
  private:
-  [[nodiscard]] index offset_of(std::size_t round) const {
-    index offset = 0;
+  [[nodiscard]] Index offset_of(std::size_t round) const {
+    Index offset = 0;
     for (std::size_t r = 0; r < round; ++r) offset += graph_.rounds[r].recv_rows;
     return offset;
   }
@@ -91,17 +101,18 @@ class GradientSender {
   bool one_shot_;
   Shape shape_;
   ShardKernel& kernel_;
-  index push_rows_ = 1;
+  Index push_rows_ = 1;
   std::optional<HaloPush> push_;
 };
 
 /// Hands a fetched piece to the sender; a merged piece holds the rows of all rounds one after the other.
-void send_piece(const ShardedGraph& graph, bool one_shot, const HaloFetch::Piece& piece, GradientSender& sender) {
+void send_piece(const ShardedGraph& graph, bool one_shot, const HaloFetch::Piece& piece,
+                GradientSender& sender) {
   if (!one_shot) {
     sender.compute_and_send(piece.round, piece.begin, piece.end, piece.rows.data());
     return;
   }
-  index offset = 0;
+  Index offset = 0;
   for (std::size_t round = 0; round < graph.rounds.size(); ++round) {
     sender.compute_and_send(round, 0, graph.rounds[round].recv_rows, piece.rows.row(offset));
     offset += graph.rounds[round].recv_rows;
@@ -110,8 +121,8 @@ void send_piece(const ShardedGraph& graph, bool one_shot, const HaloFetch::Piece
 
 }  // namespace
 
-void forward_shards(const ShardedGraph& graph, const GraphOptions& options, const Tensor& src, ShardKernel& kernel,
-                    KeptRows* keep, FunctionRef<void()> in_the_wait) {
+void forward_shards(const ShardedGraph& graph, const GraphOptions& options, const Tensor& src,
+                    ShardKernel& kernel, KeptRows* keep, FunctionRef<void()> in_the_wait) {
   HaloFetch fetch(graph.comm, src, graph.rounds, fetch_options(graph, options, src.shape()));
   const auto progress = [&] { fetch.progress(); };
   const PollScope poll(progress);
@@ -124,12 +135,14 @@ void forward_shards(const ShardedGraph& graph, const GraphOptions& options, cons
   fetch.finish();
 }
 
-void backward_shards(const ShardedGraph& graph, const GraphOptions& options, const Tensor& src, const Shape& src_shape,
-                     ShardKernel& kernel, const KeptRows* kept, Tensor* grad_src, bool accumulate) {
+void backward_shards(const ShardedGraph& graph, const GraphOptions& options, const Tensor& src,
+                     const Shape& src_shape, ShardKernel& kernel, const KeptRows* kept, Tensor* grad_src,
+                     bool accumulate) {
   const bool one_shot = options.mode == Mode::one_shot;
   const bool needs_source = kernel.needs_source_in_backward();
   const auto local_shard = [&](bool add) {
-    kernel.backward(whole(graph.local, needs_source ? src.data() : nullptr), grad_src != nullptr ? grad_src->data() : nullptr, add);
+    kernel.backward(whole(graph.local, needs_source ? src.data() : nullptr),
+                    grad_src != nullptr ? grad_src->data() : nullptr, add);
   };
 
   if (needs_source && kept == nullptr) {  // the local shard covers the wait for the first rows
@@ -142,15 +155,16 @@ void backward_shards(const ShardedGraph& graph, const GraphOptions& options, con
     GradientSender sender(graph, options, src_shape, kernel, grad_src);
     const auto progress = [&] { fetch.progress(), sender.progress(); };
     const PollScope poll(progress);
-    for (auto piece = fetch.next(); piece; piece.reset(), piece = fetch.next()) send_piece(graph, one_shot, *piece, sender);
+    for (auto piece = fetch.next(); piece; piece.reset(), piece = fetch.next())
+      send_piece(graph, one_shot, *piece, sender);
     fetch.finish();
     sender.receive_all_but_last();
     sender.finish();
     return;
   }
 
-  // Gradients of halo rows first: they travel while the local shard is computed. Where incoming rows are added before
-  // that, the sum has to start from zero.
+  // Gradients of halo rows first: they travel while the local shard is computed. Where incoming rows are
+  // added before that, the sum has to start from zero.
   GradientSender sender(graph, options, src_shape, kernel, grad_src);
   const bool sums_start_early = sender.adds_before_finish();
   if (sums_start_early && !accumulate) grad_src->fill(0);

@@ -19,23 +19,24 @@ struct ShardedGraph {
   Communicator comm;
   PartitionBook src_book, dst_book;
   bool dst_is_prefix;
-  Array<index> src_ids, dst_ids;
-  Array<index> in_degrees, out_degrees;
+  Array<Index> src_ids, dst_ids;
+  Array<Index> in_degrees, out_degrees;
   Array<real> inverse_in_degrees;  ///< 1 / in-degree, 0 where that is 0: the factor of a mean
-  Array<index> edge_ids;
+  Array<Index> edge_ids;
   Tensor edge_weight;
-  index num_global_edges = 0;
+  Index num_global_edges = 0;
 
   GraphShard local;                ///< edges between nodes of this worker
   std::vector<HaloRound> rounds;   ///< rounds 1 .. P-1 of the rotation
   std::vector<GraphShard> remote;  ///< remote[i]: edges whose sources arrive in rounds[i]
-  index max_round_rows = 0;        ///< largest recv_rows of any round on any rank
+  Index max_round_rows = 0;        ///< largest recv_rows of any round on any rank
 
   /// All remote shards as one; made at the first call and kept.
   [[nodiscard]] const GraphShard& merged() const;
 
-  ShardedGraph(const Communicator& communicator, const PartitionBook& sources, const PartitionBook& destinations,
-               EdgeList edges, bool prefix, Array<index> ids_of_sources, Array<index> ids_of_destinations);
+  ShardedGraph(const Communicator& communicator, const PartitionBook& sources,
+               const PartitionBook& destinations, EdgeList edges, bool prefix, Array<Index> ids_of_sources,
+               Array<Index> ids_of_destinations);
 
  private:
   void count_degrees();

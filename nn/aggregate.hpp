@@ -18,19 +18,19 @@ inline Message message(Variable u, const Variable& edge_weight) {
 /// Whether the product with a weight goes before the aggregation: it does when that makes rows narrower, and
 /// at equal widths when the rows want a gradient, because the gradient of the weight then needs the rows but
 /// no aggregate.
-inline bool multiplies_first(const Variable& rows, index out_feats) {
-  const index in_feats = rows.value().row_size();
+inline bool multiplies_first(const Variable& rows, Index out_feats) {
+  const Index in_feats = rows.value().row_size();
   return in_feats > out_feats || (in_feats == out_feats && rows.requires_grad());
 }
 
-inline Variable first_rows(const Variable& x, index rows) {
+inline Variable first_rows(const Variable& x, Index rows) {
   return x.num_rows() == rows ? x : slice_rows(x, 0, rows);
 }
 
 /// A column [n] of f(degree) for each of n degrees.
 template <class F>
-Tensor degree_column(const Array<index>& degrees, const F& f) {
-  Tensor column({static_cast<index>(degrees.size())});
+Tensor degree_column(const Array<Index>& degrees, const F& f) {
+  Tensor column({static_cast<Index>(degrees.size())});
   for (std::size_t i = 0; i < degrees.size(); ++i)
     column.data()[i] = static_cast<real>(f(static_cast<double>(degrees[i])));
   return column;
@@ -40,7 +40,7 @@ Tensor degree_column(const Array<index>& degrees, const F& f) {
 /// in]. Keeps x if the weight wants a gradient and the weight if x does.
 Variable add_linear(Variable base, const Variable& x, const Variable& weight);
 
-inline void require_rows(const Variable& x, index rows, index columns, const char* what) {
+inline void require_rows(const Variable& x, Index rows, Index columns, const char* what) {
   require<ShapeError>(x.shape() == Shape{rows, columns}, what, " have shape ", x.shape(), ", expected [",
                       rows, ", ", columns, "]");
 }

@@ -20,8 +20,8 @@ namespace sar {
 namespace {
 
 /// Rows that a kernel takes at once: what it reads and writes of them stays in the second-level cache.
-index rows_at_once(index columns) {
-  return std::max<index>(1, (1 << 14) / columns);
+Index rows_at_once(Index columns) {
+  return std::max<Index>(1, (1 << 14) / columns);
 }
 
 ColumnMoments merge_over_ranks(const Communicator& comm, const ColumnMoments& mine) {
@@ -71,7 +71,7 @@ struct DistributedBN1D::Activation {
   RowIds row_ids = {};
 
   /// The mask's factors of rows [begin, end).
-  void draw(index begin, index end, index columns, Array<real>& factors) const {
+  void draw(Index begin, Index end, Index columns, Array<real>& factors) const {
     factors.resize(static_cast<std::size_t>((end - begin) * columns));
     mask->factors(
         row_ids.span().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
@@ -79,7 +79,7 @@ struct DistributedBN1D::Activation {
   }
 };
 
-DistributedBN1D::DistributedBN1D(index num_features, const Communicator& comm,
+DistributedBN1D::DistributedBN1D(Index num_features, const Communicator& comm,
                                  const BatchNormOptions& options)
     : comm_(comm), options_(options) {
   require<InputError>(num_features > 0 && options.eps >= 0 && options.momentum >= 0 && options.momentum <= 1,
@@ -133,7 +133,7 @@ DistributedBN1D::Coefficients DistributedBN1D::coefficients(const Tensor& x) {
 }
 
 Variable DistributedBN1D::apply(Variable x, const Activation& activation) {
-  const index columns = running_mean_.size();
+  const Index columns = running_mean_.size();
   require<ShapeError>(x.shape().dims() == 2 && x.value().row_size() == columns, "batch norm of ", columns,
                       " features got a tensor of shape ", x.shape());
   const bool records = recording({&x, &weight_, &bias_});
@@ -142,18 +142,18 @@ Variable DistributedBN1D::apply(Variable x, const Activation& activation) {
   const Coefficients c = coefficients(input);
 
   Tensor y = !records && input.unique() ? input : Tensor(input.shape());
-  parallel_for(input.num_rows(), rows_at_once(columns), [&](index begin, index end) {
+  parallel_for(input.num_rows(), rows_at_once(columns), [&](Index begin, Index end) {
     Array<real> factors;
     if (activation.mask) activation.draw(begin, end, columns, factors);
-    for (index i = begin; i < end; ++i) {
+    for (Index i = begin; i < end; ++i) {
       const real* from = input.row(i);
       real* to = y.row(i);
-      for (index j = 0; j < columns; ++j) to[j] = (from[j] - c.center[j]) * c.scale[j] + c.shift[j];
+      for (Index j = 0; j < columns; ++j) to[j] = (from[j] - c.center[j]) * c.scale[j] + c.shift[j];
       if (activation.relu)
-        for (index j = 0; j < columns; ++j) to[j] = to[j] < 0 ? 0 : to[j];
+        for (Index j = 0; j < columns; ++j) to[j] = to[j] < 0 ? 0 : to[j];
       if (activation.mask) {
         const real* factor = factors.data() + (i - begin) * columns;
-        for (index j = 0; j < columns; ++j) to[j] *= factor[j];
+        for (Index j = 0; j < columns; ++j) to[j] *= factor[j];
       }
     }
   });
@@ -167,25 +167,25 @@ Variable DistributedBN1D::apply(Variable x, const Activation& activation) {
     std::vector<double> sums(2 * width);
     sum_row_blocks(
         input.num_rows(), 4 * columns,
-        [&](index block_begin, index block_end, double* sum_g) {
+        [&](Index block_begin, Index block_end, double* sum_g) {
           double* sum_gx = sum_g + columns;
           Array<real> factors;
-          for (index begin = block_begin; begin < block_end; begin += rows_at_once(columns)) {
-            const index end = std::min(block_end, begin + rows_at_once(columns));
+          for (Index begin = block_begin; begin < block_end; begin += rows_at_once(columns)) {
+            const Index end = std::min(block_end, begin + rows_at_once(columns));
             if (activation.mask) activation.draw(begin, end, columns, factors);
-            for (index i = begin; i < end; ++i) {
+            for (Index i = begin; i < end; ++i) {
               const real* from = input.row(i);
               real* to = g.row(i);
               if (activation.relu) {
                 const real* incoming = grad.row(i);
-                for (index j = 0; j < columns; ++j)
+                for (Index j = 0; j < columns; ++j)
                   to[j] = (from[j] - c.center[j]) * c.scale[j] + c.shift[j] > 0 ? incoming[j] : 0;
               }
               if (activation.mask) {
                 const real* factor = factors.data() + (i - begin) * columns;
-                for (index j = 0; j < columns; ++j) to[j] *= factor[j];
+                for (Index j = 0; j < columns; ++j) to[j] *= factor[j];
               }
-              for (index j = 0; j < columns; ++j) {
+              for (Index j = 0; j < columns; ++j) {
                 sum_g[j] += to[j];
                 sum_gx[j] +=
                     static_cast<double>(to[j]) * ((from[j] - c.center[j]) * c.inv_std[j] + c.xhat_shift[j]);
@@ -215,12 +215,12 @@ Variable DistributedBN1D::apply(Variable x, const Activation& activation) {
         mean_gx[j] = static_cast<real>(sums[width + j] / c.count);
       }
     Tensor dx = g.unique() ? g : Tensor(g.shape());
-    parallel_for(input.num_rows(), rows_at_once(columns), [&](index begin, index end) {
-      for (index i = begin; i < end; ++i) {
+    parallel_for(input.num_rows(), rows_at_once(columns), [&](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) {
         const real* from = input.row(i);
         const real* before = g.row(i);
         real* to = dx.row(i);
-        for (index j = 0; j < columns; ++j) {
+        for (Index j = 0; j < columns; ++j) {
           const real xhat = (from[j] - c.center[j]) * c.inv_std[j] + c.xhat_shift[j];
           to[j] = c.scale[j] * (before[j] - mean_g[j] - xhat * mean_gx[j]);
         }

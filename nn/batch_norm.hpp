@@ -28,7 +28,7 @@ struct BatchNormOptions {
 class DistributedBN1D : public Module {
  public:
   /// Throws InputError unless num_features > 0, eps >= 0 and 0 <= momentum <= 1.
-  DistributedBN1D(index num_features, const Communicator& comm, const BatchNormOptions& options = {});
+  DistributedBN1D(Index num_features, const Communicator& comm, const BatchNormOptions& options = {});
 
   /// x [n, num_features]. Only x is kept for the way back. Throws ShapeError when x has another width,
   /// InputError in training when all ranks together have fewer than two rows.

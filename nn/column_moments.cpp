@@ -7,26 +7,26 @@
 namespace sar {
 namespace {
 
-constexpr index max_blocks = 64;  // partial results of two doubles per column each
-constexpr index min_block_rows = 256;
-constexpr index cached_elements = 1 << 15;  // of a piece that is read twice
+constexpr Index max_blocks = 64;  // partial results of two doubles per column each
+constexpr Index min_block_rows = 256;
+constexpr Index cached_elements = 1 << 15;  // of a piece that is read twice
 
 /// Two passes over a piece of rows that fits the cache: the mean, then the deviations from it.
-ColumnMoments moments_of_piece(const Tensor& x, index begin, index end) {
-  const index columns = x.row_size();
+ColumnMoments moments_of_piece(const Tensor& x, Index begin, Index end) {
+  const Index columns = x.row_size();
   ColumnMoments piece{static_cast<double>(end - begin),
                       std::vector<double>(static_cast<std::size_t>(columns)),
                       std::vector<double>(static_cast<std::size_t>(columns))};
   double* mean = piece.mean.data();
   double* m2 = piece.m2.data();
-  for (index i = begin; i < end; ++i) {
+  for (Index i = begin; i < end; ++i) {
     const real* row = x.row(i);
-    for (index j = 0; j < columns; ++j) mean[j] += row[j];
+    for (Index j = 0; j < columns; ++j) mean[j] += row[j];
   }
-  for (index j = 0; j < columns; ++j) mean[j] /= piece.count;
-  for (index i = begin; i < end; ++i) {
+  for (Index j = 0; j < columns; ++j) mean[j] /= piece.count;
+  for (Index i = begin; i < end; ++i) {
     const real* row = x.row(i);
-    for (index j = 0; j < columns; ++j) {
+    for (Index j = 0; j < columns; ++j) {
       const double deviation = row[j] - mean[j];
       m2[j] += deviation * deviation;
     }
@@ -52,16 +52,16 @@ void ColumnMoments::merge(const ColumnMoments& other) {
 }
 
 ColumnMoments column_moments(const Tensor& x) {
-  const index columns = x.row_size();
-  const index piece_rows = std::max<index>(8, cached_elements / std::max<index>(columns, 1));
+  const Index columns = x.row_size();
+  const Index piece_rows = std::max<Index>(8, cached_elements / std::max<Index>(columns, 1));
   ColumnMoments zero{0, std::vector<double>(static_cast<std::size_t>(columns)),
                      std::vector<double>(static_cast<std::size_t>(columns))};
-  const index block_rows = std::max(min_block_rows, (x.num_rows() + max_blocks - 1) / max_blocks);
+  const Index block_rows = std::max(min_block_rows, (x.num_rows() + max_blocks - 1) / max_blocks);
   return parallel_reduce(
       x.num_rows(), block_rows, zero,
-      [&](index begin, index end) {
+      [&](Index begin, Index end) {
         ColumnMoments block = zero;
-        for (index first = begin; first < end; first += piece_rows)
+        for (Index first = begin; first < end; first += piece_rows)
           block.merge(moments_of_piece(x, first, std::min(end, first + piece_rows)));
         return block;
       },

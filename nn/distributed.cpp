@@ -41,7 +41,7 @@ void gather_grads(const Communicator& comm, Module& module, bool average) {
     sums.push_back(std::move(gradient));
   }
   if (parameters.empty()) return;
-  sums.push_back(Tensor::from({static_cast<index>(parameters.size())}, has_gradient));
+  sums.push_back(Tensor::from({static_cast<Index>(parameters.size())}, has_gradient));
   gather_grads(comm, std::span<Tensor>(sums), average);
 
   const Tensor on_some_rank = std::move(sums.back());

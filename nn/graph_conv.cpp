@@ -16,14 +16,14 @@ double inverse_root(double degree) {
 }
 
 /// x with its rows divided by the degree, or by its root; x itself when neither is asked for.
-Variable divide_rows(Variable x, const Array<index>& degrees, bool by_degree, bool by_root) {
+Variable divide_rows(Variable x, const Array<Index>& degrees, bool by_degree, bool by_root) {
   if (!by_degree && !by_root) return x;
   return scale_rows(std::move(x), degree_column(degrees, by_degree ? inverse : inverse_root));
 }
 
 }  // namespace
 
-GraphConv::GraphConv(index in_feats, index out_feats, Generator& gen, const GraphConvOptions& options)
+GraphConv::GraphConv(Index in_feats, Index out_feats, Generator& gen, const GraphConvOptions& options)
     : in_feats_(in_feats), options_(options) {
   require<InputError>(in_feats > 0 && out_feats > 0, "GraphConv from ", in_feats, " to ", out_feats,
                       " features");

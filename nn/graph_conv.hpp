@@ -29,7 +29,7 @@ struct GraphConvOptions {
 class GraphConv : public Module {
  public:
   /// Throws InputError unless widths are positive, and equal when there is no weight.
-  GraphConv(index in_feats, index out_feats, Generator& gen, const GraphConvOptions& options = {});
+  GraphConv(Index in_feats, Index out_feats, Generator& gen, const GraphConvOptions& options = {});
 
   /// feat [local sources, in] -> [local destinations, out]; edge_weight [local edges] is optional. The graph
   /// may be bipartite. Throws ShapeError when shapes do not fit.
@@ -37,7 +37,7 @@ class GraphConv : public Module {
                                     const Variable& edge_weight = {}) const;
 
  private:
-  index in_feats_;
+  Index in_feats_;
   GraphConvOptions options_;
   Variable weight_, bias_;
 };

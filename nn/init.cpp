@@ -9,10 +9,10 @@ namespace sar::init {
 Tensor uniform(const Shape& shape, double bound, const RandomKey& key) {
   Tensor result(shape);
   const Random random(key);
-  const index columns = shape.row_size();
-  parallel_for(shape[0], 16, [&](index begin, index end) {
-    for (index i = begin; i < end; ++i)
-      for (index j = 0; j < columns; ++j)
+  const Index columns = shape.row_size();
+  parallel_for(shape[0], 16, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i)
+      for (Index j = 0; j < columns; ++j)
         result.row(i)[j] = static_cast<real>(
             bound * (2 * random.uniform(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)) - 1));
   });
@@ -25,7 +25,7 @@ Tensor xavier_uniform(const Shape& shape, double gain, const RandomKey& key) {
   return uniform(shape, gain * std::sqrt(6.0 / static_cast<double>(shape[0] + shape[1])), key);
 }
 
-Tensor linear_uniform(const Shape& shape, index fan_in, const RandomKey& key) {
+Tensor linear_uniform(const Shape& shape, Index fan_in, const RandomKey& key) {
   return uniform(shape, fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0, key);
 }
 

@@ -43,7 +43,7 @@ Tensor xavier_uniform(const Shape& shape, double gain, const RandomKey& key);
 
 /// What torch.nn.Linear starts with, for its weight (kaiming_uniform with a = sqrt(5)) and for its bias:
 /// uniform with bound 1 / sqrt(fan_in).
-Tensor linear_uniform(const Shape& shape, index fan_in, const RandomKey& key);
+Tensor linear_uniform(const Shape& shape, Index fan_in, const RandomKey& key);
 
 /// sqrt(2): keeps the variance of activations that go through ReLU (He et al. 2015).
 inline constexpr double relu_gain = 1.4142135623730951;

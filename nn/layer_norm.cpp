@@ -11,20 +11,20 @@
 namespace sar {
 namespace {
 
-constexpr index row_grain = 256;
+constexpr Index row_grain = 256;
 
 struct RowStatistics {
   double mean;
   double inv_std;
 };
 
-RowStatistics row_statistics(const real* row, index columns, double eps) {
+RowStatistics row_statistics(const real* row, Index columns, double eps) {
   const auto n = static_cast<double>(columns);
   double mean = 0;
-  for (index j = 0; j < columns; ++j) mean += row[j];
+  for (Index j = 0; j < columns; ++j) mean += row[j];
   mean /= n;
   double m2 = 0;
-  for (index j = 0; j < columns; ++j) m2 += (row[j] - mean) * (row[j] - mean);
+  for (Index j = 0; j < columns; ++j) m2 += (row[j] - mean) * (row[j] - mean);
   return {mean, 1 / std::sqrt(m2 / n + eps)};
 }
 
@@ -34,7 +34,7 @@ real normalized(real x, const RowStatistics& s) {
 
 }  // namespace
 
-LayerNorm::LayerNorm(index features, double eps, bool affine) : features_(features), eps_(eps) {
+LayerNorm::LayerNorm(Index features, double eps, bool affine) : features_(features), eps_(eps) {
   require<InputError>(features > 0 && eps >= 0, "LayerNorm over ", features, " features with eps ", eps);
   if (!affine) return;
   weight_ = Variable(Tensor::full({features}, 1), true);
@@ -49,13 +49,13 @@ Variable LayerNorm::operator()(const Variable& x) const {
   const Tensor input = x.value();
   const Tensor weight = weight_.value();
   const Tensor bias = bias_.value();
-  const index columns = features_;
+  const Index columns = features_;
   const double eps = eps_;
   Tensor y(x.shape());
-  parallel_for(input.num_rows(), row_grain, [&](index begin, index end) {
-    for (index i = begin; i < end; ++i) {
+  parallel_for(input.num_rows(), row_grain, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
       const RowStatistics s = row_statistics(input.row(i), columns, eps);
-      for (index j = 0; j < columns; ++j) {
+      for (Index j = 0; j < columns; ++j) {
         const real xhat = normalized(input.row(i)[j], s);
         y.row(i)[j] = weight.defined() ? xhat * weight.data()[j] + bias.data()[j] : xhat;
       }
@@ -70,11 +70,11 @@ Variable LayerNorm::operator()(const Variable& x) const {
       std::vector<double> sums(2 * width);
       sum_row_blocks(
           input.num_rows(), 4 * columns,
-          [&](index begin, index end, double* sum_gx) {
+          [&](Index begin, Index end, double* sum_gx) {
             double* sum_g = sum_gx + columns;
-            for (index i = begin; i < end; ++i) {
+            for (Index i = begin; i < end; ++i) {
               const RowStatistics s = row_statistics(input.row(i), columns, eps);
-              for (index j = 0; j < columns; ++j) {
+              for (Index j = 0; j < columns; ++j) {
                 const double g = grad.row(i)[j];
                 sum_gx[j] += g * normalized(input.row(i)[j], s);
                 sum_g[j] += g;
@@ -93,19 +93,19 @@ Variable LayerNorm::operator()(const Variable& x) const {
     if (to_x == nullptr) return;
     // dx = inv_std (h - mean_j h - xhat mean_j(h xhat)) with h = g * weight
     Tensor dx = grad.unique() ? std::move(grad) : grad.clone();
-    parallel_for(input.num_rows(), row_grain, [&](index begin, index end) {
-      for (index i = begin; i < end; ++i) {
+    parallel_for(input.num_rows(), row_grain, [&](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i) {
         const RowStatistics s = row_statistics(input.row(i), columns, eps);
         real* h = dx.row(i);
         double mean_h = 0, mean_hx = 0;
-        for (index j = 0; j < columns; ++j) {
+        for (Index j = 0; j < columns; ++j) {
           if (weight.defined()) h[j] *= weight.data()[j];
           mean_h += h[j];
           mean_hx += static_cast<double>(h[j]) * normalized(input.row(i)[j], s);
         }
         mean_h /= static_cast<double>(columns);
         mean_hx /= static_cast<double>(columns);
-        for (index j = 0; j < columns; ++j)
+        for (Index j = 0; j < columns; ++j)
           h[j] = static_cast<real>(s.inv_std * (h[j] - mean_h - mean_hx * normalized(input.row(i)[j], s)));
       }
     });

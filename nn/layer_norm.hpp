@@ -11,13 +11,13 @@ namespace sar {
 class LayerNorm : public Module {
  public:
   /// Throws InputError unless features > 0 and eps >= 0.
-  explicit LayerNorm(index features, double eps = 1e-5, bool affine = true);
+  explicit LayerNorm(Index features, double eps = 1e-5, bool affine = true);
   /// Throws ShapeError when x has another width.
   [[nodiscard]] Variable operator()(const Variable& x) const;
 
  private:
   Variable weight_, bias_;
-  index features_;
+  Index features_;
   double eps_;
 };
 

@@ -4,7 +4,7 @@
 
 namespace sar {
 
-Linear::Linear(index in_features, index out_features, Generator& gen, bool bias) {
+Linear::Linear(Index in_features, Index out_features, Generator& gen, bool bias) {
   require<InputError>(in_features > 0 && out_features > 0, "a linear layer from ", in_features, " to ",
                       out_features, " features");
   weight_ = Variable(init::linear_uniform({out_features, in_features}, in_features, gen.next_stream()), true);

@@ -11,7 +11,7 @@ namespace sar {
 class Linear : public Module {
  public:
   /// Throws InputError unless both widths are positive.
-  Linear(index in_features, index out_features, Generator& gen, bool bias = true);
+  Linear(Index in_features, Index out_features, Generator& gen, bool bias = true);
 
   /// Throws ShapeError when x has another width.
   [[nodiscard]] Variable operator()(const Variable& x) const;

@@ -13,8 +13,8 @@
 namespace sar {
 namespace {
 
-constexpr index row_grain = 1024;
-constexpr index element_grain = 1 << 14;
+constexpr Index row_grain = 1024;
+constexpr Index element_grain = 1 << 14;
 
 struct SumAndCount {
   double sum = 0;
@@ -53,16 +53,16 @@ void require_rows(const Tensor& logits, std::span<const std::int64_t> labels,
                   std::span<const std::uint8_t> mask) {
   require<ShapeError>(logits.shape().dims() == 2, "logits have shape ", logits.shape(),
                       ", expected [rows, classes]");
-  require<ShapeError>(static_cast<index>(labels.size()) == logits.num_rows() && mask.size() == labels.size(),
+  require<ShapeError>(static_cast<Index>(labels.size()) == logits.num_rows() && mask.size() == labels.size(),
                       "logits have ", logits.num_rows(), " rows, but there are ", labels.size(),
                       " labels and a mask of ", mask.size());
 }
 
 /// log of the sum of exp over a row, relative to its largest element, which is returned too.
-std::pair<real, real> log_sum_exp(const real* row, index columns) {
+std::pair<real, real> log_sum_exp(const real* row, Index columns) {
   const real largest = *std::max_element(row, row + columns);
   real sum = 0;
-  for (index j = 0; j < columns; ++j) sum += std::exp(row[j] - largest);
+  for (Index j = 0; j < columns; ++j) sum += std::exp(row[j] - largest);
   return {largest, std::log(sum)};
 }
 
@@ -71,7 +71,7 @@ std::pair<real, real> log_sum_exp(const real* row, index columns) {
 Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
                        std::span<const std::uint8_t> mask, const Communicator& comm) {
   const Tensor& x = logits.value();
-  const index classes = x.row_size();
+  const Index classes = x.row_size();
   Array<std::int32_t> target(static_cast<std::size_t>(x.num_rows()));  // the label, or -1 outside the mask
   const SumAndCount total = sum_over_ranks(comm, [&] {
     require_rows(x, labels, mask);
@@ -80,9 +80,9 @@ Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> lab
                           " of row ", i, ", which is in the mask, is not one of the ", classes, " classes");
       target[i] = mask[i] != 0 ? static_cast<std::int32_t>(labels[i]) : -1;
     }
-    const auto loss_of_rows = [&](index begin, index end) {
+    const auto loss_of_rows = [&](Index begin, Index end) {
       SumAndCount part;
-      for (index i = begin; i < end; ++i) {
+      for (Index i = begin; i < end; ++i) {
         const std::int32_t label = target[static_cast<std::size_t>(i)];
         if (label < 0) continue;
         const auto [largest, log_sum] = log_sum_exp(x.row(i), classes);
@@ -100,15 +100,15 @@ Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> lab
                                   count = total.count](const Tensor& grad) {
     const real scale = static_cast<real>(grad.item() / count);
     gradient->add([&](Tensor& out, bool accumulate) {
-      parallel_for(x.num_rows(), row_grain, [&](index begin, index end) {
-        const index columns = x.row_size();
-        for (index i = begin; i < end; ++i) {
+      parallel_for(x.num_rows(), row_grain, [&](Index begin, Index end) {
+        const Index columns = x.row_size();
+        for (Index i = begin; i < end; ++i) {
           real* to = out.row(i);
           if (!accumulate) std::fill(to, to + columns, real{0});
           const std::int32_t label = target[static_cast<std::size_t>(i)];
           if (label < 0) continue;
           const auto [largest, log_sum] = log_sum_exp(x.row(i), columns);
-          for (index j = 0; j < columns; ++j) to[j] += scale * std::exp(x.row(i)[j] - largest - log_sum);
+          for (Index j = 0; j < columns; ++j) to[j] += scale * std::exp(x.row(i)[j] - largest - log_sum);
           to[label] -= scale;
         }
       });
@@ -121,9 +121,9 @@ Variable bce_with_logits(const Variable& logits, const Tensor& target, const Com
   const SumAndCount total = sum_over_ranks(comm, [&] {
     require<ShapeError>(x.shape() == target.shape(), "logits have shape ", x.shape(), ", targets ",
                         target.shape());
-    const auto loss_of_elements = [&](index begin, index end) {
+    const auto loss_of_elements = [&](Index begin, Index end) {
       SumAndCount part{0, static_cast<double>(end - begin)};
-      for (index i = begin; i < end; ++i) {
+      for (Index i = begin; i < end; ++i) {
         const real z = x.data()[i];
         part.sum += static_cast<double>(std::max(z, real{0})) - static_cast<double>(z) * target.data()[i] +
                     std::log1p(std::exp(-std::abs(z)));
@@ -140,8 +140,8 @@ Variable bce_with_logits(const Variable& logits, const Tensor& target, const Com
                 [x, target, gradient = logits.gradient(), count = total.count](const Tensor& grad) {
                   const real scale = static_cast<real>(grad.item() / count);
                   gradient->add([&](Tensor& out, bool accumulate) {
-                    parallel_for(x.size(), element_grain, [&](index begin, index end) {
-                      for (index i = begin; i < end; ++i) {
+                    parallel_for(x.size(), element_grain, [&](Index begin, Index end) {
+                      for (Index i = begin; i < end; ++i) {
                         const real z = x.data()[i];
                         const real e = std::exp(-std::abs(z));
                         const real sigmoid = z >= 0 ? 1 / (1 + e) : e / (1 + e);
@@ -159,9 +159,9 @@ Variable mse(const Variable& prediction, const Variable& target, const Communica
   const SumAndCount total = sum_over_ranks(comm, [&] {
     require<ShapeError>(p.shape() == t.shape(), "predictions have shape ", p.shape(), ", targets ",
                         t.shape());
-    const auto loss_of_elements = [&](index begin, index end) {
+    const auto loss_of_elements = [&](Index begin, Index end) {
       SumAndCount part{0, static_cast<double>(end - begin)};
-      for (index i = begin; i < end; ++i) {
+      for (Index i = begin; i < end; ++i) {
         const double difference = static_cast<double>(p.data()[i]) - t.data()[i];
         part.sum += difference * difference;
       }
@@ -178,8 +178,8 @@ Variable mse(const Variable& prediction, const Variable& target, const Communica
     const auto send = [&](const GradientPtr& gradient, double factor) {
       if (gradient == nullptr) return;
       gradient->add([&](Tensor& out, bool accumulate) {
-        parallel_for(p.size(), element_grain, [&](index begin, index end) {
-          for (index i = begin; i < end; ++i) {
+        parallel_for(p.size(), element_grain, [&](Index begin, Index end) {
+          for (Index i = begin; i < end; ++i) {
             const real g = static_cast<real>(factor) * (p.data()[i] - t.data()[i]);
             out.data()[i] = accumulate ? out.data()[i] + g : g;
           }
@@ -195,9 +195,9 @@ double accuracy(const Tensor& logits, std::span<const std::int64_t> labels,
                 std::span<const std::uint8_t> mask, const Communicator& comm) {
   const SumAndCount total = sum_over_ranks(comm, [&] {
     require_rows(logits, labels, mask);
-    const auto correct_rows = [&](index begin, index end) {
+    const auto correct_rows = [&](Index begin, Index end) {
       SumAndCount part;
-      for (index i = begin; i < end; ++i) {
+      for (Index i = begin; i < end; ++i) {
         const auto k = static_cast<std::size_t>(i);
         if (mask[k] == 0) continue;
         const real* row = logits.row(i);

@@ -9,7 +9,7 @@
 namespace sar {
 namespace {
 
-constexpr index grain = 1 << 14;
+constexpr Index grain = 1 << 14;
 
 void require_not_negative(double value, const char* option) {
   require<InputError>(value >= 0, "the optimizer option ", option, " is ", value, ", expected 0 or more");
@@ -85,8 +85,8 @@ void SGD::update(Slot& slot, const Tensor& gradient) {
   real* p = slot.parameter.value().data();
   const real* g = gradient.data();
   real* buffer = slot.state.empty() ? nullptr : slot.state[0].data();
-  parallel_for(gradient.size(), grain, [&](index begin, index end) {
-    for (index i = begin; i < end; ++i) {
+  parallel_for(gradient.size(), grain, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
       real step = g[i] + decay * p[i];
       if (buffer != nullptr) step = buffer[i] = momentum * buffer[i] + step;
       p[i] -= rate * step;
@@ -122,8 +122,8 @@ void Adam::update(Slot& slot, const Tensor& gradient) {
   real* p = slot.parameter.value().data();
   real* m = slot.state[0].data();
   real* v = slot.state[1].data();
-  parallel_for(gradient.size(), grain, [&](index begin, index end) {
-    for (index i = begin; i < end; ++i) {
+  parallel_for(gradient.size(), grain, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
       const real g = gradient.data()[i] + decay * p[i];
       m[i] = beta1 * m[i] + rest1 * g;
       v[i] = beta2 * v[i] + rest2 * g * g;

@@ -4,10 +4,10 @@
 
 namespace sar {
 
-SAGEConv::SAGEConv(index in_feats, index out_feats, Generator& gen, const SAGEConvOptions& options)
+SAGEConv::SAGEConv(Index in_feats, Index out_feats, Generator& gen, const SAGEConvOptions& options)
     : SAGEConv({in_feats, in_feats}, out_feats, gen, options) {}
 
-SAGEConv::SAGEConv(std::pair<index, index> in_feats, index out_feats, Generator& gen,
+SAGEConv::SAGEConv(std::pair<Index, Index> in_feats, Index out_feats, Generator& gen,
                    const SAGEConvOptions& options)
     : options_(options),
       feat_drop_(options.feat_drop, gen),

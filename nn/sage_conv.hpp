@@ -36,10 +36,10 @@ struct SAGEConvOptions {
 /// way back is the input, and the aggregate where that comes first. Collective: one update_all.
 class SAGEConv : public Module {
  public:
-  SAGEConv(index in_feats, index out_feats, Generator& gen, const SAGEConvOptions& options = {});
+  SAGEConv(Index in_feats, Index out_feats, Generator& gen, const SAGEConvOptions& options = {});
   /// in_feats: widths at the source and at the destination. Throws InputError unless widths are positive, and
   /// equal for gcn.
-  SAGEConv(std::pair<index, index> in_feats, index out_feats, Generator& gen,
+  SAGEConv(std::pair<Index, Index> in_feats, Index out_feats, Generator& gen,
            const SAGEConvOptions& options = {});
 
   /// feat [local sources, in] gives both ends: the destinations are the first rows of the sources. Returns

@@ -6,19 +6,19 @@
 namespace sar {
 namespace {
 
-constexpr index block_bytes = index{1} << 19;  // gathered bytes of a block: about 50 microseconds of one core
-constexpr index prefetch_bytes = 4096;         // of rows requested ahead
-constexpr index line = 64;                     // bytes of a cache line
+constexpr Index block_bytes = Index{1} << 19;  // gathered bytes of a block: about 50 microseconds of one core
+constexpr Index prefetch_bytes = 4096;         // of rows requested ahead
+constexpr Index line = 64;                     // bytes of a cache line
 
 #ifdef __AVX512F__
-constexpr index vector_bytes = 64;
-constexpr index max_vectors = 16;  // accumulators that fit the registers
+constexpr Index vector_bytes = 64;
+constexpr Index max_vectors = 16;  // accumulators that fit the registers
 #else
-constexpr index vector_bytes = 32;
-constexpr index max_vectors = 8;
+constexpr Index vector_bytes = 32;
+constexpr Index max_vectors = 8;
 #endif
 using Vector [[gnu::vector_size(vector_bytes)]] = real;
-constexpr index lanes = vector_bytes / static_cast<index>(sizeof(real));
+constexpr Index lanes = vector_bytes / static_cast<Index>(sizeof(real));
 
 inline Vector load(const real* from) {
   Vector v;
@@ -26,66 +26,71 @@ inline Vector load(const real* from) {
   return v;
 }
 
-inline void store(real* to, const Vector& v) { std::memcpy(to, &v, sizeof v); }
+inline void store(real* to, const Vector& v) {
+  std::memcpy(to, &v, sizeof v);
+}
 
 /// The sum of one output row, a tile of columns at a time in registers.
 template <bool Weighted>
 struct RowSum {
   const GatherSum& t;
-  index all_edges = t.end[t.num_rows - 1];
-  index ahead = std::max<index>(prefetch_bytes / std::max<index>(t.width * static_cast<index>(sizeof(real)), 1), 2);
+  Index all_edges = t.end[t.num_rows - 1];
+  Index ahead =
+      std::max<Index>(prefetch_bytes / std::max<Index>(t.width * static_cast<Index>(sizeof(real)), 1), 2);
 
-  [[nodiscard]] const real* row(index k) const { return t.x + (t.col[k] - t.col_offset) * t.width; }
-  [[nodiscard]] real coefficient(index k) const {
+  [[nodiscard]] const real* row(Index k) const { return t.x + (t.col[k] - t.col_offset) * t.width; }
+  [[nodiscard]] real coefficient(Index k) const {
     real c = 1;
     if (t.weight != nullptr) c = t.weight[t.edge_of != nullptr ? t.edge_of[k] : t.first_edge + k];
     if (t.col_scale != nullptr) c *= t.col_scale[t.col[k]];
     return c;
   }
   /// Requests the row of edge k; the edges behind a row may belong to another piece of the sources.
-  void prefetch(index k) const {
+  void prefetch(Index k) const {
     if (k >= all_edges) return;
-    const index at = t.col[k] - t.col_offset;
+    const Index at = t.col[k] - t.col_offset;
     if (at < 0 || at >= t.x_rows) return;
     const char* bytes = reinterpret_cast<const char*>(t.x + at * t.width);
-    for (index b = 0; b < t.width * static_cast<index>(sizeof(real)); b += line) __builtin_prefetch(bytes + b);
+    for (Index b = 0; b < t.width * static_cast<Index>(sizeof(real)); b += line)
+      __builtin_prefetch(bytes + b);
   }
 
-  template <index N>
-  void tile(index first, index last, index j, real* out, real scale) const {
+  template <Index N>
+  void tile(Index first, Index last, Index j, real* out, real scale) const {
     Vector sum[N] = {};
-    for (index k = first; k < last; ++k) {
+    for (Index k = first; k < last; ++k) {
       if (j == 0) prefetch(k + ahead);
       const real* x = row(k) + j;
       if constexpr (Weighted) {
         const real c = coefficient(k);
-        for (index i = 0; i < N; ++i) sum[i] += c * load(x + i * lanes);
+        for (Index i = 0; i < N; ++i) sum[i] += c * load(x + i * lanes);
       } else {
-        for (index i = 0; i < N; ++i) sum[i] += load(x + i * lanes);
+        for (Index i = 0; i < N; ++i) sum[i] += load(x + i * lanes);
       }
     }
-    for (index i = 0; i < N; ++i) {
+    for (Index i = 0; i < N; ++i) {
       real* to = out + j + i * lanes;
       store(to, t.accumulate ? load(to) + scale * sum[i] : scale * sum[i]);
     }
   }
 
   /// The last columns, fewer than a vector.
-  void tail(index first, index last, index j, real* out, real scale) const {
-    const index count = t.width - j;
+  void tail(Index first, Index last, Index j, real* out, real scale) const {
+    const Index count = t.width - j;
     real sum[lanes] = {};
-    for (index k = first; k < last; ++k) {
+    for (Index k = first; k < last; ++k) {
       if (j == 0) prefetch(k + ahead);
       const real* x = row(k) + j;
       const real c = Weighted ? coefficient(k) : 1;
-      for (index i = 0; i < count; ++i) sum[i] += c * x[i];
+      for (Index i = 0; i < count; ++i) sum[i] += c * x[i];
     }
-    for (index i = 0; i < count; ++i) out[j + i] = (t.accumulate ? out[j + i] : 0) + scale * sum[i];
+    for (Index i = 0; i < count; ++i) out[j + i] = (t.accumulate ? out[j + i] : 0) + scale * sum[i];
   }
 
-  void operator()(index first, index last, real* out, real scale) const {
-    index j = 0;
-    for (; t.width - j >= max_vectors * lanes; j += max_vectors * lanes) tile<max_vectors>(first, last, j, out, scale);
+  void operator()(Index first, Index last, real* out, real scale) const {
+    Index j = 0;
+    for (; t.width - j >= max_vectors * lanes; j += max_vectors * lanes)
+      tile<max_vectors>(first, last, j, out, scale);
     if constexpr (max_vectors > 8)
       if (t.width - j >= 8 * lanes) tile<8>(first, last, j, out, scale), j += 8 * lanes;
     if (t.width - j >= 4 * lanes) tile<4>(first, last, j, out, scale), j += 4 * lanes;
@@ -98,29 +103,31 @@ struct RowSum {
 template <bool Weighted>
 void run(const GatherSum& t) {
   const RowSum<Weighted> row_sum{t};
-  for_row_blocks(t.begin, t.num_rows, t.width * static_cast<index>(sizeof(real)), [&](index first, index last) {
-    for (index i = first; i < last; ++i) {
-      const index row = t.rows != nullptr ? t.rows[i] : i;
-      if (t.begin[i] == t.end[i] && t.accumulate) continue;
-      row_sum(t.begin[i], t.end[i], t.out + row * t.width, t.row_scale != nullptr ? t.row_scale[row] : 1);
-    }
-  });
+  for_row_blocks(
+      t.begin, t.num_rows, t.width * static_cast<Index>(sizeof(real)), [&](Index first, Index last) {
+        for (Index i = first; i < last; ++i) {
+          const Index row = t.rows != nullptr ? t.rows[i] : i;
+          if (t.begin[i] == t.end[i] && t.accumulate) continue;
+          row_sum(t.begin[i], t.end[i], t.out + row * t.width, t.row_scale != nullptr ? t.row_scale[row] : 1);
+        }
+      });
 }
 
 }  // namespace
 
-void for_row_blocks(const local_index* offsets, index num_rows, index bytes_per_edge, FunctionRef<void(index, index)> body) {
+void for_row_blocks(const local_index* offsets, Index num_rows, Index bytes_per_edge,
+                    FunctionRef<void(Index, Index)> body) {
   if (num_rows <= 0) return;
   // Work up to row i: edges before it, and one per row for those that have none.
-  const auto work = [&](index i) { return offsets[i] - offsets[0] + i; };
-  const index total = work(num_rows - 1) + 1;
-  const index grain = std::max<index>(block_bytes / std::max<index>(bytes_per_edge, 1), 16);
-  const index blocks = (total + grain - 1) / grain;
-  const auto first_row = [&](index block) {  // the first row with work(row) >= block * grain
-    index low = 0;
-    index high = num_rows;
+  const auto work = [&](Index i) { return offsets[i] - offsets[0] + i; };
+  const Index total = work(num_rows - 1) + 1;
+  const Index grain = std::max<Index>(block_bytes / std::max<Index>(bytes_per_edge, 1), 16);
+  const Index blocks = (total + grain - 1) / grain;
+  const auto first_row = [&](Index block) {  // the first row with work(row) >= block * grain
+    Index low = 0;
+    Index high = num_rows;
     while (low < high) {
-      const index middle = low + (high - low) / 2;
+      const Index middle = low + (high - low) / 2;
       if (work(middle) < block * grain)
         low = middle + 1;
       else
@@ -128,7 +135,9 @@ void for_row_blocks(const local_index* offsets, index num_rows, index bytes_per_
     }
     return low;
   };
-  parallel_for(blocks, 1, [&](index block, index) { body(first_row(block), block + 1 == blocks ? num_rows : first_row(block + 1)); });
+  parallel_for(blocks, 1, [&](Index block, Index) {
+    body(first_row(block), block + 1 == blocks ? num_rows : first_row(block + 1));
+  });
 }
 
 void gather_sum(const GatherSum& task) {

@@ -1,12 +1,13 @@
 /// Sums of gathered rows, the work of every linear aggregation and of its way back:
 ///
-///     out[row(i)] (+)= row_scale[row(i)] * sum over k in [begin[i], end[i]) of  weight(k) * col_scale[col[k]] * x[col[k]]
+///     out[row(i)] (+)= row_scale[row(i)] * sum over k in [begin[i], end[i]) of  weight(k) *
+///     col_scale[col[k]] * x[col[k]]
 ///
-/// Memory traffic: edges * width * sizeof(real) bytes of gathered rows, which dominate, plus 4 bytes per edge of
-/// indices (4 more for edge_of, and a real for each of weight and col_scale, where given) and one write (and read, when
-/// adding) of each output row. A row of columns is summed in registers, rows are requested some edges ahead. Bound by
-/// memory: bench/aggregate.cpp compares with a STREAM triad, docs/performance.md has figures; rows of hubs come from
-/// cache. A row is one task, however many edges it has.
+/// Memory traffic: edges * width * sizeof(real) bytes of gathered rows, which dominate, plus 4 bytes per edge
+/// of indices (4 more for edge_of, and a real for each of weight and col_scale, where given) and one write
+/// (and read, when adding) of each output row. A row of columns is summed in registers, rows are requested
+/// some edges ahead. Bound by memory: bench/aggregate.cpp compares with a STREAM triad, docs/performance.md
+/// has figures; rows of hubs come from cache. A row is one task, however many edges it has.
 #pragma once
 
 #include <sar/config.hpp>
@@ -18,28 +19,30 @@
 namespace sar {
 
 struct GatherSum {
-  index num_rows = 0;
+  Index num_rows = 0;
   const local_index* begin = nullptr;    ///< [num_rows] first edge of each row
   const local_index* end = nullptr;      ///< [num_rows] one past the last
   const local_index* rows = nullptr;     ///< output row of each; null: i itself
   const local_index* col = nullptr;      ///< gathered row per edge
-  index col_offset = 0;                  ///< subtracted from col: x starts at this row
+  Index col_offset = 0;                  ///< subtracted from col: x starts at this row
   const real* weight = nullptr;          ///< per edge number; null: 1
   const local_index* edge_of = nullptr;  ///< edge number of each k; null: first_edge + k
-  index first_edge = 0;
-  const real* col_scale = nullptr;       ///< per gathered row (before col_offset); null: 1
-  const real* row_scale = nullptr;       ///< per output row; null: 1
-  const real* x = nullptr;               ///< [x_rows, width]
-  index x_rows = 0;
+  Index first_edge = 0;
+  const real* col_scale = nullptr;  ///< per gathered row (before col_offset); null: 1
+  const real* row_scale = nullptr;  ///< per output row; null: 1
+  const real* x = nullptr;          ///< [x_rows, width]
+  Index x_rows = 0;
   real* out = nullptr;
-  index width = 0;
-  bool accumulate = false;               ///< add to out instead of overwriting it
+  Index width = 0;
+  bool accumulate = false;  ///< add to out instead of overwriting it
 };
 
 /// Runs the sums, row blocks in parallel; the order of additions of a row does not depend on the threads.
 void gather_sum(const GatherSum& task);
 
-/// body(first, last) over rows [0, num_rows) in blocks of about equal numbers of edges plus rows; `offsets` ascends.
-void for_row_blocks(const local_index* offsets, index num_rows, index bytes_per_edge, FunctionRef<void(index first, index last)> body);
+/// body(first, last) over rows [0, num_rows) in blocks of about equal numbers of edges plus rows; `offsets`
+/// ascends.
+void for_row_blocks(const local_index* offsets, Index num_rows, Index bytes_per_edge,
+                    FunctionRef<void(Index first, Index last)> body);
 
 }  // namespace sar

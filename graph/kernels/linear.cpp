@@ -6,7 +6,9 @@
 namespace sar {
 namespace {
 
-const local_index* data_or_null(const Array<local_index>& values) { return values.empty() ? nullptr : values.data(); }
+const local_index* data_or_null(const Array<local_index>& values) {
+  return values.empty() ? nullptr : values.data();
+}
 
 }  // namespace
 
@@ -22,12 +24,12 @@ LinearKernel::EdgeRanges LinearKernel::ranges(const SourcePiece& piece) {
   else
     begin_.swap(end_);
   end_.resize(rows);
-  parallel_for(shard.num_rows(), 4096, [&](index first, index last) {
-    for (index i = first; i < last; ++i) {
+  parallel_for(shard.num_rows(), 4096, [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i) {
       const local_index* from = shard.src.data() + begin_[static_cast<std::size_t>(i)];
       const local_index* to = shard.src.data() + offsets[i + 1];
-      end_[static_cast<std::size_t>(i)] =
-          static_cast<local_index>(std::lower_bound(from, to, static_cast<local_index>(piece.end)) - shard.src.data());
+      end_[static_cast<std::size_t>(i)] = static_cast<local_index>(
+          std::lower_bound(from, to, static_cast<local_index>(piece.end)) - shard.src.data());
     }
   });
   return {begin_.data(), end_.data()};
@@ -78,20 +80,22 @@ void LinearKernel::edge_gradient(const SourcePiece& piece) {
   const GraphShard& shard = piece.shard;
   const ShardTranspose& transpose = shard.transpose();
   const Array<local_index>& edges = shard.transpose_edges();
-  const index width = o_.width;
+  const Index width = o_.width;
   const local_index* offsets = transpose.begin.data() + piece.begin;
-  for_row_blocks(offsets, piece.end - piece.begin, width * static_cast<index>(sizeof(real)), [&](index first, index last) {
-    for (index i = first; i < last; ++i) {
-      const real* x = piece.rows + i * width;
-      for (index k = offsets[i]; k < offsets[i + 1]; ++k) {
-        const index v = transpose.dst[static_cast<std::size_t>(k)];
-        const real* g = o_.grad_out + v * width;
-        real dot = 0;
-        for (index j = 0; j < width; ++j) dot += g[j] * x[j];
-        o_.grad_edge_weight[edges[static_cast<std::size_t>(k)]] = (o_.dst_scale != nullptr ? o_.dst_scale[v] : 1) * dot;
-      }
-    }
-  });
+  for_row_blocks(offsets, piece.end - piece.begin, width * static_cast<Index>(sizeof(real)),
+                 [&](Index first, Index last) {
+                   for (Index i = first; i < last; ++i) {
+                     const real* x = piece.rows + i * width;
+                     for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
+                       const Index v = transpose.dst[static_cast<std::size_t>(k)];
+                       const real* g = o_.grad_out + v * width;
+                       real dot = 0;
+                       for (Index j = 0; j < width; ++j) dot += g[j] * x[j];
+                       o_.grad_edge_weight[edges[static_cast<std::size_t>(k)]] =
+                           (o_.dst_scale != nullptr ? o_.dst_scale[v] : 1) * dot;
+                     }
+                   }
+                 });
 }
 
 }  // namespace sar

@@ -1,11 +1,11 @@
 /// Linear aggregation: sum and mean of copy_u and of u * e with one scalar per edge.
 ///
-///     forward     out[v] (+)= s_v * sum over in-edges (u, v) of  w_e x_u            s_v = 1 or 1 / in-degree(v)
-///     backward    dx[u]   =  sum over out-edges (u, v) of  w_e s_v g[v]             no x needed
+///     forward     out[v] (+)= s_v * sum over in-edges (u, v) of  w_e x_u            s_v = 1 or 1 /
+///     in-degree(v) backward    dx[u]   =  sum over out-edges (u, v) of  w_e s_v g[v]             no x needed
 ///                 dw_e    =  s_v <g[v], x_u>                                        x needed
 ///
-/// The way back walks the transpose: gathered sums again, without atomics. Traffic: see gather_sum.hpp; dw streams
-/// x once per edge and keeps g[v] in cache.
+/// The way back walks the transpose: gathered sums again, without atomics. Traffic: see gather_sum.hpp; dw
+/// streams x once per edge and keeps g[v] in cache.
 #pragma once
 
 #include <sar/graph/sequential.hpp>
@@ -15,7 +15,7 @@ namespace sar {
 class LinearKernel : public ShardKernel {
  public:
   struct Operands {
-    index width = 0;
+    Index width = 0;
     const real* edge_weight = nullptr;  ///< per local edge; null: 1
     const real* dst_scale = nullptr;    ///< s_v per destination row; null: 1
     real* out = nullptr;                ///< forward: [destinations, width]

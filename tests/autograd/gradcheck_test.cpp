@@ -22,7 +22,7 @@ Variable wrong_square(const Variable& x) {
   if (!recording({&x})) return y;
   return record(std::move(y), [x](const Tensor& grad) {
     Tensor dx = grad.clone();
-    for (index i = 0; i < dx.size(); ++i) dx.data()[i] *= x.value().data()[i] * (i + 1 == dx.size() ? 1 : 2);
+    for (Index i = 0; i < dx.size(); ++i) dx.data()[i] *= x.value().data()[i] * (i + 1 == dx.size() ? 1 : 2);
     x.gradient()->add(dx);
   });
 }

@@ -87,10 +87,10 @@ TEST_CASE("values of products") {
   const Tensor b = random_tensor({3}, 3);
   Tensor w_transposed({3, 4});
   std::vector<double> expected, without_bias;
-  for (index i = 0; i < 6; ++i)
-    for (index j = 0; j < 3; ++j) {
+  for (Index i = 0; i < 6; ++i)
+    for (Index j = 0; j < 3; ++j) {
       double sum = 0;
-      for (index k = 0; k < 4; ++k) {
+      for (Index k = 0; k < 4; ++k) {
         sum += static_cast<double>(x.row(i)[k]) * w.row(k)[j];
         w_transposed.row(j)[k] = w.row(k)[j];
       }
@@ -341,10 +341,10 @@ TEST_CASE("operations accept tensors without rows") {
   const Variable w(random_tensor({3, 2}, 1), true);
   const Variable b(random_tensor({2}, 2), true);
   Variable h = relu(linear_io(x, w, b));
-  h = log_softmax(dropout(h * b, 0.5, {1, 1, 1}, std::vector<index>{}));
+  h = log_softmax(dropout(h * b, 0.5, {1, 1, 1}, std::vector<Index>{}));
   h = concat_columns({h, softmax(h)});
-  h = concat_rows({h, gather_rows(h, std::vector<index>{})});
-  h = scatter_add_rows(scale_rows(h, Tensor::zeros({0})), std::vector<index>{}, 4);
+  h = concat_rows({h, gather_rows(h, std::vector<Index>{})});
+  h = scatter_add_rows(scale_rows(h, Tensor::zeros({0})), std::vector<Index>{}, 4);
   CHECK(h.shape() == Shape{4, 4});
   tape.backward(sum(h) + sum(sum(x, Over::rows)) + sum(slice_rows(h, 2, 2)));
   CHECK(w.grad().shape() == Shape{3, 2});
@@ -358,7 +358,7 @@ TEST_CASE("dropout gives a row the same draw wherever it lies, and p = 0 is the 
   const RandomKey key{1, 2, 3};
   const Tensor whole = dropout(x, 0.5, key, {5, 3, 9, 100, 2, 7}).value();
   const Tensor part = dropout(x.slice_rows(0, 2).clone(), 0.5, key, {100, 3}).value();
-  for (index j = 0; j < 40; ++j) {
+  for (Index j = 0; j < 40; ++j) {
     CHECK(part.row(0)[j] == whole.row(3)[j]);
     CHECK(part.row(1)[j] == whole.row(1)[j]);
   }

@@ -20,8 +20,8 @@ using namespace sar;
 using sar::test::random_tensor;
 using sar::test::relative_error;
 
-constexpr index rows = 1000;
-constexpr index width = 64;
+constexpr Index rows = 1000;
+constexpr Index width = 64;
 constexpr std::size_t tensor_bytes = rows * width * sizeof(real);
 
 /// Live tensors of [rows, width], rounded.
@@ -192,7 +192,7 @@ TEST_CASE("a chain of temporaries works in one tensor, and relu keeps only its r
   const Variable y = relu(scale_shift(leaf(2) + x, 2, 1));  // the new leaf's memory is the only one
   CHECK(tensors(live_bytes() - before) == 1);
   CHECK(tensors(peak_bytes() - before) == 1);
-  const Variable z = relu(dropout(x, 0.5, {1, 1, 1}, RowIds(std::vector<index>(rows, 3))));
+  const Variable z = relu(dropout(x, 0.5, {1, 1, 1}, RowIds(std::vector<Index>(rows, 3))));
   CHECK(tensors(live_bytes() - before) == 2);
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("an operand that somebody still needs is not overwritten") {
   // exp keeps its result, which a temporary would otherwise offer to the next operation
   Variable direct(random_tensor({4}, 3), true);
   tape.backward(sum(scale_shift(exp(direct), 2)));
-  for (index i = 0; i < 4; ++i)
+  for (Index i = 0; i < 4; ++i)
     CHECK(direct.grad().data()[i] ==
           doctest::Approx(2 * std::exp(static_cast<double>(direct.value().data()[i]))));
 }
@@ -267,8 +267,8 @@ TEST_CASE("results and gradients are the same bits for every number of threads")
   const Tensor x0 = random_tensor({3000, width}, 1);
   const Tensor w0 = random_tensor({width, width}, 2);
   const Tensor b0 = random_tensor({width}, 3);
-  std::vector<index> ids;
-  for (index i = 0; i < 3000; ++i) ids.push_back(i * i % 3000);
+  std::vector<Index> ids;
+  for (Index i = 0; i < 3000; ++i) ids.push_back(i * i % 3000);
   const auto run = [&] {
     const Variable x(x0, true);
     const Variable w(w0, true);
@@ -295,15 +295,15 @@ TEST_CASE("results and gradients are the same bits for every number of threads")
 TEST_CASE("row ids are borrowed from lvalues and taken over from temporaries") {
   const Variable x(Tensor::from({3}, {1, 2, 3}), true);
   Tape tape;
-  std::vector<index> ids{2, 0};
+  std::vector<Index> ids{2, 0};
   const RowIds borrowed(ids);
   CHECK(borrowed.span().data() == ids.data());
-  const index* data = ids.data();
+  const Index* data = ids.data();
   Variable y = gather_rows(x, std::move(ids));
   ids = {7, 7};
-  const Array<index> account{1, 1};
+  const Array<Index> account{1, 1};
   CHECK(RowIds(account).span().data() == account.data());
-  CHECK(RowIds(std::vector<index>{4, 5}).span()[1] == 5);
+  CHECK(RowIds(std::vector<Index>{4, 5}).span()[1] == 5);
   tape.backward(sum(y));
   CHECK(x.grad().data()[0] == 1);
   CHECK(x.grad().data()[1] == 0);

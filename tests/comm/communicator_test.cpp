@@ -32,12 +32,12 @@ void for_message_sizes(const Body& body) {
 }
 
 /// What rank q gives to rank p as element i.
-std::int64_t value(int q, int p, index i) {
+std::int64_t value(int q, int p, Index i) {
   return 1'000'000 * q + 1000 * p + i;
 }
 
 /// How many elements; some ranks give none.
-index count(int q, int p) {
+Index count(int q, int p) {
   return (q + p) % 3 == 0 ? 0 : 5 * q + 3 * p + 1;
 }
 
@@ -88,11 +88,11 @@ TEST_CASE("all_reduce gives every rank the same bits, and the same ones again") 
 TEST_CASE("all_gather of different numbers of values") {
   for_message_sizes([](const Communicator& comm) {
     std::vector<std::int64_t> mine;
-    for (index i = 0; i < count(comm.rank(), 0); ++i) mine.push_back(value(comm.rank(), 0, i));
+    for (Index i = 0; i < count(comm.rank(), 0); ++i) mine.push_back(value(comm.rank(), 0, i));
     const std::vector<std::int64_t> all = comm.all_gather(std::span<const std::int64_t>(mine));
     std::vector<std::int64_t> expected;
     for (int q = 0; q < comm.size(); ++q)
-      for (index i = 0; i < count(q, 0); ++i) expected.push_back(value(q, 0, i));
+      for (Index i = 0; i < count(q, 0); ++i) expected.push_back(value(q, 0, i));
     CHECK(all == expected);
     CHECK(comm.all_gather(std::span<const double>()).empty());
 
@@ -122,26 +122,26 @@ TEST_CASE("broadcast") {
 TEST_CASE("all_to_all_v") {
   for_message_sizes([](const Communicator& comm) {
     std::vector<std::int64_t> values;
-    std::vector<index> counts;
+    std::vector<Index> counts;
     for (int p = 0; p < comm.size(); ++p) {
       counts.push_back(count(comm.rank(), p));
-      for (index i = 0; i < counts.back(); ++i) values.push_back(value(comm.rank(), p, i));
+      for (Index i = 0; i < counts.back(); ++i) values.push_back(value(comm.rank(), p, i));
     }
     const auto received = comm.all_to_all_v(std::span<const std::int64_t>(values), counts);
     std::vector<std::int64_t> expected;
     for (int q = 0; q < comm.size(); ++q) {
       CHECK(received.counts[static_cast<std::size_t>(q)] == count(q, comm.rank()));
-      for (index i = 0; i < count(q, comm.rank()); ++i) expected.push_back(value(q, comm.rank(), i));
+      for (Index i = 0; i < count(q, comm.rank()); ++i) expected.push_back(value(q, comm.rank(), i));
     }
     CHECK(received.values == expected);
 
-    const std::vector<index> none(static_cast<std::size_t>(comm.size()), 0);
+    const std::vector<Index> none(static_cast<std::size_t>(comm.size()), 0);
     CHECK(comm.all_to_all_v(std::span<const double>(), none).values.empty());
   });
   const Communicator comm = Communicator::world();
-  const std::vector<index> too_many(static_cast<std::size_t>(comm.size()) + 1, 0);
+  const std::vector<Index> too_many(static_cast<std::size_t>(comm.size()) + 1, 0);
   CHECK_THROWS_AS((void)comm.all_to_all_v(std::span<const double>(), too_many), CommunicationError);
-  const std::vector<index> wrong(static_cast<std::size_t>(comm.size()), 2);
+  const std::vector<Index> wrong(static_cast<std::size_t>(comm.size()), 2);
   CHECK_THROWS_AS((void)comm.all_to_all_v(std::span<const double>(), wrong), CommunicationError);
 }
 
@@ -217,7 +217,7 @@ TEST_CASE("statistics count what goes to other ranks") {
   CHECK(comm.stats().bytes_received == (alone ? 0 : 80));
   const CommStats before = comm.stats();
   std::vector<double> one_each(static_cast<std::size_t>(comm.size()), 1.0);
-  (void)comm.all_to_all_v(std::span<const double>(one_each), std::vector<index>(one_each.size(), 1));
+  (void)comm.all_to_all_v(std::span<const double>(one_each), std::vector<Index>(one_each.size(), 1));
   CHECK(comm.stats().bytes_sent - before.bytes_sent == 8 * static_cast<std::uint64_t>(comm.size() - 1));
   CHECK(comm.stats().wait_seconds >= before.wait_seconds);
   comm.add_to_stats({.bytes_sent = 1, .bytes_received = 2, .wait_seconds = 3});

@@ -30,7 +30,7 @@ TEST_CASE("gather_grads sums over the ranks, with the same bits on all of them")
     const int size = comm.size();
     std::vector<Tensor> grads{Tensor::full({3, 2}, static_cast<real>(comm.rank())), Tensor(),
                               Tensor::zeros({50, 7})};
-    for (index i = 0; i < grads[2].size(); ++i)
+    for (Index i = 0; i < grads[2].size(); ++i)
       grads[2].data()[i] = real(0.1) * static_cast<real>(i + 17 * comm.rank());
     gather_grads(comm, grads);
     for (const real value : grads[0].values()) CHECK(value == static_cast<real>(size * (size - 1) / 2));

@@ -19,12 +19,12 @@ namespace {
 
 /// Who reads which rows of whom, on all ranks.
 struct Pattern {
-  std::vector<index> num_rows;                                // of each rank
+  std::vector<Index> num_rows;                                // of each rank
   std::vector<std::vector<std::vector<std::int32_t>>> reads;  // [owner][reader]
 
-  Pattern(int size, unsigned seed, index most_rows) : reads(static_cast<std::size_t>(size)) {
+  Pattern(int size, unsigned seed, Index most_rows) : reads(static_cast<std::size_t>(size)) {
     std::mt19937 random(seed);
-    const auto below = [&](index n) { return static_cast<index>(random() % static_cast<unsigned>(n)); };
+    const auto below = [&](Index n) { return static_cast<Index>(random() % static_cast<unsigned>(n)); };
     for (auto& readers : reads) {
       num_rows.push_back(below(4) == 0 ? 0 : 1 + below(most_rows));
       const unsigned density = 1 + static_cast<unsigned>(below(100));
@@ -32,7 +32,7 @@ struct Pattern {
         const bool none = below(5) == 0;
         const bool all = below(5) == 0;
         auto& rows = readers.emplace_back();
-        for (index row = 0; row < num_rows.back(); ++row)
+        for (Index row = 0; row < num_rows.back(); ++row)
           if (!none && (random() % 100 < density || all)) rows.push_back(static_cast<std::int32_t>(row));
       }
     }
@@ -58,20 +58,20 @@ struct Pattern {
 };
 
 /// The value of an element of a rank's own rows.
-real owned_value(int rank, index row, index column) {
+real owned_value(int rank, Index row, Index column) {
   return static_cast<real>(std::sin(0.1 + static_cast<double>(rank * 7919 + row * 131 + column)));
 }
 
 Tensor owned_rows(const Pattern& pattern, int rank, const Shape& shape) {
   Tensor owned(shape.with_rows(pattern.num_rows[static_cast<std::size_t>(rank)]));
-  for (index i = 0; i < owned.size(); ++i)
+  for (Index i = 0; i < owned.size(); ++i)
     owned.data()[i] = owned_value(rank, i / owned.row_size(), i % owned.row_size());
   return owned;
 }
 
 /// The gradient that `reader` has for the i-th row that it reads of `owner`. A quotient, which the compiler
 /// cannot fuse with the addition that follows.
-real gradient_value(int reader, int owner, index i, index column) {
+real gradient_value(int reader, int owner, Index i, Index column) {
   const double angle = 0.3 + static_cast<double>(reader * 7919 + owner * 131 + i * 257 + column);
   return static_cast<real>(std::cos(angle) / std::pow(10.0, static_cast<double>((reader + i) % 7) - 3));
 }
@@ -96,7 +96,7 @@ class Jitter {
 
 struct Case {
   unsigned seed;
-  index width;
+  Index width;
   HaloOptions options;
   std::size_t max_message;
 };
@@ -105,8 +105,8 @@ struct Case {
 std::vector<Case> cases() {
   std::vector<Case> result;
   unsigned seed = 1;
-  for (const index width : {1, 2, 17, 64, 300})
-    for (const index piece_rows : {0, 1, 7})
+  for (const Index width : {1, 2, 17, 64, 300})
+    for (const Index piece_rows : {0, 1, 7})
       for (const int depth : {1, 2, 3})
         for (const bool merge : {false, true})
           for (const std::size_t bytes : {std::size_t{1} << 30, std::size_t{1000}, std::size_t{64}})
@@ -119,16 +119,16 @@ std::vector<Case> cases() {
 void check_fetch(HaloFetch& fetch, const Pattern& pattern, const Communicator& comm,
                  const std::vector<HaloRound>& rounds, const Shape& shape, const HaloOptions& options,
                  Jitter& jitter) {
-  std::vector<std::vector<index>> bounds;
-  index total = 0;
+  std::vector<std::vector<Index>> bounds;
+  Index total = 0;
   for (const HaloRound& round : rounds) {
     bounds.push_back(piece_bounds(round.recv_rows, options.piece_rows));
     total += round.recv_rows;
   }
-  const auto check_rows = [&](const HaloRound& round, index begin, index end, const real* values) {
+  const auto check_rows = [&](const HaloRound& round, Index begin, Index end, const real* values) {
     bool same = true;
-    for (index i = begin; i < end; ++i)
-      for (index j = 0; j < shape.row_size(); ++j)
+    for (Index i = begin; i < end; ++i)
+      for (Index j = 0; j < shape.row_size(); ++j)
         same =
             same &&
             *values++ == owned_value(round.owner,
@@ -145,7 +145,7 @@ void check_fetch(HaloFetch& fetch, const Pattern& pattern, const Communicator& c
       CHECK(piece->begin == 0);
       CHECK(piece->end == total);
       CHECK(piece->rows.shape() == shape.with_rows(total));
-      index offset = 0;
+      Index offset = 0;
       for (const HaloRound& round : rounds) {
         check_rows(round, 0, round.recv_rows, piece->rows.row(offset));
         offset += round.recv_rows;
@@ -177,20 +177,20 @@ Tensor naive_push(const Pattern& pattern, const Communicator& comm, const std::v
                   const Tensor& start, const Tensor& own, const HaloOptions& options) {
   Tensor sum = start.clone();
   const auto add_own = [&] {
-    for (index i = 0; i < sum.size(); ++i) sum.data()[i] += own.data()[i];
+    for (Index i = 0; i < sum.size(); ++i) sum.data()[i] += own.data()[i];
   };
   if (rounds.empty()) add_own();
   for (std::size_t r = 0; r < rounds.size(); ++r) {
     const int reader = rounds[r].reader;
     const auto& rows = pattern.rows(comm.rank(), reader);
-    const std::vector<index> bounds = piece_bounds(std::ssize(rows), options.piece_rows);
+    const std::vector<Index> bounds = piece_bounds(std::ssize(rows), options.piece_rows);
     const auto pieces = static_cast<int>(bounds.size()) - 1;
     const bool last = r + 1 == rounds.size();
     const int early = last ? std::max(0, pieces - options.depth) : pieces;
     for (int k = 0; k < pieces; ++k) {
       if (last && k == early) add_own();
-      for (index i = bounds[static_cast<std::size_t>(k)]; i < bounds[static_cast<std::size_t>(k) + 1]; ++i)
-        for (index j = 0; j < sum.row_size(); ++j)
+      for (Index i = bounds[static_cast<std::size_t>(k)]; i < bounds[static_cast<std::size_t>(k) + 1]; ++i)
+        for (Index j = 0; j < sum.row_size(); ++j)
           sum.row(rows[static_cast<std::size_t>(i)])[j] += gradient_value(reader, comm.rank(), i, j);
     }
     if (last && pieces == 0) add_own();
@@ -198,11 +198,11 @@ Tensor naive_push(const Pattern& pattern, const Communicator& comm, const std::v
   return sum;
 }
 
-Tensor gradient_piece(const Communicator& comm, const HaloRound& round, index begin, index end,
+Tensor gradient_piece(const Communicator& comm, const HaloRound& round, Index begin, Index end,
                       const Shape& shape) {
   Tensor rows(shape.with_rows(end - begin));
-  for (index i = begin; i < end; ++i)
-    for (index j = 0; j < shape.row_size(); ++j)
+  for (Index i = begin; i < end; ++i)
+    for (Index j = 0; j < shape.row_size(); ++j)
       rows.row(i - begin)[j] = gradient_value(comm.rank(), round.owner, i, j);
   return rows;
 }
@@ -212,7 +212,7 @@ Tensor push_all(const Communicator& comm, const std::vector<HaloRound>& rounds, 
   Tensor sum = start.clone();
   HaloPush push(comm, sum, rounds, options);
   for (std::size_t r = 0; r < rounds.size(); ++r) {
-    const std::vector<index> bounds = piece_bounds(rounds[r].recv_rows, options.piece_rows);
+    const std::vector<Index> bounds = piece_bounds(rounds[r].recv_rows, options.piece_rows);
     for (std::size_t k = 1; k < bounds.size(); ++k) {
       jitter(push);
       push.send(r, bounds[k - 1], bounds[k],
@@ -221,7 +221,7 @@ Tensor push_all(const Communicator& comm, const std::vector<HaloRound>& rounds, 
   }
   if (!push.adds_before_finish()) CHECK(same_bits(sum, start));
   push.receive_all_but_last();
-  for (index i = 0; i < sum.size(); ++i) {
+  for (Index i = 0; i < sum.size(); ++i) {
     sum.data()[i] += own.data()[i];
     if (i % 64 == 0) push.progress();
   }
@@ -232,12 +232,12 @@ Tensor push_all(const Communicator& comm, const std::vector<HaloRound>& rounds, 
 }  // namespace
 
 TEST_CASE("piece_bounds") {
-  CHECK(piece_bounds(0, 0) == std::vector<index>{0});
-  CHECK(piece_bounds(0, 3) == std::vector<index>{0});
-  CHECK(piece_bounds(7, 0) == std::vector<index>{0, 7});
-  CHECK(piece_bounds(7, 3) == std::vector<index>{0, 3, 6, 7});
-  CHECK(piece_bounds(6, 3) == std::vector<index>{0, 3, 6});
-  CHECK(piece_bounds(2, 3) == std::vector<index>{0, 2});
+  CHECK(piece_bounds(0, 0) == std::vector<Index>{0});
+  CHECK(piece_bounds(0, 3) == std::vector<Index>{0});
+  CHECK(piece_bounds(7, 0) == std::vector<Index>{0, 7});
+  CHECK(piece_bounds(7, 3) == std::vector<Index>{0, 3, 6, 7});
+  CHECK(piece_bounds(6, 3) == std::vector<Index>{0, 3, 6});
+  CHECK(piece_bounds(2, 3) == std::vector<Index>{0, 2});
 }
 
 TEST_CASE("a fetch brings every row that is read, in order") {
@@ -276,7 +276,7 @@ TEST_CASE("a push adds every gradient, in the promised order, with the same bits
 
 TEST_CASE("messages larger than the window: many rows") {
   const Communicator comm = Communicator::world();
-  for (const index piece_rows : {0, 1000}) {
+  for (const Index piece_rows : {0, 1000}) {
     const HaloOptions options{piece_rows, 1, false};
     const Pattern pattern(comm.size(), 5, 40'000);
     const std::vector<HaloRound> rounds = pattern.rounds(comm);
@@ -342,8 +342,8 @@ TEST_CASE("a fetch and a push in alternation") {
     HaloFetch fetch(comm, owned, rounds, fetch_options);
     HaloPush push(comm, sum, rounds, push_options);
     for (auto piece = fetch.next(); piece; piece.reset(), piece = fetch.next()) {
-      for (index begin = piece->begin; begin < piece->end; begin += 2) {
-        const index end = std::min(begin + 2, piece->end);
+      for (Index begin = piece->begin; begin < piece->end; begin += 2) {
+        const Index end = std::min(begin + 2, piece->end);
         jitter(push);
         jitter(fetch);
         push.send(piece->round, begin, end, gradient_piece(comm, rounds[piece->round], begin, end, shape));
@@ -359,20 +359,20 @@ TEST_CASE("a fetch and a push in alternation") {
 
 TEST_CASE("memory: depth + 1 pieces of a fetch, and no send buffer of the size of a round") {
   const Communicator comm = Communicator::world();
-  const index rows = 40'000;
+  const Index rows = 40'000;
   const Shape shape{rows, 64};
   const Tensor owned = Tensor::zeros(shape);
   std::vector<HaloRound> rounds;
   for (int r = 1; r < comm.size(); ++r) {
     HaloRound round{
         (comm.rank() + r) % comm.size(), (comm.rank() - r + comm.size()) % comm.size(), {}, rows / 2};
-    for (index row = 0; row < rows; row += 2) round.send_rows.push_back(static_cast<std::int32_t>(row));
+    for (Index row = 0; row < rows; row += 2) round.send_rows.push_back(static_cast<std::int32_t>(row));
     rounds.push_back(std::move(round));
   }
   const auto row_bytes = static_cast<std::size_t>(shape.row_size()) * sizeof(real);
   const std::size_t window_bytes = 5 << 20;
   for (const int depth : {1, 2}) {
-    const index piece_rows = 4000;
+    const Index piece_rows = 4000;
     const std::size_t pieces_bytes =
         static_cast<std::size_t>(piece_rows) * row_bytes * static_cast<std::size_t>(depth + 1);
     reset_peak_bytes();
@@ -390,7 +390,7 @@ TEST_CASE("memory: depth + 1 pieces of a fetch, and no send buffer of the size o
     {
       HaloPush push(comm, sum, rounds, {piece_rows, depth, false});
       for (std::size_t r = 0; r < rounds.size(); ++r)
-        for (index begin = 0; begin < rows / 2; begin += piece_rows)
+        for (Index begin = 0; begin < rows / 2; begin += piece_rows)
           push.send(r, begin, begin + piece_rows, Tensor::zeros(shape.with_rows(piece_rows)));
       push.receive_all_but_last();
       push.finish();
@@ -463,7 +463,7 @@ TEST_CASE("an exchange that is given up stops its peers and leaves the communica
       const auto broken_push = [&] {
         HaloPush push(comm, sum, rounds, options);
         for (std::size_t r = 0; r < rounds.size(); ++r) {
-          const std::vector<index> bounds = piece_bounds(rounds[r].recv_rows, options.piece_rows);
+          const std::vector<Index> bounds = piece_bounds(rounds[r].recv_rows, options.piece_rows);
           for (std::size_t k = 1; k < bounds.size(); ++k) {
             if (comm.rank() == failing && k == 3) throw Stop("enough");
             push.send(r, bounds[k - 1], bounds[k],

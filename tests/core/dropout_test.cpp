@@ -18,26 +18,26 @@ using sar::test::random_tensor;
 
 const RandomKey key{17, 3, 5};
 
-std::vector<index> scattered_ids(index n) {
-  std::vector<index> ids;
-  for (index i = 0; i < n; ++i) ids.push_back((i * 7919 + 5) % 100003 + (index{1} << 33));
+std::vector<Index> scattered_ids(Index n) {
+  std::vector<Index> ids;
+  for (Index i = 0; i < n; ++i) ids.push_back((i * 7919 + 5) % 100003 + (Index{1} << 33));
   return ids;
 }
 
 TEST_CASE("the mask is the one that Random draws word by word") {
   for (const double p : {0.0, 0.1, 0.5, 0.9})
-    for (const index width : {index{1}, index{2}, index{3}, index{4}, index{5}, index{16}, index{31},
-                              index{64}, index{127}, index{256}, index{1001}}) {
+    for (const Index width : {Index{1}, Index{2}, Index{3}, Index{4}, Index{5}, Index{16}, Index{31},
+                              Index{64}, Index{127}, Index{256}, Index{1001}}) {
       CAPTURE(p);
       CAPTURE(width);
-      const std::vector<index> ids = scattered_ids(23);
+      const std::vector<Index> ids = scattered_ids(23);
       const DropoutMask mask(key, p);
       const Random random(key);
       std::vector<real> factors(static_cast<std::size_t>(23 * width) + 1, real(-1));
       mask.factors(ids, width, factors.data());
       bool same = true;
-      for (index i = 0; i < 23; ++i)
-        for (index j = 0; j < width; ++j) {
+      for (Index i = 0; i < 23; ++i)
+        for (Index j = 0; j < width; ++j) {
           const auto words = random.words(static_cast<std::uint64_t>(ids[static_cast<std::size_t>(i)]),
                                           static_cast<std::uint64_t>(j / 4));
           const bool dropped = words[static_cast<std::size_t>(j % 4)] < std::round(p * 0x1p32);
@@ -50,14 +50,14 @@ TEST_CASE("the mask is the one that Random draws word by word") {
 }
 
 TEST_CASE("apply multiplies by the factors, for every split of the rows and number of threads") {
-  const index n = 1200;
-  const index width = 100;
-  const std::vector<index> ids = scattered_ids(n);
+  const Index n = 1200;
+  const Index width = 100;
+  const std::vector<Index> ids = scattered_ids(n);
   const DropoutMask mask(key, 0.3);
   const Tensor x = random_tensor({n, width}, 1);
   std::vector<real> factors(static_cast<std::size_t>(n * width));
   mask.factors(ids, width, factors.data());
-  for (const index split : {index{0}, index{1}, index{17}, index{600}, n})
+  for (const Index split : {Index{0}, Index{1}, Index{17}, Index{600}, n})
     for (const int threads : {1, 2}) {
       const ThreadLimit limit(threads);
       Tensor out = x.clone();
@@ -66,7 +66,7 @@ TEST_CASE("apply multiplies by the factors, for every split of the rows and numb
       mask.apply(head, std::span(ids).first(static_cast<std::size_t>(split)), head);
       mask.apply(x.slice_rows(split, n), std::span(ids).subspan(static_cast<std::size_t>(split)), tail);
       bool same = true;
-      for (index i = 0; i < n * width; ++i)
+      for (Index i = 0; i < n * width; ++i)
         same = same && out.data()[i] == x.data()[i] * factors[static_cast<std::size_t>(i)];
       CHECK(same);
     }
@@ -76,8 +76,8 @@ TEST_CASE("apply multiplies by the factors, for every split of the rows and numb
 }
 
 TEST_CASE("the share of dropped elements is p") {
-  const index n = 4000;
-  const std::vector<index> ids = scattered_ids(n);
+  const Index n = 4000;
+  const std::vector<Index> ids = scattered_ids(n);
   for (const double p : {0.1, 0.5, 0.75}) {
     const DropoutMask mask(key, p);
     std::vector<real> factors(static_cast<std::size_t>(n * 50));
@@ -93,7 +93,7 @@ TEST_CASE("probabilities outside [0, 1) are refused") {
   CHECK_THROWS_AS(DropoutMask(key, -0.1), Error);
   CHECK_THROWS_AS(DropoutMask(key, std::nan("")), Error);
   Tensor x = Tensor::zeros({3, 2});
-  CHECK_THROWS_AS(DropoutMask(key, 0.5).apply(x, std::vector<index>{1, 2}, x), ShapeError);
+  CHECK_THROWS_AS(DropoutMask(key, 0.5).apply(x, std::vector<Index>{1, 2}, x), ShapeError);
 }
 
 }  // namespace

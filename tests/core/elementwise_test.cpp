@@ -22,14 +22,14 @@ using sar::test::relative_error;
 using sar::test::tolerance;
 
 /// Element of a broadcast operand at a position of the common shape, one dimension at a time.
-real element(const Tensor& t, const Shape& common, index flat) {
-  index at = 0;
-  index stride = 1;
+real element(const Tensor& t, const Shape& common, Index flat) {
+  Index at = 0;
+  Index stride = 1;
   for (int d = 0; d < common.dims(); ++d) {
-    const index i = flat % common[common.dims() - 1 - d];
+    const Index i = flat % common[common.dims() - 1 - d];
     flat /= common[common.dims() - 1 - d];
     if (d >= t.shape().dims()) continue;
-    const index extent = t.shape()[t.shape().dims() - 1 - d];
+    const Index extent = t.shape()[t.shape().dims() - 1 - d];
     if (extent > 1) at += i * stride;
     stride *= extent;
   }
@@ -90,7 +90,7 @@ TEST_CASE("binary operations broadcast as a naive loop does") {
         const Tensor b = random_away_from_zero(shape_b, 2);
         Tensor out = random_tensor(broadcast(shape_a, shape_b), 3);
         std::vector<double> expected(static_cast<std::size_t>(out.size()));
-        for (index i = 0; i < out.size(); ++i)
+        for (Index i = 0; i < out.size(); ++i)
           expected[static_cast<std::size_t>(i)] =
               (accumulate ? out.data()[i] : 0) +
               apply(op, element(a, out.shape(), i), element(b, out.shape(), i));
@@ -122,7 +122,7 @@ TEST_CASE("operands that do not broadcast are refused with their shapes") {
 TEST_CASE("unary operations and their slopes") {
   for (const UnaryCase& c : unary_cases()) {
     CAPTURE(static_cast<int>(c.op));
-    for (const index size : {index{0}, index{1}, index{7}, index{1000}, index{150001}}) {
+    for (const Index size : {Index{0}, Index{1}, Index{7}, Index{1000}, Index{150001}}) {
       const Tensor x =
           c.op == Unary::log ? random_tensor({size}, 1, 0.1, 5) : random_tensor({size}, 1, -4, 4);
       const Tensor grad = random_tensor({size}, 2);
@@ -130,7 +130,7 @@ TEST_CASE("unary operations and their slopes") {
       unary(c.op, x, y, c.parameter);
       Tensor sum = random_tensor({size}, 3);
       std::vector<double> values, slopes, sums;
-      for (index i = 0; i < size; ++i) {
+      for (Index i = 0; i < size; ++i) {
         values.push_back(c.value(x.data()[i]));
         slopes.push_back(grad.data()[i] * c.slope(x.data()[i]));
         sums.push_back(sum.data()[i] + slopes.back());
@@ -158,8 +158,8 @@ TEST_CASE("the result for an element depends on its value only, not on where it 
     Tensor whole(x.shape());
     unary(c.op, x, whole, c.parameter);
     bool same = true;
-    for (index begin = 0; begin < 40; ++begin)
-      for (const index n : {index{1}, index{5}, index{64}, index{200}}) {
+    for (Index begin = 0; begin < 40; ++begin)
+      for (const Index n : {Index{1}, Index{5}, Index{64}, Index{200}}) {
         Tensor part({n + 3});
         Tensor shifted = part.slice_rows(begin % 3, begin % 3 + n);
         unary(c.op, x.slice_rows(begin, begin + n), shifted, c.parameter);
@@ -188,7 +188,7 @@ TEST_CASE("scale_shift") {
   const Tensor x = random_tensor({7, 3}, 1);
   Tensor y = random_tensor({7, 3}, 2);
   std::vector<double> expected;
-  for (index i = 0; i < x.size(); ++i) expected.push_back(y.data()[i] + 2 * x.data()[i] + 0.5);
+  for (Index i = 0; i < x.size(); ++i) expected.push_back(y.data()[i] + 2 * x.data()[i] + 0.5);
   scale_shift(x, 2, real(0.5), y, true);
   CHECK(relative_error(y, expected) < tolerance() / 100);
 }

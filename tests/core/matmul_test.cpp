@@ -19,27 +19,27 @@ namespace {
 Tensor random_tensor(const Shape& shape, std::uint64_t stream) {
   const Random random({17, stream, 0});
   Tensor t(shape);
-  for (index i = 0; i < t.size(); ++i)
+  for (Index i = 0; i < t.size(); ++i)
     t.data()[i] = static_cast<real>(2 * random.uniform(static_cast<std::uint64_t>(i)) - 1);
   return t;
 }
 
 Tensor transposed(const Tensor& a) {
   Tensor t({a.shape()[1], a.shape()[0]});
-  for (index i = 0; i < a.shape()[0]; ++i)
-    for (index j = 0; j < a.shape()[1]; ++j) t.row(j)[i] = a.row(i)[j];
+  for (Index i = 0; i < a.shape()[0]; ++i)
+    for (Index j = 0; j < a.shape()[1]; ++j) t.row(j)[i] = a.row(i)[j];
   return t;
 }
 
 /// out = (accumulate ? out : 0) + a b by the definition, in double precision. The largest error of `result`
 /// against it, in units of the rounding that a sum of k products of magnitude at most 1 may have.
 double error(const Tensor& a, const Tensor& b, const Tensor& start, bool accumulate, const Tensor& result) {
-  const index n = a.shape()[0], k = a.shape()[1], m = b.shape()[1];
+  const Index n = a.shape()[0], k = a.shape()[1], m = b.shape()[1];
   double worst = 0;
-  for (index i = 0; i < n; ++i)
-    for (index j = 0; j < m; ++j) {
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < m; ++j) {
       double sum = accumulate ? start.row(i)[j] : 0;
-      for (index l = 0; l < k; ++l)
+      for (Index l = 0; l < k; ++l)
         sum += static_cast<double>(a.row(i)[l]) * static_cast<double>(b.row(l)[j]);
       const double difference = std::abs(sum - static_cast<double>(result.row(i)[j]));
       worst =
@@ -53,7 +53,7 @@ bool same_bits(const Tensor& a, const Tensor& b) {
 }
 
 struct Sizes {
-  index n, k, m;
+  Index n, k, m;
 };
 
 const std::vector<Sizes> small_sizes = {{0, 0, 0},    {0, 3, 2},    {3, 0, 2},     {3, 2, 0},

@@ -37,15 +37,15 @@ TEST_CASE("FunctionRef borrows lambdas, const objects and functions") {
 TEST_CASE("every element is visited once, in blocks of the grain") {
   for (const int threads : {1, 2}) {
     const ThreadLimit limit(threads);
-    for (const index n : {0, 1, 7, 1000, 100003})
-      for (const index grain : {0, 1, 64, 200000}) {
+    for (const Index n : {0, 1, 7, 1000, 100003})
+      for (const Index grain : {0, 1, 64, 200000}) {
         if (grain < 64 && n > 1000) continue;
         std::vector<std::atomic<int>> visits(static_cast<std::size_t>(n));
         std::atomic<bool> cut_well{true};
-        const index step = std::max<index>(grain, 1);
-        parallel_for(n, grain, [&](index begin, index end) {
+        const Index step = std::max<Index>(grain, 1);
+        parallel_for(n, grain, [&](Index begin, Index end) {
           if (begin % step != 0 || end != std::min(n, begin + step)) cut_well = false;
-          for (index i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
+          for (Index i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
         });
         CHECK(cut_well);
         bool once = true;
@@ -68,7 +68,7 @@ TEST_CASE("a limit of threads holds while it lives, and limits nest") {
     CHECK(num_threads() == 1);
     const auto me = std::this_thread::get_id();
     std::atomic<bool> here{true};
-    parallel_for(100, 1, [&](index, index) {
+    parallel_for(100, 1, [&](Index, Index) {
       if (std::this_thread::get_id() != me) here = false;
     });
     CHECK(here);
@@ -80,7 +80,7 @@ TEST_CASE("with several cores, several threads work") {
   if (num_threads() < 2) return;
   std::atomic<int> inside{0};
   std::atomic<bool> met{false};
-  parallel_for(2, 1, [&](index, index) {
+  parallel_for(2, 1, [&](Index, Index) {
     ++inside;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (inside < 2 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
@@ -93,9 +93,9 @@ TEST_CASE("a reduction gives the same bits for every number of threads, in block
   const auto harmonic = [] {
     return parallel_reduce(
         1000003, 997, 0.0F,
-        [](index begin, index end) {
+        [](Index begin, Index end) {
           float sum = 0;
-          for (index i = begin; i < end; ++i) sum += 1.0F / static_cast<float>(i + 1);
+          for (Index i = begin; i < end; ++i) sum += 1.0F / static_cast<float>(i + 1);
           return sum;
         },
         [](float a, float b) { return a + b; });
@@ -110,23 +110,23 @@ TEST_CASE("a reduction gives the same bits for every number of threads, in block
 
   const auto text = parallel_reduce(
       10, 3, std::string("x"),
-      [](index begin, index end) { return std::to_string(begin) + std::to_string(end); },
+      [](Index begin, Index end) { return std::to_string(begin) + std::to_string(end); },
       [](const std::string& a, const std::string& b) { return a + "," + b; });
   CHECK(text == "x,03,36,69,910");
   CHECK(parallel_reduce(
-            0, 3, 5, [](index, index) { return 1; }, [](int a, int b) { return a + b; }) == 5);
+            0, 3, 5, [](Index, Index) { return 1; }, [](int a, int b) { return a + b; }) == 5);
 }
 
 TEST_CASE("exceptions of a body reach the caller, and the next loop works") {
   for (const int threads : {1, 2}) {
     const ThreadLimit limit(threads);
     CHECK_THROWS_WITH_AS(parallel_for(1000, 1,
-                                      [](index begin, index) {
+                                      [](Index begin, Index) {
                                         if (begin == 500) throw std::runtime_error("block 500");
                                       }),
                          "block 500", std::runtime_error);
-    std::atomic<index> sum{0};
-    parallel_for(100, 7, [&](index begin, index end) { sum += end - begin; });
+    std::atomic<Index> sum{0};
+    parallel_for(100, 7, [&](Index begin, Index end) { sum += end - begin; });
     CHECK(sum == 100);
   }
 }
@@ -144,7 +144,7 @@ TEST_CASE("a poll scope is called between blocks, on its own thread only") {
     };
     {
       const PollScope scope(count);
-      parallel_for(200, 1, [&](index, index) {
+      parallel_for(200, 1, [&](Index, Index) {
         if (std::this_thread::get_id() == me) ++mine;
         std::this_thread::sleep_for(std::chrono::microseconds(20));
       });
@@ -152,7 +152,7 @@ TEST_CASE("a poll scope is called between blocks, on its own thread only") {
     CHECK_FALSE(elsewhere);
     CHECK(mine > 0);
     CHECK(polls == mine);
-    parallel_for(10, 1, [](index, index) {});
+    parallel_for(10, 1, [](Index, Index) {});
     CHECK(polls == mine);
   }
 }

@@ -20,12 +20,12 @@ using sar::test::relative_error;
 using sar::test::tolerance;
 
 /// Where element `flat` of `from` goes when it is summed to `to`.
-index destination(const Shape& from, const Shape& to, index flat) {
-  index at = 0;
-  index stride = 1;
+Index destination(const Shape& from, const Shape& to, Index flat) {
+  Index at = 0;
+  Index stride = 1;
   for (int d = 0; d < to.dims(); ++d) {
-    const index extent = to[to.dims() - 1 - d];
-    const index i = flat % from[from.dims() - 1 - d];
+    const Index extent = to[to.dims() - 1 - d];
+    const Index i = flat % from[from.dims() - 1 - d];
     flat /= from[from.dims() - 1 - d];
     if (extent > 1) at += i * stride;
     stride *= extent;
@@ -64,7 +64,7 @@ TEST_CASE("sum_to and sum_products_to agree with a naive loop") {
       std::vector<double> expected_sums(static_cast<std::size_t>(sums.size()), 0.0);
       if (accumulate) std::copy(sums.values().begin(), sums.values().end(), expected_sums.begin());
       std::vector<double> expected_dots = expected_sums;
-      for (index i = 0; i < x.size(); ++i) {
+      for (Index i = 0; i < x.size(); ++i) {
         const auto at = static_cast<std::size_t>(destination(from, to, i));
         expected_sums[at] += x.data()[i];
         expected_dots[at] += static_cast<double>(x.data()[i]) * y.data()[i];
@@ -80,7 +80,7 @@ TEST_CASE("sum_to and sum_products_to agree with a naive loop") {
 
 TEST_CASE("sums keep their digits when the mean is large") {
   // 2^24 + 1 is not a float: a sum in single precision would stop growing.
-  const index n = 1 << 20;
+  const Index n = 1 << 20;
   const Tensor x = Tensor::full({n, 2}, 10001);
   std::vector<double> sums(2);
   column_sums(x, sums);
@@ -118,9 +118,9 @@ TEST_CASE("a fused reduction over blocks of rows") {
   std::vector<double> fused(18);
   sum_row_blocks(
       x.num_rows(), 9,
-      [&](index begin, index end, double* partial) {
-        for (index i = begin; i < end; ++i)
-          for (index j = 0; j < 9; ++j) {
+      [&](Index begin, Index end, double* partial) {
+        for (Index i = begin; i < end; ++i)
+          for (Index j = 0; j < 9; ++j) {
             partial[j] += x.row(i)[j];
             partial[9 + j] += static_cast<double>(x.row(i)[j]) * x.row(i)[j];
           }
@@ -134,7 +134,7 @@ TEST_CASE("a fused reduction over blocks of rows") {
     CHECK(fused[9 + j] == doctest::Approx(squares[j]).epsilon(1e-12));
   }
   sum_row_blocks(
-      0, 9, [](index, index, double*) {}, fused);
+      0, 9, [](Index, Index, double*) {}, fused);
   CHECK(fused[3] == 0);
 }
 

@@ -20,29 +20,29 @@ using sar::test::random_tensor;
 using sar::test::relative_error;
 using sar::test::tolerance;
 
-std::vector<index> random_ids(index n, index rows, std::uint64_t stream) {
+std::vector<Index> random_ids(Index n, Index rows, std::uint64_t stream) {
   const Random random({7, stream, 0});
-  std::vector<index> ids;
-  for (index i = 0; i < n; ++i) {
+  std::vector<Index> ids;
+  for (Index i = 0; i < n; ++i) {
     // Half of the ids hit the first tenth of the rows: some receive many, some nothing.
     const double u = random.uniform(static_cast<std::uint64_t>(i));
-    ids.push_back(static_cast<index>((u < 0.5 ? u * 0.2 : u) * static_cast<double>(rows)));
+    ids.push_back(static_cast<Index>((u < 0.5 ? u * 0.2 : u) * static_cast<double>(rows)));
   }
   return ids;
 }
 
 TEST_CASE("gather and scatter rows against naive loops") {
-  for (const auto& [n, rows, width] : std::vector<std::array<index, 3>>{
+  for (const auto& [n, rows, width] : std::vector<std::array<Index, 3>>{
            {10, 4, 3}, {5000, 300, 17}, {300, 5000, 16}, {0, 5, 2}, {40, 1, 3}, {4, 4, 0}}) {
     CAPTURE(n);
-    const std::vector<index> ids = random_ids(n, rows, 1);
+    const std::vector<Index> ids = random_ids(n, rows, 1);
     const Tensor x = random_tensor({rows, width}, 1);
     const Tensor y = random_tensor({n, width}, 2);
     for (const bool accumulate : {false, true}) {
       Tensor out = random_tensor({n, width}, 3);
       std::vector<double> expected(out.values().begin(), out.values().end());
-      for (index i = 0; i < n; ++i)
-        for (index j = 0; j < width; ++j) {
+      for (Index i = 0; i < n; ++i)
+        for (Index j = 0; j < width; ++j) {
           double& e = expected[static_cast<std::size_t>(i * width + j)];
           e = (accumulate ? e : 0) + x.row(ids[static_cast<std::size_t>(i)])[j];
         }
@@ -51,8 +51,8 @@ TEST_CASE("gather and scatter rows against naive loops") {
     }
     Tensor out = random_tensor({rows, width}, 4);
     std::vector<double> expected(out.values().begin(), out.values().end());
-    for (index i = 0; i < n; ++i)
-      for (index j = 0; j < width; ++j)
+    for (Index i = 0; i < n; ++i)
+      for (Index j = 0; j < width; ++j)
         expected[static_cast<std::size_t>(ids[static_cast<std::size_t>(i)] * width + j)] += y.row(i)[j];
     scatter_add_rows(y, ids, out);
     CHECK(relative_error(out, expected) < tolerance() / 10);
@@ -60,11 +60,11 @@ TEST_CASE("gather and scatter rows against naive loops") {
 }
 
 TEST_CASE("scattered rows are added in the order of their positions on any number of threads") {
-  const std::vector<index> ids = random_ids(20000, 500, 2);
+  const std::vector<Index> ids = random_ids(20000, 500, 2);
   const Tensor x = random_tensor({20000, 8}, 1);
   Tensor in_order = Tensor::zeros({500, 8});
   for (std::size_t i = 0; i < ids.size(); ++i)
-    for (index j = 0; j < 8; ++j) in_order.row(ids[i])[j] += x.row(static_cast<index>(i))[j];
+    for (Index j = 0; j < 8; ++j) in_order.row(ids[i])[j] += x.row(static_cast<Index>(i))[j];
   for (const int threads : {1, 2, 3}) {
     const ThreadLimit limit(threads);
     Tensor out = Tensor::zeros({500, 8});
@@ -75,11 +75,11 @@ TEST_CASE("scattered rows are added in the order of their positions on any numbe
 
 TEST_CASE("row numbers out of range are refused") {
   Tensor out({2, 3});
-  CHECK_THROWS_WITH_AS(gather_rows(Tensor::zeros({4, 3}), std::vector<index>{0, 4}, out),
+  CHECK_THROWS_WITH_AS(gather_rows(Tensor::zeros({4, 3}), std::vector<Index>{0, 4}, out),
                        "row number 4 at position 1 for a tensor of 4 rows", ShapeError);
-  CHECK_THROWS_AS(gather_rows(Tensor::zeros({4, 3}), std::vector<index>{0, -1}, out), ShapeError);
-  CHECK_THROWS_AS(scatter_add_rows(Tensor::zeros({1, 3}), std::vector<index>{2}, out), ShapeError);
-  CHECK_THROWS_AS(gather_rows(Tensor::zeros({4, 3}), std::vector<index>{0}, out), ShapeError);
+  CHECK_THROWS_AS(gather_rows(Tensor::zeros({4, 3}), std::vector<Index>{0, -1}, out), ShapeError);
+  CHECK_THROWS_AS(scatter_add_rows(Tensor::zeros({1, 3}), std::vector<Index>{2}, out), ShapeError);
+  CHECK_THROWS_AS(gather_rows(Tensor::zeros({4, 3}), std::vector<Index>{0}, out), ShapeError);
 }
 
 TEST_CASE("copy_columns moves a window of the last dimension") {
@@ -87,7 +87,7 @@ TEST_CASE("copy_columns moves a window of the last dimension") {
   Tensor to = Tensor::zeros({3, 2, 4});
   copy_columns(from, 1, to, 2, 2);
   copy_columns(from, 1, to, 2, 2, true);
-  for (index i = 0; i < 6; ++i) {
+  for (Index i = 0; i < 6; ++i) {
     CHECK(to.data()[i * 4 + 1] == 0);
     CHECK(to.data()[i * 4 + 2] == 2 * from.data()[i * 5 + 1]);
     CHECK(to.data()[i * 4 + 3] == 2 * from.data()[i * 5 + 2]);
@@ -104,30 +104,30 @@ TEST_CASE("affine_columns") {
   const Tensor shift = random_tensor({5}, 3);
   Tensor y = random_tensor({40, 5}, 4);
   std::vector<double> expected;
-  for (index i = 0; i < 200; ++i)
+  for (Index i = 0; i < 200; ++i)
     expected.push_back(y.data()[i] + scale.data()[i % 5] * x.data()[i] + shift.data()[i % 5]);
   affine_columns(x, scale.values(), shift.values(), y, true);
   CHECK(relative_error(y, expected) < tolerance() / 10);
 }
 
 TEST_CASE("softmax and log_softmax are those of double precision, for large logits too") {
-  for (const index width : {index{2}, index{7}, index{47}, index{9001}})
+  for (const Index width : {Index{2}, Index{7}, Index{47}, Index{9001}})
     for (const double offset : {0.0, 300.0, -300.0}) {
       CAPTURE(width);
       CAPTURE(offset);
       const Tensor x = random_tensor({11, width}, 1, offset - 8, offset + 8);
       const Tensor grad = random_tensor({11, width}, 2);
       std::vector<double> p, logp, dp, dlogp;
-      for (index i = 0; i < 11; ++i) {
+      for (Index i = 0; i < 11; ++i) {
         double sum = 0, dot = 0, grad_sum = 0;
-        for (index j = 0; j < width; ++j) sum += std::exp(x.row(i)[j] - offset);
-        for (index j = 0; j < width; ++j) {
+        for (Index j = 0; j < width; ++j) sum += std::exp(x.row(i)[j] - offset);
+        for (Index j = 0; j < width; ++j) {
           p.push_back(std::exp(x.row(i)[j] - offset) / sum);
           logp.push_back(x.row(i)[j] - offset - std::log(sum));
           dot += p.back() * grad.row(i)[j];
           grad_sum += grad.row(i)[j];
         }
-        for (index j = 0; j < width; ++j) {
+        for (Index j = 0; j < width; ++j) {
           const double y = p[static_cast<std::size_t>(i * width + j)];
           dp.push_back(y * (grad.row(i)[j] - dot));
           dlogp.push_back(grad.row(i)[j] - y * grad_sum);

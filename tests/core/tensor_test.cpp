@@ -38,9 +38,9 @@ TEST_CASE("one-dimensional and empty shapes") {
 }
 
 TEST_CASE("impossible shapes are refused") {
-  constexpr index huge = std::numeric_limits<index>::max() / 2;
+  constexpr Index huge = std::numeric_limits<Index>::max() / 2;
   CHECK_THROWS_WITH_AS((Shape{1, 2, 3, 4, 5}), "a tensor has 1 to 4 dimensions, not 5", ShapeError);
-  CHECK_THROWS_AS((Shape(std::span<const index>())), ShapeError);
+  CHECK_THROWS_AS((Shape(std::span<const Index>())), ShapeError);
   CHECK_THROWS_WITH_AS((Shape{3, -1}), "negative extent -1 in a tensor shape", ShapeError);
   CHECK_THROWS_AS((Shape{huge, 4}), ShapeError);
   CHECK_THROWS_AS((Shape{huge, 0, 4}), ShapeError);  // row_size() would overflow
@@ -72,7 +72,7 @@ TEST_CASE("construction fills as told") {
 }
 
 TEST_CASE("memory is aligned to 64 bytes, small and large") {
-  for (const index n : {1, 3, 1000, 100000, 1000003})
+  for (const Index n : {1, 3, 1000, 100000, 1000003})
     CHECK(reinterpret_cast<std::uintptr_t>(Tensor({n}).data()) % 64 == 0);
 }
 

@@ -69,7 +69,7 @@ class Broken {
 };
 
 template <class T>
-void rewrite(const std::string& path, std::vector<index> shape, std::vector<T> values, NpyType type) {
+void rewrite(const std::string& path, std::vector<Index> shape, std::vector<T> values, NpyType type) {
   write_npy<T>(path, shape, values, type);
 }
 
@@ -95,9 +95,9 @@ TEST_CASE("no directory, missing and damaged files") {
 
 TEST_CASE("types and dimensions") {
   const Broken data(true);
-  const auto message = [&](const std::string& name, std::vector<index> shape, NpyType type) {
+  const auto message = [&](const std::string& name, std::vector<Index> shape, NpyType type) {
     std::size_t size = 1;
-    for (const index extent : shape) size *= static_cast<std::size_t>(extent);
+    for (const Index extent : shape) size *= static_cast<std::size_t>(extent);
     const std::string text = data.with_files([&](const std::string& path) {
       rewrite<double>(path + "/" + name, shape, std::vector<double>(size, 1.0), type);
     });

@@ -18,7 +18,7 @@ namespace {
 
 /// The rows of all ranks, brought to the order of the original ids.
 template <class T>
-std::vector<T> by_original_id(const Communicator& comm, const std::vector<index>& ids,
+std::vector<T> by_original_id(const Communicator& comm, const std::vector<Index>& ids,
                               std::span<const T> mine) {
   const std::vector<T> all = comm.all_gather(mine);
   const std::size_t width = ids.empty() ? 0 : all.size() / ids.size();
@@ -48,7 +48,7 @@ TemporaryDirectory::~TemporaryDirectory() {
 
 WholeGraph gather_graph(const Communicator& comm, const NodeData& data) {
   const int rank = comm.rank();
-  const index num_mine = data.book.num_nodes(rank);
+  const Index num_mine = data.book.num_nodes(rank);
   const auto mine = static_cast<std::size_t>(num_mine);
   REQUIRE(data.book.num_parts() == comm.size());
   REQUIRE(data.original_ids.size() == mine);
@@ -60,8 +60,8 @@ WholeGraph gather_graph(const Communicator& comm, const NodeData& data) {
   REQUIRE(data.edges.src.size() == data.edges.dst.size());
   REQUIRE(data.edges.src.size() == data.edges.id.size());
 
-  const std::vector<index> ids = comm.all_gather(std::span<const index>(data.original_ids));
-  REQUIRE(static_cast<index>(ids.size()) == data.num_nodes());
+  const std::vector<Index> ids = comm.all_gather(std::span<const Index>(data.original_ids));
+  REQUIRE(static_cast<Index>(ids.size()) == data.num_nodes());
   std::vector<Edge> edges;
   for (std::size_t e = 0; e < data.edges.src.size(); ++e) {
     REQUIRE(data.book.owner(data.edges.dst[e]) == rank);
@@ -71,7 +71,7 @@ WholeGraph gather_graph(const Communicator& comm, const NodeData& data) {
   }
   WholeGraph graph;
   graph.edges = comm.all_gather(std::span<const Edge>(edges));
-  REQUIRE(static_cast<index>(graph.edges.size()) == data.num_edges);
+  REQUIRE(static_cast<Index>(graph.edges.size()) == data.num_edges);
   std::sort(graph.edges.begin(), graph.edges.end());
   graph.width = data.features.row_size();
   const std::vector<double> features(data.features.values().begin(), data.features.values().end());
@@ -84,11 +84,11 @@ WholeGraph gather_graph(const Communicator& comm, const NodeData& data) {
 }
 
 WholeGraph small_graph(bool weighted) {
-  constexpr index nodes = 37;
+  constexpr Index nodes = 37;
   std::mt19937 draw(5);
   WholeGraph graph;
-  for (index e = 0; e < 210; ++e) {
-    Edge edge{static_cast<index>(draw() % nodes), static_cast<index>(draw() % nodes), e,
+  for (Index e = 0; e < 210; ++e) {
+    Edge edge{static_cast<Index>(draw() % nodes), static_cast<Index>(draw() % nodes), e,
               weighted ? (draw() % 64) * 0.125 : 0};
     if (e % 9 == 0) edge.dst = edge.src;
     if (e % 7 == 6) {
@@ -98,8 +98,8 @@ WholeGraph small_graph(bool weighted) {
     graph.edges.push_back(edge);
   }
   graph.width = 5;
-  for (index v = 0; v < nodes; ++v) {
-    for (index f = 0; f < graph.width; ++f)
+  for (Index v = 0; v < nodes; ++v) {
+    for (Index f = 0; f < graph.width; ++f)
       graph.features.push_back(v == 11 ? 0 : static_cast<double>(draw() % 16) + 0.25);
     graph.labels.push_back(static_cast<std::int64_t>(draw() % 5) - 1);
     graph.train_mask.push_back(v % 3 == 0);
@@ -118,21 +118,21 @@ void mark_as_fortran_order(const std::string& path) {
 }
 
 void write_dataset(const std::string& directory, const WholeGraph& graph, bool weighted) {
-  const auto edges = static_cast<index>(graph.edges.size());
-  const auto nodes = static_cast<index>(graph.labels.size());
-  std::vector<index> ends;
+  const auto edges = static_cast<Index>(graph.edges.size());
+  const auto nodes = static_cast<Index>(graph.labels.size());
+  std::vector<Index> ends;
   std::vector<double> weights;
   for (const Edge& edge : graph.edges) ends.push_back(edge.src);
   for (const Edge& edge : graph.edges) ends.push_back(edge.dst);
   for (const Edge& edge : graph.edges) weights.push_back(edge.weight);
-  write_npy<index>(directory + "/edge_index.npy", std::array<index, 2>{2, edges}, ends, NpyType::int64);
+  write_npy<Index>(directory + "/edge_index.npy", std::array<Index, 2>{2, edges}, ends, NpyType::int64);
   if (weighted)
-    write_npy<double>(directory + "/edge_weight.npy", std::array<index, 1>{edges}, weights, NpyType::float32);
-  write_npy<double>(directory + "/features.npy", std::array<index, 2>{nodes, graph.width}, graph.features,
+    write_npy<double>(directory + "/edge_weight.npy", std::array<Index, 1>{edges}, weights, NpyType::float32);
+  write_npy<double>(directory + "/features.npy", std::array<Index, 2>{nodes, graph.width}, graph.features,
                     NpyType::float32);
-  write_npy<std::int64_t>(directory + "/labels.npy", std::array<index, 1>{nodes}, graph.labels,
+  write_npy<std::int64_t>(directory + "/labels.npy", std::array<Index, 1>{nodes}, graph.labels,
                           NpyType::int64);
-  const std::array<index, 1> length{nodes};
+  const std::array<Index, 1> length{nodes};
   write_npy<std::uint8_t>(directory + "/train_mask.npy", length, graph.train_mask, NpyType::boolean);
   write_npy<std::uint8_t>(directory + "/val_mask.npy", length, graph.val_mask, NpyType::boolean);
   write_npy<std::uint8_t>(directory + "/test_mask.npy", length, graph.test_mask, NpyType::boolean);

@@ -27,7 +27,7 @@ class TemporaryDirectory {
 };
 
 struct Edge {
-  index src, dst, id;
+  Index src, dst, id;
   double weight;
   auto operator<=>(const Edge&) const = default;
 };
@@ -35,7 +35,7 @@ struct Edge {
 /// All of a graph, nodes by original id, edges sorted; the weight of an unweighted edge is 0.
 struct WholeGraph {
   std::vector<Edge> edges;
-  index width = 0;
+  Index width = 0;
   std::vector<double> features;
   std::vector<std::int64_t> labels;
   std::vector<std::uint8_t> train_mask, val_mask, test_mask;

@@ -18,17 +18,17 @@ namespace {
 
 /// The transforms by their definition, on one edge list.
 WholeGraph transformed(WholeGraph graph, const DatasetOptions& options, bool weighted) {
-  const auto nodes = static_cast<index>(graph.labels.size());
-  auto next_id = static_cast<index>(graph.edges.size());
+  const auto nodes = static_cast<Index>(graph.labels.size());
+  auto next_id = static_cast<Index>(graph.edges.size());
   if (options.add_reverse_edges) {
     const std::vector<Edge> forward = graph.edges;
     for (const Edge& e : forward) graph.edges.push_back({e.dst, e.src, e.id + next_id, e.weight});
     next_id *= 2;
   }
   if (options.add_self_loops)
-    for (index v = 0; v < nodes; ++v) graph.edges.push_back({v, v, next_id + v, weighted ? 1.0 : 0.0});
+    for (Index v = 0; v < nodes; ++v) graph.edges.push_back({v, v, next_id + v, weighted ? 1.0 : 0.0});
   if (options.drop_duplicates) {
-    std::map<std::pair<index, index>, Edge> first;
+    std::map<std::pair<Index, Index>, Edge> first;
     for (const Edge& e : graph.edges) {
       const auto [found, is_new] = first.try_emplace({e.src, e.dst}, e);
       if (!is_new && e.id < found->second.id) found->second = e;
@@ -38,11 +38,11 @@ WholeGraph transformed(WholeGraph graph, const DatasetOptions& options, bool wei
   }
   std::sort(graph.edges.begin(), graph.edges.end());
   if (!options.normalize_features) return graph;
-  for (index v = 0; v < nodes; ++v) {
+  for (Index v = 0; v < nodes; ++v) {
     double sum = 0;
-    for (index f = 0; f < graph.width; ++f)
+    for (Index f = 0; f < graph.width; ++f)
       sum += graph.features[static_cast<std::size_t>(v * graph.width + f)];
-    for (index f = 0; sum > 0 && f < graph.width; ++f) {
+    for (Index f = 0; sum > 0 && f < graph.width; ++f) {
       double& x = graph.features[static_cast<std::size_t>(v * graph.width + f)];
       x = static_cast<real>(x / sum);
     }
@@ -81,7 +81,7 @@ TEST_CASE("a dataset is the same graph for every method, with every transform") 
         if (method == PartitionMethod::contiguous) {
           CHECK(data.book == PartitionBook::even(37, comm.size()));
           for (std::size_t i = 0; i < data.original_ids.size(); ++i)
-            CHECK(data.original_ids[i] == data.book.begin(comm.rank()) + static_cast<index>(i));
+            CHECK(data.original_ids[i] == data.book.begin(comm.rank()) + static_cast<Index>(i));
         }
       }
     }
@@ -98,7 +98,7 @@ TEST_CASE("features of every type") {
     comm.barrier();
     if (comm.rank() == 0) {
       write_dataset(directory.path(), original, false);
-      write_npy<double>(directory.path() + "/features.npy", std::array<index, 2>{37, 5}, original.features,
+      write_npy<double>(directory.path() + "/features.npy", std::array<Index, 2>{37, 5}, original.features,
                         type);
     }
     comm.barrier();
@@ -112,13 +112,13 @@ TEST_CASE("edges in Fortran order") {
   const TemporaryDirectory directory(comm);
   WholeGraph original = small_graph(true);
   // more edges on a rank than are read at once
-  for (index e = 210; e < 300000; ++e) original.edges.push_back({e % 37, e * 5 % 37, e, 0.5});
+  for (Index e = 210; e < 300000; ++e) original.edges.push_back({e % 37, e * 5 % 37, e, 0.5});
   if (comm.rank() == 0) {
     write_dataset(directory.path(), original, true);
     const std::string path = directory.path() + "/edge_index.npy";
-    std::vector<index> pairs;
+    std::vector<Index> pairs;
     for (const Edge& e : original.edges) pairs.insert(pairs.end(), {e.src, e.dst});
-    write_npy<index>(path, std::array<index, 2>{2, static_cast<index>(original.edges.size())}, pairs,
+    write_npy<Index>(path, std::array<Index, 2>{2, static_cast<Index>(original.edges.size())}, pairs,
                      NpyType::int64);
     mark_as_fortran_order(path);
   }
@@ -160,16 +160,16 @@ TEST_CASE("a rank may hold no node, no edge, or neither share of the input") {
     }
     const DatasetOptions options{true, true, true, true, PartitionMethod::contiguous, 0};
     const auto read_nodes = [&](NodeData& data) {
-      data.features = Tensor(Shape{static_cast<index>(data.original_ids.size()), 5});
+      data.features = Tensor(Shape{static_cast<Index>(data.original_ids.size()), 5});
       for (std::size_t i = 0; i < data.original_ids.size(); ++i) {
         const auto v = static_cast<std::size_t>(data.original_ids[i]);
         for (std::size_t f = 0; f < 5; ++f)
-          data.features.row(static_cast<index>(i))[f] = static_cast<real>(original.features[v * 5 + f]);
+          data.features.row(static_cast<Index>(i))[f] = static_cast<real>(original.features[v * 5 + f]);
         data.labels.push_back(original.labels[v]);
         data.train_mask.push_back(original.train_mask[v]);
         data.val_mask.push_back(original.val_mask[v]);
         data.test_mask.push_back(original.test_mask[v]);
-        data.num_classes = std::max<index>(data.num_classes, original.labels[v] + 1);
+        data.num_classes = std::max<Index>(data.num_classes, original.labels[v] + 1);
       }
     };
     const NodeData data = distribute(comm, "small", NodePartition::from_assignment(part_of, comm.size()),
@@ -184,8 +184,8 @@ TEST_CASE("a rank holds its share") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory directory(comm);
   WholeGraph original;
-  constexpr index nodes = 4000;
-  for (index e = 0; e < 200000; ++e) original.edges.push_back({e * 7919 % nodes, e * 104729 % nodes, e, 0});
+  constexpr Index nodes = 4000;
+  for (Index e = 0; e < 200000; ++e) original.edges.push_back({e * 7919 % nodes, e * 104729 % nodes, e, 0});
   original.width = 50;
   original.features.assign(nodes * 50, 1);
   original.labels.assign(nodes, 0);
@@ -216,10 +216,10 @@ TEST_CASE("Cora") {
   const NpyFile edge_index(directory + "/edge_index.npy", NpyOrder::c_or_fortran),
       features(directory + "/features.npy");
   REQUIRE(edge_index.fortran_order());
-  std::vector<index> ends(static_cast<std::size_t>(edge_index.size()));
-  edge_index.read<index>(0, edge_index.size(), ends);
+  std::vector<Index> ends(static_cast<std::size_t>(edge_index.size()));
+  edge_index.read<Index>(0, edge_index.size(), ends);
   for (std::size_t e = 0; e < ends.size() / 2; ++e)
-    expected.edges.push_back({ends[2 * e], ends[2 * e + 1], static_cast<index>(e), 0});
+    expected.edges.push_back({ends[2 * e], ends[2 * e + 1], static_cast<Index>(e), 0});
   std::sort(expected.edges.begin(), expected.edges.end());
   expected.features.resize(static_cast<std::size_t>(features.size()));
   features.read<double>(0, features.size(), expected.features);
@@ -240,8 +240,8 @@ TEST_CASE("Cora") {
     CHECK(std::vector<std::int64_t>(graph.labels.begin(), graph.labels.begin() + 6) ==
           std::vector<std::int64_t>{3, 4, 4, 0, 3, 2});
     // METIS cuts few edges; a random partition nearly all it can
-    index cut = 0;
-    for (const index src : data.edges.src) cut += data.book.owner(src) != comm.rank();
+    Index cut = 0;
+    for (const Index src : data.edges.src) cut += data.book.owner(src) != comm.rank();
     const double share = static_cast<double>(comm.all_reduce(cut)) / 10556;
     if (method == PartitionMethod::metis) CHECK(share < 0.15);
     if (method == PartitionMethod::random)

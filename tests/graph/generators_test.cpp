@@ -18,8 +18,8 @@ std::vector<PartitionMethod> methods() {
   return list;
 }
 
-std::vector<index> in_degrees(const WholeGraph& graph) {
-  std::vector<index> degrees(graph.labels.size(), 0);
+std::vector<Index> in_degrees(const WholeGraph& graph) {
+  std::vector<Index> degrees(graph.labels.size(), 0);
   for (const Edge& e : graph.edges) ++degrees[static_cast<std::size_t>(e.dst)];
   return degrees;
 }
@@ -74,7 +74,7 @@ TEST_CASE("Zachary's karate club") {
     const WholeGraph graph = gather_graph(comm, data);
     check_undirected(graph);
     // the degrees of members 1 to 34 in Zachary's table
-    CHECK(in_degrees(graph) == std::vector<index>{16, 9, 10, 6, 3, 4, 4, 4, 5, 2, 3, 1, 2, 5, 2, 2,  2,
+    CHECK(in_degrees(graph) == std::vector<Index>{16, 9, 10, 6, 3, 4, 4, 4, 5, 2, 3, 1, 2, 5, 2, 2,  2,
                                                   2,  2, 3,  2, 2, 2, 5, 3, 3, 2, 4, 3, 4, 4, 6, 12, 17});
     CHECK(std::accumulate(graph.labels.begin(), graph.labels.end(), std::int64_t{0}) == 17);
     CHECK(graph.labels[0] == 0);
@@ -141,9 +141,9 @@ TEST_CASE("sbm has the statistics that were asked for") {
     same += graph.labels[static_cast<std::size_t>(e.src)] == graph.labels[static_cast<std::size_t>(e.dst)];
   CHECK(std::abs(same / (20000 * 28) - 0.7) < 0.005);  // standard deviation 0.0009
 
-  std::vector<index> sizes(16, 0);
+  std::vector<Index> sizes(16, 0);
   for (const std::int64_t label : graph.labels) ++sizes.at(static_cast<std::size_t>(label));
-  for (const index size : sizes) CHECK(size == 1250);
+  for (const Index size : sizes) CHECK(size == 1250);
   CHECK(std::count(graph.train_mask.begin(), graph.train_mask.end(), 1) == 12000);
   CHECK(std::count(graph.val_mask.begin(), graph.val_mask.end(), 1) == 4000);
   CHECK(std::count(graph.test_mask.begin(), graph.test_mask.end(), 1) == 4000);
@@ -151,10 +151,10 @@ TEST_CASE("sbm has the statistics that were asked for") {
     REQUIRE(graph.train_mask[v] + graph.val_mask[v] + graph.test_mask[v] == 1);
 
   // P(degree >= k) ~ (m / k)^2 with m half of the mean: an exponent of 3
-  std::vector<index> degrees = in_degrees(graph);
+  std::vector<Index> degrees = in_degrees(graph);
   const auto tail = [&](double k) {
     return static_cast<double>(std::count_if(degrees.begin(), degrees.end(),
-                                             [&](index d) { return static_cast<double>(d) >= k; })) /
+                                             [&](Index d) { return static_cast<double>(d) >= k; })) /
            20000;
   };
   CHECK(tail(56) == doctest::Approx(std::pow(14.0 / 56, 2)).epsilon(0.15));
@@ -174,7 +174,7 @@ TEST_CASE("sbm has the statistics that were asked for") {
           graph.features[static_cast<std::size_t>(e.src) * 64 + f];
   for (std::size_t v = 0; v < degrees.size(); ++v)
     for (std::size_t f = 0; f < 64; ++f)
-      aggregated[v * 64 + f] /= static_cast<double>(std::max<index>(degrees[v], 1));
+      aggregated[v * 64 + f] /= static_cast<double>(std::max<Index>(degrees[v], 1));
   CHECK(nearest_mean_accuracy(graph, aggregated, 16) > 0.9);
   MESSAGE("accuracy by nearest mean: features " << nearest_mean_accuracy(graph, graph.features, 16)
                                                 << ", mean of neighbours "

@@ -21,22 +21,24 @@ TEST_CASE("sizes, degrees and edge order of a sharded graph are those of the who
       CHECK(graph.num_dst_nodes() == books.dst.num_nodes(p));
       CHECK(graph.num_global_src_nodes() == whole.num_src);
       CHECK(graph.num_global_dst_nodes() == whole.num_dst);
-      CHECK(graph.num_global_edges() == static_cast<index>(whole.src.size()));
-      std::vector<index> in(static_cast<std::size_t>(whole.num_dst)), out(static_cast<std::size_t>(whole.num_src));
-      std::vector<index> mine;
+      CHECK(graph.num_global_edges() == static_cast<Index>(whole.src.size()));
+      std::vector<Index> in(static_cast<std::size_t>(whole.num_dst)),
+          out(static_cast<std::size_t>(whole.num_src));
+      std::vector<Index> mine;
       for (std::size_t k = 0; k < whole.src.size(); ++k) {
         ++in[static_cast<std::size_t>(whole.dst[k])];
         ++out[static_cast<std::size_t>(whole.src[k])];
-        if (books.dst.owner(whole.dst[k]) == p) mine.push_back(static_cast<index>(k));
+        if (books.dst.owner(whole.dst[k]) == p) mine.push_back(static_cast<Index>(k));
       }
-      CHECK(std::equal(graph.in_degrees().begin(), graph.in_degrees().end(), in.begin() + books.dst.begin(p), in.begin() + books.dst.end(p)));
-      CHECK(std::equal(graph.out_degrees().begin(), graph.out_degrees().end(), out.begin() + books.src.begin(p),
-                       out.begin() + books.src.end(p)));
-      std::vector<index> ids(graph.edge_ids().begin(), graph.edge_ids().end());
+      CHECK(std::equal(graph.in_degrees().begin(), graph.in_degrees().end(), in.begin() + books.dst.begin(p),
+                       in.begin() + books.dst.end(p)));
+      CHECK(std::equal(graph.out_degrees().begin(), graph.out_degrees().end(),
+                       out.begin() + books.src.begin(p), out.begin() + books.src.end(p)));
+      std::vector<Index> ids(graph.edge_ids().begin(), graph.edge_ids().end());
       std::sort(ids.begin(), ids.end());
       CHECK(ids == mine);
       for (std::size_t i = 0; i < graph.src_ids().size(); ++i)
-        CHECK(graph.src_ids()[i] == books.src.begin(p) + static_cast<index>(i));
+        CHECK(graph.src_ids()[i] == books.src.begin(p) + static_cast<Index>(i));
     }
   }
 }
@@ -45,7 +47,7 @@ TEST_CASE("a bad edge on one rank is the same error on all") {
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(40, comm.size());
   const int bad = comm.size() - 1;
-  const auto message_of = [&](index src, index dst) {
+  const auto message_of = [&](Index src, Index dst) {
     EdgeList edges;
     if (comm.rank() == bad) {
       edges.src = {src};
@@ -76,7 +78,8 @@ TEST_CASE("a bad edge on one rank is the same error on all") {
 TEST_CASE("a partition book finds owners across empty parts") {
   const PartitionBook book({0, 0, 3, 3, 5});
   CHECK(book.num_parts() == 4);
-  for (const auto& [node, part] : {std::pair<index, int>{0, 1}, {2, 1}, {3, 3}, {4, 3}}) CHECK(book.owner(node) == part);
+  for (const auto& [node, part] : {std::pair<Index, int>{0, 1}, {2, 1}, {3, 3}, {4, 3}})
+    CHECK(book.owner(node) == part);
   CHECK(PartitionBook::even(7, 3) == PartitionBook({0, 3, 5, 7}));
   CHECK_THROWS_AS(PartitionBook({1, 2}), InputError);
   CHECK_THROWS_AS(PartitionBook({0, 3, 2}), InputError);

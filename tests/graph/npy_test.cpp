@@ -50,11 +50,11 @@ double half_value(std::uint16_t half) {
 /// Writes a [rows, 3] array, reads all of it, a range, and a list of rows.
 template <class T>
 void round_trip(const std::string& path, NpyType type, const std::vector<T>& values) {
-  const auto rows = static_cast<index>(values.size()) / 3;
-  write_npy<T>(path, std::array<index, 2>{rows, 3}, values, type);
+  const auto rows = static_cast<Index>(values.size()) / 3;
+  write_npy<T>(path, std::array<Index, 2>{rows, 3}, values, type);
   const NpyFile file(path);
   CHECK(file.type() == type);
-  CHECK(file.shape() == std::vector<index>{rows, 3});
+  CHECK(file.shape() == std::vector<Index>{rows, 3});
   CHECK(file.row_size() == 3);
   std::vector<T> all(values.size());
   file.read<T>(0, file.size(), all);
@@ -63,9 +63,9 @@ void round_trip(const std::string& path, NpyType type, const std::vector<T>& val
   file.read<T>(5, 12, part);
   CHECK(part == std::vector<T>(values.begin() + 5, values.begin() + 12));
 
-  std::vector<index> list;
+  std::vector<Index> list;
   std::mt19937 draw(3);
-  for (int i = 0; i < 50; ++i) list.push_back(static_cast<index>(draw()) % rows);
+  for (int i = 0; i < 50; ++i) list.push_back(static_cast<Index>(draw()) % rows);
   std::vector<T> picked(list.size() * 3);
   file.read_rows<T>(list, picked);
   for (std::size_t i = 0; i < list.size(); ++i)
@@ -106,7 +106,7 @@ TEST_CASE("arrays of every type come back as they were written") {
 TEST_CASE("the header has the bytes that NumPy writes") {
   const TemporaryDirectory directory(Communicator::self());
   const std::string path = directory.path() + "/array.npy";
-  write_npy<std::int32_t>(path, std::array<index, 1>{2}, std::array<std::int32_t, 2>{258, -1},
+  write_npy<std::int32_t>(path, std::array<Index, 1>{2}, std::array<std::int32_t, 2>{258, -1},
                           NpyType::int32);
   std::ifstream file(path, std::ios::binary);
   const std::string bytes(std::istreambuf_iterator<char>(file), {});
@@ -147,7 +147,7 @@ TEST_CASE("headers of all versions and writers are understood") {
     write_bytes(path,
                 npy_bytes("{\"shape\":(2 , 1),\"fortran_order\":False,'descr':'<i4'}\n", data, version));
     const NpyFile file(path);
-    CHECK(file.shape() == std::vector<index>{2, 1});
+    CHECK(file.shape() == std::vector<Index>{2, 1});
     std::array<std::int64_t, 2> values{};
     file.read<std::int64_t>(0, 2, values);
     CHECK(values == std::array<std::int64_t, 2>{1, 2});
@@ -206,7 +206,7 @@ TEST_CASE("a file that cannot be used is named with what was found and what was 
 TEST_CASE("type, dimensions, ranges and a file that shrinks are checked") {
   const TemporaryDirectory directory(Communicator::self());
   const std::string path = directory.path() + "/array.npy";
-  write_npy<float>(path, std::array<index, 2>{2, 2}, std::array<float, 4>{1, 2, 3, 4}, NpyType::float32);
+  write_npy<float>(path, std::array<Index, 2>{2, 2}, std::array<float, 4>{1, 2, 3, 4}, NpyType::float32);
   const NpyFile file(path);
   file.expect({NpyType::float16, NpyType::float32}, 2);
   CHECK(message_of([&] {
@@ -219,13 +219,13 @@ TEST_CASE("type, dimensions, ranges and a file that shrinks are checked") {
   std::array<float, 4> values{};
   CHECK_THROWS_AS(file.read<float>(1, 5, values), ShapeError);
   CHECK_THROWS_AS(file.read<float>(0, 3, values), ShapeError);
-  CHECK_THROWS_AS(file.read_rows<float>(std::array<index, 2>{0, 2}, values), ShapeError);
-  CHECK_THROWS_AS(write_npy<float>(path, std::array<index, 1>{3}, values, NpyType::float32), ShapeError);
+  CHECK_THROWS_AS(file.read_rows<float>(std::array<Index, 2>{0, 2}, values), ShapeError);
+  CHECK_THROWS_AS(write_npy<float>(path, std::array<Index, 1>{3}, values, NpyType::float32), ShapeError);
   std::filesystem::resize_file(path, 140);
   CHECK(message_of([&] { file.read<float>(0, 4, values); }) ==
         path + ": the file ends after 140 bytes, expected 4 more");
   CHECK(message_of([&] {
-          write_npy<float>(directory.path() + "/none/x.npy", std::array<index, 1>{4}, values,
+          write_npy<float>(directory.path() + "/none/x.npy", std::array<Index, 1>{4}, values,
                            NpyType::float32);
         }) == directory.path() + "/none/x.npy: cannot write (No such file or directory)");
 }

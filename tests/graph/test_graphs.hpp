@@ -1,5 +1,5 @@
-/// Small whole graphs with everything that goes wrong (isolated nodes, self loops, parallel edges, hubs), partitions with
-/// empty ranks, and the pieces of whole tensors that belong to a rank.
+/// Small whole graphs with everything that goes wrong (isolated nodes, self loops, parallel edges, hubs),
+/// partitions with empty ranks, and the pieces of whole tensors that belong to a rank.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -14,24 +14,27 @@ namespace sar::test {
 
 struct WholeGraph {
   std::string name;
-  index num_src = 0;
-  index num_dst = 0;
+  Index num_src = 0;
+  Index num_dst = 0;
   bool square = true;  ///< sources and destinations are the same nodes
-  std::vector<index> src, dst;
+  std::vector<Index> src, dst;
 };
 
 struct Books {
   PartitionBook src, dst;
 };
 
-/// `edges` edges with a hub, parallel edges, and (square) self loops; the last tenth of the nodes is isolated.
-inline WholeGraph random_graph(const std::string& name, index num_src, index num_dst, index edges, std::uint64_t seed, bool square = true) {
+/// `edges` edges with a hub, parallel edges, and (square) self loops; the last tenth of the nodes is
+/// isolated.
+inline WholeGraph random_graph(const std::string& name, Index num_src, Index num_dst, Index edges,
+                               std::uint64_t seed, bool square = true) {
   const Random random({.seed = seed, .stream = 77});
   WholeGraph g{name, num_src, num_dst, square, {}, {}};
-  const auto draw = [&](index k, std::uint64_t i, index n) {
-    return static_cast<index>(random.uniform(static_cast<std::uint64_t>(k), i) * static_cast<double>(n - n / 10));
+  const auto draw = [&](Index k, std::uint64_t i, Index n) {
+    return static_cast<Index>(random.uniform(static_cast<std::uint64_t>(k), i) *
+                              static_cast<double>(n - n / 10));
   };
-  for (index k = 0; k < edges; ++k) {
+  for (Index k = 0; k < edges; ++k) {
     g.src.push_back(k % 11 == 3 ? 1 % num_src : draw(k, 0, num_src));
     g.dst.push_back(k % 7 == 2 ? 0 : draw(k, 1, num_dst));
     if (square && k % 13 == 5) g.src.back() = g.dst.back();
@@ -44,20 +47,22 @@ inline WholeGraph random_graph(const std::string& name, index num_src, index num
 }
 
 inline std::vector<WholeGraph> test_graphs() {
-  return {random_graph("random", 60, 60, 400, 1), random_graph("sparse", 90, 90, 40, 2), random_graph("bipartite", 50, 23, 150, 3, false),
-          {"no edges", 12, 12, true, {}, {}}, {"one node", 1, 1, true, {0, 0}, {0, 0}}, random_graph("dense", 17, 17, 900, 4)};
+  return {random_graph("random", 60, 60, 400, 1),           random_graph("sparse", 90, 90, 40, 2),
+          random_graph("bipartite", 50, 23, 150, 3, false), {"no edges", 12, 12, true, {}, {}},
+          {"one node", 1, 1, true, {0, 0}, {0, 0}},         random_graph("dense", 17, 17, 900, 4)};
 }
 
 /// Even, all on the last rank, and uneven with an empty first rank.
 inline std::vector<Books> test_books(const WholeGraph& g, int parts) {
-  const auto all_on_last = [&](index n) {
-    std::vector<index> offsets(static_cast<std::size_t>(parts) + 1, 0);
+  const auto all_on_last = [&](Index n) {
+    std::vector<Index> offsets(static_cast<std::size_t>(parts) + 1, 0);
     offsets.back() = n;
     return PartitionBook(offsets);
   };
-  const auto uneven = [&](index n) {
-    std::vector<index> offsets{0};
-    for (int p = 0; p < parts; ++p) offsets.push_back(n * p * p / ((parts - 1) * (parts - 1) + (parts == 1 ? 1 : 0)));
+  const auto uneven = [&](Index n) {
+    std::vector<Index> offsets{0};
+    for (int p = 0; p < parts; ++p)
+      offsets.push_back(n * p * p / ((parts - 1) * (parts - 1) + (parts == 1 ? 1 : 0)));
     offsets.back() = n;
     return PartitionBook(offsets);
   };
@@ -66,30 +71,34 @@ inline std::vector<Books> test_books(const WholeGraph& g, int parts) {
     books.push_back({all_on_last(g.num_src), all_on_last(g.num_dst)});
     books.push_back({uneven(g.num_src), uneven(g.num_dst)});
   }
-  if (!g.square && parts > 1) books.push_back({all_on_last(g.num_src), PartitionBook::even(g.num_dst, parts)});
+  if (!g.square && parts > 1)
+    books.push_back({all_on_last(g.num_src), PartitionBook::even(g.num_dst, parts)});
   return books;
 }
 
-inline GraphShardManager shard(const Communicator& comm, const WholeGraph& g, const Books& books, const GraphOptions& options) {
+inline GraphShardManager shard(const Communicator& comm, const WholeGraph& g, const Books& books,
+                               const GraphOptions& options) {
   EdgeList edges;
   for (std::size_t k = g.src.size(); k-- > 0;) {  // in no helpful order
     if (books.dst.owner(g.dst[k]) != comm.rank()) continue;
     edges.src.push_back(g.src[k]);
     edges.dst.push_back(g.dst[k]);
-    edges.id.push_back(static_cast<index>(k));
+    edges.id.push_back(static_cast<Index>(k));
   }
   return {comm, books.src, books.dst, std::move(edges), g.square, options};
 }
 
-inline std::vector<double> random_values(index n, std::uint64_t stream) {
+inline std::vector<double> random_values(Index n, std::uint64_t stream) {
   const Random random({.seed = 5, .stream = stream});
   std::vector<double> values;
-  for (index i = 0; i < n; ++i) values.push_back(static_cast<real>(2 * random.uniform(static_cast<std::uint64_t>(i)) - 1));
+  for (Index i = 0; i < n; ++i)
+    values.push_back(static_cast<real>(2 * random.uniform(static_cast<std::uint64_t>(i)) - 1));
   return values;
 }
 
 /// Rows of rank p of whole values.
-inline std::vector<double> slice(const std::vector<double>& whole, const PartitionBook& book, int p, index width) {
+inline std::vector<double> slice(const std::vector<double>& whole, const PartitionBook& book, int p,
+                                 Index width) {
   return {whole.begin() + book.begin(p) * width, whole.begin() + book.end(p) * width};
 }
 
@@ -99,14 +108,14 @@ inline Tensor to_tensor(const std::vector<double>& values, const Shape& shape) {
   return t;
 }
 
-inline Tensor local_rows(const std::vector<double>& whole, const PartitionBook& book, int p, index width) {
+inline Tensor local_rows(const std::vector<double>& whole, const PartitionBook& book, int p, Index width) {
   return to_tensor(slice(whole, book, p, width), Shape{book.num_nodes(p), width});
 }
 
 /// Values per global edge in the order of this rank's edges.
 inline std::vector<double> edge_values(const std::vector<double>& whole, const GraphShardManager& graph) {
   std::vector<double> values;
-  for (const index id : graph.edge_ids()) values.push_back(whole[static_cast<std::size_t>(id)]);
+  for (const Index id : graph.edge_ids()) values.push_back(whole[static_cast<std::size_t>(id)]);
   return values;
 }
 
@@ -116,12 +125,14 @@ inline Tensor edge_rows(const std::vector<double>& whole, const GraphShardManage
 
 /// How many different sources of rank `owner` the in-edges of rank `reader` have.
 inline std::uint64_t sources_read(const WholeGraph& g, const Books& books, int reader, int owner) {
-  std::set<index> rows;
+  std::set<Index> rows;
   for (std::size_t k = 0; k < g.src.size(); ++k)
     if (books.dst.owner(g.dst[k]) == reader && books.src.owner(g.src[k]) == owner) rows.insert(g.src[k]);
   return rows.size();
 }
 
-inline std::uint64_t comm_bytes(const GraphShardManager& graph) { return graph.comm().stats().bytes_sent; }
+inline std::uint64_t comm_bytes(const GraphShardManager& graph) {
+  return graph.comm().stats().bytes_sent;
+}
 
 }  // namespace sar::test

@@ -4,8 +4,8 @@
 
 #include <doctest/doctest.h>
 #include <sar/autograd/tape.hpp>
-#include <sar/core/memory.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory.hpp>
 
 #include <algorithm>
 #include <string>
@@ -20,17 +20,17 @@ struct Expected {
   std::vector<double> out, grad_u, grad_e;
 };
 
-Expected expected(const WholeGraph& g, index width, Reduce reduce, const std::vector<double>& u, const std::vector<double>& e,
-                  const std::vector<double>& grad_out) {
+Expected expected(const WholeGraph& g, Index width, Reduce reduce, const std::vector<double>& u,
+                  const std::vector<double>& e, const std::vector<double>& grad_out) {
   Expected r;
   r.out.assign(static_cast<std::size_t>(g.num_dst * width), 0);
   r.grad_u.assign(static_cast<std::size_t>(g.num_src * width), 0);
   r.grad_e.assign(g.src.size(), 0);
   std::vector<double> degree(static_cast<std::size_t>(g.num_dst), 0);
-  for (const index v : g.dst) degree[static_cast<std::size_t>(v)] += 1;
+  for (const Index v : g.dst) degree[static_cast<std::size_t>(v)] += 1;
   for (std::size_t k = 0; k < g.src.size(); ++k) {
     const double s = reduce == Reduce::mean ? 1 / degree[static_cast<std::size_t>(g.dst[k])] : 1;
-    for (index j = 0; j < width; ++j) {
+    for (Index j = 0; j < width; ++j) {
       const auto at_u = static_cast<std::size_t>(g.src[k] * width + j);
       const auto at_v = static_cast<std::size_t>(g.dst[k] * width + j);
       r.out[at_v] += s * e[k] * u[at_u];
@@ -41,11 +41,12 @@ Expected expected(const WholeGraph& g, index width, Reduce reduce, const std::ve
   return r;
 }
 
-void check_case(const Communicator& comm, const WholeGraph& whole, const Books& books, const GraphOptions& options, index width,
-                Reduce reduce, bool weighted, bool with_base) {
+void check_case(const Communicator& comm, const WholeGraph& whole, const Books& books,
+                const GraphOptions& options, Index width, Reduce reduce, bool weighted, bool with_base) {
   const GraphShardManager graph = shard(comm, whole, books, options);
   const auto u = random_values(whole.num_src * width, 1);
-  const auto e = weighted ? random_values(static_cast<index>(whole.src.size()), 2) : std::vector<double>(whole.src.size(), 1);
+  const auto e = weighted ? random_values(static_cast<Index>(whole.src.size()), 2)
+                          : std::vector<double>(whole.src.size(), 1);
   const auto base = random_values(whole.num_dst * width, 3);
   const auto g = random_values(whole.num_dst * width, 4);
   Expected want = expected(whole, width, reduce, u, e, g);
@@ -76,8 +77,10 @@ TEST_CASE("update_all agrees with the definition for every mode, cut and partiti
   for (const WholeGraph& whole : test_graphs()) {
     for (const Books& books : test_books(whole, comm.size())) {
       for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
-        for (const GraphOptions& options : {GraphOptions{.mode = mode}, GraphOptions{.mode = mode, .pipeline_depth = 3, .max_halo_bytes = 1},
-                                            GraphOptions{.mode = mode, .pipeline_depth = 1, .max_halo_bytes = 200}}) {
+        for (const GraphOptions& options :
+             {GraphOptions{.mode = mode},
+              GraphOptions{.mode = mode, .pipeline_depth = 3, .max_halo_bytes = 1},
+              GraphOptions{.mode = mode, .pipeline_depth = 1, .max_halo_bytes = 200}}) {
           CAPTURE(whole.name);
           CAPTURE(static_cast<int>(mode));
           CAPTURE(options.max_halo_bytes);
@@ -113,7 +116,7 @@ TEST_CASE("results have the same bits with one thread and with several, and in e
   const WholeGraph whole = random_graph("threads", 3000, 3000, 60000, 9);
   const Books books = test_books(whole, comm.size()).front();
   const auto u = random_values(whole.num_src * 32, 1);
-  const auto e = random_values(static_cast<index>(whole.src.size()), 2);
+  const auto e = random_values(static_cast<Index>(whole.src.size()), 2);
   const auto g = random_values(whole.num_dst * 32, 3);
   for (const Mode mode : {Mode::rematerialize, Mode::one_shot}) {
     std::vector<std::vector<real>> results;
@@ -126,7 +129,8 @@ TEST_CASE("results have the same bits with one thread and with several, and in e
       const Variable out = graph.update_all(fn::u_mul_e(u_local, e_local), fn::mean);
       tape.backward(out, local_rows(g, books.dst, comm.rank(), 32));
       std::vector<real> bits(out.value().values().begin(), out.value().values().end());
-      for (const Tensor& t : {u_local.grad(), e_local.grad()}) bits.insert(bits.end(), t.values().begin(), t.values().end());
+      for (const Tensor& t : {u_local.grad(), e_local.grad()})
+        bits.insert(bits.end(), t.values().begin(), t.values().end());
       results.push_back(std::move(bits));
     }
     for (const auto& other : results) CHECK(other == results.front());
@@ -137,7 +141,7 @@ TEST_CASE("communication is what sequential aggregation needs and no more") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("bytes", 200, 200, 3000, 5);
   const Books books = test_books(whole, comm.size()).front();
-  const index width = 8;
+  const Index width = 8;
   for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
     const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
     // Rows that others read from this rank, and rows that this rank reads from others.
@@ -162,7 +166,7 @@ TEST_CASE("communication is what sequential aggregation needs and no more") {
     const std::uint64_t agreement = comm_bytes(silent) - silent_before;
     CHECK(agreement < 200);
     Variable u(local_rows(random_values(whole.num_src * width, 1), books.src, comm.rank(), width), true);
-    Variable e(edge_rows(random_values(static_cast<index>(whole.src.size()), 2), graph), true);
+    Variable e(edge_rows(random_values(static_cast<Index>(whole.src.size()), 2), graph), true);
     const Tensor g = local_rows(random_values(whole.num_dst * width, 3), books.dst, comm.rank(), width);
     {
       Tape tape;
@@ -174,12 +178,14 @@ TEST_CASE("communication is what sequential aggregation needs and no more") {
       Tape tape;
       Variable out;
       CHECK(sent_by([&] { out = graph.update_all(fn::u_mul_e(u, e), fn::sum); }) == agreement + sends * row);
-      CHECK(sent_by([&] { tape.backward(out, g); }) == (reads + (mode == Mode::rematerialize ? sends : 0)) * row);
+      CHECK(sent_by([&] { tape.backward(out, g); }) ==
+            (reads + (mode == Mode::rematerialize ? sends : 0)) * row);
     }
     {
       Tape tape;  // no gradient of u: nothing to push
       Variable out;
-      CHECK(sent_by([&] { out = graph.update_all(fn::u_mul_e(u.detach(), e.detach()), fn::sum); }) == agreement + sends * row);
+      CHECK(sent_by([&] { out = graph.update_all(fn::u_mul_e(u.detach(), e.detach()), fn::sum); }) ==
+            agreement + sends * row);
       CHECK(tape.num_records() == 0);
     }
   }
@@ -190,7 +196,7 @@ TEST_CASE("a stage's rows are gone after the pass, and a base is added to in pla
   const WholeGraph whole = random_graph("memory", 400, 400, 6000, 5);
   const Books books = test_books(whole, comm.size()).front();
   const GraphShardManager graph = shard(comm, whole, books, {});
-  const index width = 64;
+  const Index width = 64;
   const Variable u(local_rows(random_values(whole.num_src * width, 1), books.src, comm.rank(), width), true);
   Variable base(Tensor::full(Shape{graph.num_dst_nodes(), width}, 1));
   const real* memory = base.value().data();
@@ -204,23 +210,28 @@ TEST_CASE("a pass holds no more buffers than the law allows") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("law", 8000, 8000, 80000, 5);
   const Books books = test_books(whole, comm.size()).front();
-  const sar::index width = 1024;
+  const Index width = 1024;
   for (const GraphOptions& options : {GraphOptions{}, GraphOptions{.max_halo_bytes = 1 << 20}}) {
     const GraphShardManager graph = shard(comm, whole, books, options);
     const Variable u(Tensor::full(Shape{graph.num_src_nodes(), width}, 1), true);
     const Tensor gradient = Tensor::full(Shape{graph.num_dst_nodes(), width}, 1);
-    { Tape tape; tape.backward(graph.update_all(fn::copy_u(u), fn::sum), gradient); }  // builds the transposes
+    {
+      Tape tape;
+      tape.backward(graph.update_all(fn::copy_u(u), fn::sum), gradient);
+    }  // builds the transposes
     Variable leaf = u;
     leaf.zero_grad();
     const auto rows = static_cast<std::size_t>(comm.all_reduce(graph.num_src_nodes(), ReduceOp::max));
-    const std::size_t stage = std::min(rows * width * sizeof(real), options.max_halo_bytes > 0 ? std::size_t{1} << 20 : SIZE_MAX);
+    const std::size_t stage =
+        std::min(rows * width * sizeof(real), options.max_halo_bytes > 0 ? std::size_t{1} << 20 : SIZE_MAX);
     const std::size_t messages = 9 << 19;  // packed rows under way: eight messages of half a MiB, and one
     const std::size_t cursors = 100000;
     Tape tape;
     reset_peak_bytes();
     std::size_t before = live_bytes();
     const Variable out = graph.update_all(fn::copy_u(u), fn::sum);
-    CHECK(peak_bytes() <= before + out.value().bytes() + (comm.size() > 1 ? 2 * stage + messages + cursors : 0));
+    CHECK(peak_bytes() <=
+          before + out.value().bytes() + (comm.size() > 1 ? 2 * stage + messages + cursors : 0));
     reset_peak_bytes();
     before = live_bytes();
     tape.backward(out, gradient);
@@ -234,7 +245,7 @@ TEST_CASE("wrong operands of one rank are the same error on all, and the graph w
   const Books books = test_books(whole, comm.size()).front();
   GraphShardManager graph = shard(comm, whole, books, {});
   const bool bad = comm.rank() == comm.size() - 1;
-  const sar::index n = graph.num_src_nodes();
+  const Index n = graph.num_src_nodes();
   const Variable good(Tensor::full(Shape{n, 2}, 1));
   const auto text_of = [&](const Message& message) {
     try {
@@ -244,20 +255,26 @@ TEST_CASE("wrong operands of one rank are the same error on all, and the graph w
     }
     return std::string("no error");
   };
-  CHECK(text_of(fn::copy_u(bad ? Tensor(Shape{n + 1, 2}) : good.value())).find("the message's source rows have shape") == 0);
-  CHECK(text_of(fn::u_mul_e(good, Tensor(Shape{graph.num_edges() + (bad ? 1 : 0)}))).find("the message's edge weights have shape") == 0);
-  CHECK(text_of(fn::u_mul_e(good, bad ? Variable() : Variable(Tensor(Shape{graph.num_edges()})))).find("the message's edge weights") == 0);
+  CHECK(text_of(fn::copy_u(bad ? Tensor(Shape{n + 1, 2}) : good.value()))
+            .find("the message's source rows have shape") == 0);
+  CHECK(text_of(fn::u_mul_e(good, Tensor(Shape{graph.num_edges() + (bad ? 1 : 0)})))
+            .find("the message's edge weights have shape") == 0);
+  CHECK(text_of(fn::u_mul_e(good, bad ? Variable() : Variable(Tensor(Shape{graph.num_edges()}))))
+            .find("the message's edge weights") == 0);
   if (comm.size() > 1) {
-    CHECK(text_of(fn::copy_u(Tensor(Shape{n, bad ? 3 : 2}))).find("different width of the source rows on different ranks: 2 to 3") != std::string::npos);
-    CHECK(text_of(fn::copy_u(Variable(good.value(), bad))).find("different wish for the sources' gradient") != std::string::npos);
+    CHECK(text_of(fn::copy_u(Tensor(Shape{n, bad ? 3 : 2})))
+              .find("different width of the source rows on different ranks: 2 to 3") != std::string::npos);
+    CHECK(text_of(fn::copy_u(Variable(good.value(), bad))).find("different wish for the sources' gradient") !=
+          std::string::npos);
     if (bad) graph.set_options({.mode = Mode::one_shot});
     CHECK(text_of(fn::copy_u(good)).find("different mode") != std::string::npos);
     graph.set_options({});
   }
   const Tensor degrees = graph.update_all(fn::copy_u(good), fn::sum).value();
-  for (sar::index v = 0; v < graph.num_dst_nodes(); ++v)
+  for (Index v = 0; v < graph.num_dst_nodes(); ++v)
     CHECK(degrees.row(v)[1] == static_cast<real>(graph.in_degrees()[static_cast<std::size_t>(v)]));
-  CHECK_THROWS_AS((void)graph.update_all(fn::copy_u(good), fn::sum, Tensor(Shape{graph.num_dst_nodes(), 3})), ShapeError);
+  CHECK_THROWS_AS((void)graph.update_all(fn::copy_u(good), fn::sum, Tensor(Shape{graph.num_dst_nodes(), 3})),
+                  ShapeError);
 }
 
 TEST_CASE("rows may have several dimensions, or none") {
@@ -266,12 +283,20 @@ TEST_CASE("rows may have several dimensions, or none") {
   const Books books = test_books(whole, comm.size()).front();
   const GraphShardManager graph = shard(comm, whole, books, {});
   const auto u = random_values(whole.num_src * 6, 1);
-  const Tensor flat = graph.update_all(fn::copy_u(local_rows(u, books.src, comm.rank(), 6)), fn::mean).value();
-  const Tensor cube = graph.update_all(fn::copy_u(local_rows(u, books.src, comm.rank(), 6).reshape(Shape{graph.num_src_nodes(), 2, 3})), fn::mean).value();
+  const Tensor flat =
+      graph.update_all(fn::copy_u(local_rows(u, books.src, comm.rank(), 6)), fn::mean).value();
+  const Tensor cube =
+      graph
+          .update_all(
+              fn::copy_u(
+                  local_rows(u, books.src, comm.rank(), 6).reshape(Shape{graph.num_src_nodes(), 2, 3})),
+              fn::mean)
+          .value();
   CHECK(cube.shape() == Shape{graph.num_dst_nodes(), 2, 3});
   CHECK(std::equal(flat.values().begin(), flat.values().end(), cube.values().begin(), cube.values().end()));
-  const Tensor line = graph.update_all(fn::copy_u(Tensor::full(Shape{graph.num_src_nodes()}, 1)), fn::sum).value();
+  const Tensor line =
+      graph.update_all(fn::copy_u(Tensor::full(Shape{graph.num_src_nodes()}, 1)), fn::sum).value();
   CHECK(line.shape() == Shape{graph.num_dst_nodes()});
-  for (sar::index v = 0; v < graph.num_dst_nodes(); ++v)
+  for (Index v = 0; v < graph.num_dst_nodes(); ++v)
     CHECK(line.data()[v] == static_cast<real>(graph.in_degrees()[static_cast<std::size_t>(v)]));
 }

@@ -89,7 +89,7 @@ TEST_CASE("SAGEConv: golden vectors in the three modes") {
           return golden.has(file) ? golden.tensor(file).row_size() : 0;
         };
         const bool bipartite = golden.has("in.feat_src");
-        const std::pair<index, index> widths = bipartite
+        const std::pair<Index, Index> widths = bipartite
                                                    ? std::pair(width("in.feat_src"), width("in.feat_dst"))
                                                    : std::pair(width("in.feat"), width("in.feat"));
         SAGEConv conv(widths, width("out"), gen,
@@ -119,8 +119,8 @@ TEST_CASE("GraphConv: golden vectors in the three modes") {
         CAPTURE(name);
         CAPTURE(static_cast<int>(mode));
         Generator gen(1);
-        GraphConv conv(static_cast<index>(golden.number("in_feats")),
-                       static_cast<index>(golden.number("out_feats")), gen,
+        GraphConv conv(static_cast<Index>(golden.number("in_feats")),
+                       static_cast<Index>(golden.number("out_feats")), gen,
                        {.norm = norm == "none"    ? GraphConvNorm::none
                                 : norm == "left"  ? GraphConvNorm::left
                                 : norm == "right" ? GraphConvNorm::right
@@ -143,16 +143,16 @@ namespace {
 std::vector<double> sage_formula(const Case& golden, const Tensor& x, const Tensor& w_neigh,
                                  const Tensor& w_self) {
   const auto src = golden.indices("src"), dst = golden.indices("dst");
-  const index in = x.row_size(), out = w_neigh.shape()[0], nodes = x.num_rows();
+  const Index in = x.row_size(), out = w_neigh.shape()[0], nodes = x.num_rows();
   std::vector<double> sum(static_cast<std::size_t>(nodes * in)), degree(static_cast<std::size_t>(nodes));
   for (std::size_t k = 0; k < src.size(); ++k) {
     ++degree[static_cast<std::size_t>(dst[k])];
-    for (index j = 0; j < in; ++j) sum[static_cast<std::size_t>(dst[k] * in + j)] += x.row(src[k])[j];
+    for (Index j = 0; j < in; ++j) sum[static_cast<std::size_t>(dst[k] * in + j)] += x.row(src[k])[j];
   }
   std::vector<double> y(static_cast<std::size_t>(nodes * out));
-  for (index v = 0; v < nodes; ++v)
-    for (index o = 0; o < out; ++o)
-      for (index j = 0; j < in; ++j) {
+  for (Index v = 0; v < nodes; ++v)
+    for (Index o = 0; o < out; ++o)
+      for (Index j = 0; j < in; ++j) {
         const double s = sum[static_cast<std::size_t>(v * in + j)], d = degree[static_cast<std::size_t>(v)];
         y[static_cast<std::size_t>(v * out + o)] +=
             w_self.defined() ? w_self.row(o)[j] * x.row(v)[j] + w_neigh.row(o)[j] * (d > 0 ? s / d : 0)
@@ -167,9 +167,9 @@ TEST_CASE("SAGEConv aggregates before or after the product: the same result") {
   const Communicator world = Communicator::world();
   const Case golden("conv/SAGEConv__mean");
   const GoldenGraph part = golden_graph(world, golden, {});
-  const Tensor x = random_values({static_cast<index>(golden.number("num_nodes")), 6});
+  const Tensor x = random_values({static_cast<Index>(golden.number("num_nodes")), 6});
   for (const SAGEAggregator aggregator : {SAGEAggregator::mean, SAGEAggregator::gcn})
-    for (const index out_feats : {4, 6, 9})
+    for (const Index out_feats : {4, 6, 9})
       for (const bool wants_feat : {true, false}) {
         CAPTURE(out_feats);
         Generator gen(2);

@@ -1,4 +1,5 @@
-/// Checks that the loss curve of a training does not depend on the number of ranks, the mode or the partitioning.
+/// Checks that the loss curve of a training does not depend on the number of ranks, the mode or the
+/// partitioning.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -15,7 +16,7 @@ struct Net : Module {
   ModuleList<DistributedBN1D> bns;
   ModuleList<Dropout> dropouts;
 
-  Net(std::vector<index> widths, double dropout, const Communicator& comm, std::uint64_t seed) {
+  Net(std::vector<Index> widths, double dropout, const Communicator& comm, std::uint64_t seed) {
     register_module("convs", convs);
     register_module("bns", bns);
     register_module("dropouts", dropouts);
@@ -36,7 +37,8 @@ struct Net : Module {
 
 /// One training step; the loss before it.
 template <class Model>
-double step(Model& model, Optimizer& optimizer, const GraphShardManager& graph, const NodeData& data, const Communicator& comm) {
+double step(Model& model, Optimizer& optimizer, const GraphShardManager& graph, const NodeData& data,
+            const Communicator& comm) {
   Tape tape;
   const Variable loss = cross_entropy(model(graph, data.features), data.labels, data.train_mask, comm);
   tape.backward(loss);
@@ -46,7 +48,8 @@ double step(Model& model, Optimizer& optimizer, const GraphShardManager& graph, 
   return static_cast<double>(loss.value().item());
 }
 
-inline std::vector<double> curve(const Communicator& comm, NodeData data, const GraphOptions& options, int epochs) {
+inline std::vector<double> curve(const Communicator& comm, NodeData data, const GraphOptions& options,
+                                 int epochs) {
   const GraphShardManager graph = construct_full_graph(comm, data, options);
   Net net({data.features.row_size(), 32, 32, data.num_classes}, 0.5, comm, 3);
   Adam adam(net.named_parameters(), {.lr = 0.01, .weight_decay = 5e-4});
@@ -70,7 +73,8 @@ void check_curves(const Load& load) {
   const Communicator comm = Communicator::world();
   const int epochs = sizeof(real) == 8 ? 50 : 20;
   const double accepted = sizeof(real) == 8 ? 1e-9 : 1e-4;
-  const std::vector<double> alone = curve(Communicator::self(), load(Communicator::self(), PartitionMethod::contiguous), {}, epochs);
+  const std::vector<double> alone =
+      curve(Communicator::self(), load(Communicator::self(), PartitionMethod::contiguous), {}, epochs);
   CHECK(alone.back() < alone.front());
   std::vector<PartitionMethod> methods{PartitionMethod::contiguous, PartitionMethod::random};
   if (has_metis()) methods.push_back(PartitionMethod::metis);
@@ -78,10 +82,12 @@ void check_curves(const Load& load) {
     CAPTURE(to_string(method));
     CHECK(largest_difference(curve(comm, load(comm, method), {}, epochs), alone) < accepted);
   }
-  for (const GraphOptions& options : {GraphOptions{.mode = Mode::sequential}, GraphOptions{.mode = Mode::one_shot},
-                                      GraphOptions{.mode = Mode::rematerialize, .pipeline_depth = 2, .max_halo_bytes = 10000}}) {
+  for (const GraphOptions& options :
+       {GraphOptions{.mode = Mode::sequential}, GraphOptions{.mode = Mode::one_shot},
+        GraphOptions{.mode = Mode::rematerialize, .pipeline_depth = 2, .max_halo_bytes = 10000}}) {
     CAPTURE(static_cast<int>(options.mode));
-    CHECK(largest_difference(curve(comm, load(comm, PartitionMethod::random), options, epochs), alone) < accepted);
+    CHECK(largest_difference(curve(comm, load(comm, PartitionMethod::random), options, epochs), alone) <
+          accepted);
   }
 }
 

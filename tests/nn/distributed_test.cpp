@@ -14,7 +14,7 @@ namespace {
 
 struct Pair : Module {
   Variable a, b, constant;
-  explicit Pair(index size)
+  explicit Pair(Index size)
       : a(Tensor::zeros({size}), true), b(Tensor::zeros({size}), true), constant(Tensor::zeros({2})) {
     register_parameter("a", a);
     register_parameter("constant", constant);

@@ -17,15 +17,15 @@
 namespace sar::test {
 
 struct GoldenGraph {
-  std::vector<index> my_src;  ///< the case's numbers of this rank's sources, in local order
-  std::vector<index> my_dst;
+  std::vector<Index> my_src;  ///< the case's numbers of this rank's sources, in local order
+  std::vector<Index> my_dst;
   GraphShardManager graph;
 
   /// The rows of a whole tensor that belong to these nodes or edges.
-  static Tensor rows(const Tensor& whole, std::span<const index> ids) {
-    Tensor mine(whole.shape().with_rows(static_cast<index>(ids.size())));
+  static Tensor rows(const Tensor& whole, std::span<const Index> ids) {
+    Tensor mine(whole.shape().with_rows(static_cast<Index>(ids.size())));
     for (std::size_t i = 0; i < ids.size(); ++i)
-      std::copy(whole.row(ids[i]), whole.row(ids[i]) + whole.row_size(), mine.row(static_cast<index>(i)));
+      std::copy(whole.row(ids[i]), whole.row(ids[i]) + whole.row_size(), mine.row(static_cast<Index>(i)));
     return mine;
   }
   [[nodiscard]] Tensor src_rows(const Tensor& whole) const { return rows(whole, my_src); }
@@ -35,27 +35,27 @@ struct GoldenGraph {
 
 inline GoldenGraph golden_graph(const Communicator& comm, const Case& golden, const GraphOptions& options) {
   const auto src = golden.indices("src"), dst = golden.indices("dst");
-  const auto num_src = static_cast<index>(golden.number("num_src")),
-             num_dst = static_cast<index>(golden.number("num_dst"));
+  const auto num_src = static_cast<Index>(golden.number("num_src")),
+             num_dst = static_cast<Index>(golden.number("num_dst"));
   const bool block = golden.arg("graph") == "block", bipartite = golden.arg("graph") == "bipartite";
   const PartitionBook dst_book = PartitionBook::even(num_dst, comm.size());
 
   // old_src[new number] = number in the case
-  std::vector<index> old_src, src_offsets{0};
+  std::vector<Index> old_src, src_offsets{0};
   const PartitionBook rest = PartitionBook::even(num_src - num_dst > 0 ? num_src - num_dst : 0, comm.size());
   const PartitionBook all = PartitionBook::even(num_src, comm.size());
   for (int p = 0; p < comm.size(); ++p) {
     if (block) {
-      for (index v = dst_book.begin(p); v < dst_book.end(p); ++v) old_src.push_back(v);
-      for (index v = rest.begin(p); v < rest.end(p); ++v) old_src.push_back(num_dst + v);
+      for (Index v = dst_book.begin(p); v < dst_book.end(p); ++v) old_src.push_back(v);
+      for (Index v = rest.begin(p); v < rest.end(p); ++v) old_src.push_back(num_dst + v);
     } else {
-      for (index v = all.begin(p); v < all.end(p); ++v) old_src.push_back(v);
+      for (Index v = all.begin(p); v < all.end(p); ++v) old_src.push_back(v);
     }
-    src_offsets.push_back(static_cast<index>(old_src.size()));
+    src_offsets.push_back(static_cast<Index>(old_src.size()));
   }
-  std::vector<index> new_src(old_src.size());
+  std::vector<Index> new_src(old_src.size());
   for (std::size_t i = 0; i < old_src.size(); ++i)
-    new_src[static_cast<std::size_t>(old_src[i])] = static_cast<index>(i);
+    new_src[static_cast<std::size_t>(old_src[i])] = static_cast<Index>(i);
   const PartitionBook src_book(src_offsets);
 
   EdgeList edges;
@@ -63,10 +63,10 @@ inline GoldenGraph golden_graph(const Communicator& comm, const Case& golden, co
     if (dst_book.owner(dst[k]) != comm.rank()) continue;
     edges.src.push_back(new_src[static_cast<std::size_t>(src[k])]);
     edges.dst.push_back(dst[k]);
-    edges.id.push_back(static_cast<index>(k));
+    edges.id.push_back(static_cast<Index>(k));
   }
-  std::vector<index> my_dst;
-  for (index v = dst_book.begin(comm.rank()); v < dst_book.end(comm.rank()); ++v) my_dst.push_back(v);
+  std::vector<Index> my_dst;
+  for (Index v = dst_book.begin(comm.rank()); v < dst_book.end(comm.rank()); ++v) my_dst.push_back(v);
   return {{old_src.begin() + src_book.begin(comm.rank()), old_src.begin() + src_book.end(comm.rank())},
           std::move(my_dst),
           GraphShardManager(comm, src_book, dst_book, std::move(edges), !bipartite, options)};

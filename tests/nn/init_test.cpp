@@ -85,8 +85,8 @@ TEST_CASE("an initial value is a known number: checkpoints and logs can be compa
   Generator gen(5);
   const Linear linear(3, 2, gen);
   const double bound = 1 / std::sqrt(3.0);
-  for (index i = 0; i < 2; ++i)
-    for (index j = 0; j < 3; ++j)
+  for (Index i = 0; i < 2; ++i)
+    for (Index j = 0; j < 3; ++j)
       CHECK(linear.weight().value().row(i)[j] ==
             doctest::Approx(
                 bound *

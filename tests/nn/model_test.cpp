@@ -23,7 +23,7 @@ struct Sage : Module {
   ModuleList<DistributedBN1D> bns;
   Dropout dropout;
 
-  Sage(index in_feats, index hidden, index classes, int layers, const Communicator& comm, Generator& gen)
+  Sage(Index in_feats, Index hidden, Index classes, int layers, const Communicator& comm, Generator& gen)
       : dropout(0, gen) {
     register_module("convs", convs);
     register_module("bns", bns);
@@ -47,9 +47,9 @@ struct Sage : Module {
 };
 
 template <class T>
-std::vector<T> part_of(const std::vector<T>& whole, std::span<const index> ids) {
+std::vector<T> part_of(const std::vector<T>& whole, std::span<const Index> ids) {
   std::vector<T> mine;
-  for (const index id : ids) mine.push_back(whole[static_cast<std::size_t>(id)]);
+  for (const Index id : ids) mine.push_back(whole[static_cast<std::size_t>(id)]);
   return mine;
 }
 
@@ -62,8 +62,8 @@ TEST_CASE("three SAGE layers with batch norm: golden vectors in the three modes"
     CAPTURE(static_cast<int>(mode));
     const GoldenGraph part = golden_graph(world, golden, {.mode = mode});
     Generator gen(1);
-    Sage model(static_cast<index>(golden.number("in_feats")), static_cast<index>(golden.number("hidden")),
-               static_cast<index>(golden.number("num_classes")), 3, world, gen);
+    Sage model(static_cast<Index>(golden.number("in_feats")), static_cast<Index>(golden.number("hidden")),
+               static_cast<Index>(golden.number("num_classes")), 3, world, gen);
     for (const auto& named : model.named_parameters())
       model.set_parameter(named.name, golden.tensor("param." + named.name));
     for (const auto& named : model.named_buffers())
@@ -118,7 +118,7 @@ TEST_CASE(
   const Communicator world = Communicator::world();
   const Case golden("model/three_layer_sage_bn");
   const GoldenGraph part = golden_graph(world, golden, {});
-  constexpr index in = 12, hidden = 32, classes = 7;
+  constexpr Index in = 12, hidden = 32, classes = 7;
   Generator gen(1);
   Sage model(in, hidden, classes, 3, world, gen);
   const Tensor feat = part.src_rows(golden.tensor("in.feat"));

@@ -54,8 +54,8 @@ Tensor to_tensor(const Shape& shape, const Doubles& values) {
   return Tensor::from(shape, std::vector<real>(values.begin(), values.end()));
 }
 
-std::vector<index> ids_of(const PartitionBook& book, int rank) {
-  std::vector<index> ids(static_cast<std::size_t>(book.num_nodes(rank)));
+std::vector<Index> ids_of(const PartitionBook& book, int rank) {
+  std::vector<Index> ids(static_cast<std::size_t>(book.num_nodes(rank)));
   std::iota(ids.begin(), ids.end(), book.begin(rank));
   return ids;
 }
@@ -65,7 +65,7 @@ struct FusedRun {
 };
 
 /// x -> batch norm -> ReLU -> dropout over all ranks, with gradient `grad` coming back.
-FusedRun run_chain(bool fused, const Tensor& x_rows, const Tensor& grad, const std::vector<index>& ids,
+FusedRun run_chain(bool fused, const Tensor& x_rows, const Tensor& grad, const std::vector<Index>& ids,
                    double p, bool training) {
   const Communicator world = Communicator::world();
   Generator gen(11);
@@ -95,7 +95,7 @@ TEST_CASE("DistributedBN1D: golden vectors, and the formulas on the rounded inpu
     CAPTURE(name);
     const Case golden(name);
     const Tensor whole = golden.tensor("in.x"), grad = golden.tensor("grad_out");
-    const index features = whole.row_size();
+    const Index features = whole.row_size();
     const bool affine = golden.number("affine") == 1, training = golden.number("training") == 1;
     // in single precision, rounding an input with mean 1e4 moves it by more than the tolerance
     const bool exact_inputs = sizeof(real) == 8 || golden.number("input_mean") == 0;
@@ -174,7 +174,7 @@ TEST_CASE("batch_norm_relu_dropout is batch norm, then ReLU, then dropout") {
         CHECK(relative_error(fused.dweight, chain.dweight) < tolerance());
         CHECK(relative_error(fused.dbias, chain.dbias) < tolerance());
         CHECK(same_bits(fused.running_var, chain.running_var));
-        index zeros = 0;
+        Index zeros = 0;
         for (const real value : fused.y.values()) zeros += value == 0;
         zeros = world.all_reduce(zeros);
         CHECK(zeros > 100);
@@ -215,17 +215,17 @@ TEST_CASE("batch_norm_relu_dropout: central differences in random directions") {
       const Tensor direction = k == 0 ? my_rows(whole, book, world.rank()) : whole;
       const auto loss_at = [&](double step) {
         const Tensor before = leaves[k].value().clone();
-        for (index i = 0; i < direction.size(); ++i)
+        for (Index i = 0; i < direction.size(); ++i)
           leaves[k].value().data()[i] += static_cast<real>(step * direction.data()[i]);
         const Variable y = forward(leaves[0]);
         leaves[k].value().copy_from(before);
         double loss = 0;
-        for (index i = 0; i < y.value().size(); ++i)
+        for (Index i = 0; i < y.value().size(); ++i)
           loss += static_cast<double>(y.value().data()[i]) * grad.data()[i];
         return world.all_reduce(loss);
       };
       double analytic = 0;
-      for (index i = 0; i < direction.size(); ++i)
+      for (Index i = 0; i < direction.size(); ++i)
         analytic += static_cast<double>(leaves[k].grad().data()[i]) * direction.data()[i];
       analytic = world.all_reduce(analytic);
       constexpr double step = 1e-6;
@@ -236,9 +236,9 @@ TEST_CASE("batch_norm_relu_dropout: central differences in random directions") {
 
 TEST_CASE("1 and 2 threads give the same bits") {
   const Communicator world = Communicator::world();
-  const index rows = 20000 + 1000 * world.rank();
+  const Index rows = 20000 + 1000 * world.rank();
   const Tensor x = random_values({rows, 33}), grad = random_values({rows, 33}, 1);
-  std::vector<index> ids(static_cast<std::size_t>(rows));
+  std::vector<Index> ids(static_cast<std::size_t>(rows));
   std::iota(ids.begin(), ids.end(), 100000 * world.rank());
   const auto run = [&](int threads) {
     const ThreadLimit limit(threads);
@@ -284,9 +284,9 @@ TEST_CASE("with local statistics, each rank is a world of its own") {
 
 TEST_CASE("the fused operation keeps its input only, and goes back in the gradient's memory") {
   const Communicator world = Communicator::world();
-  const index rows = 2000, columns = 64;
+  const Index rows = 2000, columns = 64;
   const std::size_t tensor_bytes = static_cast<std::size_t>(rows * columns) * sizeof(real);
-  std::vector<index> ids(static_cast<std::size_t>(rows));
+  std::vector<Index> ids(static_cast<std::size_t>(rows));
   Generator gen(1);
   Dropout dropout(0.5, gen);
   DistributedBN1D norm(columns, world);
@@ -334,13 +334,13 @@ TEST_CASE("LayerNorm: golden vectors, and the formulas on the rounded inputs") {
     CAPTURE(name);
     const Case golden(name);
     const Tensor whole = golden.tensor("in.x"), grad = golden.tensor("grad_out");
-    const index rows = whole.num_rows(), features = whole.row_size();
+    const Index rows = whole.num_rows(), features = whole.row_size();
     const bool exact_inputs = sizeof(real) == 8 || golden.number("input_mean") == 0;
     // the reference of batch norm, applied to the transpose, gives y, and dx for a unit weight
     Tensor transposed({features, rows}), weighted({features, rows});
     const Doubles weight = golden.values("param.weight"), bias = golden.values("param.bias");
-    for (index i = 0; i < rows; ++i)
-      for (index j = 0; j < features; ++j) {
+    for (Index i = 0; i < rows; ++i)
+      for (Index j = 0; j < features; ++j) {
         transposed.row(j)[i] = whole.row(i)[j];
         weighted.row(j)[i] = static_cast<real>(grad.row(i)[j] * weight[static_cast<std::size_t>(j)]);
       }
@@ -348,8 +348,8 @@ TEST_CASE("LayerNorm: golden vectors, and the formulas on the rounded inputs") {
         batch_norm_reference(transposed, weighted, Doubles(static_cast<std::size_t>(rows), 1),
                              Doubles(static_cast<std::size_t>(rows), 0), golden.number("eps"));
     Tensor expected_y(whole.shape()), expected_dx(whole.shape());
-    for (index i = 0; i < rows; ++i)
-      for (index j = 0; j < features; ++j) {
+    for (Index i = 0; i < rows; ++i)
+      for (Index j = 0; j < features; ++j) {
         const auto from = static_cast<std::size_t>(j * rows + i);
         const auto column = static_cast<std::size_t>(j);
         expected_y.row(i)[j] = static_cast<real>(r.y[from] * weight[column] + bias[column]);

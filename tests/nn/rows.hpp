@@ -15,10 +15,10 @@
 namespace sar::test {
 
 /// Ways to deal n rows out to the ranks: evenly; all but nothing to rank 0; all to the last rank.
-inline std::vector<PartitionBook> row_splits(index n, int ranks) {
+inline std::vector<PartitionBook> row_splits(Index n, int ranks) {
   std::vector<PartitionBook> books{PartitionBook::even(n, ranks)};
   if (ranks == 1) return books;
-  std::vector<index> offsets = {0};
+  std::vector<Index> offsets = {0};
   const PartitionBook others = PartitionBook::even(n, ranks - 1);
   for (int p = 0; p < ranks; ++p) offsets.push_back(p == 0 ? 0 : others.end(p - 1));
   books.emplace_back(offsets);
@@ -39,7 +39,7 @@ inline double error_of_part(const Tensor& mine, const Tensor& expected, const Te
   double error = 0;
   double scale = std::numeric_limits<double>::min();
   for (const real value : whole.values()) scale = std::max(scale, std::abs(static_cast<double>(value)));
-  for (index i = 0; i < mine.size(); ++i) {
+  for (Index i = 0; i < mine.size(); ++i) {
     if (!std::isfinite(mine.data()[i])) return std::numeric_limits<double>::infinity();
     error = std::max(error, std::abs(static_cast<double>(mine.data()[i]) - expected.data()[i]));
   }
@@ -47,7 +47,7 @@ inline double error_of_part(const Tensor& mine, const Tensor& expected, const Te
 }
 
 /// The same for consecutive rows, first of them `first`.
-inline double error_of_rows(const Tensor& mine, const Tensor& whole, index first) {
+inline double error_of_rows(const Tensor& mine, const Tensor& whole, Index first) {
   if (first + mine.num_rows() > whole.num_rows()) return std::numeric_limits<double>::infinity();
   return error_of_part(mine, whole.slice_rows(first, first + mine.num_rows()), whole);
 }
@@ -70,8 +70,8 @@ inline bool same_on_all_ranks(const Communicator& comm, const Tensor& mine) {
 inline Tensor random_values(const Shape& shape, std::uint64_t key = 0) {
   Tensor x(shape);
   const Random random({key, 99, 0});
-  for (index i = 0; i < x.num_rows(); ++i)
-    for (index j = 0; j < x.row_size(); ++j)
+  for (Index i = 0; i < x.num_rows(); ++i)
+    for (Index j = 0; j < x.row_size(); ++j)
       x.row(i)[j] =
           static_cast<real>(random.normal(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
   return x;

@@ -29,7 +29,7 @@ struct Sage : Module {
   ModuleList<SAGEConv> convs;
   ModuleList<DistributedBN1D> bns;
 
-  Sage(index in_feats, index hidden, index classes, const Communicator& comm, Generator& gen) {
+  Sage(Index in_feats, Index hidden, Index classes, const Communicator& comm, Generator& gen) {
     register_module("convs", convs);
     register_module("bns", bns);
     convs.emplace_back(in_feats, hidden, gen);
@@ -44,7 +44,7 @@ struct Sage : Module {
 struct Gcn : Module {
   ModuleList<GraphConv> layers;
 
-  Gcn(index in_feats, index hidden, index classes, const Communicator&, Generator& gen) {
+  Gcn(Index in_feats, Index hidden, Index classes, const Communicator&, Generator& gen) {
     register_module("layers", layers);
     layers.emplace_back(in_feats, hidden, gen);
     layers.emplace_back(hidden, classes, gen);
@@ -64,10 +64,10 @@ void check_training(const std::string& name, Mode mode, PartitionMethod partitio
   NodeData data = load_dataset(
       world, cora, {.add_self_loops = self_loops, .normalize_features = true, .partition = partition});
   const GraphShardManager graph = construct_full_graph(world, data, {.mode = mode});
-  REQUIRE(graph.num_global_edges() == static_cast<index>(golden.number("num_edges")));
+  REQUIRE(graph.num_global_edges() == static_cast<Index>(golden.number("num_edges")));
 
   Generator gen(0);
-  Model model(data.features.row_size(), static_cast<index>(golden.number("hidden")), data.num_classes, world,
+  Model model(data.features.row_size(), static_cast<Index>(golden.number("hidden")), data.num_classes, world,
               gen);
   REQUIRE(model.named_parameters().size() == golden.files("param.").size());
   for (const auto& named : model.named_parameters())
@@ -80,7 +80,7 @@ void check_training(const std::string& name, Mode mode, PartitionMethod partitio
     const Tensor whole = golden.tensor(file);
     const Tensor mine = model(graph, data.features).value();
     Tensor expected(mine.shape());
-    for (index i = 0; i < mine.num_rows(); ++i) {
+    for (Index i = 0; i < mine.num_rows(); ++i) {
       const real* row = whole.row(data.original_ids[static_cast<std::size_t>(i)]);
       std::copy(row, row + whole.row_size(), expected.row(i));
     }

@@ -1,5 +1,5 @@
-/// Runs the test cases of a program on every rank. Ranks that do not report stay silent unless something fails there;
-/// the exit code is that of the worst rank, on every rank.
+/// Runs the test cases of a program on every rank. Ranks that do not report stay silent unless something
+/// fails there; the exit code is that of the worst rank, on every rank.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include <doctest/doctest.h>
 

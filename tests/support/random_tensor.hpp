@@ -12,7 +12,7 @@ namespace sar::test {
 inline Tensor random_tensor(const Shape& shape, std::uint64_t stream, double low = -1, double high = 1) {
   const Random random({20240607, stream, 0});
   Tensor result(shape);
-  for (index i = 0; i < result.size(); ++i)
+  for (Index i = 0; i < result.size(); ++i)
     result.data()[i] = static_cast<real>(low + (high - low) * random.uniform(static_cast<std::uint64_t>(i)));
   return result;
 }

@@ -14,7 +14,7 @@ namespace {
 
 struct Npy {
   std::string dtype;
-  std::vector<index> shape;
+  std::vector<Index> shape;
   std::vector<char> bytes;
 };
 
@@ -54,10 +54,10 @@ std::vector<T> read_as(const std::string& path, const std::string& dtype) {
   return values;
 }
 
-double relative_error(const real* a, const double* b, index size) {
+double relative_error(const real* a, const double* b, Index size) {
   double error = 0;
   double scale = std::numeric_limits<double>::min();
-  for (index i = 0; i < size; ++i) {
+  for (Index i = 0; i < size; ++i) {
     if (!std::isfinite(a[i])) return std::numeric_limits<double>::infinity();
     error = std::max(error, std::abs(static_cast<double>(a[i]) - b[i]));
     scale = std::max(scale, std::abs(b[i]));
@@ -67,10 +67,12 @@ double relative_error(const real* a, const double* b, index size) {
 
 }  // namespace
 
-double tolerance() { return sizeof(real) == 8 ? 1e-9 : 1e-4; }
+double tolerance() {
+  return sizeof(real) == 8 ? 1e-9 : 1e-4;
+}
 
 double relative_error(const Tensor& a, const std::vector<double>& b) {
-  if (a.size() != static_cast<index>(b.size())) return std::numeric_limits<double>::infinity();
+  if (a.size() != static_cast<Index>(b.size())) return std::numeric_limits<double>::infinity();
   return relative_error(a.data(), b.data(), a.size());
 }
 
@@ -83,21 +85,28 @@ Case::Case(const std::string& name) : directory_(std::string(SAR_TEST_DATA) + "/
   std::ifstream file(directory_ + "/args.txt");
   require(file.good(), "no golden vectors in ", directory_);
   for (std::string line; std::getline(file, line);)
-    if (const auto equals = line.find('='); equals != std::string::npos) args_[line.substr(0, equals)] = line.substr(equals + 1);
+    if (const auto equals = line.find('='); equals != std::string::npos)
+      args_[line.substr(0, equals)] = line.substr(equals + 1);
 }
 
-bool Case::has(const std::string& file) const { return std::filesystem::exists(directory_ + "/" + file + ".npy"); }
+bool Case::has(const std::string& file) const {
+  return std::filesystem::exists(directory_ + "/" + file + ".npy");
+}
 
-std::vector<double> Case::values(const std::string& file) const { return read_as<double>(directory_ + "/" + file + ".npy", "<f8"); }
+std::vector<double> Case::values(const std::string& file) const {
+  return read_as<double>(directory_ + "/" + file + ".npy", "<f8");
+}
 
 Tensor Case::tensor(const std::string& file) const {
   const std::vector<double> data = values(file);
-  Tensor result{Shape(std::span<const index>(read_npy(directory_ + "/" + file + ".npy").shape))};
+  Tensor result{Shape(std::span<const Index>(read_npy(directory_ + "/" + file + ".npy").shape))};
   std::transform(data.begin(), data.end(), result.data(), [](double x) { return static_cast<real>(x); });
   return result;
 }
 
-std::vector<index> Case::indices(const std::string& file) const { return read_as<index>(directory_ + "/" + file + ".npy", "<i8"); }
+std::vector<Index> Case::indices(const std::string& file) const {
+  return read_as<Index>(directory_ + "/" + file + ".npy", "<i8");
+}
 
 std::vector<std::uint8_t> Case::mask(const std::string& file) const {
   return read_as<std::uint8_t>(directory_ + "/" + file + ".npy", "|b1");
@@ -107,7 +116,8 @@ std::vector<std::string> Case::files(const std::string& prefix) const {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
     const std::string name = entry.path().stem().string();
-    if (entry.path().extension() == ".npy" && name.starts_with(prefix)) names.push_back(name.substr(prefix.size()));
+    if (entry.path().extension() == ".npy" && name.starts_with(prefix))
+      names.push_back(name.substr(prefix.size()));
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -119,6 +129,8 @@ std::string Case::arg(const std::string& key) const {
   return found->second;
 }
 
-double Case::number(const std::string& key) const { return std::stod(arg(key)); }
+double Case::number(const std::string& key) const {
+  return std::stod(arg(key));
+}
 
 }  // namespace sar::test

@@ -1,4 +1,5 @@
-/// Golden vectors of tests/data: reading the .npy files of a case, and comparing with the tolerance of the precision.
+/// Golden vectors of tests/data: reading the .npy files of a case, and comparing with the tolerance of the
+/// precision.
 #pragma once
 
 #include <sar/core/tensor.hpp>
@@ -22,13 +23,14 @@ double relative_error(const Tensor& a, const std::vector<double>& b);
 class Case {
  public:
   explicit Case(const std::string& name);
-  [[nodiscard]] bool has(const std::string& file) const;              ///< file without ".npy"
-  [[nodiscard]] Tensor tensor(const std::string& file) const;         ///< float64 array as real
+  [[nodiscard]] bool has(const std::string& file) const;       ///< file without ".npy"
+  [[nodiscard]] Tensor tensor(const std::string& file) const;  ///< float64 array as real
   [[nodiscard]] std::vector<double> values(const std::string& file) const;
-  [[nodiscard]] std::vector<index> indices(const std::string& file) const;       ///< int64 array
-  [[nodiscard]] std::vector<std::uint8_t> mask(const std::string& file) const;   ///< bool array
-  [[nodiscard]] std::vector<std::string> files(const std::string& prefix) const; ///< what follows the prefix, sorted
-  [[nodiscard]] std::string arg(const std::string& key) const;        ///< of args.txt; throws when missing
+  [[nodiscard]] std::vector<Index> indices(const std::string& file) const;      ///< int64 array
+  [[nodiscard]] std::vector<std::uint8_t> mask(const std::string& file) const;  ///< bool array
+  [[nodiscard]] std::vector<std::string> files(
+      const std::string& prefix) const;                         ///< what follows the prefix, sorted
+  [[nodiscard]] std::string arg(const std::string& key) const;  ///< of args.txt; throws when missing
   [[nodiscard]] double number(const std::string& key) const;
 
  private:
