@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# train_test.sh MPIRUN_SH MPIEXEC RANKS EXAMPLES_DIR: the programs as a user runs them: output, log, exit codes, and
+# errors that are told once.
+set -euo pipefail
+run=("$1" "$2" "$3")
+ranks=$3 programs=$4
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+fail() {
+  echo "FAILED: $*"
+  cat out err
+  exit 1
+}
+
+# A whole training: a line an epoch, and the log.
+"${run[@]}" "$programs/train" --graph sbm --nodes 2000 --classes 4 --degree 12 --hidden 32 --epochs 12 --dropout 0.2 --batch-norm \
+  --partition random --mode one-shot --log log.jsonl >out 2>err || fail "training ends with $?"
+[ "$(grep -c '^epoch ' out)" -eq 12 ] || fail "not a line an epoch"
+[ "$(wc -l <log.jsonl)" -eq 13 ] || fail "not an object an epoch and a summary in the log"
+for key in epoch loss train_acc val_acc test_acc seconds forward_seconds backward_seconds comm_seconds comm_bytes peak_bytes; do
+  [ "$(grep -c "\"$key\":" <(head -n 12 log.jsonl))" -eq 12 ] || fail "no $key in every epoch of the log"
+done
+for key in best_val_acc test_acc max_rss_bytes; do
+  tail -n 1 log.jsonl | grep -q "\"$key\":" || fail "no $key in the summary"
+done
+accuracy=$(sed -n 's/.*"best_val_acc":\([0-9.]*\).*/\1/p' log.jsonl)
+awk -v a="$accuracy" 'BEGIN { exit !(a > 0.8) }' || fail "validation accuracy $accuracy, expected more than 0.8"
+if [ "$ranks" -eq 1 ]; then bytes=0; else bytes='[1-9][0-9]*'; fi
+[ "$(grep -Ec "\"comm_bytes\":$bytes,\"peak_bytes\":[1-9]" log.jsonl)" -eq 12 ] || fail "comm_bytes is not $bytes"
+
+# What goes wrong: exit code, one sentence, once.
+expect() {
+  local code=$1 sentence=$2 status=0
+  shift 2
+  timeout 60 "${run[@]}" "$@" >out 2>err || status=$?
+  [ "$status" -eq "$code" ] || fail "$* ends with $status, expected $code"
+  [ "$(cat out err | grep -Fc -- "$sentence")" -eq 1 ] || fail "$* does not say once: $sentence"
+}
+expect 0 "--pipeline-depth" "$programs/train" --help
+expect 2 "--frobnicate" "$programs/train" --frobnicate
+expect 2 "--epochs" "$programs/train" --epochs none
+expect 1 "train: missing/edge_index.npy: cannot open" "$programs/train" --dataset missing
+expect 1 "train: sbm: 20 nodes, expected at least two for each of the 16 classes" "$programs/train" --nodes 20
+expect 1 "train: cannot write the log file missing/log" "$programs/train" --graph karate --log missing/log
+expect 1 "gcn: missing/edge_index.npy: cannot open" "$programs/gcn" missing
+expect 0 "test accuracy" "$programs/gcn"
+expect 0 "epoch 20" "$programs/graphsage"
