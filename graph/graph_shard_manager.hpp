@@ -51,12 +51,12 @@ class GraphShardManager {
                     EdgeList edges, bool dst_is_prefix, const GraphOptions& options = {},
                     Array<Index> src_ids = {}, Array<Index> dst_ids = {});
   /// out[v] = reduce over the in-edges of v of the message: [local destinations, ...]. With `base` [the same
-  /// shape] the result is base + that, computed in base's memory when no one else holds it. Differentiable in
-  /// u, e and base. Communication: forward one fetch of the halo rows of u; backward one push of gradients,
-  /// when u wants a gradient; one more fetch when e does (rematerialize mode only). Collective. Throws,
-  /// before rows travel and the same on every rank, ShapeError when u or e has another number of rows than
-  /// the graph has local sources or edges, InputError when ranks differ in message, width, wish for gradients
-  /// or options.
+  /// shape] the result is base + that, computed in base's memory when no one else holds it (sum, mean).
+  /// Differentiable in u, e and base. Communication: forward one fetch of the halo rows of u; backward one
+  /// push of gradients, when u wants a gradient; one more fetch when e does (rematerialize mode only).
+  /// Collective. Throws, before rows travel and the same on every rank, ShapeError when u or e has another
+  /// number of rows than the graph has local sources or edges, InputError when ranks differ in message,
+  /// width, wish for gradients or options.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce, Variable base = {}) const;
   /// The same with a base that is computed while the first halo rows travel: the self term of a layer.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce,

@@ -10,7 +10,7 @@
 namespace sar {
 
 /// How the messages that arrive at a node are combined; a node without in-edges gets 0.
-enum class Reduce { sum, mean };
+enum class Reduce { sum, mean, max, min };
 
 /// What travels along an edge.
 struct Message {
@@ -32,6 +32,9 @@ inline Message u_mul_e(Variable u, Variable e) {
 }
 
 inline constexpr Reduce sum = Reduce::sum;
+inline constexpr Reduce max =
+    Reduce::max;  ///< of equal messages that of the smallest edge id takes the gradient
+inline constexpr Reduce min = Reduce::min;
 inline constexpr Reduce mean = Reduce::mean;  ///< divides by the in-degree over all shards
 
 }  // namespace fn

@@ -1,6 +1,8 @@
+#include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/kernels/extremum.hpp>
 #include <sar/graph/kernels/linear.hpp>
 #include <sar/graph/sequential.hpp>
 
@@ -76,31 +78,61 @@ Tensor own_values(Variable base, const Shape& shape) {
   return values.unique() ? values : values.clone();
 }
 
-}  // namespace
+/// What the way back of an update_all needs, whatever the kernel.
+struct WayBack {
+  std::shared_ptr<const ShardedGraph> graph;
+  GraphOptions options;
+  Shape u_shape;
+  GradientPtr u_gradient, e_gradient;
+  Tensor u_value;  ///< where the kernel needs values of the sources, that is, when e wants a gradient
+  std::shared_ptr<KeptRows> kept;  ///< null: fetched again
+  Tensor e;
 
-Variable GraphShardManager::update_all(const Message& message, Reduce reduce, Variable base) const {
-  return update_all(message, reduce, [&] { return std::move(base); });
-}
+  WayBack(std::shared_ptr<const ShardedGraph> g, const GraphOptions& o, const Message& message, bool recorded)
+      : graph(std::move(g)),
+        options(o),
+        u_shape(message.u.shape()),
+        u_gradient(message.u.gradient()),
+        e_gradient(message.e.gradient()),
+        e(message.e.value()) {
+    if (!recorded || e_gradient == nullptr) return;
+    u_value = message.u.value();
+    if (options.mode != Mode::rematerialize) kept = std::make_shared<KeptRows>();
+  }
 
-Variable GraphShardManager::update_all(const Message& message, Reduce reduce,
-                                       FunctionRef<Variable()> make_base) const {
-  agree_on_call(*this, message, reduce);
-  const Tensor& u = message.u.value();
-  const Shape shape = u.shape().with_rows(num_dst_nodes());
-  const real* dst_scale = reduce == Reduce::mean ? state_->inverse_in_degrees.data() : nullptr;
+  /// Adds to the gradients of u and e; make_kernel(real* grad_e) gives the kernel, grad_e null when not
+  /// wanted.
+  template <class MakeKernel>
+  void run(const MakeKernel& make_kernel) const {
+    Tensor grad_e;
+    if (e_gradient != nullptr) grad_e = Tensor(e_gradient->shape());
+    auto kernel = make_kernel(grad_e.defined() ? grad_e.data() : nullptr);
+    const auto walk = [&](Tensor* grad_u, bool accumulate) {
+      backward_shards(*graph, options, u_value, u_shape, kernel, kept.get(), grad_u, accumulate);
+    };
+    if (u_gradient != nullptr)
+      u_gradient->add([&](Tensor& grad_u, bool accumulate) { walk(&grad_u, accumulate); });
+    else if (e_gradient != nullptr)
+      walk(nullptr, false);
+    if (e_gradient != nullptr) e_gradient->add(std::move(grad_e));
+  }
+};
 
-  const bool e_wants = message.e.requires_grad();
+/// Sum and mean, added to the base in its memory.
+Variable update_all_linear(const std::shared_ptr<const ShardedGraph>& graph, const GraphOptions& options,
+                           const Message& message, Reduce reduce, FunctionRef<Variable()> make_base) {
+  const Shape shape = message.u.shape().with_rows(graph->local.num_dst);
   const bool recorded = recording({&message.u, &message.e});
-  const bool keep_rows = recorded && e_wants && options_.mode != Mode::rematerialize;
-  auto kept = std::make_shared<KeptRows>();
+  WayBack back(graph, options, message, recorded);
+  const real* dst_scale = reduce == Reduce::mean ? graph->inverse_in_degrees.data() : nullptr;
 
   // The base is made while the first halo rows travel; the output lives in its memory if nobody else does.
   Tensor out;
   GradientPtr base_gradient;
   LinearKernel::Operands operands{
-      .width = u.row_size(), .edge_weight = data_or_null(message.e.value()), .dst_scale = dst_scale};
+      .width = shape.row_size(), .edge_weight = data_or_null(back.e), .dst_scale = dst_scale};
   LinearKernel kernel(operands);
-  forward_shards(*state_, options_, u, kernel, keep_rows ? kept.get() : nullptr, [&] {
+  forward_shards(*graph, options, message.u.value(), kernel, back.kept.get(), [&] {
     Variable base = make_base();
     operands.has_base = base.defined();
     base_gradient = base.gradient();
@@ -110,32 +142,64 @@ Variable GraphShardManager::update_all(const Message& message, Reduce reduce,
   });
 
   if (!recorded && (base_gradient == nullptr || Tape::current() == nullptr)) return out;
-  return record(
-      std::move(out), [state = state_, options = options_, shape = u.shape(),
-                       u_gradient = message.u.gradient(), e_gradient = message.e.gradient(), base_gradient,
-                       e = message.e.value(), u_value = recorded && e_wants ? u : Tensor(),
-                       kept = keep_rows ? kept : nullptr, dst_scale](Tensor grad) {
-        if (base_gradient != nullptr) base_gradient->add(grad);
-        if (u_gradient == nullptr && e_gradient == nullptr) return;
-        LinearKernel::Operands back{.width = shape.row_size(),
-                                    .edge_weight = data_or_null(e),
-                                    .dst_scale = dst_scale,
-                                    .grad_out = grad.data()};
-        const auto run = [&](Tensor* grad_u, bool accumulate) {
-          LinearKernel backward_kernel(back);
-          backward_shards(*state, options, u_value, shape, backward_kernel, kept.get(), grad_u, accumulate);
-        };
-        Tensor grad_e;
-        if (e_gradient != nullptr) {
-          grad_e = Tensor(e_gradient->shape());
-          back.grad_edge_weight = grad_e.data();
-        }
-        if (u_gradient != nullptr)
-          u_gradient->add([&](Tensor& grad_u, bool accumulate) { run(&grad_u, accumulate); });
-        else
-          run(nullptr, false);
-        if (e_gradient != nullptr) e_gradient->add(std::move(grad_e));
+  return record(std::move(out), [back = std::move(back), base_gradient, dst_scale](Tensor grad) {
+    if (base_gradient != nullptr) base_gradient->add(grad);
+    back.run([&](real* grad_e) {
+      return LinearKernel({.width = back.u_shape.row_size(),
+                           .edge_weight = data_or_null(back.e),
+                           .dst_scale = dst_scale,
+                           .grad_out = grad.data(),
+                           .grad_edge_weight = grad_e});
+    });
+  });
+}
+
+/// Max and min; the base is added afterwards.
+Variable update_all_extremum(const std::shared_ptr<const ShardedGraph>& graph, const GraphOptions& options,
+                             const Message& message, Reduce reduce, FunctionRef<Variable()> make_base) {
+  const Shape shape = message.u.shape().with_rows(graph->local.num_dst);
+  const bool recorded = recording({&message.u, &message.e});
+  WayBack back(graph, options, message, recorded);
+  Tensor out = Tensor::zeros(shape);
+  const auto winners = std::make_shared<Array<local_index>>();
+  winners->assign(static_cast<std::size_t>(shape.size()), -1);
+  ExtremumKernel::Operands operands{.width = shape.row_size(),
+                                    .minimum = reduce == Reduce::min,
+                                    .edge_weight = data_or_null(back.e),
+                                    .edge_ids = graph->edge_ids.data(),
+                                    .winners = winners->data(),
+                                    .out = out.data()};
+  ExtremumKernel kernel(operands);
+  Variable base;
+  forward_shards(*graph, options, message.u.value(), kernel, back.kept.get(), [&] { base = make_base(); });
+
+  Variable result = out;
+  if (recorded)
+    result = record(std::move(out), [back = std::move(back), winners, operands](Tensor grad) {
+      back.run([&](real* grad_e) {
+        ExtremumKernel::Operands with_gradients = operands;
+        with_gradients.grad_out = grad.data();
+        with_gradients.grad_edge_weight = grad_e;
+        return ExtremumKernel(with_gradients);
       });
+    });
+  if (!base.defined()) return result;
+  require<ShapeError>(base.shape() == shape, "a base of shape ", base.shape(), " for a result of shape ",
+                      shape);
+  return add(std::move(base), std::move(result));
+}
+
+}  // namespace
+
+Variable GraphShardManager::update_all(const Message& message, Reduce reduce, Variable base) const {
+  return update_all(message, reduce, [&] { return std::move(base); });
+}
+
+Variable GraphShardManager::update_all(const Message& message, Reduce reduce,
+                                       FunctionRef<Variable()> make_base) const {
+  agree_on_call(*this, message, reduce);
+  const bool linear = reduce == Reduce::sum || reduce == Reduce::mean;
+  return (linear ? update_all_linear : update_all_extremum)(state_, options_, message, reduce, make_base);
 }
 
 }  // namespace sar

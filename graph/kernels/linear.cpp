@@ -1,8 +1,6 @@
 #include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/kernels/linear.hpp>
 
-#include <algorithm>
-
 namespace sar {
 namespace {
 
@@ -12,32 +10,9 @@ const local_index* data_or_null(const Array<local_index>& values) {
 
 }  // namespace
 
-LinearKernel::EdgeRanges LinearKernel::ranges(const SourcePiece& piece) {
-  const GraphShard& shard = piece.shard;
-  const local_index* offsets = shard.row_begin.data();
-  if (piece.begin == 0 && piece.end == shard.num_src_rows) return {offsets, offsets + 1};
-
-  // Edges of a row are sorted by source, and pieces ascend: a piece goes on where the one before ended.
-  const auto rows = static_cast<std::size_t>(shard.num_rows());
-  if (piece.begin == 0)
-    begin_.assign(offsets, offsets + rows);
-  else
-    begin_.swap(end_);
-  end_.resize(rows);
-  parallel_for(shard.num_rows(), 4096, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i) {
-      const local_index* from = shard.src.data() + begin_[static_cast<std::size_t>(i)];
-      const local_index* to = shard.src.data() + offsets[i + 1];
-      end_[static_cast<std::size_t>(i)] = static_cast<local_index>(
-          std::lower_bound(from, to, static_cast<local_index>(piece.end)) - shard.src.data());
-    }
-  });
-  return {begin_.data(), end_.data()};
-}
-
 void LinearKernel::accumulate(const SourcePiece& piece) {
   const GraphShard& shard = piece.shard;
-  const EdgeRanges edges = ranges(piece);
+  const EdgeRanges edges = cursor_.ranges(piece);
   // The local shard comes first and lists all destinations: it sets the rows that have no base.
   const bool first = shard.dst_rows.empty() && piece.begin == 0;
   gather_sum({.num_rows = shard.num_rows(),

@@ -8,6 +8,7 @@
 /// streams x once per edge and keeps g[v] in cache.
 #pragma once
 
+#include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/sequential.hpp>
 
 namespace sar {
@@ -30,16 +31,10 @@ class LinearKernel : public ShardKernel {
   void backward(const SourcePiece& piece, real* grad_src, bool accumulate) override;
 
  private:
-  /// The edges of the shard's rows whose sources lie in the piece: where they begin and end.
-  struct EdgeRanges {
-    const local_index* begin;
-    const local_index* end;
-  };
-  EdgeRanges ranges(const SourcePiece& piece);
   void edge_gradient(const SourcePiece& piece);
 
   Operands o_;
-  Array<local_index> begin_, end_;  // of the piece in progress, when a shard comes in several
+  EdgeCursor cursor_;
 };
 
 }  // namespace sar

@@ -1,6 +1,8 @@
 /// update_all on sharded graphs against a loop over the edges of the whole graph.
 #include "graph/test_graphs.hpp"
+#include "support/golden_graph.hpp"
 #include "support/reference.hpp"
+#include "support/rows.hpp"
 
 #include <doctest/doctest.h>
 #include <sar/autograd/tape.hpp>
@@ -28,6 +30,27 @@ Expected expected(const WholeGraph& g, Index width, Reduce reduce, const std::ve
   r.grad_e.assign(g.src.size(), 0);
   std::vector<double> degree(static_cast<std::size_t>(g.num_dst), 0);
   for (const Index v : g.dst) degree[static_cast<std::size_t>(v)] += 1;
+  if (reduce == Reduce::max || reduce == Reduce::min) {
+    std::vector<std::ptrdiff_t> winner(r.out.size(), -1);
+    for (std::size_t k = 0; k < g.src.size(); ++k) {  // in the order of ids: the first of equals stays
+      for (Index j = 0; j < width; ++j) {
+        const auto at_v = static_cast<std::size_t>(g.dst[k] * width + j);
+        const double message = e[k] * u[static_cast<std::size_t>(g.src[k] * width + j)];
+        if (winner[at_v] >= 0 && (reduce == Reduce::max ? message <= r.out[at_v] : message >= r.out[at_v]))
+          continue;
+        winner[at_v] = static_cast<std::ptrdiff_t>(k);
+        r.out[at_v] = message;
+      }
+    }
+    for (std::size_t i = 0; i < winner.size(); ++i) {
+      if (winner[i] < 0) continue;
+      const auto k = static_cast<std::size_t>(winner[i]);
+      const auto at_u = static_cast<std::size_t>(g.src[k] * width) + i % static_cast<std::size_t>(width);
+      r.grad_u[at_u] += e[k] * grad_out[i];
+      r.grad_e[k] += u[at_u] * grad_out[i];
+    }
+    return r;
+  }
   for (std::size_t k = 0; k < g.src.size(); ++k) {
     const double s = reduce == Reduce::mean ? 1 / degree[static_cast<std::size_t>(g.dst[k])] : 1;
     for (Index j = 0; j < width; ++j) {
@@ -88,7 +111,61 @@ TEST_CASE("update_all agrees with the definition for every mode, cut and partiti
           check_case(comm, whole, books, options, 3, Reduce::mean, true, true);
           check_case(comm, whole, books, options, 1, Reduce::mean, false, true);
           check_case(comm, whole, books, options, 17, Reduce::sum, true, false);
+          check_case(comm, whole, books, options, 6, Reduce::max, false, false);
+          check_case(comm, whole, books, options, 5, Reduce::min, true, true);
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("the smallest edge id takes the gradient of equal messages, on any number of ranks") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("ties", 40, 40, 300, 8);
+  const Books books = test_books(whole, comm.size()).front();
+  const GraphShardManager graph = shard(comm, whole, books, {});
+  const std::vector<double> u(static_cast<std::size_t>(whole.num_src), 1);  // all messages are equal
+  const auto g = random_values(whole.num_dst, 4);
+  for (const Reduce reduce : {Reduce::max, Reduce::min}) {
+    const Variable u_local(local_rows(u, books.src, comm.rank(), 1), true);
+    Tape tape;
+    tape.backward(graph.update_all(fn::copy_u(u_local), reduce), local_rows(g, books.dst, comm.rank(), 1));
+    const auto want = expected(whole, 1, reduce, u, std::vector<double>(whole.src.size(), 1), g).grad_u;
+    CHECK(relative_error(u_local.grad(), slice(want, books.src, comm.rank(), 1)) < tolerance());
+  }
+}
+
+TEST_CASE("golden vectors of update_all") {
+  const Communicator comm = Communicator::world();
+  for (const std::string name :
+       {"copy_u__sum", "copy_u__mean", "copy_u__max", "copy_u__min", "copy_u__sum__bipartite",
+        "copy_u__mean__bipartite", "copy_u__max__bipartite", "copy_u__min__bipartite",
+        "u_mul_e__sum__bcast_scalar", "u_mul_e__mean__bcast_scalar", "u_mul_e__max__bcast_scalar",
+        "u_mul_e__min__bcast_scalar"}) {
+    const Case golden("update_all/" + name);
+    const std::string word = golden.arg("reduce");
+    const Reduce reduce = word == "sum"    ? fn::sum
+                          : word == "mean" ? fn::mean
+                          : word == "max"  ? fn::max
+                                           : fn::min;
+    for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
+      for (const Index max_halo_bytes : {0, 50}) {
+        CAPTURE(name);
+        CAPTURE(static_cast<int>(mode));
+        const GoldenGraph g = golden_graph(comm, golden, {.mode = mode, .max_halo_bytes = max_halo_bytes});
+        const Variable u(g.src_rows(golden.tensor("in.u")), true);
+        Variable e;
+        if (golden.has("in.e")) e = Variable(g.edge_rows(golden.tensor("in.e")), true);
+        Tape tape;
+        const Variable out = g.graph.update_all(e.defined() ? fn::u_mul_e(u, e) : fn::copy_u(u), reduce);
+        const auto compare = [&](const Tensor& mine, const Tensor& expected_rows, const std::string& file) {
+          CAPTURE(file);
+          CHECK(error_of_part(mine, expected_rows, golden.tensor(file)) < tolerance());
+        };
+        compare(out.value(), g.dst_rows(golden.tensor("out")), "out");
+        tape.backward(out, g.dst_rows(golden.tensor("grad_out")));
+        compare(u.grad(), g.src_rows(golden.tensor("grad_in.u")), "grad_in.u");
+        if (e.defined()) compare(e.grad(), g.edge_rows(golden.tensor("grad_in.e")), "grad_in.e");
       }
     }
   }

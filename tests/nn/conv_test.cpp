@@ -1,4 +1,4 @@
-#include "nn/golden_graph.hpp"
+#include "support/golden_graph.hpp"
 
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>

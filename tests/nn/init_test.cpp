@@ -1,4 +1,4 @@
-#include "nn/rows.hpp"
+#include "support/rows.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>

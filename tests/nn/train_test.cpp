@@ -1,4 +1,4 @@
-#include "nn/rows.hpp"
+#include "support/rows.hpp"
 #include "support/reference.hpp"
 
 #include <sar/autograd/ops.hpp>

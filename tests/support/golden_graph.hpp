@@ -6,8 +6,8 @@
 /// for that.
 #pragma once
 
-#include "nn/rows.hpp"
 #include "support/reference.hpp"
+#include "support/rows.hpp"
 
 #include <sar/graph/graph_shard_manager.hpp>
 
