@@ -47,15 +47,15 @@ const ShardTranspose& GraphShard::transpose() const {
   return lazy_->transpose;
 }
 
-const Array<local_index>& GraphShard::transpose_edges() const {
+const Array<local_index>& GraphShard::transpose_positions() const {
   const ShardTranspose& t = transpose();
-  std::call_once(lazy_->edges_once, [&] {
-    lazy_->edges.resize(src.size());
+  std::call_once(lazy_->positions_once, [&] {
+    lazy_->positions.resize(src.size());
     for_each_transposed(*this, t.begin, [&](Index, Index k, local_index to) {
-      lazy_->edges[at(to)] = static_cast<local_index>(edge(k));
+      lazy_->positions[at(to)] = static_cast<local_index>(k);
     });
   });
-  return lazy_->edges;
+  return lazy_->positions;
 }
 
 GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge, Index num_dst,

@@ -46,14 +46,15 @@ struct GraphShard {
 
   /// The edges by source row. Made at the first call and kept.
   [[nodiscard]] const ShardTranspose& transpose() const;
-  /// For each edge of transpose(): the number of the worker's edge. Made at the first call and kept.
-  [[nodiscard]] const Array<local_index>& transpose_edges() const;
+  /// For each edge of transpose(): its position among the edges of this shard. Made at the first call and
+  /// kept.
+  [[nodiscard]] const Array<local_index>& transpose_positions() const;
 
  private:
   struct Lazy {
-    std::once_flag transpose_once, edges_once;
+    std::once_flag transpose_once, positions_once;
     ShardTranspose transpose;
-    Array<local_index> edges;
+    Array<local_index> positions;
   };
   std::unique_ptr<Lazy> lazy_ = std::make_unique<Lazy>();
 };

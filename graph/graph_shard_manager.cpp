@@ -12,6 +12,8 @@ const GraphOptions& checked(const GraphOptions& options) {
                       "; it must be at least 1");
   require<InputError>(options.max_halo_bytes >= 0, "max_halo_bytes is ", options.max_halo_bytes,
                       "; it must not be negative");
+  require<InputError>(options.edge_block >= 1, "edge_block is ", options.edge_block,
+                      "; it must be at least 1");
   return options;
 }
 

@@ -10,6 +10,8 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
+#include <sar/graph/edge_batch.hpp>
+#include <sar/graph/frame.hpp>
 #include <sar/graph/message.hpp>
 #include <sar/graph/node_data.hpp>
 #include <sar/graph/partition_book.hpp>
@@ -33,12 +35,16 @@ struct GraphOptions {
   int pipeline_depth = 1;
   /// A shard whose halo rows need more bytes is walked in several pieces; 0: no limit.
   Index max_halo_bytes = 0;
+  /// A user-defined message is computed for so many edges at a time; at least 1.
+  Index edge_block = Index{1} << 14;
 };
 
 class DistributedBlock;
+class LocalScope;
+struct Frames;
 struct ShardedGraph;
 
-/// A cheap handle to an immutable graph. Copies share it; the options belong to the handle.
+/// A cheap handle to an immutable graph and its frames. Copies share both; the options belong to the handle.
 class GraphShardManager {
  public:
   /// `edges`: in-edges of the destinations this rank owns, in any order, parallel edges allowed. A graph of
@@ -52,19 +58,54 @@ class GraphShardManager {
                     Array<Index> src_ids = {}, Array<Index> dst_ids = {});
   /// out[v] = reduce over the in-edges of v of the message: [local destinations, ...]. With `base` [the same
   /// shape] the result is base + that, computed in base's memory when no one else holds it (sum, mean).
-  /// Differentiable in u, e and base. Communication: forward one fetch of the halo rows of u; backward one
-  /// push of gradients, when u wants a gradient; one more fetch when e does (rematerialize mode only).
-  /// Collective. Throws, before rows travel and the same on every rank, ShapeError when u or e has another
-  /// number of rows than the graph has local sources or edges, InputError when ranks differ in message,
-  /// width, wish for gradients or options.
+  /// Differentiable in all operands and in base. No message per edge is ever stored. Communication: forward
+  /// one fetch of the halo rows of u, if the message reads u; backward one push of gradients, when u wants a
+  /// gradient; one more fetch in mode rematerialize only, when a gradient needs the values of u.
+  /// Collective. Throws, before rows travel and the same on every rank, ShapeError when an operand has
+  /// another number of rows than the graph or operands do not broadcast, InputError when ranks differ in
+  /// message, width, wish for gradients or options.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce, Variable base = {}) const;
   /// The same with a base that is computed while the first halo rows travel: the self term of a layer.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce,
                                     FunctionRef<Variable()> make_base) const;
+  /// The same with a message of the caller's own: any differentiable function of blocks of
+  /// options().edge_block edges. Memory does not depend on the number of edges. Variables that the function
+  /// captures, parameters above all, receive their gradients without being declared. On the way back messages
+  /// are computed again. Communication: as above, for all variables that edges.src() was asked for.
+  /// Collective, but the function must not communicate. What it throws on any rank is thrown on all; the
+  /// graph can be used afterwards. Throws, the same on every rank, ShapeError when it returns another number
+  /// of rows than edges, or rows of changing shape.
+  [[nodiscard]] Variable update_all(const MessageFunction& message, Reduce reduce) const;
+  /// On frames: reads fields of srcdata, dstdata and edata, writes the field reduce.out of dstdata. Throws,
+  /// the same on every rank, InputError when a field does not exist or names do not match.
+  void update_all(const NamedMessage& message, const NamedReduce& reduce) const;
+  /// A message of the caller's own, which reads what it likes; writes the field reduce.out of dstdata.
+  void update_all(const MessageFunction& message, const NamedReduce& reduce) const;
+
+  /// The message of every in-edge of this rank's destinations: [local edges, ...], in edge order.
+  /// Communication, errors and gradients as update_all. Collective.
+  [[nodiscard]] Variable apply_edges(const Message& message) const;
+  [[nodiscard]] Variable apply_edges(const MessageFunction& message) const;
+  /// Writes the field message.message of edata.
+  void apply_edges(const NamedMessage& message) const;
+  void apply_edges(const MessageFunction& message, const std::string& out) const;
+
+  /// Named tensors of this rank's sources, destinations and edges, shared by all copies of this handle. In a
+  /// graph of one kind of nodes srcdata and dstdata are the same frame.
+  [[nodiscard]] Frame& srcdata() const;
+  [[nodiscard]] Frame& dstdata() const;
+  [[nodiscard]] Frame& edata() const;
+  /// srcdata of a graph of one kind of nodes. Throws InputError on others, message flow graphs among them.
+  [[nodiscard]] Frame& ndata() const;
+  /// While it lives, changes of the frames are undone at its end: auto scope = graph.local_scope();
+  [[nodiscard]] LocalScope local_scope() const;
+  /// The part of data given per edge id, [edges of the whole graph, ...] on every rank, that belongs to this
+  /// rank's edges: [local edges, ...] in edge order. Throws ShapeError when an edge id has no row.
+  [[nodiscard]] Tensor local_edge_rows(const Tensor& by_edge_id) const;
 
   [[nodiscard]] const Communicator& comm() const noexcept;
   [[nodiscard]] const GraphOptions& options() const noexcept { return options_; }
-  /// Of this handle. Throws InputError unless pipeline_depth >= 1 and max_halo_bytes >= 0.
+  /// Of this handle. Throws InputError unless pipeline_depth >= 1, max_halo_bytes >= 0 and edge_block >= 1.
   void set_options(const GraphOptions& options);
 
   // Sizes on this rank.
@@ -81,6 +122,9 @@ class GraphShardManager {
   [[nodiscard]] bool dst_is_prefix() const noexcept;
   /// Number of in-edges of each local destination, from all shards.
   [[nodiscard]] const Array<Index>& in_degrees() const noexcept;
+  /// In-degrees of the local sources, for a graph of one kind of nodes or a message flow graph. Throws
+  /// InputError on a graph of two kinds of nodes.
+  [[nodiscard]] const Array<Index>& src_in_degrees() const;
   /// Number of out-edges of each local source, to all workers.
   [[nodiscard]] const Array<Index>& out_degrees() const noexcept;
   /// Original ids of this rank's nodes, keys of random draws.
@@ -99,6 +143,20 @@ class GraphShardManager {
  private:
   GraphOptions options_;
   std::shared_ptr<const ShardedGraph> state_;
+  std::shared_ptr<Frames> frames_;
+};
+
+/// The frames of a graph as they were are back when this ends.
+class LocalScope {
+ public:
+  explicit LocalScope(std::shared_ptr<Frames> frames);
+  ~LocalScope();
+  LocalScope(const LocalScope&) = delete;
+  LocalScope& operator=(const LocalScope&) = delete;
+
+ private:
+  std::shared_ptr<Frames> frames_;
+  std::unique_ptr<const Frames> before_;
 };
 
 /// The result of get_full_partition_graph(); used like any graph.

@@ -47,6 +47,13 @@ SourcePiece whole(const GraphShard& shard, const real* rows) {
   return {shard, 0, shard.num_src_rows, rows};
 }
 
+/// visit(shard) for the shards whose sources are of other workers.
+template <class Visit>
+void for_remote_shards(const ShardedGraph& graph, const GraphOptions& options, const Visit& visit) {
+  if (options.mode == Mode::one_shot) return visit(graph.merged());
+  for (const GraphShard& shard : graph.remote) visit(shard);
+}
+
 /// Gradients of halo rows: computed by the kernel cut by cut, and sent.
 class GradientSender {
  public:
@@ -123,6 +130,13 @@ void send_piece(const ShardedGraph& graph, bool one_shot, const HaloFetch::Piece
 
 void forward_shards(const ShardedGraph& graph, const GraphOptions& options, const Tensor& src,
                     ShardKernel& kernel, KeptRows* keep, FunctionRef<void()> in_the_wait) {
+  if (!src.defined()) {
+    in_the_wait();
+    kernel.accumulate(whole(graph.local, nullptr));
+    for_remote_shards(graph, options,
+                      [&](const GraphShard& shard) { kernel.accumulate(whole(shard, nullptr)); });
+    return;
+  }
   HaloFetch fetch(graph.comm, src, graph.rounds, fetch_options(graph, options, src.shape()));
   const auto progress = [&] { fetch.progress(); };
   const PollScope poll(progress);
@@ -163,6 +177,14 @@ void backward_shards(const ShardedGraph& graph, const GraphOptions& options, con
     return;
   }
 
+  if (!needs_source && grad_src == nullptr) {  // nothing travels
+    local_shard(false);
+    for_remote_shards(graph, options, [&](const GraphShard& shard) {
+      kernel.backward(whole(shard, nullptr), nullptr, false);
+    });
+    return;
+  }
+
   // Gradients of halo rows first: they travel while the local shard is computed. Where incoming rows are
   // added before that, the sum has to start from zero.
   GradientSender sender(graph, options, src_shape, kernel, grad_src);
@@ -172,7 +194,7 @@ void backward_shards(const ShardedGraph& graph, const GraphOptions& options, con
   const PollScope poll(progress);
   if (needs_source)
     for (const HaloFetch::Piece& piece : *kept) send_piece(graph, one_shot, piece, sender);
-  else if (grad_src != nullptr)
+  else
     for (std::size_t round = 0; round < graph.rounds.size(); ++round)
       sender.compute_and_send(round, 0, graph.rounds[round].recv_rows, nullptr);
   sender.receive_all_but_last();

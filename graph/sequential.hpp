@@ -28,14 +28,15 @@ struct SourcePiece {
 class ShardKernel {
  public:
   virtual ~ShardKernel() = default;
-  /// Takes the messages of the edges whose sources are in the piece. The pieces of a shard come in ascending
-  /// order.
+  /// Takes the messages of the edges whose sources are in the piece. The local shard comes first and in one
+  /// piece; the pieces of another shard come in ascending order.
   virtual void accumulate(const SourcePiece& piece) = 0;
   /// Whether backward() reads the values of source rows.
   [[nodiscard]] virtual bool needs_source_in_backward() const = 0;
   /// Writes (or adds, when `accumulate`) the gradient of the piece's source rows to grad_src [end - begin,
   /// ...]; also collects gradients of other operands. `grad_src` is null when no gradient of the sources is
-  /// wanted.
+  /// wanted. The local shard comes first or last and in one piece; pieces of a shard come in ascending order,
+  /// perhaps smaller ones than forward.
   virtual void backward(const SourcePiece& piece, real* grad_src, bool accumulate) = 0;
 };
 
@@ -43,14 +44,15 @@ class ShardKernel {
 using KeptRows = std::vector<HaloFetch::Piece>;
 
 /// Fetches and accumulates all shards. `in_the_wait` runs after the first messages are under way, before the
-/// local shard. Halo rows are left in `keep` when it is given. Collective.
+/// local shard. Halo rows are left in `keep` when it is given. Without `src` (undefined on all ranks) nothing
+/// travels, and every shard is one piece without rows. Collective.
 void forward_shards(const ShardedGraph& graph, const GraphOptions& options, const Tensor& src,
                     ShardKernel& kernel, KeptRows* keep, FunctionRef<void()> in_the_wait);
 
-/// Walks all shards backward. `src`: values of the local source rows, when the kernel needs them. `kept`: the
-/// halo rows of the forward pass, or null to fetch them again if needed. `grad_src` [as src]: added to when
-/// `accumulate`, overwritten otherwise; null when no gradient of the sources is wanted on any rank.
-/// Collective.
+/// Walks all shards backward. `src`: values of the local source rows, when the kernel needs them.
+/// `src_shape`: theirs; undefined when no source row is read. `kept`: the halo rows of the forward pass, or
+/// null to fetch them again if needed. `grad_src` [as src]: added to when `accumulate`, overwritten
+/// otherwise; null when no gradient of the sources is wanted on any rank. Collective.
 void backward_shards(const ShardedGraph& graph, const GraphOptions& options, const Tensor& src,
                      const Shape& src_shape, ShardKernel& kernel, const KeptRows* kept, Tensor* grad_src,
                      bool accumulate);

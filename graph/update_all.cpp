@@ -20,12 +20,14 @@ const real* data_or_null(const Tensor& tensor) {
 }
 
 void check_operands(const GraphShardManager& graph, const Message& message) {
-  require<InputError>(message.kind == Message::Kind::u_mul_e || !message.e.defined(),
-                      "copy_u takes no edge values");
+  const bool weighted =
+      message.op == Message::Op::mul && message.reads(Target::u) && message.reads(Target::e);
+  require<InputError>(weighted || (message.op == Message::Op::copy && message.lhs == Target::u),
+                      "update_all knows copy_u and u_mul_e");
   require<ShapeError>(message.u.defined() && message.u.num_rows() == graph.num_src_nodes(),
                       "the message's source rows have shape ", message.u.shape(), ", the graph has ",
                       graph.num_src_nodes(), " source nodes on rank ", graph.comm().rank());
-  if (message.kind == Message::Kind::u_mul_e)
+  if (weighted)
     require<ShapeError>(
         message.e.defined() && message.e.num_rows() == graph.num_edges() && message.e.shape().row_size() == 1,
         "the message's edge weights have shape ", message.e.shape(), ", the graph has ", graph.num_edges(),
@@ -46,7 +48,7 @@ void agree_on_call(const GraphShardManager& graph, const Message& message, Reduc
     std::int64_t value;
   };
   const GraphOptions& options = graph.options();
-  const Item items[] = {{"message", static_cast<std::int64_t>(message.kind)},
+  const Item items[] = {{"message", static_cast<std::int64_t>(message.op)},
                         {"reduction", static_cast<std::int64_t>(reduce)},
                         {"width of the source rows", failure ? 0 : message.u.shape().row_size()},
                         {"wish for the sources' gradient", message.u.requires_grad()},

@@ -35,7 +35,7 @@ void ExtremumKernel::accumulate(const SourcePiece& piece) {
 void ExtremumKernel::backward(const SourcePiece& piece, real* grad_src, bool accumulate) {
   const GraphShard& shard = piece.shard;
   const ShardTranspose& transpose = shard.transpose();
-  const Array<local_index>& edges = shard.transpose_edges();
+  const Array<local_index>& positions = shard.transpose_positions();
   const Index width = o_.width;
   const local_index* offsets = transpose.begin.data() + piece.begin;
   for_row_blocks(offsets, piece.end - piece.begin, 2 * width * static_cast<Index>(sizeof(real)),
@@ -44,7 +44,8 @@ void ExtremumKernel::backward(const SourcePiece& piece, real* grad_src, bool acc
                      real* grad = grad_src != nullptr ? grad_src + i * width : nullptr;
                      if (grad != nullptr && !accumulate) std::fill(grad, grad + width, real{0});
                      for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
-                       const local_index edge = edges[static_cast<std::size_t>(k)];
+                       const auto edge =
+                           static_cast<local_index>(shard.edge(positions[static_cast<std::size_t>(k)]));
                        const Index v = transpose.dst[static_cast<std::size_t>(k)];
                        const local_index* winners = o_.winners + v * width;
                        const real* g = o_.grad_out + v * width;

@@ -41,7 +41,10 @@ struct RowSum {
   [[nodiscard]] const real* row(Index k) const { return t.x + (t.col[k] - t.col_offset) * t.width; }
   [[nodiscard]] real coefficient(Index k) const {
     real c = 1;
-    if (t.weight != nullptr) c = t.weight[t.edge_of != nullptr ? t.edge_of[k] : t.first_edge + k];
+    if (t.weight != nullptr) {
+      const Index position = t.position_of != nullptr ? t.position_of[k] : k;
+      c = t.weight[t.edge_of != nullptr ? t.edge_of[position] : t.first_edge + position];
+    }
     if (t.col_scale != nullptr) c *= t.col_scale[t.col[k]];
     return c;
   }

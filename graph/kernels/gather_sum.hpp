@@ -20,13 +20,14 @@ namespace sar {
 
 struct GatherSum {
   Index num_rows = 0;
-  const local_index* begin = nullptr;    ///< [num_rows] first edge of each row
-  const local_index* end = nullptr;      ///< [num_rows] one past the last
-  const local_index* rows = nullptr;     ///< output row of each; null: i itself
-  const local_index* col = nullptr;      ///< gathered row per edge
-  Index col_offset = 0;                  ///< subtracted from col: x starts at this row
-  const real* weight = nullptr;          ///< per edge number; null: 1
-  const local_index* edge_of = nullptr;  ///< edge number of each k; null: first_edge + k
+  const local_index* begin = nullptr;        ///< [num_rows] first edge of each row
+  const local_index* end = nullptr;          ///< [num_rows] one past the last
+  const local_index* rows = nullptr;         ///< output row of each; null: i itself
+  const local_index* col = nullptr;          ///< gathered row per edge
+  Index col_offset = 0;                      ///< subtracted from col: x starts at this row
+  const real* weight = nullptr;              ///< per edge number; null: 1
+  const local_index* position_of = nullptr;  ///< position in the shard of each k; null: k
+  const local_index* edge_of = nullptr;      ///< edge number of each position; null: first_edge + position
   Index first_edge = 0;
   const real* col_scale = nullptr;  ///< per gathered row (before col_offset); null: 1
   const real* row_scale = nullptr;  ///< per output row; null: 1

@@ -42,7 +42,9 @@ void LinearKernel::backward(const SourcePiece& piece, real* grad_src, bool accum
               .end = transpose.begin.data() + piece.begin + 1,
               .col = transpose.dst.data(),
               .weight = o_.edge_weight,
-              .edge_of = o_.edge_weight != nullptr ? shard.transpose_edges().data() : nullptr,
+              .position_of = o_.edge_weight != nullptr ? shard.transpose_positions().data() : nullptr,
+              .edge_of = data_or_null(shard.edge_of),
+              .first_edge = shard.first_edge,
               .col_scale = o_.dst_scale,
               .x = o_.grad_out,
               .x_rows = shard.num_dst,
@@ -54,7 +56,7 @@ void LinearKernel::backward(const SourcePiece& piece, real* grad_src, bool accum
 void LinearKernel::edge_gradient(const SourcePiece& piece) {
   const GraphShard& shard = piece.shard;
   const ShardTranspose& transpose = shard.transpose();
-  const Array<local_index>& edges = shard.transpose_edges();
+  const Array<local_index>& positions = shard.transpose_positions();
   const Index width = o_.width;
   const local_index* offsets = transpose.begin.data() + piece.begin;
   for_row_blocks(offsets, piece.end - piece.begin, width * static_cast<Index>(sizeof(real)),
@@ -66,7 +68,7 @@ void LinearKernel::edge_gradient(const SourcePiece& piece) {
                        const real* g = o_.grad_out + v * width;
                        real dot = 0;
                        for (Index j = 0; j < width; ++j) dot += g[j] * x[j];
-                       o_.grad_edge_weight[edges[static_cast<std::size_t>(k)]] =
+                       o_.grad_edge_weight[shard.edge(positions[static_cast<std::size_t>(k)])] =
                            (o_.dst_scale != nullptr ? o_.dst_scale[v] : 1) * dot;
                      }
                    }

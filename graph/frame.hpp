@@ -1,0 +1,33 @@
+/// Frames: named tensors of a graph's sources, destinations and edges, as in DGL.
+#pragma once
+
+#include <sar/autograd/variable.hpp>
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sar {
+
+/// Fields by name. The first dimension of a field counts this rank's nodes (edges); whether it fits is
+/// checked, on all ranks together, by the operation that reads it.
+class Frame {
+ public:
+  explicit Frame(std::string name) : name_(std::move(name)) {}
+
+  /// The field, made when it does not exist: frame["h"] = x.
+  Variable& operator[](const std::string& field) { return fields_[field]; }
+  /// Throws InputError naming the field, the frame and what there is instead.
+  [[nodiscard]] const Variable& at(const std::string& field) const;
+  [[nodiscard]] bool contains(const std::string& field) const { return fields_.count(field) > 0; }
+  void erase(const std::string& field) { fields_.erase(field); }
+  [[nodiscard]] std::vector<std::string> keys() const;
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }  ///< "srcdata"
+
+ private:
+  std::string name_;
+  std::map<std::string, Variable> fields_;
+};
+
+}  // namespace sar
