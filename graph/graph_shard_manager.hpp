@@ -143,6 +143,9 @@ class GraphShardManager {
   /// round. The same as mode one_shot. Local.
   [[nodiscard]] DistributedBlock get_full_partition_graph() const;
 
+  /// For authors of operations: the shards behind this handle, for sequential.hpp.
+  [[nodiscard]] const std::shared_ptr<const ShardedGraph>& shards() const noexcept { return state_; }
+
  private:
   friend std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph,
                                                       std::span<const Index> seeds, int num_layers);

@@ -215,7 +215,7 @@ Array<Index> rows_of_seeds(const ShardedGraph& graph, std::span<const Index> see
 
 std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph, std::span<const Index> seeds,
                                              int num_layers) {
-  const ShardedGraph& whole = *graph.state_;
+  const ShardedGraph& whole = *graph.shards();
   Array<Index> dst_rows = rows_of_seeds(whole, seeds, num_layers);
   std::vector<MessageFlowGraph> mfgs;
   for (int l = 0; l < num_layers; ++l) {  // the last layer first

@@ -1,16 +1,15 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/graph/agreement.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/graph/kernels/extremum.hpp>
 #include <sar/graph/kernels/linear.hpp>
 #include <sar/graph/sequential.hpp>
 
-#include <array>
-#include <cstdint>
-#include <exception>
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace sar {
 namespace {
@@ -34,41 +33,16 @@ void check_operands(const GraphShardManager& graph, const Message& message) {
         " edges on rank ", graph.comm().rank(), " and wants one number for each");
 }
 
-/// The ranks agree that their operands are right and their calls are the same one, before rows travel: one
-/// small all_reduce when they do; otherwise the same exception on all.
+/// The ranks agree that their operands are right and their calls are the same one, before rows travel.
 void agree_on_call(const GraphShardManager& graph, const Message& message, Reduce reduce) {
-  std::exception_ptr failure;
-  try {
-    check_operands(graph, message);
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  struct Item {
-    const char* what;
-    std::int64_t value;
-  };
-  const GraphOptions& options = graph.options();
-  const Item items[] = {{"message", static_cast<std::int64_t>(message.op)},
-                        {"reduction", static_cast<std::int64_t>(reduce)},
-                        {"width of the source rows", failure ? 0 : message.u.shape().row_size()},
-                        {"wish for the sources' gradient", message.u.requires_grad()},
-                        {"wish for the edges' gradient", message.e.requires_grad()},
-                        {"mode", static_cast<std::int64_t>(options.mode)},
-                        {"pipeline_depth", options.pipeline_depth},
-                        {"max_halo_bytes", options.max_halo_bytes}};
-  constexpr std::size_t count = std::size(items);
-  std::array<std::int64_t, 2 * count + 1> largest{};  // of every value, of its negative, and of "failed"
-  for (std::size_t i = 0; i < count; ++i)
-    largest[2 * i] = items[i].value, largest[2 * i + 1] = -items[i].value;
-  largest.back() = failure ? 1 : 0;
-  graph.comm().all_reduce(std::span<std::int64_t>(largest), ReduceOp::max);
-  if (largest.back() != 0)
-    graph.comm().agree([&] {
-      if (failure) std::rethrow_exception(failure);
-    });
-  for (std::size_t i = 0; i < count; ++i)
-    require<InputError>(largest[2 * i] == -largest[2 * i + 1], "update_all is called with a different ",
-                        items[i].what, " on different ranks: ", -largest[2 * i + 1], " to ", largest[2 * i]);
+  std::vector<AgreedItem> items = agreed_items(graph.options());
+  items.insert(items.end(), {{"message", message.op},
+                             {"reduction", reduce},
+                             {"shape of the source rows", message.u.shape()},
+                             {"wish for the sources' gradient", message.u.requires_grad()},
+                             {"wish for the edges' gradient", message.e.requires_grad()}});
+  agree_on_call(
+      graph.comm(), "update_all", [&] { check_operands(graph, message); }, items);
 }
 
 /// Values to add to, in memory that may be overwritten.
