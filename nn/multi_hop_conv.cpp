@@ -22,7 +22,7 @@ Variable inverse_roots(const Array<Index>& degrees) {
 }
 
 Factors degree_factors(const GraphShardManager& graph, SourceDegree degree) {
-  return {inverse_roots(degree == SourceDegree::in ? graph.in_degrees() : graph.out_degrees()),
+  return {inverse_roots(degree == SourceDegree::in ? graph.src_in_degrees() : graph.out_degrees()),
           inverse_roots(graph.in_degrees())};
 }
 
