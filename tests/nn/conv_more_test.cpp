@@ -14,7 +14,9 @@
 #include <doctest/doctest.h>
 
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 using namespace sar;
 using namespace sar::test;
@@ -267,4 +269,49 @@ TEST_CASE("layers refuse what does not fit the graph") {
   CHECK_THROWS_AS(TAGConv(6, 4, gen, {.k = -1}), InputError);
   CHECK_THROWS_AS(SGConv(6, 4, gen, {.k = -1}), InputError);
   CHECK_THROWS_AS(EdgeConv(0, 4, gen), InputError);
+}
+
+TEST_CASE("layers of several hops on message flow graphs give what the whole graph gives") {
+  const Communicator world = Communicator::world();
+  const Case golden("conv/TAGConv__plain");
+  for (const GraphOptions& options : graph_ways()) {
+    const GoldenGraph part = golden_graph(world, golden, options);
+    const auto& graph = part.graph;
+    std::vector<Index> seeds, rows;
+    for (Index v = 0; v < graph.num_nodes(); v += 3) {
+      seeds.push_back(part.my_dst[static_cast<std::size_t>(v)]);
+      rows.push_back(v);
+    }
+    const std::vector<MessageFlowGraph> hops = construct_mfgs(graph, seeds, 2);
+    const Tensor x = part.src_rows(golden.tensor("in.feat"));
+    Generator gen(3);
+    APPNPConv appnp(2, 0.3, gen);
+    TAGConv tag(5, 3, gen), wide_tag(5, 9, gen);
+    SGConv sg(5, 3, gen, {.k = 2});
+    const auto check = [&](auto& conv) {
+      const auto run = [&](const auto& on, const Variable& feat, const auto& pick) {
+        const Variable y = pick(conv(on, feat));
+        Tape::current()->backward(y, random_values(y.shape()));
+        return y.value();
+      };
+      const Variable whole(x, true), mine(x, true);
+      Tensor expected, result;
+      {
+        const Tape tape;
+        expected = run(graph, whole, [&](const Variable& y) { return gather_rows(y, rows); });
+      }
+      {
+        const Tape tape;
+        result = run(std::span<const MessageFlowGraph>(hops), gather_rows(mine, hops.front().src_rows()),
+                     [](const Variable& y) { return y; });
+      }
+      CHECK(relative_error(result, expected) < tolerance());
+      CHECK(relative_error(mine.grad(), whole.grad()) < tolerance());
+      CHECK_THROWS_AS((void)conv(std::span<const MessageFlowGraph>(hops).first(1), mine), InputError);
+    };
+    check(appnp);
+    check(tag);
+    check(wide_tag);
+    check(sg);
+  }
 }
