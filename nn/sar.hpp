@@ -12,6 +12,7 @@
 #include <sar/core/parallel.hpp>
 #include <sar/core/random.hpp>
 #include <sar/core/tensor.hpp>
+#include <sar/graph/attention.hpp>
 #include <sar/graph/dataset.hpp>
 #include <sar/graph/generators.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
