@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/graph/frames.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/graph/sharded_graph.hpp>
 
@@ -24,7 +25,8 @@ GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBo
                                      const GraphOptions& options, Array<Index> src_ids, Array<Index> dst_ids)
     : options_(checked(options)),
       state_(std::make_shared<ShardedGraph>(comm, src_book, dst_book, std::move(edges), dst_is_prefix,
-                                            std::move(src_ids), std::move(dst_ids))) {}
+                                            std::move(src_ids), std::move(dst_ids))),
+      frames_(std::make_shared<Frames>(dst_is_prefix && src_book == dst_book)) {}
 
 void GraphShardManager::set_options(const GraphOptions& options) {
   options_ = checked(options);
