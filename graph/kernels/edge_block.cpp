@@ -44,6 +44,7 @@ void EdgeBlock::resize(Index n) {
 }
 
 void EdgeBlocks::by_destination(const SourcePiece& piece, FunctionRef<void(const EdgeBlock&)> visit) {
+  if (piece.begin == piece.end) return;
   const GraphShard& shard = piece.shard;
   const EdgeRanges edges = cursor_.ranges(piece);
   const Index limit = std::min(max_size_, std::max<Index>(shard.num_edges(), 1));
