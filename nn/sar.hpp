@@ -12,10 +12,12 @@
 #include <sar/core/parallel.hpp>
 #include <sar/core/random.hpp>
 #include <sar/core/tensor.hpp>
+#include <sar/graph/attention.hpp>
 #include <sar/graph/dataset.hpp>
 #include <sar/graph/generators.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/graph/message.hpp>
+#include <sar/graph/message_flow_graph.hpp>
 #include <sar/graph/node_data.hpp>
 #include <sar/graph/partition.hpp>
 #include <sar/graph/partition_book.hpp>
