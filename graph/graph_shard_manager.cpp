@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/graph/frames.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/graph/sharded_graph.hpp>
 
@@ -27,7 +28,9 @@ GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBo
                         options) {}
 
 GraphShardManager::GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options)
-    : options_(checked(options)), state_(std::move(state)) {}
+    : options_(checked(options)),
+      state_(std::move(state)),
+      frames_(std::make_shared<Frames>(state_->one_kind_of_nodes())) {}
 
 void GraphShardManager::set_options(const GraphOptions& options) {
   options_ = checked(options);
