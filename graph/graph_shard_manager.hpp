@@ -140,6 +140,9 @@ class GraphShardManager {
   /// round. The same as mode one_shot. Local.
   [[nodiscard]] DistributedBlock get_full_partition_graph() const;
 
+  /// For authors of operations: the shards behind this handle, for sequential.hpp.
+  [[nodiscard]] const std::shared_ptr<const ShardedGraph>& shards() const noexcept { return state_; }
+
  private:
   GraphOptions options_;
   std::shared_ptr<const ShardedGraph> state_;

@@ -1,138 +1,55 @@
-#include "support/golden_graph.hpp"
+#include "conv_cases.hpp"
 
-#include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/nn/distributed.hpp>
 #include <sar/nn/graph_conv.hpp>
 #include <sar/nn/sage_conv.hpp>
 
 #include <doctest/doctest.h>
 
-#include <functional>
 #include <string>
 
 using namespace sar;
 using namespace sar::test;
 
-namespace {
-
-constexpr Mode modes[] = {Mode::rematerialize, Mode::sequential, Mode::one_shot};
-
-void load_parameters(Module& module, const Case& golden) {
-  for (const auto& named : module.named_parameters())
-    module.set_parameter(named.name, golden.tensor("param." + named.name));
-}
-
-struct Inputs {
-  Variable feat, feat_src, feat_dst, edge_weight;
-};
-
-/// Runs `layer` on the inputs of the case and compares everything that the case holds.
-void check_layer(const Communicator& world, const Case& golden, Module& module, const GraphOptions& options,
-                 bool wants_feat,
-                 const std::function<Variable(const GraphShardManager&, const Inputs&)>& layer) {
-  const GoldenGraph golden_part = golden_graph(world, golden, options);
-  const auto src_input = [&](const std::string& name) {
-    return golden.has("in." + name) ? Variable(golden_part.src_rows(golden.tensor("in." + name)), wants_feat)
-                                    : Variable();
-  };
-  Inputs in{src_input("feat"), src_input("feat_src"), {}, {}};
-  if (golden.has("in.feat_dst"))
-    in.feat_dst = Variable(golden_part.dst_rows(golden.tensor("in.feat_dst")), wants_feat);
-  if (golden.has("in.edge_weight"))
-    in.edge_weight = Variable(golden_part.edge_rows(golden.tensor("in.edge_weight")), true);
-
-  CHECK(module.named_parameters().size() == golden.files("param.").size());
-  load_parameters(module, golden);
-  Tape tape;
-  const Variable y = layer(golden_part.graph, in);
-  const auto check_part = [&](const Tensor& mine, const std::string& file,
-                              const std::function<Tensor(const Tensor&)>& part) {
-    CAPTURE(file);
-    const Tensor whole = golden.tensor(file);
-    CHECK(error_of_part(mine, part(whole), whole) < tolerance());
-  };
-  const auto src_part = [&](const Tensor& whole) { return golden_part.src_rows(whole); };
-  const auto dst_part = [&](const Tensor& whole) { return golden_part.dst_rows(whole); };
-  const auto edge_part = [&](const Tensor& whole) { return golden_part.edge_rows(whole); };
-  check_part(y.value(), "out", dst_part);
-  if (!y.requires_grad()) return;
-  tape.backward(y, dst_part(golden.tensor("grad_out")));
-
-  if (wants_feat) {
-    if (in.feat.defined()) check_part(in.feat.grad(), "grad_in.feat", src_part);
-    if (in.feat_src.defined()) check_part(in.feat_src.grad(), "grad_in.feat_src", src_part);
-    if (in.feat_dst.defined()) check_part(in.feat_dst.grad(), "grad_in.feat_dst", dst_part);
-  }
-  if (in.edge_weight.defined()) check_part(in.edge_weight.grad(), "grad_in.edge_weight", edge_part);
-  gather_grads(world, module);
-  for (const auto& named : module.named_parameters()) {
-    CAPTURE(named.name);
-    CHECK(relative_error(named.parameter.grad(), golden.values("grad_param." + named.name)) < tolerance());
-  }
-}
-
-}  // namespace
-
 TEST_CASE("SAGEConv: golden vectors in the three modes") {
-  const Communicator world = Communicator::world();
-  for (const char* name :
-       {"SAGEConv__mean", "SAGEConv__mean_bipartite", "SAGEConv__mean_block", "SAGEConv__mean_edge_weight",
-        "SAGEConv__mean_no_bias", "SAGEConv__gcn", "SAGEConv__gcn_bipartite", "SAGEConv__gcn_block"}) {
-    const Case golden(std::string("conv/") + name);
-    for (const Mode mode : modes)
-      for (const bool wants_feat : {true, false}) {
-        CAPTURE(name);
-        CAPTURE(static_cast<int>(mode));
+  for_each_run(
+      {"SAGEConv__mean", "SAGEConv__mean_bipartite", "SAGEConv__mean_block", "SAGEConv__mean_edge_weight",
+       "SAGEConv__mean_no_bias", "SAGEConv__gcn", "SAGEConv__gcn_bipartite", "SAGEConv__gcn_block"},
+      [](const Run& run) {
         Generator gen(1);
-        const auto width = [&](const char* file) {
-          return golden.has(file) ? golden.tensor(file).row_size() : 0;
-        };
-        const bool bipartite = golden.has("in.feat_src");
-        const std::pair<Index, Index> widths = bipartite
-                                                   ? std::pair(width("in.feat_src"), width("in.feat_dst"))
-                                                   : std::pair(width("in.feat"), width("in.feat"));
-        SAGEConv conv(widths, width("out"), gen,
-                      {.aggregator = golden.arg("aggregator_type") == "gcn" ? SAGEAggregator::gcn
-                                                                            : SAGEAggregator::mean,
-                       .bias = golden.number("bias") == 1});
-        check_layer(world, golden, conv, {.mode = mode}, wants_feat,
-                    [&](const GraphShardManager& graph, const Inputs& in) {
-                      return bipartite ? conv(graph, {in.feat_src, in.feat_dst}, in.edge_weight)
-                                       : conv(graph, in.feat, in.edge_weight);
-                    });
-      }
-  }
+        const std::pair widths = run.bipartite()
+                                     ? std::pair(run.width("in.feat_src"), run.width("in.feat_dst"))
+                                     : std::pair(run.width("in.feat"), run.width("in.feat"));
+        SAGEConv conv(widths, run.width("out"), gen,
+                      {.aggregator = run.golden.arg("aggregator_type") == "gcn" ? SAGEAggregator::gcn
+                                                                                : SAGEAggregator::mean,
+                       .bias = run.flag("bias")});
+        run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+          return run.bipartite() ? conv(graph, {in["feat_src"], in["feat_dst"]}, in["edge_weight"])
+                                 : conv(graph, in["feat"], in["edge_weight"]);
+        });
+      });
 }
 
 TEST_CASE("GraphConv: golden vectors in the three modes") {
-  const Communicator world = Communicator::world();
-  for (const char* name :
-       {"GraphConv__norm_none", "GraphConv__norm_left", "GraphConv__norm_right", "GraphConv__norm_both",
-        "GraphConv__norm_both_wide", "GraphConv__norm_both_bipartite", "GraphConv__norm_both_no_bias",
-        "GraphConv__norm_both_no_weight_no_bias", "GraphConv__norm_both_edge_weight",
-        "GraphConv__norm_right_edge_weight"}) {
-    const Case golden(std::string("conv/") + name);
-    const std::string norm = golden.arg("norm");
-    for (const Mode mode : modes)
-      for (const bool wants_feat : {true, false}) {
-        CAPTURE(name);
-        CAPTURE(static_cast<int>(mode));
-        Generator gen(1);
-        GraphConv conv(static_cast<Index>(golden.number("in_feats")),
-                       static_cast<Index>(golden.number("out_feats")), gen,
-                       {.norm = norm == "none"    ? GraphConvNorm::none
-                                : norm == "left"  ? GraphConvNorm::left
-                                : norm == "right" ? GraphConvNorm::right
-                                                  : GraphConvNorm::both,
-                        .weight = golden.number("weight") == 1,
-                        .bias = golden.number("bias") == 1});
-        check_layer(world, golden, conv, {.mode = mode}, wants_feat,
-                    [&](const GraphShardManager& graph, const Inputs& in) {
-                      return conv(graph, in.feat.defined() ? in.feat : in.feat_src, in.edge_weight);
-                    });
-      }
-  }
+  for_each_run({"GraphConv__norm_none", "GraphConv__norm_left", "GraphConv__norm_right",
+                "GraphConv__norm_both", "GraphConv__norm_both_wide", "GraphConv__norm_both_bipartite",
+                "GraphConv__norm_both_no_bias", "GraphConv__norm_both_no_weight_no_bias",
+                "GraphConv__norm_both_edge_weight", "GraphConv__norm_right_edge_weight"},
+               [](const Run& run) {
+                 const std::string norm = run.golden.arg("norm");
+                 Generator gen(1);
+                 GraphConv conv(run.count("in_feats"), run.count("out_feats"), gen,
+                                {.norm = norm == "none"    ? GraphConvNorm::none
+                                         : norm == "left"  ? GraphConvNorm::left
+                                         : norm == "right" ? GraphConvNorm::right
+                                                           : GraphConvNorm::both,
+                                 .weight = run.flag("weight"),
+                                 .bias = run.flag("bias")});
+                 run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+                   return conv(graph, in[run.bipartite() ? "feat_src" : "feat"], in["edge_weight"]);
+                 });
+               });
 }
 
 namespace {
