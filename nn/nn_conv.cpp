@@ -46,7 +46,7 @@ Variable NNConv::operator()(const GraphShardManager& graph, const std::pair<Vari
       },
       options_.aggregator);
   if (!linear_reduce)  // [n, in, out] summed over in
-    y = row_matmul(Tensor::full({y.num_rows(), in}, 1), std::exchange(y, {}));
+    y = row_matmul(Tensor::full({graph.num_dst_nodes(), in}, 1), std::exchange(y, {}));
   if (options_.residual) y = add(std::exchange(y, {}), res_fc_ ? (*res_fc_)(feat.second) : feat.second);
   return bias_.defined() ? add(std::move(y), bias_) : y;
 }

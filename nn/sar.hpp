@@ -22,6 +22,7 @@
 #include <sar/graph/partition.hpp>
 #include <sar/graph/partition_book.hpp>
 #include <sar/nn/batch_norm.hpp>
+#include <sar/nn/cf_conv.hpp>
 #include <sar/nn/distributed.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/edge_conv.hpp>
@@ -37,6 +38,8 @@
 #include <sar/nn/module.hpp>
 #include <sar/nn/module_list.hpp>
 #include <sar/nn/multi_hop_conv.hpp>
+#include <sar/nn/nn_conv.hpp>
 #include <sar/nn/optimizer.hpp>
+#include <sar/nn/rel_graph_conv.hpp>
 #include <sar/nn/row_function.hpp>
 #include <sar/nn/sage_conv.hpp>

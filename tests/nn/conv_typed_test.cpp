@@ -89,7 +89,8 @@ TEST_CASE("RelGraphConv: dropout and activation come last") {
     std::vector<Index> types, whole_types = golden.indices("etype");
     for (const Index id : part.graph.edge_ids()) types.push_back(whole_types[static_cast<std::size_t>(id)]);
     Generator gen(4);
-    RelGraphConv conv(6, 5, 4, gen, {.dropout = 0.5, .activation = [](Variable x) { return x * real(0) + real(3); }});
+    RelGraphConv conv(6, 5, 4, gen,
+                      {.dropout = 0.5, .activation = [](Variable x) { return x * real(0) + real(3); }});
     return std::pair(conv(part.graph, part.src_rows(golden.tensor("in.feat")), types).value(), part.my_dst);
   };
   const auto [mine, ids] = run(world);
