@@ -91,21 +91,17 @@ Variable RelGraphConv::by_basis(const GraphShardManager& graph, const Variable& 
 
 Variable RelGraphConv::by_type(const GraphShardManager& graph, const Variable& feat, const RowIds& etypes,
                                const Variable& norm) const {
-  // A block-diagonal product is one with a smaller matrix for each block of a row.
-  const Index blocks = options_.regularizer == Regularizer::bdd ? options_.num_bases : 1;
-  const Index in_block = in_feats_ / blocks, out_block = out_feats_ / blocks;
+  const bool bdd = options_.regularizer == Regularizer::bdd;
+  const Index blocks = options_.num_bases;
+  const Variable weight =
+      bdd ? reshape(linear_r_.weight, {num_relations_, blocks, in_feats_ / blocks, out_feats_ / blocks})
+          : linear_r_.weight;
   return graph.update_all(
-      [=, weight = linear_r_.weight, types = etypes, relations = num_relations_](const EdgeBatch& edges) {
+      [=](const EdgeBatch& edges) {
+        std::vector<Index> types;
         const RowIds rows = edges.rows();
-        std::vector<Index> chosen;
-        chosen.reserve(static_cast<std::size_t>(edges.num_edges() * blocks));
-        for (const Index row : rows.span())
-          for (Index b = 0; b < blocks; ++b)
-            chosen.push_back(types.span()[static_cast<std::size_t>(row)] * blocks + b);
-        const Index n = edges.num_edges();
-        Variable y = typed_matmul(reshape(edges.src(feat), {n * blocks, in_block}),
-                                  reshape(weight, {relations * blocks, in_block, out_block}), chosen);
-        y = reshape(std::exchange(y, {}), {n, out_block * blocks});
+        for (const Index row : rows.span()) types.push_back(etypes.span()[static_cast<std::size_t>(row)]);
+        Variable y = typed_matmul(edges.src(feat), weight, types);
         return norm.defined() ? mul(std::move(y), edges.edata(norm)) : y;
       },
       fn::sum);
