@@ -12,6 +12,7 @@
 #include <sar/core/parallel.hpp>
 #include <sar/core/random.hpp>
 #include <sar/core/tensor.hpp>
+#include <sar/graph/attention.hpp>
 #include <sar/graph/dataset.hpp>
 #include <sar/graph/generators.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
@@ -23,12 +24,19 @@
 #include <sar/nn/batch_norm.hpp>
 #include <sar/nn/distributed.hpp>
 #include <sar/nn/dropout.hpp>
+#include <sar/nn/edge_conv.hpp>
+#include <sar/nn/edge_weight_norm.hpp>
+#include <sar/nn/gin_conv.hpp>
 #include <sar/nn/graph_conv.hpp>
+#include <sar/nn/hetero_graph_conv.hpp>
 #include <sar/nn/init.hpp>
 #include <sar/nn/layer_norm.hpp>
 #include <sar/nn/linear.hpp>
 #include <sar/nn/loss.hpp>
+#include <sar/nn/lstm.hpp>
 #include <sar/nn/module.hpp>
 #include <sar/nn/module_list.hpp>
+#include <sar/nn/multi_hop_conv.hpp>
 #include <sar/nn/optimizer.hpp>
+#include <sar/nn/row_function.hpp>
 #include <sar/nn/sage_conv.hpp>
