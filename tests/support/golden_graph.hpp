@@ -10,6 +10,7 @@
 #include "support/rows.hpp"
 
 #include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message_flow_graph.hpp>
 
 #include <string>
 #include <vector>
@@ -33,11 +34,11 @@ struct GoldenGraph {
   [[nodiscard]] Tensor edge_rows(const Tensor& whole) const { return rows(whole, graph.edge_ids()); }
 };
 
-inline GoldenGraph golden_graph(const Communicator& comm, const Case& golden, const GraphOptions& options) {
-  const auto src = golden.indices("src"), dst = golden.indices("dst");
-  const auto num_src = static_cast<Index>(golden.number("num_src")),
-             num_dst = static_cast<Index>(golden.number("num_dst"));
-  const bool block = golden.arg("graph") == "block", bipartite = golden.arg("graph") == "bipartite";
+/// kind: "homogeneous", "bipartite" or "block".
+inline GoldenGraph golden_graph(const Communicator& comm, const std::vector<Index>& src,
+                                const std::vector<Index>& dst, Index num_src, Index num_dst,
+                                const std::string& kind, const GraphOptions& options) {
+  const bool block = kind == "block", bipartite = kind == "bipartite";
   const PartitionBook dst_book = PartitionBook::even(num_dst, comm.size());
 
   // old_src[new number] = number in the case
@@ -70,6 +71,33 @@ inline GoldenGraph golden_graph(const Communicator& comm, const Case& golden, co
   return {{old_src.begin() + src_book.begin(comm.rank()), old_src.begin() + src_book.end(comm.rank())},
           std::move(my_dst),
           GraphShardManager(comm, src_book, dst_book, std::move(edges), !bipartite, options)};
+}
+
+inline GoldenGraph golden_graph(const Communicator& comm, const Case& golden, const GraphOptions& options) {
+  return golden_graph(comm, golden.indices("src"), golden.indices("dst"),
+                      static_cast<Index>(golden.number("num_src")),
+                      static_cast<Index>(golden.number("num_dst")), golden.arg("graph"), options);
+}
+
+/// The graph of a homogeneous case as message flow graphs of one layer: for every third node of each rank,
+/// and for the others. Together they give what the case holds: the rows of its outputs, and gradients that
+/// add up.
+inline std::vector<MessageFlowGraph> golden_mfgs(const GoldenGraph& whole) {
+  std::vector<Index> seeds, others;
+  for (const Index v : whole.my_dst) (v % 3 == 1 ? seeds : others).push_back(v);
+  std::vector<MessageFlowGraph> mfgs = construct_mfgs(whole.graph, seeds, 1);
+  mfgs.push_back(construct_mfgs(whole.graph, others, 1)[0]);
+  return mfgs;
+}
+
+/// The part of a golden graph that is a message flow graph.
+inline GoldenGraph golden_part(const GoldenGraph& whole, const MessageFlowGraph& mfg) {
+  const auto pick = [](const std::vector<Index>& nodes, const Array<Index>& rows) {
+    std::vector<Index> picked;
+    for (const Index row : rows) picked.push_back(nodes[static_cast<std::size_t>(row)]);
+    return picked;
+  };
+  return {pick(whole.my_src, mfg.src_rows()), pick(whole.my_dst, mfg.dst_rows()), mfg};
 }
 
 }  // namespace sar::test
