@@ -1,6 +1,6 @@
 #include <sar/core/error.hpp>
-#include <sar/graph/frames.hpp>
 #include <sar/core/rows.hpp>
+#include <sar/graph/frames.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/graph/sharded_graph.hpp>
 
