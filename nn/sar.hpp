@@ -1,7 +1,4 @@
-/// Everything a program needs: #include <sar/sar.hpp>.
-#pragma once
-
-#include <sar/autograd/gradcheck.hpp>
+/// Everything a program needs: #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/autograd/variable.hpp>
@@ -12,16 +9,25 @@
 #include <sar/core/parallel.hpp>
 #include <sar/core/random.hpp>
 #include <sar/core/tensor.hpp>
+#include <sar/graph/attention.hpp>
 #include <sar/graph/dataset.hpp>
+#include <sar/graph/edge_batch.hpp>
+#include <sar/graph/edge_softmax.hpp>
+#include <sar/graph/frame.hpp>
 #include <sar/graph/generators.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/graph/message.hpp>
+#include <sar/graph/message_flow_graph.hpp>
 #include <sar/graph/node_data.hpp>
 #include <sar/graph/partition.hpp>
 #include <sar/graph/partition_book.hpp>
+#include <sar/nn/attention_conv.hpp>
 #include <sar/nn/batch_norm.hpp>
 #include <sar/nn/distributed.hpp>
+#include <sar/nn/dot_gat_conv.hpp>
 #include <sar/nn/dropout.hpp>
+#include <sar/nn/edge_gat_conv.hpp>
+#include <sar/nn/gat_conv.hpp>
 #include <sar/nn/graph_conv.hpp>
 #include <sar/nn/init.hpp>
 #include <sar/nn/layer_norm.hpp>
@@ -29,5 +35,7 @@
 #include <sar/nn/loss.hpp>
 #include <sar/nn/module.hpp>
 #include <sar/nn/module_list.hpp>
+#include <sar/nn/node_features.hpp>
 #include <sar/nn/optimizer.hpp>
 #include <sar/nn/sage_conv.hpp>
+#include <sar/nn/transformer_conv.hpp>
