@@ -1,12 +1,14 @@
+/// update_all and apply_edges of built-in messages.
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/agreement.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
-#include <sar/graph/kernels/extremum.hpp>
+#include <sar/graph/kernels/binary.hpp>
 #include <sar/graph/kernels/linear.hpp>
 #include <sar/graph/sequential.hpp>
 
+#include <array>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -14,36 +16,7 @@
 namespace sar {
 namespace {
 
-const real* data_or_null(const Tensor& tensor) {
-  return tensor.defined() ? tensor.data() : nullptr;
-}
-
-void check_operands(const GraphShardManager& graph, const Message& message) {
-  const bool weighted =
-      message.op == Message::Op::mul && message.reads(Target::u) && message.reads(Target::e);
-  require<InputError>(weighted || (message.op == Message::Op::copy && message.lhs == Target::u),
-                      "update_all knows copy_u and u_mul_e");
-  require<ShapeError>(message.u.defined() && message.u.num_rows() == graph.num_src_nodes(),
-                      "the message's source rows have shape ", message.u.shape(), ", the graph has ",
-                      graph.num_src_nodes(), " source nodes on rank ", graph.comm().rank());
-  if (weighted)
-    require<ShapeError>(
-        message.e.defined() && message.e.num_rows() == graph.num_edges() && message.e.shape().row_size() == 1,
-        "the message's edge weights have shape ", message.e.shape(), ", the graph has ", graph.num_edges(),
-        " edges on rank ", graph.comm().rank(), " and wants one number for each");
-}
-
-/// The ranks agree that their operands are right and their calls are the same one, before rows travel.
-void agree_on_call(const GraphShardManager& graph, const Message& message, Reduce reduce) {
-  std::vector<AgreedItem> items = agreed_items(graph.options());
-  items.insert(items.end(), {{"message", message.op},
-                             {"reduction", reduce},
-                             {"shape of the source rows", message.u.shape()},
-                             {"wish for the sources' gradient", message.u.requires_grad()},
-                             {"wish for the edges' gradient", message.e.requires_grad()}});
-  agree_on_call(
-      graph.comm(), "update_all", [&] { check_operands(graph, message); }, items);
-}
+using Result = BinaryKernel::Result;
 
 /// Values to add to, in memory that may be overwritten.
 Tensor own_values(Variable base, const Shape& shape) {
@@ -54,128 +27,244 @@ Tensor own_values(Variable base, const Shape& shape) {
   return values.unique() ? values : values.clone();
 }
 
-/// What the way back of an update_all needs, whatever the kernel.
-struct WayBack {
-  std::shared_ptr<const ShardedGraph> graph;
-  GraphOptions options;
-  Shape u_shape;
-  GradientPtr u_gradient, e_gradient;
-  Tensor u_value;  ///< where the kernel needs values of the sources, that is, when e wants a gradient
-  std::shared_ptr<KeptRows> kept;  ///< null: fetched again
-  Tensor e;
-
-  WayBack(std::shared_ptr<const ShardedGraph> g, const GraphOptions& o, const Message& message, bool recorded)
-      : graph(std::move(g)),
-        options(o),
-        u_shape(message.u.shape()),
-        u_gradient(message.u.gradient()),
-        e_gradient(message.e.gradient()),
-        e(message.e.value()) {
-    if (!recorded || e_gradient == nullptr) return;
-    u_value = message.u.value();
-    if (options.mode != Mode::rematerialize) kept = std::make_shared<KeptRows>();
-  }
-
-  /// Adds to the gradients of u and e; make_kernel(real* grad_e) gives the kernel, grad_e null when not
-  /// wanted.
-  template <class MakeKernel>
-  void run(const MakeKernel& make_kernel) const {
-    Tensor grad_e;
-    if (e_gradient != nullptr) grad_e = Tensor(e_gradient->shape());
-    auto kernel = make_kernel(grad_e.defined() ? grad_e.data() : nullptr);
-    const auto walk = [&](Tensor* grad_u, bool accumulate) {
-      backward_shards(*graph, options, u_value, u_shape, kernel, kept.get(), grad_u, accumulate);
-    };
-    if (u_gradient != nullptr)
-      u_gradient->add([&](Tensor& grad_u, bool accumulate) { walk(&grad_u, accumulate); });
-    else if (e_gradient != nullptr)
-      walk(nullptr, false);
-    if (e_gradient != nullptr) e_gradient->add(std::move(grad_e));
-  }
-};
-
-/// Sum and mean, added to the base in its memory.
-Variable update_all_linear(const std::shared_ptr<const ShardedGraph>& graph, const GraphOptions& options,
-                           const Message& message, Reduce reduce, FunctionRef<Variable()> make_base) {
-  const Shape shape = message.u.shape().with_rows(graph->local.num_dst);
-  const bool recorded = recording({&message.u, &message.e});
-  WayBack back(graph, options, message, recorded);
-  const real* dst_scale = reduce == Reduce::mean ? graph->inverse_in_degrees.data() : nullptr;
-
-  // The base is made while the first halo rows travel; the output lives in its memory if nobody else does.
-  Tensor out;
-  GradientPtr base_gradient;
-  LinearKernel::Operands operands{
-      .width = shape.row_size(), .edge_weight = data_or_null(back.e), .dst_scale = dst_scale};
-  LinearKernel kernel(operands);
-  forward_shards(*graph, options, message.u.value(), kernel, back.kept.get(), [&] {
-    Variable base = make_base();
-    operands.has_base = base.defined();
-    base_gradient = base.gradient();
-    out = base.defined() ? own_values(std::move(base), shape) : Tensor(shape);
-    operands.out = out.data();
-    kernel = LinearKernel(operands);
+/// row[v] *= scale[v], in the memory of `x` if nobody else refers to it.
+Tensor scaled_rows(Tensor x, const Array<real>& scale) {
+  Tensor out = x.unique() ? x : Tensor(x.shape());
+  const Index width = x.row_size();
+  parallel_for(x.num_rows(), 1024, [&](Index first, Index last) {
+    for (Index v = first; v < last; ++v)
+      for (Index j = v * width; j < (v + 1) * width; ++j)
+        out.data()[j] = scale[static_cast<std::size_t>(v)] * std::as_const(x).data()[j];
   });
-
-  if (!recorded && (base_gradient == nullptr || Tape::current() == nullptr)) return out;
-  return record(std::move(out), [back = std::move(back), base_gradient, dst_scale](Tensor grad) {
-    if (base_gradient != nullptr) base_gradient->add(grad);
-    back.run([&](real* grad_e) {
-      return LinearKernel({.width = back.u_shape.row_size(),
-                           .edge_weight = data_or_null(back.e),
-                           .dst_scale = dst_scale,
-                           .grad_out = grad.data(),
-                           .grad_edge_weight = grad_e});
-    });
-  });
+  return out;
 }
 
-/// Max and min; the base is added afterwards.
-Variable update_all_extremum(const std::shared_ptr<const ShardedGraph>& graph, const GraphOptions& options,
-                             const Message& message, Reduce reduce, FunctionRef<Variable()> make_base) {
-  const Shape shape = message.u.shape().with_rows(graph->local.num_dst);
-  const bool recorded = recording({&message.u, &message.e});
-  WayBack back(graph, options, message, recorded);
-  Tensor out = Tensor::zeros(shape);
-  const auto winners = std::make_shared<Array<local_index>>();
-  winners->assign(static_cast<std::size_t>(shape.size()), -1);
-  ExtremumKernel::Operands operands{.width = shape.row_size(),
-                                    .minimum = reduce == Reduce::min,
-                                    .edge_weight = data_or_null(back.e),
-                                    .edge_ids = graph->edge_ids.data(),
-                                    .winners = winners->data(),
-                                    .out = out.data()};
-  ExtremumKernel kernel(operands);
-  Variable base;
-  forward_shards(*graph, options, message.u.value(), kernel, back.kept.get(), [&] { base = make_base(); });
+/// A message on its way over the graph, there and back. Between the two it keeps the values that gradients
+/// depend on, and no others.
+class MessagePass {
+ public:
+  MessagePass(std::shared_ptr<const ShardedGraph> graph, const GraphOptions& options, const Message& message,
+              Result result, bool mean)
+      : graph_(std::move(graph)),
+        options_(options),
+        lhs_(message.lhs),
+        rhs_(message.op == Message::Op::copy ? message.lhs : message.rhs),
+        row_(message.op, message.operand(lhs_).shape(), message.operand(rhs_).shape()),
+        result_(result),
+        mean_(mean) {
+    for (const Target target : {lhs_, rhs_}) {
+      const Variable& x = message.operand(target);
+      Side& s = side(target);
+      s.value = x.value();
+      s.shape = x.shape();
+      s.width = x.shape().row_size();
+      if (Tape::current() != nullptr) s.gradient = x.gradient();
+    }
+    recorded_ = side(lhs_).gradient != nullptr || side(rhs_).gradient != nullptr;
+    const bool u_with_weight = message.op == Message::Op::mul && message.reads(Target::u) &&
+                               message.reads(Target::e) && side(Target::e).width == 1 &&
+                               row_.width() == side(Target::u).width;
+    linear_ = result == Result::sum && (u_with_weight || (row_.is_copy() && lhs_ == Target::u));
+  }
 
-  Variable result = out;
-  if (recorded)
-    result = record(std::move(out), [back = std::move(back), winners, operands](Tensor grad) {
-      back.run([&](real* grad_e) {
-        ExtremumKernel::Operands with_gradients = operands;
-        with_gradients.grad_out = grad.data();
-        with_gradients.grad_edge_weight = grad_e;
-        return ExtremumKernel(with_gradients);
+  /// The result; `make_base` runs while the first rows travel and is added to (sum, mean only).
+  Variable run(FunctionRef<Variable()> make_base) {
+    const bool keeps_rows = recorded_ && needs_value(Target::u) && options_.mode != Mode::rematerialize;
+    if (keeps_rows) kept_ = std::make_shared<KeptRows>();
+    const real* dst_scale = mean_ ? graph_->inverse_in_degrees.data() : nullptr;
+    const Shape shape = row_.shape(result_ == Result::edges ? static_cast<Index>(graph_->edge_ids.size())
+                                                            : graph_->local.num_dst);
+    GradientPtr base_gradient;
+    Tensor out;
+    const auto forward = [&](auto kernel) {
+      forward_shards(*graph_, options_, side(Target::u).value, kernel, kept_.get(), [&] {
+        Variable base = make_base();
+        const bool has_base = base.defined();
+        if (Tape::current() != nullptr) base_gradient = base.gradient();
+        out = has_base ? own_values(std::move(base), shape) : Tensor(shape);
+        kernel.set_output(out.data(), has_base);
       });
+    };
+    if (linear_) {
+      forward(LinearKernel({.width = row_.width(), .edge_weight = data(Target::e), .dst_scale = dst_scale}));
+    } else {
+      if (result_ == Result::max || result_ == Result::min)
+        winners_ = std::make_shared<Array<local_index>>(static_cast<std::size_t>(shape.size()));
+      BinaryKernel::Operands operands = kernel_operands();
+      operands.dst_scale = dst_scale;
+      operands.edge_ids = graph_->edge_ids.data();
+      forward(BinaryKernel(std::move(operands)));
+    }
+
+    if (!recorded_ && base_gradient == nullptr) return out;
+    for (const Target target : {lhs_, rhs_})
+      if (!recorded_ || !needs_value(target)) side(target).value = Tensor();
+    return record(std::move(out), [pass = std::move(*this), base_gradient](Tensor grad) {
+      if (base_gradient != nullptr) base_gradient->add(grad);
+      if (pass.recorded_) pass.backward(std::move(grad));
     });
-  if (!base.defined()) return result;
-  require<ShapeError>(base.shape() == shape, "a base of shape ", base.shape(), " for a result of shape ",
-                      shape);
-  return add(std::move(base), std::move(result));
+  }
+
+ private:
+  struct Side {
+    Shape shape;
+    Index width = 0;
+    Tensor value;
+    GradientPtr gradient;
+  };
+  [[nodiscard]] Side& side(Target target) { return sides_[static_cast<std::size_t>(target)]; }
+  [[nodiscard]] const Side& side(Target target) const { return sides_[static_cast<std::size_t>(target)]; }
+  [[nodiscard]] const real* data(Target target) const {
+    const Tensor& value = side(target).value;
+    return value.defined() ? value.data() : nullptr;
+  }
+  [[nodiscard]] bool wants(Target target) const { return side(target).gradient != nullptr; }
+  /// Whether a gradient depends on the operand's values.
+  [[nodiscard]] bool needs_value(Target target) const {
+    return (lhs_ == target && row_.reads_a(wants(lhs_), wants(rhs_))) ||
+           (rhs_ == target && row_.reads_b(wants(lhs_), wants(rhs_)));
+  }
+
+  [[nodiscard]] BinaryKernel::Operands kernel_operands() const {
+    return {.row = row_,
+            .lhs = lhs_,
+            .rhs = rhs_,
+            .result = result_,
+            .u = {.width = side(Target::u).width},
+            .v = {.width = side(Target::v).width, .values = data(Target::v)},
+            .e = {.width = side(Target::e).width, .values = data(Target::e)},
+            .winners = winners_ ? winners_->data() : nullptr};
+  }
+
+  void backward(Tensor grad) const {
+    const GradientPtr& u_gradient = side(Target::u).gradient;
+    Tensor grad_v;
+    Tensor grad_e;
+    if (wants(Target::v)) grad_v = Tensor::zeros(side(Target::v).shape);
+    if (wants(Target::e)) grad_e = Tensor(side(Target::e).shape);
+    const auto walk = [&](ShardKernel&& kernel) {
+      const auto shards = [&](Tensor* grad_u, bool accumulate) {
+        backward_shards(*graph_, options_, side(Target::u).value, side(Target::u).shape, kernel, kept_.get(),
+                        grad_u, accumulate);
+      };
+      if (u_gradient != nullptr)
+        u_gradient->add([&](Tensor& grad_u, bool accumulate) { shards(&grad_u, accumulate); });
+      else
+        shards(nullptr, false);
+    };
+    if (linear_) {
+      walk(LinearKernel({.width = row_.width(),
+                         .edge_weight = data(Target::e),
+                         .dst_scale = mean_ ? graph_->inverse_in_degrees.data() : nullptr,
+                         .grad_out = grad.data(),
+                         .grad_edge_weight = grad_e.defined() ? grad_e.data() : nullptr}));
+    } else {
+      if (mean_) grad = scaled_rows(std::move(grad), graph_->inverse_in_degrees);
+      BinaryKernel::Operands operands = kernel_operands();
+      operands.v.grad = grad_v.defined() ? grad_v.data() : nullptr;
+      operands.e.grad = grad_e.defined() ? grad_e.data() : nullptr;
+      operands.wants_u = u_gradient != nullptr;
+      operands.grad_out = grad.data();
+      walk(BinaryKernel(std::move(operands)));
+    }
+    if (wants(Target::v)) side(Target::v).gradient->add(std::move(grad_v));
+    if (wants(Target::e)) side(Target::e).gradient->add(std::move(grad_e));
+  }
+
+  std::shared_ptr<const ShardedGraph> graph_;
+  GraphOptions options_;
+  Target lhs_, rhs_;
+  MessageRow row_;
+  Result result_;
+  bool mean_;
+  bool linear_ = false;  ///< sum of u or of u * e with a number e: LinearKernel knows it
+  bool recorded_ = false;
+  std::array<Side, 3> sides_;       ///< of u, v, e
+  std::shared_ptr<KeptRows> kept_;  ///< null: fetched again where needed
+  std::shared_ptr<Array<local_index>> winners_;
+};
+
+/// Shape of `rows` messages. Throws ShapeError unless the operands fit the graph and each other.
+Shape check_operands(const GraphShardManager& graph, const Message& message, Index rows) {
+  const auto check = [&](Target target, const char* name, Index count, const char* what) {
+    if (!message.reads(target)) return;
+    const Variable& x = message.operand(target);
+    require<ShapeError>(x.defined() && x.num_rows() == count, "the message's ", name, " rows have shape ",
+                        x.shape(), ", the graph has ", count, " ", what, " on rank ", graph.comm().rank());
+  };
+  require<InputError>(message.op == Message::Op::copy || message.lhs != message.rhs,
+                      "a message needs operands of two kinds: of sources, destinations or edges");
+  check(Target::u, "source", graph.num_src_nodes(), "source nodes");
+  check(Target::v, "destination", graph.num_dst_nodes(), "destination nodes");
+  check(Target::e, "edge", graph.num_edges(), "edges");
+  const Target rhs = message.op == Message::Op::copy ? message.lhs : message.rhs;
+  return MessageRow(message.op, message.operand(message.lhs).shape(), message.operand(rhs).shape())
+      .shape(rows);
+}
+
+/// The ranks agree that their operands are right and their calls are the same one, before rows travel.
+/// `reduction` is -1 for none.
+void agree_on_message(const GraphShardManager& graph, const char* operation, const Message& message,
+                      int reduction, FunctionRef<void()> check) {
+  const auto shape = [&](Target target) {
+    return message.reads(target) ? message.operand(target).shape() : Shape();
+  };
+  const auto wish = [&](Target target) {
+    return message.reads(target) && message.operand(target).requires_grad();
+  };
+  std::vector<AgreedItem> items = agreed_items(graph.options());
+  items.insert(items.end(), {{"message", message.op},
+                             {"left operand", message.lhs},
+                             {"right operand", message.op == Message::Op::copy ? message.lhs : message.rhs},
+                             {"reduction", reduction},
+                             {"shape of the source rows", shape(Target::u)},
+                             {"shape of the destination rows", shape(Target::v)},
+                             {"shape of the edge rows", shape(Target::e)},
+                             {"wish for the sources' gradient", wish(Target::u)},
+                             {"wish for the destinations' gradient", wish(Target::v)},
+                             {"wish for the edges' gradient", wish(Target::e)},
+                             {"tape in scope", Tape::current() != nullptr}});
+  agree_on_call(graph.comm(), operation, check, items);
+}
+
+Variable update_all_agreed(const std::shared_ptr<const ShardedGraph>& graph, const GraphOptions& options,
+                           const Message& message, Reduce reduce, FunctionRef<Variable()> make_base) {
+  if (reduce == Reduce::sum || reduce == Reduce::mean)
+    return MessagePass(graph, options, message, Result::sum, reduce == Reduce::mean).run(make_base);
+  const Result result = reduce == Reduce::max ? Result::max : Result::min;
+  Variable base;
+  Variable extremum = MessagePass(graph, options, message, result, false).run([&] {
+    base = make_base();
+    return Variable();
+  });
+  if (!base.defined()) return extremum;
+  require<ShapeError>(base.shape() == extremum.shape(), "a base of shape ", base.shape(),
+                      " for a result of shape ", extremum.shape());
+  return add(std::move(base), std::move(extremum));
 }
 
 }  // namespace
 
 Variable GraphShardManager::update_all(const Message& message, Reduce reduce, Variable base) const {
-  return update_all(message, reduce, [&] { return std::move(base); });
+  agree_on_message(*this, "update_all", message, static_cast<int>(reduce), [&] {
+    const Shape shape = check_operands(*this, message, num_dst_nodes());
+    require<ShapeError>(!base.defined() || base.shape() == shape, "a base of shape ", base.shape(),
+                        " for a result of shape ", shape);
+  });
+  return update_all_agreed(state_, options_, message, reduce, [&] { return std::move(base); });
 }
 
 Variable GraphShardManager::update_all(const Message& message, Reduce reduce,
                                        FunctionRef<Variable()> make_base) const {
-  agree_on_call(*this, message, reduce);
-  const bool linear = reduce == Reduce::sum || reduce == Reduce::mean;
-  return (linear ? update_all_linear : update_all_extremum)(state_, options_, message, reduce, make_base);
+  agree_on_message(*this, "update_all", message, static_cast<int>(reduce),
+                   [&] { (void)check_operands(*this, message, num_dst_nodes()); });
+  return update_all_agreed(state_, options_, message, reduce, make_base);
+}
+
+Variable GraphShardManager::apply_edges(const Message& message) const {
+  agree_on_message(*this, "apply_edges", message, -1,
+                   [&] { (void)check_operands(*this, message, num_edges()); });
+  return MessagePass(state_, options_, message, Result::edges, false).run([] { return Variable(); });
 }
 
 }  // namespace sar

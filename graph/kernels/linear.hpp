@@ -26,6 +26,12 @@ class LinearKernel : public ShardKernel {
   };
   explicit LinearKernel(const Operands& operands) : o_(operands) {}
 
+  /// Where the result goes: needed from the first piece on.
+  void set_output(real* out, bool has_base) {
+    o_.out = out;
+    o_.has_base = has_base;
+  }
+
   void accumulate(const SourcePiece& piece) override;
   [[nodiscard]] bool needs_source_in_backward() const override { return o_.grad_edge_weight != nullptr; }
   void backward(const SourcePiece& piece, real* grad_src, bool accumulate) override;

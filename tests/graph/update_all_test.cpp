@@ -335,9 +335,9 @@ TEST_CASE("wrong operands of one rank are the same error on all, and the graph w
   CHECK(text_of(fn::copy_u(bad ? Tensor(Shape{n + 1, 2}) : good.value()))
             .find("the message's source rows have shape") == 0);
   CHECK(text_of(fn::u_mul_e(good, Tensor(Shape{graph.num_edges() + (bad ? 1 : 0)})))
-            .find("the message's edge weights have shape") == 0);
+            .find("the message's edge rows have shape") == 0);
   CHECK(text_of(fn::u_mul_e(good, bad ? Variable() : Variable(Tensor(Shape{graph.num_edges()}))))
-            .find("the message's edge weights") == 0);
+            .find("the message's edge rows") == 0);
   if (comm.size() > 1) {
     CHECK(text_of(fn::copy_u(Tensor(Shape{n, bad ? 3 : 2})))
               .find("different shape of the source rows on different ranks: [*, 2] on rank 0, [*, 3]") !=

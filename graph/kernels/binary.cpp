@@ -1,0 +1,231 @@
+#include <sar/graph/kernels/binary.hpp>
+#include <sar/graph/kernels/gather_sum.hpp>
+
+#include <algorithm>
+
+namespace sar {
+namespace {
+
+constexpr Index prefetch_edges = 4;
+
+/// Row i, or null where there are none.
+template <class T>
+inline T* row_of(T* rows, Index i, Index width) {
+  return rows != nullptr ? rows + i * width : nullptr;
+}
+
+inline void prefetch_row(const void* row, Index bytes) {
+  for (Index b = 0; b < bytes; b += 64) __builtin_prefetch(static_cast<const char*>(row) + b);
+}
+
+/// The rows that an edge's message is computed from.
+struct EdgeRows {
+  const real* row[3];
+  [[nodiscard]] const real* operator[](Target target) const { return row[static_cast<std::size_t>(target)]; }
+};
+
+/// best = the larger (smaller) of best and m, and who it came from; of equals, that of the smaller id.
+template <bool minimum>
+void take_extremum(Index n, const real* m, local_index edge, const Index* ids, real* best, local_index* who) {
+  local_index ties = 0;
+  for (Index j = 0; j < n; ++j) {
+    const real old = best[j];
+    const bool wins = minimum ? m[j] < old : m[j] > old;
+    ties |= m[j] == old ? 1 : 0;
+    best[j] = wins ? m[j] : old;
+    who[j] = wins ? edge : who[j];
+  }
+  if (ties == 0) return;
+  const Index id = ids[edge];
+  for (Index j = 0; j < n; ++j) {
+    const bool wins = (m[j] == best[j]) & (id < ids[who[j]]);
+    who[j] = wins ? edge : who[j];
+  }
+}
+
+}  // namespace
+
+Index BinaryKernel::edge_bytes() const {
+  return (o_.row.cost() + o_.row.width()) * static_cast<Index>(sizeof(real));
+}
+
+void BinaryKernel::accumulate(const SourcePiece& piece) {
+  const GraphShard& shard = piece.shard;
+  const EdgeRanges edges = cursor_.ranges(piece);
+  const MessageRow& row = o_.row;
+  const Index width = row.width();
+  // The local shard comes first, in one piece, and lists all destinations.
+  const bool first_piece = shard.dst_rows.empty();
+  const auto take = o_.result == Result::min ? take_extremum<true> : take_extremum<false>;
+  for_row_blocks(edges.begin, shard.num_rows(), edge_bytes(), [&](Index first, Index last) {
+    Array<real> buffer(static_cast<std::size_t>(width));
+    for (Index i = first; i < last; ++i) {
+      const Index v = shard.dst_row(i);
+      const auto for_edges = [&](const auto& visit) {
+        for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
+          const Index edge = shard.edge(k);
+          const Index u = shard.src[static_cast<std::size_t>(k)] - piece.begin;
+          if (piece.rows != nullptr && k + prefetch_edges < shard.num_edges()) {
+            const Index next = shard.src[static_cast<std::size_t>(k + prefetch_edges)] - piece.begin;
+            if (next >= 0 && next < piece.end - piece.begin)
+              prefetch_row(piece.rows + next * o_.u.width, o_.u.width * static_cast<Index>(sizeof(real)));
+          }
+          const EdgeRows rows{{row_of(piece.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
+                               row_of(o_.e.values, edge, o_.e.width)}};
+          visit(edge, rows[o_.lhs], rows[o_.rhs]);
+        }
+      };
+      if (o_.result == Result::edges) {
+        for_edges([&](Index edge, const real* a, const real* b) { row.store(a, b, o_.out + edge * width); });
+        continue;
+      }
+      real* out = o_.out + v * width;
+      if (o_.result == Result::sum) {
+        const bool overwrite = first_piece && !o_.has_base;
+        if (edges.begin[i] == edges.end[i]) {
+          if (overwrite) std::fill_n(out, width, real{0});
+          continue;
+        }
+        std::fill_n(buffer.data(), width, real{0});
+        for_edges([&](Index, const real* a, const real* b) { row.add(a, b, buffer.data()); });
+        const real scale = o_.dst_scale != nullptr ? o_.dst_scale[v] : 1;
+        if (overwrite)
+          for (Index j = 0; j < width; ++j) out[j] = scale * buffer[static_cast<std::size_t>(j)];
+        else
+          for (Index j = 0; j < width; ++j) out[j] += scale * buffer[static_cast<std::size_t>(j)];
+        continue;
+      }
+      local_index* winners = o_.winners + v * width;
+      if (first_piece) {
+        std::fill_n(out, width, real{0});
+        std::fill_n(winners, width, local_index{-1});
+      }
+      bool empty = width == 0 || winners[0] < 0;
+      for_edges([&](Index edge, const real* a, const real* b) {
+        const auto number = static_cast<local_index>(edge);
+        if (empty) {
+          row.store(a, b, out);
+          std::fill_n(winners, width, number);
+          empty = false;
+          return;
+        }
+        if (!row.is_copy()) row.store(a, b, buffer.data());
+        take(width, row.is_copy() ? a : buffer.data(), number, o_.edge_ids, out, winners);
+      });
+    }
+  });
+}
+
+bool BinaryKernel::needs_source_in_backward() const {
+  if (!reads(Target::u) || o_.row.is_copy()) return false;
+  const bool a = wants(o_.lhs);
+  const bool b = wants(o_.rhs);
+  return o_.lhs == Target::u ? o_.row.reads_a(a, b) : o_.row.reads_b(a, b);
+}
+
+void BinaryKernel::backward(const SourcePiece& piece, real* grad_src, bool accumulate) {
+  const bool edges_by_destination = wants(Target::e) && !o_.wants_u;
+  if (wants(Target::v) && !edges_by_destination && o_.row.linear() && o_.result == Result::sum)
+    backward_of_equal_gradients(piece);
+  else if (wants(Target::v) || edges_by_destination)
+    backward_by_destination(piece);
+  if (grad_src != nullptr) backward_by_source(piece, grad_src, accumulate);
+}
+
+const real* BinaryKernel::message_gradient(Index v, Index edge, real* buffer) const {
+  const Index width = o_.row.width();
+  if (o_.result == Result::edges) return o_.grad_out + edge * width;
+  const real* g = o_.grad_out + v * width;
+  if (o_.result == Result::sum) return g;
+  const local_index* winners = o_.winners + v * width;
+  const auto number = static_cast<local_index>(edge);
+  for (Index j = 0; j < width; ++j) buffer[j] = winners[j] == number ? g[j] : real{0};
+  return buffer;
+}
+
+void BinaryKernel::backward_by_source(const SourcePiece& piece, real* grad_src, bool accumulate) const {
+  const GraphShard& shard = piece.shard;
+  const ShardTranspose& transpose = shard.transpose();
+  const bool numbered = reads(Target::e) || o_.result != Result::sum;
+  const local_index* positions = numbered ? shard.transpose_positions().data() : nullptr;
+  const local_index* offsets = transpose.begin.data() + piece.begin;
+  const Index width = o_.row.width();
+  const bool masked_copy = o_.row.is_copy() && extremum();
+  const Index all_edges = shard.num_edges();
+  for_row_blocks(offsets, piece.end - piece.begin, edge_bytes(), [&](Index first, Index last) {
+    Array<real> buffer(static_cast<std::size_t>(width));
+    for (Index i = first; i < last; ++i) {
+      real* grad = grad_src + i * o_.u.width;
+      if (!accumulate) std::fill_n(grad, o_.u.width, real{0});
+      const real* u = row_of(piece.rows, i, o_.u.width);
+      for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
+        const Index v = transpose.dst[static_cast<std::size_t>(k)];
+        const Index edge = numbered ? shard.edge(positions[k]) : 0;
+        if (o_.result != Result::edges && k + prefetch_edges < all_edges) {
+          const Index next = transpose.dst[static_cast<std::size_t>(k + prefetch_edges)];
+          prefetch_row(o_.grad_out + next * width, width * static_cast<Index>(sizeof(real)));
+          if (extremum())
+            prefetch_row(o_.winners + next * width, width * static_cast<Index>(sizeof(local_index)));
+        }
+        if (masked_copy) {
+          const local_index* winners = o_.winners + v * width;
+          const real* g = o_.grad_out + v * width;
+          const auto number = static_cast<local_index>(edge);
+          for (Index j = 0; j < width; ++j) grad[j] += winners[j] == number ? g[j] : real{0};
+          continue;
+        }
+        const real* g = message_gradient(v, edge, buffer.data());
+        const EdgeRows rows{{u, row_of(o_.v.values, v, o_.v.width), row_of(o_.e.values, edge, o_.e.width)}};
+        add_gradient(Target::u, rows[o_.lhs], rows[o_.rhs], g, grad);
+        if (o_.e.grad == nullptr) continue;
+        real* grad_e = o_.e.grad + edge * o_.e.width;
+        std::fill_n(grad_e, o_.e.width, real{0});
+        add_gradient(Target::e, rows[o_.lhs], rows[o_.rhs], g, grad_e);
+      }
+    }
+  });
+}
+
+void BinaryKernel::backward_by_destination(const SourcePiece& piece) {
+  const GraphShard& shard = piece.shard;
+  const EdgeRanges edges = cursor_.ranges(piece);
+  const bool edge_gradients = o_.e.grad != nullptr && !o_.wants_u;
+  for_row_blocks(edges.begin, shard.num_rows(), edge_bytes(), [&](Index first, Index last) {
+    Array<real> buffer(static_cast<std::size_t>(o_.row.width()));
+    for (Index i = first; i < last; ++i) {
+      const Index v = shard.dst_row(i);
+      real* grad_v = row_of(o_.v.grad, v, o_.v.width);
+      for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
+        const Index edge = shard.edge(k);
+        const Index u = shard.src[static_cast<std::size_t>(k)] - piece.begin;
+        const real* g = message_gradient(v, edge, buffer.data());
+        const EdgeRows rows{{row_of(piece.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
+                             row_of(o_.e.values, edge, o_.e.width)}};
+        if (grad_v != nullptr) add_gradient(Target::v, rows[o_.lhs], rows[o_.rhs], g, grad_v);
+        if (!edge_gradients) continue;
+        real* grad_e = o_.e.grad + edge * o_.e.width;
+        std::fill_n(grad_e, o_.e.width, real{0});
+        add_gradient(Target::e, rows[o_.lhs], rows[o_.rhs], g, grad_e);
+      }
+    }
+  });
+}
+
+void BinaryKernel::backward_of_equal_gradients(const SourcePiece& piece) {
+  const GraphShard& shard = piece.shard;
+  const EdgeRanges edges = cursor_.ranges(piece);
+  parallel_for(shard.num_rows(), 1024, [&](Index first, Index last) {
+    Array<real> once(static_cast<std::size_t>(o_.v.width));
+    for (Index i = first; i < last; ++i) {
+      const Index v = shard.dst_row(i);
+      const auto count = static_cast<real>(edges.end[i] - edges.begin[i]);
+      if (count == 0) continue;
+      std::fill(once.begin(), once.end(), real{0});
+      add_gradient(Target::v, nullptr, nullptr, o_.grad_out + v * o_.row.width(), once.data());
+      real* grad = o_.v.grad + v * o_.v.width;
+      for (Index j = 0; j < o_.v.width; ++j) grad[j] += count * once[static_cast<std::size_t>(j)];
+    }
+  });
+}
+
+}  // namespace sar

@@ -1,0 +1,83 @@
+/// Every built-in message with every reduction, fused: no message per edge is stored.
+///
+///     forward     out[v] = reduce over in-edges e = (u, v) of  m_e = lhs op rhs,  or  out[e] = m_e
+///     backward    with gm_e = s_v g[v],  g[v] where e won the element (max, min),  or  g[e]:
+///                 dx[u], dx[v], dx[e] = sum of the gradients of m_e over the edges of u, of v, or at e
+///
+/// s_v is 1 or 1 / in-degree(v), which the caller multiplies into g. The way back walks the transpose for u
+/// (and e along with it), and destinations for v (and e, if u wants nothing): gathered sums, without atomics.
+/// For max and min the winner's edge number is kept per output element (4 bytes); of equal messages the one
+/// with the smallest edge id wins, so that the result does not depend on P. Nodes without in-edges get 0.
+///
+/// Traffic: forward the operands' rows per edge, v's and the output's from cache; backward the same and the
+/// gradient's row (and the winners') per edge where sources are walked, which then stay in cache. What adds
+/// and subtracts costs v no walk over edges: gm_e is the same for all of them, but for max and min.
+#pragma once
+
+#include <sar/graph/kernels/edge_cursor.hpp>
+#include <sar/graph/kernels/message_row.hpp>
+#include <sar/graph/sequential.hpp>
+
+namespace sar {
+
+class BinaryKernel : public ShardKernel {
+ public:
+  enum class Result { sum, max, min, edges };
+
+  /// Rows of an operand and of its gradient: of this worker's destinations or edges. (Those of u come with
+  /// the pieces.)
+  struct Operand {
+    Index width = 0;
+    const real* values = nullptr;  ///< null where they are not read
+    real* grad = nullptr;          ///< backward; null: not wanted
+  };
+  struct Operands {
+    MessageRow row;
+    Target lhs = Target::u, rhs = Target::u;  ///< the same for copy
+    Result result = Result::sum;
+    Operand u, v, e;  ///< backward: v.grad is added to, e.grad overwritten; u.values and u.grad not used
+    const real* dst_scale = nullptr;  ///< forward, sum: s_v per destination row; null: 1
+    const Index* edge_ids = nullptr;  ///< forward, max and min: per local edge
+    local_index* winners = nullptr;   ///< max and min: [destinations, width]; -1 without in-edges
+    real* out = nullptr;              ///< forward: [destinations or edges, width]
+    bool has_base = false;            ///< forward, sum: out holds values to add to
+    bool wants_u = false;             ///< backward: sources want a gradient
+    const real* grad_out = nullptr;   ///< backward: as out, times s_v
+  };
+  explicit BinaryKernel(Operands operands) : o_(std::move(operands)) {}
+
+  /// Where the result goes: needed from the first piece on.
+  void set_output(real* out, bool has_base) {
+    o_.out = out;
+    o_.has_base = has_base;
+  }
+
+  void accumulate(const SourcePiece& piece) override;
+  [[nodiscard]] bool needs_source_in_backward() const override;
+  void backward(const SourcePiece& piece, real* grad_src, bool accumulate) override;
+
+ private:
+  [[nodiscard]] const Operand& operand(Target target) const {
+    return target == Target::u ? o_.u : target == Target::v ? o_.v : o_.e;
+  }
+  [[nodiscard]] bool reads(Target target) const { return o_.lhs == target || o_.rhs == target; }
+  [[nodiscard]] bool wants(Target target) const {
+    return reads(target) && (target == Target::u ? o_.wants_u : operand(target).grad != nullptr);
+  }
+  [[nodiscard]] bool extremum() const { return o_.result == Result::max || o_.result == Result::min; }
+  /// Bytes that an edge touches, for cutting work into blocks.
+  [[nodiscard]] Index edge_bytes() const;
+  /// gm_e; uses `buffer` [width].
+  [[nodiscard]] const real* message_gradient(Index v, Index edge, real* buffer) const;
+  void add_gradient(Target target, const real* a, const real* b, const real* g, real* to) const {
+    target == o_.lhs ? o_.row.add_gradient_a(a, b, g, to) : o_.row.add_gradient_b(a, b, g, to);
+  }
+  void backward_by_source(const SourcePiece& piece, real* grad_src, bool accumulate) const;
+  void backward_by_destination(const SourcePiece& piece);
+  void backward_of_equal_gradients(const SourcePiece& piece);
+
+  Operands o_;
+  EdgeCursor cursor_;
+};
+
+}  // namespace sar

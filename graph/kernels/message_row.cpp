@@ -1,0 +1,199 @@
+#include <sar/core/broadcast.hpp>
+#include <sar/core/error.hpp>
+#include <sar/graph/kernels/message_row.hpp>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <type_traits>
+
+namespace sar {
+namespace {
+
+using Op = Message::Op;
+
+/// Sum of term(j) over [0, n), in a fixed number of partial sums so that it vectorises without reordering.
+template <class Term>
+inline real sum_of(Index n, const Term& term) {
+  constexpr Index lanes = 64 / static_cast<Index>(sizeof(real));
+  if (n < lanes) {
+    real sum = 0;
+    for (Index j = 0; j < n; ++j) sum += term(j);
+    return sum;
+  }
+  real part[lanes] = {};
+  Index j = 0;
+  for (; j + lanes <= n; j += lanes)
+    for (Index l = 0; l < lanes; ++l) part[l] += term(j + l);
+  for (Index l = 0; j < n; ++j, ++l) part[l] += term(j);
+  for (Index half = lanes / 2; half > 0; half /= 2)
+    for (Index l = 0; l < half; ++l) part[l] += part[l + half];
+  return part[0];
+}
+
+template <Op op>
+inline real value(real a, real b) {
+  if constexpr (op == Op::add) return a + b;
+  if constexpr (op == Op::sub) return a - b;
+  if constexpr (op == Op::mul || op == Op::dot) return a * b;
+  if constexpr (op == Op::div) return a / b;
+}
+
+/// Derivatives of value(a[i], b[k]); operands that they do not depend on may be null.
+template <Op op>
+inline real derivative_a(const real* b, Index k) {
+  if constexpr (op == Op::mul || op == Op::dot) return b[k];
+  if constexpr (op == Op::div) return 1 / b[k];
+  return 1;
+}
+template <Op op>
+inline real derivative_b(const real* a, Index i, const real* b, Index k) {
+  if constexpr (op == Op::sub) return -1;
+  if constexpr (op == Op::mul || op == Op::dot) return a[i];
+  if constexpr (op == Op::div) return -a[i] / (b[k] * b[k]);
+  return 1;
+}
+
+/// run(step of a, step of b), as constants.
+template <class Run>
+inline void with_steps(bool a_repeats, bool b_repeats, const Run& run) {
+  using Zero = std::integral_constant<Index, 0>;
+  using One = std::integral_constant<Index, 1>;
+  if (a_repeats)
+    b_repeats ? run(Zero{}, Zero{}) : run(Zero{}, One{});
+  else
+    b_repeats ? run(One{}, Zero{}) : run(One{}, One{});
+}
+
+}  // namespace
+
+template <Message::Op op>
+struct MessageRow::Loops {
+  static constexpr bool is_dot = op == Op::dot;
+
+  template <bool add>
+  static void forward(const MessageRow& row, const real* a, const real* b, real* m) {
+    const Index n = row.length_;
+    with_steps(row.a_repeats_, row.b_repeats_, [&](auto step_a, auto step_b) {
+      for (const Line& line : row.lines_) {
+        const real* x = a + line.a;
+        const real* y = b + line.b;
+        const auto term = [&](Index j) { return value<op>(x[j * step_a], y[j * step_b]); };
+        if constexpr (is_dot) {
+          const real sum = sum_of(n, term);
+          *m = add ? *m + sum : sum;
+          ++m;
+        } else {
+          for (Index j = 0; j < n; ++j) m[j] = add ? m[j] + term(j) : term(j);
+          m += n;
+        }
+      }
+    });
+  }
+
+  /// to[j] += g[j] * derivative(j) along every line of the operand, or their sum where it is repeated.
+  template <bool of_a>
+  static void backward(const MessageRow& row, const real* a, const real* b, const real* g, real* out) {
+    const Index n = row.length_;
+    with_steps(row.a_repeats_, row.b_repeats_, [&](auto step_a, auto step_b) {
+      for (const Line& line : row.lines_) {
+        const auto term = [&](Index j) {
+          const Index i = line.a + j * step_a;
+          const Index k = line.b + j * step_b;
+          return g[is_dot ? 0 : j] * (of_a ? derivative_a<op>(b, k) : derivative_b<op>(a, i, b, k));
+        };
+        real* to = out + (of_a ? line.a : line.b);
+        if constexpr ((of_a ? decltype(step_a)::value : decltype(step_b)::value) == 0)
+          *to += sum_of(n, term);
+        else
+          for (Index j = 0; j < n; ++j) to[j] += term(j);
+        g += is_dot ? 1 : n;
+      }
+    });
+  }
+
+  static constexpr Functions functions{&forward<false>, &forward<true>, &backward<true>, &backward<false>};
+};
+
+template <>
+struct MessageRow::Loops<Message::Op::copy> {
+  template <bool add>
+  static void forward(const MessageRow& row, const real* a, const real*, real* m) {
+    for (Index j = 0; j < row.length_; ++j) m[j] = add ? m[j] + a[j] : a[j];
+  }
+  static void backward(const MessageRow& row, const real*, const real*, const real* g, real* out) {
+    for (Index j = 0; j < row.length_; ++j) out[j] += g[j];
+  }
+  static constexpr Functions functions{&forward<false>, &forward<true>, &backward, &backward};
+};
+
+MessageRow::MessageRow(Op op, const Shape& a, const Shape& b) : op_(op) {
+  const Shape row_a = a.with_rows(1);
+  const Shape row_b = b.with_rows(1);
+  for (int d = 1; d < std::min(a.dims(), b.dims()); ++d) {
+    const Index m = a[a.dims() - d];
+    const Index n = b[b.dims() - d];
+    require<ShapeError>(m == n || m == 1 || n == 1, "rows of a message's operands ", a, " and ", b,
+                        " do not broadcast: ", m, " against ", n);
+  }
+  shape_ = broadcast(row_a, row_b);
+  const auto last_extent = [](const Shape& s) { return s.dims() > 1 ? s[s.dims() - 1] : 1; };
+  const auto without_last = [](const Shape& s) {
+    std::array<Index, 4> extents{};
+    for (int d = 0; d < s.dims(); ++d)
+      extents[static_cast<std::size_t>(d)] = d > 0 && d + 1 == s.dims() ? 1 : s[d];
+    return Shape(std::span<const Index>(extents.data(), static_cast<std::size_t>(s.dims())));
+  };
+  if (op != Op::dot) {
+    const BroadcastLoops loops(row_a, row_b, shape_);
+    const auto last = static_cast<std::size_t>(loops.dims - 1);
+    length_ = loops.inner();
+    a_repeats_ = loops.stride_a[last] == 0;
+    b_repeats_ = loops.stride_b[last] == 0;
+    for (Index i = 0; i < loops.lines(); ++i) lines_.push_back({loops.offsets(i)[0], loops.offsets(i)[1]});
+  } else {  // a line for every element of the result, the contracted dimension along it
+    length_ = last_extent(shape_);
+    a_repeats_ = last_extent(row_a) != length_;
+    b_repeats_ = last_extent(row_b) != length_;
+    shape_ = without_last(shape_);
+    const BroadcastLoops loops(without_last(row_a), without_last(row_b), shape_);
+    const auto last = static_cast<std::size_t>(loops.dims - 1);
+    for (Index i = 0; i < loops.lines(); ++i)
+      for (Index j = 0; j < loops.inner(); ++j)
+        lines_.push_back({(loops.offsets(i)[0] + j * loops.stride_a[last]) * last_extent(row_a),
+                          (loops.offsets(i)[1] + j * loops.stride_b[last]) * last_extent(row_b)});
+  }
+  switch (op) {
+    case Op::copy:
+      functions_ = Loops<Op::copy>::functions;
+      break;
+    case Op::add:
+      functions_ = Loops<Op::add>::functions;
+      break;
+    case Op::sub:
+      functions_ = Loops<Op::sub>::functions;
+      break;
+    case Op::mul:
+      functions_ = Loops<Op::mul>::functions;
+      break;
+    case Op::div:
+      functions_ = Loops<Op::div>::functions;
+      break;
+    case Op::dot:
+      functions_ = Loops<Op::dot>::functions;
+      break;
+  }
+}
+
+Index MessageRow::cost() const {
+  return static_cast<Index>(lines_.size()) * (length_ + 1);
+}
+
+bool MessageRow::reads_a(bool, bool wants_b) const {
+  return !linear() && wants_b;
+}
+bool MessageRow::reads_b(bool wants_a, bool wants_b) const {
+  return !linear() && (wants_a || (wants_b && op_ == Op::div));
+}
+
+}  // namespace sar

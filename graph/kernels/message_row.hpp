@@ -1,0 +1,71 @@
+/// One row of a built-in message, computed from a row of each operand with DGL's broadcasting, and its
+/// derivatives: what fused kernels run edge by edge.
+///
+///     m = a op b      elementwise, or   m[i] = sum over the last dimension of a[i, :] b[i, :]     (dot)
+///
+/// Operands are walked in lines along which they are contiguous or repeated, so that the inner loops
+/// vectorise: same shape and a scalar operand are one line, [H, 1] against [H, D] is H lines. All in cache.
+#pragma once
+
+#include <sar/graph/message.hpp>
+
+#include <vector>
+
+namespace sar {
+
+class MessageRow {
+ public:
+  /// Nothing yet.
+  MessageRow() = default;
+  /// Of operands with rows as those of `a` and `b` (the first dimension does not matter); copy takes `a`
+  /// twice. Throws ShapeError naming both when they do not broadcast.
+  MessageRow(Message::Op op, const Shape& a, const Shape& b);
+
+  /// Shape of `rows` messages: as many dimensions as the operand that has more.
+  [[nodiscard]] Shape shape(Index rows) const { return shape_.with_rows(rows); }
+  [[nodiscard]] Index width() const { return shape_.row_size(); }
+  /// Elements that computing a message touches.
+  [[nodiscard]] Index cost() const;
+
+  /// m = a op b
+  void store(const real* a, const real* b, real* m) const { functions_.store(*this, a, b, m); }
+  /// m += a op b
+  void add(const real* a, const real* b, real* m) const { functions_.add(*this, a, b, m); }
+  /// da += the gradient of a for the gradient g of m. What reads_a_for_... is false of may be null.
+  void add_gradient_a(const real* a, const real* b, const real* g, real* da) const {
+    functions_.add_gradient_a(*this, a, b, g, da);
+  }
+  void add_gradient_b(const real* a, const real* b, const real* g, real* db) const {
+    functions_.add_gradient_b(*this, a, b, g, db);
+  }
+  /// Whether the way back reads the values of a (b), when the gradients of a and b are wanted or not.
+  [[nodiscard]] bool reads_a(bool wants_a, bool wants_b) const;
+  [[nodiscard]] bool reads_b(bool wants_a, bool wants_b) const;
+  /// Whether gradients depend on no value at all, but for the gradient of the message.
+  [[nodiscard]] bool linear() const {
+    return op_ == Message::Op::add || op_ == Message::Op::sub || is_copy();
+  }
+  [[nodiscard]] bool is_copy() const { return op_ == Message::Op::copy; }
+
+ private:
+  struct Line {
+    Index a, b;  ///< where the line begins in a row of each operand
+  };
+  struct Functions {
+    using Forward = void (*)(const MessageRow&, const real* a, const real* b, real* m);
+    using Backward = void (*)(const MessageRow&, const real* a, const real* b, const real* g, real* out);
+    Forward store = nullptr, add = nullptr;
+    Backward add_gradient_a = nullptr, add_gradient_b = nullptr;
+  };
+  template <Message::Op op>
+  struct Loops;
+
+  Message::Op op_ = Message::Op::copy;
+  Shape shape_;
+  std::vector<Line> lines_;
+  Index length_ = 0;                            ///< of a line
+  bool a_repeats_ = false, b_repeats_ = false;  ///< one element along the line
+  Functions functions_;
+};
+
+}  // namespace sar
