@@ -276,6 +276,7 @@ void check_same(const Communicator& world, const GoldenGraph& part, Module& a, M
   };
   auto in_a = run(a, run_a), in_b = run(b, run_b);
   for (const auto& [name, tensor] : in_a) {
+    if (name == "lin_key.bias") continue;  // 0 but for rounding: softmax does not feel it
     CAPTURE(name);
     CHECK(error_of_part(in_b[name], tensor, tensor) < tolerance());
   }
