@@ -3,7 +3,7 @@
 /// memory.
 ///
 /// Forward, a destination's running maximum, sum and result go from shard to shard (online softmax, arXiv
-/// 1805.02867). Kept for the way back: the operands, the result, and L = max + log(sum) [local destinations,
+/// 1805.02867). Kept for the way back: the operands, the result, maximum and log(sum) [local destinations,
 /// H]. Backward, scores are computed again from source rows that are fetched again (kept in modes sequential
 /// and one_shot). N source rows, M destination rows of this rank, H heads, D features of a head. A
 /// destination without in-edges gets 0. Communication: forward one fetch of the source rows; backward one

@@ -22,9 +22,12 @@ const GraphOptions& checked(const GraphOptions& options) {
 GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBook& src_book,
                                      const PartitionBook& dst_book, EdgeList edges, bool dst_is_prefix,
                                      const GraphOptions& options, Array<Index> src_ids, Array<Index> dst_ids)
-    : options_(checked(options)),
-      state_(std::make_shared<ShardedGraph>(comm, src_book, dst_book, std::move(edges), dst_is_prefix,
-                                            std::move(src_ids), std::move(dst_ids))) {}
+    : GraphShardManager(std::make_shared<ShardedGraph>(comm, src_book, dst_book, std::move(edges),
+                                                       dst_is_prefix, std::move(src_ids), std::move(dst_ids)),
+                        options) {}
+
+GraphShardManager::GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options)
+    : options_(checked(options)), state_(std::move(state)) {}
 
 void GraphShardManager::set_options(const GraphOptions& options) {
   options_ = checked(options);
@@ -62,6 +65,11 @@ bool GraphShardManager::dst_is_prefix() const noexcept {
 }
 const Array<Index>& GraphShardManager::in_degrees() const noexcept {
   return state_->in_degrees;
+}
+const Array<Index>& GraphShardManager::src_in_degrees() const {
+  require<InputError>(state_->one_kind_of_nodes() || state_->src_in_degrees.has_value(),
+                      "the in-degrees of the sources are not known in a graph of two kinds of nodes");
+  return state_->src_in_degrees ? *state_->src_in_degrees : state_->in_degrees;
 }
 const Array<Index>& GraphShardManager::out_degrees() const noexcept {
   return state_->out_degrees;

@@ -17,6 +17,8 @@
 #include <sar/graph/partition_book.hpp>
 
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace sar {
 
@@ -41,6 +43,7 @@ struct GraphOptions {
 
 class DistributedBlock;
 class LocalScope;
+class MessageFlowGraph;
 struct Frames;
 struct ShardedGraph;
 
@@ -133,7 +136,7 @@ class GraphShardManager {
 
   /// Edge rows of this rank are in this order: by shard, destination, source, id.
   [[nodiscard]] const Array<Index>& edge_ids() const noexcept;
-  /// EdgeList::weight in edge order [local edges]; undefined when the edges had no weights.
+  /// EdgeList::weight in edge order [local edges]; undefined when no rank's edges have weights.
   [[nodiscard]] const Tensor& edge_weight() const noexcept;
 
   /// This rank's part as one piece: all sources of its in-edges at once, brought by a single communication
@@ -144,6 +147,10 @@ class GraphShardManager {
   [[nodiscard]] const std::shared_ptr<const ShardedGraph>& shards() const noexcept { return state_; }
 
  private:
+  friend std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph,
+                                                      std::span<const Index> seeds, int num_layers);
+  GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options);
+
   GraphOptions options_;
   std::shared_ptr<const ShardedGraph> state_;
   std::shared_ptr<Frames> frames_;

@@ -1,9 +1,11 @@
 /// Message flow graphs: for each layer of a network, the part of a graph that the wanted nodes depend on.
 #pragma once
 
+#include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -32,12 +34,33 @@ class MessageFlowGraph : public GraphShardManager {
   Array<Index> src_rows_, dst_rows_, edge_rows_;
 };
 
+/// What a network runs on: one graph for all of its layers, or a message flow graph for each. Refers to the
+/// graphs: an argument of the network's call operator, and nothing to keep.
+class LayerGraphs {
+ public:
+  LayerGraphs(const GraphShardManager& graph) : graph_(&graph) {}          // NOLINT: converts
+  LayerGraphs(const std::vector<MessageFlowGraph>& mfgs) : mfgs_(mfgs) {}  // NOLINT: by design
+
+  /// The graph of the layer that is applied as number `layer`. Throws InputError when there is none.
+  [[nodiscard]] const GraphShardManager& operator[](std::size_t layer) const {
+    if (graph_ != nullptr) return *graph_;
+    require<InputError>(layer < mfgs_.size(), "a network with a layer ", layer, " on ", mfgs_.size(),
+                        " message flow graphs");
+    return mfgs_[layer];
+  }
+
+ private:
+  const GraphShardManager* graph_ = nullptr;
+  std::span<const MessageFlowGraph> mfgs_;
+};
+
 /// The graphs of `num_layers` layers, in the order in which they are applied: the sources of the first are
 /// all nodes that the seeds depend on, the destinations of the last are the seeds, in the order given.
 /// `seeds`: partitioned ids of nodes of this rank, each once; ranks may give none. One kind of nodes.
 /// Features of the first layer's sources are gather_rows(x, mfgs.front().src_rows()). Collective. Throws, the
 /// same on every rank, InputError naming a seed that is out of range, owned by another rank, or given twice,
-/// and when num_layers < 1 or the graph has two kinds of nodes.
+/// and when num_layers < 1 or not the same on all ranks, or the graph has two kinds of nodes (message flow
+/// graphs among them). Time and memory: linear in this rank's nodes, its halo, and the edges kept.
 [[nodiscard]] std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph,
                                                            std::span<const Index> seeds, int num_layers);
 

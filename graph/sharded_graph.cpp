@@ -26,11 +26,11 @@ struct SortedEdges {
 };
 
 void check_edges(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
-                 const EdgeList& edges) {
+                 const EdgeList& edges, bool weighted) {
   const auto length = edges.src.size();
   require<InputError>(edges.dst.size() == length && edges.id.size() == length, "an edge list has ", length,
                       " sources, ", edges.dst.size(), " destinations and ", edges.id.size(), " ids");
-  require<InputError>(edges.weight.empty() || edges.weight.size() == length, "an edge list has ", length,
+  require<InputError>(edges.weight.size() == (weighted ? length : 0), "an edge list has ", length,
                       " edges and ", edges.weight.size(), " weights");
   const Index first = dst_book.begin(comm.rank());
   const Index last = dst_book.end(comm.rank());
@@ -90,6 +90,7 @@ ShardedGraph::ShardedGraph(const Communicator& communicator, const PartitionBook
   const int p = comm.rank();
   const int size = comm.size();
   std::vector<Array<local_index>> wanted(at(size));  // rows of each owner that this rank reads
+  const bool weighted = comm.all_reduce(edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
   comm.agree([&] {
     require<InputError>(src_book.num_parts() == size && dst_book.num_parts() == size, "a graph in ",
                         src_book.num_parts(), " parts of sources and ", dst_book.num_parts(),
@@ -103,10 +104,9 @@ ShardedGraph::ShardedGraph(const Communicator& communicator, const PartitionBook
                         src_book.num_nodes(p), " sources");
     src_ids = ids_or_range(std::move(ids_of_sources), src_book, p, "source");
     dst_ids = ids_or_range(std::move(ids_of_destinations), dst_book, p, "destination");
-    check_edges(comm, src_book, dst_book, edges);
+    check_edges(comm, src_book, dst_book, edges, weighted);
 
     const SortedEdges sorted = sort_edges(comm, src_book, dst_book, edges);
-    const bool weighted = !edges.weight.empty();
     edges = {};
     for (int r = 0; r < size; ++r) {
       const int owner = (p - r + size) % size;

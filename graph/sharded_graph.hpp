@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 namespace sar {
@@ -21,6 +22,8 @@ struct ShardedGraph {
   bool dst_is_prefix;
   Array<Index> src_ids, dst_ids;
   Array<Index> in_degrees, out_degrees;
+  /// Of a message flow graph, which has its degrees from the graph that it was made from.
+  std::optional<Array<Index>> src_in_degrees;
   Array<real> inverse_in_degrees;  ///< 1 / in-degree, 0 where that is 0: the factor of a mean
   Array<Index> edge_ids;
   Tensor edge_weight;
@@ -30,6 +33,11 @@ struct ShardedGraph {
   std::vector<HaloRound> rounds;   ///< rounds 1 .. P-1 of the rotation
   std::vector<GraphShard> remote;  ///< remote[i]: edges whose sources arrive in rounds[i]
   Index max_round_rows = 0;        ///< largest recv_rows of any round on any rank
+
+  /// Whether sources and destinations are the same nodes, and all of them.
+  [[nodiscard]] bool one_kind_of_nodes() const {
+    return dst_is_prefix && src_book == dst_book && !src_in_degrees;
+  }
 
   /// All remote shards as one; made at the first call and kept.
   [[nodiscard]] const GraphShard& merged() const;

@@ -75,6 +75,24 @@ TEST_CASE("a bad edge on one rank is the same error on all") {
   CHECK(graph.get_full_partition_graph().options().mode == Mode::one_shot);
 }
 
+TEST_CASE("edge weights are those of all ranks or of none") {
+  const Communicator comm = Communicator::world();
+  const PartitionBook book = PartitionBook::even(40, comm.size());
+  const Index own = book.begin(comm.rank());
+  const bool last = comm.rank() == comm.size() - 1;
+  EdgeList edges;  // of the last rank only
+  if (last) edges.src = {0}, edges.dst = {own}, edges.id = {0}, edges.weight = {2};
+  const GraphShardManager graph(comm, book, book, std::move(edges), true);
+  REQUIRE(graph.edge_weight().defined());
+  CHECK(graph.edge_weight().num_rows() == (last ? 1 : 0));
+  CHECK_FALSE(GraphShardManager(comm, book, book, {}, true).edge_weight().defined());
+  if (comm.size() == 1) return;
+  EdgeList forgotten;
+  forgotten.src = {0}, forgotten.dst = {own}, forgotten.id = {comm.rank()};
+  if (last) forgotten.weight = {2};
+  CHECK_THROWS_AS(GraphShardManager(comm, book, book, std::move(forgotten), true), InputError);
+}
+
 TEST_CASE("a partition book finds owners across empty parts") {
   const PartitionBook book({0, 0, 3, 3, 5});
   CHECK(book.num_parts() == 4);

@@ -1,4 +1,5 @@
-/// Golden vectors of the convolutions (tests/data/conv), run in all modes, plain and cut into small pieces.
+/// Golden vectors of the convolutions (tests/data/conv), run in all modes, plain and cut into small pieces,
+/// on the whole graph and on message flow graphs.
 ///
 ///     for_each_run({"GINConv__sum_linear", ...}, [](const Run& run) {
 ///       Generator gen(1);
@@ -10,6 +11,7 @@
 
 #include "support/golden_graph.hpp"
 
+#include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/nn/distributed.hpp>
 #include <sar/nn/module.hpp>
@@ -58,7 +60,8 @@ struct Run {
   const Communicator& world;
   const Case& golden;
   GraphOptions options;
-  bool wants_feat;  ///< whether node features want gradients; edge inputs always do
+  bool wants_feat;   ///< whether node features want gradients; edge inputs always do
+  bool mfg = false;  ///< on message flow graphs that together compute all nodes
 
   /// Row size of an input or output, or 0 when there is none.
   [[nodiscard]] Index width(const std::string& file) const {
@@ -70,58 +73,85 @@ struct Run {
 
   /// Runs `layer` on the inputs of the case and compares everything that the case holds.
   void check(Module& module, const std::function<Variable(const GraphShardManager&, Inputs&)>& layer) const {
-    const GoldenGraph part = golden_graph(world, golden, options);
-    const auto part_of = [&](const std::string& name, const Tensor& whole) {
-      if (name == "feat" || name == "feat_src") return part.src_rows(whole);
-      return name == "feat_dst" ? part.dst_rows(whole) : part.edge_rows(whole);
-    };
-    const auto check_part = [&](const Tensor& mine, const std::string& file, const std::string& kind) {
-      CAPTURE(file);
-      const Tensor whole = golden.tensor(file);
-      REQUIRE(mine.defined());
-      CHECK(error_of_part(mine, part_of(kind, whole), whole) < tolerance());
-    };
-    Inputs in;
+    const GoldenGraph whole = golden_graph(world, golden, options);
+    std::map<std::string, Variable> inputs;
     for (const std::string& name : golden.files("in."))
-      in.variables[name] =
-          Variable(part_of(name, golden.tensor("in." + name)), wants_feat || !name.starts_with("feat"));
-    if (golden.has("etype")) {
-      const std::vector<Index> etype = golden.indices("etype");
-      for (const Index id : part.graph.edge_ids()) in.etype.push_back(etype[static_cast<std::size_t>(id)]);
-    }
-
+      inputs[name] = Variable(part_of(whole, name, golden.tensor("in." + name)),
+                              wants_feat || !name.starts_with("feat"));
     CHECK(module.named_parameters().size() == golden.files("param.").size());
     load_parameters(module, golden);
-    Tape tape;
-    const Variable y = layer(part.graph, in);
-    check_part(y.value(), "out", "feat_dst");
-    for (const auto& [name, tensor] : in.edge_outputs) check_part(tensor, "out." + name, "edge");
-    if (!y.requires_grad()) return;
-    tape.backward(y, part.dst_rows(golden.tensor("grad_out")));
-    for (const auto& [name, variable] : in.variables)
-      if (variable.requires_grad()) check_part(variable.grad(), "grad_in." + name, name);
+
+    bool differentiable = false;
+    if (!mfg) {
+      const Tape tape;
+      differentiable = check_pass(whole, {.variables = inputs, .etype = {}, .edge_outputs = {}}, layer);
+    } else {
+      for (const MessageFlowGraph& part : golden_mfgs(whole)) {
+        const Tape tape;
+        Inputs in;
+        for (const auto& [name, variable] : inputs)
+          in.variables[name] = gather_rows(variable, name == "feat" ? part.src_rows() : part.edge_rows());
+        differentiable = check_pass(golden_part(whole, part), std::move(in), layer);
+      }
+    }
+    if (!differentiable) return;
+    for (const auto& [name, variable] : inputs)
+      if (variable.requires_grad()) check_part(whole, variable.grad(), "grad_in." + name, name);
     gather_grads(world, module);
     for (const auto& named : module.named_parameters()) {
       CAPTURE(named.name);
       CHECK(relative_error(named.parameter.grad(), golden.values("grad_param." + named.name)) < tolerance());
     }
   }
+
+ private:
+  [[nodiscard]] static Tensor part_of(const GoldenGraph& part, const std::string& name, const Tensor& whole) {
+    if (name == "feat" || name == "feat_src") return part.src_rows(whole);
+    return name == "feat_dst" ? part.dst_rows(whole) : part.edge_rows(whole);
+  }
+  void check_part(const GoldenGraph& part, const Tensor& mine, const std::string& file,
+                  const std::string& kind) const {
+    CAPTURE(file);
+    const Tensor whole = golden.tensor(file);
+    REQUIRE(mine.defined());
+    CHECK(error_of_part(mine, part_of(part, kind, whole), whole) < tolerance());
+  }
+  /// Forward and backward on a part of the case; false when there is nothing to differentiate.
+  [[nodiscard]] bool check_pass(
+      const GoldenGraph& part, Inputs in,
+      const std::function<Variable(const GraphShardManager&, Inputs&)>& layer) const {
+    if (golden.has("etype")) {
+      const std::vector<Index> etype = golden.indices("etype");
+      for (const Index id : part.graph.edge_ids()) in.etype.push_back(etype[static_cast<std::size_t>(id)]);
+    }
+    const Variable y = layer(part.graph, in);
+    check_part(part, y.value(), "out", "feat_dst");
+    for (const auto& [name, tensor] : in.edge_outputs) check_part(part, tensor, "out." + name, "edge");
+    if (y.requires_grad()) Tape::current()->backward(y, part.dst_rows(golden.tensor("grad_out")));
+    return y.requires_grad();
+  }
 };
 
-/// body(run) for the cases conv/<name>, in all ways, with and without gradients of the features.
+/// body(run) for the cases conv/<name>, in all ways, with and without gradients of the features. Homogeneous
+/// cases run on message flow graphs too, unless the layer takes several hops at once.
 inline void for_each_run(std::initializer_list<const char*> names,
                          const std::function<void(const Run&)>& body) {
   const Communicator world = Communicator::world();
   for (const char* name : names) {
     const Case golden(std::string("conv/") + name);
+    const std::string layer = std::string(name).substr(0, std::string(name).find("__"));
+    const bool one_hop = layer != "APPNPConv" && layer != "TAGConv" && layer != "SGConv";
     for (const GraphOptions& options : graph_ways())
-      for (const bool wants_feat : {true, false}) {
-        CAPTURE(name);
-        CAPTURE(static_cast<int>(options.mode));
-        CAPTURE(options.max_halo_bytes);
-        CAPTURE(wants_feat);
-        body({world, golden, options, wants_feat});
-      }
+      for (const bool wants_feat : {true, false})
+        for (const bool mfg : {false, true}) {
+          if (mfg && !(one_hop && golden.arg("graph") == "homogeneous")) continue;
+          CAPTURE(name);
+          CAPTURE(static_cast<int>(options.mode));
+          CAPTURE(options.max_halo_bytes);
+          CAPTURE(wants_feat);
+          CAPTURE(mfg);
+          body({world, golden, options, wants_feat, mfg});
+        }
   }
 }
 

@@ -10,6 +10,7 @@
 #include "support/rows.hpp"
 
 #include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message_flow_graph.hpp>
 
 #include <string>
 #include <vector>
@@ -70,6 +71,27 @@ inline GoldenGraph golden_graph(const Communicator& comm, const Case& golden, co
   return {{old_src.begin() + src_book.begin(comm.rank()), old_src.begin() + src_book.end(comm.rank())},
           std::move(my_dst),
           GraphShardManager(comm, src_book, dst_book, std::move(edges), !bipartite, options)};
+}
+
+/// The graph of a homogeneous case as message flow graphs of one layer: for every third node of each rank,
+/// and for the others. Together they give what the case holds: the rows of its outputs, and gradients that
+/// add up.
+inline std::vector<MessageFlowGraph> golden_mfgs(const GoldenGraph& whole) {
+  std::vector<Index> seeds, others;
+  for (const Index v : whole.my_dst) (v % 3 == 1 ? seeds : others).push_back(v);
+  std::vector<MessageFlowGraph> mfgs = construct_mfgs(whole.graph, seeds, 1);
+  mfgs.push_back(construct_mfgs(whole.graph, others, 1)[0]);
+  return mfgs;
+}
+
+/// The part of a golden graph that is a message flow graph.
+inline GoldenGraph golden_part(const GoldenGraph& whole, const MessageFlowGraph& mfg) {
+  const auto pick = [](const std::vector<Index>& nodes, const Array<Index>& rows) {
+    std::vector<Index> picked;
+    for (const Index row : rows) picked.push_back(nodes[static_cast<std::size_t>(row)]);
+    return picked;
+  };
+  return {pick(whole.my_src, mfg.src_rows()), pick(whole.my_dst, mfg.dst_rows()), mfg};
 }
 
 }  // namespace sar::test

@@ -1,0 +1,58 @@
+/// Fused attention on one shard: softmax over the in-edges of a node of a score, times the sources' values.
+///
+///     forward     s_e,h = score of edge e = (u, v);  online softmax: with m the largest score so far,
+///                 z = sum exp(s - m),  out[v, h] = sum f_e,h exp(s - m) value[u, h],  both rescaled when m
+///                 grows; at the end out /= z                      f = dropout's factor * edge weight
+///     backward    alpha = exp(s - m - log z);  dalpha = f <g[v, h], value[u, h]>;  ds = alpha (dalpha -
+///     D_v),
+///                 D_v = <g[v, h], out[v, h]>;  dvalue[u, h] += f alpha g[v, h];  df = alpha <g, value>
+///
+/// additive     s = leaky_relu(el[u, h] + dst[v, h]), el[u, h] = <attn[h], x[u, h]>; the value is x. The way
+///              back walks the transpose: x_u and its gradient stay in registers while rows of g pass by. ds
+///              is needed by destination, too: it is written, for a block of source rows with about three
+///              edges a destination, to where the edge lies in the order of destinations, and added up there.
+///
+/// Edges are worked on in batches of up to 64, also of several rows: scores, maxima, exponentials of all,
+/// then the rows, each requested one batch ahead. Traffic of additive per edge: a row of x forward, a row of
+/// g backward, as copy_u; besides, 4 H bytes each of el, el and three numbers of the destination's (in cache
+/// for the most part), and of ds twice.
+#pragma once
+
+#include <sar/core/dropout.hpp>
+#include <sar/graph/sequential.hpp>
+
+#include <memory>
+
+namespace sar {
+
+struct AttentionOperands {
+  Index heads = 1;
+  Index dim = 0;                      ///< columns of a head
+  const real* attn = nullptr;         ///< [heads, dim]
+  const real* dst = nullptr;          ///< scores of the destinations [destinations, heads]
+  real slope = 0;                     ///< of leaky_relu
+  const real* edge_weight = nullptr;  ///< per local edge; null: 1
+  const DropoutMask* mask = nullptr;  ///< null: no dropout
+  const Index* edge_ids = nullptr;    ///< global ids per local edge, for the mask
+  real* out = nullptr;                ///< forward: [destinations, heads, dim], set by accumulate()
+  real* max = nullptr;                ///< forward: [destinations, heads], set by accumulate()
+  real* sum = nullptr;                ///< forward: the same
+  const real* grad_out = nullptr;     ///< backward: as out
+  const real* stats = nullptr;        ///< backward: of attention_stats()
+  real* grad_dst = nullptr;           ///< backward: as dst, added to; null: not wanted
+  double* grad_attn = nullptr;        ///< backward: as attn, added to; null: not wanted
+  real* grad_edge_weight = nullptr;   ///< backward: per local edge, overwritten; null: not wanted
+};
+
+std::unique_ptr<ShardKernel> make_additive_attention(const AttentionOperands& operands);
+
+/// After the last shard: out /= sum, and sum becomes its logarithm. Rows of `heads` values, `dim` columns
+/// each.
+void finish_attention(Index rows, Index heads, Index dim, real* out, const real* max, real* sum);
+
+/// What the way back reads of a destination, per head: [max, log(sum), D] and, where `dst` [rows, heads] is
+/// given, that; stats [rows, 3 or 4, heads].
+void attention_stats(Index rows, Index heads, Index dim, const real* out, const real* max,
+                     const real* log_sum, const real* grad_out, const real* dst, real* stats);
+
+}  // namespace sar
