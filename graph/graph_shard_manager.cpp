@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/core/rows.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/graph/sharded_graph.hpp>
 
@@ -37,6 +38,16 @@ DistributedBlock GraphShardManager::get_full_partition_graph() const {
   GraphShardManager block = *this;
   block.options_.mode = Mode::one_shot;
   return DistributedBlock(std::move(block));
+}
+
+Tensor GraphShardManager::local_edge_rows(const Tensor& by_edge_id) const {
+  const Array<Index>& ids = edge_ids();
+  for (const Index id : ids)
+    require<ShapeError>(id >= 0 && id < by_edge_id.num_rows(), "edge data of shape ", by_edge_id.shape(),
+                        " has no row for edge ", id);
+  Tensor rows(by_edge_id.shape().with_rows(num_edges()));
+  gather_rows(by_edge_id, ids, rows);
+  return rows;
 }
 
 const Communicator& GraphShardManager::comm() const noexcept {
