@@ -38,10 +38,13 @@ Variable sum(Variable x, Over over) {
 }
 
 Variable mean(Variable x, Over over) {
-  const Index results = summed_shape(x.shape(), over).size();
-  require<ShapeError>(x.shape().size() > 0 && results > 0, "mean over no element of a tensor of shape ",
-                      x.shape());
-  return scaled_sum(x, over, static_cast<real>(1.0 / static_cast<double>(x.shape().size() / results)));
+  const Shape& shape = x.shape();
+  require<ShapeError>(shape.dims() > 0, "mean of an undefined tensor");
+  const Index terms = over == Over::all || shape.dims() == 1 ? shape.size()
+                      : over == Over::rows                   ? shape[0]
+                                                             : shape[shape.dims() - 1];
+  require<ShapeError>(terms > 0, "mean over no element of a tensor of shape ", shape);
+  return scaled_sum(x, over, static_cast<real>(1.0 / static_cast<double>(terms)));
 }
 
 }  // namespace sar

@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/rows.hpp>
+#include <sar/graph/frames.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/graph/sharded_graph.hpp>
 
@@ -28,7 +29,9 @@ GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBo
                         options) {}
 
 GraphShardManager::GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options)
-    : options_(checked(options)), state_(std::move(state)) {}
+    : options_(checked(options)),
+      state_(std::move(state)),
+      frames_(std::make_shared<Frames>(state_->dst_is_prefix && state_->src_book == state_->dst_book)) {}
 
 void GraphShardManager::set_options(const GraphOptions& options) {
   options_ = checked(options);

@@ -38,7 +38,7 @@ struct GraphOptions {
   /// A shard whose halo rows need more bytes is walked in several pieces; 0: no limit.
   Index max_halo_bytes = 0;
   /// A user-defined message is computed for so many edges at a time; at least 1.
-  Index edge_block = Index{1} << 14;
+  Index edge_block = Index{1} << 12;
 };
 
 class DistributedBlock;

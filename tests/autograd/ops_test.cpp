@@ -334,6 +334,102 @@ TEST_CASE("gradients and values of rows that are cut into heads") {
   CHECK_THROWS_AS(head_mean(a.reshape({3, 40})), ShapeError);
 }
 
+TEST_CASE("every operation works on no rows") {
+  const Variable w{random_tensor({2, 3}, 1), true}, b{random_tensor({2}, 2), true};
+  const Variable w_io{random_tensor({3, 2}, 3), true}, row{random_tensor({3}, 4), true};
+  struct Operation {
+    std::string name;
+    std::function<Variable(const Variable& x, const Variable& y)> run;  // of two tensors [0, 3]
+    Shape shape;
+  };
+  const std::vector<Operation> operations{
+      {"matmul", [&](auto& x, auto&) { return matmul(x, w_io); }, {0, 2}},
+      {"linear", [&](auto& x, auto&) { return linear(x, w, b); }, {0, 2}},
+      {"linear, 3 dimensions",
+       [&](auto& x, auto&) {
+         return linear(reshape(x, {0, 4, 3}), w, b);
+       },
+       {0, 4, 2}},
+      {"linear_io", [&](auto& x, auto&) { return linear_io(x, w_io, b); }, {0, 2}},
+      {"add", [](auto& x, auto& y) { return x + y; }, {0, 3}},
+      {"sub", [](auto& x, auto& y) { return x - y; }, {0, 3}},
+      {"mul", [](auto& x, auto& y) { return x * y; }, {0, 3}},
+      {"div", [](auto& x, auto& y) { return x / y; }, {0, 3}},
+      {"add row", [&](auto& x, auto&) { return x + row; }, {0, 3}},
+      {"sub row", [&](auto& x, auto&) { return x - row; }, {0, 3}},
+      {"row minus", [&](auto& x, auto&) { return row - x; }, {0, 3}},
+      {"mul row", [&](auto& x, auto&) { return x * row; }, {0, 3}},
+      {"div row", [&](auto& x, auto&) { return x / row; }, {0, 3}},
+      {"row over", [&](auto& x, auto&) { return row / x; }, {0, 3}},
+      {"mul column", [](auto& x, auto& y) { return x * slice_columns(y, 0, 1); }, {0, 3}},
+      {"mul column, 3 dimensions",
+       [](auto& x, auto& y) {
+         return reshape(x, {0, 3, 1}) * reshape(y, {0, 1, 3});
+       },
+       {0, 3, 3}},
+      {"constants", [](auto& x, auto&) { return 1 - (x * 2 + 1) / 3; }, {0, 3}},
+      {"scale_rows", [](auto& x, auto&) { return scale_rows(x, Tensor(Shape{0})); }, {0, 3}},
+      {"relu", [](auto& x, auto&) { return relu(x); }, {0, 3}},
+      {"leaky_relu", [](auto& x, auto&) { return leaky_relu(x); }, {0, 3}},
+      {"elu", [](auto& x, auto&) { return elu(x); }, {0, 3}},
+      {"sigmoid", [](auto& x, auto&) { return sigmoid(x); }, {0, 3}},
+      {"tanh", [](auto& x, auto&) { return tanh(x); }, {0, 3}},
+      {"exp", [](auto& x, auto&) { return exp(x); }, {0, 3}},
+      {"log", [](auto& x, auto&) { return log(x); }, {0, 3}},
+      {"softmax", [](auto& x, auto&) { return softmax(x); }, {0, 3}},
+      {"log_softmax", [](auto& x, auto&) { return log_softmax(x); }, {0, 3}},
+      {"dropout",
+       [](auto& x, auto&) {
+         return dropout(x, 0.5, {1, 2, 3}, {});
+       },
+       {0, 3}},
+      {"concat_columns",
+       [](auto& x, auto& y) {
+         return concat_columns({x, y, x});
+       },
+       {0, 9}},
+      {"concat_rows",
+       [](auto& x, auto& y) {
+         return concat_rows({x, y});
+       },
+       {0, 3}},
+      {"slice_columns", [](auto& x, auto&) { return slice_columns(x, 1, 3); }, {0, 2}},
+      {"slice_rows", [](auto& x, auto&) { return slice_rows(x, 0, 0); }, {0, 3}},
+      {"reshape",
+       [](auto& x, auto&) {
+         return reshape(x, {0, 1, 3});
+       },
+       {0, 1, 3}},
+      {"gather_rows", [](auto& x, auto&) { return gather_rows(x, {}); }, {0, 3}},
+      {"gather_rows of a parameter", [&](auto& x, auto&) { return gather_rows(w, {}) * x; }, {0, 3}},
+      {"scatter_add_rows", [](auto& x, auto&) { return scatter_add_rows(x, {}, 4); }, {4, 3}},
+      {"sum", [](auto& x, auto&) { return sum(x); }, {1}},
+      {"sum of rows", [](auto& x, auto&) { return sum(x, Over::rows); }, {3}},
+      {"sum of columns", [](auto& x, auto&) { return sum(x, Over::columns); }, {0, 1}},
+      {"mean of columns", [](auto& x, auto&) { return mean(x, Over::columns); }, {0, 1}},
+      {"layer norm",
+       [](auto& x, auto&) {
+         const Variable centred = x - mean(x, Over::columns);
+         return centred / (mean(centred * centred, Over::columns) + real(0.1));
+       },
+       {0, 3}},
+  };
+  for (const Operation& operation : operations) {
+    CAPTURE(operation.name);
+    const Variable x(Tensor(Shape{0, 3}), true), y(Tensor(Shape{0, 3}), true);
+    Tape tape;
+    const Variable z = operation.run(x, y);
+    CHECK(z.shape() == operation.shape);
+    REQUIRE(z.requires_grad());
+    tape.backward(z, Tensor::full(z.shape(), 1));
+    CHECK(x.grad().shape() == x.shape());
+  }
+  for (const Variable& parameter : {w, b, w_io, row}) {
+    REQUIRE(parameter.grad().shape() == parameter.shape());
+    for (const real g : parameter.grad().values()) CHECK(g == 0);
+  }
+}
+
 TEST_CASE("values and shapes of sums") {
   const Tensor x = Tensor::from({2, 3}, {1, 2, 3, 4, 5, 6});
   CHECK(sum(x).shape() == Shape{1});

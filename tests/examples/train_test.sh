@@ -46,3 +46,4 @@ expect 1 "train: cannot write the log file missing/log" "$programs/train" --grap
 expect 1 "gcn: missing/edge_index.npy: cannot open" "$programs/gcn" missing
 expect 0 "test accuracy" "$programs/gcn"
 expect 0 "epoch 20" "$programs/graphsage"
+expect 0 "epoch 15" "$programs/custom_message"

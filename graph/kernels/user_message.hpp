@@ -1,0 +1,89 @@
+/// A message of the caller's own, a block of edges at a time.
+///
+///     forward     m = f(rows of u, v, e of the block);  out[v] = reduce of m, or out[e] = m
+///     backward    f again on a tape of the block, seeded with dm: g[v], g[v] / in-degree, g[v] where the
+///     edge
+///                 won element (v, j), or g[e]; what the tape collects is added up for u and v, set for e
+///
+/// A row of the message must depend on its own edge only: on the way back blocks are others, by source, so
+/// that gradients of sources are sums of consecutive rows. Traffic besides the function's own: forward a row
+/// read and written per edge and operand, and a row of m read; backward the same, a row of g read and written
+/// per edge, and a row of gradient read per edge and operand. Memory: that of one block.
+#pragma once
+
+#include <sar/graph/edge_batch.hpp>
+#include <sar/graph/kernels/edge_block.hpp>
+#include <sar/graph/message.hpp>
+#include <sar/graph/sequential.hpp>
+
+#include <exception>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sar {
+
+/// What a message function reads of one kind (sources, destinations or edges).
+struct MessageOperands {
+  std::vector<Variable> slots;                          ///< each variable once
+  std::vector<std::size_t> calls;                       ///< slot that the k-th call asked for
+  std::map<std::string, Variable, std::less<>> fields;  ///< variables behind names
+
+  /// The slot of x in the `call`-th call, or slots.size().
+  [[nodiscard]] std::size_t find(const Variable& x, std::size_t call) const;
+};
+
+struct MessageInputs {
+  MessageOperands u, v, e;
+  Shape message;               ///< of the result without edges: [0, ...]
+  bool requires_grad = false;  ///< whether the result wants a gradient
+
+  /// Numbers in a row of all source variables side by side.
+  [[nodiscard]] Index u_width() const;
+};
+
+class UserMessageKernel : public ShardKernel {
+ public:
+  struct Operands {
+    const MessageFunction& function;
+    const MessageInputs& inputs;
+    Index edge_block = 1;
+    const Array<Index>& edge_ids;     ///< global id per local edge
+    std::optional<Reduce> reduce;     ///< empty: a row per edge
+    const real* dst_scale = nullptr;  ///< of a mean: per destination
+    local_index* winners = nullptr;   ///< of max and min: [destinations, width], -1 at first
+    real* out = nullptr;              ///< forward: [destinations or edges, width], 0 at first
+    const real* grad_out = nullptr;   ///< backward: as out
+    std::vector<Tensor> grad_v;       ///< backward, by slot: added to; undefined: not wanted
+    std::vector<Tensor> grad_e;       ///< backward, by slot: set; undefined: not wanted
+  };
+  explicit UserMessageKernel(Operands operands) : o_(std::move(operands)), blocks_(o_.edge_block) {}
+
+  void accumulate(const SourcePiece& piece) override;
+  [[nodiscard]] bool needs_source_in_backward() const override { return !o_.inputs.u.slots.empty(); }
+  void backward(const SourcePiece& piece, real* grad_src, bool accumulate) override;
+  /// The way back of a block without edges: what the function captures receives gradients of zeros, so that
+  /// it goes back on a worker without edges, too.
+  void backward_without_edges();
+  /// Throws what the function threw first. After that nothing was computed any more.
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  class Batch;
+  void guarded(FunctionRef<void()> work);
+  Variable call(const Batch& batch) const;
+  void reduce(const EdgeBlock& block, const Tensor& messages);
+  void reduce_extremum(const EdgeBlock& block, const Tensor& messages);
+  [[nodiscard]] Tensor seed(const EdgeBlock& block) const;
+  void backward_block(const EdgeBlock& block, const SourcePiece& piece, real* grad_src);
+
+  Operands o_;
+  EdgeBlocks blocks_;
+  BlockGroups groups_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace sar
