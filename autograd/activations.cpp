@@ -37,6 +37,9 @@ Variable elu(Variable x, real alpha) {
 Variable sigmoid(Variable x) {
   return activation(Unary::sigmoid, std::move(x));
 }
+Variable softplus(Variable x) {
+  return activation(Unary::softplus, std::move(x));
+}
 Variable tanh(Variable x) {
   return activation(Unary::tanh, std::move(x));
 }

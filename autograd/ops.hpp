@@ -28,6 +28,13 @@ Variable linear(Variable x, Variable weight, Variable bias = {});
 /// x W + b for weight [in, out], as DGL's GraphConv stores it; otherwise as linear().
 Variable linear_io(Variable x, Variable weight, Variable bias = {});
 
+/// y[i] = x[i] w[types[i]] for x [n, in] and a matrix for each type, w [types, in, out]; y [n, out]. Keeps x
+/// if w wants a gradient and w if x does, and row numbers grouped by type.
+Variable typed_matmul(Variable x, Variable w, std::span<const Index> types);
+
+/// y[i] = x[i] w[i] for x [n, in] and a matrix for each row, w [n, in, out]; y [n, out]. Keeps as above.
+Variable row_matmul(Variable x, Variable w);
+
 // ---- arithmetic with broadcasting: arithmetic.cpp
 //
 // NumPy's rules: same shape, a row [D] or [1, D], a column [N, 1], a scalar [1], and their extensions to 3
@@ -92,6 +99,7 @@ Variable leaky_relu(Variable x,
                     real negative_slope = 0.01);  ///< x > 0 ? x : slope x, slope >= 0; keeps the result
 Variable elu(Variable x, real alpha = 1);         ///< x > 0 ? x : alpha (exp(x) - 1); keeps the result
 Variable sigmoid(Variable x);                     ///< 1 / (1 + exp(-x)); keeps the result
+Variable softplus(Variable x);                    ///< log(1 + exp(x)); keeps the result
 Variable tanh(Variable x);                        ///< keeps the result
 Variable exp(Variable x);                         ///< keeps the result
 Variable log(Variable x);                         ///< keeps x

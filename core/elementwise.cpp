@@ -142,6 +142,9 @@ void unary(Unary op, const Tensor& x, Tensor& out, real parameter) {
       case Unary::sigmoid:
         vector_math::sigmoid(from, to, n);
         break;
+      case Unary::softplus:
+        vector_math::softplus(from, to, n);
+        break;
       case Unary::tanh:
         vector_math::tanh(from, to, n);
         break;
@@ -170,6 +173,20 @@ void unary_backward(Unary op, const Tensor& kept, const Tensor& grad, Tensor& ou
                            accumulate);
     case Unary::sigmoid:
       return gradient_loop([](real y, real g) { return g * y * (1 - y); }, kept, grad, out, accumulate);
+    case Unary::softplus:  // 1 - exp(-y)
+      return dispatch(accumulate, [&](auto adding) {
+        parallel_for(out.size(), grain, [&](Index begin, Index end) {
+          constexpr Index buffer_size = 512;
+          real slope[buffer_size];
+          for (Index first = begin; first < end; first += buffer_size) {
+            const Index count = std::min(buffer_size, end - first);
+            for (Index i = 0; i < count; ++i) slope[i] = -kept.data()[first + i];
+            vector_math::expm1(slope, slope, count);
+            for (Index i = 0; i < count; ++i)
+              store<decltype(adding)::value>(out.data()[first + i], -slope[i] * grad.data()[first + i]);
+          }
+        });
+      });
     case Unary::tanh:
       return gradient_loop([](real y, real g) { return g * (1 - y * y); }, kept, grad, out, accumulate);
     case Unary::exp:

@@ -20,8 +20,8 @@ void scale_shift(const Tensor& x, real scale, real shift, Tensor& out, bool accu
 /// y = f(x), with p the parameter of `unary`:
 ///   relu        max(x, 0)                      elu      x > 0 ? x : p (exp(x) - 1), p >= 0
 ///   leaky_relu  x > 0 ? x : p x, p >= 0        sigmoid  1 / (1 + exp(-x))
-///   tanh, exp, log
-enum class Unary { relu, leaky_relu, elu, sigmoid, tanh, exp, log };
+///   softplus    log(1 + exp(x))                tanh, exp, log
+enum class Unary { relu, leaky_relu, elu, sigmoid, softplus, tanh, exp, log };
 
 /// out = f(x)
 void unary(Unary op, const Tensor& x, Tensor& out, real parameter = 0);

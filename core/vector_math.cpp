@@ -41,5 +41,8 @@ void tanh(const real* x, real* out, Index n) {
 void sigmoid(const real* x, real* out, Index n) {
   apply([](const Block& b) -> Block { return b.logistic(); }, x, out, n);
 }
+void softplus(const real* x, real* out, Index n) {
+  apply([](const Block& b) -> Block { return b.max(real{0}) + (-b.abs()).exp().log1p(); }, x, out, n);
+}
 
 }  // namespace sar::vector_math

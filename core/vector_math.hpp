@@ -15,5 +15,7 @@ void log(const real* x, real* out, Index n);
 void tanh(const real* x, real* out, Index n);
 /// 1 / (1 + exp(-x))
 void sigmoid(const real* x, real* out, Index n);
+/// log(1 + exp(x)), without overflow
+void softplus(const real* x, real* out, Index n);
 
 }  // namespace sar::vector_math

@@ -4,7 +4,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
-#include <sar/graph/message.hpp>
+#include <sar/graph/graph_shard_manager.hpp>
 
 #include <utility>
 
@@ -39,6 +39,17 @@ Tensor degree_column(const Array<Index>& degrees, const F& f) {
 /// base + x W^T in the memory of `base` when nobody else holds it. base [n, out], x [n, in], weight W [out,
 /// in]. Keeps x if the weight wants a gradient and the weight if x does.
 Variable add_linear(Variable base, const Variable& x, const Variable& weight);
+
+/// Refuses to take one kind of features for both ends of a graph of two kinds of nodes.
+inline void require_one_kind(const GraphShardManager& graph, const char* layer) {
+  require<ShapeError>(graph.dst_is_prefix(), layer,
+                      " got features of one kind of nodes for a bipartite graph");
+}
+
+inline void require_num_rows(const Variable& x, Index rows, const char* what) {
+  require<ShapeError>(x.defined() && x.num_rows() == rows, what, " have shape ", x.shape(), ", expected ",
+                      rows, " rows");
+}
 
 inline void require_rows(const Variable& x, Index rows, Index columns, const char* what) {
   require<ShapeError>(x.shape() == Shape{rows, columns}, what, " have shape ", x.shape(), ", expected [",

@@ -16,7 +16,7 @@ SAGEConv::SAGEConv(std::pair<Index, Index> in_feats, Index out_feats, Generator&
     Variable weight = fc.weight();
     weight.value().copy_from(init::xavier_uniform(weight.shape(), init::relu_gain, gen.next_stream()));
   };
-  if (options.aggregator == SAGEAggregator::mean) {
+  if (options.aggregator != SAGEAggregator::gcn) {
     fc_self_.emplace(in_feats.second, out_feats, gen, options.bias);
     xavier(*fc_self_);
   } else {
@@ -30,18 +30,21 @@ SAGEConv::SAGEConv(std::pair<Index, Index> in_feats, Index out_feats, Generator&
   }
   xavier(fc_neigh_);
   register_module("feat_drop", feat_drop_);
+  if (options.aggregator == SAGEAggregator::pool) {
+    fc_pool_.emplace(in_feats.first, in_feats.first, gen);
+    xavier(*fc_pool_);
+    register_module("fc_pool", *fc_pool_);
+  }
   register_module("fc_neigh", fc_neigh_);
   if (fc_self_) register_module("fc_self", *fc_self_);
 }
 
 Variable SAGEConv::operator()(const GraphShardManager& graph, const Variable& feat,
                               const Variable& edge_weight) {
-  require<ShapeError>(graph.dst_is_prefix(),
-                      "SAGEConv got features of one kind of nodes for a bipartite graph");
+  require_one_kind(graph, "SAGEConv");
   require_rows(feat, graph.num_src_nodes(), fc_neigh_.weight().shape()[1], "SAGEConv, features");
   const Variable src = feat_drop_(feat, graph.src_ids());
-  return options_.aggregator == SAGEAggregator::mean ? mean(graph, src, {}, edge_weight)
-                                                     : gcn(graph, src, {}, edge_weight);
+  return apply(graph, src, {}, edge_weight);
 }
 
 Variable SAGEConv::operator()(const GraphShardManager& graph, const std::pair<Variable, Variable>& feat,
@@ -51,18 +54,18 @@ Variable SAGEConv::operator()(const GraphShardManager& graph, const std::pair<Va
                "SAGEConv, destination features");
   const Variable src = feat_drop_(feat.first, graph.src_ids());
   const Variable dst = feat_drop_(feat.second, graph.dst_ids());
-  return options_.aggregator == SAGEAggregator::mean ? mean(graph, src, dst, edge_weight)
-                                                     : gcn(graph, src, dst, edge_weight);
+  return apply(graph, src, dst, edge_weight);
 }
 
-// In both, an undefined dst means the first rows of src.
-
-Variable SAGEConv::mean(const GraphShardManager& graph, const Variable& src, const Variable& dst,
-                        const Variable& edge_weight) const {
+Variable SAGEConv::apply(const GraphShardManager& graph, const Variable& src, const Variable& dst,
+                         const Variable& edge_weight) const {
+  if (options_.aggregator == SAGEAggregator::gcn) return gcn(graph, src, dst, edge_weight);
   const auto self = [&] { return (*fc_self_)(dst.defined() ? dst : first_rows(src, graph.num_dst_nodes())); };
-  if (multiplies_first(src, fc_neigh_.weight().shape()[0]))
+  if (options_.aggregator == SAGEAggregator::mean && multiplies_first(src, fc_neigh_.weight().shape()[0]))
     return graph.update_all(message(fc_neigh_(src), edge_weight), fn::mean, self);
-  const Variable neigh = graph.update_all(message(src, edge_weight), fn::mean);
+  const Variable neigh = options_.aggregator == SAGEAggregator::mean
+                             ? graph.update_all(message(src, edge_weight), fn::mean)
+                             : graph.update_all(message(relu((*fc_pool_)(src)), edge_weight), fn::max);
   return add_linear(self(), neigh, fc_neigh_.weight());
 }
 

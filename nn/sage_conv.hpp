@@ -13,6 +13,7 @@ namespace sar {
 enum class SAGEAggregator {
   mean,  ///< of the in-neighbours
   gcn,   ///< of the in-neighbours and the node itself
+  pool,  ///< maximum over the in-neighbours of a layer of their features
 };
 
 struct SAGEConvOptions {
@@ -27,13 +28,15 @@ struct SAGEConvOptions {
 ///
 ///   gcn:  y_v = W_neigh 1/(d_v + 1) (x_v + sum_{u -> v} w_uv x_u) + b
 ///
-/// d_v counts edges and ignores the optional edge weights w; the mean is 0 when d_v = 0. Parameters: mean:
-/// fc_neigh.weight [out, in_src], fc_self.weight [out, in_dst], fc_self.bias [out]; gcn: bias [out],
-/// fc_neigh.weight [out, in]. Weights start Xavier-uniform with ReLU's gain, fc_self.bias as in Linear, the
-/// bias of gcn at zero.
+///   pool: y_v = W_self x_v + b + W_neigh max_{u -> v} w_uv relu(W_pool x_u + b_pool)
 ///
-/// Rows are aggregated before or after the product with W_neigh, whichever is narrower; what is kept for the
-/// way back is the input, and the aggregate where that comes first. Collective: one update_all.
+/// d_v counts edges and ignores the optional edge weights w; the aggregate is 0 when d_v = 0. Parameters:
+/// fc_neigh.weight [out, in_src]; gcn: bias [out]; others: fc_self.weight [out, in_dst], fc_self.bias [out];
+/// pool: fc_pool.weight [in_src, in_src], fc_pool.bias [in_src]. Weights start Xavier-uniform with ReLU's
+/// gain, the bias of gcn at zero, other biases as in Linear.
+///
+/// Mean and gcn aggregate rows before or after the product with W_neigh, whichever is narrower; what is kept
+/// for the way back is the input, and the aggregate where that comes first. Collective: one update_all.
 class SAGEConv : public Module {
  public:
   SAGEConv(Index in_feats, Index out_feats, Generator& gen, const SAGEConvOptions& options = {});
@@ -52,15 +55,17 @@ class SAGEConv : public Module {
                                     const Variable& edge_weight = {});
 
  private:
-  [[nodiscard]] Variable mean(const GraphShardManager& graph, const Variable& src, const Variable& dst,
-                              const Variable& edge_weight) const;
+  /// What all aggregators do with the features after dropout; an undefined dst means the first rows of src.
+  [[nodiscard]] Variable apply(const GraphShardManager& graph, const Variable& src, const Variable& dst,
+                               const Variable& edge_weight) const;
   [[nodiscard]] Variable gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
                              const Variable& edge_weight) const;
 
   SAGEConvOptions options_;
   Dropout feat_drop_;
   Linear fc_neigh_;
-  std::optional<Linear> fc_self_;  // mean
+  std::optional<Linear> fc_self_;  // all but gcn
+  std::optional<Linear> fc_pool_;  // pool
   Variable bias_;                  // gcn
 };
 

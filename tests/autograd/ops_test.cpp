@@ -53,6 +53,59 @@ void check(const std::string& name, const std::function<Variable(const Inputs&)>
   }
 }
 
+TEST_CASE("products with a matrix for each type, or for each row") {
+  const auto expected = [](const Tensor& x, const Tensor& w, const std::vector<Index>& types) {
+    std::vector<double> y;
+    for (Index i = 0; i < x.num_rows(); ++i)
+      for (Index o = 0; o < w.shape()[2]; ++o) {
+        double sum = 0;
+        for (Index k = 0; k < x.row_size(); ++k)
+          sum += x.row(i)[k] * w.row(types[static_cast<std::size_t>(i)])[k * w.shape()[2] + o];
+        y.push_back(sum);
+      }
+    return y;
+  };
+  const std::vector<Index> types{2, 0, 0, 4, 2, 2, 0}, sorted{0, 0, 1, 1, 1, 3, 4}, each{0, 1, 2, 3, 4, 5, 6};
+  for (const auto& chosen : {types, sorted}) {
+    check("typed_matmul", [&](const Inputs& in) { return typed_matmul(in[0], in[1], chosen); },
+          {input({7, 3}, 1), input({5, 3, 4}, 2)});
+    const Variable x = input({7, 3}, 1), w = input({5, 3, 4}, 2);
+    CHECK(relative_error(typed_matmul(x, w, chosen).value(), expected(x.value(), w.value(), chosen)) <
+          tolerance() / 10);
+  }
+  check("row_matmul", [](const Inputs& in) { return row_matmul(in[0], in[1]); },
+        {input({7, 3}, 1), input({7, 3, 4}, 2)});
+  const Variable x = input({7, 3}, 1), w = input({7, 3, 4}, 2);
+  CHECK(relative_error(row_matmul(x, w).value(), expected(x.value(), w.value(), each)) < tolerance() / 10);
+  CHECK(typed_matmul(Tensor({0, 3}), w, {}).shape() == Shape{0, 4});
+
+  // more rows than a block, types without rows, sums on top of others
+  std::vector<Index> many;
+  for (Index i = 0; i < 2000; ++i) many.push_back(i * i % 7 == 3 ? 2 : i * 31 % 11);
+  const Variable rows(random_tensor({2000, 35}, 3), true), matrices(random_tensor({13, 35, 9}, 4), true);
+  Tape tape;
+  const Variable y = typed_matmul(rows, matrices, many);
+  CHECK(relative_error(y.value(), expected(rows.value(), matrices.value(), many)) < tolerance() / 10);
+  const Variable sum = y + typed_matmul(rows, matrices, many);
+  const Tensor seed = random_tensor({2000, 9}, 5);
+  tape.backward(sum, seed);
+  std::vector<double> to_matrices(13 * 35 * 9), to_rows(2000 * 35);
+  for (Index i = 0; i < 2000; ++i)
+    for (Index k = 0; k < 35; ++k)
+      for (Index o = 0; o < 9; ++o) {
+        const Index at = (many[static_cast<std::size_t>(i)] * 35 + k) * 9 + o;
+        to_matrices[static_cast<std::size_t>(at)] += 2 * rows.value().row(i)[k] * seed.row(i)[o];
+        to_rows[static_cast<std::size_t>(i * 35 + k)] += 2 * matrices.value().data()[at] * seed.row(i)[o];
+      }
+  CHECK(relative_error(matrices.grad(), to_matrices) < tolerance() / 10);
+  CHECK(relative_error(rows.grad(), to_rows) < tolerance() / 10);
+
+  CHECK_THROWS_AS(typed_matmul(x, w, std::vector<Index>{0, 1, 2, 3, 4, 5, 7}), ShapeError);
+  CHECK_THROWS_AS(typed_matmul(x, w, std::vector<Index>{0, 1, 2, -1, 4, 5, 6}), ShapeError);
+  CHECK_THROWS_AS(typed_matmul(x, w, std::vector<Index>{0, 1}), ShapeError);
+  CHECK_THROWS_AS(row_matmul(x, input({6, 3, 4}, 2)), ShapeError);
+}
+
 TEST_CASE("gradients of products") {
   check("matmul", [](const Inputs& in) { return matmul(in[0], in[1]); },
         {input({5, 4}, 1), input({4, 3}, 2)});
@@ -175,6 +228,16 @@ TEST_CASE("gradients of activations") {
       "elu", [](const Inputs& in) { return elu(in[0], real(1.5)); }, x);
   check(
       "sigmoid", [](const Inputs& in) { return sigmoid(in[0]); }, x);
+  check(
+      "softplus", [](const Inputs& in) { return softplus(in[0]); }, x);
+  {
+    const Variable far(Tensor::from({4}, {-1000, -80, 80, 1000}), true);
+    Tape tape;
+    const Variable y = softplus(far);
+    CHECK(relative_error(y.value(), Tensor::from({4}, {0, 0, 80, 1000})) < tolerance());
+    tape.backward(y, Tensor::full({4}, 1));
+    CHECK(relative_error(far.grad(), Tensor::from({4}, {0, 0, 1, 1})) < tolerance());
+  }
   check(
       "tanh", [](const Inputs& in) { return tanh(in[0]); }, x);
   check(

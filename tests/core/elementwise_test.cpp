@@ -66,6 +66,7 @@ std::vector<UnaryCase> unary_cases() {
       {Unary::elu, real(0.5), [](double x) { return x > 0 ? x : 0.5 * (std::exp(x) - 1); },
        [](double x) { return x > 0 ? 1 : 0.5 * std::exp(x); }},
       {Unary::sigmoid, 0, s, [s](double x) { return s(x) * (1 - s(x)); }},
+      {Unary::softplus, 0, [](double x) { return std::log1p(std::exp(x)); }, s},
       {Unary::tanh, 0, [](double x) { return std::tanh(x); },
        [](double x) { return 1 / (std::cosh(x) * std::cosh(x)); }},
       {Unary::exp, 0, [](double x) { return std::exp(x); }, [](double x) { return std::exp(x); }},

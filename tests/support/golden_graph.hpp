@@ -34,11 +34,11 @@ struct GoldenGraph {
   [[nodiscard]] Tensor edge_rows(const Tensor& whole) const { return rows(whole, graph.edge_ids()); }
 };
 
-inline GoldenGraph golden_graph(const Communicator& comm, const Case& golden, const GraphOptions& options) {
-  const auto src = golden.indices("src"), dst = golden.indices("dst");
-  const auto num_src = static_cast<Index>(golden.number("num_src")),
-             num_dst = static_cast<Index>(golden.number("num_dst"));
-  const bool block = golden.arg("graph") == "block", bipartite = golden.arg("graph") == "bipartite";
+/// kind: "homogeneous", "bipartite" or "block".
+inline GoldenGraph golden_graph(const Communicator& comm, const std::vector<Index>& src,
+                                const std::vector<Index>& dst, Index num_src, Index num_dst,
+                                const std::string& kind, const GraphOptions& options) {
+  const bool block = kind == "block", bipartite = kind == "bipartite";
   const PartitionBook dst_book = PartitionBook::even(num_dst, comm.size());
 
   // old_src[new number] = number in the case
@@ -71,6 +71,12 @@ inline GoldenGraph golden_graph(const Communicator& comm, const Case& golden, co
   return {{old_src.begin() + src_book.begin(comm.rank()), old_src.begin() + src_book.end(comm.rank())},
           std::move(my_dst),
           GraphShardManager(comm, src_book, dst_book, std::move(edges), !bipartite, options)};
+}
+
+inline GoldenGraph golden_graph(const Communicator& comm, const Case& golden, const GraphOptions& options) {
+  return golden_graph(comm, golden.indices("src"), golden.indices("dst"),
+                      static_cast<Index>(golden.number("num_src")),
+                      static_cast<Index>(golden.number("num_dst")), golden.arg("graph"), options);
 }
 
 /// The graph of a homogeneous case as message flow graphs of one layer: for every third node of each rank,

@@ -1,0 +1,37 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/typed_matmul.hpp>
+
+#include <memory>
+#include <numeric>
+#include <vector>
+
+namespace sar {
+
+Variable typed_matmul(Variable x, Variable w, std::span<const Index> types) {
+  require<ShapeError>(x.shape().dims() == 2 && w.shape().dims() == 3 && x.shape()[1] == w.shape()[1] &&
+                          static_cast<Index>(types.size()) == x.num_rows(),
+                      "typed_matmul: x of shape ", x.shape(), ", w of shape ", w.shape(), ", ", types.size(),
+                      " types");
+  const auto groups = std::make_shared<const TypeGroups>(types, w.num_rows());
+  Tensor y({x.num_rows(), w.shape()[2]});
+  typed_matmul(x.value(), w.value(), *groups, y);
+  if (!recording({&x, &w})) return y;
+  return record(std::move(y), [groups, dx = x.gradient(), dw = w.gradient(),
+                               kept_x = w.requires_grad() ? x.value() : Tensor(),
+                               kept_w = x.requires_grad() ? w.value() : Tensor()](const Tensor& grad) {
+    if (dw != nullptr)
+      dw->add([&](Tensor& out, bool accumulate) { typed_matmul_tn(kept_x, grad, *groups, out, accumulate); });
+    if (dx != nullptr)
+      dx->add([&](Tensor& out, bool accumulate) { typed_matmul_nt(grad, kept_w, *groups, out, accumulate); });
+  });
+}
+
+Variable row_matmul(Variable x, Variable w) {
+  std::vector<Index> each(static_cast<std::size_t>(x.num_rows()));
+  std::iota(each.begin(), each.end(), 0);
+  return typed_matmul(std::move(x), std::move(w), each);
+}
+
+}  // namespace sar

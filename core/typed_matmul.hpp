@@ -1,0 +1,38 @@
+/// Products of rows with one matrix of several, chosen by the row's type, on Eigen and oneTBB.
+///
+/// Rows of a type are gathered in small blocks, nothing of the size of the operands is allocated but the
+/// groups. `accumulate` adds to `out` instead of overwriting it; `out` must not share memory with operands.
+/// Shapes that do not fit throw ShapeError. Results do not depend on the number of threads.
+#pragma once
+
+#include <sar/core/memory.hpp>
+#include <sar/core/tensor.hpp>
+
+#include <span>
+
+namespace sar {
+
+/// Row numbers grouped by type.
+struct TypeGroups {
+  /// Throws ShapeError when a type is not in [0, num_types).
+  TypeGroups(std::span<const Index> types, Index num_types);
+
+  /// The rows of type t are rows[begin[t]] .. rows[begin[t+1] - 1], ascending.
+  Array<Index> begin;
+  Array<Index> rows;  ///< empty when the rows are sorted by type: the numbers begin[t] .. begin[t+1] - 1
+                      ///< themselves
+};
+
+/// out[i] (+)= x[i] w[t_i]  for x [n, in], w [types, in, out], out [n, out]
+void typed_matmul(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out,
+                  bool accumulate = false);
+
+/// out[i] (+)= x[i] w[t_i]^T  for x [n, out], w [types, in, out], out [n, in]
+void typed_matmul_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out,
+                     bool accumulate = false);
+
+/// out[t] (+)= sum of a[i]^T b[i] over the rows i of type t,  for a [n, in], b [n, out], out [types, in, out]
+void typed_matmul_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Tensor& out,
+                     bool accumulate = false);
+
+}  // namespace sar

@@ -1,0 +1,34 @@
+/// Edge convolution of dynamic graph CNNs.
+#pragma once
+
+#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/nn/linear.hpp>
+
+#include <utility>
+
+namespace sar {
+
+/// y_v = max_{u -> v} theta(x_v - x_u) + phi(x_v), 0 without in-edges: Wang et al., arXiv 1801.07829; as
+/// dgl.nn.EdgeConv without batch norm.
+///
+/// Parameters: theta.{weight [out, in], bias [out]} and phi alike, as in Linear. theta is linear, so that the
+/// rows that travel are W_theta x_u, and everything of x_v stays out of the maximum. Collective: one
+/// update_all.
+class EdgeConv : public Module {
+ public:
+  /// Throws InputError unless widths are positive.
+  EdgeConv(Index in_feats, Index out_feats, Generator& gen);
+
+  /// feat [local sources, in] gives both ends: the destinations are the first rows of the sources. Returns
+  /// [local destinations, out]. Throws ShapeError when shapes do not fit, or when the graph's destinations
+  /// are nodes of another kind.
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
+  /// feat: features of the sources and of the destinations.
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph,
+                                    const std::pair<Variable, Variable>& feat) const;
+
+ private:
+  Linear theta_, phi_;
+};
+
+}  // namespace sar

@@ -1,0 +1,60 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/nn/edge_weight_norm.hpp>
+
+#include <algorithm>
+
+namespace sar {
+namespace {
+
+/// The sum over the out-edges of each source is the way back of a sum over in-edges, and its own way back is
+/// that of the weights.
+Variable out_sums(const GraphShardManager& graph, const Variable& weight) {
+  const Tensor ones = Tensor::full({graph.num_dst_nodes(), 1}, 1);
+  const Variable sources(Tensor::full({graph.num_src_nodes(), 1}, 1), true);
+  {
+    Tape tape;
+    tape.backward(graph.update_all(fn::u_mul_e(sources, weight.detach()), fn::sum), ones);
+  }
+  Tensor sums = sources.grad();
+  if (!recording({&weight})) return sums;
+  return record(std::move(sums), [graph, ones, value = weight.value(), to = weight.gradient()](Tensor grad) {
+    const Variable again(value, true);
+    Tape tape;
+    tape.backward(graph.update_all(fn::u_mul_e(Variable(std::move(grad)), again), fn::sum), ones);
+    to->add(again.grad());
+  });
+}
+
+void check(const GraphShardManager& graph, const Variable& weight) {
+  graph.comm().agree([&] {
+    require<ShapeError>(
+        weight.defined() && weight.num_rows() == graph.num_edges() && weight.shape().row_size() == 1,
+        "edge weights have shape ", weight.shape(), " for ", graph.num_edges(), " edges");
+    const auto values = weight.value().values();
+    require<InputError>(std::all_of(values.begin(), values.end(), [](real w) { return w > 0; }),
+                        "edge weights that are normalised must be positive");
+  });
+}
+
+Variable in_sums(const GraphShardManager& graph, const Variable& weight) {
+  return graph.update_all(fn::u_mul_e(Tensor::full({graph.num_src_nodes(), 1}, 1), weight), fn::sum);
+}
+
+}  // namespace
+
+WeightSums weight_sums(const GraphShardManager& graph, const Variable& edge_weight) {
+  check(graph, edge_weight);
+  return {out_sums(graph, edge_weight), in_sums(graph, edge_weight)};
+}
+
+Variable inverse_root(const Variable& weight_sum) {
+  Tensor guard(weight_sum.shape());
+  const auto sums = weight_sum.value().values();
+  std::transform(sums.begin(), sums.end(), guard.data(),
+                 [](real sum) { return sum > 0 ? real{0} : real{1}; });
+  return exp(log(weight_sum + Variable(guard)) * real(-0.5));
+}
+
+}  // namespace sar

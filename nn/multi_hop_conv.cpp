@@ -1,0 +1,198 @@
+#include <sar/nn/aggregate.hpp>
+#include <sar/nn/edge_weight_norm.hpp>
+#include <sar/nn/multi_hop_conv.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sar {
+namespace {
+
+/// Which degrees scale the sources' rows of an unweighted hop.
+enum class SourceDegree { in, out };
+
+/// The factors [n, 1] of source rows and of sums.
+struct Factors {
+  Variable src, dst;
+};
+
+Variable inverse_roots(const Array<Index>& degrees) {
+  return degree_column(degrees, [](double degree) { return 1 / std::sqrt(std::max(degree, 1.0)); })
+      .reshape({static_cast<Index>(degrees.size()), 1});
+}
+
+Factors degree_factors(const GraphShardManager& graph, SourceDegree degree) {
+  return {inverse_roots(degree == SourceDegree::in ? graph.src_in_degrees() : graph.out_degrees()),
+          inverse_roots(graph.in_degrees())};
+}
+
+Variable with_factor(Variable rows, const Variable& column) {
+  return column.requires_grad() ? mul(std::move(rows), column) : scale_rows(std::move(rows), column.value());
+}
+
+/// The same graph at every hop.
+class WholeGraph {
+ public:
+  WholeGraph(const GraphShardManager& graph, const Variable& edge_weight, SourceDegree degree)
+      : graph_(graph), edge_weight_(edge_weight) {
+    require<ShapeError>(graph.dst_is_prefix() && graph.num_global_src_nodes() == graph.num_global_dst_nodes(),
+                        "several hops need a graph whose sources and destinations are the same nodes, or a "
+                        "message flow graph for each hop; this one goes from ",
+                        graph.num_global_src_nodes(), " to ", graph.num_global_dst_nodes(), " nodes");
+    if (edge_weight.defined()) {
+      const WeightSums sums = weight_sums(graph, edge_weight);
+      factors_ = {inverse_root(sums.out), inverse_root(sums.in)};
+    } else {
+      factors_ = degree_factors(graph, degree);
+    }
+  }
+  [[nodiscard]] const GraphShardManager& graph(int) const { return graph_; }
+  [[nodiscard]] const Variable& edge_weight() const { return edge_weight_; }
+  [[nodiscard]] const Factors& factors(int) const { return factors_; }
+
+ private:
+  const GraphShardManager& graph_;
+  const Variable& edge_weight_;
+  Factors factors_;
+};
+
+/// One graph for each hop.
+class Blocks {
+ public:
+  Blocks(std::span<const MessageFlowGraph> hops, int k, SourceDegree degree) : hops_(hops), degree_(degree) {
+    require<InputError>(static_cast<int>(hops.size()) == k, hops.size(), " message flow graphs for ", k,
+                        " hops");
+  }
+  [[nodiscard]] const GraphShardManager& graph(int hop) const { return hops_[static_cast<std::size_t>(hop)]; }
+  [[nodiscard]] Variable edge_weight() const { return {}; }
+  [[nodiscard]] Factors factors(int hop) const { return degree_factors(graph(hop), degree_); }
+
+ private:
+  std::span<const MessageFlowGraph> hops_;
+  SourceDegree degree_;
+};
+
+/// S x
+template <class Hops>
+Variable step(const Hops& hops, int hop, Variable x) {
+  const Factors factors = hops.factors(hop);
+  return with_factor(hops.graph(hop).update_all(
+                         message(with_factor(std::move(x), factors.src), hops.edge_weight()), fn::sum),
+                     factors.dst);
+}
+
+template <class Hops>
+Variable steps(const Hops& hops, int k, Variable x) {
+  for (int hop = 0; hop < k; ++hop) x = step(hops, hop, std::move(x));
+  return x;
+}
+
+template <class Hops>
+Variable pagerank(const Hops& hops, int k, double alpha, Dropout& edge_drop, const Variable& x) {
+  Variable h = x;
+  for (int hop = 0; hop < k; ++hop) {
+    const GraphShardManager& graph = hops.graph(hop);
+    Variable weight = hops.edge_weight();
+    if (edge_drop.is_active()) {
+      if (!weight.defined()) weight = Tensor::full({graph.num_edges()}, 1);
+      weight = edge_drop(std::move(weight), graph.edge_ids());
+    }
+    const Factors factors = hops.factors(hop);
+    h = graph.update_all(message(with_factor(std::move(h), factors.src), weight), fn::sum);
+    h = with_factor(std::move(h), factors.dst * static_cast<real>(1 - alpha)) +
+        first_rows(x, graph.num_dst_nodes()) * static_cast<real>(alpha);
+  }
+  return h;
+}
+
+void init_weight(const Linear& fc, double gain, Generator& gen) {
+  Variable weight = fc.weight();
+  weight.value().copy_from(init::xavier_uniform(weight.shape(), gain, gen.next_stream()));
+}
+
+}  // namespace
+
+APPNPConv::APPNPConv(int k, double alpha, Generator& gen, double edge_drop)
+    : k_(k), alpha_(alpha), edge_drop_(edge_drop, gen) {
+  require<InputError>(k >= 0 && alpha >= 0 && alpha <= 1, "APPNPConv with ", k, " hops and alpha ", alpha);
+  register_module("edge_drop", edge_drop_);
+}
+
+Variable APPNPConv::operator()(const GraphShardManager& graph, const Variable& feat,
+                               const Variable& edge_weight) {
+  require_num_rows(feat, graph.num_src_nodes(), "APPNPConv, features");
+  return pagerank(WholeGraph(graph, edge_weight, SourceDegree::out), k_, alpha_, edge_drop_, feat);
+}
+
+Variable APPNPConv::operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) {
+  return pagerank(Blocks(hops, k_, SourceDegree::out), k_, alpha_, edge_drop_, feat);
+}
+
+TAGConv::TAGConv(Index in_feats, Index out_feats, Generator& gen, const TAGConvOptions& options)
+    : k_(options.k), in_feats_(in_feats), lin_((options.k + 1) * in_feats, out_feats, gen, options.bias) {
+  init_weight(lin_, init::relu_gain, gen);
+  register_module("lin", lin_);
+}
+
+template <class Hops>
+Variable TAGConv::apply(const Hops& hops, const Variable& x) const {
+  const auto weight = [&](int i) { return slice_columns(lin_.weight(), i * in_feats_, (i + 1) * in_feats_); };
+  if (multiplies_first(x, lin_.weight().shape()[0])) {
+    Variable y = linear(x, weight(k_));
+    for (int hop = 0; hop < k_; ++hop) {
+      y = step(hops, hop, std::move(y));
+      const Index rows = y.num_rows();
+      y = add_linear(std::move(y), first_rows(x, rows), weight(k_ - 1 - hop));
+    }
+    return lin_.bias().defined() ? add(std::move(y), lin_.bias()) : y;
+  }
+  Variable h = x, y = linear(x, weight(0), lin_.bias());
+  for (int hop = 0; hop < k_; ++hop) {
+    h = step(hops, hop, std::move(h));
+    if (y.num_rows() != h.num_rows()) y = first_rows(y, h.num_rows());
+    y = add_linear(std::move(y), h, weight(hop + 1));
+  }
+  return y;
+}
+
+Variable TAGConv::operator()(const GraphShardManager& graph, const Variable& feat,
+                             const Variable& edge_weight) const {
+  require_rows(feat, graph.num_src_nodes(), in_feats_, "TAGConv, features");
+  return apply(WholeGraph(graph, edge_weight, SourceDegree::in), feat);
+}
+
+Variable TAGConv::operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const {
+  return apply(Blocks(hops, k_, SourceDegree::in), feat);
+}
+
+SGConv::SGConv(Index in_feats, Index out_feats, Generator& gen, const SGConvOptions& options)
+    : options_(options), fc_(in_feats, out_feats, gen, options.bias) {
+  require<InputError>(options.k >= 0, "SGConv with ", options.k, " hops");
+  init_weight(fc_, 1, gen);
+  if (options.bias) Variable(fc_.bias()).value().fill(0);
+  register_module("fc", fc_);
+}
+
+template <class Hops>
+Variable SGConv::apply(const Hops& hops, const Variable& x) const {
+  if (!multiplies_first(x, fc_.weight().shape()[0])) return fc_(steps(hops, options_.k, x));
+  Variable y = steps(hops, options_.k, linear(x, fc_.weight()));
+  return fc_.bias().defined() ? add(std::move(y), fc_.bias()) : y;
+}
+
+Variable SGConv::operator()(const GraphShardManager& graph, const Variable& feat,
+                            const Variable& edge_weight) {
+  require_rows(feat, graph.num_src_nodes(), fc_.weight().shape()[1], "SGConv, features");
+  if (!options_.cached) return apply(WholeGraph(graph, edge_weight, SourceDegree::in), feat);
+  require<InputError>(!feat.requires_grad() && !edge_weight.requires_grad(),
+                      "SGConv keeps what it made of features or edge weights that want a gradient");
+  if (!cache_.defined())
+    cache_ = steps(WholeGraph(graph, edge_weight, SourceDegree::in), options_.k, feat).value();
+  return fc_(cache_);
+}
+
+Variable SGConv::operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const {
+  return apply(Blocks(hops, options_.k, SourceDegree::in), feat);
+}
+
+}  // namespace sar

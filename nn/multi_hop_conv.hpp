@@ -1,0 +1,106 @@
+/// Convolutions that walk several hops with one fixed operator: APPNP, TAGConv, SGConv.
+///
+/// On a graph of one kind of nodes every hop is the whole graph. On message flow graphs there is one of them
+/// for each hop, in the order of construct_mfgs, and the result belongs to the seeds; degrees are those of
+/// the whole graph, so that it is what the whole graph gives. Edge weights, [local edges] or [local edges,
+/// 1], go with the whole graph only, because message flow graphs do not know all out-edges of a node.
+#pragma once
+
+#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message_flow_graph.hpp>
+#include <sar/nn/dropout.hpp>
+#include <sar/nn/linear.hpp>
+
+#include <optional>
+#include <span>
+
+namespace sar {
+
+/// h_0 = x,  h_{i+1} = (1 - alpha) D_in^-1/2 A D_out^-1/2 h_i + alpha x,  the result is h_k: approximate
+/// personalised PageRank of Gasteiger et al., arXiv 1810.05997; as dgl.nn.APPNPConv. Degrees count edges and
+/// are at least 1; with edge weights, A holds them and the degrees are their sums. In training, edge_drop
+/// drops entries of A, others at each hop, the same on every number of ranks.
+///
+/// No parameters. Collective: k update_all.
+class APPNPConv : public Module {
+ public:
+  /// Throws InputError unless k >= 0, 0 <= alpha <= 1, 0 <= edge_drop < 1.
+  APPNPConv(int k, double alpha, Generator& gen, double edge_drop = 0);
+
+  /// feat [local nodes, ...] -> the same shape. Throws, the same on every rank, InputError when a weight is
+  /// not positive, and ShapeError when sources and destinations are not the same nodes (a block).
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
+                                    const Variable& edge_weight = {});
+  /// feat [local sources of the first hop, ...] -> [local destinations of the last hop, ...]. Throws
+  /// InputError unless there are k hops.
+  [[nodiscard]] Variable operator()(std::span<const MessageFlowGraph> hops, const Variable& feat);
+
+ private:
+  int k_;
+  double alpha_;
+  Dropout edge_drop_;
+};
+
+struct TAGConvOptions {
+  int k = 2;  ///< hops
+  bool bias = true;
+};
+
+/// y = [x, S x, ..., S^k x] W^T + b  with  S = D^-1/2 A D^-1/2,  D the in-degrees, at least 1: Du et al.,
+/// arXiv 1710.10370; as dgl.nn.TAGConv. With edge weights, S is that of APPNPConv.
+///
+/// Parameters: lin.weight W [out, (k + 1) in], Xavier-uniform with ReLU's gain at the start, lin.bias b
+/// [out]. The blocks W_i of W are applied one by one; where that makes rows narrower before the aggregation,
+/// by Horner's rule: x W_0 + S (x W_1 + S (x W_2 + ...)). Collective: k update_all.
+class TAGConv : public Module {
+ public:
+  /// Throws InputError unless widths are positive and k >= 0.
+  TAGConv(Index in_feats, Index out_feats, Generator& gen, const TAGConvOptions& options = {});
+
+  /// feat [local nodes, in] -> [local nodes, out]. Errors as APPNPConv.
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
+                                    const Variable& edge_weight = {}) const;
+  [[nodiscard]] Variable operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const;
+
+ private:
+  template <class Hops>
+  [[nodiscard]] Variable apply(const Hops& hops, const Variable& feat) const;
+
+  int k_;
+  Index in_feats_;
+  Linear lin_;
+};
+
+struct SGConvOptions {
+  int k = 1;  ///< hops
+  bool bias = true;
+  /// Keeps S^k x of the first call on a whole graph for all later ones, which must be about the same graph
+  /// and features: from then on training needs no communication but that of gradients.
+  bool cached = false;
+};
+
+/// y = S^k x W^T + b  with S as in TAGConv: Wu et al., arXiv 1902.07153; as dgl.nn.SGConv.
+///
+/// Parameters: fc.weight W [out, in], Xavier-uniform at the start, fc.bias b [out], zero. Unless cached, the
+/// product goes first where that makes rows narrower. Collective: k update_all, or none when cached.
+class SGConv : public Module {
+ public:
+  /// Throws InputError unless widths are positive and k >= 0.
+  SGConv(Index in_feats, Index out_feats, Generator& gen, const SGConvOptions& options = {});
+
+  /// feat [local nodes, in] -> [local nodes, out]. Errors as APPNPConv; InputError also for features or edge
+  /// weights that want a gradient when cached.
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
+                                    const Variable& edge_weight = {});
+  [[nodiscard]] Variable operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const;
+
+ private:
+  template <class Hops>
+  [[nodiscard]] Variable apply(const Hops& hops, const Variable& feat) const;
+
+  SGConvOptions options_;
+  Linear fc_;
+  Tensor cache_;
+};
+
+}  // namespace sar

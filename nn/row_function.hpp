@@ -1,0 +1,63 @@
+/// Modules that map rows to rows, whatever their class, and chains of them.
+#pragma once
+
+#include <sar/autograd/variable.hpp>
+#include <sar/nn/module.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace sar {
+
+/// A module that is called with a Variable and returns one, shared with whoever else holds it: how a layer
+/// takes a network of the caller's, GINConv conv(std::make_shared<Linear>(8, 16, gen)).
+class RowFunction {
+ public:
+  RowFunction() = default;
+  template <class M>
+  requires(std::is_base_of_v<Module, M>&& std::is_invocable_r_v<Variable, M&, Variable>)
+      RowFunction(std::shared_ptr<M> module)  // NOLINT: converts by design
+      : module_(module), call_([m = module.get()](Variable x) -> Variable { return (*m)(std::move(x)); }) {}
+
+  [[nodiscard]] explicit operator bool() const noexcept { return module_ != nullptr; }
+  [[nodiscard]] Module& module() const noexcept { return *module_; }
+  [[nodiscard]] Variable operator()(Variable x) const { return call_(std::move(x)); }
+
+ private:
+  std::shared_ptr<Module> module_;
+  std::function<Variable(Variable)> call_;
+};
+
+/// One after the other, named by position as torch.nn.Sequential:
+///
+///     Sequential mlp;
+///     mlp.emplace_back<Linear>(8, 16, gen);    // "0.weight", "0.bias"
+///     mlp.push_back(relu);
+///     mlp.emplace_back<Linear>(16, 4, gen);    // "2.weight", "2.bias"
+class Sequential : public Module {
+ public:
+  /// Constructs an M at the end and returns it.
+  template <class M, class... Args>
+  M& emplace_back(Args&&... args) {
+    auto module = std::make_shared<M>(std::forward<Args>(args)...);
+    register_module(std::to_string(steps_.size()), *module);
+    steps_.emplace_back(RowFunction(module));
+    return *module;
+  }
+  /// A function without parameters; it takes a position, too.
+  void push_back(std::function<Variable(Variable)> function) { steps_.push_back(std::move(function)); }
+
+  [[nodiscard]] Variable operator()(Variable x) const {
+    for (const auto& step : steps_) x = step(std::move(x));
+    return x;
+  }
+
+ private:
+  std::vector<std::function<Variable(Variable)>> steps_;
+};
+
+}  // namespace sar
