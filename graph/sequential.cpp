@@ -81,6 +81,7 @@ class GradientSender {
 
   /// Rows [begin, end) of a round; `rows` holds their values, or is null.
   void compute_and_send(std::size_t round, Index begin, Index end, const real* rows) {
+    if (begin == end) return;
     const GraphShard& shard = one_shot_ ? graph_.merged() : graph_.remote[round];
     const Index offset = one_shot_ ? offset_of(round) : 0;
     if (!push_) {

@@ -1,5 +1,6 @@
 #include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/kernels/linear.hpp>
+#include <sar/graph/kernels/sum_of.hpp>
 
 namespace sar {
 namespace {
@@ -66,8 +67,7 @@ void LinearKernel::edge_gradient(const SourcePiece& piece) {
                      for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
                        const Index v = transpose.dst[static_cast<std::size_t>(k)];
                        const real* g = o_.grad_out + v * width;
-                       real dot = 0;
-                       for (Index j = 0; j < width; ++j) dot += g[j] * x[j];
+                       const real dot = sum_of(width, [&](Index j) { return g[j] * x[j]; });
                        o_.grad_edge_weight[shard.edge(positions[static_cast<std::size_t>(k)])] =
                            (o_.dst_scale != nullptr ? o_.dst_scale[v] : 1) * dot;
                      }

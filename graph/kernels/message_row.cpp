@@ -1,6 +1,7 @@
 #include <sar/core/broadcast.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/kernels/message_row.hpp>
+#include <sar/graph/kernels/sum_of.hpp>
 
 #include <algorithm>
 #include <array>
@@ -11,25 +12,6 @@ namespace sar {
 namespace {
 
 using Op = Message::Op;
-
-/// Sum of term(j) over [0, n), in a fixed number of partial sums so that it vectorises without reordering.
-template <class Term>
-inline real sum_of(Index n, const Term& term) {
-  constexpr Index lanes = 64 / static_cast<Index>(sizeof(real));
-  if (n < lanes) {
-    real sum = 0;
-    for (Index j = 0; j < n; ++j) sum += term(j);
-    return sum;
-  }
-  real part[lanes] = {};
-  Index j = 0;
-  for (; j + lanes <= n; j += lanes)
-    for (Index l = 0; l < lanes; ++l) part[l] += term(j + l);
-  for (Index l = 0; j < n; ++j, ++l) part[l] += term(j);
-  for (Index half = lanes / 2; half > 0; half /= 2)
-    for (Index l = 0; l < half; ++l) part[l] += part[l + half];
-  return part[0];
-}
 
 template <Op op>
 inline real value(real a, real b) {

@@ -1,0 +1,27 @@
+/// Sums along a row that vectorise.
+#pragma once
+
+#include <sar/config.hpp>
+
+namespace sar {
+
+/// Sum of term(j) over [0, n), as a fixed number of partial sums, which the compiler may not make of one.
+template <class Term>
+inline real sum_of(Index n, const Term& term) {
+  constexpr Index lanes = 64 / static_cast<Index>(sizeof(real));
+  if (n < lanes) {
+    real sum = 0;
+    for (Index j = 0; j < n; ++j) sum += term(j);
+    return sum;
+  }
+  real part[lanes] = {};
+  Index j = 0;
+  for (; j + lanes <= n; j += lanes)
+    for (Index l = 0; l < lanes; ++l) part[l] += term(j + l);
+  for (Index l = 0; j < n; ++j, ++l) part[l] += term(j);
+  for (Index half = lanes / 2; half > 0; half /= 2)
+    for (Index l = 0; l < half; ++l) part[l] += part[l + half];
+  return part[0];
+}
+
+}  // namespace sar
