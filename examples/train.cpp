@@ -7,9 +7,12 @@
 #include <sar/sar.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <vector>
 
 using namespace sar;
 using examples::Options;
@@ -31,6 +34,27 @@ std::unique_ptr<Optimizer> make_optimizer(const Options& o, const Module& model)
   return std::make_unique<Adam>(model.named_parameters(), adam);
 }
 
+/// What the training nodes depend on, and nothing else.
+struct TrainingPart {
+  std::vector<MessageFlowGraph> mfgs;
+  Tensor features;             ///< of the first one's sources
+  Array<std::int64_t> labels;  ///< of the last one's destinations, the training nodes
+  Array<std::uint8_t> mask;    ///< all of them
+
+  TrainingPart(const GraphShardManager& graph, const NodeData& data, int layers) {
+    Array<Index> seeds;
+    const Index first = data.book.begin(graph.comm().rank());
+    for (std::size_t i = 0; i < data.train_mask.size(); ++i) {
+      if (data.train_mask[i] == 0) continue;
+      seeds.push_back(first + static_cast<Index>(i));
+      labels.push_back(data.labels[i]);
+    }
+    mask.assign(seeds.size(), 1);
+    mfgs = construct_mfgs(graph, seeds, layers);
+    features = gather_rows(data.features, mfgs.front().src_rows()).value();
+  }
+};
+
 void train(const Communicator& comm, const Options& o) {
   NodeData data = load(comm, o);
   const GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
@@ -39,6 +63,8 @@ void train(const Communicator& comm, const Options& o) {
   const auto optimizer = make_optimizer(o, model);
   examples::Log log(comm, o.log_file, o.epochs);
   log.start(data, graph, o);
+  std::optional<TrainingPart> part;
+  if (o.mfg) part.emplace(graph, data, o.model.layers);
 
   for (int epoch = 1; epoch <= o.epochs; ++epoch) {
     examples::EpochTimer timer(comm);
@@ -46,7 +72,8 @@ void train(const Communicator& comm, const Options& o) {
     {
       model.train();
       Tape tape;
-      Variable loss = cross_entropy(model(graph, data.features), data.labels, data.train_mask, comm);
+      Variable loss = part ? cross_entropy(model(part->mfgs, part->features), part->labels, part->mask, comm)
+                           : cross_entropy(model(graph, data.features), data.labels, data.train_mask, comm);
       timer.forward_done();
       tape.backward(loss);
       gather_grads(comm, model);

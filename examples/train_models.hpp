@@ -41,21 +41,25 @@ class NodeClassifier : public Module {
     }
   }
 
-  /// x [local nodes, features] -> logits [local nodes, classes]. The graph's edge weights are used where it
-  /// has any.
-  Variable operator()(const GraphShardManager& graph, const Variable& x) {
-    const Variable weight = graph.edge_weight();
-    Variable h = input_dropout_.is_active() ? input_dropout_(x, graph.src_ids()) : x;
+  /// On a graph, or on message flow graphs: x [local sources of the first layer, features] -> logits [local
+  /// destinations of the last, classes]. A graph's edge weights are used where it has any.
+  Variable operator()(const LayerGraphs& graphs, const Variable& x) {
+    Variable h = input_dropout_.is_active() ? input_dropout_(x, graphs[0].src_ids()) : x;
     for (std::size_t i = 0;; ++i) {
-      h = options_.kind == "gcn" ? gcn_[i](graph, h, weight) : sage_[i](graph, h, weight);
+      h = conv(i, graphs[i], h);
       if (i + 1 == static_cast<std::size_t>(options_.layers)) return h;
-      h = options_.batch_norm
-              ? batch_norm_relu_dropout(std::move(h), norms_[i], dropouts_[i], graph.dst_ids())
-              : dropouts_[i](relu(std::move(h)), graph.dst_ids());
+      const auto& ids = graphs[i].dst_ids();
+      h = options_.batch_norm ? batch_norm_relu_dropout(std::move(h), norms_[i], dropouts_[i], ids)
+                              : dropouts_[i](relu(std::move(h)), ids);
     }
   }
 
  private:
+  Variable conv(std::size_t i, const GraphShardManager& graph, const Variable& h) {
+    if (options_.kind == "gcn") return gcn_[i](graph, h, graph.edge_weight());
+    return sage_[i](graph, h, graph.edge_weight());
+  }
+
   ModelOptions options_;
   Dropout input_dropout_;
   ModuleList<SAGEConv> sage_;

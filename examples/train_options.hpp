@@ -23,6 +23,7 @@ struct Options {
   DatasetOptions data;
   GraphOptions graph_options;
   ModelOptions model;
+  bool mfg = false;
   std::string optimizer = "adam";
   double lr = 0.01, weight_decay = 0, momentum = 0.9;
   int epochs = 100, eval_every = 1, threads = 0;
@@ -46,6 +47,8 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
   app.add_option("--classes", o.sbm.classes, "sbm: number of classes")->check(CLI::PositiveNumber);
   app.add_option("--features", o.sbm.features, "sbm: width of the features")->check(CLI::PositiveNumber);
   app.add_option("--homophily", o.sbm.homophily, "sbm: share of edges inside a class")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--train-share", o.sbm.train_share, "sbm: share of the training nodes")
       ->check(CLI::Range(0.0, 1.0));
   app.add_flag("--add-reverse-edges", o.data.add_reverse_edges, "every edge in both directions");
   app.add_flag("--add-self-loops", o.data.add_self_loops, "an edge from every node to itself");
@@ -74,6 +77,9 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
   app.add_option("--seed", o.seed,
                  "of initial parameters, dropout, the generated graph and the random partition");
 
+  app.add_flag("--mfg", o.mfg,
+               "training steps compute only what the training nodes depend on (batch norm then sees those "
+               "nodes only)");
   const std::map<std::string, Mode> modes{
       {"rematerialize", Mode::rematerialize}, {"sequential", Mode::sequential}, {"one-shot", Mode::one_shot}};
   app.add_option("--mode", o.graph_options.mode, "rematerialize, sequential or one-shot")

@@ -26,6 +26,7 @@ struct SbmOptions {
   /// At 1.6 and 16 classes, the features of a node alone tell its class in a little less than half of the
   /// cases.
   double signal = 1.6;
+  double train_share = 0.6;  ///< of the nodes are training nodes; half of the others validate, half test
 };
 
 /// A stochastic block model with power-law degrees and planted classes (degree-corrected: Karrer and Newman,
@@ -36,9 +37,9 @@ struct SbmOptions {
 /// exponent 3; its second end in the same way, moved to the nearest rank of the first one's class with
 /// probability `homophily`, otherwise to that of another class. round(nodes * degree / 2) such edges are
 /// drawn, without self loops, parallel ones possible; edge m appears in both directions, with ids 2m and 2m
-/// + 1. Features: centre of the class + Gaussian noise. Masks: a keyed permutation of the nodes cut at 60 and
-/// 80 %. Collective. Throws InputError for options out of range: nodes < 2 classes, degree or width not
-/// positive, homophily outside [0, 1], or fewer nodes than ranks.
+/// + 1. Features: centre of the class + Gaussian noise. Masks: a keyed permutation of the nodes is cut.
+/// Collective. Throws InputError for options out of range: nodes < 2 classes, degree or width not positive,
+/// homophily outside [0, 1], train_share outside (0, 1], or fewer nodes than ranks.
 NodeData make_sbm(const Communicator& comm, const SbmOptions& sbm, const DatasetOptions& options = {});
 
 }  // namespace sar

@@ -30,6 +30,8 @@ void check(const SbmOptions& sbm) {
   require<InputError>(sbm.homophily >= 0 && sbm.homophily <= 1, "sbm: homophily ", sbm.homophily,
                       ", expected a number from 0 to 1");
   require<InputError>(std::isfinite(sbm.signal), "sbm: signal ", sbm.signal, ", expected a finite number");
+  require<InputError>(sbm.train_share > 0 && sbm.train_share <= 1, "sbm: train_share ", sbm.train_share,
+                      ", expected a positive number up to 1");
 }
 
 class Generator {
@@ -69,7 +71,7 @@ class Generator {
       mask->resize(data.original_ids.size());
     const Tensor centres = class_centres();
     const Random noise({sbm_.seed, noise_stream});
-    const auto train_end = static_cast<Index>(std::ceil(0.6 * static_cast<double>(sbm_.nodes)));
+    const auto train_end = static_cast<Index>(std::ceil(sbm_.train_share * static_cast<double>(sbm_.nodes)));
     const Index val_end = train_end + (sbm_.nodes - train_end) / 2;
     parallel_for(count, 256, [&](Index first, Index last) {
       for (Index i = first; i < last; ++i) {

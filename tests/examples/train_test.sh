@@ -29,6 +29,17 @@ awk -v a="$accuracy" 'BEGIN { exit !(a > 0.8) }' || fail "validation accuracy $a
 if [ "$ranks" -eq 1 ]; then bytes=0; else bytes='[1-9][0-9]*'; fi
 [ "$(grep -Ec "\"comm_bytes\":$bytes,\"peak_bytes\":[1-9]" log.jsonl)" -eq 12 ] || fail "comm_bytes is not $bytes"
 
+# With --mfg, a step computes less and gives the same losses.
+for model in sage gcn; do
+  for mfg in "" --mfg; do
+    "${run[@]}" "$programs/train" --graph sbm --nodes 2000 --classes 4 --degree 6 --train-share 0.01 --layers 2 --hidden 32 --epochs 8 \
+      --dropout 0.3 --model $model --partition random --eval-every 0 --log log$mfg.jsonl $mfg >out 2>err || fail "--mfg ends with $?"
+  done
+  paste log.jsonl log--mfg.jsonl | sed -n 's/.*"loss":\([^,]*\),.*"comm_bytes":\([0-9]*\),.*"loss":\([^,]*\),.*"comm_bytes":\([0-9]*\),.*/\1 \2 \3 \4/p' >both
+  awk -v ranks="$ranks" '{ if (($1 - $3) ^ 2 > 1e-8 * $1 ^ 2 || (ranks > 1 && $4 > 0.8 * $2)) exit 1; ++n } END { exit n != 8 }' both ||
+    fail "$model: loss and comm_bytes without and with --mfg: $(cat both)"
+done
+
 # What goes wrong: exit code, one sentence, once.
 expect() {
   local code=$1 sentence=$2 status=0

@@ -248,6 +248,7 @@ TEST_CASE("options of the built-in graphs") {
   CHECK(message({.homophily = 1.5}) == "sbm: homophily 1.5, expected a number from 0 to 1");
   CHECK(message({.signal = std::numeric_limits<double>::infinity()}) ==
         "sbm: signal inf, expected a finite number");
+  CHECK(message({.train_share = 0}) == "sbm: train_share 0, expected a positive number up to 1");
 }
 
 }  // namespace sar::test
