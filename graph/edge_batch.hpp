@@ -9,7 +9,8 @@
 
 namespace sar {
 
-/// A block of edges of one worker. Tensors it gives have a row per edge of the block.
+/// A block of edges of one worker. Tensors it gives have a row per edge of the block; what it gives without
+/// a copy (ids().span()) lives as long as the call of the function.
 ///
 /// The sources' rows are those of the block's shard only: ask for them here, and for the same variables in
 /// every block. A variable that is computed inside the message function is one of a block and cannot be asked
@@ -43,10 +44,11 @@ class EdgeBatch {
 /// A differentiable function of a block of edges: one row per edge.
 ///
 /// It is called once with no edges when the operation starts, to learn the message's shape and what it reads;
-/// then for every block, and for every block again on the way back. It must compute the same each time
-/// (random draws keyed by ids(), for example), must not communicate, and is kept until the tape has gone
-/// back: what it refers to must live as long. Capture by value ([=], [h, this]) unless everything outlives
-/// the tape; a Variable is a cheap handle.
+/// then for every block, and again on the way back, where blocks are cut and ordered otherwise: a row must
+/// depend on its own edge only. It must compute the same each time (random draws keyed by ids(), for
+/// example), ask for the same variables, must not communicate, and is kept until the tape has gone back: what
+/// it refers to must live as long. Capture by value ([=], [h, this]) unless everything outlives the tape; a
+/// Variable is a cheap handle.
 using MessageFunction = std::function<Variable(const EdgeBatch& edges)>;
 
 }  // namespace sar

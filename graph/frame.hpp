@@ -23,7 +23,9 @@ class Frame {
   [[nodiscard]] bool contains(const std::string& field) const { return fields_.count(field) > 0; }
   void erase(const std::string& field) { fields_.erase(field); }
   [[nodiscard]] std::vector<std::string> keys() const;
-  [[nodiscard]] const std::string& name() const noexcept { return name_; }  ///< "srcdata"
+  [[nodiscard]] const std::string& name() const noexcept {
+    return name_;
+  }  ///< "srcdata", "dstdata", "edata"; "ndata" for both ends
 
  private:
   std::string name_;

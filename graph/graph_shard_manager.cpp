@@ -31,7 +31,7 @@ GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBo
 GraphShardManager::GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options)
     : options_(checked(options)),
       state_(std::move(state)),
-      frames_(std::make_shared<Frames>(state_->dst_is_prefix && state_->src_book == state_->dst_book)) {}
+      frames_(std::make_shared<Frames>(state_->one_kind_of_nodes())) {}
 
 void GraphShardManager::set_options(const GraphOptions& options) {
   options_ = checked(options);
