@@ -57,6 +57,8 @@ int main(int argc, char** argv) {
   std::vector<Timed> all;
   all.push_back({"copy_u_sum", [&] { return graph.update_all(fn::copy_u(x), fn::sum); }});
   all.push_back({"gat_attention", [&] { return gat_attention(graph, x, attn, score); }});
+  all.push_back({"gatv2_attention", [&] { return gatv2_attention(graph, x, y, attn); }});
+  all.push_back({"dot_attention", [&] { return dot_attention(graph, x, y, {}, real(0.2)); }});
   for (int repetition = 0; repetition < 9; ++repetition) {  // the first builds the transpose
     for (Timed& timed : all) {
       for (Variable v : {x, y, attn, score}) v.zero_grad();

@@ -1,5 +1,7 @@
+#include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/reduce.hpp>
 #include <sar/graph/agreement.hpp>
 #include <sar/graph/attention.hpp>
 #include <sar/graph/kernels/attention.hpp>
@@ -7,8 +9,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -36,53 +38,13 @@ void check_shape(const char* what, const Variable& x, const Shape& shape) {
   require<ShapeError>(x.shape() == shape, what, " has shape ", x.shape(), "; it must be ", shape);
 }
 
-/// What every attention does on the way back, apart from its score.
-struct WayBack {
-  SourceRows source;
-  AttentionOptions options;
-  std::optional<DropoutMask> mask;
-  Index heads, dim;  ///< of the result
-  Tensor out, max, log_sum;
-
-  /// The kernel's operands that do not depend on the score.
-  [[nodiscard]] AttentionOperands operands() const {
-    const Tensor& weight = options.edge_weight.value();
-    return {.heads = heads,
-            .dim = dim,
-            .edge_weight = weight.defined() ? weight.data() : nullptr,
-            .mask = mask ? &*mask : nullptr,
-            .edge_ids = source.graph().edge_ids.data()};
-  }
-};
-
-Tensor rows_of_heads(const ShardedGraph& graph, Index heads) {
-  return Tensor(Shape{graph.local.num_dst, heads});
-}
-
-/// A gradient of `x` to be collected in, zero at first; undefined when none is wanted.
-Tensor zero_gradient(const GradientPtr& x) {
-  return x != nullptr ? Tensor::zeros(x->shape()) : Tensor();
-}
-
-void add_if_wanted(const GradientPtr& to, Tensor gradient) {
-  if (to != nullptr) to->add(std::move(gradient));
-}
-
-real* data_or_null(Tensor& tensor) {
-  return tensor.defined() ? tensor.data() : nullptr;
-}
-
-/// Sums in double precision as the gradient of a parameter.
-void add_sums(const GradientPtr& to, const std::vector<double>& sums) {
-  if (to == nullptr) return;
-  Tensor gradient(to->shape());
-  std::copy(sums.begin(), sums.end(), gradient.data());
-  to->add(std::move(gradient));
+std::int64_t bits(double x) {
+  return std::bit_cast<std::int64_t>(x);
 }
 
 std::vector<AgreedItem> agreed(const GraphShardManager& graph, const AttentionOptions& options) {
   std::vector<AgreedItem> items = agreed_items(graph.options());
-  items.emplace_back("dropout (bits of the number)", std::bit_cast<std::int64_t>(options.dropout));
+  items.emplace_back("dropout (bits of the number)", bits(options.dropout));
   items.emplace_back("seed of dropout", options.dropout > 0 ? options.dropout_key.seed : 0);
   items.emplace_back("stream of dropout", options.dropout > 0 ? options.dropout_key.stream : 0);
   items.emplace_back("step of dropout", options.dropout > 0 ? options.dropout_key.step : 0);
@@ -91,47 +53,138 @@ std::vector<AgreedItem> agreed(const GraphShardManager& graph, const AttentionOp
   return items;
 }
 
-/// `rows` as they travel; `make(operands)` gives the kernel.
-template <class MakeKernel>
-Tensor forward(WayBack& back, const Variable& rows, const MakeKernel& make) {
-  const ShardedGraph& graph = back.source.graph();
-  back.out = Tensor(Shape{graph.local.num_dst, back.heads, back.dim});
-  back.max = rows_of_heads(graph, back.heads);
-  back.log_sum = rows_of_heads(graph, back.heads);
-  AttentionOperands operands = back.operands();
-  operands.out = back.out.data();
-  operands.max = back.max.data();
-  operands.sum = back.log_sum.data();
-  const std::unique_ptr<ShardKernel> kernel = make(operands);
-  back.source.forward(rows, *kernel, [] {});
-  finish_attention(back.out.num_rows(), back.heads, back.dim, operands.out, operands.max, operands.sum);
-  return back.out;
+real* data_or_null(Tensor& tensor) {
+  return tensor.defined() ? tensor.data() : nullptr;
 }
 
-/// `dst`: what the statistics of a destination end with, if anything.
-template <class MakeKernel>
-void backward(const WayBack& back, const Tensor& grad, const Tensor& dst, const MakeKernel& make) {
-  const Index rows = grad.num_rows();
-  Tensor stats(Shape{rows, dst.defined() ? 4 : 3, back.heads});
-  attention_stats(rows, back.heads, back.dim, back.out.data(), back.max.data(), back.log_sum.data(),
-                  grad.data(), dst.defined() ? dst.data() : nullptr, stats.data());
-  Tensor grad_edge_weight;
-  const GradientPtr& edge_weight = back.options.edge_weight.gradient();
-  if (edge_weight != nullptr) grad_edge_weight = Tensor(edge_weight->shape());
-  AttentionOperands operands = back.operands();
-  operands.grad_out = grad.data();
-  operands.stats = stats.data();
-  operands.grad_edge_weight = data_or_null(grad_edge_weight);
-  const std::unique_ptr<ShardKernel> kernel = make(operands);
-  back.source.backward(*kernel);
-  add_if_wanted(edge_weight, std::move(grad_edge_weight));
+/// One call, from the rows that travel to the gradients. Copied into its record.
+struct Attention {
+  AttentionScore score;
+  AttentionOperands operands;  ///< sizes and numbers
+  Variable attn, dst;          ///< attn only where the score has one
+  AttentionOptions options;
+
+  std::shared_ptr<const DropoutMask> mask = {};
+  Tensor out = {}, max = {}, log_sum = {};
+
+  /// With what does not change between forward and backward.
+  [[nodiscard]] AttentionOperands common(const ShardedGraph& graph) const {
+    AttentionOperands o = operands;
+    const Tensor& weight = options.edge_weight.value();
+    o.attn = attn.defined() ? attn.value().data() : nullptr;
+    o.dst = dst.value().data();
+    o.edge_weight = weight.defined() ? weight.data() : nullptr;
+    o.mask = mask.get();
+    o.edge_ids = graph.edge_ids.data();
+    return o;
+  }
+
+  void forward(const SourceRows& source, const Variable& rows) {
+    const Index num_dst = source.graph().local.num_dst;
+    out = Tensor(Shape{num_dst, operands.heads, operands.dim});
+    max = Tensor(Shape{num_dst, operands.heads});
+    log_sum = Tensor(Shape{num_dst, operands.heads});
+    if (options.dropout > 0) mask = std::make_shared<const DropoutMask>(options.dropout_key, options.dropout);
+    AttentionOperands o = common(source.graph());
+    o.out = out.data();
+    o.max = max.data();
+    o.sum = log_sum.data();
+    source.forward(rows, *make_attention(score, o), [] {});
+    finish_attention(num_dst, o.heads, o.dim, o.out, o.max, o.sum);
+  }
+
+  void backward(const SourceRows& source, const Tensor& grad) const {
+    AttentionOperands o = common(source.graph());
+    const bool additive = score == AttentionScore::additive;
+    Tensor stats(Shape{grad.num_rows(), additive ? 4 : 3, o.heads});
+    attention_stats(grad.num_rows(), o.heads, o.dim, out.data(), max.data(), log_sum.data(), grad.data(),
+                    additive ? o.dst : nullptr, stats.data());
+    Tensor grad_edge_weight, grad_dst;
+    std::vector<double> grad_attn;
+    if (options.edge_weight.requires_grad()) grad_edge_weight = Tensor(options.edge_weight.shape());
+    if (dst.requires_grad()) grad_dst = Tensor::zeros(dst.shape());
+    if (attn.requires_grad()) grad_attn.resize(static_cast<std::size_t>(attn.value().size()));
+    o.grad_out = grad.data();
+    o.stats = stats.data();
+    o.grad_edge_weight = data_or_null(grad_edge_weight);
+    o.grad_dst = data_or_null(grad_dst);
+    o.grad_attn = attn.requires_grad() ? grad_attn.data() : nullptr;
+    source.backward(*make_attention(score, o));
+    if (grad_edge_weight.defined()) options.edge_weight.gradient()->add(std::move(grad_edge_weight));
+    if (grad_dst.defined()) dst.gradient()->add(std::move(grad_dst));
+    if (attn.requires_grad()) {
+      Tensor sums(attn.shape());
+      std::copy(grad_attn.begin(), grad_attn.end(), sums.data());
+      attn.gradient()->add(std::move(sums));
+    }
+  }
+};
+
+/// `rows` travel; the result has the shape [destinations, heads, dim].
+Variable attend(const GraphShardManager& graph, const Variable& rows, Attention attention) {
+  const bool recorded = recording({&rows, &attention.attn, &attention.dst, &attention.options.edge_weight});
+  const SourceRows source(graph, rows, recorded);
+  attention.forward(source, rows);
+  Tensor out = attention.out;
+  if (!recorded) return out;
+  return record(std::move(out), [source, attention = std::move(attention)](Tensor grad) {
+    attention.backward(source, grad);
+  });
 }
 
-WayBack way_back(const GraphShardManager& graph, const Variable& rows, bool recorded, Index heads, Index dim,
-                 const AttentionOptions& options) {
-  WayBack back{SourceRows(graph, rows, recorded), options, {}, heads, dim, {}, {}, {}};
-  if (options.dropout > 0) back.mask.emplace(options.dropout_key, options.dropout);
-  return back;
+constexpr double smallest_norm = 1e-12;
+
+/// beta x / |x|, row by row; norms at least 1e-12. Keeps x and beta.
+Variable scaled_units(const Variable& x, const Variable& beta) {
+  const Index width = x.value().row_size();
+  const auto norm = [width](const real* row) {
+    double sum = 0;
+    for (Index j = 0; j < width; ++j) sum += static_cast<double>(row[j]) * static_cast<double>(row[j]);
+    return std::sqrt(sum);
+  };
+  const Index grain = std::max<Index>((1 << 15) / width, 1);
+  Tensor out(x.shape());
+  const real factor = beta.value().item();
+  parallel_for(x.num_rows(), grain, [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i) {
+      const real* row = x.value().row(i);
+      const auto scale = static_cast<real>(static_cast<double>(factor) / std::max(norm(row), smallest_norm));
+      for (Index j = 0; j < width; ++j) out.row(i)[j] = scale * row[j];
+    }
+  });
+  if (!recording({&x, &beta})) return out;
+  return record(std::move(out), [x, beta, norm, width](Tensor grad) {
+    const auto scale = static_cast<double>(beta.value().item());
+    Tensor grad_x;
+    if (x.requires_grad()) grad_x = Tensor(x.shape());
+    double grad_beta = 0;
+    sum_row_blocks(
+        x.num_rows(), width,
+        [&](Index first, Index last, double* partial) {
+          for (Index i = first; i < last; ++i) {
+            const real* row = x.value().row(i);
+            const real* g = grad.row(i);
+            const double length = norm(row);
+            const double inverse = 1 / std::max(length, smallest_norm);
+            double dot = 0;
+            for (Index j = 0; j < width; ++j) dot += static_cast<double>(row[j]) * static_cast<double>(g[j]);
+            *partial += dot * inverse;
+            if (!grad_x.defined()) continue;
+            const double along = length > smallest_norm ? dot * inverse * inverse : 0;
+            for (Index j = 0; j < width; ++j)
+              grad_x.row(i)[j] = static_cast<real>(
+                  scale * inverse * (static_cast<double>(g[j]) - along * static_cast<double>(row[j])));
+          }
+        },
+        {&grad_beta, 1});
+    if (grad_x.defined()) x.gradient()->add(std::move(grad_x));
+    if (beta.requires_grad()) beta.gradient()->add(Tensor::full(beta.shape(), static_cast<real>(grad_beta)));
+  });
+}
+
+/// [n, heads, dim] as [n, heads dim].
+Variable flat(const Variable& x) {
+  return reshape(x, Shape{x.num_rows(), x.shape().row_size()});
 }
 
 }  // namespace
@@ -140,7 +193,7 @@ Variable gat_attention(const GraphShardManager& graph, const Variable& x, const 
                        const Variable& score_dst, real negative_slope, const AttentionOptions& options) {
   std::vector<AgreedItem> items = agreed(graph, options);
   items.emplace_back("shape of x", x.shape());
-  items.emplace_back("negative slope (bits of the number)", std::bit_cast<std::int64_t>(static_cast<double>(negative_slope)));
+  items.emplace_back("negative slope (bits of the number)", bits(negative_slope));
   items.emplace_back("wish for the gradient of x", x.requires_grad());
   items.emplace_back("wish for the gradient of attn_src", attn_src.requires_grad());
   items.emplace_back("wish for the gradient of score_dst", score_dst.requires_grad());
@@ -158,35 +211,104 @@ Variable gat_attention(const GraphShardManager& graph, const Variable& x, const 
         check_options(graph, options);
       },
       items);
+  const Index dim = x.shape()[2];
+  return attend(graph, x,
+                {AttentionScore::additive,
+                 {.heads = x.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
+                 attn_src,
+                 score_dst,
+                 options});
+}
 
-  const bool recorded = recording({&x, &attn_src, &score_dst, &options.edge_weight});
-  WayBack back = way_back(graph, x, recorded, x.shape()[1], x.shape()[2], options);
-  const auto with_score = [negative_slope, attn = attn_src.value(),
-                           dst = score_dst.value()](AttentionOperands operands) {
-    operands.attn = attn.data();
-    operands.dst = dst.data();
-    operands.slope = negative_slope;
-    return operands;
-  };
-  Tensor out = forward(back, x, [&](const AttentionOperands& operands) {
-    return make_additive_attention(with_score(operands));
-  });
-  if (!recorded) return out;
-  return record(std::move(out), [back = std::move(back), with_score, dst = score_dst.value(),
-                                 attn_gradient = attn_src.gradient(),
-                                 dst_gradient = score_dst.gradient()](Tensor grad) {
-    Tensor grad_dst = zero_gradient(dst_gradient);
-    std::vector<double> grad_attn(attn_gradient != nullptr ? static_cast<std::size_t>(back.heads * back.dim)
-                                                           : 0);
-    backward(back, grad, dst, [&](const AttentionOperands& operands) {
-      AttentionOperands all = with_score(operands);
-      all.grad_dst = data_or_null(grad_dst);
-      all.grad_attn = attn_gradient != nullptr ? grad_attn.data() : nullptr;
-      return make_additive_attention(all);
-    });
-    add_if_wanted(dst_gradient, std::move(grad_dst));
-    add_sums(attn_gradient, grad_attn);
-  });
+Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src, const Variable& x_dst,
+                         const Variable& attn, real negative_slope, const AttentionOptions& options) {
+  std::vector<AgreedItem> items = agreed(graph, options);
+  items.emplace_back("shape of x_src", x_src.shape());
+  items.emplace_back("negative slope (bits of the number)", bits(negative_slope));
+  items.emplace_back("wish for the gradient of x_src", x_src.requires_grad());
+  items.emplace_back("wish for the gradient of x_dst", x_dst.requires_grad());
+  items.emplace_back("wish for the gradient of attn", attn.requires_grad());
+  agree_on_call(
+      graph.comm(), "gatv2_attention",
+      [&] {
+        check_heads(graph, "x_src", x_src, graph.num_src_nodes());
+        check_shape("x_dst", x_dst, x_src.shape().with_rows(graph.num_dst_nodes()));
+        check_shape("attn", attn, x_src.shape().with_rows(1));
+        check_options(graph, options);
+      },
+      items);
+  const Index dim = x_src.shape()[2];
+  return attend(graph, x_src,
+                {AttentionScore::additive_v2,
+                 {.heads = x_src.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
+                 attn,
+                 x_dst,
+                 options});
+}
+
+Variable dot_attention(const GraphShardManager& graph, const Variable& key, const Variable& query,
+                       const Variable& value, real scale, const AttentionOptions& options) {
+  std::vector<AgreedItem> items = agreed(graph, options);
+  items.emplace_back("shape of key", key.shape());
+  items.emplace_back("shape of value", value.shape());
+  items.emplace_back("scale (bits of the number)", bits(scale));
+  items.emplace_back("wish for the gradient of key", key.requires_grad());
+  items.emplace_back("wish for the gradient of query", query.requires_grad());
+  items.emplace_back("wish for the gradient of value", value.requires_grad());
+  agree_on_call(
+      graph.comm(), "dot_attention",
+      [&] {
+        check_heads(graph, "key", key, graph.num_src_nodes());
+        check_shape("query", query, key.shape().with_rows(graph.num_dst_nodes()));
+        if (value.defined()) {
+          check_heads(graph, "value", value, graph.num_src_nodes());
+          require<ShapeError>(value.shape()[1] == key.shape()[1], "value has shape ", value.shape(),
+                              ", key has shape ", key.shape(), ": the heads differ");
+        }
+        check_options(graph, options);
+      },
+      items);
+  const Index dim = key.shape()[2];
+  const bool separate = value.defined();
+  return attend(graph, separate ? concat_columns({flat(key), flat(value)}) : key,
+                {AttentionScore::dot,
+                 {.heads = key.shape()[1],
+                  .dim = separate ? value.shape()[2] : dim,
+                  .key_dim = dim,
+                  .separate_value = separate,
+                  .scale = scale},
+                 {},
+                 query,
+                 options});
+}
+
+Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src, const Variable& x_dst,
+                          const Variable& beta, const AttentionOptions& options) {
+  std::vector<AgreedItem> items = agreed(graph, options);
+  items.emplace_back("shape of x_src", x_src.shape());
+  items.emplace_back("wish for the gradient of x_src", x_src.requires_grad());
+  items.emplace_back("wish for the gradient of x_dst", x_dst.requires_grad());
+  items.emplace_back("wish for the gradient of beta", beta.requires_grad());
+  agree_on_call(
+      graph.comm(), "cosine_attention",
+      [&] {
+        const Index rows = graph.num_src_nodes();
+        require<ShapeError>(
+            x_src.shape().dims() == 2 && x_src.num_rows() == rows && x_src.shape().row_size() > 0,
+            "x_src has shape ", x_src.shape(), "; on rank ", graph.comm().rank(), " it must be [", rows,
+            ", features]");
+        check_shape("x_dst", x_dst, x_src.shape().with_rows(graph.num_dst_nodes()));
+        check_shape("beta", beta, Shape{1});
+        check_options(graph, options);
+      },
+      items);
+  const Index dim = x_src.shape()[1];
+  return flat(attend(graph, x_src,
+                     {AttentionScore::dot,
+                      {.heads = 1, .dim = dim, .key_dim = dim, .unit_sources = true},
+                      {},
+                      scaled_units(x_dst, beta),
+                      options}));
 }
 
 }  // namespace sar

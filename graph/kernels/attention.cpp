@@ -100,6 +100,14 @@ void exp_below_zero(real* x, Index n) {
   for (Index i = 0; i < n; ++i) x[i] = x[i] < nothing ? real{0} : x[i];
 }
 
+/// Columns of a source row, and where its value begins.
+Index source_width(const AttentionOperands& o) {
+  return o.heads * (o.separate_value ? o.key_dim + o.dim : o.dim);
+}
+Index value_at(const AttentionOperands& o) {
+  return o.separate_value ? o.heads * o.key_dim : 0;
+}
+
 real leaky(real x, real slope) {
   return x > 0 ? x : slope * x;
 }
@@ -141,8 +149,16 @@ class Factors {
         factor_[at(h * n + x)] =
             mask_[at(h * n + x)] * (o_.edge_weight != nullptr ? o_.edge_weight[edge_[at(x)]] : 1);
   }
-  [[nodiscard]] Index edge(Index x) const { return edge_[at(x)]; }
-  [[nodiscard]] const real* mask() const { return mask_.data(); }
+  /// dalpha from <g, value>, in place; the gradients of the n edges' weights on the way, unless null.
+  void go_back(Index n, const real* alpha, real* dalpha, real* grad_edge_weight) const {
+    if (!any()) return;
+    for (Index x = 0; grad_edge_weight != nullptr && x < n; ++x) {
+      real sum = 0;
+      for (Index h = 0; h < o_.heads; ++h) sum += mask_[at(h * n + x)] * alpha[h * n + x] * dalpha[h * n + x];
+      grad_edge_weight[edge_[at(x)]] = sum;
+    }
+    for (Index i = 0; i < n * o_.heads; ++i) dalpha[i] *= factor_[at(i)];
+  }
   [[nodiscard]] const real* factor() const { return factor_.data(); }
 
  private:
@@ -158,7 +174,8 @@ std::vector<real> per_edge(Index heads) {
 
 /// The online softmax, whatever the score. Score has
 ///     void prepare(const SourcePiece&)                            before a piece, either way
-///     void by_destination(const Batch&, const Batch& next, real* s)      scores s [heads, edges]
+///     void by_destination(shard, batch, next, real* s)      scores s [heads, edges] of a batch of
+///     destinations
 template <class Score>
 class Attention : public ShardKernel {
  public:
@@ -188,9 +205,10 @@ class Attention : public ShardKernel {
         }
       }
       for_batches<1>(edges.begin, edges.end, first, last, shard.src.data(), piece.begin, edges_at_once(heads),
-                     {Gathered{piece.rows, width}}, [&](const Batch<1>& batch, const Batch<1>& next) {
+                     {Gathered{piece.rows, source_width(o_)}},
+                     [&](const Batch<1>& batch, const Batch<1>& next) {
                        const Index n = batch.edges;
-                       score_.by_destination(shard, batch, s.data());
+                       score_.by_destination(shard, batch, next, s.data());
                        real* rescale = s.data() + n * heads;
                        for (Index i = 0; i < batch.segments; ++i) {
                          const Segment& seg = batch.segment[at(i)];
@@ -221,7 +239,7 @@ class Attention : public ShardKernel {
                            const real keep = first_piece && seg.begins ? 0 : rescale[i * heads + h];
                            real& sum = o_.sum[v * heads + h];
                            sum = columns::sum(seg.edges, s.data() + from) + (keep != 0 ? keep * sum : 0);
-                           columns::add_rows(rows, h * dim, dim, weights + from, keep,
+                           columns::add_rows(rows, value_at(o_) + h * dim, dim, weights + from, keep,
                                              o_.out + v * width + h * dim);
                          }
                        }
@@ -254,7 +272,7 @@ class AdditiveScore {
     });
   }
 
-  void by_destination(const GraphShard& shard, const Batch<1>& batch, real* s) const {
+  void by_destination(const GraphShard& shard, const Batch<1>& batch, const Batch<1>&, real* s) const {
     const Index n = batch.edges;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[at(i)];
@@ -420,15 +438,7 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
                              columns::dots(rows, h * dim, dim, x, &dalpha[at(from)]);
                          }
                        }
-                       if (o_.grad_edge_weight != nullptr)
-                         for (Index x = 0; x < n; ++x) {
-                           real sum = 0;
-                           for (Index h = 0; h < heads; ++h)
-                             sum += factors.mask()[h * n + x] * alpha[at(h * n + x)] * dalpha[at(h * n + x)];
-                           o_.grad_edge_weight[factors.edge(x)] = sum;
-                         }
-                       if (factors.any())
-                         for (Index i = 0; i < n * heads; ++i) dalpha[at(i)] *= factors.factor()[i];
+                       factors.go_back(n, alpha.data(), dalpha.data(), o_.grad_edge_weight);
                        for (Index i = 0; i < n * heads; ++i)
                          alpha[at(i)] *= slope[at(i)] * (dalpha[at(i)] - mean[at(i)]);
                        for (Index i = 0; i < batch.segments; ++i) {
@@ -454,10 +464,274 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
   Array<real> grad_el_;
 };
 
+/// c <x[u, h], dst[v, h]>
+class DotScore {
+ public:
+  explicit DotScore(const AttentionOperands& o) : o_(o) {}
+
+  void prepare(const SourcePiece& piece) {
+    if (!o_.unit_sources) return;
+    const Index rows = piece.end - piece.begin;
+    const Index width = source_width(o_);
+    inverse_norm_.resize(at(rows * o_.heads));
+    parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i)
+        for (Index h = 0; h < o_.heads; ++h) {
+          const real* x = piece.rows + i * width + h * o_.key_dim;
+          inverse_norm_[at(i * o_.heads + h)] =
+              1 / std::max(std::sqrt(columns::dot(o_.key_dim, x, x)), smallest_norm);
+        }
+    });
+  }
+
+  /// Scores of `mine` with rows of the other end, but for c.
+  void raw(const Rows& rows, Index h, const real* mine, real* s) const {
+    columns::dots(rows, h * o_.key_dim, o_.key_dim, mine, s);
+  }
+  /// c, for a source row of the piece.
+  [[nodiscard]] real factor(Index source, Index h) const {
+    return o_.unit_sources ? o_.scale * inverse_norm_[at(source * o_.heads + h)] : o_.scale;
+  }
+  /// to = keep to + the gradient of the source's row, from rows of destinations and c ds.
+  void source_gradient(const Rows& rows, Index h, Index source, const real* x, const real* ds, real keep,
+                       real* to, real* scratch) const {
+    const Index dim = o_.key_dim;
+    if (!o_.unit_sources) return columns::add_rows(rows, h * dim, dim, ds, keep, to);
+    columns::add_rows(rows, h * dim, dim, ds, 0, scratch);
+    if (keep == 0) std::fill_n(to, dim, real{0});
+    add_scaled(dim, 1, scratch, to);
+    const real inverse = inverse_norm_[at(source * o_.heads + h)];
+    if (inverse * smallest_norm < 1)
+      add_scaled(dim, -inverse * inverse * columns::dot(dim, x, scratch), x, to);
+  }
+  /// to += the gradient of the destination's row, from rows of sources and c ds.
+  void dst_gradient(const Rows& rows, Index h, const real*, const real* ds, real* to, double*, real*) const {
+    columns::add_rows(rows, h * o_.key_dim, o_.key_dim, ds, 1, to);
+  }
+
+ private:
+  static constexpr real smallest_norm = real(1e-12);
+  const AttentionOperands& o_;
+  Array<real> inverse_norm_;
+};
+
+/// <attn[h], leaky_relu(x[u, h] + dst[v, h])>
+class AdditiveV2Score {
+ public:
+  explicit AdditiveV2Score(const AttentionOperands& o) : o_(o) {}
+
+  void prepare(const SourcePiece&) {}
+  void raw(const Rows& rows, Index h, const real* mine, real* s) const {
+    columns::leaky_dots(rows, h * o_.dim, o_.dim, mine, o_.attn + h * o_.dim, o_.slope, s);
+  }
+  [[nodiscard]] real factor(Index, Index) const { return 1; }
+  void source_gradient(const Rows& rows, Index h, Index, const real* x, const real* ds, real keep, real* to,
+                       real*) const {
+    columns::add_leaky_slopes(rows, h * o_.dim, o_.dim, x, o_.attn + h * o_.dim, o_.slope, ds, keep, to,
+                              nullptr);
+  }
+  /// The gradient of attn is added to `attn`, unless null.
+  void dst_gradient(const Rows& rows, Index h, const real* dst, const real* ds, real* to, double* attn,
+                    real* scratch) const {
+    columns::add_leaky_slopes(rows, h * o_.dim, o_.dim, dst, o_.attn + h * o_.dim, o_.slope, ds, 1, to,
+                              attn != nullptr ? scratch : nullptr);
+    for (Index j = 0; attn != nullptr && j < o_.dim; ++j)
+      attn[h * o_.dim + j] += static_cast<double>(scratch[j]);
+  }
+
+ private:
+  const AttentionOperands& o_;
+};
+
+/// By destination, for scores of two rows.
+template <class PairScore>
+class ScoreOfPairs : public PairScore {
+ public:
+  explicit ScoreOfPairs(const AttentionOperands& o) : PairScore(o), o_(o) {}
+
+  void by_destination(const GraphShard& shard, const Batch<1>& batch, const Batch<1>& next, real* s) const {
+    const Index n = batch.edges;
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[at(i)];
+      const Rows rows = rows_of(batch, next, seg, 0);
+      const real* dst = o_.dst + shard.dst_row(seg.row) * o_.heads * o_.key_dim;
+      for (Index h = 0; h < o_.heads; ++h) this->raw(rows, h, dst + h * o_.key_dim, s + h * n + seg.first);
+    }
+    multiply(batch, s);
+  }
+  /// By c, what lies as scores do.
+  void multiply(const Batch<1>& batch, real* s) const {
+    for (Index h = 0; h < o_.heads; ++h)
+      for (Index x = 0; x < batch.edges; ++x) s[h * batch.edges + x] *= this->factor(batch.other[at(x)], h);
+  }
+
+ private:
+  const AttentionOperands& o_;
+};
+
+template <class PairScore>
+class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
+  using Base = Attention<ScoreOfPairs<PairScore>>;
+  using Base::o_, Base::score_, Base::cursor_;
+
+ public:
+  using Base::Base;
+
+  void backward(const SourcePiece& piece, real* grad_src, bool accumulate) override {
+    score_.prepare(piece);
+    if (grad_src != nullptr) by_source(piece, grad_src, accumulate);
+    if (o_.grad_dst == nullptr && o_.grad_attn == nullptr && o_.grad_edge_weight == nullptr) return;
+    const EdgeRanges edges = cursor_.ranges(piece);
+    const Index rows = piece.shard.num_rows();
+    if (o_.grad_attn == nullptr) {
+      for_row_blocks(edges.begin, rows, 2 * source_width(o_) * real_bytes,
+                     [&](Index first, Index last) { by_destination(piece, edges, first, last, nullptr); });
+      return;
+    }
+    const Index degree = piece.shard.num_edges() / std::max<Index>(rows, 1) + 1;
+    std::vector<double> grad_attn(at(o_.heads * o_.key_dim));
+    sum_row_blocks(
+        rows, source_width(o_) * degree,
+        [&](Index first, Index last, double* partial) { by_destination(piece, edges, first, last, partial); },
+        grad_attn);
+    for (std::size_t j = 0; j < grad_attn.size(); ++j) o_.grad_attn[j] += grad_attn[j];
+  }
+
+ private:
+  void by_source(const SourcePiece& piece, real* grad_src, bool accumulate) {
+    const ShardTranspose& transpose = piece.shard.transpose();
+    const local_index* begin = transpose.begin.data() + piece.begin;
+    const Index heads = o_.heads;
+    const Index dim = o_.dim;
+    const Index key_dim = o_.key_dim;
+    const Index width = source_width(o_);
+    const local_index* positions = Factors(o_).any() ? piece.shard.transpose_positions().data() : nullptr;
+    for_row_blocks(begin, piece.end - piece.begin, 2 * width * real_bytes, [&](Index first, Index last) {
+      std::vector<real> alpha = per_edge(heads), dalpha = per_edge(heads), weighted = per_edge(heads),
+                        mean = per_edge(heads), scratch(at(key_dim));
+      Factors factors(o_);
+      if (!accumulate)
+        for (Index i = first; i < last; ++i)
+          if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
+      for_batches<2>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(heads),
+                     {Gathered{o_.dst, heads * key_dim}, Gathered{o_.grad_out, heads * dim}},
+                     [&](const Batch<2>& batch, const Batch<2>& next) {
+                       const Index n = batch.edges;
+                       for (Index i = 0; i < batch.segments; ++i) {
+                         const Segment& seg = batch.segment[at(i)];
+                         const Rows rows = rows_of(batch, next, seg, 0);
+                         for (Index h = 0; h < heads; ++h) {
+                           real* s = &alpha[at(h * n + seg.first)];
+                           score_.raw(rows, h, piece.rows + seg.row * width + h * key_dim, s);
+                           const real c = score_.factor(seg.row, h);
+                           for (Index x = 0; x < seg.edges; ++x) s[x] *= c;
+                         }
+                       }
+                       for (Index x = 0; x < n; ++x) {
+                         const real* stats = o_.stats + batch.other[at(x)] * 3 * heads;
+                         for (Index h = 0; h < heads; ++h) {
+                           alpha[at(h * n + x)] -= stats[h];
+                           alpha[at(h * n + x)] -= stats[heads + h];
+                           mean[at(h * n + x)] = stats[2 * heads + h];
+                         }
+                       }
+                       exp_below_zero(alpha.data(), n * heads);
+                       const real* weights = alpha.data();
+                       if (factors.any()) {
+                         factors.draw(piece.shard, positions, batch);
+                         for (Index i = 0; i < n * heads; ++i)
+                           weighted[at(i)] = alpha[at(i)] * factors.factor()[i];
+                         weights = weighted.data();
+                       }
+                       for (Index i = 0; i < batch.segments; ++i) {
+                         const Segment& seg = batch.segment[at(i)];
+                         const Rows rows = rows_of(batch, next, seg, 1);
+                         const real keep = accumulate || !seg.begins ? 1 : 0;
+                         for (Index h = 0; h < heads; ++h) {
+                           const Index from = h * n + seg.first;
+                           const Index column = seg.row * width + value_at(o_) + h * dim;
+                           columns::dots_and_add(rows, h * dim, dim, piece.rows + column, &dalpha[at(from)],
+                                                 weights + from, keep, grad_src + column);
+                         }
+                       }
+                       factors.go_back(n, alpha.data(), dalpha.data(), nullptr);
+                       for (Index i = 0; i < n * heads; ++i) alpha[at(i)] *= dalpha[at(i)] - mean[at(i)];
+                       for (Index i = 0; i < batch.segments; ++i) {
+                         const Segment& seg = batch.segment[at(i)];
+                         const Rows rows = rows_of(batch, next, seg, 0);
+                         const real keep = !o_.separate_value || accumulate || !seg.begins ? 1 : 0;
+                         for (Index h = 0; h < heads; ++h) {
+                           real* ds = &alpha[at(h * n + seg.first)];
+                           const real c = score_.factor(seg.row, h);
+                           for (Index x = 0; x < seg.edges; ++x) ds[x] *= c;
+                           const Index column = seg.row * width + h * key_dim;
+                           score_.source_gradient(rows, h, seg.row, piece.rows + column, ds, keep,
+                                                  grad_src + column, scratch.data());
+                         }
+                       }
+                     });
+    });
+  }
+
+  /// Rows [first, last) of the shard; `grad_attn` is added to, unless null.
+  void by_destination(const SourcePiece& piece, const EdgeRanges& edges, Index first, Index last,
+                      double* grad_attn) {
+    const GraphShard& shard = piece.shard;
+    const Index heads = o_.heads;
+    const Index dim = o_.dim;
+    const Index key_dim = o_.key_dim;
+    std::vector<real> alpha = per_edge(heads), dalpha = per_edge(heads), scratch(at(key_dim)),
+                      nowhere(at(key_dim));
+    Factors factors(o_);
+    for_batches<1>(edges.begin, edges.end, first, last, shard.src.data(), piece.begin, edges_at_once(heads),
+                   {Gathered{piece.rows, source_width(o_)}},
+                   [&](const Batch<1>& batch, const Batch<1>& next) {
+                     const Index n = batch.edges;
+                     score_.by_destination(shard, batch, next, alpha.data());
+                     for (Index i = 0; i < batch.segments; ++i) {
+                       const Segment& seg = batch.segment[at(i)];
+                       const Index v = shard.dst_row(seg.row);
+                       const Rows rows = rows_of(batch, next, seg, 0);
+                       const real* stats = o_.stats + v * 3 * heads;
+                       for (Index h = 0; h < heads; ++h) {
+                         real* s = &alpha[at(h * n + seg.first)];
+                         for (Index x = 0; x < seg.edges; ++x) s[x] = s[x] - stats[h] - stats[heads + h];
+                         columns::dots(rows, value_at(o_) + h * dim, dim, o_.grad_out + (v * heads + h) * dim,
+                                       &dalpha[at(h * n + seg.first)]);
+                       }
+                     }
+                     exp_below_zero(alpha.data(), n * heads);
+                     if (factors.any()) factors.draw(shard, nullptr, batch);
+                     factors.go_back(n, alpha.data(), dalpha.data(), o_.grad_edge_weight);
+                     if (o_.grad_dst == nullptr && grad_attn == nullptr) return;
+                     for (Index i = 0; i < batch.segments; ++i) {
+                       const Segment& seg = batch.segment[at(i)];
+                       const real* stats = o_.stats + shard.dst_row(seg.row) * 3 * heads;
+                       for (Index h = 0; h < heads; ++h)
+                         for (Index x = seg.first; x < seg.first + seg.edges; ++x)
+                           alpha[at(h * n + x)] *= dalpha[at(h * n + x)] - stats[2 * heads + h];
+                     }
+                     score_.multiply(batch, alpha.data());
+                     for (Index i = 0; i < batch.segments; ++i) {
+                       const Segment& seg = batch.segment[at(i)];
+                       const Rows rows = rows_of(batch, next, seg, 0);
+                       for (Index h = 0; h < heads; ++h) {
+                         const Index column = (shard.dst_row(seg.row) * heads + h) * key_dim;
+                         score_.dst_gradient(rows, h, o_.dst + column, &alpha[at(h * n + seg.first)],
+                                             o_.grad_dst != nullptr ? o_.grad_dst + column : nowhere.data(),
+                                             grad_attn, scratch.data());
+                       }
+                     }
+                   });
+  }
+};
+
 }  // namespace
 
-std::unique_ptr<ShardKernel> make_additive_attention(const AttentionOperands& operands) {
-  return std::make_unique<AdditiveAttention>(operands);
+std::unique_ptr<ShardKernel> make_attention(AttentionScore score, const AttentionOperands& operands) {
+  if (score == AttentionScore::additive) return std::make_unique<AdditiveAttention>(operands);
+  if (score == AttentionScore::dot) return std::make_unique<PairAttention<DotScore>>(operands);
+  return std::make_unique<PairAttention<AdditiveV2Score>>(operands);
 }
 
 void finish_attention(Index rows, Index heads, Index dim, real* out, const real* max, real* sum) {

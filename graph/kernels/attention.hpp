@@ -12,10 +12,18 @@
 ///              is needed by destination, too: it is written, for a block of source rows with about three
 ///              edges a destination, to where the edge lies in the order of destinations, and added up there.
 ///
+/// additive_v2  s = <attn[h], leaky_relu(x[u, h] + dst[v, h])>; the value is x
+/// dot          s = c <x[u, h], dst[v, h]>, c = scale, divided by |x[u, h]| (at least 1e-12) when
+///              `unit_sources`; the value is x, or, with `separate_value`, the second part of the source's
+///              row For both, scores need rows of both ends. The way back walks twice and computes scores
+///              anew: by source for d x (rows of dst and g pass by), by destination for d dst and the others
+///              (rows of x pass by). No buffer.
+///
 /// Edges are worked on in batches of up to 64, also of several rows: scores, maxima, exponentials of all,
-/// then the rows, each requested one batch ahead. Traffic of additive per edge: a row of x forward, a row of
-/// g backward, as copy_u; besides, 4 H bytes each of el, el and three numbers of the destination's (in cache
-/// for the most part), and of ds twice.
+/// then the rows, each requested one batch ahead. Traffic per edge: additive a row of x forward and a row of
+/// g backward, as copy_u, and besides a few numbers per head: el and el, four of the destination (a line of
+/// cache), ds twice. The others a row of x forward; of dst, of g and of x backward. Time, forward and
+/// backward, of 4 heads x 32 to copy_u sum of width 128: additive 2.5, the others 3 (bench/attention.cpp).
 #pragma once
 
 #include <sar/core/dropout.hpp>
@@ -27,10 +35,14 @@ namespace sar {
 
 struct AttentionOperands {
   Index heads = 1;
-  Index dim = 0;                      ///< columns of a head
-  const real* attn = nullptr;         ///< [heads, dim]
-  const real* dst = nullptr;          ///< scores of the destinations [destinations, heads]
+  Index dim = 0;                      ///< columns of a head of the result
+  Index key_dim = 0;                  ///< columns of a head of x; dim unless the value is separate
+  bool separate_value = false;        ///< source rows are [heads * key_dim + heads * dim]
+  const real* attn = nullptr;         ///< [heads, key_dim]; not for dot
+  const real* dst = nullptr;          ///< additive: [destinations, heads]; others: [.., key_dim], too
   real slope = 0;                     ///< of leaky_relu
+  real scale = 1;                     ///< dot
+  bool unit_sources = false;          ///< dot
   const real* edge_weight = nullptr;  ///< per local edge; null: 1
   const DropoutMask* mask = nullptr;  ///< null: no dropout
   const Index* edge_ids = nullptr;    ///< global ids per local edge, for the mask
@@ -44,7 +56,9 @@ struct AttentionOperands {
   real* grad_edge_weight = nullptr;   ///< backward: per local edge, overwritten; null: not wanted
 };
 
-std::unique_ptr<ShardKernel> make_additive_attention(const AttentionOperands& operands);
+enum class AttentionScore { additive, additive_v2, dot };
+
+std::unique_ptr<ShardKernel> make_attention(AttentionScore score, const AttentionOperands& operands);
 
 /// After the last shard: out /= sum, and sum becomes its logarithm. Rows of `heads` values, `dim` columns
 /// each.

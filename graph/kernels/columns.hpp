@@ -77,6 +77,24 @@ struct Columns {
   void add(real factor, const Columns& x) {
     for (Index i = 0; i < count; ++i) v[i] += factor * x.v[i];
   }
+  void add_product(const Columns& x, const Columns& y) {
+    for (Index i = 0; i < count; ++i) v[i] += x.v[i] * y.v[i];
+  }
+  /// leaky_relu of x + y, and its slope.
+  [[nodiscard]] static Columns leaky_sum(const Columns& x, const Columns& y, real slope) {
+    Columns c;
+    for (Index i = 0; i < count; ++i) {
+      const Vector<lanes> z = x.v[i] + y.v[i];
+      c.v[i] = z > 0 ? z : slope * z;
+    }
+    return c;
+  }
+  [[nodiscard]] static Columns leaky_slope(const Columns& x, const Columns& y, real slope) {
+    const Vector<lanes> one = Vector<lanes>{} + real{1};
+    Columns c;
+    for (Index i = 0; i < count; ++i) c.v[i] = x.v[i] + y.v[i] > 0 ? one : slope * one;
+    return c;
+  }
   [[nodiscard]] real sum() const {
     Vector<lanes> all = v[0];
     for (Index i = 1; i < count; ++i) all += v[i];
@@ -168,6 +186,46 @@ inline void dots_and_add(const Rows& rows, Index first, Index n, const real* x, 
       sum.add(factor[i], row);
       request<N>(rows.next[i] + first + j);
     }
+    sum.to(to + j);
+  });
+}
+
+/// out[i] = <a, leaky_relu(x + rows[i][first .. first + n))>
+inline void leaky_dots(const Rows& rows, Index first, Index n, const real* x, const real* a, real slope,
+                       real* out) {
+  for_columns(n, [&](auto size, Index j) {
+    constexpr Index N = decltype(size)::value;
+    const auto mine = Columns<N>::from(x + j);
+    const auto factor = Columns<N>::from(a + j);
+    for (Index i = 0; i < rows.n; ++i) {
+      const auto row = Columns<N>::from(rows.at[i] + first + j);
+      const real dot = factor.dot(Columns<N>::leaky_sum(mine, row, slope));
+      out[i] = j == 0 ? dot : out[i] + dot;
+      request<N>(rows.next[i] + first + j);
+    }
+  });
+}
+
+/// to = keep to + a sum over i of  factor[i] leaky_relu'(x + rows[i][first .. first + n)), elementwise; with
+/// `values`, that is set to the sum of  factor[i] leaky_relu(x + rows[i]).
+inline void add_leaky_slopes(const Rows& rows, Index first, Index n, const real* x, const real* a, real slope,
+                             const real* factor, real keep, real* to, real* values) {
+  for_columns(n, [&](auto size, Index j) {
+    constexpr Index N = decltype(size)::value;
+    const auto mine = Columns<N>::from(x + j);
+    Columns<N> slopes{}, sum{};
+    for (Index i = 0; i < rows.n; ++i) {
+      const auto row = Columns<N>::from(rows.at[i] + first + j);
+      slopes.add(factor[i], Columns<N>::leaky_slope(mine, row, slope));
+      if (values != nullptr) sum.add(factor[i], Columns<N>::leaky_sum(mine, row, slope));
+    }
+    if (values != nullptr) sum.to(values + j);
+    sum = Columns<N>{};
+    if (keep != 0) {
+      sum = Columns<N>::from(to + j);
+      sum.scale(keep);
+    }
+    sum.add_product(Columns<N>::from(a + j), slopes);
     sum.to(to + j);
   });
 }
