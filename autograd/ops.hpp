@@ -134,6 +134,14 @@ Variable gather_rows(Variable x, RowIds ids);
 /// y [num_rows, ...] with y[ids[i]] += x[i], in the order of i; keeps the ids.
 Variable scatter_add_rows(Variable x, RowIds ids, Index num_rows);
 
+// ---- rows that are cut into heads, [N, H, D]: heads.cpp
+
+/// y[i, h] = sum_d a[0, h, d] x[i, h, d] for a [1, H, D]; y [N, H]. Keeps x if a wants a gradient and a if x
+/// does.
+Variable head_dots(Variable x, Variable a);
+/// The mean over the heads: [N, D]; keeps nothing.
+Variable head_mean(Variable x);
+
 // ---- sums: sums.cpp. Accumulated in double precision; keep nothing.
 
 /// Which elements are added up: all -> [1]; rows: over the first dimension -> [D] (its extent is dropped);

@@ -11,59 +11,91 @@ namespace sar::examples {
 struct ModelOptions {
   std::string kind = "sage";
   int layers = 3;
-  Index hidden = 256;
+  Index hidden = 256;  ///< width between layers: heads * features of a head
+  Index heads = 4;     ///< of gat and gatv2, but for the last layer, which has one
   double dropout = 0.5;
+  double attention_dropout = 0;
   bool batch_norm = false;
+
+  [[nodiscard]] bool attends() const { return kind == "gat" || kind == "gatv2"; }
+  /// Whether dropout goes in front of every convolution, as in the papers of these.
+  [[nodiscard]] bool drops_inputs() const { return kind == "gcn" || attends(); }
 };
 
 /// sage: conv, [batch norm], ReLU, dropout, ..., conv. gcn: dropout in front of every conv, as Kipf and
-/// Welling do.
+/// Welling do. gat, gatv2: the same with ELU, or with batch norm and ReLU; heads lie side by side.
 class NodeClassifier : public Module {
  public:
+  /// Throws InputError when `hidden` is no multiple of `heads`.
   NodeClassifier(const ModelOptions& options, Index in_feats, Index num_classes, const Communicator& comm,
                  Generator& gen)
-      : options_(options), input_dropout_(options.kind == "gcn" ? options.dropout : 0, gen) {
+      : options_(options), input_dropout_(options.drops_inputs() ? options.dropout : 0, gen) {
     register_module("input_dropout", input_dropout_);
     register_module("convs", sage_);
     register_module("layers", gcn_);
+    register_module("gat", gat_);
+    register_module("gatv2", gatv2_);
     register_module("bns", norms_);
     register_module("dropouts", dropouts_);
+    require<InputError>(!options.attends() || options.hidden % options.heads == 0, "--hidden ",
+                        options.hidden, " is no multiple of --heads ", options.heads);
     for (int i = 0; i < options.layers; ++i) {
-      const Index in = i == 0 ? in_feats : options.hidden;
-      const Index out = i + 1 == options.layers ? num_classes : options.hidden;
-      if (options.kind == "gcn")
-        gcn_.emplace_back(in, out, gen);
-      else
-        sage_.emplace_back(in, out, gen);
-      if (i + 1 == options.layers) break;
-      if (options.batch_norm) norms_.emplace_back(out, comm);
+      const bool last = i + 1 == options.layers;
+      add_conv(i == 0 ? in_feats : options.hidden, last ? num_classes : options.hidden, last, gen);
+      if (last) break;
+      if (options.batch_norm) norms_.emplace_back(options.hidden, comm);
       dropouts_.emplace_back(options.dropout, gen);
     }
   }
 
   /// On a graph, or on message flow graphs: x [local sources of the first layer, features] -> logits [local
-  /// destinations of the last, classes]. A graph's edge weights are used where it has any.
+  /// destinations of the last, classes]. A graph's edge weights are used where it has any, but not by gatv2.
   Variable operator()(const LayerGraphs& graphs, const Variable& x) {
     Variable h = input_dropout_.is_active() ? input_dropout_(x, graphs[0].src_ids()) : x;
     for (std::size_t i = 0;; ++i) {
       h = conv(i, graphs[i], h);
       if (i + 1 == static_cast<std::size_t>(options_.layers)) return h;
       const auto& ids = graphs[i].dst_ids();
-      h = options_.batch_norm ? batch_norm_relu_dropout(std::move(h), norms_[i], dropouts_[i], ids)
-                              : dropouts_[i](relu(std::move(h)), ids);
+      if (options_.batch_norm)
+        h = batch_norm_relu_dropout(std::move(h), norms_[i], dropouts_[i], ids);
+      else
+        h = dropouts_[i](options_.attends() ? elu(std::move(h)) : relu(std::move(h)), ids);
     }
   }
 
  private:
+  void add_conv(Index in, Index out, bool last, Generator& gen) {
+    const Index heads = last ? 1 : options_.heads;
+    if (options_.kind == "gcn")
+      gcn_.emplace_back(in, out, gen);
+    else if (options_.kind == "gat")
+      gat_.emplace_back(in, out / heads, heads, gen,
+                        GATConvOptions{.attn_drop = options_.attention_dropout, .activation = {}});
+    else if (options_.kind == "gatv2")
+      gatv2_.emplace_back(in, out / heads, heads, gen,
+                          GATv2ConvOptions{.attn_drop = options_.attention_dropout, .activation = {}});
+    else
+      sage_.emplace_back(in, out, gen);
+  }
+
   Variable conv(std::size_t i, const GraphShardManager& graph, const Variable& h) {
     if (options_.kind == "gcn") return gcn_[i](graph, h, graph.edge_weight());
+    if (options_.kind == "gat") return side_by_side(gat_[i](graph, h, graph.edge_weight()));
+    if (options_.kind == "gatv2") return side_by_side(gatv2_[i](graph, h));
     return sage_[i](graph, h, graph.edge_weight());
+  }
+  /// [n, heads, features] -> [n, heads * features]
+  static Variable side_by_side(Variable y) {
+    const Shape shape{y.num_rows(), y.shape().row_size()};
+    return reshape(std::move(y), shape);
   }
 
   ModelOptions options_;
   Dropout input_dropout_;
   ModuleList<SAGEConv> sage_;
   ModuleList<GraphConv> gcn_;
+  ModuleList<GATConv> gat_;
+  ModuleList<GATv2Conv> gatv2_;
   ModuleList<DistributedBN1D> norms_;
   ModuleList<Dropout> dropouts_;
 };

@@ -61,10 +61,16 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
       ->transform(CLI::CheckedTransformer(partitions).description(""))
       ->default_str("contiguous");
 
-  app.add_option("--model", o.model.kind, "sage or gcn")->check(CLI::IsMember({"sage", "gcn"}));
+  app.add_option("--model", o.model.kind, "sage, gcn, gat or gatv2")
+      ->check(CLI::IsMember({"sage", "gcn", "gat", "gatv2"}));
   app.add_option("--layers", o.model.layers, "number of convolutions")->check(CLI::PositiveNumber);
-  app.add_option("--hidden", o.model.hidden, "width between them")->check(CLI::PositiveNumber);
-  app.add_option("--dropout", o.model.dropout, "probability, sage: between layers, gcn: in front of each")
+  app.add_option("--hidden", o.model.hidden, "width between them, of all heads together")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--heads", o.model.heads, "gat, gatv2: attention heads, but for the last layer")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--dropout", o.model.dropout, "probability, sage: between layers, others: in front of each")
+      ->check(CLI::Range(0.0, 0.999));
+  app.add_option("--attn-dropout", o.model.attention_dropout, "gat, gatv2: probability for a coefficient")
       ->check(CLI::Range(0.0, 0.999));
   app.add_flag("--batch-norm", o.model.batch_norm, "batch norm over all nodes of all workers between layers");
 

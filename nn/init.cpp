@@ -25,6 +25,23 @@ Tensor xavier_uniform(const Shape& shape, double gain, const RandomKey& key) {
   return uniform(shape, gain * std::sqrt(6.0 / static_cast<double>(shape[0] + shape[1])), key);
 }
 
+Tensor xavier_normal(const Shape& shape, double gain, const RandomKey& key) {
+  require<ShapeError>(shape.dims() >= 2, "xavier_normal is for 2 dimensions and more, not for shape ", shape);
+  Index field = 1;
+  for (int d = 2; d < shape.dims(); ++d) field *= shape[d];
+  const double deviation = gain * std::sqrt(2.0 / static_cast<double>((shape[0] + shape[1]) * field));
+  Tensor result(shape);
+  const Random random(key);
+  const Index columns = shape.row_size();
+  parallel_for(shape[0], 16, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i)
+      for (Index j = 0; j < columns; ++j)
+        result.row(i)[j] = static_cast<real>(
+            deviation * random.normal(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
+  });
+  return result;
+}
+
 Tensor linear_uniform(const Shape& shape, Index fan_in, const RandomKey& key) {
   return uniform(shape, fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0, key);
 }

@@ -41,6 +41,10 @@ Tensor uniform(const Shape& shape, double bound, const RandomKey& key);
 /// fan_out] or its transpose. Throws ShapeError for other shapes.
 Tensor xavier_uniform(const Shape& shape, double gain, const RandomKey& key);
 
+/// torch's xavier_normal_: normal with deviation gain * sqrt(2 / (fan_in + fan_out)), where for [a, b, ...]
+/// fan_in = b * (...) and fan_out = a * (...). Throws ShapeError for less than 2 dimensions.
+Tensor xavier_normal(const Shape& shape, double gain, const RandomKey& key);
+
 /// What torch.nn.Linear starts with, for its weight (kaiming_uniform with a = sqrt(5)) and for its bias:
 /// uniform with bound 1 / sqrt(fan_in).
 Tensor linear_uniform(const Shape& shape, Index fan_in, const RandomKey& key);

@@ -1,7 +1,4 @@
-/// Everything a program needs: #include <sar/sar.hpp>.
-#pragma once
-
-#include <sar/autograd/gradcheck.hpp>
+/// Everything a program needs: #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/autograd/variable.hpp>
@@ -14,6 +11,9 @@
 #include <sar/core/tensor.hpp>
 #include <sar/graph/attention.hpp>
 #include <sar/graph/dataset.hpp>
+#include <sar/graph/edge_batch.hpp>
+#include <sar/graph/edge_softmax.hpp>
+#include <sar/graph/frame.hpp>
 #include <sar/graph/generators.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/graph/message.hpp>
@@ -21,12 +21,16 @@
 #include <sar/graph/node_data.hpp>
 #include <sar/graph/partition.hpp>
 #include <sar/graph/partition_book.hpp>
+#include <sar/nn/attention_conv.hpp>
 #include <sar/nn/batch_norm.hpp>
 #include <sar/nn/cf_conv.hpp>
 #include <sar/nn/distributed.hpp>
+#include <sar/nn/dot_gat_conv.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/edge_conv.hpp>
+#include <sar/nn/edge_gat_conv.hpp>
 #include <sar/nn/edge_weight_norm.hpp>
+#include <sar/nn/gat_conv.hpp>
 #include <sar/nn/gin_conv.hpp>
 #include <sar/nn/graph_conv.hpp>
 #include <sar/nn/hetero_graph_conv.hpp>
@@ -39,7 +43,9 @@
 #include <sar/nn/module_list.hpp>
 #include <sar/nn/multi_hop_conv.hpp>
 #include <sar/nn/nn_conv.hpp>
+#include <sar/nn/node_features.hpp>
 #include <sar/nn/optimizer.hpp>
 #include <sar/nn/rel_graph_conv.hpp>
 #include <sar/nn/row_function.hpp>
 #include <sar/nn/sage_conv.hpp>
+#include <sar/nn/transformer_conv.hpp>

@@ -383,6 +383,32 @@ TEST_CASE("gradients of sums") {
         {input({5, 3}, 1)});
 }
 
+TEST_CASE("gradients and values of rows that are cut into heads") {
+  check("head_dots", [](const Inputs& in) { return head_dots(in[0], in[1]); },
+        {input({5, 3, 4}, 1), input({1, 3, 4}, 2)});
+  check("head_dots, added to what has arrived before",
+        [](const Inputs& in) { return head_dots(in[0], in[1]) * head_dots(in[0] + in[1], in[1]); },
+        {input({5, 2, 3}, 1), input({1, 2, 3}, 2)});
+  check("head_mean", [](const Inputs& in) { return head_mean(in[0]) * head_mean(tanh(in[0])); },
+        {input({5, 3, 4}, 1)});
+  const Tensor x = random_tensor({700, 3, 40}, 1), a = random_tensor({1, 3, 40}, 2);
+  std::vector<double> dots(2100), means(28000);
+  for (std::size_t i = 0; i < 700; ++i)
+    for (std::size_t h = 0; h < 3; ++h)
+      for (std::size_t d = 0; d < 40; ++d) {
+        const double value = x.data()[(i * 3 + h) * 40 + d];
+        dots[i * 3 + h] += value * a.data()[h * 40 + d];
+        means[i * 40 + d] += value / 3;
+      }
+  CHECK(head_dots(x, a).shape() == Shape{700, 3});
+  CHECK(relative_error(head_dots(x, a).value(), dots) < tolerance() / 10);
+  CHECK(head_mean(x).shape() == Shape{700, 40});
+  CHECK(relative_error(head_mean(x).value(), means) < tolerance() / 10);
+  CHECK(head_dots(Tensor({0, 3, 40}), a).shape() == Shape{0, 3});
+  CHECK_THROWS_AS(head_dots(x, a.reshape({3, 40})), ShapeError);
+  CHECK_THROWS_AS(head_mean(a.reshape({3, 40})), ShapeError);
+}
+
 TEST_CASE("every operation works on no rows") {
   const Variable w{random_tensor({2, 3}, 1), true}, b{random_tensor({2}, 2), true};
   const Variable w_io{random_tensor({3, 2}, 3), true}, row{random_tensor({3}, 4), true};

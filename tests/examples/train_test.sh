@@ -30,7 +30,7 @@ if [ "$ranks" -eq 1 ]; then bytes=0; else bytes='[1-9][0-9]*'; fi
 [ "$(grep -Ec "\"comm_bytes\":$bytes,\"peak_bytes\":[1-9]" log.jsonl)" -eq 12 ] || fail "comm_bytes is not $bytes"
 
 # With --mfg, a step computes less and gives the same losses.
-for model in sage gcn; do
+for model in sage gcn gat gatv2; do
   for mfg in "" --mfg; do
     "${run[@]}" "$programs/train" --graph sbm --nodes 2000 --classes 4 --degree 6 --train-share 0.01 --layers 2 --hidden 32 --epochs 8 \
       --dropout 0.3 --model $model --partition random --eval-every 0 --log log$mfg.jsonl $mfg >out 2>err || fail "--mfg ends with $?"

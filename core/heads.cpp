@@ -1,0 +1,72 @@
+#include <sar/core/error.hpp>
+#include <sar/core/heads.hpp>
+#include <sar/core/parallel.hpp>
+#include <sar/core/reduce.hpp>
+
+#include <Eigen/Core>
+
+#include <algorithm>
+
+namespace sar {
+namespace {
+
+using Row = Eigen::Array<real, 1, Eigen::Dynamic>;
+using View = Eigen::Map<Row>;
+using ConstView = Eigen::Map<const Row>;
+using Sums = Eigen::Map<Eigen::Array<double, 1, Eigen::Dynamic>>;
+
+struct Heads {
+  Index rows, heads, columns;
+
+  /// Of x, with scalars [N, H] and a [1, H, D], or undefined.
+  Heads(const Shape& x, const Shape& scalars, const Shape& a) : rows(0), heads(0), columns(0) {
+    require<ShapeError>(
+        x.dims() == 3 && scalars == Shape{x[0], x[1]} && (a.dims() == 0 || a == Shape{1, x[1], x[2]}),
+        "head_dots: rows of shape ", x, ", a vector per head of shape ", a, ", results of shape ", scalars);
+    rows = x[0], heads = x[1], columns = x[2];
+  }
+  [[nodiscard]] Index grain() const { return std::max<Index>(1, (1 << 15) / (heads * columns + 1)); }
+};
+
+}  // namespace
+
+void head_dots(const Tensor& x, const Tensor& a, Tensor& out) {
+  const Heads n(x.shape(), out.shape(), a.shape());
+  parallel_for(n.rows, n.grain(), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i)
+      for (Index h = 0; h < n.heads; ++h)
+        out.row(i)[h] =
+            (ConstView(x.row(i) + h * n.columns, n.columns) * ConstView(a.data() + h * n.columns, n.columns))
+                .sum();
+  });
+}
+
+void head_dots_backward_x(const Tensor& grad, const Tensor& a, Tensor& out, bool accumulate) {
+  const Heads n(out.shape(), grad.shape(), a.shape());
+  parallel_for(n.rows, n.grain(), [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i)
+      for (Index h = 0; h < n.heads; ++h) {
+        View to(out.row(i) + h * n.columns, n.columns);
+        const ConstView from(a.data() + h * n.columns, n.columns);
+        if (accumulate)
+          to += grad.row(i)[h] * from;
+        else
+          to = grad.row(i)[h] * from;
+      }
+  });
+}
+
+void head_dots_backward_a(const Tensor& grad, const Tensor& x, std::span<double> out) {
+  const Heads n(x.shape(), grad.shape(), {});
+  sum_row_blocks(
+      n.rows, n.heads * n.columns,
+      [&](Index begin, Index end, double* partial) {
+        for (Index i = begin; i < end; ++i)
+          for (Index h = 0; h < n.heads; ++h)
+            Sums(partial + h * n.columns, n.columns) +=
+                (grad.row(i)[h] * ConstView(x.row(i) + h * n.columns, n.columns)).cast<double>();
+      },
+      out);
+}
+
+}  // namespace sar

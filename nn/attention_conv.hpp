@@ -1,0 +1,75 @@
+/// What the layers with attention heads have in common.
+#pragma once
+
+#include <sar/graph/attention.hpp>
+#include <sar/nn/dropout.hpp>
+#include <sar/nn/linear.hpp>
+#include <sar/nn/node_features.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace sar {
+
+/// A function of a layer's result: [](Variable y) { return elu(std::move(y)); }
+using Activation = std::function<Variable(Variable)>;
+
+/// Base of the layers with H heads of D features each. It has no parameters of its own.
+class AttentionConv : public Module {
+ public:
+  [[nodiscard]] Index num_heads() const noexcept { return heads_; }      ///< H
+  [[nodiscard]] Index out_feats() const noexcept { return out_feats_; }  ///< D
+
+ protected:
+  /// Throws InputError unless widths and the number of heads are positive and 0 <= dropout < 1.
+  AttentionConv(std::string name, const InFeats& in_feats, Index out_feats, Index num_heads, double feat_drop,
+                double attn_drop, Generator& gen);
+
+  /// Rows of both ends. `shared`: dst are the first rows of src.
+  struct Ends {
+    Variable src, dst;
+    bool shared;
+  };
+  /// The features at both ends, with feature dropout when `drops`. Agrees with the other ranks on shapes: one
+  /// small all_reduce. Throws, the same on every rank, ShapeError when features (or edge features, where the
+  /// layer has edge_width > 0) do not fit the graph or the layer.
+  [[nodiscard]] Ends ends(const GraphShardManager& graph, const NodeFeatures& feat, bool drops = true,
+                          const Variable& edge_feats = {}, Index edge_width = 0);
+  /// One head beside the other: [n, H D] -> [n, H, D], and back. In the same memory.
+  [[nodiscard]] Variable cut_heads(Variable x) const;
+  [[nodiscard]] Variable join_heads(Variable x) const;
+  /// Projections of both ends, [n, H, D]; computed once when both are the same.
+  [[nodiscard]] Ends project(const Ends& ends, const Linear& fc_src, const Linear& fc_dst) const;
+
+  [[nodiscard]] bool drops_attention() const noexcept { return attn_drop_.is_active(); }
+  /// Attention dropout of one call of the fused operations.
+  [[nodiscard]] AttentionOptions attention_options(Variable edge_weight = {});
+  /// The same for coefficients in memory, [local edges, H, 1].
+  [[nodiscard]] Variable drop_attention(const GraphShardManager& graph, Variable coefficients);
+
+  // Parameters as torch's xavier_normal_ starts them, with ReLU's gain.
+  [[nodiscard]] Variable head_vector(Generator& gen) const;  ///< [1, H, D]
+  static void start_xavier(const Linear& fc, Generator& gen);
+
+  InFeats in_feats_;
+
+ private:
+  std::string name_;
+  Index out_feats_, heads_;
+  Dropout feat_drop_, attn_drop_;
+};
+
+// ---- a linear map per head: W [H D, F] is cut into H blocks W_h [D, F]. Nothing of size n x H D x F.
+
+/// y[i, h] = W_h x[i, h]: x [n, H, F] -> [n, H, D].
+[[nodiscard]] Variable head_linear(const Variable& x, const Variable& weight);
+/// y[i, h] = W_h^T x[i, h]: x [n, H, D] -> [n, H, F].
+[[nodiscard]] Variable head_linear_transposed(const Variable& x, const Variable& weight);
+
+/// y[v, h] = sum over the in-edges e of v of coefficients[e, h] x[e]: coefficients [local edges, H, 1], x
+/// [local edges, F] -> [local destinations, H, F]. Block by block; nothing travels. Collective.
+[[nodiscard]] Variable weighted_edge_sums(const GraphShardManager& graph, const Variable& coefficients,
+                                          const Variable& x);
+
+}  // namespace sar

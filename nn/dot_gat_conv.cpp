@@ -1,0 +1,61 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/core/error.hpp>
+#include <sar/graph/edge_softmax.hpp>
+#include <sar/nn/aggregate.hpp>
+#include <sar/nn/dot_gat_conv.hpp>
+
+#include <cmath>
+
+namespace sar {
+
+DotGatConv::DotGatConv(const InFeats& in_feats, Index out_feats, Index num_heads, Generator& gen)
+    : AttentionConv("DotGatConv", in_feats, out_feats, num_heads, 0, 0, gen) {
+  const auto make = [&](std::optional<Linear>& fc, const char* name, Index in) {
+    fc.emplace(in, num_heads * out_feats, gen, false);
+    register_module(name, *fc);
+  };
+  if (in_feats.pair) {
+    make(fc_src_, "fc_src", in_feats.src);
+    make(fc_dst_, "fc_dst", in_feats.dst);
+  } else {
+    make(fc_, "fc", in_feats.src);
+  }
+}
+
+AttentionConv::Ends DotGatConv::project(const GraphShardManager& graph, const NodeFeatures& feat) {
+  return AttentionConv::project(ends(graph, feat), fc_ ? *fc_ : *fc_src_, fc_ ? *fc_ : *fc_dst_);
+}
+
+real DotGatConv::scale() const {
+  return static_cast<real>(1 / std::sqrt(static_cast<double>(out_feats())));
+}
+
+Variable DotGatConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) {
+  const Ends z = project(graph, feat);
+  return dot_attention(graph, z.src, z.dst, {}, scale());
+}
+
+Variable DotGatConv::attention(const GraphShardManager& graph, const NodeFeatures& feat) {
+  const Ends z = project(graph, feat);
+  return edge_softmax(graph, graph.apply_edges(fn::u_dot_v(z.src, z.dst)) * scale());
+}
+
+AGNNConv::AGNNConv(real init_beta, bool learn_beta) : beta_(Tensor::full({1}, init_beta), learn_beta) {
+  if (learn_beta) register_parameter("beta", beta_);
+}
+
+Variable AGNNConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) const {
+  graph.comm().agree([&] {
+    require<ShapeError>(feat.pair() || graph.dst_is_prefix(),
+                        "AGNNConv got features of one kind of nodes for a bipartite graph");
+    require<ShapeError>(feat.src.shape().dims() == 2, "AGNNConv, features have shape ", feat.src.shape(),
+                        ", expected [", graph.num_src_nodes(), ", D]");
+    require_rows(feat.src, graph.num_src_nodes(), feat.src.shape()[1], "AGNNConv, source features");
+    if (feat.pair())
+      require_rows(feat.dst, graph.num_dst_nodes(), feat.src.shape()[1], "AGNNConv, destination features");
+  });
+  return cosine_attention(graph, feat.src,
+                          feat.pair() ? feat.dst : first_rows(feat.src, graph.num_dst_nodes()), beta_);
+}
+
+}  // namespace sar

@@ -1,0 +1,127 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/core/error.hpp>
+#include <sar/graph/edge_softmax.hpp>
+#include <sar/nn/aggregate.hpp>
+#include <sar/nn/gat_conv.hpp>
+
+namespace sar {
+namespace {
+
+/// [local edges, H] -> coefficients [local edges, H, 1].
+Variable coefficients(const GraphShardManager& graph, Variable scores) {
+  const Shape shape{scores.num_rows(), scores.shape()[1], 1};
+  return reshape(edge_softmax(graph, std::move(scores)), shape);
+}
+
+}  // namespace
+
+GATConv::GATConv(const InFeats& in_feats, Index out_feats, Index num_heads, Generator& gen,
+                 const GATConvOptions& options)
+    : AttentionConv("GATConv", in_feats, out_feats, num_heads, options.feat_drop, options.attn_drop, gen),
+      options_(options) {
+  const Index width = num_heads * out_feats;
+  const auto make = [&](std::optional<Linear>& fc, const char* name, Index in, bool bias) {
+    fc.emplace(in, width, gen, bias);
+    start_xavier(*fc, gen);
+    register_module(name, *fc);
+  };
+  if (in_feats.pair) {
+    make(fc_src_, "fc_src", in_feats.src, false);
+    make(fc_dst_, "fc_dst", in_feats.dst, false);
+  } else {
+    make(fc_, "fc", in_feats.src, false);
+  }
+  attn_l_ = head_vector(gen);
+  attn_r_ = head_vector(gen);
+  register_parameter("attn_l", attn_l_);
+  register_parameter("attn_r", attn_r_);
+  if (options.residual && in_feats.dst != width) make(res_fc_, "res_fc", in_feats.dst, options.bias);
+  if (options.bias && !res_fc_) {
+    bias_ = Variable(Tensor::zeros({width}), true);
+    register_parameter("bias", bias_);
+  }
+}
+
+AttentionConv::Ends GATConv::project(const Ends& ends) const {
+  return AttentionConv::project(ends, fc_ ? *fc_ : *fc_src_, fc_ ? *fc_ : *fc_dst_);
+}
+
+Variable GATConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+                             const Variable& edge_weight) {
+  const Ends x = ends(graph, feat);
+  Variable y = [&] {
+    const Ends z = project(x);
+    return gat_attention(graph, z.src, attn_l_, head_dots(z.dst, attn_r_), options_.negative_slope,
+                         attention_options(edge_weight));
+  }();
+  Variable bias = bias_;
+  if (res_fc_) {
+    y = cut_heads(add_linear(join_heads(std::move(y)), x.dst, res_fc_->weight()));
+    bias = res_fc_->bias();
+  } else if (options_.residual) {
+    y = add(std::move(y), cut_heads(x.dst));
+  }
+  if (bias.defined()) y = add(std::move(y), reshape(bias, {1, num_heads(), out_feats()}));
+  return options_.activation ? options_.activation(std::move(y)) : y;
+}
+
+Variable GATConv::attention(const GraphShardManager& graph, const NodeFeatures& feat,
+                            const Variable& edge_weight) {
+  const Ends z = project(ends(graph, feat, false));
+  Variable alpha = coefficients(
+      graph, leaky_relu(graph.apply_edges(fn::u_add_v(head_dots(z.src, attn_l_), head_dots(z.dst, attn_r_))),
+                        options_.negative_slope));
+  return edge_weight.defined() ? mul(std::move(alpha), reshape(edge_weight, {graph.num_edges(), 1, 1}))
+                               : alpha;
+}
+
+GATv2Conv::GATv2Conv(const InFeats& in_feats, Index out_feats, Index num_heads, Generator& gen,
+                     const GATv2ConvOptions& options)
+    : AttentionConv("GATv2Conv", in_feats, out_feats, num_heads, options.feat_drop, options.attn_drop, gen),
+      options_(options),
+      fc_src_(in_feats.src, num_heads * out_feats, gen, options.bias) {
+  require<InputError>(!options.share_weights || in_feats.src == in_feats.dst,
+                      "GATv2Conv with shared weights has sources of ", in_feats.src, " and destinations of ",
+                      in_feats.dst, " features, expected equal widths");
+  const Index width = num_heads * out_feats;
+  const auto make = [&](std::optional<Linear>& fc, const char* name) {
+    fc.emplace(in_feats.dst, width, gen, options.bias);
+    start_xavier(*fc, gen);
+    register_module(name, *fc);
+  };
+  start_xavier(fc_src_, gen);
+  register_module("fc_src", fc_src_);
+  if (!options.share_weights) make(fc_dst_, "fc_dst");
+  attn_ = head_vector(gen);
+  register_parameter("attn", attn_);
+  if (options.residual && in_feats.dst != width) make(res_fc_, "res_fc");
+}
+
+AttentionConv::Ends GATv2Conv::project(const Ends& ends) const {
+  return AttentionConv::project(ends, fc_src_, fc_dst_ ? *fc_dst_ : fc_src_);
+}
+
+Variable GATv2Conv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) {
+  const Ends x = ends(graph, feat);
+  Variable y = [&] {
+    const Ends z = project(x);
+    return gatv2_attention(graph, z.src, z.dst, attn_, options_.negative_slope, attention_options());
+  }();
+  if (res_fc_) {
+    y = cut_heads(add_linear(join_heads(std::move(y)), x.dst, res_fc_->weight()));
+    if (options_.bias) y = add(std::move(y), reshape(res_fc_->bias(), {1, num_heads(), out_feats()}));
+  } else if (options_.residual) {
+    y = add(std::move(y), cut_heads(x.dst));
+  }
+  return options_.activation ? options_.activation(std::move(y)) : y;
+}
+
+Variable GATv2Conv::attention(const GraphShardManager& graph, const NodeFeatures& feat) {
+  const Ends z = project(ends(graph, feat, false));
+  return coefficients(graph, graph.apply_edges([src = z.src, dst = z.dst, attn = attn_,
+                                                slope = options_.negative_slope](const EdgeBatch& edges) {
+    return head_dots(leaky_relu(edges.src(src) + edges.dst(dst), slope), attn);
+  }));
+}
+
+}  // namespace sar

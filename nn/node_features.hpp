@@ -1,0 +1,34 @@
+/// What a layer reads at the two ends of an edge: widths and features, given once or for each end.
+#pragma once
+
+#include <sar/autograd/variable.hpp>
+
+#include <concepts>
+#include <utility>
+
+namespace sar {
+
+/// Widths of a layer's input: one for both ends, or one for the sources and one for the destinations, who
+/// then have projections of their own.
+struct InFeats {
+  Index src, dst;
+  bool pair;  ///< given for each end
+
+  InFeats(Index both) : src(both), dst(both), pair(false) {}  // NOLINT: converts by design
+  InFeats(Index of_src, Index of_dst) : src(of_src), dst(of_dst), pair(true) {}
+  InFeats(const std::pair<Index, Index>& ends) : InFeats(ends.first, ends.second) {}  // NOLINT
+};
+
+/// Features [local sources, ...] for both ends, where the destinations are the first rows of the sources; or
+/// [local sources, ...] and [local destinations, ...].
+struct NodeFeatures {
+  Variable src, dst;  ///< dst undefined: the first rows of src
+
+  template <std::convertible_to<Variable> T>
+  NodeFeatures(T&& both) : src(std::forward<T>(both)) {}  // NOLINT: converts by design
+  NodeFeatures(Variable of_src, Variable of_dst) : src(std::move(of_src)), dst(std::move(of_dst)) {}
+  NodeFeatures(const std::pair<Variable, Variable>& ends) : src(ends.first), dst(ends.second) {}  // NOLINT
+  [[nodiscard]] bool pair() const { return dst.defined(); }
+};
+
+}  // namespace sar

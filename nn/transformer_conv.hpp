@@ -1,0 +1,59 @@
+/// Graph transformer convolution.
+#pragma once
+
+#include <sar/nn/attention_conv.hpp>
+
+namespace sar {
+
+struct TransformerConvOptions {
+  bool concat = true;       ///< heads side by side; otherwise their mean
+  bool beta = false;        ///< a learned gate between the skip connection and the aggregate
+  double dropout = 0;       ///< of the attention coefficients
+  Index edge_dim = 0;       ///< width of the edge features; 0: there are none
+  bool bias = true;         ///< of lin_skip
+  bool root_weight = true;  ///< whether there is a skip connection
+};
+
+/// Shi et al., arXiv 2009.03509; as torch_geometric.nn.TransformerConv. With H heads of D features, k, q, v =
+/// lin_key(x), lin_query(x), lin_value(x) and f = lin_edge(e), or 0 without edge features:
+///
+///   a[v, h] = sum_{e: u -> v} alpha_e[h] (v_u[h] + f_e[h])
+///
+///   alpha_e[h] = softmax over the in-edges of v of <q_v[h], k_u[h] + f_e[h]> / sqrt(D)
+///
+///   y_v = a_v + s_v, with s = lin_skip(x) and a the heads side by side, or their mean; with beta
+///   y_v = b_v s_v + (1 - b_v) a_v,  b = sigmoid(lin_beta([a, s, a - s]))
+///
+/// Parameters: lin_key, lin_query, lin_value .weight [H D, in], .bias [H D]; lin_edge.weight [H D, edge_dim];
+/// lin_skip.weight [W, in], .bias [W] and lin_beta.weight [1, 3 W] for y of width W. All start as in Linear.
+///
+/// Without edge features: one dot_attention, nothing per edge in memory. With them f is never computed:
+/// <q_v, f_e> = <lin_edge^T q_v, e>, and sums of coefficients times e go through lin_edge. Memory besides the
+/// operands is then several numbers per edge and head, and H edge_dim per destination. Collective.
+class TransformerConv : public AttentionConv {
+ public:
+  /// Throws InputError unless widths and num_heads are positive, edge_dim >= 0 and 0 <= dropout < 1.
+  TransformerConv(const InFeats& in_feats, Index out_feats, Index num_heads, Generator& gen,
+                  const TransformerConvOptions& options = {});
+
+  /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]};
+  /// edge_feats [local edges, edge_dim] in edge order -> [local destinations, H D], or D without concat.
+  /// Throws, the same on every rank, ShapeError when shapes do not fit.
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+                                    const Variable& edge_feats = {});
+  /// The coefficients alpha [local edges, H, 1] in edge order, without dropout. Collective.
+  [[nodiscard]] Variable attention(const GraphShardManager& graph, const NodeFeatures& feat,
+                                   const Variable& edge_feats = {});
+
+ private:
+  [[nodiscard]] Variable coefficients(const GraphShardManager& graph, const Ends& x,
+                                      const Variable& edge_feats) const;
+  [[nodiscard]] Variable aggregate(const GraphShardManager& graph, const Ends& x, const Variable& edge_feats);
+  [[nodiscard]] real scale() const;
+
+  TransformerConvOptions options_;
+  Linear lin_key_, lin_query_, lin_value_;
+  std::optional<Linear> lin_edge_, lin_skip_, lin_beta_;
+};
+
+}  // namespace sar
