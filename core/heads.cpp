@@ -2,6 +2,7 @@
 #include <sar/core/heads.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/reduce.hpp>
+#include <sar/core/sum_of.hpp>
 
 #include <Eigen/Core>
 
@@ -34,10 +35,11 @@ void head_dots(const Tensor& x, const Tensor& a, Tensor& out) {
   const Heads n(x.shape(), out.shape(), a.shape());
   parallel_for(n.rows, n.grain(), [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i)
-      for (Index h = 0; h < n.heads; ++h)
-        out.row(i)[h] =
-            (ConstView(x.row(i) + h * n.columns, n.columns) * ConstView(a.data() + h * n.columns, n.columns))
-                .sum();
+      for (Index h = 0; h < n.heads; ++h) {
+        const real* mine = x.row(i) + h * n.columns;
+        const real* other = a.data() + h * n.columns;
+        out.row(i)[h] = sum_of(n.columns, [&](Index j) { return mine[j] * other[j]; });
+      }
   });
 }
 

@@ -1,6 +1,6 @@
+#include <sar/core/sum_of.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/kernels/linear.hpp>
-#include <sar/graph/kernels/sum_of.hpp>
 
 namespace sar {
 namespace {

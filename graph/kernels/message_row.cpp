@@ -1,7 +1,7 @@
 #include <sar/core/broadcast.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/sum_of.hpp>
 #include <sar/graph/kernels/message_row.hpp>
-#include <sar/graph/kernels/sum_of.hpp>
 
 #include <algorithm>
 #include <array>
