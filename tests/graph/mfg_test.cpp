@@ -336,6 +336,88 @@ TEST_CASE("a one-shot block of a message flow graph gives the same sums") {
   CHECK(error_over_ranks(comm, block.update_all(fn::copy_u(rows), fn::mean).value(), want) < tolerance());
 }
 
+namespace {
+
+/// dropout(tanh([h_u, h_v] W^T) e), reduced: by names, as a layer of DGL's would.
+Variable frame_layer(const GraphShardManager& graph, const Variable& h, const Variable& e, const Variable& w,
+                     fn::ReduceFunction reduce) {
+  const auto scope = graph.local_scope();
+  graph.srcdata()["h"] = h;
+  graph.dstdata()["to"] = slice_rows(h, 0, graph.num_dst_nodes());
+  graph.edata()["e"] = e;
+  graph.update_all(
+      [w](const EdgeBatch& edges) {
+        const Variable x = linear(concat_columns({edges.src("h"), edges.dst("to")}), w);
+        return dropout(tanh(x) * edges.edata("e"), 0.3, {.seed = 1, .stream = 2, .step = 3}, edges.ids());
+      },
+      reduce("m", "out"));
+  return graph.dstdata().at("out");
+}
+
+}  // namespace
+
+TEST_CASE("messages of the caller's own and frames on message flow graphs") {
+  const Communicator comm = Communicator::world();
+  const int p = comm.rank();
+  constexpr Index width = 3;
+  int turn = 0;
+  for (const WholeGraph& whole : square_graphs())
+    for (const Books& books : test_books(whole, comm.size()))
+      for (const Mode mode : modes)
+        for (const fn::ReduceFunction reduce : {fn::sum, fn::mean, fn::max, fn::min}) {
+          CAPTURE(whole.name);
+          CAPTURE(static_cast<int>(mode));
+          CAPTURE(turn);
+          const GraphOptions options{
+              .mode = mode, .max_halo_bytes = turn % 2 == 0 ? 0 : Index{20}, .edge_block = 7};
+          const GraphShardManager graph = weighted_shard(comm, whole, books.src, options);
+          const Lists seeds = choose_seeds(books.src, turn++ % num_choices);
+          const auto mfgs = construct_mfgs(graph, seeds[static_cast<std::size_t>(p)], 2);
+          const MessageFlowGraph& last = mfgs.back();
+
+          /// Values of the seeds, scores of their in-edges; gradients of features, edge data, weights.
+          const auto run_on = [&](bool blocks) {
+            const Variable x(local_rows(random_values(whole.num_src * width, 1), books.src, p, width), true);
+            const Variable e(reshape(Variable(edge_rows(random_values(std::ssize(whole.src), 2), graph)),
+                                     {graph.num_edges(), 1})
+                                 .value(),
+                             true);
+            const Variable w(to_tensor(random_values(2 * width * width, 3), {width, 2 * width}), true);
+            Tape tape;
+            const LayerGraphs graphs = blocks ? LayerGraphs(mfgs) : LayerGraphs(graph);
+            Variable h = blocks ? gather_rows(x, mfgs.front().src_rows()) : x;
+            Variable input;
+            for (std::size_t l = 0; l < 2; ++l) {
+              input = h;
+              h = frame_layer(graphs[l], h, blocks ? gather_rows(e, mfgs[l].edge_rows()) : e, w, reduce);
+            }
+            const Variable to = slice_rows(input, 0, graphs[1].num_dst_nodes());
+            Variable scores = graphs[1].apply_edges(
+                [=](const EdgeBatch& edges) { return sum(edges.src(input) * edges.dst(to), Over::columns); });
+            if (!blocks) {
+              h = gather_rows(h, last.dst_rows());
+              scores = gather_rows(scores, last.edge_rows());
+            }
+            const Tensor grad = random_tensor({last.num_dst_nodes(), width}, static_cast<std::uint64_t>(p));
+            tape.backward(sum(h * Variable(grad)) + sum(scores), Tensor::full({1}, 1));
+            return std::vector<Tensor>{h.value(), scores.value(), grad_or_zeros(x), grad_or_zeros(e),
+                                       sum_over_ranks(comm, grad_or_zeros(w))};
+          };
+          const std::vector<Tensor> want = run_on(false), got = run_on(true);
+          for (std::size_t i = 0; i < want.size(); ++i) {
+            CAPTURE(i);
+            CHECK(error_over_ranks(comm, got[i], want[i]) < tolerance());
+          }
+          CHECK(last.srcdata().keys().empty());
+          CHECK(last.edata().keys().empty());
+          CHECK(agreed_message(comm, [&] { (void)last.ndata(); }).ends_with("use srcdata() and dstdata()"));
+          last.srcdata()["h"] = Tensor::zeros({last.num_src_nodes(), 1});
+          CHECK(agreed_message(comm, [&] {
+                  (void)last.update_all([](const EdgeBatch& edges) { return edges.dst("h"); }, fn::sum);
+                }) == "dstdata has no field \"h\"; it is empty");
+        }
+}
+
 TEST_CASE("the graphs of a network's layers") {
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(20, comm.size());
