@@ -44,12 +44,14 @@ DistributedBlock GraphShardManager::get_full_partition_graph() const {
 }
 
 Tensor GraphShardManager::local_edge_rows(const Tensor& by_edge_id) const {
-  const Array<Index>& ids = edge_ids();
-  for (const Index id : ids)
-    require<ShapeError>(id >= 0 && id < by_edge_id.num_rows(), "edge data of shape ", by_edge_id.shape(),
-                        " has no row for edge ", id);
-  Tensor rows(by_edge_id.shape().with_rows(num_edges()));
-  gather_rows(by_edge_id, ids, rows);
+  Tensor rows;
+  comm().agree([&] {
+    for (const Index id : edge_ids())
+      require<ShapeError>(id >= 0 && id < by_edge_id.num_rows(), "edge data of shape ", by_edge_id.shape(),
+                          " has no row for edge ", id);
+    rows = Tensor(by_edge_id.shape().with_rows(num_edges()));
+    gather_rows(by_edge_id, edge_ids(), rows);
+  });
   return rows;
 }
 

@@ -68,7 +68,8 @@ class GraphShardManager {
   /// another number of rows than the graph or operands do not broadcast, InputError when ranks differ in
   /// message, width, wish for gradients or options.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce, Variable base = {}) const;
-  /// The same with a base that is computed while the first halo rows travel: the self term of a layer.
+  /// The same with a base that is computed while the first halo rows travel: the self term of a layer. What
+  /// make_base throws, it must throw on every rank: the others do not wait for it.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce,
                                     FunctionRef<Variable()> make_base) const;
   /// The same with a message of the caller's own: any differentiable function of blocks of
@@ -103,7 +104,8 @@ class GraphShardManager {
   /// While it lives, changes of the frames are undone at its end: auto scope = graph.local_scope();
   [[nodiscard]] LocalScope local_scope() const;
   /// The part of data given per edge id, [edges of the whole graph, ...] on every rank, that belongs to this
-  /// rank's edges: [local edges, ...] in edge order. Throws ShapeError when an edge id has no row.
+  /// rank's edges: [local edges, ...] in edge order. Collective. Throws ShapeError, the same on every rank,
+  /// when an edge id has no row.
   [[nodiscard]] Tensor local_edge_rows(const Tensor& by_edge_id) const;
 
   [[nodiscard]] const Communicator& comm() const noexcept;
@@ -166,7 +168,7 @@ class LocalScope {
 
  private:
   std::shared_ptr<Frames> frames_;
-  std::unique_ptr<const Frames> before_;
+  std::unique_ptr<Frames> before_;
 };
 
 /// The result of get_full_partition_graph(); used like any graph.
