@@ -48,6 +48,7 @@ std::vector<AgreedItem> agreed(const GraphShardManager& graph, const AttentionOp
   items.emplace_back("seed of dropout", options.dropout > 0 ? options.dropout_key.seed : 0);
   items.emplace_back("stream of dropout", options.dropout > 0 ? options.dropout_key.stream : 0);
   items.emplace_back("step of dropout", options.dropout > 0 ? options.dropout_key.step : 0);
+  items.emplace_back("tape in scope", Tape::current() != nullptr);
   items.emplace_back("presence of edge weights", options.edge_weight.defined());
   items.emplace_back("wish for the edge weights' gradient", options.edge_weight.requires_grad());
   return items;

@@ -12,6 +12,7 @@
 #include <sar/graph/attention.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 using namespace sar;
@@ -423,6 +424,11 @@ TEST_CASE("wrong operands of one rank are the same error on all, and the graph w
     CHECK(text_of([&] {
             return gat_attention(graph, Variable(x.value(), bad), attn, dst);
           }).find("different wish for the gradient of x") != std::string::npos);
+    CHECK(text_of([&] {
+            std::optional<Tape> tape;
+            if (bad) tape.emplace();
+            return gat_attention(graph, x, attn, dst);
+          }).find("different tape in scope") != std::string::npos);
   }
   const Tensor out = gat_attention(graph, x, attn, dst).value();
   for (Index v = 0; v < graph.num_dst_nodes(); ++v)
