@@ -2,6 +2,8 @@
 #include <sar/graph/frames.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
 
+#include <utility>
+
 namespace sar {
 
 const Variable& Frame::at(const std::string& field) const {
@@ -41,9 +43,9 @@ LocalScope GraphShardManager::local_scope() const {
 }
 
 LocalScope::LocalScope(std::shared_ptr<Frames> frames)
-    : frames_(std::move(frames)), before_(std::make_unique<const Frames>(*frames_)) {}
+    : frames_(std::move(frames)), before_(std::make_unique<Frames>(*frames_)) {}
 LocalScope::~LocalScope() {
-  *frames_ = *before_;
+  *frames_ = std::move(*before_);
 }
 
 }  // namespace sar

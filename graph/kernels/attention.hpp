@@ -3,9 +3,9 @@
 ///     forward     s_e,h = score of edge e = (u, v);  online softmax: with m the largest score so far,
 ///                 z = sum exp(s - m),  out[v, h] = sum f_e,h exp(s - m) value[u, h],  both rescaled when m
 ///                 grows; at the end out /= z                      f = dropout's factor * edge weight
-///     backward    alpha = exp(s - m - log z);  dalpha = f <g[v, h], value[u, h]>;  ds = alpha (dalpha -
-///     D_v),
-///                 D_v = <g[v, h], out[v, h]>;  dvalue[u, h] += f alpha g[v, h];  df = alpha <g, value>
+///     backward    alpha = exp(s - m - log z);  dalpha = f <g[v, h], value[u, h]>;
+///                 ds = alpha (dalpha - D_v), D_v = <g[v, h], out[v, h]>;  dvalue[u, h] += f alpha g[v, h];
+///                 df = alpha <g, value>
 ///
 /// additive     s = leaky_relu(el[u, h] + dst[v, h]), el[u, h] = <attn[h], x[u, h]>; the value is x. The way
 ///              back walks the transpose: x_u and its gradient stay in registers while rows of g pass by. ds

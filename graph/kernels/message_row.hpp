@@ -31,7 +31,8 @@ class MessageRow {
   void store(const real* a, const real* b, real* m) const { functions_.store(*this, a, b, m); }
   /// m += a op b
   void add(const real* a, const real* b, real* m) const { functions_.add(*this, a, b, m); }
-  /// da += the gradient of a for the gradient g of m. What reads_a_for_... is false of may be null.
+  /// da += the gradient of a for the gradient g of m. What the gradient does not depend on may be
+  /// null: see reads_a and reads_b.
   void add_gradient_a(const real* a, const real* b, const real* g, real* da) const {
     functions_.add_gradient_a(*this, a, b, g, da);
   }

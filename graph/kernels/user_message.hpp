@@ -3,7 +3,7 @@
 ///     forward     m = f(rows of u, v, e of the block);  out[v] = reduce of m, or out[e] = m
 ///     backward    f again on a tape of the block, seeded with dm: g[v], g[v] / in-degree, g[v] where the
 ///     edge
-///                 won element (v, j), or g[e]; what the tape collects is added up for u and v, set for e
+///                 won the element, or g[e]; what the tape collects is added up for u and v, set for e
 ///
 /// A row of the message must depend on its own edge only: on the way back blocks are others, by source, so
 /// that gradients of sources are sums of consecutive rows. Traffic besides the function's own: forward a row

@@ -332,6 +332,41 @@ TEST_CASE("a variable that is source, destination and captured at once collects 
   }
 }
 
+TEST_CASE("messages, built-in and of the caller's own, of features of width 0") {
+  const Communicator comm = Communicator::world();
+  for (const WholeGraph& g : test_graphs()) {
+    for (const Books& books : test_books(g, comm.size())) {
+      for (const Mode mode : all_modes) {
+        const GraphShardManager graph =
+            shard(comm, g, books, {.mode = mode, .max_halo_bytes = 1, .edge_block = 7});
+        const Variable h(Tensor::zeros({graph.num_src_nodes(), 0}), true);
+        const Variable v(Tensor::zeros({graph.num_dst_nodes(), 0}), true);
+        const Variable e(Tensor::full({graph.num_edges(), 1}, 1), true);
+        const auto check = [&](const Variable& out, Index rows, Index width) {
+          CHECK(out.shape() == Shape{rows, width});
+          for (const real x : out.value().values()) CHECK(x == 0);
+          Tape::current()->backward(out, Tensor::full(out.shape(), 1));
+          CHECK(h.grad().shape() == h.shape());
+        };
+        for (const Reduce reduce : {Reduce::sum, Reduce::mean, Reduce::max, Reduce::min}) {
+          const Index rows = graph.num_dst_nodes();
+          Tape tape;
+          check(graph.update_all(fn::u_mul_e(h, e), reduce), rows, 0);
+          check(graph.update_all(fn::u_add_v(h, v), reduce), rows, 0);
+          check(graph.update_all(fn::u_dot_v(h, v), reduce), rows, 1);
+          check(graph.update_all(
+                    [=](const EdgeBatch& edges) { return edges.src(h) * edges.dst(v) * edges.edata(e); },
+                    reduce),
+                rows, 0);
+        }
+        Tape tape;
+        check(graph.apply_edges([=](const EdgeBatch& edges) { return edges.src(h) * edges.dst(v); }),
+              graph.num_edges(), 0);
+      }
+    }
+  }
+}
+
 TEST_CASE("what is captured goes back on ranks without edges, too") {
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("random", 24, 24, 100, 5);
