@@ -69,11 +69,10 @@ class NodeClassifier : public Module {
     if (options_.kind == "gcn")
       gcn_.emplace_back(in, out, gen);
     else if (options_.kind == "gat")
-      gat_.emplace_back(in, out / heads, heads, gen,
-                        GATConvOptions{.attn_drop = options_.attention_dropout, .activation = {}});
+      gat_.emplace_back(in, out / heads, heads, gen, GATConvOptions{.attn_drop = options_.attention_dropout});
     else if (options_.kind == "gatv2")
       gatv2_.emplace_back(in, out / heads, heads, gen,
-                          GATv2ConvOptions{.attn_drop = options_.attention_dropout, .activation = {}});
+                          GATv2ConvOptions{.attn_drop = options_.attention_dropout});
     else
       sage_.emplace_back(in, out, gen);
   }
