@@ -28,8 +28,9 @@ Variable linear(Variable x, Variable weight, Variable bias = {});
 /// x W + b for weight [in, out], as DGL's GraphConv stores it; otherwise as linear().
 Variable linear_io(Variable x, Variable weight, Variable bias = {});
 
-/// y[i] = x[i] w[types[i]] for x [n, in] and a matrix for each type, w [types, in, out]; y [n, out]. Keeps x
-/// if w wants a gradient and w if x does, and row numbers grouped by type.
+/// y[i] = x[i] w[types[i]] for x [n, in] and a matrix for each type, w [types, in, out], or a block-diagonal
+/// one, w [types, blocks, in / blocks, out / blocks]; y [n, out]. Keeps x if w wants a gradient and w if x
+/// does, and row numbers grouped by type.
 Variable typed_matmul(Variable x, Variable w, std::span<const Index> types);
 
 /// y[i] = x[i] w[i] for x [n, in] and a matrix for each row, w [n, in, out]; y [n, out]. Keeps as above.

@@ -10,12 +10,13 @@
 namespace sar {
 
 Variable typed_matmul(Variable x, Variable w, std::span<const Index> types) {
-  require<ShapeError>(x.shape().dims() == 2 && w.shape().dims() == 3 && x.shape()[1] == w.shape()[1] &&
+  const Shape& shape = w.shape();
+  require<ShapeError>(x.shape().dims() == 2 && (shape.dims() == 3 || shape.dims() == 4) &&
                           static_cast<Index>(types.size()) == x.num_rows(),
-                      "typed_matmul: x of shape ", x.shape(), ", w of shape ", w.shape(), ", ", types.size(),
+                      "typed_matmul: x of shape ", x.shape(), ", w of shape ", shape, ", ", types.size(),
                       " types");
   const auto groups = std::make_shared<const TypeGroups>(types, w.num_rows());
-  Tensor y({x.num_rows(), w.shape()[2]});
+  Tensor y({x.num_rows(), shape.dims() == 4 ? shape[1] * shape[3] : shape[2]});
   typed_matmul(x.value(), w.value(), *groups, y);
   if (!recording({&x, &w})) return y;
   return record(std::move(y), [groups, dx = x.gradient(), dw = w.gradient(),

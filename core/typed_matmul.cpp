@@ -15,7 +15,7 @@ using Matrix = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMaj
 using View = Eigen::Map<Matrix>;
 using ConstView = Eigen::Map<const Matrix>;
 
-constexpr Index block = 256;  // rows that are gathered at a time
+constexpr Index block_rows = 256;  // rows that are gathered at a time
 
 Index num_types(const TypeGroups& groups) {
   return static_cast<Index>(groups.begin.size()) - 1;
@@ -25,8 +25,28 @@ Index row_number(const TypeGroups& groups, Index position) {
   return groups.rows.empty() ? position : groups.rows[static_cast<std::size_t>(position)];
 }
 
-void check(bool fits, const char* formula, const Tensor& a, const Tensor& b, const Tensor& out) {
-  require<ShapeError>(fits, formula, ": shapes ", a.shape(), ", ", b.shape(), " and ", out.shape());
+/// The matrices of w: `blocks` of [rows, cols] on the diagonal of each.
+struct Blocks {
+  Index blocks, rows, cols;
+
+  explicit Blocks(const Shape& w)
+      : blocks(w.dims() == 4 ? w[1] : 1), rows(w[w.dims() - 2]), cols(w[w.dims() - 1]) {}
+  [[nodiscard]] ConstView operator()(const Tensor& w, Index type, Index block) const {
+    return {w.row(type) + block * rows * cols, rows, cols};
+  }
+};
+
+/// x [n, in], y [n, out]
+void check(const Tensor& x, const Tensor& y, const Tensor& w, const TypeGroups& groups) {
+  const bool matrices = w.shape().dims() == 3 || w.shape().dims() == 4;
+  const Index blocks = w.shape().dims() == 4 ? w.shape()[1] : 1;
+  require<ShapeError>(matrices && x.shape().dims() == 2 && y.shape().dims() == 2 &&
+                          x.num_rows() == y.num_rows() && groups.begin.back() == x.num_rows() &&
+                          w.num_rows() == num_types(groups) &&
+                          x.row_size() == blocks * w.shape()[w.shape().dims() - 2] &&
+                          y.row_size() == blocks * w.shape()[w.shape().dims() - 1],
+                      "typed_matmul: rows of shapes ", x.shape(), " and ", y.shape(), ", matrices ",
+                      w.shape(), " for ", groups.begin.back(), " rows of ", num_types(groups), " types");
 }
 
 /// Some rows of a tensor as a matrix, copied to memory of its own unless they lie side by side.
@@ -45,18 +65,19 @@ class GatheredRows {
   std::vector<real> buffer_;
 };
 
-/// out[i] (+)= x[i] m_t for every row, where matrix(t) gives m_t.
-template <class MatrixOf>
+/// out[i] (+)= x[i] m_t for every row; multiply(x, type, y) makes y = x m_t.
+template <class Multiply>
 void products(const Tensor& x, const TypeGroups& groups, Tensor& out, bool accumulate,
-              const MatrixOf& matrix) {
-  parallel_for(x.num_rows(), block, [&](Index begin, Index end) {
+              const Multiply& multiply) {
+  parallel_for(x.num_rows(), block_rows, [&](Index begin, Index end) {
     GatheredRows gathered;
     Matrix y;
     auto type = std::upper_bound(groups.begin.begin(), groups.begin.end(), begin) - groups.begin.begin() - 1;
     for (Index i = begin, last = begin; i < end; i = last, ++type) {
       last = std::min(end, groups.begin[static_cast<std::size_t>(type) + 1]);
       if (i == last) continue;
-      y.noalias() = gathered(x, groups, i, last) * matrix(type);
+      y.resize(last - i, out.row_size());
+      multiply(gathered(x, groups, i, last), type, y);
       for (Index k = i; k < last; ++k) {
         real* to = out.row(row_number(groups, k));
         const real* from = y.data() + (k - i) * y.cols();
@@ -84,45 +105,46 @@ TypeGroups::TypeGroups(std::span<const Index> types, Index num_types)
 }
 
 void typed_matmul(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out, bool accumulate) {
-  check(x.shape().dims() == 2 && w.shape().dims() == 3 && w.shape()[0] == num_types(groups) &&
-            w.shape()[1] == x.shape()[1] && out.shape() == Shape{x.num_rows(), w.shape()[2]} &&
-            groups.begin.back() == x.num_rows(),
-        "out [n, out] = x [n, in] w [types, in, out]", x, w, out);
-  products(x, groups, out, accumulate,
-           [&](Index type) { return ConstView(w.row(type), w.shape()[1], w.shape()[2]); });
+  check(x, out, w, groups);
+  const Blocks of(w.shape());
+  products(x, groups, out, accumulate, [&](const ConstView& rows, Index type, Matrix& y) {
+    for (Index b = 0; b < of.blocks; ++b)
+      y.middleCols(b * of.cols, of.cols).noalias() = rows.middleCols(b * of.rows, of.rows) * of(w, type, b);
+  });
 }
 
 void typed_matmul_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out,
                      bool accumulate) {
-  check(x.shape().dims() == 2 && w.shape().dims() == 3 && w.shape()[0] == num_types(groups) &&
-            w.shape()[2] == x.shape()[1] && out.shape() == Shape{x.num_rows(), w.shape()[1]} &&
-            groups.begin.back() == x.num_rows(),
-        "out [n, in] = x [n, out] (w [types, in, out])^T", x, w, out);
-  products(x, groups, out, accumulate,
-           [&](Index type) { return ConstView(w.row(type), w.shape()[1], w.shape()[2]).transpose(); });
+  check(out, x, w, groups);
+  const Blocks of(w.shape());
+  products(x, groups, out, accumulate, [&](const ConstView& rows, Index type, Matrix& y) {
+    for (Index b = 0; b < of.blocks; ++b)
+      y.middleCols(b * of.rows, of.rows).noalias() =
+          rows.middleCols(b * of.cols, of.cols) * of(w, type, b).transpose();
+  });
 }
 
 void typed_matmul_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Tensor& out,
                      bool accumulate) {
-  check(a.shape().dims() == 2 && b.shape().dims() == 2 && a.num_rows() == b.num_rows() &&
-            groups.begin.back() == a.num_rows() &&
-            out.shape() == Shape{num_types(groups), a.shape()[1], b.shape()[1]},
-        "out [types, in, out] = (a [n, in])^T b [n, out]", a, b, out);
+  check(a, b, out, groups);
   if (!accumulate) out.fill(0);
-  // Few types are cut by columns of a as well, so that every thread finds work.
-  const Index in = a.shape()[1], types = num_types(groups);
-  const Index tiles = types < 64 ? std::max<Index>(1, in / 16) : 1;
+  // A few whole matrices are cut by columns of a, so that every thread finds work.
+  const Blocks of(out.shape());
+  const Index types = num_types(groups);
+  const Index tiles = of.blocks == 1 && types < 64 ? std::max<Index>(1, of.rows / 16) : 1;
   parallel_for(types * tiles, std::max<Index>(1, types / 256), [&](Index begin, Index end) {
     GatheredRows gathered_a, gathered_b;
     for (Index piece = begin; piece < end; ++piece) {
       const Index type = piece / tiles, tile = piece % tiles;
-      const Index first = in * tile / tiles, height = in * (tile + 1) / tiles - first;
-      View sum(out.row(type) + first * b.row_size(), height, b.row_size());
+      const Index first = of.rows * tile / tiles, height = of.rows * (tile + 1) / tiles - first;
       const Index last = groups.begin[static_cast<std::size_t>(type) + 1];
-      for (Index i = groups.begin[static_cast<std::size_t>(type)]; i < last; i += block) {
-        const Index stop = std::min(last, i + block);
-        sum.noalias() += gathered_a(a, groups, i, stop).middleCols(first, height).transpose() *
-                         gathered_b(b, groups, i, stop);
+      for (Index i = groups.begin[static_cast<std::size_t>(type)]; i < last; i += block_rows) {
+        const Index stop = std::min(last, i + block_rows);
+        const ConstView rows_a = gathered_a(a, groups, i, stop), rows_b = gathered_b(b, groups, i, stop);
+        for (Index k = 0; k < of.blocks; ++k)
+          View(out.row(type) + (k * of.rows + first) * of.cols, height, of.cols).noalias() +=
+              rows_a.middleCols(k * of.rows + first, height).transpose() *
+              rows_b.middleCols(k * of.cols, of.cols);
       }
     }
   });

@@ -23,15 +23,17 @@ struct TypeGroups {
                       ///< themselves
 };
 
-/// out[i] (+)= x[i] w[t_i]  for x [n, in], w [types, in, out], out [n, out]
+// A matrix of w [types, in, out], or a block-diagonal one of w [types, blocks, in / blocks, out / blocks].
+
+/// out[i] (+)= x[i] w[t_i]  for x [n, in], out [n, out]
 void typed_matmul(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out,
                   bool accumulate = false);
 
-/// out[i] (+)= x[i] w[t_i]^T  for x [n, out], w [types, in, out], out [n, in]
+/// out[i] (+)= x[i] w[t_i]^T  for x [n, out], out [n, in]
 void typed_matmul_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out,
                      bool accumulate = false);
 
-/// out[t] (+)= sum of a[i]^T b[i] over the rows i of type t,  for a [n, in], b [n, out], out [types, in, out]
+/// out[t] (+)= sum of a[i]^T b[i] over the rows i of type t,  for a [n, in], b [n, out], out shaped as w
 void typed_matmul_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Tensor& out,
                      bool accumulate = false);
 

@@ -8,8 +8,7 @@
 namespace sar {
 namespace {
 
-/// The sum over the out-edges of each source is the way back of a sum over in-edges, and its own way back is
-/// that of the weights.
+/// The sum over the out-edges of each source is the way back of a sum over in-edges.
 Variable out_sums(const GraphShardManager& graph, const Variable& weight) {
   const Tensor ones = Tensor::full({graph.num_dst_nodes(), 1}, 1);
   const Variable sources(Tensor::full({graph.num_src_nodes(), 1}, 1), true);
@@ -19,11 +18,8 @@ Variable out_sums(const GraphShardManager& graph, const Variable& weight) {
   }
   Tensor sums = sources.grad();
   if (!recording({&weight})) return sums;
-  return record(std::move(sums), [graph, ones, value = weight.value(), to = weight.gradient()](Tensor grad) {
-    const Variable again(value, true);
-    Tape tape;
-    tape.backward(graph.update_all(fn::u_mul_e(Variable(std::move(grad)), again), fn::sum), ones);
-    to->add(again.grad());
+  return record(std::move(sums), [graph, to = weight.gradient()](Tensor grad) {
+    to->add(graph.apply_edges(fn::copy_u(std::move(grad))).value().reshape(to->shape()));
   });
 }
 
@@ -38,15 +34,15 @@ void check(const GraphShardManager& graph, const Variable& weight) {
   });
 }
 
-Variable in_sums(const GraphShardManager& graph, const Variable& weight) {
-  return graph.update_all(fn::u_mul_e(Tensor::full({graph.num_src_nodes(), 1}, 1), weight), fn::sum);
+Variable column(const Variable& weight) {
+  return reshape(weight, {weight.num_rows(), 1});
 }
 
 }  // namespace
 
 WeightSums weight_sums(const GraphShardManager& graph, const Variable& edge_weight) {
   check(graph, edge_weight);
-  return {out_sums(graph, edge_weight), in_sums(graph, edge_weight)};
+  return {out_sums(graph, edge_weight), graph.update_all(fn::copy_e(column(edge_weight)), fn::sum)};
 }
 
 Variable inverse_root(const Variable& weight_sum) {
@@ -55,6 +51,15 @@ Variable inverse_root(const Variable& weight_sum) {
   std::transform(sums.begin(), sums.end(), guard.data(),
                  [](real sum) { return sum > 0 ? real{0} : real{1}; });
   return exp(log(weight_sum + Variable(guard)) * real(-0.5));
+}
+
+Variable edge_weight_norm(const GraphShardManager& graph, const Variable& edge_weight, EdgeNorm norm) {
+  const WeightSums sums = weight_sums(graph, edge_weight);
+  Variable normalised = norm == EdgeNorm::right
+                            ? graph.apply_edges(fn::e_div_v(column(edge_weight), sums.in))
+                            : column(edge_weight) * graph.apply_edges(fn::u_mul_v(inverse_root(sums.out),
+                                                                                  inverse_root(sums.in)));
+  return reshape(std::move(normalised), edge_weight.shape());
 }
 
 }  // namespace sar

@@ -28,9 +28,7 @@ enum class EdgeNorm {
 ///
 ///   right: w_uv / sum_{u'} w_u'v        both: w_uv / sqrt(sum_{v'} w_uv' sum_{u'} w_u'v)
 ///
-/// edge_weight [local edges] or [local edges, 1], positive; the result has its shape. Differentiable.
-/// Collective: for both, four passes of single numbers over the shards. Throws, the same on every rank,
-/// ShapeError when shapes do not fit, InputError when a weight is not positive.
+/// edge_weight and errors as above; the result has its shape. Differentiable. Collective.
 [[nodiscard]] Variable edge_weight_norm(const GraphShardManager& graph, const Variable& edge_weight,
                                         EdgeNorm norm = EdgeNorm::both);
 

@@ -27,6 +27,9 @@ Variable LSTM::last_hidden(const Variable& x, std::span<const Index> step_rows, 
                           std::is_sorted(step_rows.rbegin(), step_rows.rend()) &&
                           (step_rows.empty() || step_rows.front() <= sequences),
                       "LSTM: rows of shape ", x.shape(), " do not fit the sequences' lengths");
+  if (step_rows.empty())  // x still wants its gradient, of no row: where it comes from may be collective
+    return linear(scatter_add_rows(x, std::vector<Index>(), sequences),
+                  Tensor::zeros({hidden, weight_ih_.shape()[1]}));
   std::vector<Variable> ended;  // states of the sequences that are over, the shortest first
   const auto end_sequences = [&](const Variable& h, Index running, Index still_running) {
     if (still_running < running)
@@ -48,7 +51,7 @@ Variable LSTM::last_hidden(const Variable& x, std::span<const Index> step_rows, 
   }
   end_sequences(h, running, 0);
   std::reverse(ended.begin(), ended.end());
-  return ended.empty() ? Variable(Tensor({0, hidden})) : concat_rows(ended);
+  return concat_rows(ended);
 }
 
 }  // namespace sar

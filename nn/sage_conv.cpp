@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/graph/edge_sequences.hpp>
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/sage_conv.hpp>
 
@@ -35,6 +36,10 @@ SAGEConv::SAGEConv(std::pair<Index, Index> in_feats, Index out_feats, Generator&
     xavier(*fc_pool_);
     register_module("fc_pool", *fc_pool_);
   }
+  if (options.aggregator == SAGEAggregator::lstm) {
+    lstm_.emplace(in_feats.first, in_feats.first, gen);
+    register_module("lstm", *lstm_);
+  }
   register_module("fc_neigh", fc_neigh_);
   if (fc_self_) register_module("fc_self", *fc_self_);
 }
@@ -63,10 +68,18 @@ Variable SAGEConv::apply(const GraphShardManager& graph, const Variable& src, co
   const auto self = [&] { return (*fc_self_)(dst.defined() ? dst : first_rows(src, graph.num_dst_nodes())); };
   if (options_.aggregator == SAGEAggregator::mean && multiplies_first(src, fc_neigh_.weight().shape()[0]))
     return graph.update_all(message(fc_neigh_(src), edge_weight), fn::mean, self);
-  const Variable neigh = options_.aggregator == SAGEAggregator::mean
-                             ? graph.update_all(message(src, edge_weight), fn::mean)
-                             : graph.update_all(message(relu((*fc_pool_)(src)), edge_weight), fn::max);
+  const Variable neigh = aggregate(graph, src, edge_weight);
   return add_linear(self(), neigh, fc_neigh_.weight());
+}
+
+Variable SAGEConv::aggregate(const GraphShardManager& graph, const Variable& src,
+                             const Variable& edge_weight) const {
+  if (fc_pool_) return graph.update_all(message(relu((*fc_pool_)(src)), edge_weight), fn::max);
+  if (!lstm_) return graph.update_all(message(src, edge_weight), fn::mean);
+  EdgeSequences sequences = edge_sequences(graph);
+  const Variable rows = gather_rows(graph.apply_edges(message(src, edge_weight)), std::move(sequences.edges));
+  return gather_rows(lstm_->last_hidden(rows, sequences.step_rows, graph.num_dst_nodes()),
+                     std::move(sequences.position));
 }
 
 Variable SAGEConv::gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,

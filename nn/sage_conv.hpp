@@ -4,6 +4,7 @@
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/linear.hpp>
+#include <sar/nn/lstm.hpp>
 
 #include <optional>
 #include <utility>
@@ -14,6 +15,7 @@ enum class SAGEAggregator {
   mean,  ///< of the in-neighbours
   gcn,   ///< of the in-neighbours and the node itself
   pool,  ///< maximum over the in-neighbours of a layer of their features
+  lstm,  ///< last state of an LSTM that reads the in-neighbours by increasing edge id
 };
 
 struct SAGEConvOptions {
@@ -30,13 +32,18 @@ struct SAGEConvOptions {
 ///
 ///   pool: y_v = W_self x_v + b + W_neigh max_{u -> v} w_uv relu(W_pool x_u + b_pool)
 ///
+///   lstm: y_v = W_self x_v + b + W_neigh LSTM(w_uv x_u for u -> v by increasing edge id)
+///
 /// d_v counts edges and ignores the optional edge weights w; the aggregate is 0 when d_v = 0. Parameters:
 /// fc_neigh.weight [out, in_src]; gcn: bias [out]; others: fc_self.weight [out, in_dst], fc_self.bias [out];
-/// pool: fc_pool.weight [in_src, in_src], fc_pool.bias [in_src]. Weights start Xavier-uniform with ReLU's
-/// gain, the bias of gcn at zero, other biases as in Linear.
+/// pool: fc_pool.weight [in_src, in_src], fc_pool.bias [in_src]; lstm: lstm.* of an LSTM from in_src to
+/// in_src features. Weights start Xavier-uniform with ReLU's gain, the bias of gcn at zero, other biases as
+/// in Linear.
 ///
 /// Mean and gcn aggregate rows before or after the product with W_neigh, whichever is narrower; what is kept
-/// for the way back is the input, and the aggregate where that comes first. Collective: one update_all.
+/// for the way back is the input, and the aggregate where that comes first. A sequence
+/// needs all its rows at once, so that lstm is no sequential aggregation: it brings and keeps a row, and the
+/// gates, for each edge. Collective: one update_all, or apply_edges.
 class SAGEConv : public Module {
  public:
   SAGEConv(Index in_feats, Index out_feats, Generator& gen, const SAGEConvOptions& options = {});
@@ -58,6 +65,9 @@ class SAGEConv : public Module {
   /// What all aggregators do with the features after dropout; an undefined dst means the first rows of src.
   [[nodiscard]] Variable apply(const GraphShardManager& graph, const Variable& src, const Variable& dst,
                                const Variable& edge_weight) const;
+  /// What pool and lstm, and mean before the product, make of the neighbours: [local destinations, in_src].
+  [[nodiscard]] Variable aggregate(const GraphShardManager& graph, const Variable& src,
+                                   const Variable& edge_weight) const;
   [[nodiscard]] Variable gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
                              const Variable& edge_weight) const;
 
@@ -66,6 +76,7 @@ class SAGEConv : public Module {
   Linear fc_neigh_;
   std::optional<Linear> fc_self_;  // all but gcn
   std::optional<Linear> fc_pool_;  // pool
+  std::optional<LSTM> lstm_;       // lstm
   Variable bias_;                  // gcn
 };
 

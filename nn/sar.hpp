@@ -23,6 +23,7 @@
 #include <sar/graph/partition_book.hpp>
 #include <sar/nn/attention_conv.hpp>
 #include <sar/nn/batch_norm.hpp>
+#include <sar/nn/cf_conv.hpp>
 #include <sar/nn/distributed.hpp>
 #include <sar/nn/dot_gat_conv.hpp>
 #include <sar/nn/dropout.hpp>
@@ -41,8 +42,10 @@
 #include <sar/nn/module.hpp>
 #include <sar/nn/module_list.hpp>
 #include <sar/nn/multi_hop_conv.hpp>
+#include <sar/nn/nn_conv.hpp>
 #include <sar/nn/node_features.hpp>
 #include <sar/nn/optimizer.hpp>
+#include <sar/nn/rel_graph_conv.hpp>
 #include <sar/nn/row_function.hpp>
 #include <sar/nn/sage_conv.hpp>
 #include <sar/nn/transformer_conv.hpp>

@@ -73,6 +73,18 @@ TEST_CASE("products with a matrix for each type, or for each row") {
     CHECK(relative_error(typed_matmul(x, w, chosen).value(), expected(x.value(), w.value(), chosen)) <
           tolerance() / 10);
   }
+  check("typed_matmul of blocks", [&](const Inputs& in) { return typed_matmul(in[0], in[1], types); },
+        {input({7, 6}, 1), input({5, 2, 3, 4}, 2)});
+  {
+    const Variable x = input({7, 6}, 1), w = input({5, 2, 3, 4}, 2);
+    Tensor whole = Tensor::zeros({5, 6, 8});
+    for (Index k = 0; k < 5 * 2 * 3 * 4; ++k) {
+      const Index type = k / 24, block = k / 12 % 2, i = k / 4 % 3, o = k % 4;
+      whole.row(type)[(block * 3 + i) * 8 + block * 4 + o] = w.value().data()[k];
+    }
+    CHECK(relative_error(typed_matmul(x, w, types).value(), expected(x.value(), whole, types)) <
+          tolerance() / 10);
+  }
   check("row_matmul", [](const Inputs& in) { return row_matmul(in[0], in[1]); },
         {input({7, 3}, 1), input({7, 3, 4}, 2)});
   const Variable x = input({7, 3}, 1), w = input({7, 3, 4}, 2);

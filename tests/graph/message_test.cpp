@@ -309,21 +309,23 @@ void check_sample(const Sample& s, const Values& want, const Books& books, const
 
 TEST_CASE("golden vectors of every message: update_all") {
   const Communicator comm = Communicator::world();
+  if (comm.size() > 4) return;  // 8 ranks are for the graphs below
   const auto cases = golden_names("update_all");
   CHECK(cases.size() == 153);
   for (const std::string& name : cases)
     for (const Mode mode : modes)
-      for (const Index max_halo_bytes : {0, 1, 100})
+      for (const Index max_halo_bytes : {0, 1})
         check_golden(comm, name, {.mode = mode, .max_halo_bytes = max_halo_bytes});
 }
 
 TEST_CASE("golden vectors of every message: apply_edges") {
   const Communicator comm = Communicator::world();
+  if (comm.size() > 4) return;  // 8 ranks are for the graphs below
   const auto cases = golden_names("apply_edges");
   CHECK(cases.size() == 41);
   for (const std::string& name : cases)
     for (const Mode mode : modes)
-      for (const Index max_halo_bytes : {0, 1, 100})
+      for (const Index max_halo_bytes : {0, 1})
         check_golden(comm, name, {.mode = mode, .max_halo_bytes = max_halo_bytes});
 }
 

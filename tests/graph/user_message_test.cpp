@@ -9,11 +9,16 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
+#include <sar/core/random.hpp>
+#include <sar/graph/kernels/edge_block.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 using namespace sar;
 using namespace sar::test;
@@ -354,7 +359,11 @@ TEST_CASE("constants without rows are told apart on ranks that own no sources") 
           .value();
   for (const Books& books : test_books(g, comm.size())) {
     const GraphShardManager graph = shard(comm, g, books, {});
-    const Variable mine_a(my_rows(a, books.src, comm.rank())), mine_b(my_rows(b, books.src, comm.rank()));
+    const auto mine = [&](const Tensor& whole) {
+      return Variable(graph.num_src_nodes() > 0 ? my_rows(whole, books.src, comm.rank())
+                                                : Tensor::borrow(nullptr, Shape{0, 2}));
+    };
+    const Variable mine_a = mine(a), mine_b = mine(b);
     const Variable out = graph.update_all(
         [=](const EdgeBatch& edges) { return edges.src(mine_a) - edges.src(mine_b); }, Reduce::sum);
     CHECK(error_of_part(out.value(), my_rows(want, books.dst, comm.rank()), want) < tolerance());
@@ -572,6 +581,28 @@ TEST_CASE("what a function does wrong on one rank is told on all, and the graph 
       const Variable out =
           graph.update_all([&](const EdgeBatch& edges) { return edges.src(h); }, Reduce::sum);
       CHECK(relative_error(out.value(), graph.update_all(fn::copy_u(h), Reduce::sum).value()) < tolerance());
+    }
+  }
+}
+
+TEST_CASE("positions of a block by row") {
+  for (const local_index rows : {1, 7, 3000, 5'000'000}) {
+    for (const std::size_t n : {0, 1, 500}) {
+      const Random random({.seed = 9});
+      Array<local_index> ids(n);
+      for (std::size_t k = 0; k < n; ++k)
+        ids[k] = static_cast<local_index>(random.uniform(k) * static_cast<double>(rows));
+      BlockGroups groups;
+      groups.build(ids);
+      std::vector<std::pair<local_index, local_index>> want, found;
+      for (std::size_t k = 0; k < n; ++k) want.emplace_back(ids[k], static_cast<local_index>(k));
+      std::sort(want.begin(), want.end());
+      for (std::size_t i = 0; i < groups.rows.size(); ++i) {
+        if (i > 0) CHECK(groups.rows[i - 1] < groups.rows[i]);
+        for (local_index k = groups.begin[i]; k < groups.begin[i + 1]; ++k)
+          found.emplace_back(groups.rows[i], groups.order[static_cast<std::size_t>(k)]);
+      }
+      CHECK(found == want);
     }
   }
 }

@@ -1,9 +1,12 @@
 /// Golden vectors of the convolutions that need no attention, and what the vectors do not show.
 #include "conv_cases.hpp"
+#include "graph/test_graphs.hpp"
 
+#include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/edge_conv.hpp>
+#include <sar/nn/edge_weight_norm.hpp>
 #include <sar/nn/gin_conv.hpp>
 #include <sar/nn/graph_conv.hpp>
 #include <sar/nn/hetero_graph_conv.hpp>
@@ -13,9 +16,11 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 using namespace sar;
@@ -40,6 +45,81 @@ TEST_CASE("SAGEConv pool: golden vectors") {
     SAGEConv conv(widths, run.width("out"), gen, {.aggregator = SAGEAggregator::pool});
     run.check(conv, [&](const GraphShardManager& graph, Inputs& in) { return call(conv, run, graph, in); });
   });
+}
+
+TEST_CASE("SAGEConv lstm: golden vectors") {
+  for_each_run({"SAGEConv__lstm"}, [](const Run& run) {
+    Generator gen(1);
+    SAGEConv conv(run.width("in.feat"), run.width("out"), gen, {.aggregator = SAGEAggregator::lstm});
+    run.check(conv, [&](const GraphShardManager& graph, Inputs& in) { return conv(graph, in["feat"]); });
+  });
+}
+
+TEST_CASE("SAGEConv lstm: empty ranks, nodes without in-edges, parallel edges; edge weights") {
+  const Communicator world = Communicator::world();
+  for (const WholeGraph& whole : test_graphs())
+    for (const Books& books : test_books(whole, world.size())) {
+      CAPTURE(whole.name);
+      const auto run = [&](const Communicator& comm, const Books& own) {
+        const GraphShardManager graph = shard(comm, whole, own, {});
+        const int rank = comm.rank();
+        Generator gen(2);
+        SAGEConv conv(std::pair<Index, Index>(3, 2), 4, gen, {.aggregator = SAGEAggregator::lstm});
+        const Variable src(my_rows(random_values(Shape{whole.num_src, 3}, 1), own.src, rank), true);
+        const Variable dst(my_rows(random_values(Shape{whole.num_dst, 2}, 2), own.dst, rank), true);
+        const Variable weight(
+            edge_rows(random_values(static_cast<Index>(whole.src.size()), std::uint64_t{3}), graph), true);
+        Tape tape;
+        const Variable y = conv(graph, std::pair(src, dst), weight);
+        tape.backward(y, my_rows(random_values(Shape{whole.num_dst, 4}, 4), own.dst, rank));
+        gather_grads(comm, conv);
+        return std::tuple(y.value(), src.grad(), conv.parameters());
+      };
+      const Communicator self = Communicator::self();
+      const auto [y, grad, parameters] = run(self, test_books(whole, 1)[0]);
+      const auto [my_y, my_grad, my_parameters] = run(world, books);
+      CHECK(error_of_rows(my_y, y, books.dst.begin(world.rank())) < tolerance());
+      REQUIRE(my_grad.defined());
+      CHECK(error_of_rows(my_grad, grad, books.src.begin(world.rank())) < tolerance());
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        REQUIRE(my_parameters[i].grad().defined() == parameters[i].grad().defined());
+        if (parameters[i].grad().defined())
+          CHECK(relative_error(my_parameters[i].grad(), parameters[i].grad()) < tolerance());
+      }
+    }
+}
+
+TEST_CASE("edge_weight_norm: sums to one, by the formula, with gradients") {
+  const Communicator world = Communicator::world();
+  for (const WholeGraph& whole : test_graphs())
+    for (const Books& books : test_books(whole, world.size()))
+      for (const EdgeNorm norm : {EdgeNorm::right, EdgeNorm::both}) {
+        CAPTURE(whole.name);
+        const GraphShardManager graph = shard(world, whole, books, {});
+        std::vector<double> w = random_values(static_cast<Index>(whole.src.size()), std::uint64_t{3});
+        std::vector<double> out(static_cast<std::size_t>(whole.num_src)),
+            in(static_cast<std::size_t>(whole.num_dst));
+        for (std::size_t k = 0; k < w.size(); ++k) {
+          w[k] = 0.2 + std::abs(w[k]);
+          out[static_cast<std::size_t>(whole.src[k])] += w[k];
+          in[static_cast<std::size_t>(whole.dst[k])] += w[k];
+        }
+        const Variable weight(edge_rows(w, graph), true);
+        std::vector<double> expected;
+        for (const Index id : graph.edge_ids()) {
+          const auto k = static_cast<std::size_t>(id);
+          const double to = in[static_cast<std::size_t>(whole.dst[k])];
+          expected.push_back(w[k] / (norm == EdgeNorm::right
+                                         ? to
+                                         : std::sqrt(to * out[static_cast<std::size_t>(whole.src[k])])));
+        }
+        CHECK(relative_error(edge_weight_norm(graph, weight, norm).value(), expected) < tolerance());
+        GradcheckOptions options;
+        options.directions = 2;
+        options.sum_over_ranks = [&](double x) { return world.all_reduce(x); };
+        CHECK(gradcheck([&](const auto& vars) { return edge_weight_norm(graph, vars[0], norm); }, {weight},
+                        options) >= 0);
+      }
 }
 
 TEST_CASE("GINConv: golden vectors") {

@@ -1,0 +1,40 @@
+/// Continuous-filter convolution of SchNet.
+#pragma once
+
+#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/nn/linear.hpp>
+#include <sar/nn/row_function.hpp>
+
+#include <memory>
+
+namespace sar {
+
+/// log(1 + exp(x)) - log 2, without overflow.
+[[nodiscard]] Variable shifted_softplus(Variable x);
+
+/// y_v = out(sum_{u -> v} node(x_u) * edge(e))  with
+///
+///   node(x) = W_n x + b_n,  edge(e) = s(W_2 s(W_1 e + b_1) + b_2),  out(h) = s(W_o h + b_o),  s the shifted
+///   softplus: Schuett et al., arXiv 1706.08566; as dgl.nn.CFConv. A node without in-edges yields out(0).
+///
+/// Parameters, as in Linear: project_edge.0 [hidden, edge_in], project_edge.2 [hidden, hidden], project_node
+/// [hidden, node_in], project_out.0 [out, hidden], each with weight and bias. The filters of
+/// options().edge_block edges exist at a time. Collective: one update_all.
+class CFConv : public Module {
+ public:
+  /// Throws InputError unless widths are positive.
+  CFConv(Index node_in_feats, Index edge_in_feats, Index hidden_feats, Index out_feats, Generator& gen);
+
+  /// feat [local sources, node_in], edge_feats [local edges, edge_in] -> [local destinations, out]. The graph
+  /// may be bipartite. Throws ShapeError when shapes do not fit.
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
+                                    const Variable& edge_feats) const;
+
+ private:
+  Index node_in_feats_, edge_in_feats_;
+  std::shared_ptr<Sequential> project_edge_;  // shared with messages on the tape
+  Linear project_node_;
+  Sequential project_out_;
+};
+
+}  // namespace sar
