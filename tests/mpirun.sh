@@ -5,6 +5,7 @@ set -euo pipefail
 mpiexec=$1 ranks=$2
 shift 2
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_MCA_mpi_yield_when_idle=1  # ranks that wait leave the core to those that compute
 case "$("$mpiexec" --version 2>&1)" in
   *"Open MPI"* | *OpenRTE*) exec "$mpiexec" --oversubscribe --bind-to none -n "$ranks" "$@" ;;
   *) exec "$mpiexec" -n "$ranks" "$@" ;;
