@@ -39,12 +39,12 @@ class NodeClassifier : public Module {
                  Generator& gen)
       : options_(options), input_dropout_(options.drops_inputs() ? options.dropout : 0, gen) {
     register_module("input_dropout", input_dropout_);
-    register_module("convs", sage_);
-    register_module("layers", gcn_);
-    register_module("gat", gat_);
-    register_module("gatv2", gatv2_);
-    register_module("gin", gin_);
-    register_module("rgcn", rgcn_);
+    if (options.kind == "sage") register_module("convs", sage_);
+    if (options.kind == "gcn") register_module("layers", gcn_);
+    if (options.kind == "gat") register_module("layers", gat_);
+    if (options.kind == "gatv2") register_module("layers", gatv2_);
+    if (options.kind == "gin") register_module("layers", gin_);
+    if (options.kind == "rgcn") register_module("layers", rgcn_);
     register_module("bns", norms_);
     register_module("dropouts", dropouts_);
     require<InputError>(!options.attends() || options.hidden % options.heads == 0, "--hidden ",
@@ -81,11 +81,10 @@ class NodeClassifier : public Module {
     if (options_.kind == "gcn")
       gcn_.emplace_back(in, out, gen);
     else if (options_.kind == "gat")
-      gat_.emplace_back(in, out / heads, heads, gen,
-                        GATConvOptions{.attn_drop = options_.attention_dropout, .activation = {}});
+      gat_.emplace_back(in, out / heads, heads, gen, GATConvOptions{.attn_drop = options_.attention_dropout});
     else if (options_.kind == "gatv2")
       gatv2_.emplace_back(in, out / heads, heads, gen,
-                          GATv2ConvOptions{.attn_drop = options_.attention_dropout, .activation = {}});
+                          GATv2ConvOptions{.attn_drop = options_.attention_dropout});
     else if (options_.kind == "gin")
       gin_.emplace_back(perceptron(in, out, comm, gen), GINConvOptions{.learn_eps = true});
     else if (options_.kind == "rgcn")

@@ -76,6 +76,8 @@ expect 1 "train: cannot write the log file missing/log" "$programs/train" --grap
 expect 1 "gcn: missing/edge_index.npy: cannot open" "$programs/gcn" missing
 expect 0 "test accuracy" "$programs/gcn"
 expect 0 "epoch 20" "$programs/graphsage"
+expect 0 "epoch 20" "$programs/gat"
+expect 1 "train: --hidden 30 is no multiple of --heads 4" "$programs/train" --graph karate --model gat --hidden 30
 expect 0 "epoch 15" "$programs/custom_message"
 expect 0 "epoch 20" "$programs/rgcn"
 accuracy=$(sed -n 's/^epoch 20 .*validation //p' out)
