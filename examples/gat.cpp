@@ -17,7 +17,7 @@ struct Net : Module {
       : hidden(
             in_feats, per_head, heads, gen,
             {.feat_drop = 0.3, .attn_drop = 0.3, .activation = [](Variable y) { return elu(std::move(y)); }}),
-        out(heads * per_head, num_classes, 1, gen, {.feat_drop = 0.3, .attn_drop = 0.3, .activation = {}}) {
+        out(heads * per_head, num_classes, 1, gen, {.feat_drop = 0.3, .attn_drop = 0.3}) {
     register_module("hidden", hidden);
     register_module("out", out);
   }

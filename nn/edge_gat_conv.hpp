@@ -10,7 +10,7 @@ struct EdgeGATConvOptions {
   double attn_drop = 0;  ///< dropout of the attention coefficients
   real negative_slope = real(0.2);
   bool residual = true;
-  Activation activation;  ///< of the result; optional
+  Activation activation = {};  ///< of the result; optional
   bool bias = true;
 };
 

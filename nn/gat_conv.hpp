@@ -10,7 +10,7 @@ struct GATConvOptions {
   double attn_drop = 0;  ///< dropout of the attention coefficients
   real negative_slope = real(0.2);
   bool residual = false;
-  Activation activation;  ///< of the result; optional
+  Activation activation = {};  ///< of the result; optional
   bool bias = true;
 };
 
@@ -57,7 +57,7 @@ struct GATv2ConvOptions {
   double attn_drop = 0;  ///< dropout of the attention coefficients
   real negative_slope = real(0.2);
   bool residual = false;
-  Activation activation;       ///< of the result; optional
+  Activation activation = {};  ///< of the result; optional
   bool bias = true;            ///< of the projections
   bool share_weights = false;  ///< fc_src at both ends
 };

@@ -37,23 +37,21 @@ real slope(const Run& run) {
 }  // namespace
 
 TEST_CASE("GATConv: golden vectors") {
-  for_each_run({"GATConv__plain", "GATConv__no_bias", "GATConv__slope_0", "GATConv__residual_identity",
-                "GATConv__residual_linear", "GATConv__residual_linear_no_bias",
-                "GATConv__residual_linear_slope_0", "GATConv__edge_weight", "GATConv__bipartite",
-                "GATConv__bipartite_residual_linear", "GATConv__block_residual_linear"},
-               [](const Run& run) {
-                 Generator gen(1);
-                 GATConv conv(widths(run), run.count("out_feats"), run.count("num_heads"), gen,
-                              {.negative_slope = slope(run),
-                               .residual = run.flag("residual"),
-                               .activation = {},
-                               .bias = run.flag("bias")});
-                 run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
-                   in.edge_outputs["attention"] =
-                       conv.attention(graph, features(run, in), in["edge_weight"]).value();
-                   return conv(graph, features(run, in), in["edge_weight"]);
-                 });
-               });
+  for_each_run(
+      {"GATConv__plain", "GATConv__no_bias", "GATConv__slope_0", "GATConv__residual_identity",
+       "GATConv__residual_linear", "GATConv__residual_linear_no_bias", "GATConv__residual_linear_slope_0",
+       "GATConv__edge_weight", "GATConv__bipartite", "GATConv__bipartite_residual_linear",
+       "GATConv__block_residual_linear"},
+      [](const Run& run) {
+        Generator gen(1);
+        GATConv conv(
+            widths(run), run.count("out_feats"), run.count("num_heads"), gen,
+            {.negative_slope = slope(run), .residual = run.flag("residual"), .bias = run.flag("bias")});
+        run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+          in.edge_outputs["attention"] = conv.attention(graph, features(run, in), in["edge_weight"]).value();
+          return conv(graph, features(run, in), in["edge_weight"]);
+        });
+      });
 }
 
 TEST_CASE("GATv2Conv: golden vectors") {
@@ -64,7 +62,6 @@ TEST_CASE("GATv2Conv: golden vectors") {
                  GATv2Conv conv(widths(run), run.count("out_feats"), run.count("num_heads"), gen,
                                 {.negative_slope = slope(run),
                                  .residual = run.flag("residual"),
-                                 .activation = {},
                                  .bias = run.flag("bias"),
                                  .share_weights = run.flag("share_weights")});
                  run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
@@ -88,28 +85,27 @@ TEST_CASE("DotGatConv: golden vectors") {
 TEST_CASE("AGNNConv: golden vectors") {
   for_each_run({"AGNNConv__learn_beta", "AGNNConv__fixed_beta", "AGNNConv__bipartite"}, [](const Run& run) {
     AGNNConv conv(static_cast<real>(run.golden.number("init_beta")), run.flag("learn_beta"));
+    REQUIRE(conv.named_parameters().size() + conv.named_buffers().size() == 1);
+    CHECK(conv.named_parameters().empty() == !run.flag("learn_beta"));
     run.check(conv,
               [&](const GraphShardManager& graph, Inputs& in) { return conv(graph, features(run, in)); });
   });
 }
 
 TEST_CASE("EdgeGATConv: golden vectors") {
-  for_each_run({"EdgeGATConv__residual", "EdgeGATConv__no_residual", "EdgeGATConv__no_residual_no_bias",
-                "EdgeGATConv__bipartite"},
-               [](const Run& run) {
-                 Generator gen(1);
-                 EdgeGATConv conv(widths(run), run.count("edge_feats"), run.count("out_feats"),
-                                  run.count("num_heads"), gen,
-                                  {.negative_slope = slope(run),
-                                   .residual = run.flag("residual"),
-                                   .activation = {},
-                                   .bias = run.flag("bias")});
-                 run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
-                   in.edge_outputs["attention"] =
-                       conv.attention(graph, features(run, in), in["efeat"]).value();
-                   return conv(graph, features(run, in), in["efeat"]);
-                 });
-               });
+  for_each_run(
+      {"EdgeGATConv__residual", "EdgeGATConv__no_residual", "EdgeGATConv__no_residual_no_bias",
+       "EdgeGATConv__bipartite"},
+      [](const Run& run) {
+        Generator gen(1);
+        EdgeGATConv conv(
+            widths(run), run.count("edge_feats"), run.count("out_feats"), run.count("num_heads"), gen,
+            {.negative_slope = slope(run), .residual = run.flag("residual"), .bias = run.flag("bias")});
+        run.check(conv, [&](const GraphShardManager& graph, Inputs& in) {
+          in.edge_outputs["attention"] = conv.attention(graph, features(run, in), in["efeat"]).value();
+          return conv(graph, features(run, in), in["efeat"]);
+        });
+      });
 }
 
 namespace {
@@ -293,9 +289,9 @@ TEST_CASE("fused attention and coefficients in memory are the same, dropout incl
     const Tensor no_features = Tensor::zeros({part.graph.num_edges(), edge_width});
     {
       Generator gen_a(3), gen_b(3);
-      GATConv a(x.row_size(), columns, heads, gen_a, {.feat_drop = 0.3, .attn_drop = 0.5, .activation = {}});
+      GATConv a(x.row_size(), columns, heads, gen_a, {.feat_drop = 0.3, .attn_drop = 0.5});
       EdgeGATConv b(x.row_size(), edge_width, columns, heads, gen_b,
-                    {.feat_drop = 0.3, .attn_drop = 0.5, .residual = false, .activation = {}});
+                    {.feat_drop = 0.3, .attn_drop = 0.5, .residual = false});
       check_same(
           world, part, a, b, x, [&](const Variable& feat) { return a(part.graph, feat); },
           [&](const Variable& feat) { return b(part.graph, feat, no_features); });
@@ -357,6 +353,7 @@ TEST_CASE("attention layers refuse what does not fit, on all ranks") {
   CHECK_THROWS_AS((void)gat(graph, zeros(nodes, 6 + off)), ShapeError);
   CHECK_THROWS_AS((void)gat(graph, zeros(nodes + off, 6)), ShapeError);
   CHECK_THROWS_AS((void)gat(graph, zeros(nodes, 6), Variable(Tensor::zeros({edges + off}))), ShapeError);
+  CHECK_THROWS_AS((void)gat.attention(graph, zeros(nodes, 6), zeros(edges + off, 1)), ShapeError);
   CHECK_THROWS_AS((void)gat(bipartite, zeros(bipartite.num_src_nodes(), 6)), ShapeError);
   CHECK_THROWS_AS((void)pair(graph, zeros(nodes, 6)), ShapeError);
   CHECK_THROWS_AS((void)pair(graph, {zeros(nodes, 6), zeros(nodes, 5 + off)}), ShapeError);
@@ -367,8 +364,9 @@ TEST_CASE("attention layers refuse what does not fit, on all ranks") {
   CHECK_THROWS_AS((void)edge_gat(graph, zeros(nodes, 6), zeros(edges, 2 + off)), ShapeError);
   CHECK_THROWS_AS((void)transformer(graph, zeros(nodes, 6 + off)), ShapeError);
   CHECK_THROWS_AS((void)with_edges(graph, zeros(nodes, 6)), ShapeError);
+  CHECK_THROWS_AS((void)transformer(graph, zeros(nodes, 6), zeros(edges, 2)), ShapeError);
   CHECK_THROWS_AS(GATConv(6, 4, 0, gen), InputError);
-  CHECK_THROWS_AS(GATConv(6, 4, 3, gen, {.attn_drop = 1, .activation = {}}), InputError);
-  CHECK_THROWS_AS(GATv2Conv({6, 5}, 4, 3, gen, {.activation = {}, .share_weights = true}), InputError);
+  CHECK_THROWS_AS(GATConv(6, 4, 3, gen, {.attn_drop = 1}), InputError);
+  CHECK_THROWS_AS(GATv2Conv({6, 5}, 4, 3, gen, {.share_weights = true}), InputError);
   CHECK(gat(graph, zeros(nodes, 6)).shape() == Shape{graph.num_dst_nodes(), 3, 4});
 }

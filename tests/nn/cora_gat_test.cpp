@@ -24,7 +24,7 @@ struct Gat : Module {
                                          return elu(std::move(y));
                                        }});
     layers.emplace_back(Index{64}, data.num_classes, Index{1}, gen,
-                        GATConvOptions{.feat_drop = 0.6, .attn_drop = 0.6, .activation = {}});
+                        GATConvOptions{.feat_drop = 0.6, .attn_drop = 0.6});
   }
   Variable operator()(const GraphShardManager& graph, const Variable& x) {
     const Index nodes = x.num_rows();
