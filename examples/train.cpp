@@ -6,16 +6,19 @@
 
 #include <sar/sar.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 using namespace sar;
 using examples::Options;
+using examples::Relations;
 
 namespace {
 
@@ -34,14 +37,28 @@ std::unique_ptr<Optimizer> make_optimizer(const Options& o, const Module& model)
   return std::make_unique<Adam>(model.named_parameters(), adam);
 }
 
+/// Generated edge types, for the model that wants them. Those of built-in graphs tell of the labels.
+std::vector<Relations> make_relations(const GraphShardManager& graph, const NodeData& data,
+                                      const Options& o) {
+  if (o.model.kind != "rgcn") return {};
+  Tensor labels;
+  if (o.dataset.empty()) {
+    labels = Tensor({graph.num_nodes(), 1});
+    std::copy(data.labels.begin(), data.labels.end(), labels.data());
+  }
+  return {examples::make_relations(graph, o.model.num_rels, labels)};
+}
+
 /// What the training nodes depend on, and nothing else.
 struct TrainingPart {
   std::vector<MessageFlowGraph> mfgs;
+  std::vector<Relations> relations;
   Tensor features;             ///< of the first one's sources
   Array<std::int64_t> labels;  ///< of the last one's destinations, the training nodes
   Array<std::uint8_t> mask;    ///< all of them
 
-  TrainingPart(const GraphShardManager& graph, const NodeData& data, int layers) {
+  TrainingPart(const GraphShardManager& graph, const NodeData& data, std::span<const Relations> of_graph,
+               int layers) {
     Array<Index> seeds;
     const Index first = data.book.begin(graph.comm().rank());
     for (std::size_t i = 0; i < data.train_mask.size(); ++i) {
@@ -52,6 +69,12 @@ struct TrainingPart {
     mask.assign(seeds.size(), 1);
     mfgs = construct_mfgs(graph, seeds, layers);
     features = gather_rows(data.features, mfgs.front().src_rows()).value();
+    for (const Relations& all : of_graph)
+      for (const MessageFlowGraph& mfg : mfgs) {
+        relations.push_back({.types = {}, .norm = gather_rows(all.norm, mfg.edge_rows()).value()});
+        for (const Index e : mfg.edge_rows())
+          relations.back().types.push_back(all.types[static_cast<std::size_t>(e)]);
+      }
   }
 };
 
@@ -64,7 +87,8 @@ void train(const Communicator& comm, const Options& o) {
   examples::Log log(comm, o.log_file, o.epochs);
   log.start(data, graph, o);
   std::optional<TrainingPart> part;
-  if (o.mfg) part.emplace(graph, data, o.model.layers);
+  const std::vector<Relations> relations = make_relations(graph, data, o);
+  if (o.mfg) part.emplace(graph, data, relations, o.model.layers);
 
   for (int epoch = 1; epoch <= o.epochs; ++epoch) {
     examples::EpochTimer timer(comm);
@@ -72,8 +96,10 @@ void train(const Communicator& comm, const Options& o) {
     {
       model.train();
       Tape tape;
-      Variable loss = part ? cross_entropy(model(part->mfgs, part->features), part->labels, part->mask, comm)
-                           : cross_entropy(model(graph, data.features), data.labels, data.train_mask, comm);
+      Variable loss =
+          part ? cross_entropy(model(part->mfgs, part->features, part->relations), part->labels, part->mask,
+                               comm)
+               : cross_entropy(model(graph, data.features, relations), data.labels, data.train_mask, comm);
       timer.forward_done();
       tape.backward(loss);
       gather_grads(comm, model);
@@ -86,7 +112,7 @@ void train(const Communicator& comm, const Options& o) {
     }
     if (o.eval_every > 0 && (epoch % o.eval_every == 0 || epoch == o.epochs)) {
       model.eval();
-      const Tensor logits = model(graph, data.features).value();
+      const Tensor logits = model(graph, data.features, relations).value();
       result.accuracy = {accuracy(logits, data.labels, data.train_mask, comm),
                          accuracy(logits, data.labels, data.val_mask, comm),
                          accuracy(logits, data.labels, data.test_mask, comm)};

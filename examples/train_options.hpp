@@ -61,8 +61,8 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
       ->transform(CLI::CheckedTransformer(partitions).description(""))
       ->default_str("contiguous");
 
-  app.add_option("--model", o.model.kind, "sage, gcn, gat or gatv2")
-      ->check(CLI::IsMember({"sage", "gcn", "gat", "gatv2"}));
+  app.add_option("--model", o.model.kind, "sage, gcn, gat, gatv2, gin or rgcn")
+      ->check(CLI::IsMember({"sage", "gcn", "gat", "gatv2", "gin", "rgcn"}));
   app.add_option("--layers", o.model.layers, "number of convolutions")->check(CLI::PositiveNumber);
   app.add_option("--hidden", o.model.hidden, "width between them, of all heads together")
       ->check(CLI::PositiveNumber);
@@ -72,7 +72,14 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
       ->check(CLI::Range(0.0, 0.999));
   app.add_option("--attn-dropout", o.model.attention_dropout, "gat, gatv2: probability for a coefficient")
       ->check(CLI::Range(0.0, 0.999));
-  app.add_flag("--batch-norm", o.model.batch_norm, "batch norm over all nodes of all workers between layers");
+  app.add_option("--num-rels", o.model.num_rels,
+                 "rgcn: types of edges. Graphs come without: they are generated, on built-in graphs from the "
+                 "classes of both ends and noise, on others noise alone, since labels must not leak")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--num-bases", o.model.num_bases, "rgcn: matrices that the types share; 0: one for each")
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--batch-norm", o.model.batch_norm,
+               "batch norm over all nodes of all workers between layers (gin has it inside of them anyway)");
 
   app.add_option("--epochs", o.epochs, "full-batch steps")->check(CLI::PositiveNumber);
   app.add_option("--optimizer", o.optimizer, "adam, adamw or sgd")
@@ -96,6 +103,9 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
   app.add_option("--max-halo-bytes", o.graph_options.max_halo_bytes,
                  "cut stages whose halo rows need more; 0: never")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--edge-block", o.graph_options.edge_block,
+                 "edges at a time where a message is a function of its own (rgcn without bases)")
+      ->check(CLI::PositiveNumber);
   app.add_option("--threads", o.threads,
                  "per rank; 0: the processors a rank is bound to, shared among the ranks bound to them")
       ->check(CLI::NonNegativeNumber);

@@ -17,7 +17,8 @@
 namespace sar {
 namespace {
 
-void check_options(const GraphShardManager& graph, const AttentionOptions& options) {
+/// `width`: columns of the result, all heads together.
+void check_options(const GraphShardManager& graph, const AttentionOptions& options, Index width) {
   require(options.dropout >= 0 && options.dropout < 1,
           "the probability of dropout must be at least 0 and below 1, not ", options.dropout);
   const Shape& shape = options.edge_weight.shape();
@@ -25,6 +26,8 @@ void check_options(const GraphShardManager& graph, const AttentionOptions& optio
       !options.edge_weight.defined() || (shape[0] == graph.num_edges() && shape.row_size() == 1),
       "the edge weights have shape ", shape, ", the graph has ", graph.num_edges(), " edges on rank ",
       graph.comm().rank(), " and wants one number for each");
+  require<ShapeError>(!options.bias.defined() || options.bias.shape().size() == width, "the bias has shape ",
+                      options.bias.shape(), " for a result of width ", width);
 }
 
 /// Rows of [heads, dim] for the source or destination nodes.
@@ -50,11 +53,16 @@ std::vector<AgreedItem> agreed(const GraphShardManager& graph, const AttentionOp
   items.emplace_back("step of dropout", options.dropout > 0 ? options.dropout_key.step : 0);
   items.emplace_back("presence of edge weights", options.edge_weight.defined());
   items.emplace_back("wish for the edge weights' gradient", options.edge_weight.requires_grad());
+  items.emplace_back("presence of a bias", options.bias.defined());
+  items.emplace_back("wish for the bias's gradient", options.bias.requires_grad());
   return items;
 }
 
 real* data_or_null(Tensor& tensor) {
   return tensor.defined() ? tensor.data() : nullptr;
+}
+const real* data_or_null(const Variable& x) {
+  return x.defined() ? x.value().data() : nullptr;
 }
 
 /// One call, from the rows that travel to the gradients. Copied into its record.
@@ -90,15 +98,22 @@ struct Attention {
     o.max = max.data();
     o.sum = log_sum.data();
     source.forward(rows, *make_attention(score, o), [] {});
-    finish_attention(num_dst, o.heads, o.dim, o.out, o.max, o.sum);
+    finish_attention(num_dst, o.heads, o.dim, data_or_null(options.bias), o.out, o.max, o.sum);
   }
 
-  void backward(const SourceRows& source, const Tensor& grad) const {
+  /// Once: gives the result up as soon as it is not needed any more.
+  void backward(const SourceRows& source, const Tensor& grad) {
     AttentionOperands o = common(source.graph());
     const bool additive = score == AttentionScore::additive;
     Tensor stats(Shape{grad.num_rows(), additive ? 4 : 3, o.heads});
-    attention_stats(grad.num_rows(), o.heads, o.dim, out.data(), max.data(), log_sum.data(), grad.data(),
-                    additive ? o.dst : nullptr, stats.data());
+    if (options.bias.requires_grad())
+      options.bias.gradient()->add([&](Tensor& sum, bool accumulate) {
+        Tensor row = sum.reshape({sum.size()});
+        sum_to(grad.reshape({grad.num_rows(), sum.size()}), row, accumulate);
+      });
+    attention_stats(grad.num_rows(), o.heads, o.dim, data_or_null(options.bias), out.data(), max.data(),
+                    log_sum.data(), grad.data(), additive ? o.dst : nullptr, stats.data());
+    out = max = log_sum = Tensor();
     Tensor grad_edge_weight, grad_dst;
     std::vector<double> grad_attn;
     if (options.edge_weight.requires_grad()) grad_edge_weight = Tensor(options.edge_weight.shape());
@@ -122,12 +137,13 @@ struct Attention {
 
 /// `rows` travel; the result has the shape [destinations, heads, dim].
 Variable attend(const GraphShardManager& graph, const Variable& rows, Attention attention) {
-  const bool recorded = recording({&rows, &attention.attn, &attention.dst, &attention.options.edge_weight});
+  const bool recorded = recording(
+      {&rows, &attention.attn, &attention.dst, &attention.options.edge_weight, &attention.options.bias});
   const SourceRows source(graph, rows, recorded);
   attention.forward(source, rows);
   Tensor out = attention.out;
   if (!recorded) return out;
-  return record(std::move(out), [source, attention = std::move(attention)](Tensor grad) {
+  return record(std::move(out), [source, attention = std::move(attention)](Tensor grad) mutable {
     attention.backward(source, grad);
   });
 }
@@ -208,7 +224,7 @@ Variable gat_attention(const GraphShardManager& graph, const Variable& x, const 
             score_dst.shape() == Shape{rows, heads} || score_dst.shape() == Shape{rows, heads, 1},
             "score_dst has shape ", score_dst.shape(), "; on rank ", graph.comm().rank(), " it must be ",
             Shape{rows, heads});
-        check_options(graph, options);
+        check_options(graph, options, x.shape().row_size());
       },
       items);
   const Index dim = x.shape()[2];
@@ -234,7 +250,7 @@ Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src, 
         check_heads(graph, "x_src", x_src, graph.num_src_nodes());
         check_shape("x_dst", x_dst, x_src.shape().with_rows(graph.num_dst_nodes()));
         check_shape("attn", attn, x_src.shape().with_rows(1));
-        check_options(graph, options);
+        check_options(graph, options, x_src.shape().row_size());
       },
       items);
   const Index dim = x_src.shape()[2];
@@ -265,7 +281,7 @@ Variable dot_attention(const GraphShardManager& graph, const Variable& key, cons
           require<ShapeError>(value.shape()[1] == key.shape()[1], "value has shape ", value.shape(),
                               ", key has shape ", key.shape(), ": the heads differ");
         }
-        check_options(graph, options);
+        check_options(graph, options, (value.defined() ? value : key).shape().row_size());
       },
       items);
   const Index dim = key.shape()[2];
@@ -299,7 +315,7 @@ Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src,
             ", features]");
         check_shape("x_dst", x_dst, x_src.shape().with_rows(graph.num_dst_nodes()));
         check_shape("beta", beta, Shape{1});
-        check_options(graph, options);
+        check_options(graph, options, x_src.shape().row_size());
       },
       items);
   const Index dim = x_src.shape()[1];

@@ -23,7 +23,9 @@ struct AttentionOptions {
   double dropout = 0;
   RandomKey dropout_key;
   /// [local edges] or [local edges, 1]: multiplies alpha after the softmax (and dropout). Optional.
-  Variable edge_weight;
+  Variable edge_weight = {};
+  /// H D numbers in any shape, added to the result in its memory, also where there are no in-edges. Optional.
+  Variable bias = {};
 };
 
 /// GAT (arXiv 1710.10903): s = leaky_relu(<attn_src[h], x[u, h]> + score_dst[v, h]); the value is x[u, h].

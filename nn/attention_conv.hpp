@@ -39,7 +39,9 @@ class AttentionConv : public Module {
   /// Projections of both ends, [n, H, D]; computed once when both are the same.
   [[nodiscard]] Ends project(const Ends& ends, const Linear& fc_src, const Linear& fc_dst) const;
 
-  [[nodiscard]] bool drops_attention() const noexcept { return attn_drop_.is_active(); }
+  /// y + fc(x), or y + x without fc: y [n, H, D], x [n, in].
+  [[nodiscard]] Variable add_residual(Variable y, const Variable& x, const std::optional<Linear>& fc) const;
+
   /// Attention dropout of one call of the fused operations.
   [[nodiscard]] AttentionOptions attention_options(Variable edge_weight = {});
   /// The same for coefficients in memory, [local edges, H, 1].

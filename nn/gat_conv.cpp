@@ -51,17 +51,14 @@ Variable GATConv::operator()(const GraphShardManager& graph, const NodeFeatures&
   const Ends x = ends(graph, feat);
   Variable y = [&] {
     const Ends z = project(x);
+    AttentionOptions attention = attention_options(edge_weight);
+    if (!options_.residual) attention.bias = bias_;
     return gat_attention(graph, z.src, attn_l_, head_dots(z.dst, attn_r_), options_.negative_slope,
-                         attention_options(edge_weight));
+                         attention);
   }();
-  Variable bias = bias_;
-  if (res_fc_) {
-    y = cut_heads(add_linear(join_heads(std::move(y)), x.dst, res_fc_->weight()));
-    bias = res_fc_->bias();
-  } else if (options_.residual) {
-    y = add(std::move(y), cut_heads(x.dst));
-  }
-  if (bias.defined()) y = add(std::move(y), reshape(bias, {1, num_heads(), out_feats()}));
+  if (options_.residual) y = add_residual(std::move(y), x.dst, res_fc_);
+  if (options_.residual && bias_.defined())
+    y = add(std::move(y), reshape(bias_, {1, num_heads(), out_feats()}));
   return options_.activation ? options_.activation(std::move(y)) : y;
 }
 
@@ -113,12 +110,7 @@ Variable GATv2Conv::operator()(const GraphShardManager& graph, const NodeFeature
     const Ends z = project(x);
     return gatv2_attention(graph, z.src, z.dst, attn_, options_.negative_slope, attention_options());
   }();
-  if (res_fc_) {
-    y = cut_heads(add_linear(join_heads(std::move(y)), x.dst, res_fc_->weight()));
-    if (options_.bias) y = add(std::move(y), reshape(res_fc_->bias(), {1, num_heads(), out_feats()}));
-  } else if (options_.residual) {
-    y = add(std::move(y), cut_heads(x.dst));
-  }
+  if (options_.residual) y = add_residual(std::move(y), x.dst, res_fc_);
   return options_.activation ? options_.activation(std::move(y)) : y;
 }
 

@@ -734,18 +734,23 @@ std::unique_ptr<ShardKernel> make_attention(AttentionScore score, const Attentio
   return std::make_unique<PairAttention<AdditiveV2Score>>(operands);
 }
 
-void finish_attention(Index rows, Index heads, Index dim, real* out, const real* max, real* sum) {
+void finish_attention(Index rows, Index heads, Index dim, const real* bias, real* out, const real* max,
+                      real* sum) {
   parallel_for(rows, std::max<Index>((1 << 15) / (heads * dim), 1), [&](Index first, Index last) {
     for (Index i = first * heads; i < last * heads; ++i) {
-      if (max[i] == -std::numeric_limits<real>::infinity()) continue;  // no edges: 0
-      const real scale = 1 / sum[i];
-      for (Index j = 0; j < dim; ++j) out[i * dim + j] *= scale;
-      sum[i] = std::log(sum[i]);
+      if (max[i] != -std::numeric_limits<real>::infinity()) {  // without edges out is 0
+        const real scale = 1 / sum[i];
+        for (Index j = 0; j < dim; ++j) out[i * dim + j] *= scale;
+        sum[i] = std::log(sum[i]);
+      }
+      if (bias == nullptr) continue;
+      const real* of_head = bias + i % heads * dim;
+      for (Index j = 0; j < dim; ++j) out[i * dim + j] += of_head[j];
     }
   });
 }
 
-void attention_stats(Index rows, Index heads, Index dim, const real* out, const real* max,
+void attention_stats(Index rows, Index heads, Index dim, const real* bias, const real* out, const real* max,
                      const real* log_sum, const real* grad_out, const real* dst, real* stats) {
   const Index count = dst != nullptr ? 4 : 3;
   parallel_for(rows, std::max<Index>((1 << 15) / (heads * dim), 1), [&](Index first, Index last) {
@@ -756,6 +761,7 @@ void attention_stats(Index rows, Index heads, Index dim, const real* out, const 
         to[h] = max[i];
         to[heads + h] = log_sum[i];
         to[2 * heads + h] = columns::dot(dim, grad_out + i * dim, out + i * dim);
+        if (bias != nullptr) to[2 * heads + h] -= columns::dot(dim, grad_out + i * dim, bias + h * dim);
         if (dst != nullptr) to[3 * heads + h] = dst[i];
       }
     }

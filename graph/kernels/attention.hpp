@@ -62,11 +62,12 @@ std::unique_ptr<ShardKernel> make_attention(AttentionScore score, const Attentio
 
 /// After the last shard: out /= sum, and sum becomes its logarithm. Rows of `heads` values, `dim` columns
 /// each.
-void finish_attention(Index rows, Index heads, Index dim, real* out, const real* max, real* sum);
+void finish_attention(Index rows, Index heads, Index dim, const real* bias, real* out, const real* max,
+                      real* sum);
 
 /// What the way back reads of a destination, per head: [max, log(sum), D] and, where `dst` [rows, heads] is
 /// given, that; stats [rows, 3 or 4, heads].
-void attention_stats(Index rows, Index heads, Index dim, const real* out, const real* max,
+void attention_stats(Index rows, Index heads, Index dim, const real* bias, const real* out, const real* max,
                      const real* log_sum, const real* grad_out, const real* dst, real* stats);
 
 }  // namespace sar

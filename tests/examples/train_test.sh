@@ -30,7 +30,7 @@ if [ "$ranks" -eq 1 ]; then bytes=0; else bytes='[1-9][0-9]*'; fi
 [ "$(grep -Ec "\"comm_bytes\":$bytes,\"peak_bytes\":[1-9]" log.jsonl)" -eq 12 ] || fail "comm_bytes is not $bytes"
 
 # With --mfg, a step computes less and gives the same losses.
-for model in sage gcn gat gatv2; do
+for model in sage gcn gat gatv2 rgcn "rgcn --num-bases 3 --edge-block 100"; do
   for mfg in "" --mfg; do
     "${run[@]}" "$programs/train" --graph sbm --nodes 2000 --classes 4 --degree 6 --train-share 0.01 --layers 2 --hidden 32 --epochs 8 \
       --dropout 0.3 --model $model --partition random --eval-every 0 --log log$mfg.jsonl $mfg >out 2>err || fail "--mfg ends with $?"
@@ -39,6 +39,21 @@ for model in sage gcn gat gatv2; do
   awk -v ranks="$ranks" '{ if (($1 - $3) ^ 2 > 1e-8 * $1 ^ 2 || (ranks > 1 && $4 > 0.8 * $2)) exit 1; ++n } END { exit n != 8 }' both ||
     fail "$model: loss and comm_bytes without and with --mfg: $(cat both)"
 done
+
+# Relations and GIN: the losses of one rank, on any number, with stages and messages cut; and with --mfg, where all nodes are seeds
+# because batch norm takes its statistics over them.
+for model in gin rgcn "rgcn --num-bases 2"; do
+  train=("$programs/train" --graph sbm --nodes 1000 --classes 4 --degree 8 --train-share 1 --layers 2 --hidden 16 --epochs 6
+    --dropout 0.3 --model $model --partition random --eval-every 0)
+  "$1" "$2" 1 "${train[@]}" --log log1.jsonl >out 2>err || fail "--model $model ends with $?"
+  for options in "" --mfg "--edge-block 7 --max-halo-bytes 640 --mode sequential"; do
+    "${run[@]}" "${train[@]}" --log log.jsonl $options >out 2>err || fail "--model $model $options ends with $?"
+    paste log1.jsonl log.jsonl | sed -n 's/.*"loss":\([^,]*\),.*"loss":\([^,]*\),.*/\1 \2/p' >both
+    awk '{ if (($1 - $2) ^ 2 > 1e-8 * $1 ^ 2) exit 1; ++n } END { exit n != 6 }' both ||
+      fail "--model $model: losses on 1 and on $ranks ranks, with $options: $(cat both)"
+  done
+done
+"${run[@]}" "$programs/train" --graph karate --model rgcn --num-rels 2 --epochs 5 >out 2>err || fail "rgcn on karate ends with $?"
 
 # What goes wrong: exit code, one sentence, once.
 expect() {
@@ -51,10 +66,19 @@ expect() {
 expect 0 "--pipeline-depth" "$programs/train" --help
 expect 2 "--frobnicate" "$programs/train" --frobnicate
 expect 2 "--epochs" "$programs/train" --epochs none
+expect 2 "--model" "$programs/train" --model transformer
+expect 2 "--num-rels" "$programs/train" --model rgcn --num-rels 0
+expect 2 "--num-bases" "$programs/train" --model rgcn --num-bases -1
+expect 2 "--edge-block" "$programs/train" --edge-block 0
 expect 1 "train: missing/edge_index.npy: cannot open" "$programs/train" --dataset missing
 expect 1 "train: sbm: 20 nodes, expected at least two for each of the 16 classes" "$programs/train" --nodes 20
 expect 1 "train: cannot write the log file missing/log" "$programs/train" --graph karate --log missing/log
 expect 1 "gcn: missing/edge_index.npy: cannot open" "$programs/gcn" missing
 expect 0 "test accuracy" "$programs/gcn"
 expect 0 "epoch 20" "$programs/graphsage"
+expect 0 "epoch 20" "$programs/gat"
+expect 1 "train: --hidden 30 is no multiple of --heads 4" "$programs/train" --graph karate --model gat --hidden 30
 expect 0 "epoch 15" "$programs/custom_message"
+expect 0 "epoch 20" "$programs/rgcn"
+accuracy=$(sed -n 's/^epoch 20 .*validation //p' out)
+awk -v a="$accuracy" 'BEGIN { exit !(a > 0.75) }' || fail "rgcn: validation accuracy $accuracy, expected more than 0.75"

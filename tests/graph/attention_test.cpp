@@ -416,6 +416,11 @@ TEST_CASE("wrong operands of one rank are the same error on all, and the graph w
             graph, x, attn, dst, real(0.2),
             {.dropout = 0, .dropout_key = {}, .edge_weight = ones(Shape{graph.num_edges() + (bad ? 1 : 0)})});
       }).find("the edge weights have shape") == 0);
+  CHECK(text_of([&] {
+          AttentionOptions options;
+          options.bias = ones(Shape{x.shape().row_size() + (bad ? 1 : 0)});
+          return gat_attention(graph, x, attn, dst, real(0.2), options);
+        }).find("the bias has shape") == 0);
   if (comm.size() > 1) {
     CHECK(text_of([&] {
             return gat_attention(graph, x, attn, dst, bad ? real(0.1) : real(0.2));

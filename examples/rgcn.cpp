@@ -1,0 +1,75 @@
+/// A relational GCN, full batch, on as many workers as mpirun starts:   mpirun -n 2 rgcn
+///
+/// As graphsage.cpp, on a graph whose edges are of several types, each of which means something else: most
+/// neighbours are of another class here, and the type of an edge is a hint at which. (A GraphSAGE of this
+/// size, which does not see types, ends at an accuracy of 0.58.)
+#include "relations.hpp"
+
+#include <sar/sar.hpp>
+
+#include <algorithm>
+#include <iostream>
+
+using namespace sar;
+using examples::Relations;
+
+/// Two layers; the matrices of all types are combinations of a few that they share (arXiv 1703.06103).
+struct Net : Module {
+  RelGraphConv hidden, out;
+
+  Net(Index in_feats, Index width, Index num_classes, Index num_rels, Index num_bases, Generator& gen)
+      : hidden(in_feats, width, num_rels, gen,
+               {.regularizer = Regularizer::basis,
+                .num_bases = num_bases,
+                .dropout = 0.2,
+                .activation = [](Variable y) { return relu(std::move(y)); }}),
+        out(width, num_classes, num_rels, gen, {.regularizer = Regularizer::basis, .num_bases = num_bases}) {
+    register_module("hidden", hidden);
+    register_module("out", out);
+  }
+
+  Variable operator()(const GraphShardManager& graph, const Variable& x, const Relations& relations) {
+    const Variable h = hidden(graph, x, relations.types, relations.norm);
+    return out(graph, h, relations.types, relations.norm);
+  }
+};
+
+int main(int argc, char** argv) {
+  const Environment environment(argc, argv);
+  const Communicator comm = Communicator::world();
+  const ThreadLimit threads(default_num_threads(comm));
+
+  // Three edges of ten stay within a class. Every worker gets its nodes, their in-edges, and the types of
+  // these: a hint in every other edge, noise in the rest.
+  constexpr Index num_classes = 8, num_rels = 8;
+  NodeData data = make_sbm(comm, {.nodes = 10000, .degree = 12, .classes = num_classes, .homophily = 0.3},
+                           {.partition = PartitionMethod::random});
+  const GraphShardManager graph = construct_full_graph(comm, data);
+  Tensor labels({data.features.num_rows(), 1});
+  std::copy(data.labels.begin(), data.labels.end(), labels.data());
+  const Relations relations = examples::make_relations(graph, num_rels, labels);
+
+  Generator gen(/*seed=*/0);
+  Net net(data.features.row_size(), /*width=*/64, num_classes, num_rels, /*num_bases=*/8, gen);
+  Adam optimizer(net.named_parameters(), {.lr = 0.01});
+
+  for (int epoch = 1; epoch <= 20; ++epoch) {
+    net.train();
+    Tape tape;
+    const Variable loss =
+        cross_entropy(net(graph, data.features, relations), data.labels, data.train_mask, comm);
+    tape.backward(loss);
+    gather_grads(comm, net);
+    optimizer.step();
+    optimizer.zero_grad();
+
+    net.eval();
+    const NoTape inference;
+    const double valid =
+        accuracy(net(graph, data.features, relations).value(), data.labels, data.val_mask, comm);
+    if (comm.rank() == 0)
+      std::cout << "epoch " << epoch << "  loss " << loss.value().item() << "  validation " << valid
+                << std::endl;
+  }
+  return 0;
+}
