@@ -15,12 +15,15 @@ struct PieceSizes {
   Index push_rows;  ///< divides fetch_rows
 };
 
-PieceSizes piece_sizes(const ShardedGraph& graph, const GraphOptions& options, const Shape& shape) {
+/// `fetch_and_push`: the way back of a kernel whose source rows are fetched again.
+PieceSizes piece_sizes(const ShardedGraph& graph, const GraphOptions& options, const Shape& shape,
+                       bool fetch_and_push) {
   // From three workers on, a round comes in two pieces: one is used while the other one arrives, and both
   // together hold one round's rows. Between two workers, the only round arrives during the local shard, and
-  // is one piece.
+  // is one piece. Where rows arrive and their gradients leave together, pieces are half as large.
   Index rows = std::max<Index>(graph.max_round_rows, 1);
   if (graph.rounds.size() > 1) rows = (rows + 1) / 2;
+  if (fetch_and_push) rows = (rows + 1) / 2;
   if (options.max_halo_bytes > 0) {
     const Index row_bytes = std::max<Index>(shape.row_size(), 1) * static_cast<Index>(sizeof(real));
     rows = std::min(rows, std::max<Index>(options.max_halo_bytes / row_bytes, 1));
@@ -31,9 +34,10 @@ PieceSizes piece_sizes(const ShardedGraph& graph, const GraphOptions& options, c
   return {cut * push_cuts, cut};
 }
 
-HaloOptions fetch_options(const ShardedGraph& graph, const GraphOptions& options, const Shape& shape) {
+HaloOptions fetch_options(const ShardedGraph& graph, const GraphOptions& options, const Shape& shape,
+                          bool fetch_and_push) {
   if (options.mode == Mode::one_shot) return {.piece_rows = 0, .depth = 1, .merge = true};
-  return {.piece_rows = piece_sizes(graph, options, shape).fetch_rows,
+  return {.piece_rows = piece_sizes(graph, options, shape, fetch_and_push).fetch_rows,
           .depth = options.pipeline_depth,
           .merge = false};
 }
@@ -58,10 +62,10 @@ void for_remote_shards(const ShardedGraph& graph, const GraphOptions& options, c
 class GradientSender {
  public:
   GradientSender(const ShardedGraph& graph, const GraphOptions& options, const Shape& shape,
-                 ShardKernel& kernel, Tensor* sum)
+                 ShardKernel& kernel, Tensor* sum, bool fetch_and_push)
       : graph_(graph), one_shot_(options.mode == Mode::one_shot), shape_(shape), kernel_(kernel) {
     if (sum == nullptr) return;
-    const PieceSizes sizes = piece_sizes(graph, options, shape);
+    const PieceSizes sizes = piece_sizes(graph, options, shape, fetch_and_push);
     push_rows_ = sizes.push_rows;
     const auto depth = static_cast<int>(sizes.fetch_rows / sizes.push_rows) * options.pipeline_depth;
     push_.emplace(graph.comm, *sum, graph.rounds,
@@ -138,7 +142,7 @@ void forward_shards(const ShardedGraph& graph, const GraphOptions& options, cons
                       [&](const GraphShard& shard) { kernel.accumulate(whole(shard, nullptr)); });
     return;
   }
-  HaloFetch fetch(graph.comm, src, graph.rounds, fetch_options(graph, options, src.shape()));
+  HaloFetch fetch(graph.comm, src, graph.rounds, fetch_options(graph, options, src.shape(), false));
   const auto progress = [&] { fetch.progress(); };
   const PollScope poll(progress);
   in_the_wait();
@@ -161,13 +165,14 @@ void backward_shards(const ShardedGraph& graph, const GraphOptions& options, con
   };
 
   if (needs_source && kept == nullptr) {  // the local shard covers the wait for the first rows
-    HaloFetch fetch(graph.comm, src, graph.rounds, fetch_options(graph, options, src_shape));
+    HaloFetch fetch(graph.comm, src, graph.rounds,
+                    fetch_options(graph, options, src_shape, grad_src != nullptr));
     const auto progress_fetch = [&] { fetch.progress(); };
     {
       const PollScope poll(progress_fetch);
       local_shard(accumulate);
     }
-    GradientSender sender(graph, options, src_shape, kernel, grad_src);
+    GradientSender sender(graph, options, src_shape, kernel, grad_src, true);
     const auto progress = [&] { fetch.progress(), sender.progress(); };
     const PollScope poll(progress);
     for (auto piece = fetch.next(); piece; piece.reset(), piece = fetch.next())
@@ -188,7 +193,7 @@ void backward_shards(const ShardedGraph& graph, const GraphOptions& options, con
 
   // Gradients of halo rows first: they travel while the local shard is computed. Where incoming rows are
   // added before that, the sum has to start from zero.
-  GradientSender sender(graph, options, src_shape, kernel, grad_src);
+  GradientSender sender(graph, options, src_shape, kernel, grad_src, false);
   const bool sums_start_early = sender.adds_before_finish();
   if (sums_start_early && !accumulate) grad_src->fill(0);
   const auto progress = [&] { sender.progress(); };

@@ -6,7 +6,8 @@
 /// dropped after its use. Backward, gradients of halo rows are computed piece by piece and leave first, and
 /// the local shard is computed while the last of them travel. Memory besides the operands: forward
 /// pipeline_depth + 1 pieces; backward, where pieces are cut in four, pipeline_depth pieces' worth outgoing,
-/// as much incoming, and a quarter being filled; where the rows are fetched again on the way back, both.
+/// as much incoming, and a quarter being filled; where the rows are fetched again on the way back, both, with
+/// pieces half as large.
 #pragma once
 
 #include <sar/core/tensor.hpp>

@@ -4,6 +4,19 @@
 
 namespace sar {
 
+void require_feats(const GraphShardManager& graph, const NodeFeatures& feat, const InFeats& in_feats,
+                   const std::string& layer) {
+  if (feat.pair()) {
+    require_rows(feat.src, graph.num_src_nodes(), in_feats.src, layer + ", source features");
+    require_rows(feat.dst, graph.num_dst_nodes(), in_feats.dst, layer + ", destination features");
+    return;
+  }
+  require_one_kind(graph, layer);
+  require<ShapeError>(in_feats.src == in_feats.dst, layer, " from ", in_feats.src, " and ", in_feats.dst,
+                      " features got features of one kind of nodes");
+  require_rows(feat.src, graph.num_src_nodes(), in_feats.src, layer + ", features");
+}
+
 Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
   require<ShapeError>(x.shape().dims() == 2 && weight.shape().dims() == 2 &&
                           x.shape()[1] == weight.shape()[1] &&

@@ -5,7 +5,10 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
+#include <sar/nn/linear.hpp>
+#include <sar/nn/node_features.hpp>
 
+#include <string>
 #include <utility>
 
 namespace sar {
@@ -40,20 +43,36 @@ Tensor degree_column(const Array<Index>& degrees, const F& f) {
 /// in]. Keeps x if the weight wants a gradient and the weight if x does.
 Variable add_linear(Variable base, const Variable& x, const Variable& weight);
 
+/// Another start for the weight than Linear's own.
+inline void start_weight(const Linear& fc, const Tensor& value) {
+  Variable(fc.weight()).value().copy_from(value);
+}
+
+// ---- what a layer demands of its arguments: local, for Communicator::agree. They throw ShapeError.
+
 /// Refuses to take one kind of features for both ends of a graph of two kinds of nodes.
-inline void require_one_kind(const GraphShardManager& graph, const char* layer) {
+inline void require_one_kind(const GraphShardManager& graph, const std::string& layer) {
   require<ShapeError>(graph.dst_is_prefix(), layer,
                       " got features of one kind of nodes for a bipartite graph");
 }
 
-inline void require_num_rows(const Variable& x, Index rows, const char* what) {
+inline void require_num_rows(const Variable& x, Index rows, const std::string& what) {
   require<ShapeError>(x.defined() && x.num_rows() == rows, what, " have shape ", x.shape(), ", expected ",
                       rows, " rows");
 }
 
-inline void require_rows(const Variable& x, Index rows, Index columns, const char* what) {
+inline void require_rows(const Variable& x, Index rows, Index columns, const std::string& what) {
   require<ShapeError>(x.shape() == Shape{rows, columns}, what, " have shape ", x.shape(), ", expected [",
                       rows, ", ", columns, "]");
+}
+
+/// Features at both ends that fit the graph and the layer's widths.
+void require_feats(const GraphShardManager& graph, const NodeFeatures& feat, const InFeats& in_feats,
+                   const std::string& layer);
+
+/// Features of the destinations.
+inline Variable dst_feats(const GraphShardManager& graph, const NodeFeatures& feat) {
+  return feat.pair() ? feat.dst : first_rows(feat.src, graph.num_dst_nodes());
 }
 
 }  // namespace sar

@@ -25,17 +25,10 @@ AttentionConv::AttentionConv(std::string name, const InFeats& in_feats, Index ou
 AttentionConv::Ends AttentionConv::ends(const GraphShardManager& graph, const NodeFeatures& feat, bool drops,
                                         const Variable& edge_feats, Index edge_width) {
   graph.comm().agree([&] {
-    if (feat.pair()) {
-      require_rows(feat.src, graph.num_src_nodes(), in_feats_.src, (name_ + ", source features").c_str());
-      require_rows(feat.dst, graph.num_dst_nodes(), in_feats_.dst,
-                   (name_ + ", destination features").c_str());
-    } else {
-      require<ShapeError>(graph.dst_is_prefix() && in_feats_.src == in_feats_.dst, name_,
-                          " got features of one kind of nodes for a bipartite graph or layer");
-      require_rows(feat.src, graph.num_src_nodes(), in_feats_.src, (name_ + ", features").c_str());
-    }
-    if (edge_width > 0)
-      require_rows(edge_feats, graph.num_edges(), edge_width, (name_ + ", edge features").c_str());
+    require_feats(graph, feat, in_feats_, name_);
+    if (edge_width > 0) require_rows(edge_feats, graph.num_edges(), edge_width, name_ + ", edge features");
+    require<ShapeError>(edge_width > 0 || !edge_feats.defined(), name_,
+                        " without edge features got some of shape ", edge_feats.shape());
   });
   const Variable src = drops ? feat_drop_(feat.src, graph.src_ids()) : feat.src;
   if (!feat.pair()) return {src, first_rows(src, graph.num_dst_nodes()), true};
@@ -84,9 +77,8 @@ Variable AttentionConv::head_vector(Generator& gen) const {
 }
 
 void AttentionConv::start_xavier(const Linear& fc, Generator& gen) {
-  Variable weight = fc.weight(), bias = fc.bias();
-  weight.value().copy_from(init::xavier_normal(weight.shape(), init::relu_gain, gen.next_stream()));
-  if (bias.defined()) bias.value().fill(0);
+  start_weight(fc, init::xavier_normal(fc.weight().shape(), init::relu_gain, gen.next_stream()));
+  if (fc.bias().defined()) Variable(fc.bias()).value().fill(0);
 }
 
 namespace {

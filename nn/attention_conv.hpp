@@ -5,15 +5,12 @@
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/linear.hpp>
 #include <sar/nn/node_features.hpp>
+#include <sar/nn/row_function.hpp>
 
-#include <functional>
 #include <optional>
 #include <string>
 
 namespace sar {
-
-/// A function of a layer's result: [](Variable y) { return elu(std::move(y)); }
-using Activation = std::function<Variable(Variable)>;
 
 /// Base of the layers with H heads of D features each. It has no parameters of its own.
 class AttentionConv : public Module {

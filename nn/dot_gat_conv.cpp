@@ -41,21 +41,19 @@ Variable DotGatConv::attention(const GraphShardManager& graph, const NodeFeature
 }
 
 AGNNConv::AGNNConv(real init_beta, bool learn_beta) : beta_(Tensor::full({1}, init_beta), learn_beta) {
-  if (learn_beta) register_parameter("beta", beta_);
+  if (learn_beta)
+    register_parameter("beta", beta_);
+  else
+    register_buffer("beta", beta_.value());
 }
 
 Variable AGNNConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) const {
   graph.comm().agree([&] {
-    require<ShapeError>(feat.pair() || graph.dst_is_prefix(),
-                        "AGNNConv got features of one kind of nodes for a bipartite graph");
     require<ShapeError>(feat.src.shape().dims() == 2, "AGNNConv, features have shape ", feat.src.shape(),
                         ", expected [", graph.num_src_nodes(), ", D]");
-    require_rows(feat.src, graph.num_src_nodes(), feat.src.shape()[1], "AGNNConv, source features");
-    if (feat.pair())
-      require_rows(feat.dst, graph.num_dst_nodes(), feat.src.shape()[1], "AGNNConv, destination features");
+    require_feats(graph, feat, feat.src.shape()[1], "AGNNConv");
   });
-  return cosine_attention(graph, feat.src,
-                          feat.pair() ? feat.dst : first_rows(feat.src, graph.num_dst_nodes()), beta_);
+  return cosine_attention(graph, feat.src, dst_feats(graph, feat), beta_);
 }
 
 }  // namespace sar

@@ -37,7 +37,7 @@ class DotGatConv : public AttentionConv {
 ///
 ///   y_v = sum_{u -> v} alpha_uv x_u,  alpha_uv = softmax over the in-edges of v of beta cos(x_u, x_v)
 ///
-/// Parameter: beta [1], unless it is not learned. Collective: one cosine_attention.
+/// Parameter: beta [1] (a buffer of that name unless learn_beta). Collective: one cosine_attention.
 class AGNNConv : public Module {
  public:
   explicit AGNNConv(real init_beta = 1, bool learn_beta = true);

@@ -3,8 +3,7 @@
 
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/nn/linear.hpp>
-
-#include <utility>
+#include <sar/nn/node_features.hpp>
 
 namespace sar {
 
@@ -19,13 +18,9 @@ class EdgeConv : public Module {
   /// Throws InputError unless widths are positive.
   EdgeConv(Index in_feats, Index out_feats, Generator& gen);
 
-  /// feat [local sources, in] gives both ends: the destinations are the first rows of the sources. Returns
-  /// [local destinations, out]. Throws ShapeError when shapes do not fit, or when the graph's destinations
-  /// are nodes of another kind.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
-  /// feat: features of the sources and of the destinations.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph,
-                                    const std::pair<Variable, Variable>& feat) const;
+  /// feat [local sources, in] for both ends, or {[local sources, in], [local destinations, in]} -> [local
+  /// destinations, out]. Throws, the same on every rank, ShapeError when shapes do not fit.
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat) const;
 
  private:
   Linear theta_, phi_;

@@ -65,6 +65,12 @@ Variable GATConv::operator()(const GraphShardManager& graph, const NodeFeatures&
 Variable GATConv::attention(const GraphShardManager& graph, const NodeFeatures& feat,
                             const Variable& edge_weight) {
   const Ends z = project(ends(graph, feat, false));
+  graph.comm().agree([&] {
+    require<ShapeError>(
+        !edge_weight.defined() ||
+            (edge_weight.num_rows() == graph.num_edges() && edge_weight.value().row_size() == 1),
+        "GATConv, edge weights have shape ", edge_weight.shape(), ", expected [", graph.num_edges(), "]");
+  });
   Variable alpha = coefficients(
       graph, leaky_relu(graph.apply_edges(fn::u_add_v(head_dots(z.src, attn_l_), head_dots(z.dst, attn_r_))),
                         options_.negative_slope));

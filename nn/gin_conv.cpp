@@ -16,24 +16,20 @@ GINConv::GINConv(RowFunction apply_func, const GINConvOptions& options)
   if (apply_func_) register_module("apply_func", apply_func_.module());
 }
 
-Variable GINConv::operator()(const GraphShardManager& graph, const Variable& feat,
+Variable GINConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                              const Variable& edge_weight) const {
-  require_one_kind(graph, "GINConv");
-  require_num_rows(feat, graph.num_src_nodes(), "GINConv, features");
-  return (*this)(graph, {feat, first_rows(feat, graph.num_dst_nodes())}, edge_weight);
-}
-
-Variable GINConv::operator()(const GraphShardManager& graph, const std::pair<Variable, Variable>& feat,
-                             const Variable& edge_weight) const {
-  const auto& [src, dst] = feat;
-  require_num_rows(src, graph.num_src_nodes(), "GINConv, source features");
-  require<ShapeError>(dst.shape() == src.shape().with_rows(graph.num_dst_nodes()),
-                      "GINConv, destination features have shape ", dst.shape(), ", expected ",
-                      src.shape().with_rows(graph.num_dst_nodes()));
-  const auto self = [&, &x = dst] {
+  graph.comm().agree([&] {
+    require_num_rows(feat.src, graph.num_src_nodes(), "GINConv, source features");
+    if (!feat.pair()) return require_one_kind(graph, "GINConv");
+    const Shape expected = feat.src.shape().with_rows(graph.num_dst_nodes());
+    require<ShapeError>(feat.dst.shape() == expected, "GINConv, destination features have shape ",
+                        feat.dst.shape(), ", expected ", expected);
+  });
+  const auto self = [&] {
+    const Variable x = dst_feats(graph, feat);
     return options_.learn_eps ? mul(x, eps_ + 1) : scale_shift(x, 1 + fixed_eps_.item());
   };
-  Variable y = graph.update_all(message(src, edge_weight), options_.aggregator, self);
+  Variable y = graph.update_all(message(feat.src, edge_weight), options_.aggregator, self);
   return apply_func_ ? apply_func_(std::move(y)) : y;
 }
 

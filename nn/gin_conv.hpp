@@ -2,9 +2,8 @@
 #pragma once
 
 #include <sar/graph/graph_shard_manager.hpp>
+#include <sar/nn/node_features.hpp>
 #include <sar/nn/row_function.hpp>
-
-#include <utility>
 
 namespace sar {
 
@@ -23,13 +22,10 @@ class GINConv : public Module {
  public:
   explicit GINConv(RowFunction apply_func = {}, const GINConvOptions& options = {});
 
-  /// feat [local sources, in] gives both ends: the destinations are the first rows of the sources. Returns
-  /// [local destinations, ...]. edge_weight [local edges] is optional. Throws ShapeError when shapes do not
-  /// fit, or when the graph's destinations are nodes of another kind.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
-                                    const Variable& edge_weight = {}) const;
-  /// feat: features of the sources and of the destinations, equally wide.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const std::pair<Variable, Variable>& feat,
+  /// feat [local sources, in] for both ends, or {[local sources, in], [local destinations, in]} -> [local
+  /// destinations, ...]. edge_weight [local edges] is optional. Throws, the same on every rank, ShapeError
+  /// when shapes do not fit.
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                                     const Variable& edge_weight = {}) const;
 
  private:

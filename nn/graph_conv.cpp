@@ -41,7 +41,7 @@ GraphConv::GraphConv(Index in_feats, Index out_feats, Generator& gen, const Grap
 
 Variable GraphConv::operator()(const GraphShardManager& graph, const Variable& feat,
                                const Variable& edge_weight) const {
-  require_rows(feat, graph.num_src_nodes(), in_feats_, "GraphConv, features");
+  graph.comm().agree([&] { require_rows(feat, graph.num_src_nodes(), in_feats_, "GraphConv, features"); });
   const bool both = options_.norm == GraphConvNorm::both;
   const bool multiply_first = weight_.defined() && multiplies_first(feat, weight_.shape()[1]);
 

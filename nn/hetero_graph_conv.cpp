@@ -15,26 +15,28 @@ void HeteroGraphConv::add(Relation relation, Module& conv, Call call) {
   layers_.push_back({std::move(relation), std::move(call)});
 }
 
-HeteroGraphConv::Rows HeteroGraphConv::operator()(const Graphs& graphs, const Rows& feats) const {
-  const auto rows = [&](const std::string& kind, const std::string& relation) {
-    const auto found = feats.find(kind);
-    require<InputError>(found != feats.end(), "there are no rows of '", kind, "' for the relation '",
-                        relation, "'");
-    return found->second;
-  };
-  for (const auto& [name, graph] : graphs)
-    require<InputError>(
-        std::any_of(layers_.begin(), layers_.end(),
-                    [&, &called = name](const Layer& layer) { return layer.relation.name == called; }),
-        "there is no layer for the relation '", name, "'");
+void HeteroGraphConv::check(const Graphs& graphs, const Rows& feats) const {
+  for (const auto& graph : graphs) {
+    const std::string& name = graph.first;
+    const auto layer = std::find_if(layers_.begin(), layers_.end(),
+                                    [&](const Layer& each) { return each.relation.name == name; });
+    require<InputError>(layer != layers_.end(), "there is no layer for the relation '", name, "'");
+    for (const std::string& kind : {layer->relation.source, layer->relation.destination})
+      require<InputError>(feats.contains(kind), "there are no rows of '", kind, "' for the relation '", name,
+                          "'");
+  }
+}
 
+HeteroGraphConv::Rows HeteroGraphConv::operator()(const Graphs& graphs, const Rows& feats) const {
+  if (graphs.empty()) return {};
+  graphs.begin()->second.comm().agree([&] { check(graphs, feats); });
   Rows sums;
   std::map<std::string, int> counts;
   for (const Layer& layer : layers_) {
     const auto& [source, name, destination] = layer.relation;
     const auto graph = graphs.find(name);
     if (graph == graphs.end()) continue;
-    Variable y = layer.call(graph->second, rows(source, name), rows(destination, name));
+    Variable y = layer.call(graph->second, feats.at(source), feats.at(destination));
     Variable& sum = sums[destination];
     sum = sum.defined() ? sar::add(std::exchange(sum, {}), std::move(y)) : std::move(y);
     ++counts[destination];

@@ -68,6 +68,7 @@ class HeteroGraphConv : public Module {
     Call call;
   };
   void add(Relation relation, Module& conv, Call call);
+  void check(const Graphs& graphs, const Rows& feats) const;
 
   RelationAggregate aggregate_;
   Mods mods_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 namespace sar {
 namespace {
@@ -105,9 +106,21 @@ Variable pagerank(const Hops& hops, int k, double alpha, Dropout& edge_drop, con
   return h;
 }
 
-void init_weight(const Linear& fc, double gain, Generator& gen) {
-  Variable weight = fc.weight();
-  weight.value().copy_from(init::xavier_uniform(weight.shape(), gain, gen.next_stream()));
+/// `width` 0: any. Collective.
+void check(const GraphShardManager& graph, const Variable& feat, Index width, const char* layer) {
+  graph.comm().agree([&] {
+    const std::string what = std::string(layer) + ", features";
+    require_num_rows(feat, graph.num_src_nodes(), what);
+    if (width > 0) require_rows(feat, graph.num_src_nodes(), width, what);
+  });
+}
+
+/// The hops, and features that fit the first one.
+Blocks checked(std::span<const MessageFlowGraph> hops, int k, SourceDegree degree, const Variable& feat,
+               Index width, const char* layer) {
+  const Blocks blocks(hops, k, degree);
+  if (!hops.empty()) check(hops.front(), feat, width, layer);
+  return blocks;
 }
 
 }  // namespace
@@ -120,17 +133,20 @@ APPNPConv::APPNPConv(int k, double alpha, Generator& gen, double edge_drop)
 
 Variable APPNPConv::operator()(const GraphShardManager& graph, const Variable& feat,
                                const Variable& edge_weight) {
-  require_num_rows(feat, graph.num_src_nodes(), "APPNPConv, features");
+  check(graph, feat, 0, "APPNPConv");
   return pagerank(WholeGraph(graph, edge_weight, SourceDegree::out), k_, alpha_, edge_drop_, feat);
 }
 
 Variable APPNPConv::operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) {
-  return pagerank(Blocks(hops, k_, SourceDegree::out), k_, alpha_, edge_drop_, feat);
+  return pagerank(checked(hops, k_, SourceDegree::out, feat, 0, "APPNPConv"), k_, alpha_, edge_drop_, feat);
 }
 
 TAGConv::TAGConv(Index in_feats, Index out_feats, Generator& gen, const TAGConvOptions& options)
-    : k_(options.k), in_feats_(in_feats), lin_((options.k + 1) * in_feats, out_feats, gen, options.bias) {
-  init_weight(lin_, init::relu_gain, gen);
+    : k_(options.k),
+      in_feats_(in_feats),
+      lin_((std::max(options.k, 0) + 1) * in_feats, out_feats, gen, options.bias) {
+  require<InputError>(options.k >= 0, "TAGConv with ", options.k, " hops");
+  start_weight(lin_, init::xavier_normal(lin_.weight().shape(), init::relu_gain, gen.next_stream()));
   register_module("lin", lin_);
 }
 
@@ -157,18 +173,18 @@ Variable TAGConv::apply(const Hops& hops, const Variable& x) const {
 
 Variable TAGConv::operator()(const GraphShardManager& graph, const Variable& feat,
                              const Variable& edge_weight) const {
-  require_rows(feat, graph.num_src_nodes(), in_feats_, "TAGConv, features");
+  check(graph, feat, in_feats_, "TAGConv");
   return apply(WholeGraph(graph, edge_weight, SourceDegree::in), feat);
 }
 
 Variable TAGConv::operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const {
-  return apply(Blocks(hops, k_, SourceDegree::in), feat);
+  return apply(checked(hops, k_, SourceDegree::in, feat, in_feats_, "TAGConv"), feat);
 }
 
 SGConv::SGConv(Index in_feats, Index out_feats, Generator& gen, const SGConvOptions& options)
     : options_(options), fc_(in_feats, out_feats, gen, options.bias) {
   require<InputError>(options.k >= 0, "SGConv with ", options.k, " hops");
-  init_weight(fc_, 1, gen);
+  start_weight(fc_, init::xavier_uniform(fc_.weight().shape(), 1, gen.next_stream()));
   if (options.bias) Variable(fc_.bias()).value().fill(0);
   register_module("fc", fc_);
 }
@@ -182,7 +198,7 @@ Variable SGConv::apply(const Hops& hops, const Variable& x) const {
 
 Variable SGConv::operator()(const GraphShardManager& graph, const Variable& feat,
                             const Variable& edge_weight) {
-  require_rows(feat, graph.num_src_nodes(), fc_.weight().shape()[1], "SGConv, features");
+  check(graph, feat, fc_.weight().shape()[1], "SGConv");
   if (!options_.cached) return apply(WholeGraph(graph, edge_weight, SourceDegree::in), feat);
   require<InputError>(!feat.requires_grad() && !edge_weight.requires_grad(),
                       "SGConv keeps what it made of features or edge weights that want a gradient");
@@ -192,7 +208,7 @@ Variable SGConv::operator()(const GraphShardManager& graph, const Variable& feat
 }
 
 Variable SGConv::operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const {
-  return apply(Blocks(hops, options_.k, SourceDegree::in), feat);
+  return apply(checked(hops, options_.k, SourceDegree::in, feat, fc_.weight().shape()[1], "SGConv"), feat);
 }
 
 }  // namespace sar

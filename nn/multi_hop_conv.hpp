@@ -31,8 +31,8 @@ class APPNPConv : public Module {
   /// not positive, and ShapeError when sources and destinations are not the same nodes (a block).
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
                                     const Variable& edge_weight = {});
-  /// feat [local sources of the first hop, ...] -> [local destinations of the last hop, ...]. Throws
-  /// InputError unless there are k hops.
+  /// feat [local sources of the first hop, ...] -> [local destinations of the last hop, ...]. Throws, the
+  /// same on every rank, InputError unless there are k hops, and ShapeError when feat does not fit the first.
   [[nodiscard]] Variable operator()(std::span<const MessageFlowGraph> hops, const Variable& feat);
 
  private:
@@ -49,7 +49,7 @@ struct TAGConvOptions {
 /// y = [x, S x, ..., S^k x] W^T + b  with  S = D^-1/2 A D^-1/2,  D the in-degrees, at least 1: Du et al.,
 /// arXiv 1710.10370; as dgl.nn.TAGConv. With edge weights, S is that of APPNPConv.
 ///
-/// Parameters: lin.weight W [out, (k + 1) in], Xavier-uniform with ReLU's gain at the start, lin.bias b
+/// Parameters: lin.weight W [out, (k + 1) in], Xavier-normal with ReLU's gain at the start, lin.bias b
 /// [out]. The blocks W_i of W are applied one by one; where that makes rows narrower before the aggregation,
 /// by Horner's rule: x W_0 + S (x W_1 + S (x W_2 + ...)). Collective: k update_all.
 class TAGConv : public Module {

@@ -3,42 +3,36 @@
 
 namespace sar {
 
-NNConv::NNConv(std::pair<Index, Index> in_feats, Index out_feats, RowFunction edge_func, Generator& gen,
+NNConv::NNConv(const InFeats& in_feats, Index out_feats, RowFunction edge_func, Generator& gen,
                const NNConvOptions& options)
     : in_feats_(in_feats), out_feats_(out_feats), edge_func_(std::move(edge_func)), options_(options) {
-  require<InputError>(in_feats.first > 0 && in_feats.second > 0 && out_feats > 0, "NNConv from ",
-                      in_feats.first, " and ", in_feats.second, " to ", out_feats, " features");
+  require<InputError>(in_feats.src > 0 && in_feats.dst > 0 && out_feats > 0, "NNConv from ", in_feats.src,
+                      " and ", in_feats.dst, " to ", out_feats, " features");
   require<InputError>(static_cast<bool>(edge_func_), "NNConv without an edge function");
   if (options.bias) {
     bias_ = Variable(Tensor::zeros({out_feats}), true);
     register_parameter("bias", bias_);
   }
   register_module("edge_func", edge_func_.module());
-  if (options.residual && in_feats.second != out_feats) {
-    res_fc_.emplace(in_feats.second, out_feats, gen, false);
-    Variable weight = res_fc_->weight();
-    weight.value().copy_from(init::xavier_uniform(weight.shape(), init::relu_gain, gen.next_stream()));
+  if (options.residual && in_feats.dst != out_feats) {
+    res_fc_.emplace(in_feats.dst, out_feats, gen, false);
+    start_weight(*res_fc_,
+                 init::xavier_normal(res_fc_->weight().shape(), init::relu_gain, gen.next_stream()));
     register_module("res_fc", *res_fc_);
   }
 }
 
-Variable NNConv::operator()(const GraphShardManager& graph, const Variable& feat,
+Variable NNConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                             const Variable& edge_feats) const {
-  require_one_kind(graph, "NNConv");
-  require_rows(feat, graph.num_src_nodes(), in_feats_.first, "NNConv, features");
-  return (*this)(graph, {feat, first_rows(feat, graph.num_dst_nodes())}, edge_feats);
-}
-
-Variable NNConv::operator()(const GraphShardManager& graph, const std::pair<Variable, Variable>& feat,
-                            const Variable& edge_feats) const {
-  const Index in = in_feats_.first, out = out_feats_;
-  require_rows(feat.first, graph.num_src_nodes(), in, "NNConv, source features");
-  require_rows(feat.second, graph.num_dst_nodes(), in_feats_.second, "NNConv, destination features");
-  require_num_rows(edge_feats, graph.num_edges(), "NNConv, edge features");
+  const Index in = in_feats_.src, out = out_feats_;
+  graph.comm().agree([&] {
+    require_feats(graph, feat, in_feats_, "NNConv");
+    require_num_rows(edge_feats, graph.num_edges(), "NNConv, edge features");
+  });
   const bool linear_reduce = options_.aggregator == Reduce::sum || options_.aggregator == Reduce::mean;
 
   Variable y = graph.update_all(
-      [=, x = feat.first, edge_func = edge_func_](const EdgeBatch& edges) {
+      [=, x = feat.src, edge_func = edge_func_](const EdgeBatch& edges) {
         const Index n = edges.num_edges();
         Variable matrices = reshape(edge_func(edges.edata(edge_feats)), {n, in, out});
         if (linear_reduce) return row_matmul(edges.src(x), std::move(matrices));
@@ -47,7 +41,10 @@ Variable NNConv::operator()(const GraphShardManager& graph, const std::pair<Vari
       options_.aggregator);
   if (!linear_reduce)  // [n, in, out] summed over in
     y = row_matmul(Tensor::full({graph.num_dst_nodes(), in}, 1), std::exchange(y, {}));
-  if (options_.residual) y = add(std::exchange(y, {}), res_fc_ ? (*res_fc_)(feat.second) : feat.second);
+  if (options_.residual) {
+    const Variable x = dst_feats(graph, feat);
+    y = add(std::exchange(y, {}), res_fc_ ? (*res_fc_)(x) : x);
+  }
   return bias_.defined() ? add(std::move(y), bias_) : y;
 }
 

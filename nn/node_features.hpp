@@ -16,7 +16,8 @@ struct InFeats {
 
   InFeats(Index both) : src(both), dst(both), pair(false) {}  // NOLINT: converts by design
   InFeats(Index of_src, Index of_dst) : src(of_src), dst(of_dst), pair(true) {}
-  InFeats(const std::pair<Index, Index>& ends) : InFeats(ends.first, ends.second) {}  // NOLINT
+  template <std::convertible_to<Index> S, std::convertible_to<Index> D>
+  InFeats(const std::pair<S, D>& ends) : InFeats(ends.first, ends.second) {}  // NOLINT
 };
 
 /// Features [local sources, ...] for both ends, where the destinations are the first rows of the sources; or

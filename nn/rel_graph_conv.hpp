@@ -5,8 +5,8 @@
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/layer_norm.hpp>
+#include <sar/nn/row_function.hpp>
 
-#include <functional>
 #include <optional>
 
 namespace sar {
@@ -25,7 +25,7 @@ struct RelGraphConvOptions {
   bool self_loop = true;
   bool layer_norm = false;
   double dropout = 0;
-  std::function<Variable(Variable)> activation = {};  ///< before the dropout; none when empty
+  Activation activation = {};  ///< before the dropout; optional
 };
 
 /// y_v = dropout(f(norm(sum_{u -r-> v} c_e x_u W_r) + b + x_v W_0)): Schlichtkrull et al., arXiv 1703.06103;

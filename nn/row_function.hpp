@@ -1,4 +1,4 @@
-/// Modules that map rows to rows, whatever their class, and chains of them.
+/// Functions and modules that map rows to rows, whatever their class, and chains of them.
 #pragma once
 
 #include <sar/autograd/variable.hpp>
@@ -12,6 +12,9 @@
 #include <vector>
 
 namespace sar {
+
+/// A function of a layer's result: [](Variable y) { return elu(std::move(y)); }
+using Activation = std::function<Variable(Variable)>;
 
 /// A module that is called with a Variable and returns one, shared with whoever else holds it: how a layer
 /// takes a network of the caller's, GINConv conv(std::make_shared<Linear>(8, 16, gen)).

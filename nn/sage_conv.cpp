@@ -5,24 +5,20 @@
 
 namespace sar {
 
-SAGEConv::SAGEConv(Index in_feats, Index out_feats, Generator& gen, const SAGEConvOptions& options)
-    : SAGEConv({in_feats, in_feats}, out_feats, gen, options) {}
-
-SAGEConv::SAGEConv(std::pair<Index, Index> in_feats, Index out_feats, Generator& gen,
-                   const SAGEConvOptions& options)
+SAGEConv::SAGEConv(const InFeats& in_feats, Index out_feats, Generator& gen, const SAGEConvOptions& options)
     : options_(options),
+      in_feats_(in_feats),
       feat_drop_(options.feat_drop, gen),
-      fc_neigh_(in_feats.first, out_feats, gen, false) {
+      fc_neigh_(in_feats.src, out_feats, gen, false) {
   const auto xavier = [&](const Linear& fc) {
-    Variable weight = fc.weight();
-    weight.value().copy_from(init::xavier_uniform(weight.shape(), init::relu_gain, gen.next_stream()));
+    start_weight(fc, init::xavier_uniform(fc.weight().shape(), init::relu_gain, gen.next_stream()));
   };
   if (options.aggregator != SAGEAggregator::gcn) {
-    fc_self_.emplace(in_feats.second, out_feats, gen, options.bias);
+    fc_self_.emplace(in_feats.dst, out_feats, gen, options.bias);
     xavier(*fc_self_);
   } else {
-    require<InputError>(in_feats.first == in_feats.second, "SAGEConv with the gcn aggregator has sources of ",
-                        in_feats.first, " and destinations of ", in_feats.second,
+    require<InputError>(in_feats.src == in_feats.dst, "SAGEConv with the gcn aggregator has sources of ",
+                        in_feats.src, " and destinations of ", in_feats.dst,
                         " features, expected equal widths");
     if (options.bias) {
       bias_ = Variable(Tensor::zeros({out_feats}), true);
@@ -32,34 +28,23 @@ SAGEConv::SAGEConv(std::pair<Index, Index> in_feats, Index out_feats, Generator&
   xavier(fc_neigh_);
   register_module("feat_drop", feat_drop_);
   if (options.aggregator == SAGEAggregator::pool) {
-    fc_pool_.emplace(in_feats.first, in_feats.first, gen);
+    fc_pool_.emplace(in_feats.src, in_feats.src, gen);
     xavier(*fc_pool_);
     register_module("fc_pool", *fc_pool_);
   }
   if (options.aggregator == SAGEAggregator::lstm) {
-    lstm_.emplace(in_feats.first, in_feats.first, gen);
+    lstm_.emplace(in_feats.src, in_feats.src, gen);
     register_module("lstm", *lstm_);
   }
   register_module("fc_neigh", fc_neigh_);
   if (fc_self_) register_module("fc_self", *fc_self_);
 }
 
-Variable SAGEConv::operator()(const GraphShardManager& graph, const Variable& feat,
+Variable SAGEConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                               const Variable& edge_weight) {
-  require_one_kind(graph, "SAGEConv");
-  require_rows(feat, graph.num_src_nodes(), fc_neigh_.weight().shape()[1], "SAGEConv, features");
-  const Variable src = feat_drop_(feat, graph.src_ids());
-  return apply(graph, src, {}, edge_weight);
-}
-
-Variable SAGEConv::operator()(const GraphShardManager& graph, const std::pair<Variable, Variable>& feat,
-                              const Variable& edge_weight) {
-  require_rows(feat.first, graph.num_src_nodes(), fc_neigh_.weight().shape()[1], "SAGEConv, source features");
-  require_rows(feat.second, graph.num_dst_nodes(), (fc_self_ ? *fc_self_ : fc_neigh_).weight().shape()[1],
-               "SAGEConv, destination features");
-  const Variable src = feat_drop_(feat.first, graph.src_ids());
-  const Variable dst = feat_drop_(feat.second, graph.dst_ids());
-  return apply(graph, src, dst, edge_weight);
+  graph.comm().agree([&] { require_feats(graph, feat, in_feats_, "SAGEConv"); });
+  const Variable src = feat_drop_(feat.src, graph.src_ids());
+  return apply(graph, src, feat.pair() ? feat_drop_(feat.dst, graph.dst_ids()) : Variable(), edge_weight);
 }
 
 Variable SAGEConv::apply(const GraphShardManager& graph, const Variable& src, const Variable& dst,

@@ -5,9 +5,9 @@
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/linear.hpp>
 #include <sar/nn/lstm.hpp>
+#include <sar/nn/node_features.hpp>
 
 #include <optional>
-#include <utility>
 
 namespace sar {
 
@@ -41,24 +41,18 @@ struct SAGEConvOptions {
 /// in Linear.
 ///
 /// Mean and gcn aggregate rows before or after the product with W_neigh, whichever is narrower; what is kept
-/// for the way back is the input, and the aggregate where that comes first. A sequence
-/// needs all its rows at once, so that lstm is no sequential aggregation: it brings and keeps a row, and the
-/// gates, for each edge. Collective: one update_all, or apply_edges.
+/// for the way back is the input, and the aggregate where that comes first. A sequence needs all its rows at
+/// once, so that lstm is no sequential aggregation: it brings and keeps a row, and the gates, for each edge.
+/// Collective: one update_all, or apply_edges.
 class SAGEConv : public Module {
  public:
-  SAGEConv(Index in_feats, Index out_feats, Generator& gen, const SAGEConvOptions& options = {});
-  /// in_feats: widths at the source and at the destination. Throws InputError unless widths are positive, and
-  /// equal for gcn.
-  SAGEConv(std::pair<Index, Index> in_feats, Index out_feats, Generator& gen,
-           const SAGEConvOptions& options = {});
+  /// Throws InputError unless widths are positive, and equal for gcn, and 0 <= feat_drop < 1.
+  SAGEConv(const InFeats& in_feats, Index out_feats, Generator& gen, const SAGEConvOptions& options = {});
 
-  /// feat [local sources, in] gives both ends: the destinations are the first rows of the sources. Returns
-  /// [local destinations, out]. edge_weight [local edges] is optional. Throws ShapeError when shapes do not
-  /// fit, or when the graph's destinations are nodes of another kind.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
-                                    const Variable& edge_weight = {});
-  /// feat: features of the sources and of the destinations.
-  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const std::pair<Variable, Variable>& feat,
+  /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]} ->
+  /// [local destinations, out]. edge_weight [local edges] is optional. Throws, the same on every rank,
+  /// ShapeError when shapes do not fit.
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                                     const Variable& edge_weight = {});
 
  private:
@@ -72,6 +66,7 @@ class SAGEConv : public Module {
                              const Variable& edge_weight) const;
 
   SAGEConvOptions options_;
+  InFeats in_feats_;
   Dropout feat_drop_;
   Linear fc_neigh_;
   std::optional<Linear> fc_self_;  // all but gcn

@@ -85,6 +85,8 @@ TEST_CASE("DotGatConv: golden vectors") {
 TEST_CASE("AGNNConv: golden vectors") {
   for_each_run({"AGNNConv__learn_beta", "AGNNConv__fixed_beta", "AGNNConv__bipartite"}, [](const Run& run) {
     AGNNConv conv(static_cast<real>(run.golden.number("init_beta")), run.flag("learn_beta"));
+    REQUIRE(conv.named_parameters().size() + conv.named_buffers().size() == 1);
+    CHECK(conv.named_parameters().empty() == !run.flag("learn_beta"));
     run.check(conv,
               [&](const GraphShardManager& graph, Inputs& in) { return conv(graph, features(run, in)); });
   });
@@ -351,6 +353,7 @@ TEST_CASE("attention layers refuse what does not fit, on all ranks") {
   CHECK_THROWS_AS((void)gat(graph, zeros(nodes, 6 + off)), ShapeError);
   CHECK_THROWS_AS((void)gat(graph, zeros(nodes + off, 6)), ShapeError);
   CHECK_THROWS_AS((void)gat(graph, zeros(nodes, 6), Variable(Tensor::zeros({edges + off}))), ShapeError);
+  CHECK_THROWS_AS((void)gat.attention(graph, zeros(nodes, 6), zeros(edges + off, 1)), ShapeError);
   CHECK_THROWS_AS((void)gat(bipartite, zeros(bipartite.num_src_nodes(), 6)), ShapeError);
   CHECK_THROWS_AS((void)pair(graph, zeros(nodes, 6)), ShapeError);
   CHECK_THROWS_AS((void)pair(graph, {zeros(nodes, 6), zeros(nodes, 5 + off)}), ShapeError);
@@ -361,6 +364,7 @@ TEST_CASE("attention layers refuse what does not fit, on all ranks") {
   CHECK_THROWS_AS((void)edge_gat(graph, zeros(nodes, 6), zeros(edges, 2 + off)), ShapeError);
   CHECK_THROWS_AS((void)transformer(graph, zeros(nodes, 6 + off)), ShapeError);
   CHECK_THROWS_AS((void)with_edges(graph, zeros(nodes, 6)), ShapeError);
+  CHECK_THROWS_AS((void)transformer(graph, zeros(nodes, 6), zeros(edges, 2)), ShapeError);
   CHECK_THROWS_AS(GATConv(6, 4, 0, gen), InputError);
   CHECK_THROWS_AS(GATConv(6, 4, 3, gen, {.attn_drop = 1}), InputError);
   CHECK_THROWS_AS(GATv2Conv({6, 5}, 4, 3, gen, {.share_weights = true}), InputError);

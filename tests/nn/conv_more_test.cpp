@@ -246,12 +246,15 @@ TEST_CASE("HeteroGraphConv passes pairs on, and leaves out relations without a g
   const Variable src = random_values({num_src, 6}, 1), dst = random_values({num_dst, 5}, 2);
   Generator gen(1);
   HeteroGraphConv conv;
-  SAGEConv& sage = conv.emplace_back<SAGEConv>({"item", "to", "user"}, std::pair<Index, Index>(6, 5), 4, gen);
+  SAGEConv& sage = conv.emplace_back<SAGEConv>({"item", "to", "user"}, std::pair(6, 5), 4, gen);
   conv.emplace_back<GraphConv>({"user", "from", "item"}, 5, 4, gen);
   const auto y = conv({{"to", part.graph}}, {{"item", src}, {"user", dst}});
   CHECK(y.size() == 1);
   CHECK(same_bits(y.at("user").value(), sage(part.graph, std::pair(src, dst)).value()));
   CHECK_THROWS_AS(conv({{"to", part.graph}}, {{"item", src}}), InputError);
+  CHECK_THROWS_AS(
+      conv({{"to", part.graph}}, {{"item", src}, {world.rank() + 1 == world.size() ? "other" : "user", dst}}),
+      InputError);
   CHECK_THROWS_AS(conv({{"other", part.graph}}, {{"item", src}, {"user", dst}}), InputError);
   CHECK_THROWS_AS(conv.emplace_back<GraphConv>({"user", "to", "item"}, 5, 4, gen), InputError);
 }
@@ -306,12 +309,14 @@ TEST_CASE("APPNPConv drops the same edges on every number of ranks, and others a
   CHECK_FALSE(same_bits(whole, run(Communicator::self(), 2).first));
 }
 
-TEST_CASE("layers refuse what does not fit the graph") {
+TEST_CASE("layers refuse what does not fit the graph, on all ranks") {
   const Communicator world = Communicator::world();
   Generator gen(1);
   const GoldenGraph square = golden_graph(world, Case("conv/SAGEConv__mean"), {});
   const GoldenGraph bipartite = golden_graph(world, Case("conv/SAGEConv__mean_bipartite"), {});
   const GoldenGraph block = golden_graph(world, Case("conv/SAGEConv__mean_block"), {});
+  // only the last rank is wrong
+  const Index off = world.rank() + 1 == world.size() ? 1 : 0;
   const auto src = [](const GoldenGraph& part, Index width, Index more = 0) {
     return Variable(Tensor::zeros({part.graph.num_src_nodes() + more, width}));
   };
@@ -324,19 +329,22 @@ TEST_CASE("layers refuse what does not fit the graph") {
   APPNPConv appnp(2, 0.1, gen);
   TAGConv tag(6, 4, gen);
   SGConv sg(6, 4, gen);
-  CHECK_THROWS_AS((void)pool(square.graph, src(square, 5)), ShapeError);
+  CHECK_THROWS_AS((void)pool(square.graph, src(square, 6 - off)), ShapeError);
   CHECK_THROWS_AS((void)pool(bipartite.graph, src(bipartite, 6)), ShapeError);
-  CHECK_THROWS_AS((void)gin(square.graph, src(square, 6, 1)), ShapeError);
+  CHECK_THROWS_AS((void)gin(square.graph, src(square, 6, off)), ShapeError);
   CHECK_THROWS_AS((void)gin(bipartite.graph, src(bipartite, 6)), ShapeError);
-  CHECK_THROWS_AS((void)gin(bipartite.graph, std::pair(src(bipartite, 6), dst(bipartite, 5))), ShapeError);
-  CHECK_THROWS_AS((void)edge(square.graph, src(square, 5)), ShapeError);
+  CHECK_THROWS_AS((void)gin(bipartite.graph, std::pair(src(bipartite, 6), dst(bipartite, 6 - off))),
+                  ShapeError);
+  CHECK_THROWS_AS((void)edge(square.graph, src(square, 6 - off)), ShapeError);
   CHECK_THROWS_AS((void)edge(bipartite.graph, src(bipartite, 6)), ShapeError);
-  CHECK_THROWS_AS((void)edge(bipartite.graph, std::pair(src(bipartite, 6), dst(bipartite, 5))), ShapeError);
+  CHECK_THROWS_AS((void)edge(bipartite.graph, std::pair(src(bipartite, 6), dst(bipartite, 6 - off))),
+                  ShapeError);
   CHECK_THROWS_AS((void)appnp(block.graph, src(block, 6)), ShapeError);
   CHECK_THROWS_AS((void)tag(block.graph, src(block, 6)), ShapeError);
-  CHECK_THROWS_AS((void)tag(square.graph, src(square, 5)), ShapeError);
+  CHECK_THROWS_AS((void)appnp(square.graph, src(square, 6, off)), ShapeError);
+  CHECK_THROWS_AS((void)tag(square.graph, src(square, 6 - off)), ShapeError);
   CHECK_THROWS_AS((void)sg(block.graph, src(block, 6)), ShapeError);
-  CHECK_THROWS_AS((void)sg(square.graph, src(square, 5)), ShapeError);
+  CHECK_THROWS_AS((void)sg(square.graph, src(square, 6 - off)), ShapeError);
 
   // one negative weight on one rank: refused on all
   Tensor weight = Tensor::full({square.graph.num_edges()}, 1);
@@ -388,6 +396,9 @@ TEST_CASE("layers of several hops on message flow graphs give what the whole gra
       CHECK(relative_error(result, expected) < tolerance());
       CHECK(relative_error(mine.grad(), whole.grad()) < tolerance());
       CHECK_THROWS_AS((void)conv(std::span<const MessageFlowGraph>(hops).first(1), mine), InputError);
+      const Index off = world.rank() + 1 == world.size() ? 1 : 0;  // only the last rank is wrong
+      const Tensor misfit({hops.front().num_src_nodes() + off, 5});
+      CHECK_THROWS_AS((void)conv(std::span<const MessageFlowGraph>(hops), misfit), ShapeError);
     };
     check(appnp);
     check(tag);

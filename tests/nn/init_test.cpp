@@ -5,6 +5,8 @@
 #include <sar/nn/graph_conv.hpp>
 #include <sar/nn/init.hpp>
 #include <sar/nn/linear.hpp>
+#include <sar/nn/multi_hop_conv.hpp>
+#include <sar/nn/nn_conv.hpp>
 #include <sar/nn/sage_conv.hpp>
 
 #include <doctest/doctest.h>
@@ -63,6 +65,22 @@ TEST_CASE("initial values have the bounds and moments that DGL's and torch's lay
   const SAGEConv gcn(300, 200, gen, {.aggregator = SAGEAggregator::gcn});
   CHECK(gcn.named_parameters()[0].name == "bias");
   CHECK(largest(gcn.named_parameters()[0].parameter.value()) == 0);
+}
+
+TEST_CASE("TAGConv and the residual of NNConv start from a normal distribution") {
+  Generator gen(8);
+  const auto check = [](const Tensor& x, double deviation) {
+    double squares = 0;
+    for (const real value : x.values()) squares += static_cast<double>(value) * static_cast<double>(value);
+    CHECK(std::abs(std::sqrt(squares / static_cast<double>(x.size())) / deviation - 1) < 0.02);
+    CHECK(largest(x) > 3 * deviation);  // uniform values end at 1.73
+  };
+  const TAGConv tag(100, 200, gen);
+  CHECK(tag.named_parameters()[0].name == "lin.weight");
+  check(tag.named_parameters()[0].parameter.value(), std::sqrt(2.0) * std::sqrt(2.0 / 500));
+  const NNConv nn({2, 300}, 200, std::make_shared<Linear>(3, 400, gen), gen, {.residual = true});
+  CHECK(nn.named_parameters().back().name == "res_fc.weight");
+  check(nn.named_parameters().back().parameter.value(), std::sqrt(2.0) * std::sqrt(2.0 / 500));
 }
 
 TEST_CASE("parameters depend on the seed and the order of construction, not on ranks or threads") {
