@@ -3,9 +3,11 @@
 ///     bench_attention [nodes] [degree] [threads]            on one rank or several
 #include "bench.hpp"
 
+#include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/graph/attention.hpp>
+#include <sar/graph/edge_softmax.hpp>
 #include <sar/graph/generators.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
 
@@ -58,6 +60,12 @@ int main(int argc, char** argv) {
   all.push_back({"copy_u_sum", [&] { return graph.update_all(fn::copy_u(x), fn::sum); }});
   all.push_back({"gat_attention", [&] { return gat_attention(graph, x, attn, score); }});
   all.push_back({"gatv2_attention", [&] { return gatv2_attention(graph, x, y, attn); }});
+  all.push_back({"gat_separate_operations", [&] {
+                   const Variable scores = graph.apply_edges(fn::u_add_v(head_dots(x, attn), score));
+                   Variable alpha = edge_softmax(graph, leaky_relu(scores, real(0.2)));
+                   alpha = reshape(std::move(alpha), {graph.num_edges(), heads, 1});
+                   return graph.update_all(fn::u_mul_e(x, alpha), fn::sum);
+                 }});
   all.push_back({"dot_attention", [&] { return dot_attention(graph, x, y, {}, real(0.2)); }});
   for (int repetition = 0; repetition < 9; ++repetition) {  // the first builds the transpose
     for (Timed& timed : all) {

@@ -120,7 +120,7 @@ void train(const Communicator& comm, const Options& o) {
     timer.finish(result);
     log.epoch(result);
   }
-  log.summary();
+  log.summary(graph);
 }
 
 }  // namespace

@@ -114,10 +114,11 @@ class Log {
            {"peak_bytes", e.peak_bytes}});
   }
 
-  void summary() {
+  void summary(const GraphShardManager& graph) {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     const auto rss = comm_.all_reduce(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, ReduceOp::max);
+    const auto graph_bytes = comm_.all_reduce(static_cast<std::uint64_t>(graph.index_bytes()), ReduceOp::max);
     if (!speaks_) return;
     std::printf("%d epochs in %.1f s", epochs_, total_seconds_);
     if (best_epoch_ > 0)
@@ -133,6 +134,7 @@ class Log {
            {"test_acc", number(best_.test)},
            {"best_epoch", best_epoch_},
            {"peak_bytes", best_peak_},
+           {"graph_bytes", graph_bytes},
            {"max_rss_bytes", rss}});
   }
 

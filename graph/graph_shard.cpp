@@ -33,6 +33,13 @@ void for_each_transposed(const GraphShard& shard, const Array<local_index>& begi
 
 }  // namespace
 
+std::size_t GraphShard::bytes() const noexcept {
+  std::size_t indices = dst_rows.capacity() + row_begin.capacity() + src.capacity() + edge_of.capacity();
+  indices +=
+      lazy_->transpose.begin.capacity() + lazy_->transpose.dst.capacity() + lazy_->positions.capacity();
+  return indices * sizeof(local_index);
+}
+
 const ShardTranspose& GraphShard::transpose() const {
   std::call_once(lazy_->transpose_once, [this] {
     ShardTranspose& t = lazy_->transpose;

@@ -44,6 +44,9 @@ struct GraphShard {
     return edge_of.empty() ? first_edge + position : edge_of[static_cast<std::size_t>(position)];
   }
 
+  /// Of all arrays that are there now.
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
   /// The edges by source row. Made at the first call and kept.
   [[nodiscard]] const ShardTranspose& transpose() const;
   /// For each edge of transpose(): its position among the edges of this shard. Made at the first call and

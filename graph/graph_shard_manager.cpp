@@ -76,6 +76,9 @@ Index GraphShardManager::num_global_dst_nodes() const noexcept {
 Index GraphShardManager::num_global_edges() const noexcept {
   return state_->num_global_edges;
 }
+std::size_t GraphShardManager::index_bytes() const noexcept {
+  return state_->bytes();
+}
 bool GraphShardManager::dst_is_prefix() const noexcept {
   return state_->dst_is_prefix;
 }

@@ -124,6 +124,10 @@ class GraphShardManager {
   [[nodiscard]] Index num_global_nodes() const noexcept { return num_global_src_nodes(); }
   [[nodiscard]] Index num_global_edges() const noexcept;
 
+  /// Bytes of the graph's own index arrays on this rank now. Some are made when an operation first needs
+  /// them.
+  [[nodiscard]] std::size_t index_bytes() const noexcept;
+
   [[nodiscard]] bool dst_is_prefix() const noexcept;
   /// Number of in-edges of each local destination, from all shards.
   [[nodiscard]] const Array<Index>& in_degrees() const noexcept;

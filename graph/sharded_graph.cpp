@@ -188,6 +188,17 @@ void ShardedGraph::count_degrees() {
       out_degrees[at(round.send_rows[i])] += used.values[at(begin[at(round.reader)]) + i];
 }
 
+std::size_t ShardedGraph::bytes() const noexcept {
+  std::size_t bytes = local.bytes() + inverse_in_degrees.capacity() * sizeof(real);
+  for (const GraphShard& shard : remote) bytes += shard.bytes();
+  if (merged_ != nullptr) bytes += merged_->bytes();
+  for (const HaloRound& round : rounds) bytes += round.send_rows.capacity() * sizeof(local_index);
+  for (const Array<Index>* array : {&src_ids, &dst_ids, &in_degrees, &out_degrees, &edge_ids})
+    bytes += array->capacity() * sizeof(Index);
+  if (src_in_degrees) bytes += src_in_degrees->capacity() * sizeof(Index);
+  return bytes;
+}
+
 const GraphShard& ShardedGraph::merged() const {
   std::call_once(merged_once_,
                  [this] { merged_ = std::make_unique<GraphShard>(merge_shards(remote, local.num_dst)); });

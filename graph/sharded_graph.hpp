@@ -39,6 +39,9 @@ struct ShardedGraph {
     return dst_is_prefix && src_book == dst_book && !src_in_degrees;
   }
 
+  /// Of all arrays that are there now: edges, ids, degrees, halo rows; not edge_weight.
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
   /// All remote shards as one; made at the first call and kept.
   [[nodiscard]] const GraphShard& merged() const;
 
