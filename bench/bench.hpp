@@ -8,10 +8,12 @@
 
 #include <sar/core/parallel.hpp>
 #include <sar/core/tensor.hpp>
+#include <sar/graph/generators.hpp>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <limits>
 #include <string>
@@ -54,6 +56,14 @@ std::array<double, sizeof...(Works)> best_seconds(int repetitions, Works&&... wo
     ((best[w] = std::min(best[w], seconds_of(works)), ++w), ...);
   }
   return best;
+}
+
+/// The sbm graph of a benchmark: 160000 nodes of degree 28 unless the first two arguments say otherwise.
+inline SbmOptions sbm_of_arguments(int argc, char** argv) {
+  SbmOptions sbm{.nodes = 160000, .degree = 28, .features = 1};
+  if (argc > 1) sbm.nodes = std::atoll(argv[1]);
+  if (argc > 2) sbm.degree = std::atof(argv[2]);
+  return sbm;
 }
 
 /// a = b + s c on the threads of the library's loops (McCalpin's STREAM triad): the rate of the memory, for

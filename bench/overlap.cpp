@@ -47,9 +47,7 @@ void raw_exchange(const ShardedGraph& graph, Index width, std::vector<Tensor>& o
 int main(int argc, char** argv) {
   const Environment environment(argc, argv);
   const Communicator comm = Communicator::world();
-  SbmOptions sbm{.nodes = 160000, .degree = 28, .features = 1};
-  if (argc > 1) sbm.nodes = std::atoll(argv[1]);
-  if (argc > 2) sbm.degree = std::atof(argv[2]);
+  const SbmOptions sbm = bench::sbm_of_arguments(argc, argv);
   const Index width = argc > 3 ? std::atoll(argv[3]) : 256;
   const ThreadLimit threads(argc > 4 ? std::atoi(argv[4]) : 1);
 

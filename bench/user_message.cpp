@@ -20,9 +20,7 @@ using namespace sar;
 int main(int argc, char** argv) {
   const Environment environment(argc, argv);
   const Communicator comm = Communicator::world();
-  SbmOptions sbm{.nodes = 160000, .degree = 28, .features = 1};
-  if (argc > 1) sbm.nodes = std::atoll(argv[1]);
-  if (argc > 2) sbm.degree = std::atof(argv[2]);
+  const SbmOptions sbm = bench::sbm_of_arguments(argc, argv);
   const ThreadLimit threads(argc > 3 ? std::atoi(argv[3]) : default_num_threads(comm));
 
   NodeData data = make_sbm(comm, sbm, {.partition = PartitionMethod::random});

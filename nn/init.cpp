@@ -5,8 +5,11 @@
 #include <cmath>
 
 namespace sar::init {
+namespace {
 
-Tensor uniform(const Shape& shape, double bound, const RandomKey& key) {
+/// scale * draw(random, row, column)
+template <class Draw>
+Tensor drawn(const Shape& shape, double scale, const RandomKey& key, const Draw& draw) {
   Tensor result(shape);
   const Random random(key);
   const Index columns = shape.row_size();
@@ -14,9 +17,17 @@ Tensor uniform(const Shape& shape, double bound, const RandomKey& key) {
     for (Index i = begin; i < end; ++i)
       for (Index j = 0; j < columns; ++j)
         result.row(i)[j] = static_cast<real>(
-            bound * (2 * random.uniform(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)) - 1));
+            scale * draw(random, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
   });
   return result;
+}
+
+}  // namespace
+
+Tensor uniform(const Shape& shape, double bound, const RandomKey& key) {
+  return drawn(shape, bound, key, [](const Random& random, std::uint64_t i, std::uint64_t j) {
+    return 2 * random.uniform(i, j) - 1;
+  });
 }
 
 Tensor xavier_uniform(const Shape& shape, double gain, const RandomKey& key) {
@@ -30,16 +41,8 @@ Tensor xavier_normal(const Shape& shape, double gain, const RandomKey& key) {
   Index field = 1;
   for (int d = 2; d < shape.dims(); ++d) field *= shape[d];
   const double deviation = gain * std::sqrt(2.0 / static_cast<double>((shape[0] + shape[1]) * field));
-  Tensor result(shape);
-  const Random random(key);
-  const Index columns = shape.row_size();
-  parallel_for(shape[0], 16, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i)
-      for (Index j = 0; j < columns; ++j)
-        result.row(i)[j] = static_cast<real>(
-            deviation * random.normal(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
-  });
-  return result;
+  return drawn(shape, deviation, key,
+               [](const Random& random, std::uint64_t i, std::uint64_t j) { return random.normal(i, j); });
 }
 
 Tensor linear_uniform(const Shape& shape, Index fan_in, const RandomKey& key) {
