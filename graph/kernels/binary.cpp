@@ -177,10 +177,7 @@ void BinaryKernel::backward_by_source(const SourcePiece& piece, real* grad_src, 
         const real* g = message_gradient(v, edge, buffer.data());
         const EdgeRows rows{{u, row_of(o_.v.values, v, o_.v.width), row_of(o_.e.values, edge, o_.e.width)}};
         add_gradient(Target::u, rows[o_.lhs], rows[o_.rhs], g, grad);
-        if (o_.e.grad == nullptr) continue;
-        real* grad_e = o_.e.grad + edge * o_.e.width;
-        std::fill_n(grad_e, o_.e.width, real{0});
-        add_gradient(Target::e, rows[o_.lhs], rows[o_.rhs], g, grad_e);
+        if (o_.e.grad != nullptr) set_edge_gradient(edge, rows[o_.lhs], rows[o_.rhs], g);
       }
     }
   });
@@ -202,10 +199,7 @@ void BinaryKernel::backward_by_destination(const SourcePiece& piece) {
         const EdgeRows rows{{row_of(piece.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
                              row_of(o_.e.values, edge, o_.e.width)}};
         if (grad_v != nullptr) add_gradient(Target::v, rows[o_.lhs], rows[o_.rhs], g, grad_v);
-        if (!edge_gradients) continue;
-        real* grad_e = o_.e.grad + edge * o_.e.width;
-        std::fill_n(grad_e, o_.e.width, real{0});
-        add_gradient(Target::e, rows[o_.lhs], rows[o_.rhs], g, grad_e);
+        if (edge_gradients) set_edge_gradient(edge, rows[o_.lhs], rows[o_.rhs], g);
       }
     }
   });

@@ -18,6 +18,8 @@
 #include <sar/graph/kernels/message_row.hpp>
 #include <sar/graph/sequential.hpp>
 
+#include <algorithm>
+
 namespace sar {
 
 class BinaryKernel : public ShardKernel {
@@ -71,6 +73,12 @@ class BinaryKernel : public ShardKernel {
   [[nodiscard]] const real* message_gradient(Index v, Index edge, real* buffer) const;
   void add_gradient(Target target, const real* a, const real* b, const real* g, real* to) const {
     target == o_.lhs ? o_.row.add_gradient_a(a, b, g, to) : o_.row.add_gradient_b(a, b, g, to);
+  }
+  /// The gradient of one row of e, which no other edge adds to.
+  void set_edge_gradient(Index edge, const real* a, const real* b, const real* g) const {
+    real* to = o_.e.grad + edge * o_.e.width;
+    std::fill_n(to, o_.e.width, real{0});
+    add_gradient(Target::e, a, b, g, to);
   }
   void backward_by_source(const SourcePiece& piece, real* grad_src, bool accumulate) const;
   void backward_by_destination(const SourcePiece& piece);

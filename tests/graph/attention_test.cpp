@@ -274,13 +274,7 @@ TEST_CASE("only source rows travel, and only as often as they must") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("bytes", 200, 200, 3000, 5);
   const Books books = test_books(whole, comm.size()).front();
-  std::uint64_t sends = 0;
-  std::uint64_t reads = 0;
-  for (int q = 0; q < comm.size(); ++q) {
-    if (q == comm.rank()) continue;
-    sends += sources_read(whole, books, q, comm.rank());
-    reads += sources_read(whole, books, comm.rank(), q);
-  }
+  const auto [sends, reads] = halo_traffic(whole, books, comm);
   const WholeGraph empty{"no edges", 8, 8, true, {}, {}};
   const Books empty_books = test_books(empty, comm.size()).front();
   for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {

@@ -1,5 +1,6 @@
 /// Every defect of a dataset is one clear sentence, the same InputError on every rank.
 #include "graph/dataset_files.hpp"
+#include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/graph/dataset.hpp>
@@ -17,20 +18,6 @@
 
 namespace sar::test {
 namespace {
-
-/// The message of the InputError that `action` throws on every rank; it must be the same one.
-std::string agreed_message(const Communicator& comm, const std::function<void()>& action) {
-  std::string message = "no error";
-  try {
-    action();
-  } catch (const InputError& error) {
-    message = error.what();
-  } catch (const std::exception& error) {
-    message = std::string("not an InputError: ") + error.what();
-  }
-  CHECK(message == comm.broadcast(message, 0));
-  return message;
-}
 
 /// A dataset on disk that is damaged by rank 0 and then loaded by all.
 class Broken {
@@ -50,7 +37,7 @@ class Broken {
       damage(path());
     }
     comm_.barrier();
-    return agreed_message(comm_, [&] { static_cast<void>(load_dataset(comm_, path(), options)); });
+    return thrown_by_all<InputError>(comm_, [&] { static_cast<void>(load_dataset(comm_, path(), options)); });
   }
   std::string with_graph(const std::function<void(WholeGraph&)>& change) const {
     return message(change, [](const std::string&) {});
@@ -77,8 +64,9 @@ void rewrite(const std::string& path, std::vector<Index> shape, std::vector<T> v
 
 TEST_CASE("no directory, missing and damaged files") {
   const Broken data;
-  CHECK(agreed_message(data.comm(), [&] { static_cast<void>(load_dataset(data.comm(), "/nowhere")); }) ==
-        "/nowhere/edge_index.npy: cannot open (No such file or directory), expected a .npy file");
+  CHECK(thrown_by_all<InputError>(data.comm(), [&] {
+          static_cast<void>(load_dataset(data.comm(), "/nowhere"));
+        }) == "/nowhere/edge_index.npy: cannot open (No such file or directory), expected a .npy file");
   for (const std::string name : {"edge_index", "features", "labels", "train_mask", "val_mask", "test_mask"}) {
     const std::string file = "/" + name + ".npy";
     CHECK(data.with_files([&](const std::string& path) { std::filesystem::remove(path + file); }) ==
@@ -187,8 +175,8 @@ TEST_CASE("too few nodes") {
           data.path() + "/features.npy: the graph has " + std::to_string(nodes) +
               " nodes, expected at least one for each of the " + std::to_string(ranks) + " ranks");
   if (ranks > 2) {
-    CHECK(agreed_message(data.comm(),
-                         [&] { static_cast<void>(make_sbm(data.comm(), {.nodes = 2, .classes = 1})); }) ==
+    CHECK(thrown_by_all<InputError>(
+              data.comm(), [&] { static_cast<void>(make_sbm(data.comm(), {.nodes = 2, .classes = 1})); }) ==
           "sbm: the graph has 2 nodes, expected at least one for each of the " + std::to_string(ranks) +
               " ranks");
   }
@@ -197,7 +185,7 @@ TEST_CASE("too few nodes") {
 TEST_CASE("a failure of one rank is the same error on all") {
   const Broken good;
   const Communicator& comm = good.comm();
-  REQUIRE(good.with_files([](const std::string&) {}) == "no error");
+  REQUIRE(good.with_files([](const std::string&) {}) == "nothing");
   const TemporaryDirectory other(comm);
   if (comm.size() == 1) return;
   const int odd = comm.size() - 1;
@@ -212,13 +200,13 @@ TEST_CASE("a failure of one rank is the same error on all") {
       damage(other.path());
     }
     comm.barrier();
-    return agreed_message(comm, [&] {
+    return thrown_by_all<InputError>(comm, [&] {
       static_cast<void>(load_dataset(comm, comm.rank() == odd ? other.path() : good.path()));
     });
   };
   const auto keep = [](WholeGraph&) {};
   const auto nothing = [](const std::string&) {};
-  CHECK(message(keep, nothing) == "no error");
+  CHECK(message(keep, nothing) == "nothing");
   CHECK(message(keep, [](const std::string& path) { std::filesystem::remove(path + "/val_mask.npy"); }) ==
         other.path() + "/val_mask.npy: cannot open (No such file or directory), expected a .npy file");
   CHECK(message([](WholeGraph& graph) { graph.edges[209].dst = 99; }, nothing)
@@ -235,7 +223,7 @@ TEST_CASE("a failure of one rank is the same error on all") {
 TEST_CASE("options of the built-in graphs") {
   const Communicator comm = Communicator::world();
   const auto message = [&](const SbmOptions& sbm) {
-    return agreed_message(comm, [&] { static_cast<void>(make_sbm(comm, sbm)); });
+    return thrown_by_all<InputError>(comm, [&] { static_cast<void>(make_sbm(comm, sbm)); });
   };
   CHECK(message({.classes = 0}) == "sbm: 0 classes, expected at least 1");
   CHECK(message({.nodes = 31, .classes = 16}) ==

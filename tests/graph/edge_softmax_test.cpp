@@ -113,12 +113,7 @@ TEST_CASE("by destination nothing travels; by source, halo rows to their owners 
   const Books books = test_books(whole, comm.size()).front();
   const GraphShardManager graph = shard(comm, whole, books, {});
   const Index width = 4;
-  std::uint64_t sends = 0, reads = 0;
-  for (int q = 0; q < comm.size(); ++q) {
-    if (q == comm.rank()) continue;
-    sends += sources_read(whole, books, q, comm.rank());
-    reads += sources_read(whole, books, comm.rank(), q);
-  }
+  const auto [sends, reads] = halo_traffic(whole, books, comm);
   const std::uint64_t row = width * sizeof(real);
   for (const NormBy by : norms) {
     const Variable x(Tensor::full(Shape{graph.num_edges(), width}, 1), true);

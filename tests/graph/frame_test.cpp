@@ -2,6 +2,7 @@
 #include "graph/test_graphs.hpp"
 #include "support/reference.hpp"
 #include "support/rows.hpp"
+#include "support/thrown.hpp"
 
 #include <doctest/doctest.h>
 #include <sar/autograd/ops.hpp>
@@ -16,19 +17,6 @@ using namespace sar;
 using namespace sar::test;
 
 namespace {
-
-/// The text of the InputError that `work` throws, which is the same on all ranks.
-std::string thrown_by_all(const Communicator& comm, const std::function<void()>& work) {
-  std::string text = "nothing";
-  try {
-    work();
-  } catch (const InputError& error) {
-    text = error.what();
-  }
-  const bool equal = comm.broadcast(text, 0) == text;
-  CHECK(comm.all_reduce(equal ? 1 : 0, ReduceOp::min) == 1);
-  return text;
-}
 
 Variable rows_of(const Communicator& comm, const PartitionBook& book, Index width, std::uint64_t key) {
   return {my_rows(random_values(Shape{book.num_nodes(), width}, key), book, comm.rank()), true};
@@ -78,8 +66,9 @@ TEST_CASE("one kind of nodes has one frame, two kinds have two; copies share the
       CHECK(&graph.ndata() == &graph.srcdata());
       CHECK(&graph.ndata() == &graph.dstdata());
     } else {
-      CHECK(thrown_by_all(comm, [&] { (void)graph.ndata(); }).find("use srcdata() and dstdata()") !=
-            std::string::npos);
+      CHECK(thrown_by_all<InputError>(comm, [&] {
+              (void)graph.ndata();
+            }).find("use srcdata() and dstdata()") != std::string::npos);
     }
     copy.srcdata().erase("h");
     CHECK(!graph.srcdata().contains("h"));
@@ -193,22 +182,23 @@ TEST_CASE("fields that do not exist and names that do not match are told on all 
   const GraphShardManager graph = shard(comm, g, books, {});
   graph.ndata()["h"] = rows_of(comm, books.src, 3, 1);
   graph.ndata()["x"] = rows_of(comm, books.src, 3, 1);
-  CHECK(thrown_by_all(comm, [&] { graph.update_all(fn::copy_u("g", "m"), fn::sum("m", "y")); }) ==
+  CHECK(thrown_by_all<InputError>(comm, [&] { graph.update_all(fn::copy_u("g", "m"), fn::sum("m", "y")); }) ==
         "ndata has no field \"g\"; its fields are \"h\", \"x\"");
-  CHECK(thrown_by_all(comm, [&] { graph.update_all(fn::u_mul_e("h", "w", "m"), fn::sum("m", "y")); }) ==
+  CHECK(thrown_by_all<InputError>(comm, [&] {
+          graph.update_all(fn::u_mul_e("h", "w", "m"), fn::sum("m", "y"));
+        }) == "edata has no field \"w\"; it is empty");
+  CHECK(thrown_by_all<InputError>(comm, [&] { graph.apply_edges(fn::copy_e("w", "m")); }) ==
         "edata has no field \"w\"; it is empty");
-  CHECK(thrown_by_all(comm, [&] { graph.apply_edges(fn::copy_e("w", "m")); }) ==
-        "edata has no field \"w\"; it is empty");
-  CHECK(thrown_by_all(comm, [&] { graph.update_all(fn::copy_u("h", "m"), fn::sum("n", "y")); }) ==
+  CHECK(thrown_by_all<InputError>(comm, [&] { graph.update_all(fn::copy_u("h", "m"), fn::sum("n", "y")); }) ==
         "update_all: the message is called \"m\", the reduction wants \"n\"");
-  CHECK(thrown_by_all(comm, [&] {
+  CHECK(thrown_by_all<InputError>(comm, [&] {
           graph.update_all([](const EdgeBatch& edges) { return edges.dst("g"); }, fn::sum("m", "y"));
         }) == "ndata has no field \"g\"; its fields are \"h\", \"x\"");
   if (comm.rank() == comm.size() - 1) graph.ndata().erase("x");  // on one rank only
-  CHECK(thrown_by_all(comm, [&] { graph.update_all(fn::copy_u("x", "m"), fn::sum("m", "y")); }) ==
+  CHECK(thrown_by_all<InputError>(comm, [&] { graph.update_all(fn::copy_u("x", "m"), fn::sum("m", "y")); }) ==
         "ndata has no field \"x\"; its fields are \"h\"");
   graph.ndata()["empty"];
-  CHECK(thrown_by_all(comm, [&] {
+  CHECK(thrown_by_all<InputError>(comm, [&] {
           graph.update_all(fn::copy_u("empty", "m"), fn::sum("m", "y"));
         }).find("ndata has no value in field \"empty\"") == 0);
   CHECK(!graph.ndata().contains("y"));

@@ -403,12 +403,7 @@ TEST_CASE("communication of every kind of message is what its gradients need") {
   const WholeGraph whole = random_graph("bytes", 200, 200, 3000, 5);
   const Books books = test_books(whole, comm.size()).front();
   const Index width = 8;
-  std::uint64_t sends = 0, reads = 0;
-  for (int q = 0; q < comm.size(); ++q) {
-    if (q == comm.rank()) continue;
-    sends += sources_read(whole, books, q, comm.rank());
-    reads += sources_read(whole, books, comm.rank(), q);
-  }
+  const auto [sends, reads] = halo_traffic(whole, books, comm);
   const std::uint64_t row = width * sizeof(real);
   for (const Mode mode : modes) {
     const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});

@@ -131,6 +131,21 @@ inline std::uint64_t sources_read(const WholeGraph& g, const Books& books, int r
   return rows.size();
 }
 
+/// Rows of this rank that others read, and rows of others that this rank reads, each counted once a reader.
+struct HaloTraffic {
+  std::uint64_t sends = 0, reads = 0;
+};
+
+inline HaloTraffic halo_traffic(const WholeGraph& g, const Books& books, const Communicator& comm) {
+  HaloTraffic traffic;
+  for (int q = 0; q < comm.size(); ++q) {
+    if (q == comm.rank()) continue;
+    traffic.sends += sources_read(g, books, q, comm.rank());
+    traffic.reads += sources_read(g, books, comm.rank(), q);
+  }
+  return traffic;
+}
+
 inline std::uint64_t comm_bytes(const GraphShardManager& graph) {
   return graph.comm().stats().bytes_sent;
 }

@@ -221,14 +221,7 @@ TEST_CASE("communication is what sequential aggregation needs and no more") {
   const Index width = 8;
   for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
     const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
-    // Rows that others read from this rank, and rows that this rank reads from others.
-    std::uint64_t sends = 0;
-    std::uint64_t reads = 0;
-    for (int q = 0; q < comm.size(); ++q) {
-      if (q == comm.rank()) continue;
-      sends += sources_read(whole, books, q, comm.rank());
-      reads += sources_read(whole, books, comm.rank(), q);
-    }
+    const auto [sends, reads] = halo_traffic(whole, books, comm);
     const std::uint64_t row = width * sizeof(real);
     const auto sent_by = [&](auto&& action) {
       const std::uint64_t before = comm_bytes(graph);

@@ -2,6 +2,7 @@
 #include "graph/test_graphs.hpp"
 #include "support/reference.hpp"
 #include "support/rows.hpp"
+#include "support/thrown.hpp"
 
 #include <doctest/doctest.h>
 #include <sar/autograd/gradcheck.hpp>
@@ -152,28 +153,6 @@ void check_case(const Communicator& comm, const WholeGraph& g, const Books& book
 }
 
 const Mode all_modes[] = {Mode::rematerialize, Mode::sequential, Mode::one_shot};
-
-/// The text of the E that `work` throws.
-template <class E>
-std::string thrown(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const E& error) {
-    return error.what();
-  } catch (const std::exception& error) {
-    return std::string("another exception: ") + error.what();
-  }
-  return "nothing";
-}
-
-/// The same text on all ranks.
-template <class E>
-std::string thrown_by_all(const Communicator& comm, const std::function<void()>& work) {
-  const std::string text = thrown<E>(work);
-  const bool equal = comm.broadcast(text, 0) == text;
-  CHECK(comm.all_reduce(equal ? 1 : 0, ReduceOp::min) == 1);
-  return text;
-}
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
