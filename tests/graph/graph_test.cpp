@@ -2,7 +2,9 @@
 #include "graph/test_graphs.hpp"
 
 #include <doctest/doctest.h>
+#include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory.hpp>
 
 #include <algorithm>
 #include <string>
@@ -102,4 +104,25 @@ TEST_CASE("a partition book finds owners across empty parts") {
   CHECK_THROWS_AS(PartitionBook({1, 2}), InputError);
   CHECK_THROWS_AS(PartitionBook({0, 3, 2}), InputError);
   CHECK_THROWS_AS(PartitionBook::even(3, 0), InputError);
+}
+
+TEST_CASE("index_bytes is what a graph adds to the account, also after its transposes are made") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("bytes", 200, 200, 3000, 5);
+  const Books books = test_books(whole, comm.size()).front();
+  for (const Mode mode : {Mode::rematerialize, Mode::one_shot}) {
+    const std::uint64_t before = live_bytes();
+    const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
+    const std::uint64_t made = graph.index_bytes();
+    CHECK(live_bytes() - before == made);
+    {
+      const Variable x(Tensor::full(Shape{graph.num_src_nodes(), 2}, 1), true);
+      const Variable e(Tensor::full(Shape{graph.num_edges()}, 1), true);
+      Tape tape;
+      const Variable y = graph.update_all(fn::u_mul_e(x, e), fn::sum);
+      tape.backward(y, Tensor::full(y.shape(), 1));
+    }
+    CHECK(graph.index_bytes() > made);
+    CHECK(live_bytes() - before == graph.index_bytes());
+  }
 }
