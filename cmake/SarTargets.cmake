@@ -26,6 +26,9 @@ function(sar_compile_settings target)
                                              $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # false alarms in intrinsics when instrumented
     target_link_options(${target} PUBLIC -fsanitize=address,undefined)
   endif()
+  if(SAR_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
 endfunction()
 
 # A program of ours that links the library: sar_program(NAME SOURCES...)

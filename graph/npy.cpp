@@ -1,16 +1,12 @@
 #include <sar/core/error.hpp>
+#include <sar/core/file.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/graph/npy.hpp>
 #include <sar/graph/npy_header.hpp>
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
-#include <cerrno>
 #include <cmath>
 #include <concepts>
 #include <cstddef>
@@ -27,10 +23,6 @@ static_assert(std::endian::native == std::endian::little,
 constexpr Index window_bytes = Index{1} << 20;  // most bytes of one read
 constexpr Index gap_bytes = Index{1} << 14;  // a shorter gap between two wanted rows is read and thrown away
 
-std::string system_error() {
-  return std::strerror(errno);
-}
-
 /// Calls use(type's own C++ type) for the element type; float16 is a std::uint16_t, bool a bool.
 template <class Use>
 void with_type(NpyType type, const Use& use) {
@@ -41,10 +33,14 @@ void with_type(NpyType type, const Use& use) {
       return use(float{});
     case NpyType::float64:
       return use(double{});
-    case NpyType::uint8:
-      return use(std::uint8_t{});
     case NpyType::boolean:
       return use(bool{});
+    case NpyType::uint8:
+      return use(std::uint8_t{});
+    case NpyType::int8:
+      return use(std::int8_t{});
+    case NpyType::int16:
+      return use(std::int16_t{});
     case NpyType::int32:
       return use(std::int32_t{});
     case NpyType::int64:
@@ -54,12 +50,11 @@ void with_type(NpyType type, const Use& use) {
 
 template <class T>
 bool readable_as(NpyType type) {
-  const bool small = type == NpyType::uint8 || type == NpyType::boolean;
   if constexpr (std::floating_point<T>) return true;
-  if constexpr (std::same_as<T, std::int64_t>)
-    return small || type == NpyType::int32 || type == NpyType::int64;
-  if constexpr (std::same_as<T, std::int32_t>) return small || type == NpyType::int32;
-  return small;
+  if (type == NpyType::uint8 || type == NpyType::boolean) return true;
+  if constexpr (std::same_as<T, std::uint8_t>) return false;
+  return type == NpyType::int8 || type == NpyType::int16 || type == NpyType::int32 ||
+         (type == NpyType::int64 && std::same_as<T, std::int64_t>);
 }
 
 /// The same bytes in the file and in memory?
@@ -71,8 +66,10 @@ bool same_layout(NpyType type) {
   return same;
 }
 
+}  // namespace
+
 template <class T>
-void convert(NpyType type, const std::byte* in, Index count, T* out) {
+void convert_elements(NpyType type, const std::byte* in, Index count, T* out) {
   with_type(type, [&](auto element) {
     using Stored = decltype(element);
     for (Index i = 0; i < count; ++i) {
@@ -88,50 +85,6 @@ void convert(NpyType type, const std::byte* in, Index count, T* out) {
     }
   });
 }
-
-/// A file that does not keep its name unless it is complete.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(const std::string& path)
-      : path_(path),
-        temporary_(concat(path, ".tmp", ::getpid())),
-        descriptor_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
-    require<InputError>(descriptor_ >= 0, path_, ": cannot write (", system_error(), ")");
-  }
-  ~TemporaryFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    if (!temporary_.empty()) ::unlink(temporary_.c_str());
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  void write(const void* data, std::size_t bytes) {
-    const auto* at = static_cast<const char*>(data);
-    while (bytes > 0) {
-      const ssize_t written = ::write(descriptor_, at, std::min(bytes, std::size_t{1} << 30));
-      if (written < 0 && errno == EINTR) continue;
-      require<InputError>(written > 0, path_, ": cannot write (", system_error(), ")");
-      at += written;
-      bytes -= static_cast<std::size_t>(written);
-    }
-  }
-  void commit() {
-    require<InputError>(::fsync(descriptor_) == 0, path_, ": cannot write (", system_error(), ")");
-    const int closed = ::close(descriptor_);
-    descriptor_ = -1;
-    require<InputError>(closed == 0, path_, ": cannot write (", system_error(), ")");
-    require<InputError>(::rename(temporary_.c_str(), path_.c_str()) == 0, path_, ": cannot write (",
-                        system_error(), ")");
-    temporary_.clear();
-  }
-
- private:
-  std::string path_;
-  std::string temporary_;
-  int descriptor_;
-};
-
-}  // namespace
 
 float half_to_float(std::uint16_t half) noexcept {
   // the half's exponent field read in a float's place is too small by 2^(127 - 15)
@@ -155,51 +108,37 @@ std::uint16_t float_to_half(double value) noexcept {
   return static_cast<std::uint16_t>(sign | (significand + ((exponent + 14) << 10)));
 }
 
-NpyFile::NpyFile(std::string path, NpyOrder accepted) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  require<InputError>(descriptor_ >= 0, path_, ": cannot open (", system_error(), "), expected a .npy file");
-  try {
-    struct stat status {};
-    require<InputError>(::fstat(descriptor_, &status) == 0, path_, ": cannot read (", system_error(), ")");
-    require<InputError>(S_ISREG(status.st_mode), path_, ": not a regular file, expected a .npy file");
-    const Index file_bytes = status.st_size;
+NpyFile::NpyFile(std::string path, NpyOrder accepted) : file_(std::move(path), "a .npy file") {
+  const Index file_bytes = file_.size();
+  unsigned char head[12] = {};
+  require<InputError>(file_bytes >= 10, this->path(), ": the file has ", file_bytes,
+                      " bytes, expected a .npy file with a header of at least 10");
+  file_.read(0, head, std::min<Index>(file_bytes, 12));
+  require<InputError>(std::memcmp(head, "\x93NUMPY", 6) == 0, this->path(),
+                      ": the file does not begin with \\x93NUMPY, expected a .npy file");
+  const int version = head[6];
+  require<InputError>(version >= 1 && version <= 3 && head[7] == 0, this->path(), ": .npy version ", version,
+                      ".", static_cast<int>(head[7]), ", expected 1.0, 2.0 or 3.0");
+  Index header_bytes = head[8] | head[9] << 8;
+  if (version > 1) header_bytes |= Index{head[10]} << 16 | Index{head[11]} << 24;
+  data_begin_ = (version == 1 ? 10 : 12) + header_bytes;
+  require<InputError>(data_begin_ <= file_bytes, this->path(), ": the file has ", file_bytes,
+                      " bytes, expected a header of ", data_begin_);
+  std::string text(static_cast<std::size_t>(header_bytes), ' ');
+  file_.read(data_begin_ - header_bytes, text.data(), header_bytes);
 
-    unsigned char head[12] = {};
-    require<InputError>(file_bytes >= 10, path_, ": the file has ", file_bytes,
-                        " bytes, expected a .npy file with a header of at least 10");
-    read_bytes(0, head, std::min<Index>(file_bytes, 12));
-    require<InputError>(std::memcmp(head, "\x93NUMPY", 6) == 0, path_,
-                        ": the file does not begin with \\x93NUMPY, expected a .npy file");
-    const int version = head[6];
-    require<InputError>(version >= 1 && version <= 3 && head[7] == 0, path_, ": .npy version ", version, ".",
-                        static_cast<int>(head[7]), ", expected 1.0, 2.0 or 3.0");
-    Index header_bytes = head[8] | head[9] << 8;
-    if (version > 1) header_bytes |= Index{head[10]} << 16 | Index{head[11]} << 24;
-    data_begin_ = (version == 1 ? 10 : 12) + header_bytes;
-    require<InputError>(data_begin_ <= file_bytes, path_, ": the file has ", file_bytes,
-                        " bytes, expected a header of ", data_begin_);
-    std::string text(static_cast<std::size_t>(header_bytes), ' ');
-    read_bytes(data_begin_ - header_bytes, text.data(), header_bytes);
-
-    NpyHeader header = parse_npy_header(text, path_);
-    require<InputError>(!header.fortran_order || accepted == NpyOrder::c_or_fortran, path_,
-                        ": the array is in Fortran order, expected C order");
-    fortran_order_ = header.fortran_order;
-    type_ = header.type;
-    shape_ = std::move(header.shape);
-    size_ = checked_num_elements(shape_, type_, path_);
-    row_size_ = checked_num_elements(std::span(shape_).subspan(shape_.empty() ? 0 : 1), type_, path_);
-    require<InputError>(file_bytes - data_begin_ == size_ * element_bytes(type_), path_, ": the file has ",
-                        file_bytes - data_begin_, " bytes of data, expected ", size_ * element_bytes(type_),
-                        " for shape ", shape_to_string(shape_), " of ", to_string(type_));
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
-}
-
-NpyFile::~NpyFile() {
-  ::close(descriptor_);
+  NpyHeader header = parse_npy_header(text, this->path());
+  require<InputError>(!header.fortran_order || accepted == NpyOrder::c_or_fortran, this->path(),
+                      ": the array is in Fortran order, expected C order");
+  fortran_order_ = header.fortran_order;
+  type_ = header.type;
+  shape_ = std::move(header.shape);
+  size_ = checked_num_elements(shape_, type_, this->path());
+  row_size_ = checked_num_elements(std::span(shape_).subspan(shape_.empty() ? 0 : 1), type_, this->path());
+  require<InputError>(file_bytes - data_begin_ == size_ * element_bytes(type_), this->path(),
+                      ": the file has ", file_bytes - data_begin_, " bytes of data, expected ",
+                      size_ * element_bytes(type_), " for shape ", shape_to_string(shape_), " of ",
+                      to_string(type_));
 }
 
 void NpyFile::expect(std::initializer_list<NpyType> types, int dims) const {
@@ -212,55 +151,47 @@ void NpyFile::expect(std::initializer_list<NpyType> types, int dims) const {
                 std::string(to_string(*type));
     found = found || *type == type_;
   }
-  require<InputError>(found, path_, ": dtype is ", to_string(type_), ", expected ", expected);
-  require<InputError>(static_cast<int>(shape_.size()) == dims, path_, ": shape is ", shape_to_string(shape_),
+  require<InputError>(found, path(), ": dtype is ", to_string(type_), ", expected ", expected);
+  require<InputError>(static_cast<int>(shape_.size()) == dims, path(), ": shape is ", shape_to_string(shape_),
                       ", expected ", dims, dims == 1 ? " dimension" : " dimensions");
-}
-
-void NpyFile::read_bytes(Index offset, void* out, Index bytes) const {
-  auto* at = static_cast<char*>(out);
-  while (bytes > 0) {
-    const ssize_t got =
-        ::pread(descriptor_, at, static_cast<std::size_t>(std::min(bytes, Index{1} << 30)), offset);
-    if (got < 0 && errno == EINTR) continue;
-    require<InputError>(got >= 0, path_, ": cannot read (", system_error(), ")");
-    require<InputError>(got > 0, path_, ": the file ends after ", offset, " bytes, expected ", bytes,
-                        " more");
-    at += got;
-    offset += got;
-    bytes -= got;
-  }
 }
 
 template <class T>
 void NpyFile::read(Index begin, Index end, std::span<T> out) const {
-  require<InputError>(readable_as<T>(type_), path_, ": dtype is ", to_string(type_),
+  require<InputError>(readable_as<T>(type_), path(), ": dtype is ", to_string(type_),
                       ", which cannot be read as ",
                       std::floating_point<T> ? "a floating-point number" : "an integer of this width");
   require<ShapeError>(
-      0 <= begin && begin <= end && end <= size_ && static_cast<Index>(out.size()) == end - begin, path_,
+      0 <= begin && begin <= end && end <= size_ && static_cast<Index>(out.size()) == end - begin, path(),
       ": cannot read elements ", begin, " to ", end, " of ", size_, " into ", out.size());
   const Index bytes = element_bytes(type_);
   parallel_for(end - begin, window_bytes / bytes, [&](Index first, Index last) {
     const Index offset = data_begin_ + (begin + first) * bytes;
-    if (same_layout<T>(type_)) return read_bytes(offset, out.data() + first, (last - first) * bytes);
+    if (same_layout<T>(type_)) return file_.read(offset, out.data() + first, (last - first) * bytes);
     std::vector<std::byte> window(static_cast<std::size_t>((last - first) * bytes));
-    read_bytes(offset, window.data(), (last - first) * bytes);
-    convert(type_, window.data(), last - first, out.data() + first);
+    file_.read(offset, window.data(), (last - first) * bytes);
+    convert_elements(type_, window.data(), last - first, out.data() + first);
   });
 }
 
-template <class T>
-void NpyFile::read_rows(std::span<const Index> rows, std::span<T> out) const {
+void NpyFile::read_raw(Index begin, Index end, std::span<std::byte> out) const {
+  const Index bytes = element_bytes(type_);
+  require<ShapeError>(
+      0 <= begin && begin <= end && end <= size_ && static_cast<Index>(out.size()) == (end - begin) * bytes,
+      path(), ": cannot read elements ", begin, " to ", end, " of ", size_, " into ", out.size(), " bytes");
+  parallel_for((end - begin) * bytes, window_bytes, [&](Index first, Index last) {
+    file_.read(data_begin_ + begin * bytes + first, out.data() + first, last - first);
+  });
+}
+
+/// Calls take(i, bytes) with the bytes of row rows[i], from several threads. Rows that lie close together are
+/// read at once.
+template <class Take>
+void NpyFile::for_each_row(std::span<const Index> rows, const Take& take) const {
   const auto count = static_cast<Index>(rows.size());
-  require<InputError>(readable_as<T>(type_), path_, ": dtype is ", to_string(type_),
-                      ", which cannot be read as ",
-                      std::floating_point<T> ? "a floating-point number" : "an integer of this width");
-  require<ShapeError>(!fortran_order_, path_, ": rows of an array in Fortran order cannot be read");
-  require<ShapeError>(static_cast<Index>(out.size()) == count * row_size_, path_, ": cannot read ", count,
-                      " rows of ", row_size_, " elements into ", out.size());
+  require<ShapeError>(!fortran_order_, path(), ": rows of an array in Fortran order cannot be read");
   for (const Index row : rows)
-    require<ShapeError>(0 <= row && row < num_rows(), path_, ": cannot read row ", row, " of ", num_rows());
+    require<ShapeError>(0 <= row && row < num_rows(), path(), ": cannot read row ", row, " of ", num_rows());
 
   Array<Index> order;  // positions in `rows` by increasing row; empty when they increase already
   if (!std::is_sorted(rows.begin(), rows.end())) {
@@ -288,12 +219,31 @@ void NpyFile::read_rows(std::span<const Index> rows, std::span<T> out) const {
                      window_end = start + row_bytes;
                    }
                    window.resize(static_cast<std::size_t>(window_end - window_begin));
-                   read_bytes(data_begin_ + window_begin, window.data(), window_end - window_begin);
+                   file_.read(data_begin_ + window_begin, window.data(), window_end - window_begin);
                    for (Index i = k; i < next; ++i)
-                     convert(type_, window.data() + (row_begin(i) - window_begin), row_size_,
-                             out.data() + position(i) * row_size_);
+                     take(position(i), window.data() + (row_begin(i) - window_begin));
                  }
                });
+}
+
+template <class T>
+void NpyFile::read_rows(std::span<const Index> rows, std::span<T> out) const {
+  require<InputError>(readable_as<T>(type_), path(), ": dtype is ", to_string(type_),
+                      ", which cannot be read as ",
+                      std::floating_point<T> ? "a floating-point number" : "an integer of this width");
+  require<ShapeError>(static_cast<Index>(out.size()) == static_cast<Index>(rows.size()) * row_size_, path(),
+                      ": cannot read ", rows.size(), " rows of ", row_size_, " elements into ", out.size());
+  for_each_row(rows, [&](Index i, const std::byte* row) {
+    convert_elements(type_, row, row_size_, out.data() + i * row_size_);
+  });
+}
+
+void NpyFile::read_rows_raw(std::span<const Index> rows, std::span<std::byte> out) const {
+  const Index row_bytes = row_size_ * element_bytes(type_);
+  require<ShapeError>(static_cast<Index>(out.size()) == static_cast<Index>(rows.size()) * row_bytes, path(),
+                      ": cannot read ", rows.size(), " rows of ", row_bytes, " bytes into ", out.size());
+  for_each_row(
+      rows, [&](Index i, const std::byte* row) { std::copy_n(row, row_bytes, out.data() + i * row_bytes); });
 }
 
 template <class T>
@@ -324,10 +274,23 @@ void write_npy(const std::string& path, std::span<const Index> shape, std::span<
   file.commit();
 }
 
-#define SAR_INSTANTIATE(T)                                                         \
-  template void NpyFile::read<T>(Index, Index, std::span<T>) const;                \
-  template void NpyFile::read_rows<T>(std::span<const Index>, std::span<T>) const; \
-  template void write_npy<T>(const std::string&, std::span<const Index>, std::span<const T>, NpyType);
+void write_npy_raw(const std::string& path, std::span<const Index> shape, std::span<const std::byte> bytes,
+                   NpyType type) {
+  const Index size = checked_num_elements(shape, type, path) * element_bytes(type);
+  require<ShapeError>(size == static_cast<Index>(bytes.size()), path, ": shape ", shape_to_string(shape),
+                      " of ", to_string(type), " needs ", size, " bytes, not ", bytes.size());
+  TemporaryFile file(path);
+  const std::string header = format_npy_header(type, shape);
+  file.write(header.data(), header.size());
+  file.write(bytes.data(), bytes.size());
+  file.commit();
+}
+
+#define SAR_INSTANTIATE(T)                                                                             \
+  template void NpyFile::read<T>(Index, Index, std::span<T>) const;                                    \
+  template void NpyFile::read_rows<T>(std::span<const Index>, std::span<T>) const;                     \
+  template void write_npy<T>(const std::string&, std::span<const Index>, std::span<const T>, NpyType); \
+  template void convert_elements<T>(NpyType, const std::byte*, Index, T*);
 SAR_INSTANTIATE(float)
 SAR_INSTANTIATE(double)
 SAR_INSTANTIATE(std::uint8_t)

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <sar/config.hpp>
+#include <sar/core/file.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -16,7 +18,7 @@
 namespace sar {
 
 /// The element types that are understood; little-endian.
-enum class NpyType { float16, float32, float64, uint8, boolean, int32, int64 };
+enum class NpyType { float16, float32, float64, boolean, uint8, int8, int16, int32, int64 };
 
 [[nodiscard]] const char* to_string(NpyType type) noexcept;  ///< NumPy's name: "float16", "bool"
 [[nodiscard]] Index element_bytes(NpyType type) noexcept;
@@ -32,11 +34,8 @@ class NpyFile {
   /// Throws InputError when the file cannot be opened, is not a .npy file, is in an order that is not
   /// accepted, holds another type of element, or when its size is not the one that the header promises.
   explicit NpyFile(std::string path, NpyOrder accepted = NpyOrder::c);
-  ~NpyFile();
-  NpyFile(const NpyFile&) = delete;
-  NpyFile& operator=(const NpyFile&) = delete;
 
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] const std::string& path() const noexcept { return file_.path(); }
   [[nodiscard]] NpyType type() const noexcept { return type_; }
   [[nodiscard]] const std::vector<Index>& shape() const noexcept { return shape_; }
   [[nodiscard]] Index size() const noexcept { return size_; }  ///< number of elements
@@ -61,11 +60,16 @@ class NpyFile {
   template <class T>
   void read_rows(std::span<const Index> rows, std::span<T> out) const;
 
- private:
-  void read_bytes(Index offset, void* out, Index bytes) const;
+  /// Elements [begin, end) as they lie in the file, (end - begin) * element_bytes(type()) bytes.
+  void read_raw(Index begin, Index end, std::span<std::byte> out) const;
+  /// The same of rows, as read_rows().
+  void read_rows_raw(std::span<const Index> rows, std::span<std::byte> out) const;
 
-  std::string path_;
-  int descriptor_ = -1;
+ private:
+  template <class Take>
+  void for_each_row(std::span<const Index> rows, const Take& take) const;
+
+  InputFile file_;
   NpyType type_ = NpyType::float32;
   std::vector<Index> shape_;
   bool fortran_order_ = false;
@@ -82,6 +86,13 @@ class NpyFile {
 template <class T>
 void write_npy(const std::string& path, std::span<const Index> shape, std::span<const T> values,
                NpyType type);
+/// Writes elements that lie in memory as they shall lie in the file.
+void write_npy_raw(const std::string& path, std::span<const Index> shape, std::span<const std::byte> bytes,
+                   NpyType type);
+
+/// `count` elements of `type` converted to T; the T and types of NpyFile::read, unchecked.
+template <class T>
+void convert_elements(NpyType type, const std::byte* in, Index count, T* out);
 
 /// IEEE 754 binary16 from and to binary32 / binary64.
 [[nodiscard]] float half_to_float(std::uint16_t half) noexcept;

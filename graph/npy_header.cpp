@@ -16,11 +16,13 @@ struct TypeCode {
   Index bytes;
 };
 
-constexpr std::array<TypeCode, 7> type_codes{{{NpyType::float16, "f2", "float16", 2},
+constexpr std::array<TypeCode, 9> type_codes{{{NpyType::float16, "f2", "float16", 2},
                                               {NpyType::float32, "f4", "float32", 4},
                                               {NpyType::float64, "f8", "float64", 8},
-                                              {NpyType::uint8, "u1", "uint8", 1},
                                               {NpyType::boolean, "b1", "bool", 1},
+                                              {NpyType::uint8, "u1", "uint8", 1},
+                                              {NpyType::int8, "i1", "int8", 1},
+                                              {NpyType::int16, "i2", "int16", 2},
                                               {NpyType::int32, "i4", "int32", 4},
                                               {NpyType::int64, "i8", "int64", 8}}};
 
@@ -96,7 +98,8 @@ class Parser {
   }
   NpyType type() {
     skip_blanks();
-    constexpr auto known = "expected float16, float32, float64, uint8, bool, int32 or int64, little-endian";
+    constexpr auto known =
+        "expected float16, float32, float64, bool, uint8, int8, int16, int32 or int64, little-endian";
     require<InputError>(at_ < text_.size() && text_[at_] != '[', path_,
                         ": the array has a structured dtype, ", known);
     const std::string_view descr = quoted();

@@ -31,7 +31,9 @@ Optimizer::Optimizer(std::vector<NamedParameter> parameters, double lr, double w
         std::any_of(parameters.begin(), parameters.end(),
                     [&](const NamedParameter& named) { return covers(selected, named.name); }),
         "weight decay is asked for '", selected, "', but there is no such parameter");
-  for (auto& [name, parameter] : parameters) {
+  for (const NamedParameter& named : parameters) {
+    const std::string& name = named.name;
+    const Variable& parameter = named.parameter;
     require<InputError>(parameter.requires_grad(), "the parameter '", name, "' wants no gradient");
     const bool decays =
         decay_only.empty() || std::any_of(decay_only.begin(), decay_only.end(),

@@ -1,0 +1,16 @@
+/// An order of the nodes of one part in which nodes that are used together lie together.
+#pragma once
+
+#include <sar/core/memory.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace sar {
+
+/// order[i] is the node that comes i-th: clusters one after the other, neighbouring clusters near each other,
+/// inside a cluster by decreasing degree. src[e] -> dst[e] are the edges inside the part, nodes 0 ..
+/// num_nodes - 1; directions do not matter. Deterministic. Local; memory about 16 bytes an edge.
+Array<Index> locality_order(Index num_nodes, std::span<const Index> src, std::span<const Index> dst);
+
+}  // namespace sar

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets with clang and runs each for SECONDS_EACH (60) seconds on its seed corpus. Usage: tests/fuzz.sh [TARGET...]
+# Exit code 0: nothing found.
+set -euo pipefail
+root=$(cd "$(dirname "$0")/.." && pwd)
+"$root/cmake/install-packages.sh"
+if ! command -v clang++ >/dev/null; then
+  echo "fuzzing needs clang++ with libFuzzer (Debian and Ubuntu: clang)" >&2
+  exit 1
+fi
+cd "$root"
+[ $# -gt 0 ] || set -- $(sed -n 's/^sar_fuzz(\([a-z_0-9]*\).*/\1/p' tests/fuzz/CMakeLists.txt)
+cmake --preset fuzz >/dev/null
+cmake --build --preset fuzz --target "${@/#/fuzz_}"
+for target in "$@"; do
+  found=build/fuzz/findings/$target seeds=tests/fuzz/corpus/$target grown=build/fuzz/corpus/$target
+  mkdir -p "$found" "$grown"
+  echo "== $target"
+  # A report about the memory that MPI's libraries keep until the end of the process would not be ours.
+  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=0 build/fuzz/tests/fuzz/fuzz_"$target" -max_total_time="${SECONDS_EACH:-60}" \
+    -rss_limit_mb=1024 -malloc_limit_mb=512 -timeout=10 -max_len=65536 -verbosity=0 -print_final_stats=1 -artifact_prefix="$found/" "$grown" "$seeds" 2>&1 |
+    grep -vE '^(INFO|stat::(new_units|slowest|peak))' || true
+  [ "${PIPESTATUS[0]}" -eq 0 ] || exit 1
+done
