@@ -97,10 +97,35 @@ TEST_CASE("arrays of every type come back as they were written") {
   round_trip<std::uint8_t>(path, NpyType::boolean, random_values<std::uint8_t>(size, 0, 1));
   round_trip<std::int32_t>(path, NpyType::int32, random_values<std::int32_t>(size, -1000000, 1000000));
   round_trip<std::int64_t>(path, NpyType::int64, random_values<std::int64_t>(size, -1000000, 1000000));
+  round_trip<std::int32_t>(path, NpyType::int8, random_values<std::int32_t>(size, -128, 127));
+  round_trip<std::int64_t>(path, NpyType::int16, random_values<std::int64_t>(size, -32768, 32767));
   round_trip<float>(path, NpyType::uint8, random_values<float>(size, 0, 255));
   round_trip<std::int64_t>(path, NpyType::int32, random_values<std::int64_t>(size, -1000000, 1000000));
   CHECK(std::distance(std::filesystem::directory_iterator(directory.path()), {}) ==
         1);  // nothing temporary is left
+}
+
+TEST_CASE("bytes come back as they are, whole and by rows") {
+  const TemporaryDirectory directory(Communicator::self());
+  const std::string path = directory.path() + "/array.npy";
+  std::vector<std::byte> bytes;
+  for (int i = 0; i < 2 * 3 * 5; ++i) bytes.push_back(static_cast<std::byte>(i));
+  write_npy_raw(path, std::array<Index, 2>{5, 3}, bytes, NpyType::int16);
+  const NpyFile file(path);
+  CHECK(file.shape() == std::vector<Index>{5, 3});
+  std::vector<std::byte> part(8);
+  file.read_raw(2, 6, part);
+  CHECK(part == std::vector<std::byte>(bytes.begin() + 4, bytes.begin() + 12));
+  std::vector<std::byte> rows(18);
+  file.read_rows_raw(std::array<Index, 3>{4, 0, 4}, rows);
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK(rows[i] == bytes[24 + i]);
+    CHECK(rows[6 + i] == bytes[i]);
+    CHECK(rows[12 + i] == bytes[24 + i]);
+  }
+  CHECK_THROWS_AS(file.read_raw(0, 5, part), ShapeError);
+  CHECK_THROWS_AS(file.read_rows_raw(std::array<Index, 3>{5, 0, 4}, rows), ShapeError);
+  CHECK_THROWS_AS(write_npy_raw(path, std::array<Index, 1>{5}, bytes, NpyType::int16), ShapeError);
 }
 
 TEST_CASE("the header has the bytes that NumPy writes") {
@@ -186,7 +211,7 @@ TEST_CASE("a file that cannot be used is named with what was found and what was 
   CHECK(opening(dictionary("'<i4'", "True", "(2, 1)")) ==
         path + ": the array is in Fortran order, expected C order");
   const std::string known =
-      ", expected float16, float32, float64, uint8, bool, int32 or int64, little-endian";
+      ", expected float16, float32, float64, bool, uint8, int8, int16, int32 or int64, little-endian";
   CHECK(opening(dictionary("'>i4'", "False", "(2,)")) == path + ": the array has dtype '>i4'" + known);
   CHECK(opening(dictionary("'<c16'", "False", "(2,)")) == path + ": the array has dtype '<c16'" + known);
   CHECK(opening(dictionary("'|O'", "False", "(2,)")) == path + ": the array has dtype '|O'" + known);
