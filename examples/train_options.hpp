@@ -56,8 +56,9 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
   app.add_flag("--normalize-features", o.data.normalize_features, "divide feature rows by their sum");
   const std::map<std::string, PartitionMethod> partitions{{"contiguous", PartitionMethod::contiguous},
                                                           {"random", PartitionMethod::random},
-                                                          {"metis", PartitionMethod::metis}};
-  app.add_option("--partition", o.data.partition, "contiguous, random or metis")
+                                                          {"metis", PartitionMethod::metis},
+                                                          {"ldg", PartitionMethod::ldg}};
+  app.add_option("--partition", o.data.partition, "contiguous, random, metis or ldg")
       ->transform(CLI::CheckedTransformer(partitions).description(""))
       ->default_str("contiguous");
 

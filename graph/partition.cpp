@@ -1,6 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>
-#include <sar/graph/metis.hpp>
+#include <sar/graph/assignment.hpp>
 #include <sar/graph/partition.hpp>
 
 #include <vector>
@@ -20,15 +20,18 @@ const char* to_string(PartitionMethod method) noexcept {
     case PartitionMethod::random:
       return "random";
     case PartitionMethod::metis:
+      return "metis";
+    case PartitionMethod::ldg:
       break;
   }
-  return "metis";
+  return "ldg";
 }
 
 PartitionMethod parse_partition_method(const std::string& name) {
-  for (const auto method : {PartitionMethod::contiguous, PartitionMethod::random, PartitionMethod::metis})
+  for (const auto method :
+       {PartitionMethod::contiguous, PartitionMethod::random, PartitionMethod::metis, PartitionMethod::ldg})
     if (name == to_string(method)) return method;
-  throw InputError(concat("partition method is '", name, "', expected contiguous, random or metis"));
+  throw InputError(concat("partition method is '", name, "', expected contiguous, random, metis or ldg"));
 }
 
 NodePartition NodePartition::contiguous(Index num_nodes, int parts) {
@@ -85,9 +88,12 @@ NodePartition partition_nodes(const Communicator& comm, Index num_nodes, const E
     case PartitionMethod::random:
       return NodePartition::random(num_nodes, comm.size(), seed);
     case PartitionMethod::metis:
+    case PartitionMethod::ldg:
       break;
   }
-  return NodePartition::from_assignment(metis_assignment(comm, num_nodes, edges, seed), comm.size());
+  const Array<std::int32_t> mine =
+      assign_nodes(comm, num_nodes, edges, method, {.parts = comm.size(), .seed = seed});
+  return NodePartition::from_assignment(comm.all_gather(std::span<const std::int32_t>(mine)), comm.size());
 }
 
 }  // namespace sar

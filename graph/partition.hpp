@@ -19,10 +19,11 @@ enum class PartitionMethod {
   contiguous,  ///< the dataset's order, cut into even ranges
   random,      ///< a keyed bijection of the ids, cut into even ranges; nearly every node is in every halo
   metis,       ///< few cut edges (METIS_PartGraphKway); the whole graph passes through rank 0's memory
+  ldg,         ///< fewer cut edges than random, by streaming; no rank holds more than its share of the graph
 };
 
 [[nodiscard]] const char* to_string(PartitionMethod method) noexcept;
-/// "contiguous", "random" or "metis"; throws InputError for another word.
+/// "contiguous", "random", "metis" or "ldg"; throws InputError for another word.
 [[nodiscard]] PartitionMethod parse_partition_method(const std::string& name);
 /// Was METIS found when this copy of the library was configured?
 [[nodiscard]] bool has_metis() noexcept;
@@ -52,8 +53,9 @@ class NodePartition {
 };
 
 /// Partitions a graph over the workers of `comm`. `edges` is this rank's share of the edges in original ids;
-/// only METIS looks at them. The result is the same on every rank. Collective. Throws InputError for metis
-/// when the library was built without it, or when the graph is too large for its indices.
+/// only metis and ldg look at them, and balance nodes and in-edges (assignment.hpp). The result is the same
+/// on every rank. Collective. Throws InputError for metis when the library was built without it, or when the
+/// graph is too large for its indices.
 NodePartition partition_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                               PartitionMethod method, std::uint64_t seed);
 
