@@ -47,14 +47,13 @@ NodeData distribute(const Communicator& comm, const std::string& name, const Nod
   const bool weighted = comm.all_reduce(edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
   relabel(partition, edges.src);
   relabel(partition, edges.dst);
-  exchange_edges(comm, data.book, edges, weighted, data.edges);
   if (options.add_reverse_edges) {
+    exchange_edges(comm, data.book, edges, weighted, data.edges);
     std::swap(edges.src, edges.dst);
     for (Index& id : edges.id) id += next_id;
-    exchange_edges(comm, data.book, edges, weighted, data.edges);
     next_id *= 2;
   }
-  edges = {};
+  exchange_edges(comm, data.book, std::move(edges), weighted, data.edges);
   if (options.add_self_loops)
     append_self_loops(data.book.begin(rank), data.original_ids, next_id, weighted, data.edges);
   if (options.drop_duplicates) drop_duplicates(data.book.begin(rank), data.book.end(rank), data.edges);

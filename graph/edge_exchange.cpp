@@ -8,20 +8,54 @@
 namespace sar {
 namespace {
 
-constexpr Index grain = Index{1} << 14;  // edges of one task
+constexpr Index grain = Index{1} << 14;              // edges of one task
+constexpr std::size_t block = std::size_t{1} << 20;  // edges of a rank that travel at a time
 
-/// Sends column[e] to rank owners[e], in the order of the edges, and appends what arrives.
+/// Sends column[e] to rank owners[e] and appends what arrives; `arriving` is how much that will be.
 template <class T>
-void exchange_column(const Communicator& comm, const Array<std::int32_t>& owners,
-                     const std::vector<Index>& counts, const Array<T>& column, Array<T>& mine) {
-  std::vector<Index> next(counts.size(), 0);
-  for (std::size_t p = 1; p < next.size(); ++p) next[p] = next[p - 1] + counts[p - 1];
-  Array<T> packed(column.size());
-  for (std::size_t e = 0; e < column.size(); ++e)
-    packed[static_cast<std::size_t>(next[static_cast<std::size_t>(owners[e])]++)] = column[e];
-  const auto received = comm.all_to_all_v(std::span<const T>(packed), counts);
-  packed = {};
-  mine.insert(mine.end(), received.values.begin(), received.values.end());
+void exchange_column(const Communicator& comm, const Array<std::int32_t>& owners, Index rounds,
+                     Index arriving, const Array<T>& column, Array<T>& mine) {
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  mine.reserve(mine.size() + static_cast<std::size_t>(arriving));
+  std::vector<T> packed;
+  for (Index r = 0; r < rounds; ++r) {
+    const std::size_t begin = std::min(column.size(), static_cast<std::size_t>(r) * block);
+    const std::size_t end = std::min(column.size(), begin + block);
+    std::vector<Index> counts(ranks, 0), next(ranks, 0);
+    for (std::size_t e = begin; e < end; ++e) ++counts[static_cast<std::size_t>(owners[e])];
+    for (std::size_t p = 1; p < ranks; ++p) next[p] = next[p - 1] + counts[p - 1];
+    packed.resize(end - begin);
+    for (std::size_t e = begin; e < end; ++e)
+      packed[static_cast<std::size_t>(next[static_cast<std::size_t>(owners[e])]++)] = column[e];
+    const auto received = comm.all_to_all_v(std::span<const T>(packed), counts);
+    mine.insert(mine.end(), received.values.begin(), received.values.end());
+  }
+}
+
+/// `sent` is called with each column when all of it has left.
+template <class Edges, class Sent>
+void exchange_columns(const Communicator& comm, const PartitionBook& book, Edges& edges, bool weighted,
+                      EdgeList& mine, const Sent& sent) {
+  Array<std::int32_t> owners(edges.dst.size());
+  parallel_for(edges.size(), grain, [&](Index first, Index last) {
+    for (auto e = static_cast<std::size_t>(first); e < static_cast<std::size_t>(last); ++e)
+      owners[e] = book.owner(edges.dst[e]);
+  });
+  std::vector<Index> arriving(static_cast<std::size_t>(comm.size()), 0);
+  for (const std::int32_t owner : owners) ++arriving[static_cast<std::size_t>(owner)];
+  comm.all_reduce(std::span<Index>(arriving));
+  const Index here = arriving[static_cast<std::size_t>(comm.rank())];
+  const Index rounds =
+      comm.all_reduce(static_cast<Index>((owners.size() + block - 1) / block), ReduceOp::max);
+
+  const auto exchange = [&](auto& column, auto& mine_column) {
+    exchange_column(comm, owners, rounds, here, column, mine_column);
+    sent(column);
+  };
+  exchange(edges.src, mine.src);
+  exchange(edges.dst, mine.dst);
+  exchange(edges.id, mine.id);
+  if (weighted) exchange(edges.weight, mine.weight);
 }
 
 template <class T>
@@ -39,17 +73,12 @@ void select(const Array<Index>& kept, Array<T>& column) {
 
 void exchange_edges(const Communicator& comm, const PartitionBook& book, const EdgeList& edges, bool weighted,
                     EdgeList& mine) {
-  Array<std::int32_t> owners(edges.dst.size());
-  parallel_for(edges.size(), grain, [&](Index first, Index last) {
-    for (auto e = static_cast<std::size_t>(first); e < static_cast<std::size_t>(last); ++e)
-      owners[e] = book.owner(edges.dst[e]);
-  });
-  std::vector<Index> counts(static_cast<std::size_t>(comm.size()), 0);
-  for (const std::int32_t owner : owners) ++counts[static_cast<std::size_t>(owner)];
-  exchange_column(comm, owners, counts, edges.src, mine.src);
-  exchange_column(comm, owners, counts, edges.dst, mine.dst);
-  exchange_column(comm, owners, counts, edges.id, mine.id);
-  if (weighted) exchange_column(comm, owners, counts, edges.weight, mine.weight);
+  exchange_columns(comm, book, edges, weighted, mine, [](const auto&) {});
+}
+
+void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeList&& edges, bool weighted,
+                    EdgeList& mine) {
+  exchange_columns(comm, book, edges, weighted, mine, [](auto& column) { column = {}; });
 }
 
 void append_self_loops(Index first_node, const Array<Index>& original_ids, Index first_id, bool weighted,

@@ -9,9 +9,14 @@
 namespace sar {
 
 /// Sends this rank's edges (partitioned ids) to the owners of their destinations; what arrives here is
-/// appended to `mine`, ordered by sender. `weighted`, the same on every rank, says whether edges have
-/// weights. One column travels at a time: besides the two lists, 20 bytes per edge are held. Collective.
+/// appended to `mine`, in no particular order. `weighted`, the same on every rank, says whether edges have
+/// weights. Edges travel in blocks: besides the two lists, 4 bytes per edge and some tens of MB are held.
+/// Collective.
 void exchange_edges(const Communicator& comm, const PartitionBook& book, const EdgeList& edges, bool weighted,
+                    EdgeList& mine);
+/// The same; each column of `edges` is freed as soon as it has been sent, so that two whole lists are never
+/// held.
+void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeList&& edges, bool weighted,
                     EdgeList& mine);
 
 /// Appends v -> v with weight 1 for each node of [first_node, first_node + original_ids.size()). The id of a
