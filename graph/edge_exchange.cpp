@@ -59,12 +59,12 @@ void exchange_columns(const Communicator& comm, const PartitionBook& book, Edges
 }
 
 template <class T>
-void select(const Array<Index>& kept, Array<T>& column) {
-  Array<T> selected(kept.size());
-  parallel_for(static_cast<Index>(kept.size()), grain, [&](Index first, Index last) {
+void select(const Array<Index>& order, Array<T>& column) {
+  Array<T> selected(order.size());
+  parallel_for(static_cast<Index>(order.size()), grain, [&](Index first, Index last) {
     for (Index i = first; i < last; ++i)
       selected[static_cast<std::size_t>(i)] =
-          column[static_cast<std::size_t>(kept[static_cast<std::size_t>(i)])];
+          column[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])];
   });
   column = std::move(selected);
 }
@@ -93,7 +93,7 @@ void append_self_loops(Index first_node, const Array<Index>& original_ids, Index
   if (weighted) edges.weight.insert(edges.weight.end(), original_ids.size(), real{1});
 }
 
-void drop_duplicates(Index dst_begin, Index dst_end, EdgeList& edges) {
+void sort_edges(Index dst_begin, Index dst_end, EdgeList& edges) {
   // positions by destination, then by (source, id) within each destination
   Array<Index> ends(static_cast<std::size_t>(dst_end - dst_begin) + 1, 0);
   for (const Index dst : edges.dst) ++ends[static_cast<std::size_t>(dst - dst_begin) + 1];
@@ -103,25 +103,33 @@ void drop_duplicates(Index dst_begin, Index dst_end, EdgeList& edges) {
     order[static_cast<std::size_t>(ends[static_cast<std::size_t>(edges.dst[e] - dst_begin)]++)] =
         static_cast<Index>(e);
 
-  const auto source = [&](Index e) { return edges.src[static_cast<std::size_t>(e)]; };
   parallel_for(dst_end - dst_begin, 1 << 10, [&](Index first, Index last) {
     for (auto v = static_cast<std::size_t>(first); v < static_cast<std::size_t>(last); ++v)
       std::sort(order.begin() + (v > 0 ? ends[v - 1] : 0), order.begin() + ends[v], [&](Index a, Index b) {
-        return source(a) != source(b)
-                   ? source(a) < source(b)
-                   : edges.id[static_cast<std::size_t>(a)] < edges.id[static_cast<std::size_t>(b)];
+        const auto i = static_cast<std::size_t>(a);
+        const auto j = static_cast<std::size_t>(b);
+        return edges.src[i] != edges.src[j] ? edges.src[i] < edges.src[j] : edges.id[i] < edges.id[j];
       });
   });
-  const auto same = [&](Index a, Index b) {
-    return source(a) == source(b) &&
-           edges.dst[static_cast<std::size_t>(a)] == edges.dst[static_cast<std::size_t>(b)];
-  };
-  order.erase(std::unique(order.begin(), order.end(), same), order.end());
-
   select(order, edges.src);
   select(order, edges.dst);
   select(order, edges.id);
   if (!edges.weight.empty()) select(order, edges.weight);
+}
+
+void drop_duplicates(Index dst_begin, Index dst_end, EdgeList& edges) {
+  sort_edges(dst_begin, dst_end, edges);
+  std::size_t kept = 0;
+  for (std::size_t e = 0; e < edges.src.size(); ++e) {
+    if (kept > 0 && edges.src[e] == edges.src[kept - 1] && edges.dst[e] == edges.dst[kept - 1]) continue;
+    edges.src[kept] = edges.src[e];
+    edges.dst[kept] = edges.dst[e];
+    edges.id[kept] = edges.id[e];
+    if (!edges.weight.empty()) edges.weight[kept] = edges.weight[e];
+    ++kept;
+  }
+  for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id}) column->resize(kept);
+  if (!edges.weight.empty()) edges.weight.resize(kept);
 }
 
 }  // namespace sar

@@ -3,9 +3,11 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/dataset.hpp>
+#include <sar/graph/graph_source.hpp>
 #include <sar/graph/node_data.hpp>
 
 #include <cstdint>
+#include <memory>
 
 namespace sar {
 
@@ -41,5 +43,7 @@ struct SbmOptions {
 /// Collective. Throws InputError for options out of range: nodes < 2 classes, degree or width not positive,
 /// homophily outside [0, 1], train_share outside (0, 1], or fewer nodes than ranks.
 NodeData make_sbm(const Communicator& comm, const SbmOptions& sbm, const DatasetOptions& options = {});
+/// The same graph as a source; features in the precision of the library. Local; throws as make_sbm.
+std::unique_ptr<GraphSource> sbm_source(const Communicator& comm, const SbmOptions& sbm);
 
 }  // namespace sar

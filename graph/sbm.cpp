@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace sar {
 namespace {
@@ -37,11 +38,23 @@ void check(const SbmOptions& sbm) {
 class Generator {
  public:
   explicit Generator(const SbmOptions& sbm)
-      : sbm_(sbm),
+      : sbm_((check(sbm), sbm)),
         node_of_rank_(sbm.nodes, {sbm.seed, order_stream}),
         split_(sbm.nodes, {sbm.seed, split_stream}),
         edge_draws_({sbm.seed, edge_stream}),
-        width_(std::sqrt(static_cast<double>(sbm.nodes) + 1) - 1) {}
+        width_(std::sqrt(static_cast<double>(sbm.nodes) + 1) - 1),
+        train_end_(static_cast<Index>(std::ceil(sbm.train_share * static_cast<double>(sbm.nodes)))),
+        val_end_(train_end_ + (sbm.nodes - train_end_) / 2) {}
+
+  [[nodiscard]] Index num_undirected() const {
+    return static_cast<Index>(std::llround(static_cast<double>(sbm_.nodes) * sbm_.degree / 2));
+  }
+
+  /// This rank's share of the edges.
+  [[nodiscard]] EdgeList share(const Communicator& comm) const {
+    const PartitionBook shares = PartitionBook::even(num_undirected(), comm.size());
+    return edges(shares.begin(comm.rank()), shares.end(comm.rank()));
+  }
 
   /// Both directions of undirected edges [begin, end).
   [[nodiscard]] EdgeList edges(Index begin, Index end) const {
@@ -61,34 +74,48 @@ class Generator {
     return list;
   }
 
-  /// Features, labels and masks of data.original_ids.
-  void describe_nodes(NodeData& data) const {
-    const auto count = static_cast<Index>(data.original_ids.size());
-    data.num_classes = sbm_.classes;
-    data.features = Tensor(Shape{count, sbm_.features});
-    data.labels.resize(data.original_ids.size());
-    for (auto* mask : {&data.train_mask, &data.val_mask, &data.test_mask})
-      mask->resize(data.original_ids.size());
+  [[nodiscard]] Index label(Index node) const { return node_of_rank_.inverse(node) % sbm_.classes; }
+  [[nodiscard]] bool trains(Index node) const { return split_(node) < train_end_; }
+  [[nodiscard]] bool validates(Index node) const {
+    return train_end_ <= split_(node) && split_(node) < val_end_;
+  }
+  [[nodiscard]] bool tests(Index node) const { return val_end_ <= split_(node); }
+
+  void write_features(std::span<const Index> nodes, real* out) const {
     const Tensor centres = class_centres();
     const Random noise({sbm_.seed, noise_stream});
-    const auto train_end = static_cast<Index>(std::ceil(sbm_.train_share * static_cast<double>(sbm_.nodes)));
-    const Index val_end = train_end + (sbm_.nodes - train_end) / 2;
-    parallel_for(count, 256, [&](Index first, Index last) {
+    parallel_for(static_cast<Index>(nodes.size()), 256, [&](Index first, Index last) {
       for (Index i = first; i < last; ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        const Index node = data.original_ids[at];
-        data.labels[at] = node_of_rank_.inverse(node) % sbm_.classes;
-        const Index position = split_(node);
-        data.train_mask[at] = position < train_end;
-        data.val_mask[at] = train_end <= position && position < val_end;
-        data.test_mask[at] = val_end <= position;
-        real* row = data.features.row(i);
-        const real* centre = centres.row(data.labels[at]);
+        const Index node = nodes[static_cast<std::size_t>(i)];
+        const real* centre = centres.row(label(node));
         for (Index f = 0; f < sbm_.features; ++f)
-          row[f] = centre[f] + static_cast<real>(noise.normal(static_cast<std::uint64_t>(node),
-                                                              static_cast<std::uint64_t>(f)));
+          out[i * sbm_.features + f] =
+              centre[f] + static_cast<real>(
+                              noise.normal(static_cast<std::uint64_t>(node), static_cast<std::uint64_t>(f)));
       }
     });
+  }
+
+  /// out[i] = value(nodes[i])
+  template <class T, class Value>
+  static void write(std::span<const Index> nodes, T* out, const Value& value) {
+    parallel_for(static_cast<Index>(nodes.size()), 1 << 12, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i) out[i] = static_cast<T>(value(nodes[static_cast<std::size_t>(i)]));
+    });
+  }
+
+  /// Features, labels and masks of data.original_ids.
+  void describe_nodes(NodeData& data) const {
+    const auto& nodes = data.original_ids;
+    data.num_classes = sbm_.classes;
+    data.features = Tensor(Shape{static_cast<Index>(nodes.size()), sbm_.features});
+    write_features(nodes, data.features.data());
+    for (auto* mask : {&data.train_mask, &data.val_mask, &data.test_mask}) mask->resize(nodes.size());
+    data.labels.resize(nodes.size());
+    write(nodes, data.labels.data(), [&](Index node) { return label(node); });
+    write(nodes, data.train_mask.data(), [&](Index node) { return trains(node); });
+    write(nodes, data.val_mask.data(), [&](Index node) { return validates(node); });
+    write(nodes, data.test_mask.data(), [&](Index node) { return tests(node); });
   }
 
  private:
@@ -140,25 +167,78 @@ class Generator {
     return centres;
   }
 
-  const SbmOptions& sbm_;
+  SbmOptions sbm_;
   KeyedBijection node_of_rank_;
   KeyedBijection split_;
   Random edge_draws_;
   double width_;
+  Index train_end_;
+  Index val_end_;
+};
+
+class SbmSource : public GraphSource {
+ public:
+  SbmSource(const Communicator& comm, const SbmOptions& sbm)
+      : GraphSource(comm),
+        sbm_(sbm),
+        generator_(sbm),
+        node_fields_{{"features", sizeof(real) == 8 ? NpyType::float64 : NpyType::float32, {sbm.features}},
+                     {"labels", NpyType::int64, {}},
+                     {"train_mask", NpyType::boolean, {}},
+                     {"val_mask", NpyType::boolean, {}},
+                     {"test_mask", NpyType::boolean, {}}} {}
+
+  [[nodiscard]] std::string name() const override { return "sbm"; }
+  [[nodiscard]] std::string description() const override {
+    return concat("generated graph sbm, ", num_nodes(), " nodes, ", num_edges(), " edges");
+  }
+  [[nodiscard]] Index num_nodes() const override { return sbm_.nodes; }
+  [[nodiscard]] Index num_edges() const override { return 2 * generator_.num_undirected(); }
+  [[nodiscard]] const std::vector<DataField>& node_fields() const override { return node_fields_; }
+  [[nodiscard]] const std::vector<DataField>& edge_fields() const override { return edge_fields_; }
+  [[nodiscard]] EdgeList read_edges() override { return generator_.share(comm()); }
+
+  [[nodiscard]] DataArray read_node_data(const std::string& name, std::span<const Index> nodes) override {
+    const auto field = std::find_if(node_fields_.begin(), node_fields_.end(),
+                                    [&](const DataField& known) { return known.name == name; });
+    require<InputError>(field != node_fields_.end(), "sbm: there is no node data '", name,
+                        "', expected features, labels, train_mask, val_mask or test_mask");
+    DataArray rows(field->type, field->row_shape, static_cast<Index>(nodes.size()));
+    auto* bytes = reinterpret_cast<std::uint8_t*>(rows.bytes.data());
+    if (name == "features")
+      generator_.write_features(nodes, reinterpret_cast<real*>(bytes));
+    else if (name == "labels")
+      Generator::write(nodes, reinterpret_cast<std::int64_t*>(bytes),
+                       [&](Index node) { return generator_.label(node); });
+    else if (name == "train_mask")
+      Generator::write(nodes, bytes, [&](Index node) { return generator_.trains(node); });
+    else if (name == "val_mask")
+      Generator::write(nodes, bytes, [&](Index node) { return generator_.validates(node); });
+    else
+      Generator::write(nodes, bytes, [&](Index node) { return generator_.tests(node); });
+    return rows;
+  }
+  [[nodiscard]] DataArray read_edge_data(const std::string& name, std::span<const Index>) override {
+    throw InputError(concat("sbm: there is no edge data '", name, "', expected none"));
+  }
+
+ private:
+  SbmOptions sbm_;
+  Generator generator_;
+  std::vector<DataField> node_fields_, edge_fields_;
 };
 
 }  // namespace
 
 NodeData make_sbm(const Communicator& comm, const SbmOptions& sbm, const DatasetOptions& options) {
-  check(sbm);
-  require_nodes_for_ranks("sbm", sbm.nodes, comm.size());
   const Generator generator(sbm);
-  const auto num_undirected =
-      static_cast<Index>(std::llround(static_cast<double>(sbm.nodes) * sbm.degree / 2));
-  const PartitionBook shares = PartitionBook::even(num_undirected, comm.size());
-  return distribute(comm, "sbm", sbm.nodes,
-                    generator.edges(shares.begin(comm.rank()), shares.end(comm.rank())), options,
+  require_nodes_for_ranks("sbm", sbm.nodes, comm.size());
+  return distribute(comm, "sbm", sbm.nodes, generator.share(comm), options,
                     [&](NodeData& data) { generator.describe_nodes(data); });
+}
+
+std::unique_ptr<GraphSource> sbm_source(const Communicator& comm, const SbmOptions& sbm) {
+  return std::make_unique<SbmSource>(comm, sbm);
 }
 
 }  // namespace sar
