@@ -7,7 +7,15 @@
 namespace sar {
 namespace {
 
-/// x[v, :] /= sum(x[v, :])
+void relabel(const NodePartition& partition, Array<Index>& nodes) {
+  parallel_for(static_cast<Index>(nodes.size()), 1 << 14, [&](Index first, Index last) {
+    for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i)
+      nodes[i] = partition.to_partitioned(nodes[i]);
+  });
+}
+
+}  // namespace
+
 void normalize_rows(Tensor& x) {
   parallel_for(x.num_rows(), 256, [&](Index first, Index last) {
     for (Index v = first; v < last; ++v) {
@@ -19,15 +27,6 @@ void normalize_rows(Tensor& x) {
   });
 }
 
-void relabel(const NodePartition& partition, Array<Index>& nodes) {
-  parallel_for(static_cast<Index>(nodes.size()), 1 << 14, [&](Index first, Index last) {
-    for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i)
-      nodes[i] = partition.to_partitioned(nodes[i]);
-  });
-}
-
-}  // namespace
-
 void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks) {
   require<InputError>(num_nodes > 0, name, ": the graph has 0 nodes, expected at least one for each of the ",
                       ranks, " ranks");
@@ -35,30 +34,40 @@ void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks
                       " nodes, expected at least one for each of the ", ranks, " ranks");
 }
 
-NodeData distribute(const Communicator& comm, const std::string& name, const NodePartition& partition,
-                    EdgeList edges, const DatasetOptions& options, FunctionRef<void(NodeData&)> read_nodes) {
+void transform_edges(const Communicator& comm, const DatasetOptions& options, NodeData& data) {
   const int rank = comm.rank();
-  NodeData data;
-  data.name = name;
-  data.book = partition.book();
-  data.original_ids = partition.original_ids(rank);
-
-  Index next_id = comm.all_reduce(edges.size());
-  const bool weighted = comm.all_reduce(edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
-  relabel(partition, edges.src);
-  relabel(partition, edges.dst);
+  Index next_id = comm.all_reduce(data.edges.size());
+  const bool weighted = comm.all_reduce(data.edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
   if (options.add_reverse_edges) {
-    exchange_edges(comm, data.book, edges, weighted, data.edges);
-    std::swap(edges.src, edges.dst);
-    for (Index& id : edges.id) id += next_id;
+    EdgeList reverse = data.edges;
+    std::swap(reverse.src, reverse.dst);
+    for (Index& id : reverse.id) id += next_id;
+    exchange_edges(comm, data.book, std::move(reverse), weighted, data.edges);
     next_id *= 2;
   }
-  exchange_edges(comm, data.book, std::move(edges), weighted, data.edges);
   if (options.add_self_loops)
     append_self_loops(data.book.begin(rank), data.original_ids, next_id, weighted, data.edges);
   if (options.drop_duplicates) drop_duplicates(data.book.begin(rank), data.book.end(rank), data.edges);
   data.num_edges = comm.all_reduce(data.edges.size());
+}
 
+NodeData distribute_edges(const Communicator& comm, const std::string& name, const NodePartition& partition,
+                          EdgeList edges, const DatasetOptions& options) {
+  NodeData data;
+  data.name = name;
+  data.book = partition.book();
+  data.original_ids = partition.original_ids(comm.rank());
+  const bool weighted = comm.all_reduce(edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
+  relabel(partition, edges.src);
+  relabel(partition, edges.dst);
+  exchange_edges(comm, data.book, std::move(edges), weighted, data.edges);
+  transform_edges(comm, options, data);
+  return data;
+}
+
+NodeData distribute(const Communicator& comm, const std::string& name, const NodePartition& partition,
+                    EdgeList edges, const DatasetOptions& options, FunctionRef<void(NodeData&)> read_nodes) {
+  NodeData data = distribute_edges(comm, name, partition, std::move(edges), options);
   comm.agree([&] {
     read_nodes(data);
     if (options.normalize_features) normalize_rows(data.features);

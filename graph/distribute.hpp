@@ -14,6 +14,18 @@ namespace sar {
 /// Throws InputError for a graph without nodes or with fewer nodes than ranks.
 void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks);
 
+/// x[v, :] /= sum(x[v, :]); a row whose sum is 0 stays as it is. Local.
+void normalize_rows(Tensor& x);
+
+/// Reverse edges, self loops and duplicates, as `options` say, of edges that are with their owners; ids count
+/// from the number of all edges on. Needs book and original_ids; sets num_edges. Collective.
+void transform_edges(const Communicator& comm, const DatasetOptions& options, NodeData& data);
+
+/// Relabels edges, brings them to their owners and transforms them; everything but the data of nodes.
+/// `edges` as below. Collective.
+NodeData distribute_edges(const Communicator& comm, const std::string& name, const NodePartition& partition,
+                          EdgeList edges, const DatasetOptions& options);
+
 /// Partitions, relabels and transforms the edges and brings them to their owners, then asks `read_nodes` for
 /// the data of this rank's nodes.
 ///

@@ -55,15 +55,18 @@ struct GraphData {
 /// The one node type and the one edge type as NodeData, after the transforms of `options` (its partition
 /// method is not used: the nodes stay where they are). Takes
 ///     features      "features" or "feat"             numbers [nodes, F...], flattened to two dimensions
-///     labels        "labels" or "label"              integers [nodes] or [nodes, 1]; floating-point ones
-///     that are
-///                                                    whole, NaN: unlabelled (-1); without any: all
-///                                                    unlabelled
+///     labels        "labels" or "label"              integers [nodes] or [nodes, 1]; or whole numbers in
+///                                                    floating point, NaN: unlabelled (-1); without any:
+///                                                    all unlabelled
 ///     masks         "train_mask", "val_mask", "test_mask"   bool or integers [nodes]; without: none
 ///     edge weights  "weight" or "edge_weight"        floating-point [edges]; optional
 /// Collective. Throws InputError, the same on every rank, when there are several types, no features, for
 /// values that are not finite and labels below -1.
 NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options = {});
+
+/// The other way: data "features", "labels", the three masks, and edge data "weight" if there are weights.
+/// Local.
+GraphData to_graph_data(NodeData data);
 
 /// The labels of the training nodes are what a training needs: throws InputError, the same on every rank,
 /// when no training node of any rank has a label. Collective.

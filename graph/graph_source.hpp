@@ -43,6 +43,9 @@ class GraphSource {
   [[nodiscard]] virtual DataArray read_node_data(const std::string& field, std::span<const Index> nodes) = 0;
   [[nodiscard]] virtual DataArray read_edge_data(const std::string& field, std::span<const Index> edges) = 0;
 
+  /// What a message about a field begins with: its file, if it has one of its own. Local.
+  [[nodiscard]] virtual std::string place_of(const std::string& field) const { return name() + ": " + field; }
+
   [[nodiscard]] const Communicator& comm() const noexcept { return comm_; }
 
  protected:
