@@ -1,0 +1,49 @@
+/// What the programs have in common: reading a command line, and ending with one sentence and the right exit
+/// code.
+#pragma once
+
+#include <sar/sar.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstdlib>
+#include <iostream>
+#include <optional>
+#include <sstream>
+#include <string>
+
+namespace sar::examples {
+
+/// An exit code when the program should end here: 0 after --help, 2 for wrong usage. Rank 0 says why.
+inline std::optional<int> parse(CLI::App& app, int argc, char** argv, const Communicator& comm) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out, err;
+    const int code = app.exit(error, out, err);
+    if (comm.rank() == 0) std::cout << out.str() << std::flush, std::cerr << err.str() << std::flush;
+    return code == 0 ? 0 : 2;
+  }
+  return std::nullopt;
+}
+
+/// Exit code 0, or 1 when `body` throws. Wrong input is the same error on every rank: one of them tells. What
+/// befell this rank alone, it tells itself, and it does not wait for the others in MPI_Finalize: they may be
+/// waiting for it, and mpirun ends them.
+template <class Body>
+int run(const Communicator& comm, const char* program, const Body& body) {
+  try {
+    body();
+    return 0;
+  } catch (const std::exception& error) {
+    const auto* ours = dynamic_cast<const Error*>(&error);
+    const bool shared =
+        ours != nullptr && ours->kind() != ErrorKind::memory && ours->kind() != ErrorKind::communication;
+    if (!shared) std::cerr << program << ": rank " << comm.rank() << ": " << error.what() << std::endl;
+    if (shared && comm.rank() == 0) std::cerr << program << ": " << error.what() << std::endl;
+    if (!shared) std::_Exit(1);
+    return 1;
+  }
+}
+
+}  // namespace sar::examples
