@@ -95,7 +95,7 @@ DistributedBN1D::DistributedBN1D(Index num_features, const Communicator& comm,
   running_var_ = Tensor::full({num_features}, 1);
   register_buffer("running_mean", running_mean_);
   register_buffer("running_var", running_var_);
-  register_counter("num_batches_tracked", num_batches_tracked_);
+  register_counter("num_batches_tracked", num_batches_tracked_, /*in_state_dict=*/true);
 }
 
 DistributedBN1D::Coefficients DistributedBN1D::coefficients(const Tensor& x) {

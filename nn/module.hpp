@@ -39,6 +39,7 @@ struct NamedBuffer {
 struct NamedCounter {
   std::string name;
   std::uint64_t* value;
+  bool in_state_dict = false;  ///< torch's state_dict has it, too
 };
 
 class Module {
@@ -72,7 +73,7 @@ class Module {
   // empty name, a name with a dot, or one that is taken.
   void register_parameter(const std::string& name, Variable& parameter);
   void register_buffer(const std::string& name, Tensor& buffer);
-  void register_counter(const std::string& name, std::uint64_t& counter);
+  void register_counter(const std::string& name, std::uint64_t& counter, bool in_state_dict = false);
   void register_module(const std::string& name, Module& module);
 
  private:
@@ -85,7 +86,7 @@ class Module {
 
   Entries<Variable> parameters_;
   Entries<Tensor> buffers_;
-  Entries<std::uint64_t> counters_;
+  std::vector<NamedCounter> counters_;
   Entries<Module> modules_;
   bool training_ = true;
 };

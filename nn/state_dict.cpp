@@ -1,0 +1,142 @@
+#include <sar/core/error.hpp>
+#include <sar/nn/state_dict.hpp>
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <utility>
+
+namespace sar {
+namespace {
+
+/// 'a', 'b' and 3 more
+std::string list(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 20;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < most; ++i) text += (i > 0 ? ", '" : "'") + names[i] + "'";
+  return names.size() > most ? concat(text, " and ", names.size() - most, " more") : text;
+}
+
+std::string outline(const StateDict& state) {
+  std::string text;
+  for (const auto& [name, tensor] : state.tensors) text += name + tensor.shape().to_string() + "\n";
+  for (const NamedCounter& counter : state.counters) text += counter.name + "\n";
+  return text;
+}
+
+std::vector<std::string> broadcast(const Communicator& comm, std::vector<std::string> names) {
+  std::uint64_t count = names.size();
+  comm.broadcast(std::span<std::uint64_t>(&count, 1), 0);
+  names.resize(count);
+  for (std::string& name : names) name = comm.broadcast(name, 0);
+  return names;
+}
+
+/// The values of the file in the order of `state`; where it has none, those of `state`.
+struct Values {
+  std::vector<Tensor> tensors;
+  std::vector<std::uint64_t> counters;
+};
+
+/// For rank 0 alone.
+LoadReport read(const std::string& path, const StateDict& state, const LoadOptions& options, Values& values) {
+  const SafetensorsFile file(path);
+  file.verify_checksum();
+  LoadReport report;
+  std::map<std::string, const SafetensorsEntry*> entries;
+  for (const SafetensorsEntry& entry : file.entries())
+    if (entry.name.starts_with(options.strip_prefix))
+      entries[entry.name.substr(options.strip_prefix.size())] = &entry;
+    else
+      report.unexpected.push_back(entry.name);
+  const auto take = [&](const std::string& name) -> const SafetensorsEntry* {
+    const auto found = entries.extract(name);
+    if (found.empty()) report.missing.push_back(name);
+    return found.empty() ? nullptr : found.mapped();
+  };
+  std::vector<const SafetensorsEntry*> of_tensors, of_counters;
+  for (const NamedBuffer& named : state.tensors) of_tensors.push_back(take(named.name));
+  for (const NamedCounter& named : state.counters) of_counters.push_back(take(named.name));
+  for (const auto& [name, entry] : entries) report.unexpected.push_back(entry->name);
+  const std::string expected = ", expected the names of the model";
+  require<InputError>(!options.strict || report.unexpected.empty() || !report.missing.empty(), path,
+                      ": the file has ", list(report.unexpected), ", which the model has not", expected);
+  require<InputError>(!options.strict || report.missing.empty(), path, ": the file has no ",
+                      list(report.missing),
+                      report.unexpected.empty()
+                          ? ""
+                          : ", and has " + list(report.unexpected) + ", which the model has not",
+                      expected);
+
+  for (std::size_t i = 0; i < of_tensors.size(); ++i) {
+    if (of_tensors[i] == nullptr) continue;
+    const Tensor found = file.tensor(*of_tensors[i]);
+    const Shape& expected_shape = state.tensors[i].tensor.shape();
+    require<InputError>(found.shape() == expected_shape, path, ": the tensor '", of_tensors[i]->name,
+                        "' has shape ", found.shape(), ", expected ", expected_shape);
+    values.tensors[i] = found;
+  }
+  for (std::size_t i = 0; i < of_counters.size(); ++i) {
+    if (of_counters[i] == nullptr) continue;
+    const std::int64_t value = file.integer(*of_counters[i]);
+    require<InputError>(value >= 0, path, ": the tensor '", of_counters[i]->name, "' is ", value,
+                        ", expected 0 or more");
+    values.counters[i] = static_cast<std::uint64_t>(value);
+  }
+  return report;
+}
+
+}  // namespace
+
+StateDict state_dict(const Module& module) {
+  StateDict state;
+  for (const auto& [name, parameter] : module.named_parameters())
+    state.tensors.push_back({name, parameter.value()});
+  for (NamedBuffer& buffer : module.named_buffers()) state.tensors.push_back(std::move(buffer));
+  for (NamedCounter& counter : module.named_counters())
+    if (counter.in_state_dict) state.counters.push_back(std::move(counter));
+  return state;
+}
+
+LoadReport load_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
+                           const LoadOptions& options) {
+  const std::string mine = outline(state), first = comm.broadcast(mine, 0);
+  Values values;
+  LoadReport report;
+  comm.agree([&] {
+    require<InputError>(mine == first, path, ": rank ", comm.rank(),
+                        " has other names or shapes than rank 0, expected the same model on all ranks");
+    for (const NamedBuffer& named : state.tensors) values.tensors.push_back(named.tensor.clone());
+    for (const NamedCounter& named : state.counters) values.counters.push_back(*named.value);
+    if (comm.rank() == 0) report = read(path, state, options, values);
+  });
+  for (Tensor& tensor : values.tensors) comm.broadcast(tensor.values(), 0);
+  comm.broadcast(std::span<std::uint64_t>(values.counters), 0);
+  report = {broadcast(comm, std::move(report.missing)), broadcast(comm, std::move(report.unexpected))};
+
+  for (std::size_t i = 0; i < values.tensors.size(); ++i) {
+    Tensor target = state.tensors[i].tensor;
+    target.copy_from(values.tensors[i]);
+  }
+  for (std::size_t i = 0; i < values.counters.size(); ++i) *state.counters[i].value = values.counters[i];
+  return report;
+}
+
+void save_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
+                     SafetensorsType type, const std::map<std::string, std::string>& metadata) {
+  comm.agree([&] {
+    if (comm.rank() == 0) write_safetensors(path, state.tensors, state.counters, type, metadata);
+  });
+}
+
+LoadReport load_weights(const Communicator& comm, const std::string& path, Module& module,
+                        const LoadOptions& options) {
+  return load_state_dict(comm, path, state_dict(module), options);
+}
+
+void save_weights(const Communicator& comm, const std::string& path, const Module& module,
+                  SafetensorsType type) {
+  save_state_dict(comm, path, state_dict(module), type, {{"format", "pt"}});
+}
+
+}  // namespace sar

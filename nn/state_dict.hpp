@@ -1,0 +1,54 @@
+/// A model's state by name, and weights in files: those that torch or DGL wrote, and those that they shall
+/// read.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/nn/module.hpp>
+#include <sar/nn/safetensors.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sar {
+
+/// Tensors and integers by name. They share the memory of what they belong to: writing to them restores it.
+struct StateDict {
+  std::vector<NamedBuffer> tensors;
+  std::vector<NamedCounter> counters;
+};
+
+/// What torch's module.state_dict() holds: parameters, buffers and those counters that torch has, too
+/// (batch norm's num_batches_tracked, but not the calls of a dropout).
+[[nodiscard]] StateDict state_dict(const Module& module);
+
+struct LoadOptions {
+  bool strict = true;        ///< a name of one side that the other has not is an error
+  std::string strip_prefix;  ///< "module.", say: taken off the names in the file; those without are not used
+};
+
+/// Names that had no partner; empty after a strict load.
+struct LoadReport {
+  std::vector<std::string> missing;     ///< of the model, which keeps its values
+  std::vector<std::string> unexpected;  ///< of the file
+};
+
+/// Fills `state` from a .safetensors file of any floating-point type. Rank 0 reads and the others get the
+/// values from it: the file is read once and needs to be seen by rank 0 only. Everything is checked before
+/// anything is written: on an error, the same on all ranks, `state` is as it was. Throws InputError for names
+/// without a partner (strict), other shapes ([] and [1] are the same), values that are not finite, and a file
+/// that is not right. Collective.
+LoadReport load_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
+                           const LoadOptions& options = {});
+
+/// Writes the `state` of rank 0 (see write_safetensors). Collective; the same error on all ranks.
+void save_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
+                     SafetensorsType type, const std::map<std::string, std::string>& metadata = {});
+
+/// The weights of a model: its state_dict() from and to a file.
+LoadReport load_weights(const Communicator& comm, const std::string& path, Module& module,
+                        const LoadOptions& options = {});
+void save_weights(const Communicator& comm, const std::string& path, const Module& module,
+                  SafetensorsType type = SafetensorsType::float32);
+
+}  // namespace sar
