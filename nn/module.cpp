@@ -30,8 +30,15 @@ std::vector<NamedBuffer> Module::named_buffers() const {
 std::vector<NamedCounter> Module::named_counters() const {
   std::vector<NamedCounter> found;
   visit("", [&](const std::string& prefix, const Module& module) {
-    for (const NamedCounter& counter : module.counters_)
-      found.push_back({prefix + counter.name, counter.value, counter.in_state_dict});
+    for (const auto& [name, counter] : module.counters_) found.push_back({prefix + name, counter});
+  });
+  return found;
+}
+
+std::vector<NamedCounter> Module::state_dict_counters() const {
+  std::vector<NamedCounter> found;
+  visit("", [&](const std::string& prefix, const Module& module) {
+    for (const auto& [name, counter] : module.state_dict_counters_) found.push_back({prefix + name, counter});
   });
   return found;
 }
@@ -76,16 +83,14 @@ void Module::zero_grad() {
 void Module::check_name(const std::string& name) const {
   require<InputError>(!name.empty() && name.find('.') == std::string::npos, "'", name,
                       "' cannot name a part of a module: names are not empty and have no dot");
-  const auto require_other = [&](const std::string& taken) {
-    require<InputError>(taken != name, "a module has two parts of the name '", name, "'");
-  };
   const auto require_free = [&](const auto& entries) {
-    for (const auto& entry : entries) require_other(entry.first);
+    for (const auto& entry : entries)
+      require<InputError>(entry.first != name, "a module has two parts of the name '", name, "'");
   };
   require_free(parameters_);
   require_free(buffers_);
+  require_free(counters_);
   require_free(modules_);
-  for (const NamedCounter& counter : counters_) require_other(counter.name);
 }
 
 void Module::register_parameter(const std::string& name, Variable& parameter) {
@@ -100,7 +105,8 @@ void Module::register_buffer(const std::string& name, Tensor& buffer) {
 
 void Module::register_counter(const std::string& name, std::uint64_t& counter, bool in_state_dict) {
   check_name(name);
-  counters_.push_back({name, &counter, in_state_dict});
+  counters_.emplace_back(name, &counter);
+  if (in_state_dict) state_dict_counters_.emplace_back(name, &counter);
 }
 
 void Module::register_module(const std::string& name, Module& module) {

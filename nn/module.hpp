@@ -39,7 +39,6 @@ struct NamedBuffer {
 struct NamedCounter {
   std::string name;
   std::uint64_t* value;
-  bool in_state_dict = false;  ///< torch's state_dict has it, too
 };
 
 class Module {
@@ -51,6 +50,8 @@ class Module {
   [[nodiscard]] std::vector<NamedParameter> named_parameters() const;
   [[nodiscard]] std::vector<NamedBuffer> named_buffers() const;
   [[nodiscard]] std::vector<NamedCounter> named_counters() const;
+  /// Those of named_counters() that torch's state_dict has, too.
+  [[nodiscard]] std::vector<NamedCounter> state_dict_counters() const;
   [[nodiscard]] std::vector<Variable> parameters() const;
 
   /// Copies `value` into the parameter `name` or the buffer `name`, whose memory stays where it is. Throws
@@ -86,7 +87,8 @@ class Module {
 
   Entries<Variable> parameters_;
   Entries<Tensor> buffers_;
-  std::vector<NamedCounter> counters_;
+  Entries<std::uint64_t> counters_;
+  Entries<std::uint64_t> state_dict_counters_;  // some of them
   Entries<Module> modules_;
   bool training_ = true;
 };

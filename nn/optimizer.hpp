@@ -28,6 +28,8 @@ class Optimizer {
   /// Forgets the gradients.
   void zero_grad();
 
+  /// "SGD", "Adam", "AdamW"
+  [[nodiscard]] virtual std::string kind() const = 0;
   [[nodiscard]] double lr() const noexcept { return lr_; }
   void set_lr(double lr) noexcept { lr_ = lr; }
 
@@ -74,6 +76,7 @@ class SGD final : public Optimizer {
  public:
   /// Throws InputError for a negative or NaN option.
   explicit SGD(std::vector<NamedParameter> parameters, const SGDOptions& options = {});
+  [[nodiscard]] std::string kind() const override { return "SGD"; }
 
  private:
   void update(Slot& slot, const Tensor& gradient) override;
@@ -97,6 +100,7 @@ class Adam : public Optimizer {
  public:
   /// Throws InputError for a negative or NaN option and for a beta that is not below 1.
   explicit Adam(std::vector<NamedParameter> parameters, const AdamOptions& options = {});
+  [[nodiscard]] std::string kind() const override { return "Adam"; }
 
  protected:
   enum class Decay { gradient, parameter };
@@ -114,6 +118,7 @@ class AdamW final : public Adam {
  public:
   explicit AdamW(std::vector<NamedParameter> parameters, const AdamOptions& options = {})
       : Adam(std::move(parameters), options, Decay::parameter) {}
+  [[nodiscard]] std::string kind() const override { return "AdamW"; }
 };
 
 }  // namespace sar

@@ -89,7 +89,8 @@ std::uint16_t float_to_bfloat16(double value) noexcept {
   const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double magnitude = std::abs(value);
   if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7fc0);
-  if (magnitude >= 0x1.ffp127) return static_cast<std::uint16_t>(sign | 0x7f80);  // halfway beyond the largest
+  if (magnitude >= 0x1.ffp127)
+    return static_cast<std::uint16_t>(sign | 0x7f80);  // halfway beyond the largest
   if (magnitude == 0) return sign;
   const int exponent = std::max(std::ilogb(magnitude), -126);
   // 8 bits at this exponent, or fewer for a subnormal; a carry moves into the exponent field by itself
@@ -125,8 +126,8 @@ json parse_json(const std::string& text, const std::string& path) {
   try {
     return json::parse(text, watch);
   } catch (const json::parse_error& error) {
-    throw InputError(concat(path, ": the header is no JSON at its byte ", error.byte,
-                            ", expected a .safetensors file"));
+    throw InputError(
+        concat(path, ": the header is no JSON at its byte ", error.byte, ", expected a .safetensors file"));
   }
 }
 
@@ -255,10 +256,10 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path, "a .safe
                       " bytes, expected a .safetensors file, which begins with the 8 bytes of a length");
   std::uint64_t header_bytes = 0;
   file_.read(0, &header_bytes, 8);
-  require<InputError>(header_bytes <= static_cast<std::uint64_t>(std::min(file_.size() - 8, max_header_bytes)),
-                      path, ": the file has ", file_.size(), " bytes and a header of ", header_bytes,
-                      ", expected a .safetensors file, whose header is in it and at most ", max_header_bytes,
-                      " long");
+  require<InputError>(
+      header_bytes <= static_cast<std::uint64_t>(std::min(file_.size() - 8, max_header_bytes)), path,
+      ": the file has ", file_.size(), " bytes and a header of ", header_bytes,
+      ", expected a .safetensors file, whose header is in it and at most ", max_header_bytes, " long");
   std::string text(header_bytes, ' ');
   file_.read(8, text.data(), static_cast<Index>(header_bytes));
   require<InputError>(text.starts_with('{'), path,
@@ -274,8 +275,8 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path, "a .safe
     require<InputError>(value.is_object(), path, ": ", metadata_key, " is ", value.type_name(),
                         ", expected an object");
     for (const auto& [key, content] : value.items()) {
-      require<InputError>(content.is_string(), path, ": ", metadata_key, " has ", content.type_name(), " as '",
-                          key, "', expected a string");
+      require<InputError>(content.is_string(), path, ": ", metadata_key, " has ", content.type_name(),
+                          " as '", key, "', expected a string");
       metadata_[key] = content.get<std::string>();
     }
   }
@@ -285,8 +286,9 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path, "a .safe
   });
   Index end = 0;
   for (SafetensorsEntry& entry : entries_) {
-    require<InputError>(entry.offset == end, path, ": the data of the tensor '", entry.name, "' begin at byte ",
-                        entry.offset, ", expected ", end, ", where those before them end");
+    require<InputError>(entry.offset == end, path, ": the data of the tensor '", entry.name,
+                        "' begin at byte ", entry.offset, ", expected ", end,
+                        ", where those before them end");
     end += entry.size * element_bytes(entry.type);  // no overflow: it is the second of its data_offsets
     entry.offset += data_begin_;
   }
@@ -334,9 +336,9 @@ Tensor SafetensorsFile::tensor(const SafetensorsEntry& entry) const {
     if (entry.type == SafetensorsType::float64) convert(begin, count, double{}, [](double x) { return x; });
   }
   for (const real value : result.values())
-    require<InputError>(std::isfinite(value), where(), " has the value ", value, ", expected finite numbers",
-                        entry.type == SafetensorsType::float64 && sizeof(real) == 4 ? " of single precision"
-                                                                                    : "");
+    require<InputError>(
+        std::isfinite(value), where(), " has the value ", value, ", expected finite numbers",
+        entry.type == SafetensorsType::float64 && sizeof(real) == 4 ? " of single precision" : "");
   return result;
 }
 
@@ -411,8 +413,7 @@ void write_safetensors(const std::string& path, const std::vector<NamedBuffer>& 
   const std::uint64_t length = text.size();
   file.write(&length, sizeof length);
   file.write(text.data(), text.size());
-  pass_data(
-      [&](const std::byte* bytes, Index count) { file.write(bytes, static_cast<std::size_t>(count)); });
+  pass_data([&](const std::byte* bytes, Index count) { file.write(bytes, static_cast<std::size_t>(count)); });
   file.commit();
 }
 

@@ -1,5 +1,5 @@
-/// Files of the safetensors format (huggingface/safetensors): tensors by name, which PyTorch, NumPy and others
-/// read and write. docs/file_formats.md describes them.
+/// Files of the safetensors format (huggingface/safetensors): tensors by name, which PyTorch, NumPy and
+/// others read and write. docs/file_formats.md describes them.
 ///
 /// Errors are InputError: one sentence with the file, what was found and what was expected. Nothing here is
 /// collective.
@@ -16,18 +16,7 @@
 namespace sar {
 
 /// The element types that are understood; little-endian.
-enum class SafetensorsType {
-  boolean,
-  uint8,
-  int8,
-  int16,
-  int32,
-  int64,
-  float16,
-  bfloat16,
-  float32,
-  float64
-};
+enum class SafetensorsType { boolean, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64 };
 
 [[nodiscard]] const char* to_string(SafetensorsType type) noexcept;  ///< as in the file: "F32", "BF16"
 [[nodiscard]] Index element_bytes(SafetensorsType type) noexcept;
@@ -59,8 +48,8 @@ class SafetensorsFile {
   /// Compares the data with the checksum in the metadata. Files of other programs have none: nothing to do.
   void verify_checksum() const;
 
-  /// The values, converted; a single number has shape [1]. Throws for integers, for more than 4 dimensions and
-  /// for values that are not finite (or not as sar::real).
+  /// The values, converted; a single number has shape [1]. Throws for integers, for more than 4 dimensions
+  /// and for values that are not finite (or not as sar::real).
   [[nodiscard]] Tensor tensor(const SafetensorsEntry& entry) const;
   /// The value of an integer or boolean tensor of one element. Throws for others.
   [[nodiscard]] std::int64_t integer(const SafetensorsEntry& entry) const;

@@ -25,6 +25,7 @@
 #include <sar/nn/batch_norm.hpp>
 #include <sar/nn/cf_conv.hpp>
 #include <sar/nn/distributed.hpp>
+#include <sar/nn/checkpoint.hpp>
 #include <sar/nn/dot_gat_conv.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/edge_conv.hpp>
@@ -47,5 +48,7 @@
 #include <sar/nn/optimizer.hpp>
 #include <sar/nn/rel_graph_conv.hpp>
 #include <sar/nn/row_function.hpp>
+#include <sar/nn/safetensors.hpp>
 #include <sar/nn/sage_conv.hpp>
+#include <sar/nn/state_dict.hpp>
 #include <sar/nn/transformer_conv.hpp>

@@ -1,8 +1,8 @@
+#include <sar/comm/broadcast_texts.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/state_dict.hpp>
 
 #include <cstdint>
-#include <set>
 #include <span>
 #include <utility>
 
@@ -22,14 +22,6 @@ std::string outline(const StateDict& state) {
   for (const auto& [name, tensor] : state.tensors) text += name + tensor.shape().to_string() + "\n";
   for (const NamedCounter& counter : state.counters) text += counter.name + "\n";
   return text;
-}
-
-std::vector<std::string> broadcast(const Communicator& comm, std::vector<std::string> names) {
-  std::uint64_t count = names.size();
-  comm.broadcast(std::span<std::uint64_t>(&count, 1), 0);
-  names.resize(count);
-  for (std::string& name : names) name = comm.broadcast(name, 0);
-  return names;
 }
 
 /// The values of the file in the order of `state`; where it has none, those of `state`.
@@ -61,12 +53,10 @@ LoadReport read(const std::string& path, const StateDict& state, const LoadOptio
   const std::string expected = ", expected the names of the model";
   require<InputError>(!options.strict || report.unexpected.empty() || !report.missing.empty(), path,
                       ": the file has ", list(report.unexpected), ", which the model has not", expected);
-  require<InputError>(!options.strict || report.missing.empty(), path, ": the file has no ",
-                      list(report.missing),
-                      report.unexpected.empty()
-                          ? ""
-                          : ", and has " + list(report.unexpected) + ", which the model has not",
-                      expected);
+  require<InputError>(
+      !options.strict || report.missing.empty(), path, ": the file has no ", list(report.missing),
+      report.unexpected.empty() ? "" : ", and has " + list(report.unexpected) + ", which the model has not",
+      expected);
 
   for (std::size_t i = 0; i < of_tensors.size(); ++i) {
     if (of_tensors[i] == nullptr) continue;
@@ -93,8 +83,7 @@ StateDict state_dict(const Module& module) {
   for (const auto& [name, parameter] : module.named_parameters())
     state.tensors.push_back({name, parameter.value()});
   for (NamedBuffer& buffer : module.named_buffers()) state.tensors.push_back(std::move(buffer));
-  for (NamedCounter& counter : module.named_counters())
-    if (counter.in_state_dict) state.counters.push_back(std::move(counter));
+  state.counters = module.state_dict_counters();
   return state;
 }
 
@@ -112,7 +101,8 @@ LoadReport load_state_dict(const Communicator& comm, const std::string& path, co
   });
   for (Tensor& tensor : values.tensors) comm.broadcast(tensor.values(), 0);
   comm.broadcast(std::span<std::uint64_t>(values.counters), 0);
-  report = {broadcast(comm, std::move(report.missing)), broadcast(comm, std::move(report.unexpected))};
+  report.missing = broadcast_texts(comm, std::move(report.missing));
+  report.unexpected = broadcast_texts(comm, std::move(report.unexpected));
 
   for (std::size_t i = 0; i < values.tensors.size(); ++i) {
     Tensor target = state.tensors[i].tensor;

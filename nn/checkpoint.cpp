@@ -1,0 +1,219 @@
+#include <sar/comm/broadcast_texts.hpp>
+#include <sar/core/error.hpp>
+#include <sar/nn/checkpoint.hpp>
+#include <sar/nn/safetensors.hpp>
+#include <sar/nn/state_dict.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace sar {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view prefix = "checkpoint-", suffix = ".safetensors";
+constexpr std::string_view format_version = "1";
+constexpr std::string_view extra_prefix = "extra.";
+
+template <class Number>
+std::optional<Number> to_number(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+/// All digits: the same number when it is read.
+std::string exact(double value) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
+
+std::string file_name(int epoch) {
+  std::string digits = std::to_string(epoch);
+  digits.insert(0, 8 - std::min<std::size_t>(8, digits.size()), '0');
+  return concat(prefix, digits, suffix);
+}
+
+/// The checkpoints of a directory by epoch.
+std::map<int, std::string> checkpoints_in(const std::string& directory) {
+  std::map<int, std::string> found;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix) || !name.ends_with(suffix)) continue;
+    const auto epoch = to_number<int>(
+        std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size()));
+    if (epoch && file_name(*epoch) == name) found[*epoch] = entry.path().string();
+  }
+  return found;
+}
+
+StateDict whole_state(const Module& model, Optimizer& optimizer) {
+  StateDict state;
+  const auto add = [&](const std::string& whose, const std::vector<NamedBuffer>& tensors,
+                       const std::vector<NamedCounter>& counters) {
+    for (const auto& [name, tensor] : tensors) state.tensors.push_back({whose + name, tensor});
+    for (const auto& [name, value] : counters) state.counters.push_back({whose + name, value});
+  };
+  add("model.", state_dict(model).tensors, model.named_counters());
+  add("optimizer.", optimizer.named_buffers(), optimizer.named_counters());
+  return state;
+}
+
+/// Runs an action on files; what std::filesystem reports becomes an InputError about `path`.
+template <class Action>
+void on_files(const std::string& path, const Action& action) {
+  try {
+    action();
+  } catch (const fs::filesystem_error& error) {
+    throw InputError(concat(path, ": ", error.code().message(), ", expected a directory for checkpoints"));
+  }
+}
+
+/// The complete checkpoints beside a damaged one: "; complete are ...".
+std::string others(const std::string& damaged) {
+  std::string names;
+  const std::string directory = fs::path(damaged).parent_path().string();
+  on_files(directory, [&] {
+    for (const auto& [epoch, path] : checkpoints_in(directory.empty() ? "." : directory)) try {
+        if (fs::equivalent(path, damaged)) continue;
+        SafetensorsFile(path).verify_checksum();
+        names += (names.empty() ? "" : ", ") + path;
+      } catch (const InputError&) {  // this one is damaged as well
+      }
+  });
+  return names.empty() ? "; there is no other complete checkpoint" : "; complete are: " + names;
+}
+
+/// What the metadata of a checkpoint say.
+struct Description {
+  CheckpointInfo info;
+  double lr = 0;
+};
+
+Description read_metadata(const SafetensorsFile& file, const std::string& optimizer, std::uint64_t seed) {
+  const auto text = [&](const std::string& key) -> std::string {
+    const auto found = file.metadata().find(key);
+    require<InputError>(found != file.metadata().end(), file.path(), ": the metadata have no '", key,
+                        "', expected a checkpoint");
+    return found->second;
+  };
+  const auto expect = [&](const std::string& key, std::string_view expected) {
+    const std::string found = text(key);
+    require<InputError>(found == expected, file.path(), ": ", key, " is ", found, ", expected ", expected);
+  };
+  const auto number = [&]<class Number>(const std::string& key, Number least) {
+    const auto found = to_number<Number>(text(key));
+    require<InputError>(found && *found >= least, file.path(), ": ", key, " is '", text(key),
+                        "', expected a number");
+    return *found;
+  };
+  expect("checkpoint_version", format_version);
+  expect("optimizer", optimizer);
+  expect("seed", std::to_string(seed));
+  Description description;
+  description.info.epoch = number("epoch", 0);
+  description.lr = number("lr", 0.0);
+  for (const auto& [key, value] : file.metadata())
+    if (key.starts_with(extra_prefix)) description.info.extra[key.substr(extra_prefix.size())] = value;
+  return description;
+}
+
+}  // namespace
+
+Checkpointer::Checkpointer(const Communicator& comm, std::string directory,
+                           const CheckpointerOptions& options)
+    : comm_(comm), directory_(std::move(directory)), options_(options) {
+  comm_.agree([&] {
+    require<InputError>(options_.keep_last >= 1, "the number of checkpoints to keep is ", options_.keep_last,
+                        ", expected 1 or more");
+    if (comm_.rank() != 0) return;
+    on_files(directory_, [&] {
+      fs::create_directories(directory_);
+      std::vector<fs::path> unfinished;
+      for (const fs::directory_entry& entry : fs::directory_iterator(directory_)) {
+        const std::string name = entry.path().filename().string();
+        if (name.starts_with(prefix) && name.find(concat(suffix, ".tmp")) != std::string::npos)
+          unfinished.push_back(entry.path());
+      }
+      for (const fs::path& path : unfinished) fs::remove(path);
+    });
+  });
+}
+
+void Checkpointer::save(int epoch, const Module& model, Optimizer& optimizer,
+                        const std::map<std::string, std::string>& extra) const {
+  comm_.agree([&] {
+    if (comm_.rank() != 0) return;
+    require<InputError>(epoch >= 0, "the epoch of a checkpoint is ", epoch, ", expected 0 or more");
+    on_files(directory_, [&] {
+      std::map<int, std::string> existing = checkpoints_in(directory_);
+      require<InputError>(existing.empty() || existing.rbegin()->first <= epoch, directory_,
+                          ": there is a checkpoint of epoch ",
+                          existing.empty() ? 0 : existing.rbegin()->first, ", expected none after epoch ",
+                          epoch, ", which is to be saved");
+      std::map<std::string, std::string> metadata{{"checkpoint_version", std::string(format_version)},
+                                                  {"epoch", std::to_string(epoch)},
+                                                  {"seed", std::to_string(options_.seed)},
+                                                  {"precision", sizeof(real) == 8 ? "double" : "single"},
+                                                  {"optimizer", optimizer.kind()},
+                                                  {"lr", exact(optimizer.lr())}};
+      for (const auto& [key, value] : extra) metadata[concat(extra_prefix, key)] = value;
+      const StateDict state = whole_state(model, optimizer);
+      existing[epoch] = (fs::path(directory_) / file_name(epoch)).string();
+      write_safetensors(existing[epoch], state.tensors, state.counters, real_type, metadata);
+      // The new one is on the disk: old ones may go.
+      while (static_cast<int>(existing.size()) > options_.keep_last) {
+        fs::remove(existing.begin()->second);
+        existing.erase(existing.begin());
+      }
+    });
+  });
+}
+
+std::string Checkpointer::latest() const {
+  std::string path;
+  comm_.agree([&] {
+    if (comm_.rank() != 0) return;
+    on_files(directory_, [&] {
+      const std::map<int, std::string> existing = checkpoints_in(directory_);
+      if (!existing.empty()) path = existing.rbegin()->second;
+    });
+  });
+  return comm_.broadcast(path, 0);
+}
+
+CheckpointInfo Checkpointer::load(const std::string& path, Module& model, Optimizer& optimizer) const {
+  // Rank 0 reads; what it finds travels as text.
+  std::vector<std::string> found;
+  comm_.agree([&] {
+    if (comm_.rank() != 0) return;
+    std::optional<SafetensorsFile> file;
+    try {
+      file.emplace(path);
+      file->verify_checksum();
+    } catch (const InputError& error) {
+      throw InputError(error.what() + others(path));
+    }
+    const Description description = read_metadata(*file, optimizer.kind(), options_.seed);
+    found = {std::to_string(description.info.epoch), exact(description.lr)};
+    for (const auto& [key, value] : description.info.extra) found.insert(found.end(), {key, value});
+  });
+  load_state_dict(comm_, path, whole_state(model, optimizer));
+  found = broadcast_texts(comm_, std::move(found));
+  CheckpointInfo info;
+  info.epoch = *to_number<int>(found[0]);
+  optimizer.set_lr(*to_number<double>(found[1]));
+  for (std::size_t i = 2; i < found.size(); i += 2) info.extra[found[i]] = found[i + 1];
+  return info;
+}
+
+}  // namespace sar

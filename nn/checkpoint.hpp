@@ -1,0 +1,68 @@
+/// Checkpoints: the whole state of a training in one file, so that a run that was killed goes on.
+///
+///     Checkpointer checkpoints(comm, "run1", {.seed = seed});
+///     int epoch = 0;
+///     if (const std::string last = checkpoints.latest(); !last.empty())
+///       epoch = checkpoints.load(last, model, optimizer).epoch;
+///     while (++epoch <= epochs) {
+///       ...
+///       if (epoch % 20 == 0) checkpoints.save(epoch, model, optimizer);
+///     }
+///
+/// Model and optimizer are the same on every rank, and all that is random follows from the seed and the
+/// model's counters; a checkpoint therefore does not depend on the number of ranks, nor on how the graph is
+/// partitioned, and resuming on others gives the same curve to rounding. (Batch norm with `local` has
+/// statistics of each rank's own: those of rank 0 are kept.)
+///
+/// Everything here is collective, with the same error on all ranks. Rank 0 alone touches the directory, which
+/// belongs to one run at a time.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/nn/module.hpp>
+#include <sar/nn/optimizer.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace sar {
+
+struct CheckpointerOptions {
+  int keep_last = 3;       ///< older checkpoints are deleted
+  std::uint64_t seed = 0;  ///< of the run
+};
+
+/// What a checkpoint knows besides model and optimizer.
+struct CheckpointInfo {
+  int epoch = 0;
+  std::map<std::string, std::string> extra;  ///< the program's own: best metrics, options
+};
+
+class Checkpointer {
+ public:
+  /// Makes the directory if need be, and removes the unfinished files of a run that was killed. Throws
+  /// InputError when that fails or keep_last is less than 1.
+  Checkpointer(const Communicator& comm, std::string directory, const CheckpointerOptions& options = {});
+
+  /// Writes checkpoint-<epoch>.safetensors: under another name, flushed, renamed; then deletes those before
+  /// the last `keep_last`. Throws InputError when writing fails (the checkpoints that exist stay), for values
+  /// that are not finite, and when the directory has a checkpoint of a later epoch.
+  void save(int epoch, const Module& model, Optimizer& optimizer,
+            const std::map<std::string, std::string>& extra = {}) const;
+
+  /// The path of the checkpoint with the largest epoch; empty when there is none.
+  [[nodiscard]] std::string latest() const;
+
+  /// Puts model and optimizer (its learning rate, too) into the state of the checkpoint, whose precision may
+  /// be another one. On an error they are as they were. Throws InputError for a file that is not right,
+  /// naming the others in its directory that are, and for a checkpoint of another model, optimizer or seed.
+  CheckpointInfo load(const std::string& path, Module& model, Optimizer& optimizer) const;
+
+ private:
+  Communicator comm_;
+  std::string directory_;
+  CheckpointerOptions options_;
+};
+
+}  // namespace sar
