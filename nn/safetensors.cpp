@@ -128,6 +128,8 @@ json parse_json(const std::string& text, const std::string& path) {
   } catch (const json::parse_error& error) {
     throw InputError(
         concat(path, ": the header is no JSON at its byte ", error.byte, ", expected a .safetensors file"));
+  } catch (const json::out_of_range&) {
+    throw InputError(path + ": the header has a number that is too large, expected a .safetensors file");
   }
 }
 

@@ -95,6 +95,8 @@ LoadReport load_state_dict(const Communicator& comm, const std::string& path, co
   comm.agree([&] {
     require<InputError>(mine == first, path, ": rank ", comm.rank(),
                         " has other names or shapes than rank 0, expected the same model on all ranks");
+  });
+  comm.agree([&] {
     for (const NamedBuffer& named : state.tensors) values.tensors.push_back(named.tensor.clone());
     for (const NamedCounter& named : state.counters) values.counters.push_back(*named.value);
     if (comm.rank() == 0) report = read(path, state, options, values);

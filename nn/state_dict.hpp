@@ -24,7 +24,7 @@ struct StateDict {
 
 struct LoadOptions {
   bool strict = true;        ///< a name of one side that the other has not is an error
-  std::string strip_prefix;  ///< "module.", say: taken off the names in the file; those without are not used
+  std::string strip_prefix = {};  ///< "module.", say: taken off the names in the file; those without are not used
 };
 
 /// Names that had no partner; empty after a strict load.
