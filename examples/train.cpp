@@ -1,5 +1,6 @@
 /// Full-batch training with everything selectable on the command line; try --help.
 ///     mpirun -n 4 train --graph sbm --nodes 160000 --degree 28 --batch-norm --log log.jsonl
+#include "train_checkpoint.hpp"
 #include "train_log.hpp"
 #include "train_models.hpp"
 #include "train_options.hpp"
@@ -10,10 +11,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 using namespace sar;
@@ -78,19 +81,32 @@ struct TrainingPart {
   }
 };
 
+/// Better told before the training than after it. Collective.
+void check_place(const Communicator& comm, const std::string& file) {
+  comm.agree([&] {
+    const std::string directory = std::filesystem::path(file).parent_path().string();
+    require<InputError>(comm.rank() != 0 || directory.empty() || std::filesystem::is_directory(directory),
+                        file, ": there is no directory ", directory, " to write it to");
+  });
+}
+
 void train(const Communicator& comm, const Options& o) {
+  check_place(comm, o.save_weights);
   NodeData data = load(comm, o);
   const GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
   Generator gen(o.seed);
   examples::NodeClassifier model(o.model, data.features.row_size(), data.num_classes, comm, gen);
   const auto optimizer = make_optimizer(o, model);
-  examples::Log log(comm, o.log_file, o.epochs);
+  examples::Checkpoints checkpoints(comm, o, graph);
+  const CheckpointInfo start = checkpoints.resume(model, *optimizer);
+  if (!o.init_weights.empty() && start.epoch == 0) load_weights(comm, o.init_weights, model);
+  examples::Log log(comm, o.log_file, o.epochs, start);
   log.start(data, graph, o);
   std::optional<TrainingPart> part;
   const std::vector<Relations> relations = make_relations(graph, data, o);
   if (o.mfg) part.emplace(graph, data, relations, o.model.layers);
 
-  for (int epoch = 1; epoch <= o.epochs; ++epoch) {
+  for (int epoch = start.epoch + 1; epoch <= o.epochs; ++epoch) {
     examples::EpochTimer timer(comm);
     examples::Epoch result{.epoch = epoch};
     {
@@ -119,7 +135,9 @@ void train(const Communicator& comm, const Options& o) {
     }
     timer.finish(result);
     log.epoch(result);
+    checkpoints.epoch_done(epoch, model, *optimizer, log.progress());
   }
+  if (!o.save_weights.empty()) save_weights(comm, o.save_weights, model);
   log.summary(graph);
 }
 

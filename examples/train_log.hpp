@@ -12,9 +12,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <limits>
+#include <map>
 #include <string>
 
 namespace sar::examples {
@@ -66,13 +68,24 @@ class EpochTimer {
 /// Speaks on rank 0 only; its functions are collective.
 class Log {
  public:
-  Log(const Communicator& comm, const std::string& file, int epochs)
+  /// A run that goes on from `start` goes on with its log, too: the lines of later epochs are dropped.
+  Log(const Communicator& comm, const std::string& file, int epochs, const CheckpointInfo& start)
       : comm_(comm), speaks_(comm.rank() == 0), epochs_(epochs) {
+    if (start.epoch > 0) restore(start.extra);
     comm.agree([&] {
       if (!speaks_ || file.empty()) return;
-      file_.open(file, std::ios::trunc);
+      if (start.epoch > 0 && std::filesystem::exists(file)) write_text(file, lines_until(file, start.epoch));
+      file_.open(file, start.epoch > 0 ? std::ios::app : std::ios::trunc);
       require<InputError>(file_.good(), "cannot write the log file ", file);
     });
+  }
+
+  /// What is needed to go on after this epoch.
+  [[nodiscard]] std::map<std::string, std::string> progress() const {
+    const nlohmann::json progress{{"train_acc", number(best_.train)}, {"val_acc", number(best_.val)},
+                                  {"test_acc", number(best_.test)},   {"epoch", best_epoch_},
+                                  {"seconds", total_seconds_},        {"peak_bytes", best_peak_}};
+    return {{"best", progress.dump()}};
   }
 
   void start(const NodeData& data, const GraphShardManager& graph, const Options& o) {
@@ -142,6 +155,28 @@ class Log {
   /// JSON has no NaN.
   static nlohmann::json number(double x) {
     return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(nullptr);
+  }
+
+  void restore(const std::map<std::string, std::string>& extra) {
+    const nlohmann::json progress = nlohmann::json::parse(extra.at("best"));
+    const auto accuracy = [&](const char* key) {
+      return progress.at(key).is_null() ? Accuracies().val : progress.at(key).get<double>();
+    };
+    best_ = {accuracy("train_acc"), accuracy("val_acc"), accuracy("test_acc")};
+    best_epoch_ = progress.at("epoch");
+    total_seconds_ = progress.at("seconds");
+    best_peak_ = progress.at("peak_bytes");
+  }
+
+  /// The lines of a log up to an epoch, whole ones.
+  static std::string lines_until(const std::string& file, int epoch) {
+    std::string kept;
+    std::ifstream in(file);
+    for (std::string line; std::getline(in, line) && !in.eof();) {
+      const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+      if (object.is_object() && object.contains("epoch") && object["epoch"] <= epoch) kept += line + "\n";
+    }
+    return kept;
   }
 
   void write(const nlohmann::ordered_json& line) {

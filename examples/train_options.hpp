@@ -29,6 +29,10 @@ struct Options {
   int epochs = 100, eval_every = 1, threads = 0;
   std::uint64_t seed = 0;
   std::string log_file;
+  std::string init_weights, save_weights;
+  std::string checkpoint;  ///< directory
+  int checkpoint_every = 10, checkpoint_keep = 3;
+  bool resume = false;
 };
 
 /// Reads the command line into `o`. An exit code when the program should end here: 0 after --help, 2 for
@@ -113,6 +117,21 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
   app.add_option("--eval-every", o.eval_every, "evaluate after so many epochs and after the last; 0: never")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--log", o.log_file, "one JSON object a line: epochs, then a summary")->option_text("FILE");
+  app.add_option("--init-weights", o.init_weights, "initial weights: .safetensors, names as in DGL")
+      ->option_text("FILE");
+  app.add_option("--save-weights", o.save_weights, "write the weights after the last epoch")
+      ->option_text("FILE");
+  auto* checkpoint =
+      app.add_option("--checkpoint", o.checkpoint, "write checkpoints there")->option_text("DIR");
+  app.add_option("--checkpoint-every", o.checkpoint_every, "epochs; and one after the last epoch")
+      ->check(CLI::PositiveNumber)
+      ->needs(checkpoint);
+  app.add_option("--keep", o.checkpoint_keep, "delete all but the last so many checkpoints")
+      ->check(CLI::PositiveNumber)
+      ->needs(checkpoint);
+  app.add_flag("--resume", o.resume,
+               "go on from the last checkpoint, if any, on any number of ranks and partition; the log, too")
+      ->needs(checkpoint);
 
   try {
     app.parse(argc, argv);

@@ -1,0 +1,79 @@
+/// Checkpoints of `train`: of which run they are, and where a resumed run goes on.
+#pragma once
+
+#include "train_options.hpp"
+
+#include <sar/sar.hpp>
+
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace sar::examples {
+
+class Checkpoints {
+ public:
+  /// Throws InputError when there are checkpoints already and the run shall not resume from them.
+  Checkpoints(const Communicator& comm, const Options& o, const GraphShardManager& graph)
+      : every_(o.checkpoint_every), epochs_(o.epochs), speaks_(comm.rank() == 0), run_(describe(o, graph)) {
+    if (o.checkpoint.empty()) return;
+    checkpointer_.emplace(comm, o.checkpoint,
+                          CheckpointerOptions{.keep_last = o.checkpoint_keep, .seed = o.seed});
+    last_ = checkpointer_->latest();
+    require<InputError>(last_.empty() || o.resume, last_,
+                        " exists, expected --resume to go on from it, or another --checkpoint directory");
+    if (o.resume && last_.empty() && speaks_)
+      std::printf("no checkpoint in %s: starting from the beginning\n", o.checkpoint.c_str());
+  }
+
+  /// The state after the last checkpoint; epoch 0 when there is none. Throws InputError for one of a run with
+  /// other options.
+  CheckpointInfo resume(Module& model, Optimizer& optimizer) {
+    if (last_.empty()) return {};
+    CheckpointInfo info = checkpointer_->load(last_, model, optimizer);
+    for (const auto& [option, value] : run_)
+      require<InputError>(info.extra[option] == value, last_, ": made with ", option, " ", info.extra[option],
+                          ", expected ", value, " as in this run");
+    if (speaks_) std::printf("resuming from %s, after epoch %d\n", last_.c_str(), info.epoch);
+    return info;
+  }
+
+  /// Saves after every so many epochs and after the last. `progress`: see Log.
+  void epoch_done(int epoch, const Module& model, Optimizer& optimizer,
+                  std::map<std::string, std::string> progress) const {
+    if (!checkpointer_ || (epoch % every_ != 0 && epoch != epochs_)) return;
+    progress.insert(run_.begin(), run_.end());
+    checkpointer_->save(epoch, model, optimizer, progress);
+  }
+
+ private:
+  /// What the curve depends on, except for the seed and the kind of the optimizer, which every checkpoint
+  /// has.
+  static std::map<std::string, std::string> describe(const Options& o, const GraphShardManager& graph) {
+    const ModelOptions& m = o.model;
+    return {{"--model", m.kind},
+            {"--layers", concat(m.layers)},
+            {"--hidden", concat(m.hidden)},
+            {"--heads", concat(m.heads)},
+            {"--dropout", concat(m.dropout)},
+            {"--attn-dropout", concat(m.attention_dropout)},
+            {"--num-rels", concat(m.num_rels)},
+            {"--num-bases", concat(m.num_bases)},
+            {"--batch-norm", concat(m.batch_norm)},
+            {"--lr", concat(o.lr)},
+            {"--momentum", concat(o.momentum)},
+            {"--weight-decay", concat(o.weight_decay)},
+            {"--normalize-features", concat(o.data.normalize_features)},
+            {"a number of nodes of", concat(graph.num_global_nodes())},
+            {"a number of edges of", concat(graph.num_global_edges())}};
+  }
+
+  std::optional<Checkpointer> checkpointer_;
+  int every_, epochs_;
+  bool speaks_;
+  std::map<std::string, std::string> run_;
+  std::string last_;
+};
+
+}  // namespace sar::examples
