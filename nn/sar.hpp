@@ -11,6 +11,7 @@
 #include <sar/core/tensor.hpp>
 #include <sar/graph/attention.hpp>
 #include <sar/graph/dataset.hpp>
+#include <sar/graph/dgl_partition.hpp>
 #include <sar/graph/edge_batch.hpp>
 #include <sar/graph/edge_softmax.hpp>
 #include <sar/graph/frame.hpp>
