@@ -1,6 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/graph/assignment.hpp>
+#include <sar/graph/ldg.hpp>
 #include <sar/graph/metis.hpp>
 
 #include <algorithm>
@@ -72,8 +73,8 @@ Array<std::int32_t> assign_nodes(const Communicator& comm, Index num_nodes, cons
     std::iota(part_of.begin(), part_of.end(), static_cast<std::int32_t>(begin));
     return part_of;
   }
-  require<InputError>(method == PartitionMethod::metis, "partition method ldg is not in this library yet");
-  part_of = metis_assignment(comm, num_nodes, edges, options);
+  part_of = method == PartitionMethod::metis ? metis_assignment(comm, num_nodes, edges, options)
+                                             : ldg_assignment(comm, num_nodes, edges, options);
   fill_empty_parts(comm, options.parts, part_of);
   return part_of;
 }

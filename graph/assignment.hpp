@@ -13,7 +13,7 @@ namespace sar {
 
 struct AssignmentOptions {
   int parts = 1;
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  ///< random, metis
   /// metis, ldg: the parts also get about the same number of in-edges.
   bool balance_edges = true;
   /// metis, ldg: and of training nodes. One byte for each node of this rank's slice; empty on every rank: not
@@ -25,8 +25,11 @@ struct AssignmentOptions {
 
 /// The part of each node of this rank's slice [slices.begin(rank), slices.end(rank)), where slices =
 /// PartitionBook::even(num_nodes, comm.size()). `edges` is this rank's share in original ids, in any
-/// distribution. Memory per rank about (nodes + edges) / ranks, except for metis, which gathers the graph on
-/// rank 0. Collective. Throws InputError as partition_nodes.
+/// distribution. Every part gets a node, if there are enough. metis and ldg: what is balanced stays within
+/// about 5 % of the average, where single nodes are not larger. Memory per rank about (nodes + edges) /
+/// ranks, except for metis, which gathers the graph on rank 0. Collective. Throws InputError, the same on
+/// every rank, as partition_nodes, for an edge with an end that is no node, a mask of another length, parts
+/// or passes below 1.
 Array<std::int32_t> assign_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                                  PartitionMethod method, const AssignmentOptions& options);
 

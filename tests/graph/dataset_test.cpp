@@ -51,7 +51,8 @@ WholeGraph transformed(WholeGraph graph, const DatasetOptions& options, bool wei
 }
 
 std::vector<PartitionMethod> methods() {
-  std::vector<PartitionMethod> list{PartitionMethod::contiguous, PartitionMethod::random};
+  std::vector<PartitionMethod> list{PartitionMethod::contiguous, PartitionMethod::random,
+                                    PartitionMethod::ldg};
   if (has_metis()) list.push_back(PartitionMethod::metis);
   return list;
 }

@@ -13,7 +13,8 @@ namespace sar::test {
 namespace {
 
 std::vector<PartitionMethod> methods() {
-  std::vector<PartitionMethod> list{PartitionMethod::contiguous, PartitionMethod::random};
+  std::vector<PartitionMethod> list{PartitionMethod::contiguous, PartitionMethod::random,
+                                    PartitionMethod::ldg};
   if (has_metis()) list.push_back(PartitionMethod::metis);
   return list;
 }

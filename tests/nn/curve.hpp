@@ -76,7 +76,8 @@ void check_curves(const Load& load) {
   const std::vector<double> alone =
       curve(Communicator::self(), load(Communicator::self(), PartitionMethod::contiguous), {}, epochs);
   CHECK(alone.back() < alone.front());
-  std::vector<PartitionMethod> methods{PartitionMethod::contiguous, PartitionMethod::random};
+  std::vector<PartitionMethod> methods{PartitionMethod::contiguous, PartitionMethod::random,
+                                       PartitionMethod::ldg};
   if (has_metis()) methods.push_back(PartitionMethod::metis);
   for (const PartitionMethod method : methods) {
     CAPTURE(to_string(method));
