@@ -23,8 +23,9 @@ struct StateDict {
 [[nodiscard]] StateDict state_dict(const Module& module);
 
 struct LoadOptions {
-  bool strict = true;        ///< a name of one side that the other has not is an error
-  std::string strip_prefix = {};  ///< "module.", say: taken off the names in the file; those without are not used
+  bool strict = true;  ///< a name of one side that the other has not is an error
+  std::string strip_prefix =
+      {};  ///< "module.", say: taken off the names in the file; those without are not used
 };
 
 /// Names that had no partner; empty after a strict load.

@@ -73,6 +73,13 @@ expect 2 "--edge-block" "$programs/train" --edge-block 0
 expect 1 "train: missing/edge_index.npy: cannot open" "$programs/train" --dataset missing
 expect 1 "train: sbm: 20 nodes, expected at least two for each of the 16 classes" "$programs/train" --nodes 20
 expect 1 "train: cannot write the log file missing/log" "$programs/train" --graph karate --log missing/log
+expect 2 "--checkpoint" "$programs/train" --resume
+expect 1 "train: missing/w: there is no directory missing to write it to" "$programs/train" --graph karate --save-weights missing/w
+expect 1 "train: missing: cannot open (No such file or directory), expected a .safetensors file" "$programs/train" --graph karate --init-weights missing
+expect 0 "no checkpoint in run: starting from the beginning" "$programs/train" --graph karate --hidden 8 --epochs 10 --checkpoint run --resume
+expect 1 "train: run/checkpoint-00000010.safetensors exists, expected --resume" "$programs/train" --graph karate --hidden 8 --checkpoint run
+expect 1 "made with --dropout 0.5, expected 0.4 as in this run" "$programs/train" --graph karate --hidden 8 --dropout 0.4 --checkpoint run --resume
+expect 0 "resuming from run/checkpoint-00000010.safetensors, after epoch 10" "$programs/train" --graph karate --hidden 8 --epochs 12 --checkpoint run --resume
 expect 1 "gcn: missing/edge_index.npy: cannot open" "$programs/gcn" missing
 expect 0 "test accuracy" "$programs/gcn"
 expect 0 "epoch 20" "$programs/graphsage"
