@@ -1,0 +1,66 @@
+/// Reading what zlib has packed, from front to back. Nothing here is collective; errors are InputError.
+#pragma once
+
+#include <sar/core/file.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sar::formats {
+
+/// No file that zlib has packed grows by more than this when it is unpacked.
+inline constexpr Index max_inflation = 1032;
+
+/// Unpacks a section of a file.
+class Inflater {
+ public:
+  enum class Format { gzip, raw };  ///< gzip: one or several members; raw: one stream without a frame, of zip
+
+  /// `what` names the section in messages. The file outlives the Inflater.
+  Inflater(const InputFile& file, std::string what, Index begin, Index bytes, Format format);
+  ~Inflater();
+  Inflater(const Inflater&) = delete;
+  Inflater& operator=(const Inflater&) = delete;
+
+  /// Up to `bytes` more bytes; fewer only at the end. At the end of raw data the whole section has been used.
+  Index read(char* out, Index bytes);
+
+ private:
+  struct Stream;
+  void refill();
+  void start_next_member();
+
+  const InputFile& file_;
+  std::string what_;
+  Index next_;  // offset in the file of what has not been read
+  Index end_;
+  Format format_;
+  bool finished_ = false;
+  std::vector<unsigned char> input_;
+  std::unique_ptr<Stream> stream_;
+};
+
+/// A text file, plain or packed by gzip (which its first two bytes tell), from front to back.
+class TextFile {
+ public:
+  /// Throws when the file cannot be opened, or is called .gz and is not.
+  explicit TextFile(const std::string& path);
+  [[nodiscard]] bool packed() const noexcept { return inflater_ != nullptr; }
+  [[nodiscard]] const InputFile& file() const noexcept { return file_; }
+  /// The most bytes that the text can have.
+  [[nodiscard]] Index max_text_bytes() const noexcept;
+
+  /// Up to `bytes` more bytes; fewer only at the end.
+  Index read(char* out, Index bytes);
+
+ private:
+  InputFile file_;
+  Index next_ = 0;
+  std::unique_ptr<Inflater> inflater_;
+};
+
+/// The first `bytes` bytes of the text; fewer when there are not so many.
+std::string read_beginning(const std::string& path, Index bytes);
+
+}  // namespace sar::formats

@@ -1,0 +1,32 @@
+/// The words that a rank has seen, each with a number. Local.
+#pragma once
+
+#include <sar/config.hpp>
+#include <sar/core/memory.hpp>
+
+#include <cstdint>
+#include <string_view>
+
+namespace sar::formats {
+
+/// The same everywhere: says which rank keeps a word.
+std::uint64_t hash_of(std::string_view word) noexcept;
+
+/// Numbers words 0, 1, ... as they come. About 30 bytes a word besides its own.
+class KeyTable {
+ public:
+  KeyTable();
+  /// The number of a word, which gets the next one when it is new.
+  Index insert(std::string_view word);
+  [[nodiscard]] Index size() const noexcept { return static_cast<Index>(ends_.size()); }
+  [[nodiscard]] std::string_view word(Index number) const noexcept;
+
+ private:
+  void grow();
+
+  Array<char> letters_;  // of all words
+  Array<Index> ends_;    // where each of them ends
+  Array<Index> slots_;   // open addressing: a word's number, or -1
+};
+
+}  // namespace sar::formats

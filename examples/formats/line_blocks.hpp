@@ -1,0 +1,39 @@
+/// A text file read by all workers together, in blocks of whole lines.
+#pragma once
+
+#include "inflate.hpp"
+
+#include <sar/comm/communicator.hpp>
+#include <sar/core/parallel.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace sar::formats {
+
+/// Where the lines begin that are to be read.
+struct TextPosition {
+  Index byte = 0;  ///< of the text, unpacked
+  Index line = 0;  ///< lines in front of it
+};
+
+struct TextCounts {
+  Index lines = 0;
+  Index rows = 0;  ///< what a parser makes of lines: one of each data line, say
+};
+
+/// Reads a text from `begin` on: `parse` gets a block of whole lines and tells how many lines and rows it
+/// found (local); then `placed` gets the number of the first of these rows in the whole text (it may be
+/// collective, every rank calls it the same number of times). Rows are numbered in the order of the text,
+/// whatever the number of ranks.
+///
+/// A plain file is read by each rank for itself; one that is packed is unpacked by rank 0, which deals blocks
+/// of about `block_bytes` to the ranks in turn. Memory: some blocks. Returns the counts of the whole text.
+/// Collective. Of the lines for which parse throws a LineError, the first of the text is reported on all
+/// ranks, as NotAnInteger if it is one; other exceptions as by Communicator::agree.
+TextCounts read_lines(const Communicator& comm, const std::string& path, const TextPosition& begin,
+                      Index block_bytes, FunctionRef<TextCounts(std::string_view text)> parse,
+                      FunctionRef<void(Index first_row)> placed);
+
+}  // namespace sar::formats

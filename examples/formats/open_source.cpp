@@ -1,0 +1,88 @@
+#include "open_source.hpp"
+
+#include "edge_list_source.hpp"
+#include "inflate.hpp"
+
+#include <sar/core/error.hpp>
+#include <sar/graph/dataset_source.hpp>
+
+#include <array>
+#include <filesystem>
+#include <system_error>
+
+namespace sar::formats {
+namespace {
+
+enum class Kind : int { dataset, ogb, matrix_market, edge_list };
+
+/// Local.
+Kind kind_of(const std::string& path) {
+  std::error_code unreachable;
+  const auto exists = [&](const char* part) { return std::filesystem::exists(path + part, unreachable); };
+  require<InputError>(exists(""), path, ": there is no such file or directory");
+  if (!std::filesystem::is_directory(path, unreachable))
+    return read_beginning(path, 14) == "%%MatrixMarket" ? Kind::matrix_market : Kind::edge_list;
+  if (exists("/edge_index.npy")) return Kind::dataset;
+  require<InputError>(
+      exists("/raw"), path,
+      ": the directory has neither edge_index.npy nor raw/, expected a dataset directory or an "
+      "OGB folder");
+  return Kind::ogb;
+}
+
+const EdgeListSource* with_keys(const GraphSource& source) {
+  const auto* edge_list = dynamic_cast<const EdgeListSource*>(&source);
+  return edge_list != nullptr && edge_list->has_node_keys() ? edge_list : nullptr;
+}
+
+}  // namespace
+
+NodeIds parse_node_ids(const std::string& word) {
+  if (word == "auto") return NodeIds::automatic;
+  if (word == "dense") return NodeIds::dense;
+  if (word == "names") return NodeIds::names;
+  throw InputError(concat("node ids are '", word, "', expected auto, dense or names"));
+}
+
+std::optional<char> parse_separator(const std::string& word) {
+  if (word == "auto") return std::nullopt;
+  if (word == "tab") return '\t';
+  if (word == "comma") return ',';
+  if (word == "semicolon") return ';';
+  if (word == "blank") return ' ';
+  require<InputError>(word.size() == 1, "the separator is '", word,
+                      "', expected auto, tab, comma, semicolon, blank or one sign");
+  return word[0];
+}
+
+std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::string& path,
+                                         const SourceOptions& options) {
+  int kind = 0;
+  comm.agree([&] {
+    if (comm.rank() == 0) kind = static_cast<int>(kind_of(path));
+  });
+  comm.broadcast(std::span<int>(&kind, 1), 0);
+  switch (static_cast<Kind>(kind)) {
+    case Kind::dataset:
+      return std::make_unique<DatasetSource>(comm, path);
+    case Kind::ogb:
+    case Kind::matrix_market:
+      break;
+    case Kind::edge_list:
+      return std::make_unique<EdgeListSource>(comm, path, options);
+  }
+  throw InputError(path + ": cannot be opened");
+}
+
+bool has_node_keys(const GraphSource& source) {
+  return with_keys(source) != nullptr;
+}
+
+void write_node_keys(const GraphSource& source, const std::string& path) {
+  const EdgeListSource* edge_list = with_keys(source);
+  require<InputError>(edge_list != nullptr, source.name(),
+                      ": the nodes are numbers, expected names to write to ", path);
+  edge_list->write_node_keys(path);
+}
+
+}  // namespace sar::formats

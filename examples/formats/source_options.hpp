@@ -1,0 +1,38 @@
+/// What the user says of a file that it does not say itself.
+#pragma once
+
+#include <sar/config.hpp>
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace sar::formats {
+
+enum class NodeIds {
+  automatic,  ///< dense for non-negative integers that are all less than four times the number of edges
+  dense,      ///< integers from 0 on: the numbers of the nodes
+  names,      ///< any words: numbered 0, 1, ... in the order of first appearance
+};
+
+/// "auto", "dense" or "names"; throws InputError for another word.
+[[nodiscard]] NodeIds parse_node_ids(const std::string& word);
+/// "auto" is nothing, "tab", "comma", "semicolon" and "blank" their signs; so is one sign for itself. Throws
+/// InputError for another word.
+[[nodiscard]] std::optional<char> parse_separator(const std::string& word);
+
+struct SourceOptions {
+  // edge lists
+  NodeIds node_ids = NodeIds::automatic;
+  std::optional<char> separator;  ///< ' ': any number of blanks; otherwise guessed
+  std::optional<bool> header;     ///< is the first line one? Otherwise guessed
+  bool ignore_data = false;       ///< columns behind the two nodes are left alone
+  // edge lists and Matrix Market
+  std::map<std::string, std::string> node_data;  ///< name -> .npy file with one row for each node
+  // OGB folders
+  std::string split;  ///< the folder in split/; empty: the only one
+  // all of them
+  Index block_bytes = Index{1} << 22;  ///< of text, that a rank reads at a time
+};
+
+}  // namespace sar::formats
