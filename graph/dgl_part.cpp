@@ -37,7 +37,7 @@ Kind edge_kind(const DglPartition& partition) {
     if (!type.src_type.empty()) kind.names.back().push_back(type.canonical_name());
     const bool unique = std::count_if(partition.edge_types.begin(), partition.edge_types.end(),
                                       [&](const auto& other) { return other.name == type.name; }) == 1;
-    if (unique) kind.names.back().push_back(type.name);
+    if (unique || type.src_type.empty()) kind.names.back().push_back(type.name);
   }
   return kind;
 }
@@ -169,12 +169,14 @@ std::vector<DataColumns> read_features(const Kind& kind, int part, const std::st
   std::vector<DataColumns> columns(kind.names.size());
   DataColumns tensors = read_dgl_tensors(path);
   for (auto& [key, data] : tensors) {
-    std::size_t type = columns.size();
+    std::size_t type = columns.size(), longest = 0;
     std::string field;
     for (std::size_t t = 0; t < columns.size(); ++t)
       for (const std::string& name : kind.names[t])
-        if (key.size() > name.size() && key.starts_with(name) && key[name.size()] == '/') {
+        if (name.size() >= longest && key.size() > name.size() && key.starts_with(name) &&
+            key[name.size()] == '/') {
           type = t;
+          longest = name.size();
           field = key.substr(name.size() + 1);
         }
     if (type == columns.size() && columns.size() == 1 && key.find('/') == std::string::npos) {

@@ -332,6 +332,18 @@ TEST_CASE("parts that are missing, swapped or do not fit") {
             .starts_with("part0/graph.dgl: a matrix has an element in column 99, expected 0 to "));
 }
 
+TEST_CASE("edge types with and without ends that share a name") {
+  const Broken data("old", "papers.json");
+  if (data.comm().size() > 2) return;
+  CHECK(data.message([&] {
+    std::string text = read_bytes(data.json());
+    for (auto at = text.find("\"cites\""); at != std::string::npos; at = text.find("\"cites\""))
+      text.replace(at, 7, "\"author:writes:paper\"");
+    write_bytes(data.json(), text);
+  }) == "part0/edge_feat.dgl: tensor 'cites/year' belongs to no type of edges, expected a name such as "
+        "'writes/features'");
+}
+
 TEST_CASE("original ids that are no permutation") {
   const Broken data;
   if (data.comm().size() > 2) return;
