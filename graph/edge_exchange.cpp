@@ -93,7 +93,7 @@ void append_self_loops(Index first_node, const Array<Index>& original_ids, Index
   if (weighted) edges.weight.insert(edges.weight.end(), original_ids.size(), real{1});
 }
 
-void sort_edges(Index dst_begin, Index dst_end, EdgeList& edges) {
+Array<Index> edge_order(Index dst_begin, Index dst_end, const EdgeList& edges) {
   // positions by destination, then by (source, id) within each destination
   Array<Index> ends(static_cast<std::size_t>(dst_end - dst_begin) + 1, 0);
   for (const Index dst : edges.dst) ++ends[static_cast<std::size_t>(dst - dst_begin) + 1];
@@ -111,6 +111,11 @@ void sort_edges(Index dst_begin, Index dst_end, EdgeList& edges) {
         return edges.src[i] != edges.src[j] ? edges.src[i] < edges.src[j] : edges.id[i] < edges.id[j];
       });
   });
+  return order;
+}
+
+void sort_edges(Index dst_begin, Index dst_end, EdgeList& edges) {
+  const Array<Index> order = edge_order(dst_begin, dst_end, edges);
   select(order, edges.src);
   select(order, edges.dst);
   select(order, edges.id);

@@ -24,6 +24,9 @@ void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeLis
 void append_self_loops(Index first_node, const Array<Index>& original_ids, Index first_id, bool weighted,
                        EdgeList& edges);
 
+/// The positions of the edges by destination, source, id. The destinations lie in [dst_begin, dst_end). Local.
+Array<Index> edge_order(Index dst_begin, Index dst_end, const EdgeList& edges);
+
 /// Orders the list by destination, source, id. The destinations lie in [dst_begin, dst_end). Needs 16 bytes
 /// an edge besides the list. Local.
 void sort_edges(Index dst_begin, Index dst_end, EdgeList& edges);

@@ -246,15 +246,32 @@ void NpyFile::read_rows_raw(std::span<const Index> rows, std::span<std::byte> ou
       rows, [&](Index i, const std::byte* row) { std::copy_n(row, row_bytes, out.data() + i * row_bytes); });
 }
 
+NpyWriter::NpyWriter(const std::string& path, std::span<const Index> shape, NpyType type)
+    : path_(path), bytes_left_(checked_num_elements(shape, type, path) * element_bytes(type)), file_(path) {
+  const std::string header = format_npy_header(type, shape);
+  file_.write(header.data(), header.size());
+}
+
+void NpyWriter::write(std::span<const std::byte> elements) {
+  require<ShapeError>(static_cast<Index>(elements.size()) <= bytes_left_, path_, ": cannot write ",
+                      elements.size(), " bytes, expected at most ", bytes_left_, " more");
+  bytes_left_ -= static_cast<Index>(elements.size());
+  file_.write(elements.data(), elements.size());
+}
+
+void NpyWriter::commit() {
+  require<ShapeError>(bytes_left_ == 0, path_, ": the shape has ", bytes_left_,
+                      " more bytes than were written");
+  file_.commit();
+}
+
 template <class T>
 void write_npy(const std::string& path, std::span<const Index> shape, std::span<const T> values,
                NpyType type) {
   const Index size = checked_num_elements(shape, type, path);
   require<ShapeError>(size == static_cast<Index>(values.size()), path, ": shape ", shape_to_string(shape),
                       " needs ", size, " values, not ", values.size());
-  TemporaryFile file(path);
-  const std::string header = format_npy_header(type, shape);
-  file.write(header.data(), header.size());
+  NpyWriter file(path, shape, type);
   with_type(type, [&](auto element) {
     using Stored = decltype(element);
     constexpr std::size_t block = std::size_t{1} << 16;
@@ -268,7 +285,7 @@ void write_npy(const std::string& path, std::span<const Index> shape, std::span<
           element = static_cast<Stored>(values[begin + i]);
         std::memcpy(bytes.data() + i * sizeof(Stored), &element, sizeof(Stored));
       }
-      file.write(bytes.data(), count * sizeof(Stored));
+      file.write(std::span(bytes).first(count * sizeof(Stored)));
     }
   });
   file.commit();
@@ -279,10 +296,8 @@ void write_npy_raw(const std::string& path, std::span<const Index> shape, std::s
   const Index size = checked_num_elements(shape, type, path) * element_bytes(type);
   require<ShapeError>(size == static_cast<Index>(bytes.size()), path, ": shape ", shape_to_string(shape),
                       " of ", to_string(type), " needs ", size, " bytes, not ", bytes.size());
-  TemporaryFile file(path);
-  const std::string header = format_npy_header(type, shape);
-  file.write(header.data(), header.size());
-  file.write(bytes.data(), bytes.size());
+  NpyWriter file(path, shape, type);
+  file.write(bytes);
   file.commit();
 }
 

@@ -78,6 +78,22 @@ class NpyFile {
   Index data_begin_ = 0;
 };
 
+/// An array that is written piece by piece: into a temporary file beside `path`, which is flushed to the disk
+/// and renamed by commit(), so that `path` is never seen half written. Errors are InputError.
+class NpyWriter {
+ public:
+  NpyWriter(const std::string& path, std::span<const Index> shape, NpyType type);
+  /// The next elements as they shall lie in the file, in C order.
+  void write(std::span<const std::byte> elements);
+  /// Throws ShapeError unless the pieces fill the shape.
+  void commit();
+
+ private:
+  std::string path_;
+  Index bytes_left_;
+  TemporaryFile file_;
+};
+
 /// Writes `values`, converted to `type`, as an array of `shape` in C order: into a temporary file beside
 /// `path`, flushed to the disk, then renamed, so that `path` is never seen half written. T: float, double,
 /// std::uint8_t, std::int32_t, std::int64_t. Conversion to float16 rounds to nearest, ties to even; to bool:

@@ -1,0 +1,120 @@
+#include <sar/core/error.hpp>
+#include <sar/core/file.hpp>
+#include <sar/graph/partition_directory.hpp>
+#include <sar/graph/partition_part.hpp>
+#include <sar/graph/unique_ids.hpp>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <span>
+#include <system_error>
+#include <utility>
+
+namespace sar {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Runs `make` on rank 0; its text on every rank, its failure, too. Collective.
+template <class Make>
+std::string on_rank_0(const Communicator& comm, const Make& make) {
+  std::string text;
+  comm.agree([&] {
+    if (comm.rank() == 0) text = make();
+  });
+  return comm.broadcast(text, 0);
+}
+
+/// The book of ranks that have several consecutive parts each.
+PartitionBook join_parts(const PartitionBook& book, const PartitionBook& parts_of_ranks) {
+  std::vector<Index> offsets{0};
+  for (int rank = 0; rank < parts_of_ranks.num_parts(); ++rank) {
+    const auto last = static_cast<int>(parts_of_ranks.end(rank));
+    offsets.push_back(last == 0 ? 0 : book.end(last - 1));
+  }
+  return PartitionBook(offsets);
+}
+
+}  // namespace
+
+PartitionWriter::PartitionWriter(const Communicator& comm, const std::string& directory)
+    : comm_(comm), directory_(directory) {
+  while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
+  temporary_ = on_rank_0(comm_, [&] {
+    std::error_code error;
+    require<InputError>(fs::symlink_status(directory_, error).type() == fs::file_type::not_found, directory_,
+                        ": exists already, expected the name of a new directory");
+    std::string path = concat(directory_, ".tmp", ::getpid());
+    const bool made = fs::create_directory(path, error);
+    require<InputError>(made && !error, path, ": cannot make the directory (",
+                        error ? error.message() : "it exists", ")");
+    return path;
+  });
+}
+
+PartitionWriter::~PartitionWriter() {
+  if (committed_ || comm_.rank() != 0) return;
+  std::error_code ignored;
+  fs::remove_all(temporary_, ignored);
+}
+
+void PartitionWriter::commit(const PartitionDescription& description) {
+  comm_.agree([&] {
+    if (comm_.rank() != 0) return;
+    write_text(temporary_ + "/partition.json", format_partition_description(description));
+    std::error_code error;
+    require<InputError>(fs::symlink_status(directory_, error).type() == fs::file_type::not_found, directory_,
+                        ": exists already, expected the name of a new directory");
+    fs::rename(temporary_, directory_, error);
+    require<InputError>(!error, directory_, ": cannot rename ", temporary_, " (", error.message(), ")");
+    committed_ = true;
+    sync_directory(fs::path(directory_).parent_path().string());
+  });
+}
+
+void save_partition(const Communicator& comm, const std::string& directory, const GraphData& graph,
+                    const std::map<std::string, std::string>& info) {
+  PartitionDescription description = describe_partition(graph);
+  const std::string mine = format_partition_description(description);
+  const std::string expected = comm.broadcast(mine, 0);
+  comm.agree([&] {
+    require<InputError>(description.num_parts == comm.size(), graph.name, ": the graph has ",
+                        description.num_parts, " parts, expected one for each of the ", comm.size(),
+                        " ranks");
+    require<InputError>(mine == expected, graph.name, ": rank ", comm.rank(),
+                        " has other types or data than rank 0, expected the same");
+  });
+  PartitionWriter writer(comm, directory);
+  PartSummary summary;
+  comm.agree([&] { summary = write_part(writer.path(), comm.rank(), graph); });
+  for (std::size_t i = 0; i < summary.num_edges.size(); ++i)
+    description.edge_types[i].edges_per_part = comm.all_gather(summary.num_edges[i]);
+  description.checksums = comm.all_gather(summary.checksum);
+  description.info = info;
+  writer.commit(description);
+}
+
+GraphData load_partition(const Communicator& comm, const std::string& directory) {
+  const std::string path = directory + "/partition.json";
+  const std::string text =
+      on_rank_0(comm, [&] { return read_text(path, "the description of a partition directory"); });
+  const PartitionDescription description = parse_partition_description(text, path);
+  require<InputError>(description.num_parts >= comm.size(), directory, ": there are ", description.num_parts,
+                      " parts, expected at least one for each of the ", comm.size(), " ranks");
+  const PartitionBook parts = PartitionBook::even(description.num_parts, comm.size());
+  GraphData graph;
+  comm.agree([&] {
+    graph = read_parts(directory, description, static_cast<int>(parts.begin(comm.rank())),
+                       static_cast<int>(parts.end(comm.rank())));
+  });
+  for (NodeTypeData& nodes : graph.node_types) {
+    nodes.book = join_parts(nodes.book, parts);
+    require_unique_ids(comm, nodes.original_ids, concat(path, ": original ids of ", nodes.name));
+  }
+  for (const EdgeTypeData& edges : graph.edge_types)
+    require_unique_ids(comm, edges.edges.id, concat(path, ": ids of edges ", edges.canonical_name()));
+  return graph;
+}
+
+}  // namespace sar
