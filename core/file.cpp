@@ -73,15 +73,25 @@ void TemporaryFile::write(const void* data, std::size_t bytes) {
   }
 }
 
-void TemporaryFile::commit() {
-  require<InputError>(::fsync(descriptor_) == 0, path_, ": cannot write (", system_error(), ")");
+void TemporaryFile::commit(bool flushed) {
+  require<InputError>(!flushed || ::fsync(descriptor_) == 0, path_, ": cannot write (", system_error(), ")");
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
   require<InputError>(closed == 0, path_, ": cannot write (", system_error(), ")");
   require<InputError>(::rename(temporary_.c_str(), path_.c_str()) == 0, path_, ": cannot write (",
                       system_error(), ")");
   temporary_.clear();
-  sync_directory(std::filesystem::path(path_).parent_path().string());
+  if (flushed) sync_directory(std::filesystem::path(path_).parent_path().string());
+}
+
+void sync_file_system(const std::string& directory) {
+  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  require<InputError>(descriptor >= 0, directory, ": cannot open (", system_error(),
+                      "), expected a directory");
+  const int synced = ::syncfs(descriptor);
+  const std::string error = system_error();
+  ::close(descriptor);
+  require<InputError>(synced == 0, directory, ": cannot write (", error, ")");
 }
 
 void sync_directory(const std::string& directory) {

@@ -41,14 +41,18 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   void write(const void* data, std::size_t bytes);
-  /// Flushes to the disk, renames, and flushes the directory.
-  void commit();
+  /// Flushes to the disk, renames, and flushes the directory. Not `flushed`: renames; for files of a
+  /// directory that gets its own name after sync_file_system().
+  void commit(bool flushed = true);
 
  private:
   std::string path_;
   std::string temporary_;
   int descriptor_;
 };
+
+/// Flushes all files of the file system that holds the directory. Throws InputError.
+void sync_file_system(const std::string& directory);
 
 /// Flushes a directory's entries to the disk, so that a rename in it is durable. Throws InputError.
 void sync_directory(const std::string& directory);

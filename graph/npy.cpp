@@ -259,10 +259,10 @@ void NpyWriter::write(std::span<const std::byte> elements) {
   file_.write(elements.data(), elements.size());
 }
 
-void NpyWriter::commit() {
+void NpyWriter::commit(bool flushed) {
   require<ShapeError>(bytes_left_ == 0, path_, ": the shape has ", bytes_left_,
                       " more bytes than were written");
-  file_.commit();
+  file_.commit(flushed);
 }
 
 template <class T>

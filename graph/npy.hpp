@@ -85,8 +85,8 @@ class NpyWriter {
   NpyWriter(const std::string& path, std::span<const Index> shape, NpyType type);
   /// The next elements as they shall lie in the file, in C order.
   void write(std::span<const std::byte> elements);
-  /// Throws ShapeError unless the pieces fill the shape.
-  void commit();
+  /// Throws ShapeError unless the pieces fill the shape. `flushed` as TemporaryFile.
+  void commit(bool flushed = true);
 
  private:
   std::string path_;

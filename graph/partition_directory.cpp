@@ -60,6 +60,7 @@ PartitionWriter::~PartitionWriter() {
 }
 
 void PartitionWriter::commit(const PartitionDescription& description) {
+  comm_.agree([&] { sync_file_system(temporary_); });
   comm_.agree([&] {
     if (comm_.rank() != 0) return;
     write_text(temporary_ + "/partition.json", format_partition_description(description));

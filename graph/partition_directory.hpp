@@ -89,7 +89,7 @@ class PartitionWriter {
 
   /// Where to write the parts. Local.
   [[nodiscard]] const std::string& path() const noexcept { return temporary_; }
-  /// After all parts: `description` is that of rank 0. Collective.
+  /// After all parts, which each rank flushes to the disk: `description` is that of rank 0. Collective.
   void commit(const PartitionDescription& description);
 
  private:

@@ -1,5 +1,4 @@
 #include <sar/core/error.hpp>
-#include <sar/core/file.hpp>
 #include <sar/graph/edge_exchange.hpp>
 #include <sar/graph/npy_header.hpp>
 #include <sar/graph/partition_directory.hpp>
@@ -85,6 +84,13 @@ void make_directories(const std::string& path) {
   require<InputError>(!error, path, ": cannot make the directory (", error.message(), ")");
 }
 
+void write_ids(const std::string& path, const Array<Index>& ids) {
+  const std::array<Index, 1> shape{static_cast<Index>(ids.size())};
+  NpyWriter file(path, shape, NpyType::int64);
+  file.write(std::as_bytes(std::span<const Index>(ids)));
+  file.commit(/*flushed=*/false);
+}
+
 /// The elements at the positions `order`, in that order.
 void write_column(const std::string& path, const Array<Index>& column, const Array<Index>& order,
                   Checksum& checksum) {
@@ -98,7 +104,7 @@ void write_column(const std::string& path, const Array<Index>& column, const Arr
     checksum.add(block);
     file.write(std::as_bytes(std::span<const Index>(block)));
   }
-  file.commit();
+  file.commit(/*flushed=*/false);
   checksum.end_array(shape[0]);
 }
 
@@ -120,7 +126,7 @@ void write_data(const std::string& path, const DataArray& column, Index num_rows
       file.write(column.take(Array<Index>(first, first + count)).bytes);
     }
   }
-  file.commit();
+  file.commit(/*flushed=*/false);
 }
 
 /// Positions of the edges by source part, destination, source, id; where each source part begins.
@@ -163,11 +169,9 @@ void write_edges(const std::string& directory, int part, const PartitionDescript
   write_column(edge_file(directory, part, type, "src"), edges.src, order, checksum);
   write_column(edge_file(directory, part, type, "dst"), edges.dst, order, checksum);
   write_column(edge_file(directory, part, type, "id"), edges.id, order, checksum);
-  const std::array<Index, 1> shape{static_cast<Index>(source_offsets.size())};
-  write_npy<Index>(edge_file(directory, part, type, "source_offsets"), shape, source_offsets, NpyType::int64);
+  write_ids(edge_file(directory, part, type, "source_offsets"), source_offsets);
   for (const auto& [name, column] : data.data)
     write_data(edge_data_file(directory, part, type, name), column, edges.size(), &order);
-  sync_directory(here);
 }
 
 /// One array of several parts, which come one after the other: the files, and the rows that each must have.
@@ -389,14 +393,11 @@ PartSummary write_part(const std::string& directory, int part, const GraphData& 
     const Index count = nodes.book.num_nodes(part);
     require<ShapeError>(static_cast<Index>(nodes.original_ids.size()) == count, nodes.name, ": there are ",
                         nodes.original_ids.size(), " original ids, expected ", count);
-    const std::array<Index, 1> shape{count};
-    write_npy<Index>(node_file(directory, part, nodes.name, "original_ids"), shape, nodes.original_ids,
-                     NpyType::int64);
+    write_ids(node_file(directory, part, nodes.name, "original_ids"), nodes.original_ids);
     checksum.add(nodes.original_ids);
     checksum.end_array(count);
     for (const auto& [name, column] : nodes.data)
       write_data(node_data_file(directory, part, nodes.name, name), column, count);
-    sync_directory(here);
   }
   PartSummary summary;
   for (std::size_t i = 0; i < graph.edge_types.size(); ++i) {
@@ -404,7 +405,6 @@ PartSummary write_part(const std::string& directory, int part, const GraphData& 
     summary.num_edges.push_back(graph.edge_types[i].edges.size());
   }
   summary.checksum = checksum.value();
-  sync_directory(part_directory(directory, part));
   return summary;
 }
 

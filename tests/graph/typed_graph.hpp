@@ -67,7 +67,7 @@ inline GraphData typed_part(int part, int parts) {
     for (Index e = 0; e < count; ++e) {
       const Index pair = e % 11 == 10 ? e - 3 : e;  // parallel to an edge before
       const Index u = (pair * 13 + pair / 5) % (src_book.num_nodes() - 2);
-      const Index v = pair % 13 == 0 && src == dst ? u : (pair * 11 + pair / 4) % (dst_book.num_nodes() - 2);
+      const Index v = pair % 13 == 0 && src == dst ? u : pair * 11 % (dst_book.num_nodes() - 2);
       if (v < dst_book.begin(part) || v >= dst_book.end(part)) continue;
       data.edges.src.push_back(u);
       data.edges.dst.push_back(v);
