@@ -3,6 +3,7 @@
 #include <sar/graph/permutation.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace sar {
@@ -21,16 +22,18 @@ void require_permutation(const Communicator& comm, std::span<const Index> ids, I
   std::vector<bool> seen(static_cast<std::size_t>(book.num_nodes(comm.rank())), false);
   constexpr std::size_t round = std::size_t{1} << 19;
   const auto rounds = comm.all_reduce(static_cast<Index>((ids.size() + round - 1) / round), ReduceOp::max);
-  std::vector<Index> sorted;
-  std::vector<Index> counts(static_cast<std::size_t>(comm.size()));
+  std::vector<Index> grouped, counts, next;
   for (Index r = 0; r < rounds; ++r) {
     const std::size_t begin = std::min(ids.size(), static_cast<std::size_t>(r) * round);
     const auto part = ids.subspan(begin, std::min(round, ids.size() - begin));
-    sorted.assign(part.begin(), part.end());
-    std::sort(sorted.begin(), sorted.end());
-    std::fill(counts.begin(), counts.end(), 0);
-    for (const Index id : sorted) ++counts[static_cast<std::size_t>(book.owner(id))];
-    const auto received = comm.all_to_all_v(std::span<const Index>(sorted), counts);
+    counts.assign(static_cast<std::size_t>(comm.size()), 0);
+    for (const Index id : part) ++counts[static_cast<std::size_t>(book.owner(id))];
+    next.assign(counts.size(), 0);
+    std::partial_sum(counts.begin(), counts.end() - 1, next.begin() + 1);
+    grouped.resize(part.size());
+    for (const Index id : part)
+      grouped[static_cast<std::size_t>(next[static_cast<std::size_t>(book.owner(id))]++)] = id;
+    const auto received = comm.all_to_all_v(std::span<const Index>(grouped), counts);
     comm.agree([&] {
       for (const Index id : received.values) {
         const auto i = static_cast<std::size_t>(id - first);
