@@ -103,13 +103,21 @@ Array<Index> edge_order(Index dst_begin, Index dst_end, const EdgeList& edges) {
     order[static_cast<std::size_t>(ends[static_cast<std::size_t>(edges.dst[e] - dst_begin)]++)] =
         static_cast<Index>(e);
 
+  struct InEdge {
+    Index src, id, position;
+  };
   parallel_for(dst_end - dst_begin, 1 << 10, [&](Index first, Index last) {
-    for (auto v = static_cast<std::size_t>(first); v < static_cast<std::size_t>(last); ++v)
-      std::sort(order.begin() + (v > 0 ? ends[v - 1] : 0), order.begin() + ends[v], [&](Index a, Index b) {
-        const auto i = static_cast<std::size_t>(a);
-        const auto j = static_cast<std::size_t>(b);
-        return edges.src[i] != edges.src[j] ? edges.src[i] < edges.src[j] : edges.id[i] < edges.id[j];
+    std::vector<InEdge> of_node;  // next to each other, while the edges themselves lie scattered
+    for (auto v = static_cast<std::size_t>(first); v < static_cast<std::size_t>(last); ++v) {
+      const auto range = std::span(order).subspan(static_cast<std::size_t>(v > 0 ? ends[v - 1] : 0));
+      of_node.clear();
+      for (const Index e : range.first(static_cast<std::size_t>(ends[v] - (v > 0 ? ends[v - 1] : 0))))
+        of_node.push_back({edges.src[static_cast<std::size_t>(e)], edges.id[static_cast<std::size_t>(e)], e});
+      std::sort(of_node.begin(), of_node.end(), [](const InEdge& a, const InEdge& b) {
+        return a.src != b.src ? a.src < b.src : a.id < b.id;
       });
+      for (std::size_t i = 0; i < of_node.size(); ++i) range[i] = of_node[i].position;
+    }
   });
   return order;
 }

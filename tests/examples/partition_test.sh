@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# partition_test.sh MPIRUN_SH MPIEXEC RANKS EXAMPLES_DIR: generate and partition as a user runs them: output, report, exit codes,
+# what is refused, and what is left when they are killed.
+set -euo pipefail
+run=("$1" "$2" "$3")
+ranks=$3 programs=$4
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+fail() {
+  echo "FAILED: $*"
+  cat out err
+  exit 1
+}
+
+"${run[@]}" "$programs/generate" --nodes 3000 --degree 12 --classes 4 --features 8 --out data >out 2>err || fail "generate ends with $?"
+grep -q "data: generated graph sbm, 3000 nodes, 36000 edges" out || fail "generate does not say what it made"
+
+# Any number of parts; a line a phase, a line a part, and the same in JSON.
+for method in contiguous random; do
+  for parts in 1 3 5; do
+    "${run[@]}" "$programs/partition" data --parts $parts --method $method --out $method$parts --report report.json >out 2>err ||
+      fail "$method into $parts ends with $?"
+    [ "$(grep -Ec '^(read edges|assign nodes|number nodes|send edges|sort edges|order nodes|write parts) .* s$' out)" -eq 7 ] || fail "not a line a phase"
+    [ "$(ls $method$parts | grep -c part-)" -eq $parts ] || fail "not $parts parts in $method$parts"
+    for key in cut_edges halo_nodes balance predicted_peak_bytes predicted_bytes_sent max_rss_bytes parts; do
+      grep -q "\"$key\":" report.json || fail "no $key in the report"
+    done
+    [ "$(grep -c '"in_edges": [0-9]' report.json)" -eq $((parts + 1)) ] || fail "not $parts parts in the report"
+  done
+done
+
+# Trained from, and what was predicted: bytes sent, and memory.
+"${run[@]}" "$programs/partition" data --parts "$ranks" --method random --out parts --report report.json --model gcn --hidden 32 >out 2>err ||
+  fail "partition ends with $?"
+number() { sed -n "s/.*\"$1\": *\([0-9.e+]*\).*/\1/p" "$2" | head -n 1; }
+"${run[@]}" "$programs/train" --dataset data --partition random --model gcn --hidden 32 --epochs 2 --eval-every 0 --log log.jsonl >out 2>err ||
+  fail "train ends with $?"
+for pair in predicted_peak_bytes:peak_bytes predicted_bytes_sent:comm_bytes; do
+  predicted=$(number "${pair%%:*}" report.json) measured=$(number "${pair##*:}" <(sed -n 2p log.jsonl))
+  awk -v p="$predicted" -v m="$measured" 'BEGIN { exit !(p <= 1.2 * m && p >= 0.8 * m) }' || fail "${pair%%:*} is $predicted, measured $measured"
+done
+
+# What goes wrong: exit code, one sentence, once.
+expect() {
+  local code=$1 sentence=$2 status=0
+  shift 2
+  timeout 60 "${run[@]}" "$@" >out 2>err || status=$?
+  [ "$status" -eq "$code" ] || fail "$* ends with $status, expected $code"
+  [ "$(cat out err | grep -Fc -- "$sentence")" -eq 1 ] || fail "$* does not say once: $sentence"
+}
+expect 0 "--no-balance-edges" "$programs/partition" --help
+expect 2 "--parts" "$programs/partition" data --parts 0 --method random --out new
+expect 2 "--method" "$programs/partition" data --parts 2 --method best --out new
+expect 2 "--out" "$programs/partition" data --parts 2 --method random
+expect 1 "partition: parts" "$programs/partition" data --parts 2 --method random --out parts
+expect 1 "missing" "$programs/partition" missing --parts 2 --method random --out new
+expect 1 "generate: data: exists already" "$programs/generate" --out data
+expect 2 "--nodes" "$programs/generate" --nodes 0 --out new
+[ ! -e new ] || fail "a directory was made"
+
+# A killed program leaves no directory of that name. The bigger graph takes a while.
+"${run[@]}" "$programs/generate" --nodes 200000 --degree 20 --features 32 --out big >out 2>err || fail "generate ends with $?"
+for delay in 0.1 0.4 0.8; do
+  setsid "${run[@]}" "$programs/partition" big --parts 6 --method random --order original --out killed >out 2>err &
+  session=$!
+  for _ in $(seq 600); do
+    ! grep -q "sort edges" out || break
+    sleep 0.05
+  done
+  sleep "$delay"
+  for process in $(ps -o pid= -s "$session"); do kill -9 "$process" 2>/dev/null || true; done
+  wait "$session" 2>/dev/null || true
+  [ ! -e killed ] || [ -e killed/partition.json ] || fail "a directory without a description was left after $delay s"
+  rm -rf killed* .killed*
+done
