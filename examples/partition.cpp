@@ -1,10 +1,10 @@
 /// Partitions a graph once, for many trainings; try --help.
 ///     mpirun -n 2 partition path/to/dataset --parts 8 --method metis --out parts
 /// The number of ranks that partition and the number of parts are independent.
+#include "formats/open_source.hpp"
 #include "partition_report.hpp"
 #include "run.hpp"
 
-#include <sar/graph/dataset_source.hpp>
 #include <sar/graph/partition_graph.hpp>
 #include <sar/sar.hpp>
 
@@ -51,10 +51,24 @@ class Progress {
 
 struct Options {
   std::string input, out, report;
+  formats::SourceOptions source;
+  std::string node_ids = "auto", separator = "auto";
+  std::vector<std::string> node_data;  // NAME=FILE.npy
   PartitionGraphOptions graph;
   examples::ModelSize model;
   int threads = 0;
 };
+
+void read_source_options(Options& o) {
+  o.source.node_ids = formats::parse_node_ids(o.node_ids);
+  o.source.separator = formats::parse_separator(o.separator);
+  for (const std::string& pair : o.node_data) {
+    const std::size_t sign = pair.find('=');
+    require<InputError>(sign != std::string::npos && sign > 0 && sign + 1 < pair.size(), "--node-data is '",
+                        pair, "', expected NAME=FILE.npy");
+    o.source.node_data[pair.substr(0, sign)] = pair.substr(sign + 1);
+  }
+}
 
 /// The widths that the command line leaves to the graph. Collective.
 void complete(examples::ModelSize& model, GraphSource& source) {
@@ -84,7 +98,10 @@ int main(int argc, char** argv) {
   CLI::App app("Partitions a graph for training on any number of workers.", "partition");
   app.get_formatter()->column_width(40);
   app.option_defaults()->always_capture_default();
-  app.add_option("input", o.input, "directory of NumPy files")->required()->option_text("INPUT");
+  app.add_option("input", o.input,
+                 "dataset directory, OGB folder, edge list or Matrix Market file (.gz or not)")
+      ->required()
+      ->option_text("INPUT");
   app.add_option("--out", o.out, "the partition directory to make")->required()->option_text("DIR");
   app.add_option("--parts", o.graph.parts, "how many")->required()->check(CLI::PositiveNumber);
   const std::map<std::string, PartitionMethod> methods{{"contiguous", PartitionMethod::contiguous},
@@ -108,6 +125,12 @@ int main(int argc, char** argv) {
                "metis, ldg: parts need not have as many in-edges");
   app.add_flag("!--no-balance-training", o.graph.balance_training,
                "metis, ldg: parts need not have as many training nodes");
+  app.add_option("--node-ids", o.node_ids, "edge list: auto, dense (numbers of nodes) or names (any words)")
+      ->check(CLI::IsMember({"auto", "dense", "names"}));
+  app.add_option("--separator", o.separator, "edge list: auto, tab, comma, semicolon, blank or one sign");
+  app.add_option("--node-data", o.node_data, "edge list, Matrix Market: data with one row for each node")
+      ->option_text("NAME=FILE.npy ...");
+  app.add_option("--split", o.source.split, "OGB folder: which one in split/; empty: the only one");
   app.add_option("--model", o.model.kind, "predict memory and traffic of sage, gcn or gat")
       ->check(CLI::IsMember({"sage", "gcn", "gat"}));
   app.add_option("--layers", o.model.layers, "of the model")->check(CLI::PositiveNumber);
@@ -126,7 +149,8 @@ int main(int argc, char** argv) {
 
   return examples::run(comm, "partition", [&] {
     const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
-    const std::unique_ptr<GraphSource> source = std::make_unique<DatasetSource>(comm, o.input);
+    read_source_options(o);
+    const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.input, o.source);
     if (comm.rank() == 0) std::cout << source->description() << std::endl;
     complete(o.model, *source);
     const auto begin = std::chrono::steady_clock::now();
@@ -134,6 +158,7 @@ int main(int argc, char** argv) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     const examples::Measured measured = examples::measured(comm, seconds.count());
     if (comm.rank() == 0) examples::print_report(report, o.model, measured);
+    if (formats::has_node_keys(*source)) formats::write_node_keys(*source, o.out + "/node_keys.txt");
     comm.agree([&] {
       if (comm.rank() == 0 && !o.report.empty())
         examples::write_report(o.report, report, o.graph, o.model, measured);

@@ -41,6 +41,13 @@ for pair in predicted_peak_bytes:peak_bytes predicted_bytes_sent:comm_bytes; do
   awk -v p="$predicted" -v m="$measured" 'BEGIN { exit !(p <= 1.2 * m && p >= 0.8 * m) }' || fail "${pair%%:*} is $predicted, measured $measured"
 done
 
+# An edge list with names, and its keys.
+printf 'ann bob\nbob cid\ncid ann\ndan bob\n' >edges.txt
+"${run[@]}" "$programs/partition" edges.txt --parts 2 --method contiguous --order original --add-reverse-edges --out named >out 2>err ||
+  fail "an edge list ends with $?"
+grep -q "of 8 edges" out || fail "the edge list does not have 8 edges"
+[ "$(tr '\n' ' ' <named/node_keys.txt)" = "ann bob cid dan " ] || fail "node_keys.txt is $(cat named/node_keys.txt)"
+
 # What goes wrong: exit code, one sentence, once.
 expect() {
   local code=$1 sentence=$2 status=0
