@@ -12,10 +12,10 @@
 /// capacities, 1.05 of the average, hold whatever the number of ranks, except where a single node is larger
 /// than the room that is left.
 ///
-/// Why this one (docs/performance.md): with emptied loads, and with Fennel's additive penalty (Tsourakakis et
-/// al., WSDM 2014), parts fill up to the capacity and then keep what happens to be in them, and cuts are
-/// larger. A random order of the nodes cuts scattered ids no better, and loses the order that many datasets
-/// have.
+/// Why this one: on sbm graphs, emptied loads often cut more, as parts fill up to the capacity and keep what
+/// happens to be in them; so did Fennel's additive penalty (Tsourakakis et al., WSDM 2014; tried with one
+/// weight, and with parts exchanged only between batches), which on Cora is as good or a little better. A
+/// random order of the nodes cuts scattered ids no better, and loses the order that many datasets have.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
