@@ -1,9 +1,11 @@
 /// Full-batch training with everything selectable on the command line; try --help.
 ///     mpirun -n 4 train --graph sbm --nodes 160000 --degree 28 --batch-norm --log log.jsonl
 #include "train_checkpoint.hpp"
+#include "train_data.hpp"
 #include "train_log.hpp"
 #include "train_models.hpp"
 #include "train_options.hpp"
+#include "train_predict.hpp"
 
 #include <sar/sar.hpp>
 
@@ -24,11 +26,6 @@ using examples::Options;
 using examples::Relations;
 
 namespace {
-
-NodeData load(const Communicator& comm, const Options& o) {
-  if (!o.dataset.empty()) return load_dataset(comm, o.dataset, o.data);
-  return o.graph == "karate" ? make_karate(comm, o.data) : make_sbm(comm, o.sbm, o.data);
-}
 
 std::unique_ptr<Optimizer> make_optimizer(const Options& o, const Module& model) {
   if (o.optimizer == "sgd")
@@ -92,7 +89,8 @@ void check_place(const Communicator& comm, const std::string& file) {
 
 void train(const Communicator& comm, const Options& o) {
   check_place(comm, o.save_weights);
-  NodeData data = load(comm, o);
+  examples::prepare_predictions(comm, o);
+  NodeData data = examples::load_data(comm, o);
   const GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
   Generator gen(o.seed);
   examples::NodeClassifier model(o.model, data.features.row_size(), data.num_classes, comm, gen);
@@ -104,7 +102,7 @@ void train(const Communicator& comm, const Options& o) {
   log.start(data, graph, o);
   std::optional<TrainingPart> part;
   const std::vector<Relations> relations = make_relations(graph, data, o);
-  if (o.mfg) part.emplace(graph, data, relations, o.model.layers);
+  if (o.mfg && o.epochs > 0) part.emplace(graph, data, relations, o.model.layers);
 
   for (int epoch = start.epoch + 1; epoch <= o.epochs; ++epoch) {
     examples::EpochTimer timer(comm);
@@ -138,6 +136,7 @@ void train(const Communicator& comm, const Options& o) {
     checkpoints.epoch_done(epoch, model, *optimizer, log.progress());
   }
   if (!o.save_weights.empty()) save_weights(comm, o.save_weights, model);
+  examples::predict(comm, o, model, graph, data, relations);
   log.summary(graph);
 }
 

@@ -97,8 +97,9 @@ class Log {
         "most %lld nodes and %lld edges a rank\n",
         data.name.c_str(), static_cast<long long>(graph.num_global_nodes()),
         static_cast<long long>(graph.num_global_edges()), static_cast<long long>(data.features.row_size()),
-        static_cast<long long>(data.num_classes), comm_.size(), num_threads(), to_string(o.data.partition),
-        static_cast<long long>(most_nodes), static_cast<long long>(most_edges));
+        static_cast<long long>(data.num_classes), comm_.size(), num_threads(),
+        o.found.is_partitioned() ? "given" : to_string(o.data.partition), static_cast<long long>(most_nodes),
+        static_cast<long long>(most_edges));
     std::fflush(stdout);
   }
 

@@ -63,6 +63,11 @@ class NodeClassifier : public Module {
   /// and rgcn. `relations`, of rgcn only: those of the graph, or of each message flow graph.
   Variable operator()(const LayerGraphs& graphs, const Variable& x,
                       std::span<const Relations> relations = {}) {
+    return after_layer(options_.layers, graphs, x, relations);
+  }
+  /// The same up to layer 1, ..., layers: what the next convolution takes.
+  Variable after_layer(int layer, const LayerGraphs& graphs, const Variable& x,
+                       std::span<const Relations> relations = {}) {
     Variable h = input_dropout_.is_active() ? input_dropout_(x, graphs[0].src_ids()) : x;
     for (std::size_t i = 0;; ++i) {
       h = conv(i, graphs[i], h, relations);
@@ -72,6 +77,7 @@ class NodeClassifier : public Module {
         h = batch_norm_relu_dropout(std::move(h), norms_[i], dropouts_[i], ids);
       else
         h = dropouts_[i](options_.attends() ? elu(std::move(h)) : relu(std::move(h)), ids);
+      if (i + 1 == static_cast<std::size_t>(layer)) return h;
     }
   }
 

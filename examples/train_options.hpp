@@ -1,6 +1,7 @@
 /// The command line of `train`.
 #pragma once
 
+#include "formats/source_options.hpp"
 #include "train_models.hpp"
 
 #include <sar/sar.hpp>
@@ -18,6 +19,9 @@ namespace sar::examples {
 
 struct Options {
   std::string dataset;
+  FoundDataset found;             ///< what `dataset` is
+  formats::SourceOptions source;  ///< of a dataset in a format of others
+  Index num_classes = 0;          ///< 0: as many as the labels tell
   std::string graph = "sbm";
   SbmOptions sbm;
   DatasetOptions data;
@@ -33,6 +37,8 @@ struct Options {
   std::string checkpoint;  ///< directory
   int checkpoint_every = 10, checkpoint_keep = 3;
   bool resume = false;
+  std::string predict;    ///< directory
+  int predict_layer = 0;  ///< whose output is written, too; 0: none
 };
 
 /// Reads the command line into `o`. An exit code when the program should end here: 0 after --help, 2 for
@@ -42,7 +48,15 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
   app.get_formatter()->column_width(40);
   app.option_defaults()->always_capture_default();
 
-  auto* dataset = app.add_option("--dataset", o.dataset, "directory of NumPy files")->option_text("DIR");
+  auto* dataset = app.add_option("--dataset", o.dataset,
+                                 "dataset directory, partition directory, DGL partition, OGB folder, edge "
+                                 "list or Matrix Market file")
+                      ->option_text("PATH");
+  app.add_option("--partition-data", o.dataset, "the same, of a graph that is partitioned")
+      ->option_text("JSON")
+      ->excludes(dataset);
+  app.add_option("--num-classes", o.num_classes, "at least that of the labels; 0: that")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--graph", o.graph, "built-in graph: karate or sbm")
       ->check(CLI::IsMember({"karate", "sbm"}))
       ->excludes(dataset);
@@ -62,9 +76,9 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
                                                           {"random", PartitionMethod::random},
                                                           {"metis", PartitionMethod::metis},
                                                           {"ldg", PartitionMethod::ldg}};
-  app.add_option("--partition", o.data.partition, "contiguous, random, metis or ldg")
-      ->transform(CLI::CheckedTransformer(partitions).description(""))
-      ->default_str("contiguous");
+  auto* partition = app.add_option("--partition", o.data.partition, "contiguous, random, metis or ldg")
+                        ->transform(CLI::CheckedTransformer(partitions).description(""))
+                        ->default_str("contiguous");
 
   app.add_option("--model", o.model.kind, "sage, gcn, gat, gatv2, gin or rgcn")
       ->check(CLI::IsMember({"sage", "gcn", "gat", "gatv2", "gin", "rgcn"}));
@@ -86,7 +100,7 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
   app.add_flag("--batch-norm", o.model.batch_norm,
                "batch norm over all nodes of all workers between layers (gin has it inside of them anyway)");
 
-  app.add_option("--epochs", o.epochs, "full-batch steps")->check(CLI::PositiveNumber);
+  app.add_option("--epochs", o.epochs, "full-batch steps; 0: only --predict")->check(CLI::NonNegativeNumber);
   app.add_option("--optimizer", o.optimizer, "adam, adamw or sgd")
       ->check(CLI::IsMember({"adam", "adamw", "sgd"}));
   app.add_option("--lr", o.lr, "learning rate")->check(CLI::Range(0.0, 1e6));
@@ -116,6 +130,13 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
       ->check(CLI::NonNegativeNumber);
   app.add_option("--eval-every", o.eval_every, "evaluate after so many epochs and after the last; 0: never")
       ->check(CLI::NonNegativeNumber);
+  auto* predict = app.add_option("--predict", o.predict,
+                                 "after the last epoch, write logits.npy and labels.npy there, rows by "
+                                 "original node id")
+                      ->option_text("DIR");
+  app.add_option("--predict-layer", o.predict_layer, "and the output of this layer, embeddings.npy")
+      ->check(CLI::PositiveNumber)
+      ->needs(predict);
   app.add_option("--log", o.log_file, "one JSON object a line: epochs, then a summary")->option_text("FILE");
   app.add_option("--init-weights", o.init_weights, "initial weights: .safetensors, names as in DGL")
       ->option_text("FILE");
@@ -135,6 +156,12 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
 
   try {
     app.parse(argc, argv);
+    if (o.predict_layer > o.model.layers)
+      throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
+                                        ", expected at most --layers ", o.model.layers));
+    o.found = find_dataset(o.dataset);
+    if (o.found.is_partitioned() && partition->count() > 0)
+      throw CLI::ValidationError("--partition: " + o.dataset + " is partitioned already");
   } catch (const CLI::ParseError& error) {
     std::ostringstream out, err;
     const int code = app.exit(error, out, err);

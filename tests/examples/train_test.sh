@@ -55,6 +55,31 @@ for model in gin rgcn "rgcn --num-bases 2"; do
 done
 "${run[@]}" "$programs/train" --graph karate --model rgcn --num-rels 2 --epochs 5 >out 2>err || fail "rgcn on karate ends with $?"
 
+# Predictions: of a training, and of its weights without one; the same whatever the partition.
+small=(--graph sbm --nodes 500 --classes 4 --degree 6 --layers 2 --hidden 16)
+"${run[@]}" "$programs/train" "${small[@]}" --epochs 5 --dropout 0.5 --save-weights w.safetensors --predict trained --predict-layer 1 >out 2>err ||
+  fail "--predict ends with $?"
+"${run[@]}" "$programs/train" "${small[@]}" --epochs 0 --partition random --init-weights w.safetensors --predict loaded --predict-layer 2 >out 2>err ||
+  fail "--epochs 0 ends with $?"
+cmp loaded/logits.npy loaded/embeddings.npy || fail "the output of the last layer is not the logits"
+for file in trained/logits loaded/logits trained/labels loaded/labels trained/embeddings; do
+  [ -s "$file.npy" ] || fail "no $file.npy"
+done
+for python in python3 /usr/bin/python3 none; do "$python" -c 'import numpy' 2>/dev/null && break; done
+if [ "$python" = none ]; then
+  echo "skipped: reading predictions with NumPy, which is not there"
+else
+  "$python" - <<'END' >out 2>err || fail "NumPy and the predictions"
+import numpy as np
+read = lambda name: np.load(name + ".npy")
+a, b = read("trained/logits"), read("loaded/logits")
+assert a.dtype == np.float32 and a.shape == (500, 4) and np.abs(a - b).max() < 1e-5 * np.abs(a).max(), np.abs(a - b).max()
+labels = read("trained/labels")
+assert labels.dtype == np.int64 and labels.shape == (500,) and (labels == a.argmax(1)).all()
+assert read("trained/embeddings").shape == (500, 16)
+END
+fi
+
 # What goes wrong: exit code, one sentence, once.
 expect() {
   local code=$1 sentence=$2 status=0
@@ -70,7 +95,7 @@ expect 2 "--model" "$programs/train" --model transformer
 expect 2 "--num-rels" "$programs/train" --model rgcn --num-rels 0
 expect 2 "--num-bases" "$programs/train" --model rgcn --num-bases -1
 expect 2 "--edge-block" "$programs/train" --edge-block 0
-expect 1 "train: missing/edge_index.npy: cannot open" "$programs/train" --dataset missing
+expect 1 "train: missing: there is no such file or directory, expected a dataset directory," "$programs/train" --dataset missing
 expect 1 "train: sbm: 20 nodes, expected at least two for each of the 16 classes" "$programs/train" --nodes 20
 expect 1 "train: cannot write the log file missing/log" "$programs/train" --graph karate --log missing/log
 expect 2 "--checkpoint" "$programs/train" --resume
@@ -80,6 +105,11 @@ expect 0 "no checkpoint in run: starting from the beginning" "$programs/train" -
 expect 1 "train: run/checkpoint-00000010.safetensors exists, expected --resume" "$programs/train" --graph karate --hidden 8 --checkpoint run
 expect 1 "made with --dropout 0.5, expected 0.4 as in this run" "$programs/train" --graph karate --hidden 8 --dropout 0.4 --checkpoint run --resume
 expect 0 "resuming from run/checkpoint-00000010.safetensors, after epoch 10" "$programs/train" --graph karate --hidden 8 --epochs 12 --checkpoint run --resume
+expect 2 "there is no layer 4" "$programs/train" --predict nowhere --predict-layer 4
+expect 2 "--predict" "$programs/train" --predict-layer 1
+expect 1 "train: karate: the labels have 2 classes, expected --num-classes" "$programs/train" --graph karate --num-classes 1
+mkdir nothing
+expect 1 "train: nothing: " "$programs/train" --dataset nothing
 expect 1 "gcn: missing/edge_index.npy: cannot open" "$programs/gcn" missing
 expect 0 "test accuracy" "$programs/gcn"
 expect 0 "epoch 20" "$programs/graphsage"

@@ -1,0 +1,104 @@
+#include <sar/core/error.hpp>
+#include <sar/core/file.hpp>
+#include <sar/graph/dataset_source.hpp>
+#include <sar/graph/dgl_partition.hpp>
+#include <sar/graph/open_dataset.hpp>
+#include <sar/graph/partition_directory.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace sar {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Whose description of a partitioned graph a JSON file is.
+DatasetKind kind_of_json(const std::string& path) {
+  try {
+    const auto json =
+        nlohmann::json::parse(read_text(path, "a JSON file"), nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object()) return DatasetKind::unknown;
+    const auto format = json.find("format");
+    if (format != json.end() && *format == "sar-partition") return DatasetKind::partition_directory;
+    if (json.contains("part-0")) return DatasetKind::dgl_partition;
+  } catch (const InputError&) {  // cannot be read
+  }
+  return DatasetKind::unknown;
+}
+
+/// The only JSON file of a directory that describes a partition of DGL's; empty: there is none.
+std::string find_dgl_json(const std::string& directory) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error))
+    if (entry.path().extension() == ".json" &&
+        kind_of_json(entry.path().string()) == DatasetKind::dgl_partition)
+      found.push_back(entry.path().string());
+  return found.size() == 1 ? found[0] : "";
+}
+
+NodeData load_parts(const Communicator& comm, GraphData graph, const char* form,
+                    const DatasetOptions& options, std::string& description) {
+  description = concat(form, " ", graph.name, ": ", comm.size(), comm.size() == 1 ? " rank" : " ranks");
+  for (const NodeTypeData& type : graph.node_types)
+    description += concat(", ", type.book.num_nodes(), " nodes ", type.name);
+  for (const EdgeTypeData& type : graph.edge_types)
+    description += concat(", ", type.num_edges, " edges ", type.name);
+  return to_node_data(comm, std::move(graph), options);
+}
+
+}  // namespace
+
+FoundDataset find_dataset(const std::string& path) {
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) {
+    if (fs::path(path).extension() != ".json") return {DatasetKind::unknown, path};
+    const DatasetKind kind = kind_of_json(path);
+    if (kind != DatasetKind::partition_directory) return {kind, path};
+    if (fs::path(path).filename() != "partition.json") return {DatasetKind::unknown, path};
+    const std::string directory = fs::path(path).parent_path().string();
+    return {kind, directory.empty() ? "." : directory};
+  }
+  if (fs::exists(path + "/edge_index.npy", error)) return {DatasetKind::dataset_directory, path};
+  if (kind_of_json(path + "/partition.json") == DatasetKind::partition_directory)
+    return {DatasetKind::partition_directory, path};
+  if (std::string json = find_dgl_json(path); !json.empty())
+    return {DatasetKind::dgl_partition, std::move(json)};
+  return {DatasetKind::unknown, path};
+}
+
+OpenedDataset open_dataset(const Communicator& comm, const FoundDataset& mine,
+                           const DatasetOptions& options) {
+  FoundDataset found = mine;
+  comm.broadcast(std::span(&found.kind, 1), 0);
+  found.path = comm.broadcast(found.path, 0);
+  OpenedDataset opened;
+  switch (found.kind) {
+    case DatasetKind::dataset_directory: {
+      DatasetSource source(comm, found.path);
+      opened.description = source.description();
+      opened.data = load_graph(source, options);
+      break;
+    }
+    case DatasetKind::partition_directory:
+      opened.data = load_parts(comm, load_partition(comm, found.path), "partition directory", options,
+                               opened.description);
+      break;
+    case DatasetKind::dgl_partition:
+      opened.data = load_parts(comm, load_dgl_partition(comm, found.path), "DGL partition", options,
+                               opened.description);
+      break;
+    case DatasetKind::unknown:
+      throw InputError(concat(found.path,
+                              ": no dataset was found, expected a directory with edge_index.npy, one with a "
+                              "partition.json, or the JSON file of a DGL partition"));
+  }
+  return opened;
+}
+
+}  // namespace sar
