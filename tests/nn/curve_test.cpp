@@ -1,4 +1,5 @@
 #include "nn/curve.hpp"
+#include "graph/dataset_files.hpp"
 
 using namespace sar;
 using namespace sar::test;
@@ -8,4 +9,28 @@ TEST_CASE("the curve on a generated graph does not depend on ranks, mode and par
     return make_sbm(comm, {.nodes = 300, .degree = 6, .classes = 4, .features = 12},
                     {.partition = method, .partition_seed = 1});
   });
+}
+
+TEST_CASE("training from a partition directory gives the curve of the partitioning in the process") {
+  const Communicator comm = Communicator::world();
+  const double accepted = sizeof(real) == 8 ? 1e-9 : 1e-4;
+  std::vector<PartitionMethod> methods{PartitionMethod::random};
+  if (has_metis()) methods.push_back(PartitionMethod::metis);
+  const TemporaryDirectory scratch(comm);
+  int count = 0;
+  for (const bool karate : {false, true})
+    for (const PartitionMethod method : methods) {
+      CAPTURE(karate);
+      CAPTURE(to_string(method));
+      const DatasetOptions options{.partition = method, .partition_seed = 1};
+      const SbmOptions sbm{.nodes = 300, .degree = 6, .classes = 4, .features = 12};
+      const NodeData data = karate ? make_karate(comm, options) : make_sbm(comm, sbm, options);
+      const std::string directory = concat(scratch.path(), "/", count++);
+      save_partition(comm, directory, to_graph_data(data));
+      const std::vector<double> expected = curve(comm, data, {}, 20);
+      const FoundDataset found = find_dataset(directory);
+      CHECK(largest_difference(curve(comm, open_dataset(comm, found).data, {}, 20), expected) < accepted);
+      const Communicator self = Communicator::self();  // all parts on one rank
+      CHECK(largest_difference(curve(self, open_dataset(self, found).data, {}, 20), expected) < accepted);
+    }
 }

@@ -1,0 +1,17 @@
+#include "fuzz.hpp"
+
+#include <sar/graph/partition_directory.hpp>
+
+#include <string>
+
+using namespace sar;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
+  return fuzz::run([&] {
+    const std::string text(reinterpret_cast<const char*>(bytes), size);
+    const PartitionDescription description = parse_partition_description(text, "partition.json");
+    // what has been understood is written so that it is understood again
+    if (parse_partition_description(format_partition_description(description), "again") != description)
+      std::abort();
+  });
+}
