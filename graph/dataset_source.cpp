@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/dataset_source.hpp>
+#include <sar/graph/edge_index.hpp>
 #include <sar/graph/npy_header.hpp>
 
 #include <algorithm>
@@ -20,45 +21,6 @@ void expect_length(const NpyFile& file, Index length, const char* one_for_each, 
 
 DataField field_of(const std::string& name, const NpyFile& file) {
   return {name, file.type(), {file.shape().begin() + 1, file.shape().end()}};
-}
-
-/// Ends of edges [begin, end). NumPy writes the transpose of an [E, 2] array in Fortran order: the two ends
-/// of an edge lie together.
-void read_ends(const NpyFile& edge_index, Index begin, Index end, EdgeList& edges) {
-  if (!edge_index.fortran_order()) {
-    edge_index.read(begin, end, std::span<Index>(edges.src));
-    edge_index.read(edge_index.row_size() + begin, edge_index.row_size() + end, std::span<Index>(edges.dst));
-    return;
-  }
-  constexpr Index block = Index{1} << 16;
-  std::vector<Index> pairs;
-  for (Index first = begin; first < end; first += block) {
-    const Index count = std::min(block, end - first);
-    pairs.resize(static_cast<std::size_t>(2 * count));
-    edge_index.read(2 * first, 2 * (first + count), std::span<Index>(pairs));
-    for (Index i = 0; i < count; ++i) {
-      edges.src[static_cast<std::size_t>(first - begin + i)] = pairs[static_cast<std::size_t>(2 * i)];
-      edges.dst[static_cast<std::size_t>(first - begin + i)] = pairs[static_cast<std::size_t>(2 * i + 1)];
-    }
-  }
-}
-
-/// Edges [begin, end) with their numbers as ids. Local.
-EdgeList read_edge_range(const NpyFile& edge_index, Index num_nodes, Index begin, Index end) {
-  const auto count = static_cast<std::size_t>(end - begin);
-  EdgeList edges;
-  edges.src.resize(count);
-  edges.dst.resize(count);
-  edges.id.resize(count);
-  read_ends(edge_index, begin, end, edges);
-  for (std::size_t e = 0; e < count; ++e) {
-    edges.id[e] = begin + static_cast<Index>(e);
-    for (const Index node : {edges.src[e], edges.dst[e]})
-      require<InputError>(0 <= node && node < num_nodes, edge_index.path(), ": edge ", edges.id[e], " is (",
-                          edges.src[e], ", ", edges.dst[e], "), but there is no node ", node,
-                          ", expected 0 to ", num_nodes - 1);
-  }
-  return edges;
 }
 
 DataArray read_field(const Communicator& comm, const std::map<std::string, NpyFile>& files,

@@ -108,37 +108,36 @@ std::uint16_t float_to_half(double value) noexcept {
   return static_cast<std::uint16_t>(sign | (significand + ((exponent + 14) << 10)));
 }
 
-NpyFile::NpyFile(std::string path, NpyOrder accepted) : file_(std::move(path), "a .npy file") {
-  const Index file_bytes = file_.size();
-  unsigned char head[12] = {};
-  require<InputError>(file_bytes >= 10, this->path(), ": the file has ", file_bytes,
-                      " bytes, expected a .npy file with a header of at least 10");
-  file_.read(0, head, std::min<Index>(file_bytes, 12));
-  require<InputError>(std::memcmp(head, "\x93NUMPY", 6) == 0, this->path(),
-                      ": the file does not begin with \\x93NUMPY, expected a .npy file");
-  const int version = head[6];
-  require<InputError>(version >= 1 && version <= 3 && head[7] == 0, this->path(), ": .npy version ", version,
-                      ".", static_cast<int>(head[7]), ", expected 1.0, 2.0 or 3.0");
-  Index header_bytes = head[8] | head[9] << 8;
-  if (version > 1) header_bytes |= Index{head[10]} << 16 | Index{head[11]} << 24;
-  data_begin_ = (version == 1 ? 10 : 12) + header_bytes;
-  require<InputError>(data_begin_ <= file_bytes, this->path(), ": the file has ", file_bytes,
-                      " bytes, expected a header of ", data_begin_);
-  std::string text(static_cast<std::size_t>(header_bytes), ' ');
-  file_.read(data_begin_ - header_bytes, text.data(), header_bytes);
+NpyFile::NpyFile(std::string path, NpyOrder accepted)
+    : file_(std::move(path), "a .npy file"), path_(file_.path()) {
+  open(0, file_.size(), accepted);
+}
 
-  NpyHeader header = parse_npy_header(text, this->path());
-  require<InputError>(!header.fortran_order || accepted == NpyOrder::c_or_fortran, this->path(),
+NpyFile::NpyFile(std::string path, const NpySection& section, NpyOrder accepted)
+    : file_(std::move(path), "a .npz file"), path_(concat(file_.path(), ": ", section.name)) {
+  open(section.begin, section.bytes, accepted);
+}
+
+void NpyFile::open(Index begin, Index bytes, NpyOrder accepted) {
+  unsigned char head[12] = {};
+  file_.read(begin, head, std::min<Index>(bytes, 12));
+  const NpyPreamble preamble = parse_npy_preamble(head, bytes, path_);
+  data_begin_ = begin + preamble.data_begin;
+  const Index data_bytes = bytes - preamble.data_begin;
+  std::string text(static_cast<std::size_t>(preamble.data_begin - preamble.text_begin), ' ');
+  file_.read(begin + preamble.text_begin, text.data(), static_cast<Index>(text.size()));
+
+  NpyHeader header = parse_npy_header(text, path_);
+  require<InputError>(!header.fortran_order || accepted == NpyOrder::c_or_fortran, path_,
                       ": the array is in Fortran order, expected C order");
   fortran_order_ = header.fortran_order;
   type_ = header.type;
   shape_ = std::move(header.shape);
-  size_ = checked_num_elements(shape_, type_, this->path());
-  row_size_ = checked_num_elements(std::span(shape_).subspan(shape_.empty() ? 0 : 1), type_, this->path());
-  require<InputError>(file_bytes - data_begin_ == size_ * element_bytes(type_), this->path(),
-                      ": the file has ", file_bytes - data_begin_, " bytes of data, expected ",
-                      size_ * element_bytes(type_), " for shape ", shape_to_string(shape_), " of ",
-                      to_string(type_));
+  size_ = checked_num_elements(shape_, type_, path_);
+  row_size_ = checked_num_elements(std::span(shape_).subspan(shape_.empty() ? 0 : 1), type_, path_);
+  require<InputError>(data_bytes == size_ * element_bytes(type_), path_, ": the file has ", data_bytes,
+                      " bytes of data, expected ", size_ * element_bytes(type_), " for shape ",
+                      shape_to_string(shape_), " of ", to_string(type_));
 }
 
 void NpyFile::expect(std::initializer_list<NpyType> types, int dims) const {

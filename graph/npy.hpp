@@ -27,6 +27,13 @@ enum class NpyType { float16, float32, float64, boolean, uint8, int8, int16, int
 /// (Fortran).
 enum class NpyOrder { c, c_or_fortran };
 
+/// An array inside a file, as in a .npz archive.
+struct NpySection {
+  std::string name;  ///< for messages, behind the path
+  Index begin = 0;   ///< the section lies in the file
+  Index bytes = 0;
+};
+
 /// An open array. Its header and the file's size are checked once; elements are read on demand, so that a
 /// worker touches only the part of the file that it needs. Reading is safe from several threads.
 class NpyFile {
@@ -34,8 +41,9 @@ class NpyFile {
   /// Throws InputError when the file cannot be opened, is not a .npy file, is in an order that is not
   /// accepted, holds another type of element, or when its size is not the one that the header promises.
   explicit NpyFile(std::string path, NpyOrder accepted = NpyOrder::c);
+  NpyFile(std::string path, const NpySection& section, NpyOrder accepted = NpyOrder::c);
 
-  [[nodiscard]] const std::string& path() const noexcept { return file_.path(); }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] NpyType type() const noexcept { return type_; }
   [[nodiscard]] const std::vector<Index>& shape() const noexcept { return shape_; }
   [[nodiscard]] Index size() const noexcept { return size_; }  ///< number of elements
@@ -66,10 +74,12 @@ class NpyFile {
   void read_rows_raw(std::span<const Index> rows, std::span<std::byte> out) const;
 
  private:
+  void open(Index begin, Index bytes, NpyOrder accepted);
   template <class Take>
   void for_each_row(std::span<const Index> rows, const Take& take) const;
 
   InputFile file_;
+  std::string path_;
   NpyType type_ = NpyType::float32;
   std::vector<Index> shape_;
   bool fortran_order_ = false;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <system_error>
 #include <utility>
 
@@ -137,6 +138,24 @@ const char* to_string(NpyType type) noexcept {
 }
 Index element_bytes(NpyType type) noexcept {
   return code_of(type).bytes;
+}
+
+NpyPreamble parse_npy_preamble(const unsigned char* head, Index bytes, const std::string& path) {
+  require<InputError>(bytes >= 10, path, ": the file has ", bytes,
+                      " bytes, expected a .npy file with a header of at least 10");
+  require<InputError>(std::memcmp(head, "\x93NUMPY", 6) == 0, path,
+                      ": the file does not begin with \\x93NUMPY, expected a .npy file");
+  const int version = head[6];
+  require<InputError>(version >= 1 && version <= 3 && head[7] == 0, path, ": .npy version ", version, ".",
+                      static_cast<int>(head[7]), ", expected 1.0, 2.0 or 3.0");
+  const Index text_begin = version == 1 ? 10 : 12;
+  require<InputError>(text_begin <= bytes, path, ": the file has ", bytes,
+                      " bytes, expected a .npy file with a header of at least ", text_begin);
+  Index text_bytes = head[8] | head[9] << 8;
+  if (version > 1) text_bytes |= Index{head[10]} << 16 | Index{head[11]} << 24;
+  require<InputError>(text_begin + text_bytes <= bytes, path, ": the file has ", bytes,
+                      " bytes, expected a header of ", text_begin + text_bytes);
+  return {text_begin, text_begin + text_bytes};
 }
 
 NpyHeader parse_npy_header(std::string_view text, const std::string& path) {

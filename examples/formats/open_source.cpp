@@ -2,6 +2,8 @@
 
 #include "edge_list_source.hpp"
 #include "inflate.hpp"
+#include "matrix_market_source.hpp"
+#include "ogb_source.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/graph/dataset_source.hpp>
@@ -21,7 +23,9 @@ Kind kind_of(const std::string& path) {
   const auto exists = [&](const char* part) { return std::filesystem::exists(path + part, unreachable); };
   require<InputError>(exists(""), path, ": there is no such file or directory");
   if (!std::filesystem::is_directory(path, unreachable))
-    return read_beginning(path, 14) == "%%MatrixMarket" ? Kind::matrix_market : Kind::edge_list;
+    return path.ends_with(".mtx") || path.ends_with(".mtx.gz") || read_beginning(path, 14) == "%%MatrixMarket"
+               ? Kind::matrix_market
+               : Kind::edge_list;
   if (exists("/edge_index.npy")) return Kind::dataset;
   require<InputError>(
       exists("/raw"), path,
@@ -66,8 +70,9 @@ std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::st
     case Kind::dataset:
       return std::make_unique<DatasetSource>(comm, path);
     case Kind::ogb:
+      return std::make_unique<OgbSource>(comm, path, options);
     case Kind::matrix_market:
-      break;
+      return std::make_unique<MatrixMarketSource>(comm, path, options);
     case Kind::edge_list:
       return std::make_unique<EdgeListSource>(comm, path, options);
   }

@@ -1,4 +1,4 @@
-#include "whole_source.hpp"
+#include "source_file.hpp"
 
 #include "support/thrown.hpp"
 
@@ -16,7 +16,9 @@
 
 using namespace sar;
 using namespace sar::formats;
+using sar::test::blocks_of;
 using sar::test::gzip;
+using sar::test::SourceFile;
 using sar::test::TemporaryDirectory;
 using sar::test::thrown_by_all;
 using sar::test::WholeSource;
@@ -25,43 +27,11 @@ namespace {
 
 using Edges = std::vector<std::pair<Index, Index>>;
 
-/// A file in a directory of its own.
-class File {
- public:
-  File(const Communicator& comm, const std::string& name, const std::string& content)
-      : comm_(comm), directory_(comm), path_(directory_.path() + "/" + name) {
-    if (comm.rank() == 0) test::write_file(path_, content);
-    comm.barrier();
-  }
-  [[nodiscard]] const std::string& path() const { return path_; }
-  [[nodiscard]] WholeSource read(const SourceOptions& options = {}) const {
-    const auto source = open_source(comm_, path_, options);
-    return test::gather_source(*source);
-  }
-  [[nodiscard]] std::string error(const SourceOptions& options = {}) const {
-    const std::string text =
-        thrown_by_all<InputError>(comm_, [&] { static_cast<void>(open_source(comm_, path_, options)); });
-    return text.substr(std::min(text.size(), text.starts_with(path_) ? path_.size() : 0));
-  }
-
- private:
-  Communicator comm_;
-  TemporaryDirectory directory_;
-  std::string path_;
-};
-
-SourceOptions blocks_of(Index bytes, NodeIds ids = NodeIds::automatic) {
-  SourceOptions options;
-  options.block_bytes = bytes;
-  options.node_ids = ids;
-  return options;
-}
-
 WholeSource read_text(const Communicator& comm, const std::string& text, const SourceOptions& options = {}) {
-  return File(comm, "edges.txt", text).read(options);
+  return SourceFile(comm, "edges.txt", text).read(options);
 }
 std::string error_of(const Communicator& comm, const std::string& text, const SourceOptions& options = {}) {
-  return File(comm, "edges.txt", text).error(options);
+  return SourceFile(comm, "edges.txt", text).error(options);
 }
 
 /// Edge e of the generated files.
@@ -86,10 +56,10 @@ TEST_CASE(
   }
   for (const bool newline_at_end : {true, false}) {
     if (!newline_at_end) text.pop_back();
-    const File plain(comm, "edges.txt", text);
-    const File packed(comm, "edges.txt.gz", gzip(text));
-    const File members(comm, "edges.csv.gz", gzip(text, 7) + std::string(100, '\0'));
-    for (const File* file : {&plain, &packed, &members}) {
+    const SourceFile plain(comm, "edges.txt", text);
+    const SourceFile packed(comm, "edges.txt.gz", gzip(text));
+    const SourceFile members(comm, "edges.csv.gz", gzip(text, 7) + std::string(100, '\0'));
+    for (const SourceFile* file : {&plain, &packed, &members}) {
       for (const Index block : {1, 2, 3, 7, 16, 61, 500, 1 << 22}) {
         CAPTURE(block);
         const WholeSource whole = file->read(blocks_of(block));
@@ -144,7 +114,7 @@ TEST_CASE("few lines: one, fewer than ranks, none") {
   CHECK(read_text(comm, "0 1\n1 1\n", blocks_of(1)).edges == Edges{{0, 1}, {1, 1}});
   for (const char* text : {"", "\n", "# nothing\n\n", "source target\n"})
     CHECK(error_of(comm, text) == ": there are no edges, expected at least one");
-  CHECK(File(comm, "e.gz", gzip("")).error() == ": there are no edges, expected at least one");
+  CHECK(SourceFile(comm, "e.gz", gzip("")).error() == ": there are no edges, expected at least one");
 }
 
 TEST_CASE("names are numbered by their first appearance, whatever the number of ranks and blocks") {
@@ -167,7 +137,7 @@ TEST_CASE("names are numbered by their first appearance, whatever the number of 
   std::string lines;
   for (const std::string& name : names) lines += name + "\n";
   for (const bool packed : {false, true}) {
-    const File file(comm, packed ? "e.tsv.gz" : "e.tsv", packed ? gzip(text, 3) : text);
+    const SourceFile file(comm, packed ? "e.tsv.gz" : "e.tsv", packed ? gzip(text, 3) : text);
     for (const Index block : {1, 40, 1000, 1 << 22}) {
       const auto source = open_source(comm, file.path(), blocks_of(block));
       const WholeSource whole = test::gather_source(*source);
@@ -202,7 +172,7 @@ TEST_CASE("integers are numbers of nodes when they are dense, names when they ar
 
 TEST_CASE("node data come from .npy files, whose rows may tell of nodes without edges") {
   const Communicator comm = Communicator::world();
-  const File file(comm, "edges.csv", "0,1\n1,2\n");
+  const SourceFile file(comm, "edges.csv", "0,1\n1,2\n");
   const std::string features = file.path() + ".npy";
   const std::vector<double> values{1, 2, 3, 4, 5, 6, 7, 8};
   if (comm.rank() == 0) write_npy<double>(features, std::array<Index, 2>{4, 2}, values, NpyType::float32);
@@ -212,7 +182,7 @@ TEST_CASE("node data come from .npy files, whose rows may tell of nodes without 
   const WholeSource whole = file.read(options);
   CHECK(whole.num_nodes == 4);
   CHECK(whole.node_data.at("features") == values);
-  const File larger(comm, "edges.csv", "0,1\n1,2\n4,5\n");
+  const SourceFile larger(comm, "edges.csv", "0,1\n1,2\n4,5\n");
   CHECK(larger.error(options) ==
         features + ": the array has 4 rows, expected 6, one for each node of " + larger.path());
 }
@@ -255,7 +225,7 @@ TEST_CASE("damaged gzip files are refused on all ranks") {
   std::string text;
   for (Index e = 0; e < 20000; ++e) text += concat(e % 1000, ' ', e * 7919 % 1000, '\n');
   const std::string packed = gzip(text);
-  const auto error = [&](const std::string& content) { return File(comm, "e.gz", content).error(); };
+  const auto error = [&](const std::string& content) { return SourceFile(comm, "e.gz", content).error(); };
   CHECK(error(packed.substr(0, packed.size() / 2)) ==
         ": the packed data end in the middle, expected a complete file");
   CHECK(error(packed.substr(0, packed.size() - 3)) ==

@@ -1,0 +1,87 @@
+#include "csv_table.hpp"
+
+#include "text.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <cmath>
+#include <concepts>
+#include <optional>
+#include <string>
+
+namespace sar::formats {
+namespace {
+
+bool is_missing(std::string_view field) noexcept {
+  return field.empty() || field == "\"\"" || field == "nan" || field == "NaN" || field == "NA";
+}
+
+[[noreturn]] void wrong_field(Index line, Index column, std::string_view field, const std::string& expected) {
+  throw LineError(line, concat("column ", column + 1, " is ", quoted(field), ", expected ", expected));
+}
+
+std::int64_t parse_integer(std::string_view field, const TableFormat& format, Index line, Index column) {
+  if (format.may_miss && is_missing(field)) return -1;
+  auto value = to_integer(field);
+  if (!value) {
+    const auto number = to_number(field);
+    if (format.may_miss && number && std::abs(*number) < 0x1p53 && *number == std::floor(*number))
+      value = static_cast<std::int64_t>(*number);
+    else if (number || is_missing(field))
+      throw NotAnInteger(line, concat("column ", column + 1, " is ", quoted(field), ", expected an integer"));
+  }
+  if (!value) wrong_field(line, column, field, "an integer");
+  if (*value < format.smallest || *value > format.largest)
+    wrong_field(line, column, field, concat(format.smallest, " to ", format.largest));
+  return *value;
+}
+
+float parse_float(std::string_view field, const TableFormat& format, Index line, Index column) {
+  if (format.may_miss && is_missing(field)) return std::numeric_limits<float>::quiet_NaN();
+  const auto value = to_number(field);
+  if (!value || !(std::abs(*value) <= static_cast<double>(std::numeric_limits<float>::max())))
+    wrong_field(line, column, field, "a finite number");
+  return static_cast<float>(*value);
+}
+
+}  // namespace
+
+Index count_columns(std::string_view beginning) {
+  Lines lines(beginning);
+  while (lines.next()) {
+    Index columns = 0;
+    for (Fields fields(lines.line(), ','); fields.next();) ++columns;
+    if (columns > 0) return columns;
+  }
+  return 0;
+}
+
+template <class T>
+TextCounts parse_table(std::string_view text, const TableFormat& format, std::vector<T>& values) {
+  values.clear();
+  Lines lines(text);
+  Index rows = 0;
+  while (lines.next()) {
+    Fields fields(lines.line(), ',');
+    Index column = 0;
+    for (; column < format.columns && fields.next(); ++column) {
+      if constexpr (std::same_as<T, float>)
+        values.push_back(parse_float(fields.field(), format, lines.number(), column));
+      else
+        values.push_back(parse_integer(fields.field(), format, lines.number(), column));
+    }
+    if (column == 0) continue;
+    if (column < format.columns || fields.next())
+      throw LineError(lines.number(), concat("there are ", column < format.columns ? "too few" : "too many",
+                                             " fields in ", quoted(lines.line()), ", expected ",
+                                             format.columns, " with commas between them"));
+    ++rows;
+  }
+  return {lines.count(), rows};
+}
+
+template TextCounts parse_table<std::int64_t>(std::string_view, const TableFormat&,
+                                              std::vector<std::int64_t>&);
+template TextCounts parse_table<float>(std::string_view, const TableFormat&, std::vector<float>&);
+
+}  // namespace sar::formats

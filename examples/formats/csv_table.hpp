@@ -1,0 +1,34 @@
+/// Tables of numbers with commas between them, as OGB has them. The local part: from bytes to numbers.
+#pragma once
+
+#include "line_blocks.hpp"
+
+#include <sar/config.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+namespace sar::formats {
+
+/// What the fields of a table may be.
+struct TableFormat {
+  Index columns = 1;
+  /// An empty field or NaN is a missing value: -1 as an integer, NaN as a floating-point number. Whole
+  /// numbers in floating point ("3.0") count as integers then: they are what pandas makes of integers with
+  /// gaps.
+  bool may_miss = false;
+  std::int64_t smallest = std::numeric_limits<std::int64_t>::min();
+  std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+};
+
+/// The fields of the first line that is not empty; 0 when there is none.
+Index count_columns(std::string_view beginning);
+
+/// Reads whole lines, empty ones left out, into `values`, in the place of what is there. Throws LineError;
+/// NotAnInteger for a field that is a number but no integer. T: std::int64_t, float (finite unless missing).
+template <class T>
+TextCounts parse_table(std::string_view text, const TableFormat& format, std::vector<T>& values);
+
+}  // namespace sar::formats

@@ -1,0 +1,120 @@
+#include "matrix_market.hpp"
+
+#include "text.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <string>
+
+namespace sar::formats {
+namespace {
+
+using Symmetry = MatrixMarketHeader::Symmetry;
+
+void parse_banner(const Lines& lines, MatrixMarketHeader& header) {
+  std::string line;
+  for (const char c : lines.line()) line += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  std::array<std::string, 5> words;
+  Fields fields(line, blanks);
+  for (std::string& word : words)
+    if (fields.next()) word = fields.field();
+  const std::string& values = words[3];
+  const std::string& symmetry = words[4];
+  header.has_values = values != "pattern";
+  header.symmetry = symmetry == "symmetric"        ? Symmetry::symmetric
+                    : symmetry == "skew-symmetric" ? Symmetry::skew
+                                                   : Symmetry::general;
+  const bool known_values =
+      values == "pattern" || values == "real" || values == "integer" || values == "unsigned-integer";
+  if (words[0] != "%%matrixmarket" || words[1] != "matrix" || words[2] != "coordinate" || !known_values ||
+      (symmetry != "general" && header.symmetry == Symmetry::general))
+    throw LineError(lines.number(),
+                    concat("the first line is ", quoted(lines.line()),
+                           ", expected %%MatrixMarket matrix coordinate, then real, integer or "
+                           "pattern, then general, symmetric or skew-symmetric"));
+}
+
+void parse_sizes(const Lines& lines, MatrixMarketHeader& header) {
+  std::array<Index, 3> sizes{-1, -1, -1};
+  Fields fields(lines.line(), blanks);
+  for (Index& size : sizes)
+    if (fields.next()) size = to_integer(fields.field()).value_or(-1);
+  if (fields.next() || sizes[0] < 0 || sizes[1] != sizes[0] || sizes[2] < 0)
+    throw LineError(lines.number(), concat("the sizes are ", quoted(lines.line()),
+                                           ", expected rows, as many columns, and the number of entries"));
+  header.size = sizes[0];
+  header.entries = sizes[2];
+}
+
+/// A row or column, counted from 0.
+Index parse_place(Fields& fields, const Lines& lines, Index size) {
+  const auto place = fields.next() ? to_integer(fields.field()) : std::nullopt;
+  if (!place || *place < 1 || *place > size)
+    throw LineError(lines.number(), concat("an entry is ", quoted(lines.line()),
+                                           ", expected row and column from 1 to ", size));
+  return *place - 1;
+}
+
+double parse_value(Fields& fields, const Lines& lines) {
+  const auto value = fields.next() ? to_number(fields.field()) : std::nullopt;
+  if (!value || !std::isfinite(*value))
+    throw LineError(lines.number(), concat("an entry is ", quoted(lines.line()),
+                                           ", expected row, column and a finite number"));
+  return *value;
+}
+
+}  // namespace
+
+std::optional<MatrixMarketHeader> parse_matrix_market_header(std::string_view beginning, bool whole) {
+  MatrixMarketHeader header;
+  Lines lines(beginning);
+  while (lines.next()) {
+    if (lines.rest().empty() && !whole && !beginning.ends_with('\n')) return std::nullopt;
+    if (lines.number() == 0) parse_banner(lines, header);
+    if (is_comment(lines.line())) continue;
+    parse_sizes(lines, header);
+    header.begin = {static_cast<Index>(beginning.size() - lines.rest().size()), lines.count()};
+    return header;
+  }
+  if (whole)
+    throw LineError(std::max<Index>(0, lines.number()),
+                    "the file ends here, expected rows, columns and the number of entries");
+  return std::nullopt;
+}
+
+TextCounts parse_matrix_entries(std::string_view text, const MatrixMarketHeader& header, MatrixEdges& edges) {
+  edges.src.clear();
+  edges.dst.clear();
+  edges.weight.clear();
+  Lines lines(text);
+  const auto add = [&](Index row, Index column, double value) {
+    edges.src.push_back(row);
+    edges.dst.push_back(column);
+    if (header.has_values) edges.weight.push_back(value);
+  };
+  while (lines.next()) {
+    if (is_comment(lines.line())) continue;
+    Fields fields(lines.line(), blanks);
+    const Index row = parse_place(fields, lines, header.size);
+    const Index column = parse_place(fields, lines, header.size);
+    const double value = header.has_values ? parse_value(fields, lines) : 0;
+    if (fields.next())
+      throw LineError(lines.number(),
+                      concat("an entry is ", quoted(lines.line()), ", expected ",
+                             header.has_values ? "row, column and a number" : "row and column"));
+    if (row == column && header.symmetry == Symmetry::skew)
+      throw LineError(lines.number(), concat("an entry is ", quoted(lines.line()),
+                                             ", expected none on the diagonal of a skew-symmetric matrix"));
+    add(row, column, value);
+    if (row != column && header.symmetry != Symmetry::general)
+      add(column, row, header.symmetry == Symmetry::skew ? -value : value);
+    ++edges.entries;
+  }
+  return {lines.count(), static_cast<Index>(edges.src.size())};
+}
+
+}  // namespace sar::formats

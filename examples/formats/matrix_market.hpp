@@ -1,0 +1,42 @@
+/// Matrix Market files: sparse matrices as text. The local part: from bytes to edges.
+#pragma once
+
+#include "line_blocks.hpp"
+
+#include <sar/config.hpp>
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace sar::formats {
+
+/// Of `%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric|skew-symmetric`, and of the
+/// line with the sizes.
+struct MatrixMarketHeader {
+  enum class Symmetry : int { general, symmetric, skew };
+  bool has_values = false;
+  Symmetry symmetry = Symmetry::general;
+  Index size = 0;      ///< rows and columns
+  Index entries = 0;   ///< that the file has
+  TextPosition begin;  ///< of the entries
+};
+
+/// From the first lines of the text; `whole`: they are all. Nothing when the sizes are not among them. Throws
+/// LineError.
+std::optional<MatrixMarketHeader> parse_matrix_market_header(std::string_view beginning, bool whole);
+
+/// Entry (i, j) is the edge i -> j; in a symmetric or skew-symmetric matrix the edge j -> i follows it at
+/// once.
+struct MatrixEdges {
+  std::vector<Index> src;
+  std::vector<Index> dst;
+  std::vector<double> weight;  ///< empty without values
+  Index entries = 0;           ///< of all blocks so far
+};
+
+/// Reads whole lines into `edges`, in the place of those that are there. Throws LineError. Rows of the counts
+/// are edges.
+TextCounts parse_matrix_entries(std::string_view text, const MatrixMarketHeader& header, MatrixEdges& edges);
+
+}  // namespace sar::formats

@@ -1,0 +1,60 @@
+#include "matrix_market_source.hpp"
+
+#include "matrix_market.hpp"
+#include "text.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace sar::formats {
+namespace {
+
+MatrixMarketHeader read_header(const std::string& path) {
+  constexpr Index most = Index{1} << 26;
+  for (Index bytes = Index{1} << 16;; bytes *= 4) {
+    const std::string text = read_beginning(path, bytes);
+    try {
+      if (const auto header = parse_matrix_market_header(text, static_cast<Index>(text.size()) < bytes))
+        return *header;
+    } catch (const LineError& error) {
+      throw InputError(concat(path, ": line ", error.line() + 1, ": ", error.what()));
+    }
+    require<InputError>(bytes < most, path, ": the first ", bytes,
+                        " bytes are comments, expected the sizes of a matrix");
+  }
+}
+
+}  // namespace
+
+MatrixMarketSource::MatrixMarketSource(const Communicator& comm_of_source, const std::string& path,
+                                       const SourceOptions& options)
+    : FileSource(comm_of_source, "Matrix Market file", path) {
+  MatrixMarketHeader header;
+  comm().agree([&] {
+    if (comm().rank() == 0) header = read_header(path_);
+  });
+  comm().broadcast(std::span<MatrixMarketHeader>(&header, 1), 0);
+  MatrixEdges edges;
+  num_nodes_ = header.size;
+  num_edges_ =
+      read_lines(
+          comm(), path_, header.begin, options.block_bytes,
+          [&](std::string_view text) { return parse_matrix_entries(text, header, edges); },
+          [&](Index first) { comm().agree([&] { chunks_.add(first, edges.src, edges.dst, edges.weight); }); })
+          .rows;
+  const Index entries = comm().all_reduce(edges.entries);
+  comm().agree([&] {
+    require<InputError>(entries == header.entries, path_, ": there are ", entries, " entries, expected ",
+                        header.entries, " by the line of sizes");
+    require_plausible_size(path_);
+  });
+  add_node_files(options.node_data);
+  if (!header.has_values) return;
+  const PartitionBook slices = PartitionBook::even(num_edges_, comm().size());
+  add(edges_, {"weight", NpyType::float64, {}},
+      std::make_unique<SlicedColumn>(slices, chunks_.take_data(comm(), slices, 1)), path_);
+}
+
+}  // namespace sar::formats
