@@ -317,6 +317,8 @@ TEST_CASE("ids out of range, out of order or twice") {
         std::string::npos);
   CHECK(data.ids(data.edges(3, "source_offsets"), {{1, Index{1} << 62}}).find("that do not decrease") !=
         std::string::npos);
+  CHECK(data.ids(data.edges(3, "dst"), {{0, 16}}).find("expected edges by destination and source") !=
+        std::string::npos);
   // an edge id twice, in one part and in two, and far from all others
   std::array<Index, 2> id{};
   NpyFile(edge_file(data.sound(), 2, read_partition_description(data.sound()).edge_types[0], "id"))
