@@ -12,8 +12,8 @@
 namespace sar {
 
 /// What happens to a graph between its source and the workers. The transforms of the edges run in this order,
-/// and the ids of the edges do not depend on the partitioning. E is the number of edges of the source, with
-/// ids 0 .. E - 1.
+/// and the ids of the edges do not depend on the partitioning. E is one more than the largest id of an edge
+/// of the source: their number, but where a partition lost duplicates.
 struct DatasetOptions {
   bool add_reverse_edges =
       false;  ///< for each edge e = (u, v) an edge (v, u) with id E + e and the weight of e

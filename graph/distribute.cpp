@@ -2,6 +2,7 @@
 #include <sar/graph/distribute.hpp>
 #include <sar/graph/edge_exchange.hpp>
 
+#include <algorithm>
 #include <numeric>
 
 namespace sar {
@@ -12,6 +13,16 @@ void relabel(const NodePartition& partition, Array<Index>& nodes) {
     for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i)
       nodes[i] = partition.to_partitioned(nodes[i]);
   });
+}
+
+/// Of the edges of all ranks, -1 without any. Those of a graph that lost duplicates are not 0, 1, ...
+Index largest_id(const Communicator& comm, const NodeData& data) {
+  Index largest = -1;
+  for (const Index id : data.edges.id) largest = std::max(largest, id);
+  largest = comm.all_reduce(largest, ReduceOp::max);
+  require<InputError>(largest < Index{1} << 61, data.name, ": an edge has id ", largest,
+                      ", expected less than 2^61");
+  return largest;
 }
 
 }  // namespace
@@ -36,7 +47,7 @@ void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks
 
 void transform_edges(const Communicator& comm, const DatasetOptions& options, NodeData& data) {
   const int rank = comm.rank();
-  Index next_id = comm.all_reduce(data.edges.size());
+  Index next_id = 1 + largest_id(comm, data);
   const bool weighted = comm.all_reduce(data.edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
   if (options.add_reverse_edges) {
     EdgeList reverse = data.edges;

@@ -298,6 +298,18 @@ TEST_CASE("parts and ranks without nodes, graphs without edges") {
   }
 }
 
+TEST_CASE("edges that a training adds to a partition without duplicates have ids of their own") {
+  const Communicator comm = Communicator::world();
+  const TemporaryDirectory scratch(comm);
+  MemorySource source(comm, {.num_nodes = 4, .src = {0, 0, 0, 1, 2}, .dst = {1, 1, 1, 2, 3}, .fails_at = {}});
+  partition_graph(source, scratch.path() + "/parts", {.parts = comm.size(), .drop_duplicates = true});
+  const NodeData data = to_node_data(comm, load_partition(comm, scratch.path() + "/parts"),
+                                     {.add_reverse_edges = true, .add_self_loops = true});
+  std::vector<Index> ids = comm.all_gather(std::span<const Index>(data.edges.id));
+  std::sort(ids.begin(), ids.end());
+  CHECK(ids == std::vector<Index>{0, 3, 4, 5, 8, 9, 10, 11, 12, 13});
+}
+
 TEST_CASE("the report counts what is shared: two triangles with one edge between them") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory scratch(comm);
