@@ -98,6 +98,8 @@ DglPartition::Ids read_map(const Node& map, const std::vector<std::string>& type
       if (range.begin == -1 && range.end == -1) range.begin = range.end = 0;  // none, in newer DGL
       entry.check(0 <= range.begin && range.begin <= range.end && range.end <= total, "is ", range.begin,
                   " to ", range.end, ", expected ids of 0 to ", total);
+      entry.check(range.end - range.begin <= total - offsets.back(), "is ", range.begin, " to ", range.end,
+                  ", expected ids of parts that do not overlap");
       offsets.push_back(offsets.back() + (range.end - range.begin));
       ranges[t].push_back(range);
     }

@@ -293,6 +293,16 @@ TEST_CASE("ranges of ids") {
         "part0/graph.dgl: edge 16 of type cites has an end of type author, expected paper");
   CHECK(message(R"({"author": [[0, 1], [5, 11]], "paper": [[1, 5], [11, 15]]})") ==
         "part0/graph.dgl: inner node 0 is of type 1, expected 0");
+  CHECK(data.message([&] {  // numbers of ids that no integer holds
+    replace(data.json(), "\"num_nodes\": 15", "\"num_nodes\": 9223372036854775807");
+    std::string text = read_bytes(data.json());
+    const auto begin = text.find("\"node_map\""), end = text.find("\"edge_map\"");
+    write_bytes(data.json(),
+                text.replace(begin, end - begin,
+                             R"("node_map": {"author": [[0, 9223372036854775807], [0, 9223372036854775807]],
+                                             "paper": [[0, 5], [11, 15]]}, )"));
+  }) == "papers.json: node_map author [1] is 0 to 9223372036854775807, expected ids of parts that do not "
+        "overlap");
 }
 
 TEST_CASE("parts that are missing, swapped or do not fit") {
