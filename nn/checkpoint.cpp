@@ -84,7 +84,8 @@ std::string others(const std::string& damaged) {
   const std::string directory = fs::path(damaged).parent_path().string();
   on_files(directory, [&] {
     for (const auto& [epoch, path] : checkpoints_in(directory.empty() ? "." : directory)) try {
-        if (fs::equivalent(path, damaged)) continue;
+        std::error_code absent;
+        if (fs::equivalent(path, damaged, absent)) continue;
         SafetensorsFile(path).verify_checksum();
         names += (names.empty() ? "" : ", ") + path;
       } catch (const InputError&) {  // this one is damaged as well

@@ -156,6 +156,10 @@ TEST_CASE("a damaged checkpoint is an error that names the complete ones") {
   CHECK(load().find("; complete are: " + directory.path() + "/checkpoint-00000001.safetensors, " +
                     directory.path() + "/checkpoint-00000002.safetensors") != std::string::npos);
   CHECK(load().starts_with(last + ": the data have the checksum"));
+  const std::string absent = directory.path() + "/checkpoint-00000009.safetensors";
+  CHECK(thrown_by_all<InputError>(comm, [&] {
+          checkpoints.load(absent, training.net, *training.optimizer);
+        }).starts_with(absent + ": cannot open"));
   on_rank_0(comm, [&] {
     fs::resize_file(last, fs::file_size(last) / 2);
     fs::resize_file(directory.path() + "/checkpoint-00000001.safetensors", 100);
