@@ -60,7 +60,7 @@ TEST_CASE(
     const SourceFile packed(comm, "edges.txt.gz", gzip(text));
     const SourceFile members(comm, "edges.csv.gz", gzip(text, 7) + std::string(100, '\0'));
     for (const SourceFile* file : {&plain, &packed, &members}) {
-      for (const Index block : {1, 2, 3, 7, 16, 61, 500, 1 << 22}) {
+      for (const Index block : {1, 7, 16, 61, 1 << 22}) {
         CAPTURE(block);
         const WholeSource whole = file->read(blocks_of(block));
         CHECK(whole.num_nodes == 31);
@@ -128,8 +128,8 @@ TEST_CASE("names are numbered by their first appearance, whatever the number of 
     names.push_back(name);
     return static_cast<Index>(names.size()) - 1;
   };
-  for (Index e = 0; e < 300; ++e) {
-    const std::string source = concat("user", e * 37 % 101), target = concat("p", e * e % 53, "-long-name");
+  for (Index e = 0; e < 120; ++e) {
+    const std::string source = concat("user", e * 37 % 61), target = concat("p", e * e % 53, "-long-name");
     const Index first = number(source);
     expected.emplace_back(first, number(target));
     text += source + "\t" + target + "\n";
@@ -138,7 +138,7 @@ TEST_CASE("names are numbered by their first appearance, whatever the number of 
   for (const std::string& name : names) lines += name + "\n";
   for (const bool packed : {false, true}) {
     const SourceFile file(comm, packed ? "e.tsv.gz" : "e.tsv", packed ? gzip(text, 3) : text);
-    for (const Index block : {1, 40, 1000, 1 << 22}) {
+    for (const Index block : {9, 400, 1 << 22}) {
       const auto source = open_source(comm, file.path(), blocks_of(block));
       const WholeSource whole = test::gather_source(*source);
       CHECK(whole.edges == expected);
