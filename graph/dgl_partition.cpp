@@ -88,14 +88,6 @@ GraphData join_parts(std::vector<GraphData> parts, const std::string& path) {
   return joined;
 }
 
-/// The ranges of the ranks, when rank r has the parts of_rank.begin(r) .. of_rank.end(r).
-PartitionBook join_book(const PartitionBook& parts, const PartitionBook& of_rank) {
-  std::vector<Index> offsets{0};
-  for (int r = 0; r < of_rank.num_parts(); ++r)
-    offsets.push_back(of_rank.end(r) > 0 ? parts.end(static_cast<int>(of_rank.end(r)) - 1) : 0);
-  return PartitionBook(std::move(offsets));
-}
-
 /// A rank without rows has the same columns as the others, without rows.
 void agree_on_columns(const Communicator& comm, DataColumns& columns, Index rows, const std::string& what) {
   const int root = comm.all_reduce(rows > 0 ? comm.rank() : comm.size() - 1, ReduceOp::min);
@@ -172,7 +164,7 @@ GraphData load_dgl_partition(const Communicator& comm, const std::string& json_p
   for (std::size_t t = 0; t < mine.node_types.size(); ++t) {
     NodeTypeData& nodes = mine.node_types[t];
     const std::string what = concat(json_path, ": node type ", nodes.name);
-    nodes.book = join_book(partition.nodes.books[t], parts_of_rank);
+    nodes.book = partition.nodes.books[t].joined(parts_of_rank);
     require_permutation(comm, nodes.original_ids, nodes.book.num_nodes(), what + ": original ids");
     agree_on_columns(comm, nodes.data, static_cast<Index>(nodes.original_ids.size()), what);
   }

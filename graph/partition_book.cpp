@@ -22,6 +22,13 @@ PartitionBook PartitionBook::even(Index num_nodes, int parts) {
   return PartitionBook(std::move(offsets));
 }
 
+PartitionBook PartitionBook::joined(const PartitionBook& parts_of) const {
+  std::vector<Index> offsets{0};
+  for (int q = 0; q < parts_of.num_parts(); ++q)
+    offsets.push_back(offsets_[static_cast<std::size_t>(parts_of.end(q))]);
+  return PartitionBook(std::move(offsets));
+}
+
 int PartitionBook::owner(Index node) const {
   return static_cast<int>(std::upper_bound(offsets_.begin(), offsets_.end(), node) - offsets_.begin()) - 1;
 }

@@ -4,17 +4,10 @@
 #include <sar/graph/partition_part.hpp>
 #include <sar/graph/unique_ids.hpp>
 
-#include <unistd.h>
-
-#include <filesystem>
-#include <span>
-#include <system_error>
-#include <utility>
+#include <string>
 
 namespace sar {
 namespace {
-
-namespace fs = std::filesystem;
 
 /// Runs `make` on rank 0; its text on every rank, its failure, too. Collective.
 template <class Make>
@@ -26,52 +19,17 @@ std::string on_rank_0(const Communicator& comm, const Make& make) {
   return comm.broadcast(text, 0);
 }
 
-/// The book of ranks that have several consecutive parts each.
-PartitionBook join_parts(const PartitionBook& book, const PartitionBook& parts_of_ranks) {
-  std::vector<Index> offsets{0};
-  for (int rank = 0; rank < parts_of_ranks.num_parts(); ++rank) {
-    const auto last = static_cast<int>(parts_of_ranks.end(rank));
-    offsets.push_back(last == 0 ? 0 : book.end(last - 1));
-  }
-  return PartitionBook(offsets);
-}
-
 }  // namespace
 
 PartitionWriter::PartitionWriter(const Communicator& comm, const std::string& directory)
-    : comm_(comm), directory_(directory) {
-  while (directory_.size() > 1 && directory_.back() == '/') directory_.pop_back();
-  temporary_ = on_rank_0(comm_, [&] {
-    std::error_code error;
-    require<InputError>(fs::symlink_status(directory_, error).type() == fs::file_type::not_found, directory_,
-                        ": exists already, expected the name of a new directory");
-    std::string path = concat(directory_, ".tmp", ::getpid());
-    const bool made = fs::create_directory(path, error);
-    require<InputError>(made && !error, path, ": cannot make the directory (",
-                        error ? error.message() : "it exists", ")");
-    return path;
-  });
-}
-
-PartitionWriter::~PartitionWriter() {
-  if (committed_ || comm_.rank() != 0) return;
-  std::error_code ignored;
-  fs::remove_all(temporary_, ignored);
-}
+    : comm_(comm), directory_(comm, directory) {}
 
 void PartitionWriter::commit(const PartitionDescription& description) {
-  comm_.agree([&] { sync_file_system(temporary_); });
+  comm_.agree([&] { sync_file_system(path()); });
   comm_.agree([&] {
-    if (comm_.rank() != 0) return;
-    write_text(temporary_ + "/partition.json", format_partition_description(description));
-    std::error_code error;
-    require<InputError>(fs::symlink_status(directory_, error).type() == fs::file_type::not_found, directory_,
-                        ": exists already, expected the name of a new directory");
-    fs::rename(temporary_, directory_, error);
-    require<InputError>(!error, directory_, ": cannot rename ", temporary_, " (", error.message(), ")");
-    committed_ = true;
-    sync_directory(fs::path(directory_).parent_path().string());
+    if (comm_.rank() == 0) write_text(path() + "/partition.json", format_partition_description(description));
   });
+  directory_.commit();
 }
 
 void save_partition(const Communicator& comm, const std::string& directory, const GraphData& graph,
@@ -110,7 +68,7 @@ GraphData load_partition(const Communicator& comm, const std::string& directory)
                        static_cast<int>(parts.end(comm.rank())));
   });
   for (NodeTypeData& nodes : graph.node_types) {
-    nodes.book = join_parts(nodes.book, parts);
+    nodes.book = nodes.book.joined(parts);
     require_unique_ids(comm, nodes.original_ids, concat(path, ": original ids of ", nodes.name));
   }
   for (const EdgeTypeData& edges : graph.edge_types)

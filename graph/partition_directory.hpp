@@ -7,6 +7,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/data_array.hpp>
 #include <sar/graph/graph_data.hpp>
+#include <sar/graph/new_directory.hpp>
 #include <sar/graph/partition_book.hpp>
 
 #include <cstdint>
@@ -83,20 +84,15 @@ class PartitionWriter {
  public:
   /// Collective. Throws InputError, the same on every rank, when `directory` exists or cannot be made.
   PartitionWriter(const Communicator& comm, const std::string& directory);
-  ~PartitionWriter();
-  PartitionWriter(const PartitionWriter&) = delete;
-  PartitionWriter& operator=(const PartitionWriter&) = delete;
 
   /// Where to write the parts. Local.
-  [[nodiscard]] const std::string& path() const noexcept { return temporary_; }
+  [[nodiscard]] const std::string& path() const noexcept { return directory_.path(); }
   /// After all parts, which each rank flushes to the disk: `description` is that of rank 0. Collective.
   void commit(const PartitionDescription& description);
 
  private:
   Communicator comm_;
-  std::string directory_;
-  std::string temporary_;
-  bool committed_ = false;
+  NewDirectory directory_;
 };
 
 /// Writes a graph with one part for each rank. Collective. Throws InputError, the same on every rank, when

@@ -86,13 +86,10 @@ Numbering number_nodes(const Communicator& comm, const PartitionBook& slices,
     offsets.push_back(end);
   }
   const PartitionBook part_owners = PartitionBook::even(num_parts, comm.size());
-  std::vector<Index> rank_offsets{0};
-  for (int q = 0; q < comm.size(); ++q)
-    rank_offsets.push_back(offsets[static_cast<std::size_t>(part_owners.end(q))]);
 
   Numbering numbers;
   numbers.parts = PartitionBook(offsets);
-  numbers.ranks = PartitionBook(rank_offsets);
+  numbers.ranks = numbers.parts.joined(part_owners);
   for (Index p = part_owners.begin(comm.rank()); p < part_owners.end(comm.rank()); ++p)
     numbers.owned_parts.push_back(static_cast<int>(p));
 

@@ -177,10 +177,12 @@ TEST_CASE("a graph saved from all ranks is loaded again, and existing directorie
   save_partition(comm, directory + "/", graph, {{"method", "none"}});
   CHECK(gather_typed(comm, load_partition(comm, directory)) == gather_typed(comm, graph));
   CHECK(thrown_by_all<InputError>(comm, [&] { save_partition(comm, directory, graph); }) ==
-        directory + ": exists already, expected the name of a new directory");
+        directory + ": exists already, expected a directory that can be made");
   CHECK(thrown_by_all<InputError>(comm, [&] {
           save_partition(comm, scratch.path() + "/no/graph", graph);
         }).starts_with(scratch.path() + "/no/graph"));
+  CHECK(thrown_by_all<InputError>(comm, [&] { PartitionWriter(comm, ""); }) ==
+        "the name of the output directory is empty");
   GraphData other = graph;
   if (comm.rank() == comm.size() - 1) other.node_types[0].data.erase("x int8");
   if (comm.size() > 1)
