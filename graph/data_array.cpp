@@ -75,4 +75,21 @@ DataArray DataArray::take(const Array<Index>& rows) const {
   return taken;
 }
 
+DataField field_of(const std::string& name, const NpyFile& file) {
+  return {name, file.type(), {file.shape().begin() + 1, file.shape().end()}};
+}
+
+std::vector<DataField> fields_of(const DataColumns& columns) {
+  std::vector<DataField> fields;
+  for (const auto& [name, column] : columns) fields.push_back({name, column.type, column.row_shape});
+  return fields;
+}
+
+DataArray read_rows(const NpyFile& file, std::span<const Index> rows) {
+  const DataField field = field_of("", file);
+  DataArray data(field.type, field.row_shape, static_cast<Index>(rows.size()));
+  file.read_rows_raw(rows, data.bytes);
+  return data;
+}
+
 }  // namespace sar

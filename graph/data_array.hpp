@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ struct DataField {
   [[nodiscard]] Index row_bytes() const noexcept;  ///< row_size() * element_bytes(type)
   bool operator==(const DataField&) const = default;
 };
+
+/// The field that a file with one row for each node or edge is. Local.
+DataField field_of(const std::string& name, const NpyFile& file);
 
 /// Rows of one node or edge each, in C order, as NumPy lays them out.
 struct DataArray {
@@ -53,5 +57,11 @@ struct DataArray {
 
 /// Data by name: "features", "labels", "train_mask", ...
 using DataColumns = std::map<std::string, DataArray>;
+
+/// In the order of their names. Local.
+std::vector<DataField> fields_of(const DataColumns& columns);
+
+/// The listed rows of a file, in that order. Local. Throws InputError as NpyFile.
+DataArray read_rows(const NpyFile& file, std::span<const Index> rows);
 
 }  // namespace sar

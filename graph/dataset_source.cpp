@@ -19,19 +19,13 @@ void expect_length(const NpyFile& file, Index length, const char* one_for_each, 
                       length, ", one for each ", one_for_each, " of ", other.path());
 }
 
-DataField field_of(const std::string& name, const NpyFile& file) {
-  return {name, file.type(), {file.shape().begin() + 1, file.shape().end()}};
-}
-
 DataArray read_field(const Communicator& comm, const std::map<std::string, NpyFile>& files,
                      const std::string& directory, const std::string& field, std::span<const Index> rows) {
   DataArray data;
   comm.agree([&] {
     const auto found = files.find(field);
     require<InputError>(found != files.end(), directory, ": there are no data named ", field);
-    const DataField known = field_of(field, found->second);
-    data = DataArray(known.type, known.row_shape, static_cast<Index>(rows.size()));
-    found->second.read_rows_raw(rows, data.bytes);
+    data = read_rows(found->second, rows);
   });
   return data;
 }

@@ -10,12 +10,6 @@
 namespace sar {
 namespace {
 
-std::vector<DataField> fields_of(const DataColumns& columns) {
-  std::vector<DataField> fields;
-  for (const auto& [name, column] : columns) fields.push_back({name, column.type, column.row_shape});
-  return fields;
-}
-
 DataArray slice_rows(const DataArray& column, Index begin, Index end) {
   DataArray rows(column.type, column.row_shape, end - begin);
   std::copy(column.row(begin), column.row(end), rows.bytes.begin());

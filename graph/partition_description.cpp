@@ -259,11 +259,6 @@ std::string format_partition_description(const PartitionDescription& description
 }
 
 PartitionDescription describe_partition(const GraphData& graph) {
-  const auto fields_of = [](const DataColumns& columns) {
-    std::vector<DataField> fields;
-    for (const auto& [name, column] : columns) fields.push_back({name, column.type, column.row_shape});
-    return fields;
-  };
   PartitionDescription description;
   description.name = graph.name;
   for (const NodeTypeData& nodes : graph.node_types) {

@@ -40,7 +40,4 @@ class NpyColumn : public Column {
   std::unique_ptr<const NpyFile> file_;
 };
 
-/// The field that a file of one row for each node or edge is.
-DataField field_of(const std::string& name, const NpyFile& file);
-
 }  // namespace sar::formats
