@@ -22,7 +22,8 @@ InputFile::InputFile(std::string path, const std::string& expected) : path_(std:
   require<InputError>(descriptor_ >= 0, path_, ": cannot open (", system_error(), "), expected ", expected);
   try {
     struct stat status {};
-    require<InputError>(::fstat(descriptor_, &status) == 0, path_, ": cannot read (", system_error(), ")");
+    const bool done = ::fstat(descriptor_, &status) == 0;
+    require<InputError>(done, path_, ": cannot read (", system_error(), ")");
     require<InputError>(S_ISREG(status.st_mode), path_, ": not a regular file, expected ", expected);
     size_ = status.st_size;
   } catch (...) {
@@ -74,12 +75,15 @@ void TemporaryFile::write(const void* data, std::size_t bytes) {
 }
 
 void TemporaryFile::commit(bool flushed) {
-  require<InputError>(!flushed || ::fsync(descriptor_) == 0, path_, ": cannot write (", system_error(), ")");
+  // Arguments are evaluated in any order: the call that sets errno must not be one of them.
+  const auto fail_unless = [&](bool done) {
+    require<InputError>(done, path_, ": cannot write (", system_error(), ")");
+  };
+  fail_unless(!flushed || ::fsync(descriptor_) == 0);
   const int closed = ::close(descriptor_);
   descriptor_ = -1;
-  require<InputError>(closed == 0, path_, ": cannot write (", system_error(), ")");
-  require<InputError>(::rename(temporary_.c_str(), path_.c_str()) == 0, path_, ": cannot write (",
-                      system_error(), ")");
+  fail_unless(closed == 0);
+  fail_unless(::rename(temporary_.c_str(), path_.c_str()) == 0);
   temporary_.clear();
   if (flushed) sync_directory(std::filesystem::path(path_).parent_path().string());
 }

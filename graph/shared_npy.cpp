@@ -71,8 +71,8 @@ void SharedNpyFile::commit() {
   });
   comm_.agree([&] {
     if (comm_.rank() != 0) return;
-    require<InputError>(::rename(temporary_.c_str(), path_.c_str()) == 0, path_, ": cannot write (",
-                        system_error(), ")");
+    const bool renamed = ::rename(temporary_.c_str(), path_.c_str()) == 0;
+    require<InputError>(renamed, path_, ": cannot write (", system_error(), ")");
     temporary_.clear();
     sync_directory(std::filesystem::path(path_).parent_path().string());
   });

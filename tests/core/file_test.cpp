@@ -1,0 +1,28 @@
+/// Files: what their errors say.
+#include <sar/core/file.hpp>
+
+#include "support/thrown.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+namespace sar::test {
+
+TEST_CASE("writing to where a directory is: the reason is that of the call that failed, nothing is left") {
+  const std::filesystem::path directory =
+      std::filesystem::temp_directory_path() / concat("sar-file-test-", ::getpid());
+  std::filesystem::create_directories(directory / "taken");
+  const std::string path = (directory / "taken").string();
+  errno = ENOENT;  // of something before
+  CHECK(thrown<InputError>([&] { write_text(path, "text"); }) == path + ": cannot write (Is a directory)");
+  CHECK(std::distance(std::filesystem::directory_iterator(directory), {}) == 1);
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace sar::test
