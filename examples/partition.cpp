@@ -4,6 +4,7 @@
 #include "formats/open_source.hpp"
 #include "partition_report.hpp"
 #include "run.hpp"
+#include "source_arguments.hpp"
 
 #include <sar/graph/partition_graph.hpp>
 #include <sar/sar.hpp>
@@ -52,23 +53,10 @@ class Progress {
 struct Options {
   std::string input, out, report;
   formats::SourceOptions source;
-  std::string node_ids = "auto", separator = "auto";
-  std::vector<std::string> node_data;  // NAME=FILE.npy
   PartitionGraphOptions graph;
   examples::ModelSize model;
   int threads = 0;
 };
-
-void read_source_options(Options& o) {
-  o.source.node_ids = formats::parse_node_ids(o.node_ids);
-  o.source.separator = formats::parse_separator(o.separator);
-  for (const std::string& pair : o.node_data) {
-    const std::size_t sign = pair.find('=');
-    require<InputError>(sign != std::string::npos && sign > 0 && sign + 1 < pair.size(), "--node-data is '",
-                        pair, "', expected NAME=FILE.npy");
-    o.source.node_data[pair.substr(0, sign)] = pair.substr(sign + 1);
-  }
-}
 
 /// The widths that the command line leaves to the graph. Collective.
 void complete(examples::ModelSize& model, GraphSource& source) {
@@ -125,12 +113,7 @@ int main(int argc, char** argv) {
                "metis, ldg: parts need not have as many in-edges");
   app.add_flag("!--no-balance-training", o.graph.balance_training,
                "metis, ldg: parts need not have as many training nodes");
-  app.add_option("--node-ids", o.node_ids, "edge list: auto, dense (numbers of nodes) or names (any words)")
-      ->check(CLI::IsMember({"auto", "dense", "names"}));
-  app.add_option("--separator", o.separator, "edge list: auto, tab, comma, semicolon, blank or one sign");
-  app.add_option("--node-data", o.node_data, "edge list, Matrix Market: data with one row for each node")
-      ->option_text("NAME=FILE.npy ...");
-  app.add_option("--split", o.source.split, "OGB folder: which one in split/; empty: the only one");
+  examples::add_source_options(app, o.source);
   app.add_option("--model", o.model.kind, "predict memory and traffic of sage, gcn or gat")
       ->check(CLI::IsMember({"sage", "gcn", "gat"}));
   app.add_option("--layers", o.model.layers, "of the model")->check(CLI::PositiveNumber);
@@ -149,7 +132,9 @@ int main(int argc, char** argv) {
 
   return examples::run(comm, "partition", [&] {
     const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
-    read_source_options(o);
+    comm.agree([&] {
+      if (comm.rank() == 0 && !o.report.empty()) check_writable(o.report);
+    });
     const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.input, o.source);
     if (comm.rank() == 0) std::cout << source->description() << std::endl;
     complete(o.model, *source);

@@ -6,8 +6,8 @@
 
 #include <sar/sar.hpp>
 
-#include <cstdio>
 #include <filesystem>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -15,12 +15,15 @@
 
 namespace sar::examples {
 
-/// What the library reads by itself, then the formats of others. `found` says what it was.
-inline NodeData load_file(const Communicator& comm, const Options& o, std::string& found) {
+/// What the library reads by itself, then the formats of others. Rank 0 says what it was.
+inline NodeData load_file(const Communicator& comm, const Options& o) {
+  const auto tell = [&](const std::string& found) {
+    if (comm.rank() == 0) std::cout << o.dataset << ": " << found << std::endl;
+  };
   const bool ours = comm.all_reduce(o.found.kind == DatasetKind::unknown ? 1 : 0, ReduceOp::max) == 0;
   if (ours) {
     OpenedDataset opened = open_dataset(comm, o.found, o.data);
-    found = std::move(opened.description);
+    tell(opened.description);
     return std::move(opened.data);
   }
   comm.agree([&] {
@@ -30,20 +33,20 @@ inline NodeData load_file(const Communicator& comm, const Options& o, std::strin
                         "directory, a DGL partition, an OGB folder, an edge list or a Matrix Market file");
   });
   const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.dataset, o.source);
-  found = source->description();
+  tell(source->description());
+  if (!o.predict.empty() && formats::has_node_keys(*source))
+    formats::write_node_keys(*source, o.predict + "/node_keys.txt");
   return load_graph(*source, o.data);
 }
 
-/// Rank 0 says what was found. Throws InputError for what cannot be trained on, and when the number of
+/// Throws InputError for what cannot be trained on, and when the number of
 /// classes is unknown. Collective.
 inline NodeData load_data(const Communicator& comm, const Options& o) {
   NodeData data;
   if (o.dataset.empty()) {
     data = o.graph == "karate" ? make_karate(comm, o.data) : make_sbm(comm, o.sbm, o.data);
   } else {
-    std::string found;
-    data = load_file(comm, o, found);
-    if (comm.rank() == 0) std::printf("%s: %s\n", o.dataset.c_str(), found.c_str());
+    data = load_file(comm, o);
   }
   if (o.epochs > 0) require_training_labels(comm, data);
   require<InputError>(o.num_classes == 0 || o.num_classes >= data.num_classes, data.name,

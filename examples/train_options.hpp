@@ -2,6 +2,7 @@
 #pragma once
 
 #include "formats/source_options.hpp"
+#include "source_arguments.hpp"
 #include "train_models.hpp"
 
 #include <sar/sar.hpp>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace sar::examples {
 
@@ -48,13 +50,18 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
   app.get_formatter()->column_width(40);
   app.option_defaults()->always_capture_default();
 
+  const CLI::Validator not_empty(
+      [](const std::string& path) { return path.empty() ? std::string("the path is empty") : ""; }, "");
   auto* dataset = app.add_option("--dataset", o.dataset,
                                  "dataset directory, partition directory, DGL partition, OGB folder, edge "
                                  "list or Matrix Market file")
+                      ->check(not_empty)
                       ->option_text("PATH");
   app.add_option("--partition-data", o.dataset, "the same, of a graph that is partitioned")
+      ->check(not_empty)
       ->option_text("JSON")
       ->excludes(dataset);
+  const std::vector<CLI::Option*> source = add_source_options(app, o.source);
   app.add_option("--num-classes", o.num_classes, "at least that of the labels; 0: that")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--graph", o.graph, "built-in graph: karate or sbm")
@@ -160,6 +167,12 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
       throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
                                         ", expected at most --layers ", o.model.layers));
     o.found = find_dataset(o.dataset);
+    for (const CLI::Option* option : source)
+      if (option->count() > 0 && (o.dataset.empty() || o.found.kind != DatasetKind::unknown))
+        throw CLI::ValidationError(
+            option->get_name() +
+            ": is for a --dataset that is an edge list, a Matrix Market file or an OGB folder, not for " +
+            (o.dataset.empty() ? "a built-in graph" : o.dataset));
     if (o.found.is_partitioned() && partition->count() > 0)
       throw CLI::ValidationError("--partition: " + o.dataset + " is partitioned already");
   } catch (const CLI::ParseError& error) {

@@ -18,8 +18,9 @@ EdgeListFormat guess_from_file(const std::string& path, const SourceOptions& opt
   for (Index bytes = Index{1} << 16;; bytes *= 4) {
     const std::string text = read_beginning(path, bytes);
     const bool whole = static_cast<Index>(text.size()) < bytes;
-    require<InputError>(text.find('\0') == std::string::npos, path,
-                        ": there are zero bytes in the file, expected a text with an edge a line");
+    require<InputError>(
+        text.find('\0') == std::string::npos, path,
+        ": the file is binary (it has bytes that are 0), expected a text with an edge a line");
     const auto format =
         guess_edge_list_format(text, whole, options.separator, options.header, options.ignore_data);
     if (format) return *format;

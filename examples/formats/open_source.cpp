@@ -7,6 +7,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/graph/dataset_source.hpp>
+#include <sar/graph/open_dataset.hpp>
 
 #include <array>
 #include <filesystem>
@@ -22,6 +23,8 @@ Kind kind_of(const std::string& path) {
   std::error_code unreachable;
   const auto exists = [&](const char* part) { return std::filesystem::exists(path + part, unreachable); };
   require<InputError>(exists(""), path, ": there is no such file or directory");
+  require<InputError>(!find_dataset(path).is_partitioned(), path,
+                      ": the graph is partitioned already, expected one that is not");
   if (!std::filesystem::is_directory(path, unreachable))
     return path.ends_with(".mtx") || path.ends_with(".mtx.gz") || read_beginning(path, 14) == "%%MatrixMarket"
                ? Kind::matrix_market
@@ -41,24 +44,6 @@ const EdgeListSource* with_keys(const GraphSource& source) {
 
 }  // namespace
 
-NodeIds parse_node_ids(const std::string& word) {
-  if (word == "auto") return NodeIds::automatic;
-  if (word == "dense") return NodeIds::dense;
-  if (word == "names") return NodeIds::names;
-  throw InputError(concat("node ids are '", word, "', expected auto, dense or names"));
-}
-
-std::optional<char> parse_separator(const std::string& word) {
-  if (word == "auto") return std::nullopt;
-  if (word == "tab") return '\t';
-  if (word == "comma") return ',';
-  if (word == "semicolon") return ';';
-  if (word == "blank") return ' ';
-  require<InputError>(word.size() == 1, "the separator is '", word,
-                      "', expected auto, tab, comma, semicolon, blank or one sign");
-  return word[0];
-}
-
 std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::string& path,
                                          const SourceOptions& options) {
   int kind = 0;
@@ -66,6 +51,9 @@ std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::st
     if (comm.rank() == 0) kind = static_cast<int>(kind_of(path));
   });
   comm.broadcast(std::span<int>(&kind, 1), 0);
+  const bool has_data = static_cast<Kind>(kind) == Kind::dataset || static_cast<Kind>(kind) == Kind::ogb;
+  require<InputError>(!has_data || options.node_data.empty(), path,
+                      ": the directory has node data of its own, expected no other files of them");
   switch (static_cast<Kind>(kind)) {
     case Kind::dataset:
       return std::make_unique<DatasetSource>(comm, path);

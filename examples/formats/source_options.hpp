@@ -15,12 +15,6 @@ enum class NodeIds {
   names,      ///< any words: numbered 0, 1, ... in the order of first appearance
 };
 
-/// "auto", "dense" or "names"; throws InputError for another word.
-[[nodiscard]] NodeIds parse_node_ids(const std::string& word);
-/// "auto" is nothing, "tab", "comma", "semicolon" and "blank" their signs; so is one sign for itself. Throws
-/// InputError for another word.
-[[nodiscard]] std::optional<char> parse_separator(const std::string& word);
-
 struct SourceOptions {
   // edge lists
   NodeIds node_ids = NodeIds::automatic;

@@ -217,7 +217,7 @@ TEST_CASE("what is wrong in a line is said with its number, on all ranks") {
   CHECK(error_of(comm, "0 90000000000\n", blocks_of(1, NodeIds::dense)) ==
         ": there are 90000000001 nodes for 1 edges, expected at most 16777216");
   CHECK(error_of(comm, std::string("0 1\n\0\0\0", 7)) ==
-        ": there are zero bytes in the file, expected a text with an edge a line");
+        ": the file is binary (it has bytes that are 0), expected a text with an edge a line");
 }
 
 TEST_CASE("damaged gzip files are refused on all ranks") {
