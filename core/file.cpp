@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace sar {
@@ -116,6 +117,13 @@ std::string read_text(const std::string& path, const std::string& expected, Inde
   std::string text(static_cast<std::size_t>(file.size()), ' ');
   file.read(0, text.data(), file.size());
   return text;
+}
+
+void check_writable(const std::string& path) {
+  std::error_code error;
+  require<InputError>(!std::filesystem::is_directory(path, error), path,
+                      ": is a directory, expected a file that can be written");
+  const TemporaryFile probe(path);
 }
 
 void write_text(const std::string& path, const std::string& text) {

@@ -60,6 +60,10 @@ void sync_directory(const std::string& directory);
 /// The whole of a small text file. Throws InputError when it cannot be read or has more than max_bytes.
 std::string read_text(const std::string& path, const std::string& expected, Index max_bytes = Index{1} << 26);
 
+/// Throws InputError when no file could be written to `path`, and leaves nothing there: better told before
+/// long work than after it.
+void check_writable(const std::string& path);
+
 /// Writes a whole text file by way of a TemporaryFile.
 void write_text(const std::string& path, const std::string& text);
 

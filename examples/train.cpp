@@ -7,13 +7,13 @@
 #include "train_options.hpp"
 #include "train_predict.hpp"
 
+#include <sar/core/file.hpp>
 #include <sar/sar.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -78,17 +78,10 @@ struct TrainingPart {
   }
 };
 
-/// Better told before the training than after it. Collective.
-void check_place(const Communicator& comm, const std::string& file) {
-  comm.agree([&] {
-    const std::string directory = std::filesystem::path(file).parent_path().string();
-    require<InputError>(comm.rank() != 0 || directory.empty() || std::filesystem::is_directory(directory),
-                        file, ": there is no directory ", directory, " to write it to");
-  });
-}
-
 void train(const Communicator& comm, const Options& o) {
-  check_place(comm, o.save_weights);
+  comm.agree([&] {
+    if (comm.rank() == 0 && !o.save_weights.empty()) check_writable(o.save_weights);
+  });
   examples::prepare_predictions(comm, o);
   NodeData data = examples::load_data(comm, o);
   const GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
@@ -97,6 +90,10 @@ void train(const Communicator& comm, const Options& o) {
   const auto optimizer = make_optimizer(o, model);
   examples::Checkpoints checkpoints(comm, o, graph);
   const CheckpointInfo start = checkpoints.resume(model, *optimizer);
+  require<InputError>(o.epochs > 0 || o.predict.empty() || start.epoch > 0 || !o.init_weights.empty(),
+                      o.predict,
+                      ": there are no weights to predict with, expected --init-weights, or --resume",
+                      " and a checkpoint, where --epochs is 0");
   if (!o.init_weights.empty() && start.epoch == 0) load_weights(comm, o.init_weights, model);
   examples::Log log(comm, o.log_file, o.epochs, start);
   log.start(data, graph, o);

@@ -28,13 +28,16 @@ class Checkpoints {
   }
 
   /// The state after the last checkpoint; epoch 0 when there is none. Throws InputError for one of a run with
-  /// other options.
+  /// other options, or longer than this run shall be.
   CheckpointInfo resume(Module& model, Optimizer& optimizer) {
     if (last_.empty()) return {};
     CheckpointInfo info = checkpointer_->load(last_, model, optimizer);
     for (const auto& [option, value] : run_)
       require<InputError>(info.extra[option] == value, last_, ": made with ", option, " ", info.extra[option],
                           ", expected ", value, " as in this run");
+    require<InputError>(epochs_ == 0 || info.epoch <= epochs_, last_, ": ", info.epoch,
+                        " epochs are done, expected --epochs of at least that, or 0 to predict only, not ",
+                        epochs_);
     if (speaks_) std::printf("resuming from %s, after epoch %d\n", last_.c_str(), info.epoch);
     return info;
   }
@@ -65,6 +68,7 @@ class Checkpoints {
             {"--momentum", concat(o.momentum)},
             {"--weight-decay", concat(o.weight_decay)},
             {"--normalize-features", concat(o.data.normalize_features)},
+            {"edge weights", concat(graph.edge_weight().defined())},
             {"a number of nodes of", concat(graph.num_global_nodes())},
             {"a number of edges of", concat(graph.num_global_edges())}};
   }

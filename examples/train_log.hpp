@@ -18,6 +18,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace sar::examples {
 
@@ -28,7 +29,7 @@ struct Accuracies {
 struct Epoch {
   int epoch = 0;
   double loss = 0;
-  Accuracies accuracy = {};  ///< NaN where not evaluated
+  Accuracies accuracy = {};  ///< NaN where not evaluated, or no node is in the mask
   double seconds = 0, forward_seconds = 0, backward_seconds = 0, comm_seconds = 0;  ///< of the slowest rank
   std::uint64_t comm_bytes = 0;                                                     ///< sent, all ranks
   std::uint64_t peak_bytes = 0;  ///< tensor account, largest rank
@@ -93,13 +94,14 @@ class Log {
     const auto most_edges = comm_.all_reduce(graph.num_edges(), ReduceOp::max);
     if (!speaks_) return;
     std::printf(
-        "%s: %lld nodes, %lld edges, %lld features, %lld classes; %d ranks x %d threads, %s partition, at "
+        "%s: %lld nodes, %lld edges%s, %lld features, %lld classes; %d ranks x %d threads, %s partition, at "
         "most %lld nodes and %lld edges a rank\n",
         data.name.c_str(), static_cast<long long>(graph.num_global_nodes()),
-        static_cast<long long>(graph.num_global_edges()), static_cast<long long>(data.features.row_size()),
-        static_cast<long long>(data.num_classes), comm_.size(), num_threads(),
-        o.found.is_partitioned() ? "given" : to_string(o.data.partition), static_cast<long long>(most_nodes),
-        static_cast<long long>(most_edges));
+        static_cast<long long>(graph.num_global_edges()),
+        graph.edge_weight().defined() ? " with weights" : "",
+        static_cast<long long>(data.features.row_size()), static_cast<long long>(data.num_classes),
+        comm_.size(), num_threads(), o.found.is_partitioned() ? "given" : to_string(o.data.partition),
+        static_cast<long long>(most_nodes), static_cast<long long>(most_edges));
     std::fflush(stdout);
   }
 
@@ -110,8 +112,9 @@ class Log {
       best_ = e.accuracy, best_epoch_ = e.epoch;
     if (!speaks_) return;
     std::printf("epoch %4d/%d  loss %.6f", e.epoch, epochs_, e.loss);
-    if (!std::isnan(e.accuracy.train))
-      std::printf("  train %.4f  val %.4f  test %.4f", e.accuracy.train, e.accuracy.val, e.accuracy.test);
+    for (const auto& [name, accuracy] :
+         {std::pair("train", e.accuracy.train), {"val", e.accuracy.val}, {"test", e.accuracy.test}})
+      if (!std::isnan(accuracy)) std::printf("  %s %.4f", name, accuracy);
     std::printf("  %.3f s  peak %.1f MB  %.0f s left\n", e.seconds, static_cast<double>(e.peak_bytes) / 1e6,
                 total_seconds_ / e.epoch * (epochs_ - e.epoch));
     std::fflush(stdout);

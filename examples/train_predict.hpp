@@ -4,6 +4,7 @@
 #include "train_models.hpp"
 #include "train_options.hpp"
 
+#include <sar/core/file.hpp>
 #include <sar/sar.hpp>
 
 #include <algorithm>
@@ -21,6 +22,7 @@ inline void prepare_predictions(const Communicator& comm, const Options& o) {
     std::error_code error;
     std::filesystem::create_directories(o.predict, error);
     require<InputError>(!error, o.predict, ": cannot make the directory (", error.message(), ")");
+    check_writable(o.predict + "/logits.npy");
   });
 }
 

@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <iterator>
 
 namespace sar::test {
 
@@ -21,6 +22,12 @@ TEST_CASE("writing to where a directory is: the reason is that of the call that 
   const std::string path = (directory / "taken").string();
   errno = ENOENT;  // of something before
   CHECK(thrown<InputError>([&] { write_text(path, "text"); }) == path + ": cannot write (Is a directory)");
+  CHECK(thrown<InputError>([&] { check_writable(path); }) ==
+        path + ": is a directory, expected a file that can be written");
+  CHECK(thrown<InputError>([&] { check_writable(path + "/none/file"); }) ==
+        path + "/none/file: cannot write (No such file or directory)");
+  CHECK(thrown<InputError>([&] { check_writable(path + "/file"); }) == "nothing");
+  CHECK(std::filesystem::is_empty(path));
   CHECK(std::distance(std::filesystem::directory_iterator(directory), {}) == 1);
   std::filesystem::remove_all(directory);
 }
