@@ -44,11 +44,15 @@ std::string find_dgl_json(const std::string& directory) {
 
 NodeData load_parts(const Communicator& comm, GraphData graph, const char* form,
                     const DatasetOptions& options, std::string& description) {
-  description = concat(form, " ", graph.name, ": ", comm.size(), comm.size() == 1 ? " rank" : " ranks");
-  for (const NodeTypeData& type : graph.node_types)
-    description += concat(", ", type.book.num_nodes(), " nodes ", type.name);
-  for (const EdgeTypeData& type : graph.edge_types)
-    description += concat(", ", type.num_edges, " edges ", type.name);
+  std::string sizes, data;
+  const auto add = [&](Index count, const char* what, const DataColumns& columns) {
+    sizes += concat(sizes.empty() ? " " : ", ", count, " ", what);
+    if (!columns.empty()) data += concat("; ", what, ":");
+    for (const auto& column : columns) data += " " + column.first;
+  };
+  for (const NodeTypeData& type : graph.node_types) add(type.book.num_nodes(), "nodes", type.data);
+  for (const EdgeTypeData& type : graph.edge_types) add(type.num_edges, "edges", type.data);
+  description = concat(form, " ", graph.name, ":", sizes, data);
   return to_node_data(comm, std::move(graph), options);
 }
 

@@ -32,7 +32,7 @@ struct FoundDataset {
 FoundDataset find_dataset(const std::string& path);
 
 /// A graph that is ready for training, and what it was found to be in a few words: "partition directory cora:
-/// 4 ranks, 2708 nodes _N, 10556 edges _E".
+/// 2708 nodes, 10556 edges; nodes: features labels".
 struct OpenedDataset {
   NodeData data;
   std::string description;

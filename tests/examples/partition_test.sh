@@ -61,6 +61,10 @@ expect 2 "--parts" "$programs/partition" data --parts 0 --method random --out ne
 expect 2 "--method" "$programs/partition" data --parts 2 --method best --out new
 expect 2 "--out" "$programs/partition" data --parts 2 --method random
 expect 1 "partition: parts" "$programs/partition" data --parts 2 --method random --out parts
+expect 1 "partition: parts: the graph is partitioned already" "$programs/partition" parts --parts 2 --method random --out new
+expect 1 "partition: none/report.json: cannot write (No such file or directory)" "$programs/partition" data --parts 2 --method random --out new --report none/report.json
+expect 1 "data: the directory has node data of its own" "$programs/partition" data --parts 2 --method random --out new --node-data x=x.npy
+expect 2 "--separator: 'two'" "$programs/partition" data --parts 2 --method random --out new --separator two
 expect 1 "missing" "$programs/partition" missing --parts 2 --method random --out new
 expect 1 "generate: data: exists already" "$programs/generate" --out data
 expect 2 "--nodes" "$programs/generate" --nodes 0 --out new

@@ -78,6 +78,18 @@ labels = read("trained/labels")
 assert labels.dtype == np.int64 and labels.shape == (500,) and (labels == a.argmax(1)).all()
 assert read("trained/embeddings").shape == (500, 16)
 END
+
+  # An edge list with names, and what is known of its nodes in the order in which they appear.
+  printf 'from,to,since\nann,bob,May\nbob,cid,June\ncid,ann,July\ndan,bob,May\n' >edges.csv
+  "$python" -c 'import numpy as np
+np.save("x.npy", np.eye(4)); np.save("y.npy", np.array([0, 1, 0, 1])); np.save("m.npy", np.array([1, 1, 0, 0], bool))'
+  for number in 1 "$ranks"; do
+    "$1" "$2" "$number" "$programs/train" --dataset edges.csv --ignore-columns --node-data features=x.npy labels=y.npy train_mask=m.npy \
+      --hidden 4 --epochs 5 --predict named --log named.jsonl >out 2>err || fail "an edge list ends with $?"
+    grep -q "edges.csv: edge list edges: 4 nodes, 4 edges; nodes: features labels train_mask" out || fail "it does not say what it found"
+    ! grep -q nan out || fail "accuracies of no nodes are printed"
+    [ "$(tr '\n' ' ' <named/node_keys.txt)" = "ann bob cid dan " ] || fail "node_keys.txt is $(cat named/node_keys.txt)"
+  done
 fi
 
 # What goes wrong: exit code, one sentence, once.
@@ -99,7 +111,7 @@ expect 1 "train: missing: there is no such file or directory, expected a dataset
 expect 1 "train: sbm: 20 nodes, expected at least two for each of the 16 classes" "$programs/train" --nodes 20
 expect 1 "train: cannot write the log file missing/log" "$programs/train" --graph karate --log missing/log
 expect 2 "--checkpoint" "$programs/train" --resume
-expect 1 "train: missing/w: there is no directory missing to write it to" "$programs/train" --graph karate --save-weights missing/w
+expect 1 "train: missing/w: cannot write (No such file or directory)" "$programs/train" --graph karate --save-weights missing/w
 expect 1 "train: missing: cannot open (No such file or directory), expected a .safetensors file" "$programs/train" --graph karate --init-weights missing
 expect 0 "no checkpoint in run: starting from the beginning" "$programs/train" --graph karate --hidden 8 --epochs 10 --checkpoint run --resume
 expect 1 "train: run/checkpoint-00000010.safetensors exists, expected --resume" "$programs/train" --graph karate --hidden 8 --checkpoint run
@@ -109,6 +121,16 @@ expect 2 "there is no layer 4" "$programs/train" --predict nowhere --predict-lay
 expect 2 "--predict" "$programs/train" --predict-layer 1
 expect 1 "train: karate: the labels have 2 classes, expected --num-classes" "$programs/train" --graph karate --num-classes 1
 mkdir nothing
+expect 1 "train: nothing: is a directory, expected a file that can be written" "$programs/train" --graph karate --epochs 1 --save-weights nothing
+! grep -q ^epoch out || fail "it trained before"
+mkdir -p taken/logits.npy
+expect 1 "train: taken/logits.npy: is a directory" "$programs/train" --graph karate --epochs 1 --predict taken
+expect 1 "12 epochs are done, expected --epochs of at least that" "$programs/train" --graph karate --hidden 8 --epochs 5 --checkpoint run --resume
+expect 0 "resuming from run/checkpoint-00000012.safetensors" "$programs/train" --graph karate --hidden 8 --epochs 0 --checkpoint run --resume --predict resumed
+expect 1 "there are no weights to predict with" "$programs/train" --graph karate --epochs 0 --checkpoint new --resume --predict untrained
+expect 2 "--dataset: the path is empty" "$programs/train" --dataset ""
+expect 2 "--node-data: is for a --dataset that is an edge list" "$programs/train" --graph karate --node-data features=x.npy
+expect 2 "--node-data: 'x.npy', expected NAME=FILE.npy" "$programs/train" --dataset edges --node-data x.npy
 expect 1 "train: nothing: " "$programs/train" --dataset nothing
 expect 1 "gcn: missing/edge_index.npy: cannot open" "$programs/gcn" missing
 expect 0 "test accuracy" "$programs/gcn"

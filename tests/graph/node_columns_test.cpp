@@ -205,7 +205,9 @@ TEST_CASE("the door tells what a path is, and opens it") {
   CHECK(gather_graph(comm, dataset.data).features == graph.features);
   const OpenedDataset parts = open_dataset(comm, find_dataset(path + "/parts"));
   CHECK(gather_graph(comm, parts.data) == gather_graph(comm, make_karate(comm)));
-  CHECK(parts.description.starts_with("partition directory karate: "));
+  CHECK(parts.description ==
+        "partition directory karate: 34 nodes, 156 edges; nodes: features labels test_mask train_mask "
+        "val_mask");
   CHECK(thrown_by_all<InputError>(
             comm, [&] { static_cast<void>(open_dataset(comm, find_dataset(path + "/none"))); })
             .starts_with(path +
