@@ -14,11 +14,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <system_error>
 #include <vector>
 
 using namespace sar;
@@ -132,8 +134,13 @@ int main(int argc, char** argv) {
 
   return examples::run(comm, "partition", [&] {
     const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
-    comm.agree([&] {
-      if (comm.rank() == 0 && !o.report.empty()) check_writable(o.report);
+    comm.agree([&] {  // before the graph is read
+      if (comm.rank() != 0) return;
+      if (!o.report.empty()) check_writable(o.report);
+      std::error_code error;
+      require<InputError>(!std::filesystem::exists(std::filesystem::symlink_status(o.out, error)), o.out,
+                          ": exists already, expected the name of a new directory");
+      check_writable(std::filesystem::path(o.out + "/").parent_path().string());
     });
     const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.input, o.source);
     if (comm.rank() == 0) std::cout << source->description() << std::endl;

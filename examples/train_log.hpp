@@ -113,7 +113,8 @@ class Log {
     if (!speaks_) return;
     std::printf("epoch %4d/%d  loss %.6f", e.epoch, epochs_, e.loss);
     for (const auto& [name, accuracy] :
-         {std::pair("train", e.accuracy.train), {"val", e.accuracy.val}, {"test", e.accuracy.test}})
+         {std::pair("train", e.accuracy.train), std::pair("val", e.accuracy.val),
+          std::pair("test", e.accuracy.test)})
       if (!std::isnan(accuracy)) std::printf("  %s %.4f", name, accuracy);
     std::printf("  %.3f s  peak %.1f MB  %.0f s left\n", e.seconds, static_cast<double>(e.peak_bytes) / 1e6,
                 total_seconds_ / e.epoch * (epochs_ - e.epoch));

@@ -30,10 +30,9 @@ Kind kind_of(const std::string& path) {
                ? Kind::matrix_market
                : Kind::edge_list;
   if (exists("/edge_index.npy")) return Kind::dataset;
-  require<InputError>(
-      exists("/raw"), path,
-      ": the directory has neither edge_index.npy nor raw/, expected a dataset directory or an "
-      "OGB folder");
+  require<InputError>(exists("/raw"), path,
+                      ": the directory has no edge_index.npy, no raw/ and no JSON file of a partition, "
+                      "expected a dataset directory, an OGB folder, or to train from, a partition");
   return Kind::ogb;
 }
 

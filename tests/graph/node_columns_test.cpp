@@ -176,7 +176,7 @@ TEST_CASE("the door tells what a path is, and opens it") {
   const WholeGraph graph = small_graph(true);
   comm.agree([&] {
     if (comm.rank() != 0) return;
-    for (const char* name : {"dataset", "dgl", "both", "none"})
+    for (const char* name : {"dataset", "dgl", "both", "none", "damaged"})
       std::filesystem::create_directory(path + "/" + name);
     write_dataset(path + "/dataset", graph, true);
     for (const char* name : {"labels", "val_mask"})
@@ -184,6 +184,7 @@ TEST_CASE("the door tells what a path is, and opens it") {
     for (const char* name : {"dgl/cora", "both/a", "both/b"})
       std::ofstream(concat(path, "/", name, ".json")) << R"({"num_parts": 1, "part-0": {}})";
     std::ofstream(path + "/none/x.json") << "{ nothing";
+    std::ofstream(path + "/damaged/partition.json") << "{ nothing";
     std::ofstream(path + "/none/partition.json") << R"({"format": "other"})";
   });
   save_partition(comm, path + "/parts", karate(comm));
@@ -195,6 +196,8 @@ TEST_CASE("the door tells what a path is, and opens it") {
   for (const char* name :
        {"/both", "/none", "/none/x.json", "/none/partition.json", "/missing", "/dataset/labels.npy"})
     CHECK(find_dataset(path + name).kind == DatasetKind::unknown);
+
+  CHECK(find_dataset(path + "/damaged").kind == DatasetKind::partition_directory);
 
   const OpenedDataset dataset = open_dataset(comm, find_dataset(path + "/dataset"));
   CHECK(
