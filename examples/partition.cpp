@@ -136,10 +136,11 @@ int main(int argc, char** argv) {
     const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
     comm.agree([&] {  // before the graph is read
       if (comm.rank() != 0) return;
+      require<InputError>(!o.out.empty(), "the name of the output directory is empty");
       if (!o.report.empty()) check_writable(o.report);
       std::error_code error;
       require<InputError>(!std::filesystem::exists(std::filesystem::symlink_status(o.out, error)), o.out,
-                          ": exists already, expected the name of a new directory");
+                          ": exists already, expected a directory that can be made");
       check_writable(std::filesystem::path(o.out + "/").parent_path().string());
     });
     const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.input, o.source);
