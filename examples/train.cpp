@@ -1,5 +1,6 @@
 /// Full-batch training with everything selectable on the command line; try --help.
 ///     mpirun -n 4 train --graph sbm --nodes 160000 --degree 28 --batch-norm --log log.jsonl
+#include "run.hpp"
 #include "train_checkpoint.hpp"
 #include "train_data.hpp"
 #include "train_log.hpp"
@@ -13,8 +14,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
-#include <iostream>
 #include <memory>
 #include <optional>
 #include <span>
@@ -142,23 +141,10 @@ void train(const Communicator& comm, const Options& o) {
 int main(int argc, char** argv) {
   const Environment environment(argc, argv);
   const Communicator comm = Communicator::world();
-  const bool speaks = comm.rank() == 0;
   Options options;
-  if (const auto exit_code = examples::parse(argc, argv, options, speaks)) return *exit_code;
-  try {
+  if (const auto exit_code = examples::parse_options(argc, argv, comm, options)) return *exit_code;
+  return examples::run(comm, "train", [&] {
     const ThreadLimit threads(options.threads > 0 ? options.threads : default_num_threads(comm));
     train(comm, options);
-  } catch (const std::exception& error) {
-    // Wrong input is the same error on every rank: one of them tells. What befell this rank alone, it tells
-    // itself, and it does not wait for the others in MPI_Finalize: they may be waiting for it, and mpirun
-    // ends them.
-    const auto* ours = dynamic_cast<const Error*>(&error);
-    const bool shared =
-        ours != nullptr && ours->kind() != ErrorKind::memory && ours->kind() != ErrorKind::communication;
-    if (!shared) std::cerr << "train: rank " << comm.rank() << ": " << error.what() << std::endl;
-    if (shared && speaks) std::cerr << "train: " << error.what() << std::endl;
-    if (!shared) std::_Exit(1);
-    return 1;
-  }
-  return 0;
+  });
 }

@@ -64,6 +64,7 @@ class Checkpoints {
             {"--num-rels", concat(m.num_rels)},
             {"--num-bases", concat(m.num_bases)},
             {"--batch-norm", concat(m.batch_norm)},
+            {"--mfg", concat(o.mfg)},
             {"--lr", concat(o.lr)},
             {"--momentum", concat(o.momentum)},
             {"--weight-decay", concat(o.weight_decay)},

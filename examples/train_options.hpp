@@ -2,6 +2,7 @@
 #pragma once
 
 #include "formats/source_options.hpp"
+#include "run.hpp"
 #include "source_arguments.hpp"
 #include "train_models.hpp"
 
@@ -10,10 +11,8 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdint>
-#include <iostream>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -44,8 +43,8 @@ struct Options {
 };
 
 /// Reads the command line into `o`. An exit code when the program should end here: 0 after --help, 2 for
-/// wrong usage; `speaks` says whether this rank prints what there is to say.
-inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) {
+/// wrong usage.
+inline std::optional<int> parse_options(int argc, char** argv, const Communicator& comm, Options& o) {
   CLI::App app("Trains a graph neural network, full batch, on all ranks of mpirun.", "train");
   app.get_formatter()->column_width(40);
   app.option_defaults()->always_capture_default();
@@ -161,8 +160,7 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
                "go on from the last checkpoint, if any, on any number of ranks and partition; the log, too")
       ->needs(checkpoint);
 
-  try {
-    app.parse(argc, argv);
+  const auto exit_code = parse(app, argc, argv, comm, [&] {
     if (o.predict_layer > o.model.layers)
       throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
                                         ", expected at most --layers ", o.model.layers));
@@ -175,12 +173,8 @@ inline std::optional<int> parse(int argc, char** argv, Options& o, bool speaks) 
             (o.dataset.empty() ? "a built-in graph" : o.dataset));
     if (o.found.is_partitioned() && partition->count() > 0)
       throw CLI::ValidationError("--partition: " + o.dataset + " is partitioned already");
-  } catch (const CLI::ParseError& error) {
-    std::ostringstream out, err;
-    const int code = app.exit(error, out, err);
-    if (speaks) std::cout << out.str() << std::flush, std::cerr << err.str() << std::flush;
-    return code == 0 ? 0 : 2;
-  }
+  });
+  if (exit_code) return exit_code;
   o.sbm.seed = o.seed;
   o.data.partition_seed = o.seed;
   return std::nullopt;
