@@ -260,8 +260,10 @@ GraphData read_part_data(GraphSource& source, const Numbering& numbers, int part
   NodeTypeData nodes;
   nodes.book = numbers.parts;
   if (part >= 0) {
-    const auto first = numbers.original_ids.begin() - numbers.ranks.begin(source.comm().rank());
-    nodes.original_ids.assign(first + numbers.parts.begin(part), first + numbers.parts.end(part));
+    const auto& ids = numbers.original_ids;
+    const Index before = numbers.ranks.begin(source.comm().rank());
+    nodes.original_ids.assign(ids.begin() + (numbers.parts.begin(part) - before),
+                              ids.begin() + (numbers.parts.end(part) - before));
   }
   for (const DataField& field : source.node_fields())
     nodes.data.emplace(field.name, source.read_node_data(field.name, nodes.original_ids));
