@@ -21,6 +21,7 @@
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/graph/graph_source.hpp>
 #include <sar/graph/hetero_graphs.hpp>
+#include <sar/graph/host_graph.hpp>
 #include <sar/graph/message.hpp>
 #include <sar/graph/message_flow_graph.hpp>
 #include <sar/graph/node_data.hpp>
