@@ -30,15 +30,19 @@ struct Ends {
 };
 
 template <class Id>
-void check_arrays(const HostEdges<Id>& edges) {
+void check_arrays(int rank, const HostEdges<Id>& edges) {
   const std::size_t size = edges.src.size();
-  require<ShapeError>(edges.dst.size() == size, "HostGraph: the edges have ", size, " sources (src) and ",
-                      edges.dst.size(), " destinations (dst), expected as many");
-  require<ShapeError>(edges.ids.empty() || edges.ids.size() == size, "HostGraph: there are ", size,
-                      " edges (src, dst) and ", edges.ids.size(), " ids of edges, expected as many or none");
+  require<ShapeError>(edges.dst.size() == size, "HostGraph: rank ", rank, " gives ", size,
+                      " sources of edges (src) and ", edges.dst.size(),
+                      " destinations (dst), expected as many");
+  require<ShapeError>(edges.ids.empty() || edges.ids.size() == size, "HostGraph: rank ", rank, " gives ",
+                      size, " edges (src, dst) and ", edges.ids.size(), " ids, expected as many or none");
   require<ShapeError>(!edges.weight.defined() || edges.weight.shape() == Shape{static_cast<Index>(size)},
-                      "HostGraph: there are ", size, " edges (src, dst) and weights of shape ",
+                      "HostGraph: rank ", rank, " gives ", size, " edges (src, dst) and weights of shape ",
                       edges.weight.shape(), ", expected [", size, "] or none");
+  for (std::size_t k = 0; k < edges.ids.size(); ++k)
+    require<InputError>(0 <= edges.ids[k] && edges.ids[k] < Index{1} << 61, "HostGraph: edge ", k,
+                        " of rank ", rank, " has the id ", edges.ids[k], ", expected 0 to 2^61 - 1");
 }
 
 /// How many nodes each rank has. Collective.
@@ -50,7 +54,7 @@ PartitionBook gather_book(const Communicator& comm, Index num_nodes) {
   return PartitionBook(std::move(offsets));
 }
 
-Ends look_up(std::span<const Index> nodes, Index first, const GlobalEdges& edges) {
+Ends look_up(std::span<const Index> nodes, int, Index first, const GlobalEdges& edges) {
   Ends ends;
   IdTable numbers(static_cast<Index>(nodes.size()));
   for (std::size_t i = 0; i < nodes.size(); ++i) numbers.insert(nodes[i], first + static_cast<Index>(i));
@@ -67,15 +71,15 @@ Ends look_up(std::span<const Index> nodes, Index first, const GlobalEdges& edges
   return ends;
 }
 
-Ends look_up(const LocalToGlobal& nodes, Index first, const LocalEdges& edges) {
+Ends look_up(const LocalToGlobal& nodes, int rank, Index first, const LocalEdges& edges) {
   Ends ends;
   const auto size = static_cast<Index>(nodes.global_ids.size());
   const auto look_up_all = [&](std::span<const std::int32_t> numbers, Array<Index>& found, const char* goes) {
     found.resize(numbers.size());
     for (std::size_t k = 0; k < numbers.size(); ++k) {
       const Index i = numbers[k];
-      require<InputError>(0 <= i && i < size, "HostGraph: edge ", k, " ", goes, " node ", i,
-                          " of the local numbering, expected 0 to ", size - 1, " (", nodes.num_owned,
+      require<InputError>(0 <= i && i < size, "HostGraph: edge ", k, " of rank ", rank, " ", goes, " node ",
+                          i, " of the local numbering, expected 0 to ", size - 1, " (", nodes.num_owned,
                           " nodes and ", size - nodes.num_owned, " ghosts)");
       found[k] = i < nodes.num_owned ? first + i : -1 - (i - nodes.num_owned);
     }
@@ -107,7 +111,7 @@ template <class Nodes, class Id>
 EdgeList host_edges(const Communicator& comm, const PartitionBook& book, const NodeDirectory& directory,
                     const Nodes& nodes, const HostEdges<Id>& edges, bool weighted, bool add_reverse) {
   Ends ends;
-  comm.agree([&] { ends = look_up(nodes, book.begin(comm.rank()), edges); });
+  comm.agree([&] { ends = look_up(nodes, comm.rank(), book.begin(comm.rank()), edges); });
   const Array<Index> found = directory.find(ends.asked);
   EdgeList list;
   comm.agree([&] {
@@ -124,9 +128,6 @@ EdgeList host_edges(const Communicator& comm, const PartitionBook& book, const N
   comm.agree([&] {
     require<InputError>(!named || edges.ids.size() == edges.src.size(), "HostGraph: rank ", comm.rank(),
                         " gives ", edges.src.size(), " edges without ids, other ranks give ids");
-    for (const Index id : edges.ids)
-      require<InputError>(0 <= id && id < Index{1} << 61, "HostGraph: an edge of rank ", comm.rank(),
-                          " has the id ", id, ", expected 0 to 2^61 - 1");
     list.id.assign(edges.ids.begin(), edges.ids.end());
   });
   Index next_id = 0;
@@ -251,7 +252,7 @@ HostGraph::HostGraph(Parts parts)
 HostGraph::HostGraph(const Communicator& comm, std::span<const std::int64_t> nodes, const GlobalEdges& edges,
                      const HostGraphOptions& options)
     : HostGraph([&] {
-        Parts::check_call(comm, options, [&] { check_arrays(edges); });
+        Parts::check_call(comm, options, [&] { check_arrays(comm.rank(), edges); });
         return Parts::make(comm, nodes, nodes, edges, options);
       }()) {}
 
@@ -263,7 +264,7 @@ HostGraph::HostGraph(const Communicator& comm, const LocalToGlobal& nodes, const
               0 <= nodes.num_owned && nodes.num_owned <= static_cast<Index>(nodes.global_ids.size()),
               "HostGraph: rank ", comm.rank(), " owns ", nodes.num_owned, " nodes (num_owned) and gives ",
               nodes.global_ids.size(), " global_ids, expected one for each node and each ghost");
-          check_arrays(edges);
+          check_arrays(comm.rank(), edges);
         });
         return Parts::make(comm, nodes.global_ids.first(at(nodes.num_owned)), nodes, edges, options);
       }()) {}

@@ -79,9 +79,10 @@ NodeDirectory::NodeDirectory(const Communicator& comm, const PartitionBook& book
       const Index first = entries_.insert(entered[i], numbers[i]);
       if (first == numbers[i]) continue;
       const int a = book.owner(first), b = book.owner(numbers[i]);
-      require<InputError>(a != b, "node ", entered[i], " is given twice by rank ", a, " (its nodes ",
-                          first - book.begin(a), " and ", numbers[i] - book.begin(a), "), expected once");
-      throw InputError(concat("node ", entered[i], " is given by rank ", a, " (its node ",
+      require<InputError>(a != b, "HostGraph: node ", entered[i], " is given twice by rank ", a,
+                          " (its nodes ", first - book.begin(a), " and ", numbers[i] - book.begin(a),
+                          "), expected once");
+      throw InputError(concat("HostGraph: node ", entered[i], " is given by rank ", a, " (its node ",
                               first - book.begin(a), ") and by rank ", b, " (its node ",
                               numbers[i] - book.begin(b), "), expected one owner"));
     }

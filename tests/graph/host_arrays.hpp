@@ -11,6 +11,8 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace sar::test {
@@ -79,6 +81,25 @@ inline HostArrays host_arrays(const Communicator& comm, const WholeGraph& g, Own
     host.edge_ids.push_back(k);
   }
   return host;
+}
+
+/// The same in a numbering of this rank's own: its nodes, then its ghosts.
+struct LocalArrays {
+  std::vector<std::int64_t> global_ids;
+  std::vector<std::int32_t> src, dst;
+};
+
+inline LocalArrays local_arrays(const HostArrays& host) {
+  LocalArrays local{host.node_ids, {}, {}};
+  std::unordered_map<std::int64_t, std::int32_t> number;
+  for (const std::int64_t id : host.node_ids) number.emplace(id, static_cast<std::int32_t>(number.size()));
+  for (const auto& [from, to] : {std::pair(&host.src, &local.src), std::pair(&host.dst, &local.dst)})
+    for (const std::int64_t id : *from) {
+      const auto [found, is_new] = number.emplace(id, static_cast<std::int32_t>(number.size()));
+      if (is_new) local.global_ids.push_back(id);
+      to->push_back(found->second);
+    }
+  return local;
 }
 
 /// The same graph on this rank alone, nodes and edges as in the whole graph.
