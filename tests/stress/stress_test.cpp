@@ -150,7 +150,7 @@ bool run_problem(const Communicator& comm, std::uint64_t seed, std::uint64_t att
 TEST_CASE("random layers on random graphs are what the formulas say") {
   const Communicator comm = Communicator::world();
   const std::uint64_t first = number_from("SAR_STRESS_FIRST", 0),
-                      count = number_from("SAR_STRESS_SEEDS", 100);
+                      count = number_from("SAR_STRESS_SEEDS", 200);
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const std::string again = "SAR_STRESS_FIRST=" + std::to_string(seed) +
                               " SAR_STRESS_SEEDS=1 tests/mpirun.sh mpirun " + std::to_string(comm.size()) +
