@@ -1,5 +1,6 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
 
 #include <utility>
 
@@ -40,6 +41,7 @@ void Tape::backward(const Variable& output) {
 void Tape::backward(const Variable& output, Tensor seed) {
   require(output.requires_grad(),
           "backward() from a result that was computed without a tape or from constants only");
+  const TraceScope scope("backward", TraceKind::compute);
   const NoTape nothing_is_recorded;
   output.gradient()->add(std::move(seed));
   try {

@@ -1,6 +1,8 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/mpi_error.hpp>
+#include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -21,14 +23,16 @@ struct Communicator::State {
   int next_tag = 0;
   std::vector<Exchange*> exchanges;
   CommStats stats;
+  std::string trace;  // the file of a timeline to be written at the end
 
   State() = default;
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() {
     int finalized = 0;
-    if (comm != MPI_COMM_NULL && MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0)
-      MPI_Comm_free(&comm);
+    if (comm == MPI_COMM_NULL || MPI_Finalized(&finalized) != MPI_SUCCESS) return;
+    if (!trace.empty()) end_environment_trace(finalized != 0 ? MPI_COMM_NULL : comm, rank, size, trace);
+    if (finalized == 0) MPI_Comm_free(&comm);
   }
 
   /// Elements of `element_bytes` bytes in one message at most.
@@ -39,6 +43,7 @@ struct Communicator::State {
   void count(std::size_t sent, std::size_t received) {
     stats.bytes_sent += sent;
     stats.bytes_received += received;
+    TraceScope::add_bytes(sent, received);
   }
 };
 
@@ -48,16 +53,18 @@ constexpr int all_to_all_tag = 1;
 constexpr int first_exchange_tag = 2;
 constexpr int exchange_tags = 32'000;  // MPI guarantees tags up to 32767
 
-/// Adds its life time to the time spent waiting.
+/// Adds its life time to the time spent waiting, and to a trace under the name of the function that it is in.
 class WaitTimer {
  public:
-  explicit WaitTimer(CommStats& stats) : stats_(stats), start_(Clock::now()) {}
+  explicit WaitTimer(CommStats& stats, const char* call = __builtin_FUNCTION())
+      : scope_(call, TraceKind::communication), stats_(stats), start_(Clock::now()) {}
   ~WaitTimer() { stats_.wait_seconds += std::chrono::duration<double>(Clock::now() - start_).count(); }
   WaitTimer(const WaitTimer&) = delete;
   WaitTimer& operator=(const WaitTimer&) = delete;
 
  private:
   using Clock = std::chrono::steady_clock;
+  TraceScope scope_;
   CommStats& stats_;
   Clock::time_point start_;
 };
@@ -114,6 +121,7 @@ Communicator::Communicator(MPI_Comm comm) : state_(std::make_shared<State>()) {
   check_mpi(MPI_Bcast(&first_of_node, 1, MPI_INT, 0, node), "MPI_Bcast");
   check_mpi(MPI_Comm_free(&node), "MPI_Comm_free");
   for (const int first : all_gather(first_of_node)) state_->on_same_node.push_back(first == first_of_node);
+  state_->trace = start_environment_trace(*this);
   state_->stats = {};
 }
 

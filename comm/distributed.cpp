@@ -1,5 +1,6 @@
 #include <sar/comm/distributed.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
 
 namespace sar {
 namespace {
@@ -35,6 +36,7 @@ void unflatten(const Tensor& flat, std::span<Tensor> tensors) {
 }  // namespace
 
 void sync_params(const Communicator& comm, std::span<Tensor> params) {
+  const TraceScope scope("sync_params", TraceKind::communication);
   const Index mine = total_size(params);
   const Index root = comm.all_gather(mine).front();
   comm.agree([&] {
@@ -48,6 +50,7 @@ void sync_params(const Communicator& comm, std::span<Tensor> params) {
 
 void gather_grads(const Communicator& comm, std::span<Tensor> grads, bool average) {
   if (comm.size() == 1) return;
+  const TraceScope scope("gather_grads", TraceKind::communication);
   Tensor flat = flatten(grads);
   comm.all_reduce(flat.values());
   if (average) {

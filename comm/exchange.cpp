@@ -1,5 +1,6 @@
 #include <sar/comm/exchange.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
 
 #include <algorithm>
 #include <thread>
@@ -66,6 +67,7 @@ void Exchange::advance_all() {
 }
 
 void Exchange::wait_until(FunctionRef<bool()> done) {
+  const TraceScope scope("wait for messages", TraceKind::wait);
   while (true) {
     require<CommunicationError>(quitter() < 0, "rank ", quitter(), " gave up an exchange of rows with rank ",
                                 comm_.rank());

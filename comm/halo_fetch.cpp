@@ -1,6 +1,7 @@
 #include <sar/comm/exchange.hpp>
 #include <sar/comm/halo_rows.hpp>
 #include <sar/comm/mailbox.hpp>
+#include <sar/core/trace_events.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -35,6 +36,7 @@ struct HaloFetch::Impl final : Exchange {
     check_rounds(rounds, owned);
   }
   ~Impl() override {
+    trace_event(TraceLane::exchange, "fetch", start, trace_time());
     if (outbox.done() && handed_out == pieces.size()) return;
     outbox.give_up();
     drain_until([&] {
@@ -80,6 +82,7 @@ struct HaloFetch::Impl final : Exchange {
       return owned.row(rows[first]) + message.begin % row_size;
     Tensor& buffer = buffers[slot];
     if (!buffer.defined()) buffer = Tensor(message_shape);
+    const TraceScope scope("pack rows", TraceKind::communication);
     work(waiting, [&] {
       if (!waiting) {  // a kernel runs: its threads are busy
         pack_elements(owned, rows, message.begin, message.end, buffer.data());
@@ -92,6 +95,7 @@ struct HaloFetch::Impl final : Exchange {
     return buffer.data();
   }
 
+  const std::int64_t start = trace_time();
   const Tensor owned;
   const std::vector<HaloRound>& rounds;
   std::size_t depth;

@@ -2,6 +2,7 @@
 #include <sar/comm/halo_rows.hpp>
 #include <sar/comm/mailbox.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/trace_events.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -42,6 +43,7 @@ struct HaloPush::Impl final : Exchange {
     to_add = early_pieces;
   }
   ~Impl() override {
+    trace_event(TraceLane::exchange, "push", start, trace_time());
     if (outbox.done() && added.all()) return;
     giving_up = true;
     outbox.give_up();
@@ -87,6 +89,7 @@ struct HaloPush::Impl final : Exchange {
   [[nodiscard]] int quitter() const noexcept override { return inbox.quitter(); }
 
   void add(const Arrived& next) {
+    const TraceScope scope("add rows", TraceKind::communication);
     const Message& message = next.message;
     parallel_for(message.size(), add_grain_elements, [&](Index begin, Index end) {
       add_elements(sum, rounds[message.round].send_rows, message.begin + begin, message.begin + end,
@@ -99,6 +102,7 @@ struct HaloPush::Impl final : Exchange {
     free.push_back(std::move(next.buffer));
   }
 
+  const std::int64_t start = trace_time();
   Tensor sum;
   const std::vector<HaloRound>& rounds;
   std::size_t depth;

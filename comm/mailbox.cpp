@@ -1,6 +1,7 @@
 #include <sar/comm/mailbox.hpp>
 #include <sar/comm/mpi_error.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/trace_events.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -57,7 +58,7 @@ bool Inbox::advance(std::size_t pieces, FunctionRef<real*(const Message&)> memor
   ring_.test();
   bool moved = false;
   for (; !ring_.empty() && ring_.oldest().complete; ring_.pop(), moved = true) {
-    const auto& [message, complete, bytes] = ring_.oldest();
+    const auto& [message, complete, bytes, posted, completed] = ring_.oldest();
     if (gave_up_[message.round] == 0 && bytes == 0) {
       gave_up_[message.round] = 1;
       quitter_ = senders_[message.round];
@@ -67,6 +68,7 @@ bool Inbox::advance(std::size_t pieces, FunctionRef<real*(const Message&)> memor
         gave_up_[message.round] != 0 || bytes == static_cast<std::size_t>(byte_count(message)), "rank ",
         senders_[message.round], " sent ", bytes, " bytes where ", byte_count(message), " were expected");
     if (gave_up_[message.round] == 0) comm_.add_to_stats({.bytes_received = bytes});
+    trace_event(TraceLane::receive, "receive from", posted, completed, senders_[message.round], 0, bytes);
     posted_bytes_ -= byte_count(message);
     arrived(message);
   }
@@ -99,8 +101,12 @@ Outbox::Outbox(const Communicator& comm, int tag, std::vector<int> readers,
 bool Outbox::advance(std::size_t pieces, FunctionRef<const real*(const Message&, std::size_t)> memory) {
   ring_.test();
   bool moved = false;
-  for (; !ring_.empty() && ring_.oldest().complete; ring_.pop(), moved = true)
-    left_.add(ring_.oldest().message.size());
+  for (; !ring_.empty() && ring_.oldest().complete; ring_.pop(), moved = true) {
+    const MessageRing::Entry& sent = ring_.oldest();
+    trace_event(TraceLane::send, "send to", sent.posted, sent.completed, readers_[sent.message.round],
+                static_cast<std::size_t>(byte_count(sent.message)), 0);
+    left_.add(sent.message.size());
+  }
   while (!ring_.full() && !stream_.done() && (giving_up_ || stream_.head().piece < pieces)) {
     const Message& message = stream_.head();
     const int reader = readers_[message.round];

@@ -1,5 +1,6 @@
 #include <sar/comm/message_ring.hpp>
 #include <sar/comm/mpi_error.hpp>
+#include <sar/core/trace_events.hpp>
 
 #include <algorithm>
 
@@ -13,7 +14,7 @@ MessageRing::MessageRing(std::size_t capacity)
 
 MPI_Request* MessageRing::start(const Message& message) {
   const std::size_t slot = next_slot();
-  entries_[slot] = {.message = message};
+  entries_[slot] = {.message = message, .posted = trace_time()};
   ++count_;
   return &requests_[slot];
 }
@@ -36,6 +37,7 @@ bool MessageRing::test() {
     MPI_Get_count(&status, MPI_BYTE, &bytes);
     Entry& entry = entries_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])];
     entry.complete = true;
+    entry.completed = trace_time();
     entry.bytes = static_cast<std::size_t>(std::max(bytes, 0));
   }
   check_mpi(code, "MPI_Testsome");

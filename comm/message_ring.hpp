@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace sar {
@@ -16,6 +17,7 @@ class MessageRing {
     Message message;
     bool complete = false;
     std::size_t bytes = 0;  ///< of a complete receive: what arrived
+    std::int64_t posted = 0, completed = 0;  ///< of trace_time()
   };
 
   explicit MessageRing(std::size_t capacity);

@@ -6,6 +6,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/matmul.hpp>
 #include <sar/core/parallel.hpp>
+#include <sar/core/trace.hpp>
 
 #include <Eigen/Core>
 
@@ -85,18 +86,21 @@ Cut cut_sum(Index n, Index k, Index m) {
 }  // namespace
 
 void matmul(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
+  const TraceScope scope("matmul", TraceKind::compute);
   check(a.row_size() == b.num_rows() && out.num_rows() == a.num_rows() && out.row_size() == b.row_size(),
         "out [n, m] = a [n, k] b [k, m]", a, b, out);
   row_blocks(a, view(b), out, accumulate);
 }
 
 void matmul_nt(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
+  const TraceScope scope("matmul_nt", TraceKind::compute);
   check(a.row_size() == b.row_size() && out.num_rows() == a.num_rows() && out.row_size() == b.num_rows(),
         "out [n, m] = a [n, k] (b [m, k])^T", a, b, out);
   row_blocks(a, view(b).transpose(), out, accumulate);
 }
 
 void matmul_tn(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
+  const TraceScope scope("matmul_tn", TraceKind::compute);
   check(a.num_rows() == b.num_rows() && out.num_rows() == a.row_size() && out.row_size() == b.row_size(),
         "out [k, m] = (a [n, k])^T b [n, m]", a, b, out);
   const Index n = a.num_rows(), k = a.row_size(), m = b.row_size();

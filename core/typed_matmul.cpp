@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>
+#include <sar/core/trace.hpp>
 #include <sar/core/typed_matmul.hpp>
 
 #include <Eigen/Core>
@@ -105,6 +106,7 @@ TypeGroups::TypeGroups(std::span<const Index> types, Index num_types)
 }
 
 void typed_matmul(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out, bool accumulate) {
+  const TraceScope scope("typed_matmul", TraceKind::compute);
   check(x, out, w, groups);
   const Blocks of(w.shape());
   products(x, groups, out, accumulate, [&](const ConstView& rows, Index type, Matrix& y) {
@@ -115,6 +117,7 @@ void typed_matmul(const Tensor& x, const Tensor& w, const TypeGroups& groups, Te
 
 void typed_matmul_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out,
                      bool accumulate) {
+  const TraceScope scope("typed_matmul_nt", TraceKind::compute);
   check(out, x, w, groups);
   const Blocks of(w.shape());
   products(x, groups, out, accumulate, [&](const ConstView& rows, Index type, Matrix& y) {
@@ -126,6 +129,7 @@ void typed_matmul_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups,
 
 void typed_matmul_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Tensor& out,
                      bool accumulate) {
+  const TraceScope scope("typed_matmul_tn", TraceKind::compute);
   check(a, b, out, groups);
   if (!accumulate) out.fill(0);
   // A few whole matrices are cut by columns of a, so that every thread finds work.

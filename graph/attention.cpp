@@ -2,6 +2,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/reduce.hpp>
+#include <sar/core/trace.hpp>
 #include <sar/graph/agreement.hpp>
 #include <sar/graph/attention.hpp>
 #include <sar/graph/kernels/attention.hpp>
@@ -141,10 +142,14 @@ Variable attend(const GraphShardManager& graph, const Variable& rows, Attention 
   const bool recorded = recording(
       {&rows, &attention.attn, &attention.dst, &attention.options.edge_weight, &attention.options.bias});
   const SourceRows source(graph, rows, recorded);
-  attention.forward(source, rows);
+  {
+    const TraceScope scope("attention", TraceKind::compute);
+    attention.forward(source, rows);
+  }
   Tensor out = attention.out;
   if (!recorded) return out;
   return record(std::move(out), [source, attention = std::move(attention)](Tensor grad) mutable {
+    const TraceScope scope("attention backward", TraceKind::compute);
     attention.backward(source, grad);
   });
 }

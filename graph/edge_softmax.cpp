@@ -1,6 +1,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/halo.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
 #include <sar/core/vector_math.hpp>
 #include <sar/graph/agreement.hpp>
 #include <sar/graph/edge_softmax.hpp>
@@ -199,6 +200,7 @@ Tensor backward(const Groups& groups, const Tensor& y, const Tensor& grad) {
 }  // namespace
 
 Variable edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy norm_by) {
+  const TraceScope scope("edge_softmax", TraceKind::compute);
   agree_on_call(
       graph.comm(), "edge_softmax",
       [&] {
@@ -215,6 +217,7 @@ Variable edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy 
   if (!recording({&x})) return y;
   Tensor kept = y;
   return record(std::move(y), [groups, kept = std::move(kept), to = x.gradient()](const Tensor& grad) {
+    const TraceScope backward_scope("edge_softmax backward", TraceKind::compute);
     to->add(backward(groups, kept, grad));
   });
 }

@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
 #include <sar/graph/message_flow_graph.hpp>
 #include <sar/graph/sharded_graph.hpp>
 
@@ -215,6 +216,7 @@ Array<Index> rows_of_seeds(const ShardedGraph& graph, std::span<const Index> see
 
 std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph, std::span<const Index> seeds,
                                              int num_layers) {
+  const TraceScope scope("construct_mfgs", TraceKind::compute);
   const ShardedGraph& whole = *graph.shards();
   Array<Index> dst_rows = rows_of_seeds(whole, seeds, num_layers);
   std::vector<MessageFlowGraph> mfgs;

@@ -1,3 +1,4 @@
+#include <sar/core/trace.hpp>
 #include <sar/graph/sequential.hpp>
 
 #include <algorithm>
@@ -86,6 +87,8 @@ class GradientSender {
   /// Rows [begin, end) of a round; `rows` holds their values, or is null.
   void compute_and_send(std::size_t round, Index begin, Index end, const real* rows) {
     if (begin == end) return;
+    TraceScope scope("remote shard", TraceKind::compute);
+    scope.detail("round ", round, ", rows ", begin, " to ", end);
     const GraphShard& shard = one_shot_ ? graph_.merged() : graph_.remote[round];
     const Index offset = one_shot_ ? offset_of(round) : 0;
     if (!push_) {
@@ -146,8 +149,13 @@ void forward_shards(const ShardedGraph& graph, const GraphOptions& options, cons
   const auto progress = [&] { fetch.progress(); };
   const PollScope poll(progress);
   in_the_wait();
-  kernel.accumulate(whole(graph.local, src.data()));
+  {
+    const TraceScope scope("local shard", TraceKind::compute);
+    kernel.accumulate(whole(graph.local, src.data()));
+  }
   for (auto piece = fetch.next(); piece; piece.reset(), piece = fetch.next()) {
+    TraceScope scope("remote shard", TraceKind::compute);
+    scope.detail("round ", piece->round, ", rows ", piece->begin, " to ", piece->end);
     kernel.accumulate({shard_of(graph, options, piece->round), piece->begin, piece->end, piece->rows.data()});
     if (keep != nullptr) keep->push_back(std::move(*piece));
   }
@@ -160,6 +168,7 @@ void backward_shards(const ShardedGraph& graph, const GraphOptions& options, con
   const bool one_shot = options.mode == Mode::one_shot;
   const bool needs_source = kernel.needs_source_in_backward();
   const auto local_shard = [&](bool add) {
+    const TraceScope scope("local shard", TraceKind::compute);
     kernel.backward(whole(graph.local, needs_source ? src.data() : nullptr),
                     grad_src != nullptr ? grad_src->data() : nullptr, add);
   };

@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
 #include <sar/graph/sharded_graph.hpp>
 
 #include <oneapi/tbb/parallel_sort.h>
@@ -87,6 +88,7 @@ ShardedGraph::ShardedGraph(const Communicator& communicator, const PartitionBook
                            const PartitionBook& destinations, EdgeList edges, bool prefix,
                            Array<Index> ids_of_sources, Array<Index> ids_of_destinations)
     : comm(communicator), src_book(sources), dst_book(destinations), dst_is_prefix(prefix) {
+  const TraceScope scope("construct graph", TraceKind::compute);
   const int p = comm.rank();
   const int size = comm.size();
   std::vector<Array<local_index>> wanted(at(size));  // rows of each owner that this rank reads

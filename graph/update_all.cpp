@@ -2,11 +2,13 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
 #include <sar/graph/agreement.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/graph/kernels/binary.hpp>
 #include <sar/graph/kernels/linear.hpp>
 #include <sar/graph/sequential.hpp>
+#include <sar/graph/trace_names.hpp>
 
 #include <array>
 #include <memory>
@@ -47,6 +49,7 @@ class MessagePass {
               Result result, bool mean)
       : graph_(std::move(graph)),
         options_(options),
+        op_(message.op),
         lhs_(message.lhs),
         rhs_(message.op == Message::Op::copy ? message.lhs : message.rhs),
         row_(message.op, message.operand(lhs_).shape(), message.operand(rhs_).shape()),
@@ -69,6 +72,8 @@ class MessagePass {
 
   /// The result; `make_base` runs while the first rows travel and is added to (sum, mean only).
   Variable run(FunctionRef<Variable()> make_base) {
+    TraceScope scope(result_ == Result::edges ? "apply_edges" : "update_all", TraceKind::compute);
+    describe(scope);
     const bool keeps_rows = recorded_ && needs_value(Target::u) && options_.mode != Mode::rematerialize;
     if (keeps_rows) kept_ = std::make_shared<KeptRows>();
     const real* dst_scale = mean_ ? graph_->inverse_in_degrees.data() : nullptr;
@@ -136,7 +141,18 @@ class MessagePass {
             .winners = winners_ ? winners_->data() : nullptr};
   }
 
+  /// What a timeline says of this pass.
+  void describe(TraceScope& scope) const {
+    if (!tracing()) return;
+    const char* reduction[] = {mean_ ? "mean" : "sum", "max", "min", ""};
+    scope.detail(trace_name(op_, lhs_, rhs_), " ", reduction[static_cast<std::size_t>(result_)], " ",
+                 trace_name(options_.mode));
+  }
+
   void backward(Tensor grad) const {
+    TraceScope scope(result_ == Result::edges ? "apply_edges backward" : "update_all backward",
+                     TraceKind::compute);
+    describe(scope);
     const GradientPtr& u_gradient = side(Target::u).gradient;
     Tensor grad_v;
     Tensor grad_e;
@@ -173,6 +189,7 @@ class MessagePass {
 
   std::shared_ptr<const ShardedGraph> graph_;
   GraphOptions options_;
+  Message::Op op_;
   Target lhs_, rhs_;
   MessageRow row_;
   Result result_;

@@ -3,11 +3,13 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows.hpp>
+#include <sar/core/trace.hpp>
 #include <sar/graph/agreement.hpp>
 #include <sar/graph/frames.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
 #include <sar/graph/kernels/user_message.hpp>
 #include <sar/graph/sequential.hpp>
+#include <sar/graph/trace_names.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -175,6 +177,8 @@ struct UserMessage {
 };
 
 Tensor UserMessage::forward() {
+  TraceScope scope(reduce ? "update_all" : "apply_edges", TraceKind::compute);
+  scope.detail("function of edges, ", trace_name(options.mode));
   const auto num_edges = static_cast<Index>(graph->edge_ids.size());
   Tensor out(inputs.message.with_rows(reduce ? graph->local.num_dst : num_edges));
   out.fill(0);
@@ -191,6 +195,8 @@ Tensor UserMessage::forward() {
 }
 
 void UserMessage::backward(const Tensor& grad) const {
+  TraceScope scope(reduce ? "update_all backward" : "apply_edges backward", TraceKind::compute);
+  scope.detail("function of edges, ", trace_name(options.mode));
   auto with_gradients = operands();
   with_gradients.grad_out = grad.data();
   for (const Variable& x : inputs.v.slots)

@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>
+#include <sar/core/trace.hpp>
 #include <sar/nn/optimizer.hpp>
 
 #include <algorithm>
@@ -46,6 +47,7 @@ Optimizer::Optimizer(std::vector<NamedParameter> parameters, double lr, double w
 }
 
 void Optimizer::step() {
+  const TraceScope scope("optimizer", TraceKind::compute);
   for (Slot& slot : slots_) {
     const Tensor gradient = slot.parameter.grad();
     if (!gradient.defined()) continue;

@@ -4,11 +4,13 @@
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/environment.hpp>
+#include <sar/comm/trace.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/random.hpp>
 #include <sar/core/tensor.hpp>
+#include <sar/core/trace.hpp>
 #include <sar/graph/attention.hpp>
 #include <sar/graph/dataset.hpp>
 #include <sar/graph/dataset_source.hpp>
