@@ -16,7 +16,7 @@ class MessageRing {
   struct Entry {
     Message message;
     bool complete = false;
-    std::size_t bytes = 0;  ///< of a complete receive: what arrived
+    std::size_t bytes = 0;                   ///< of a complete receive: what arrived
     std::int64_t posted = 0, completed = 0;  ///< of trace_time()
   };
 
