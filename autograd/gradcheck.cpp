@@ -51,7 +51,9 @@ class Scalarized {
 /// Writes to the inputs while alive, puts the old values back at the end.
 class Moved {
  public:
-  explicit Moved(Tensor value) : value_(std::move(value)), original_(value_.clone()) {}
+  explicit Moved(Tensor value) : value_(std::move(value)), original_(value_.clone()) {
+    value_.require_writable();
+  }
   ~Moved() { std::copy(original_.values().begin(), original_.values().end(), value_.data()); }
   Moved(const Moved&) = delete;
   Moved& operator=(const Moved&) = delete;

@@ -12,6 +12,15 @@ namespace {
 
 constexpr Index copy_grain = 1 << 18;  // elements a thread fills or copies at once
 
+/// Rounds where `To` is the narrower type.
+template <class From, class To>
+void convert(std::span<const From> from, std::span<To> to) {
+  parallel_for(static_cast<Index>(from.size()), copy_grain, [&](Index begin, Index end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+      to[i] = static_cast<To>(from[i]);
+  });
+}
+
 }  // namespace
 
 Shape::Shape(std::initializer_list<Index> extents)
@@ -78,15 +87,21 @@ Tensor Tensor::full(const Shape& shape, real value) {
 }
 
 Tensor Tensor::from(const Shape& shape, std::span<const real> values) {
-  require<ShapeError>(static_cast<Index>(values.size()) == shape.size(), values.size(),
-                      " values for a tensor of shape ", shape);
+  require_length(values.size(), shape);
   Tensor result(shape);
-  std::copy(values.begin(), values.end(), result.data());
+  result.copy_from(values);
   return result;
 }
 
 Tensor Tensor::from(const Shape& shape, std::initializer_list<real> values) {
   return from(shape, std::span<const real>(values.begin(), values.size()));
+}
+
+Tensor Tensor::from(const Shape& shape, std::span<const other_real> values) {
+  require_length(values.size(), shape);
+  Tensor result(shape);
+  result.copy_from(values);
+  return result;
 }
 
 Tensor Tensor::borrow(real* data, const Shape& shape) {
@@ -96,6 +111,22 @@ Tensor Tensor::borrow(real* data, const Shape& shape) {
   result.data_ = data;
   result.shape_ = shape;
   return result;
+}
+
+Tensor Tensor::borrow(const real* data, const Shape& shape) {
+  Tensor result = borrow(const_cast<real*>(data), shape);  // NOLINT: read_only_ guards it
+  result.read_only_ = true;
+  return result;
+}
+
+void Tensor::require_length(std::size_t length, const Shape& shape) {
+  require<ShapeError>(static_cast<Index>(length) == shape.size(), length, " values for a tensor of shape ",
+                      shape);
+}
+
+void Tensor::require_writable() const {
+  require<InputError>(!read_only_, "a tensor of shape ", shape_,
+                      " that was borrowed for reading cannot be written, expected memory that is not const");
 }
 
 real Tensor::item() const {
@@ -127,6 +158,7 @@ Tensor Tensor::clone() const {
 }
 
 void Tensor::fill(real value) {
+  require_writable();
   parallel_for(size(), copy_grain,
                [&](Index begin, Index end) { std::fill(data_ + begin, data_ + end, value); });
 }
@@ -134,9 +166,27 @@ void Tensor::fill(real value) {
 void Tensor::copy_from(const Tensor& other) {
   require<ShapeError>(shape_ == other.shape_, "cannot copy a tensor of shape ", other.shape_,
                       " into one of shape ", shape_);
-  parallel_for(size(), copy_grain, [&](Index begin, Index end) {
-    std::copy(other.data_ + begin, other.data_ + end, data_ + begin);
-  });
+  convert(other.values(), values());
+}
+
+void Tensor::copy_from(std::span<const real> from) {
+  require_length(from.size(), shape_);
+  convert(from, values());
+}
+
+void Tensor::copy_from(std::span<const other_real> from) {
+  require_length(from.size(), shape_);
+  convert(from, values());
+}
+
+void Tensor::copy_to(std::span<real> to) const {
+  require_length(to.size(), shape_);
+  convert(values(), to);
+}
+
+void Tensor::copy_to(std::span<other_real> to) const {
+  require_length(to.size(), shape_);
+  convert(values(), to);
 }
 
 }  // namespace sar

@@ -8,10 +8,13 @@
 #include <sar/config.hpp>
 
 #include <array>
+#include <concepts>
 #include <initializer_list>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <string>
+#include <type_traits>
 
 namespace sar {
 
@@ -40,6 +43,9 @@ class Shape {
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
+/// The one of float and double that `real` is not: a host's arrays of this type are converted.
+using other_real = std::conditional_t<std::is_same_v<real, float>, double, float>;
+
 class Tensor {
  public:
   /// Undefined: no shape and no memory. A tensor with zero rows is defined.
@@ -52,8 +58,24 @@ class Tensor {
   /// A copy of `values`. Throws ShapeError when their number is not shape.size().
   static Tensor from(const Shape& shape, std::span<const real> values);
   static Tensor from(const Shape& shape, std::initializer_list<real> values);
-  /// Uses the caller's memory without a copy; it must outlive every handle. Not in the byte account.
+  /// The same, converted.
+  static Tensor from(const Shape& shape, std::span<const other_real> values);
+  /// Uses the caller's memory without a copy. It must outlive every handle, and the tape of a pass that reads
+  /// it. Not in the byte account. Operations never write into it; what writes is what is asked to by name:
+  /// values(), fill(), copy_from(), an optimizer whose parameter it is.
   static Tensor borrow(real* data, const Shape& shape);
+  /// For reading: what writes by name throws InputError. data() and row() of a handle that is not const do
+  /// not look, so let the handle be const.
+  static Tensor borrow(const real* data, const Shape& shape);
+  /// Of a vector, an array or a span of `real`, whose length is checked: throws ShapeError when it is not
+  /// shape.size(). For reading when the elements are const.
+  template <std::ranges::contiguous_range Range>
+  requires std::same_as<std::ranges::range_value_t<Range>, real> &&
+      (std::is_lvalue_reference_v<Range> || std::ranges::borrowed_range<Range>)static Tensor
+      borrow(Range&& values, const Shape& shape) {
+    require_length(std::ranges::size(values), shape);
+    return borrow(std::ranges::data(values), shape);
+  }
 
   [[nodiscard]] bool defined() const noexcept { return shape_.dims() > 0; }
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
@@ -66,7 +88,10 @@ class Tensor {
   [[nodiscard]] const real* data() const noexcept { return data_; }
   [[nodiscard]] real* row(Index i) noexcept { return data_ + i * row_size(); }
   [[nodiscard]] const real* row(Index i) const noexcept { return data_ + i * row_size(); }
-  [[nodiscard]] std::span<real> values() noexcept { return {data_, static_cast<std::size_t>(size())}; }
+  [[nodiscard]] std::span<real> values() {
+    require_writable();
+    return {data_, static_cast<std::size_t>(size())};
+  }
   [[nodiscard]] std::span<const real> values() const noexcept {
     return {data_, static_cast<std::size_t>(size())};
   }
@@ -81,14 +106,27 @@ class Tensor {
   void fill(real value);
   /// Copies the values of a tensor of the same shape. Throws ShapeError otherwise.
   void copy_from(const Tensor& other);
+  // The caller's values, and into the caller's memory; converted where the types differ. Throw ShapeError
+  // when the number of values is not size().
+  void copy_from(std::span<const real> values);
+  void copy_from(std::span<const other_real> values);
+  void copy_to(std::span<real> values) const;
+  void copy_to(std::span<other_real> values) const;
 
   /// True when this handle is the only one to library-owned memory: it may be overwritten unseen.
   [[nodiscard]] bool unique() const noexcept { return storage_ != nullptr && storage_.use_count() == 1; }
+  /// True when the memory was borrowed for reading.
+  [[nodiscard]] bool read_only() const noexcept { return read_only_; }
+  /// Throws InputError when read_only().
+  void require_writable() const;
 
  private:
+  static void require_length(std::size_t length, const Shape& shape);
+
   std::shared_ptr<void> storage_;  // null when borrowed or undefined
   real* data_ = nullptr;
   Shape shape_;
+  bool read_only_ = false;
 };
 
 }  // namespace sar

@@ -1,10 +1,14 @@
-/// Everything a program needs: #include <sar/autograd/gradcheck.hpp>
+/// Everything a program needs: #include <sar/sar.hpp>
+#pragma once
+
+#include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/comm/trace.hpp>
+#include <sar/core/columns.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>

@@ -1,3 +1,4 @@
+#include <sar/core/columns.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/tensor.hpp>
@@ -8,7 +9,10 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <sstream>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 using namespace sar;
@@ -121,8 +125,88 @@ TEST_CASE("borrowed memory is used in place, not accounted, never unique") {
   CHECK_FALSE(t.unique());
   t.row(1)[1] = 8;
   CHECK(mine[3] == 8);
-  CHECK_THROWS_AS((void)Tensor::borrow(nullptr, {2}), ShapeError);
-  CHECK(Tensor::borrow(nullptr, {0, 2}).defined());
+  real* const none = nullptr;
+  CHECK_THROWS_AS((void)Tensor::borrow(none, {2}), ShapeError);
+  CHECK(Tensor::borrow(none, {0, 2}).defined());
+
+  CHECK(std::as_const(t).data() == mine.data());
+  CHECK(Tensor::borrow(mine, {4}).row(0) == mine.data());
+  CHECK(Tensor::borrow(std::span(mine).first(3), {3, 1}).data() == mine.data());
+  CHECK_THROWS_WITH_AS((void)Tensor::borrow(mine, {2, 3}), "4 values for a tensor of shape [2, 3]",
+                       ShapeError);
+  CHECK(live_bytes() == before);
+}
+
+TEST_CASE("what was borrowed for reading is not written") {
+  const std::vector<real> mine{1, 2, 3, 4};
+  Tensor t = Tensor::borrow(mine, {2, 2});
+  CHECK(std::as_const(t).data() == mine.data());
+  CHECK(t.read_only());
+  CHECK_FALSE(t.unique());
+  CHECK_FALSE(t.clone().read_only());
+  const char* message =
+      "a tensor of shape [2, 2] that was borrowed for reading cannot be written, expected memory that is not "
+      "const";
+  CHECK_THROWS_WITH_AS(t.fill(0), message, InputError);
+  CHECK_THROWS_WITH_AS(t.copy_from(Tensor::zeros({2, 2})), message, InputError);
+  CHECK_THROWS_WITH_AS(t.copy_from(std::span<const double>(std::vector<double>(4))), message, InputError);
+  CHECK_THROWS_WITH_AS((void)t.values(), message, InputError);
+  CHECK_THROWS_AS(t.slice_rows(0, 1).fill(0), InputError);
+  CHECK_THROWS_AS(t.reshape({4}).fill(0), InputError);
+  CHECK(mine == std::vector<real>{1, 2, 3, 4});
+}
+
+TEST_CASE("values travel from and to arrays of either precision") {
+  const std::vector<double> doubles{1.5, -2.25, 1e-3, 0.1};
+  const std::vector<float> floats(doubles.begin(), doubles.end());
+  const auto check = [&](const auto& values) {
+    using T = typename std::remove_cvref_t<decltype(values)>::value_type;
+    Tensor t = Tensor::from({2, 2}, std::span<const T>(values));
+    for (std::size_t i = 0; i < values.size(); ++i) CHECK(t.data()[i] == static_cast<real>(values[i]));
+    t.fill(0);
+    t.copy_from(values);
+    for (std::size_t i = 0; i < values.size(); ++i) CHECK(t.data()[i] == static_cast<real>(values[i]));
+    std::vector<T> back(4);
+    t.copy_to(back);
+    for (std::size_t i = 0; i < back.size(); ++i)
+      CHECK(back[i] == static_cast<T>(static_cast<real>(values[i])));
+    std::vector<T> wrong(3);
+    CHECK_THROWS_WITH_AS(t.copy_to(wrong), "3 values for a tensor of shape [2, 2]", ShapeError);
+    CHECK_THROWS_AS(t.copy_from(wrong), ShapeError);
+    CHECK_THROWS_AS((void)Tensor::from({2, 2}, std::span<const T>(wrong)), ShapeError);
+  };
+  check(doubles);
+  check(floats);
+}
+
+TEST_CASE("fields in arrays of their own become columns, and columns fields") {
+  const auto check = [](auto zero) {
+    using T = decltype(zero);
+    std::vector<T> u(10000), v(10000), w(3);
+    for (std::size_t i = 0; i < u.size(); ++i) u[i] = static_cast<T>(i), v[i] = static_cast<T>(2 * i + 1);
+    const Tensor x = from_columns({u, v});
+    CHECK(x.shape() == Shape{10000, 2});
+    bool equal = true;
+    for (Index i = 0; i < x.num_rows(); ++i)
+      equal = equal && x.row(i)[0] == static_cast<real>(i) && x.row(i)[1] == static_cast<real>(2 * i + 1);
+    CHECK(equal);
+    std::vector<T> a(u.size()), b(u.size());
+    copy_to_columns(x, {b, a});
+    CHECK(a == v);
+    CHECK(b == u);
+    const std::vector<std::span<const T>> one{u};
+    CHECK(from_columns(one).shape() == Shape{10000, 1});
+    CHECK_THROWS_WITH_AS((void)from_columns({u, w}),
+                         "from_columns: column 1 has 3 values, expected 10000 as in column 0", ShapeError);
+    CHECK_THROWS_AS((void)from_columns(std::vector<std::span<const T>>()), ShapeError);
+    CHECK_THROWS_WITH_AS(copy_to_columns(x, {a}),
+                         "copy_to_columns: there are 1 columns for a tensor of shape [10000, 2]", ShapeError);
+    CHECK_THROWS_WITH_AS(copy_to_columns(x, {a, w}),
+                         "copy_to_columns: column 1 has 3 values for a tensor of shape [10000, 2]",
+                         ShapeError);
+  };
+  check(float{});
+  check(double{});
 }
 
 TEST_CASE("item and copy_from check shapes") {

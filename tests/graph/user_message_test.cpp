@@ -375,7 +375,7 @@ TEST_CASE("constants without rows are told apart on ranks that own no sources") 
     const GraphShardManager graph = shard(comm, g, books, {});
     const auto mine = [&](const Tensor& whole) {
       return Variable(graph.num_src_nodes() > 0 ? my_rows(whole, books.src, comm.rank())
-                                                : Tensor::borrow(nullptr, Shape{0, 2}));
+                                                : Tensor::borrow(static_cast<real*>(nullptr), Shape{0, 2}));
     };
     const Variable mine_a = mine(a), mine_b = mine(b);
     const Variable out = graph.update_all(
