@@ -76,6 +76,7 @@ RowRoute::RowRoute(const Communicator& comm, std::span<const std::int32_t> targe
                         " has ", targets.size(), " rows to send, expected less than 2^31: use more ranks");
     for (const std::int32_t target : targets) ++out_begin_[static_cast<std::size_t>(target) + 1];
     std::partial_sum(out_begin_.begin(), out_begin_.end(), out_begin_.begin());
+    if (std::is_sorted(targets.begin(), targets.end())) return;
     std::vector<Index> next(out_begin_);
     order_.resize(targets.size());
     for (std::size_t i = 0; i < targets.size(); ++i)

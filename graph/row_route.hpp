@@ -13,13 +13,14 @@
 namespace sar {
 
 /// Row i of this rank goes to rank targets[i]. The rows that arrive at a rank are ordered by the rank they
-/// come from, then as they were there. Rows travel in rounds of about 4 MiB a rank. 4 bytes a row are kept.
+/// come from, then as they were there. Rows travel in rounds of about 4 MiB a rank. 4 bytes a row are kept,
+/// none when the targets ascend.
 class RowRoute {
  public:
   /// Collective. Throws InputError, the same on every rank, for 2^31 rows or more. Targets are ranks.
   RowRoute(const Communicator& comm, std::span<const std::int32_t> targets);
 
-  [[nodiscard]] Index num_rows() const noexcept { return static_cast<Index>(order_.size()); }
+  [[nodiscard]] Index num_rows() const noexcept { return out_begin_.back(); }
   [[nodiscard]] Index num_arrived() const noexcept { return in_begin_.back(); }
   /// Where the rows from rank 0, rank 1, ... begin among those that arrive; then their number.
   [[nodiscard]] std::span<const Index> arrived_begin() const noexcept { return in_begin_; }
@@ -51,7 +52,7 @@ class RowRoute {
 
  private:
   Communicator comm_;
-  Array<std::int32_t> order_;     // the rows by target
+  Array<std::int32_t> order_;     // the rows by target; empty when they lie so already
   std::vector<Index> out_begin_;  // where those of each target begin
   std::vector<Index> in_begin_;
   Index longest_ = 0;  // rows that any rank has for any other
