@@ -1,0 +1,164 @@
+/// What it costs to be a library inside a host: training steps of one model over the same graph, (a) as train
+/// gets it, from a dataset, and (b) as a host gives it, from its own arrays with borrowed features. Nodes lie
+/// on the same ranks in the same order; steps alternate.
+///     embedding_step   reference = steps/s of (a), ratio = (b) / (a), should be at least 0.98
+///     embedding_build  reference = edges/s of construct_full_graph with all edges at their owners, ratio =
+///     (b) / (a) embedding_bytes  bytes an edge that the graph holds; reference those of (a), ratio = (b) /
+///     (a)
+/// bench_embedding [nodes] [degree] [width] [steps]
+#include "bench.hpp"
+
+#include <sar/sar.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+#include <vector>
+
+using namespace sar;
+
+namespace {
+
+/// What a host has: ids that are not contiguous, an edge with the owner of its destination.
+struct Host {
+  std::vector<std::int64_t> nodes, src, dst;
+  std::vector<real> features;
+
+  explicit Host(const Communicator& comm, const NodeData& data) {
+    const auto id = [](Index node) { return 1'000'003 * node + 17; };
+    for (Index v = data.book.begin(comm.rank()); v < data.book.end(comm.rank()); ++v) nodes.push_back(id(v));
+    for (const Index u : data.edges.src) src.push_back(id(u));
+    for (const Index v : data.edges.dst) dst.push_back(id(v));
+    const auto values = std::as_const(data.features).values();
+    features.assign(values.begin(), values.end());
+  }
+};
+
+struct Net : Module {
+  SAGEConv in, hidden, out;
+  DistributedBN1D in_norm, hidden_norm;
+  Dropout dropout;
+
+  Net(Index features, Index width, Index classes, const Communicator& comm, Generator gen)
+      : in(features, width, gen),
+        hidden(width, width, gen),
+        out(width, classes, gen),
+        in_norm(width, comm),
+        hidden_norm(width, comm),
+        dropout(0.5, gen) {
+    register_module("in", in);
+    register_module("hidden", hidden);
+    register_module("out", out);
+    register_module("in_norm", in_norm);
+    register_module("hidden_norm", hidden_norm);
+    register_module("dropout", dropout);
+  }
+  Variable operator()(const GraphShardManager& graph, const Variable& x) {
+    Variable h = batch_norm_relu_dropout(in(graph, x), in_norm, dropout, graph.dst_ids());
+    h = batch_norm_relu_dropout(hidden(graph, h), hidden_norm, dropout, graph.dst_ids());
+    return out(graph, h);
+  }
+};
+
+class Training {
+ public:
+  Training(const GraphShardManager& graph, const NodeData& data, Tensor features, Index width)
+      : graph_(graph),
+        data_(data),
+        features_(std::move(features)),
+        net_(features_.row_size(), width, data.num_classes, graph.comm(), Generator(0)),
+        adam_(net_.named_parameters(), {.lr = 0.01}) {}
+
+  void step() {
+    Tape tape;
+    const Variable loss =
+        cross_entropy(net_(graph_, features_), data_.labels, data_.train_mask, graph_.comm());
+    tape.backward(loss);
+    gather_grads(graph_.comm(), net_);
+    adam_.step();
+    adam_.zero_grad();
+  }
+
+ private:
+  const GraphShardManager& graph_;
+  const NodeData& data_;
+  Tensor features_;
+  Net net_;
+  Adam adam_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Environment environment(argc, argv);
+  const Communicator comm = Communicator::world();
+  SbmOptions sbm = bench::sbm_of_arguments(argc, argv);
+  const Index width = argc > 3 ? std::atoll(argv[3]) : 128;
+  const int steps = argc > 4 ? std::atoi(argv[4]) : 20;
+  sbm.features = 100;
+  NodeData data = make_sbm(comm, sbm);
+  const Host host(comm, data);
+  const EdgeList edges = data.edges;
+
+  // Works alternate, and the slowest rank counts.
+  const auto slowest = [&](auto&& work) {
+    comm.barrier();
+    return comm.all_reduce(bench::seconds_of(work), ReduceOp::max);
+  };
+  std::optional<GraphShardManager> dataset_graph;
+  std::optional<HostGraph> host_graph;
+  std::array<double, 2> build{1e30, 1e30};
+  std::array<std::size_t, 2> bytes{};
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    dataset_graph.reset();
+    host_graph.reset();
+    data.edges = {};
+    std::size_t before = live_bytes();
+    data.edges = edges;
+    build[0] = std::min(build[0], slowest([&] { dataset_graph = construct_full_graph(comm, data); }));
+    bytes[0] = comm.all_reduce(live_bytes() - before);
+    before = live_bytes();
+    build[1] = std::min(build[1], slowest([&] {
+                          host_graph.emplace(comm, host.nodes, GlobalEdges{.src = host.src, .dst = host.dst});
+                        }));
+    bytes[1] = comm.all_reduce(live_bytes() - before);
+  }
+
+  Training dataset(*dataset_graph, data, data.features, width);
+  Training embedded(*host_graph, data, Tensor::borrow(host.features, data.features.shape()), width);
+  std::array<std::vector<double>, 2> seconds;
+  for (int s = 0; s <= steps; ++s) {
+    const bool host_first = s % 2 == 1;
+    for (const bool second : {false, true}) {
+      const bool of_host = host_first != second;
+      const double time = slowest([&] { (of_host ? embedded : dataset).step(); });
+      if (s > 0) seconds[of_host ? 1 : 0].push_back(time);
+    }
+  }
+  if (comm.rank() != 0) return 0;
+  for (auto& series : seconds) std::sort(series.begin(), series.end());
+  const auto median = [&](std::size_t i) { return seconds[i][seconds[i].size() / 2]; };
+  const auto all_edges = static_cast<double>(host_graph->num_global_edges());
+  bench::print({.name = "embedding_step",
+                .ranks = comm.size(),
+                .seconds = median(1),
+                .rate = 1 / median(1),
+                .unit = "steps/s",
+                .reference = 1 / median(0)});
+  bench::print({.name = "embedding_build",
+                .ranks = comm.size(),
+                .seconds = build[1],
+                .rate = all_edges / build[1],
+                .unit = "edges/s",
+                .reference = all_edges / build[0]});
+  bench::print({.name = "embedding_bytes",
+                .ranks = comm.size(),
+                .seconds = 0,
+                .rate = static_cast<double>(bytes[1]) / all_edges,
+                .unit = "bytes/edge",
+                .reference = static_cast<double>(bytes[0]) / all_edges});
+  return 0;
+}
