@@ -4,6 +4,7 @@
 #include <sar/sar.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -44,6 +45,34 @@ TEST_CASE("a program") {
   char name[] = "program";
   char* argv[] = {name, nullptr};
   CHECK_THROWS_AS(program(1, argv), InputError);
+}
+
+TEST_CASE("a host's arrays") {
+  const Communicator comm = Communicator::world();
+  const std::int64_t me = comm.rank(), next = (me + 1) % comm.size();
+  const std::vector<std::int64_t> node_ids{me, me + 100}, edge_src{me, me + 100}, edge_dst{next, me};
+  const std::vector<real> state(6, 1), edge_length(2, 1);
+  std::vector<double> prediction(16);
+  Generator gen(0);
+  {
+    SAGEConv conv(3, 8, gen);
+#include "host.inc"
+    CHECK(prediction[0] != 0);
+  }
+  {
+    const auto network = [](const HostGraph& graph, const Variable& x, const Variable& length) {
+      return graph.update_all(fn::u_mul_e(x, length), fn::sum);
+    };
+    prediction.resize(6);
+#include "host_graph.inc"
+    CHECK(graph.num_global_edges() == 4 * comm.size());
+    CHECK(prediction[0] == 3);
+  }
+  const Index num_owned = 1;
+  const std::vector<std::int64_t> local_to_global{me, next};
+  const std::vector<std::int32_t> local_src{1}, local_dst{0};
+#include "local_numbering.inc"
+  CHECK(graph.num_global_edges() == comm.size());
 }
 
 TEST_CASE("messages in short") {
