@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   const Communicator comm = Communicator::world();
   SbmOptions sbm = bench::sbm_of_arguments(argc, argv);
   const Index width = argc > 3 ? std::atoll(argv[3]) : 128;
-  const int steps = argc > 4 ? std::atoi(argv[4]) : 20;
+  const int steps = argc > 4 ? std::max(1, std::atoi(argv[4])) : 20;
   sbm.features = 100;
   NodeData data = make_sbm(comm, sbm);
   const Host host(comm, data);

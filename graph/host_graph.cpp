@@ -60,7 +60,11 @@ Ends look_up(std::span<const Index> nodes, int, Index first, const GlobalEdges& 
   for (std::size_t i = 0; i < nodes.size(); ++i) numbers.insert(nodes[i], first + static_cast<Index>(i));
   const auto look_up_all = [&](std::span<const Index> ids, Array<Index>& found) {
     found.resize(ids.size());
+    parallel_for(static_cast<Index>(ids.size()), grain, [&](Index begin, Index end) {
+      for (auto k = at(begin); k < at(end); ++k) found[k] = numbers.find(ids[k]);
+    });
     for (std::size_t k = 0; k < ids.size(); ++k) {
+      if (found[k] != IdTable::none) continue;
       const Index next = -1 - static_cast<Index>(ends.asked.size());
       found[k] = numbers.insert(ids[k], next);
       if (found[k] == next) ends.asked.push_back(ids[k]);
@@ -183,14 +187,27 @@ EdgeList bring(const RowRoute& route, EdgeList edges, bool weighted) {
   return mine;
 }
 
-/// For each id of `ids`: where it stands in `order`, which has the same ids.
+/// For each of `ids`, which differ: where it stands in `order`, which has the same ids. By an array of the
+/// ids between the smallest and the largest where these are dense, otherwise by a table.
 Array<std::int32_t> places_of(const Array<Index>& ids, const Array<Index>& order) {
-  IdTable table(static_cast<Index>(order.size()));
-  for (std::size_t i = 0; i < order.size(); ++i) table.insert(order[i], static_cast<Index>(i));
   Array<std::int32_t> places(ids.size());
-  parallel_for(static_cast<Index>(ids.size()), grain, [&](Index first, Index last) {
-    for (auto i = at(first); i < at(last); ++i) places[i] = static_cast<std::int32_t>(table.find(ids[i]));
-  });
+  if (ids.empty()) return places;
+  const auto size = static_cast<Index>(order.size());
+  const auto for_all = [&](const auto& body) {
+    parallel_for(size, grain, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i) body(i);
+    });
+  };
+  const auto [smallest, largest] = std::minmax_element(ids.begin(), ids.end());
+  if (const Index first = *smallest; *largest - first < 4 * size) {
+    Array<std::int32_t> by_id(at(*largest - first + 1));
+    for_all([&](Index e) { by_id[at(order[at(e)] - first)] = static_cast<std::int32_t>(e); });
+    for_all([&](Index i) { places[at(i)] = by_id[at(ids[at(i)] - first)]; });
+  } else {
+    IdTable table(size);
+    for (Index e = 0; e < size; ++e) table.insert(order[at(e)], e);
+    for_all([&](Index i) { places[at(i)] = static_cast<std::int32_t>(table.find(ids[at(i)])); });
+  }
   return places;
 }
 
