@@ -13,7 +13,7 @@ function(sar_public_headers)
     file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${name} ${include_dir}/sar/${name} SYMBOLIC)
   endforeach()
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/nn/sar.hpp ${include_dir}/sar/sar.hpp SYMBOLIC)
-  target_include_directories(sar PUBLIC $<BUILD_INTERFACE:${include_dir}> $<INSTALL_INTERFACE:include>)
+  target_include_directories(sar PUBLIC $<BUILD_INTERFACE:${include_dir}>)
   target_compile_features(sar PUBLIC cxx_std_20)
 endfunction()
 
@@ -38,17 +38,27 @@ function(sar_program name)
   sar_compile_settings(${name})
 endfunction()
 
-# cmake --install: the library, its headers and a package config, so that find_package(sar 1) gives sar::sar.
+# The folders that imported targets come from are those of the scope that finds them. A parent project links what our
+# static library links, so that it must see them, too; those that it has found itself it sees already.
+function(sar_show_to_parent)
+  get_property(found_here DIRECTORY PROPERTY IMPORTED_TARGETS)
+  foreach(target ${ARGN})
+    if(target IN_LIST found_here)
+      set_target_properties(${target} PROPERTIES IMPORTED_GLOBAL TRUE)
+    endif()
+  endforeach()
+endfunction()
+
+# cmake --install: the library, its public headers, a package config, so that find_package(sar 1) gives sar::sar, and
+# sar.pc. All of them find the rest of the installation from where they lie.
 function(sar_install)
   include(GNUInstallDirs)
   include(CMakePackageConfigHelpers)
   set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/sar)
-  install(TARGETS sar EXPORT sarTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-  foreach(folder core autograd comm graph nn)
-    install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sar FILES_MATCHING PATTERN "*.hpp"
-            PATTERN sar.hpp EXCLUDE)
-  endforeach()
-  install(FILES ${PROJECT_BINARY_DIR}/include/sar/config.hpp ${PROJECT_SOURCE_DIR}/nn/sar.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/sar)
+  install(TARGETS sar EXPORT sarTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(CODE "set(sar_headers \"${PROJECT_BINARY_DIR}/include/sar\")
+                set(sar_includedir \"${CMAKE_INSTALL_INCLUDEDIR}\")")
+  install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_headers.cmake)
   install(EXPORT sarTargets NAMESPACE sar:: DESTINATION ${package_dir})
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/sarConfig.cmake.in ${PROJECT_BINARY_DIR}/sarConfig.cmake
                                 INSTALL_DESTINATION ${package_dir})
@@ -57,4 +67,14 @@ function(sar_install)
   if(SAR_HAVE_METIS)
     install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindMETIS.cmake DESTINATION ${package_dir})
   endif()
+
+  set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  file(RELATIVE_PATH pc_to_prefix /prefix/${pc_dir} /prefix)
+  set(pc_libs "-L$<TARGET_LINKER_FILE_DIR:TBB::tbb> -ltbb -ltbbmalloc")
+  if(SAR_HAVE_METIS)
+    string(APPEND pc_libs " ${METIS_LIBRARY} $<$<BOOL:${METIS_GKLIB_LIBRARY}>:${METIS_GKLIB_LIBRARY}>")
+  endif()
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/sar.pc.in ${PROJECT_BINARY_DIR}/sar.pc.in @ONLY)
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/sar.pc INPUT ${PROJECT_BINARY_DIR}/sar.pc.in)
+  install(FILES ${PROJECT_BINARY_DIR}/sar.pc DESTINATION ${pc_dir})
 endfunction()

@@ -3,7 +3,7 @@
 # anything is missing.
 set -euo pipefail
 packages=(g++ cmake ninja-build libeigen3-dev libtbb-dev libopenmpi-dev openmpi-bin libmetis-dev doctest-dev libcli11-dev
-          nlohmann-json3-dev zlib1g-dev "$@")
+          nlohmann-json3-dev zlib1g-dev pkg-config "$@")
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q "ok installed" || missing+=("$package")

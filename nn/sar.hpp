@@ -1,4 +1,4 @@
-/// Everything a program needs: #include <sar/sar.hpp>
+/// Everything a program needs. What this file includes, directly or not, is what is installed.
 #pragma once
 
 #include <sar/autograd/gradcheck.hpp>
@@ -35,6 +35,8 @@
 #include <sar/graph/partition.hpp>
 #include <sar/graph/partition_book.hpp>
 #include <sar/graph/partition_directory.hpp>
+#include <sar/graph/partition_graph.hpp>
+#include <sar/graph/write_dataset.hpp>
 #include <sar/graph/write_rows.hpp>
 #include <sar/nn/attention_conv.hpp>
 #include <sar/nn/batch_norm.hpp>

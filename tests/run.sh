@@ -3,8 +3,8 @@
 # SAR_WERROR=ON makes warnings errors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cmake/install-packages.sh
 [ $# -gt 0 ] || set -- release
+case " $* " in *" mpich"*) cmake/install-packages.sh mpich libmpich-dev ;; *) cmake/install-packages.sh ;; esac
 for preset in "$@"; do
   echo "== $preset"
   cmake --preset "$preset" -DSAR_WERROR="${SAR_WERROR:-OFF}" >/dev/null
