@@ -21,7 +21,10 @@ endfunction()
 function(sar_compile_settings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
                                            $<$<BOOL:${SAR_WERROR}>:-Werror> $<$<BOOL:${SAR_NATIVE}>:-march=native>)
-  if(SAR_SANITIZE)
+  if(SAR_SANITIZE STREQUAL "thread")
+    target_compile_options(${target} PRIVATE -fsanitize=thread -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+    target_link_options(${target} PUBLIC -fsanitize=thread)
+  elseif(SAR_SANITIZE STREQUAL "address")
     target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
                                              $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # false alarms in intrinsics when instrumented
     target_link_options(${target} PUBLIC -fsanitize=address,undefined)

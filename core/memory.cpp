@@ -16,9 +16,10 @@ std::atomic<std::size_t> peak{0};
 
 constexpr std::size_t alignment = 64;
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(SAR_SEPARATE_BLOCKS) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
-// Every block by itself, so that the sanitizer sees each access beyond its end or after its life.
+// Every block by itself, so that a sanitizer sees each access beyond its end or after its life, and knows that
+// a block has nothing to do with an earlier one in its place.
 void* take(std::size_t bytes) {
   return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
 }

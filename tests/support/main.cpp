@@ -1,21 +1,29 @@
 /// Runs the test cases of a program on every rank. Ranks that do not report stay silent unless something
 /// fails there; the exit code is that of the worst rank, on every rank. A rank also fails when the test cases
-/// leave handles of MPI open or bytes in the account.
+/// leave handles of MPI open, bytes in the account or blocks that nothing refers to.
 #define DOCTEST_CONFIG_IMPLEMENT
+#include "support/leaks.hpp"
+#include "support/mpi_handles.hpp"
+
 #include <doctest/doctest.h>
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/core/memory.hpp>
+#include <sar/core/parallel.hpp>
 
-#include "support/mpi_handles.hpp"
-
+#include <cstdlib>
 #include <iostream>
 #include <sstream>
 
 int main(int argc, char** argv) {
+  sar::test::count_leaks(false);  // of MPI_Init
   const sar::Environment environment(argc, argv);
+  sar::test::count_leaks(true);
   const sar::Communicator world = sar::Communicator::world();
+
+  const char* threads = std::getenv("SAR_TEST_THREADS");
+  const sar::ThreadLimit limit(threads != nullptr ? std::atoi(threads) : sar::num_threads());
 
   std::ostringstream report;
   doctest::Context context(argc, argv);
@@ -30,6 +38,10 @@ int main(int argc, char** argv) {
   if (sar::live_bytes() != 0) {
     failed = true;
     report << "left in the account: " << sar::live_bytes() << " bytes\n";
+  }
+  if (sar::test::has_leaks()) {
+    failed = true;
+    report << "blocks are lost: see stderr\n";
   }
   for (int rank = 0; rank < world.size(); ++rank) {
     world.barrier();
