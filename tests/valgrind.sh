@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake --preset valgrind >/dev/null
 cmake --build --preset valgrind
-memcheck=(valgrind --quiet --error-exitcode=1 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
+memcheck=(valgrind --quiet --error-exitcode=1 --num-callers=40 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite
           --suppressions=tests/valgrind.supp)
 for list in /usr/share/openmpi/openmpi-valgrind.supp; do
   [ ! -e "$list" ] || memcheck+=(--suppressions="$list")
