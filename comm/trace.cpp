@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace sar {
 namespace {
@@ -38,6 +39,12 @@ bool completes(MPI_Request& request, Clock::time_point deadline) {
   });
 }
 
+/// Keeps what MPI may still read or write, as long as the process lives.
+const std::string& abandon(std::unique_ptr<std::string> text) {
+  static auto* const abandoned = new std::vector<std::unique_ptr<std::string>>;
+  return *abandoned->emplace_back(std::move(text));
+}
+
 /// What rank `from` sends, or nothing when it does not come before the deadline.
 std::optional<std::string> receive_text(MPI_Comm comm, int from, Clock::time_point deadline) {
   MPI_Message message = MPI_MESSAGE_NULL;
@@ -54,7 +61,7 @@ std::optional<std::string> receive_text(MPI_Comm comm, int from, Clock::time_poi
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Imrecv(text->data(), bytes, MPI_BYTE, &message, &request), "MPI_Imrecv");
   if (completes(request, Clock::now() + trace_patience.rank_0)) return std::move(*text);
-  (void)text.release();  // MPI may still write to it
+  abandon(std::move(text));
   MPI_Request_free(&request);
   return std::nullopt;
 }
@@ -139,7 +146,7 @@ std::exception_ptr write_trace(MPI_Comm comm, int rank, int size, const std::str
     if (rank == 0) return write_all(comm, size, path, Clock::now() + patience.rank_0);
     auto text = std::make_unique<std::string>(trace_text(rank));
     if (send_text(comm, text, Clock::now() + patience.others)) return nullptr;
-    return write_alone(rank, path, *text.release());  // MPI may still read it
+    return write_alone(rank, path, abandon(std::move(text)));
   } catch (...) {
     return std::current_exception();
   }
