@@ -15,8 +15,8 @@ class PartitionBook {
   explicit PartitionBook(std::vector<Index> offsets);
   /// num_nodes over `parts` ranges whose sizes differ by one at most.
   static PartitionBook even(Index num_nodes, int parts);
-  /// The book of workers that have several consecutive parts each: worker q has parts parts_of.begin(q) ..
-  /// parts_of.end(q).
+  /// The book of workers that have several consecutive parts each: worker q has the parts from
+  /// parts_of.begin(q) to parts_of.end(q).
   [[nodiscard]] PartitionBook joined(const PartitionBook& parts_of) const;
 
   [[nodiscard]] int num_parts() const noexcept { return static_cast<int>(offsets_.size()) - 1; }

@@ -45,7 +45,7 @@ class Checkpointer {
   /// InputError when that fails or keep_last is less than 1.
   Checkpointer(const Communicator& comm, std::string directory, const CheckpointerOptions& options = {});
 
-  /// Writes checkpoint-<epoch>.safetensors: under another name, flushed, renamed; then deletes those before
+  /// Writes `checkpoint-<epoch>.safetensors`: under another name, flushed, renamed; then deletes those before
   /// the last `keep_last`. Throws InputError when writing fails (the checkpoints that exist stay), for values
   /// that are not finite, and when the directory has a checkpoint of a later epoch.
   void save(int epoch, const Module& model, Optimizer& optimizer,

@@ -18,7 +18,7 @@ namespace sar {
 enum class RelationAggregate { sum, mean };
 
 /// y_t = sum or mean over the relations r into nodes of kind t of conv_r(graph_r, x_source, x_destination);
-/// as dgl.nn.HeteroGraphConv, with a sharded graph for each relation. Parameters: mods.<relation>.*, as they
+/// as dgl.nn.HeteroGraphConv, with a sharded graph for each relation. Parameters: `mods.<relation>.*`, as they
 /// are called in the relation's layer.
 ///
 ///     HeteroGraphConv conv(RelationAggregate::sum);
