@@ -75,6 +75,12 @@ TEST_CASE("a host's arrays") {
   CHECK(graph.num_global_edges() == comm.size());
 }
 
+TEST_CASE("threads") {
+  const sar::Communicator comm = sar::Communicator::world();
+#include "threads.inc"
+  CHECK(num_threads() == default_num_threads(comm));
+}
+
 TEST_CASE("messages in short") {
   Setting s;
   const GraphShardManager& graph = s.graph;
