@@ -1,5 +1,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/mpi_error.hpp>
+#include <sar/comm/owned_comm.hpp>
+#include <sar/comm/status.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace.hpp>
@@ -11,11 +13,39 @@
 #include <cstring>
 #include <new>
 #include <numeric>
+#include <thread>
 
 namespace sar {
+namespace {
+
+void require_running_mpi(const char* what) {
+  int initialized = 0;
+  int finalized = 0;
+  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  check_mpi(MPI_Finalized(&finalized), "MPI_Finalized");
+  require<CommunicationError>(
+      initialized != 0 && finalized == 0, what, " needs MPI, which is ",
+      finalized != 0 ? "finalized already" : "not initialized: create a sar::Environment first");
+}
+
+constexpr const char* wrong_thread =
+    "a call from another thread than the one that initialized MPI: ask for MPI_THREAD_SERIALIZED";
+
+/// The only thread that may call MPI; no thread where MPI leaves the choice to the program.
+std::thread::id only_thread() {
+  int level = 0;
+  check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
+  if (level >= MPI_THREAD_SERIALIZED) return {};
+  int is_main = 0;
+  check_mpi(MPI_Is_thread_main(&is_main), "MPI_Is_thread_main");
+  require<CommunicationError>(is_main != 0, wrong_thread);
+  return std::this_thread::get_id();
+}
+
+}  // namespace
 
 struct Communicator::State {
-  MPI_Comm comm = MPI_COMM_NULL;
+  OwnedComm owned;
   int rank = 0;
   int size = 1;
   std::size_t max_message_bytes = std::size_t{1} << 30;
@@ -23,6 +53,9 @@ struct Communicator::State {
   int next_tag = 0;
   std::vector<Exchange*> exchanges;
   CommStats stats;
+  std::thread::id only_thread;
+  int depth = 0;      // calls of agree() that this rank is in
+  Verdict verdict;    // its depth: on the way out of this call of agree() and of those in it; 0: not failed
   std::string trace;  // the file of a timeline to be written at the end
 
   State() = default;
@@ -30,9 +63,8 @@ struct Communicator::State {
   State& operator=(const State&) = delete;
   ~State() {
     int finalized = 0;
-    if (comm == MPI_COMM_NULL || MPI_Finalized(&finalized) != MPI_SUCCESS) return;
-    if (!trace.empty()) end_environment_trace(finalized != 0 ? MPI_COMM_NULL : comm, rank, size, trace);
-    if (finalized == 0) MPI_Comm_free(&comm);
+    if (owned.comm == MPI_COMM_NULL || MPI_Finalized(&finalized) != MPI_SUCCESS || trace.empty()) return;
+    end_environment_trace(finalized != 0 ? MPI_COMM_NULL : owned.comm, rank, size, trace);
   }
 
   /// Elements of `element_bytes` bytes in one message at most.
@@ -45,6 +77,17 @@ struct Communicator::State {
     stats.bytes_received += received;
     TraceScope::add_bytes(sent, received);
   }
+
+  /// Throws unless this rank may call MPI now.
+  void check_caller() const {
+    require_running_mpi("a collective call");
+    require<CommunicationError>(only_thread == std::thread::id() || only_thread == std::this_thread::get_id(),
+                                wrong_thread);
+  }
+  /// Meets the other ranks at a collective call, or at the end of agree(). Throws the same on all when a rank
+  /// comes with a failure. A rank that is on its way out of agree() does not wait for the others: they are
+  /// as well. Returns whether `value` is the same on all ranks.
+  bool meet(const Failure& mine, std::int64_t value);
 };
 
 namespace {
@@ -97,30 +140,40 @@ std::size_t total_bytes(std::span<const Index> counts, std::size_t element_bytes
 
 }  // namespace
 
-Communicator::Communicator(MPI_Comm comm) : state_(std::make_shared<State>()) {
-  int initialized = 0;
-  int finalized = 0;
-  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
-  check_mpi(MPI_Finalized(&finalized), "MPI_Finalized");
-  require<CommunicationError>(
-      initialized != 0 && finalized == 0, "a communicator needs MPI, which is ",
-      finalized != 0 ? "finalized already" : "not initialized: create a sar::Environment first");
+Communicator::Communicator(MPI_Comm comm) {
+  require_running_mpi("a communicator");
   require<CommunicationError>(comm != MPI_COMM_NULL, "cannot use MPI_COMM_NULL as a communicator");
   int inter = 0;
   check_mpi(MPI_Comm_test_inter(comm, &inter), "MPI_Comm_test_inter");
   require<CommunicationError>(inter == 0, "cannot use an inter-communicator: all ranks must be in one group");
-  check_mpi(MPI_Comm_dup(comm, &state_->comm), "MPI_Comm_dup");
-  check_mpi(MPI_Comm_set_errhandler(state_->comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-  check_mpi(MPI_Comm_rank(state_->comm, &state_->rank), "MPI_Comm_rank");
-  check_mpi(MPI_Comm_size(state_->comm, &state_->size), "MPI_Comm_size");
+  const std::thread::id thread = only_thread();
+  OwnedComm copy, node;
+  check_mpi(MPI_Comm_dup(comm, &copy.comm), "MPI_Comm_dup");
+  check_mpi(MPI_Comm_set_errhandler(copy.comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 
-  MPI_Comm node = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split_type(state_->comm, MPI_COMM_TYPE_SHARED, state_->rank, MPI_INFO_NULL, &node),
-            "MPI_Comm_split_type");
+  // From here on, what fails on one rank fails on all.
+  Failure failure;
+  try {
+    state_ = std::make_shared<State>();
+    check_mpi(MPI_Comm_rank(copy.comm, &state_->rank), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(copy.comm, &state_->size), "MPI_Comm_size");
+    state_->on_same_node.reserve(static_cast<std::size_t>(state_->size));
+  } catch (...) {
+    failure = Failure::current();
+  }
+  const Verdict verdict = exchange_status(copy.comm, failure, 1, 0);
+  if (verdict.depth > 0) throw_error(verdict.kind, verdict.text);
+  state_->owned.comm = std::exchange(copy.comm, MPI_COMM_NULL);
+  state_->only_thread = thread;
+
+  check_mpi(
+      MPI_Comm_split_type(state_->owned.comm, MPI_COMM_TYPE_SHARED, state_->rank, MPI_INFO_NULL, &node.comm),
+      "MPI_Comm_split_type");
   int first_of_node = state_->rank;
-  check_mpi(MPI_Bcast(&first_of_node, 1, MPI_INT, 0, node), "MPI_Bcast");
-  check_mpi(MPI_Comm_free(&node), "MPI_Comm_free");
-  for (const int first : all_gather(first_of_node)) state_->on_same_node.push_back(first == first_of_node);
+  check_mpi(MPI_Bcast(&first_of_node, 1, MPI_INT, 0, node.comm), "MPI_Bcast");
+  agree([&] {
+    for (const int first : all_gather(first_of_node)) state_->on_same_node.push_back(first == first_of_node);
+  });
   state_->trace = start_environment_trace(*this);
   state_->stats = {};
 }
@@ -143,7 +196,7 @@ int Communicator::size() const noexcept {
   return state_->size;
 }
 MPI_Comm Communicator::handle() const noexcept {
-  return state_->comm;
+  return state_->owned.comm;
 }
 
 std::size_t Communicator::max_collective_size() const noexcept {
@@ -176,21 +229,23 @@ void Communicator::add_to_stats(const CommStats& more) const noexcept {
 }
 
 void Communicator::barrier() const {
+  meet();
   const WaitTimer timer(state_->stats);
-  check_mpi(MPI_Barrier(state_->comm), "MPI_Barrier");
+  check_mpi(MPI_Barrier(state_->owned.comm), "MPI_Barrier");
 }
 
 // The same bits everywhere: MPI requires that all processes receive identical results from MPI_Allreduce, and
 // where two ranks combine the same two values in opposite orders, addition, max and min commute bit for bit.
 template <class T>
 void Communicator::all_reduce(std::span<T> values, ReduceOp op) const {
+  meet();
   if (state_->size == 1) return;
   const WaitTimer timer(state_->stats);
   const std::size_t step = state_->max_count(sizeof(T));
   for (std::size_t begin = 0; begin < values.size(); begin += step) {
     const std::size_t count = std::min(step, values.size() - begin);
     check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data() + begin, static_cast<int>(count), mpi_type<T>(),
-                            mpi_op(op), state_->comm),
+                            mpi_op(op), state_->owned.comm),
               "MPI_Allreduce");
   }
   state_->count(values.size_bytes(), values.size_bytes());
@@ -203,9 +258,10 @@ template void Communicator::all_reduce(std::span<std::int64_t>, ReduceOp) const;
 template void Communicator::all_reduce(std::span<std::uint64_t>, ReduceOp) const;
 
 std::vector<Index> Communicator::gather_counts(Index count) const {
-  const WaitTimer timer(state_->stats);
   std::vector<Index> counts(static_cast<std::size_t>(state_->size));
-  check_mpi(MPI_Allgather(&count, 1, MPI_INT64_T, counts.data(), 1, MPI_INT64_T, state_->comm),
+  meet();
+  const WaitTimer timer(state_->stats);
+  check_mpi(MPI_Allgather(&count, 1, MPI_INT64_T, counts.data(), 1, MPI_INT64_T, state_->owned.comm),
             "MPI_Allgather");
   return counts;
 }
@@ -218,9 +274,10 @@ std::vector<Index> Communicator::exchange_counts(std::span<const Index> counts,
       std::all_of(counts.begin(), counts.end(), [](Index count) { return count >= 0; }) &&
           total_bytes(counts, 1) == num_values,
       "all_to_all_v got ", num_values, " values, but counts that sum up to ", total_bytes(counts, 1));
-  const WaitTimer timer(state_->stats);
   std::vector<Index> received(counts.size());
-  check_mpi(MPI_Alltoall(counts.data(), 1, MPI_INT64_T, received.data(), 1, MPI_INT64_T, state_->comm),
+  meet();
+  const WaitTimer timer(state_->stats);
+  check_mpi(MPI_Alltoall(counts.data(), 1, MPI_INT64_T, received.data(), 1, MPI_INT64_T, state_->owned.comm),
             "MPI_Alltoall");
   return received;
 }
@@ -232,7 +289,6 @@ void Communicator::all_gather_bytes(const void* mine, void* all, const std::vect
   const std::size_t all_bytes = total_bytes(counts, element_bytes);
   auto* out = static_cast<std::byte*>(all);
   if (all_bytes <= state_->max_count(1)) {
-    const WaitTimer timer(state_->stats);
     std::vector<int> byte_counts(counts.size());
     std::vector<int> offsets(counts.size());
     for (std::size_t q = 0, offset = 0; q < counts.size(); ++q) {
@@ -241,8 +297,10 @@ void Communicator::all_gather_bytes(const void* mine, void* all, const std::vect
       offsets[q] = static_cast<int>(offset);
       offset += bytes;
     }
+    meet();
+    const WaitTimer timer(state_->stats);
     check_mpi(MPI_Allgatherv(mine, static_cast<int>(my_bytes), MPI_BYTE, out, byte_counts.data(),
-                             offsets.data(), MPI_BYTE, state_->comm),
+                             offsets.data(), MPI_BYTE, state_->owned.comm),
               "MPI_Allgatherv");
     if (state_->size > 1) state_->count(my_bytes, all_bytes - my_bytes);
     return;
@@ -259,12 +317,13 @@ void Communicator::all_gather_bytes(const void* mine, void* all, const std::vect
 void Communicator::broadcast_bytes(void* data, std::size_t bytes, int root) const {
   require<CommunicationError>(root >= 0 && root < state_->size, "broadcast from rank ", root, " of ",
                               state_->size);
+  meet();
   if (state_->size == 1) return;
   const WaitTimer timer(state_->stats);
   const std::size_t step = state_->max_count(1);
   for (std::size_t begin = 0; begin < bytes; begin += step)
     check_mpi(MPI_Bcast(static_cast<std::byte*>(data) + begin,
-                        static_cast<int>(std::min(step, bytes - begin)), MPI_BYTE, root, state_->comm),
+                        static_cast<int>(std::min(step, bytes - begin)), MPI_BYTE, root, state_->owned.comm),
               "MPI_Bcast");
   state_->count(root == state_->rank ? bytes : 0, root == state_->rank ? 0 : bytes);
 }
@@ -292,12 +351,19 @@ void Communicator::all_to_all_bytes(const void* out, std::span<const Index> out_
   const auto* from = static_cast<const std::byte*>(out);
   auto* to = static_cast<std::byte*>(in);
   const std::size_t step = state_->max_count(1);
-
-  const WaitTimer timer(state_->stats);
   const auto me = static_cast<std::size_t>(state_->rank);
+  std::vector<MPI_Request> requests;
+  const auto messages = [step](const std::vector<std::size_t>& offset, std::size_t q) {
+    return (offset[q + 1] - offset[q] + step - 1) / step;
+  };
+  for (std::size_t r = 1; r < out_counts.size(); ++r)
+    requests.reserve(messages(in_offset, (me + out_counts.size() - r) % out_counts.size()) +
+                     messages(out_offset, (me + r) % out_counts.size()));
+
+  meet();
+  const WaitTimer timer(state_->stats);
   if (out_offset[me + 1] > out_offset[me])
     std::memcpy(to + in_offset[me], from + out_offset[me], out_offset[me + 1] - out_offset[me]);
-  std::vector<MPI_Request> requests;
   for (int r = 1; r < size; ++r) {
     const int reader = (state_->rank + r) % size;
     const int writer = (state_->rank - r + size) % size;
@@ -306,13 +372,13 @@ void Communicator::all_to_all_bytes(const void* out, std::span<const Index> out_
     requests.clear();
     for (std::size_t begin = in_offset[w]; begin < in_offset[w + 1]; begin += step) {
       const auto bytes = static_cast<int>(std::min(step, in_offset[w + 1] - begin));
-      check_mpi(MPI_Irecv(to + begin, bytes, MPI_BYTE, writer, all_to_all_tag, state_->comm,
+      check_mpi(MPI_Irecv(to + begin, bytes, MPI_BYTE, writer, all_to_all_tag, state_->owned.comm,
                           &requests.emplace_back()),
                 "MPI_Irecv");
     }
     for (std::size_t begin = out_offset[q]; begin < out_offset[q + 1]; begin += step) {
       const auto bytes = static_cast<int>(std::min(step, out_offset[q + 1] - begin));
-      check_mpi(MPI_Isend(from + begin, bytes, MPI_BYTE, reader, all_to_all_tag, state_->comm,
+      check_mpi(MPI_Isend(from + begin, bytes, MPI_BYTE, reader, all_to_all_tag, state_->owned.comm,
                           &requests.emplace_back()),
                 "MPI_Isend");
     }
@@ -323,30 +389,46 @@ void Communicator::all_to_all_bytes(const void* out, std::span<const Index> out_
                 in_offset.back() - (in_offset[me + 1] - in_offset[me]));
 }
 
-void Communicator::agree(FunctionRef<void()> local) const {
-  int first_failure = state_->size;
-  ErrorKind kind = ErrorKind::general;
-  std::string message;
-  const auto failed = [&](ErrorKind what, const char* text) {
-    first_failure = state_->rank;
-    kind = what;
-    message = text;
-  };
-  try {
-    local();
-  } catch (const Error& error) {
-    failed(error.kind(), error.what());
-  } catch (const std::bad_alloc&) {
-    failed(ErrorKind::memory, "no memory left");
-  } catch (const std::exception& error) {
-    failed(ErrorKind::general, error.what());
-  } catch (...) {
-    failed(ErrorKind::general, "an exception of unknown type");
+bool Communicator::State::meet(const Failure& mine, std::int64_t value) {
+  if (verdict.depth == 0) {
+    const WaitTimer timer(stats);
+    verdict = exchange_status(owned.comm, mine, depth, value);
+    verdict.depth = std::min(verdict.depth, depth);
   }
-  first_failure = all_reduce(first_failure, ReduceOp::min);
-  if (first_failure == state_->size) return;
-  broadcast(std::span(&kind, 1), first_failure);
-  throw_error(kind, broadcast(message, first_failure));
+  if (verdict.depth > 0) throw_error(verdict.kind, verdict.text);
+  return verdict.all_equal;
+}
+
+void Communicator::meet() const {
+  state_->check_caller();
+  if (state_->depth > 0) state_->meet({}, 0);
+}
+
+bool Communicator::all_equal(std::int64_t value) const {
+  state_->check_caller();
+  return state_->meet({}, value);
+}
+
+void Communicator::run_agreed(FunctionRef<void()> body) const {
+  struct Level {
+    State& state;
+    explicit Level(State& inside) : state(inside) { ++state.depth; }
+    ~Level() {
+      if (state.verdict.depth == state.depth) state.verdict = {};
+      --state.depth;
+    }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+  };
+  state_->check_caller();
+  const Level level(*state_);
+  Failure failure;
+  try {
+    body();
+  } catch (...) {
+    failure = Failure::current();
+  }
+  state_->meet(failure, 0);
 }
 
 }  // namespace sar

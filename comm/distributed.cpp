@@ -37,27 +37,29 @@ void unflatten(const Tensor& flat, std::span<Tensor> tensors) {
 
 void sync_params(const Communicator& comm, std::span<Tensor> params) {
   const TraceScope scope("sync_params", TraceKind::communication);
-  const Index mine = total_size(params);
-  const Index root = comm.all_gather(mine).front();
   comm.agree([&] {
+    const Index mine = total_size(params);
+    const Index root = comm.all_gather(mine).front();
     require<ShapeError>(mine == root, "rank ", comm.rank(), " has parameters of ", mine,
                         " elements, rank 0 of ", root);
+    Tensor flat = flatten(params);
+    comm.broadcast(flat.values(), 0);
+    unflatten(flat, params);
   });
-  Tensor flat = flatten(params);
-  comm.broadcast(flat.values(), 0);
-  unflatten(flat, params);
 }
 
 void gather_grads(const Communicator& comm, std::span<Tensor> grads, bool average) {
-  if (comm.size() == 1) return;
   const TraceScope scope("gather_grads", TraceKind::communication);
-  Tensor flat = flatten(grads);
-  comm.all_reduce(flat.values());
-  if (average) {
-    const auto ranks = static_cast<real>(comm.size());
-    for (real& value : flat.values()) value /= ranks;
-  }
-  unflatten(flat, grads);
+  comm.agree([&] {
+    if (comm.size() == 1) return;
+    Tensor flat = flatten(grads);
+    comm.all_reduce(flat.values());
+    if (average) {
+      const auto ranks = static_cast<real>(comm.size());
+      for (real& value : flat.values()) value /= ranks;
+    }
+    unflatten(flat, grads);
+  });
 }
 
 }  // namespace sar

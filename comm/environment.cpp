@@ -1,6 +1,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/comm/mpi_error.hpp>
+#include <sar/comm/owned_comm.hpp>
 #include <sar/core/error.hpp>
 
 #include <mpi.h>
@@ -81,15 +82,19 @@ Environment::~Environment() {
 }
 
 int default_num_threads(const Communicator& comm) {
-  MPI_Comm shared = MPI_COMM_NULL;
-  check_mpi(MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, comm.rank(), MPI_INFO_NULL, &shared),
-            "MPI_Comm_split_type");
-  const Communicator node(shared);
-  check_mpi(MPI_Comm_free(&shared), "MPI_Comm_free");
-
   const ProcessorMask mine = my_processors();
-  const std::vector<ProcessorMask> masks = node.all_gather(mine);
-  const auto sharers = static_cast<int>(std::count(masks.begin(), masks.end(), mine));
+  const int sharers = comm.agree([&] {
+    comm.meet();
+    OwnedComm shared;
+    check_mpi(
+        MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, comm.rank(), MPI_INFO_NULL, &shared.comm),
+        "MPI_Comm_split_type");
+    const Communicator node(shared.comm);
+    return node.agree([&] {
+      const std::vector<ProcessorMask> masks = node.all_gather(mine);
+      return static_cast<int>(std::count(masks.begin(), masks.end(), mine));
+    });
+  });
   int processors = 0;
   for (const std::uint64_t word : mine.words) processors += std::popcount(word);
   if (processors == 0) processors = static_cast<int>(std::thread::hardware_concurrency());

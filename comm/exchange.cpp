@@ -1,4 +1,5 @@
 #include <sar/comm/exchange.hpp>
+#include <sar/comm/status.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace.hpp>
 
@@ -23,7 +24,7 @@ Exchange::~Exchange() {
 
 // Packing and adding run parallel loops, which may poll: busy_ keeps an exchange from entering itself.
 bool Exchange::advance_once(bool waiting) {
-  if (busy_ || broken_) return false;
+  if (busy_ || broken_ || !begun_) return false;
   busy_ = true;
   try {
     const bool moved = advance(waiting);
@@ -69,19 +70,32 @@ void Exchange::advance_all() {
 void Exchange::wait_until(FunctionRef<bool()> done) {
   const TraceScope scope("wait for messages", TraceKind::wait);
   while (true) {
-    require<CommunicationError>(quitter() < 0, "rank ", quitter(), " gave up an exchange of rows with rank ",
-                                comm_.rank());
+    require<PeerGaveUp>(quitter() < 0, "rank ", quitter(), " gave up an exchange of rows with rank ",
+                        comm_.rank());
+    require<PeerGaveUp>(!given_up_, "rank ", comm_.rank(), " gave up an exchange of rows");
     require<CommunicationError>(!broken_, "an exchange of rows cannot go on after a failure of MPI");
     if (done()) return;
     advance_all();
   }
 }
 
+void Exchange::stop() noexcept {
+  if (given_up_) return;
+  given_up_ = true;
+  give_up();
+}
+
 void Exchange::drain_until(FunctionRef<bool()> done) noexcept {
-  try {
-    while (!broken_ && !done()) advance_all();
-  } catch (...) {
-    // MPI or memory has failed: nothing is left to be done for the peers.
+  stop();
+  while (!broken_ && !done()) {
+    for (Exchange* exchange : comm_.exchanges()) {
+      try {
+        exchange->advance_once(true);
+      } catch (...) {
+        exchange->stop();
+      }
+    }
+    std::this_thread::yield();
   }
 }
 

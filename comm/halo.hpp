@@ -32,10 +32,15 @@ struct HaloOptions {
   int depth = 1;         ///< pieces that are in flight besides the one in use; at least 1
   bool merge =
       false;  ///< all rounds at once: one piece with the rows of all owners, in round order (fetch only)
+  bool wait_for_start = false;  ///< nothing is posted before start()
 };
 
+class HaloPush;
+
 /// One pass of rows from their owners to their readers (SAR's fetch). Construction is collective in the sense
-/// that all ranks make the matching object; it posts the first receives and sends and returns.
+/// that all ranks make the matching object; it takes the memory that must not be missing later, calls start()
+/// unless told not to, and returns. In the body of Communicator::agree a rank may fail anywhere: either no
+/// rank starts, or those that wait for it throw.
 class HaloFetch {
  public:
   /// Rows [begin, end) of what round `round` (index into the rounds) brings; for a merged fetch, round is 0
@@ -51,6 +56,9 @@ class HaloFetch {
   HaloFetch(const Communicator& comm, const Tensor& owned, const std::vector<HaloRound>& rounds,
             const HaloOptions& options);
   ~HaloFetch();  ///< completes all requests; unless finished, the peers' calls throw CommunicationError
+  /// Meets the other ranks (Communicator::meet) and posts the first receives and sends, those of `push` as
+  /// well.
+  void start(HaloPush* push = nullptr);
   HaloFetch(const HaloFetch&) = delete;
   HaloFetch& operator=(const HaloFetch&) = delete;
 
@@ -81,7 +89,8 @@ class HaloPush {
   /// options.depth incoming pieces are held, besides the one that the caller is filling.
   HaloPush(const Communicator& comm, Tensor& sum, const std::vector<HaloRound>& rounds,
            const HaloOptions& options);
-  ~HaloPush();  ///< completes all requests; unless finished, the peers' calls throw CommunicationError
+  ~HaloPush();   ///< completes all requests; unless finished, the peers' calls throw CommunicationError
+  void start();  ///< as HaloFetch::start()
   HaloPush(const HaloPush&) = delete;
   HaloPush& operator=(const HaloPush&) = delete;
 
@@ -100,6 +109,9 @@ class HaloPush {
   void finish();
 
  private:
+  friend class HaloFetch;
+  void begin() noexcept;
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

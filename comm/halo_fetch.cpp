@@ -17,7 +17,7 @@ constexpr Index pack_grain_elements = Index{1} << 14;  // what a thread packs at
 
 struct HaloFetch::Impl final : Exchange {
   Impl(const Communicator& comm, const Tensor& owned_rows, const std::vector<HaloRound>& halo_rounds,
-       const HaloOptions& options, int tag)
+       const HaloOptions& options)
       : Exchange(comm),
         owned(owned_rows),
         rounds(halo_rounds),
@@ -27,36 +27,35 @@ struct HaloFetch::Impl final : Exchange {
         in_rows(per_round(rounds, [](const HaloRound& round) { return round.recv_rows; })),
         pieces(piece_ranges(in_rows, cut)),
         arrived(pieces, cut.row_size),
-        inbox(comm, tag, per_round(rounds, [](const HaloRound& round) { return round.owner; }), in_rows, cut),
+        inbox(comm, per_round(rounds, [](const HaloRound& round) { return round.owner; }), in_rows, cut),
         sent_rows(per_round(rounds, [](const HaloRound& round) { return std::ssize(round.send_rows); })),
-        outbox(comm, tag, per_round(rounds, [](const HaloRound& round) { return round.reader; }), sent_rows,
-               cut),
+        outbox(comm, per_round(rounds, [](const HaloRound& round) { return round.reader; }), sent_rows, cut),
         message_shape{MessageStream(sent_rows, cut).largest()},
-        buffers(outbox.window()) {
+        buffers(outbox.window()),
+        sink({MessageStream(in_rows, cut).largest()}) {
     check_rounds(rounds, owned);
   }
   ~Impl() override {
     trace_event(TraceLane::exchange, "fetch", start, trace_time());
-    if (outbox.done() && handed_out == pieces.size()) return;
-    outbox.give_up();
-    drain_until([&] {
-      while (handed_out < arrived.whole()) take_oldest();
-      return outbox.done() && inbox.done();
-    });
+    if (!begun() || (outbox.done() && handed_out == pieces.size())) return;
+    drain_until([&] { return outbox.done() && inbox.done(); });
   }
 
   bool advance(bool waiting) override {
     const auto message_arrived = [&](const Message& message) { arrived.add(message.size()); };
-    const auto incoming = [&](const Message& message) {
+    const auto incoming = [&](const Message& message) -> real* {
+      if (given_up()) return inbox.idle() ? sink.data() : nullptr;
       return tensor(message.piece).data() + message.offset;
     };
     const auto outgoing = [&](const Message& message, std::size_t slot) {
       return rows_of(message, slot, waiting);
     };
-    const bool moved = inbox.advance(handed_out + depth, incoming, message_arrived);
-    return outbox.advance(std::numeric_limits<std::size_t>::max(), outgoing) || moved;
+    const std::size_t wanted = given_up() ? pieces.size() : handed_out + depth;
+    const bool moved = inbox.advance(tag(), wanted, incoming, message_arrived);
+    return outbox.advance(tag(), std::numeric_limits<std::size_t>::max(), outgoing) || moved;
   }
   [[nodiscard]] int quitter() const noexcept override { return inbox.quitter(); }
+  void give_up() noexcept override { outbox.give_up(); }
 
   Tensor& tensor(std::size_t piece) {
     while (handed_out + tensors.size() <= piece) {
@@ -110,15 +109,24 @@ struct HaloFetch::Impl final : Exchange {
   Outbox outbox;
   Shape message_shape;
   std::vector<Tensor> buffers;  // of the slots of the outbox, made when first needed
+  Tensor sink;                  // for messages that nobody wants any more
 };
 
 HaloFetch::HaloFetch(const Communicator& comm, const Tensor& owned, const std::vector<HaloRound>& rounds,
                      const HaloOptions& options)
-    : impl_(std::make_unique<Impl>(comm, owned, rounds, options, comm.new_tag())) {
-  impl_->start_more();
+    : impl_(std::make_unique<Impl>(comm, owned, rounds, options)) {
+  if (!options.wait_for_start) start();
 }
 
 HaloFetch::~HaloFetch() = default;
+
+void HaloFetch::start(HaloPush* push) {
+  impl_->meet();
+  impl_->begin();
+  if (push != nullptr) push->begin();
+  impl_->start_more();
+  if (push != nullptr) push->progress();
+}
 
 std::optional<HaloFetch::Piece> HaloFetch::next() {
   Impl& fetch = *impl_;

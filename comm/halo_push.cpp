@@ -18,7 +18,7 @@ constexpr Index add_grain_elements = Index{1} << 14;  // what a thread adds at o
 
 struct HaloPush::Impl final : Exchange {
   Impl(const Communicator& comm, const Tensor& sum_rows, const std::vector<HaloRound>& halo_rounds,
-       const HaloOptions& options, int tag)
+       const HaloOptions& options)
       : Exchange(comm),
         sum(sum_rows),
         rounds(halo_rounds),
@@ -28,67 +28,62 @@ struct HaloPush::Impl final : Exchange {
         in_rows(per_round(rounds, [](const HaloRound& round) { return std::ssize(round.send_rows); })),
         in_pieces(piece_ranges(in_rows, cut)),
         added(in_pieces, cut.row_size),
-        inbox(comm, tag, per_round(rounds, [](const HaloRound& round) { return round.reader; }), in_rows,
-              cut),
+        inbox(comm, per_round(rounds, [](const HaloRound& round) { return round.reader; }), in_rows, cut),
         buffer_shape{MessageStream(in_rows, cut).largest()},
         out_rows(per_round(rounds, [](const HaloRound& round) { return round.recv_rows; })),
         out_pieces(piece_ranges(out_rows, cut)),
-        outbox(comm, tag, per_round(rounds, [](const HaloRound& round) { return round.owner; }), out_rows,
-               cut) {
+        outbox(comm, per_round(rounds, [](const HaloRound& round) { return round.owner; }), out_rows, cut) {
     check_rounds(rounds, sum);
     early_pieces = in_pieces.size();
     while (early_pieces > 0 && in_pieces[early_pieces - 1].round + 1 == rounds.size() &&
            in_pieces.size() - early_pieces < depth)
       --early_pieces;
     to_add = early_pieces;
+    if (!in_pieces.empty()) free.push_back(Tensor(buffer_shape));
   }
   ~Impl() override {
     trace_event(TraceLane::exchange, "push", start, trace_time());
-    if (outbox.done() && added.all()) return;
-    giving_up = true;
-    outbox.give_up();
-    for (; !arrived.empty(); arrived.pop_front()) forget(std::move(arrived.front()));
+    if (!begun() || (outbox.done() && added.all())) return;
     drain_until([&] { return outbox.done() && inbox.done(); });
   }
 
   /// A message that was not added yet.
-  struct Arrived {
+  struct Incoming {
     Message message;
     Tensor buffer;
   };
 
   bool advance(bool waiting) override {
-    const auto incoming = [&](const Message&) {
+    const auto receive = [&](const Message& message) -> real* {
+      if (given_up()) return inbox.idle() ? incoming_or_free().data() : nullptr;
       if (free.empty()) free.push_back(Tensor(buffer_shape));
-      posted.push_back(std::move(free.back()));
+      incoming.push_back({message, Tensor()});
+      incoming.back().buffer = std::move(free.back());
       free.pop_back();
-      return posted.back().data();
+      return incoming.back().buffer.data();
     };
-    const auto message_arrived = [&](const Message& message) {
-      Arrived next{message, std::move(posted.front())};
-      posted.pop_front();
-      if (giving_up)
-        forget(std::move(next));
-      else
-        arrived.push_back(std::move(next));
-    };
+    const auto message_arrived = [&](const Message&) { ++arrived; };
     const auto outgoing_rows = [&](const Message& message, std::size_t) {
       return std::as_const(outgoing[message.piece - dropped]).data() + message.offset;
     };
-    bool moved = inbox.advance(added.whole() + depth, incoming, message_arrived);
-    moved |= outbox.advance(given, outgoing_rows);
+    bool moved =
+        inbox.advance(tag(), given_up() ? in_pieces.size() : added.whole() + depth, receive, message_arrived);
+    moved |= outbox.advance(tag(), given, outgoing_rows);
     for (; dropped < std::min(outbox.left(), given); ++dropped) outgoing.pop_front();
-    if (waiting && inbox.quitter() < 0) {
-      for (; !arrived.empty() && arrived.front().message.piece < to_add; arrived.pop_front(), moved = true) {
-        work(waiting, [&] { add(arrived.front()); });
-        forget(std::move(arrived.front()));
+    if (waiting && inbox.quitter() < 0 && !given_up()) {
+      for (; arrived > 0 && incoming.front().message.piece < to_add; moved = true) {
+        work(waiting, [&] { add(incoming.front()); });
+        forget_oldest();
       }
     }
     return moved;
   }
   [[nodiscard]] int quitter() const noexcept override { return inbox.quitter(); }
+  void give_up() noexcept override { outbox.give_up(); }
+  /// A buffer that may be overwritten when no receive is under way and nothing will be added any more.
+  Tensor& incoming_or_free() { return free.empty() ? incoming.front().buffer : free.front(); }
 
-  void add(const Arrived& next) {
+  void add(const Incoming& next) {
     const TraceScope scope("add rows", TraceKind::communication);
     const Message& message = next.message;
     parallel_for(message.size(), add_grain_elements, [&](Index begin, Index end) {
@@ -97,9 +92,11 @@ struct HaloPush::Impl final : Exchange {
     });
   }
   /// The buffer used last is used again first: it is still in the cache.
-  void forget(Arrived&& next) {
-    added.add(next.message.size());
-    free.push_back(std::move(next.buffer));
+  void forget_oldest() {
+    free.push_back(std::move(incoming.front().buffer));
+    added.add(incoming.front().message.size());
+    incoming.pop_front();
+    --arrived;
   }
 
   const std::int64_t start = trace_time();
@@ -112,9 +109,9 @@ struct HaloPush::Impl final : Exchange {
   PieceCounter added;
   Inbox inbox;
   Shape buffer_shape;
-  std::vector<Tensor> free;     // buffers of one message each
-  std::deque<Tensor> posted;    // of the receives under way, in order
-  std::deque<Arrived> arrived;  // in order
+  std::vector<Tensor> free;       // buffers of one message each
+  std::deque<Incoming> incoming;  // in order: messages that have arrived, then receives under way
+  std::size_t arrived = 0;
   std::vector<Index> out_rows;
   std::vector<PieceRange> out_pieces;
   Outbox outbox;
@@ -123,16 +120,25 @@ struct HaloPush::Impl final : Exchange {
   std::size_t given = 0;
   std::size_t early_pieces = 0;  // so many incoming pieces are added before finish()
   std::size_t to_add = 0;        // so many may be added now
-  bool giving_up = false;
 };
 
 HaloPush::HaloPush(const Communicator& comm, Tensor& sum, const std::vector<HaloRound>& rounds,
                    const HaloOptions& options)
-    : impl_(std::make_unique<Impl>(comm, sum, rounds, options, comm.new_tag())) {
-  impl_->progress();  // posts receives, and leaves `sum` alone: the caller may still have to set it
+    : impl_(std::make_unique<Impl>(comm, sum, rounds, options)) {
+  if (!options.wait_for_start) start();
 }
 
 HaloPush::~HaloPush() = default;
+
+void HaloPush::start() {
+  impl_->meet();
+  begin();
+  impl_->progress();  // posts receives, and leaves `sum` alone: the caller may still have to set it
+}
+
+void HaloPush::begin() noexcept {
+  impl_->begin();
+}
 
 bool HaloPush::adds_before_finish() const noexcept {
   return impl_->early_pieces > 0;

@@ -44,16 +44,15 @@ void PieceCounter::settle() {
   while (whole_ < elements_.size() && rest_ >= elements_[whole_]) rest_ -= elements_[whole_++];
 }
 
-Inbox::Inbox(const Communicator& comm, int tag, std::vector<int> senders,
-             const std::vector<Index>& rows_of_round, const MessageCut& cut)
+Inbox::Inbox(const Communicator& comm, std::vector<int> senders, const std::vector<Index>& rows_of_round,
+             const MessageCut& cut)
     : comm_(comm),
-      tag_(tag),
       senders_(std::move(senders)),
       stream_(rows_of_round, cut),
       ring_(most_receives),
       gave_up_(rows_of_round.size(), 0) {}
 
-bool Inbox::advance(std::size_t pieces, FunctionRef<real*(const Message&)> memory,
+bool Inbox::advance(int tag, std::size_t pieces, FunctionRef<real*(const Message&)> memory,
                     FunctionRef<void(const Message&)> arrived) {
   ring_.test();
   bool moved = false;
@@ -77,28 +76,29 @@ bool Inbox::advance(std::size_t pieces, FunctionRef<real*(const Message&)> memor
     const std::size_t window =
         comm_.on_same_node(senders_[message.round]) ? node_receive_window_bytes : receive_window_bytes;
     if (!ring_.empty() && posted_bytes_ + byte_count(message) > static_cast<Index>(window)) break;
-    posted_bytes_ += byte_count(message);
     real* to = memory(message);
+    if (to == nullptr) break;
+    posted_bytes_ += byte_count(message);
     if (gave_up_[message.round] != 0)
       ring_.start_complete(message);
     else
-      check_mpi(MPI_Irecv(to, byte_count(message), MPI_BYTE, senders_[message.round], tag_, comm_.handle(),
+      check_mpi(MPI_Irecv(to, byte_count(message), MPI_BYTE, senders_[message.round], tag, comm_.handle(),
                           ring_.start(message)),
                 "MPI_Irecv");
   }
   return moved;
 }
 
-Outbox::Outbox(const Communicator& comm, int tag, std::vector<int> readers,
-               const std::vector<Index>& rows_of_round, const MessageCut& cut)
+Outbox::Outbox(const Communicator& comm, std::vector<int> readers, const std::vector<Index>& rows_of_round,
+               const MessageCut& cut)
     : comm_(comm),
-      tag_(tag),
       readers_(std::move(readers)),
       stream_(rows_of_round, cut),
       ring_(send_window(stream_)),
       left_(piece_ranges(rows_of_round, cut), cut.row_size) {}
 
-bool Outbox::advance(std::size_t pieces, FunctionRef<const real*(const Message&, std::size_t)> memory) {
+bool Outbox::advance(int tag, std::size_t pieces,
+                     FunctionRef<const real*(const Message&, std::size_t)> memory) {
   ring_.test();
   bool moved = false;
   for (; !ring_.empty() && ring_.oldest().complete; ring_.pop(), moved = true) {
@@ -112,7 +112,7 @@ bool Outbox::advance(std::size_t pieces, FunctionRef<const real*(const Message&,
     const int reader = readers_[message.round];
     const real* data = giving_up_ ? nullptr : memory(message, ring_.next_slot());
     const int bytes = giving_up_ ? 0 : byte_count(message);
-    check_mpi(MPI_Isend(data, bytes, MPI_BYTE, reader, tag_, comm_.handle(), ring_.start(message)),
+    check_mpi(MPI_Isend(data, bytes, MPI_BYTE, reader, tag, comm_.handle(), ring_.start(message)),
               "MPI_Isend");
     comm_.add_to_stats({.bytes_sent = static_cast<std::uint64_t>(bytes)});
     if (giving_up_)

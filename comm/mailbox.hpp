@@ -39,14 +39,16 @@ class PieceCounter {
 class Inbox {
  public:
   /// `senders[r]` is the peer of round r, which sends `rows_of_round[r]` rows.
-  Inbox(const Communicator& comm, int tag, std::vector<int> senders, const std::vector<Index>& rows_of_round,
+  Inbox(const Communicator& comm, std::vector<int> senders, const std::vector<Index>& rows_of_round,
         const MessageCut& cut);
 
   /// Hands over what has arrived, in order, and posts receives for further messages of the first `pieces`
-  /// pieces. `memory(message)` says where a message shall lie, `arrived(message)` that it is there (after a
-  /// rank gave up: that it never will be). True when something arrived.
-  bool advance(std::size_t pieces, FunctionRef<real*(const Message& message)> memory,
+  /// pieces. `memory(message)` says where a message shall lie (null: not yet), `arrived(message)`, which does
+  /// not throw, that it is there (after a rank gave up: that it never will be). True when something arrived.
+  bool advance(int tag, std::size_t pieces, FunctionRef<real*(const Message& message)> memory,
                FunctionRef<void(const Message& message)> arrived);
+  /// No receive is under way.
+  [[nodiscard]] bool idle() const noexcept { return ring_.empty(); }
   /// Everything was handed over.
   [[nodiscard]] bool done() const noexcept { return stream_.done() && ring_.empty(); }
   /// A rank that gave up the exchange, or -1.
@@ -54,7 +56,6 @@ class Inbox {
 
  private:
   Communicator comm_;
-  int tag_;
   std::vector<int> senders_;
   MessageStream stream_;
   MessageRing ring_;
@@ -66,7 +67,7 @@ class Inbox {
 /// Sends the messages of all rounds in order, a few at a time.
 class Outbox {
  public:
-  Outbox(const Communicator& comm, int tag, std::vector<int> readers, const std::vector<Index>& rows_of_round,
+  Outbox(const Communicator& comm, std::vector<int> readers, const std::vector<Index>& rows_of_round,
          const MessageCut& cut);
 
   /// So many messages are under way at most, each in a slot of its own.
@@ -74,7 +75,8 @@ class Outbox {
   /// Takes note of what has left and sends further messages of the first `pieces` pieces. `memory(message,
   /// slot)` says where a message lies; that memory stays as it is until the piece has left or the slot is
   /// named again.
-  bool advance(std::size_t pieces, FunctionRef<const real*(const Message& message, std::size_t slot)> memory);
+  bool advance(int tag, std::size_t pieces,
+               FunctionRef<const real*(const Message& message, std::size_t slot)> memory);
   /// So many pieces, from the first on, have left.
   [[nodiscard]] std::size_t left() const noexcept { return left_.whole(); }
   [[nodiscard]] bool done() const noexcept { return stream_.done() && ring_.empty(); }
@@ -83,7 +85,6 @@ class Outbox {
 
  private:
   Communicator comm_;
-  int tag_;
   std::vector<int> readers_;
   MessageStream stream_;
   MessageRing ring_;

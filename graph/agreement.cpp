@@ -2,9 +2,9 @@
 #include <sar/graph/agreement.hpp>
 
 #include <algorithm>
-#include <exception>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace sar {
 namespace {
@@ -67,22 +67,14 @@ std::vector<AgreedItem> agreed_items(const GraphOptions& options) {
           {"edge_block", options.edge_block}};
 }
 
-void agree_on_call(const Communicator& comm, const char* operation, FunctionRef<void()> check,
-                   std::span<const AgreedItem> items) {
-  std::exception_ptr failure;
-  try {
-    check();
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  const std::int64_t mine = digest(operation, items);
-  std::array<std::int64_t, 3> largest{failure ? 1 : 0, mine, ~mine};  // ~ turns the order around
-  comm.all_reduce(std::span<std::int64_t>(largest), ReduceOp::max);
-  if (largest[0] != 0)
-    comm.agree([&] {
-      if (failure) std::rethrow_exception(failure);
-    });
-  if (largest[1] != ~largest[2]) report_difference(comm, operation, items);
+void agree_on_call(const Communicator& comm, const char* operation, std::span<const AgreedItem> items) {
+  if (!comm.all_equal(digest(operation, items))) report_difference(comm, operation, items);
+}
+
+Variable record_collective(const Communicator& comm, Tensor value, Tape::Backward backward) {
+  return record(std::move(value), [comm, backward = std::move(backward)](Tensor grad) {
+    comm.agree([&] { backward(std::move(grad)); });
+  });
 }
 
 }  // namespace sar

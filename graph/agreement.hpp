@@ -1,6 +1,7 @@
-/// How the ranks make sure that they make the same call with operands that are right, before rows travel.
+/// How the ranks make sure that they make the same call, before rows travel.
 #pragma once
 
+#include <sar/autograd/tape.hpp>
 #include <sar/comm/communicator.hpp>
 #include <sar/core/tensor.hpp>
 #include <sar/graph/graph_shard_manager.hpp>
@@ -29,11 +30,12 @@ struct AgreedItem {
 /// Everything in the options of a graph.
 std::vector<AgreedItem> agreed_items(const GraphOptions& options);
 
-/// Runs `check`, which must not communicate, and compares the items. When a check throws, the exception of
-/// the lowest such rank is thrown on all; when items differ, InputError on all: "<operation> is called with a
-/// different <what> on different ranks: ...". One all_reduce of 24 bytes when everything is right.
-/// Collective.
-void agree_on_call(const Communicator& comm, const char* operation, FunctionRef<void()> check,
-                   std::span<const AgreedItem> items);
+/// Throws InputError on all ranks when items differ: "<operation> is called with a different <what> on
+/// different ranks: ...". In the body of Communicator::agree, after what each rank checks by itself: one
+/// small all_reduce tells of both when everything is right. Collective.
+void agree_on_call(const Communicator& comm, const char* operation, std::span<const AgreedItem> items);
+
+/// record() of an operation whose way back is collective: it runs in Communicator::agree.
+Variable record_collective(const Communicator& comm, Tensor value, Tape::Backward backward);
 
 }  // namespace sar

@@ -51,32 +51,34 @@ void fill_empty_parts(const Communicator& comm, int parts, std::span<std::int32_
 
 Array<std::int32_t> assign_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                                  PartitionMethod method, const AssignmentOptions& options) {
-  check(comm, num_nodes, edges, options);
-  const PartitionBook slices = PartitionBook::even(num_nodes, comm.size());
-  const Index begin = slices.begin(comm.rank());
-  const auto num_mine = static_cast<std::size_t>(slices.num_nodes(comm.rank()));
-  Array<std::int32_t> part_of;
+  return comm.agree([&] {
+    check(comm, num_nodes, edges, options);
+    const PartitionBook slices = PartitionBook::even(num_nodes, comm.size());
+    const Index begin = slices.begin(comm.rank());
+    const auto num_mine = static_cast<std::size_t>(slices.num_nodes(comm.rank()));
+    Array<std::int32_t> part_of;
 
-  if (method == PartitionMethod::contiguous || method == PartitionMethod::random) {
-    const NodePartition partition = method == PartitionMethod::contiguous
-                                        ? NodePartition::contiguous(num_nodes, options.parts)
-                                        : NodePartition::random(num_nodes, options.parts, options.seed);
-    part_of.resize(num_mine);
-    parallel_for(static_cast<Index>(num_mine), 1 << 14, [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i)
-        part_of[static_cast<std::size_t>(i)] = partition.book().owner(partition.to_partitioned(begin + i));
-    });
+    if (method == PartitionMethod::contiguous || method == PartitionMethod::random) {
+      const NodePartition partition = method == PartitionMethod::contiguous
+                                          ? NodePartition::contiguous(num_nodes, options.parts)
+                                          : NodePartition::random(num_nodes, options.parts, options.seed);
+      part_of.resize(num_mine);
+      parallel_for(static_cast<Index>(num_mine), 1 << 14, [&](Index first, Index last) {
+        for (Index i = first; i < last; ++i)
+          part_of[static_cast<std::size_t>(i)] = partition.book().owner(partition.to_partitioned(begin + i));
+      });
+      return part_of;
+    }
+    if (num_nodes <= options.parts && (method != PartitionMethod::metis || has_metis())) {
+      part_of.resize(num_mine);
+      std::iota(part_of.begin(), part_of.end(), static_cast<std::int32_t>(begin));
+      return part_of;
+    }
+    part_of = method == PartitionMethod::metis ? metis_assignment(comm, num_nodes, edges, options)
+                                               : ldg_assignment(comm, num_nodes, edges, options);
+    fill_empty_parts(comm, options.parts, part_of);
     return part_of;
-  }
-  if (num_nodes <= options.parts && (method != PartitionMethod::metis || has_metis())) {
-    part_of.resize(num_mine);
-    std::iota(part_of.begin(), part_of.end(), static_cast<std::int32_t>(begin));
-    return part_of;
-  }
-  part_of = method == PartitionMethod::metis ? metis_assignment(comm, num_nodes, edges, options)
-                                             : ldg_assignment(comm, num_nodes, edges, options);
-  fill_empty_parts(comm, options.parts, part_of);
-  return part_of;
+  });
 }
 
 }  // namespace sar

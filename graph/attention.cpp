@@ -148,10 +148,11 @@ Variable attend(const GraphShardManager& graph, const Variable& rows, Attention 
   }
   Tensor out = attention.out;
   if (!recorded) return out;
-  return record(std::move(out), [source, attention = std::move(attention)](Tensor grad) mutable {
-    const TraceScope scope("attention backward", TraceKind::compute);
-    attention.backward(source, grad);
-  });
+  return record_collective(graph.comm(), std::move(out),
+                           [source, attention = std::move(attention)](Tensor grad) mutable {
+                             const TraceScope scope("attention backward", TraceKind::compute);
+                             attention.backward(source, grad);
+                           });
 }
 
 constexpr double smallest_norm = 1e-12;
@@ -213,124 +214,114 @@ Variable flat(const Variable& x) {
 
 Variable gat_attention(const GraphShardManager& graph, const Variable& x, const Variable& attn_src,
                        const Variable& score_dst, real negative_slope, const AttentionOptions& options) {
-  std::vector<AgreedItem> items = agreed(graph, options);
-  items.emplace_back("shape of x", x.shape());
-  items.emplace_back("negative slope (bits of the number)", bits(negative_slope));
-  items.emplace_back("wish for the gradient of x", x.requires_grad());
-  items.emplace_back("wish for the gradient of attn_src", attn_src.requires_grad());
-  items.emplace_back("wish for the gradient of score_dst", score_dst.requires_grad());
-  agree_on_call(
-      graph.comm(), "gat_attention",
-      [&] {
-        check_heads(graph, "x", x, graph.num_src_nodes());
-        check_shape("attn_src", attn_src, x.shape().with_rows(1));
-        const Index rows = graph.num_dst_nodes();
-        const Index heads = x.shape()[1];
-        require<ShapeError>(
-            score_dst.shape() == Shape{rows, heads} || score_dst.shape() == Shape{rows, heads, 1},
-            "score_dst has shape ", score_dst.shape(), "; on rank ", graph.comm().rank(), " it must be ",
-            Shape{rows, heads});
-        check_options(graph, options, x.shape().row_size());
-      },
-      items);
-  const Index dim = x.shape()[2];
-  return attend(graph, x,
-                {AttentionScore::additive,
-                 {.heads = x.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
-                 attn_src,
-                 score_dst,
-                 options});
+  return graph.comm().agree([&] {
+    check_heads(graph, "x", x, graph.num_src_nodes());
+    check_shape("attn_src", attn_src, x.shape().with_rows(1));
+    const Index rows = graph.num_dst_nodes();
+    const Index heads = x.shape()[1];
+    require<ShapeError>(score_dst.shape() == Shape{rows, heads} || score_dst.shape() == Shape{rows, heads, 1},
+                        "score_dst has shape ", score_dst.shape(), "; on rank ", graph.comm().rank(),
+                        " it must be ", Shape{rows, heads});
+    check_options(graph, options, x.shape().row_size());
+    std::vector<AgreedItem> items = agreed(graph, options);
+    items.emplace_back("shape of x", x.shape());
+    items.emplace_back("negative slope (bits of the number)", bits(negative_slope));
+    items.emplace_back("wish for the gradient of x", x.requires_grad());
+    items.emplace_back("wish for the gradient of attn_src", attn_src.requires_grad());
+    items.emplace_back("wish for the gradient of score_dst", score_dst.requires_grad());
+    agree_on_call(graph.comm(), "gat_attention", items);
+    const Index dim = x.shape()[2];
+    return attend(graph, x,
+                  {AttentionScore::additive,
+                   {.heads = x.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
+                   attn_src,
+                   score_dst,
+                   options});
+  });
 }
 
 Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src, const Variable& x_dst,
                          const Variable& attn, real negative_slope, const AttentionOptions& options) {
-  std::vector<AgreedItem> items = agreed(graph, options);
-  items.emplace_back("shape of x_src", x_src.shape());
-  items.emplace_back("negative slope (bits of the number)", bits(negative_slope));
-  items.emplace_back("wish for the gradient of x_src", x_src.requires_grad());
-  items.emplace_back("wish for the gradient of x_dst", x_dst.requires_grad());
-  items.emplace_back("wish for the gradient of attn", attn.requires_grad());
-  agree_on_call(
-      graph.comm(), "gatv2_attention",
-      [&] {
-        check_heads(graph, "x_src", x_src, graph.num_src_nodes());
-        check_shape("x_dst", x_dst, x_src.shape().with_rows(graph.num_dst_nodes()));
-        check_shape("attn", attn, x_src.shape().with_rows(1));
-        check_options(graph, options, x_src.shape().row_size());
-      },
-      items);
-  const Index dim = x_src.shape()[2];
-  return attend(graph, x_src,
-                {AttentionScore::additive_v2,
-                 {.heads = x_src.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
-                 attn,
-                 x_dst,
-                 options});
+  return graph.comm().agree([&] {
+    check_heads(graph, "x_src", x_src, graph.num_src_nodes());
+    check_shape("x_dst", x_dst, x_src.shape().with_rows(graph.num_dst_nodes()));
+    check_shape("attn", attn, x_src.shape().with_rows(1));
+    check_options(graph, options, x_src.shape().row_size());
+    std::vector<AgreedItem> items = agreed(graph, options);
+    items.emplace_back("shape of x_src", x_src.shape());
+    items.emplace_back("negative slope (bits of the number)", bits(negative_slope));
+    items.emplace_back("wish for the gradient of x_src", x_src.requires_grad());
+    items.emplace_back("wish for the gradient of x_dst", x_dst.requires_grad());
+    items.emplace_back("wish for the gradient of attn", attn.requires_grad());
+    agree_on_call(graph.comm(), "gatv2_attention", items);
+    const Index dim = x_src.shape()[2];
+    return attend(graph, x_src,
+                  {AttentionScore::additive_v2,
+                   {.heads = x_src.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
+                   attn,
+                   x_dst,
+                   options});
+  });
 }
 
 Variable dot_attention(const GraphShardManager& graph, const Variable& key, const Variable& query,
                        const Variable& value, real scale, const AttentionOptions& options) {
-  std::vector<AgreedItem> items = agreed(graph, options);
-  items.emplace_back("shape of key", key.shape());
-  items.emplace_back("shape of value", value.shape());
-  items.emplace_back("scale (bits of the number)", bits(scale));
-  items.emplace_back("wish for the gradient of key", key.requires_grad());
-  items.emplace_back("wish for the gradient of query", query.requires_grad());
-  items.emplace_back("wish for the gradient of value", value.requires_grad());
-  agree_on_call(
-      graph.comm(), "dot_attention",
-      [&] {
-        check_heads(graph, "key", key, graph.num_src_nodes());
-        check_shape("query", query, key.shape().with_rows(graph.num_dst_nodes()));
-        if (value.defined()) {
-          check_heads(graph, "value", value, graph.num_src_nodes());
-          require<ShapeError>(value.shape()[1] == key.shape()[1], "value has shape ", value.shape(),
-                              ", key has shape ", key.shape(), ": the heads differ");
-        }
-        check_options(graph, options, (value.defined() ? value : key).shape().row_size());
-      },
-      items);
-  const Index dim = key.shape()[2];
-  const bool separate = value.defined();
-  return attend(graph, separate ? concat_columns({flat(key), flat(value)}) : key,
-                {AttentionScore::dot,
-                 {.heads = key.shape()[1],
-                  .dim = separate ? value.shape()[2] : dim,
-                  .key_dim = dim,
-                  .separate_value = separate,
-                  .scale = scale},
-                 {},
-                 query,
-                 options});
+  return graph.comm().agree([&] {
+    check_heads(graph, "key", key, graph.num_src_nodes());
+    check_shape("query", query, key.shape().with_rows(graph.num_dst_nodes()));
+    if (value.defined()) {
+      check_heads(graph, "value", value, graph.num_src_nodes());
+      require<ShapeError>(value.shape()[1] == key.shape()[1], "value has shape ", value.shape(),
+                          ", key has shape ", key.shape(), ": the heads differ");
+    }
+    check_options(graph, options, (value.defined() ? value : key).shape().row_size());
+    std::vector<AgreedItem> items = agreed(graph, options);
+    items.emplace_back("shape of key", key.shape());
+    items.emplace_back("shape of value", value.shape());
+    items.emplace_back("scale (bits of the number)", bits(scale));
+    items.emplace_back("wish for the gradient of key", key.requires_grad());
+    items.emplace_back("wish for the gradient of query", query.requires_grad());
+    items.emplace_back("wish for the gradient of value", value.requires_grad());
+    agree_on_call(graph.comm(), "dot_attention", items);
+    const Index dim = key.shape()[2];
+    const bool separate = value.defined();
+    return attend(graph, separate ? concat_columns({flat(key), flat(value)}) : key,
+                  {AttentionScore::dot,
+                   {.heads = key.shape()[1],
+                    .dim = separate ? value.shape()[2] : dim,
+                    .key_dim = dim,
+                    .separate_value = separate,
+                    .scale = scale},
+                   {},
+                   query,
+                   options});
+  });
 }
 
 Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src, const Variable& x_dst,
                           const Variable& beta, const AttentionOptions& options) {
-  std::vector<AgreedItem> items = agreed(graph, options);
-  items.emplace_back("shape of x_src", x_src.shape());
-  items.emplace_back("wish for the gradient of x_src", x_src.requires_grad());
-  items.emplace_back("wish for the gradient of x_dst", x_dst.requires_grad());
-  items.emplace_back("wish for the gradient of beta", beta.requires_grad());
-  agree_on_call(
-      graph.comm(), "cosine_attention",
-      [&] {
-        const Index rows = graph.num_src_nodes();
-        require<ShapeError>(
-            x_src.shape().dims() == 2 && x_src.num_rows() == rows && x_src.shape().row_size() > 0,
-            "x_src has shape ", x_src.shape(), "; on rank ", graph.comm().rank(), " it must be [", rows,
-            ", features]");
-        check_shape("x_dst", x_dst, x_src.shape().with_rows(graph.num_dst_nodes()));
-        check_shape("beta", beta, Shape{1});
-        check_options(graph, options, x_src.shape().row_size());
-      },
-      items);
-  const Index dim = x_src.shape()[1];
-  return flat(attend(graph, x_src,
-                     {AttentionScore::dot,
-                      {.heads = 1, .dim = dim, .key_dim = dim, .unit_sources = true},
-                      {},
-                      scaled_units(x_dst, beta),
-                      options}));
+  return graph.comm().agree([&] {
+    const Index rows = graph.num_src_nodes();
+    require<ShapeError>(x_src.shape().dims() == 2 && x_src.num_rows() == rows && x_src.shape().row_size() > 0,
+                        "x_src has shape ", x_src.shape(), "; on rank ", graph.comm().rank(), " it must be [",
+                        rows, ", features]");
+    check_shape("x_dst", x_dst, x_src.shape().with_rows(graph.num_dst_nodes()));
+    check_shape("beta", beta, Shape{1});
+    check_options(graph, options, x_src.shape().row_size());
+    std::vector<AgreedItem> items = agreed(graph, options);
+    items.emplace_back("shape of x_src", x_src.shape());
+    items.emplace_back("wish for the gradient of x_src", x_src.requires_grad());
+    items.emplace_back("wish for the gradient of x_dst", x_dst.requires_grad());
+    items.emplace_back("wish for the gradient of beta", beta.requires_grad());
+    agree_on_call(graph.comm(), "cosine_attention", items);
+    const Index dim = x_src.shape()[1];
+    return flat(attend(graph, x_src,
+                       {AttentionScore::dot,
+                        {.heads = 1, .dim = dim, .key_dim = dim, .unit_sources = true},
+                        {},
+                        scaled_units(x_dst, beta),
+                        options}));
+  });
 }
 
 }  // namespace sar

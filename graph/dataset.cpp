@@ -6,11 +6,13 @@
 namespace sar {
 
 NodeData load_dataset(const Communicator& comm, const std::string& directory, const DatasetOptions& options) {
-  DatasetSource source(comm, directory, /*for_training=*/true);
-  require_nodes_for_ranks(source.place_of("features"), source.num_nodes(), comm.size());
-  NodeData data = load_graph(source, options);
-  require_training_labels(comm, data, source.place_of("train_mask"));
-  return data;
+  return comm.agree([&] {
+    DatasetSource source(comm, directory, /*for_training=*/true);
+    require_nodes_for_ranks(source.place_of("features"), source.num_nodes(), comm.size());
+    NodeData data = load_graph(source, options);
+    require_training_labels(comm, data, source.place_of("train_mask"));
+    return data;
+  });
 }
 
 }  // namespace sar

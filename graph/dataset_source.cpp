@@ -21,25 +21,26 @@ void expect_length(const NpyFile& file, Index length, const char* one_for_each, 
 
 DataArray read_field(const Communicator& comm, const std::map<std::string, NpyFile>& files,
                      const std::string& directory, const std::string& field, std::span<const Index> rows) {
-  DataArray data;
-  comm.agree([&] {
+  return comm.agree([&] {
     const auto found = files.find(field);
     require<InputError>(found != files.end(), directory, ": there are no data named ", field);
-    data = read_rows(found->second, rows);
+    return read_rows(found->second, rows);
   });
-  return data;
 }
 
 }  // namespace
 
 DatasetSource::DatasetSource(const Communicator& communicator, const std::string& directory,
                              bool for_training)
-    : GraphSource(communicator), directory_(directory) {
-  fs::path path(directory);
-  if (!path.has_filename()) path = path.parent_path();
-  name_ = path.filename().string();
-  comm().agree([&] { open_files(for_training); });
-  require_same_files();
+    : GraphSource(communicator) {
+  comm().agree([&] {
+    directory_ = directory;
+    fs::path path(directory);
+    if (!path.has_filename()) path = path.parent_path();
+    name_ = path.filename().string();
+    open_files(for_training);
+    require_same_files();
+  });
 }
 
 DatasetSource::~DatasetSource() = default;
@@ -113,10 +114,8 @@ void DatasetSource::require_same_files() const {
   const std::string directory = comm().broadcast(directory_, 0);
   for (const std::string& mine : {sizes, others}) {
     const std::string expected = comm().broadcast(mine, 0);
-    comm().agree([&] {
-      require<InputError>(mine == expected, directory, ": rank ", comm().rank(), " finds ", mine,
-                          ", expected ", expected, " as on rank 0");
-    });
+    require<InputError>(mine == expected, directory, ": rank ", comm().rank(), " finds ", mine, ", expected ",
+                        expected, " as on rank 0");
   }
 }
 
@@ -137,13 +136,10 @@ Index DatasetSource::num_edges() const {
 }
 
 EdgeList DatasetSource::read_edges() {
-  const PartitionBook slices = PartitionBook::even(num_edges(), comm().size());
-  EdgeList edges;
-  comm().agree([&] {
-    edges =
-        read_edge_range(*edge_index_, num_nodes(), slices.begin(comm().rank()), slices.end(comm().rank()));
+  return comm().agree([&] {
+    const PartitionBook slices = PartitionBook::even(num_edges(), comm().size());
+    return read_edge_range(*edge_index_, num_nodes(), slices.begin(comm().rank()), slices.end(comm().rank()));
   });
-  return edges;
 }
 
 DataArray DatasetSource::read_node_data(const std::string& field, std::span<const Index> nodes) {

@@ -146,38 +146,40 @@ void agree_on_end_type(const Communicator& comm, const DglPartition& partition, 
 }  // namespace
 
 GraphData load_dgl_partition(const Communicator& comm, const std::string& json_path) {
-  DglPartition partition;
-  PartitionBook parts_of_rank;
-  GraphData mine;
-  comm.agree([&] {
-    partition = read_dgl_partition(json_path);
-    const auto num_parts = static_cast<Index>(partition.parts.size());
-    require<InputError>(comm.size() <= num_parts, json_path, ": there are ", num_parts, " parts for ",
-                        comm.size(), " ranks, expected a part for each rank at least");
-    parts_of_rank = PartitionBook::even(num_parts, comm.size());
-    std::vector<GraphData> parts;
-    for (Index p = parts_of_rank.begin(comm.rank()); p < parts_of_rank.end(comm.rank()); ++p)
-      parts.push_back(read_dgl_part(partition, static_cast<int>(p)));
-    mine = join_parts(std::move(parts), json_path);
+  return comm.agree([&] {
+    DglPartition partition;
+    PartitionBook parts_of_rank;
+    GraphData mine;
+    comm.agree([&] {
+      partition = read_dgl_partition(json_path);
+      const auto num_parts = static_cast<Index>(partition.parts.size());
+      require<InputError>(comm.size() <= num_parts, json_path, ": there are ", num_parts, " parts for ",
+                          comm.size(), " ranks, expected a part for each rank at least");
+      parts_of_rank = PartitionBook::even(num_parts, comm.size());
+      std::vector<GraphData> parts;
+      for (Index p = parts_of_rank.begin(comm.rank()); p < parts_of_rank.end(comm.rank()); ++p)
+        parts.push_back(read_dgl_part(partition, static_cast<int>(p)));
+      mine = join_parts(std::move(parts), json_path);
+    });
+    mine.name = partition.name;
+    for (std::size_t t = 0; t < mine.node_types.size(); ++t) {
+      NodeTypeData& nodes = mine.node_types[t];
+      const std::string what = concat(json_path, ": node type ", nodes.name);
+      nodes.book = partition.nodes.books[t].joined(parts_of_rank);
+      require_permutation(comm, nodes.original_ids, nodes.book.num_nodes(), what + ": original ids");
+      agree_on_columns(comm, nodes.data, static_cast<Index>(nodes.original_ids.size()), what);
+    }
+    for (std::size_t t = 0; t < mine.edge_types.size(); ++t) {
+      EdgeTypeData& edges = mine.edge_types[t];
+      const std::string what = concat(json_path, ": edge type ", edges.name);
+      edges.num_edges = partition.edges.books[t].num_nodes();
+      agree_on_end_type(comm, partition, edges.src_type, what);
+      agree_on_end_type(comm, partition, edges.dst_type, what);
+      require_permutation(comm, edges.edges.id, edges.num_edges, what + ": original ids");
+      agree_on_columns(comm, edges.data, edges.edges.size(), what);
+    }
+    return mine;
   });
-  mine.name = partition.name;
-  for (std::size_t t = 0; t < mine.node_types.size(); ++t) {
-    NodeTypeData& nodes = mine.node_types[t];
-    const std::string what = concat(json_path, ": node type ", nodes.name);
-    nodes.book = partition.nodes.books[t].joined(parts_of_rank);
-    require_permutation(comm, nodes.original_ids, nodes.book.num_nodes(), what + ": original ids");
-    agree_on_columns(comm, nodes.data, static_cast<Index>(nodes.original_ids.size()), what);
-  }
-  for (std::size_t t = 0; t < mine.edge_types.size(); ++t) {
-    EdgeTypeData& edges = mine.edge_types[t];
-    const std::string what = concat(json_path, ": edge type ", edges.name);
-    edges.num_edges = partition.edges.books[t].num_nodes();
-    agree_on_end_type(comm, partition, edges.src_type, what);
-    agree_on_end_type(comm, partition, edges.dst_type, what);
-    require_permutation(comm, edges.edges.id, edges.num_edges, what + ": original ids");
-    agree_on_columns(comm, edges.data, edges.edges.size(), what);
-  }
-  return mine;
 }
 
 }  // namespace sar

@@ -79,10 +79,8 @@ NodeData distribute_edges(const Communicator& comm, const std::string& name, con
 NodeData distribute(const Communicator& comm, const std::string& name, const NodePartition& partition,
                     EdgeList edges, const DatasetOptions& options, FunctionRef<void(NodeData&)> read_nodes) {
   NodeData data = distribute_edges(comm, name, partition, std::move(edges), options);
-  comm.agree([&] {
-    read_nodes(data);
-    if (options.normalize_features) normalize_rows(data.features);
-  });
+  read_nodes(data);
+  if (options.normalize_features) normalize_rows(data.features);
   data.num_classes = comm.all_reduce(data.num_classes, ReduceOp::max);
   return data;
 }

@@ -201,24 +201,23 @@ Tensor backward(const Groups& groups, const Tensor& y, const Tensor& grad) {
 
 Variable edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy norm_by) {
   const TraceScope scope("edge_softmax", TraceKind::compute);
-  agree_on_call(
-      graph.comm(), "edge_softmax",
-      [&] {
-        require<ShapeError>(x.defined() && x.num_rows() == graph.num_edges(), "edge_softmax of shape ",
-                            x.shape(), ", the graph has ", graph.num_edges(), " edges on rank ",
-                            graph.comm().rank());
-      },
-      std::vector<AgreedItem>{{"norm_by", norm_by},
-                              {"shape of the edge rows", x.shape()},
-                              {"wish for the gradient", x.requires_grad()},
-                              {"tape in scope", Tape::current() != nullptr}});
-  const Groups groups(graph.shards(), norm_by, x.shape().row_size());
-  Tensor y = forward(groups, x.value());
-  if (!recording({&x})) return y;
-  Tensor kept = y;
-  return record(std::move(y), [groups, kept = std::move(kept), to = x.gradient()](const Tensor& grad) {
-    const TraceScope backward_scope("edge_softmax backward", TraceKind::compute);
-    to->add(backward(groups, kept, grad));
+  return graph.comm().agree([&]() -> Variable {
+    require<ShapeError>(x.defined() && x.num_rows() == graph.num_edges(), "edge_softmax of shape ", x.shape(),
+                        ", the graph has ", graph.num_edges(), " edges on rank ", graph.comm().rank());
+    agree_on_call(graph.comm(), "edge_softmax",
+                  std::vector<AgreedItem>{{"norm_by", norm_by},
+                                          {"shape of the edge rows", x.shape()},
+                                          {"wish for the gradient", x.requires_grad()},
+                                          {"tape in scope", Tape::current() != nullptr}});
+    const Groups groups(graph.shards(), norm_by, x.shape().row_size());
+    Tensor y = forward(groups, x.value());
+    if (!recording({&x})) return y;
+    Tensor kept = y;
+    return record_collective(graph.comm(), std::move(y),
+                             [groups, kept = std::move(kept), to = x.gradient()](const Tensor& grad) {
+                               const TraceScope backward_scope("edge_softmax backward", TraceKind::compute);
+                               to->add(backward(groups, kept, grad));
+                             });
   });
 }
 

@@ -54,31 +54,33 @@ const EdgeTypeData& GraphData::edge_type(const std::string& type) const {
 }
 
 NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options) {
-  require<InputError>(graph.node_types.size() == 1 && graph.edge_types.size() == 1, graph.name,
-                      ": the graph has ", graph.node_types.size(), " types of nodes and ",
-                      graph.edge_types.size(), " types of edges, expected one of each");
-  NodeTypeData& nodes = graph.node_types[0];
-  EdgeTypeData& edges = graph.edge_types[0];
-  require_nodes_for_ranks(graph.name, nodes.book.num_nodes(), comm.size());
-  NodeData data;
-  data.name = graph.name;
-  data.book = nodes.book;
-  data.original_ids = std::move(nodes.original_ids);
-  data.edges = std::move(edges.edges);
-  if (const std::string weight = weight_field(fields_of(edges.data)); !weight.empty())
-    comm.agree([&] {
-      data.edges.weight =
-          to_edge_weights(edges.data.at(weight), data.edges.id, concat(graph.name, ": ", weight));
-    });
-  edges.data.clear();
-  transform_edges(comm, options, data);
+  return comm.agree([&] {
+    require<InputError>(graph.node_types.size() == 1 && graph.edge_types.size() == 1, graph.name,
+                        ": the graph has ", graph.node_types.size(), " types of nodes and ",
+                        graph.edge_types.size(), " types of edges, expected one of each");
+    NodeTypeData& nodes = graph.node_types[0];
+    EdgeTypeData& edges = graph.edge_types[0];
+    require_nodes_for_ranks(graph.name, nodes.book.num_nodes(), comm.size());
+    NodeData data;
+    data.name = graph.name;
+    data.book = nodes.book;
+    data.original_ids = std::move(nodes.original_ids);
+    data.edges = std::move(edges.edges);
+    if (const std::string weight = weight_field(fields_of(edges.data)); !weight.empty())
+      comm.agree([&] {
+        data.edges.weight =
+            to_edge_weights(edges.data.at(weight), data.edges.id, concat(graph.name, ": ", weight));
+      });
+    edges.data.clear();
+    transform_edges(comm, options, data);
 
-  const auto read = [&](const std::string& field, Index begin, Index end) {
-    return slice_rows(nodes.data.at(field), begin, end);
-  };
-  const auto place_of = [&](const std::string& field) { return graph.name + ": " + field; };
-  read_node_columns(comm, {fields_of(nodes.data), read, place_of}, options, data);
-  return data;
+    const auto read = [&](const std::string& field, Index begin, Index end) {
+      return slice_rows(nodes.data.at(field), begin, end);
+    };
+    const auto place_of = [&](const std::string& field) { return graph.name + ": " + field; };
+    read_node_columns(comm, {fields_of(nodes.data), read, place_of}, options, data);
+    return data;
+  });
 }
 
 GraphData to_graph_data(NodeData data) {

@@ -24,9 +24,12 @@ const GraphOptions& checked(const GraphOptions& options) {
 GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBook& src_book,
                                      const PartitionBook& dst_book, EdgeList edges, bool dst_is_prefix,
                                      const GraphOptions& options, Array<Index> src_ids, Array<Index> dst_ids)
-    : GraphShardManager(std::make_shared<ShardedGraph>(comm, src_book, dst_book, std::move(edges),
-                                                       dst_is_prefix, std::move(src_ids), std::move(dst_ids)),
-                        options) {}
+    : GraphShardManager(comm.agree([&] {
+        return GraphShardManager(
+            std::make_shared<ShardedGraph>(comm, src_book, dst_book, std::move(edges), dst_is_prefix,
+                                           std::move(src_ids), std::move(dst_ids)),
+            options);
+      })) {}
 
 GraphShardManager::GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options)
     : options_(checked(options)),
@@ -44,15 +47,14 @@ DistributedBlock GraphShardManager::get_full_partition_graph() const {
 }
 
 Tensor GraphShardManager::local_edge_rows(const Tensor& by_edge_id) const {
-  Tensor rows;
-  comm().agree([&] {
+  return comm().agree([&] {
     for (const Index id : edge_ids())
       require<ShapeError>(id >= 0 && id < by_edge_id.num_rows(), "edge data of shape ", by_edge_id.shape(),
                           " has no row for edge ", id);
-    rows = Tensor(by_edge_id.shape().with_rows(num_edges()));
+    Tensor rows(by_edge_id.shape().with_rows(num_edges()));
     gather_rows(by_edge_id, edge_ids(), rows);
+    return rows;
   });
-  return rows;
 }
 
 const Communicator& GraphShardManager::comm() const noexcept {
@@ -108,8 +110,10 @@ const Tensor& GraphShardManager::edge_weight() const noexcept {
 
 GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
                                        const GraphOptions& options) {
-  return {comm, data.book, data.book,         std::exchange(data.edges, {}),
-          true, options,   data.original_ids, data.original_ids};
+  return comm.agree([&] {
+    return GraphShardManager(comm, data.book, data.book, std::exchange(data.edges, {}), true, options,
+                             data.original_ids, data.original_ids);
+  });
 }
 
 }  // namespace sar

@@ -26,24 +26,26 @@ Array<Index> places(const Array<Index>& ids, const Array<Index>& wanted) {
 
 std::map<std::string, GraphShardManager> construct_hetero_graphs(const Communicator& comm, GraphData& graph,
                                                                  const GraphOptions& options) {
-  std::map<std::string, GraphShardManager> graphs;
-  for (EdgeTypeData& type : graph.edge_types) {
-    const NodeTypeData& src = graph.node_type(type.src_type);
-    const NodeTypeData& dst = graph.node_type(type.dst_type);
-    const DataColumns data = std::exchange(type.data, {});
-    const Array<Index> ids = data.empty() ? Array<Index>{} : type.edges.id;
-    GraphShardManager shards(comm, src.book, dst.book, std::exchange(type.edges, {}),
-                             type.src_type == type.dst_type, options, src.original_ids, dst.original_ids);
-    if (!data.empty()) {
-      const Array<Index> rows = places(ids, shards.edge_ids());
-      for (const auto& [name, column] : data) shards.edata()[name] = column.take(rows).to_tensor();
+  return comm.agree([&] {
+    std::map<std::string, GraphShardManager> graphs;
+    for (EdgeTypeData& type : graph.edge_types) {
+      const NodeTypeData& src = graph.node_type(type.src_type);
+      const NodeTypeData& dst = graph.node_type(type.dst_type);
+      const DataColumns data = std::exchange(type.data, {});
+      const Array<Index> ids = data.empty() ? Array<Index>{} : type.edges.id;
+      GraphShardManager shards(comm, src.book, dst.book, std::exchange(type.edges, {}),
+                               type.src_type == type.dst_type, options, src.original_ids, dst.original_ids);
+      if (!data.empty()) {
+        const Array<Index> rows = places(ids, shards.edge_ids());
+        for (const auto& [name, column] : data) shards.edata()[name] = column.take(rows).to_tensor();
+      }
+      const bool unique =
+          std::count_if(graph.edge_types.begin(), graph.edge_types.end(),
+                        [&](const EdgeTypeData& other) { return other.name == type.name; }) == 1;
+      graphs.emplace(unique ? type.name : type.canonical_name(), std::move(shards));
     }
-    const bool unique =
-        std::count_if(graph.edge_types.begin(), graph.edge_types.end(),
-                      [&](const EdgeTypeData& other) { return other.name == type.name; }) == 1;
-    graphs.emplace(unique ? type.name : type.canonical_name(), std::move(shards));
-  }
-  return graphs;
+    return graphs;
+  });
 }
 
 }  // namespace sar

@@ -53,17 +53,19 @@ void describe_members(NodeData& data) {
 }  // namespace
 
 NodeData make_karate(const Communicator& comm, const DatasetOptions& options) {
-  require_nodes_for_ranks("karate", num_members, comm.size());
-  const PartitionBook shares = PartitionBook::even(static_cast<Index>(friendships.size()), comm.size());
-  EdgeList edges;
-  for (Index m = shares.begin(comm.rank()); m < shares.end(comm.rank()); ++m) {
-    const auto& [u, v] = friendships[static_cast<std::size_t>(m)];
-    edges.src.insert(edges.src.end(), {u, v});
-    edges.dst.insert(edges.dst.end(), {v, u});
-    edges.id.insert(edges.id.end(), {2 * m, 2 * m + 1});
-  }
-  return distribute(comm, "karate", num_members, std::move(edges), options,
-                    [](NodeData& data) { describe_members(data); });
+  return comm.agree([&] {
+    require_nodes_for_ranks("karate", num_members, comm.size());
+    const PartitionBook shares = PartitionBook::even(static_cast<Index>(friendships.size()), comm.size());
+    EdgeList edges;
+    for (Index m = shares.begin(comm.rank()); m < shares.end(comm.rank()); ++m) {
+      const auto& [u, v] = friendships[static_cast<std::size_t>(m)];
+      edges.src.insert(edges.src.end(), {u, v});
+      edges.dst.insert(edges.dst.end(), {v, u});
+      edges.id.insert(edges.id.end(), {2 * m, 2 * m + 1});
+    }
+    return distribute(comm, "karate", num_members, std::move(edges), options,
+                      [](NodeData& data) { describe_members(data); });
+  });
 }
 
 }  // namespace sar

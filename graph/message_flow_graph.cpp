@@ -58,14 +58,12 @@ class Layer {
 
   /// The graph, but for the degrees; from here on src_rows() and edge_rows() are known. Collective.
   std::shared_ptr<ShardedGraph> make() {
-    comm_.agree([&] { find_halo_sources(); });
+    find_halo_sources();
     const auto requested = comm_.all_to_all_v<local_index>(as_span(used_), counts_);
-    Array<local_index> numbers;  // of the requested rows, in the layer
-    comm_.agree([&] { numbers = number_sources(requested); });
+    const Array<local_index> numbers = number_sources(requested);
     const auto replies = comm_.all_to_all_v<local_index>(as_span(numbers), requested.counts);
     const PartitionBook src_book = book(src_rows_.size()), dst_book = book(dst_rows_.size());
-    EdgeList edges;
-    comm_.agree([&] { edges = renumbered_edges(src_book, dst_book, replies.values); });
+    EdgeList edges = renumbered_edges(src_book, dst_book, replies.values);
     auto layer =
         std::make_shared<ShardedGraph>(comm_, src_book, dst_book, std::move(edges), true,
                                        select(whole_.src_ids, src_rows_), select(whole_.dst_ids, dst_rows_));
@@ -110,7 +108,7 @@ class Layer {
   }
 
   /// Numbers this rank's sources: destinations first, then what they and the other workers need; returns the
-  /// numbers of what those asked for.
+  /// numbers of what those asked for, in the layer.
   Array<local_index> number_sources(const Communicator::Received<local_index>& requested) {
     constexpr local_index unused = -1, used = -2;
     number_.assign(at(whole_.local.num_src_rows), unused);
@@ -183,7 +181,7 @@ class Layer {
 /// The seeds as rows of this rank. Collective.
 Array<Index> rows_of_seeds(const ShardedGraph& graph, std::span<const Index> seeds, int num_layers) {
   Array<Index> rows(seeds.begin(), seeds.end());
-  graph.comm.agree([&] {
+  graph.comm.agree([&] {  // before numbers of layers are compared
     require<InputError>(
         graph.one_kind_of_nodes(),
         "message flow graphs are made from a graph of one kind of nodes, not from a bipartite "
@@ -217,19 +215,22 @@ Array<Index> rows_of_seeds(const ShardedGraph& graph, std::span<const Index> see
 std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph, std::span<const Index> seeds,
                                              int num_layers) {
   const TraceScope scope("construct_mfgs", TraceKind::compute);
-  const ShardedGraph& whole = *graph.shards();
-  Array<Index> dst_rows = rows_of_seeds(whole, seeds, num_layers);
-  std::vector<MessageFlowGraph> mfgs;
-  for (int l = 0; l < num_layers; ++l) {  // the last layer first
-    Layer layer(whole, dst_rows);
-    GraphShardManager part(layer.make(), graph.options());
-    Array<Index> src_rows = std::move(layer.src_rows());
-    Array<Index> next = src_rows;
-    mfgs.push_back({std::move(part), std::move(src_rows), std::move(dst_rows), std::move(layer.edge_rows())});
-    dst_rows = std::move(next);
-  }
-  std::reverse(mfgs.begin(), mfgs.end());
-  return mfgs;
+  return graph.comm().agree([&] {
+    const ShardedGraph& whole = *graph.shards();
+    Array<Index> dst_rows = rows_of_seeds(whole, seeds, num_layers);
+    std::vector<MessageFlowGraph> mfgs;
+    for (int l = 0; l < num_layers; ++l) {  // the last layer first
+      Layer layer(whole, dst_rows);
+      GraphShardManager part(layer.make(), graph.options());
+      Array<Index> src_rows = std::move(layer.src_rows());
+      Array<Index> next = src_rows;
+      mfgs.push_back(
+          {std::move(part), std::move(src_rows), std::move(dst_rows), std::move(layer.edge_rows())});
+      dst_rows = std::move(next);
+    }
+    std::reverse(mfgs.begin(), mfgs.end());
+    return mfgs;
+  });
 }
 
 }  // namespace sar

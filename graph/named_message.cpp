@@ -26,27 +26,23 @@ Message resolve(Frames& frames, const NamedMessage& named) {
 }  // namespace
 
 void GraphShardManager::update_all(const NamedMessage& message, const NamedReduce& reduce) const {
-  Message resolved;
   comm().agree([&] {
     require<InputError>(message.message == reduce.message, "update_all: the message is called \"",
                         message.message, "\", the reduction wants \"", reduce.message, "\"");
-    resolved = resolve(*frames_, message);
+    dstdata()[reduce.out] = update_all(resolve(*frames_, message), reduce.reduce);
   });
-  dstdata()[reduce.out] = update_all(resolved, reduce.reduce);
 }
 
 void GraphShardManager::update_all(const MessageFunction& message, const NamedReduce& reduce) const {
-  dstdata()[reduce.out] = update_all(message, reduce.reduce);
+  comm().agree([&] { dstdata()[reduce.out] = update_all(message, reduce.reduce); });
 }
 
 void GraphShardManager::apply_edges(const NamedMessage& message) const {
-  Message resolved;
-  comm().agree([&] { resolved = resolve(*frames_, message); });
-  edata()[message.message] = apply_edges(resolved);
+  comm().agree([&] { edata()[message.message] = apply_edges(resolve(*frames_, message)); });
 }
 
 void GraphShardManager::apply_edges(const MessageFunction& message, const std::string& out) const {
-  edata()[out] = apply_edges(message);
+  comm().agree([&] { edata()[out] = apply_edges(message); });
 }
 
 }  // namespace sar

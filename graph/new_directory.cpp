@@ -10,10 +10,15 @@
 namespace sar {
 namespace fs = std::filesystem;
 
-NewDirectory::NewDirectory(const Communicator& comm, const std::string& path) : comm_(comm), path_(path) {
+// What is thrown after the first constructor has ended is followed by the destructor.
+NewDirectory::NewDirectory(const Communicator& comm, const std::string& path) : NewDirectory(comm) {
+  comm.agree([&] { make(path); });
+}
+
+void NewDirectory::make(const std::string& path) {
+  path_ = path;
   while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
-  comm.agree([&] {
-    if (comm_.rank() != 0) return;
+  if (comm_.rank() == 0) {
     require<InputError>(!path_.empty(), "the name of the output directory is empty");
     std::error_code error;
     require<InputError>(!fs::exists(fs::symlink_status(path_, error)), path_,
@@ -22,8 +27,8 @@ NewDirectory::NewDirectory(const Communicator& comm, const std::string& path) : 
     made_ = fs::create_directory(temporary_, error);
     require<InputError>(made_, path_, ": cannot be made (",
                         error ? error.message() : "there is a " + temporary_, ")");
-  });
-  temporary_ = comm.broadcast(temporary_, 0);
+  }
+  temporary_ = comm_.broadcast(temporary_, 0);
 }
 
 NewDirectory::~NewDirectory() {
@@ -32,8 +37,8 @@ NewDirectory::~NewDirectory() {
 }
 
 void NewDirectory::commit() {
-  comm_.barrier();
   comm_.agree([&] {
+    comm_.barrier();
     if (comm_.rank() != 0) return;
     std::error_code error;
     require<InputError>(!fs::exists(fs::symlink_status(path_, error)), path_,

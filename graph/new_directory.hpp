@@ -23,6 +23,9 @@ class NewDirectory {
   void commit();
 
  private:
+  explicit NewDirectory(const Communicator& comm) : comm_(comm) {}
+  void make(const std::string& path);
+
   Communicator comm_;
   std::string path_;
   std::string temporary_;

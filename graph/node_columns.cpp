@@ -166,14 +166,16 @@ Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids,
 }
 
 void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place) {
-  std::array<Index, 2> training{0, 0};  // nodes, nodes with a label
-  for (std::size_t i = 0; i < data.train_mask.size(); ++i) {
-    training[0] += data.train_mask[i];
-    training[1] += data.train_mask[i] != 0 && data.labels[i] >= 0 ? 1 : 0;
-  }
-  comm.all_reduce(std::span<Index>(training));
-  require<InputError>(training[1] > 0, place, ": the mask selects ", training[0],
-                      " training nodes, of which ", training[1], " have a label, expected at least one");
+  comm.agree([&] {
+    std::array<Index, 2> training{0, 0};  // nodes, nodes with a label
+    for (std::size_t i = 0; i < data.train_mask.size(); ++i) {
+      training[0] += data.train_mask[i];
+      training[1] += data.train_mask[i] != 0 && data.labels[i] >= 0 ? 1 : 0;
+    }
+    comm.all_reduce(std::span<Index>(training));
+    require<InputError>(training[1] > 0, place, ": the mask selects ", training[0],
+                        " training nodes, of which ", training[1], " have a label, expected at least one");
+  });
 }
 
 }  // namespace sar

@@ -81,31 +81,34 @@ FoundDataset find_dataset(const std::string& path) {
 
 OpenedDataset open_dataset(const Communicator& comm, const FoundDataset& mine,
                            const DatasetOptions& options) {
-  FoundDataset found = mine;
-  comm.broadcast(std::span(&found.kind, 1), 0);
-  found.path = comm.broadcast(found.path, 0);
-  OpenedDataset opened;
-  switch (found.kind) {
-    case DatasetKind::dataset_directory: {
-      DatasetSource source(comm, found.path);
-      opened.description = source.description();
-      opened.data = load_graph(source, options);
-      break;
+  return comm.agree([&] {
+    FoundDataset found = mine;
+    comm.broadcast(std::span(&found.kind, 1), 0);
+    found.path = comm.broadcast(found.path, 0);
+    OpenedDataset opened;
+    switch (found.kind) {
+      case DatasetKind::dataset_directory: {
+        DatasetSource source(comm, found.path);
+        opened.description = source.description();
+        opened.data = load_graph(source, options);
+        break;
+      }
+      case DatasetKind::partition_directory:
+        opened.data = load_parts(comm, load_partition(comm, found.path), "partition directory", options,
+                                 opened.description);
+        break;
+      case DatasetKind::dgl_partition:
+        opened.data = load_parts(comm, load_dgl_partition(comm, found.path), "DGL partition", options,
+                                 opened.description);
+        break;
+      case DatasetKind::unknown:
+        throw InputError(
+            concat(found.path,
+                   ": no dataset was found, expected a directory with edge_index.npy, one with a "
+                   "partition.json, or the JSON file of a DGL partition"));
     }
-    case DatasetKind::partition_directory:
-      opened.data = load_parts(comm, load_partition(comm, found.path), "partition directory", options,
-                               opened.description);
-      break;
-    case DatasetKind::dgl_partition:
-      opened.data = load_parts(comm, load_dgl_partition(comm, found.path), "DGL partition", options,
-                               opened.description);
-      break;
-    case DatasetKind::unknown:
-      throw InputError(concat(found.path,
-                              ": no dataset was found, expected a directory with edge_index.npy, one with a "
-                              "partition.json, or the JSON file of a DGL partition"));
-  }
-  return opened;
+    return opened;
+  });
 }
 
 }  // namespace sar

@@ -82,18 +82,20 @@ Array<Index> NodePartition::original_ids(int part) const {
 
 NodePartition partition_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                               PartitionMethod method, std::uint64_t seed) {
-  switch (method) {
-    case PartitionMethod::contiguous:
-      return NodePartition::contiguous(num_nodes, comm.size());
-    case PartitionMethod::random:
-      return NodePartition::random(num_nodes, comm.size(), seed);
-    case PartitionMethod::metis:
-    case PartitionMethod::ldg:
-      break;
-  }
-  const Array<std::int32_t> mine =
-      assign_nodes(comm, num_nodes, edges, method, {.parts = comm.size(), .seed = seed});
-  return NodePartition::from_assignment(comm.all_gather(std::span<const std::int32_t>(mine)), comm.size());
+  return comm.agree([&] {
+    switch (method) {
+      case PartitionMethod::contiguous:
+        return NodePartition::contiguous(num_nodes, comm.size());
+      case PartitionMethod::random:
+        return NodePartition::random(num_nodes, comm.size(), seed);
+      case PartitionMethod::metis:
+      case PartitionMethod::ldg:
+        break;
+    }
+    const Array<std::int32_t> mine =
+        assign_nodes(comm, num_nodes, edges, method, {.parts = comm.size(), .seed = seed});
+    return NodePartition::from_assignment(comm.all_gather(std::span<const std::int32_t>(mine)), comm.size());
+  });
 }
 
 }  // namespace sar

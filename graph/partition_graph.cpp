@@ -298,48 +298,10 @@ std::map<std::string, std::string> describe(const PartitionGraphOptions& options
           {"training_balance", concat(report.balance(&PartSize::training_nodes))}};
 }
 
-}  // namespace
-
-const char* to_string(NodeOrder order) noexcept {
-  return order == NodeOrder::clusters ? "clusters" : "original";
-}
-
-PartSize PartitionReport::total() const {
-  PartSize sum;
-  for (const PartSize& part : parts) {
-    sum.nodes += part.nodes;
-    sum.in_edges += part.in_edges;
-    sum.cut_edges += part.cut_edges;
-    sum.training_nodes += part.training_nodes;
-    sum.halo_nodes += part.halo_nodes;
-  }
-  return sum;
-}
-
-double PartitionReport::balance(Index PartSize::*what) const {
-  Index largest = 0;
-  for (const PartSize& part : parts) largest = std::max(largest, part.*what);
-  const Index sum = total().*what;
-  return sum == 0
-             ? 1
-             : static_cast<double>(largest) * static_cast<double>(parts.size()) / static_cast<double>(sum);
-}
-
-double PartitionReport::cut_share() const {
-  return num_edges == 0 ? 0 : static_cast<double>(total().cut_edges) / static_cast<double>(num_edges);
-}
-
-PartitionReport partition_graph(GraphSource& source, const std::string& out_dir,
+/// From the edges to the directory's name. Collective.
+PartitionReport write_partition(GraphSource& source, PartitionWriter& writer,
                                 const PartitionGraphOptions& options, PartitionProgress progress) {
   const Communicator& comm = source.comm();
-  const int rank = comm.rank();
-  comm.agree([&] {
-    require<InputError>(options.parts >= 1, "the graph shall have ", options.parts,
-                        " parts, expected at least 1");
-    require<InputError>(source.num_nodes() > 0, source.name(),
-                        ": the graph has 0 nodes, expected at least one");
-  });
-  PartitionWriter writer(comm, out_dir);
   const PartitionBook slices = PartitionBook::even(source.num_nodes(), comm.size());
 
   progress("read edges", 0, source.num_edges());
@@ -378,10 +340,8 @@ PartitionReport partition_graph(GraphSource& source, const std::string& out_dir,
   progress("send edges to their parts", num_edges, num_edges);
 
   progress("sort edges", 0, num_edges);
-  comm.agree([&] {
-    const auto sort = options.drop_duplicates ? drop_duplicates : sort_edges;
-    sort(numbers.ranks.begin(rank), numbers.ranks.end(rank), edges);
-  });
+  const auto sort = options.drop_duplicates ? drop_duplicates : sort_edges;
+  sort(numbers.ranks.begin(comm.rank()), numbers.ranks.end(comm.rank()), edges);
   release_cached_memory();
   report.num_edges = comm.all_reduce(edges.size());
   progress("sort edges", num_edges, num_edges);
@@ -400,20 +360,16 @@ PartitionReport partition_graph(GraphSource& source, const std::string& out_dir,
   for (std::size_t round = 0; round < rounds; ++round) {
     const int part = round < own ? numbers.owned_parts[round] : -1;
     EdgeList in_edges;
-    comm.agree([&] {
-      if (part < 0) return;
+    if (part >= 0) {
       in_edges = take(edges, edges_of_part(edges, numbers.parts, part));
       if (round + 1 == own) edges = {};
       PartSize& size = report.parts[static_cast<std::size_t>(part)];
       size.nodes = numbers.parts.num_nodes(part);
       count_halo(in_edges, numbers.parts, part, size);
-    });
+    }
     const GraphData data =
         read_part_data(source, numbers, part, std::move(in_edges), report.num_edges, options);
-    comm.agree([&] {
-      if (part >= 0)
-        checksums[static_cast<std::size_t>(part)] = write_part(writer.path(), part, data).checksum;
-    });
+    if (part >= 0) checksums[static_cast<std::size_t>(part)] = write_part(writer.path(), part, data).checksum;
     progress("write parts", comm.all_reduce(static_cast<Index>(std::min(round + 1, own))), options.parts);
   }
   share_sizes(comm, report.parts);
@@ -430,6 +386,51 @@ PartitionReport partition_graph(GraphSource& source, const std::string& out_dir,
   description.info = describe(options, report);
   writer.commit(description);
   return report;
+}
+
+}  // namespace
+
+const char* to_string(NodeOrder order) noexcept {
+  return order == NodeOrder::clusters ? "clusters" : "original";
+}
+
+PartSize PartitionReport::total() const {
+  PartSize sum;
+  for (const PartSize& part : parts) {
+    sum.nodes += part.nodes;
+    sum.in_edges += part.in_edges;
+    sum.cut_edges += part.cut_edges;
+    sum.training_nodes += part.training_nodes;
+    sum.halo_nodes += part.halo_nodes;
+  }
+  return sum;
+}
+
+double PartitionReport::balance(Index PartSize::*what) const {
+  Index largest = 0;
+  for (const PartSize& part : parts) largest = std::max(largest, part.*what);
+  const Index sum = total().*what;
+  return sum == 0
+             ? 1
+             : static_cast<double>(largest) * static_cast<double>(parts.size()) / static_cast<double>(sum);
+}
+
+double PartitionReport::cut_share() const {
+  return num_edges == 0 ? 0 : static_cast<double>(total().cut_edges) / static_cast<double>(num_edges);
+}
+
+PartitionReport partition_graph(GraphSource& source, const std::string& out_dir,
+                                const PartitionGraphOptions& options, PartitionProgress progress) {
+  const Communicator& comm = source.comm();
+  return comm.agree([&] {
+    require<InputError>(options.parts >= 1, "the graph shall have ", options.parts,
+                        " parts, expected at least 1");
+    require<InputError>(source.num_nodes() > 0, source.name(),
+                        ": the graph has 0 nodes, expected at least one");
+    PartitionWriter writer(comm, out_dir);
+    // The writer lives until all ranks have stopped writing, whatever happens.
+    return comm.agree([&] { return write_partition(source, writer, options, progress); });
+  });
 }
 
 PartitionReport partition_graph(GraphSource& source, const std::string& out_dir,

@@ -196,9 +196,21 @@ class SbmSource : public GraphSource {
   [[nodiscard]] Index num_edges() const override { return 2 * generator_.num_undirected(); }
   [[nodiscard]] const std::vector<DataField>& node_fields() const override { return node_fields_; }
   [[nodiscard]] const std::vector<DataField>& edge_fields() const override { return edge_fields_; }
-  [[nodiscard]] EdgeList read_edges() override { return generator_.share(comm()); }
+  [[nodiscard]] EdgeList read_edges() override {
+    return comm().agree([&] { return generator_.share(comm()); });
+  }
 
   [[nodiscard]] DataArray read_node_data(const std::string& name, std::span<const Index> nodes) override {
+    return comm().agree([&] { return node_data(name, nodes); });
+  }
+  [[nodiscard]] DataArray read_edge_data(const std::string& name, std::span<const Index>) override {
+    return comm().agree([&]() -> DataArray {
+      throw InputError(concat("sbm: there is no edge data '", name, "', expected none"));
+    });
+  }
+
+ private:
+  [[nodiscard]] DataArray node_data(const std::string& name, std::span<const Index> nodes) const {
     const auto field = std::find_if(node_fields_.begin(), node_fields_.end(),
                                     [&](const DataField& known) { return known.name == name; });
     require<InputError>(field != node_fields_.end(), "sbm: there is no node data '", name,
@@ -218,11 +230,7 @@ class SbmSource : public GraphSource {
       Generator::write(nodes, bytes, [&](Index node) { return generator_.tests(node); });
     return rows;
   }
-  [[nodiscard]] DataArray read_edge_data(const std::string& name, std::span<const Index>) override {
-    throw InputError(concat("sbm: there is no edge data '", name, "', expected none"));
-  }
 
- private:
   SbmOptions sbm_;
   Generator generator_;
   std::vector<DataField> node_fields_, edge_fields_;
@@ -231,10 +239,12 @@ class SbmSource : public GraphSource {
 }  // namespace
 
 NodeData make_sbm(const Communicator& comm, const SbmOptions& sbm, const DatasetOptions& options) {
-  const Generator generator(sbm);
-  require_nodes_for_ranks("sbm", sbm.nodes, comm.size());
-  return distribute(comm, "sbm", sbm.nodes, generator.share(comm), options,
-                    [&](NodeData& data) { generator.describe_nodes(data); });
+  return comm.agree([&] {
+    const Generator generator(sbm);
+    require_nodes_for_ranks("sbm", sbm.nodes, comm.size());
+    return distribute(comm, "sbm", sbm.nodes, generator.share(comm), options,
+                      [&](NodeData& data) { generator.describe_nodes(data); });
+  });
 }
 
 std::unique_ptr<GraphSource> sbm_source(const Communicator& comm, const SbmOptions& sbm) {

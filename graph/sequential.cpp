@@ -70,7 +70,15 @@ class GradientSender {
     push_rows_ = sizes.push_rows;
     const auto depth = static_cast<int>(sizes.fetch_rows / sizes.push_rows) * options.pipeline_depth;
     push_.emplace(graph.comm, *sum, graph.rounds,
-                  HaloOptions{.piece_rows = push_rows_, .depth = depth, .merge = false});
+                  HaloOptions{.piece_rows = push_rows_, .depth = depth, .wait_for_start = true});
+  }
+
+  /// Together with a fetch, or alone.
+  void start(HaloFetch* fetch) {
+    if (fetch != nullptr)
+      fetch->start(push_ ? &*push_ : nullptr);
+    else if (push_)
+      push_->start();
   }
 
   void progress() {
@@ -174,14 +182,16 @@ void backward_shards(const ShardedGraph& graph, const GraphOptions& options, con
   };
 
   if (needs_source && kept == nullptr) {  // the local shard covers the wait for the first rows
-    HaloFetch fetch(graph.comm, src, graph.rounds,
-                    fetch_options(graph, options, src_shape, grad_src != nullptr));
+    HaloOptions how = fetch_options(graph, options, src_shape, grad_src != nullptr);
+    how.wait_for_start = true;
+    HaloFetch fetch(graph.comm, src, graph.rounds, how);
+    GradientSender sender(graph, options, src_shape, kernel, grad_src, true);
+    sender.start(&fetch);
     const auto progress_fetch = [&] { fetch.progress(); };
     {
       const PollScope poll(progress_fetch);
       local_shard(accumulate);
     }
-    GradientSender sender(graph, options, src_shape, kernel, grad_src, true);
     const auto progress = [&] { fetch.progress(), sender.progress(); };
     const PollScope poll(progress);
     for (auto piece = fetch.next(); piece; piece.reset(), piece = fetch.next())
@@ -203,6 +213,7 @@ void backward_shards(const ShardedGraph& graph, const GraphOptions& options, con
   // Gradients of halo rows first: they travel while the local shard is computed. Where incoming rows are
   // added before that, the sum has to start from zero.
   GradientSender sender(graph, options, src_shape, kernel, grad_src, false);
+  sender.start(nullptr);
   const bool sums_start_early = sender.adds_before_finish();
   if (sums_start_early && !accumulate) grad_src->fill(0);
   const auto progress = [&] { sender.progress(); };

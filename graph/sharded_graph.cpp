@@ -95,46 +95,48 @@ ShardedGraph::ShardedGraph(const Communicator& communicator, const PartitionBook
                            Array<Index> ids_of_sources, Array<Index> ids_of_destinations)
     : comm(communicator), src_book(sources), dst_book(destinations), dst_is_prefix(prefix) {
   const TraceScope scope("construct graph", TraceKind::compute);
+  comm.agree([&] { build(std::move(edges), std::move(ids_of_sources), std::move(ids_of_destinations)); });
+}
+
+void ShardedGraph::build(EdgeList edges, Array<Index> ids_of_sources, Array<Index> ids_of_destinations) {
   const int p = comm.rank();
   const int size = comm.size();
   std::vector<Array<local_index>> wanted(at(size));  // rows of each owner that this rank reads
   const bool weighted = comm.all_reduce(edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
-  comm.agree([&] {
-    require<InputError>(src_book.num_parts() == size && dst_book.num_parts() == size, "a graph in ",
-                        src_book.num_parts(), " parts of sources and ", dst_book.num_parts(),
-                        " of destinations on ", size, " ranks");
-    for (int q = 0; q < size; ++q)
-      require<InputError>(src_book.num_nodes(q) < std::numeric_limits<local_index>::max() &&
-                              dst_book.num_nodes(q) < std::numeric_limits<local_index>::max(),
-                          "rank ", q, " owns 2^31 nodes or more: use more ranks");
-    require<InputError>(!prefix || dst_book.num_nodes(p) <= src_book.num_nodes(p), "rank ", p, " owns ",
-                        dst_book.num_nodes(p), " destinations, which cannot be the first of its ",
-                        src_book.num_nodes(p), " sources");
-    src_ids = ids_or_range(std::move(ids_of_sources), src_book, p, "source");
-    dst_ids = ids_or_range(std::move(ids_of_destinations), dst_book, p, "destination");
-    check_edges(comm, src_book, dst_book, edges, weighted);
+  require<InputError>(src_book.num_parts() == size && dst_book.num_parts() == size, "a graph in ",
+                      src_book.num_parts(), " parts of sources and ", dst_book.num_parts(),
+                      " of destinations on ", size, " ranks");
+  for (int q = 0; q < size; ++q)
+    require<InputError>(src_book.num_nodes(q) < std::numeric_limits<local_index>::max() &&
+                            dst_book.num_nodes(q) < std::numeric_limits<local_index>::max(),
+                        "rank ", q, " owns 2^31 nodes or more: use more ranks");
+  require<InputError>(!dst_is_prefix || dst_book.num_nodes(p) <= src_book.num_nodes(p), "rank ", p, " owns ",
+                      dst_book.num_nodes(p), " destinations, which cannot be the first of its ",
+                      src_book.num_nodes(p), " sources");
+  src_ids = ids_or_range(std::move(ids_of_sources), src_book, p, "source");
+  dst_ids = ids_or_range(std::move(ids_of_destinations), dst_book, p, "destination");
+  check_edges(comm, src_book, dst_book, edges, weighted);
 
-    const SortedEdges sorted = sort_edges(comm, src_book, dst_book, edges);
-    edges = {};
-    for (int r = 0; r < size; ++r) {
-      const int owner = (p - r + size) % size;
-      const Index begin = sorted.round_begin[at(r)];
-      GraphShard shard =
-          build_shard(sorted.edges.data() + begin, sorted.round_begin[at(r + 1)] - begin, begin,
-                      dst_book.num_nodes(p), src_book.num_nodes(owner), r > 0, wanted[at(owner)]);
-      if (r == 0)
-        local = std::move(shard);
-      else
-        remote.push_back(std::move(shard));
-    }
-    edge_ids.reserve(sorted.edges.size());
-    for (const LocalEdge& edge : sorted.edges) edge_ids.push_back(edge.id);
-    if (weighted) {
-      edge_weight = Tensor(Shape{static_cast<Index>(sorted.edges.size())});
-      std::transform(sorted.edges.begin(), sorted.edges.end(), edge_weight.data(),
-                     [](const LocalEdge& edge) { return edge.weight; });
-    }
-  });
+  const SortedEdges sorted = sort_edges(comm, src_book, dst_book, edges);
+  edges = {};
+  for (int r = 0; r < size; ++r) {
+    const int owner = (p - r + size) % size;
+    const Index begin = sorted.round_begin[at(r)];
+    GraphShard shard =
+        build_shard(sorted.edges.data() + begin, sorted.round_begin[at(r + 1)] - begin, begin,
+                    dst_book.num_nodes(p), src_book.num_nodes(owner), r > 0, wanted[at(owner)]);
+    if (r == 0)
+      local = std::move(shard);
+    else
+      remote.push_back(std::move(shard));
+  }
+  edge_ids.reserve(sorted.edges.size());
+  for (const LocalEdge& edge : sorted.edges) edge_ids.push_back(edge.id);
+  if (weighted) {
+    edge_weight = Tensor(Shape{static_cast<Index>(sorted.edges.size())});
+    std::transform(sorted.edges.begin(), sorted.edges.end(), edge_weight.data(),
+                   [](const LocalEdge& edge) { return edge.weight; });
+  }
 
   Array<local_index> request;
   std::vector<Index> counts;

@@ -50,6 +50,7 @@ struct ShardedGraph {
                Array<Index> ids_of_destinations);
 
  private:
+  void build(EdgeList edges, Array<Index> ids_of_sources, Array<Index> ids_of_destinations);
   void count_degrees();
   mutable std::once_flag merged_once_;
   mutable std::unique_ptr<GraphShard> merged_;

@@ -12,35 +12,35 @@
 
 namespace sar {
 
+// What is thrown after the first constructor has ended is followed by the destructor.
 SharedNpyFile::SharedNpyFile(const Communicator& comm, const std::string& path, std::span<const Index> shape,
                              NpyType type)
-    : comm_(comm), path_(path), element_bytes_(element_bytes(type)) {
+    : SharedNpyFile(comm, type) {
+  comm.agree([&] { open(path, shape, type); });
+}
+
+SharedNpyFile::SharedNpyFile(const Communicator& comm, NpyType type)
+    : comm_(comm), element_bytes_(element_bytes(type)) {}
+
+void SharedNpyFile::open(const std::string& path, std::span<const Index> shape, NpyType type) {
+  path_ = path;
   const auto fail_unless = [&](bool done) {
     require<InputError>(done, path_, ": cannot write (", system_error(), ")");
   };
-  try {
-    comm.agree([&] {
-      size_ = checked_num_elements(shape, type, path) * element_bytes_;
-      const std::string header = format_npy_header(type, shape);
-      data_begin_ = static_cast<Index>(header.size());
-      if (comm_.rank() != 0) return;
-      temporary_ = concat(path, ".tmp", ::getpid());
-      descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-      fail_unless(descriptor_ >= 0);
-      fail_unless(::ftruncate(descriptor_, data_begin_ + size_) == 0);
-      fail_unless(::pwrite(descriptor_, header.data(), header.size(), 0) == data_begin_);
-    });
-    const std::string name = comm.broadcast(temporary_, 0);
-    comm.agree([&] {
-      if (comm_.rank() == 0) return;
-      descriptor_ = ::open(name.c_str(), O_WRONLY | O_CLOEXEC);
-      fail_unless(descriptor_ >= 0);
-    });
-  } catch (...) {
-    if (descriptor_ >= 0) ::close(descriptor_);
-    if (!temporary_.empty()) ::unlink(temporary_.c_str());
-    throw;
+  size_ = checked_num_elements(shape, type, path) * element_bytes_;
+  const std::string header = format_npy_header(type, shape);
+  data_begin_ = static_cast<Index>(header.size());
+  if (comm_.rank() == 0) {
+    temporary_ = concat(path, ".tmp", ::getpid());
+    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    fail_unless(descriptor_ >= 0);
+    fail_unless(::ftruncate(descriptor_, data_begin_ + size_) == 0);
+    fail_unless(::pwrite(descriptor_, header.data(), header.size(), 0) == data_begin_);
   }
+  const std::string name = comm_.broadcast(temporary_, 0);
+  if (comm_.rank() == 0) return;
+  descriptor_ = ::open(name.c_str(), O_WRONLY | O_CLOEXEC);
+  fail_unless(descriptor_ >= 0);
 }
 
 SharedNpyFile::~SharedNpyFile() {

@@ -29,6 +29,9 @@ class SharedNpyFile {
   void commit();
 
  private:
+  SharedNpyFile(const Communicator& comm, NpyType type);
+  void open(const std::string& path, std::span<const Index> shape, NpyType type);
+
   Communicator comm_;
   std::string path_;
   std::string temporary_;

@@ -104,7 +104,8 @@ class MessagePass {
     if (!recorded_ && base_gradient == nullptr) return out;
     for (const Target target : {lhs_, rhs_})
       if (!recorded_ || !needs_value(target)) side(target).value = Tensor();
-    return record(std::move(out), [pass = std::move(*this), base_gradient](Tensor grad) {
+    const Communicator comm = graph_->comm;
+    return record_collective(comm, std::move(out), [pass = std::move(*this), base_gradient](Tensor grad) {
       if (base_gradient != nullptr) base_gradient->add(grad);
       if (pass.recorded_) pass.backward(std::move(grad));
     });
@@ -219,10 +220,9 @@ Shape check_operands(const GraphShardManager& graph, const Message& message, Ind
       .shape(rows);
 }
 
-/// The ranks agree that their operands are right and their calls are the same one, before rows travel.
-/// `reduction` is -1 for none.
+/// The ranks agree that their calls are the same one, before rows travel. `reduction` is -1 for none.
 void agree_on_message(const GraphShardManager& graph, const char* operation, const Message& message,
-                      int reduction, FunctionRef<void()> check) {
+                      int reduction) {
   const auto shape = [&](Target target) {
     return message.reads(target) ? message.operand(target).shape() : Shape();
   };
@@ -241,7 +241,7 @@ void agree_on_message(const GraphShardManager& graph, const char* operation, con
                              {"wish for the destinations' gradient", wish(Target::v)},
                              {"wish for the edges' gradient", wish(Target::e)},
                              {"tape in scope", Tape::current() != nullptr}});
-  agree_on_call(graph.comm(), operation, check, items);
+  agree_on_call(graph.comm(), operation, items);
 }
 
 Variable update_all_agreed(const std::shared_ptr<const ShardedGraph>& graph, const GraphOptions& options,
@@ -263,25 +263,30 @@ Variable update_all_agreed(const std::shared_ptr<const ShardedGraph>& graph, con
 }  // namespace
 
 Variable GraphShardManager::update_all(const Message& message, Reduce reduce, Variable base) const {
-  agree_on_message(*this, "update_all", message, static_cast<int>(reduce), [&] {
+  return comm().agree([&] {
     const Shape shape = check_operands(*this, message, num_dst_nodes());
     require<ShapeError>(!base.defined() || base.shape() == shape, "a base of shape ", base.shape(),
                         " for a result of shape ", shape);
+    agree_on_message(*this, "update_all", message, static_cast<int>(reduce));
+    return update_all_agreed(state_, options_, message, reduce, [&] { return std::move(base); });
   });
-  return update_all_agreed(state_, options_, message, reduce, [&] { return std::move(base); });
 }
 
 Variable GraphShardManager::update_all(const Message& message, Reduce reduce,
                                        FunctionRef<Variable()> make_base) const {
-  agree_on_message(*this, "update_all", message, static_cast<int>(reduce),
-                   [&] { (void)check_operands(*this, message, num_dst_nodes()); });
-  return update_all_agreed(state_, options_, message, reduce, make_base);
+  return comm().agree([&] {
+    (void)check_operands(*this, message, num_dst_nodes());
+    agree_on_message(*this, "update_all", message, static_cast<int>(reduce));
+    return update_all_agreed(state_, options_, message, reduce, make_base);
+  });
 }
 
 Variable GraphShardManager::apply_edges(const Message& message) const {
-  agree_on_message(*this, "apply_edges", message, -1,
-                   [&] { (void)check_operands(*this, message, num_edges()); });
-  return MessagePass(state_, options_, message, Result::edges, false).run([] { return Variable(); });
+  return comm().agree([&]() -> Variable {
+    (void)check_operands(*this, message, num_edges());
+    agree_on_message(*this, "apply_edges", message, -1);
+    return MessagePass(state_, options_, message, Result::edges, false).run([] { return Variable(); });
+  });
 }
 
 }  // namespace sar

@@ -103,32 +103,19 @@ void agree_on_sources(const GraphShardManager& graph, const char* operation, Mes
     items.emplace_back("shape of edges.src()", x.shape());
     items.emplace_back("wish for the gradient of edges.src()", x.requires_grad());
   }
-  if (!items.empty())
-    agree_on_call(
-        graph.comm(), operation, [] {}, items);
+  if (!items.empty()) agree_on_call(graph.comm(), operation, items);
 }
 
 /// What the function reads, agreed upon by all ranks before rows travel. Collective.
 MessageInputs agreed_inputs(const GraphShardManager& graph, Frames& frames, const char* operation,
                             const MessageFunction& function, std::optional<Reduce> reduce) {
-  MessageInputs inputs;
-  std::exception_ptr failure;
-  try {
-    inputs = probe(graph, frames, function);
-  } catch (...) {
-    failure = std::current_exception();
-  }
+  MessageInputs inputs = probe(graph, frames, function);
   std::vector<AgreedItem> items = agreed_items(graph.options());
   items.emplace_back("reduction", reduce ? static_cast<int>(*reduce) : -1);
   items.emplace_back("shape of the message", inputs.message);
   items.emplace_back("wish for gradients", Tape::current() != nullptr && inputs.requires_grad);
   items.emplace_back("number of calls of edges.src()", inputs.u.calls.size());
-  agree_on_call(
-      graph.comm(), operation,
-      [&] {
-        if (failure) std::rethrow_exception(failure);
-      },
-      items);
+  agree_on_call(graph.comm(), operation, items);
   agree_on_sources(graph, operation, inputs.u);
   return inputs;
 }
@@ -190,7 +177,7 @@ Tensor UserMessage::forward() {
   with_result.out = out.data();
   UserMessageKernel kernel(std::move(with_result));
   forward_shards(*graph, options, sources(), kernel, kept.get(), [] {});
-  graph->comm.agree([&] { kernel.rethrow(); });
+  kernel.rethrow();
   return out;
 }
 
@@ -216,7 +203,7 @@ void UserMessage::backward(const Tensor& grad) const {
     backward_shards(*graph, options, src, src.shape(), kernel, kept.get(),
                     grad_u.defined() ? &grad_u : nullptr, false);
   }
-  graph->comm.agree([&] { kernel.rethrow(); });
+  kernel.rethrow();
 
   Index offset = 0;
   for (const Variable& x : slots) {
@@ -252,18 +239,18 @@ Variable run(const GraphShardManager& graph, const std::shared_ptr<const Sharded
   if (recorded && graph.options().mode != Mode::rematerialize) message.kept = std::make_shared<KeptRows>();
   Tensor out = message.forward();
   if (!recorded) return out;
-  return record(std::move(out),
-                [message = std::move(message)](const Tensor& grad) { message.backward(grad); });
+  return record_collective(graph.comm(), std::move(out),
+                           [message = std::move(message)](const Tensor& grad) { message.backward(grad); });
 }
 
 }  // namespace
 
 Variable GraphShardManager::update_all(const MessageFunction& message, Reduce reduce) const {
-  return run(*this, state_, *frames_, "update_all", message, reduce);
+  return comm().agree([&] { return run(*this, state_, *frames_, "update_all", message, reduce); });
 }
 
 Variable GraphShardManager::apply_edges(const MessageFunction& message) const {
-  return run(*this, state_, *frames_, "apply_edges", message, std::nullopt);
+  return comm().agree([&] { return run(*this, state_, *frames_, "apply_edges", message, std::nullopt); });
 }
 
 }  // namespace sar

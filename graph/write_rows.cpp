@@ -21,19 +21,15 @@ constexpr Index window_bytes = Index{1} << 22;  // of a rank's range, that are p
 void write_rows(const Communicator& comm, const std::string& path, std::span<const Index> ids, Index num_rows,
                 const std::vector<Index>& row_shape, NpyType type,
                 FunctionRef<void(Index, std::byte*)> pack) {
-  comm.agree([&] {
-    require<ShapeError>(num_rows == static_cast<Index>(ids.size()), path, ": there are ", num_rows,
-                        " rows, expected ", ids.size(), ", one for each id");
-  });
+  require<ShapeError>(num_rows == static_cast<Index>(ids.size()), path, ": there are ", num_rows,
+                      " rows, expected ", ids.size(), ", one for each id");
   const Index total = comm.all_reduce(num_rows);
   require_permutation(comm, ids, total, path);
   const Index row_size = std::accumulate(row_shape.begin(), row_shape.end(), Index{1}, std::multiplies<>());
   const Index row_bytes = row_size * element_bytes(type);
   const Index widest = comm.all_reduce(row_size, ReduceOp::max);
-  comm.agree([&] {
-    require<ShapeError>(row_size == widest, path, ": a row of rank ", comm.rank(), " has ", row_size,
-                        " elements, expected ", widest, " as on other ranks");
-  });
+  require<ShapeError>(row_size == widest, path, ": a row of rank ", comm.rank(), " has ", row_size,
+                      " elements, expected ", widest, " as on other ranks");
   std::vector<Index> shape{total};
   shape.insert(shape.end(), row_shape.begin(), row_shape.end());
   SharedNpyFile file(comm, path, shape, type);
@@ -80,9 +76,7 @@ void write_rows(const Communicator& comm, const std::string& path, std::span<con
     for (std::size_t i = 0; i < got_ids.size(); ++i)
       std::copy_n(got_rows.data() + static_cast<Index>(i) * row_bytes, row_bytes,
                   together.data() + (got_ids[i] - begin) * row_bytes);
-    comm.agree([&] {
-      if (!together.empty()) file.write(begin * row_size, together);
-    });
+    if (!together.empty()) file.write(begin * row_size, together);
   }
   file.commit();
 }
@@ -95,29 +89,31 @@ void write_npy_rows(const Communicator& comm, const std::string& path, const Ten
     require<InputError>(type == NpyType::float16 || type == NpyType::float32 || type == NpyType::float64,
                         path, ": the type of the array is ", to_string(type),
                         ", expected float16, float32 or float64");
-  });
-  std::vector<Index> row_shape;
-  for (int d = 1; d < rows.shape().dims(); ++d) row_shape.push_back(rows.shape()[d]);
-  const Index width = rows.shape().row_size();
-  write_rows(comm, path, ids, rows.num_rows(), row_shape, type, [&](Index i, std::byte* out) {
-    const real* row = rows.row(i);
-    for (Index j = 0; j < width; ++j, out += element_bytes(type)) {
-      const auto narrow = static_cast<float>(row[j]);
-      const auto wide = static_cast<double>(row[j]);
-      const std::uint16_t half = float_to_half(wide);
-      if (type == NpyType::float32) std::memcpy(out, &narrow, sizeof(narrow));
-      if (type == NpyType::float64) std::memcpy(out, &wide, sizeof(wide));
-      if (type == NpyType::float16) std::memcpy(out, &half, sizeof(half));
-    }
+    std::vector<Index> row_shape;
+    for (int d = 1; d < rows.shape().dims(); ++d) row_shape.push_back(rows.shape()[d]);
+    const Index width = rows.shape().row_size();
+    write_rows(comm, path, ids, rows.num_rows(), row_shape, type, [&](Index i, std::byte* out) {
+      const real* row = rows.row(i);
+      for (Index j = 0; j < width; ++j, out += element_bytes(type)) {
+        const auto narrow = static_cast<float>(row[j]);
+        const auto wide = static_cast<double>(row[j]);
+        const std::uint16_t half = float_to_half(wide);
+        if (type == NpyType::float32) std::memcpy(out, &narrow, sizeof(narrow));
+        if (type == NpyType::float64) std::memcpy(out, &wide, sizeof(wide));
+        if (type == NpyType::float16) std::memcpy(out, &half, sizeof(half));
+      }
+    });
   });
 }
 
 void write_npy_rows(const Communicator& comm, const std::string& path, std::span<const std::int64_t> values,
                     std::span<const Index> ids) {
-  write_rows(comm, path, ids, static_cast<Index>(values.size()), {}, NpyType::int64,
-             [&](Index i, std::byte* out) {
-               std::memcpy(out, &values[static_cast<std::size_t>(i)], sizeof(std::int64_t));
-             });
+  comm.agree([&] {
+    write_rows(comm, path, ids, static_cast<Index>(values.size()), {}, NpyType::int64,
+               [&](Index i, std::byte* out) {
+                 std::memcpy(out, &values[static_cast<std::size_t>(i)], sizeof(std::int64_t));
+               });
+  });
 }
 
 }  // namespace sar

@@ -24,12 +24,10 @@ AttentionConv::AttentionConv(std::string name, const InFeats& in_feats, Index ou
 
 AttentionConv::Ends AttentionConv::ends(const GraphShardManager& graph, const NodeFeatures& feat, bool drops,
                                         const Variable& edge_feats, Index edge_width) {
-  graph.comm().agree([&] {
-    require_feats(graph, feat, in_feats_, name_);
-    if (edge_width > 0) require_rows(edge_feats, graph.num_edges(), edge_width, name_ + ", edge features");
-    require<ShapeError>(edge_width > 0 || !edge_feats.defined(), name_,
-                        " without edge features got some of shape ", edge_feats.shape());
-  });
+  require_feats(graph, feat, in_feats_, name_);
+  if (edge_width > 0) require_rows(edge_feats, graph.num_edges(), edge_width, name_ + ", edge features");
+  require<ShapeError>(edge_width > 0 || !edge_feats.defined(), name_,
+                      " without edge features got some of shape ", edge_feats.shape());
   const Variable src = drops ? feat_drop_(feat.src, graph.src_ids()) : feat.src;
   if (!feat.pair()) return {src, first_rows(src, graph.num_dst_nodes()), true};
   return {src, drops ? feat_drop_(feat.dst, graph.dst_ids()) : feat.dst, false};
@@ -110,9 +108,11 @@ Variable head_linear_transposed(const Variable& x, const Variable& weight) {
 }
 
 Variable weighted_edge_sums(const GraphShardManager& graph, const Variable& coefficients, const Variable& x) {
-  const Variable rows = reshape(x, {x.num_rows(), 1, x.shape()[1]});
-  return graph.update_all(
-      [=](const EdgeBatch& edges) { return edges.edata(coefficients) * edges.edata(rows); }, fn::sum);
+  return graph.comm().agree([&] {
+    const Variable rows = reshape(x, {x.num_rows(), 1, x.shape()[1]});
+    return graph.update_all(
+        [=](const EdgeBatch& edges) { return edges.edata(coefficients) * edges.edata(rows); }, fn::sum);
+  });
 }
 
 }  // namespace sar

@@ -7,6 +7,7 @@
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/reduce.hpp>
+#include <sar/graph/agreement.hpp>
 #include <sar/nn/batch_norm.hpp>
 #include <sar/nn/column_moments.hpp>
 
@@ -98,7 +99,8 @@ DistributedBN1D::DistributedBN1D(Index num_features, const Communicator& comm,
   register_counter("num_batches_tracked", num_batches_tracked_, /*in_state_dict=*/true);
 }
 
-DistributedBN1D::Coefficients DistributedBN1D::coefficients(const Tensor& x) {
+DistributedBN1D::Coefficients DistributedBN1D::coefficients(const Tensor& x,
+                                                            std::optional<ColumnMoments>& seen) const {
   const auto columns = static_cast<std::size_t>(running_mean_.size());
   Coefficients c(columns);
   const auto set = [&](std::size_t j, double mean, double var) {
@@ -120,26 +122,40 @@ DistributedBN1D::Coefficients DistributedBN1D::coefficients(const Tensor& x) {
   c.count = std::max(moments.count, 1.0);
   c.over_ranks = !options_.local;
   for (std::size_t j = 0; j < columns; ++j) set(j, moments.mean[j], moments.m2[j] / c.count);
-  if (moments.count < 2) return c;
+  seen = std::move(moments);
+  return c;
+}
+
+void DistributedBN1D::track(const ColumnMoments& moments) {
+  if (moments.count < 2) return;
   const auto move_to = [&](real& running, double value) {
     running = static_cast<real>((1 - options_.momentum) * running + options_.momentum * value);
   };
-  for (std::size_t j = 0; j < columns; ++j) {
+  for (std::size_t j = 0; j < moments.mean.size(); ++j) {
     move_to(running_mean_.data()[j], moments.mean[j]);
     move_to(running_var_.data()[j], moments.m2[j] / (moments.count - 1));
   }
   ++num_batches_tracked_;
-  return c;
 }
 
+// Running statistics move when no rank can fail any more, so that they stay the same on all.
 Variable DistributedBN1D::apply(Variable x, const Activation& activation) {
+  std::optional<ColumnMoments> seen;
+  const auto normalize = [&] { return normalized(std::move(x), activation, seen); };
+  Variable y = is_training() && !options_.local ? comm_.agree(normalize) : normalize();
+  if (seen) track(*seen);
+  return y;
+}
+
+Variable DistributedBN1D::normalized(Variable x, const Activation& activation,
+                                     std::optional<ColumnMoments>& seen) const {
   const Index columns = running_mean_.size();
   require<ShapeError>(x.shape().dims() == 2 && x.value().row_size() == columns, "batch norm of ", columns,
                       " features got a tensor of shape ", x.shape());
   const bool records = recording({&x, &weight_, &bias_});
   const GradientPtr to_x = x.gradient();
   Tensor input = std::exchange(x.value(), Tensor());
-  const Coefficients c = coefficients(input);
+  const Coefficients c = coefficients(input, seen);
 
   Tensor y = !records && input.unique() ? input : Tensor(input.shape());
   parallel_for(input.num_rows(), rows_at_once(columns), [&](Index begin, Index end) {
@@ -159,8 +175,8 @@ Variable DistributedBN1D::apply(Variable x, const Activation& activation) {
   });
   if (!records) return y;
 
-  return record(std::move(y), [input, c, activation, columns, to_x, to_weight = weight_.gradient(),
-                               to_bias = bias_.gradient(), comm = comm_](Tensor grad) {
+  const auto backward = [input, c, activation, columns, to_x, to_weight = weight_.gradient(),
+                         to_bias = bias_.gradient(), comm = comm_](Tensor grad) {
     const auto width = static_cast<std::size_t>(columns);
     // g: gradient before the activation, and its sums over the rows: of g, then of g * xhat
     Tensor g = grad.unique() || !activation.relu ? grad : Tensor(grad.shape());
@@ -228,7 +244,8 @@ Variable DistributedBN1D::apply(Variable x, const Activation& activation) {
     });
     g = Tensor();
     to_x->add(std::move(dx));
-  });
+  };
+  return c.over_ranks ? record_collective(comm_, std::move(y), backward) : record(std::move(y), backward);
 }
 
 Variable DistributedBN1D::operator()(Variable x) {

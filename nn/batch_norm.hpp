@@ -5,7 +5,11 @@
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/module.hpp>
 
+#include <optional>
+
 namespace sar {
+
+struct ColumnMoments;
 
 struct BatchNormOptions {
   double eps = 1e-5;
@@ -41,7 +45,11 @@ class DistributedBN1D : public Module {
                                           RowIds row_ids);
 
   [[nodiscard]] Variable apply(Variable x, const Activation& activation);
-  [[nodiscard]] Coefficients coefficients(const Tensor& x);
+  /// `seen`: the moments that the running statistics move by. Collective in training unless local.
+  [[nodiscard]] Variable normalized(Variable x, const Activation& activation,
+                                    std::optional<ColumnMoments>& seen) const;
+  [[nodiscard]] Coefficients coefficients(const Tensor& x, std::optional<ColumnMoments>& seen) const;
+  void track(const ColumnMoments& moments);
 
   Variable weight_, bias_;
   Tensor running_mean_, running_var_;

@@ -27,15 +27,15 @@ CFConv::CFConv(Index node_in_feats, Index edge_in_feats, Index hidden_feats, Ind
 
 Variable CFConv::operator()(const GraphShardManager& graph, const Variable& feat,
                             const Variable& edge_feats) const {
-  graph.comm().agree([&] {
+  return graph.comm().agree([&] {
     require_rows(feat, graph.num_src_nodes(), node_in_feats_, "CFConv, features");
     require_rows(edge_feats, graph.num_edges(), edge_in_feats_, "CFConv, edge features");
+    return project_out_(graph.update_all(
+        [x = project_node_(feat), edge_feats, filter = project_edge_](const EdgeBatch& edges) {
+          return mul(edges.src(x), (*filter)(edges.edata(edge_feats)));
+        },
+        fn::sum));
   });
-  return project_out_(graph.update_all(
-      [x = project_node_(feat), edge_feats, filter = project_edge_](const EdgeBatch& edges) {
-        return mul(edges.src(x), (*filter)(edges.edata(edge_feats)));
-      },
-      fn::sum));
 }
 
 }  // namespace sar

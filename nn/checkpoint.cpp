@@ -181,40 +181,42 @@ void Checkpointer::save(int epoch, const Module& model, Optimizer& optimizer,
 }
 
 std::string Checkpointer::latest() const {
-  std::string path;
-  comm_.agree([&] {
-    if (comm_.rank() != 0) return;
-    on_files(directory_, [&] {
-      const std::map<int, std::string> existing = checkpoints_in(directory_);
-      if (!existing.empty()) path = existing.rbegin()->second;
-    });
+  return comm_.agree([&] {
+    std::string path;
+    if (comm_.rank() == 0)
+      on_files(directory_, [&] {
+        const std::map<int, std::string> existing = checkpoints_in(directory_);
+        if (!existing.empty()) path = existing.rbegin()->second;
+      });
+    return comm_.broadcast(path, 0);
   });
-  return comm_.broadcast(path, 0);
 }
 
 CheckpointInfo Checkpointer::load(const std::string& path, Module& model, Optimizer& optimizer) const {
-  // Rank 0 reads; what it finds travels as text.
-  std::vector<std::string> found;
-  comm_.agree([&] {
-    if (comm_.rank() != 0) return;
-    std::optional<SafetensorsFile> file;
-    try {
-      file.emplace(path);
-      file->verify_checksum();
-    } catch (const InputError& error) {
-      throw InputError(error.what() + others(path));
-    }
-    const Description description = read_metadata(*file, optimizer.kind(), options_.seed);
-    found = {std::to_string(description.info.epoch), exact(description.lr)};
-    for (const auto& [key, value] : description.info.extra) found.insert(found.end(), {key, value});
+  return comm_.agree([&] {
+    // Rank 0 reads; what it finds travels as text.
+    std::vector<std::string> found;
+    comm_.agree([&] {
+      if (comm_.rank() != 0) return;
+      std::optional<SafetensorsFile> file;
+      try {
+        file.emplace(path);
+        file->verify_checksum();
+      } catch (const InputError& error) {
+        throw InputError(error.what() + others(path));
+      }
+      const Description description = read_metadata(*file, optimizer.kind(), options_.seed);
+      found = {std::to_string(description.info.epoch), exact(description.lr)};
+      for (const auto& [key, value] : description.info.extra) found.insert(found.end(), {key, value});
+    });
+    load_state_dict(comm_, path, whole_state(model, optimizer));
+    found = broadcast_texts(comm_, std::move(found));
+    CheckpointInfo info;
+    info.epoch = *to_number<int>(found[0]);
+    optimizer.set_lr(*to_number<double>(found[1]));
+    for (std::size_t i = 2; i < found.size(); i += 2) info.extra[found[i]] = found[i + 1];
+    return info;
   });
-  load_state_dict(comm_, path, whole_state(model, optimizer));
-  found = broadcast_texts(comm_, std::move(found));
-  CheckpointInfo info;
-  info.epoch = *to_number<int>(found[0]);
-  optimizer.set_lr(*to_number<double>(found[1]));
-  for (std::size_t i = 2; i < found.size(); i += 2) info.extra[found[i]] = found[i + 1];
-  return info;
 }
 
 }  // namespace sar

@@ -24,44 +24,46 @@ std::string description(const Module& module) {
 }  // namespace
 
 void gather_grads(const Communicator& comm, Module& module, bool average) {
-  std::vector<Variable> parameters = module.parameters();
-  std::erase_if(parameters, [](const Variable& parameter) { return !parameter.requires_grad(); });
+  comm.agree([&] {
+    std::vector<Variable> parameters = module.parameters();
+    std::erase_if(parameters, [](const Variable& parameter) { return !parameter.requires_grad(); });
 
-  // All gradients, and behind them one number per parameter: on how many ranks it got a gradient.
-  std::vector<Tensor> sums;
-  std::vector<real> has_gradient;
-  for (const Variable& parameter : parameters) {
-    Tensor gradient = parameter.gradient()->take();
-    has_gradient.push_back(gradient.defined() ? 1 : 0);
-    if (!gradient.defined()) {
-      gradient = Tensor::zeros(parameter.shape());
-    } else if (!gradient.unique()) {
-      gradient = gradient.clone();  // its memory may be that of another parameter's gradient too
+    // All gradients, and behind them one number per parameter: on how many ranks it got a gradient.
+    std::vector<Tensor> sums;
+    std::vector<real> has_gradient;
+    for (const Variable& parameter : parameters) {
+      Tensor gradient = parameter.gradient()->take();
+      has_gradient.push_back(gradient.defined() ? 1 : 0);
+      if (!gradient.defined()) {
+        gradient = Tensor::zeros(parameter.shape());
+      } else if (!gradient.unique()) {
+        gradient = gradient.clone();  // its memory may be that of another parameter's gradient too
+      }
+      sums.push_back(std::move(gradient));
     }
-    sums.push_back(std::move(gradient));
-  }
-  if (parameters.empty()) return;
-  sums.push_back(Tensor::from({static_cast<Index>(parameters.size())}, has_gradient));
-  gather_grads(comm, std::span<Tensor>(sums), average);
+    if (parameters.empty()) return;
+    sums.push_back(Tensor::from({static_cast<Index>(parameters.size())}, has_gradient));
+    gather_grads(comm, std::span<Tensor>(sums), average);
 
-  const Tensor on_some_rank = std::move(sums.back());
-  for (std::size_t k = 0; k < parameters.size(); ++k)
-    if (on_some_rank.data()[k] > 0) parameters[k].gradient()->add(std::move(sums[k]));
+    const Tensor on_some_rank = std::move(sums.back());
+    for (std::size_t k = 0; k < parameters.size(); ++k)
+      if (on_some_rank.data()[k] > 0) parameters[k].gradient()->add(std::move(sums[k]));
+  });
 }
 
 void sync_params(const Communicator& comm, Module& module) {
-  const std::string mine = description(module);
-  const std::string root = comm.broadcast(mine, 0);
   comm.agree([&] {
+    const std::string mine = description(module);
+    const std::string root = comm.broadcast(mine, 0);
     require<InputError>(mine == root, "the model of rank ", comm.rank(), " consists of\n", mine,
                         "but that of rank 0 of\n", root);
+    std::vector<Tensor> tensors;
+    for (const NamedParameter& named : module.named_parameters()) tensors.push_back(named.parameter.value());
+    for (const NamedBuffer& named : module.named_buffers()) tensors.push_back(named.tensor);
+    sync_params(comm, std::span<Tensor>(tensors));
+    for (const NamedCounter& named : module.named_counters())
+      comm.broadcast(std::span<std::uint64_t>(named.value, 1), 0);
   });
-  std::vector<Tensor> tensors;
-  for (const NamedParameter& named : module.named_parameters()) tensors.push_back(named.parameter.value());
-  for (const NamedBuffer& named : module.named_buffers()) tensors.push_back(named.tensor);
-  sync_params(comm, std::span<Tensor>(tensors));
-  for (const NamedCounter& named : module.named_counters())
-    comm.broadcast(std::span<std::uint64_t>(named.value, 1), 0);
 }
 
 }  // namespace sar

@@ -31,13 +31,17 @@ real DotGatConv::scale() const {
 }
 
 Variable DotGatConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) {
-  const Ends z = project(graph, feat);
-  return dot_attention(graph, z.src, z.dst, {}, scale());
+  return graph.comm().agree([&] {
+    const Ends z = project(graph, feat);
+    return dot_attention(graph, z.src, z.dst, {}, scale());
+  });
 }
 
 Variable DotGatConv::attention(const GraphShardManager& graph, const NodeFeatures& feat) {
-  const Ends z = project(graph, feat);
-  return edge_softmax(graph, graph.apply_edges(fn::u_dot_v(z.src, z.dst)) * scale());
+  return graph.comm().agree([&] {
+    const Ends z = project(graph, feat);
+    return edge_softmax(graph, graph.apply_edges(fn::u_dot_v(z.src, z.dst)) * scale());
+  });
 }
 
 AGNNConv::AGNNConv(real init_beta, bool learn_beta) : beta_(Tensor::full({1}, init_beta), learn_beta) {
@@ -48,12 +52,12 @@ AGNNConv::AGNNConv(real init_beta, bool learn_beta) : beta_(Tensor::full({1}, in
 }
 
 Variable AGNNConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) const {
-  graph.comm().agree([&] {
+  return graph.comm().agree([&] {
     require<ShapeError>(feat.src.shape().dims() == 2, "AGNNConv, features have shape ", feat.src.shape(),
                         ", expected [", graph.num_src_nodes(), ", D]");
     require_feats(graph, feat, feat.src.shape()[1], "AGNNConv");
+    return cosine_attention(graph, feat.src, dst_feats(graph, feat), beta_);
   });
-  return cosine_attention(graph, feat.src, dst_feats(graph, feat), beta_);
 }
 
 }  // namespace sar

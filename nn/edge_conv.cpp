@@ -10,14 +10,16 @@ EdgeConv::EdgeConv(Index in_feats, Index out_feats, Generator& gen)
 }
 
 Variable EdgeConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) const {
-  graph.comm().agree([&] { require_feats(graph, feat, theta_.weight().shape()[1], "EdgeConv"); });
-  // max_u(-W_theta x_u) + (W_theta + W_phi) x_v + biases, the latter only where there are in-edges
-  const auto self = [&] {
-    return scale_rows(
-        linear(dst_feats(graph, feat), theta_.weight() + phi_.weight(), theta_.bias() + phi_.bias()),
-        degree_column(graph.in_degrees(), [](double degree) { return degree > 0 ? 1 : 0; }));
-  };
-  return graph.update_all(fn::copy_u(linear(feat.src, -theta_.weight())), fn::max, self);
+  return graph.comm().agree([&] {
+    require_feats(graph, feat, theta_.weight().shape()[1], "EdgeConv");
+    // max_u(-W_theta x_u) + (W_theta + W_phi) x_v + biases, the latter only where there are in-edges
+    const auto self = [&] {
+      return scale_rows(
+          linear(dst_feats(graph, feat), theta_.weight() + phi_.weight(), theta_.bias() + phi_.bias()),
+          degree_column(graph.in_degrees(), [](double degree) { return degree > 0 ? 1 : 0; }));
+    };
+    return graph.update_all(fn::copy_u(linear(feat.src, -theta_.weight())), fn::max, self);
+  });
 }
 
 }  // namespace sar

@@ -53,20 +53,24 @@ Variable EdgeGATConv::coefficients(const GraphShardManager& graph, const Ends& z
 
 Variable EdgeGATConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                                  const Variable& edge_feats) {
-  const Ends x = ends(graph, feat, true, edge_feats, fc_edge_.weight().shape()[1]);
-  const Ends z = project(x);
-  const Variable alpha = drop_attention(graph, coefficients(graph, z, edge_feats));
-  Variable y = head_linear(weighted_edge_sums(graph, alpha, edge_feats), fc_edge_.weight());
-  y = graph.update_all(fn::u_mul_e(z.src, alpha), fn::sum, std::move(y));
-  if (res_fc_) y = add_residual(std::move(y), x.dst, res_fc_);
-  if (bias_.defined()) y = add(std::move(y), reshape(bias_, {1, num_heads(), out_feats()}));
-  return options_.activation ? options_.activation(std::move(y)) : y;
+  return graph.comm().agree([&] {
+    const Ends x = ends(graph, feat, true, edge_feats, fc_edge_.weight().shape()[1]);
+    const Ends z = project(x);
+    const Variable alpha = drop_attention(graph, coefficients(graph, z, edge_feats));
+    Variable y = head_linear(weighted_edge_sums(graph, alpha, edge_feats), fc_edge_.weight());
+    y = graph.update_all(fn::u_mul_e(z.src, alpha), fn::sum, std::move(y));
+    if (res_fc_) y = add_residual(std::move(y), x.dst, res_fc_);
+    if (bias_.defined()) y = add(std::move(y), reshape(bias_, {1, num_heads(), out_feats()}));
+    return options_.activation ? options_.activation(std::move(y)) : y;
+  });
 }
 
 Variable EdgeGATConv::attention(const GraphShardManager& graph, const NodeFeatures& feat,
                                 const Variable& edge_feats) {
-  const Ends x = ends(graph, feat, false, edge_feats, fc_edge_.weight().shape()[1]);
-  return coefficients(graph, project(x), edge_feats);
+  return graph.comm().agree([&] {
+    const Ends x = ends(graph, feat, false, edge_feats, fc_edge_.weight().shape()[1]);
+    return coefficients(graph, project(x), edge_feats);
+  });
 }
 
 }  // namespace sar

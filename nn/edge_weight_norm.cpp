@@ -1,6 +1,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/graph/agreement.hpp>
 #include <sar/nn/edge_weight_norm.hpp>
 
 #include <algorithm>
@@ -18,20 +19,18 @@ Variable out_sums(const GraphShardManager& graph, const Variable& weight) {
   }
   Tensor sums = sources.grad();
   if (!recording({&weight})) return sums;
-  return record(std::move(sums), [graph, to = weight.gradient()](Tensor grad) {
+  return record_collective(graph.comm(), std::move(sums), [graph, to = weight.gradient()](Tensor grad) {
     to->add(graph.apply_edges(fn::copy_u(std::move(grad))).value().reshape(to->shape()));
   });
 }
 
 void check(const GraphShardManager& graph, const Variable& weight) {
-  graph.comm().agree([&] {
-    require<ShapeError>(
-        weight.defined() && weight.num_rows() == graph.num_edges() && weight.shape().row_size() == 1,
-        "edge weights have shape ", weight.shape(), " for ", graph.num_edges(), " edges");
-    const auto values = weight.value().values();
-    require<InputError>(std::all_of(values.begin(), values.end(), [](real w) { return w > 0; }),
-                        "edge weights that are normalised must be positive");
-  });
+  require<ShapeError>(
+      weight.defined() && weight.num_rows() == graph.num_edges() && weight.shape().row_size() == 1,
+      "edge weights have shape ", weight.shape(), " for ", graph.num_edges(), " edges");
+  const auto values = weight.value().values();
+  require<InputError>(std::all_of(values.begin(), values.end(), [](real w) { return w > 0; }),
+                      "edge weights that are normalised must be positive");
 }
 
 Variable column(const Variable& weight) {
@@ -41,8 +40,10 @@ Variable column(const Variable& weight) {
 }  // namespace
 
 WeightSums weight_sums(const GraphShardManager& graph, const Variable& edge_weight) {
-  check(graph, edge_weight);
-  return {out_sums(graph, edge_weight), graph.update_all(fn::copy_e(column(edge_weight)), fn::sum)};
+  return graph.comm().agree([&]() -> WeightSums {
+    check(graph, edge_weight);
+    return {out_sums(graph, edge_weight), graph.update_all(fn::copy_e(column(edge_weight)), fn::sum)};
+  });
 }
 
 Variable inverse_root(const Variable& weight_sum) {
@@ -54,12 +55,14 @@ Variable inverse_root(const Variable& weight_sum) {
 }
 
 Variable edge_weight_norm(const GraphShardManager& graph, const Variable& edge_weight, EdgeNorm norm) {
-  const WeightSums sums = weight_sums(graph, edge_weight);
-  Variable normalised = norm == EdgeNorm::right
-                            ? graph.apply_edges(fn::e_div_v(column(edge_weight), sums.in))
-                            : column(edge_weight) * graph.apply_edges(fn::u_mul_v(inverse_root(sums.out),
-                                                                                  inverse_root(sums.in)));
-  return reshape(std::move(normalised), edge_weight.shape());
+  return graph.comm().agree([&] {
+    const WeightSums sums = weight_sums(graph, edge_weight);
+    Variable normalised = norm == EdgeNorm::right
+                              ? graph.apply_edges(fn::e_div_v(column(edge_weight), sums.in))
+                              : column(edge_weight) * graph.apply_edges(fn::u_mul_v(inverse_root(sums.out),
+                                                                                    inverse_root(sums.in)));
+    return reshape(std::move(normalised), edge_weight.shape());
+  });
 }
 
 }  // namespace sar

@@ -48,34 +48,39 @@ AttentionConv::Ends GATConv::project(const Ends& ends) const {
 
 Variable GATConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                              const Variable& edge_weight) {
-  const Ends x = ends(graph, feat);
-  Variable y = [&] {
-    const Ends z = project(x);
-    AttentionOptions attention = attention_options(edge_weight);
-    if (!options_.residual) attention.bias = bias_;
-    return gat_attention(graph, z.src, attn_l_, head_dots(z.dst, attn_r_), options_.negative_slope,
-                         attention);
-  }();
-  if (options_.residual) y = add_residual(std::move(y), x.dst, res_fc_);
-  if (options_.residual && bias_.defined())
-    y = add(std::move(y), reshape(bias_, {1, num_heads(), out_feats()}));
-  return options_.activation ? options_.activation(std::move(y)) : y;
+  return graph.comm().agree([&] {
+    const Ends x = ends(graph, feat);
+    Variable y = [&] {
+      const Ends z = project(x);
+      AttentionOptions attention = attention_options(edge_weight);
+      if (!options_.residual) attention.bias = bias_;
+      return gat_attention(graph, z.src, attn_l_, head_dots(z.dst, attn_r_), options_.negative_slope,
+                           attention);
+    }();
+    if (options_.residual) y = add_residual(std::move(y), x.dst, res_fc_);
+    if (options_.residual && bias_.defined())
+      y = add(std::move(y), reshape(bias_, {1, num_heads(), out_feats()}));
+    return options_.activation ? options_.activation(std::move(y)) : y;
+  });
 }
 
 Variable GATConv::attention(const GraphShardManager& graph, const NodeFeatures& feat,
                             const Variable& edge_weight) {
-  const Ends z = project(ends(graph, feat, false));
-  graph.comm().agree([&] {
-    require<ShapeError>(
-        !edge_weight.defined() ||
-            (edge_weight.num_rows() == graph.num_edges() && edge_weight.value().row_size() == 1),
-        "GATConv, edge weights have shape ", edge_weight.shape(), ", expected [", graph.num_edges(), "]");
+  return graph.comm().agree([&] {
+    const Ends z = project(ends(graph, feat, false));
+    graph.comm().agree([&] {
+      require<ShapeError>(
+          !edge_weight.defined() ||
+              (edge_weight.num_rows() == graph.num_edges() && edge_weight.value().row_size() == 1),
+          "GATConv, edge weights have shape ", edge_weight.shape(), ", expected [", graph.num_edges(), "]");
+    });
+    Variable alpha = coefficients(
+        graph,
+        leaky_relu(graph.apply_edges(fn::u_add_v(head_dots(z.src, attn_l_), head_dots(z.dst, attn_r_))),
+                   options_.negative_slope));
+    return edge_weight.defined() ? mul(std::move(alpha), reshape(edge_weight, {graph.num_edges(), 1, 1}))
+                                 : alpha;
   });
-  Variable alpha = coefficients(
-      graph, leaky_relu(graph.apply_edges(fn::u_add_v(head_dots(z.src, attn_l_), head_dots(z.dst, attn_r_))),
-                        options_.negative_slope));
-  return edge_weight.defined() ? mul(std::move(alpha), reshape(edge_weight, {graph.num_edges(), 1, 1}))
-                               : alpha;
 }
 
 GATv2Conv::GATv2Conv(const InFeats& in_feats, Index out_feats, Index num_heads, Generator& gen,
@@ -105,21 +110,25 @@ AttentionConv::Ends GATv2Conv::project(const Ends& ends) const {
 }
 
 Variable GATv2Conv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) {
-  const Ends x = ends(graph, feat);
-  Variable y = [&] {
-    const Ends z = project(x);
-    return gatv2_attention(graph, z.src, z.dst, attn_, options_.negative_slope, attention_options());
-  }();
-  if (options_.residual) y = add_residual(std::move(y), x.dst, res_fc_);
-  return options_.activation ? options_.activation(std::move(y)) : y;
+  return graph.comm().agree([&] {
+    const Ends x = ends(graph, feat);
+    Variable y = [&] {
+      const Ends z = project(x);
+      return gatv2_attention(graph, z.src, z.dst, attn_, options_.negative_slope, attention_options());
+    }();
+    if (options_.residual) y = add_residual(std::move(y), x.dst, res_fc_);
+    return options_.activation ? options_.activation(std::move(y)) : y;
+  });
 }
 
 Variable GATv2Conv::attention(const GraphShardManager& graph, const NodeFeatures& feat) {
-  const Ends z = project(ends(graph, feat, false));
-  return coefficients(graph, graph.apply_edges([src = z.src, dst = z.dst, attn = attn_,
-                                                slope = options_.negative_slope](const EdgeBatch& edges) {
-    return head_dots(leaky_relu(edges.src(src) + edges.dst(dst), slope), attn);
-  }));
+  return graph.comm().agree([&] {
+    const Ends z = project(ends(graph, feat, false));
+    return coefficients(graph, graph.apply_edges([src = z.src, dst = z.dst, attn = attn_,
+                                                  slope = options_.negative_slope](const EdgeBatch& edges) {
+      return head_dots(leaky_relu(edges.src(src) + edges.dst(dst), slope), attn);
+    }));
+  });
 }
 
 }  // namespace sar

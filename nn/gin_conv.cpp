@@ -18,19 +18,22 @@ GINConv::GINConv(RowFunction apply_func, const GINConvOptions& options)
 
 Variable GINConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                              const Variable& edge_weight) const {
-  graph.comm().agree([&] {
+  return graph.comm().agree([&] {
     require_num_rows(feat.src, graph.num_src_nodes(), "GINConv, source features");
-    if (!feat.pair()) return require_one_kind(graph, "GINConv");
-    const Shape expected = feat.src.shape().with_rows(graph.num_dst_nodes());
-    require<ShapeError>(feat.dst.shape() == expected, "GINConv, destination features have shape ",
-                        feat.dst.shape(), ", expected ", expected);
+    if (feat.pair()) {
+      const Shape expected = feat.src.shape().with_rows(graph.num_dst_nodes());
+      require<ShapeError>(feat.dst.shape() == expected, "GINConv, destination features have shape ",
+                          feat.dst.shape(), ", expected ", expected);
+    } else {
+      require_one_kind(graph, "GINConv");
+    }
+    const auto self = [&] {
+      const Variable x = dst_feats(graph, feat);
+      return options_.learn_eps ? mul(x, eps_ + 1) : scale_shift(x, 1 + fixed_eps_.item());
+    };
+    Variable y = graph.update_all(message(feat.src, edge_weight), options_.aggregator, self);
+    return apply_func_ ? apply_func_(std::move(y)) : y;
   });
-  const auto self = [&] {
-    const Variable x = dst_feats(graph, feat);
-    return options_.learn_eps ? mul(x, eps_ + 1) : scale_shift(x, 1 + fixed_eps_.item());
-  };
-  Variable y = graph.update_all(message(feat.src, edge_weight), options_.aggregator, self);
-  return apply_func_ ? apply_func_(std::move(y)) : y;
 }
 
 }  // namespace sar

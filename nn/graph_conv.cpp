@@ -41,16 +41,18 @@ GraphConv::GraphConv(Index in_feats, Index out_feats, Generator& gen, const Grap
 
 Variable GraphConv::operator()(const GraphShardManager& graph, const Variable& feat,
                                const Variable& edge_weight) const {
-  graph.comm().agree([&] { require_rows(feat, graph.num_src_nodes(), in_feats_, "GraphConv, features"); });
-  const bool both = options_.norm == GraphConvNorm::both;
-  const bool multiply_first = weight_.defined() && multiplies_first(feat, weight_.shape()[1]);
+  return graph.comm().agree([&] {
+    require_rows(feat, graph.num_src_nodes(), in_feats_, "GraphConv, features");
+    const bool both = options_.norm == GraphConvNorm::both;
+    const bool multiply_first = weight_.defined() && multiplies_first(feat, weight_.shape()[1]);
 
-  Variable h = multiply_first ? matmul(feat, weight_) : feat;
-  h = divide_rows(std::move(h), graph.out_degrees(), options_.norm == GraphConvNorm::left, both);
-  h = graph.update_all(message(std::move(h), edge_weight), fn::sum);
-  h = divide_rows(std::move(h), graph.in_degrees(), options_.norm == GraphConvNorm::right, both);
-  if (weight_.defined() && !multiply_first) return linear_io(std::move(h), weight_, bias_);
-  return bias_.defined() ? add(std::move(h), bias_) : h;
+    Variable h = multiply_first ? matmul(feat, weight_) : feat;
+    h = divide_rows(std::move(h), graph.out_degrees(), options_.norm == GraphConvNorm::left, both);
+    h = graph.update_all(message(std::move(h), edge_weight), fn::sum);
+    h = divide_rows(std::move(h), graph.in_degrees(), options_.norm == GraphConvNorm::right, both);
+    if (weight_.defined() && !multiply_first) return linear_io(std::move(h), weight_, bias_);
+    return bias_.defined() ? add(std::move(h), bias_) : h;
+  });
 }
 
 }  // namespace sar

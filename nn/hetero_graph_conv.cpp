@@ -29,21 +29,24 @@ void HeteroGraphConv::check(const Graphs& graphs, const Rows& feats) const {
 
 HeteroGraphConv::Rows HeteroGraphConv::operator()(const Graphs& graphs, const Rows& feats) const {
   if (graphs.empty()) return {};
-  graphs.begin()->second.comm().agree([&] { check(graphs, feats); });
-  Rows sums;
-  std::map<std::string, int> counts;
-  for (const Layer& layer : layers_) {
-    const auto& [source, name, destination] = layer.relation;
-    const auto graph = graphs.find(name);
-    if (graph == graphs.end()) continue;
-    Variable y = layer.call(graph->second, feats.at(source), feats.at(destination));
-    Variable& sum = sums[destination];
-    sum = sum.defined() ? sar::add(std::exchange(sum, {}), std::move(y)) : std::move(y);
-    ++counts[destination];
-  }
-  if (aggregate_ == RelationAggregate::mean)
-    for (auto& [kind, sum] : sums) sum = std::exchange(sum, {}) * (real{1} / static_cast<real>(counts[kind]));
-  return sums;
+  return graphs.begin()->second.comm().agree([&] {
+    check(graphs, feats);
+    Rows sums;
+    std::map<std::string, int> counts;
+    for (const Layer& layer : layers_) {
+      const auto& [source, name, destination] = layer.relation;
+      const auto graph = graphs.find(name);
+      if (graph == graphs.end()) continue;
+      Variable y = layer.call(graph->second, feats.at(source), feats.at(destination));
+      Variable& sum = sums[destination];
+      sum = sum.defined() ? sar::add(std::exchange(sum, {}), std::move(y)) : std::move(y);
+      ++counts[destination];
+    }
+    if (aggregate_ == RelationAggregate::mean)
+      for (auto& [kind, sum] : sums)
+        sum = std::exchange(sum, {}) * (real{1} / static_cast<real>(counts[kind]));
+    return sums;
+  });
 }
 
 }  // namespace sar

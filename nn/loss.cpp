@@ -25,23 +25,11 @@ SumAndCount add(SumAndCount a, SumAndCount b) {
   return {a.sum + b.sum, a.count + b.count};
 }
 
-/// The sums over all ranks of what `local` returns, which must not communicate. An exception on one rank is
-/// thrown on all of them; when there is none, this costs one all_reduce.
+/// The sums over all ranks of what `local` returns.
 SumAndCount sum_over_ranks(const Communicator& comm, FunctionRef<SumAndCount()> local) {
-  std::array<double, 3> totals{};
-  std::exception_ptr failure;
-  try {
-    const SumAndCount mine = local();
-    totals = {mine.sum, mine.count, 0};
-  } catch (...) {
-    failure = std::current_exception();
-    totals[2] = 1;
-  }
+  const SumAndCount mine = local();
+  std::array<double, 2> totals{mine.sum, mine.count};
   comm.all_reduce(std::span<double>(totals));
-  if (totals[2] > 0)
-    comm.agree([&] {
-      if (failure) std::rethrow_exception(failure);
-    });
   return {totals[0], totals[1]};
 }
 
@@ -70,147 +58,155 @@ std::pair<real, real> log_sum_exp(const real* row, Index columns) {
 
 Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
                        std::span<const std::uint8_t> mask, const Communicator& comm) {
-  const Tensor& x = logits.value();
-  const Index classes = x.row_size();
-  Array<std::int32_t> target(static_cast<std::size_t>(x.num_rows()));  // the label, or -1 outside the mask
-  const SumAndCount total = sum_over_ranks(comm, [&] {
-    require_rows(x, labels, mask);
-    for (std::size_t i = 0; i < labels.size(); ++i) {
-      require<InputError>(mask[i] == 0 || (labels[i] >= 0 && labels[i] < classes), "label ", labels[i],
-                          " of row ", i, ", which is in the mask, is not one of the ", classes, " classes");
-      target[i] = mask[i] != 0 ? static_cast<std::int32_t>(labels[i]) : -1;
-    }
-    const auto loss_of_rows = [&](Index begin, Index end) {
-      SumAndCount part;
-      for (Index i = begin; i < end; ++i) {
-        const std::int32_t label = target[static_cast<std::size_t>(i)];
-        if (label < 0) continue;
-        const auto [largest, log_sum] = log_sum_exp(x.row(i), classes);
-        part = add(part, {static_cast<double>(largest) - x.row(i)[label] + log_sum, 1});
+  return comm.agree([&]() -> Variable {
+    const Tensor& x = logits.value();
+    const Index classes = x.row_size();
+    Array<std::int32_t> target(static_cast<std::size_t>(x.num_rows()));  // the label, or -1 outside the mask
+    const SumAndCount total = sum_over_ranks(comm, [&] {
+      require_rows(x, labels, mask);
+      for (std::size_t i = 0; i < labels.size(); ++i) {
+        require<InputError>(mask[i] == 0 || (labels[i] >= 0 && labels[i] < classes), "label ", labels[i],
+                            " of row ", i, ", which is in the mask, is not one of the ", classes, " classes");
+        target[i] = mask[i] != 0 ? static_cast<std::int32_t>(labels[i]) : -1;
       }
-      return part;
-    };
-    return parallel_reduce(x.num_rows(), row_grain, SumAndCount{}, loss_of_rows, add);
-  });
-  require<InputError>(total.count > 0, "cross_entropy over an empty mask: no row of any rank is labelled");
-
-  Tensor loss = scalar(total.sum / total.count);
-  if (!recording({&logits})) return loss;
-  return record(std::move(loss), [x, target = std::move(target), gradient = logits.gradient(),
-                                  count = total.count](const Tensor& grad) {
-    const real scale = static_cast<real>(grad.item() / count);
-    gradient->add([&](Tensor& out, bool accumulate) {
-      parallel_for(x.num_rows(), row_grain, [&](Index begin, Index end) {
-        const Index columns = x.row_size();
+      const auto loss_of_rows = [&](Index begin, Index end) {
+        SumAndCount part;
         for (Index i = begin; i < end; ++i) {
-          real* to = out.row(i);
-          if (!accumulate) std::fill(to, to + columns, real{0});
           const std::int32_t label = target[static_cast<std::size_t>(i)];
           if (label < 0) continue;
-          const auto [largest, log_sum] = log_sum_exp(x.row(i), columns);
-          for (Index j = 0; j < columns; ++j) to[j] += scale * std::exp(x.row(i)[j] - largest - log_sum);
-          to[label] -= scale;
+          const auto [largest, log_sum] = log_sum_exp(x.row(i), classes);
+          part = add(part, {static_cast<double>(largest) - x.row(i)[label] + log_sum, 1});
         }
+        return part;
+      };
+      return parallel_reduce(x.num_rows(), row_grain, SumAndCount{}, loss_of_rows, add);
+    });
+    require<InputError>(total.count > 0, "cross_entropy over an empty mask: no row of any rank is labelled");
+
+    Tensor loss = scalar(total.sum / total.count);
+    if (!recording({&logits})) return loss;
+    return record(std::move(loss), [x, target = std::move(target), gradient = logits.gradient(),
+                                    count = total.count](const Tensor& grad) {
+      const real scale = static_cast<real>(grad.item() / count);
+      gradient->add([&](Tensor& out, bool accumulate) {
+        parallel_for(x.num_rows(), row_grain, [&](Index begin, Index end) {
+          const Index columns = x.row_size();
+          for (Index i = begin; i < end; ++i) {
+            real* to = out.row(i);
+            if (!accumulate) std::fill(to, to + columns, real{0});
+            const std::int32_t label = target[static_cast<std::size_t>(i)];
+            if (label < 0) continue;
+            const auto [largest, log_sum] = log_sum_exp(x.row(i), columns);
+            for (Index j = 0; j < columns; ++j) to[j] += scale * std::exp(x.row(i)[j] - largest - log_sum);
+            to[label] -= scale;
+          }
+        });
       });
     });
   });
 }
 
 Variable bce_with_logits(const Variable& logits, const Tensor& target, const Communicator& comm) {
-  const Tensor& x = logits.value();
-  const SumAndCount total = sum_over_ranks(comm, [&] {
-    require<ShapeError>(x.shape() == target.shape(), "logits have shape ", x.shape(), ", targets ",
-                        target.shape());
-    const auto loss_of_elements = [&](Index begin, Index end) {
-      SumAndCount part{0, static_cast<double>(end - begin)};
-      for (Index i = begin; i < end; ++i) {
-        const real z = x.data()[i];
-        part.sum += static_cast<double>(std::max(z, real{0})) - static_cast<double>(z) * target.data()[i] +
-                    std::log1p(std::exp(-std::abs(z)));
-      }
-      return part;
-    };
-    return parallel_reduce(x.size(), element_grain, SumAndCount{}, loss_of_elements, add);
-  });
-  require<InputError>(total.count > 0, "bce_with_logits of no elements");
+  return comm.agree([&]() -> Variable {
+    const Tensor& x = logits.value();
+    const SumAndCount total = sum_over_ranks(comm, [&] {
+      require<ShapeError>(x.shape() == target.shape(), "logits have shape ", x.shape(), ", targets ",
+                          target.shape());
+      const auto loss_of_elements = [&](Index begin, Index end) {
+        SumAndCount part{0, static_cast<double>(end - begin)};
+        for (Index i = begin; i < end; ++i) {
+          const real z = x.data()[i];
+          part.sum += static_cast<double>(std::max(z, real{0})) - static_cast<double>(z) * target.data()[i] +
+                      std::log1p(std::exp(-std::abs(z)));
+        }
+        return part;
+      };
+      return parallel_reduce(x.size(), element_grain, SumAndCount{}, loss_of_elements, add);
+    });
+    require<InputError>(total.count > 0, "bce_with_logits of no elements");
 
-  Tensor loss = scalar(total.sum / total.count);
-  if (!recording({&logits})) return loss;
-  return record(std::move(loss),
-                [x, target, gradient = logits.gradient(), count = total.count](const Tensor& grad) {
-                  const real scale = static_cast<real>(grad.item() / count);
-                  gradient->add([&](Tensor& out, bool accumulate) {
-                    parallel_for(x.size(), element_grain, [&](Index begin, Index end) {
-                      for (Index i = begin; i < end; ++i) {
-                        const real z = x.data()[i];
-                        const real e = std::exp(-std::abs(z));
-                        const real sigmoid = z >= 0 ? 1 / (1 + e) : e / (1 + e);
-                        const real g = scale * (sigmoid - target.data()[i]);
-                        out.data()[i] = accumulate ? out.data()[i] + g : g;
-                      }
+    Tensor loss = scalar(total.sum / total.count);
+    if (!recording({&logits})) return loss;
+    return record(std::move(loss),
+                  [x, target, gradient = logits.gradient(), count = total.count](const Tensor& grad) {
+                    const real scale = static_cast<real>(grad.item() / count);
+                    gradient->add([&](Tensor& out, bool accumulate) {
+                      parallel_for(x.size(), element_grain, [&](Index begin, Index end) {
+                        for (Index i = begin; i < end; ++i) {
+                          const real z = x.data()[i];
+                          const real e = std::exp(-std::abs(z));
+                          const real sigmoid = z >= 0 ? 1 / (1 + e) : e / (1 + e);
+                          const real g = scale * (sigmoid - target.data()[i]);
+                          out.data()[i] = accumulate ? out.data()[i] + g : g;
+                        }
+                      });
                     });
                   });
-                });
+  });
 }
 
 Variable mse(const Variable& prediction, const Variable& target, const Communicator& comm) {
-  const Tensor& p = prediction.value();
-  const Tensor& t = target.value();
-  const SumAndCount total = sum_over_ranks(comm, [&] {
-    require<ShapeError>(p.shape() == t.shape(), "predictions have shape ", p.shape(), ", targets ",
-                        t.shape());
-    const auto loss_of_elements = [&](Index begin, Index end) {
-      SumAndCount part{0, static_cast<double>(end - begin)};
-      for (Index i = begin; i < end; ++i) {
-        const double difference = static_cast<double>(p.data()[i]) - t.data()[i];
-        part.sum += difference * difference;
-      }
-      return part;
-    };
-    return parallel_reduce(p.size(), element_grain, SumAndCount{}, loss_of_elements, add);
-  });
-  require<InputError>(total.count > 0, "mse of no elements");
+  return comm.agree([&]() -> Variable {
+    const Tensor& p = prediction.value();
+    const Tensor& t = target.value();
+    const SumAndCount total = sum_over_ranks(comm, [&] {
+      require<ShapeError>(p.shape() == t.shape(), "predictions have shape ", p.shape(), ", targets ",
+                          t.shape());
+      const auto loss_of_elements = [&](Index begin, Index end) {
+        SumAndCount part{0, static_cast<double>(end - begin)};
+        for (Index i = begin; i < end; ++i) {
+          const double difference = static_cast<double>(p.data()[i]) - t.data()[i];
+          part.sum += difference * difference;
+        }
+        return part;
+      };
+      return parallel_reduce(p.size(), element_grain, SumAndCount{}, loss_of_elements, add);
+    });
+    require<InputError>(total.count > 0, "mse of no elements");
 
-  Tensor loss = scalar(total.sum / total.count);
-  if (!recording({&prediction, &target})) return loss;
-  return record(std::move(loss), [p, t, to_prediction = prediction.gradient(), to_target = target.gradient(),
-                                  count = total.count](const Tensor& grad) {
-    const auto send = [&](const GradientPtr& gradient, double factor) {
-      if (gradient == nullptr) return;
-      gradient->add([&](Tensor& out, bool accumulate) {
-        parallel_for(p.size(), element_grain, [&](Index begin, Index end) {
-          for (Index i = begin; i < end; ++i) {
-            const real g = static_cast<real>(factor) * (p.data()[i] - t.data()[i]);
-            out.data()[i] = accumulate ? out.data()[i] + g : g;
-          }
+    Tensor loss = scalar(total.sum / total.count);
+    if (!recording({&prediction, &target})) return loss;
+    return record(std::move(loss), [p, t, to_prediction = prediction.gradient(),
+                                    to_target = target.gradient(), count = total.count](const Tensor& grad) {
+      const auto send = [&](const GradientPtr& gradient, double factor) {
+        if (gradient == nullptr) return;
+        gradient->add([&](Tensor& out, bool accumulate) {
+          parallel_for(p.size(), element_grain, [&](Index begin, Index end) {
+            for (Index i = begin; i < end; ++i) {
+              const real g = static_cast<real>(factor) * (p.data()[i] - t.data()[i]);
+              out.data()[i] = accumulate ? out.data()[i] + g : g;
+            }
+          });
         });
-      });
-    };
-    send(to_prediction, 2 * grad.item() / count);
-    send(to_target, -2 * grad.item() / count);
+      };
+      send(to_prediction, 2 * grad.item() / count);
+      send(to_target, -2 * grad.item() / count);
+    });
   });
 }
 
 double accuracy(const Tensor& logits, std::span<const std::int64_t> labels,
                 std::span<const std::uint8_t> mask, const Communicator& comm) {
-  const SumAndCount total = sum_over_ranks(comm, [&] {
-    require_rows(logits, labels, mask);
-    const auto correct_rows = [&](Index begin, Index end) {
-      SumAndCount part;
-      for (Index i = begin; i < end; ++i) {
-        const auto k = static_cast<std::size_t>(i);
-        if (mask[k] == 0) continue;
-        const real* row = logits.row(i);
-        const real* last = row + logits.row_size();
-        const bool defined = std::none_of(row, last, [](real z) { return std::isnan(z); });
-        const bool correct = defined && std::max_element(row, last) - row == labels[k];
-        part = add(part, {correct ? 1.0 : 0.0, 1});
-      }
-      return part;
-    };
-    return parallel_reduce(logits.num_rows(), row_grain, SumAndCount{}, correct_rows, add);
+  return comm.agree([&] {
+    const SumAndCount total = sum_over_ranks(comm, [&] {
+      require_rows(logits, labels, mask);
+      const auto correct_rows = [&](Index begin, Index end) {
+        SumAndCount part;
+        for (Index i = begin; i < end; ++i) {
+          const auto k = static_cast<std::size_t>(i);
+          if (mask[k] == 0) continue;
+          const real* row = logits.row(i);
+          const real* last = row + logits.row_size();
+          const bool defined = std::none_of(row, last, [](real z) { return std::isnan(z); });
+          const bool correct = defined && std::max_element(row, last) - row == labels[k];
+          part = add(part, {correct ? 1.0 : 0.0, 1});
+        }
+        return part;
+      };
+      return parallel_reduce(logits.num_rows(), row_grain, SumAndCount{}, correct_rows, add);
+    });
+    return total.sum / total.count;
   });
-  return total.sum / total.count;
 }
 
 }  // namespace sar

@@ -106,13 +106,17 @@ Variable pagerank(const Hops& hops, int k, double alpha, Dropout& edge_drop, con
   return h;
 }
 
-/// `width` 0: any. Collective.
+/// `width` 0: any.
 void check(const GraphShardManager& graph, const Variable& feat, Index width, const char* layer) {
-  graph.comm().agree([&] {
-    const std::string what = std::string(layer) + ", features";
-    require_num_rows(feat, graph.num_src_nodes(), what);
-    if (width > 0) require_rows(feat, graph.num_src_nodes(), width, what);
-  });
+  const std::string what = std::string(layer) + ", features";
+  require_num_rows(feat, graph.num_src_nodes(), what);
+  if (width > 0) require_rows(feat, graph.num_src_nodes(), width, what);
+}
+
+/// Runs a layer that does not communicate when there are no hops.
+template <class Body>
+Variable agree_over(std::span<const MessageFlowGraph> hops, const Body& body) {
+  return hops.empty() ? body() : hops.front().comm().agree(body);
 }
 
 /// The hops, and features that fit the first one.
@@ -133,12 +137,16 @@ APPNPConv::APPNPConv(int k, double alpha, Generator& gen, double edge_drop)
 
 Variable APPNPConv::operator()(const GraphShardManager& graph, const Variable& feat,
                                const Variable& edge_weight) {
-  check(graph, feat, 0, "APPNPConv");
-  return pagerank(WholeGraph(graph, edge_weight, SourceDegree::out), k_, alpha_, edge_drop_, feat);
+  return graph.comm().agree([&] {
+    check(graph, feat, 0, "APPNPConv");
+    return pagerank(WholeGraph(graph, edge_weight, SourceDegree::out), k_, alpha_, edge_drop_, feat);
+  });
 }
 
 Variable APPNPConv::operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) {
-  return pagerank(checked(hops, k_, SourceDegree::out, feat, 0, "APPNPConv"), k_, alpha_, edge_drop_, feat);
+  return agree_over(hops, [&] {
+    return pagerank(checked(hops, k_, SourceDegree::out, feat, 0, "APPNPConv"), k_, alpha_, edge_drop_, feat);
+  });
 }
 
 TAGConv::TAGConv(Index in_feats, Index out_feats, Generator& gen, const TAGConvOptions& options)
@@ -173,12 +181,15 @@ Variable TAGConv::apply(const Hops& hops, const Variable& x) const {
 
 Variable TAGConv::operator()(const GraphShardManager& graph, const Variable& feat,
                              const Variable& edge_weight) const {
-  check(graph, feat, in_feats_, "TAGConv");
-  return apply(WholeGraph(graph, edge_weight, SourceDegree::in), feat);
+  return graph.comm().agree([&] {
+    check(graph, feat, in_feats_, "TAGConv");
+    return apply(WholeGraph(graph, edge_weight, SourceDegree::in), feat);
+  });
 }
 
 Variable TAGConv::operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const {
-  return apply(checked(hops, k_, SourceDegree::in, feat, in_feats_, "TAGConv"), feat);
+  return agree_over(
+      hops, [&] { return apply(checked(hops, k_, SourceDegree::in, feat, in_feats_, "TAGConv"), feat); });
 }
 
 SGConv::SGConv(Index in_feats, Index out_feats, Generator& gen, const SGConvOptions& options)
@@ -198,17 +209,22 @@ Variable SGConv::apply(const Hops& hops, const Variable& x) const {
 
 Variable SGConv::operator()(const GraphShardManager& graph, const Variable& feat,
                             const Variable& edge_weight) {
-  check(graph, feat, fc_.weight().shape()[1], "SGConv");
-  if (!options_.cached) return apply(WholeGraph(graph, edge_weight, SourceDegree::in), feat);
-  require<InputError>(!feat.requires_grad() && !edge_weight.requires_grad(),
-                      "SGConv keeps what it made of features or edge weights that want a gradient");
-  if (!cache_.defined())
-    cache_ = steps(WholeGraph(graph, edge_weight, SourceDegree::in), options_.k, feat).value();
-  return fc_(cache_);
+  return graph.comm().agree([&] {
+    check(graph, feat, fc_.weight().shape()[1], "SGConv");
+    if (!options_.cached) return apply(WholeGraph(graph, edge_weight, SourceDegree::in), feat);
+    require<InputError>(!feat.requires_grad() && !edge_weight.requires_grad(),
+                        "SGConv keeps what it made of features or edge weights that want a gradient");
+    if (!cache_.defined())  // all ranks have it, or none
+      cache_ = graph.comm().agree(
+          [&] { return steps(WholeGraph(graph, edge_weight, SourceDegree::in), options_.k, feat).value(); });
+    return fc_(cache_);
+  });
 }
 
 Variable SGConv::operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const {
-  return apply(checked(hops, options_.k, SourceDegree::in, feat, fc_.weight().shape()[1], "SGConv"), feat);
+  return agree_over(hops, [&] {
+    return apply(checked(hops, options_.k, SourceDegree::in, feat, fc_.weight().shape()[1], "SGConv"), feat);
+  });
 }
 
 }  // namespace sar

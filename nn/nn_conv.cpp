@@ -24,28 +24,28 @@ NNConv::NNConv(const InFeats& in_feats, Index out_feats, RowFunction edge_func, 
 
 Variable NNConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                             const Variable& edge_feats) const {
-  const Index in = in_feats_.src, out = out_feats_;
-  graph.comm().agree([&] {
+  return graph.comm().agree([&] {
+    const Index in = in_feats_.src, out = out_feats_;
     require_feats(graph, feat, in_feats_, "NNConv");
     require_num_rows(edge_feats, graph.num_edges(), "NNConv, edge features");
-  });
-  const bool linear_reduce = options_.aggregator == Reduce::sum || options_.aggregator == Reduce::mean;
+    const bool linear_reduce = options_.aggregator == Reduce::sum || options_.aggregator == Reduce::mean;
 
-  Variable y = graph.update_all(
-      [=, x = feat.src, edge_func = edge_func_](const EdgeBatch& edges) {
-        const Index n = edges.num_edges();
-        Variable matrices = reshape(edge_func(edges.edata(edge_feats)), {n, in, out});
-        if (linear_reduce) return row_matmul(edges.src(x), std::move(matrices));
-        return mul(reshape(edges.src(x), {n, in, 1}), std::move(matrices));
-      },
-      options_.aggregator);
-  if (!linear_reduce)  // [n, in, out] summed over in
-    y = row_matmul(Tensor::full({graph.num_dst_nodes(), in}, 1), std::exchange(y, {}));
-  if (options_.residual) {
-    const Variable x = dst_feats(graph, feat);
-    y = add(std::exchange(y, {}), res_fc_ ? (*res_fc_)(x) : x);
-  }
-  return bias_.defined() ? add(std::move(y), bias_) : y;
+    Variable y = graph.update_all(
+        [=, x = feat.src, edge_func = edge_func_](const EdgeBatch& edges) {
+          const Index n = edges.num_edges();
+          Variable matrices = reshape(edge_func(edges.edata(edge_feats)), {n, in, out});
+          if (linear_reduce) return row_matmul(edges.src(x), std::move(matrices));
+          return mul(reshape(edges.src(x), {n, in, 1}), std::move(matrices));
+        },
+        options_.aggregator);
+    if (!linear_reduce)  // [n, in, out] summed over in
+      y = row_matmul(Tensor::full({graph.num_dst_nodes(), in}, 1), std::exchange(y, {}));
+    if (options_.residual) {
+      const Variable x = dst_feats(graph, feat);
+      y = add(std::exchange(y, {}), res_fc_ ? (*res_fc_)(x) : x);
+    }
+    return bias_.defined() ? add(std::move(y), bias_) : y;
+  });
 }
 
 }  // namespace sar

@@ -50,29 +50,29 @@ RelGraphConv::RelGraphConv(Index in_feats, Index out_feats, Index num_relations,
 
 void RelGraphConv::check(const GraphShardManager& graph, const Variable& feat, const RowIds& etypes,
                          const Variable& norm) const {
-  graph.comm().agree([&] {
-    require_one_kind(graph, "RelGraphConv");
-    require_rows(feat, graph.num_src_nodes(), in_feats_, "RelGraphConv, features");
-    require<ShapeError>(etypes.size() == graph.num_edges(), "RelGraphConv got ", etypes.size(),
-                        " edge types for ", graph.num_edges(), " edges");
-    for (const Index type : etypes.span())
-      require<InputError>(0 <= type && type < num_relations_, "RelGraphConv got the edge type ", type,
-                          ", there are ", num_relations_);
-    if (norm.defined()) require_rows(norm, graph.num_edges(), 1, "RelGraphConv, edge norms");
-  });
+  require_one_kind(graph, "RelGraphConv");
+  require_rows(feat, graph.num_src_nodes(), in_feats_, "RelGraphConv, features");
+  require<ShapeError>(etypes.size() == graph.num_edges(), "RelGraphConv got ", etypes.size(),
+                      " edge types for ", graph.num_edges(), " edges");
+  for (const Index type : etypes.span())
+    require<InputError>(0 <= type && type < num_relations_, "RelGraphConv got the edge type ", type,
+                        ", there are ", num_relations_);
+  if (norm.defined()) require_rows(norm, graph.num_edges(), 1, "RelGraphConv, edge norms");
 }
 
 Variable RelGraphConv::operator()(const GraphShardManager& graph, const Variable& feat, const RowIds& etypes,
                                   const Variable& norm) {
-  check(graph, feat, etypes, norm);
-  Variable y = options_.regularizer == Regularizer::basis ? by_basis(graph, feat, etypes, norm)
-                                                          : by_type(graph, feat, etypes, norm);
-  if (layer_norm_) y = (*layer_norm_)(std::exchange(y, {}));
-  if (h_bias_.defined()) y = add(std::exchange(y, {}), h_bias_);
-  if (loop_weight_.defined())
-    y = add(std::exchange(y, {}), matmul(first_rows(feat, graph.num_dst_nodes()), loop_weight_));
-  if (options_.activation) y = options_.activation(std::exchange(y, {}));
-  return dropout_(std::move(y), graph.dst_ids());
+  return graph.comm().agree([&] {
+    check(graph, feat, etypes, norm);
+    Variable y = options_.regularizer == Regularizer::basis ? by_basis(graph, feat, etypes, norm)
+                                                            : by_type(graph, feat, etypes, norm);
+    if (layer_norm_) y = (*layer_norm_)(std::exchange(y, {}));
+    if (h_bias_.defined()) y = add(std::exchange(y, {}), h_bias_);
+    if (loop_weight_.defined())
+      y = add(std::exchange(y, {}), matmul(first_rows(feat, graph.num_dst_nodes()), loop_weight_));
+    if (options_.activation) y = options_.activation(std::exchange(y, {}));
+    return dropout_(std::move(y), graph.dst_ids());
+  });
 }
 
 // sum_e c_e x_u sum_b a_rb V_b = sum_b (sum_e (c_e a_rb) x_u) V_b

@@ -42,9 +42,11 @@ SAGEConv::SAGEConv(const InFeats& in_feats, Index out_feats, Generator& gen, con
 
 Variable SAGEConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                               const Variable& edge_weight) {
-  graph.comm().agree([&] { require_feats(graph, feat, in_feats_, "SAGEConv"); });
-  const Variable src = feat_drop_(feat.src, graph.src_ids());
-  return apply(graph, src, feat.pair() ? feat_drop_(feat.dst, graph.dst_ids()) : Variable(), edge_weight);
+  return graph.comm().agree([&] {
+    require_feats(graph, feat, in_feats_, "SAGEConv");
+    const Variable src = feat_drop_(feat.src, graph.src_ids());
+    return apply(graph, src, feat.pair() ? feat_drop_(feat.dst, graph.dst_ids()) : Variable(), edge_weight);
+  });
 }
 
 Variable SAGEConv::apply(const GraphShardManager& graph, const Variable& src, const Variable& dst,

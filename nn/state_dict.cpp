@@ -89,29 +89,27 @@ StateDict state_dict(const Module& module) {
 
 LoadReport load_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
                            const LoadOptions& options) {
-  const std::string mine = outline(state), first = comm.broadcast(mine, 0);
-  Values values;
-  LoadReport report;
-  comm.agree([&] {
+  return comm.agree([&] {
+    const std::string mine = outline(state), first = comm.broadcast(mine, 0);
+    Values values;
+    LoadReport report;
     require<InputError>(mine == first, path, ": rank ", comm.rank(),
                         " has other names or shapes than rank 0, expected the same model on all ranks");
-  });
-  comm.agree([&] {
     for (const NamedBuffer& named : state.tensors) values.tensors.push_back(named.tensor.clone());
     for (const NamedCounter& named : state.counters) values.counters.push_back(*named.value);
     if (comm.rank() == 0) report = read(path, state, options, values);
-  });
-  for (Tensor& tensor : values.tensors) comm.broadcast(tensor.values(), 0);
-  comm.broadcast(std::span<std::uint64_t>(values.counters), 0);
-  report.missing = broadcast_texts(comm, std::move(report.missing));
-  report.unexpected = broadcast_texts(comm, std::move(report.unexpected));
+    for (Tensor& tensor : values.tensors) comm.broadcast(tensor.values(), 0);
+    comm.broadcast(std::span<std::uint64_t>(values.counters), 0);
+    report.missing = broadcast_texts(comm, std::move(report.missing));
+    report.unexpected = broadcast_texts(comm, std::move(report.unexpected));
 
-  for (std::size_t i = 0; i < values.tensors.size(); ++i) {
-    Tensor target = state.tensors[i].tensor;
-    target.copy_from(values.tensors[i]);
-  }
-  for (std::size_t i = 0; i < values.counters.size(); ++i) *state.counters[i].value = values.counters[i];
-  return report;
+    for (std::size_t i = 0; i < values.tensors.size(); ++i) {
+      Tensor target = state.tensors[i].tensor;
+      target.copy_from(values.tensors[i]);
+    }
+    for (std::size_t i = 0; i < values.counters.size(); ++i) *state.counters[i].value = values.counters[i];
+    return report;
+  });
 }
 
 void save_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
@@ -123,12 +121,12 @@ void save_state_dict(const Communicator& comm, const std::string& path, const St
 
 LoadReport load_weights(const Communicator& comm, const std::string& path, Module& module,
                         const LoadOptions& options) {
-  return load_state_dict(comm, path, state_dict(module), options);
+  return comm.agree([&] { return load_state_dict(comm, path, state_dict(module), options); });
 }
 
 void save_weights(const Communicator& comm, const std::string& path, const Module& module,
                   SafetensorsType type) {
-  save_state_dict(comm, path, state_dict(module), type, {{"format", "pt"}});
+  comm.agree([&] { save_state_dict(comm, path, state_dict(module), type, {{"format", "pt"}}); });
 }
 
 }  // namespace sar

@@ -58,25 +58,29 @@ Variable TransformerConv::aggregate(const GraphShardManager& graph, const Ends& 
 
 Variable TransformerConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                                      const Variable& edge_feats) {
-  const Ends x = ends(graph, feat, true, edge_feats, options_.edge_dim);
-  Variable y = aggregate(graph, x, edge_feats);
-  y = options_.concat ? join_heads(std::move(y)) : head_mean(std::move(y));
-  if (!lin_skip_) return y;
-  if (!lin_beta_) {
-    y = add_linear(std::move(y), x.dst, lin_skip_->weight());
-    return options_.bias ? add(std::move(y), lin_skip_->bias()) : y;
-  }
-  // [a, s, a - s] W^T = a (W_1 + W_3)^T + s (W_2 - W_3)^T
-  const Variable skip = (*lin_skip_)(x.dst);
-  const Index width = y.shape()[1];
-  const auto part = [&](Index i) { return slice_columns(lin_beta_->weight(), i * width, (i + 1) * width); };
-  const Variable gate = sigmoid(linear(y, part(0) + part(2)) + linear(skip, part(1) - part(2)));
-  return add(y, mul(gate, sub(skip, y)));
+  return graph.comm().agree([&] {
+    const Ends x = ends(graph, feat, true, edge_feats, options_.edge_dim);
+    Variable y = aggregate(graph, x, edge_feats);
+    y = options_.concat ? join_heads(std::move(y)) : head_mean(std::move(y));
+    if (!lin_skip_) return y;
+    if (!lin_beta_) {
+      y = add_linear(std::move(y), x.dst, lin_skip_->weight());
+      return options_.bias ? add(std::move(y), lin_skip_->bias()) : y;
+    }
+    // [a, s, a - s] W^T = a (W_1 + W_3)^T + s (W_2 - W_3)^T
+    const Variable skip = (*lin_skip_)(x.dst);
+    const Index width = y.shape()[1];
+    const auto part = [&](Index i) { return slice_columns(lin_beta_->weight(), i * width, (i + 1) * width); };
+    const Variable gate = sigmoid(linear(y, part(0) + part(2)) + linear(skip, part(1) - part(2)));
+    return add(y, mul(gate, sub(skip, y)));
+  });
 }
 
 Variable TransformerConv::attention(const GraphShardManager& graph, const NodeFeatures& feat,
                                     const Variable& edge_feats) {
-  return coefficients(graph, ends(graph, feat, false, edge_feats, options_.edge_dim), edge_feats);
+  return graph.comm().agree([&] {
+    return coefficients(graph, ends(graph, feat, false, edge_feats, options_.edge_dim), edge_feats);
+  });
 }
 
 }  // namespace sar

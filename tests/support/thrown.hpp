@@ -7,6 +7,7 @@
 
 #include <exception>
 #include <functional>
+#include <regex>
 #include <string>
 
 namespace sar::test {
@@ -24,13 +25,14 @@ std::string thrown(const std::function<void()>& action) {
   return "nothing";
 }
 
-/// The same, and it is the same on all ranks.
+/// The same, and it is the same on all ranks; without the rank that it begins with where ranks have not failed
+/// alike.
 template <class E>
 std::string thrown_by_all(const Communicator& comm, const std::function<void()>& action) {
   const std::string text = thrown<E>(action);
   const bool equal = comm.broadcast(text, 0) == text;
   CHECK(comm.all_reduce(equal ? 1 : 0, ReduceOp::min) == 1);
-  return text;
+  return std::regex_replace(text, std::regex("^rank [0-9]+: "), "");
 }
 
 }  // namespace sar::test

@@ -1,0 +1,21 @@
+/// OwnedComm: a communicator of MPI that is freed at the end of a scope. For the sources of comm/ only.
+#pragma once
+
+#include <mpi.h>
+
+namespace sar {
+
+struct OwnedComm {
+  MPI_Comm comm = MPI_COMM_NULL;
+
+  OwnedComm() = default;
+  OwnedComm(const OwnedComm&) = delete;
+  OwnedComm& operator=(const OwnedComm&) = delete;
+  ~OwnedComm() {
+    int finalized = 0;
+    if (comm != MPI_COMM_NULL && MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0)
+      MPI_Comm_free(&comm);
+  }
+};
+
+}  // namespace sar

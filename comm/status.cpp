@@ -1,0 +1,98 @@
+#include <sar/comm/mpi_error.hpp>
+#include <sar/comm/status.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <new>
+
+namespace sar {
+namespace {
+
+constexpr std::int64_t nobody = std::numeric_limits<std::int64_t>::max();
+
+template <std::size_t n>
+void all_min(MPI_Comm comm, std::array<std::int64_t, n>& values) {
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(n), MPI_INT64_T, MPI_MIN, comm),
+            "MPI_Allreduce");
+}
+
+/// Kind and text of rank `root`, and whether those of all ranks are the same. The text passes through a fixed
+/// buffer: a rank without memory still takes part.
+bool broadcast_failure(MPI_Comm comm, int root, bool is_root, const Failure& mine, Verdict& verdict) {
+  std::array<std::int64_t, 2> head{static_cast<std::int64_t>(mine.kind),
+                                   static_cast<std::int64_t>(std::strlen(mine.text))};
+  const std::array<std::int64_t, 2> my_head = head;
+  check_mpi(MPI_Bcast(head.data(), 2, MPI_INT64_T, root, comm), "MPI_Bcast");
+  verdict.kind = static_cast<ErrorKind>(head[0]);
+  bool same = mine.exception != nullptr && head == my_head;
+  bool complete = true;
+  std::array<char, 512> part{};
+  for (std::int64_t begin = 0; begin < head[1]; begin += std::ssize(part)) {
+    const auto length = static_cast<std::size_t>(std::min(std::ssize(part), head[1] - begin));
+    if (is_root) std::memcpy(part.data(), mine.text + begin, length);
+    check_mpi(MPI_Bcast(part.data(), static_cast<int>(length), MPI_CHAR, root, comm), "MPI_Bcast");
+    same = same && std::memcmp(part.data(), mine.text + begin, length) == 0;
+    try {
+      if (complete) verdict.text.append(part.data(), length);
+    } catch (const std::bad_alloc&) {
+      complete = false;
+    }
+  }
+  return same;
+}
+
+}  // namespace
+
+Failure Failure::current() noexcept {
+  Failure failure{.exception = std::current_exception()};
+  try {
+    throw;
+  } catch (const Error& error) {
+    failure.kind = error.kind();
+    failure.text = error.what();
+    failure.consequence = dynamic_cast<const PeerGaveUp*>(&error) != nullptr;
+  } catch (const std::bad_alloc&) {
+    failure.kind = ErrorKind::memory;
+    failure.text = "no memory left";
+  } catch (const std::exception& error) {
+    failure.text = error.what();
+  } catch (...) {
+    failure.text = "an exception of unknown type";
+  }
+  return failure;
+}
+
+Verdict exchange_status(MPI_Comm comm, const Failure& mine, int depth, std::int64_t value) {
+  int rank = 0;
+  int size = 1;
+  check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
+  const bool failed = mine.exception != nullptr;
+  Verdict verdict;
+  if (size == 1 && !failed) return verdict;
+
+  // A cause goes before its consequences; among equals, the lowest rank.
+  const std::int64_t blame = rank + (mine.consequence ? size : 0);
+  std::array<std::int64_t, 5> least{failed ? blame : nobody, failed ? depth : nobody, failed ? 1 : 0, value,
+                                    ~value};  // ~ turns the order around
+  all_min(comm, least);
+  if (least[0] == nobody) {
+    verdict.all_equal = least[3] == ~least[4];
+    return verdict;
+  }
+  verdict.depth = static_cast<int>(least[1]);
+  const auto root = static_cast<int>(least[0] % size);
+  std::array<std::int64_t, 1> alike{broadcast_failure(comm, root, root == rank, mine, verdict) ? 1 : 0};
+  if (least[2] == 1) all_min(comm, alike);
+  if (least[2] == 1 && alike[0] == 1) return verdict;
+  try {
+    verdict.text = concat("rank ", root, ": ", verdict.text);
+  } catch (const std::bad_alloc&) {
+    // Better told without the rank than not at all.
+  }
+  return verdict;
+}
+
+}  // namespace sar
