@@ -12,11 +12,13 @@ namespace sar {
 
 /// The texts of rank 0, which need not be as many elsewhere. Collective.
 inline std::vector<std::string> broadcast_texts(const Communicator& comm, std::vector<std::string> texts) {
-  std::uint64_t count = texts.size();
-  comm.broadcast(std::span<std::uint64_t>(&count, 1), 0);
-  texts.resize(count);
-  for (std::string& text : texts) text = comm.broadcast(text, 0);
-  return texts;
+  return comm.agree([&] {
+    std::uint64_t count = texts.size();
+    comm.broadcast(std::span<std::uint64_t>(&count, 1), 0);
+    texts.resize(count);
+    for (std::string& text : texts) text = comm.broadcast(text, 0);
+    return std::move(texts);
+  });
 }
 
 }  // namespace sar

@@ -329,11 +329,13 @@ void Communicator::broadcast_bytes(void* data, std::size_t bytes, int root) cons
 }
 
 std::string Communicator::broadcast(const std::string& text, int root) const {
-  std::uint64_t length = text.size();
-  broadcast(std::span(&length, 1), root);
-  std::string result = root == state_->rank ? text : std::string(static_cast<std::size_t>(length), '\0');
-  broadcast(std::span(result), root);
-  return result;
+  return agree_once([&] {
+    std::uint64_t length = text.size();
+    broadcast(std::span(&length, 1), root);
+    std::string result = root == state_->rank ? text : std::string(static_cast<std::size_t>(length), '\0');
+    broadcast(std::span(result), root);
+    return result;
+  });
 }
 
 // Pairwise: how a part is cut follows from its length, which both of its ends know.
@@ -407,6 +409,10 @@ void Communicator::meet() const {
 bool Communicator::all_equal(std::int64_t value) const {
   state_->check_caller();
   return state_->meet({}, value);
+}
+
+bool Communicator::in_agreement() const noexcept {
+  return state_->depth > 0;
 }
 
 void Communicator::run_agreed(FunctionRef<void()> body) const {

@@ -24,7 +24,8 @@ class Exchange;
 
 enum class ReduceOp { sum, max, min };
 
-/// What went over the wire from this rank, and how long this rank waited for it.
+/// What went over the wire from this rank, and how long this rank waited for it; without the few bytes by
+/// which ranks tell each other that they have not failed.
 struct CommStats {
   std::uint64_t bytes_sent =
       0;  ///< payload of messages to other ranks (a collective counts what this rank contributes)
@@ -68,21 +69,25 @@ class Communicator {
   template <class T>
   [[nodiscard]] std::vector<T> all_gather(std::span<const T> values) const {
     static_assert(std::is_trivially_copyable_v<T>);
-    const std::vector<Index> counts = gather_counts(static_cast<Index>(values.size()));
-    Index total = 0;
-    for (const Index count : counts) total += count;
-    std::vector<T> result(static_cast<std::size_t>(total));
-    all_gather_bytes(values.data(), result.data(), counts, sizeof(T));
-    return result;
+    return agree_once([&] {
+      const std::vector<Index> counts = gather_counts(static_cast<Index>(values.size()));
+      Index total = 0;
+      for (const Index count : counts) total += count;
+      std::vector<T> result(static_cast<std::size_t>(total));
+      all_gather_bytes(values.data(), result.data(), counts, sizeof(T));
+      return result;
+    });
   }
   /// One value per rank, in rank order.
   template <class T>
   requires std::is_trivially_copyable_v<T>
   [[nodiscard]] std::vector<T> all_gather(const T& value) const {
-    std::vector<T> result(static_cast<std::size_t>(size()));
-    all_gather_bytes(&value, result.data(), std::vector<Index>(static_cast<std::size_t>(size()), 1),
-                     sizeof(T));
-    return result;
+    return agree_once([&] {
+      std::vector<T> result(static_cast<std::size_t>(size()));
+      all_gather_bytes(&value, result.data(), std::vector<Index>(static_cast<std::size_t>(size()), 1),
+                       sizeof(T));
+      return result;
+    });
   }
 
   /// The values of rank `root` on every rank, in place; the length is the same on every rank.
@@ -104,13 +109,15 @@ class Communicator {
   template <class T>
   [[nodiscard]] Received<T> all_to_all_v(std::span<const T> values, std::span<const Index> counts) const {
     static_assert(std::is_trivially_copyable_v<T>);
-    Received<T> received;
-    received.counts = exchange_counts(counts, values.size());
-    Index total = 0;
-    for (const Index count : received.counts) total += count;
-    received.values.resize(static_cast<std::size_t>(total));
-    all_to_all_bytes(values.data(), counts, received.values.data(), received.counts, sizeof(T));
-    return received;
+    return agree_once([&] {
+      Received<T> received;
+      received.counts = exchange_counts(counts, values.size());
+      Index total = 0;
+      for (const Index count : received.counts) total += count;
+      received.values.resize(static_cast<std::size_t>(total));
+      all_to_all_bytes(values.data(), counts, received.values.data(), received.counts, sizeof(T));
+      return received;
+    });
   }
 
   /// Runs `body` and returns what it returns. When it throws on some ranks, all ranks throw: the exception of
@@ -155,7 +162,13 @@ class Communicator {
   struct State;
   std::shared_ptr<State> state_;
 
+  [[nodiscard]] bool in_agreement() const noexcept;
   void run_agreed(FunctionRef<void()> body) const;
+  /// agree() for a call that takes memory, unless a body of agree() called it.
+  template <class F>
+  auto agree_once(F&& body) const {
+    return in_agreement() ? body() : agree(body);
+  }
   [[nodiscard]] std::vector<Index> gather_counts(Index count) const;
   [[nodiscard]] std::vector<Index> exchange_counts(std::span<const Index> counts,
                                                    std::size_t num_values) const;
