@@ -173,8 +173,8 @@ Communicator::Communicator(MPI_Comm comm) {
   check_mpi(MPI_Bcast(&first_of_node, 1, MPI_INT, 0, node.comm), "MPI_Bcast");
   agree([&] {
     for (const int first : all_gather(first_of_node)) state_->on_same_node.push_back(first == first_of_node);
+    state_->trace = start_environment_trace(*this);
   });
-  state_->trace = start_environment_trace(*this);
   state_->stats = {};
 }
 

@@ -188,12 +188,17 @@ void end_environment_trace(MPI_Comm comm, int rank, int size, const std::string&
 }
 
 Trace::Trace(const Communicator& comm, std::string path) : comm_(comm), path_(std::move(path)) {
-  comm.agree([&] {
-    require<InputError>(!tracing(), path_, ": another trace is running, expected one at a time",
-                        environment_trace_has_owner ? " (SAR_TRACE is set)" : "");
-    if (comm.rank() == 0) check_writable(path_);
-  });
-  running_ = start_trace(common_zero(comm));
+  try {
+    comm.agree([&] {
+      require<InputError>(!tracing(), path_, ": another trace is running, expected one at a time",
+                          environment_trace_has_owner ? " (SAR_TRACE is set)" : "");
+      if (comm.rank() == 0) check_writable(path_);
+      running_ = start_trace(common_zero(comm));
+    });
+  } catch (...) {
+    if (running_) stop_trace();
+    throw;
+  }
 }
 
 Trace::~Trace() {

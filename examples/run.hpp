@@ -30,21 +30,15 @@ inline std::optional<int> parse(
   return std::nullopt;
 }
 
-/// Exit code 0, or 1 when `body` throws. Wrong input is the same error on every rank: one of them tells. What
-/// befell this rank alone, it tells itself, and it does not wait for the others in MPI_Finalize: they may be
-/// waiting for it, and mpirun ends them.
+/// Exit code 0, or 1 when `body` throws on any rank, which rank 0 tells: no rank waits for one that has
+/// failed.
 template <class Body>
 int run(const Communicator& comm, const char* program, const Body& body) {
   try {
-    body();
+    comm.agree(body);
     return 0;
   } catch (const std::exception& error) {
-    const auto* ours = dynamic_cast<const Error*>(&error);
-    const bool shared =
-        ours != nullptr && ours->kind() != ErrorKind::memory && ours->kind() != ErrorKind::communication;
-    if (!shared) std::cerr << program << ": rank " << comm.rank() << ": " << error.what() << std::endl;
-    if (shared && comm.rank() == 0) std::cerr << program << ": " << error.what() << std::endl;
-    if (!shared) std::_Exit(1);
+    if (comm.rank() == 0) std::cerr << program << ": " << error.what() << std::endl;
     return 1;
   }
 }

@@ -68,8 +68,8 @@ class GraphShardManager {
   /// another number of rows than the graph or operands do not broadcast, InputError when ranks differ in
   /// message, width, wish for gradients or options.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce, Variable base = {}) const;
-  /// The same with a base that is computed while the first halo rows travel: the self term of a layer. What
-  /// make_base throws, it must throw on every rank: the others do not wait for it.
+  /// The same with a base that is computed while the first halo rows travel: the self term of a layer.
+  /// make_base must not communicate; what it throws on any rank is thrown on all.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce,
                                     FunctionRef<Variable()> make_base) const;
   /// The same with a message of the caller's own: any differentiable function of blocks of

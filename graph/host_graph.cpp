@@ -229,37 +229,28 @@ struct HostGraph::Parts {
                     const HostEdges<Id>& edges, const HostGraphOptions& options) {
     const PartitionBook book = gather_book(comm, static_cast<Index>(own.size()));
     const bool weighted = comm.all_reduce(edges.weight.defined() ? 1 : 0, ReduceOp::max) == 1;
-    comm.agree([&] {
-      require<InputError>(!weighted || edges.weight.defined() || edges.src.empty(), "HostGraph: rank ",
-                          comm.rank(), " gives ", edges.src.size(),
-                          " edges without weights, other ranks give weights");
-    });
+    require<InputError>(!weighted || edges.weight.defined() || edges.src.empty(), "HostGraph: rank ",
+                        comm.rank(), " gives ", edges.src.size(),
+                        " edges without weights, other ranks give weights");
     EdgeList list = host_edges(comm, book, NodeDirectory(comm, book, own), nodes, edges,
                                weighted && !edges.src.empty(), options.add_reverse_edges);
     const RowRoute route = route_to_owners(comm, book, list);
     list = bring(route, std::move(list), weighted);
-    Array<Index> arrived, src_ids, dst_ids;
-    comm.agree([&] {
-      arrived = list.id;
-      src_ids.assign(own.begin(), own.end());
-      dst_ids = src_ids;
-    });
+    const Array<Index> arrived = list.id;
+    Array<Index> src_ids(own.begin(), own.end());
+    Array<Index> dst_ids = src_ids;
     GraphShardManager graph(comm, book, book, std::move(list), true, options.graph, std::move(src_ids),
                             std::move(dst_ids));
-    std::shared_ptr<EdgeOrder> order;
-    comm.agree([&] {
-      order = std::make_shared<EdgeOrder>(EdgeOrder{static_cast<Index>(edges.src.size()),
-                                                    options.add_reverse_edges, route,
-                                                    places_of(arrived, graph.edge_ids())});
-    });
+    auto order =
+        std::make_shared<EdgeOrder>(EdgeOrder{static_cast<Index>(edges.src.size()), options.add_reverse_edges,
+                                              route, places_of(arrived, graph.edge_ids())});
     return {std::move(graph), std::move(order)};
   }
 
-  static void check_call(const Communicator& comm, const HostGraphOptions& options,
-                         FunctionRef<void()> check) {
+  static void agree_on_options(const Communicator& comm, const HostGraphOptions& options) {
     std::vector<AgreedItem> items = agreed_items(options.graph);
     items.emplace_back("add_reverse_edges", options.add_reverse_edges ? 1 : 0);
-    agree_on_call(comm, "HostGraph", check, items);
+    agree_on_call(comm, "HostGraph", items);
   }
 };
 
@@ -268,23 +259,23 @@ HostGraph::HostGraph(Parts parts)
 
 HostGraph::HostGraph(const Communicator& comm, std::span<const std::int64_t> nodes, const GlobalEdges& edges,
                      const HostGraphOptions& options)
-    : HostGraph([&] {
-        Parts::check_call(comm, options, [&] { check_arrays(comm.rank(), edges); });
+    : HostGraph(comm.agree([&] {
+        check_arrays(comm.rank(), edges);
+        Parts::agree_on_options(comm, options);
         return Parts::make(comm, nodes, nodes, edges, options);
-      }()) {}
+      })) {}
 
 HostGraph::HostGraph(const Communicator& comm, const LocalToGlobal& nodes, const LocalEdges& edges,
                      const HostGraphOptions& options)
-    : HostGraph([&] {
-        Parts::check_call(comm, options, [&] {
-          require<ShapeError>(
-              0 <= nodes.num_owned && nodes.num_owned <= static_cast<Index>(nodes.global_ids.size()),
-              "HostGraph: rank ", comm.rank(), " owns ", nodes.num_owned, " nodes (num_owned) and gives ",
-              nodes.global_ids.size(), " global_ids, expected one for each node and each ghost");
-          check_arrays(comm.rank(), edges);
-        });
+    : HostGraph(comm.agree([&] {
+        require<ShapeError>(
+            0 <= nodes.num_owned && nodes.num_owned <= static_cast<Index>(nodes.global_ids.size()),
+            "HostGraph: rank ", comm.rank(), " owns ", nodes.num_owned, " nodes (num_owned) and gives ",
+            nodes.global_ids.size(), " global_ids, expected one for each node and each ghost");
+        check_arrays(comm.rank(), edges);
+        Parts::agree_on_options(comm, options);
         return Parts::make(comm, nodes.global_ids.first(at(nodes.num_owned)), nodes, edges, options);
-      }()) {}
+      })) {}
 
 const PartitionBook& HostGraph::book() const noexcept {
   return shards()->src_book;
@@ -295,66 +286,58 @@ Index HostGraph::num_given_edges() const noexcept {
 }
 
 Tensor HostGraph::to_graph_order(const Tensor& rows, const Tensor& reverse_rows) const {
-  const Index given = order_->num_given;
-  const bool both = reverse_rows.defined();
-  agree_on_call(
-      comm(), "to_graph_order",
-      [&] {
-        require<ShapeError>(rows.defined() && rows.num_rows() == given, "to_graph_order: rows of shape ",
-                            rows.shape(), " on rank ", comm().rank(), ", which gave ", given, " edges");
-        require<ShapeError>(
-            !both || (order_->reversed && reverse_rows.shape() == rows.shape()),
-            "to_graph_order: rows of shape ", rows.shape(), " and reverse rows of shape ",
-            reverse_rows.shape(), " on rank ", comm().rank(),
-            order_->reversed ? ", expected the same shape" : ", but there are no reverse edges");
-      },
-      std::array<AgreedItem, 2>{AgreedItem("shape of a row", rows.shape()),
-                                AgreedItem("choice of reverse rows", both ? 1 : 0)});
-  Tensor sent = rows, arrived, ordered;
-  comm().agree([&] {
+  return comm().agree([&] {
+    const Index given = order_->num_given;
+    const bool both = reverse_rows.defined();
+    require<ShapeError>(rows.defined() && rows.num_rows() == given, "to_graph_order: rows of shape ",
+                        rows.shape(), " on rank ", comm().rank(), ", which gave ", given, " edges");
+    require<ShapeError>(!both || (order_->reversed && reverse_rows.shape() == rows.shape()),
+                        "to_graph_order: rows of shape ", rows.shape(), " and reverse rows of shape ",
+                        reverse_rows.shape(), " on rank ", comm().rank(),
+                        order_->reversed ? ", expected the same shape" : ", but there are no reverse edges");
+    agree_on_call(comm(), "to_graph_order",
+                  std::array<AgreedItem, 2>{AgreedItem("shape of a row", rows.shape()),
+                                            AgreedItem("choice of reverse rows", both ? 1 : 0)});
+    Tensor sent = rows;
     if (order_->reversed) {
       sent = Tensor(rows.shape().with_rows(2 * given));
       sent.slice_rows(0, given).copy_from(rows);
       sent.slice_rows(given, 2 * given).copy_from(both ? reverse_rows : rows);
     }
-    arrived = Tensor(rows.shape().with_rows(num_edges()));
-    ordered = Tensor(arrived.shape());
+    Tensor arrived(rows.shape().with_rows(num_edges()));
+    Tensor ordered(arrived.shape());
+    const std::size_t row_bytes = at(rows.row_size()) * sizeof(real);
+    order_->route.there(reinterpret_cast<const std::byte*>(std::as_const(sent).data()), row_bytes,
+                        reinterpret_cast<std::byte*>(arrived.data()));
+    parallel_for(num_edges(), grain, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i)
+        std::copy_n(arrived.row(i), arrived.row_size(), ordered.row(order_->places[at(i)]));
+    });
+    return ordered;
   });
-  const std::size_t row_bytes = at(rows.row_size()) * sizeof(real);
-  order_->route.there(reinterpret_cast<const std::byte*>(std::as_const(sent).data()), row_bytes,
-                      reinterpret_cast<std::byte*>(arrived.data()));
-  parallel_for(num_edges(), grain, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i)
-      std::copy_n(arrived.row(i), arrived.row_size(), ordered.row(order_->places[at(i)]));
-  });
-  return ordered;
 }
 
 Tensor HostGraph::to_host_order(const Tensor& rows, bool reverse) const {
-  const Index given = order_->num_given;
-  agree_on_call(
-      comm(), "to_host_order",
-      [&] {
-        require<ShapeError>(rows.defined() && rows.num_rows() == num_edges(), "to_host_order: rows of shape ",
-                            rows.shape(), " on rank ", comm().rank(), ", which has ", num_edges(),
-                            " edges of the graph");
-        require<InputError>(order_->reversed || !reverse,
-                            "to_host_order: reverse rows are asked for, but there are no reverse edges");
-      },
-      std::array<AgreedItem, 2>{AgreedItem("shape of a row", rows.shape()),
-                                AgreedItem("choice of reverse rows", reverse ? 1 : 0)});
-  Tensor arrived, back;
-  comm().agree([&] {
-    arrived = Tensor(rows.shape());
+  return comm().agree([&] {
+    const Index given = order_->num_given;
+    require<ShapeError>(rows.defined() && rows.num_rows() == num_edges(), "to_host_order: rows of shape ",
+                        rows.shape(), " on rank ", comm().rank(), ", which has ", num_edges(),
+                        " edges of the graph");
+    require<InputError>(order_->reversed || !reverse,
+                        "to_host_order: reverse rows are asked for, but there are no reverse edges");
+    agree_on_call(comm(), "to_host_order",
+                  std::array<AgreedItem, 2>{AgreedItem("shape of a row", rows.shape()),
+                                            AgreedItem("choice of reverse rows", reverse ? 1 : 0)});
+    Tensor arrived(rows.shape());
     parallel_for(num_edges(), grain, [&](Index first, Index last) {
       for (Index i = first; i < last; ++i)
         std::copy_n(rows.row(order_->places[at(i)]), rows.row_size(), arrived.row(i));
     });
-    back = Tensor(rows.shape().with_rows(order_->route.num_rows()));
+    Tensor back(rows.shape().with_rows(order_->route.num_rows()));
+    order_->route.back(reinterpret_cast<const std::byte*>(std::as_const(arrived).data()),
+                       at(rows.row_size()) * sizeof(real), reinterpret_cast<std::byte*>(back.data()));
+    return order_->reversed ? back.slice_rows(reverse ? given : 0, reverse ? 2 * given : given) : back;
   });
-  order_->route.back(reinterpret_cast<const std::byte*>(std::as_const(arrived).data()),
-                     at(rows.row_size()) * sizeof(real), reinterpret_cast<std::byte*>(back.data()));
-  return order_->reversed ? back.slice_rows(reverse ? given : 0, reverse ? 2 * given : given) : back;
 }
 
 }  // namespace sar

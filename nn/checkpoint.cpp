@@ -209,12 +209,12 @@ CheckpointInfo Checkpointer::load(const std::string& path, Module& model, Optimi
       found = {std::to_string(description.info.epoch), exact(description.lr)};
       for (const auto& [key, value] : description.info.extra) found.insert(found.end(), {key, value});
     });
-    load_state_dict(comm_, path, whole_state(model, optimizer));
     found = broadcast_texts(comm_, std::move(found));
     CheckpointInfo info;
     info.epoch = *to_number<int>(found[0]);
-    optimizer.set_lr(*to_number<double>(found[1]));
     for (std::size_t i = 2; i < found.size(); i += 2) info.extra[found[i]] = found[i + 1];
+    load_state_dict(comm_, path, whole_state(model, optimizer));  // from here on nothing fails
+    optimizer.set_lr(*to_number<double>(found[1]));
     return info;
   });
 }

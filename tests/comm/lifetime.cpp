@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <optional>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -48,7 +49,34 @@ int main(int argc, char** argv) {
   const sar::Communicator copy = *world;
   world.reset();
   copy.barrier();
+
+  std::vector<sar::HaloRound> no_rounds;
+  const sar::Tensor rows({2, 2});
+  if (level < MPI_THREAD_SERIALIZED)
+    std::thread([&] {
+      check_throws([] { sar::Communicator::self(); }, "a communicator on another thread throws");
+      check_throws([&] { copy.barrier(); }, "a collective call on another thread throws");
+      check_throws([&] { copy.agree([] {}); }, "agree on another thread throws");
+      check_throws([&] { sar::HaloFetch(copy, rows, no_rounds, {}); },
+                   "an exchange on another thread throws");
+    }).join();
+  check_throws([] { sar::Communicator{MPI_COMM_NULL}; }, "MPI_COMM_NULL throws");
+  if (copy.size() > 1) {
+    MPI_Comm half = MPI_COMM_NULL, inter = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, copy.rank() % 2, 0, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - copy.rank() % 2, 5, &inter);
+    check_throws([&] { sar::Communicator{inter}; }, "an inter-communicator throws");
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+  }
+  MPI_Errhandler handler{};
+  MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
+  check(handler == MPI_ERRORS_ARE_FATAL, "the error handler of MPI_COMM_WORLD is left alone");
   MPI_Finalize();
+
+  check_throws([&] { copy.barrier(); }, "a collective call after MPI_Finalize throws");
+  check_throws([&] { copy.agree([] {}); }, "agree after MPI_Finalize throws");
+  check_throws([&] { sar::HaloFetch(copy, rows, no_rounds, {}); }, "an exchange after MPI_Finalize throws");
 
   check_throws([] { const sar::Environment environment; }, "an Environment after MPI_Finalize throws");
   check_throws([] { sar::Communicator::self(); }, "a communicator after MPI_Finalize throws");

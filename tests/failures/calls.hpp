@@ -1,0 +1,34 @@
+/// The collective calls of the library, each ready to be made any number of times.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace sar::test {
+
+/// One call that has been prepared.
+struct Attempt {
+  std::function<void()> call;
+  std::function<std::vector<double>()> result;  ///< of a call that has succeeded, on this rank
+};
+
+struct Call {
+  /// "graph/attention.hpp gat_attention": the header and what it declares; more after a comma.
+  std::string name;
+  /// Whether there is a call that this rank makes wrong: wrong operands, a callback that throws, a file that
+  /// is not there.
+  bool has_wrong = false;
+  /// Collective. `wrong`: the call of this rank is wrong.
+  std::function<Attempt(bool wrong)> prepare;
+};
+
+/// `directory`: of files that the calls read and write.
+std::vector<Call> communication_calls(const Communicator& comm, const std::string& directory);
+std::vector<Call> graph_calls(const Communicator& comm);
+std::vector<Call> file_calls(const Communicator& comm, const std::string& directory);
+std::vector<Call> layer_calls(const Communicator& comm, const std::string& directory);
+
+}  // namespace sar::test

@@ -1,0 +1,197 @@
+/// A failure on each rank at any place of each collective call is the same error on all ranks, and all goes
+/// on afterwards.
+#include "failures/calls.hpp"
+#include "failures/collective_names.hpp"
+#include "failures/injection.hpp"
+#include "graph/dataset_files.hpp"
+
+#include <doctest/doctest.h>
+#include <sar/core/error.hpp>
+#include <sar/core/memory.hpp>
+#include <sar/core/parallel.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <sstream>
+
+namespace sar::test {
+namespace {
+
+/// Ends the program when a call does not come back.
+class Watchdog {
+ public:
+  Watchdog(const std::string& name, int failing, std::int64_t number) {
+    std::snprintf(text_.data(), text_.size(),
+                  "%s does not come back: rank %d fails at allocation %lld (0: wrong call)\n", name.c_str(),
+                  failing, static_cast<long long>(number));
+    std::signal(SIGALRM, [](int) {
+      [[maybe_unused]] const auto written =
+          ::write(2, text_.data(), std::char_traits<char>::length(text_.data()));
+      ::_exit(3);
+    });
+    ::alarm(60);
+  }
+  ~Watchdog() { ::alarm(0); }
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+ private:
+  static inline std::array<char, 300> text_{};
+};
+
+struct Outcome {
+  std::string error;             ///< empty: none
+  bool of_library = true;        ///< a sar::Error, or nothing
+  std::int64_t allocations = 0;  ///< of this rank, up to the end or the error
+  std::vector<double> result = {};
+};
+
+/// Makes the call once; allocation `number` of rank `failing` fails, or with number 0 its call is wrong.
+Outcome make(const Communicator& comm, const Call& call, int failing, std::int64_t number) {
+  const Watchdog watchdog(call.name, failing, number);
+  const bool mine = comm.rank() == failing;
+  const std::size_t live = live_bytes();
+  Outcome outcome;
+  {
+    const Attempt attempt = call.prepare(mine && number == 0);
+    std::exception_ptr thrown;
+    {
+      const FailingAllocation injected(mine ? number : 0);
+      try {
+        attempt.call();
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      outcome.allocations = injected.count();
+    }
+    if (!thrown) outcome.result = attempt.result();
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+      outcome.error = error.what();
+    } catch (const std::exception& error) {
+      outcome.error = error.what();
+      outcome.of_library = false;
+    }
+  }
+  CHECK(live_bytes() == live);
+  CHECK(comm.all_reduce(1) == comm.size());
+  return outcome;
+}
+
+/// All ranks have thrown the same error of the library; it names `failing`.
+void check_error(const Communicator& comm, const Outcome& outcome, int failing, bool of_memory) {
+  CAPTURE(outcome.error);
+  CHECK(outcome.of_library);
+  CHECK(!outcome.error.empty());
+  CHECK(comm.broadcast(outcome.error, 0) == outcome.error);
+  if (comm.size() > 1) CHECK(outcome.error.find("rank " + std::to_string(failing) + ": ") == 0);
+  if (of_memory) CHECK(outcome.error.find("no memory") != std::string::npos);
+}
+
+/// Numbers of allocations to fail: the first ones, some in between, the last.
+std::vector<std::int64_t> places(std::int64_t allocations) {
+  std::vector<std::int64_t> numbers;
+  const std::int64_t step = std::max<std::int64_t>(1, (allocations - 6) / 10);
+  for (std::int64_t k = 1; k <= allocations; k += k < 6 ? 1 : step) numbers.push_back(k);
+  if (allocations > 0 && numbers.back() != allocations) numbers.push_back(allocations);
+  return numbers;
+}
+
+void check_call(const Communicator& comm, const Call& call) {
+  CAPTURE(call.name);
+  const Outcome right = make(comm, call, -1, 0);
+  CHECK(right.error.empty());
+  for (int failing = 0; failing < comm.size(); ++failing) {
+    CAPTURE(failing);
+    if (call.has_wrong) check_error(comm, make(comm, call, failing, 0), failing, false);
+    std::int64_t allocations = right.allocations;
+    comm.broadcast(std::span(&allocations, 1), failing);
+    for (const std::int64_t number : places(allocations)) {
+      CAPTURE(number);
+      check_error(comm, make(comm, call, failing, number), failing, true);
+    }
+    const Outcome again = make(comm, call, -1, 0);
+    CHECK(again.error.empty());
+    CHECK(again.result == right.result);
+  }
+}
+
+std::vector<Call> all_calls(const Communicator& comm, const std::string& directory) {
+  std::vector<Call> calls = communication_calls(comm, directory);
+  for (auto&& more : {graph_calls(comm), file_calls(comm, directory), layer_calls(comm, directory)})
+    calls.insert(calls.end(), more.begin(), more.end());
+  return calls;
+}
+
+/// Collective functions that are not among the calls, each for a reason.
+std::map<std::string, std::string> exceptions() {
+  std::map<std::string, std::string> reasons;
+  const std::string of_the_library = "for the library's own sources, inside of the calls";
+  for (const char* name : {"comm/communicator.hpp Communicator::meet",
+                           "comm/status.hpp exchange_status",
+                           "comm/trace_file.hpp common_zero",
+                           "comm/trace_file.hpp start_environment_trace",
+                           "graph/agreement.hpp agree_on_call",
+                           "graph/distribute.hpp distribute",
+                           "graph/distribute.hpp distribute_edges",
+                           "graph/distribute.hpp transform_edges",
+                           "graph/edge_exchange.hpp exchange_edges",
+                           "graph/ldg.hpp ldg_assignment",
+                           "graph/metis.hpp metis_assignment",
+                           "graph/neighbor_lists.hpp gather_neighbors",
+                           "graph/new_directory.hpp NewDirectory",
+                           "graph/new_directory.hpp NewDirectory::commit",
+                           "graph/node_columns.hpp read_node_columns",
+                           "graph/node_directory.hpp NodeDirectory",
+                           "graph/node_directory.hpp NodeDirectory::find",
+                           "graph/permutation.hpp require_permutation",
+                           "graph/replace_ids.hpp replace_ids",
+                           "graph/row_route.hpp RowRoute",
+                           "graph/row_route.hpp RowRoute::there",
+                           "graph/row_route.hpp RowRoute::back",
+                           "graph/sequential.hpp backward_shards",
+                           "graph/sequential.hpp forward_shards",
+                           "graph/shared_npy.hpp SharedNpyFile",
+                           "graph/shared_npy.hpp SharedNpyFile::commit",
+                           "graph/unique_ids.hpp require_unique_ids"})
+    reasons[name] = of_the_library;
+  reasons["graph/dgl_partition.hpp load_dgl_partition"] =
+      "on one and two ranks: the test's partition has two parts";
+  reasons["graph/hetero_graphs.hpp construct_hetero_graphs"] =
+      reasons["graph/dgl_partition.hpp load_dgl_partition"];
+  reasons["comm/communicator.hpp Communicator::self"] = "of one rank";
+  return reasons;
+}
+
+}  // namespace
+
+TEST_CASE("a failure of one rank inside a collective call is the same error on all, and all goes on") {
+  const Communicator comm = Communicator::world();
+  const ThreadLimit one_thread(1);  // the same allocations each time
+  const TemporaryDirectory directory(comm);
+  for (const Call& call : all_calls(comm, directory.path())) check_call(comm, call);
+}
+
+TEST_CASE("each collective function of the public headers is among the calls") {
+  const Communicator comm = Communicator::world();
+  const TemporaryDirectory directory(comm);
+  std::set<std::string> covered;
+  for (const Call& call : all_calls(comm, directory.path())) {
+    std::istringstream names(call.name);
+    for (std::string name; std::getline(names >> std::ws, name, ',');) covered.insert(name);
+  }
+  const auto reasons = exceptions();
+  for (const std::string& name : collective_names(SAR_SOURCE_DIRECTORY)) {
+    CAPTURE(name);
+    CHECK((covered.contains(name) || reasons.contains(name)));
+  }
+}
+
+}  // namespace sar::test

@@ -1,0 +1,234 @@
+#include "failures/scene.hpp"
+
+#include <sar/graph/assignment.hpp>
+#include <sar/graph/distributed_rows.hpp>
+
+#include <array>
+#include <stdexcept>
+
+namespace sar::test {
+namespace {
+
+void add_messages(std::vector<Call>& calls, const Communicator& comm) {
+  const std::string update_all = "graph/graph_shard_manager.hpp GraphShardManager::update_all";
+  const std::string apply_edges = "graph/graph_shard_manager.hpp GraphShardManager::apply_edges";
+  for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
+    const GraphOptions options{.mode = mode, .max_halo_bytes = 24};
+    add_operation(
+        calls, comm, update_all,
+        [](Scene& s) { return [&s] { return s.graph.update_all(fn::u_mul_e(s.x, s.e), fn::sum); }; },
+        options);
+  }
+  add_operation(calls, comm, update_all,
+                [](Scene& s) { return [&s] { return s.graph.update_all(fn::copy_u(s.x), fn::max); }; });
+  add_operation(calls, comm, update_all, [](Scene& s) {
+    return [&s] {
+      return s.graph.update_all(fn::copy_u(s.x), fn::mean, [&s] {
+        if (s.wrong) throw std::runtime_error("a base that cannot be computed");
+        return s.x * real{2};
+      });
+    };
+  });
+  add_operation(calls, comm, update_all, [](Scene& s) {
+    const MessageFunction function = [&s](const EdgeBatch& edges) {
+      if (s.wrong && edges.num_edges() > 0) throw std::runtime_error("a message that cannot be computed");
+      return edges.src(s.x) * edges.edata(s.e);
+    };
+    return [&s, function] { return s.graph.update_all(function, fn::sum); };
+  });
+  add_operation(calls, comm, apply_edges,
+                [](Scene& s) { return [&s] { return s.graph.apply_edges(fn::u_add_v(s.x, s.x)); }; });
+  add_operation(calls, comm, apply_edges, [](Scene& s) {
+    const MessageFunction function = [&s](const EdgeBatch& edges) { return edges.src(s.x) - edges.dst(s.x); };
+    return [&s, function] { return s.graph.apply_edges(function); };
+  });
+  add_operation(calls, comm, update_all, [](Scene& s) {  // on frames
+    s.graph.srcdata()["x"] = s.x;
+    s.graph.edata()["e"] = s.e;
+    const NamedMessage message = fn::u_mul_e(s.wrong ? "y" : "x", "e", "m");
+    return [&s, message, reduce = fn::sum("m", "out")] {
+      s.graph.update_all(message, reduce);
+      return s.graph.dstdata().at("out");
+    };
+  });
+  add_operation(calls, comm, apply_edges, [](Scene& s) {
+    s.graph.srcdata()["x"] = s.x;
+    const NamedMessage message = fn::copy_u(s.wrong ? "y" : "x", "m");
+    return [&s, message] {
+      s.graph.apply_edges(message);
+      return s.graph.edata().at("m");
+    };
+  });
+  for (const NormBy by : {NormBy::dst, NormBy::src})
+    add_operation(calls, comm, "graph/edge_softmax.hpp edge_softmax", [by](Scene& s) {
+      const Variable scores = s.wrong ? Variable(Tensor(Shape{s.graph.num_edges() + 1, 1})) : s.e;
+      return [&s, scores, by] { return edge_softmax(s.graph, scores, by); };
+    });
+}
+
+void add_attention(std::vector<Call>& calls, const Communicator& comm) {
+  const auto heads = [](const Variable& x) { return reshape(x, Shape{x.num_rows(), 1, scene_width}); };
+  const Variable attn(scene_values({1, 1, scene_width}, 7), true);
+  add_operation(calls, comm, "graph/attention.hpp gat_attention", [=](Scene& s) {
+    const Variable dst(scene_values({s.graph.num_dst_nodes(), 1}, 4), true);
+    return [&s, dst, attn, heads] {
+      return s.comm.agree([&] { return gat_attention(s.graph, heads(s.x), attn, dst); });
+    };
+  });
+  add_operation(calls, comm, "graph/attention.hpp gatv2_attention", [=](Scene& s) {
+    return [&s, attn, heads] {
+      return s.comm.agree([&] { return gatv2_attention(s.graph, heads(s.x), heads(s.x), attn); });
+    };
+  });
+  add_operation(calls, comm, "graph/attention.hpp dot_attention", [=](Scene& s) {
+    return [&s, heads] {
+      return s.comm.agree([&] { return dot_attention(s.graph, heads(s.x), heads(s.x), heads(s.x), 1); });
+    };
+  });
+  add_operation(calls, comm, "graph/attention.hpp cosine_attention", [](Scene& s) {
+    const Variable beta(Tensor::full({1}, 2), true);
+    return [&s, beta] { return cosine_attention(s.graph, s.x, s.x, beta); };
+  });
+}
+
+/// Calls that make a graph.
+void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
+  const PartitionBook book = PartitionBook::even(scene_nodes, comm.size());
+  const auto degrees = [](const GraphShardManager& graph) {
+    std::vector<double> result(graph.in_degrees().begin(), graph.in_degrees().end());
+    result.insert(result.end(), graph.out_degrees().begin(), graph.out_degrees().end());
+    return result;
+  };
+  const auto edges = [=](bool wrong) {
+    EdgeList list = scene_edges(book, comm.rank(), true);
+    if (wrong) list.dst.back() = scene_nodes;
+    return std::make_shared<EdgeList>(std::move(list));
+  };
+  add_maker<GraphShardManager>(
+      calls, "graph/graph_shard_manager.hpp GraphShardManager", true,
+      [=](bool wrong) {
+        return
+            [=, list = edges(wrong)] { return GraphShardManager(comm, book, book, std::move(*list), true); };
+      },
+      degrees);
+  add_maker<GraphShardManager>(
+      calls, "graph/graph_shard_manager.hpp construct_full_graph", true,
+      [=](bool wrong) {
+        auto data = std::make_shared<NodeData>();
+        data->book = book;
+        data->edges = std::move(*edges(wrong));
+        return [=] { return construct_full_graph(comm, *data); };
+      },
+      degrees);
+  add_maker<Tensor>(
+      calls, "graph/graph_shard_manager.hpp GraphShardManager::local_edge_rows", true,
+      [=](bool wrong) {
+        auto s = std::make_shared<Scene>(comm, GraphOptions{}, false);
+        const Tensor by_id = scene_values({3 * scene_nodes - (wrong ? 3 * scene_nodes - 1 : 0), 2}, 0);
+        return [=] { return s->graph.local_edge_rows(by_id); };
+      },
+      numbers);
+  add_maker<std::vector<MessageFlowGraph>>(
+      calls, "graph/message_flow_graph.hpp construct_mfgs", true,
+      [=](bool wrong) {
+        auto s = std::make_shared<Scene>(comm, GraphOptions{}, false);
+        const std::vector<Index> seeds{wrong ? scene_nodes : book.begin(comm.rank())};
+        return [=] { return construct_mfgs(s->graph, seeds, 2); };
+      },
+      [=](const std::vector<MessageFlowGraph>& mfgs) { return degrees(mfgs.front()); });
+
+  const auto host_nodes = [=] {
+    std::vector<std::int64_t> ids;
+    for (Index v = book.begin(comm.rank()); v < book.end(comm.rank()); ++v) ids.push_back(1000 - 7 * v);
+    return ids;
+  };
+  struct HostArrays {
+    std::vector<std::int64_t> nodes, src, dst;
+    [[nodiscard]] HostGraph graph(const Communicator& on) const {
+      return {on, nodes, GlobalEdges{.src = src, .dst = dst}, {.add_reverse_edges = true}};
+    }
+  };
+  const auto host_arrays = [=](bool wrong) {
+    const EdgeList list = scene_edges(book, (comm.rank() + 1) % comm.size());
+    auto arrays = std::make_shared<HostArrays>();
+    arrays->nodes = host_nodes();
+    for (const Index v : list.src) arrays->src.push_back(1000 - 7 * v);
+    for (const Index v : list.dst) arrays->dst.push_back(1000 - 7 * v);
+    if (wrong) arrays->src.front() = -5;
+    return arrays;
+  };
+  add_maker<HostGraph>(
+      calls, "graph/host_graph.hpp HostGraph", true,
+      [=](bool wrong) { return [=, arrays = host_arrays(wrong)] { return arrays->graph(comm); }; }, degrees);
+  add_maker<Tensor>(
+      calls, "graph/host_graph.hpp HostGraph::to_graph_order", true,
+      [=](bool wrong) {
+        auto graph = std::make_shared<HostGraph>(host_arrays(false)->graph(comm));
+        const Tensor rows = scene_values({graph->num_given_edges() + (wrong ? 1 : 0), 2}, 1);
+        return [=] { return graph->to_graph_order(rows); };
+      },
+      numbers);
+  add_maker<Tensor>(
+      calls, "graph/host_graph.hpp HostGraph::to_host_order", true,
+      [=](bool wrong) {
+        auto graph = std::make_shared<HostGraph>(host_arrays(false)->graph(comm));
+        const Tensor rows = scene_values({graph->num_edges() + (wrong ? 1 : 0), 2}, 1);
+        return [=] { return graph->to_host_order(rows); };
+      },
+      numbers);
+
+  const auto data_numbers = [](const NodeData& data) {
+    std::vector<double> result = numbers(data.features);
+    result.push_back(static_cast<double>(data.num_edges));
+    return result;
+  };
+  add_maker<NodeData>(
+      calls, "graph/generators.hpp make_karate", false,
+      [=](bool) { return [=] { return make_karate(comm, {.add_self_loops = true}); }; }, data_numbers);
+  add_maker<NodeData>(
+      calls, "graph/generators.hpp make_sbm", true,
+      [=](bool wrong) {
+        const SbmOptions sbm{.nodes = wrong ? 1 : 24, .degree = 3, .classes = 2, .features = 3};
+        return [=] { return make_sbm(comm, sbm, {.partition = PartitionMethod::ldg}); };
+      },
+      data_numbers);
+  add_maker<NodePartition>(
+      calls, "graph/partition.hpp partition_nodes", true,
+      [=](bool wrong) {
+        return [=, list = edges(wrong)] {
+          return partition_nodes(comm, scene_nodes, *list, PartitionMethod::ldg);
+        };
+      },
+      [](const NodePartition& partition) {
+        return std::vector<double>{static_cast<double>(partition.to_partitioned(3))};
+      });
+  add_maker<Array<std::int32_t>>(
+      calls, "graph/assignment.hpp assign_nodes", true,
+      [=](bool wrong) {
+        return [=, list = edges(wrong)] {
+          return assign_nodes(comm, scene_nodes, *list, PartitionMethod::ldg, {.parts = 3});
+        };
+      },
+      [](const Array<std::int32_t>& parts) { return std::vector<double>(parts.begin(), parts.end()); });
+  add_maker<DataArray>(
+      calls, "graph/distributed_rows.hpp fetch_row_bytes, graph/distributed_rows.hpp fetch_rows", true,
+      [=](bool wrong) {
+        auto mine =
+            std::make_shared<DataArray>(NpyType::int64, std::vector<Index>{}, book.num_nodes(comm.rank()));
+        const std::array<Index, 2> rows{scene_nodes - 1, wrong ? scene_nodes : 0};
+        return [=] { return fetch_rows(comm, book, *mine, rows); };
+      },
+      [](const DataArray& rows) { return std::vector<double>{static_cast<double>(rows.num_rows)}; });
+}
+
+}  // namespace
+
+std::vector<Call> graph_calls(const Communicator& comm) {
+  std::vector<Call> calls;
+  add_messages(calls, comm);
+  add_attention(calls, comm);
+  add_graphs(calls, comm);
+  return calls;
+}
+
+}  // namespace sar::test

@@ -1,0 +1,97 @@
+#include "failures/injection.hpp"
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+thread_local bool counting = false;
+thread_local std::int64_t counted = 0;
+thread_local std::int64_t failing = 0;
+
+/// Whether this allocation shall fail.
+bool fails() noexcept {
+  return counting && ++counted == failing;
+}
+
+void* allocate(std::size_t bytes) {
+  if (void* block = fails() ? nullptr : std::malloc(bytes > 0 ? bytes : 1)) return block;
+  throw std::bad_alloc();
+}
+
+void* allocate(std::size_t bytes, std::align_val_t alignment) {
+  const auto unit = static_cast<std::size_t>(alignment);
+  if (void* block = fails() ? nullptr : std::aligned_alloc(unit, (bytes + unit - 1) / unit * unit))
+    return block;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  return allocate(bytes);
+}
+void* operator new[](std::size_t bytes) {
+  return allocate(bytes);
+}
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocate(bytes, alignment);
+}
+void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+  return allocate(bytes, alignment);
+}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return fails() ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return fails() ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
+}
+void operator delete(void* block) noexcept {
+  std::free(block);
+}
+void operator delete[](void* block) noexcept {
+  std::free(block);
+}
+void operator delete(void* block, std::size_t) noexcept {
+  std::free(block);
+}
+void operator delete[](void* block, std::size_t) noexcept {
+  std::free(block);
+}
+void operator delete(void* block, std::align_val_t) noexcept {
+  std::free(block);
+}
+void operator delete[](void* block, std::align_val_t) noexcept {
+  std::free(block);
+}
+void operator delete(void* block, std::size_t, std::align_val_t) noexcept {
+  std::free(block);
+}
+void operator delete[](void* block, std::size_t, std::align_val_t) noexcept {
+  std::free(block);
+}
+
+// sar::allocate_bytes(std::size_t): the linker sends calls here (--wrap).
+extern "C" void* __real__ZN3sar14allocate_bytesEm(std::size_t bytes);
+extern "C" void* __wrap__ZN3sar14allocate_bytesEm(std::size_t bytes);
+void* __wrap__ZN3sar14allocate_bytesEm(std::size_t bytes) {
+  if (fails()) throw std::bad_alloc();
+  return __real__ZN3sar14allocate_bytesEm(bytes);
+}
+
+namespace sar::test {
+
+FailingAllocation::FailingAllocation(std::int64_t number) noexcept {
+  counted = 0;
+  failing = number;
+  counting = true;
+}
+FailingAllocation::~FailingAllocation() {
+  counting = false;
+}
+std::int64_t FailingAllocation::count() const noexcept {
+  return counted;
+}
+
+}  // namespace sar::test

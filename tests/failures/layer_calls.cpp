@@ -1,0 +1,217 @@
+#include "failures/scene.hpp"
+
+#include <filesystem>
+
+namespace sar::test {
+namespace {
+
+/// A layer on node features.
+template <class Conv, class... Args>
+void add_layer(std::vector<Call>& calls, const Communicator& comm, const std::string& name, Args... args) {
+  add_operation(calls, comm, name, [=](Scene& s) {
+    auto conv = std::make_shared<Conv>(args..., s.gen);
+    return [&s, conv] { return (*conv)(s.graph, s.x); };
+  });
+}
+
+/// A layer on node and edge features.
+template <class Conv, class... Args>
+void add_edge_layer(std::vector<Call>& calls, const Communicator& comm, const std::string& name,
+                    Args... args) {
+  add_operation(calls, comm, name, [=](Scene& s) {
+    auto conv = std::make_shared<Conv>(args..., s.gen);
+    return [&s, conv] { return (*conv)(s.graph, s.x, s.e); };
+  });
+}
+
+void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
+  const Index in = scene_width, out = 2, heads = 2;
+  add_layer<SAGEConv>(calls, comm, "nn/sage_conv.hpp SAGEConv", in, out);
+  add_layer<GraphConv>(calls, comm, "nn/graph_conv.hpp GraphConv", in, out);
+  add_layer<EdgeConv>(calls, comm, "nn/edge_conv.hpp EdgeConv", in, out);
+  add_layer<TAGConv>(calls, comm, "nn/multi_hop_conv.hpp TAGConv", in, out);
+  add_layer<APPNPConv>(calls, comm, "nn/multi_hop_conv.hpp APPNPConv", 2, 0.1);
+  add_layer<GATConv>(calls, comm, "nn/gat_conv.hpp GATConv", in, out, heads);
+  add_layer<GATv2Conv>(calls, comm, "nn/gat_conv.hpp GATv2Conv", in, out, heads);
+  add_layer<DotGatConv>(calls, comm, "nn/dot_gat_conv.hpp DotGatConv", in, out, heads);
+  add_layer<TransformerConv>(calls, comm, "nn/transformer_conv.hpp TransformerConv", in, out, heads);
+  add_edge_layer<EdgeGATConv>(calls, comm, "nn/edge_gat_conv.hpp EdgeGATConv", in, Index{1}, out, heads);
+  add_edge_layer<CFConv>(calls, comm, "nn/cf_conv.hpp CFConv", in, Index{1}, Index{2}, out);
+  add_operation(calls, comm, "nn/gin_conv.hpp GINConv", [](Scene& s) {
+    auto conv = std::make_shared<GINConv>();
+    return [&s, conv] { return (*conv)(s.graph, s.x); };
+  });
+  add_operation(calls, comm, "nn/dot_gat_conv.hpp AGNNConv", [](Scene& s) {
+    auto conv = std::make_shared<AGNNConv>();
+    return [&s, conv] { return (*conv)(s.graph, s.x); };
+  });
+  add_operation(calls, comm, "nn/multi_hop_conv.hpp SGConv", [=](Scene& s) {
+    s.x = s.x.detach();
+    auto conv = std::make_shared<SGConv>(in, out, s.gen, SGConvOptions{.cached = true});
+    return [&s, conv] { return (*conv)(s.graph, s.x); };
+  });
+  add_operation(calls, comm, "nn/nn_conv.hpp NNConv", [=](Scene& s) {
+    auto conv = std::make_shared<NNConv>(in, out, std::make_shared<Linear>(1, in * out, s.gen), s.gen);
+    return [&s, conv] { return (*conv)(s.graph, s.x, s.e); };
+  });
+  add_operation(calls, comm, "nn/rel_graph_conv.hpp RelGraphConv", [=](Scene& s) {
+    auto conv = std::make_shared<RelGraphConv>(in, out, 2, s.gen);
+    Array<Index> types(static_cast<std::size_t>(s.graph.num_edges()), 1);
+    const RowIds etypes(std::move(types));
+    return [&s, conv, etypes] { return (*conv)(s.graph, s.x, etypes); };
+  });
+  add_operation(calls, comm, "nn/hetero_graph_conv.hpp HeteroGraphConv", [=](Scene& s) {
+    auto conv = std::make_shared<HeteroGraphConv>();
+    conv->emplace_back<SAGEConv>({"user", "follows", "user"}, in, out, s.gen);
+    conv->emplace_back<GraphConv>({"user", "knows", "user"}, in, out, s.gen);
+    const HeteroGraphConv::Graphs graphs{{"follows", s.graph}, {"knows", s.graph}};
+    const HeteroGraphConv::Rows feats{{"user", s.x}};
+    return [conv, graphs, feats] { return (*conv)(graphs, feats).at("user"); };
+  });
+  const auto add_coefficients = [&](const std::string& name, auto make) {
+    add_operation(calls, comm, name, [=](Scene& s) {
+      auto conv = make(s);
+      return [&s, conv] { return conv->attention(s.graph, s.x); };
+    });
+  };
+  add_coefficients("nn/gat_conv.hpp GATConv::attention",
+                   [=](Scene& s) { return std::make_shared<GATConv>(in, out, heads, s.gen); });
+  add_coefficients("nn/gat_conv.hpp GATv2Conv::attention",
+                   [=](Scene& s) { return std::make_shared<GATv2Conv>(in, out, heads, s.gen); });
+  add_coefficients("nn/dot_gat_conv.hpp DotGatConv::attention",
+                   [=](Scene& s) { return std::make_shared<DotGatConv>(in, out, heads, s.gen); });
+  add_coefficients("nn/transformer_conv.hpp TransformerConv::attention",
+                   [=](Scene& s) { return std::make_shared<TransformerConv>(in, out, heads, s.gen); });
+  add_operation(calls, comm, "nn/edge_gat_conv.hpp EdgeGATConv::attention", [=](Scene& s) {
+    auto conv = std::make_shared<EdgeGATConv>(in, Index{1}, out, heads, s.gen);
+    return [&s, conv] { return conv->attention(s.graph, s.x, s.e); };
+  });
+  add_operation(calls, comm, "nn/edge_weight_norm.hpp edge_weight_norm", [](Scene& s) {
+    const Variable weight = s.wrong ? Variable(Tensor::full({s.graph.num_edges(), 1}, -1)) : s.e;
+    return [&s, weight] { return edge_weight_norm(s.graph, weight, EdgeNorm::both); };
+  });
+  add_operation(calls, comm, "nn/edge_weight_norm.hpp weight_sums", [](Scene& s) {
+    const Variable weight = s.wrong ? Variable(Tensor::full({s.graph.num_edges(), 1}, -1)) : s.e;
+    return [&s, weight] { return weight_sums(s.graph, weight).out; };
+  });
+  add_operation(calls, comm, "nn/attention_conv.hpp weighted_edge_sums", [](Scene& s) {
+    const Variable alpha(Tensor::full({s.graph.num_edges() + (s.wrong ? 1 : 0), 2, 1}, 1), true);
+    return [&s, alpha] { return weighted_edge_sums(s.graph, alpha, s.e); };
+  });
+}
+
+void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
+  const auto labels = std::make_shared<std::vector<std::int64_t>>(scene_nodes, 1);
+  const auto mask = std::make_shared<std::vector<std::uint8_t>>(scene_nodes, 1);
+  const auto rows = [](const Scene& s) { return static_cast<std::size_t>(s.graph.num_src_nodes()); };
+  add_operation(calls, comm, "nn/loss.hpp cross_entropy", [=](Scene& s) {
+    return [=, &s] {
+      return cross_entropy(s.x, std::span(*labels).first(rows(s)), std::span(*mask).first(rows(s)), s.comm);
+    };
+  });
+  add_operation(calls, comm, "nn/loss.hpp accuracy", [=](Scene& s) {
+    return [=, &s] {
+      return s.comm.agree([&] {
+        const double value =
+            accuracy(s.x.value(), std::span(*labels).first(rows(s)), std::span(*mask).first(rows(s)), s.comm);
+        return s.x * static_cast<real>(value);
+      });
+    };
+  });
+  add_operation(calls, comm, "nn/loss.hpp bce_with_logits", [](Scene& s) {
+    const Tensor target = Tensor::full({s.graph.num_src_nodes(), scene_width}, 1);
+    return [&s, target] { return bce_with_logits(s.x, target, s.comm); };
+  });
+  add_operation(calls, comm, "nn/loss.hpp mse", [](Scene& s) {
+    const Variable target(Tensor::full({s.graph.num_src_nodes(), scene_width}, 1));
+    return [&s, target] { return mse(s.x, target, s.comm); };
+  });
+  add_operation(calls, comm, "nn/batch_norm.hpp DistributedBN1D", [](Scene& s) {
+    auto norm = std::make_shared<DistributedBN1D>(s.wrong ? scene_width + 1 : scene_width, s.comm);
+    return [&s, norm] { return (*norm)(s.x); };
+  });
+  add_operation(calls, comm, "nn/batch_norm.hpp batch_norm_relu_dropout", [](Scene& s) {
+    auto norm = std::make_shared<DistributedBN1D>(s.wrong ? scene_width + 1 : scene_width, s.comm);
+    auto dropout = std::make_shared<Dropout>(0.25, s.gen);
+    return [&s, norm, dropout] { return batch_norm_relu_dropout(s.x, *norm, *dropout, s.graph.src_ids()); };
+  });
+}
+
+/// A model, its optimizer, and files of them.
+struct Model {
+  explicit Model(const Communicator& comm, bool wrong) : linear(scene_width, wrong ? 5 : 2, gen) {
+    for (const Variable& parameter : linear.parameters())
+      parameter.gradient()->add(scene_values(parameter.shape(), comm.rank()));
+  }
+  Generator gen{0};
+  Linear linear;
+  Adam optimizer{linear.named_parameters(), {.lr = 0.01}};
+  StateDict state = state_dict(linear);
+  std::string path = {};
+};
+
+void add_files(std::vector<Call>& calls, const Communicator& comm, const std::string& directory) {
+  const std::string weights = directory + "/weights.safetensors", checkpoints = directory + "/checkpoints";
+  save_weights(comm, weights, Model(comm, false).linear);
+  {
+    Model model(comm, false);
+    Checkpointer(comm, checkpoints).save(1, model.linear, model.optimizer);
+  }
+  const auto add = [&](const std::string& name, bool has_wrong, auto run) {
+    add_maker<double>(
+        calls, name, has_wrong,
+        [=](bool wrong) {
+          auto model = std::make_shared<Model>(comm, wrong);
+          auto saver = std::make_shared<Checkpointer>(comm, checkpoints);
+          return [=] {
+            run(*model, *saver);
+            const Tensor gradient = model->linear.parameters().front().grad();
+            return static_cast<double>(model->linear.weight().value().data()[0]) +
+                   (gradient.defined() ? static_cast<double>(gradient.data()[0]) : 0);
+          };
+        },
+        [](double value) { return std::vector<double>{value}; });
+  };
+  add("nn/distributed.hpp gather_grads", false,
+      [=](Model& model, const Checkpointer&) { gather_grads(comm, model.linear); });
+  add("nn/distributed.hpp sync_params", true,
+      [=](Model& model, const Checkpointer&) { sync_params(comm, model.linear); });
+  add("nn/state_dict.hpp load_state_dict", true,
+      [=](Model& model, const Checkpointer&) { (void)load_state_dict(comm, weights, model.state); });
+  add("nn/state_dict.hpp save_state_dict", false, [=](Model& model, const Checkpointer&) {
+    comm.agree([&] { save_state_dict(comm, weights, model.state); });
+  });
+  add("nn/state_dict.hpp load_weights", true,
+      [=](Model& model, const Checkpointer&) { (void)load_weights(comm, weights, model.linear); });
+  add("nn/state_dict.hpp save_weights", false,
+      [=](Model& model, const Checkpointer&) { save_weights(comm, weights, model.linear); });
+  add("nn/checkpoint.hpp Checkpointer::save", false,
+      [=](Model& model, const Checkpointer& saver) { saver.save(1, model.linear, model.optimizer); });
+  add("nn/checkpoint.hpp Checkpointer::latest, nn/checkpoint.hpp Checkpointer::load", true,
+      [=](Model& model, const Checkpointer& saver) {
+        model.path = saver.latest();
+        (void)saver.load(model.path, model.linear, model.optimizer);
+      });
+  add_maker<double>(
+      calls, "nn/checkpoint.hpp Checkpointer", true,
+      [=](bool wrong) {
+        auto path = std::make_shared<std::string>(checkpoints);
+        return [=] {
+          const Checkpointer made(comm, std::move(*path), {.keep_last = wrong ? 0 : 3});
+          return 0.0;
+        };
+      },
+      [](double) { return std::vector<double>{}; });
+}
+
+}  // namespace
+
+std::vector<Call> layer_calls(const Communicator& comm, const std::string& directory) {
+  std::vector<Call> calls;
+  add_convolutions(calls, comm);
+  add_norms_and_losses(calls, comm);
+  add_files(calls, comm, directory);
+  return calls;
+}
+
+}  // namespace sar::test
