@@ -18,6 +18,7 @@ namespace sar {
 /// them with the tape.
 class RowIds {
  public:
+  RowIds() = default;  ///< none
   template <class Ids>
   requires(!std::is_same_v<std::remove_cvref_t<Ids>, RowIds> &&
            std::is_convertible_v<Ids&, std::span<const Index>>)

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -214,11 +215,19 @@ void Trace::write() {
   comm_.agree([&] { require<InputError>(running_, path_, ": this trace was written already"); });
   running_ = false;
   stop_trace();
-  const auto as_long_as_it_takes = std::chrono::hours(1000);
-  const std::exception_ptr failure = write_trace(comm_.handle(), comm_.rank(), comm_.size(), path_,
-                                                 {as_long_as_it_takes, as_long_as_it_takes});
   comm_.agree([&] {
-    if (failure) std::rethrow_exception(failure);
+    const std::string text = trace_text(comm_.rank());
+    std::optional<TraceFile> file;
+    if (comm_.rank() == 0) file.emplace(path_).add(text);
+    for (int q = 1; q < comm_.size(); ++q) {  // rank 0 holds one rank's text at a time
+      const std::size_t length = q == comm_.rank() ? text.size() : 0;
+      std::vector<Index> counts(static_cast<std::size_t>(comm_.size()), 0);
+      counts[0] = static_cast<Index>(length);
+      const auto received = comm_.all_to_all_v(std::span(text).first(length), counts).values;
+      if (file) file->add(std::string(received.begin(), received.end()));
+    }
+    if (!file) return;
+    if (const std::exception_ptr failure = file->finish()) std::rethrow_exception(failure);
   });
 }
 

@@ -1,6 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/file.hpp>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -108,6 +110,17 @@ void sync_directory(const std::string& directory) {
   const bool unsupported = errno == EINVAL || errno == EROFS;  // some file systems cannot flush a directory
   ::close(descriptor);
   require<InputError>(synced == 0 || unsupported, path, ": cannot write (", error, ")");
+}
+
+// Not std::filesystem::directory_iterator: libstdc++'s ends the program when it gets no memory.
+std::vector<std::string> names_in(const std::string& directory, std::error_code& error) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(::opendir(directory.c_str()), ::closedir);
+  error = opened ? std::error_code() : std::error_code(errno, std::generic_category());
+  if (!opened) return names;
+  while (const dirent* entry = ::readdir(opened.get()))
+    if (const std::string name = entry->d_name; name != "." && name != "..") names.push_back(name);
+  return names;
 }
 
 std::string read_text(const std::string& path, const std::string& expected, Index max_bytes) {

@@ -5,6 +5,8 @@
 
 #include <cstddef>
 #include <string>
+#include <system_error>
+#include <vector>
 
 namespace sar {
 
@@ -56,6 +58,9 @@ void sync_file_system(const std::string& directory);
 
 /// Flushes a directory's entries to the disk, so that a rename in it is durable. Throws InputError.
 void sync_directory(const std::string& directory);
+
+/// The names in a directory, but for "." and "..", in any order; `error` says why there are none.
+std::vector<std::string> names_in(const std::string& directory, std::error_code& error);
 
 /// The whole of a small text file. Throws InputError when it cannot be read or has more than max_bytes.
 std::string read_text(const std::string& path, const std::string& expected, Index max_bytes = Index{1} << 26);

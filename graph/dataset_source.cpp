@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/core/file.hpp>
 #include <sar/graph/dataset_source.hpp>
 #include <sar/graph/edge_index.hpp>
 #include <sar/graph/npy_header.hpp>
@@ -83,8 +84,8 @@ void DatasetSource::open_labels_and_masks(bool required) {
 /// What else a dataset may have; a file that is not of it is none of our business.
 void DatasetSource::open_others() {
   std::error_code unreachable;
-  for (const auto& entry : fs::directory_iterator(directory_, unreachable)) {
-    const fs::path& path = entry.path();
+  for (const std::string& name : names_in(directory_, unreachable)) {
+    const fs::path path = fs::path(directory_) / name;
     std::string field = path.stem().string();
     if (path.extension() != ".npy" || field == "edge_index" || nodes_.contains(field)) continue;
     const bool of_edges = field.starts_with("edge_");

@@ -38,10 +38,10 @@ DatasetKind kind_of_json(const std::string& path) {
 std::string find_dgl_json(const std::string& directory) {
   std::vector<std::string> found;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error))
-    if (entry.path().extension() == ".json" &&
-        kind_of_json(entry.path().string()) == DatasetKind::dgl_partition)
-      found.push_back(entry.path().string());
+  for (const std::string& name : names_in(directory, error)) {
+    const std::string path = (fs::path(directory) / name).string();
+    if (name.ends_with(".json") && kind_of_json(path) == DatasetKind::dgl_partition) found.push_back(path);
+  }
   return found.size() == 1 ? found[0] : "";
 }
 

@@ -1,5 +1,6 @@
 #include <sar/comm/broadcast_texts.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/file.hpp>
 #include <sar/nn/checkpoint.hpp>
 #include <sar/nn/safetensors.hpp>
 #include <sar/nn/state_dict.hpp>
@@ -43,15 +44,21 @@ std::string file_name(int epoch) {
   return concat(prefix, digits, suffix);
 }
 
+std::vector<std::string> entries_of(const std::string& directory) {
+  std::error_code error;
+  std::vector<std::string> names = names_in(directory, error);
+  if (error) throw fs::filesystem_error("", error);
+  return names;
+}
+
 /// The checkpoints of a directory by epoch.
 std::map<int, std::string> checkpoints_in(const std::string& directory) {
   std::map<int, std::string> found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : entries_of(directory)) {
     if (!name.starts_with(prefix) || !name.ends_with(suffix)) continue;
     const auto epoch = to_number<int>(
         std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size()));
-    if (epoch && file_name(*epoch) == name) found[*epoch] = entry.path().string();
+    if (epoch && file_name(*epoch) == name) found[*epoch] = (fs::path(directory) / name).string();
   }
   return found;
 }
@@ -140,10 +147,9 @@ Checkpointer::Checkpointer(const Communicator& comm, std::string directory,
     on_files(directory_, [&] {
       fs::create_directories(directory_);
       std::vector<fs::path> unfinished;
-      for (const fs::directory_entry& entry : fs::directory_iterator(directory_)) {
-        const std::string name = entry.path().filename().string();
+      for (const std::string& name : entries_of(directory_)) {
         if (name.starts_with(prefix) && name.find(concat(suffix, ".tmp")) != std::string::npos)
-          unfinished.push_back(entry.path());
+          unfinished.push_back(fs::path(directory_) / name);
       }
       for (const fs::path& path : unfinished) fs::remove(path);
     });

@@ -93,8 +93,10 @@ LoadReport load_state_dict(const Communicator& comm, const std::string& path, co
     const std::string mine = outline(state), first = comm.broadcast(mine, 0);
     Values values;
     LoadReport report;
-    require<InputError>(mine == first, path, ": rank ", comm.rank(),
-                        " has other names or shapes than rank 0, expected the same model on all ranks");
+    comm.agree([&] {  // before the file is compared with the model
+      require<InputError>(mine == first, path, ": rank ", comm.rank(),
+                          " has other names or shapes than rank 0, expected the same model on all ranks");
+    });
     for (const NamedBuffer& named : state.tensors) values.tensors.push_back(named.tensor.clone());
     for (const NamedCounter& named : state.counters) values.counters.push_back(*named.value);
     if (comm.rank() == 0) report = read(path, state, options, values);

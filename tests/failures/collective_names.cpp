@@ -1,5 +1,7 @@
 #include "failures/collective_names.hpp"
 
+#include <sar/core/error.hpp>
+
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -14,7 +16,7 @@ bool has(const std::string& text, const char* pattern) {
 
 /// The lines of a comment, in one.
 void add_comment(std::string& comment, const std::string& line) {
-  comment += " " + std::regex_replace(line, std::regex("^ */// ?"), "");
+  comment.append(" ").append(std::regex_replace(line, std::regex("^ */// ?"), ""));
 }
 
 /// Reads declarations at the level of a file or of a class: those indented by 0 or 2 spaces.
@@ -43,7 +45,7 @@ void read_header(const std::filesystem::path& path, const std::string& header, s
       std::smatch found;
       if (std::regex_search(line, found, std::regex("^(?:class|struct) (\\w+)")) && line.back() != ';') {
         scope = found[1];
-        if (has(comment, "\\bCollective\\b")) names.insert(header + " " + scope);
+        if (has(comment, "\\bCollective\\b")) names.insert(concat(header, " ", scope));
         comment.clear();
         continue;
       }
@@ -59,7 +61,7 @@ void read_header(const std::filesystem::path& path, const std::string& header, s
       const bool collective = has(said, "\\bCollective\\b") || (all && !has(said, "\\b[Ll]ocal\\b"));
       const bool special = name.starts_with("~") || has(code, "= (delete|default);");
       if (collective && !hidden && !special)
-        names.insert(header + " " + (indent == 0 || name == scope ? "" : scope + "::") + name);
+        names.insert(concat(header, " ", indent == 0 || name == scope ? "" : scope + "::", name));
       comment.clear();
     }
   }

@@ -196,7 +196,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       calls, "graph/partition.hpp partition_nodes", true,
       [=](bool wrong) {
         return [=, list = edges(wrong)] {
-          return partition_nodes(comm, scene_nodes, *list, PartitionMethod::ldg);
+          return partition_nodes(comm, scene_nodes, *list, PartitionMethod::ldg, 0);
         };
       },
       [](const NodePartition& partition) {

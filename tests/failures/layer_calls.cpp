@@ -179,7 +179,7 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
   add("nn/state_dict.hpp load_state_dict", true,
       [=](Model& model, const Checkpointer&) { (void)load_state_dict(comm, weights, model.state); });
   add("nn/state_dict.hpp save_state_dict", false, [=](Model& model, const Checkpointer&) {
-    comm.agree([&] { save_state_dict(comm, weights, model.state); });
+    comm.agree([&] { save_state_dict(comm, weights, model.state, SafetensorsType::float32, {}); });
   });
   add("nn/state_dict.hpp load_weights", true,
       [=](Model& model, const Checkpointer&) { (void)load_weights(comm, weights, model.linear); });
