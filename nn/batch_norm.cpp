@@ -152,6 +152,8 @@ Variable DistributedBN1D::normalized(Variable x, const Activation& activation,
   const Index columns = running_mean_.size();
   require<ShapeError>(x.shape().dims() == 2 && x.value().row_size() == columns, "batch norm of ", columns,
                       " features got a tensor of shape ", x.shape());
+  require<ShapeError>(!activation.mask || activation.row_ids.size() == x.num_rows(), "dropout of ",
+                      x.num_rows(), " rows with ", activation.row_ids.size(), " row ids");
   const bool records = recording({&x, &weight_, &bias_});
   const GradientPtr to_x = x.gradient();
   Tensor input = std::exchange(x.value(), Tensor());
@@ -256,8 +258,6 @@ Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dro
   DistributedBN1D::Activation activation;
   activation.relu = true;
   if (dropout.is_active()) {
-    require<ShapeError>(row_ids.size() == x.num_rows(), "dropout of ", x.num_rows(), " rows with ",
-                        row_ids.size(), " row ids");
     activation.mask.emplace(dropout.next_call(), dropout.p());
     activation.row_ids = std::move(row_ids);
   }

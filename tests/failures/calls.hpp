@@ -23,6 +23,8 @@ struct Call {
   bool has_wrong = false;
   /// Collective. `wrong`: the call of this rank is wrong.
   std::function<Attempt(bool wrong)> prepare;
+  /// It is wrong by being another one than that of rank 0, which therefore is always right.
+  bool compares = false;
 };
 
 /// `directory`: of files that the calls read and write.

@@ -93,6 +93,7 @@ std::vector<Call> communication_calls(const Communicator& comm, const std::strin
           };
         },
         [](double value) { return std::vector<double>{value}; });
+  calls[calls.size() - 2].compares = true;
   add_maker<bool>(
       calls, "comm/trace.hpp Trace, comm/trace.hpp Trace::write", false,
       [=](bool) {

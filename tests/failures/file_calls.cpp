@@ -171,6 +171,7 @@ void add_writers(std::vector<Call>& calls, const Communicator& comm, const std::
         };
       },
       written);
+  calls.back().compares = true;
   add_maker<bool>(
       calls, "graph/partition_graph.hpp partition_graph", false,
       [=](bool) {

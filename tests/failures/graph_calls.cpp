@@ -68,15 +68,15 @@ void add_messages(std::vector<Call>& calls, const Communicator& comm) {
 
 void add_attention(std::vector<Call>& calls, const Communicator& comm) {
   const auto heads = [](const Variable& x) { return reshape(x, Shape{x.num_rows(), 1, scene_width}); };
-  const Variable attn(scene_values({1, 1, scene_width}, 7), true);
+  const auto weights = [] { return Variable(scene_values({1, 1, scene_width}, 7), true); };
   add_operation(calls, comm, "graph/attention.hpp gat_attention", [=](Scene& s) {
     const Variable dst(scene_values({s.graph.num_dst_nodes(), 1}, 4), true);
-    return [&s, dst, attn, heads] {
+    return [&s, dst, attn = weights(), heads] {
       return s.comm.agree([&] { return gat_attention(s.graph, heads(s.x), attn, dst); });
     };
   });
   add_operation(calls, comm, "graph/attention.hpp gatv2_attention", [=](Scene& s) {
-    return [&s, attn, heads] {
+    return [&s, attn = weights(), heads] {
       return s.comm.agree([&] { return gatv2_attention(s.graph, heads(s.x), heads(s.x), attn); });
     };
   });

@@ -41,11 +41,12 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
 void* operator new[](std::size_t bytes, std::align_val_t alignment) {
   return allocate(bytes, alignment);
 }
+// Those who ask in this way do without.
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  return fails() ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
+  return std::malloc(bytes > 0 ? bytes : 1);
 }
 void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
-  return fails() ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
+  return std::malloc(bytes > 0 ? bytes : 1);
 }
 void operator delete(void* block) noexcept {
   std::free(block);
