@@ -65,8 +65,8 @@ GraphData read_dgl_part(const DglPartition& partition, int part);
 ///
 /// Original ids of nodes are, where present: "orig_id" in the part's graph (DGL before 1.0); orig_nids.dgl
 /// beside it (DGL's distributed partitioning); the rows of this rank in orig_node_ids.npy, or
-/// `orig_node_ids.<type>.npy` when there are several types, beside the JSON (what partition_graph returns with
-/// return_mapping=True, saved with NumPy); otherwise the ids of the partitioned graph. Those of edges:
+/// `orig_node_ids.<type>.npy` when there are several types, beside the JSON (what partition_graph returns
+/// with return_mapping=True, saved with NumPy); otherwise the ids of the partitioned graph. Those of edges:
 /// orig_id, orig_eids.dgl, orig_edge_ids.npy or `orig_edge_ids.<edge type>.npy`.
 ///
 /// Collective. Throws InputError, the same on every rank, for files that are missing, damaged or do not fit

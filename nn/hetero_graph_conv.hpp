@@ -18,8 +18,8 @@ namespace sar {
 enum class RelationAggregate { sum, mean };
 
 /// y_t = sum or mean over the relations r into nodes of kind t of conv_r(graph_r, x_source, x_destination);
-/// as dgl.nn.HeteroGraphConv, with a sharded graph for each relation. Parameters: `mods.<relation>.*`, as they
-/// are called in the relation's layer.
+/// as dgl.nn.HeteroGraphConv, with a sharded graph for each relation. Parameters: `mods.<relation>.*`, as
+/// they are called in the relation's layer.
 ///
 ///     HeteroGraphConv conv(RelationAggregate::sum);
 ///     conv.emplace_back<GraphConv>({"user", "follows", "user"}, 8, 16, gen);

@@ -1,10 +1,13 @@
 /// The documentation holds: its fragments compile and run, and rows travel as often as it says.
+#include "graph/dataset_files.hpp"
+
 #include <doctest/doctest.h>
 #include <sar/graph/sharded_graph.hpp>
 #include <sar/sar.hpp>
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -12,6 +15,9 @@
 using namespace sar;
 
 namespace {
+
+#include "from_dgl.inc"
+#include "surrogate.inc"
 
 constexpr Index width = 64;
 
@@ -34,9 +40,17 @@ void check_nodes(const Setting& s, const Variable& y, Index columns) {
   CHECK(y.requires_grad());
 }
 
-/// README.md; there is no such dataset.
+// README.md, and docs/getting_started.md; there are no such datasets.
 void program(int argc, char** argv) {
 #include "program.inc"
+}
+
+void partitioned(const Communicator& comm) {
+#include "partitioned.inc"
+}
+
+void dgl_weights(const Communicator& comm) {
+#include "dgl_weights.inc"
 }
 
 }  // namespace
@@ -45,6 +59,50 @@ TEST_CASE("a program") {
   char name[] = "program";
   char* argv[] = {name, nullptr};
   CHECK_THROWS_AS(program(1, argv), InputError);
+}
+
+TEST_CASE("a partitioned graph") {
+  const Communicator comm = Communicator::world();
+  CHECK_THROWS_AS(partitioned(comm), InputError);
+
+  const test::TemporaryDirectory directory(comm);
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(directory.path());
+  Generator gen(0);
+  Linear net(2, 2, gen);
+  SGD optimizer(net.named_parameters());
+  const int epochs = 40;
+  int trained = 0;
+  const auto train_one_epoch = [&] { ++trained; };
+  for (int run = 0; run < 2; ++run) {
+#include "checkpoints.inc"
+  }
+  CHECK(trained == epochs);
+  std::filesystem::current_path(here);
+}
+
+TEST_CASE("a model from DGL") {
+  CHECK_THROWS_AS(dgl_weights(Communicator::world()), InputError);
+  Setting s;
+  const GCN model(width, 16, 4, s.gen);
+  const Tape tape;
+  check_nodes(s, model(s.graph, s.node_rows()), 4);
+  CHECK(model.named_parameters().front().name == "layers.0.weight");
+}
+
+TEST_CASE("a surrogate") {
+  const MPI_Comm solver_comm = MPI_COMM_WORLD;
+  const std::int64_t me = Communicator::world().rank(), next = (me + 1) % Communicator::world().size();
+  const std::vector<std::int64_t> node_ids{me, me + 100}, edge_src{me, me + 100}, edge_dst{next, me};
+  const std::vector<real> old_state(6, 1), edge_length(2, 1);
+  std::vector<real> state(6, 2);
+#include "surrogate_setup.inc"
+  {
+#include "surrogate_step.inc"
+    CHECK(state[0] == 2);
+#include "surrogate_rollout.inc"
+    CHECK(state[0] != 2);
+  }
 }
 
 TEST_CASE("a host's arrays") {
