@@ -5,11 +5,16 @@
 #include <sar/graph/sharded_graph.hpp>
 #include <sar/sar.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace sar;
@@ -103,6 +108,36 @@ TEST_CASE("a surrogate") {
 #include "surrogate_rollout.inc"
     CHECK(state[0] != 2);
   }
+}
+
+TEST_CASE("errors") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  const auto net_rows = [&] { return Tensor::full({s.graph.num_nodes(), width}, 1); };
+  const Tensor state = net_rows(), target = net_rows();
+  const GraphShardManager& graph = s.graph;
+  GraphConv net(width, width, s.gen);
+  SGD optimizer(net.named_parameters());
+  const Tensor before = net.parameters().front().value().clone();
+  const auto changed = [&] {
+    return !std::ranges::equal(before.values(), std::as_const(net.parameters().front()).value().values());
+  };
+  bool fails = true;
+  const auto read_next_state = [&] {
+    if (fails && comm.rank() == comm.size() - 1) throw std::runtime_error("no state");
+  };
+  const auto step = [&] {
+#include "errors.inc"
+  };
+  std::stringstream said;
+  std::streambuf* const cerr = std::cerr.rdbuf(said.rdbuf());
+  step();
+  std::cerr.rdbuf(cerr);
+  CHECK(!changed());
+  CHECK((said.str().find("no state") != std::string::npos) == (comm.rank() == 0));
+  fails = false;
+  step();
+  CHECK(changed());
 }
 
 TEST_CASE("a host's arrays") {
