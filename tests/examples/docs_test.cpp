@@ -110,6 +110,24 @@ TEST_CASE("a surrogate") {
   }
 }
 
+TEST_CASE("a timeline") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  const GraphShardManager& graph = s.graph;
+  const Variable x = s.node_rows();
+  const GraphConv net(width, 8, s.gen);
+  const auto solve = [] {};
+  const Tape tape;
+  const test::TemporaryDirectory directory(comm);
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(directory.path());
+#include "timeline.inc"
+  check_nodes(s, y, 8);
+  CHECK(std::filesystem::file_size("step.json") > 0);
+  comm.barrier();
+  std::filesystem::current_path(here);
+}
+
 TEST_CASE("errors") {
   Setting s;
   const Communicator& comm = s.comm;
