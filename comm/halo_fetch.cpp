@@ -42,12 +42,12 @@ struct HaloFetch::Impl final : Exchange {
   }
 
   bool advance(bool waiting) override {
-    const auto message_arrived = [&](const Message& message) { arrived.add(message.size()); };
-    const auto incoming = [&](const Message& message) -> real* {
+    const auto message_arrived = [&](const HaloMessage& message) { arrived.add(message.size()); };
+    const auto incoming = [&](const HaloMessage& message) -> real* {
       if (given_up()) return inbox.idle() ? sink.data() : nullptr;
       return tensor(message.piece).data() + message.offset;
     };
-    const auto outgoing = [&](const Message& message, std::size_t slot) {
+    const auto outgoing = [&](const HaloMessage& message, std::size_t slot) {
       return rows_of(message, slot, waiting);
     };
     const std::size_t wanted = given_up() ? pieces.size() : handed_out + depth;
@@ -72,7 +72,7 @@ struct HaloFetch::Impl final : Exchange {
   }
 
   /// Where the rows of a message lie one after the other: in `owned`, or packed in the buffer of the slot.
-  const real* rows_of(const Message& message, std::size_t slot, bool waiting) {
+  const real* rows_of(const HaloMessage& message, std::size_t slot, bool waiting) {
     const Array<std::int32_t>& rows = rounds[message.round].send_rows;
     const Index row_size = cut.row_size;
     const auto first = static_cast<std::size_t>(message.begin / row_size);

@@ -49,12 +49,12 @@ struct HaloPush::Impl final : Exchange {
 
   /// A message that was not added yet.
   struct Incoming {
-    Message message;
+    HaloMessage message;
     Tensor buffer;
   };
 
   bool advance(bool waiting) override {
-    const auto receive = [&](const Message& message) -> real* {
+    const auto receive = [&](const HaloMessage& message) -> real* {
       if (given_up()) return inbox.idle() ? incoming_or_free().data() : nullptr;
       if (free.empty()) free.push_back(Tensor(buffer_shape));
       incoming.push_back({message, Tensor()});
@@ -62,8 +62,8 @@ struct HaloPush::Impl final : Exchange {
       free.pop_back();
       return incoming.back().buffer.data();
     };
-    const auto message_arrived = [&](const Message&) { ++arrived; };
-    const auto outgoing_rows = [&](const Message& message, std::size_t) {
+    const auto message_arrived = [&](const HaloMessage&) { ++arrived; };
+    const auto outgoing_rows = [&](const HaloMessage& message, std::size_t) {
       return std::as_const(outgoing[message.piece - dropped]).data() + message.offset;
     };
     bool moved =
@@ -85,7 +85,7 @@ struct HaloPush::Impl final : Exchange {
 
   void add(const Incoming& next) {
     const TraceScope scope("add rows", TraceKind::communication);
-    const Message& message = next.message;
+    const HaloMessage& message = next.message;
     parallel_for(message.size(), add_grain_elements, [&](Index begin, Index end) {
       add_elements(sum, rounds[message.round].send_rows, message.begin + begin, message.begin + end,
                    next.buffer.data() + begin);

@@ -24,7 +24,7 @@ std::size_t send_window(const MessageStream& stream) {
   return std::clamp<std::size_t>(send_window_bytes / largest, 1, most_sends);
 }
 
-int byte_count(const Message& message) {
+int byte_count(const HaloMessage& message) {
   return static_cast<int>(message.size() * static_cast<Index>(sizeof(real)));
 }
 
@@ -52,8 +52,8 @@ Inbox::Inbox(const Communicator& comm, std::vector<int> senders, const std::vect
       ring_(most_receives),
       gave_up_(rows_of_round.size(), 0) {}
 
-bool Inbox::advance(int tag, std::size_t pieces, FunctionRef<real*(const Message&)> memory,
-                    FunctionRef<void(const Message&)> arrived) {
+bool Inbox::advance(int tag, std::size_t pieces, FunctionRef<real*(const HaloMessage&)> memory,
+                    FunctionRef<void(const HaloMessage&)> arrived) {
   ring_.test();
   bool moved = false;
   for (; !ring_.empty() && ring_.oldest().complete; ring_.pop(), moved = true) {
@@ -72,7 +72,7 @@ bool Inbox::advance(int tag, std::size_t pieces, FunctionRef<real*(const Message
     arrived(message);
   }
   for (; !ring_.full() && !stream_.done() && stream_.head().piece < pieces; stream_.pop()) {
-    const Message& message = stream_.head();
+    const HaloMessage& message = stream_.head();
     const std::size_t window =
         comm_.on_same_node(senders_[message.round]) ? node_receive_window_bytes : receive_window_bytes;
     if (!ring_.empty() && posted_bytes_ + byte_count(message) > static_cast<Index>(window)) break;
@@ -98,7 +98,7 @@ Outbox::Outbox(const Communicator& comm, std::vector<int> readers, const std::ve
       left_(piece_ranges(rows_of_round, cut), cut.row_size) {}
 
 bool Outbox::advance(int tag, std::size_t pieces,
-                     FunctionRef<const real*(const Message&, std::size_t)> memory) {
+                     FunctionRef<const real*(const HaloMessage&, std::size_t)> memory) {
   ring_.test();
   bool moved = false;
   for (; !ring_.empty() && ring_.oldest().complete; ring_.pop(), moved = true) {
@@ -108,7 +108,7 @@ bool Outbox::advance(int tag, std::size_t pieces,
     left_.add(sent.message.size());
   }
   while (!ring_.full() && !stream_.done() && (giving_up_ || stream_.head().piece < pieces)) {
-    const Message& message = stream_.head();
+    const HaloMessage& message = stream_.head();
     const int reader = readers_[message.round];
     const real* data = giving_up_ ? nullptr : memory(message, ring_.next_slot());
     const int bytes = giving_up_ ? 0 : byte_count(message);

@@ -45,8 +45,8 @@ class Inbox {
   /// Hands over what has arrived, in order, and posts receives for further messages of the first `pieces`
   /// pieces. `memory(message)` says where a message shall lie (null: not yet), `arrived(message)`, which does
   /// not throw, that it is there (after a rank gave up: that it never will be). True when something arrived.
-  bool advance(int tag, std::size_t pieces, FunctionRef<real*(const Message& message)> memory,
-               FunctionRef<void(const Message& message)> arrived);
+  bool advance(int tag, std::size_t pieces, FunctionRef<real*(const HaloMessage& message)> memory,
+               FunctionRef<void(const HaloMessage& message)> arrived);
   /// No receive is under way.
   [[nodiscard]] bool idle() const noexcept { return ring_.empty(); }
   /// Everything was handed over.
@@ -76,7 +76,7 @@ class Outbox {
   /// slot)` says where a message lies; that memory stays as it is until the piece has left or the slot is
   /// named again.
   bool advance(int tag, std::size_t pieces,
-               FunctionRef<const real*(const Message& message, std::size_t slot)> memory);
+               FunctionRef<const real*(const HaloMessage& message, std::size_t slot)> memory);
   /// So many pieces, from the first on, have left.
   [[nodiscard]] std::size_t left() const noexcept { return left_.whole(); }
   [[nodiscard]] bool done() const noexcept { return stream_.done() && ring_.empty(); }

@@ -12,14 +12,14 @@ MessageRing::MessageRing(std::size_t capacity)
       indices_(requests_.size()),
       statuses_(requests_.size()) {}
 
-MPI_Request* MessageRing::start(const Message& message) {
+MPI_Request* MessageRing::start(const HaloMessage& message) {
   const std::size_t slot = next_slot();
   entries_[slot] = {.message = message, .posted = trace_time()};
   ++count_;
   return &requests_[slot];
 }
 
-void MessageRing::start_complete(const Message& message) {
+void MessageRing::start_complete(const HaloMessage& message) {
   start(message);
   entries_[(first_ + count_ - 1) % entries_.size()].complete = true;
 }

@@ -14,7 +14,7 @@ namespace sar {
 class MessageRing {
  public:
   struct Entry {
-    Message message;
+    HaloMessage message;
     bool complete = false;
     std::size_t bytes = 0;                   ///< of a complete receive: what arrived
     std::int64_t posted = 0, completed = 0;  ///< of trace_time()
@@ -28,9 +28,9 @@ class MessageRing {
   /// The slot that the next start() takes, in [0, capacity): names the send buffer. Unless full().
   [[nodiscard]] std::size_t next_slot() const noexcept { return (first_ + count_) % entries_.size(); }
   /// Takes the next slot; the caller gives the request to MPI. Unless full().
-  MPI_Request* start(const Message& message);
+  MPI_Request* start(const HaloMessage& message);
   /// Takes the next slot for a message that will not come. Unless full().
-  void start_complete(const Message& message);
+  void start_complete(const HaloMessage& message);
   /// Looks which requests are complete. True when some are that were not.
   bool test();
   /// The oldest message; unless empty().

@@ -30,7 +30,7 @@ struct PieceRange {
 std::vector<PieceRange> piece_ranges(const std::vector<Index>& rows_of_round, const MessageCut& cut);
 
 /// Elements [begin, end) of one round, counted from its first row.
-struct Message {
+struct HaloMessage {
   std::size_t round = 0;
   Index begin = 0;
   Index end = 0;
@@ -46,7 +46,7 @@ class MessageStream {
   MessageStream(const std::vector<Index>& rows_of_round, const MessageCut& cut);
 
   [[nodiscard]] bool done() const noexcept { return head_.round == elements_.size(); }
-  [[nodiscard]] const Message& head() const noexcept { return head_; }  ///< unless done()
+  [[nodiscard]] const HaloMessage& head() const noexcept { return head_; }  ///< unless done()
   void pop();
   void skip_round();  ///< the rest of the head's round
   /// Elements of the largest message.
@@ -59,7 +59,7 @@ class MessageStream {
   MessageCut cut_;
   std::vector<Index> elements_;  // of each round
   Index piece_elements_ = 0;
-  Message head_;
+  HaloMessage head_;
 };
 
 }  // namespace sar
