@@ -151,7 +151,6 @@ int main(int argc, char** argv) {
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     const examples::Measured measured = examples::measured(comm, seconds.count());
     if (comm.rank() == 0) examples::print_report(report, o.model, measured);
-    if (formats::has_node_keys(*source)) formats::write_node_keys(*source, o.out + "/node_keys.txt");
     comm.agree([&] {
       if (comm.rank() == 0 && !o.report.empty())
         examples::write_report(o.report, report, o.graph, o.model, measured);

@@ -34,8 +34,7 @@ inline NodeData load_file(const Communicator& comm, const Options& o) {
   });
   const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.dataset, o.source);
   tell(source->description());
-  if (!o.predict.empty() && formats::has_node_keys(*source))
-    formats::write_node_keys(*source, o.predict + "/node_keys.txt");
+  if (!o.predict.empty()) source->write_node_keys(o.predict);
   return load_graph(*source, o.data);
 }
 

@@ -43,6 +43,10 @@ class GraphSource {
   [[nodiscard]] virtual DataArray read_node_data(const std::string& field, std::span<const Index> nodes) = 0;
   [[nodiscard]] virtual DataArray read_edge_data(const std::string& field, std::span<const Index> edges) = 0;
 
+  /// Nodes that have names and not only numbers: writes them to directory/node_keys.txt, line v (from 0) the
+  /// name of node v. The directory exists. Collective.
+  virtual void write_node_keys(const std::string& /*directory*/) const {}
+
   /// What a message about a field begins with: its file, if it has one of its own. Local.
   [[nodiscard]] virtual std::string place_of(const std::string& field) const { return name() + ": " + field; }
 

@@ -384,6 +384,7 @@ PartitionReport write_partition(GraphSource& source, PartitionWriter& writer,
   for (const PartSize& part : report.parts) description.edge_types[0].edges_per_part.push_back(part.in_edges);
   description.checksums = std::move(checksums);
   description.info = describe(options, report);
+  source.write_node_keys(writer.path());
   writer.commit(description);
   return report;
 }

@@ -62,8 +62,9 @@ struct PartitionReport {
 using PartitionProgress = FunctionRef<void(const std::string& phase, Index done, Index total)>;
 
 /// Assigns the nodes of the source's graph to parts, orders them inside the parts and writes the partition
-/// directory `out_dir` (partition_directory.hpp), with the node data and edge data of the source. Number of
-/// ranks and number of parts are independent; rank q of Q writes parts PartitionBook::even(parts, Q) says.
+/// directory `out_dir` (partition_directory.hpp), with the node data and edge data of the source and the
+/// names of its nodes, if they have any. Number of ranks and number of parts are independent; rank q of Q
+/// writes parts PartitionBook::even(parts, Q) says.
 ///
 /// Memory of a rank: 24 bytes for each of its edges / Q, twice, one part's edges (24 bytes each) and data
 /// on top while it is written, 8 to 24 bytes for each of nodes / Q, and nodes / 7 bytes in all; metis also

@@ -146,9 +146,8 @@ std::string EdgeListSource::description() const {
   return FileSource::description() + (has_node_keys() ? "; nodes are numbered by first appearance" : "");
 }
 
-void EdgeListSource::write_node_keys(const std::string& path) const {
-  require<InputError>(has_node_keys(), path_, ": the nodes are numbers, expected names to write to ", path);
-  keys_->write(path);
+void EdgeListSource::write_node_keys(const std::string& directory) const {
+  if (has_node_keys()) keys_->write(directory + "/node_keys.txt");
 }
 
 }  // namespace sar::formats

@@ -23,7 +23,7 @@ class EdgeListSource : public FileSource {
   /// Have the nodes names?
   [[nodiscard]] bool has_node_keys() const noexcept { return keys_ != nullptr; }
   /// Writes line i = name of node i. Collective.
-  void write_node_keys(const std::string& path) const;
+  void write_node_keys(const std::string& directory) const override;
 
  private:
   void guess_format(const SourceOptions& options);

@@ -36,11 +36,6 @@ Kind kind_of(const std::string& path) {
   return Kind::ogb;
 }
 
-const EdgeListSource* with_keys(const GraphSource& source) {
-  const auto* edge_list = dynamic_cast<const EdgeListSource*>(&source);
-  return edge_list != nullptr && edge_list->has_node_keys() ? edge_list : nullptr;
-}
-
 }  // namespace
 
 std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::string& path,
@@ -64,17 +59,6 @@ std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::st
       return std::make_unique<EdgeListSource>(comm, path, options);
   }
   throw InputError(path + ": cannot be opened");
-}
-
-bool has_node_keys(const GraphSource& source) {
-  return with_keys(source) != nullptr;
-}
-
-void write_node_keys(const GraphSource& source, const std::string& path) {
-  const EdgeListSource* edge_list = with_keys(source);
-  require<InputError>(edge_list != nullptr, source.name(),
-                      ": the nodes are numbers, expected names to write to ", path);
-  edge_list->write_node_keys(path);
 }
 
 }  // namespace sar::formats

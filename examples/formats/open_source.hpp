@@ -21,9 +21,4 @@ namespace sar::formats {
 std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::string& path,
                                          const SourceOptions& options = {});
 
-/// Do the nodes of the source have names that are no numbers (edge lists)? Local.
-[[nodiscard]] bool has_node_keys(const GraphSource& source);
-/// Writes them: line i is the name of node i. Throws InputError when there are none. Collective.
-void write_node_keys(const GraphSource& source, const std::string& path);
-
 }  // namespace sar::formats
