@@ -40,12 +40,27 @@ struct Setting {
   }
 };
 
+/// Until it ends, relative paths lead into a new directory. Collective.
+class NewWorkingDirectory {
+ public:
+  explicit NewWorkingDirectory(const Communicator& comm) : directory_(comm) {
+    std::filesystem::current_path(directory_.path());
+  }
+  ~NewWorkingDirectory() { std::filesystem::current_path(before_); }
+  NewWorkingDirectory(const NewWorkingDirectory&) = delete;
+  NewWorkingDirectory& operator=(const NewWorkingDirectory&) = delete;
+
+ private:
+  test::TemporaryDirectory directory_;  // rank 0 removes it when all have left
+  std::filesystem::path before_ = std::filesystem::current_path();
+};
+
 void check_nodes(const Setting& s, const Variable& y, Index columns) {
   CHECK(y.shape() == Shape{s.graph.num_nodes(), columns});
   CHECK(y.requires_grad());
 }
 
-// README.md, and docs/getting_started.md; there are no such datasets.
+// README.md, and docs/getting_started.md.
 void program(int argc, char** argv) {
 #include "program.inc"
 }
@@ -63,16 +78,16 @@ void dgl_weights(const Communicator& comm) {
 TEST_CASE("a program") {
   char name[] = "program";
   char* argv[] = {name, nullptr};
-  CHECK_THROWS_AS(program(1, argv), InputError);
+  CHECK_THROWS_AS(program(1, argv), InputError);  // there is no such dataset
 }
 
 TEST_CASE("a partitioned graph") {
   const Communicator comm = Communicator::world();
+  const NewWorkingDirectory directory(comm);
   CHECK_THROWS_AS(partitioned(comm), InputError);
+  save_partition(comm, "parts", to_graph_data(make_karate(comm)));
+  partitioned(comm);
 
-  const test::TemporaryDirectory directory(comm);
-  const std::filesystem::path here = std::filesystem::current_path();
-  std::filesystem::current_path(directory.path());
   Generator gen(0);
   Linear net(2, 2, gen);
   SGD optimizer(net.named_parameters());
@@ -83,12 +98,21 @@ TEST_CASE("a partitioned graph") {
 #include "checkpoints.inc"
   }
   CHECK(trained == epochs);
-  std::filesystem::current_path(here);
 }
 
 TEST_CASE("a model from DGL") {
-  CHECK_THROWS_AS(dgl_weights(Communicator::world()), InputError);
   Setting s;
+  const NewWorkingDirectory directory(s.comm);
+  CHECK_THROWS_AS(dgl_weights(s.comm), InputError);
+  if (s.comm.rank() == 0) {
+    std::filesystem::create_directory("cora");
+    test::write_dataset("cora", test::small_graph(false), false);
+  }
+  s.comm.barrier();
+  save_weights(s.comm, "gcn.safetensors", GCN(5, 16, 4, s.gen));
+  dgl_weights(s.comm);
+  CHECK(std::filesystem::file_size("logits.npy") > std::size_t{37 * 4} * sizeof(float));
+
   const GCN model(width, 16, 4, s.gen);
   const Tape tape;
   check_nodes(s, model(s.graph, s.node_rows()), 4);
@@ -118,14 +142,10 @@ TEST_CASE("a timeline") {
   const GraphConv net(width, 8, s.gen);
   const auto solve = [] {};
   const Tape tape;
-  const test::TemporaryDirectory directory(comm);
-  const std::filesystem::path here = std::filesystem::current_path();
-  std::filesystem::current_path(directory.path());
+  const NewWorkingDirectory directory(comm);
 #include "timeline.inc"
   check_nodes(s, y, 8);
   CHECK(std::filesystem::file_size("step.json") > 0);
-  comm.barrier();
-  std::filesystem::current_path(here);
 }
 
 TEST_CASE("errors") {
