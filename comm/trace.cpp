@@ -127,9 +127,10 @@ std::exception_ptr write_alone(int rank, const std::string& path, const std::str
   return file.finish();
 }
 
-std::exception_ptr write_all(MPI_Comm comm, int size, const std::string& path, Clock::time_point deadline) {
+std::exception_ptr write_all(MPI_Comm comm, int size, const std::string& path, Clock::duration patience) {
   TraceFile file(path);
   file.add(trace_text(0));
+  const Clock::time_point deadline = Clock::now() + patience;
   for (int q = 1; q < size; ++q)
     if (const auto text = receive_text(comm, q, deadline)) file.add(*text);
   return file.finish();
@@ -144,7 +145,7 @@ std::exception_ptr write_trace(MPI_Comm comm, int rank, int size, const std::str
                                const TracePatience& patience) noexcept {
   try {
     if (comm == MPI_COMM_NULL) return write_alone(rank, path, trace_text(rank));
-    if (rank == 0) return write_all(comm, size, path, Clock::now() + patience.rank_0);
+    if (rank == 0) return write_all(comm, size, path, patience.rank_0);
     auto text = std::make_unique<std::string>(trace_text(rank));
     if (send_text(comm, text, Clock::now() + patience.others)) return nullptr;
     return write_alone(rank, path, abandon(std::move(text)));
@@ -175,7 +176,12 @@ std::string start_environment_trace(const Communicator& comm) {
   std::string path = file;
   if (number > 0) path += concat(".group", number);
   comm.agree([&] {
-    if (comm.rank() == 0) check_writable(path);
+    if (comm.rank() != 0) return;
+    try {
+      check_writable(path);
+    } catch (const InputError& error) {
+      throw InputError(concat("SAR_TRACE: ", error.what()));
+    }
   });
   const std::int64_t zero = common_zero(comm);
   (void)start_trace(zero);  // an earlier communicator's goes on

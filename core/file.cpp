@@ -136,6 +136,8 @@ void check_writable(const std::string& path) {
   std::error_code error;
   require<InputError>(!std::filesystem::is_directory(path, error), path,
                       ": is a directory, expected a file that can be written");
+  const bool fits = !std::filesystem::exists(path, error) || std::filesystem::is_regular_file(path, error);
+  require<InputError>(fits, path, ": not a regular file, expected one that can be replaced");
   const TemporaryFile probe(path);
 }
 

@@ -2,12 +2,8 @@
 #include <sar/core/trace.hpp>
 #include <sar/core/trace_events.hpp>
 
-#include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <map>
 #include <mutex>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -41,7 +37,8 @@ std::int32_t thread_number() noexcept {
 void record(const Event& event) noexcept {
   Recorder& r = recorder();
   const std::scoped_lock lock(r.mutex);
-  if (r.events.size() < r.events.capacity())
+  if (event.begin < r.zero) return;  // of an earlier trace
+  if (r.events.size() < max_trace_events)
     r.events.push_back(event);
   else
     ++r.dropped;
@@ -121,123 +118,10 @@ void trace_event(TraceLane lane, const char* name, std::int64_t begin, std::int6
           .detail = {}});
 }
 
-namespace {
-
-constexpr std::int32_t lanes_of_a_kind = 1 << 20;
-
-const char* to_string(TraceKind kind) {
-  switch (kind) {
-    case TraceKind::compute:
-      return "compute";
-    case TraceKind::communication:
-      return "communication";
-    case TraceKind::wait:
-      return "wait";
-    case TraceKind::host:
-      break;
-  }
-  return "host";
-}
-
-const char* to_string(TraceLane lane) {
-  switch (lane) {
-    case TraceLane::exchange:
-      return "exchange";
-    case TraceLane::send:
-      return "send";
-    case TraceLane::receive:
-      return "receive";
-    case TraceLane::thread:
-      break;
-  }
-  return "thread";
-}
-
-/// A JSON string.
-std::string quoted(const char* text) {
-  std::string out = "\"";
-  for (; *text != 0; ++text) {
-    const auto c = static_cast<unsigned char>(*text);
-    if (c == '"' || c == '\\') out += '\\';
-    out += c < 0x20 ? ' ' : *text;
-  }
-  return out + "\"";
-}
-
-/// Microseconds since the start.
-std::string microseconds(std::int64_t nanoseconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(nanoseconds) / 1e3);
-  return text;
-}
-
-/// Events by lane and time, each with the lane that it is drawn in.
-std::vector<std::pair<std::int32_t, Event>> in_lanes(std::vector<Event> events) {
-  std::sort(events.begin(), events.end(), [](const Event& a, const Event& b) {
-    return std::tuple(a.lane, a.thread, a.begin, -a.end) < std::tuple(b.lane, b.thread, b.begin, -b.end);
-  });
-  std::vector<std::pair<std::int32_t, Event>> placed;
-  placed.reserve(events.size());
-  std::map<std::uint8_t, std::vector<std::int64_t>> busy_until;  // of each lane of a kind
-  for (const Event& event : events) {
-    std::int32_t number = event.thread;
-    if (event.lane != static_cast<std::uint8_t>(TraceLane::thread)) {
-      std::vector<std::int64_t>& ends = busy_until[event.lane];
-      auto free =
-          std::find_if(ends.begin(), ends.end(), [&](std::int64_t end) { return end <= event.begin; });
-      if (free == ends.end()) free = ends.insert(free, 0);
-      *free = event.end;
-      number = static_cast<std::int32_t>(free - ends.begin());
-    }
-    placed.emplace_back(event.lane * lanes_of_a_kind + number, event);
-  }
-  return placed;
-}
-
-}  // namespace
-
-std::string trace_text(int rank) {
+RecordedTrace recorded_trace() {
   Recorder& r = recorder();
   const std::scoped_lock lock(r.mutex);
-  const std::string process = concat("\"pid\":", rank);
-  std::string text = concat("{\"ph\":\"M\",\"name\":\"process_name\",", process, R"(,"args":{"name":"rank )",
-                            rank, "\"}},\n{\"ph\":\"M\",\"name\":\"process_sort_index\",", process,
-                            ",\"args\":{\"sort_index\":", rank, "}}");
-  if (r.dropped > 0)
-    text += concat(",\n{\"ph\":\"M\",\"name\":\"process_labels\",", process, ",\"args\":{\"labels\":\"",
-                   r.dropped, " events dropped\"}}");
-  std::int32_t last_lane = -1;
-  std::uint64_t last_live = 0;
-  for (const auto& [lane, event] : in_lanes(r.events)) {
-    const std::string place = concat(process, ",\"tid\":", lane);
-    const bool scope = event.lane == static_cast<std::uint8_t>(TraceLane::thread);
-    if (lane != last_lane)
-      text += concat(",\n{\"ph\":\"M\",\"name\":\"thread_name\",", place, ",\"args\":{\"name\":\"",
-                     to_string(static_cast<TraceLane>(event.lane)), " ", lane % lanes_of_a_kind,
-                     "\"}},\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",", place,
-                     ",\"args\":{\"sort_index\":", lane, "}}");
-    last_lane = lane;
-
-    std::string arguments;
-    const auto argument = [&](const char* name, const std::string& value) {
-      arguments += concat(arguments.empty() ? "" : ",", "\"", name, "\":", value);
-    };
-    if (event.detail[0] != 0) argument("detail", quoted(event.detail));
-    if (event.peer >= 0) argument("peer", std::to_string(event.peer));
-    if (event.sent > 0) argument("bytes_sent", std::to_string(event.sent));
-    if (event.received > 0) argument("bytes_received", std::to_string(event.received));
-    const std::string name = event.peer >= 0 ? concat(event.name, " ", event.peer) : event.name;
-    text += concat(",\n{\"ph\":\"X\",\"name\":", quoted(name.c_str()), ",\"cat\":\"", to_string(event.kind),
-                   "\",", place, ",\"ts\":", microseconds(event.begin - r.zero),
-                   ",\"dur\":", microseconds(event.end - event.begin),
-                   event.kind == TraceKind::wait ? ",\"cname\":\"terrible\"" : "", ",\"args\":{", arguments,
-                   "}}");
-    if (!scope || event.live == last_live) continue;
-    last_live = event.live;
-    text += concat(",\n{\"ph\":\"C\",\"name\":\"live_bytes\",", process,
-                   ",\"ts\":", microseconds(event.end - r.zero), ",\"args\":{\"bytes\":", event.live, "}}");
-  }
-  return text;
+  return {.events = r.events, .dropped = r.dropped, .zero = r.zero};
 }
 
 }  // namespace sar

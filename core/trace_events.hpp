@@ -1,6 +1,6 @@
 /// The recorder behind the scopes of trace.hpp. For the sources of the library only.
 ///
-/// Memory is bounded: a process keeps the first max_trace_events events (23 MB) of a trace and counts the
+/// Memory is bounded: a process keeps the first max_trace_events events (25 MB) of a trace and counts the
 /// others.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace sar {
 
@@ -33,6 +34,13 @@ void stop_trace() noexcept;
 /// rank `peer` unless that is -1.
 void trace_event(TraceLane lane, const char* name, std::int64_t begin, std::int64_t end, int peer = -1,
                  std::size_t sent = 0, std::size_t received = 0) noexcept;
+
+struct RecordedTrace {
+  std::vector<trace_detail::Event> events;  ///< in the order of their ends
+  std::size_t dropped = 0;                  ///< events beyond max_trace_events
+  std::int64_t zero = 0;
+};
+[[nodiscard]] RecordedTrace recorded_trace();
 
 /// What was recorded, as JSON objects of Chrome's trace event format, separated by commas: complete events of
 /// process `rank`, names of its lanes, the counter live_bytes at the ends of scopes.

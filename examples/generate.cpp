@@ -13,7 +13,7 @@ using namespace sar;
 
 int main(int argc, char** argv) {
   const Environment environment(argc, argv);
-  const Communicator comm = Communicator::world();
+  const Communicator comm = examples::world("generate");
   SbmOptions sbm;
   std::string out;
 

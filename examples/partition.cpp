@@ -82,7 +82,7 @@ void complete(examples::ModelSize& model, GraphSource& source) {
 
 int main(int argc, char** argv) {
   const Environment environment(argc, argv);
-  const Communicator comm = Communicator::world();
+  const Communicator comm = examples::world("partition");
   Options o;
 
   CLI::App app("Partitions a graph for training on any number of workers.", "partition");

@@ -14,6 +14,20 @@
 
 namespace sar::examples {
 
+/// The communicator of all ranks. Where a file of SAR_TRACE cannot be written, rank 0 says so and the program
+/// ends with exit code 1.
+inline Communicator world(const char* program) {
+  try {
+    return Communicator::world();
+  } catch (const InputError& error) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0) std::cerr << program << ": " << error.what() << std::endl;
+    MPI_Finalize();
+    std::exit(1);
+  }
+}
+
 /// An exit code when the program should end here: 0 after --help, 2 for wrong usage. Rank 0 says why. `check`
 /// may throw CLI::ValidationError for options that do not go together.
 inline std::optional<int> parse(

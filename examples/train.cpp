@@ -140,7 +140,7 @@ void train(const Communicator& comm, const Options& o) {
 
 int main(int argc, char** argv) {
   const Environment environment(argc, argv);
-  const Communicator comm = Communicator::world();
+  const Communicator comm = examples::world("train");
   Options options;
   if (const auto exit_code = examples::parse_options(argc, argv, comm, options)) return *exit_code;
   return examples::run(comm, "train", [&] {

@@ -15,10 +15,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <clocale>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <locale>
 #include <map>
 #include <new>
 #include <optional>
@@ -270,6 +272,7 @@ TEST_CASE("SAR_TRACE makes a trace from the first communicator to its end") {
 
   setenv("SAR_TRACE", directory.file("no/such/directory").c_str(), 1);
   const std::string text = test::thrown_by_all<InputError>(comm, [] { (void)Communicator::world(); });
+  CHECK(text.find("SAR_TRACE: ") == 0);
   CHECK(text.find("no/such/directory: cannot write") != std::string::npos);
   unsetenv("SAR_TRACE");
   stop_trace();
@@ -291,6 +294,69 @@ TEST_CASE("a trace that cannot be written is told on all ranks") {
   CHECK(test::thrown_by_all<InputError>(comm, [&] { trace.write(); }).find("goes/trace.json: cannot write") !=
         std::string::npos);
   CHECK(!tracing());
+}
+
+TEST_CASE("a trace is JSON whatever the host's texts and locale are") {
+  struct Grouped : std::numpunct<char> {
+    [[nodiscard]] char do_decimal_point() const override { return ','; }
+    [[nodiscard]] char do_thousands_sep() const override { return '.'; }
+    [[nodiscard]] std::string do_grouping() const override { return "\3"; }
+  };
+  const std::locale before = std::locale::global(std::locale(std::locale(), new Grouped));
+  std::setlocale(LC_ALL, "de_DE.UTF-8");  // where it is installed
+  (void)start_trace(steady_nanoseconds());
+  {
+    TraceScope scope("\xc3\xa9tape \t\xff \\");
+    scope.detail(std::string(36, 'x'), "\xc3\xa9");  // cut inside of its last character
+    TraceScope::add_bytes(1234567, 0);
+  }
+  stop_trace();
+  const std::string text = "[" + trace_text(1234) + "]";
+  std::setlocale(LC_ALL, "C");
+  std::locale::global(before);
+
+  json scope;
+  for (const json& event : json::parse(text))
+    if (event.at("ph") == "X") scope = event;
+  CHECK(scope.at("pid") == 1234);
+  CHECK(scope.at("name") == "\xc3\xa9tape   \\");
+  CHECK(scope.at("args").at("detail") == std::string(36, 'x'));
+  CHECK(scope.at("args").at("bytes_sent") == 1234567);
+  CHECK(scope.at("ts").is_number());
+}
+
+TEST_CASE("a lane is named once, memory is told in the order of time, and of this trace only") {
+  std::optional<TraceScope> of_earlier_trace;
+  (void)start_trace(steady_nanoseconds());
+  of_earlier_trace.emplace("earlier");
+  stop_trace();
+  (void)start_trace(steady_nanoseconds());
+  of_earlier_trace.reset();
+  {
+    const TraceScope outer("outer");
+    const Tensor held = Tensor::zeros({1000, 10});
+    const TraceScope inner("inner");
+  }
+  for (std::int64_t i = 0; i < 10; ++i) {
+    const std::int64_t now = trace_time();
+    trace_event(TraceLane::send, "send to", now, now + 1'000'000'000, 0, 1);
+  }
+  std::thread([] { const TraceScope scope("another thread"); }).join();
+  stop_trace();
+
+  std::map<int, int> names;
+  std::vector<double> times;
+  std::size_t scopes = 0;
+  for (const json& event : json::parse("[" + trace_text(0) + "]")) {
+    if (event.at("name") == "thread_name") ++names[event.at("tid").get<int>()];
+    if (event.at("ph") == "C") times.push_back(event.at("ts"));
+    if (event.at("ph") == "X") ++scopes;
+  }
+  CHECK(scopes == 13);
+  CHECK(names.size() == 12);
+  for (const auto& [lane, times_named] : names) CHECK(times_named == 1);
+  CHECK(times.size() >= 2);
+  CHECK(std::is_sorted(times.begin(), times.end()));
 }
 
 TEST_CASE("memory is bounded: later events are counted") {

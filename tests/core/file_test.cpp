@@ -24,6 +24,8 @@ TEST_CASE("writing to where a directory is: the reason is that of the call that 
   CHECK(thrown<InputError>([&] { write_text(path, "text"); }) == path + ": cannot write (Is a directory)");
   CHECK(thrown<InputError>([&] { check_writable(path); }) ==
         path + ": is a directory, expected a file that can be written");
+  CHECK(thrown<InputError>([] { check_writable("/dev/null"); }) ==
+        "/dev/null: not a regular file, expected one that can be replaced");
   CHECK(thrown<InputError>([&] { check_writable(path + "/none/file"); }) ==
         path + "/none/file: cannot write (No such file or directory)");
   CHECK(thrown<InputError>([&] { check_writable(path + "/file"); }) == "nothing");
