@@ -2,6 +2,7 @@
 /// expected.
 #pragma once
 
+#include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -49,10 +50,11 @@ class MemoryError : public Error {
 /// Throws the exception class that belongs to `kind`.
 [[noreturn]] void throw_error(ErrorKind kind, const std::string& message);
 
-/// The parts written one after the other, as by operator<<.
+/// The parts written one after the other, as by operator<<; numbers as in C++, whatever the host's locale is.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream text;
+  text.imbue(std::locale::classic());
   (text << ... << parts);
   return text.str();
 }

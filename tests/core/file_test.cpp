@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <iterator>
+#include <locale>
 
 namespace sar::test {
 
@@ -32,6 +33,18 @@ TEST_CASE("writing to where a directory is: the reason is that of the call that 
   CHECK(std::filesystem::is_empty(path));
   CHECK(std::distance(std::filesystem::directory_iterator(directory), {}) == 1);
   std::filesystem::remove_all(directory);
+}
+
+TEST_CASE("numbers in files and messages do not follow the host's locale") {
+  struct Grouped : std::numpunct<char> {
+    [[nodiscard]] char do_decimal_point() const override { return ','; }
+    [[nodiscard]] char do_thousands_sep() const override { return '.'; }
+    [[nodiscard]] std::string do_grouping() const override { return "\3"; }
+  };
+  const std::locale before = std::locale::global(std::locale(std::locale(), new Grouped));
+  const std::string text = concat(1234567, " ", 0.5);
+  std::locale::global(before);
+  CHECK(text == "1234567 0.5");
 }
 
 }  // namespace sar::test
