@@ -1,0 +1,174 @@
+#include "surrogate.hpp"
+
+#include "solver.hpp"
+
+#include <cmath>
+
+using namespace sar;
+
+namespace {
+
+constexpr int num_node_features = 3, num_edge_features = 4;
+
+/// The mesh's edges in both directions, each given by the rank that owns the end it goes to.
+struct DirectedEdges {
+  std::vector<std::int32_t> from, to;
+};
+
+DirectedEdges directed_edges(const Mesh& mesh) {
+  DirectedEdges edges;
+  for (const auto& [a, b] : mesh.edges)
+    for (const auto& [from, to] : {std::pair{a, b}, std::pair{b, a}})
+      if (to < mesh.num_owned) {
+        edges.from.push_back(from);
+        edges.to.push_back(to);
+      }
+  return edges;
+}
+
+HostGraph make_graph(const Communicator& comm, const Mesh& mesh) {
+  const DirectedEdges edges = directed_edges(mesh);
+  return {comm, LocalToGlobal{.num_owned = mesh.num_owned, .global_ids = mesh.global_id},
+          LocalEdges{.src = edges.from, .dst = edges.to}};
+}
+
+Tensor node_features(const Mesh& mesh) {
+  Tensor features({mesh.num_owned, num_node_features});
+  for (Index i = 0; i < features.num_rows(); ++i) {
+    const auto node = static_cast<std::size_t>(i);
+    const Point v = Solver::velocity(mesh.position[node]);
+    real* row = features.row(i);
+    row[0] = static_cast<real>(v.x);
+    row[1] = static_cast<real>(v.y);
+    row[2] = static_cast<real>(mesh.wall[node]);
+  }
+  return features;
+}
+
+/// A row for each of directed_edges(), lengths in units of the mean length of all edges.
+Tensor edge_features(const Communicator& comm, const Mesh& mesh) {
+  const DirectedEdges edges = directed_edges(mesh);
+  Tensor features({static_cast<Index>(edges.from.size()), num_edge_features});
+  std::vector<double> total(2);
+  for (Index e = 0; e < features.num_rows(); ++e) {
+    const Point a = mesh.position[static_cast<std::size_t>(edges.from[static_cast<std::size_t>(e)])];
+    const Point b = mesh.position[static_cast<std::size_t>(edges.to[static_cast<std::size_t>(e)])];
+    const Point v = Solver::velocity({(a.x + b.x) / 2, (a.y + b.y) / 2});
+    const double dx = b.x - a.x, dy = b.y - a.y, length = std::hypot(dx, dy);
+    real* row = features.row(e);
+    row[0] = static_cast<real>(dx);
+    row[1] = static_cast<real>(dy);
+    row[2] = static_cast<real>(length);
+    row[3] = static_cast<real>((v.x * dx + v.y * dy) / length);
+    total[0] += length;
+    total[1] += 1;
+  }
+  comm.all_reduce(std::span(total));
+  for (Index e = 0; e < features.num_rows(); ++e)
+    for (int column = 0; column < 3; ++column)
+      features.row(e)[column] *= static_cast<real>(total[1] / total[0]);
+  return features;
+}
+
+}  // namespace
+
+MLP::MLP(int in, int hidden, int out, Generator& gen) : first(in, hidden, gen), second(hidden, out, gen) {
+  register_module("first", first);
+  register_module("second", second);
+}
+
+Round::Round(int hidden, int edge_features, Generator& gen)
+    : edge(2 * hidden + edge_features, hidden, hidden, gen),
+      node(2 * hidden, hidden, hidden, gen),
+      norm(hidden) {
+  register_module("edge", edge);
+  register_module("node", node);
+  register_module("norm", norm);
+}
+
+Variable Round::operator()(const GraphShardManager& graph, const Variable& h, const Variable& x) const {
+  const Variable inflow = graph.update_all(
+      [this, h, x](const EdgeBatch& edges) {
+        return edge(concat_columns({edges.src(h), edges.dst(h), edges.edata(x)}));
+      },
+      fn::sum);
+  return h + norm(node(concat_columns({h, inflow})));
+}
+
+Network::Network(int node_features, int edge_features, const SurrogateOptions& options, Generator& gen)
+    : encoder(node_features, options.hidden, options.hidden, gen),
+      decoder(options.hidden, options.hidden, 1, gen) {
+  register_module("encoder", encoder);
+  register_module("rounds", rounds);
+  register_module("decoder", decoder);
+  for (int i = 0; i < options.rounds; ++i) rounds.emplace_back(options.hidden, edge_features, gen);
+}
+
+Variable Network::operator()(const GraphShardManager& graph, Variable nodes, const Variable& edges) const {
+  Variable h = encoder(nodes);
+  for (std::size_t i = 0; i < rounds.size(); ++i) h = rounds[i](graph, h, edges);
+  return decoder(h);
+}
+
+Surrogate::Surrogate(const Communicator& comm, const Mesh& mesh, const SurrogateOptions& options)
+    : comm_(comm),
+      num_nodes_(mesh.num_owned),
+      options_(options),
+      graph_(make_graph(comm, mesh)),
+      node_features_(node_features(mesh)),
+      edge_features_(graph_.to_graph_order(edge_features(comm, mesh))),
+      generator_(options.seed),
+      network_(num_node_features + 1, num_edge_features, options, generator_),
+      optimizer_(network_.named_parameters(), {.lr = options.lr}) {}
+
+void Surrogate::set_scales(std::span<const TimeStep> steps) {
+  std::vector<double> sums(4);  // of 1, u, u^2, (change of u)^2
+  for (const auto& [before, after] : steps)
+    for (std::size_t i = 0; i < static_cast<std::size_t>(num_nodes_); ++i) {
+      sums[0] += 1;
+      sums[1] += before[i];
+      sums[2] += before[i] * before[i];
+      sums[3] += (after[i] - before[i]) * (after[i] - before[i]);
+    }
+  comm_.all_reduce(std::span(sums));
+  field_mean_ = sums[1] / sums[0];
+  field_scale_ = std::sqrt(sums[2] / sums[0] - field_mean_ * field_mean_);
+  change_scale_ = std::sqrt(sums[3] / sums[0]);
+}
+
+Variable Surrogate::change(const Variable& field) const {
+  const Variable scaled = (field - static_cast<real>(field_mean_)) * static_cast<real>(1 / field_scale_);
+  return network_(graph_, concat_columns({scaled, node_features_}), edge_features_);
+}
+
+double Surrogate::train(const TimeStep& step) {
+  // Noise on the input, which the target takes back: so the network learns to correct the errors that it will
+  // make itself. Drawn by the nodes' global ids, it does not depend on who owns them.
+  const Random noise({.seed = options_.seed, .stream = 1, .step = steps_++});
+  Tensor input({num_nodes_, 1}), target({num_nodes_, 1});
+  for (Index i = 0; i < num_nodes_; ++i) {
+    const auto node = static_cast<std::size_t>(i);
+    const double before =
+        step.before[node] +
+        options_.noise * change_scale_ * noise.normal(static_cast<std::uint64_t>(graph_.src_ids()[node]));
+    *input.row(i) = static_cast<real>(before);
+    *target.row(i) = static_cast<real>((step.after[node] - before) / change_scale_);
+  }
+
+  Tape tape;
+  const Variable loss = mse(change(input), target, comm_);
+  tape.backward(loss);
+  gather_grads(comm_, network_);
+  optimizer_.step();
+  optimizer_.zero_grad();
+  return static_cast<double>(loss.value().item());
+}
+
+void Surrogate::predict(std::span<double> field) const {
+  const NoTape inference;
+  Tensor now({num_nodes_, 1});
+  for (Index i = 0; i < num_nodes_; ++i) *now.row(i) = static_cast<real>(field[static_cast<std::size_t>(i)]);
+  const Tensor predicted = change(now).value();
+  for (Index i = 0; i < num_nodes_; ++i)
+    field[static_cast<std::size_t>(i)] += change_scale_ * static_cast<double>(*predicted.row(i));
+}

@@ -1,0 +1,87 @@
+/// The surrogate: a graph network that learns the change of the solver's field over a time step from the
+/// solver's own time steps, on the solver's mesh, as the solver has cut it.
+///
+/// Encode, rounds of message passing with a small network on every edge, decode, as learned simulators on
+/// meshes do (Pfaff et al., "Learning Mesh-Based Simulation with Graph Networks", arXiv 2010.03409).
+#pragma once
+
+#include "mesh.hpp"
+
+#include <sar/sar.hpp>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+struct SurrogateOptions {
+  int rounds = 3;       ///< of message passing: how many edges far a node sees
+  int hidden = 32;      ///< width of the network
+  double lr = 3e-3;     ///< of Adam, at the beginning
+  double noise = 0.05;  ///< in training, on the input; in units of the typical change over a step
+  std::uint64_t seed = 1;
+};
+
+/// y = W2 relu(W1 x + b1) + b2
+struct MLP : sar::Module {
+  sar::Linear first, second;
+  MLP(int in, int hidden, int out, sar::Generator& gen);
+  sar::Variable operator()(const sar::Variable& x) const { return second(relu(first(x))); }
+};
+
+/// h_v + norm(MLP(h_v, sum over the in-edges e = (u, v) of MLP(h_u, h_v, x_e))): what flows into a cell
+/// through its faces changes its state.
+struct Round : sar::Module {
+  MLP edge, node;
+  sar::LayerNorm norm;
+  Round(int hidden, int edge_features, sar::Generator& gen);
+  sar::Variable operator()(const sar::GraphShardManager& graph, const sar::Variable& h,
+                           const sar::Variable& x) const;
+};
+
+struct Network : sar::Module {
+  MLP encoder;
+  sar::ModuleList<Round> rounds;
+  MLP decoder;
+  Network(int node_features, int edge_features, const SurrogateOptions& options, sar::Generator& gen);
+  sar::Variable operator()(const sar::GraphShardManager& graph, sar::Variable nodes,
+                           const sar::Variable& edges) const;
+};
+
+/// A time step as the surrogate sees it: the field at this rank's nodes before and after.
+struct TimeStep {
+  std::vector<double> before, after;
+};
+
+/// Everything is collective. Arrays are those of the solver: the values of this rank's nodes come first, and
+/// ghosts are not looked at; the library brings the rows of other ranks that a message needs.
+class Surrogate {
+ public:
+  Surrogate(const sar::Communicator& comm, const Mesh& mesh, const SurrogateOptions& options);
+
+  /// What a typical field and a typical change are, over all ranks; before the first call of train() and
+  /// predict().
+  void set_scales(std::span<const TimeStep> steps);
+  /// One step of the optimizer; returns the loss, the mean square of (predicted - true change) / (typical
+  /// change).
+  double train(const TimeStep& step);
+  void set_lr(double lr) { optimizer_.set_lr(lr); }
+
+  /// Advances the field by one time step.
+  void predict(std::span<double> field) const;
+
+ private:
+  /// The predicted change in units of the typical one: [nodes, 1], for a field [nodes, 1].
+  [[nodiscard]] sar::Variable change(const sar::Variable& field) const;
+
+  sar::Communicator comm_;
+  sar::Index num_nodes_;
+  SurrogateOptions options_;
+  sar::HostGraph graph_;
+  sar::Tensor node_features_;  ///< [nodes, 3]: velocity, wall
+  sar::Tensor edge_features_;  ///< [edges, 4] in the graph's order: dx, dy, length, velocity along the edge
+  sar::Generator generator_;   ///< the same seed gives the same parameters on every rank, without a message
+  Network network_;
+  sar::Adam optimizer_;
+  std::uint64_t steps_ = 0;
+  double field_mean_ = 0, field_scale_ = 1, change_scale_ = 1;
+};
