@@ -15,6 +15,8 @@ Options small_sizes() {
   options.surrogate.hidden = 16;
   options.runs = 3;
   options.run_steps = 10;
+  options.train_steps = 12;
+  options.surrogate.lr = 6e-3;
   options.history = 10;
   options.rollout_steps = 5;
   return options;

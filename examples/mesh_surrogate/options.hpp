@@ -12,7 +12,7 @@ struct Options {
   SurrogateOptions surrogate;
   int runs = 8;            ///< of the simulation, each from another state
   int run_steps = 30;      ///< time steps of the surrogate in a run
-  int solver_steps = 8;    ///< of the solver, in a time step of the surrogate
+  int solver_steps = 4;    ///< of the solver, in a time step of the surrogate
   int train_steps = 4;     ///< of the optimizer, after each of these time steps
   int history = 60;        ///< the last so many time steps are those that the training draws from
   int rollout_steps = 20;  ///< of the surrogate alone, from a state that it has not seen

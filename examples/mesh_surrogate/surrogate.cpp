@@ -32,7 +32,22 @@ HostGraph make_graph(const Communicator& comm, const Mesh& mesh) {
           LocalEdges{.src = edges.from, .dst = edges.to}};
 }
 
-Tensor node_features(const Mesh& mesh) {
+/// Divides the columns [first, last) by their common root mean square over all ranks: networks learn fastest
+/// from numbers of the size of 1, and a vector keeps its direction.
+void normalize(const Communicator& comm, Tensor& features, Index first, Index last) {
+  std::vector<double> sums(2);  // of squares, of 1
+  for (Index i = 0; i < features.num_rows(); ++i)
+    for (Index column = first; column < last; ++column) {
+      sums[0] += static_cast<double>(features.row(i)[column]) * static_cast<double>(features.row(i)[column]);
+      sums[1] += 1;
+    }
+  comm.all_reduce(std::span(sums));
+  const auto factor = static_cast<real>(std::sqrt(sums[1] / sums[0]));
+  for (Index i = 0; i < features.num_rows(); ++i)
+    for (Index column = first; column < last; ++column) features.row(i)[column] *= factor;
+}
+
+Tensor node_features(const Communicator& comm, const Mesh& mesh) {
   Tensor features({mesh.num_owned, num_node_features});
   for (Index i = 0; i < features.num_rows(); ++i) {
     const auto node = static_cast<std::size_t>(i);
@@ -42,14 +57,14 @@ Tensor node_features(const Mesh& mesh) {
     row[1] = static_cast<real>(v.y);
     row[2] = static_cast<real>(mesh.wall[node]);
   }
+  normalize(comm, features, 0, 2);
   return features;
 }
 
-/// A row for each of directed_edges(), lengths in units of the mean length of all edges.
+/// A row for each of directed_edges().
 Tensor edge_features(const Communicator& comm, const Mesh& mesh) {
   const DirectedEdges edges = directed_edges(mesh);
   Tensor features({static_cast<Index>(edges.from.size()), num_edge_features});
-  std::vector<double> total(2);
   for (Index e = 0; e < features.num_rows(); ++e) {
     const Point a = mesh.position[static_cast<std::size_t>(edges.from[static_cast<std::size_t>(e)])];
     const Point b = mesh.position[static_cast<std::size_t>(edges.to[static_cast<std::size_t>(e)])];
@@ -60,13 +75,9 @@ Tensor edge_features(const Communicator& comm, const Mesh& mesh) {
     row[1] = static_cast<real>(dy);
     row[2] = static_cast<real>(length);
     row[3] = static_cast<real>((v.x * dx + v.y * dy) / length);
-    total[0] += length;
-    total[1] += 1;
   }
-  comm.all_reduce(std::span(total));
-  for (Index e = 0; e < features.num_rows(); ++e)
-    for (int column = 0; column < 3; ++column)
-      features.row(e)[column] *= static_cast<real>(total[1] / total[0]);
+  normalize(comm, features, 0, 3);
+  normalize(comm, features, 3, 4);
   return features;
 }
 
@@ -115,7 +126,7 @@ Surrogate::Surrogate(const Communicator& comm, const Mesh& mesh, const Surrogate
       num_nodes_(mesh.num_owned),
       options_(options),
       graph_(make_graph(comm, mesh)),
-      node_features_(node_features(mesh)),
+      node_features_(node_features(comm, mesh)),
       edge_features_(graph_.to_graph_order(edge_features(comm, mesh))),
       generator_(options.seed),
       network_(num_node_features + 1, num_edge_features, options, generator_),

@@ -127,9 +127,7 @@ VtkSeries::VtkSeries(const sar::Communicator& comm, const Mesh& mesh, std::strin
 void VtkSeries::write(double time, std::span<const NodeField> fields) {
   const std::size_t step = times_.size();
   times_.push_back(time);
-  const auto piece_name = [&](int rank) {
-    return file_name(name_, step, sar::concat("_", rank, ".vtu"));
-  };
+  const auto piece_name = [&](int rank) { return file_name(name_, step, sar::concat("_", rank, ".vtu")); };
   comm_.agree([&] {
     sar::write_text(directory_ + "/" + piece_name(comm_.rank()), piece(mesh_, comm_.rank(), fields));
   });

@@ -2,6 +2,7 @@
 # consumer_test.sh BUILD_DIR COMMAND: the library as outside projects use it, with the compiler and the MPI of BUILD_DIR.
 #   install        cmake --install to a place, moved to another one afterwards
 #   package        find_package(sar), built and run on two ranks
+#   example        examples/mesh_surrogate as a project of its own, built and run
 #   pkg-config     the same program by the MPI compiler and sar.pc alone
 #   subdirectory   add_subdirectory, built and run on two ranks; FetchContent, configured
 set -euo pipefail
@@ -35,6 +36,13 @@ case $command in
     configure "$here/package" "$scratch/package" -DCMAKE_PREFIX_PATH="$prefix"
     cmake --build "$scratch/package"
     on_two_ranks "$scratch/package/consumer"
+    ;;
+  example)
+    rm -rf "$scratch/example"
+    configure "$root/examples/mesh_surrogate" "$scratch/example" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release
+    cmake --build "$scratch/example" --parallel 2
+    on_two_ranks "$scratch/example/mesh_surrogate" --quick --out "$scratch/example/out"
+    grep -q rollout_005.pvtu "$scratch/example/out/rollout.pvd"
     ;;
   pkg-config)
     flags=$(PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name sar.pc)") pkg-config --cflags --libs sar)
