@@ -285,7 +285,10 @@ Variable dot_attention(const GraphShardManager& graph, const Variable& key, cons
     agree_on_call(graph.comm(), "dot_attention", items);
     const Index dim = key.shape()[2];
     const bool separate = value.defined();
-    return attend(graph, separate ? concat_columns({flat(key), flat(value)}) : key,
+    // A statement of its own: GCC 12 destroys a list inside of ?: once more when something throws.
+    Variable source = key;
+    if (separate) source = concat_columns({flat(key), flat(value)});
+    return attend(graph, source,
                   {AttentionScore::dot,
                    {.heads = key.shape()[1],
                     .dim = separate ? value.shape()[2] : dim,
