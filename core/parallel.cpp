@@ -80,6 +80,10 @@ void poll() {
   if (current_poll != nullptr) (*current_poll)();
 }
 
+void isolated(FunctionRef<void()> loop) {
+  tbb::this_task_arena::isolate([&] { loop(); });
+}
+
 void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
   if (n <= 0) return;
   grain = std::max<Index>(grain, 1);
@@ -95,9 +99,11 @@ void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
     return;
   }
   LoopOrder order;
-  tbb::parallel_for(tbb::blocked_range<Index>(0, blocks), [&](const tbb::blocked_range<Index>& range) {
-    const LoopOrder::Blocks blocks_of_loop(order);
-    run_blocks(range.begin(), range.end());
+  isolated([&] {
+    tbb::parallel_for(tbb::blocked_range<Index>(0, blocks), [&](const tbb::blocked_range<Index>& range) {
+      const LoopOrder::Blocks blocks_of_loop(order);
+      run_blocks(range.begin(), range.end());
+    });
   });
 }
 

@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/core/parallel.hpp>
 #include <sar/core/trace.hpp>
 #include <sar/graph/sharded_graph.hpp>
 
@@ -71,7 +72,7 @@ SortedEdges sort_edges(const Communicator& comm, const PartitionBook& src_book, 
 #if defined(SAR_THREAD_SANITIZER)  // cannot be told in which order oneTBB's tasks run
     std::sort(begin, end, before);
 #else
-    tbb::parallel_sort(begin, end, before);
+    isolated([&] { tbb::parallel_sort(begin, end, before); });
 #endif
   }
   return sorted;

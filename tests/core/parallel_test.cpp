@@ -1,6 +1,7 @@
 #include <sar/core/parallel.hpp>
 
 #include <doctest/doctest.h>
+#include <oneapi/tbb/task_arena.h>
 
 #include <atomic>
 #include <chrono>
@@ -88,6 +89,35 @@ TEST_CASE("with several cores, several threads work") {
   });
   CHECK(met);
 }
+
+#if !defined(__SANITIZE_THREAD__)  // which cannot look into the tasks of oneTBB
+TEST_CASE("a thread that waits for the end of a loop does not take up a task of the program's") {
+  if (num_threads() < 2) return;
+  const ThreadLimit two(2);
+  const auto wait_for = [](const std::atomic<bool>& event, std::chrono::milliseconds patience) {
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (!event && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+  };
+  const auto me = std::this_thread::get_id();
+  std::atomic<bool> other_is_here{false}, task_ran{false}, task_ran_here{false};
+  parallel_for(2, 1, [&](Index, Index) {
+    if (std::this_thread::get_id() != me) {
+      other_is_here = true;
+      wait_for(task_ran, std::chrono::milliseconds(200));
+      return;
+    }
+    wait_for(other_is_here, std::chrono::seconds(20));
+    tbb::task_arena arena{tbb::task_arena::attach()};
+    arena.enqueue([&] {
+      task_ran_here = std::this_thread::get_id() == me;
+      task_ran = true;
+    });
+  });
+  while (!task_ran) std::this_thread::yield();
+  CHECK(other_is_here);
+  CHECK_FALSE(task_ran_here);
+}
+#endif
 
 TEST_CASE("a reduction gives the same bits for every number of threads, in block order") {
   const auto harmonic = [] {
