@@ -80,10 +80,6 @@ void poll() {
   if (current_poll != nullptr) (*current_poll)();
 }
 
-void isolated(FunctionRef<void()> loop) {
-  tbb::this_task_arena::isolate([&] { loop(); });
-}
-
 void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
   if (n <= 0) return;
   grain = std::max<Index>(grain, 1);
@@ -99,7 +95,9 @@ void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
     return;
   }
   LoopOrder order;
-  isolated([&] {
+  // Isolated: a thread that waits for the others would otherwise take up any task that there is, of the
+  // host's program or of an outer loop, in the middle of a pass and under its tape.
+  tbb::this_task_arena::isolate([&] {
     tbb::parallel_for(tbb::blocked_range<Index>(0, blocks), [&](const tbb::blocked_range<Index>& range) {
       const LoopOrder::Blocks blocks_of_loop(order);
       run_blocks(range.begin(), range.end());

@@ -66,13 +66,8 @@ class PollScope {
 /// longer than communication can wait (a few hundred microseconds).
 void poll();
 
-/// Runs a loop of oneTBB's. While this thread waits for the others, it takes up nothing but tasks of that loop:
-/// a task of the host's program, or an outer loop's block, would run in the middle of a pass, under its tape.
-void isolated(FunctionRef<void()> loop);
-
 /// body(begin, end) over [0, n), cut into blocks of `grain` elements (the last may be shorter). Blocks run in
-/// any order on any thread; the calling thread runs nothing else meanwhile. Exceptions of the body reach the
-/// caller.
+/// any order on any thread. Exceptions of the body reach the caller.
 void parallel_for(Index n, Index grain, FunctionRef<void(Index begin, Index end)> body);
 
 /// Maps each block of `grain` elements of [0, n) to a value and combines the values in block order, so that

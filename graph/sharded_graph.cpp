@@ -1,9 +1,9 @@
 #include <sar/core/error.hpp>
-#include <sar/core/parallel.hpp>
 #include <sar/core/trace.hpp>
 #include <sar/graph/sharded_graph.hpp>
 
 #include <oneapi/tbb/parallel_sort.h>
+#include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <limits>
@@ -72,7 +72,7 @@ SortedEdges sort_edges(const Communicator& comm, const PartitionBook& src_book, 
 #if defined(SAR_THREAD_SANITIZER)  // cannot be told in which order oneTBB's tasks run
     std::sort(begin, end, before);
 #else
-    isolated([&] { tbb::parallel_sort(begin, end, before); });
+    tbb::this_task_arena::isolate([&] { tbb::parallel_sort(begin, end, before); });
 #endif
   }
   return sorted;

@@ -4,6 +4,7 @@
 #include <sar/graph/unique_ids.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace sar {
@@ -20,7 +21,13 @@ void require_unique_ids(const Communicator& comm, std::span<const Index> ids, co
   largest = comm.all_reduce(largest, ReduceOp::max);
   const Index total = comm.all_reduce(static_cast<Index>(ids.size()));
   const bool dense = largest / 64 <= total;
-  IndexSet seen(dense ? largest / ranks + 1 : 0);  // id i is looked after by rank i mod ranks
+  IndexSet seen(dense ? largest / ranks + 1 : 0);
+  // Who looks after an id. Sparse ones may be multiples of the same number all of them, hence the hash.
+  const auto keeper = [&](Index id) {
+    if (dense) return static_cast<std::size_t>(id % ranks);
+    const std::uint64_t mixed = static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15u >> 32;
+    return static_cast<std::size_t>(mixed * static_cast<std::uint64_t>(ranks) >> 32);
+  };
   Array<Index> sparse;
   Index twice = -1;
 
@@ -31,12 +38,11 @@ void require_unique_ids(const Communicator& comm, std::span<const Index> ids, co
     const std::size_t begin = std::min(ids.size(), static_cast<std::size_t>(r) * round_ids);
     const auto block = ids.subspan(begin, std::min(round_ids, ids.size() - begin));
     std::vector<Index> counts(static_cast<std::size_t>(ranks), 0);
-    for (const Index id : block) ++counts[static_cast<std::size_t>(id % ranks)];
+    for (const Index id : block) ++counts[keeper(id)];
     std::vector<Index> next(counts.size(), 0);
     for (std::size_t p = 1; p < next.size(); ++p) next[p] = next[p - 1] + counts[p - 1];
     sorted.resize(block.size());
-    for (const Index id : block)
-      sorted[static_cast<std::size_t>(next[static_cast<std::size_t>(id % ranks)]++)] = id;
+    for (const Index id : block) sorted[static_cast<std::size_t>(next[keeper(id)]++)] = id;
     const auto received = comm.all_to_all_v(std::span<const Index>(sorted), counts).values;
     if (!dense) {
       sparse.insert(sparse.end(), received.begin(), received.end());
