@@ -74,9 +74,10 @@ GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge
 
   Array<local_index> row_of_owner;  // the shard's source row, or -1
   if (compress) {
-    row_of_owner.assign(at(num_owner_rows), -1);
+    // most owners are no neighbours: nothing as long as their nodes is made for them
+    row_of_owner.assign(at(num_edges > 0 ? num_owner_rows : 0), -1);
     for (Index k = 0; k < num_edges; ++k) row_of_owner[at(edges[k].src)] = 0;
-    for (Index u = 0; u < num_owner_rows; ++u) {
+    for (Index u = 0; u < static_cast<Index>(row_of_owner.size()); ++u) {
       if (row_of_owner[at(u)] < 0) continue;
       row_of_owner[at(u)] = static_cast<local_index>(used_rows.size());
       used_rows.push_back(static_cast<local_index>(u));
