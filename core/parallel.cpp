@@ -3,6 +3,7 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
 
 #include <algorithm>
 
@@ -95,14 +96,16 @@ void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
     return;
   }
   LoopOrder order;
-  // Isolated: a thread that waits for the others would otherwise take up any task that there is, of the
-  // host's program or of an outer loop, in the middle of a pass and under its tape.
-  tbb::this_task_arena::isolate([&] {
-    tbb::parallel_for(tbb::blocked_range<Index>(0, blocks), [&](const tbb::blocked_range<Index>& range) {
-      const LoopOrder::Blocks blocks_of_loop(order);
-      run_blocks(range.begin(), range.end());
-    });
-  });
+  // The loop is by itself, with the floating-point settings of this thread. Otherwise it would end early when
+  // tasks of the host's are cancelled that this call is in; and a thread that waits for the others would take
+  // up any task that there is, of the host's or of an outer loop, in the middle of a pass and under its tape.
+  tbb::task_group_context context(tbb::task_group_context::isolated, tbb::task_group_context::fp_settings);
+  const auto body_of_range = [&](const tbb::blocked_range<Index>& range) {
+    const LoopOrder::Blocks blocks_of_loop(order);
+    run_blocks(range.begin(), range.end());
+  };
+  tbb::this_task_arena::isolate(
+      [&] { tbb::parallel_for(tbb::blocked_range<Index>(0, blocks), body_of_range, context); });
 }
 
 }  // namespace sar

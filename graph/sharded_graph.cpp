@@ -4,6 +4,7 @@
 
 #include <oneapi/tbb/parallel_sort.h>
 #include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
 
 #include <algorithm>
 #include <limits>
@@ -72,7 +73,11 @@ SortedEdges sort_edges(const Communicator& comm, const PartitionBook& src_book, 
 #if defined(SAR_THREAD_SANITIZER)  // cannot be told in which order oneTBB's tasks run
     std::sort(begin, end, before);
 #else
-    tbb::this_task_arena::isolate([&] { tbb::parallel_sort(begin, end, before); });
+    // by itself, as the loops of parallel_for()
+    tbb::task_group_context context(tbb::task_group_context::isolated);
+    tbb::task_group group(context);
+    tbb::this_task_arena::isolate(
+        [&] { group.run_and_wait([&] { tbb::parallel_sort(begin, end, before); }); });
 #endif
   }
   return sorted;

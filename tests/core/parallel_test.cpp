@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 #include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
 
 #include <atomic>
+#include <cfenv>
 #include <chrono>
 #include <cmath>
 #include <set>
@@ -117,7 +119,35 @@ TEST_CASE("a thread that waits for the end of a loop does not take up a task of 
   CHECK(other_is_here);
   CHECK_FALSE(task_ran_here);
 }
+
+TEST_CASE("a loop inside of the program's tasks is complete, though these are cancelled") {
+  const ThreadLimit two(2);
+  std::atomic<Index> visited{0};
+  tbb::task_group group;
+  group.run_and_wait([&] {
+    group.cancel();
+    parallel_for(100, 1, [&](Index begin, Index end) { visited += end - begin; });
+  });
+  CHECK(visited == 100);
+}
 #endif
+
+TEST_CASE("all threads of a loop compute with the floating-point settings of the one that calls") {
+  parallel_for(100, 1, [](Index, Index) {});
+  const int before = std::fegetround();
+  std::atomic<int> other_settings{0}, threads{0};
+  std::fesetround(FE_UPWARD);
+  parallel_for(2, 1, [&](Index, Index) {
+    if (std::fegetround() != FE_UPWARD) ++other_settings;
+    ++threads;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (num_threads() > 1 && threads < 2 && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::yield();
+  });
+  CHECK(std::fegetround() == FE_UPWARD);
+  std::fesetround(before);
+  CHECK(other_settings == 0);
+}
 
 TEST_CASE("a reduction gives the same bits for every number of threads, in block order") {
   const auto harmonic = [] {
