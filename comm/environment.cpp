@@ -15,6 +15,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <exception>
 #include <thread>
 
 namespace sar {
@@ -72,13 +73,14 @@ ProcessorMask my_processors() {
 
 }  // namespace
 
-Environment::Environment() : owned_(initialize(nullptr, nullptr)) {}
-Environment::Environment(int& argc, char**& argv) : owned_(initialize(&argc, &argv)) {}
+Environment::Environment() : owned_(initialize(nullptr, nullptr)), exceptions_(std::uncaught_exceptions()) {}
+Environment::Environment(int& argc, char**& argv)
+    : owned_(initialize(&argc, &argv)), exceptions_(std::uncaught_exceptions()) {}
 
 Environment::~Environment() {
   int finalized = 0;
   MPI_Finalized(&finalized);
-  if (owned_ && finalized == 0) MPI_Finalize();
+  if (owned_ && finalized == 0 && std::uncaught_exceptions() <= exceptions_) MPI_Finalize();
 }
 
 int default_num_threads(const Communicator& comm) {

@@ -7,6 +7,9 @@ class Communicator;
 
 /// Initializes MPI (MPI_THREAD_FUNNELED) unless the host program has done so, and finalizes it at the end of
 /// its life only if it initialized it. A host that owns MPI does not need this class.
+///
+/// When an exception ends its life, MPI is not finalized: that would wait for ranks that wait for this one.
+/// Let the program end then, with another exit code than 0: mpirun ends the other ranks.
 class Environment {
  public:
   /// Throws CommunicationError when MPI was finalized already, or offers less than MPI_THREAD_FUNNELED.
@@ -18,6 +21,7 @@ class Environment {
 
  private:
   bool owned_ = false;
+  int exceptions_ = 0;  // under way when this was made
 };
 
 /// Threads this rank should use so that the ranks of a node share its cores: the processors this rank is
