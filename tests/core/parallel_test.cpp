@@ -132,21 +132,29 @@ TEST_CASE("a loop inside of the program's tasks is complete, though these are ca
 }
 #endif
 
-TEST_CASE("all threads of a loop compute with the floating-point settings of the one that calls") {
+TEST_CASE("all threads of a loop round as the one that calls, and trap nothing") {
   parallel_for(100, 1, [](Index, Index) {});
-  const int before = std::fegetround();
-  std::atomic<int> other_settings{0}, threads{0};
+  std::fenv_t before;
+  std::fegetenv(&before);
   std::fesetround(FE_UPWARD);
+  std::feclearexcept(FE_ALL_EXCEPT);
+  feenableexcept(FE_DIVBYZERO);
+  std::atomic<int> rounding_otherwise{0}, threads{0};
   parallel_for(2, 1, [&](Index, Index) {
-    if (std::fegetround() != FE_UPWARD) ++other_settings;
+    const volatile double zero = 0;
+    [[maybe_unused]] const volatile double infinity = 1 / zero;
+    if (std::fegetround() != FE_UPWARD) ++rounding_otherwise;
     ++threads;
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (num_threads() > 1 && threads < 2 && std::chrono::steady_clock::now() < deadline)
       std::this_thread::yield();
   });
-  CHECK(std::fegetround() == FE_UPWARD);
-  std::fesetround(before);
-  CHECK(other_settings == 0);
+  const int rounding = std::fegetround(), trapped = fegetexcept(), raised = std::fetestexcept(FE_DIVBYZERO);
+  std::fesetenv(&before);
+  CHECK(rounding_otherwise == 0);
+  CHECK(rounding == FE_UPWARD);
+  CHECK(trapped == FE_DIVBYZERO);
+  CHECK(raised == 0);
 }
 
 TEST_CASE("a reduction gives the same bits for every number of threads, in block order") {
