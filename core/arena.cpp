@@ -1,6 +1,7 @@
 #include <sar/core/arena.hpp>
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -22,9 +23,18 @@ char* round_up(char* at, std::size_t unit) {
   return at + (round_up(reinterpret_cast<std::uintptr_t>(at), unit) - reinterpret_cast<std::uintptr_t>(at));
 }
 
+/// A limit of the process's addresses (ulimit -v) counts those that are only reserved: at most a quarter of
+/// them, since the program wants some, too. What the arena has no room for comes from elsewhere.
+std::size_t share_of_limit(std::size_t bytes) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return bytes;
+  return std::min<std::size_t>(bytes, limit.rlim_cur / 4);
+}
+
 }  // namespace
 
 Arena::Arena(std::size_t reserve_bytes) {
+  reserve_bytes = share_of_limit(reserve_bytes);
   // Inaccessible memory counts neither as used nor as committed, whatever the system's overcommit policy.
   mapping_bytes_ = round_up(reserve_bytes, huge_page) + huge_page;
   void* mapping = MAP_FAILED;

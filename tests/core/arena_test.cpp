@@ -1,10 +1,13 @@
 #include <sar/core/arena.hpp>
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <random>
 #include <vector>
 
@@ -157,3 +160,20 @@ TEST_CASE("an arena without room says so, and knows its own blocks") {
   arena.deallocate(block, 40 * mb);
   CHECK(arena.allocate(60 * mb) != nullptr);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // which take all addresses there are
+TEST_CASE("where the system limits addresses, most of them are left to the program") {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  rlimit limited = before;
+  limited.rlim_cur = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) + 1100 * mb;
+  REQUIRE(setrlimit(RLIMIT_AS, &limited) == 0);
+  const Arena arena(std::size_t{1} << 40);
+  void* of_program = mmap(nullptr, 256 * mb, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  setrlimit(RLIMIT_AS, &before);
+  CHECK(of_program != MAP_FAILED);
+  if (of_program != MAP_FAILED) munmap(of_program, 256 * mb);
+}
+#endif
