@@ -1,4 +1,5 @@
 #include <sar/comm/communicator.hpp>
+#include <sar/comm/exchange.hpp>
 #include <sar/comm/mpi_error.hpp>
 #include <sar/comm/owned_comm.hpp>
 #include <sar/comm/status.hpp>
@@ -83,6 +84,16 @@ struct Communicator::State {
     require_running_mpi("a collective call");
     require<CommunicationError>(only_thread == std::thread::id() || only_thread == std::this_thread::get_id(),
                                 wrong_thread);
+  }
+  /// Throws in a body of agree() that has started an exchange of rows and not finished it: a rank that fails
+  /// completes it before it meets the others, for which it needs them, and they would wait for it here.
+  void check_exchanges() const {
+    if (depth == 0 || verdict.depth > 0) return;
+    for (const Exchange* exchange : exchanges)
+      require<CommunicationError>(
+          !exchange->under_way_in_agree(),
+          "a collective call in agree() between start() and finish() of an exchange of rows, expected "
+          "after finish()");
   }
   /// Meets the other ranks at a collective call, or at the end of agree(). Throws the same on all when a rank
   /// comes with a failure. A rank that is on its way out of agree() does not wait for the others: they are
@@ -403,11 +414,13 @@ bool Communicator::State::meet(const Failure& mine, std::int64_t value) {
 
 void Communicator::meet() const {
   state_->check_caller();
+  state_->check_exchanges();
   if (state_->depth > 0) state_->meet({}, 0);
 }
 
 bool Communicator::all_equal(std::int64_t value) const {
   state_->check_caller();
+  state_->check_exchanges();
   return state_->meet({}, value);
 }
 
@@ -427,12 +440,15 @@ void Communicator::run_agreed(FunctionRef<void()> body) const {
     Level& operator=(const Level&) = delete;
   };
   state_->check_caller();
+  state_->check_exchanges();
   const Level level(*state_);
   Failure failure;
   try {
     body();
   } catch (...) {
     failure = Failure::current();
+    for (Exchange* exchange : state_->exchanges)
+      if (exchange->under_way_in_agree()) exchange->drain();
   }
   state_->meet(failure, 0);
 }

@@ -157,12 +157,13 @@ class Communicator {
   /// The halo exchanges under way, for comm/ only: a rank that waits for one of them moves all of them on.
   /// Local.
   [[nodiscard]] std::vector<Exchange*>& exchanges() const noexcept;
+  /// Whether a body of agree() is running on this rank, for comm/ only. Local.
+  [[nodiscard]] bool in_agreement() const noexcept;
 
  private:
   struct State;
   std::shared_ptr<State> state_;
 
-  [[nodiscard]] bool in_agreement() const noexcept;
   void run_agreed(FunctionRef<void()> body) const;
   /// agree() for a call that takes memory, unless a body of agree() called it.
   template <class F>

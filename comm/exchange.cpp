@@ -85,8 +85,11 @@ void Exchange::stop() noexcept {
   give_up();
 }
 
-void Exchange::drain_until(FunctionRef<bool()> done) noexcept {
-  stop();
+void Exchange::drain() noexcept {
+  if (!begun_) return;
+  const bool complete = done();
+  for (Exchange* exchange : comm_.exchanges())
+    if (!complete && exchange->begun_ && !exchange->done()) exchange->stop();
   while (!broken_ && !done()) {
     for (Exchange* exchange : comm_.exchanges()) {
       try {
@@ -97,6 +100,7 @@ void Exchange::drain_until(FunctionRef<bool()> done) noexcept {
     }
     std::this_thread::yield();
   }
+  end();
 }
 
 void Exchange::work(bool waiting, FunctionRef<void()> body) {

@@ -28,22 +28,29 @@ class Exchange {
   void begin() noexcept {
     tag_ = comm_.new_tag();
     begun_ = true;
+    in_agree_ = comm_.in_agreement();
   }
+  /// After everything was sent, received and used.
+  void end() noexcept { begun_ = false; }
+  /// Has begun in a body of Communicator::agree and not ended.
+  [[nodiscard]] bool under_way_in_agree() const noexcept { return begun_ && in_agree_; }
+  /// Unless done, gives up all exchanges of the communicator that are under way, since a peer may wait for
+  /// any of them first, and completes the requests of this one: the messages of a peer that has given up
+  /// count as received.
+  void drain() noexcept;
 
  protected:
   /// Moves messages on. When `waiting`, no kernel runs: all threads may be used, and results be written. True
   /// when something moved.
   virtual bool advance(bool waiting) = 0;
+  /// Everything was sent, and received or thrown away.
+  [[nodiscard]] virtual bool done() const noexcept = 0;
   /// A rank that gave up the exchange, or -1.
   [[nodiscard]] virtual int quitter() const noexcept = 0;
   /// From now on advance() tells the peers that no more will come, and throws away what they send. It takes
   /// no memory any more.
   virtual void give_up() noexcept = 0;
 
-  /// give_up() and wait_until() for a destructor: the messages of a peer that has given up count as received;
-  /// never throws. Other exchanges that fail meanwhile are given up, too.
-  void drain_until(FunctionRef<bool()> done) noexcept;
-  [[nodiscard]] bool begun() const noexcept { return begun_; }
   [[nodiscard]] bool given_up() const noexcept { return given_up_; }
   [[nodiscard]] int tag() const noexcept { return tag_; }
   /// Runs `body`, which does not count as waiting.
@@ -63,6 +70,7 @@ class Exchange {
   bool busy_ = false;
   bool broken_ = false;
   bool begun_ = false;
+  bool in_agree_ = false;
   bool given_up_ = false;
   int tag_ = 0;
 };

@@ -41,6 +41,10 @@ class HaloPush;
 /// that all ranks make the matching object; it takes the memory that must not be missing later, calls start()
 /// unless told not to, and returns. In the body of Communicator::agree a rank may fail anywhere: either no
 /// rank starts, or those that wait for it throw.
+///
+/// One that was started in the body is finished before its next collective call, the start of another one
+/// say, which throws CommunicationError otherwise: a rank that fails completes its exchanges before it meets
+/// others.
 class HaloFetch {
  public:
   /// Rows [begin, end) of what round `round` (index into the rounds) brings; for a merged fetch, round is 0
@@ -55,7 +59,9 @@ class HaloFetch {
   /// `owned` [local rows, ...] is read until finish(). `rounds` outlives this object.
   HaloFetch(const Communicator& comm, const Tensor& owned, const std::vector<HaloRound>& rounds,
             const HaloOptions& options);
-  ~HaloFetch();  ///< completes all requests; unless finished, the peers' calls throw CommunicationError
+  /// Completes all requests. Unless finished, it gives up all exchanges of the communicator that are under
+  /// way: the peers' calls throw CommunicationError.
+  ~HaloFetch();
   /// Meets the other ranks (Communicator::meet) and posts the first receives and sends, those of `push` as
   /// well.
   void start(HaloPush* push = nullptr);
@@ -89,7 +95,7 @@ class HaloPush {
   /// options.depth incoming pieces are held, besides the one that the caller is filling.
   HaloPush(const Communicator& comm, Tensor& sum, const std::vector<HaloRound>& rounds,
            const HaloOptions& options);
-  ~HaloPush();   ///< completes all requests; unless finished, the peers' calls throw CommunicationError
+  ~HaloPush();   ///< as that of HaloFetch
   void start();  ///< as HaloFetch::start()
   HaloPush(const HaloPush&) = delete;
   HaloPush& operator=(const HaloPush&) = delete;

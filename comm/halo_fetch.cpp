@@ -37,8 +37,7 @@ struct HaloFetch::Impl final : Exchange {
   }
   ~Impl() override {
     trace_event(TraceLane::exchange, "fetch", start, trace_time());
-    if (!begun() || (outbox.done() && handed_out == pieces.size())) return;
-    drain_until([&] { return outbox.done() && inbox.done(); });
+    drain();
   }
 
   bool advance(bool waiting) override {
@@ -54,6 +53,7 @@ struct HaloFetch::Impl final : Exchange {
     const bool moved = inbox.advance(tag(), wanted, incoming, message_arrived);
     return outbox.advance(tag(), std::numeric_limits<std::size_t>::max(), outgoing) || moved;
   }
+  [[nodiscard]] bool done() const noexcept override { return outbox.done() && inbox.done(); }
   [[nodiscard]] int quitter() const noexcept override { return inbox.quitter(); }
   void give_up() noexcept override { outbox.give_up(); }
 
@@ -145,6 +145,7 @@ void HaloFetch::progress() {
 
 void HaloFetch::finish() {
   impl_->wait_until([&] { return impl_->outbox.done(); });
+  if (impl_->handed_out == impl_->pieces.size()) impl_->end();
 }
 
 }  // namespace sar

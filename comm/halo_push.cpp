@@ -43,8 +43,7 @@ struct HaloPush::Impl final : Exchange {
   }
   ~Impl() override {
     trace_event(TraceLane::exchange, "push", start, trace_time());
-    if (!begun() || (outbox.done() && added.all())) return;
-    drain_until([&] { return outbox.done() && inbox.done(); });
+    drain();
   }
 
   /// A message that was not added yet.
@@ -78,6 +77,7 @@ struct HaloPush::Impl final : Exchange {
     }
     return moved;
   }
+  [[nodiscard]] bool done() const noexcept override { return outbox.done() && inbox.done(); }
   [[nodiscard]] int quitter() const noexcept override { return inbox.quitter(); }
   void give_up() noexcept override { outbox.give_up(); }
   /// A buffer that may be overwritten when no receive is under way and nothing will be added any more.
@@ -177,6 +177,7 @@ void HaloPush::finish() {
                               push.out_pieces.size(), " pieces were sent");
   push.to_add = push.in_pieces.size();
   push.wait_until([&] { return push.added.all() && push.outbox.done(); });
+  push.end();
 }
 
 }  // namespace sar

@@ -5,10 +5,16 @@
 #include <sar/comm/halo.hpp>
 #include <sar/core/error.hpp>
 
+#include "support/thrown.hpp"
+
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <thread>
@@ -494,6 +500,116 @@ TEST_CASE("an exchange that is given up stops its peers and leaves the communica
                       naive_push(pattern, comm, rounds, owned, owned, options)));
     }
   }
+}
+
+// The rank that fails takes no more rows of the exchange that the others wait for, and they none of the one
+// that it destroys first.
+TEST_CASE("a rank that fails with two exchanges under way stops both") {
+  const Communicator comm = Communicator::world();
+  if (comm.size() == 1) return;
+  const Index rows = 4000;
+  std::vector<HaloRound> rounds;
+  for (int r = 1; r < comm.size(); ++r) {
+    HaloRound round{(comm.rank() + r) % comm.size(), (comm.rank() - r + comm.size()) % comm.size(), {}, rows};
+    for (std::int32_t row = 0; row < rows; ++row) round.send_rows.push_back(row);
+    rounds.push_back(std::move(round));
+  }
+  const Tensor owned = Tensor::full({rows, 100}, 1);
+  Tensor sum = Tensor::zeros(owned.shape());
+  const HaloOptions options{20, 1, false};
+  const auto take_all = [](HaloFetch& fetch) {
+    while (fetch.next()) continue;
+    fetch.finish();
+  };
+  const auto push_ones = [&](HaloPush& push) {
+    for (std::size_t r = 0; r < rounds.size(); ++r)
+      for (Index begin = 0; begin < rows; begin += 20)
+        push.send(r, begin, begin + 20, Tensor::full({20, 100}, 1));
+    push.receive_all_but_last();
+    push.finish();
+  };
+  for (int failing = 0; failing < comm.size(); ++failing) {
+    CAPTURE(failing);
+    ::alarm(60);  // ends a program that hangs
+    const auto fail = [&](int when, int now) {
+      require<InputError>(comm.rank() != failing || when != now, "enough");
+    };
+    for (const int when : {0, 1}) {
+      CAPTURE(when);
+      const auto two_fetches = [&] {
+        HaloFetch first(comm, owned, rounds, options);
+        HaloFetch second(comm, owned, rounds, options);
+        fail(when, 0);
+        take_all(first);
+        fail(when, 1);
+        take_all(second);
+      };
+      const auto fetch_and_push = [&] {
+        HaloOptions later = options;
+        later.wait_for_start = true;
+        HaloFetch fetch(comm, owned, rounds, later);
+        HaloPush push(comm, sum, rounds, later);
+        fetch.start(&push);
+        fail(when, 0);
+        take_all(fetch);
+        fail(when, 1);
+        push_ones(push);
+      };
+      for (const auto& body : {std::function<void()>(two_fetches), std::function<void()>(fetch_and_push)})
+        try {  // what has left already arrives
+          body();
+          CHECK(comm.rank() != failing);
+        } catch (const InputError&) {
+          CHECK(comm.rank() == failing);
+        } catch (const CommunicationError&) {
+          CHECK(comm.rank() != failing);
+        }
+      CHECK(test::thrown_by_all<InputError>(comm, [&] { comm.agree(fetch_and_push); }) == "enough");
+      std::optional<HaloFetch> outlives;  // the rank that fails gives it up before it meets the others
+      const auto started_inside = [&] {
+        outlives.emplace(comm, owned, rounds, options);
+        fail(when, 0);
+        (void)outlives->next();
+        fail(when, 1);
+        take_all(*outlives);
+      };
+      CHECK(test::thrown_by_all<InputError>(comm, [&] { comm.agree(started_inside); }) == "enough");
+    }
+  }
+  ::alarm(0);
+}
+
+TEST_CASE("in agree, an exchange is finished before the next collective call") {
+  const Communicator comm = Communicator::world();
+  Pattern pattern(comm.size(), 80, 50);
+  const std::vector<HaloRound> rounds = pattern.rounds(comm);
+  const Tensor owned = owned_rows(pattern, comm.rank(), {1, 7});
+  const HaloOptions options{10, 1, false};
+  const auto with_a_fetch = [&](const std::function<void()>& call) {
+    comm.agree([&] {
+      HaloFetch fetch(comm, owned, rounds, options);
+      call();
+    });
+  };
+  for (const std::function<void()>& call :
+       {std::function<void()>([&] { comm.barrier(); }), std::function<void()>([&] { comm.agree([] {}); }),
+        std::function<void()>([&] { (void)comm.all_equal(1); }),
+        std::function<void()>([&] { const HaloFetch another(comm, owned, rounds, options); })})
+    CHECK(test::thrown_by_all<CommunicationError>(comm, [&] {
+            with_a_fetch(call);
+          }).find("between start() and finish()") != std::string::npos);
+  comm.agree([&] {
+    for (int i = 0; i < 2; ++i) {
+      HaloFetch fetch(comm, owned, rounds, options);
+      while (fetch.next()) continue;
+      fetch.finish();
+      comm.barrier();
+    }
+  });
+  HaloFetch fetch(comm, owned, rounds, options);  // started outside, it may overlap what it likes
+  comm.agree([&] { comm.barrier(); });
+  while (fetch.next()) continue;
+  fetch.finish();
 }
 
 TEST_CASE("wrong use is refused") {
