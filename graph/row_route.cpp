@@ -69,34 +69,40 @@ void move_rows(const Communicator& comm, Index longest, std::size_t row_bytes, c
 
 }  // namespace
 
-RowRoute::RowRoute(const Communicator& comm, std::span<const std::int32_t> targets)
-    : comm_(comm), out_begin_(at(comm.size()) + 1, 0), in_begin_(at(comm.size()) + 1, 0) {
+RowRoute::RowRoute(const Communicator& comm, std::span<const std::int32_t> targets) : comm_(comm) {
   comm.agree([&] {
+    out_begin_.assign(at(comm.size()) + 1, 0);
+    in_begin_ = out_begin_;
     require<InputError>(targets.size() <= std::numeric_limits<std::int32_t>::max(), "rank ", comm.rank(),
                         " has ", targets.size(), " rows to send, expected less than 2^31: use more ranks");
     for (const std::int32_t target : targets) ++out_begin_[static_cast<std::size_t>(target) + 1];
     std::partial_sum(out_begin_.begin(), out_begin_.end(), out_begin_.begin());
-    if (std::is_sorted(targets.begin(), targets.end())) return;
-    std::vector<Index> next(out_begin_);
-    order_.resize(targets.size());
-    for (std::size_t i = 0; i < targets.size(); ++i)
-      order_[at(next[static_cast<std::size_t>(targets[i])]++)] = static_cast<std::int32_t>(i);
+    if (!std::is_sorted(targets.begin(), targets.end())) {
+      std::vector<Index> next(out_begin_);
+      order_.resize(targets.size());
+      for (std::size_t i = 0; i < targets.size(); ++i)
+        order_[at(next[static_cast<std::size_t>(targets[i])]++)] = static_cast<std::int32_t>(i);
+    }
+    std::vector<Index> counts(at(comm.size()));
+    std::adjacent_difference(out_begin_.begin() + 1, out_begin_.end(), counts.begin());
+    const auto received =
+        comm.all_to_all_v(std::span<const Index>(counts), std::vector<Index>(counts.size(), 1)).values;
+    std::partial_sum(received.begin(), received.end(), in_begin_.begin() + 1);
+    counts[at(comm.rank())] = 0;
+    longest_ = comm.all_reduce(*std::max_element(counts.begin(), counts.end()), ReduceOp::max);
   });
-  std::vector<Index> counts(at(comm.size()));
-  std::adjacent_difference(out_begin_.begin() + 1, out_begin_.end(), counts.begin());
-  const auto received =
-      comm.all_to_all_v(std::span<const Index>(counts), std::vector<Index>(counts.size(), 1)).values;
-  std::partial_sum(received.begin(), received.end(), in_begin_.begin() + 1);
-  counts[at(comm.rank())] = 0;
-  longest_ = comm.all_reduce(*std::max_element(counts.begin(), counts.end()), ReduceOp::max);
 }
 
 void RowRoute::there(const std::byte* rows, std::size_t row_bytes, std::byte* arrived) const {
-  move_rows(comm_, longest_, row_bytes, {out_begin_, order_}, rows, {in_begin_, {}}, arrived);
+  comm_.agree([&] {
+    move_rows(comm_, longest_, row_bytes, {out_begin_, order_}, rows, {in_begin_, {}}, arrived);
+  });
 }
 
 void RowRoute::back(const std::byte* arrived, std::size_t row_bytes, std::byte* rows) const {
-  move_rows(comm_, longest_, row_bytes, {in_begin_, {}}, arrived, {out_begin_, order_}, rows);
+  comm_.agree([&] {
+    move_rows(comm_, longest_, row_bytes, {in_begin_, {}}, arrived, {out_begin_, order_}, rows);
+  });
 }
 
 }  // namespace sar

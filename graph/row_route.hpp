@@ -29,21 +29,23 @@ class RowRoute {
   template <class T>
   [[nodiscard]] Array<T> there(std::span<const T> rows) const {
     static_assert(std::is_trivially_copyable_v<T>);
-    Array<T> arrived;
-    comm_.agree([&] { arrived.resize(static_cast<std::size_t>(num_arrived())); });
-    there(reinterpret_cast<const std::byte*>(rows.data()), sizeof(T),
-          reinterpret_cast<std::byte*>(arrived.data()));
-    return arrived;
+    return comm_.agree([&] {
+      Array<T> arrived(static_cast<std::size_t>(num_arrived()));
+      there(reinterpret_cast<const std::byte*>(rows.data()), sizeof(T),
+            reinterpret_cast<std::byte*>(arrived.data()));
+      return arrived;
+    });
   }
   /// One value for each row that arrived, back to where the row came from. Collective.
   template <class T>
   [[nodiscard]] Array<T> back(std::span<const T> arrived) const {
     static_assert(std::is_trivially_copyable_v<T>);
-    Array<T> rows;
-    comm_.agree([&] { rows.resize(static_cast<std::size_t>(num_rows())); });
-    back(reinterpret_cast<const std::byte*>(arrived.data()), sizeof(T),
-         reinterpret_cast<std::byte*>(rows.data()));
-    return rows;
+    return comm_.agree([&] {
+      Array<T> rows(static_cast<std::size_t>(num_rows()));
+      back(reinterpret_cast<const std::byte*>(arrived.data()), sizeof(T),
+           reinterpret_cast<std::byte*>(rows.data()));
+      return rows;
+    });
   }
 
   // The same for rows of any length, the same on every rank.

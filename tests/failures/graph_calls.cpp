@@ -2,6 +2,7 @@
 
 #include <sar/graph/assignment.hpp>
 #include <sar/graph/distributed_rows.hpp>
+#include <sar/graph/row_route.hpp>
 
 #include <array>
 #include <stdexcept>
@@ -219,6 +220,24 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
         return [=] { return fetch_rows(comm, book, *mine, rows); };
       },
       [](const DataArray& rows) { return std::vector<double>{static_cast<double>(rows.num_rows)}; });
+  add_maker<Array<Index>>(
+      calls,
+      "graph/row_route.hpp RowRoute, graph/row_route.hpp RowRoute::there, graph/row_route.hpp RowRoute::back",
+      false,
+      [=](bool) {
+        std::vector<std::int32_t> targets;
+        std::vector<Index> rows;
+        for (int i = 0; i < 10; ++i) {
+          targets.push_back((comm.rank() + 2 * i) % comm.size());
+          rows.push_back(100 * comm.rank() + i);
+        }
+        return [=] {
+          const RowRoute route(comm, targets);
+          const Array<Index> arrived = route.there(std::span<const Index>(rows));
+          return route.back(std::span<const Index>(arrived));
+        };
+      },
+      [](const Array<Index>& rows) { return std::vector<double>(rows.begin(), rows.end()); });
 }
 
 }  // namespace
