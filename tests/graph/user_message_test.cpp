@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -517,21 +518,22 @@ TEST_CASE("what a function does wrong on one rank is told on all, and the graph 
       };
       // `wrong` in the third call with edges on one rank; forward, or on the way back.
       enum class When { forward, backward };
-      const auto in_a_block = [&](When when, const std::function<Variable(const EdgeBatch&)>& wrong) {
-        return thrown_by_all<Error>(comm, [&] {
-          int calls = 0;
-          bool forward = true;
-          Tape tape;
-          const Variable out = graph.update_all(
-              [&](const EdgeBatch& edges) {
-                const bool now = forward == (when == When::forward) && here && edges.num_edges() > 0;
-                if (now && ++calls == 3) return wrong(edges);
-                return edges.src(h) * real(2);
-              },
-              Reduce::sum);
-          forward = false;
-          tape.backward(out, Tensor::full(out.shape(), 1));
-        });
+      const auto there_and_back = [&](When when, const MessageFunction& wrong) {
+        int calls = 0;
+        bool forward = true;
+        Tape tape;
+        const Variable out = graph.update_all(
+            [&](const EdgeBatch& edges) {
+              const bool now = forward == (when == When::forward) && here && edges.num_edges() > 0;
+              if (now && ++calls == 3) return wrong(edges);
+              return edges.src(h) * real(2);
+            },
+            Reduce::sum);
+        forward = false;
+        tape.backward(out, Tensor::full(out.shape(), 1));
+      };
+      const auto in_a_block = [&](When when, const MessageFunction& wrong) {
+        return thrown_by_all<Error>(comm, [&] { there_and_back(when, wrong); });
       };
       for (const When when : {When::forward, When::backward}) {
         CAPTURE(static_cast<int>(when));
@@ -539,6 +541,11 @@ TEST_CASE("what a function does wrong on one rank is told on all, and the graph 
               "no message");
         CHECK(in_a_block(when, [](const EdgeBatch&) -> Variable { throw std::runtime_error("foreign"); }) ==
               "foreign");
+        CHECK(in_a_block(when, [](const EdgeBatch&) -> Variable { throw 42; }) ==
+              "an exception of unknown type");
+        CHECK(thrown_by_all<MemoryError>(comm, [&] {
+                there_and_back(when, [](const EdgeBatch&) -> Variable { throw std::bad_alloc(); });
+              }) == "no memory left");
         CHECK(contains(in_a_block(when,
                                   [&](const EdgeBatch& edges) {
                                     return slice_rows(edges.src(h), 0, edges.num_edges() - 1);
@@ -559,6 +566,10 @@ TEST_CASE("what a function does wrong on one rank is told on all, and the graph 
               if (here) throw InputError("no probe");
               return edges.src(h);
             }) == "no probe");
+      CHECK(update([&](const EdgeBatch& edges) -> Variable {
+              if (here) throw 42;
+              return edges.src(h);
+            }) == "an exception of unknown type");
       const Variable short_rows(Tensor::full({graph.num_src_nodes() + (here ? 1 : 0), 2}, 1));
       CHECK(contains(update([&](const EdgeBatch& edges) { return edges.src(short_rows); }), "source nodes"));
       CHECK(contains(update([&](const EdgeBatch& edges) { return edges.dst(short_rows); }),
