@@ -6,9 +6,11 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -75,6 +77,13 @@ bool send_text(MPI_Comm comm, std::unique_ptr<std::string>& text, Clock::time_po
   if (completes(request, deadline)) return true;
   MPI_Request_free(&request);
   return false;
+}
+
+/// The same file, whatever the directory that the program works in when it is written.
+std::string from_here(const std::string& path) {
+  std::error_code error;
+  const std::string absolute = std::filesystem::absolute(path, error).string();
+  return error ? path : absolute;
 }
 
 std::string name_of_rank(const std::string& path, int rank) {
@@ -183,6 +192,7 @@ std::string start_environment_trace(const Communicator& comm) {
       throw InputError(concat("SAR_TRACE: ", error.what()));
     }
   });
+  path = from_here(path);
   const std::int64_t zero = common_zero(comm);
   (void)start_trace(zero);  // an earlier communicator's goes on
   environment_trace_has_owner = true;
@@ -200,6 +210,7 @@ Trace::Trace(const Communicator& comm, std::string path) : comm_(comm), path_(st
       require<InputError>(!tracing(), path_, ": another trace is running, expected one at a time",
                           environment_trace_has_owner ? " (SAR_TRACE is set)" : "");
       if (comm.rank() == 0) check_writable(path_);
+      path_ = from_here(path_);
       running_ = start_trace(common_zero(comm));
     });
   } catch (...) {

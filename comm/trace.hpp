@@ -7,7 +7,7 @@
 /// once more, with everything since the start, if another communicator follows. If FILE cannot be written,
 /// the first communicator's constructor throws InputError on all ranks; what fails at the end is not told. A
 /// communicator that begins with another than the first process of MPI_COMM_WORLD, rank W, say, writes
-/// FILE.groupW.
+/// FILE.groupW. A relative FILE is one of the directory in which the trace starts.
 ///
 /// Times count from the start of the trace. Ranks of a node share a clock; across nodes, the zeros differ by
 /// as much as ranks leave one barrier apart (some microseconds on a fast network), and clocks may drift.

@@ -4,6 +4,8 @@
 /// Any differentiable function of those is a message here: it is computed for a block of edges at a time,
 /// forward and again on the way back, so that memory does not depend on the number of edges. Parameters
 /// inside it receive their gradients like all others.
+#include "run.hpp"
+
 #include <sar/sar.hpp>
 
 #include <iostream>
@@ -53,9 +55,7 @@ struct Net : Module {
   }
 };
 
-int main(int argc, char** argv) {
-  const Environment environment(argc, argv);
-  const Communicator comm = Communicator::world();
+int train(const Communicator& comm) {
   const ThreadLimit threads(default_num_threads(comm));
 
   NodeData data =
@@ -92,4 +92,9 @@ int main(int argc, char** argv) {
                 << std::endl;
   }
   return 0;
+}
+
+int main(int argc, char** argv) {
+  const Environment environment(argc, argv);
+  return examples::run("custom_message", train);
 }

@@ -2,6 +2,8 @@
 ///
 /// As graphsage.cpp, with attention: each of several heads weighs the in-edges of a node by what it sees at
 /// their two ends. No weight of an edge is ever kept, however many edges there are.
+#include "run.hpp"
+
 #include <sar/sar.hpp>
 
 #include <iostream>
@@ -29,9 +31,7 @@ struct Net : Module {
   }
 };
 
-int main(int argc, char** argv) {
-  const Environment environment(argc, argv);  // MPI, unless somebody has initialized it already
-  const Communicator comm = Communicator::world();
+int train(const Communicator& comm) {
   const ThreadLimit threads(default_num_threads(comm));
 
   // A graph with planted classes, made in pieces: this worker gets its nodes and their in-edges. With a self
@@ -62,4 +62,9 @@ int main(int argc, char** argv) {
                 << std::endl;
   }
   return 0;
+}
+
+int main(int argc, char** argv) {
+  const Environment environment(argc, argv);  // MPI, unless somebody has initialized it already
+  return examples::run("gat", train);
 }

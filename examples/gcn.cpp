@@ -3,6 +3,8 @@
 ///     mpirun -n 2 gcn path/to/cora
 /// Without a directory it learns Zachary's karate club, where the two heads of the factions are the training
 /// nodes.
+#include "run.hpp"
+
 #include <sar/sar.hpp>
 
 #include <iostream>
@@ -30,37 +32,36 @@ struct GCN : Module {
   }
 };
 
+int train(const Communicator& comm, const char* dataset) {
+  const ThreadLimit threads(default_num_threads(comm));
+  DatasetOptions options{.add_self_loops = true};
+  options.normalize_features = true;
+  NodeData data = dataset != nullptr ? load_dataset(comm, dataset, options) : make_karate(comm, options);
+  const GraphShardManager graph = construct_full_graph(comm, data);
+
+  Generator gen(/*seed=*/0);
+  GCN net(data.features.row_size(), /*hidden=*/16, data.num_classes, gen);
+  Adam optimizer(net.named_parameters(), {.lr = 0.01, .weight_decay = 5e-4, .decay_only = {"layers.0"}});
+
+  for (int epoch = 1; epoch <= 200; ++epoch) {
+    Tape tape;
+    const Variable loss = cross_entropy(net(graph, data.features), data.labels, data.train_mask, comm);
+    tape.backward(loss);
+    gather_grads(comm, net);
+    optimizer.step();
+    optimizer.zero_grad();
+    if (epoch % 20 == 0 && comm.rank() == 0)
+      std::cout << "epoch " << epoch << "  loss " << loss.value().item() << std::endl;
+  }
+
+  net.eval();  // no dropout; no tape either, so nothing is recorded
+  const double test = accuracy(net(graph, data.features).value(), data.labels, data.test_mask, comm);
+  if (comm.rank() == 0) std::cout << "test accuracy " << test << std::endl;
+  return 0;
+}
+
 int main(int argc, char** argv) {
   const Environment environment(argc, argv);
-  const Communicator comm = Communicator::world();
-  const ThreadLimit threads(default_num_threads(comm));
-  try {
-    DatasetOptions options{.add_self_loops = true};
-    options.normalize_features = true;
-    NodeData data = argc > 1 ? load_dataset(comm, argv[1], options) : make_karate(comm, options);
-    const GraphShardManager graph = construct_full_graph(comm, data);
-
-    Generator gen(/*seed=*/0);
-    GCN net(data.features.row_size(), /*hidden=*/16, data.num_classes, gen);
-    Adam optimizer(net.named_parameters(), {.lr = 0.01, .weight_decay = 5e-4, .decay_only = {"layers.0"}});
-
-    for (int epoch = 1; epoch <= 200; ++epoch) {
-      Tape tape;
-      const Variable loss = cross_entropy(net(graph, data.features), data.labels, data.train_mask, comm);
-      tape.backward(loss);
-      gather_grads(comm, net);
-      optimizer.step();
-      optimizer.zero_grad();
-      if (epoch % 20 == 0 && comm.rank() == 0)
-        std::cout << "epoch " << epoch << "  loss " << loss.value().item() << std::endl;
-    }
-
-    net.eval();  // no dropout; no tape either, so nothing is recorded
-    const double test = accuracy(net(graph, data.features).value(), data.labels, data.test_mask, comm);
-    if (comm.rank() == 0) std::cout << "test accuracy " << test << std::endl;
-  } catch (const InputError& error) {  // wrong input is the same error on every rank: one of them tells
-    if (comm.rank() == 0) std::cerr << "gcn: " << error.what() << std::endl;
-    return 1;
-  }
-  return 0;
+  return examples::run("gcn",
+                       [&](const Communicator& comm) { return train(comm, argc > 1 ? argv[1] : nullptr); });
 }

@@ -3,6 +3,7 @@
 #include <sar/graph/write_dataset.hpp>
 #include <sar/sar.hpp>
 
+#include "parse.hpp"
 #include "run.hpp"
 
 #include <CLI/CLI.hpp>
@@ -11,9 +12,9 @@
 
 using namespace sar;
 
-int main(int argc, char** argv) {
-  const Environment environment(argc, argv);
-  const Communicator comm = examples::world("generate");
+namespace {
+
+int generate(const Communicator& comm, int argc, char** argv) {
   SbmOptions sbm;
   std::string out;
 
@@ -30,9 +31,15 @@ int main(int argc, char** argv) {
   app.add_option("--out", out, "the directory to make")->required();
   if (const auto exit_code = examples::parse(app, argc, argv, comm)) return *exit_code;
 
-  return examples::run(comm, "generate", [&] {
-    const auto source = sbm_source(comm, sbm);
-    write_dataset(*source, out);
-    if (comm.rank() == 0) std::cout << out << ": " << source->description() << std::endl;
-  });
+  const auto source = sbm_source(comm, sbm);
+  write_dataset(*source, out);
+  if (comm.rank() == 0) std::cout << out << ": " << source->description() << std::endl;
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Environment environment(argc, argv);
+  return examples::run("generate", [&](const Communicator& comm) { return generate(comm, argc, argv); });
 }

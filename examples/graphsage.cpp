@@ -2,6 +2,8 @@
 ///
 /// Every worker runs this program. Each holds its share of the nodes, and the lines below read as if it held
 /// them all: what has to travel between workers travels inside the layers, the norms and the losses.
+#include "run.hpp"
+
 #include <sar/sar.hpp>
 
 #include <iostream>
@@ -34,9 +36,7 @@ struct Net : Module {
   }
 };
 
-int main(int argc, char** argv) {
-  const Environment environment(argc, argv);  // MPI, unless somebody has initialized it already
-  const Communicator comm = Communicator::world();
+int train(const Communicator& comm) {
   const ThreadLimit threads(default_num_threads(comm));
 
   // A graph with planted classes, made in pieces: this worker gets its nodes and their in-edges.
@@ -66,4 +66,9 @@ int main(int argc, char** argv) {
                 << std::endl;
   }
   return 0;
+}
+
+int main(int argc, char** argv) {
+  const Environment environment(argc, argv);  // MPI, unless somebody has initialized it already
+  return examples::run("graphsage", train);
 }

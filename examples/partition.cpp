@@ -2,6 +2,7 @@
 ///     mpirun -n 2 partition path/to/dataset --parts 8 --method metis --out parts
 /// The number of ranks that partition and the number of parts are independent.
 #include "formats/open_source.hpp"
+#include "parse.hpp"
 #include "partition_report.hpp"
 #include "run.hpp"
 #include "source_arguments.hpp"
@@ -78,11 +79,7 @@ void complete(examples::ModelSize& model, GraphSource& source) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  const Environment environment(argc, argv);
-  const Communicator comm = examples::world("partition");
+int partition(const Communicator& comm, int argc, char** argv) {
   Options o;
 
   CLI::App app("Partitions a graph for training on any number of workers.", "partition");
@@ -132,28 +129,34 @@ int main(int argc, char** argv) {
       ->check(CLI::NonNegativeNumber);
   if (const auto exit_code = examples::parse(app, argc, argv, comm)) return *exit_code;
 
-  return examples::run(comm, "partition", [&] {
-    const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
-    comm.agree([&] {  // before the graph is read
-      if (comm.rank() != 0) return;
-      require<InputError>(!o.out.empty(), "the name of the output directory is empty");
-      if (!o.report.empty()) check_writable(o.report);
-      std::error_code error;
-      require<InputError>(!std::filesystem::exists(std::filesystem::symlink_status(o.out, error)), o.out,
-                          ": exists already, expected a directory that can be made");
-      check_writable(std::filesystem::path(o.out + "/").parent_path().string());
-    });
-    const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.input, o.source);
-    if (comm.rank() == 0) std::cout << source->description() << std::endl;
-    complete(o.model, *source);
-    const auto begin = std::chrono::steady_clock::now();
-    const PartitionReport report = partition_graph(*source, o.out, o.graph, Progress(comm));
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    const examples::Measured measured = examples::measured(comm, seconds.count());
-    if (comm.rank() == 0) examples::print_report(report, o.model, measured);
-    comm.agree([&] {
-      if (comm.rank() == 0 && !o.report.empty())
-        examples::write_report(o.report, report, o.graph, o.model, measured);
-    });
+  const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
+  comm.agree([&] {  // before the graph is read
+    if (comm.rank() != 0) return;
+    require<InputError>(!o.out.empty(), "the name of the output directory is empty");
+    if (!o.report.empty()) check_writable(o.report);
+    std::error_code error;
+    require<InputError>(!std::filesystem::exists(std::filesystem::symlink_status(o.out, error)), o.out,
+                        ": exists already, expected a directory that can be made");
+    check_writable(std::filesystem::path(o.out + "/").parent_path().string());
   });
+  const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.input, o.source);
+  if (comm.rank() == 0) std::cout << source->description() << std::endl;
+  complete(o.model, *source);
+  const auto begin = std::chrono::steady_clock::now();
+  const PartitionReport report = partition_graph(*source, o.out, o.graph, Progress(comm));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  const examples::Measured measured = examples::measured(comm, seconds.count());
+  if (comm.rank() == 0) examples::print_report(report, o.model, measured);
+  comm.agree([&] {
+    if (comm.rank() == 0 && !o.report.empty())
+      examples::write_report(o.report, report, o.graph, o.model, measured);
+  });
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Environment environment(argc, argv);
+  return examples::run("partition", [&](const Communicator& comm) { return partition(comm, argc, argv); });
 }

@@ -4,6 +4,7 @@
 /// neighbours are of another class here, and the type of an edge is a hint at which. (A GraphSAGE of this
 /// size, which does not see types, ends at an accuracy of 0.58.)
 #include "relations.hpp"
+#include "run.hpp"
 
 #include <sar/sar.hpp>
 
@@ -34,9 +35,7 @@ struct Net : Module {
   }
 };
 
-int main(int argc, char** argv) {
-  const Environment environment(argc, argv);
-  const Communicator comm = Communicator::world();
+int train(const Communicator& comm) {
   const ThreadLimit threads(default_num_threads(comm));
 
   // Three edges of ten stay within a class. Every worker gets its nodes, their in-edges, and the types of
@@ -72,4 +71,9 @@ int main(int argc, char** argv) {
                 << std::endl;
   }
   return 0;
+}
+
+int main(int argc, char** argv) {
+  const Environment environment(argc, argv);
+  return examples::run("rgcn", train);
 }

@@ -140,11 +140,11 @@ void train(const Communicator& comm, const Options& o) {
 
 int main(int argc, char** argv) {
   const Environment environment(argc, argv);
-  const Communicator comm = examples::world("train");
-  Options options;
-  if (const auto exit_code = examples::parse_options(argc, argv, comm, options)) return *exit_code;
-  return examples::run(comm, "train", [&] {
+  return examples::run("train", [&](const Communicator& comm) {
+    Options options;
+    if (const auto exit_code = examples::parse_options(argc, argv, comm, options)) return *exit_code;
     const ThreadLimit threads(options.threads > 0 ? options.threads : default_num_threads(comm));
     train(comm, options);
+    return 0;
   });
 }

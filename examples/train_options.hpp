@@ -2,7 +2,7 @@
 #pragma once
 
 #include "formats/source_options.hpp"
-#include "run.hpp"
+#include "parse.hpp"
 #include "source_arguments.hpp"
 #include "train_models.hpp"
 

@@ -270,12 +270,34 @@ TEST_CASE("SAR_TRACE makes a trace from the first communicator to its end") {
     CHECK(!std::filesystem::exists(file));
   }
 
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(directory.file("."));
+  setenv("SAR_TRACE", "relative.json", 1);
+  {
+    const Communicator fourth = Communicator::world();
+    std::filesystem::current_path(here);
+  }
+  comm.barrier();
+  CHECK(std::filesystem::exists(directory.file("relative.json")));
+  CHECK(!std::filesystem::exists("relative.json"));
+
   setenv("SAR_TRACE", directory.file("no/such/directory").c_str(), 1);
   const std::string text = test::thrown_by_all<InputError>(comm, [] { (void)Communicator::world(); });
   CHECK(text.find("SAR_TRACE: ") == 0);
   CHECK(text.find("no/such/directory: cannot write") != std::string::npos);
   unsetenv("SAR_TRACE");
   stop_trace();
+}
+
+TEST_CASE("a relative path is one of the directory in which the trace began") {
+  const Communicator comm = Communicator::world();
+  const Directory directory(comm);
+  const std::filesystem::path here = std::filesystem::current_path();
+  std::filesystem::current_path(directory.file("."));
+  Trace trace(comm, "relative.json");
+  std::filesystem::current_path(here);
+  trace.write();
+  CHECK(std::filesystem::exists(directory.file("relative.json")));
 }
 
 TEST_CASE("a trace that cannot be written is told on all ranks") {

@@ -98,7 +98,7 @@ expect() {
   shift 2
   timeout 60 "${run[@]}" "$@" >out 2>err || status=$?
   [ "$status" -eq "$code" ] || fail "$* ends with $status, expected $code"
-  [ "$(cat out err | sed -E 's/^([a-z]+: )rank [0-9]+: /\1/' | grep -Fc -- "$sentence")" -eq 1 ] || fail "$* does not say once: $sentence"
+  [ "$(cat out err | sed -E 's/^([a-z_]+: )rank [0-9]+: /\1/' | grep -Fc -- "$sentence")" -eq 1 ] || fail "$* does not say once: $sentence"
 }
 expect 0 "--pipeline-depth" "$programs/train" --help
 expect 2 "--frobnicate" "$programs/train" --frobnicate
@@ -132,6 +132,9 @@ expect 2 "--dataset: the path is empty" "$programs/train" --dataset ""
 expect 2 "--node-data: is for a --dataset that is an edge list" "$programs/train" --graph karate --node-data features=x.npy
 expect 2 "--node-data: 'x.npy', expected NAME=FILE.npy" "$programs/train" --dataset edges --node-data x.npy
 expect 1 "train: nothing: " "$programs/train" --dataset nothing
+for program in train partition generate gcn gat graphsage rgcn custom_message; do
+  expect 1 "$program: SAR_TRACE: missing/trace: cannot write (No such file or directory)" env SAR_TRACE=missing/trace "$programs/$program"
+done
 expect 1 "gcn: missing/edge_index.npy: cannot open" "$programs/gcn" missing
 expect 0 "test accuracy" "$programs/gcn"
 expect 0 "epoch 20" "$programs/graphsage"
