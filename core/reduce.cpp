@@ -135,30 +135,6 @@ double total(const Tensor& x) {
   return sum;
 }
 
-void column_sums(const Tensor& x, std::span<double> out) {
-  const Index width = x.row_size();
-  require<ShapeError>(static_cast<Index>(out.size()) == width, out.size(),
-                      " column sums of a tensor of shape ", x.shape());
-  sum_row_blocks(
-      x.num_rows(), width,
-      [&](Index begin, Index end, double* partial) {
-        for (Index i = begin; i < end; ++i) add_line({x.row(i), nullptr}, width, partial);
-      },
-      out);
-}
-
-void column_dots(const Tensor& x, const Tensor& y, std::span<double> out) {
-  const Index width = x.row_size();
-  require<ShapeError>(x.shape() == y.shape() && static_cast<Index>(out.size()) == width, out.size(),
-                      " column products of tensors of shapes ", x.shape(), " and ", y.shape());
-  sum_row_blocks(
-      x.num_rows(), width,
-      [&](Index begin, Index end, double* partial) {
-        for (Index i = begin; i < end; ++i) add_line({x.row(i), y.row(i)}, width, partial);
-      },
-      out);
-}
-
 void sum_to(const Tensor& x, Tensor& out, bool accumulate) {
   sum_terms_to(x.shape(), {x.data(), nullptr}, out, accumulate);
 }

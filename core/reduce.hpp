@@ -12,12 +12,6 @@ namespace sar {
 /// Sum of all elements; 0 for none.
 double total(const Tensor& x);
 
-/// out[j] = sum_i x[i, j]; rows are flattened: out has x.row_size() elements (ShapeError otherwise).
-void column_sums(const Tensor& x, std::span<double> out);
-
-/// out[j] = sum_i x[i, j] y[i, j]
-void column_dots(const Tensor& x, const Tensor& y, std::span<double> out);
-
 /// out (+)= x summed over the dimensions that `out` repeats: the way back of broadcast(). The shape of out
 /// must broadcast to that of x.
 void sum_to(const Tensor& x, Tensor& out, bool accumulate = false);

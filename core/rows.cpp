@@ -103,26 +103,4 @@ void copy_columns(const Tensor& from, Index from_begin, Tensor& to, Index to_beg
   });
 }
 
-void affine_columns(const Tensor& x, std::span<const real> scale, std::span<const real> shift, Tensor& out,
-                    bool accumulate) {
-  const Index width = x.row_size();
-  require<ShapeError>(x.shape() == out.shape() && static_cast<Index>(scale.size()) == width &&
-                          static_cast<Index>(shift.size()) == width,
-                      scale.size(), " column scales and ", shift.size(), " shifts for a tensor of shape ",
-                      x.shape(), " into ", out.shape());
-  parallel_for(x.num_rows(), rows_per_block(width), [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      const real* from = x.row(i);
-      real* to = out.row(i);
-      if (accumulate) {
-        for (Index j = 0; j < width; ++j)
-          to[j] += scale[static_cast<std::size_t>(j)] * from[j] + shift[static_cast<std::size_t>(j)];
-      } else {
-        for (Index j = 0; j < width; ++j)
-          to[j] = scale[static_cast<std::size_t>(j)] * from[j] + shift[static_cast<std::size_t>(j)];
-      }
-    }
-  });
-}
-
 }  // namespace sar

@@ -22,10 +22,6 @@ void scatter_add_rows(const Tensor& x, std::span<const Index> ids, Tensor& out);
 void copy_columns(const Tensor& from, Index from_begin, Tensor& to, Index to_begin, Index count,
                   bool accumulate = false);
 
-/// out[i, j] (+)= scale[j] x[i, j] + shift[j], rows flattened.
-void affine_columns(const Tensor& x, std::span<const real> scale, std::span<const real> shift, Tensor& out,
-                    bool accumulate = false);
-
 /// out = exp(x - m) / sum(exp(x - m)) with m the maximum of the row
 void softmax_rows(const Tensor& x, Tensor& out);
 /// out (+)= y (grad - sum(y grad)) for y = softmax(x)

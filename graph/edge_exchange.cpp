@@ -32,10 +32,21 @@ void exchange_column(const Communicator& comm, const Array<std::int32_t>& owners
   }
 }
 
-/// `sent` is called with each column when all of it has left.
-template <class Edges, class Sent>
-void exchange_columns(const Communicator& comm, const PartitionBook& book, Edges& edges, bool weighted,
-                      EdgeList& mine, const Sent& sent) {
+template <class T>
+void select(const Array<Index>& order, Array<T>& column) {
+  Array<T> selected(order.size());
+  parallel_for(static_cast<Index>(order.size()), grain, [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i)
+      selected[static_cast<std::size_t>(i)] =
+          column[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])];
+  });
+  column = std::move(selected);
+}
+
+}  // namespace
+
+void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeList&& edges, bool weighted,
+                    EdgeList& mine) {
   Array<std::int32_t> owners(edges.dst.size());
   parallel_for(edges.size(), grain, [&](Index first, Index last) {
     for (auto e = static_cast<std::size_t>(first); e < static_cast<std::size_t>(last); ++e)
@@ -50,35 +61,12 @@ void exchange_columns(const Communicator& comm, const PartitionBook& book, Edges
 
   const auto exchange = [&](auto& column, auto& mine_column) {
     exchange_column(comm, owners, rounds, here, column, mine_column);
-    sent(column);
+    column = {};
   };
   exchange(edges.src, mine.src);
   exchange(edges.dst, mine.dst);
   exchange(edges.id, mine.id);
   if (weighted) exchange(edges.weight, mine.weight);
-}
-
-template <class T>
-void select(const Array<Index>& order, Array<T>& column) {
-  Array<T> selected(order.size());
-  parallel_for(static_cast<Index>(order.size()), grain, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i)
-      selected[static_cast<std::size_t>(i)] =
-          column[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])];
-  });
-  column = std::move(selected);
-}
-
-}  // namespace
-
-void exchange_edges(const Communicator& comm, const PartitionBook& book, const EdgeList& edges, bool weighted,
-                    EdgeList& mine) {
-  exchange_columns(comm, book, edges, weighted, mine, [](const auto&) {});
-}
-
-void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeList&& edges, bool weighted,
-                    EdgeList& mine) {
-  exchange_columns(comm, book, edges, weighted, mine, [](auto& column) { column = {}; });
 }
 
 void append_self_loops(Index first_node, const Array<Index>& original_ids, Index first_id, bool weighted,

@@ -10,12 +10,8 @@ namespace sar {
 
 /// Sends this rank's edges (partitioned ids) to the owners of their destinations; what arrives here is
 /// appended to `mine`, in no particular order. `weighted`, the same on every rank, says whether edges have
-/// weights. Edges travel in blocks: besides the two lists, 4 bytes per edge and some tens of MB are held.
-/// Collective.
-void exchange_edges(const Communicator& comm, const PartitionBook& book, const EdgeList& edges, bool weighted,
-                    EdgeList& mine);
-/// The same; each column of `edges` is freed as soon as it has been sent, so that two whole lists are never
-/// held.
+/// weights. Edges travel in blocks, and each column of `edges` is freed as soon as it has been sent: two
+/// whole lists are never held, and besides them 4 bytes per edge and some tens of MB. Collective.
 void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeList&& edges, bool weighted,
                     EdgeList& mine);
 
@@ -24,7 +20,8 @@ void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeLis
 void append_self_loops(Index first_node, const Array<Index>& original_ids, Index first_id, bool weighted,
                        EdgeList& edges);
 
-/// The positions of the edges by destination, source, id. The destinations lie in [dst_begin, dst_end). Local.
+/// The positions of the edges by destination, source, id. The destinations lie in [dst_begin, dst_end).
+/// Local.
 Array<Index> edge_order(Index dst_begin, Index dst_end, const EdgeList& edges);
 
 /// Orders the list by destination, source, id. The destinations lie in [dst_begin, dst_end). Needs 16 bytes

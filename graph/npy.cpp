@@ -290,16 +290,6 @@ void write_npy(const std::string& path, std::span<const Index> shape, std::span<
   file.commit();
 }
 
-void write_npy_raw(const std::string& path, std::span<const Index> shape, std::span<const std::byte> bytes,
-                   NpyType type) {
-  const Index size = checked_num_elements(shape, type, path) * element_bytes(type);
-  require<ShapeError>(size == static_cast<Index>(bytes.size()), path, ": shape ", shape_to_string(shape),
-                      " of ", to_string(type), " needs ", size, " bytes, not ", bytes.size());
-  NpyWriter file(path, shape, type);
-  file.write(bytes);
-  file.commit();
-}
-
 #define SAR_INSTANTIATE(T)                                                                             \
   template void NpyFile::read<T>(Index, Index, std::span<T>) const;                                    \
   template void NpyFile::read_rows<T>(std::span<const Index>, std::span<T>) const;                     \

@@ -112,9 +112,6 @@ class NpyWriter {
 template <class T>
 void write_npy(const std::string& path, std::span<const Index> shape, std::span<const T> values,
                NpyType type);
-/// Writes elements that lie in memory as they shall lie in the file.
-void write_npy_raw(const std::string& path, std::span<const Index> shape, std::span<const std::byte> bytes,
-                   NpyType type);
 
 /// `count` elements of `type` converted to T; the T and types of NpyFile::read, unchecked.
 template <class T>

@@ -27,13 +27,6 @@ const char* to_string(PartitionMethod method) noexcept {
   return "ldg";
 }
 
-PartitionMethod parse_partition_method(const std::string& name) {
-  for (const auto method :
-       {PartitionMethod::contiguous, PartitionMethod::random, PartitionMethod::metis, PartitionMethod::ldg})
-    if (name == to_string(method)) return method;
-  throw InputError(concat("partition method is '", name, "', expected contiguous, random, metis or ldg"));
-}
-
 NodePartition NodePartition::contiguous(Index num_nodes, int parts) {
   return NodePartition(PartitionBook::even(num_nodes, parts));
 }

@@ -23,8 +23,6 @@ enum class PartitionMethod {
 };
 
 [[nodiscard]] const char* to_string(PartitionMethod method) noexcept;
-/// "contiguous", "random", "metis" or "ldg"; throws InputError for another word.
-[[nodiscard]] PartitionMethod parse_partition_method(const std::string& name);
 /// Was METIS found when this copy of the library was configured?
 [[nodiscard]] bool has_metis() noexcept;
 

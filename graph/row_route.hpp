@@ -22,8 +22,6 @@ class RowRoute {
 
   [[nodiscard]] Index num_rows() const noexcept { return out_begin_.back(); }
   [[nodiscard]] Index num_arrived() const noexcept { return in_begin_.back(); }
-  /// Where the rows from rank 0, rank 1, ... begin among those that arrive; then their number.
-  [[nodiscard]] std::span<const Index> arrived_begin() const noexcept { return in_begin_; }
 
   /// One trivially copyable value a row, to where it goes. Collective.
   template <class T>

@@ -8,12 +8,22 @@ using namespace sar;
 
 namespace {
 
-constexpr int num_node_features = 3, num_edge_features = 4;
+/// Divides the columns [first, last) by their common root mean square over all ranks: networks learn fastest
+/// from numbers of the size of 1, and a vector keeps its direction.
+void normalize(const Communicator& comm, Tensor& features, Index first, Index last) {
+  std::vector<double> sums(2);  // of squares, of 1
+  for (Index i = 0; i < features.num_rows(); ++i)
+    for (Index column = first; column < last; ++column) {
+      sums[0] += static_cast<double>(features.row(i)[column]) * static_cast<double>(features.row(i)[column]);
+      sums[1] += 1;
+    }
+  comm.all_reduce(std::span(sums));
+  const auto factor = static_cast<real>(std::sqrt(sums[1] / sums[0]));
+  for (Index i = 0; i < features.num_rows(); ++i)
+    for (Index column = first; column < last; ++column) features.row(i)[column] *= factor;
+}
 
-/// The mesh's edges in both directions, each given by the rank that owns the end it goes to.
-struct DirectedEdges {
-  std::vector<std::int32_t> from, to;
-};
+}  // namespace
 
 DirectedEdges directed_edges(const Mesh& mesh) {
   DirectedEdges edges;
@@ -32,21 +42,6 @@ HostGraph make_graph(const Communicator& comm, const Mesh& mesh) {
           LocalEdges{.src = edges.from, .dst = edges.to}};
 }
 
-/// Divides the columns [first, last) by their common root mean square over all ranks: networks learn fastest
-/// from numbers of the size of 1, and a vector keeps its direction.
-void normalize(const Communicator& comm, Tensor& features, Index first, Index last) {
-  std::vector<double> sums(2);  // of squares, of 1
-  for (Index i = 0; i < features.num_rows(); ++i)
-    for (Index column = first; column < last; ++column) {
-      sums[0] += static_cast<double>(features.row(i)[column]) * static_cast<double>(features.row(i)[column]);
-      sums[1] += 1;
-    }
-  comm.all_reduce(std::span(sums));
-  const auto factor = static_cast<real>(std::sqrt(sums[1] / sums[0]));
-  for (Index i = 0; i < features.num_rows(); ++i)
-    for (Index column = first; column < last; ++column) features.row(i)[column] *= factor;
-}
-
 Tensor node_features(const Communicator& comm, const Mesh& mesh) {
   Tensor features({mesh.num_owned, num_node_features});
   for (Index i = 0; i < features.num_rows(); ++i) {
@@ -61,7 +56,6 @@ Tensor node_features(const Communicator& comm, const Mesh& mesh) {
   return features;
 }
 
-/// A row for each of directed_edges().
 Tensor edge_features(const Communicator& comm, const Mesh& mesh) {
   const DirectedEdges edges = directed_edges(mesh);
   Tensor features({static_cast<Index>(edges.from.size()), num_edge_features});
@@ -80,8 +74,6 @@ Tensor edge_features(const Communicator& comm, const Mesh& mesh) {
   normalize(comm, features, 3, 4);
   return features;
 }
-
-}  // namespace
 
 MLP::MLP(int in, int hidden, int out, Generator& gen) : first(in, hidden, gen), second(hidden, out, gen) {
   register_module("first", first);

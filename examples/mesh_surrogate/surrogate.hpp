@@ -21,6 +21,20 @@ struct SurrogateOptions {
   std::uint64_t seed = 1;
 };
 
+/// The mesh's edges in both directions, each given by the rank that owns the end it goes to.
+struct DirectedEdges {
+  std::vector<std::int32_t> from, to;
+};
+DirectedEdges directed_edges(const Mesh& mesh);
+
+inline constexpr int num_node_features = 3, num_edge_features = 4;
+/// The graph of the mesh's nodes and directed edges. Collective, as the features.
+sar::HostGraph make_graph(const sar::Communicator& comm, const Mesh& mesh);
+/// Velocity and wall: [nodes, 3].
+sar::Tensor node_features(const sar::Communicator& comm, const Mesh& mesh);
+/// dx, dy, length, velocity along the edge: [directed edges, 4].
+sar::Tensor edge_features(const sar::Communicator& comm, const Mesh& mesh);
+
 /// y = W2 relu(W1 x + b1) + b2
 struct MLP : sar::Module {
   sar::Linear first, second;
@@ -77,9 +91,8 @@ class Surrogate {
   sar::Index num_nodes_;
   SurrogateOptions options_;
   sar::HostGraph graph_;
-  sar::Tensor node_features_;  ///< [nodes, 3]: velocity, wall
-  sar::Tensor edge_features_;  ///< [edges, 4] in the graph's order: dx, dy, length, velocity along the edge
-  sar::Generator generator_;   ///< the same seed gives the same parameters on every rank, without a message
+  sar::Tensor node_features_, edge_features_;  ///< those of the edges in the graph's order
+  sar::Generator generator_;  ///< the same seed gives the same parameters on every rank, without a message
   Network network_;
   sar::Adam optimizer_;
   std::uint64_t steps_ = 0;

@@ -98,18 +98,6 @@ TEST_CASE("copy_columns moves a window of the last dimension") {
   CHECK_THROWS_AS(copy_columns(from, 0, other, 0, 2), ShapeError);
 }
 
-TEST_CASE("affine_columns") {
-  const Tensor x = random_tensor({40, 5}, 1);
-  const Tensor scale = random_tensor({5}, 2);
-  const Tensor shift = random_tensor({5}, 3);
-  Tensor y = random_tensor({40, 5}, 4);
-  std::vector<double> expected;
-  for (Index i = 0; i < 200; ++i)
-    expected.push_back(y.data()[i] + scale.data()[i % 5] * x.data()[i] + shift.data()[i % 5]);
-  affine_columns(x, scale.values(), shift.values(), y, true);
-  CHECK(relative_error(y, expected) < tolerance() / 10);
-}
-
 TEST_CASE("softmax and log_softmax are those of double precision, for large logits too") {
   for (const Index width : {Index{2}, Index{7}, Index{47}, Index{9001}})
     for (const double offset : {0.0, 300.0, -300.0}) {

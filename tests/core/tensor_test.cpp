@@ -194,6 +194,10 @@ TEST_CASE("fields in arrays of their own become columns, and columns fields") {
     copy_to_columns(x, {b, a});
     CHECK(a == v);
     CHECK(b == u);
+    const std::vector<std::span<T>> both{a, b};
+    copy_to_columns(x, both);
+    CHECK(a == u);
+    CHECK(b == v);
     const std::vector<std::span<const T>> one{u};
     CHECK(from_columns(one).shape() == Shape{10000, 1});
     CHECK_THROWS_WITH_AS((void)from_columns({u, w}),

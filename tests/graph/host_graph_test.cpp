@@ -189,6 +189,29 @@ TEST_CASE("the check of ids is shared by all ranks, whatever the ids have in com
         concat("ids: ", ids.back(), " occurs twice, expected each id once"));
 }
 
+TEST_CASE("edge data finds its edges where a rank owns few of the many that another gave") {
+  const Communicator comm = Communicator::world();
+  // A chain of rank 0, all of whose edges rank 0 gives; each hundredth ends in a node of another rank.
+  const Index n = 3000;
+  std::vector<std::int64_t> nodes, src, dst;
+  const auto owner = [&](Index v) { return v % 100 == 0 ? static_cast<int>(v / 100) % comm.size() : 0; };
+  for (Index v = 0; v < n; ++v)
+    if (owner(v) == comm.rank()) nodes.push_back(v);
+  if (comm.rank() == 0)
+    for (Index e = 0; e < n; ++e) {
+      src.push_back((7 * e + 1) % n);
+      dst.push_back(7 * e % n);
+    }
+  const HostGraph graph(comm, nodes, GlobalEdges{.src = src, .dst = dst});
+  Tensor rows({static_cast<Index>(src.size()), 1});  // what an edge says is where it ends
+  for (std::size_t e = 0; e < src.size(); ++e) rows.data()[e] = static_cast<real>(dst[e]);
+  const Tensor mine = graph.to_graph_order(rows);
+  const Tensor ends = graph.update_all(fn::copy_e(mine), fn::sum).value();
+  for (std::size_t i = 0; i < nodes.size(); ++i) CHECK(ends.data()[i] == static_cast<real>(nodes[i]));
+  const Tensor back = graph.to_host_order(mine);
+  CHECK(std::equal(back.values().begin(), back.values().end(), rows.values().begin(), rows.values().end()));
+}
+
 TEST_CASE("what cannot be a graph is the same error on all ranks") {
   const Communicator comm = Communicator::world();
   const int last = comm.size() - 1;

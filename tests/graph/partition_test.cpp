@@ -107,15 +107,6 @@ TEST_CASE("a random partition is the same order of nodes for every number of par
   for (Index v = 0; v < 101; ++v) CHECK(two.to_partitioned(v) == five.to_partitioned(v));
 }
 
-TEST_CASE("methods have names") {
-  for (const auto method :
-       {PartitionMethod::contiguous, PartitionMethod::random, PartitionMethod::metis, PartitionMethod::ldg})
-    CHECK(parse_partition_method(to_string(method)) == method);
-  CHECK_THROWS_WITH_AS(static_cast<void>(parse_partition_method("spectral")),
-                       "partition method is 'spectral', expected contiguous, random, metis or ldg",
-                       InputError);
-}
-
 TEST_CASE("metis") {
   const Communicator comm = Communicator::world();
   const auto parts = comm.size();
