@@ -174,7 +174,7 @@ std::vector<real> per_edge(Index heads) {
 
 /// The online softmax, whatever the score. Score has
 ///     void prepare(const SourcePiece&)                            before a piece, either way
-///     void by_destination(shard, batch, next, real* s)      scores s [heads, edges] of a batch of
+///     void by_destination(edges, batch, next, real* s)      scores s [heads, edges] of a batch of
 ///     destinations
 template <class Score>
 class Attention : public ShardKernel {
@@ -192,7 +192,7 @@ class Attention : public ShardKernel {
     // The local shard comes first and lists all destinations.
     const bool first_piece = shard.dst_rows.empty() && piece.begin == 0;
     score_.prepare(piece);
-    for_row_blocks(edges.begin, shard.num_rows(), width * real_bytes, [&](Index first, Index last) {
+    for_row_blocks(edges.before, edges.num_rows, width * real_bytes, [&](Index first, Index last) {
       std::vector<real> s(2 * batch_edges * at(heads));  // and behind them a factor for each segment
       std::vector<real> weighted = per_edge(heads);
       Factors factors(o_);
@@ -208,11 +208,11 @@ class Attention : public ShardKernel {
                      {Gathered{piece.rows, source_width(o_)}},
                      [&](const Batch<1>& batch, const Batch<1>& next) {
                        const Index n = batch.edges;
-                       score_.by_destination(shard, batch, next, s.data());
+                       score_.by_destination(edges, batch, next, s.data());
                        real* rescale = s.data() + n * heads;
                        for (Index i = 0; i < batch.segments; ++i) {
                          const Segment& seg = batch.segment[at(i)];
-                         real* max = o_.max + shard.dst_row(seg.row) * heads;
+                         real* max = o_.max + edges.row(seg.row) * heads;
                          for (Index h = 0; h < heads; ++h) {
                            real* mine = s.data() + h * n + seg.first;
                            const real most = columns::largest(seg.edges, mine);
@@ -232,7 +232,7 @@ class Attention : public ShardKernel {
                        }
                        for (Index i = 0; i < batch.segments; ++i) {
                          const Segment& seg = batch.segment[at(i)];
-                         const Index v = shard.dst_row(seg.row);
+                         const Index v = edges.row(seg.row);
                          const Rows rows = rows_of(batch, next, seg, 0);
                          for (Index h = 0; h < heads; ++h) {
                            const Index from = h * n + seg.first;
@@ -272,11 +272,11 @@ class AdditiveScore {
     });
   }
 
-  void by_destination(const GraphShard& shard, const Batch<1>& batch, const Batch<1>&, real* s) const {
+  void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>&, real* s) const {
     const Index n = batch.edges;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[at(i)];
-      const real* er = o_.dst + shard.dst_row(seg.row) * o_.heads;
+      const real* er = o_.dst + edges.row(seg.row) * o_.heads;
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
         const real* el = source(batch.other[at(x)]);
         for (Index h = 0; h < o_.heads; ++h) s[h * n + x] = leaky(el[h] + er[h], o_.slope);
@@ -298,17 +298,12 @@ class DestinationSums {
  public:
   explicit DestinationSums(Index heads) : heads_(heads) {}
 
-  /// Of the edges with sources in `block`, in ranges `edges`.
-  void open(const SourcePiece& block, const EdgeRanges& edges) {
-    const GraphShard& shard = block.shard;
-    slot_begin_.resize(at(shard.num_rows() + 1));
-    shift_.resize(at(shard.num_dst));
-    slot_begin_[0] = 0;
-    for (Index i = 0; i < shard.num_rows(); ++i) {
-      slot_begin_[at(i + 1)] = slot_begin_[at(i)] + edges.end[i] - edges.begin[i];
-      shift_[at(shard.dst_row(i))] = slot_begin_[at(i)] - edges.begin[i];
-    }
-    const std::size_t values = at(slot_begin_.back() * heads_);
+  /// Of `edges`, which stay as they are until add_to(); `num_dst`: destinations of the worker.
+  void open(Index num_dst, const EdgeRanges& edges) {
+    edges_ = edges;
+    shift_.resize(at(num_dst));
+    for (Index i = 0; i < edges.num_rows; ++i) shift_[at(edges.row(i))] = edges.before[i] - edges.begin[i];
+    const std::size_t values = at(first_slot(edges.num_rows) * heads_);
     if (buffer_.size() < values) {
       buffer_ = Array<real>();  // so that there are never two
       buffer_.resize(values);
@@ -319,19 +314,25 @@ class DestinationSums {
     return buffer_.data() + (position + shift_[at(v)]) * heads_;
   }
   /// Adds what was written since open() to sums [destinations, heads].
-  void add_to(const GraphShard& shard, real* sums) const {
-    for_row_blocks(slot_begin_.data(), shard.num_rows(), heads_ * real_bytes, [&](Index first, Index last) {
+  void add_to(real* sums) const {
+    for_row_blocks(edges_.before, edges_.num_rows, heads_ * real_bytes, [&](Index first, Index last) {
       for (Index i = first; i < last; ++i) {
-        real* sum = sums + shard.dst_row(i) * heads_;
-        for (Index k = slot_begin_[at(i)]; k < slot_begin_[at(i + 1)]; ++k)
+        real* sum = sums + edges_.row(i) * heads_;
+        for (Index k = first_slot(i); k < first_slot(i + 1); ++k)
           for (Index h = 0; h < heads_; ++h) sum[h] += buffer_[at(k * heads_ + h)];
       }
     });
   }
 
  private:
+  /// Slots of the rows before row i.
+  [[nodiscard]] Index first_slot(Index i) const {
+    return i == 0 ? 0 : Index{edges_.before[i - 1]} + edges_.end[i - 1] - edges_.begin[i - 1];
+  }
+
   Index heads_;
-  Array<local_index> slot_begin_, shift_;
+  EdgeRanges edges_{};
+  Array<local_index> shift_;
   Array<real> buffer_;
 };
 
@@ -361,10 +362,10 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     grad_el_.assign(at(rows * heads), 0);
     const Index most_edges = std::max<Index>(3 * piece.shard.num_dst, 1 << 12);
     for_source_blocks(piece, width, most_edges, [&](const SourcePiece& block) {
-      if (o_.grad_dst != nullptr) by_destination_.open(block, cursor_.ranges(block));
+      if (o_.grad_dst != nullptr) by_destination_.open(block.shard.num_dst, cursor_.ranges(block));
       const Index skipped = block.begin - piece.begin;
       walk(block, skipped, grad_src != nullptr ? grad_src + skipped * width : nullptr, accumulate);
-      if (o_.grad_dst != nullptr) by_destination_.add_to(piece.shard, o_.grad_dst);
+      if (o_.grad_dst != nullptr) by_destination_.add_to(o_.grad_dst);
     });
     if (o_.grad_attn == nullptr) return;
     std::vector<double> grad_attn(at(width));
@@ -549,12 +550,12 @@ class ScoreOfPairs : public PairScore {
  public:
   explicit ScoreOfPairs(const AttentionOperands& o) : PairScore(o), o_(o) {}
 
-  void by_destination(const GraphShard& shard, const Batch<1>& batch, const Batch<1>& next, real* s) const {
+  void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
     const Index n = batch.edges;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[at(i)];
       const Rows rows = rows_of(batch, next, seg, 0);
-      const real* dst = o_.dst + shard.dst_row(seg.row) * o_.heads * o_.key_dim;
+      const real* dst = o_.dst + edges.row(seg.row) * o_.heads * o_.key_dim;
       for (Index h = 0; h < o_.heads; ++h) this->raw(rows, h, dst + h * o_.key_dim, s + h * n + seg.first);
     }
     multiply(batch, s);
@@ -582,16 +583,15 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     if (grad_src != nullptr) by_source(piece, grad_src, accumulate);
     if (o_.grad_dst == nullptr && o_.grad_attn == nullptr && o_.grad_edge_weight == nullptr) return;
     const EdgeRanges edges = cursor_.ranges(piece);
-    const Index rows = piece.shard.num_rows();
     if (o_.grad_attn == nullptr) {
-      for_row_blocks(edges.begin, rows, 2 * source_width(o_) * real_bytes,
+      for_row_blocks(edges.before, edges.num_rows, 2 * source_width(o_) * real_bytes,
                      [&](Index first, Index last) { by_destination(piece, edges, first, last, nullptr); });
       return;
     }
-    const Index degree = piece.shard.num_edges() / std::max<Index>(rows, 1) + 1;
+    const Index degree = piece.shard.num_edges() / std::max<Index>(piece.shard.num_rows(), 1) + 1;
     std::vector<double> grad_attn(at(o_.heads * o_.key_dim));
     sum_row_blocks(
-        rows, source_width(o_) * degree,
+        edges.num_rows, source_width(o_) * degree,
         [&](Index first, Index last, double* partial) { by_destination(piece, edges, first, last, partial); },
         grad_attn);
     for (std::size_t j = 0; j < grad_attn.size(); ++j) o_.grad_attn[j] += grad_attn[j];
@@ -687,10 +687,10 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                    {Gathered{piece.rows, source_width(o_)}},
                    [&](const Batch<1>& batch, const Batch<1>& next) {
                      const Index n = batch.edges;
-                     score_.by_destination(shard, batch, next, alpha.data());
+                     score_.by_destination(edges, batch, next, alpha.data());
                      for (Index i = 0; i < batch.segments; ++i) {
                        const Segment& seg = batch.segment[at(i)];
-                       const Index v = shard.dst_row(seg.row);
+                       const Index v = edges.row(seg.row);
                        const Rows rows = rows_of(batch, next, seg, 0);
                        const real* stats = o_.stats + v * 3 * heads;
                        for (Index h = 0; h < heads; ++h) {
@@ -706,7 +706,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                      if (o_.grad_dst == nullptr && grad_attn == nullptr) return;
                      for (Index i = 0; i < batch.segments; ++i) {
                        const Segment& seg = batch.segment[at(i)];
-                       const real* stats = o_.stats + shard.dst_row(seg.row) * 3 * heads;
+                       const real* stats = o_.stats + edges.row(seg.row) * 3 * heads;
                        for (Index h = 0; h < heads; ++h)
                          for (Index x = seg.first; x < seg.first + seg.edges; ++x)
                            alpha[at(h * n + x)] *= dalpha[at(h * n + x)] - stats[2 * heads + h];
@@ -716,7 +716,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                        const Segment& seg = batch.segment[at(i)];
                        const Rows rows = rows_of(batch, next, seg, 0);
                        for (Index h = 0; h < heads; ++h) {
-                         const Index column = (shard.dst_row(seg.row) * heads + h) * key_dim;
+                         const Index column = (edges.row(seg.row) * heads + h) * key_dim;
                          score_.dst_gradient(rows, h, o_.dst + column, &alpha[at(h * n + seg.first)],
                                              o_.grad_dst != nullptr ? o_.grad_dst + column : nowhere.data(),
                                              grad_attn, scratch.data());

@@ -57,10 +57,10 @@ void BinaryKernel::accumulate(const SourcePiece& piece) {
   // The local shard comes first, in one piece, and lists all destinations.
   const bool first_piece = shard.dst_rows.empty();
   const auto take = o_.result == Result::min ? take_extremum<true> : take_extremum<false>;
-  for_row_blocks(edges.begin, shard.num_rows(), edge_bytes(), [&](Index first, Index last) {
+  for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
     Array<real> buffer(static_cast<std::size_t>(width));
     for (Index i = first; i < last; ++i) {
-      const Index v = shard.dst_row(i);
+      const Index v = edges.row(i);
       const auto for_edges = [&](const auto& visit) {
         for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
           const Index edge = shard.edge(k);
@@ -187,10 +187,10 @@ void BinaryKernel::backward_by_destination(const SourcePiece& piece) {
   const GraphShard& shard = piece.shard;
   const EdgeRanges edges = cursor_.ranges(piece);
   const bool edge_gradients = o_.e.grad != nullptr && !o_.wants_u;
-  for_row_blocks(edges.begin, shard.num_rows(), edge_bytes(), [&](Index first, Index last) {
+  for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
     Array<real> buffer(static_cast<std::size_t>(o_.row.width()));
     for (Index i = first; i < last; ++i) {
-      const Index v = shard.dst_row(i);
+      const Index v = edges.row(i);
       real* grad_v = row_of(o_.v.grad, v, o_.v.width);
       for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
         const Index edge = shard.edge(k);
@@ -206,12 +206,11 @@ void BinaryKernel::backward_by_destination(const SourcePiece& piece) {
 }
 
 void BinaryKernel::backward_of_equal_gradients(const SourcePiece& piece) {
-  const GraphShard& shard = piece.shard;
   const EdgeRanges edges = cursor_.ranges(piece);
-  parallel_for(shard.num_rows(), 1024, [&](Index first, Index last) {
+  parallel_for(edges.num_rows, 1024, [&](Index first, Index last) {
     Array<real> once(static_cast<std::size_t>(o_.v.width));
     for (Index i = first; i < last; ++i) {
-      const Index v = shard.dst_row(i);
+      const Index v = edges.row(i);
       const auto count = static_cast<real>(edges.end[i] - edges.begin[i]);
       if (count == 0) continue;
       std::fill(once.begin(), once.end(), real{0});

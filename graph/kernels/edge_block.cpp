@@ -50,9 +50,9 @@ void EdgeBlocks::by_destination(const SourcePiece& piece, FunctionRef<void(const
   const Index limit = std::min(max_size_, std::max<Index>(shard.num_edges(), 1));
   block_.resize(limit);
   cut_rows(
-      shard.num_rows(), edges.begin, edges.end, limit,
+      edges.num_rows, edges.begin, edges.end, limit,
       [&](Index i, Index first, Index last, Index n) {
-        const auto v = static_cast<local_index>(shard.dst_row(i));
+        const auto v = static_cast<local_index>(edges.row(i));
         for (Index k = first; k < last; ++k, ++n) {
           const auto at = static_cast<std::size_t>(n);
           block_.src[at] = shard.src[static_cast<std::size_t>(k)] - static_cast<local_index>(piece.begin);

@@ -6,42 +6,82 @@
 #include <sar/graph/sequential.hpp>
 
 #include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
 
 namespace sar {
 
-/// The edges of the shard's i-th row whose sources lie in the piece: [begin[i], end[i]).
+/// The edges whose sources lie in a piece: those of the i-th destination row are [begin[i], end[i]).
 struct EdgeRanges {
+  Index num_rows;
+  const local_index* rows;  ///< destination row (of the worker) of each; null: i itself
   const local_index* begin;
   const local_index* end;
+  const local_index* before;  ///< how many edges the rows before each have, for for_row_blocks()
+
+  [[nodiscard]] Index row(Index i) const { return rows != nullptr ? rows[i] : i; }
 };
 
 class EdgeCursor {
  public:
-  /// Valid until the next call. Edges of a row are sorted by source: a piece goes on where the one before
-  /// ended.
+  /// Of a whole shard, all its rows; of a part, those that have edges in it, found by a scan of 4 bytes for
+  /// each row of the shard. Valid until the next call. Edges of a row are sorted by source: a piece goes on
+  /// where the one before ended.
   EdgeRanges ranges(const SourcePiece& piece) {
     const GraphShard& shard = piece.shard;
     const local_index* offsets = shard.row_begin.data();
-    if (piece.begin == 0 && piece.end == shard.num_src_rows) return {offsets, offsets + 1};
-    const auto rows = static_cast<std::size_t>(shard.num_rows());
-    if (piece.begin == 0)
-      begin_.assign(offsets, offsets + rows);
-    else
-      begin_.swap(end_);
-    end_.resize(rows);
-    parallel_for(shard.num_rows(), 4096, [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i) {
-        const local_index* from = shard.src.data() + begin_[static_cast<std::size_t>(i)];
-        const local_index* to = shard.src.data() + offsets[i + 1];
-        end_[static_cast<std::size_t>(i)] = static_cast<local_index>(
-            std::lower_bound(from, to, static_cast<local_index>(piece.end)) - shard.src.data());
+    if (piece.begin == 0 && piece.end == shard.num_src_rows)
+      return {shard.num_rows(), shard.dst_rows.empty() ? nullptr : shard.dst_rows.data(), offsets,
+              offsets + 1, offsets};
+    if (piece.begin == 0) start(shard);
+    const auto is_here = [&](Index i) { return source_[at(i)] < piece.end; };
+    constexpr Index block = 4096;
+    std::vector<Index> first{0};  // of each block of rows
+    first.resize(at((shard.num_rows() + block - 1) / block) + 1, 0);
+    parallel_for(shard.num_rows(), block, [&](Index from, Index to) {
+      Index count = 0;
+      for (Index i = from; i < to; ++i) count += is_here(i) ? 1 : 0;
+      first[at(from / block) + 1] = count;
+    });
+    for (std::size_t b = 1; b < first.size(); ++b) first[b] += first[b - 1];
+    for (Array<local_index>* list : {&rows_, &begin_, &end_, &before_}) list->resize(at(first.back()));
+    parallel_for(shard.num_rows(), block, [&](Index from, Index to) {
+      std::size_t n = at(first[at(from / block)]);
+      for (Index i = from; i < to; ++i) {
+        if (!is_here(i)) continue;
+        const local_index* edges = shard.src.data();
+        const local_index last = offsets[i + 1];
+        const auto end = static_cast<local_index>(
+            std::lower_bound(edges + next_[at(i)], edges + last, static_cast<local_index>(piece.end)) -
+            edges);
+        rows_[n] = static_cast<local_index>(shard.dst_row(i));
+        begin_[n] = std::exchange(next_[at(i)], end);
+        end_[n++] = end;
+        source_[at(i)] = end < last ? edges[end] : no_more;
       }
     });
-    return {begin_.data(), end_.data()};
+    for (std::size_t n = 0; n < rows_.size(); ++n)
+      before_[n] = n == 0 ? 0 : before_[n - 1] + end_[n - 1] - begin_[n - 1];
+    return {first.back(), rows_.data(), begin_.data(), end_.data(), before_.data()};
   }
 
  private:
-  Array<local_index> begin_, end_;
+  static constexpr local_index no_more = std::numeric_limits<local_index>::max();
+  static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
+
+  void start(const GraphShard& shard) {
+    const local_index* offsets = shard.row_begin.data();
+    next_.assign(offsets, offsets + shard.num_rows());
+    source_.resize(next_.size());
+    parallel_for(shard.num_rows(), 4096, [&](Index from, Index to) {
+      for (Index i = from; i < to; ++i)
+        source_[at(i)] = offsets[i] < offsets[i + 1] ? shard.src[at(offsets[i])] : no_more;
+    });
+  }
+
+  Array<local_index> next_, source_;  // first edge of each row that is still to come, and its source
+  Array<local_index> rows_, begin_, end_, before_;
 };
 
 }  // namespace sar

@@ -106,14 +106,15 @@ struct RowSum {
 template <bool Weighted>
 void run(const GatherSum& t) {
   const RowSum<Weighted> row_sum{t};
-  for_row_blocks(
-      t.begin, t.num_rows, t.width * static_cast<Index>(sizeof(real)), [&](Index first, Index last) {
-        for (Index i = first; i < last; ++i) {
-          const Index row = t.rows != nullptr ? t.rows[i] : i;
-          if (t.begin[i] == t.end[i] && t.accumulate) continue;
-          row_sum(t.begin[i], t.end[i], t.out + row * t.width, t.row_scale != nullptr ? t.row_scale[row] : 1);
-        }
-      });
+  for_row_blocks(t.before != nullptr ? t.before : t.begin, t.num_rows,
+                 t.width * static_cast<Index>(sizeof(real)), [&](Index first, Index last) {
+                   for (Index i = first; i < last; ++i) {
+                     const Index row = t.rows != nullptr ? t.rows[i] : i;
+                     if (t.begin[i] == t.end[i] && t.accumulate) continue;
+                     row_sum(t.begin[i], t.end[i], t.out + row * t.width,
+                             t.row_scale != nullptr ? t.row_scale[row] : 1);
+                   }
+                 });
 }
 
 }  // namespace

@@ -22,6 +22,7 @@ struct GatherSum {
   Index num_rows = 0;
   const local_index* begin = nullptr;        ///< [num_rows] first edge of each row
   const local_index* end = nullptr;          ///< [num_rows] one past the last
+  const local_index* before = nullptr;       ///< [num_rows] edges of the rows before each; null: begin
   const local_index* rows = nullptr;         ///< output row of each; null: i itself
   const local_index* col = nullptr;          ///< gathered row per edge
   Index col_offset = 0;                      ///< subtracted from col: x starts at this row

@@ -16,10 +16,11 @@ void LinearKernel::accumulate(const SourcePiece& piece) {
   const EdgeRanges edges = cursor_.ranges(piece);
   // The local shard comes first and lists all destinations: it sets the rows that have no base.
   const bool first = shard.dst_rows.empty() && piece.begin == 0;
-  gather_sum({.num_rows = shard.num_rows(),
+  gather_sum({.num_rows = edges.num_rows,
               .begin = edges.begin,
               .end = edges.end,
-              .rows = data_or_null(shard.dst_rows),
+              .before = edges.before,
+              .rows = edges.rows,
               .col = shard.src.data(),
               .col_offset = piece.begin,
               .weight = o_.edge_weight,

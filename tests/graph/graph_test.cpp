@@ -5,6 +5,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
+#include <sar/graph/kernels/edge_cursor.hpp>
 
 #include <algorithm>
 #include <string>
@@ -124,5 +125,42 @@ TEST_CASE("index_bytes is what a graph adds to the account, also after its trans
     }
     CHECK(graph.index_bytes() > made);
     CHECK(live_bytes() - before == graph.index_bytes());
+  }
+}
+
+TEST_CASE("a part of a shard has the rows with edges in it, and these edges") {
+  const Index sources = 40, destinations = 60;
+  const Random random({.seed = 3});
+  std::vector<LocalEdge> edges;
+  for (local_index v = 0; v < destinations; ++v)
+    for (local_index u = 0; u < sources; ++u)
+      if (v % 4 != 0 && random.uniform(static_cast<std::uint64_t>(v), static_cast<std::uint64_t>(u)) < 0.1)
+        edges.push_back({v, u, sources * v + u, 1});
+  for (const bool compress : {false, true}) {
+    Array<local_index> used;
+    const GraphShard shard =
+        build_shard(edges.data(), static_cast<Index>(edges.size()), 0, destinations, sources, compress, used);
+    for (const Index step : {1, 7, 39}) {
+      EdgeCursor cursor;
+      std::vector<int> seen(edges.size(), 0);
+      bool good = true;
+      for (Index begin = 0; begin < shard.num_src_rows; begin += step) {
+        const Index end = std::min(shard.num_src_rows, begin + step);
+        const EdgeRanges ranges = cursor.ranges({shard, begin, end, nullptr});
+        Index before = 0;
+        for (Index i = 0; i < ranges.num_rows; ++i) {
+          good = good && ranges.begin[i] < ranges.end[i] && ranges.before[i] == before &&
+                 (i == 0 || ranges.row(i - 1) < ranges.row(i));
+          before += ranges.end[i] - ranges.begin[i];
+          for (auto k = static_cast<std::size_t>(ranges.begin[i]);
+               k < static_cast<std::size_t>(ranges.end[i]); ++k) {
+            ++seen[k];
+            good = good && edges[k].dst == ranges.row(i) && begin <= shard.src[k] && shard.src[k] < end;
+          }
+        }
+      }
+      CHECK(good);
+      CHECK(std::count(seen.begin(), seen.end(), 1) == std::ssize(seen));
+    }
   }
 }
