@@ -26,16 +26,19 @@ void require_running_mpi(const char* what) {
   check_mpi(MPI_Finalized(&finalized), "MPI_Finalized");
   require<CommunicationError>(
       initialized != 0 && finalized == 0, what, " needs MPI, which is ",
-      finalized != 0 ? "finalized already" : "not initialized: create a sar::Environment first");
+      finalized != 0 ? "finalized already"
+                     : "not initialized: call MPI_Init_thread, or create a sar::Environment, first");
 }
 
 constexpr const char* wrong_thread =
-    "a call from another thread than the one that initialized MPI: ask for MPI_THREAD_SERIALIZED";
+    "a call from another thread than the one that initialized MPI at MPI_THREAD_FUNNELED, expected this "
+    "thread, or MPI_THREAD_SERIALIZED at least from MPI_Init_thread";
 
 /// The only thread that may call MPI; no thread where MPI leaves the choice to the program.
 std::thread::id only_thread() {
   int level = 0;
   check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
+  check_thread_level(level);
   if (level >= MPI_THREAD_SERIALIZED) return {};
   int is_main = 0;
   check_mpi(MPI_Is_thread_main(&is_main), "MPI_Is_thread_main");

@@ -38,8 +38,9 @@ class Communicator {
  public:
   /// Duplicates `comm`, which stays the caller's: its error handler and attributes are left alone. Errors of
   /// MPI become CommunicationError. Throws CommunicationError for MPI_COMM_NULL, an inter-communicator, when
-  /// MPI is not initialized or finalized already, and on another thread than the one that initialized MPI
-  /// unless MPI_THREAD_SERIALIZED allows that; every collective call does so in the last two cases.
+  /// MPI is at MPI_THREAD_SINGLE (as MPI_Init leaves it), not initialized or finalized already, and on
+  /// another thread than the one that initialized MPI unless MPI_THREAD_SERIALIZED allows that; every
+  /// collective call does so in the last two cases.
   explicit Communicator(MPI_Comm comm);
   static Communicator world();  ///< of all ranks (collective over MPI_COMM_WORLD)
   static Communicator self();   ///< of this rank alone (local)

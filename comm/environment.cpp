@@ -21,21 +21,6 @@
 namespace sar {
 namespace {
 
-const char* thread_level_name(int level) {
-  switch (level) {
-    case MPI_THREAD_SINGLE:
-      return "MPI_THREAD_SINGLE";
-    case MPI_THREAD_FUNNELED:
-      return "MPI_THREAD_FUNNELED";
-    case MPI_THREAD_SERIALIZED:
-      return "MPI_THREAD_SERIALIZED";
-    case MPI_THREAD_MULTIPLE:
-      return "MPI_THREAD_MULTIPLE";
-    default:
-      return "an unknown thread level";
-  }
-}
-
 /// True when this call initialized MPI.
 bool initialize(int* argc, char*** argv) {
   int finalized = 0;
@@ -49,10 +34,7 @@ bool initialize(int* argc, char*** argv) {
   else
     check_mpi(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level), "MPI_Init_thread");
   if (level < MPI_THREAD_FUNNELED && initialized == 0) MPI_Finalize();
-  require<CommunicationError>(
-      level >= MPI_THREAD_FUNNELED, "MPI offers ", thread_level_name(level),
-      "; MPI_THREAD_FUNNELED is needed because kernels run on several threads",
-      initialized != 0 ? " (the host program initialized MPI: use MPI_Init_thread)" : "");
+  check_thread_level(level);
   return initialized == 0;
 }
 

@@ -18,4 +18,11 @@ void check_mpi(int code, const char* call) {
   throw CommunicationError(concat(call, " failed: ", reason));
 }
 
+void check_thread_level(int level) {
+  require<CommunicationError>(
+      level >= MPI_THREAD_FUNNELED,
+      "MPI is initialized at MPI_THREAD_SINGLE, expected MPI_THREAD_FUNNELED at least, "
+      "because loops run on several threads: use MPI_Init_thread");
+}
+
 }  // namespace sar

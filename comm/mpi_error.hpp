@@ -1,4 +1,4 @@
-/// Return codes of MPI become exceptions. For the sources of comm/ only.
+/// What MPI tells becomes exceptions. For the sources of comm/ only.
 #pragma once
 
 namespace sar {
@@ -6,5 +6,8 @@ namespace sar {
 /// Throws CommunicationError with MPI's own text, preceded by the name of the call, unless `code` is
 /// MPI_SUCCESS.
 void check_mpi(int code, const char* call);
+
+/// Throws CommunicationError when MPI is initialized at a `level` that allows no other threads than its own.
+void check_thread_level(int level);
 
 }  // namespace sar

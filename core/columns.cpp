@@ -27,10 +27,11 @@ template <class T>
 void split(const Tensor& x, std::span<const std::span<T>> columns) {
   require<ShapeError>(x.defined() && static_cast<Index>(columns.size()) == x.row_size(),
                       "copy_to_columns: there are ", columns.size(), " columns for a tensor of shape ",
-                      x.shape());
+                      x.shape(), ", expected one for each value of a row");
   for (std::size_t j = 0; j < columns.size(); ++j)
     require<ShapeError>(static_cast<Index>(columns[j].size()) == x.num_rows(), "copy_to_columns: column ", j,
-                        " has ", columns[j].size(), " values for a tensor of shape ", x.shape());
+                        " has ", columns[j].size(), " values for a tensor of shape ", x.shape(),
+                        ", expected ", x.num_rows());
   parallel_for(x.num_rows(), grain, [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i)
       for (std::size_t j = 0; j < columns.size(); ++j)

@@ -121,7 +121,7 @@ Tensor Tensor::borrow(const real* data, const Shape& shape) {
 
 void Tensor::require_length(std::size_t length, const Shape& shape) {
   require<ShapeError>(static_cast<Index>(length) == shape.size(), length, " values for a tensor of shape ",
-                      shape);
+                      shape, ", expected ", shape.size());
 }
 
 void Tensor::require_writable() const {

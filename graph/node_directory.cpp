@@ -29,6 +29,21 @@ RowRoute route_to_homes(const Communicator& comm, std::span<const Index> ids) {
   return {comm, homes};
 }
 
+/// A node that two numbers have; none if they are negative.
+struct GivenTwice {
+  Index id = 0, first = -1, second = -1;
+};
+
+void require_once(const PartitionBook& book, const GivenTwice& node) {
+  if (node.first < 0) return;
+  const int a = book.owner(node.first), b = book.owner(node.second);
+  require<InputError>(a != b, "HostGraph: node ", node.id, " is given twice by rank ", a, " (its nodes ",
+                      node.first - book.begin(a), " and ", node.second - book.begin(a), "), expected once");
+  throw InputError(concat("HostGraph: node ", node.id, " is given by rank ", a, " (its node ",
+                          node.first - book.begin(a), ") and by rank ", b, " (its node ",
+                          node.second - book.begin(b), "), expected one owner"));
+}
+
 }  // namespace
 
 IdTable::IdTable(Index size) {
@@ -73,20 +88,14 @@ NodeDirectory::NodeDirectory(const Communicator& comm, const PartitionBook& book
   });
   const Array<Index> entered = route.there(ids);
   numbers = route.there(std::span<const Index>(numbers));
+  GivenTwice mine;
   comm.agree([&] {
     entries_ = IdTable(route.num_arrived());
-    for (std::size_t i = 0; i < entered.size(); ++i) {
-      const Index first = entries_.insert(entered[i], numbers[i]);
-      if (first == numbers[i]) continue;
-      const int a = book.owner(first), b = book.owner(numbers[i]);
-      require<InputError>(a != b, "HostGraph: node ", entered[i], " is given twice by rank ", a,
-                          " (its nodes ", first - book.begin(a), " and ", numbers[i] - book.begin(a),
-                          "), expected once");
-      throw InputError(concat("HostGraph: node ", entered[i], " is given by rank ", a, " (its node ",
-                              first - book.begin(a), ") and by rank ", b, " (its node ",
-                              numbers[i] - book.begin(b), "), expected one owner"));
-    }
+    for (std::size_t i = 0; i < entered.size(); ++i)
+      if (const Index first = entries_.insert(entered[i], numbers[i]); first != numbers[i])
+        mine = {entered[i], first, numbers[i]};
   });
+  for (const GivenTwice& node : comm.all_gather(mine)) require_once(book, node);
 }
 
 Array<Index> NodeDirectory::find(std::span<const Index> ids) const {

@@ -110,8 +110,8 @@ Variable bce_with_logits(const Variable& logits, const Tensor& target, const Com
   return comm.agree([&]() -> Variable {
     const Tensor& x = logits.value();
     const SumAndCount total = sum_over_ranks(comm, [&] {
-      require<ShapeError>(x.shape() == target.shape(), "logits have shape ", x.shape(), ", targets ",
-                          target.shape());
+      require<ShapeError>(x.shape() == target.shape(), "bce_with_logits: logits have shape ", x.shape(),
+                          ", expected ", target.shape(), " as the target");
       const auto loss_of_elements = [&](Index begin, Index end) {
         SumAndCount part{0, static_cast<double>(end - begin)};
         for (Index i = begin; i < end; ++i) {
@@ -150,8 +150,8 @@ Variable mse(const Variable& prediction, const Variable& target, const Communica
     const Tensor& p = prediction.value();
     const Tensor& t = target.value();
     const SumAndCount total = sum_over_ranks(comm, [&] {
-      require<ShapeError>(p.shape() == t.shape(), "predictions have shape ", p.shape(), ", targets ",
-                          t.shape());
+      require<ShapeError>(p.shape() == t.shape(), "mse: the prediction has shape ", p.shape(), ", expected ",
+                          t.shape(), " as the target");
       const auto loss_of_elements = [&](Index begin, Index end) {
         SumAndCount part{0, static_cast<double>(end - begin)};
         for (Index i = begin; i < end; ++i) {

@@ -46,10 +46,11 @@ LoadReport load_state_dict(const Communicator& comm, const std::string& path, co
 void save_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
                      SafetensorsType type, const std::map<std::string, std::string>& metadata = {});
 
-/// The weights of a model: its state_dict() from and to a file. Collective, errors as above.
+/// The weights of a model: its state_dict() from and to a file, exactly unless a narrower type is asked for.
+/// Collective, errors as above.
 LoadReport load_weights(const Communicator& comm, const std::string& path, Module& module,
                         const LoadOptions& options = {});
 void save_weights(const Communicator& comm, const std::string& path, const Module& module,
-                  SafetensorsType type = SafetensorsType::float32);
+                  SafetensorsType type = real_type);
 
 }  // namespace sar

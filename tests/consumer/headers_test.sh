@@ -8,7 +8,8 @@ compile=("$cxx" -std=c++20 $flags -I"$include" -x c++)
 cd "$include"
 [ "$(find sar -name '*.hpp' | wc -l)" -ge 60 ] || { echo "FAILED: there are few headers in $include"; exit 1; }
 
-find sar -name '*.hpp' -print0 | xargs -0 -P 2 -I{} "${compile[@]}" -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Werror -include {} /dev/null
+find sar -name '*.hpp' -print0 | xargs -0 -P 2 -I{} "${compile[@]}" -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion \
+  -Werror -include {} /dev/null
 
 echo '#include <sar/sar.hpp>' | "${compile[@]}" -E -dD - >"$1/preprocessed"
 awk -v include="$include/" '/^# [0-9]+ "/ { ours = index($0, include) || /"sar\// } ours && /^#define / { print $2 }' "$1/preprocessed" |

@@ -100,6 +100,17 @@ TEST_CASE("weights that were saved are loaded, on all ranks") {
         }).find("/none/x: cannot write (No such file or directory)") != std::string::npos);
 }
 
+TEST_CASE("weights are saved to the last bit unless a type is asked for") {
+  const Communicator comm = Communicator::world();
+  const TemporaryDirectory directory(comm);
+  const std::string path = directory.path() + "/weights.safetensors";
+  const Net from(1);
+  Net to(2);
+  save_weights(comm, path, from);
+  load_weights(comm, path, to);
+  CHECK(same(state_dict(to), state_dict(from)));
+}
+
 TEST_CASE("a prefix is taken off") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory directory(comm);
