@@ -123,7 +123,7 @@ void unary(Unary op, const Tensor& x, Tensor& out, real parameter) {
     const Index n = end - begin;
     switch (op) {
       case Unary::relu:
-        for (Index i = 0; i < n; ++i) to[i] = from[i] > 0 ? from[i] : real{0};
+        for (Index i = 0; i < n; ++i) to[i] = from[i] < 0 ? real{0} : from[i];  // NaN stays
         break;
       case Unary::leaky_relu:
         for (Index i = 0; i < n; ++i) to[i] = from[i] > 0 ? from[i] : parameter * from[i];

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <vector>
 
 namespace {
@@ -183,6 +184,18 @@ TEST_CASE("extreme arguments stay finite where the function is") {
   unary(Unary::elu, x, y, 1);
   CHECK(y.data()[0] == -1);
   CHECK(y.data()[3] == 200);
+}
+
+TEST_CASE("what is not a number stays visible") {
+  Tensor x = random_tensor({100}, 1);
+  x.data()[3] = x.data()[99] = std::numeric_limits<real>::quiet_NaN();
+  for (const UnaryCase& c : unary_cases()) {
+    CAPTURE(static_cast<int>(c.op));
+    Tensor y({100});
+    unary(c.op, x, y, c.parameter);
+    CHECK(std::isnan(y.data()[3]));
+    CHECK(std::isnan(y.data()[99]));
+  }
 }
 
 TEST_CASE("scale_shift") {

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -152,11 +153,12 @@ TEST_CASE("errors") {
   Setting s;
   const Communicator& comm = s.comm;
   const auto net_rows = [&] { return Tensor::full({s.graph.num_nodes(), width}, 1); };
-  const Tensor state = net_rows(), target = net_rows();
+  Tensor state = net_rows();
+  const Tensor target = net_rows();
   const GraphShardManager& graph = s.graph;
   GraphConv net(width, width, s.gen);
   SGD optimizer(net.named_parameters());
-  const Tensor before = net.parameters().front().value().clone();
+  Tensor before = net.parameters().front().value().clone();
   const auto changed = [&] {
     return !std::ranges::equal(before.values(), std::as_const(net.parameters().front()).value().values());
   };
@@ -176,6 +178,10 @@ TEST_CASE("errors") {
   fails = false;
   step();
   CHECK(changed());
+  before.copy_from(net.parameters().front().value());
+  state.fill(std::numeric_limits<real>::quiet_NaN());
+  step();
+  CHECK(!changed());
 }
 
 TEST_CASE("a host's arrays") {
