@@ -96,16 +96,16 @@ inline Variable operator/(real c, Variable x) {
 // ---- activations: activations.cpp
 
 Variable relu(Variable x);  ///< max(x, 0), slope 0 at 0; keeps the result
-Variable leaky_relu(Variable x,
-                    real negative_slope = real{0.01});  ///< x > 0 ? x : slope x, slope >= 0; keeps the result
-Variable elu(Variable x, real alpha = 1);               ///< x > 0 ? x : alpha (exp(x) - 1); keeps the result
-Variable sigmoid(Variable x);                           ///< 1 / (1 + exp(-x)); keeps the result
-Variable softplus(Variable x);                          ///< log(1 + exp(x)); keeps the result
-Variable tanh(Variable x);                              ///< keeps the result
-Variable exp(Variable x);                               ///< keeps the result
-Variable log(Variable x);                               ///< keeps x
-Variable softmax(Variable x);                           ///< over the last dimension; keeps the result
-Variable log_softmax(Variable x);                       ///< over the last dimension; keeps the result
+/// x > 0 ? x : slope x, slope >= 0; keeps the result
+Variable leaky_relu(Variable x, real negative_slope = static_cast<real>(0.01));
+Variable elu(Variable x, real alpha = 1);  ///< x > 0 ? x : alpha (exp(x) - 1); keeps the result
+Variable sigmoid(Variable x);              ///< 1 / (1 + exp(-x)); keeps the result
+Variable softplus(Variable x);             ///< log(1 + exp(x)); keeps the result
+Variable tanh(Variable x);                 ///< keeps the result
+Variable exp(Variable x);                  ///< keeps the result
+Variable log(Variable x);                  ///< keeps x
+Variable softmax(Variable x);              ///< over the last dimension; keeps the result
+Variable log_softmax(Variable x);          ///< over the last dimension; keeps the result
 
 /// Each element is 0 with probability p, otherwise x / (1 - p). The draw is a function of (key, row_ids[i],
 /// column) and is made again on the way back: nothing is kept but the key and the ids. `row_ids` are the
