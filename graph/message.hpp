@@ -132,9 +132,9 @@ inline constexpr BinaryFunction e_dot_v{Message::Op::dot, Target::e, Target::v};
 
 inline constexpr ReduceFunction sum{Reduce::sum};
 inline constexpr ReduceFunction mean{Reduce::mean};  ///< divides by the in-degree over all shards
-/// Of equal messages, that of the smallest edge id takes the gradient.
+/// Of equal messages, that of the smallest edge id takes the gradient. NaN is larger than all others.
 inline constexpr ReduceFunction max{Reduce::max};
-inline constexpr ReduceFunction min{Reduce::min};  ///< as max
+inline constexpr ReduceFunction min{Reduce::min};  ///< as max; NaN is smaller than all others
 
 }  // namespace fn
 }  // namespace sar

@@ -2,6 +2,7 @@
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 namespace sar {
 namespace {
@@ -24,13 +25,14 @@ struct EdgeRows {
   [[nodiscard]] const real* operator[](Target target) const { return row[static_cast<std::size_t>(target)]; }
 };
 
-/// best = the larger (smaller) of best and m, and who it came from; of equals, that of the smaller id.
+/// best = the larger (smaller) of best and m, and who it came from; of equals, that of the smaller id. NaN
+/// wins.
 template <bool minimum>
 void take_extremum(Index n, const real* m, local_index edge, const Index* ids, real* best, local_index* who) {
   local_index ties = 0;
   for (Index j = 0; j < n; ++j) {
     const real old = best[j];
-    const bool wins = minimum ? m[j] < old : m[j] > old;
+    const bool wins = (minimum ? m[j] < old : m[j] > old) | std::isnan(m[j]);
     ties |= m[j] == old ? 1 : 0;
     best[j] = wins ? m[j] : old;
     who[j] = wins ? edge : who[j];

@@ -6,6 +6,7 @@
 #include <sar/graph/kernels/user_message.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace sar {
@@ -181,7 +182,7 @@ void UserMessageKernel::reduce_extremum(const EdgeBlock& block, const Tensor& me
                        const real* m = messages.row(at);
                        for (Index j = 0; j < width; ++j) {
                          const bool wins = winners[j] < 0 || sign * m[j] > sign * out[j] ||
-                                           (m[j] == out[j] && id(edge) < id(winners[j]));
+                                           std::isnan(m[j]) || (m[j] == out[j] && id(edge) < id(winners[j]));
                          out[j] = wins ? m[j] : out[j];
                          winners[j] = wins ? edge : winners[j];
                        }

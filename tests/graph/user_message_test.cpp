@@ -14,7 +14,9 @@
 #include <sar/graph/kernels/edge_block.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <new>
 #include <numeric>
 #include <optional>
@@ -222,6 +224,31 @@ TEST_CASE("the smallest edge id takes the gradient of equal messages, whatever t
         want.data()[k] = chosen.data()[k] * grad.data()[g.dst[static_cast<std::size_t>(k)]];
       CHECK(error_of_part(e.grad(), my_edge_rows(want, graph), want) < tolerance());
     }
+  }
+}
+
+TEST_CASE("a message that is not a number reaches the largest and the smallest, wherever its edge lies") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph g = random_graph("hubs", 40, 40, 300, 8);
+  const Index bad = g.src[7];
+  Tensor whole = whole_tensor({g.num_src, 3}, 1);
+  whole.row(bad)[1] = std::numeric_limits<real>::quiet_NaN();
+  std::vector<bool> reached(static_cast<std::size_t>(g.num_dst), false);
+  for (std::size_t k = 0; k < g.src.size(); ++k)
+    if (g.src[k] == bad) reached[static_cast<std::size_t>(g.dst[k])] = true;
+  for (const Books& books : test_books(g, comm.size())) {
+    const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 300, .edge_block = 5});
+    const Variable h = my_rows(whole, books.src, comm.rank());
+    for (const Reduce reduce : {Reduce::max, Reduce::min})
+      for (const Tensor& y :
+           {graph.update_all(fn::copy_u(h), reduce).value(),
+            graph.update_all(fn::u_add_v(h, h), reduce).value(),
+            graph.update_all([=](const EdgeBatch& edges) { return edges.src(h); }, reduce).value()})
+        for (Index i = 0; i < y.num_rows(); ++i) {
+          CHECK(!std::isnan(y.row(i)[0]));
+          const auto v = static_cast<std::size_t>(books.dst.begin(comm.rank()) + i);
+          if (reached[v]) CHECK(std::isnan(y.row(i)[1]));
+        }
   }
 }
 
