@@ -31,9 +31,8 @@ void require_running_mpi(const char* what) {
 }
 
 constexpr const char* wrong_thread =
-    "a call from another thread than the one that initialized MPI at MPI_THREAD_FUNNELED: call from that "
-    "one, "
-    "or ask MPI_Init_thread for MPI_THREAD_SERIALIZED";
+    "a call from another thread than the one that initialized MPI at MPI_THREAD_FUNNELED: "
+    "call from that one, or ask MPI_Init_thread for MPI_THREAD_SERIALIZED";
 
 /// The only thread that may call MPI; no thread where MPI leaves the choice to the program.
 std::thread::id only_thread() {
