@@ -54,6 +54,7 @@ class MemoryError : public Error {
 template <class... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream text;
+  text.exceptions(std::ios::badbit);  // or a text without memory would be a shorter one
   text.imbue(std::locale::classic());
   (text << ... << parts);
   return text.str();

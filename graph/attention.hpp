@@ -7,9 +7,9 @@
 /// H]. Backward, scores are computed again from source rows that are fetched again (kept in modes sequential
 /// and one_shot). N source rows, M destination rows of this rank, H heads, D features of a head. A
 /// destination without in-edges gets 0. Communication: forward one fetch of the source rows; backward one
-/// push of their gradients, and in mode rematerialize one more fetch. Collective; the same errors on every
-/// rank, before rows travel: ShapeError when operands do not fit the graph or each other, InputError when
-/// ranks differ.
+/// push of their gradients, and in mode rematerialize one more fetch. All functions here are collective; the
+/// same errors on every rank, before rows travel: ShapeError when operands do not fit the graph or each
+/// other, InputError when ranks differ.
 #pragma once
 
 #include <sar/core/random.hpp>

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <ios>
 #include <numeric>
 #include <type_traits>
 #include <utility>
@@ -184,11 +185,7 @@ class Reader {
   }
 
  private:
-  static std::string hex(std::uint64_t number) {
-    std::ostringstream text;
-    text << "0x" << std::hex << number;
-    return text.str();
-  }
+  static std::string hex(std::uint64_t number) { return concat("0x", std::hex, number); }
 
   void bytes(void* out, Index size, const std::string& what) {
     check(size <= remaining(), "the file ends in ", what, " at byte ", offset_, ", expected ", size,

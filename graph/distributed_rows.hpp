@@ -19,7 +19,7 @@ namespace sar {
 void fetch_row_bytes(const Communicator& comm, const PartitionBook& book, const std::byte* mine,
                      Index row_bytes, std::span<const Index> rows, std::byte* out);
 
-/// One trivially copyable value per row.
+/// One trivially copyable value per row. Collective.
 template <class T>
 Array<T> fetch_values(const Communicator& comm, const PartitionBook& book, std::span<const T> mine,
                       std::span<const Index> rows) {
@@ -29,7 +29,7 @@ Array<T> fetch_values(const Communicator& comm, const PartitionBook& book, std::
   return out;
 }
 
-/// Rows of a DataArray of the same type and row shape on every rank.
+/// Rows of a DataArray of the same type and row shape on every rank. Collective.
 DataArray fetch_rows(const Communicator& comm, const PartitionBook& book, const DataArray& mine,
                      std::span<const Index> rows);
 

@@ -34,7 +34,7 @@ std::string weight_field(const std::vector<DataField>& edge_fields);
 /// Finite floating-point weights. `ids` names the edges in messages. Local.
 Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids, const std::string& place);
 
-/// As the public one, with another beginning of the message.
+/// As the public one, with another beginning of the message. Collective.
 void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place);
 
 }  // namespace sar
