@@ -20,7 +20,8 @@ endfunction()
 # Warnings, architecture and sanitizers of one of our own targets; nothing of this reaches an embedding project.
 function(sar_compile_settings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
-                                           $<$<BOOL:${SAR_WERROR}>:-Werror> $<$<BOOL:${SAR_NATIVE}>:-march=native>)
+                                           $<$<BOOL:${SAR_WERROR}>:-Werror> $<$<BOOL:${SAR_NATIVE}>:-march=native>
+                                           $<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>) # wide vectors pass between functions of one file only
   if(SAR_SANITIZE STREQUAL "thread")
     target_compile_options(${target} PRIVATE -fsanitize=thread -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
     target_link_options(${target} PUBLIC -fsanitize=thread)

@@ -8,6 +8,7 @@
 #include "surrogate.hpp"
 #include "vtk.hpp"
 
+#include <sar/core/error.hpp>
 #include <sar/core/file.hpp>
 
 #include <mpi.h>
@@ -64,17 +65,17 @@ void run_and_train(Solver& solver, Surrogate& surrogate, const Options& options,
     for (int k = 0; k < options.train_steps; ++k)
       loss += surrogate.train(history[random.bits(draws++) % history.size()]) / options.train_steps;
     if (print) std::printf("step %4d  loss %.12g\n", step + 1, loss), std::fflush(stdout);
+    sar::require<sar::InputError>(std::isfinite(loss), "step ", step + 1, ": the loss is ", loss,
+                                  ", expected a number: try a smaller --lr than ", options.surrogate.lr);
   }
 }
 
 /// The surrogate goes on alone from a state that it has not seen, the solver beside it.
 void roll_out(MPI_Comm comm, const sar::Communicator& guest, const Mesh& mesh, Solver& solver,
-              const Surrogate& surrogate, const Options& options, bool print) {
+              const Surrogate& surrogate, VtkSeries* files, const Options& options, bool print) {
   solver.start(/*seed=*/123456789);
   const std::vector<double> start = copy(solver.field());
   std::vector<double> predicted = start, error(start.size());
-  std::optional<VtkSeries> files;
-  if (!options.out.empty()) files.emplace(guest, mesh, options.out, "rollout");
   if (print)
     std::printf("rollout  relative L2 error of the surrogate, and of the assumption that nothing changes\n");
 
@@ -87,13 +88,13 @@ void roll_out(MPI_Comm comm, const sar::Communicator& guest, const Mesh& mesh, S
       const double baseline = relative_error(comm, mesh.num_owned, start, solver.field());
       if (print) std::printf("rollout %3d  %.12g  %.12g\n", step, mine, baseline);
     }
-    if (!files) continue;
+    if (files == nullptr) continue;
     for (std::size_t i = 0; i < error.size(); ++i) error[i] = predicted[i] - solver.field()[i];
     files->write(
         step * options.solver_steps * solver.dt(),
         std::array<NodeField, 3>{{{"truth", solver.field()}, {"prediction", predicted}, {"error", error}}});
   }
-  if (!files) return;
+  if (files == nullptr) return;
   const std::string picture = draw(
       comm, mesh,
       std::array<Panel, 3>{
@@ -114,12 +115,14 @@ void simulate(MPI_Comm comm, int rank, const Options& options) {
   const sar::Communicator guest(comm);  // a duplicate: its messages never meet the solver's
   const sar::ThreadLimit threads(sar::default_num_threads(guest));
   Surrogate surrogate(guest, mesh, options.surrogate);
+  std::optional<VtkSeries> files;  // before the training, which would be lost where nothing can be written
+  if (!options.out.empty()) files.emplace(guest, mesh, options.out, "rollout");
   if (rank == 0)
     std::printf("%d nodes on %d ranks; the surrogate's time step is %d of the solver's, %.4g\n",
                 options.mesh.columns * options.mesh.rows, num_ranks, options.solver_steps,
                 options.solver_steps * solver.dt());
   run_and_train(solver, surrogate, options, rank == 0);
-  roll_out(comm, guest, mesh, solver, surrogate, options, rank == 0);
+  roll_out(comm, guest, mesh, solver, surrogate, files ? &*files : nullptr, options, rank == 0);
 }
 
 /// 0, or 1 when something went wrong. What all ranks throw, rank 0 tells. A rank that runs out of memory or

@@ -9,8 +9,9 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 mpirun, mpiexec, ranks, program, precision = sys.argv[1:]
-# The curves are the same to rounding, which training makes grow: in single precision their beginning is compared.
-tolerance, compared = (1e-9, None) if precision == "double" else (1e-5, 6)
+# The curves are the same to rounding, which training makes grow, tenfold in a time step at first: in single precision their beginning
+# is compared (found: 1e-5 at the fourth loss).
+tolerance, compared = (1e-9, None) if precision == "double" else (1e-4, 4)
 columns, rows, steps = 24, 12, 5  # of --quick
 
 
@@ -104,7 +105,9 @@ for number in ranks.split(","):
 occupied = Path(scratch.name, "file")
 occupied.touch()
 for code, sentence, options in ((2, "--rounds", ["--rounds", "0"]), (2, "--speed", ["--speed", "1"]), (2, "--lr", ["--lr", "fast"]),
+                                (1, ", expected a number: try a smaller --lr than 1e+30", ["--lr", "1e30"]),
                                 (1, "%s: cannot make the directory" % occupied, ["--out", str(occupied)])):
     done = run(ranks.split(",")[-1], *options)
     text = done.stdout + done.stderr
     assert done.returncode == code and text.count(sentence) == 1, "%s ends with %d: %s" % (options, done.returncode, text)
+    assert "rollout" not in done.stdout, "%s: something goes on: %s" % (options, text)
