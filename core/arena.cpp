@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace sar {
 namespace {
@@ -61,6 +62,7 @@ void* Arena::allocate(std::size_t bytes) {
   if (bytes > mapping_bytes_) return nullptr;
   bytes = round_up(std::max<std::size_t>(bytes, 1), granularity);
   const std::lock_guard lock(mutex_);
+  prepare();
   auto fit = by_size_.lower_bound({bytes, nullptr});
   if (fit == by_size_.end()) {
     if (!grow(bytes)) return nullptr;
@@ -70,6 +72,7 @@ void* Arena::allocate(std::size_t bytes) {
   const Range range = remove(free_.find(block));
   if (const std::size_t rest = range.bytes - bytes; rest > 0)
     insert(block + bytes, {rest, std::min(rest, range.held)});
+  ++blocks_;
   live_ += bytes;
   peak_live_ = std::max(peak_live_, live_);
   release_until(held_limit(peak_live_));
@@ -79,6 +82,7 @@ void* Arena::allocate(std::size_t bytes) {
 void Arena::deallocate(void* block, std::size_t bytes) noexcept {
   bytes = round_up(std::max<std::size_t>(bytes, 1), granularity);
   const std::lock_guard lock(mutex_);
+  --blocks_;
   live_ -= bytes;
   insert(static_cast<char*>(block), {bytes, bytes});
 }
@@ -116,7 +120,14 @@ bool Arena::grow(std::size_t bytes) {
   return true;
 }
 
-void Arena::insert(char* begin, Range range) {
+// Live blocks lie between free ranges, so that these are at most one more. Together with the block to come,
+// and a range that grow() adds, that makes three.
+void Arena::prepare() {
+  while (free_.size() + spare_.size() < blocks_ + 3) spare_.emplace(nullptr, Range{});
+  while (by_size_.size() + spare_sizes_.size() < blocks_ + 3) spare_sizes_.emplace(0, nullptr);
+}
+
+void Arena::insert(char* begin, Range range) noexcept {
   const auto merge = [&range](const Range& neighbour) {
     range.bytes += neighbour.bytes;
     range.held += neighbour.held;
@@ -134,15 +145,20 @@ void Arena::insert(char* begin, Range range) {
       merge(remove(before));
     }
   }
-  free_.emplace(begin, range);
-  by_size_.emplace(range.bytes, begin);
+  auto entry = spare_.extract(spare_.begin());
+  entry.key() = begin;
+  entry.mapped() = range;
+  free_.insert(std::move(entry));
+  auto size = spare_sizes_.extract(spare_sizes_.begin());
+  size.value() = {range.bytes, begin};
+  by_size_.insert(std::move(size));
   held_free_ += range.held;
 }
 
-Arena::Range Arena::remove(std::map<char*, Range>::iterator at) {
+Arena::Range Arena::remove(std::map<char*, Range>::iterator at) noexcept {
   const Range range = at->second;
-  by_size_.erase({range.bytes, at->first});
-  free_.erase(at);
+  spare_sizes_.insert(by_size_.extract({range.bytes, at->first}));
+  spare_.insert(free_.extract(at));
   held_free_ -= range.held;
   return range;
 }

@@ -31,7 +31,8 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  /// An uninitialised block; null when the addresses or the memory are used up.
+  /// An uninitialised block; null when the addresses or the memory are used up. Throws std::bad_alloc when
+  /// there is no memory for the arena's own lists.
   [[nodiscard]] void* allocate(std::size_t bytes);
   /// Takes back a block of allocate() with the same size.
   void deallocate(void* block, std::size_t bytes) noexcept;
@@ -49,8 +50,9 @@ class Arena {
   };
 
   bool grow(std::size_t bytes);
-  void insert(char* begin, Range range);
-  Range remove(std::map<char*, Range>::iterator at);
+  void prepare();
+  void insert(char* begin, Range range) noexcept;
+  Range remove(std::map<char*, Range>::iterator at) noexcept;
   void release_until(std::size_t held_limit) noexcept;
 
   mutable std::mutex mutex_;
@@ -62,6 +64,10 @@ class Arena {
   char* end_ = nullptr;
   std::map<char*, Range> free_;                      // no two of them touch
   std::set<std::pair<std::size_t, char*>> by_size_;  // the same ranges, smallest first, then lowest address
+  // Entries for ranges to come, so that giving a block back takes no memory.
+  std::multimap<char*, Range> spare_;
+  std::multiset<std::pair<std::size_t, char*>> spare_sizes_;
+  std::size_t blocks_ = 0;  // live
   std::size_t live_ = 0;
   std::size_t peak_live_ = 0;
   std::size_t held_free_ = 0;

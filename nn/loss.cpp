@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <exception>
 #include <utility>
 
@@ -205,7 +206,7 @@ double accuracy(const Tensor& logits, std::span<const std::int64_t> labels,
       };
       return parallel_reduce(logits.num_rows(), row_grain, SumAndCount{}, correct_rows, add);
     });
-    return total.sum / total.count;
+    return total.count > 0 ? total.sum / total.count : std::numeric_limits<double>::quiet_NaN();
   });
 }
 

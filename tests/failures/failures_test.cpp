@@ -6,6 +6,7 @@
 #include "graph/dataset_files.hpp"
 
 #include <doctest/doctest.h>
+#include <sar/core/arena.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
@@ -191,6 +192,20 @@ TEST_CASE("a failure of one rank inside a collective call is the same error on a
   const ThreadLimit one_thread(1);  // the same allocations each time
   const TemporaryDirectory directory(comm);
   for (const Call& call : all_calls(comm, directory.path())) check_call(comm, call);
+}
+
+TEST_CASE("a block goes back to the arena without memory for it, which a destructor could not do without") {
+  Arena arena(std::size_t{256} << 20);
+  const auto bytes = [](std::size_t k) { return (k % 7 + 1) * Arena::granularity; };
+  std::vector<void*> blocks;
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t k = 0; k < 200; ++k) blocks.push_back(arena.allocate(bytes(k)));
+    const FailingAllocation any(1);
+    for (const std::size_t odd : {1u, 0u})  // every second one first: no neighbours to merge with
+      for (std::size_t k = odd; k < 200; k += 2) arena.deallocate(blocks[k], bytes(k));
+    CHECK(any.count() == 0);
+    blocks.clear();
+  }
 }
 
 TEST_CASE("each collective function of the public headers is among the calls") {
