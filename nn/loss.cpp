@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <exception>
+#include <limits>
 #include <utility>
 
 namespace sar {

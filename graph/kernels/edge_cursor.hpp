@@ -45,7 +45,11 @@ class EdgeCursor {
       first[at(from / block) + 1] = count;
     });
     for (std::size_t b = 1; b < first.size(); ++b) first[b] += first[b - 1];
-    for (Array<local_index>* list : {&rows_, &begin_, &end_, &before_}) list->resize(at(first.back()));
+    for (Array<local_index>* list : {&rows_, &begin_, &end_, &before_}) {
+      if (list->size() >= at(first.back())) continue;
+      *list = Array<local_index>();  // so that there are never two
+      list->resize(at(first.back()));
+    }
     parallel_for(shard.num_rows(), block, [&](Index from, Index to) {
       std::size_t n = at(first[at(from / block)]);
       for (Index i = from; i < to; ++i) {
@@ -61,7 +65,7 @@ class EdgeCursor {
         source_[at(i)] = end < last ? edges[end] : no_more;
       }
     });
-    for (std::size_t n = 0; n < rows_.size(); ++n)
+    for (std::size_t n = 0; n < at(first.back()); ++n)
       before_[n] = n == 0 ? 0 : before_[n - 1] + end_[n - 1] - begin_[n - 1];
     return {first.back(), rows_.data(), begin_.data(), end_.data(), before_.data()};
   }
