@@ -4,8 +4,8 @@
 #include "bench.hpp"
 
 #include <sar/comm/environment.hpp>
-#include <sar/graph/assignment.hpp>
-#include <sar/graph/generators.hpp>
+#include <sar/graph/data/generators.hpp>
+#include <sar/graph/partition/assignment.hpp>
 
 #include <cstdlib>
 #include <span>

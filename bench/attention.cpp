@@ -6,10 +6,10 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
-#include <sar/graph/attention.hpp>
-#include <sar/graph/edge_softmax.hpp>
-#include <sar/graph/generators.hpp>
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/data/generators.hpp>
+#include <sar/graph/message/attention.hpp>
+#include <sar/graph/message/edge_softmax.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <cstdlib>
 #include <functional>

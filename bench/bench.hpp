@@ -8,7 +8,7 @@
 
 #include <sar/core/parallel.hpp>
 #include <sar/core/tensor.hpp>
-#include <sar/graph/generators.hpp>
+#include <sar/graph/data/generators.hpp>
 
 #include <algorithm>
 #include <array>

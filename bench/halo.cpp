@@ -7,7 +7,7 @@
 #include "bench.hpp"
 
 #include <sar/comm/environment.hpp>
-#include <sar/comm/halo.hpp>
+#include <sar/comm/rows/halo.hpp>
 #include <sar/core/random.hpp>
 
 #include <cstdlib>

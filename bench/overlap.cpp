@@ -9,10 +9,10 @@
 
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
-#include <sar/graph/generators.hpp>
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/data/generators.hpp>
 #include <sar/graph/kernels/linear.hpp>
-#include <sar/graph/sharded_graph.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/sharded_graph.hpp>
 
 #include <mpi.h>
 

@@ -7,9 +7,9 @@
 
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
-#include <sar/graph/generators.hpp>
-#include <sar/graph/graph_shard_manager.hpp>
-#include <sar/graph/node_order.hpp>
+#include <sar/graph/data/generators.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/partition/node_order.hpp>
 
 #include <cstdlib>
 #include <numeric>

@@ -5,7 +5,7 @@
 
 #include <sar/comm/environment.hpp>
 #include <sar/core/trace_events.hpp>
-#include <sar/graph/generators.hpp>
+#include <sar/graph/data/generators.hpp>
 #include <sar/sar.hpp>
 
 #include <algorithm>

@@ -12,4 +12,4 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 [ $# -gt 0 ] || set -- --graph sbm --nodes 40000 --degree 20 --model sage --layers 3 --hidden 128 --batch-norm --dropout 0.5 --epochs 30
 mpiexec=$(sed -n 's/^MPIEXEC_EXECUTABLE:[^=]*=//p' "$root/build/release/CMakeCache.txt")
 echo "train $*"
-exec "$root/tests/mpirun.sh" "$mpiexec" "${RANKS:-2}" "$root/build/release/examples/train" "$@"
+exec "$root/tests/mpirun.sh" "$mpiexec" "${RANKS:-2}" "$root/build/release/tools/train" "$@"

@@ -4,7 +4,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/linear.hpp>
 #include <sar/nn/node_features.hpp>
 

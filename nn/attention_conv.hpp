@@ -1,7 +1,7 @@
 /// What the layers with attention heads have in common.
 #pragma once
 
-#include <sar/graph/attention.hpp>
+#include <sar/graph/message/attention.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/linear.hpp>
 #include <sar/nn/node_features.hpp>

@@ -7,7 +7,7 @@
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/reduce.hpp>
-#include <sar/graph/agreement.hpp>
+#include <sar/graph/message/agreement.hpp>
 #include <sar/nn/batch_norm.hpp>
 #include <sar/nn/column_moments.hpp>
 

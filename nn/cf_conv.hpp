@@ -1,7 +1,7 @@
 /// Continuous-filter convolution of SchNet.
 #pragma once
 
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/linear.hpp>
 #include <sar/nn/row_function.hpp>
 

@@ -1,7 +1,7 @@
 /// Edge convolution of dynamic graph CNNs.
 #pragma once
 
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/linear.hpp>
 #include <sar/nn/node_features.hpp>
 

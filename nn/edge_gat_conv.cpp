@@ -1,5 +1,5 @@
 #include <sar/autograd/ops.hpp>
-#include <sar/graph/edge_softmax.hpp>
+#include <sar/graph/message/edge_softmax.hpp>
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/edge_gat_conv.hpp>
 

@@ -1,7 +1,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/agreement.hpp>
+#include <sar/graph/message/agreement.hpp>
 #include <sar/nn/edge_weight_norm.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 /// Normalisation of edge weights.
 #pragma once
 
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 
 namespace sar {
 

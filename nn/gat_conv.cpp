@@ -1,6 +1,6 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/edge_softmax.hpp>
+#include <sar/graph/message/edge_softmax.hpp>
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/gat_conv.hpp>
 

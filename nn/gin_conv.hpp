@@ -1,7 +1,7 @@
 /// Graph isomorphism convolution.
 #pragma once
 
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/node_features.hpp>
 #include <sar/nn/row_function.hpp>
 

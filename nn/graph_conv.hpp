@@ -1,7 +1,7 @@
 /// Graph convolution of Kipf and Welling.
 #pragma once
 
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/init.hpp>
 #include <sar/nn/module.hpp>
 

@@ -1,7 +1,7 @@
 /// Convolutions on a graph of several kinds of nodes and edges, one for each relation.
 #pragma once
 
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/module.hpp>
 
 #include <functional>

@@ -6,8 +6,8 @@
 /// 1], go with the whole graph only, because message flow graphs do not know all out-edges of a node.
 #pragma once
 
-#include <sar/graph/graph_shard_manager.hpp>
-#include <sar/graph/message_flow_graph.hpp>
+#include <sar/graph/build/message_flow_graph.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/linear.hpp>
 

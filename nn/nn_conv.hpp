@@ -1,7 +1,7 @@
 /// Convolution whose matrices are computed from the edges.
 #pragma once
 
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/linear.hpp>
 #include <sar/nn/node_features.hpp>
 #include <sar/nn/row_function.hpp>

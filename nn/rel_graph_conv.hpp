@@ -2,7 +2,7 @@
 #pragma once
 
 #include <sar/autograd/row_ids.hpp>
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/layer_norm.hpp>
 #include <sar/nn/row_function.hpp>

@@ -1,5 +1,5 @@
 #include <sar/core/error.hpp>
-#include <sar/graph/npy.hpp>
+#include <sar/graph/io/npy.hpp>
 #include <sar/nn/safetensors.hpp>
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 #include <sar/core/error.hpp>
-#include <sar/graph/edge_sequences.hpp>
+#include <sar/graph/build/edge_sequences.hpp>
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/sage_conv.hpp>
 

@@ -1,7 +1,7 @@
 /// GraphSAGE convolution.
 #pragma once
 
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/linear.hpp>
 #include <sar/nn/lstm.hpp>

@@ -12,5 +12,5 @@ for list in /usr/share/openmpi/openmpi-valgrind.supp; do
 done
 export SAR_STRESS_SEEDS="${SAR_STRESS_SEEDS:-10}"
 tests/mpirun.sh mpirun 2 "${memcheck[@]}" build/valgrind/tests/stress/test_stress
-tests/mpirun.sh mpirun 2 "${memcheck[@]}" build/valgrind/examples/train --graph karate --epochs 3 --batch-norm --threads 2
-tests/mpirun.sh mpirun 2 "${memcheck[@]}" build/valgrind/examples/train --graph karate --model gat --epochs 2 --mfg
+tests/mpirun.sh mpirun 2 "${memcheck[@]}" build/valgrind/tools/train --graph karate --epochs 3 --batch-norm --threads 2
+tests/mpirun.sh mpirun 2 "${memcheck[@]}" build/valgrind/tools/train --graph karate --model gat --epochs 2 --mfg

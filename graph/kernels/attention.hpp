@@ -27,7 +27,7 @@
 #pragma once
 
 #include <sar/core/dropout.hpp>
-#include <sar/graph/sequential.hpp>
+#include <sar/graph/message/sequential.hpp>
 
 #include <memory>
 

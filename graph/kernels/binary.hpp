@@ -16,7 +16,7 @@
 
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/message_row.hpp>
-#include <sar/graph/sequential.hpp>
+#include <sar/graph/message/sequential.hpp>
 
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
-#include <sar/graph/sequential.hpp>
+#include <sar/graph/message/sequential.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -12,7 +12,7 @@
 
 #include <sar/config.hpp>
 #include <sar/core/parallel.hpp>
-#include <sar/graph/graph_shard.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
 
 #include <span>
 

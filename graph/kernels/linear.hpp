@@ -9,7 +9,7 @@
 #pragma once
 
 #include <sar/graph/kernels/edge_cursor.hpp>
-#include <sar/graph/sequential.hpp>
+#include <sar/graph/message/sequential.hpp>
 
 namespace sar {
 

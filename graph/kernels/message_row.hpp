@@ -7,7 +7,7 @@
 /// vectorise: same shape and a scalar operand are one line, [H, 1] against [H, D] is H lines. All in cache.
 #pragma once
 
-#include <sar/graph/message.hpp>
+#include <sar/graph/message/message.hpp>
 
 #include <vector>
 

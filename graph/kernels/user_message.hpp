@@ -11,10 +11,10 @@
 /// per edge, and a row of gradient read per edge and operand. Memory: that of one block.
 #pragma once
 
-#include <sar/graph/edge_batch.hpp>
 #include <sar/graph/kernels/edge_block.hpp>
-#include <sar/graph/message.hpp>
-#include <sar/graph/sequential.hpp>
+#include <sar/graph/message/edge_batch.hpp>
+#include <sar/graph/message/message.hpp>
+#include <sar/graph/message/sequential.hpp>
 
 #include <exception>
 #include <map>

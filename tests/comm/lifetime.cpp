@@ -1,6 +1,6 @@
 /// A host program that owns MPI: the library uses it, leaves it alone, and its handles may outlive it.
 #include <sar/comm/environment.hpp>
-#include <sar/comm/halo.hpp>
+#include <sar/comm/rows/halo.hpp>
 #include <sar/core/error.hpp>
 
 #include <mpi.h>

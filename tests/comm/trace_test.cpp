@@ -2,7 +2,7 @@
 /// statistics.
 #include <doctest/doctest.h>
 
-#include <sar/comm/halo.hpp>
+#include <sar/comm/rows/halo.hpp>
 #include <sar/comm/trace.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/file.hpp>

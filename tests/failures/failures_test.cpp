@@ -3,7 +3,7 @@
 #include "failures/calls.hpp"
 #include "failures/collective_names.hpp"
 #include "failures/injection.hpp"
-#include "graph/dataset_files.hpp"
+#include "graph/data/dataset_files.hpp"
 
 #include <doctest/doctest.h>
 #include <sar/core/arena.hpp>

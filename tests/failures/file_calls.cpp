@@ -1,7 +1,7 @@
 #include "failures/scene.hpp"
 
-#include <sar/graph/partition_graph.hpp>
-#include <sar/graph/write_dataset.hpp>
+#include <sar/graph/data/partition_graph.hpp>
+#include <sar/graph/data/write_dataset.hpp>
 
 #include <filesystem>
 

@@ -1,8 +1,8 @@
 #include "failures/scene.hpp"
 
-#include <sar/graph/assignment.hpp>
-#include <sar/graph/distributed_rows.hpp>
-#include <sar/graph/row_route.hpp>
+#include <sar/comm/rows/distributed_rows.hpp>
+#include <sar/comm/rows/row_route.hpp>
+#include <sar/graph/partition/assignment.hpp>
 
 #include <array>
 #include <stdexcept>

@@ -1,6 +1,6 @@
 #include "fuzz.hpp"
 
-#include <sar/graph/npy.hpp>
+#include <sar/graph/io/npy.hpp>
 
 #include <algorithm>
 #include <vector>

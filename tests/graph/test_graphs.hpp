@@ -4,7 +4,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/random.hpp>
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <set>
 #include <string>

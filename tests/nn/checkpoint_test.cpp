@@ -1,5 +1,5 @@
 /// A training that was interrupted and one that was not have the same curve.
-#include "graph/dataset_files.hpp"
+#include "graph/data/dataset_files.hpp"
 #include "nn/curve.hpp"
 #include "support/rows.hpp"
 #include "support/thrown.hpp"

@@ -1,5 +1,5 @@
 #include "nn/curve.hpp"
-#include "graph/dataset_files.hpp"
+#include "graph/data/dataset_files.hpp"
 
 using namespace sar;
 using namespace sar::test;

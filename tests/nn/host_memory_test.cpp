@@ -1,6 +1,6 @@
 /// A host's arrays as operands: read where they are, never written.
 #include "curve.hpp"
-#include "graph/host_arrays.hpp"
+#include "graph/build/host_arrays.hpp"
 
 #include <support/rows.hpp>
 #include <support/thrown.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "curve.hpp"
-#include "graph/host_arrays.hpp"
+#include "graph/build/host_arrays.hpp"
 
 #include <support/rows.hpp>
 

@@ -1,9 +1,9 @@
-#include "graph/dataset_files.hpp"
+#include "graph/data/dataset_files.hpp"
 #include "nn/curve.hpp"
 
-#include <sar/graph/generators.hpp>
-#include <sar/graph/partition_directory.hpp>
-#include <sar/graph/partition_graph.hpp>
+#include <sar/graph/data/generators.hpp>
+#include <sar/graph/data/partition_directory.hpp>
+#include <sar/graph/data/partition_graph.hpp>
 
 using namespace sar;
 using namespace sar::test;

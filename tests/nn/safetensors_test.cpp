@@ -1,7 +1,7 @@
 #include "support/rows.hpp"
 #include "support/thrown.hpp"
 
-#include "graph/dataset_files.hpp"
+#include "graph/data/dataset_files.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/nn/safetensors.hpp>

@@ -1,4 +1,4 @@
-#include "graph/dataset_files.hpp"
+#include "graph/data/dataset_files.hpp"
 #include "support/rows.hpp"
 #include "support/thrown.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/graph/dataset.hpp>
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/data/dataset.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/batch_norm.hpp>
 #include <sar/nn/distributed.hpp>
 #include <sar/nn/gat_conv.hpp>

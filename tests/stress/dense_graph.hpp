@@ -4,8 +4,8 @@
 #include "stress/number.hpp"
 
 #include <sar/core/random.hpp>
-#include <sar/graph/edge_softmax.hpp>
-#include <sar/graph/message.hpp>
+#include <sar/graph/message/edge_softmax.hpp>
+#include <sar/graph/message/message.hpp>
 
 #include <cmath>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "stress/step.hpp"
 
 #include <sar/autograd/ops.hpp>
-#include <sar/graph/attention.hpp>
+#include <sar/graph/message/attention.hpp>
 
 #include <algorithm>
 #include <cmath>

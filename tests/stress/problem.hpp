@@ -7,7 +7,7 @@
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/communicator.hpp>
 #include <sar/core/random.hpp>
-#include <sar/graph/graph_shard_manager.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/module.hpp>
 
 #include <cstdint>

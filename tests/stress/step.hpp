@@ -4,7 +4,7 @@
 
 #include "stress/problem.hpp"
 
-#include <sar/graph/message_flow_graph.hpp>
+#include <sar/graph/build/message_flow_graph.hpp>
 #include <sar/nn/node_features.hpp>
 
 #include <memory>

@@ -9,8 +9,8 @@
 #include "support/reference.hpp"
 #include "support/rows.hpp"
 
-#include <sar/graph/graph_shard_manager.hpp>
-#include <sar/graph/message_flow_graph.hpp>
+#include <sar/graph/build/message_flow_graph.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <string>
 #include <vector>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
+#include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/random.hpp>
 #include <sar/core/tensor.hpp>
-#include <sar/graph/partition_book.hpp>
 
 #include <algorithm>
 #include <cmath>

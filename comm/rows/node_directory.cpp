@@ -1,0 +1,111 @@
+#include <sar/comm/rows/node_directory.hpp>
+#include <sar/comm/rows/row_route.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/parallel.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+namespace sar {
+namespace {
+
+/// The finaliser of SplitMix64: the upper half chooses the rank, the lower one the slot.
+std::uint64_t hash(Index id) noexcept {
+  auto x = static_cast<std::uint64_t>(id) + 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+RowRoute route_to_homes(const Communicator& comm, std::span<const Index> ids) {
+  Array<std::int32_t> homes;
+  comm.agree([&] {
+    homes.resize(ids.size());
+    std::transform(ids.begin(), ids.end(), homes.begin(), [&](Index id) {
+      return static_cast<std::int32_t>(((hash(id) >> 32) * static_cast<std::uint64_t>(comm.size())) >> 32);
+    });
+  });
+  return {comm, homes};
+}
+
+/// A node that two numbers have; none if they are negative.
+struct GivenTwice {
+  Index id = 0, first = -1, second = -1;
+};
+
+void require_once(const PartitionBook& book, const GivenTwice& node) {
+  if (node.first < 0) return;
+  const int a = book.owner(node.first), b = book.owner(node.second);
+  require<InputError>(a != b, "HostGraph: node ", node.id, " is given twice by rank ", a, " (its nodes ",
+                      node.first - book.begin(a), " and ", node.second - book.begin(a), "), expected once");
+  throw InputError(concat("HostGraph: node ", node.id, " is given by rank ", a, " (its node ",
+                          node.first - book.begin(a), ") and by rank ", b, " (its node ",
+                          node.second - book.begin(b), "), expected one owner"));
+}
+
+}  // namespace
+
+IdTable::IdTable(Index size) {
+  make_slots(std::bit_ceil(2 * static_cast<std::size_t>(size) + 2));
+}
+
+void IdTable::make_slots(std::size_t count) {
+  slots_.assign(count, {0, none});
+}
+
+std::size_t IdTable::slot_of(Index id) const noexcept {
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t slot = hash(id) & mask;
+  while (slots_[slot].number != none && slots_[slot].id != id) slot = (slot + 1) & mask;
+  return slot;
+}
+
+Index IdTable::insert(Index id, Index number) {
+  Slot& slot = slots_[slot_of(id)];
+  if (slot.number != none) return slot.number;
+  slot = {id, number};
+  if (2 * ++used_ > slots_.size()) {
+    const Array<Slot> before = std::move(slots_);
+    make_slots(2 * before.size());
+    for (const Slot& old : before)
+      if (old.number != none) slots_[slot_of(old.id)] = old;
+  }
+  return number;
+}
+
+Index IdTable::find(Index id) const noexcept {
+  return slots_[slot_of(id)].number;
+}
+
+NodeDirectory::NodeDirectory(const Communicator& comm, const PartitionBook& book, std::span<const Index> ids)
+    : comm_(comm) {
+  const RowRoute route = route_to_homes(comm, ids);
+  Array<Index> numbers;
+  comm.agree([&] {
+    numbers.resize(ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) numbers[i] = book.begin(comm.rank()) + static_cast<Index>(i);
+  });
+  const Array<Index> entered = route.there(ids);
+  numbers = route.there(std::span<const Index>(numbers));
+  GivenTwice mine;
+  comm.agree([&] {
+    entries_ = IdTable(route.num_arrived());
+    for (std::size_t i = 0; i < entered.size(); ++i)
+      if (const Index first = entries_.insert(entered[i], numbers[i]); first != numbers[i])
+        mine = {entered[i], first, numbers[i]};
+  });
+  for (const GivenTwice& node : comm.all_gather(mine)) require_once(book, node);
+}
+
+Array<Index> NodeDirectory::find(std::span<const Index> ids) const {
+  const RowRoute route = route_to_homes(comm_, ids);
+  Array<Index> asked = route.there(ids);
+  parallel_for(static_cast<Index>(asked.size()), Index{1} << 12, [&](Index first, Index last) {
+    for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i)
+      asked[i] = std::max<Index>(entries_.find(asked[i]), -1);
+  });
+  return route.back(std::span<const Index>(asked));
+}
+
+}  // namespace sar

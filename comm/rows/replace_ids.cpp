@@ -1,0 +1,58 @@
+#include <sar/comm/rows/distributed_rows.hpp>
+#include <sar/comm/rows/replace_ids.hpp>
+#include <sar/core/parallel.hpp>
+
+#include <algorithm>
+#include <bit>
+
+namespace sar {
+namespace {
+
+constexpr std::size_t block_words = 8;
+
+}  // namespace
+
+Index IndexSet::size() const noexcept {
+  Index count = 0;
+  for (const std::uint64_t word : bits_) count += std::popcount(word);
+  return count;
+}
+
+Array<Index> IndexSet::members() const {
+  Array<Index> found;
+  found.reserve(static_cast<std::size_t>(size()));
+  for (std::size_t w = 0; w < bits_.size(); ++w)
+    for (std::uint64_t rest = bits_[w]; rest != 0; rest &= rest - 1)
+      found.push_back(static_cast<Index>(w) * 64 + std::countr_zero(rest));
+  return found;
+}
+
+void IndexSet::make_numbers() {
+  before_.assign(bits_.size() / block_words + 1, 0);
+  Index count = 0;
+  for (std::size_t w = 0; w < bits_.size(); ++w) {
+    if (w % block_words == 0) before_[w / block_words] = count;
+    count += std::popcount(bits_[w]);
+  }
+}
+
+Index IndexSet::number(Index i) const noexcept {
+  const auto word = static_cast<std::size_t>(i / 64);
+  Index count = before_[word / block_words];
+  for (std::size_t w = word - word % block_words; w < word; ++w) count += std::popcount(bits_[w]);
+  return count + std::popcount(bits_[word] & ((std::uint64_t{1} << (i % 64)) - 1));
+}
+
+void replace_ids(const Communicator& comm, const PartitionBook& slices, std::span<const Index> mine,
+                 std::span<Index> ids) {
+  IndexSet distinct(slices.num_nodes());
+  for (const Index id : ids) distinct.insert(id);
+  distinct.make_numbers();
+  const Array<Index> values = fetch_values(comm, slices, mine, std::span<const Index>(distinct.members()));
+  parallel_for(static_cast<Index>(ids.size()), Index{1} << 14, [&](Index first, Index last) {
+    for (Index& id : ids.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)))
+      id = values[static_cast<std::size_t>(distinct.number(id))];
+  });
+}
+
+}  // namespace sar

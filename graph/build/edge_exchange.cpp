@@ -1,0 +1,136 @@
+#include <sar/core/parallel.hpp>
+#include <sar/graph/build/edge_exchange.hpp>
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+namespace sar {
+namespace {
+
+constexpr Index grain = Index{1} << 14;              // edges of one task
+constexpr std::size_t block = std::size_t{1} << 20;  // edges of a rank that travel at a time
+
+/// Sends column[e] to rank owners[e] and appends what arrives; `arriving` is how much that will be.
+template <class T>
+void exchange_column(const Communicator& comm, const Array<std::int32_t>& owners, Index rounds,
+                     Index arriving, const Array<T>& column, Array<T>& mine) {
+  const auto ranks = static_cast<std::size_t>(comm.size());
+  mine.reserve(mine.size() + static_cast<std::size_t>(arriving));
+  std::vector<T> packed;
+  for (Index r = 0; r < rounds; ++r) {
+    const std::size_t begin = std::min(column.size(), static_cast<std::size_t>(r) * block);
+    const std::size_t end = std::min(column.size(), begin + block);
+    std::vector<Index> counts(ranks, 0), next(ranks, 0);
+    for (std::size_t e = begin; e < end; ++e) ++counts[static_cast<std::size_t>(owners[e])];
+    for (std::size_t p = 1; p < ranks; ++p) next[p] = next[p - 1] + counts[p - 1];
+    packed.resize(end - begin);
+    for (std::size_t e = begin; e < end; ++e)
+      packed[static_cast<std::size_t>(next[static_cast<std::size_t>(owners[e])]++)] = column[e];
+    const auto received = comm.all_to_all_v(std::span<const T>(packed), counts);
+    mine.insert(mine.end(), received.values.begin(), received.values.end());
+  }
+}
+
+template <class T>
+void select(const Array<Index>& order, Array<T>& column) {
+  Array<T> selected(order.size());
+  parallel_for(static_cast<Index>(order.size()), grain, [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i)
+      selected[static_cast<std::size_t>(i)] =
+          column[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])];
+  });
+  column = std::move(selected);
+}
+
+}  // namespace
+
+void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeList&& edges, bool weighted,
+                    EdgeList& mine) {
+  Array<std::int32_t> owners(edges.dst.size());
+  parallel_for(edges.size(), grain, [&](Index first, Index last) {
+    for (auto e = static_cast<std::size_t>(first); e < static_cast<std::size_t>(last); ++e)
+      owners[e] = book.owner(edges.dst[e]);
+  });
+  std::vector<Index> arriving(static_cast<std::size_t>(comm.size()), 0);
+  for (const std::int32_t owner : owners) ++arriving[static_cast<std::size_t>(owner)];
+  comm.all_reduce(std::span<Index>(arriving));
+  const Index here = arriving[static_cast<std::size_t>(comm.rank())];
+  const Index rounds =
+      comm.all_reduce(static_cast<Index>((owners.size() + block - 1) / block), ReduceOp::max);
+
+  const auto exchange = [&](auto& column, auto& mine_column) {
+    exchange_column(comm, owners, rounds, here, column, mine_column);
+    column = {};
+  };
+  exchange(edges.src, mine.src);
+  exchange(edges.dst, mine.dst);
+  exchange(edges.id, mine.id);
+  if (weighted) exchange(edges.weight, mine.weight);
+}
+
+void append_self_loops(Index first_node, const Array<Index>& original_ids, Index first_id, bool weighted,
+                       EdgeList& edges) {
+  for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id})
+    column->reserve(column->size() + original_ids.size());
+  for (std::size_t i = 0; i < original_ids.size(); ++i) {
+    edges.src.push_back(first_node + static_cast<Index>(i));
+    edges.dst.push_back(first_node + static_cast<Index>(i));
+    edges.id.push_back(first_id + original_ids[i]);
+  }
+  if (weighted) edges.weight.insert(edges.weight.end(), original_ids.size(), real{1});
+}
+
+Array<Index> edge_order(Index dst_begin, Index dst_end, const EdgeList& edges) {
+  // positions by destination, then by (source, id) within each destination
+  Array<Index> ends(static_cast<std::size_t>(dst_end - dst_begin) + 1, 0);
+  for (const Index dst : edges.dst) ++ends[static_cast<std::size_t>(dst - dst_begin) + 1];
+  for (std::size_t v = 1; v < ends.size(); ++v) ends[v] += ends[v - 1];
+  Array<Index> order(edges.dst.size());
+  for (std::size_t e = 0; e < edges.dst.size(); ++e)  // ends[v] moves from the begin of v's range to its end
+    order[static_cast<std::size_t>(ends[static_cast<std::size_t>(edges.dst[e] - dst_begin)]++)] =
+        static_cast<Index>(e);
+
+  struct InEdge {
+    Index src, id, position;
+  };
+  parallel_for(dst_end - dst_begin, 1 << 10, [&](Index first, Index last) {
+    std::vector<InEdge> of_node;  // next to each other, while the edges themselves lie scattered
+    for (auto v = static_cast<std::size_t>(first); v < static_cast<std::size_t>(last); ++v) {
+      const auto range = std::span(order).subspan(static_cast<std::size_t>(v > 0 ? ends[v - 1] : 0));
+      of_node.clear();
+      for (const Index e : range.first(static_cast<std::size_t>(ends[v] - (v > 0 ? ends[v - 1] : 0))))
+        of_node.push_back({edges.src[static_cast<std::size_t>(e)], edges.id[static_cast<std::size_t>(e)], e});
+      std::sort(of_node.begin(), of_node.end(), [](const InEdge& a, const InEdge& b) {
+        return a.src != b.src ? a.src < b.src : a.id < b.id;
+      });
+      for (std::size_t i = 0; i < of_node.size(); ++i) range[i] = of_node[i].position;
+    }
+  });
+  return order;
+}
+
+void sort_edges(Index dst_begin, Index dst_end, EdgeList& edges) {
+  const Array<Index> order = edge_order(dst_begin, dst_end, edges);
+  select(order, edges.src);
+  select(order, edges.dst);
+  select(order, edges.id);
+  if (!edges.weight.empty()) select(order, edges.weight);
+}
+
+void drop_duplicates(Index dst_begin, Index dst_end, EdgeList& edges) {
+  sort_edges(dst_begin, dst_end, edges);
+  std::size_t kept = 0;
+  for (std::size_t e = 0; e < edges.src.size(); ++e) {
+    if (kept > 0 && edges.src[e] == edges.src[kept - 1] && edges.dst[e] == edges.dst[kept - 1]) continue;
+    edges.src[kept] = edges.src[e];
+    edges.dst[kept] = edges.dst[e];
+    edges.id[kept] = edges.id[e];
+    if (!edges.weight.empty()) edges.weight[kept] = edges.weight[e];
+    ++kept;
+  }
+  for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id}) column->resize(kept);
+  if (!edges.weight.empty()) edges.weight.resize(kept);
+}
+
+}  // namespace sar

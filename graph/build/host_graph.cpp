@@ -1,0 +1,343 @@
+#include <sar/comm/rows/node_directory.hpp>
+#include <sar/comm/rows/row_route.hpp>
+#include <sar/comm/rows/unique_ids.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/parallel.hpp>
+#include <sar/graph/build/host_graph.hpp>
+#include <sar/graph/message/agreement.hpp>
+#include <sar/graph/message/sharded_graph.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+
+namespace sar {
+namespace {
+
+constexpr Index grain = Index{1} << 14;
+
+std::size_t at(Index i) {
+  return static_cast<std::size_t>(i);
+}
+
+/// Where an end of an edge is found: the partitioned id of a known node, or -1 - position in a list of ids
+/// that the directory is asked for.
+struct Ends {
+  Array<Index> src, dst;
+  Array<Index> asked;
+};
+
+template <class Id>
+void check_arrays(int rank, const HostEdges<Id>& edges) {
+  const std::size_t size = edges.src.size();
+  require<ShapeError>(edges.dst.size() == size, "HostGraph: rank ", rank, " gives ", size,
+                      " sources of edges (src) and ", edges.dst.size(),
+                      " destinations (dst), expected as many");
+  require<ShapeError>(edges.ids.empty() || edges.ids.size() == size, "HostGraph: rank ", rank, " gives ",
+                      size, " edges (src, dst) and ", edges.ids.size(), " ids, expected as many or none");
+  require<ShapeError>(!edges.weight.defined() || edges.weight.shape() == Shape{static_cast<Index>(size)},
+                      "HostGraph: rank ", rank, " gives ", size, " edges (src, dst) and weights of shape ",
+                      edges.weight.shape(), ", expected [", size, "] or none");
+  for (std::size_t k = 0; k < edges.ids.size(); ++k)
+    require<InputError>(0 <= edges.ids[k] && edges.ids[k] < Index{1} << 61, "HostGraph: edge ", k,
+                        " of rank ", rank, " has the id ", edges.ids[k], ", expected 0 to 2^61 - 1");
+}
+
+/// How many nodes each rank has. Collective.
+PartitionBook gather_book(const Communicator& comm, Index num_nodes) {
+  std::vector<Index> offsets{0};
+  for (const Index count : comm.all_gather(num_nodes)) offsets.push_back(offsets.back() + count);
+  require<InputError>(offsets.back() > 0, "HostGraph: none of the ", comm.size(),
+                      " ranks gives a node, expected one at least");
+  return PartitionBook(std::move(offsets));
+}
+
+Ends look_up(std::span<const Index> nodes, int, Index first, const GlobalEdges& edges) {
+  Ends ends;
+  IdTable numbers(static_cast<Index>(nodes.size()));
+  for (std::size_t i = 0; i < nodes.size(); ++i) numbers.insert(nodes[i], first + static_cast<Index>(i));
+  const auto look_up_all = [&](std::span<const Index> ids, Array<Index>& found) {
+    found.resize(ids.size());
+    parallel_for(static_cast<Index>(ids.size()), grain, [&](Index begin, Index end) {
+      for (auto k = at(begin); k < at(end); ++k) found[k] = numbers.find(ids[k]);
+    });
+    for (std::size_t k = 0; k < ids.size(); ++k) {
+      if (found[k] != IdTable::none) continue;
+      const Index next = -1 - static_cast<Index>(ends.asked.size());
+      found[k] = numbers.insert(ids[k], next);
+      if (found[k] == next) ends.asked.push_back(ids[k]);
+    }
+  };
+  look_up_all(edges.src, ends.src);
+  look_up_all(edges.dst, ends.dst);
+  return ends;
+}
+
+Ends look_up(const LocalToGlobal& nodes, int rank, Index first, const LocalEdges& edges) {
+  Ends ends;
+  const auto size = static_cast<Index>(nodes.global_ids.size());
+  const auto look_up_all = [&](std::span<const std::int32_t> numbers, Array<Index>& found, const char* goes) {
+    found.resize(numbers.size());
+    for (std::size_t k = 0; k < numbers.size(); ++k) {
+      const Index i = numbers[k];
+      require<InputError>(0 <= i && i < size, "HostGraph: edge ", k, " of rank ", rank, " ", goes, " node ",
+                          i, " of the local numbering, expected 0 to ", size - 1, " (", nodes.num_owned,
+                          " nodes and ", size - nodes.num_owned, " ghosts)");
+      found[k] = i < nodes.num_owned ? first + i : -1 - (i - nodes.num_owned);
+    }
+  };
+  look_up_all(edges.src, ends.src, "comes from");
+  look_up_all(edges.dst, ends.dst, "goes to");
+  const auto ghosts = nodes.global_ids.subspan(at(nodes.num_owned));
+  ends.asked.assign(ghosts.begin(), ghosts.end());
+  return ends;
+}
+
+void require_found(int rank, const GlobalEdges& edges, const Ends& ends, const Array<Index>& found) {
+  if (std::find(found.begin(), found.end(), -1) == found.end()) return;
+  for (std::size_t k = 0; k < edges.src.size(); ++k)
+    for (const auto& [end, id] : {std::pair(ends.src[k], edges.src[k]), std::pair(ends.dst[k], edges.dst[k])})
+      require<InputError>(end >= 0 || found[at(-1 - end)] >= 0, "HostGraph: edge ", k, " of rank ", rank,
+                          " goes from node ", edges.src[k], " to node ", edges.dst[k],
+                          ", but no rank gives node ", id);
+}
+
+void require_found(int rank, const LocalEdges&, const Ends& ends, const Array<Index>& found) {
+  for (std::size_t g = 0; g < found.size(); ++g)
+    require<InputError>(found[g] >= 0, "HostGraph: ghost ", g, " of rank ", rank, " is node ", ends.asked[g],
+                        ", but no rank gives this node");
+}
+
+/// The edges of this rank in partitioned ids, the reverse ones after the others. Collective.
+template <class Nodes, class Id>
+EdgeList host_edges(const Communicator& comm, const PartitionBook& book, const NodeDirectory& directory,
+                    const Nodes& nodes, const HostEdges<Id>& edges, bool weighted, bool add_reverse) {
+  Ends ends;
+  comm.agree([&] { ends = look_up(nodes, comm.rank(), book.begin(comm.rank()), edges); });
+  const Array<Index> found = directory.find(ends.asked);
+  EdgeList list;
+  comm.agree([&] {
+    require_found(comm.rank(), edges, ends, found);
+    for (Array<Index>* column : {&ends.src, &ends.dst})
+      for (Index& end : *column)
+        if (end < 0) end = found[at(-1 - end)];
+    list.src = std::move(ends.src);
+    list.dst = std::move(ends.dst);
+    if (weighted) list.weight.assign(edges.weight.values().begin(), edges.weight.values().end());
+  });
+
+  const bool named = comm.all_reduce(edges.ids.empty() ? 0 : 1, ReduceOp::max) == 1;
+  comm.agree([&] {
+    require<InputError>(!named || edges.ids.size() == edges.src.size(), "HostGraph: rank ", comm.rank(),
+                        " gives ", edges.src.size(), " edges without ids, other ranks give ids");
+    list.id.assign(edges.ids.begin(), edges.ids.end());
+  });
+  Index next_id = 0;
+  if (named) {
+    require_unique_ids(comm, edges.ids, "HostGraph: ids of edges");
+    next_id = 1 + comm.all_reduce(list.id.empty() ? -1 : *std::max_element(list.id.begin(), list.id.end()),
+                                  ReduceOp::max);
+  } else {
+    const std::vector<Index> counts = comm.all_gather(static_cast<Index>(edges.src.size()));
+    const auto first = std::accumulate(counts.begin(), counts.begin() + comm.rank(), Index{0});
+    next_id = std::accumulate(counts.begin(), counts.end(), Index{0});
+    comm.agree([&] {
+      list.id.resize(edges.src.size());
+      std::iota(list.id.begin(), list.id.end(), first);
+    });
+  }
+
+  if (add_reverse)
+    comm.agree([&] {
+      const std::size_t size = list.src.size();
+      for (Array<Index>* column : {&list.src, &list.dst, &list.id}) column->resize(2 * size);
+      for (std::size_t k = 0; k < size; ++k) {
+        list.src[size + k] = list.dst[k];
+        list.dst[size + k] = list.src[k];
+        list.id[size + k] = next_id + list.id[k];
+      }
+      list.weight.insert(list.weight.end(), list.weight.begin(), list.weight.end());
+    });
+  return list;
+}
+
+RowRoute route_to_owners(const Communicator& comm, const PartitionBook& book, const EdgeList& edges) {
+  Array<std::int32_t> owners;
+  comm.agree([&] {
+    owners.resize(edges.dst.size());
+    parallel_for(edges.size(), grain, [&](Index first, Index last) {
+      for (auto k = at(first); k < at(last); ++k) owners[k] = book.owner(edges.dst[k]);
+    });
+  });
+  return {comm, owners};
+}
+
+/// The columns of `edges` at the owners of the destinations; each is freed when it has been sent. Collective.
+EdgeList bring(const RowRoute& route, EdgeList edges, bool weighted) {
+  const auto bring_column = [&]<class T>(Array<T>& column) {
+    return route.there(std::span<const T>(std::exchange(column, {})));
+  };
+  EdgeList mine;
+  mine.src = bring_column(edges.src);
+  mine.dst = bring_column(edges.dst);
+  mine.id = bring_column(edges.id);
+  if (weighted) mine.weight = bring_column(edges.weight);
+  return mine;
+}
+
+/// For each of `ids`, which differ: where it stands in `order`, which has the same ids. By an array of the
+/// ids between the smallest and the largest where these are dense, otherwise by a table.
+Array<std::int32_t> places_of(const Array<Index>& ids, const Array<Index>& order) {
+  Array<std::int32_t> places(ids.size());
+  if (ids.empty()) return places;
+  const auto size = static_cast<Index>(order.size());
+  const auto for_all = [&](const auto& body) {
+    parallel_for(size, grain, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i) body(i);
+    });
+  };
+  const auto [smallest, largest] = std::minmax_element(ids.begin(), ids.end());
+  if (const Index first = *smallest; *largest - first < 4 * size) {
+    Array<std::int32_t> by_id(at(*largest - first + 1));
+    for_all([&](Index e) { by_id[at(order[at(e)] - first)] = static_cast<std::int32_t>(e); });
+    for_all([&](Index i) { places[at(i)] = by_id[at(ids[at(i)] - first)]; });
+  } else {
+    IdTable table(size);
+    for (Index e = 0; e < size; ++e) table.insert(order[at(e)], e);
+    for_all([&](Index i) { places[at(i)] = static_cast<std::int32_t>(table.find(ids[at(i)])); });
+  }
+  return places;
+}
+
+}  // namespace
+
+struct HostGraph::EdgeOrder {
+  Index num_given;
+  bool reversed;
+  RowRoute route;              // of the given edges, and of their reverse after them
+  Array<std::int32_t> places;  // in the graph's order, of the edges as they arrived
+};
+
+struct HostGraph::Parts {
+  GraphShardManager graph;
+  std::shared_ptr<const EdgeOrder> order;
+
+  template <class Nodes, class Id>
+  static Parts make(const Communicator& comm, std::span<const Index> own, const Nodes& nodes,
+                    const HostEdges<Id>& edges, const HostGraphOptions& options) {
+    const PartitionBook book = gather_book(comm, static_cast<Index>(own.size()));
+    const bool weighted = comm.all_reduce(edges.weight.defined() ? 1 : 0, ReduceOp::max) == 1;
+    require<InputError>(!weighted || edges.weight.defined() || edges.src.empty(), "HostGraph: rank ",
+                        comm.rank(), " gives ", edges.src.size(),
+                        " edges without weights, other ranks give weights");
+    EdgeList list = host_edges(comm, book, NodeDirectory(comm, book, own), nodes, edges,
+                               weighted && !edges.src.empty(), options.add_reverse_edges);
+    const RowRoute route = route_to_owners(comm, book, list);
+    list = bring(route, std::move(list), weighted);
+    const Array<Index> arrived = list.id;
+    Array<Index> src_ids(own.begin(), own.end());
+    Array<Index> dst_ids = src_ids;
+    GraphShardManager graph(comm, book, book, std::move(list), true, options.graph, std::move(src_ids),
+                            std::move(dst_ids));
+    auto order =
+        std::make_shared<EdgeOrder>(EdgeOrder{static_cast<Index>(edges.src.size()), options.add_reverse_edges,
+                                              route, places_of(arrived, graph.edge_ids())});
+    return {std::move(graph), std::move(order)};
+  }
+
+  static void agree_on_options(const Communicator& comm, const HostGraphOptions& options) {
+    std::vector<AgreedItem> items = agreed_items(options.graph);
+    items.emplace_back("add_reverse_edges", options.add_reverse_edges ? 1 : 0);
+    agree_on_call(comm, "HostGraph", items);
+  }
+};
+
+HostGraph::HostGraph(Parts parts)
+    : GraphShardManager(std::move(parts.graph)), order_(std::move(parts.order)) {}
+
+HostGraph::HostGraph(const Communicator& comm, std::span<const std::int64_t> nodes, const GlobalEdges& edges,
+                     const HostGraphOptions& options)
+    : HostGraph(comm.agree([&] {
+        check_arrays(comm.rank(), edges);
+        Parts::agree_on_options(comm, options);
+        return Parts::make(comm, nodes, nodes, edges, options);
+      })) {}
+
+HostGraph::HostGraph(const Communicator& comm, const LocalToGlobal& nodes, const LocalEdges& edges,
+                     const HostGraphOptions& options)
+    : HostGraph(comm.agree([&] {
+        require<ShapeError>(
+            0 <= nodes.num_owned && nodes.num_owned <= static_cast<Index>(nodes.global_ids.size()),
+            "HostGraph: rank ", comm.rank(), " owns ", nodes.num_owned, " nodes (num_owned) and gives ",
+            nodes.global_ids.size(), " global_ids, expected one for each node and each ghost");
+        check_arrays(comm.rank(), edges);
+        Parts::agree_on_options(comm, options);
+        return Parts::make(comm, nodes.global_ids.first(at(nodes.num_owned)), nodes, edges, options);
+      })) {}
+
+const PartitionBook& HostGraph::book() const noexcept {
+  return shards()->src_book;
+}
+
+Index HostGraph::num_given_edges() const noexcept {
+  return order_->num_given;
+}
+
+Tensor HostGraph::to_graph_order(const Tensor& rows, const Tensor& reverse_rows) const {
+  return comm().agree([&] {
+    const Index given = order_->num_given;
+    const bool both = reverse_rows.defined();
+    require<ShapeError>(rows.defined() && rows.num_rows() == given, "to_graph_order: rows of shape ",
+                        rows.shape(), " on rank ", comm().rank(), ", which gave ", given, " edges");
+    require<ShapeError>(!both || (order_->reversed && reverse_rows.shape() == rows.shape()),
+                        "to_graph_order: rows of shape ", rows.shape(), " and reverse rows of shape ",
+                        reverse_rows.shape(), " on rank ", comm().rank(),
+                        order_->reversed ? ", expected the same shape" : ", but there are no reverse edges");
+    agree_on_call(comm(), "to_graph_order",
+                  std::array<AgreedItem, 2>{AgreedItem("shape of a row", rows.shape()),
+                                            AgreedItem("choice of reverse rows", both ? 1 : 0)});
+    Tensor sent = rows;
+    if (order_->reversed) {
+      sent = Tensor(rows.shape().with_rows(2 * given));
+      sent.slice_rows(0, given).copy_from(rows);
+      sent.slice_rows(given, 2 * given).copy_from(both ? reverse_rows : rows);
+    }
+    Tensor arrived(rows.shape().with_rows(num_edges()));
+    Tensor ordered(arrived.shape());
+    const std::size_t row_bytes = at(rows.row_size()) * sizeof(real);
+    order_->route.there(reinterpret_cast<const std::byte*>(std::as_const(sent).data()), row_bytes,
+                        reinterpret_cast<std::byte*>(arrived.data()));
+    parallel_for(num_edges(), grain, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i)
+        std::copy_n(arrived.row(i), arrived.row_size(), ordered.row(order_->places[at(i)]));
+    });
+    return ordered;
+  });
+}
+
+Tensor HostGraph::to_host_order(const Tensor& rows, bool reverse) const {
+  return comm().agree([&] {
+    const Index given = order_->num_given;
+    require<ShapeError>(rows.defined() && rows.num_rows() == num_edges(), "to_host_order: rows of shape ",
+                        rows.shape(), " on rank ", comm().rank(), ", which has ", num_edges(),
+                        " edges of the graph");
+    require<InputError>(order_->reversed || !reverse,
+                        "to_host_order: reverse rows are asked for, but there are no reverse edges");
+    agree_on_call(comm(), "to_host_order",
+                  std::array<AgreedItem, 2>{AgreedItem("shape of a row", rows.shape()),
+                                            AgreedItem("choice of reverse rows", reverse ? 1 : 0)});
+    Tensor arrived(rows.shape());
+    parallel_for(num_edges(), grain, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i)
+        std::copy_n(rows.row(order_->places[at(i)]), rows.row_size(), arrived.row(i));
+    });
+    Tensor back(rows.shape().with_rows(order_->route.num_rows()));
+    order_->route.back(reinterpret_cast<const std::byte*>(std::as_const(arrived).data()),
+                       at(rows.row_size()) * sizeof(real), reinterpret_cast<std::byte*>(back.data()));
+    return order_->reversed ? back.slice_rows(reverse ? given : 0, reverse ? 2 * given : given) : back;
+  });
+}
+
+}  // namespace sar

@@ -1,0 +1,13 @@
+/// Edges as an array of two rows: sources and destinations.
+#pragma once
+
+#include <sar/graph/data/node_data.hpp>
+#include <sar/graph/io/npy.hpp>
+
+namespace sar {
+
+/// Edges [begin, end) of an array of integers [2, E], in C or Fortran order, with their numbers as ids.
+/// Throws InputError for an edge to a node that does not exist. Local.
+EdgeList read_edge_range(const NpyFile& edge_index, Index num_nodes, Index begin, Index end);
+
+}  // namespace sar

@@ -1,0 +1,49 @@
+/// Built-in graphs, the same for every number of ranks and every partitioning.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/graph/data/dataset.hpp>
+#include <sar/graph/data/graph_source.hpp>
+#include <sar/graph/data/node_data.hpp>
+
+#include <cstdint>
+#include <memory>
+
+namespace sar {
+
+/// Zachary's karate club (J. Anthropological Research 33, 1977): 34 nodes, 78 friendships in both directions.
+/// Labels: 0 the side of the instructor (node 0), 1 that of the officer (node 33). Features: one-hot, [34,
+/// 34]. The two heads are the training nodes, nodes 1, 3, 30 and 32 validate, the others test. Collective.
+/// Throws InputError for more ranks than nodes.
+NodeData make_karate(const Communicator& comm, const DatasetOptions& options = {});
+
+struct SbmOptions {
+  Index nodes = 20000;
+  double degree = 16;  ///< average number of in-edges
+  Index classes = 16;
+  Index features = 64;     ///< width
+  double homophily = 0.7;  ///< share of the edges that join two nodes of one class
+  std::uint64_t seed = 0;
+  /// Distance of the class centres from the origin; the noise has standard deviation 1 in each direction.
+  /// At 1.6 and 16 classes, the features of a node alone tell its class in a little less than half of the
+  /// cases.
+  double signal = 1.6;
+  double train_share = 0.6;  ///< of the nodes are training nodes; half of the others validate, half test
+};
+
+/// A stochastic block model with power-law degrees and planted classes (degree-corrected: Karrer and Newman,
+/// Phys. Rev. E 83, 2011), generated in closed form, so that a worker holds its share and nothing else.
+///
+/// Node v has rank j = B^-1(v), B a keyed bijection of the ids, and class j mod classes. An undirected edge
+/// draws its first end with density proportional to (j + 1)^(-1/2), so that degrees follow a power law of
+/// exponent 3; its second end in the same way, moved to the nearest rank of the first one's class with
+/// probability `homophily`, otherwise to that of another class. round(nodes * degree / 2) such edges are
+/// drawn, without self loops, parallel ones possible; edge m appears in both directions, with ids 2m and 2m
+/// + 1. Features: centre of the class + Gaussian noise. Masks: a keyed permutation of the nodes is cut.
+/// Collective. Throws InputError for options out of range: nodes < 2 classes, degree or width not positive,
+/// homophily outside [0, 1], train_share outside (0, 1], or fewer nodes than ranks.
+NodeData make_sbm(const Communicator& comm, const SbmOptions& sbm, const DatasetOptions& options = {});
+/// The same graph as a source; features in the precision of the library. Local; throws as make_sbm.
+std::unique_ptr<GraphSource> sbm_source(const Communicator& comm, const SbmOptions& sbm);
+
+}  // namespace sar

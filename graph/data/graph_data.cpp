@@ -1,0 +1,117 @@
+#include <sar/core/error.hpp>
+#include <sar/graph/data/distribute.hpp>
+#include <sar/graph/data/graph_data.hpp>
+#include <sar/graph/data/node_columns.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace sar {
+namespace {
+
+DataArray slice_rows(const DataArray& column, Index begin, Index end) {
+  DataArray rows(column.type, column.row_shape, end - begin);
+  std::copy(column.row(begin), column.row(end), rows.bytes.begin());
+  return rows;
+}
+
+template <class T>
+DataArray as_column(NpyType type, std::vector<Index> row_shape, std::span<const T> values, Index num_rows) {
+  DataArray column(type, std::move(row_shape), num_rows);
+  require<ShapeError>(column.bytes.size() == values.size_bytes(), "data of ", values.size_bytes(),
+                      " bytes, expected ", column.bytes.size(), " for ", num_rows, " rows");
+  if (!values.empty()) std::memcpy(column.bytes.data(), values.data(), values.size_bytes());
+  return column;
+}
+
+constexpr NpyType real_type = sizeof(real) == 8 ? NpyType::float64 : NpyType::float32;
+
+}  // namespace
+
+const NodeTypeData& GraphData::node_type(const std::string& type) const {
+  std::string names;
+  for (const NodeTypeData& nodes : node_types) {
+    if (nodes.name == type) return nodes;
+    names += (names.empty() ? "" : ", ") + nodes.name;
+  }
+  throw InputError(concat(name, ": there is no node type ", type, ", expected one of ", names));
+}
+
+const EdgeTypeData& GraphData::edge_type(const std::string& type) const {
+  std::string names;
+  const EdgeTypeData* found = nullptr;
+  for (const EdgeTypeData& edges : edge_types) {
+    if (edges.canonical_name() == type) return edges;
+    names += (names.empty() ? "" : ", ") + edges.canonical_name();
+    if (edges.name != type) continue;
+    require<InputError>(found == nullptr, name, ": several edge types are named ", type,
+                        ", expected a name such as ", edges.canonical_name());
+    found = &edges;
+  }
+  require<InputError>(found != nullptr, name, ": there is no edge type ", type, ", expected one of ", names);
+  return *found;
+}
+
+NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options) {
+  return comm.agree([&] {
+    require<InputError>(graph.node_types.size() == 1 && graph.edge_types.size() == 1, graph.name,
+                        ": the graph has ", graph.node_types.size(), " types of nodes and ",
+                        graph.edge_types.size(), " types of edges, expected one of each");
+    NodeTypeData& nodes = graph.node_types[0];
+    EdgeTypeData& edges = graph.edge_types[0];
+    require_nodes_for_ranks(graph.name, nodes.book.num_nodes(), comm.size());
+    NodeData data;
+    data.name = graph.name;
+    data.book = nodes.book;
+    data.original_ids = std::move(nodes.original_ids);
+    data.edges = std::move(edges.edges);
+    if (const std::string weight = weight_field(fields_of(edges.data)); !weight.empty())
+      comm.agree([&] {
+        data.edges.weight =
+            to_edge_weights(edges.data.at(weight), data.edges.id, concat(graph.name, ": ", weight));
+      });
+    edges.data.clear();
+    transform_edges(comm, options, data);
+
+    const auto read = [&](const std::string& field, Index begin, Index end) {
+      return slice_rows(nodes.data.at(field), begin, end);
+    };
+    const auto place_of = [&](const std::string& field) { return graph.name + ": " + field; };
+    read_node_columns(comm, {fields_of(nodes.data), read, place_of}, options, data);
+    return data;
+  });
+}
+
+GraphData to_graph_data(NodeData data) {
+  GraphData graph;
+  graph.name = std::move(data.name);
+  NodeTypeData& nodes = graph.node_types.emplace_back();
+  const Index count = static_cast<Index>(data.original_ids.size());
+  nodes.book = std::move(data.book);
+  nodes.original_ids = std::move(data.original_ids);
+  nodes.data["features"] =
+      as_column(real_type, {data.features.row_size()}, std::span<const real>(data.features.values()), count);
+  data.features = {};
+  nodes.data["labels"] = as_column(NpyType::int64, {}, std::span<const std::int64_t>(data.labels), count);
+  nodes.data["train_mask"] =
+      as_column(NpyType::boolean, {}, std::span<const std::uint8_t>(data.train_mask), count);
+  nodes.data["val_mask"] =
+      as_column(NpyType::boolean, {}, std::span<const std::uint8_t>(data.val_mask), count);
+  nodes.data["test_mask"] =
+      as_column(NpyType::boolean, {}, std::span<const std::uint8_t>(data.test_mask), count);
+  EdgeTypeData& edges = graph.edge_types.emplace_back();
+  edges.num_edges = data.num_edges;
+  edges.edges = std::move(data.edges);
+  if (!edges.edges.weight.empty())
+    edges.data["weight"] =
+        as_column(real_type, {}, std::span<const real>(edges.edges.weight), edges.edges.size());
+  edges.edges.weight = {};
+  return graph;
+}
+
+void require_training_labels(const Communicator& comm, const NodeData& data) {
+  require_training_labels(comm, data, data.name);
+}
+
+}  // namespace sar

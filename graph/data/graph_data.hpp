@@ -1,0 +1,75 @@
+/// GraphData: what one worker holds of a graph with any types of nodes and edges, and any data of them.
+///
+/// A graph of one type of nodes and one of edges is the common case, and NodeData is what it becomes for
+/// training (to_node_data).
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/graph/data/dataset.hpp>
+#include <sar/graph/data/node_data.hpp>
+#include <sar/graph/io/data_array.hpp>
+
+#include <string>
+#include <vector>
+
+namespace sar {
+
+/// Names that DGL gives to the only type of nodes and the only type of edges.
+inline constexpr const char* default_node_type = "_N";
+inline constexpr const char* default_edge_type = "_E";
+
+/// This worker's nodes of one type: partitioned ids book.begin(p) .. book.end(p), rows in that order.
+struct NodeTypeData {
+  std::string name = default_node_type;
+  PartitionBook book;
+  Array<Index> original_ids;
+  DataColumns data;
+};
+
+/// The in-edges of this worker's nodes of type dst_type. Ids of the ends are partitioned ids of their types;
+/// edges.id is the edge's original number among those of its type. edges.weight is empty: weights are data.
+struct EdgeTypeData {
+  std::string src_type = default_node_type;
+  std::string name = default_edge_type;
+  std::string dst_type = default_node_type;
+  EdgeList edges;
+  Index num_edges = 0;  ///< of the whole graph
+  DataColumns data;     ///< rows in the order of `edges`
+
+  /// "author:writes:paper", DGL's canonical edge type in the form of its partition files.
+  [[nodiscard]] std::string canonical_name() const { return src_type + ":" + name + ":" + dst_type; }
+};
+
+struct GraphData {
+  std::string name;
+  std::vector<NodeTypeData> node_types;
+  std::vector<EdgeTypeData> edge_types;
+
+  /// Throws InputError naming what there is instead.
+  [[nodiscard]] const NodeTypeData& node_type(const std::string& type) const;
+  /// By canonical name, or by the edge type's own where that is unique.
+  [[nodiscard]] const EdgeTypeData& edge_type(const std::string& type) const;
+};
+
+/// The one node type and the one edge type as NodeData, after the transforms of `options` (its partition
+/// method is not used: the nodes stay where they are). Takes
+///     features      "features" or "feat"             numbers [nodes, F...], flattened to two dimensions
+///     labels        "labels" or "label"              integers [nodes] or [nodes, 1]; or whole numbers in
+///                                                    floating point, NaN: unlabelled (-1); without any:
+///                                                    all unlabelled
+///     masks         "train_mask", "val_mask", "test_mask"   bool or integers [nodes]; without: none
+///     edge weights  "weight" or "edge_weight"        floating-point [edges]; optional
+/// Collective. Throws InputError, the same on every rank, when there are several types, no features, for
+/// values that are not finite and labels below -1.
+NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options = {});
+
+/// The other way: data "features", "labels", the three masks, and edge data "weight" if there are weights.
+/// Local.
+GraphData to_graph_data(NodeData data);
+
+/// The labels of the training nodes are what a training needs: throws InputError, the same on every rank,
+/// when no training node of any rank has a label. Collective.
+void require_training_labels(const Communicator& comm, const NodeData& data);
+
+}  // namespace sar

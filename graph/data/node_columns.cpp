@@ -1,0 +1,181 @@
+#include <sar/core/error.hpp>
+#include <sar/graph/data/distribute.hpp>
+#include <sar/graph/data/graph_data.hpp>
+#include <sar/graph/data/node_columns.hpp>
+#include <sar/graph/io/npy_header.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+
+namespace sar {
+namespace {
+
+constexpr std::int64_t max_label = std::numeric_limits<std::int32_t>::max() - 1;
+constexpr Index block_bytes = Index{1} << 24;
+
+bool is_floating(NpyType type) {
+  return type == NpyType::float16 || type == NpyType::float32 || type == NpyType::float64;
+}
+
+/// The first field with one of the names; nullptr when there is none.
+const DataField* find_field(const std::vector<DataField>& fields, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    for (const DataField& field : fields)
+      if (field.name == name) return &field;
+  return nullptr;
+}
+
+std::string list_names(const std::vector<DataField>& fields) {
+  std::string text;
+  for (const DataField& field : fields) text += (text.empty() ? "" : ", ") + field.name;
+  return text.empty() ? "none" : text;
+}
+
+/// Position of the first element that is NaN or infinite; size when there is none.
+Index first_not_finite(std::span<const real> values) {
+  const auto size = static_cast<Index>(values.size());
+  return parallel_reduce(
+      size, Index{1} << 16, size,
+      [&](Index begin, Index end) {
+        for (Index i = begin; i < end; ++i)
+          if (!std::isfinite(values[static_cast<std::size_t>(i)])) return i;
+        return size;
+      },
+      [](Index a, Index b) { return std::min(a, b); });
+}
+
+/// Rows of `column` -> rows of x from `first` on, all of them finite.
+void take_features(const DataArray& column, std::span<const Index> ids, const std::string& place, Index first,
+                   Tensor& x) {
+  const Index width = x.row_size();
+  const Index grain = std::max<Index>(1, (1 << 14) / width);
+  parallel_for(column.num_rows, grain, [&](Index begin, Index end) {
+    convert_elements(column.type, column.row(begin), (end - begin) * width, x.row(first + begin));
+  });
+  const auto taken = x.values().subspan(static_cast<std::size_t>(first * width),
+                                        static_cast<std::size_t>(column.num_rows * width));
+  const Index bad = first_not_finite(taken);
+  if (bad < static_cast<Index>(taken.size()))
+    throw InputError(concat(place, ": row ", ids[static_cast<std::size_t>(first + bad / width)], ", column ",
+                            bad % width, " is ", taken[static_cast<std::size_t>(bad)],
+                            ", expected a finite number"));
+}
+
+void read_features(const Communicator& comm, const NodeColumns& columns, NodeData& data) {
+  const DataField* field = find_field(columns.fields, {"features", "feat"});
+  require<InputError>(field != nullptr, data.name, ": the data of the nodes are ", list_names(columns.fields),
+                      ", expected features (or feat) among them");
+  const Index width = field->row_size();
+  require<InputError>(width > 0, columns.place_of(field->name), ": a row has shape ",
+                      shape_to_string(field->row_shape), ", expected at least one column");
+  const auto count = static_cast<Index>(data.original_ids.size());
+  comm.agree([&] { data.features = Tensor(Shape{count, width}); });
+  const Index block = std::max<Index>(1, block_bytes / field->row_bytes());
+  const Index rounds = comm.all_reduce((count + block - 1) / block, ReduceOp::max);
+  for (Index r = 0; r < rounds; ++r) {
+    const Index begin = std::min(count, r * block);
+    const DataArray rows = columns.read(field->name, begin, std::min(count, begin + block));
+    comm.agree(
+        [&] { take_features(rows, data.original_ids, columns.place_of(field->name), begin, data.features); });
+  }
+}
+
+/// Floating-point labels are what OGB and pandas make of integers with gaps: NaN is no label.
+Array<std::int64_t> to_labels(const DataArray& column, std::span<const Index> ids, const std::string& place) {
+  if (!is_floating(column.type)) return column.to_integers(place);
+  require<InputError>(column.row_size() == 1, place, ": a row has shape ", shape_to_string(column.row_shape),
+                      ", expected one number");
+  Array<double> values(static_cast<std::size_t>(column.num_rows));
+  convert_elements(column.type, column.bytes.data(), column.num_rows, values.data());
+  Array<std::int64_t> labels(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double value = values[i];
+    const bool is_class = value == std::floor(value) && std::abs(value) <= static_cast<double>(max_label);
+    require<InputError>(std::isnan(value) || is_class, place, ": the label of node ", ids[i], " is ", value,
+                        ", expected a whole number or NaN for an unlabelled node");
+    labels[i] = std::isnan(value) ? -1 : static_cast<std::int64_t>(value);
+  }
+  return labels;
+}
+
+void read_labels(const Communicator& comm, const NodeColumns& columns, NodeData& data) {
+  const auto& ids = data.original_ids;
+  const DataField* field = find_field(columns.fields, {"labels", "label"});
+  data.num_classes = 0;
+  if (field == nullptr) {
+    data.labels.assign(ids.size(), -1);
+    return;
+  }
+  const DataArray column = columns.read(field->name, 0, static_cast<Index>(ids.size()));
+  comm.agree([&] {
+    const std::string place = columns.place_of(field->name);
+    data.labels = to_labels(column, ids, place);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      require<InputError>(-1 <= data.labels[i] && data.labels[i] <= max_label, place, ": the label of node ",
+                          ids[i], " is ", data.labels[i], ", expected a class from 0 to ", max_label,
+                          " or -1 for an unlabelled node");
+      data.num_classes = std::max<Index>(data.num_classes, data.labels[i] + 1);
+    }
+  });
+  data.num_classes = comm.all_reduce(data.num_classes, ReduceOp::max);
+}
+
+void read_mask(const Communicator& comm, const NodeColumns& columns, const char* name, Index count,
+               Array<std::uint8_t>& mask) {
+  if (find_field(columns.fields, {name}) == nullptr) {
+    mask.assign(static_cast<std::size_t>(count), 0);
+    return;
+  }
+  const DataArray column = columns.read(name, 0, count);
+  comm.agree([&] { mask = column.to_mask(columns.place_of(name)); });
+}
+
+}  // namespace
+
+void read_node_columns(const Communicator& comm, const NodeColumns& columns, const DatasetOptions& options,
+                       NodeData& data) {
+  const auto count = static_cast<Index>(data.original_ids.size());
+  read_features(comm, columns, data);
+  if (options.normalize_features) normalize_rows(data.features);
+  read_labels(comm, columns, data);
+  read_mask(comm, columns, "train_mask", count, data.train_mask);
+  read_mask(comm, columns, "val_mask", count, data.val_mask);
+  read_mask(comm, columns, "test_mask", count, data.test_mask);
+}
+
+std::string weight_field(const std::vector<DataField>& edge_fields) {
+  const DataField* field = find_field(edge_fields, {"weight", "edge_weight"});
+  return field == nullptr ? "" : field->name;
+}
+
+Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids, const std::string& place) {
+  require<InputError>(is_floating(column.type), place, ": dtype is ", to_string(column.type),
+                      ", expected float16, float32 or float64");
+  require<InputError>(column.row_size() == 1, place, ": a row has shape ", shape_to_string(column.row_shape),
+                      ", expected one number");
+  Array<real> weights(static_cast<std::size_t>(column.num_rows));
+  convert_elements(column.type, column.bytes.data(), column.num_rows, weights.data());
+  const Index bad = first_not_finite(weights);
+  if (bad < column.num_rows)
+    throw InputError(concat(place, ": the weight of edge ", ids[static_cast<std::size_t>(bad)], " is ",
+                            weights[static_cast<std::size_t>(bad)], ", expected a finite number"));
+  return weights;
+}
+
+void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place) {
+  comm.agree([&] {
+    std::array<Index, 2> training{0, 0};  // nodes, nodes with a label
+    for (std::size_t i = 0; i < data.train_mask.size(); ++i) {
+      training[0] += data.train_mask[i];
+      training[1] += data.train_mask[i] != 0 && data.labels[i] >= 0 ? 1 : 0;
+    }
+    comm.all_reduce(std::span<Index>(training));
+    require<InputError>(training[1] > 0, place, ": the mask selects ", training[0],
+                        " training nodes, of which ", training[1], " have a label, expected at least one");
+  });
+}
+
+}  // namespace sar

@@ -1,0 +1,15 @@
+#include <sar/graph/data/node_data.hpp>
+
+#include <utility>
+
+namespace sar {
+
+GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
+                                       const GraphOptions& options) {
+  return comm.agree([&] {
+    return GraphShardManager(comm, data.book, data.book, std::exchange(data.edges, {}), true, options,
+                             data.original_ids, data.original_ids);
+  });
+}
+
+}  // namespace sar

@@ -1,0 +1,36 @@
+/// What one worker holds of a dataset: its nodes, their data, and their in-edges.
+#pragma once
+
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/core/memory.hpp>
+#include <sar/core/tensor.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/shard/edge_list.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sar {
+
+/// Rows belong to the nodes book.begin(p) .. book.end(p) of rank p, in that order.
+struct NodeData {
+  std::string name;           ///< for messages: "cora", "sbm"
+  PartitionBook book;         ///< who owns which nodes
+  Array<Index> original_ids;  ///< the node's id in the dataset: keys random draws, names results
+  EdgeList edges;             ///< in-edges of my nodes
+  Index num_edges = 0;        ///< of the whole graph
+  Index num_classes = 0;
+  Tensor features;             ///< [my nodes, F]
+  Array<std::int64_t> labels;  ///< -1: unlabelled
+  Array<std::uint8_t> train_mask, val_mask, test_mask;
+
+  [[nodiscard]] Index num_nodes() const noexcept { return book.num_nodes(); }
+};
+
+/// The graph of a loaded or generated dataset: one kind of nodes. Takes data.edges, which is empty
+/// afterwards. Collective.
+GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
+                                       const GraphOptions& options = {});
+
+}  // namespace sar

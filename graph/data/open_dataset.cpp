@@ -1,0 +1,114 @@
+#include <sar/core/error.hpp>
+#include <sar/core/file.hpp>
+#include <sar/graph/data/dataset_source.hpp>
+#include <sar/graph/data/dgl_partition.hpp>
+#include <sar/graph/data/open_dataset.hpp>
+#include <sar/graph/data/partition_directory.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace sar {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Whose description of a partitioned graph a JSON file is. A damaged partition.json is ours, too: loading
+/// it says what is wrong.
+DatasetKind kind_of_json(const std::string& path) {
+  try {
+    const auto json =
+        nlohmann::json::parse(read_text(path, "a JSON file"), nullptr, /*allow_exceptions=*/false);
+    if (json.is_discarded() && fs::path(path).filename() == "partition.json")
+      return DatasetKind::partition_directory;
+    if (!json.is_object()) return DatasetKind::unknown;
+    const auto format = json.find("format");
+    if (format != json.end() && *format == "sar-partition") return DatasetKind::partition_directory;
+    if (json.contains("part-0")) return DatasetKind::dgl_partition;
+  } catch (const InputError&) {  // cannot be read
+  }
+  return DatasetKind::unknown;
+}
+
+/// The only JSON file of a directory that describes a partition of DGL's; empty: there is none.
+std::string find_dgl_json(const std::string& directory) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const std::string& name : names_in(directory, error)) {
+    const std::string path = (fs::path(directory) / name).string();
+    if (name.ends_with(".json") && kind_of_json(path) == DatasetKind::dgl_partition) found.push_back(path);
+  }
+  return found.size() == 1 ? found[0] : "";
+}
+
+NodeData load_parts(const Communicator& comm, GraphData graph, const char* form,
+                    const DatasetOptions& options, std::string& description) {
+  std::string sizes, data;
+  const auto add = [&](Index count, const char* what, const DataColumns& columns) {
+    sizes += concat(sizes.empty() ? " " : ", ", count, " ", what);
+    if (!columns.empty()) data += concat("; ", what, ":");
+    for (const auto& column : columns) data += " " + column.first;
+  };
+  for (const NodeTypeData& type : graph.node_types) add(type.book.num_nodes(), "nodes", type.data);
+  for (const EdgeTypeData& type : graph.edge_types) add(type.num_edges, "edges", type.data);
+  description = concat(form, " ", graph.name, ":", sizes, data);
+  return to_node_data(comm, std::move(graph), options);
+}
+
+}  // namespace
+
+FoundDataset find_dataset(const std::string& path) {
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) {
+    if (fs::path(path).extension() != ".json") return {DatasetKind::unknown, path};
+    const DatasetKind kind = kind_of_json(path);
+    if (kind != DatasetKind::partition_directory) return {kind, path};
+    if (fs::path(path).filename() != "partition.json") return {DatasetKind::unknown, path};
+    const std::string directory = fs::path(path).parent_path().string();
+    return {kind, directory.empty() ? "." : directory};
+  }
+  if (fs::exists(path + "/edge_index.npy", error)) return {DatasetKind::dataset_directory, path};
+  if (kind_of_json(path + "/partition.json") == DatasetKind::partition_directory)
+    return {DatasetKind::partition_directory, path};
+  if (std::string json = find_dgl_json(path); !json.empty())
+    return {DatasetKind::dgl_partition, std::move(json)};
+  return {DatasetKind::unknown, path};
+}
+
+OpenedDataset open_dataset(const Communicator& comm, const FoundDataset& mine,
+                           const DatasetOptions& options) {
+  return comm.agree([&] {
+    FoundDataset found = mine;
+    comm.broadcast(std::span(&found.kind, 1), 0);
+    found.path = comm.broadcast(found.path, 0);
+    OpenedDataset opened;
+    switch (found.kind) {
+      case DatasetKind::dataset_directory: {
+        DatasetSource source(comm, found.path);
+        opened.description = source.description();
+        opened.data = load_graph(source, options);
+        break;
+      }
+      case DatasetKind::partition_directory:
+        opened.data = load_parts(comm, load_partition(comm, found.path), "partition directory", options,
+                                 opened.description);
+        break;
+      case DatasetKind::dgl_partition:
+        opened.data = load_parts(comm, load_dgl_partition(comm, found.path), "DGL partition", options,
+                                 opened.description);
+        break;
+      case DatasetKind::unknown:
+        throw InputError(
+            concat(found.path,
+                   ": no dataset was found, expected a directory with edge_index.npy, one with a "
+                   "partition.json, or the JSON file of a DGL partition"));
+    }
+    return opened;
+  });
+}
+
+}  // namespace sar

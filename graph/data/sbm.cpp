@@ -1,0 +1,254 @@
+#include <sar/core/error.hpp>
+#include <sar/core/random.hpp>
+#include <sar/graph/data/distribute.hpp>
+#include <sar/graph/data/generators.hpp>
+#include <sar/graph/partition/bijection.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace sar {
+namespace {
+
+/// One family of draws for each purpose.
+enum Stream : std::uint64_t {
+  order_stream = 0x73626d00,
+  edge_stream,
+  centre_stream,
+  noise_stream,
+  split_stream
+};
+
+void check(const SbmOptions& sbm) {
+  require<InputError>(sbm.classes >= 1, "sbm: ", sbm.classes, " classes, expected at least 1");
+  require<InputError>(sbm.nodes / 2 >= sbm.classes, "sbm: ", sbm.nodes,
+                      " nodes, expected at least two for each of the ", sbm.classes, " classes");
+  require<InputError>(sbm.degree > 0 && static_cast<double>(sbm.nodes) * sbm.degree < 0x1p60, "sbm: degree ",
+                      sbm.degree, " with ", sbm.nodes,
+                      " nodes, expected a positive number and fewer than 2^60 edges");
+  require<InputError>(sbm.features >= 1, "sbm: ", sbm.features, " features, expected at least 1");
+  require<InputError>(sbm.homophily >= 0 && sbm.homophily <= 1, "sbm: homophily ", sbm.homophily,
+                      ", expected a number from 0 to 1");
+  require<InputError>(std::isfinite(sbm.signal), "sbm: signal ", sbm.signal, ", expected a finite number");
+  require<InputError>(sbm.train_share > 0 && sbm.train_share <= 1, "sbm: train_share ", sbm.train_share,
+                      ", expected a positive number up to 1");
+}
+
+class Generator {
+ public:
+  explicit Generator(const SbmOptions& sbm)
+      : sbm_((check(sbm), sbm)),
+        node_of_rank_(sbm.nodes, {sbm.seed, order_stream}),
+        split_(sbm.nodes, {sbm.seed, split_stream}),
+        edge_draws_({sbm.seed, edge_stream}),
+        width_(std::sqrt(static_cast<double>(sbm.nodes) + 1) - 1),
+        train_end_(static_cast<Index>(std::ceil(sbm.train_share * static_cast<double>(sbm.nodes)))),
+        val_end_(train_end_ + (sbm.nodes - train_end_) / 2) {}
+
+  [[nodiscard]] Index num_undirected() const {
+    return static_cast<Index>(std::llround(static_cast<double>(sbm_.nodes) * sbm_.degree / 2));
+  }
+
+  /// This rank's share of the edges.
+  [[nodiscard]] EdgeList share(const Communicator& comm) const {
+    const PartitionBook shares = PartitionBook::even(num_undirected(), comm.size());
+    return edges(shares.begin(comm.rank()), shares.end(comm.rank()));
+  }
+
+  /// Both directions of undirected edges [begin, end).
+  [[nodiscard]] EdgeList edges(Index begin, Index end) const {
+    EdgeList list;
+    for (Array<Index>* column : {&list.src, &list.dst, &list.id})
+      column->resize(static_cast<std::size_t>(2 * (end - begin)));
+    parallel_for(end - begin, 1 << 12, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i) {
+        const auto [u, v] = ends(static_cast<std::uint64_t>(begin + i));
+        const auto at = static_cast<std::size_t>(2 * i);
+        list.src[at] = list.dst[at + 1] = u;
+        list.dst[at] = list.src[at + 1] = v;
+        list.id[at] = 2 * (begin + i);
+        list.id[at + 1] = 2 * (begin + i) + 1;
+      }
+    });
+    return list;
+  }
+
+  [[nodiscard]] Index label(Index node) const { return node_of_rank_.inverse(node) % sbm_.classes; }
+  [[nodiscard]] bool trains(Index node) const { return split_(node) < train_end_; }
+  [[nodiscard]] bool validates(Index node) const {
+    return train_end_ <= split_(node) && split_(node) < val_end_;
+  }
+  [[nodiscard]] bool tests(Index node) const { return val_end_ <= split_(node); }
+
+  void write_features(std::span<const Index> nodes, real* out) const {
+    const Tensor centres = class_centres();
+    const Random noise({sbm_.seed, noise_stream});
+    parallel_for(static_cast<Index>(nodes.size()), 256, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i) {
+        const Index node = nodes[static_cast<std::size_t>(i)];
+        const real* centre = centres.row(label(node));
+        for (Index f = 0; f < sbm_.features; ++f)
+          out[i * sbm_.features + f] =
+              centre[f] + static_cast<real>(
+                              noise.normal(static_cast<std::uint64_t>(node), static_cast<std::uint64_t>(f)));
+      }
+    });
+  }
+
+  /// out[i] = value(nodes[i])
+  template <class T, class Value>
+  static void write(std::span<const Index> nodes, T* out, const Value& value) {
+    parallel_for(static_cast<Index>(nodes.size()), 1 << 12, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i) out[i] = static_cast<T>(value(nodes[static_cast<std::size_t>(i)]));
+    });
+  }
+
+  /// Features, labels and masks of data.original_ids.
+  void describe_nodes(NodeData& data) const {
+    const auto& nodes = data.original_ids;
+    data.num_classes = sbm_.classes;
+    data.features = Tensor(Shape{static_cast<Index>(nodes.size()), sbm_.features});
+    write_features(nodes, data.features.data());
+    for (auto* mask : {&data.train_mask, &data.val_mask, &data.test_mask}) mask->resize(nodes.size());
+    data.labels.resize(nodes.size());
+    write(nodes, data.labels.data(), [&](Index node) { return label(node); });
+    write(nodes, data.train_mask.data(), [&](Index node) { return trains(node); });
+    write(nodes, data.val_mask.data(), [&](Index node) { return validates(node); });
+    write(nodes, data.test_mask.data(), [&](Index node) { return tests(node); });
+  }
+
+ private:
+  struct Ends {
+    Index u;
+    Index v;
+  };
+
+  /// Inverse of the distribution function F(x) = (sqrt(x + 1) - 1) / (sqrt(N + 1) - 1) of a density (x +
+  /// 1)^(-1/2).
+  [[nodiscard]] Index draw_rank(double uniform) const {
+    const double root = uniform * width_ + 1;
+    return std::min(static_cast<Index>(root * root - 1), sbm_.nodes - 1);
+  }
+
+  [[nodiscard]] Ends ends(std::uint64_t m) const {
+    const Index u = draw_rank(edge_draws_.uniform(m, 0));
+    Index label = u % sbm_.classes;
+    const double other = edge_draws_.uniform(m, 1) - sbm_.homophily;
+    if (other >= 0 && sbm_.classes > 1) {
+      const auto others = static_cast<double>(sbm_.classes - 1);
+      const auto step = static_cast<Index>(other / (1 - sbm_.homophily) * others);
+      label = (label + 1 + std::min(step, sbm_.classes - 2)) % sbm_.classes;
+    }
+    Index v = u;
+    for (std::uint64_t attempt = 2; v == u; ++attempt) {
+      v = draw_rank(edge_draws_.uniform(m, attempt));
+      v += label - v % sbm_.classes;
+      if (v >= sbm_.nodes) v -= sbm_.classes;
+    }
+    return {node_of_rank_(u), node_of_rank_(v)};
+  }
+
+  /// [classes, features]: directions drawn uniformly, of length `signal`.
+  [[nodiscard]] Tensor class_centres() const {
+    Tensor centres(Shape{sbm_.classes, sbm_.features});
+    const Random draws({sbm_.seed, centre_stream});
+    parallel_for(sbm_.classes, 16, [&](Index first, Index last) {
+      for (Index c = first; c < last; ++c) {
+        const auto draw = [&](Index f) {
+          return draws.normal(static_cast<std::uint64_t>(c), static_cast<std::uint64_t>(f));
+        };
+        double squares = 0;
+        for (Index f = 0; f < sbm_.features; ++f) squares += draw(f) * draw(f);
+        for (Index f = 0; f < sbm_.features; ++f)
+          centres.row(c)[f] = static_cast<real>(draw(f) * sbm_.signal / std::sqrt(squares));
+      }
+    });
+    return centres;
+  }
+
+  SbmOptions sbm_;
+  KeyedBijection node_of_rank_;
+  KeyedBijection split_;
+  Random edge_draws_;
+  double width_;
+  Index train_end_;
+  Index val_end_;
+};
+
+class SbmSource : public GraphSource {
+ public:
+  SbmSource(const Communicator& comm, const SbmOptions& sbm)
+      : GraphSource(comm),
+        sbm_(sbm),
+        generator_(sbm),
+        node_fields_{{"features", sizeof(real) == 8 ? NpyType::float64 : NpyType::float32, {sbm.features}},
+                     {"labels", NpyType::int64, {}},
+                     {"train_mask", NpyType::boolean, {}},
+                     {"val_mask", NpyType::boolean, {}},
+                     {"test_mask", NpyType::boolean, {}}} {}
+
+  [[nodiscard]] std::string name() const override { return "sbm"; }
+  [[nodiscard]] std::string description() const override {
+    return concat("generated graph sbm, ", num_nodes(), " nodes, ", num_edges(), " edges");
+  }
+  [[nodiscard]] Index num_nodes() const override { return sbm_.nodes; }
+  [[nodiscard]] Index num_edges() const override { return 2 * generator_.num_undirected(); }
+  [[nodiscard]] const std::vector<DataField>& node_fields() const override { return node_fields_; }
+  [[nodiscard]] const std::vector<DataField>& edge_fields() const override { return edge_fields_; }
+  [[nodiscard]] EdgeList read_edges() override {
+    return comm().agree([&] { return generator_.share(comm()); });
+  }
+
+  [[nodiscard]] DataArray read_node_data(const std::string& name, std::span<const Index> nodes) override {
+    return comm().agree([&] { return node_data(name, nodes); });
+  }
+  [[nodiscard]] DataArray read_edge_data(const std::string& name, std::span<const Index>) override {
+    return comm().agree([&]() -> DataArray {
+      throw InputError(concat("sbm: there is no edge data '", name, "', expected none"));
+    });
+  }
+
+ private:
+  [[nodiscard]] DataArray node_data(const std::string& name, std::span<const Index> nodes) const {
+    const auto field = std::find_if(node_fields_.begin(), node_fields_.end(),
+                                    [&](const DataField& known) { return known.name == name; });
+    require<InputError>(field != node_fields_.end(), "sbm: there is no node data '", name,
+                        "', expected features, labels, train_mask, val_mask or test_mask");
+    DataArray rows(field->type, field->row_shape, static_cast<Index>(nodes.size()));
+    auto* bytes = reinterpret_cast<std::uint8_t*>(rows.bytes.data());
+    if (name == "features")
+      generator_.write_features(nodes, reinterpret_cast<real*>(bytes));
+    else if (name == "labels")
+      Generator::write(nodes, reinterpret_cast<std::int64_t*>(bytes),
+                       [&](Index node) { return generator_.label(node); });
+    else if (name == "train_mask")
+      Generator::write(nodes, bytes, [&](Index node) { return generator_.trains(node); });
+    else if (name == "val_mask")
+      Generator::write(nodes, bytes, [&](Index node) { return generator_.validates(node); });
+    else
+      Generator::write(nodes, bytes, [&](Index node) { return generator_.tests(node); });
+    return rows;
+  }
+
+  SbmOptions sbm_;
+  Generator generator_;
+  std::vector<DataField> node_fields_, edge_fields_;
+};
+
+}  // namespace
+
+NodeData make_sbm(const Communicator& comm, const SbmOptions& sbm, const DatasetOptions& options) {
+  return comm.agree([&] {
+    const Generator generator(sbm);
+    require_nodes_for_ranks("sbm", sbm.nodes, comm.size());
+    return distribute(comm, "sbm", sbm.nodes, generator.share(comm), options,
+                      [&](NodeData& data) { generator.describe_nodes(data); });
+  });
+}
+
+std::unique_ptr<GraphSource> sbm_source(const Communicator& comm, const SbmOptions& sbm) {
+  return std::make_unique<SbmSource>(comm, sbm);
+}
+
+}  // namespace sar

@@ -1,0 +1,44 @@
+/// A .npy file that all workers write together.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/graph/io/npy.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sar {
+
+/// An array in C order whose elements are written by any ranks, each some of them. It lies beside `path`
+/// under another name, which is removed if commit() is not reached. The ranks see the same file system.
+/// Errors are InputError.
+class SharedNpyFile {
+ public:
+  /// Collective; throws the same on every rank.
+  SharedNpyFile(const Communicator& comm, const std::string& path, std::span<const Index> shape,
+                NpyType type);
+  ~SharedNpyFile();
+  SharedNpyFile(const SharedNpyFile&) = delete;
+  SharedNpyFile& operator=(const SharedNpyFile&) = delete;
+
+  /// Elements from `first` on, as they shall lie in the file. Local.
+  void write(Index first, std::span<const std::byte> bytes);
+  /// When all ranks have written: flushes to the disk and renames. Collective; throws the same on every rank.
+  void commit();
+
+ private:
+  SharedNpyFile(const Communicator& comm, NpyType type);
+  void open(const std::string& path, std::span<const Index> shape, NpyType type);
+
+  Communicator comm_;
+  std::string path_;
+  std::string temporary_;
+  int descriptor_ = -1;
+  Index data_begin_ = 0;
+  Index size_ = 0;  // bytes of the elements
+  Index element_bytes_ = 1;
+};
+
+}  // namespace sar

@@ -1,0 +1,85 @@
+#include <sar/core/error.hpp>
+#include <sar/graph/data/new_directory.hpp>
+#include <sar/graph/data/shared_npy.hpp>
+#include <sar/graph/data/write_dataset.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace sar {
+namespace {
+
+std::vector<Index> shape_of(const DataField& field, Index rows) {
+  std::vector<Index> shape{rows};
+  shape.insert(shape.end(), field.row_shape.begin(), field.row_shape.end());
+  return shape;
+}
+
+/// [begin, begin + count) of an array
+Array<Index> range(Index begin, Index count) {
+  Array<Index> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), begin);
+  return numbers;
+}
+
+/// Each rank writes an even share of the rows, in blocks of about 16 MB. read(numbers) is collective.
+template <class Read>
+void write_field(const Communicator& comm, const std::string& path, const DataField& field, Index rows,
+                 const Read& read) {
+  SharedNpyFile file(comm, path, shape_of(field, rows), field.type);
+  const PartitionBook shares = PartitionBook::even(rows, comm.size());
+  const Index block = std::max<Index>(1, (Index{16} << 20) / std::max<Index>(1, field.row_bytes()));
+  const Index rounds = (shares.num_nodes(0) + block - 1) / block;  // rank 0 has the most
+  for (Index r = 0; r < rounds; ++r) {
+    const Index first = std::min(shares.begin(comm.rank()) + r * block, shares.end(comm.rank()));
+    const Index count = std::min(block, shares.end(comm.rank()) - first);
+    const DataArray data = read(range(first, count));
+    file.write(first * field.row_size(), data.bytes);
+  }
+  file.commit();
+}
+
+void write_edges(GraphSource& source, const std::string& path) {
+  const Communicator& comm = source.comm();
+  const std::vector<Index> shape{2, source.num_edges()};
+  EdgeList edges = source.read_edges();
+  SharedNpyFile file(comm, path, shape, NpyType::int64);
+  // the edges of a rank have consecutive ids, or nearly so: runs of them are written at once
+  for (std::size_t begin = 0, end = 0; begin < edges.id.size(); begin = end) {
+    for (end = begin + 1; end < edges.id.size() && edges.id[end] == edges.id[end - 1] + 1;) ++end;
+    const Index first = edges.id[begin];
+    const auto bytes = [&](const Array<Index>& column) {
+      return std::as_bytes(std::span(column).subspan(begin, end - begin));
+    };
+    require<InputError>(0 <= first && edges.id[end - 1] < source.num_edges(), source.name(), ": edge id ",
+                        first, ", expected ids below ", source.num_edges());
+    file.write(first, bytes(edges.src));
+    file.write(source.num_edges() + first, bytes(edges.dst));
+  }
+  file.commit();
+}
+
+}  // namespace
+
+void write_dataset(GraphSource& source, const std::string& directory) {
+  const Communicator& comm = source.comm();
+  comm.agree([&] {
+    NewDirectory out(comm, directory);
+    const auto path = [&](const std::string& prefix, const std::string& name) {
+      require<InputError>(!name.empty() && name[0] != '.' && name.find('/') == std::string::npos,
+                          source.name(), ": data are called '", name, "', expected the name of a file");
+      return out.path() + "/" + (name.starts_with(prefix) ? name : prefix + name) + ".npy";
+    };
+    write_edges(source, out.path() + "/edge_index.npy");
+    for (const DataField& field : source.node_fields())
+      write_field(comm, path("", field.name), field, source.num_nodes(),
+                  [&](const Array<Index>& nodes) { return source.read_node_data(field.name, nodes); });
+    for (const DataField& field : source.edge_fields())
+      write_field(comm, path("edge_", field.name), field, source.num_edges(),
+                  [&](const Array<Index>& edges) { return source.read_edge_data(field.name, edges); });
+    out.commit();
+  });
+}
+
+}  // namespace sar

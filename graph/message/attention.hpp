@@ -1,0 +1,55 @@
+/// Fused attention: out[v, h] = sum over in-edges (u, v) of  alpha[e, h] value[u, h], with
+/// alpha = softmax over the in-edges of v of a score s[e, h], without anything of the size of the edges in
+/// memory.
+///
+/// Forward, a destination's running maximum, sum and result go from shard to shard (online softmax, arXiv
+/// 1805.02867). Kept for the way back: the operands, the result, maximum and log(sum) [local destinations,
+/// H]. Backward, scores are computed again from source rows that are fetched again (kept in modes sequential
+/// and one_shot). N source rows, M destination rows of this rank, H heads, D features of a head. A
+/// destination without in-edges gets 0. Communication: forward one fetch of the source rows; backward one
+/// push of their gradients, and in mode rematerialize one more fetch. All functions here are collective; the
+/// same errors on every rank, before rows travel: ShapeError when operands do not fit the graph or each
+/// other, InputError when ranks differ.
+#pragma once
+
+#include <sar/core/random.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+
+namespace sar {
+
+struct AttentionOptions {
+  /// Each coefficient alpha[e, h] becomes 0 with this probability and is divided by 1 - p otherwise. Drawn
+  /// from (dropout_key, global edge id, h), and drawn again on the way back.
+  double dropout = 0;
+  RandomKey dropout_key;
+  /// [local edges] or [local edges, 1]: multiplies alpha after the softmax (and dropout). Optional.
+  Variable edge_weight = {};
+  /// H D numbers in any shape, added to the result in its memory, also where there are no in-edges. Optional.
+  Variable bias = {};
+};
+
+/// GAT (arXiv 1710.10903): s = leaky_relu(<attn_src[h], x[u, h]> + score_dst[v, h]); the value is x[u, h].
+/// x [N, H, D], attn_src [1, H, D], score_dst [M, H] or [M, H, 1] -> [M, H, D]. Rows of width H D travel.
+[[nodiscard]] Variable gat_attention(const GraphShardManager& graph, const Variable& x,
+                                     const Variable& attn_src, const Variable& score_dst,
+                                     real negative_slope = real(0.2), const AttentionOptions& options = {});
+
+/// GATv2 (arXiv 2105.14491): s = <attn[h], leaky_relu(x_src[u, h] + x_dst[v, h])>; the value is x_src[u, h].
+/// x_src [N, H, D], x_dst [M, H, D], attn [1, H, D] -> [M, H, D].
+[[nodiscard]] Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src,
+                                       const Variable& x_dst, const Variable& attn,
+                                       real negative_slope = real(0.2), const AttentionOptions& options = {});
+
+/// Dot product: s = scale <key[u, h], query[v, h]>. key [N, H, D], query [M, H, D], value [N, H, D'], or
+/// undefined: the key -> [M, H, D']. Rows of width H (D + D') (H D without a value) travel.
+[[nodiscard]] Variable dot_attention(const GraphShardManager& graph, const Variable& key,
+                                     const Variable& query, const Variable& value, real scale,
+                                     const AttentionOptions& options = {});
+
+/// AGNN (arXiv 1803.03735): s = beta <x_src[u], x_dst[v]> / (|x_src[u]| |x_dst[v]|), norms at least 1e-12;
+/// the value is x_src[u]. One head: x_src [N, D], x_dst [M, D], beta [1] -> [M, D].
+[[nodiscard]] Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src,
+                                        const Variable& x_dst, const Variable& beta,
+                                        const AttentionOptions& options = {});
+
+}  // namespace sar

@@ -1,0 +1,111 @@
+#include <sar/core/error.hpp>
+#include <sar/core/rows.hpp>
+#include <sar/graph/message/frames.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/sharded_graph.hpp>
+
+#include <utility>
+
+namespace sar {
+namespace {
+
+const GraphOptions& checked(const GraphOptions& options) {
+  require<InputError>(options.pipeline_depth >= 1, "pipeline_depth is ", options.pipeline_depth,
+                      "; it must be at least 1");
+  require<InputError>(options.max_halo_bytes >= 0, "max_halo_bytes is ", options.max_halo_bytes,
+                      "; it must not be negative");
+  require<InputError>(options.edge_block >= 1, "edge_block is ", options.edge_block,
+                      "; it must be at least 1");
+  return options;
+}
+
+}  // namespace
+
+GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBook& src_book,
+                                     const PartitionBook& dst_book, EdgeList edges, bool dst_is_prefix,
+                                     const GraphOptions& options, Array<Index> src_ids, Array<Index> dst_ids)
+    : GraphShardManager(comm.agree([&] {
+        return GraphShardManager(
+            std::make_shared<ShardedGraph>(comm, src_book, dst_book, std::move(edges), dst_is_prefix,
+                                           std::move(src_ids), std::move(dst_ids)),
+            options);
+      })) {}
+
+GraphShardManager::GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options)
+    : options_(checked(options)),
+      state_(std::move(state)),
+      frames_(std::make_shared<Frames>(state_->one_kind_of_nodes())) {}
+
+void GraphShardManager::set_options(const GraphOptions& options) {
+  options_ = checked(options);
+}
+
+DistributedBlock GraphShardManager::get_full_partition_graph() const {
+  GraphShardManager block = *this;
+  block.options_.mode = Mode::one_shot;
+  return DistributedBlock(std::move(block));
+}
+
+Tensor GraphShardManager::local_edge_rows(const Tensor& by_edge_id) const {
+  return comm().agree([&] {
+    for (const Index id : edge_ids())
+      require<ShapeError>(id >= 0 && id < by_edge_id.num_rows(), "edge data of shape ", by_edge_id.shape(),
+                          " has no row for edge ", id);
+    Tensor rows(by_edge_id.shape().with_rows(num_edges()));
+    gather_rows(by_edge_id, edge_ids(), rows);
+    return rows;
+  });
+}
+
+const Communicator& GraphShardManager::comm() const noexcept {
+  return state_->comm;
+}
+Index GraphShardManager::num_src_nodes() const noexcept {
+  return state_->local.num_src_rows;
+}
+Index GraphShardManager::num_dst_nodes() const noexcept {
+  return state_->local.num_dst;
+}
+Index GraphShardManager::num_edges() const noexcept {
+  return static_cast<Index>(state_->edge_ids.size());
+}
+Index GraphShardManager::num_global_src_nodes() const noexcept {
+  return state_->src_book.num_nodes();
+}
+Index GraphShardManager::num_global_dst_nodes() const noexcept {
+  return state_->dst_book.num_nodes();
+}
+Index GraphShardManager::num_global_edges() const noexcept {
+  return state_->num_global_edges;
+}
+std::size_t GraphShardManager::index_bytes() const noexcept {
+  return state_->bytes();
+}
+bool GraphShardManager::dst_is_prefix() const noexcept {
+  return state_->dst_is_prefix;
+}
+const Array<Index>& GraphShardManager::in_degrees() const noexcept {
+  return state_->in_degrees;
+}
+const Array<Index>& GraphShardManager::src_in_degrees() const {
+  require<InputError>(state_->one_kind_of_nodes() || state_->src_in_degrees.has_value(),
+                      "the in-degrees of the sources are not known in a graph of two kinds of nodes");
+  return state_->src_in_degrees ? *state_->src_in_degrees : state_->in_degrees;
+}
+const Array<Index>& GraphShardManager::out_degrees() const noexcept {
+  return state_->out_degrees;
+}
+const Array<Index>& GraphShardManager::src_ids() const noexcept {
+  return state_->src_ids;
+}
+const Array<Index>& GraphShardManager::dst_ids() const noexcept {
+  return state_->dst_ids;
+}
+const Array<Index>& GraphShardManager::edge_ids() const noexcept {
+  return state_->edge_ids;
+}
+const Tensor& GraphShardManager::edge_weight() const noexcept {
+  return state_->edge_weight;
+}
+
+}  // namespace sar

@@ -1,0 +1,185 @@
+/// GraphShardManager: one worker's view of a graph that is sharded over all workers of a communicator.
+///
+/// Worker p owns contiguous ranges of the source and of the destination nodes (PartitionBook) and keeps the
+/// in-edges of its destination nodes as shards, one per worker that owns their sources. Message passing walks
+/// the shards one after the other (Sequential Aggregation, arXiv 2111.06483). A graph on one process is the
+/// case P = 1.
+#pragma once
+
+#include <sar/autograd/variable.hpp>
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/core/memory.hpp>
+#include <sar/core/parallel.hpp>
+#include <sar/graph/message/edge_batch.hpp>
+#include <sar/graph/message/frame.hpp>
+#include <sar/graph/message/message.hpp>
+#include <sar/graph/shard/edge_list.hpp>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace sar {
+
+/// How message passing walks the shards; the results agree to rounding. The same on every rank.
+enum class Mode {
+  rematerialize,  ///< shard after shard; source rows are forgotten and fetched again where the gradient needs
+                  ///< them
+  sequential,     ///< shard after shard; source rows that the gradient needs are kept
+  one_shot,       ///< the local shard, and all others in one communication round; rows kept as in sequential
+};
+
+/// The same on every rank.
+struct GraphOptions {
+  Mode mode = Mode::rematerialize;
+  /// Pieces of halo rows in flight while one is used; at least 1. Costs one buffer each.
+  int pipeline_depth = 1;
+  /// A shard whose halo rows need more bytes is walked in several pieces; 0: no limit.
+  Index max_halo_bytes = 0;
+  /// A user-defined message is computed for so many edges at a time; at least 1.
+  Index edge_block = Index{1} << 12;
+};
+
+class DistributedBlock;
+class LocalScope;
+class MessageFlowGraph;
+struct Frames;
+struct ShardedGraph;
+
+/// A cheap handle to an immutable graph and its frames. Copies share both; the options belong to the handle.
+class GraphShardManager {
+ public:
+  /// `edges`: in-edges of the destinations this rank owns, in any order, parallel edges allowed. A graph of
+  /// one kind of nodes has the same book twice. When `dst_is_prefix`, the destinations of a rank are the
+  /// first of its sources (always so for one kind of nodes; in DGL's terms, a block). `src_ids` and `dst_ids`
+  /// are the original ids of this rank's nodes, which key random draws; empty: the partitioned ids.
+  /// Collective. Throws InputError, the same on every rank, when an edge's end does not exist or its
+  /// destination is not owned.
+  GraphShardManager(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
+                    EdgeList edges, bool dst_is_prefix, const GraphOptions& options = {},
+                    Array<Index> src_ids = {}, Array<Index> dst_ids = {});
+  /// out[v] = reduce over the in-edges of v of the message: [local destinations, ...]. With `base` [the same
+  /// shape] the result is base + that, computed in base's memory when no one else holds it (sum, mean).
+  /// Differentiable in all operands and in base. No message per edge is ever stored. Communication: forward
+  /// one fetch of the halo rows of u, if the message reads u; backward one push of gradients, when u wants a
+  /// gradient; one more fetch in mode rematerialize only, when a gradient needs the values of u.
+  /// Collective. Throws, before rows travel and the same on every rank, ShapeError when an operand has
+  /// another number of rows than the graph or operands do not broadcast, InputError when ranks differ in
+  /// message, width, wish for gradients or options.
+  [[nodiscard]] Variable update_all(const Message& message, Reduce reduce, Variable base = {}) const;
+  /// The same with a base that is computed while the first halo rows travel: the self term of a layer.
+  /// make_base must not communicate; what it throws on any rank is thrown on all.
+  [[nodiscard]] Variable update_all(const Message& message, Reduce reduce,
+                                    FunctionRef<Variable()> make_base) const;
+  /// The same with a message of the caller's own: any differentiable function of blocks of
+  /// options().edge_block edges. Memory does not depend on the number of edges. Variables that the function
+  /// captures, parameters above all, receive their gradients without being declared. On the way back messages
+  /// are computed again. Communication: as above, for all variables that edges.src() was asked for.
+  /// Collective, but the function must not communicate. What it throws on any rank is thrown on all; the
+  /// graph can be used afterwards. Throws, the same on every rank, ShapeError when it returns another number
+  /// of rows than edges, or rows of changing shape.
+  [[nodiscard]] Variable update_all(const MessageFunction& message, Reduce reduce) const;
+  /// On frames: reads fields of srcdata, dstdata and edata, writes the field reduce.out of dstdata. Throws,
+  /// the same on every rank, InputError when a field does not exist or names do not match.
+  void update_all(const NamedMessage& message, const NamedReduce& reduce) const;
+  /// A message of the caller's own, which reads what it likes; writes the field reduce.out of dstdata.
+  void update_all(const MessageFunction& message, const NamedReduce& reduce) const;
+
+  /// The message of every in-edge of this rank's destinations: [local edges, ...], in edge order.
+  /// Communication, errors and gradients as update_all. Collective.
+  [[nodiscard]] Variable apply_edges(const Message& message) const;
+  [[nodiscard]] Variable apply_edges(const MessageFunction& message) const;
+  /// Writes the field message.message of edata.
+  void apply_edges(const NamedMessage& message) const;
+  void apply_edges(const MessageFunction& message, const std::string& out) const;
+
+  /// Named tensors of this rank's sources, destinations and edges, shared by all copies of this handle. In a
+  /// graph of one kind of nodes srcdata and dstdata are the same frame.
+  [[nodiscard]] Frame& srcdata() const;
+  [[nodiscard]] Frame& dstdata() const;
+  [[nodiscard]] Frame& edata() const;
+  /// srcdata of a graph of one kind of nodes. Throws InputError on others, message flow graphs among them.
+  [[nodiscard]] Frame& ndata() const;
+  /// While it lives, changes of the frames are undone at its end: auto scope = graph.local_scope();
+  [[nodiscard]] LocalScope local_scope() const;
+  /// The part of data given per edge id, [edges of the whole graph, ...] on every rank, that belongs to this
+  /// rank's edges: [local edges, ...] in edge order. Collective. Throws ShapeError, the same on every rank,
+  /// when an edge id has no row.
+  [[nodiscard]] Tensor local_edge_rows(const Tensor& by_edge_id) const;
+
+  [[nodiscard]] const Communicator& comm() const noexcept;
+  [[nodiscard]] const GraphOptions& options() const noexcept { return options_; }
+  /// Of this handle. Throws InputError unless pipeline_depth >= 1, max_halo_bytes >= 0 and edge_block >= 1.
+  void set_options(const GraphOptions& options);
+
+  // Sizes on this rank.
+  [[nodiscard]] Index num_src_nodes() const noexcept;
+  [[nodiscard]] Index num_dst_nodes() const noexcept;
+  [[nodiscard]] Index num_nodes() const noexcept { return num_src_nodes(); }
+  [[nodiscard]] Index num_edges() const noexcept;
+  // Sizes of the whole graph.
+  [[nodiscard]] Index num_global_src_nodes() const noexcept;
+  [[nodiscard]] Index num_global_dst_nodes() const noexcept;
+  [[nodiscard]] Index num_global_nodes() const noexcept { return num_global_src_nodes(); }
+  [[nodiscard]] Index num_global_edges() const noexcept;
+
+  /// Bytes of the graph's own index arrays on this rank now. Some are made when an operation first needs
+  /// them.
+  [[nodiscard]] std::size_t index_bytes() const noexcept;
+
+  [[nodiscard]] bool dst_is_prefix() const noexcept;
+  /// Number of in-edges of each local destination, from all shards.
+  [[nodiscard]] const Array<Index>& in_degrees() const noexcept;
+  /// In-degrees of the local sources, for a graph of one kind of nodes or a message flow graph. Throws
+  /// InputError on a graph of two kinds of nodes.
+  [[nodiscard]] const Array<Index>& src_in_degrees() const;
+  /// Number of out-edges of each local source, to all workers.
+  [[nodiscard]] const Array<Index>& out_degrees() const noexcept;
+  /// Original ids of this rank's nodes, keys of random draws.
+  [[nodiscard]] const Array<Index>& src_ids() const noexcept;
+  [[nodiscard]] const Array<Index>& dst_ids() const noexcept;
+
+  /// Edge rows of this rank are in this order: by shard, destination, source, id.
+  [[nodiscard]] const Array<Index>& edge_ids() const noexcept;
+  /// EdgeList::weight in edge order [local edges]; undefined when no rank's edges have weights.
+  [[nodiscard]] const Tensor& edge_weight() const noexcept;
+
+  /// This rank's part as one piece: all sources of its in-edges at once, brought by a single communication
+  /// round. The same as mode one_shot. Local.
+  [[nodiscard]] DistributedBlock get_full_partition_graph() const;
+
+  /// For authors of operations: the shards behind this handle, for sequential.hpp.
+  [[nodiscard]] const std::shared_ptr<const ShardedGraph>& shards() const noexcept { return state_; }
+
+ private:
+  friend std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph,
+                                                      std::span<const Index> seeds, int num_layers);
+  GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options);
+
+  GraphOptions options_;
+  std::shared_ptr<const ShardedGraph> state_;
+  std::shared_ptr<Frames> frames_;
+};
+
+/// The frames of a graph as they were are back when this ends.
+class LocalScope {
+ public:
+  explicit LocalScope(std::shared_ptr<Frames> frames);
+  ~LocalScope();
+  LocalScope(const LocalScope&) = delete;
+  LocalScope& operator=(const LocalScope&) = delete;
+
+ private:
+  std::shared_ptr<Frames> frames_;
+  std::unique_ptr<Frames> before_;
+};
+
+/// The result of get_full_partition_graph(); used like any graph.
+class DistributedBlock : public GraphShardManager {
+ private:
+  friend class GraphShardManager;
+  explicit DistributedBlock(GraphShardManager graph) : GraphShardManager(std::move(graph)) {}
+};
+
+}  // namespace sar

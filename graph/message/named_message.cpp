@@ -1,0 +1,48 @@
+/// Messages on frames.
+#include <sar/core/error.hpp>
+#include <sar/graph/message/frames.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/message.hpp>
+
+namespace sar {
+namespace {
+
+const Variable& field_of(Frames& frames, Target target, const std::string& field) {
+  return (target == Target::u   ? frames.src
+          : target == Target::v ? frames.destinations()
+                                : frames.edge)
+      .at(field);
+}
+
+/// The message with the fields as operands. Throws InputError for fields that do not exist.
+Message resolve(Frames& frames, const NamedMessage& named) {
+  Message message{.op = named.op, .lhs = named.lhs, .rhs = named.rhs, .u = {}, .v = {}, .e = {}};
+  message.operand(named.lhs) = field_of(frames, named.lhs, named.lhs_field);
+  if (named.op != Message::Op::copy)
+    message.operand(named.rhs) = field_of(frames, named.rhs, named.rhs_field);
+  return message;
+}
+
+}  // namespace
+
+void GraphShardManager::update_all(const NamedMessage& message, const NamedReduce& reduce) const {
+  comm().agree([&] {
+    require<InputError>(message.message == reduce.message, "update_all: the message is called \"",
+                        message.message, "\", the reduction wants \"", reduce.message, "\"");
+    dstdata()[reduce.out] = update_all(resolve(*frames_, message), reduce.reduce);
+  });
+}
+
+void GraphShardManager::update_all(const MessageFunction& message, const NamedReduce& reduce) const {
+  comm().agree([&] { dstdata()[reduce.out] = update_all(message, reduce.reduce); });
+}
+
+void GraphShardManager::apply_edges(const NamedMessage& message) const {
+  comm().agree([&] { edata()[message.message] = apply_edges(resolve(*frames_, message)); });
+}
+
+void GraphShardManager::apply_edges(const MessageFunction& message, const std::string& out) const {
+  comm().agree([&] { edata()[out] = apply_edges(message); });
+}
+
+}  // namespace sar

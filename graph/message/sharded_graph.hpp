@@ -1,0 +1,59 @@
+/// The data behind a GraphShardManager: shards, degrees, and which rows change hands in which round.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/rows/halo.hpp>
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/core/memory.hpp>
+#include <sar/core/tensor.hpp>
+#include <sar/graph/shard/edge_list.hpp>
+#include <sar/graph/shard/graph_shard.hpp>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace sar {
+
+struct ShardedGraph {
+  Communicator comm;
+  PartitionBook src_book, dst_book;
+  bool dst_is_prefix;
+  Array<Index> src_ids, dst_ids;
+  Array<Index> in_degrees, out_degrees;
+  /// Of a message flow graph, which has its degrees from the graph that it was made from.
+  std::optional<Array<Index>> src_in_degrees;
+  Array<real> inverse_in_degrees;  ///< 1 / in-degree, 0 where that is 0: the factor of a mean
+  Array<Index> edge_ids;
+  Tensor edge_weight;
+  Index num_global_edges = 0;
+
+  GraphShard local;                ///< edges between nodes of this worker
+  std::vector<HaloRound> rounds;   ///< rounds 1 .. P-1 of the rotation
+  std::vector<GraphShard> remote;  ///< remote[i]: edges whose sources arrive in rounds[i]
+  Index max_round_rows = 0;        ///< largest recv_rows of any round on any rank
+
+  /// Whether sources and destinations are the same nodes, and all of them.
+  [[nodiscard]] bool one_kind_of_nodes() const {
+    return dst_is_prefix && src_book == dst_book && !src_in_degrees;
+  }
+
+  /// Of all arrays that are there now: edges, ids, degrees, halo rows; not edge_weight.
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
+  /// All remote shards as one; made at the first call and kept.
+  [[nodiscard]] const GraphShard& merged() const;
+
+  ShardedGraph(const Communicator& communicator, const PartitionBook& sources,
+               const PartitionBook& destinations, EdgeList edges, bool prefix, Array<Index> ids_of_sources,
+               Array<Index> ids_of_destinations);
+
+ private:
+  void build(EdgeList edges, Array<Index> ids_of_sources, Array<Index> ids_of_destinations);
+  void count_degrees();
+  mutable std::once_flag merged_once_;
+  mutable std::unique_ptr<GraphShard> merged_;
+};
+
+}  // namespace sar

@@ -1,0 +1,292 @@
+/// update_all and apply_edges of built-in messages.
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
+#include <sar/graph/kernels/binary.hpp>
+#include <sar/graph/kernels/linear.hpp>
+#include <sar/graph/message/agreement.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/sequential.hpp>
+#include <sar/graph/message/trace_names.hpp>
+
+#include <array>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace sar {
+namespace {
+
+using Result = BinaryKernel::Result;
+
+/// Values to add to, in memory that may be overwritten.
+Tensor own_values(Variable base, const Shape& shape) {
+  require<ShapeError>(base.shape() == shape, "a base of shape ", base.shape(), " for a result of shape ",
+                      shape);
+  Tensor values = base.value();
+  base = Variable();
+  return values.unique() ? values : values.clone();
+}
+
+/// row[v] *= scale[v], in the memory of `x` if nobody else refers to it.
+Tensor scaled_rows(Tensor x, const Array<real>& scale) {
+  Tensor out = x.unique() ? x : Tensor(x.shape());
+  const Index width = x.row_size();
+  parallel_for(x.num_rows(), 1024, [&](Index first, Index last) {
+    for (Index v = first; v < last; ++v)
+      for (Index j = v * width; j < (v + 1) * width; ++j)
+        out.data()[j] = scale[static_cast<std::size_t>(v)] * std::as_const(x).data()[j];
+  });
+  return out;
+}
+
+/// A message on its way over the graph, there and back. Between the two it keeps the values that gradients
+/// depend on, and no others.
+class MessagePass {
+ public:
+  MessagePass(std::shared_ptr<const ShardedGraph> graph, const GraphOptions& options, const Message& message,
+              Result result, bool mean)
+      : graph_(std::move(graph)),
+        options_(options),
+        op_(message.op),
+        lhs_(message.lhs),
+        rhs_(message.op == Message::Op::copy ? message.lhs : message.rhs),
+        row_(message.op, message.operand(lhs_).shape(), message.operand(rhs_).shape()),
+        result_(result),
+        mean_(mean) {
+    for (const Target target : {lhs_, rhs_}) {
+      const Variable& x = message.operand(target);
+      Side& s = side(target);
+      s.value = x.value();
+      s.shape = x.shape();
+      s.width = x.shape().row_size();
+      if (Tape::current() != nullptr) s.gradient = x.gradient();
+    }
+    recorded_ = side(lhs_).gradient != nullptr || side(rhs_).gradient != nullptr;
+    const bool u_with_weight = message.op == Message::Op::mul && message.reads(Target::u) &&
+                               message.reads(Target::e) && side(Target::e).width == 1 &&
+                               row_.width() == side(Target::u).width;
+    linear_ = result == Result::sum && (u_with_weight || (row_.is_copy() && lhs_ == Target::u));
+  }
+
+  /// The result; `make_base` runs while the first rows travel and is added to (sum, mean only).
+  Variable run(FunctionRef<Variable()> make_base) {
+    TraceScope scope(result_ == Result::edges ? "apply_edges" : "update_all", TraceKind::compute);
+    describe(scope);
+    const bool keeps_rows = recorded_ && needs_value(Target::u) && options_.mode != Mode::rematerialize;
+    if (keeps_rows) kept_ = std::make_shared<KeptRows>();
+    const real* dst_scale = mean_ ? graph_->inverse_in_degrees.data() : nullptr;
+    const Shape shape = row_.shape(result_ == Result::edges ? static_cast<Index>(graph_->edge_ids.size())
+                                                            : graph_->local.num_dst);
+    GradientPtr base_gradient;
+    Tensor out;
+    const auto forward = [&](auto kernel) {
+      forward_shards(*graph_, options_, side(Target::u).value, kernel, kept_.get(), [&] {
+        Variable base = make_base();
+        const bool has_base = base.defined();
+        if (Tape::current() != nullptr) base_gradient = base.gradient();
+        out = has_base ? own_values(std::move(base), shape) : Tensor(shape);
+        kernel.set_output(out.data(), has_base);
+      });
+    };
+    if (linear_) {
+      forward(LinearKernel({.width = row_.width(), .edge_weight = data(Target::e), .dst_scale = dst_scale}));
+    } else {
+      if (result_ == Result::max || result_ == Result::min)
+        winners_ = std::make_shared<Array<local_index>>(static_cast<std::size_t>(shape.size()));
+      BinaryKernel::Operands operands = kernel_operands();
+      operands.dst_scale = dst_scale;
+      operands.edge_ids = graph_->edge_ids.data();
+      forward(BinaryKernel(std::move(operands)));
+    }
+
+    if (!recorded_ && base_gradient == nullptr) return out;
+    for (const Target target : {lhs_, rhs_})
+      if (!recorded_ || !needs_value(target)) side(target).value = Tensor();
+    const Communicator comm = graph_->comm;
+    return record_collective(comm, std::move(out), [pass = std::move(*this), base_gradient](Tensor grad) {
+      if (base_gradient != nullptr) base_gradient->add(grad);
+      if (pass.recorded_) pass.backward(std::move(grad));
+    });
+  }
+
+ private:
+  struct Side {
+    Shape shape;
+    Index width = 0;
+    Tensor value;
+    GradientPtr gradient;
+  };
+  [[nodiscard]] Side& side(Target target) { return sides_[static_cast<std::size_t>(target)]; }
+  [[nodiscard]] const Side& side(Target target) const { return sides_[static_cast<std::size_t>(target)]; }
+  [[nodiscard]] const real* data(Target target) const {
+    const Tensor& value = side(target).value;
+    return value.defined() ? value.data() : nullptr;
+  }
+  [[nodiscard]] bool wants(Target target) const { return side(target).gradient != nullptr; }
+  /// Whether a gradient depends on the operand's values.
+  [[nodiscard]] bool needs_value(Target target) const {
+    return (lhs_ == target && row_.reads_a(wants(lhs_), wants(rhs_))) ||
+           (rhs_ == target && row_.reads_b(wants(lhs_), wants(rhs_)));
+  }
+
+  [[nodiscard]] BinaryKernel::Operands kernel_operands() const {
+    return {.row = row_,
+            .lhs = lhs_,
+            .rhs = rhs_,
+            .result = result_,
+            .u = {.width = side(Target::u).width},
+            .v = {.width = side(Target::v).width, .values = data(Target::v)},
+            .e = {.width = side(Target::e).width, .values = data(Target::e)},
+            .winners = winners_ ? winners_->data() : nullptr};
+  }
+
+  /// What a timeline says of this pass.
+  void describe(TraceScope& scope) const {
+    if (!tracing()) return;
+    const char* reduction[] = {mean_ ? "mean" : "sum", "max", "min", ""};
+    scope.detail(trace_name(op_, lhs_, rhs_), " ", reduction[static_cast<std::size_t>(result_)], " ",
+                 trace_name(options_.mode));
+  }
+
+  void backward(Tensor grad) const {
+    TraceScope scope(result_ == Result::edges ? "apply_edges backward" : "update_all backward",
+                     TraceKind::compute);
+    describe(scope);
+    const GradientPtr& u_gradient = side(Target::u).gradient;
+    Tensor grad_v;
+    Tensor grad_e;
+    if (wants(Target::v)) grad_v = Tensor::zeros(side(Target::v).shape);
+    if (wants(Target::e)) grad_e = Tensor(side(Target::e).shape);
+    const auto walk = [&](ShardKernel&& kernel) {
+      const auto shards = [&](Tensor* grad_u, bool accumulate) {
+        backward_shards(*graph_, options_, side(Target::u).value, side(Target::u).shape, kernel, kept_.get(),
+                        grad_u, accumulate);
+      };
+      if (u_gradient != nullptr)
+        u_gradient->add([&](Tensor& grad_u, bool accumulate) { shards(&grad_u, accumulate); });
+      else
+        shards(nullptr, false);
+    };
+    if (linear_) {
+      walk(LinearKernel({.width = row_.width(),
+                         .edge_weight = data(Target::e),
+                         .dst_scale = mean_ ? graph_->inverse_in_degrees.data() : nullptr,
+                         .grad_out = grad.data(),
+                         .grad_edge_weight = grad_e.defined() ? grad_e.data() : nullptr}));
+    } else {
+      if (mean_) grad = scaled_rows(std::move(grad), graph_->inverse_in_degrees);
+      BinaryKernel::Operands operands = kernel_operands();
+      operands.v.grad = grad_v.defined() ? grad_v.data() : nullptr;
+      operands.e.grad = grad_e.defined() ? grad_e.data() : nullptr;
+      operands.wants_u = u_gradient != nullptr;
+      operands.grad_out = grad.data();
+      walk(BinaryKernel(std::move(operands)));
+    }
+    if (wants(Target::v)) side(Target::v).gradient->add(std::move(grad_v));
+    if (wants(Target::e)) side(Target::e).gradient->add(std::move(grad_e));
+  }
+
+  std::shared_ptr<const ShardedGraph> graph_;
+  GraphOptions options_;
+  Message::Op op_;
+  Target lhs_, rhs_;
+  MessageRow row_;
+  Result result_;
+  bool mean_;
+  bool linear_ = false;  ///< sum of u or of u * e with a number e: LinearKernel knows it
+  bool recorded_ = false;
+  std::array<Side, 3> sides_;       ///< of u, v, e
+  std::shared_ptr<KeptRows> kept_;  ///< null: fetched again where needed
+  std::shared_ptr<Array<local_index>> winners_;
+};
+
+/// Shape of `rows` messages. Throws ShapeError unless the operands fit the graph and each other.
+Shape check_operands(const GraphShardManager& graph, const Message& message, Index rows) {
+  const auto check = [&](Target target, const char* name, Index count, const char* what) {
+    if (!message.reads(target)) return;
+    const Variable& x = message.operand(target);
+    require<ShapeError>(x.defined() && x.num_rows() == count, "the message's ", name, " rows have shape ",
+                        x.shape(), ", the graph has ", count, " ", what, " on rank ", graph.comm().rank());
+  };
+  require<InputError>(message.op == Message::Op::copy || message.lhs != message.rhs,
+                      "a message needs operands of two kinds: of sources, destinations or edges");
+  check(Target::u, "source", graph.num_src_nodes(), "source nodes");
+  check(Target::v, "destination", graph.num_dst_nodes(), "destination nodes");
+  check(Target::e, "edge", graph.num_edges(), "edges");
+  const Target rhs = message.op == Message::Op::copy ? message.lhs : message.rhs;
+  return MessageRow(message.op, message.operand(message.lhs).shape(), message.operand(rhs).shape())
+      .shape(rows);
+}
+
+/// The ranks agree that their calls are the same one, before rows travel. `reduction` is -1 for none.
+void agree_on_message(const GraphShardManager& graph, const char* operation, const Message& message,
+                      int reduction) {
+  const auto shape = [&](Target target) {
+    return message.reads(target) ? message.operand(target).shape() : Shape();
+  };
+  const auto wish = [&](Target target) {
+    return message.reads(target) && message.operand(target).requires_grad();
+  };
+  std::vector<AgreedItem> items = agreed_items(graph.options());
+  items.insert(items.end(), {{"message", message.op},
+                             {"left operand", message.lhs},
+                             {"right operand", message.op == Message::Op::copy ? message.lhs : message.rhs},
+                             {"reduction", reduction},
+                             {"shape of the source rows", shape(Target::u)},
+                             {"shape of the destination rows", shape(Target::v)},
+                             {"shape of the edge rows", shape(Target::e)},
+                             {"wish for the sources' gradient", wish(Target::u)},
+                             {"wish for the destinations' gradient", wish(Target::v)},
+                             {"wish for the edges' gradient", wish(Target::e)},
+                             {"tape in scope", Tape::current() != nullptr}});
+  agree_on_call(graph.comm(), operation, items);
+}
+
+Variable update_all_agreed(const std::shared_ptr<const ShardedGraph>& graph, const GraphOptions& options,
+                           const Message& message, Reduce reduce, FunctionRef<Variable()> make_base) {
+  if (reduce == Reduce::sum || reduce == Reduce::mean)
+    return MessagePass(graph, options, message, Result::sum, reduce == Reduce::mean).run(make_base);
+  const Result result = reduce == Reduce::max ? Result::max : Result::min;
+  Variable base;
+  Variable extremum = MessagePass(graph, options, message, result, false).run([&] {
+    base = make_base();
+    return Variable();
+  });
+  if (!base.defined()) return extremum;
+  require<ShapeError>(base.shape() == extremum.shape(), "a base of shape ", base.shape(),
+                      " for a result of shape ", extremum.shape());
+  return add(std::move(base), std::move(extremum));
+}
+
+}  // namespace
+
+Variable GraphShardManager::update_all(const Message& message, Reduce reduce, Variable base) const {
+  return comm().agree([&] {
+    const Shape shape = check_operands(*this, message, num_dst_nodes());
+    require<ShapeError>(!base.defined() || base.shape() == shape, "a base of shape ", base.shape(),
+                        " for a result of shape ", shape);
+    agree_on_message(*this, "update_all", message, static_cast<int>(reduce));
+    return update_all_agreed(state_, options_, message, reduce, [&] { return std::move(base); });
+  });
+}
+
+Variable GraphShardManager::update_all(const Message& message, Reduce reduce,
+                                       FunctionRef<Variable()> make_base) const {
+  return comm().agree([&] {
+    (void)check_operands(*this, message, num_dst_nodes());
+    agree_on_message(*this, "update_all", message, static_cast<int>(reduce));
+    return update_all_agreed(state_, options_, message, reduce, make_base);
+  });
+}
+
+Variable GraphShardManager::apply_edges(const Message& message) const {
+  return comm().agree([&]() -> Variable {
+    (void)check_operands(*this, message, num_edges());
+    agree_on_message(*this, "apply_edges", message, -1);
+    return MessagePass(state_, options_, message, Result::edges, false).run([] { return Variable(); });
+  });
+}
+
+}  // namespace sar

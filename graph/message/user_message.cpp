@@ -1,0 +1,256 @@
+/// Messages of the caller's own: what a function reads is learned from a call without edges; the rest is
+/// UserMessageKernel.
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/rows.hpp>
+#include <sar/core/trace.hpp>
+#include <sar/graph/kernels/user_message.hpp>
+#include <sar/graph/message/agreement.hpp>
+#include <sar/graph/message/frames.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/sequential.hpp>
+#include <sar/graph/message/trace_names.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace sar {
+namespace {
+
+/// A batch without edges that writes down what it is asked for.
+class Probe final : public EdgeBatch {
+ public:
+  Probe(const GraphShardManager& graph, Frames& frames, MessageInputs& inputs)
+      : graph_(graph), frames_(frames), inputs_(inputs) {}
+  [[nodiscard]] Index num_edges() const override { return 0; }
+  [[nodiscard]] Variable src(const Variable& x) const override {
+    return note(inputs_.u, x, graph_.num_src_nodes(), "src", "source nodes");
+  }
+  [[nodiscard]] Variable dst(const Variable& x) const override {
+    return note(inputs_.v, x, graph_.num_dst_nodes(), "dst", "destination nodes");
+  }
+  [[nodiscard]] Variable edata(const Variable& x) const override {
+    return note(inputs_.e, x, graph_.num_edges(), "edata", "edges");
+  }
+  [[nodiscard]] Variable src(const std::string& field) const override {
+    return src(note(inputs_.u, field, frames_.src));
+  }
+  [[nodiscard]] Variable dst(const std::string& field) const override {
+    return dst(note(inputs_.v, field, frames_.destinations()));
+  }
+  [[nodiscard]] Variable edata(const std::string& field) const override {
+    return edata(note(inputs_.e, field, frames_.edge));
+  }
+  [[nodiscard]] RowIds ids() const override { return {}; }
+  [[nodiscard]] RowIds rows() const override { return {}; }
+
+ private:
+  Variable note(MessageOperands& operands, const Variable& x, Index rows, const char* call,
+                const char* what) const {
+    require<ShapeError>(x.defined() && x.num_rows() == rows, "edges.", call, "() of a tensor of shape ",
+                        x.shape(), ", the graph has ", rows, " ", what, " on rank ", graph_.comm().rank());
+    const std::size_t slot = operands.find(x, operands.calls.size());
+    if (slot == operands.slots.size()) operands.slots.push_back(x);
+    operands.calls.push_back(slot);
+    return {Tensor(x.shape().with_rows(0)), x.requires_grad()};
+  }
+  static const Variable& note(MessageOperands& operands, const std::string& field, const Frame& frame) {
+    return operands.fields.insert_or_assign(field, frame.at(field)).first->second;
+  }
+
+  const GraphShardManager& graph_;
+  Frames& frames_;
+  MessageInputs& inputs_;
+};
+
+MessageInputs probe(const GraphShardManager& graph, Frames& frames, const MessageFunction& function) {
+  require<InputError>(static_cast<bool>(function), "an empty message function");
+  MessageInputs inputs;
+  Tape tape;
+  const Variable message = function(Probe(graph, frames, inputs));
+  require<ShapeError>(message.defined() && message.num_rows() == 0,
+                      "a message function returns a tensor of shape ", message.shape(), " for 0 edges");
+  inputs.message = message.shape();
+  inputs.requires_grad = message.requires_grad();
+  return inputs;
+}
+
+/// Two calls ask for the same source variable where they do so on every rank: constants without rows cannot
+/// be told apart on the ranks that have none. Collective.
+void agree_on_sources(const GraphShardManager& graph, const char* operation, MessageOperands& u) {
+  if (u.calls.size() > 1) {
+    std::vector<Variable> asked;
+    std::vector<std::int64_t> first(u.calls.size());  // call that asked for the same variable first
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      asked.push_back(u.slots[u.calls[k]]);
+      first[k] = std::find(u.calls.begin(), u.calls.end(), u.calls[k]) - u.calls.begin();
+    }
+    graph.comm().all_reduce(std::span<std::int64_t>(first), ReduceOp::max);
+    u.slots.clear();
+    std::vector<std::size_t> slot_of(first.size());
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      const auto at = static_cast<std::size_t>(first[k]);
+      if (at == k) {
+        slot_of[k] = u.slots.size();
+        u.slots.push_back(asked[k]);
+      }
+      u.calls[k] = slot_of[at];
+    }
+  }
+  std::vector<AgreedItem> items;
+  for (const Variable& x : u.slots) {
+    items.emplace_back("shape of edges.src()", x.shape());
+    items.emplace_back("wish for the gradient of edges.src()", x.requires_grad());
+  }
+  if (!items.empty()) agree_on_call(graph.comm(), operation, items);
+}
+
+/// What the function reads, agreed upon by all ranks before rows travel. Collective.
+MessageInputs agreed_inputs(const GraphShardManager& graph, Frames& frames, const char* operation,
+                            const MessageFunction& function, std::optional<Reduce> reduce) {
+  MessageInputs inputs = probe(graph, frames, function);
+  std::vector<AgreedItem> items = agreed_items(graph.options());
+  items.emplace_back("reduction", reduce ? static_cast<int>(*reduce) : -1);
+  items.emplace_back("shape of the message", inputs.message);
+  items.emplace_back("wish for gradients", Tape::current() != nullptr && inputs.requires_grad);
+  items.emplace_back("number of calls of edges.src()", inputs.u.calls.size());
+  agree_on_call(graph.comm(), operation, items);
+  agree_on_sources(graph, operation, inputs.u);
+  return inputs;
+}
+
+/// All source variables side by side; a single one as it is.
+Tensor packed_sources(const MessageInputs& inputs, Index rows) {
+  const std::vector<Variable>& slots = inputs.u.slots;
+  if (slots.size() <= 1) return slots.empty() ? Tensor() : slots.front().value();
+  Tensor packed({rows, inputs.u_width()});
+  Index offset = 0;
+  for (const Variable& x : slots) {
+    const Index width = x.shape().row_size();
+    copy_columns(x.value().reshape({rows, width}), 0, packed, offset, width);
+    offset += width;
+  }
+  return packed;
+}
+
+/// What the way back needs.
+struct UserMessage {
+  std::shared_ptr<const ShardedGraph> graph;
+  GraphOptions options;
+  MessageFunction function;
+  MessageInputs inputs;
+  std::optional<Reduce> reduce;
+  std::shared_ptr<Array<local_index>> winners;
+  std::shared_ptr<KeptRows> kept;  ///< null: fetched again
+
+  [[nodiscard]] UserMessageKernel::Operands operands() const {
+    return {.function = function,
+            .inputs = inputs,
+            .edge_block = options.edge_block,
+            .edge_ids = graph->edge_ids,
+            .reduce = reduce,
+            .dst_scale = reduce == Reduce::mean ? graph->inverse_in_degrees.data() : nullptr,
+            .winners = winners != nullptr ? winners->data() : nullptr,
+            .out = nullptr,
+            .grad_out = nullptr,
+            .grad_v = {},
+            .grad_e = {}};
+  }
+  [[nodiscard]] Tensor sources() const { return packed_sources(inputs, graph->local.num_src_rows); }
+
+  Tensor forward();
+  void backward(const Tensor& grad) const;
+};
+
+Tensor UserMessage::forward() {
+  TraceScope scope(reduce ? "update_all" : "apply_edges", TraceKind::compute);
+  scope.detail("function of edges, ", trace_name(options.mode));
+  const auto num_edges = static_cast<Index>(graph->edge_ids.size());
+  Tensor out(inputs.message.with_rows(reduce ? graph->local.num_dst : num_edges));
+  out.fill(0);
+  if (reduce == Reduce::max || reduce == Reduce::min) {
+    winners = std::make_shared<Array<local_index>>();
+    winners->assign(static_cast<std::size_t>(out.size()), -1);
+  }
+  auto with_result = operands();
+  with_result.out = out.data();
+  UserMessageKernel kernel(std::move(with_result));
+  forward_shards(*graph, options, sources(), kernel, kept.get(), [] {});
+  kernel.rethrow();
+  return out;
+}
+
+void UserMessage::backward(const Tensor& grad) const {
+  TraceScope scope(reduce ? "update_all backward" : "apply_edges backward", TraceKind::compute);
+  scope.detail("function of edges, ", trace_name(options.mode));
+  auto with_gradients = operands();
+  with_gradients.grad_out = grad.data();
+  for (const Variable& x : inputs.v.slots)
+    with_gradients.grad_v.push_back(x.requires_grad() ? Tensor::zeros(x.shape()) : Tensor());
+  for (const Variable& x : inputs.e.slots)
+    with_gradients.grad_e.push_back(x.requires_grad() ? Tensor::zeros(x.shape()) : Tensor());
+  const std::vector<Tensor> grad_v = with_gradients.grad_v, grad_e = with_gradients.grad_e;
+  UserMessageKernel kernel(std::move(with_gradients));
+
+  const std::vector<Variable>& slots = inputs.u.slots;
+  const auto wants_gradient = [](const Variable& x) { return x.requires_grad(); };
+  Tensor grad_u;  // of all source variables side by side
+  {
+    const Tensor src = sources();
+    if (std::any_of(slots.begin(), slots.end(), wants_gradient)) grad_u = Tensor(src.shape());
+    if (graph->edge_ids.empty()) kernel.backward_without_edges();
+    backward_shards(*graph, options, src, src.shape(), kernel, kept.get(),
+                    grad_u.defined() ? &grad_u : nullptr, false);
+  }
+  kernel.rethrow();
+
+  Index offset = 0;
+  for (const Variable& x : slots) {
+    const Index width = x.shape().row_size();
+    if (x.requires_grad() && slots.size() == 1) {
+      x.gradient()->add(std::exchange(grad_u, Tensor()));
+    } else if (x.requires_grad()) {
+      x.gradient()->add([&](Tensor& sum, bool accumulate) {
+        Tensor flat = sum.reshape({sum.num_rows(), width});
+        copy_columns(grad_u, offset, flat, 0, width, accumulate);
+      });
+    }
+    offset += width;
+  }
+  const auto pass_on = [](const std::vector<Variable>& variables, const std::vector<Tensor>& gradients) {
+    for (std::size_t i = 0; i < variables.size(); ++i)
+      if (gradients[i].defined()) variables[i].gradient()->add(gradients[i]);
+  };
+  pass_on(inputs.v.slots, grad_v);
+  pass_on(inputs.e.slots, grad_e);
+}
+
+Variable run(const GraphShardManager& graph, const std::shared_ptr<const ShardedGraph>& state, Frames& frames,
+             const char* operation, const MessageFunction& function, std::optional<Reduce> reduce) {
+  UserMessage message{.graph = state,
+                      .options = graph.options(),
+                      .function = function,
+                      .inputs = agreed_inputs(graph, frames, operation, function, reduce),
+                      .reduce = reduce,
+                      .winners = nullptr,
+                      .kept = nullptr};
+  const bool recorded = Tape::current() != nullptr && message.inputs.requires_grad;
+  if (recorded && graph.options().mode != Mode::rematerialize) message.kept = std::make_shared<KeptRows>();
+  Tensor out = message.forward();
+  if (!recorded) return out;
+  return record_collective(graph.comm(), std::move(out),
+                           [message = std::move(message)](const Tensor& grad) { message.backward(grad); });
+}
+
+}  // namespace
+
+Variable GraphShardManager::update_all(const MessageFunction& message, Reduce reduce) const {
+  return comm().agree([&] { return run(*this, state_, *frames_, "update_all", message, reduce); });
+}
+
+Variable GraphShardManager::apply_edges(const MessageFunction& message) const {
+  return comm().agree([&] { return run(*this, state_, *frames_, "apply_edges", message, std::nullopt); });
+}
+
+}  // namespace sar

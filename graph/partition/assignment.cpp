@@ -1,0 +1,84 @@
+#include <sar/core/error.hpp>
+#include <sar/core/parallel.hpp>
+#include <sar/graph/partition/assignment.hpp>
+#include <sar/graph/partition/ldg.hpp>
+#include <sar/graph/partition/metis.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace sar {
+namespace {
+
+void check(const Communicator& comm, Index num_nodes, const EdgeList& edges,
+           const AssignmentOptions& options) {
+  const bool with_mask = comm.all_reduce(options.train_mask.empty() ? 0 : 1, ReduceOp::max) == 1;
+  comm.agree([&] {
+    require<InputError>(num_nodes >= 0 && options.parts >= 1, "cannot cut ", num_nodes, " nodes into ",
+                        options.parts, " parts");
+    require<InputError>(options.passes >= 1, "ldg: ", options.passes, " passes, expected at least 1");
+    const Index slice = PartitionBook::even(num_nodes, comm.size()).num_nodes(comm.rank());
+    require<InputError>(!with_mask || static_cast<Index>(options.train_mask.size()) == slice,
+                        "the train mask of rank ", comm.rank(), " has ", options.train_mask.size(),
+                        " entries, expected one for each of the ", slice, " nodes of its slice");
+    const auto is_node = [&](Index v) { return 0 <= v && v < num_nodes; };
+    for (std::size_t e = 0; e < edges.src.size(); ++e)
+      require<InputError>(is_node(edges.src[e]) && is_node(edges.dst[e]), "an edge joins nodes ",
+                          edges.src[e], " and ", edges.dst[e], ", expected 0 to ", num_nodes - 1);
+  });
+}
+
+/// Gives each empty part a node of the part with the most, as long as that has two.
+void fill_empty_parts(const Communicator& comm, int parts, std::span<std::int32_t> part_of) {
+  std::vector<Index> sizes(static_cast<std::size_t>(parts), 0);
+  for (const std::int32_t part : part_of) ++sizes[static_cast<std::size_t>(part)];
+  comm.all_reduce(std::span<Index>(sizes));
+  for (std::size_t empty = 0; empty < sizes.size(); ++empty) {
+    if (sizes[empty] > 0) continue;
+    const auto giver = std::max_element(sizes.begin(), sizes.end());
+    if (*giver < 2) return;
+    const auto node =
+        std::find(part_of.begin(), part_of.end(), static_cast<std::int32_t>(giver - sizes.begin()));
+    const int rank = comm.all_reduce(node != part_of.end() ? comm.rank() : comm.size(), ReduceOp::min);
+    if (rank == comm.rank()) *node = static_cast<std::int32_t>(empty);
+    --*giver;
+    ++sizes[empty];
+  }
+}
+
+}  // namespace
+
+Array<std::int32_t> assign_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
+                                 PartitionMethod method, const AssignmentOptions& options) {
+  return comm.agree([&] {
+    check(comm, num_nodes, edges, options);
+    const PartitionBook slices = PartitionBook::even(num_nodes, comm.size());
+    const Index begin = slices.begin(comm.rank());
+    const auto num_mine = static_cast<std::size_t>(slices.num_nodes(comm.rank()));
+    Array<std::int32_t> part_of;
+
+    if (method == PartitionMethod::contiguous || method == PartitionMethod::random) {
+      const NodePartition partition = method == PartitionMethod::contiguous
+                                          ? NodePartition::contiguous(num_nodes, options.parts)
+                                          : NodePartition::random(num_nodes, options.parts, options.seed);
+      part_of.resize(num_mine);
+      parallel_for(static_cast<Index>(num_mine), 1 << 14, [&](Index first, Index last) {
+        for (Index i = first; i < last; ++i)
+          part_of[static_cast<std::size_t>(i)] = partition.book().owner(partition.to_partitioned(begin + i));
+      });
+      return part_of;
+    }
+    if (num_nodes <= options.parts && (method != PartitionMethod::metis || has_metis())) {
+      part_of.resize(num_mine);
+      std::iota(part_of.begin(), part_of.end(), static_cast<std::int32_t>(begin));
+      return part_of;
+    }
+    part_of = method == PartitionMethod::metis ? metis_assignment(comm, num_nodes, edges, options)
+                                               : ldg_assignment(comm, num_nodes, edges, options);
+    fill_empty_parts(comm, options.parts, part_of);
+    return part_of;
+  });
+}
+
+}  // namespace sar

@@ -1,0 +1,199 @@
+#include <sar/core/error.hpp>
+#include <sar/graph/partition/node_order.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace sar {
+namespace {
+
+/// Nodes of a cluster of the first level: their rows fit a second-level cache at usual widths.
+constexpr std::uint64_t first_cap = 1024;
+constexpr std::uint64_t cap_growth = 8;  // of clusters of clusters
+constexpr int max_rounds = 8;            // of label propagation on one level
+
+/// Undirected, with weights: a node stands for `size` nodes of the graph below.
+struct Graph {
+  Array<Index> offsets{0};
+  Array<std::uint32_t> neighbors;
+  Array<std::uint32_t> weights;  // of the neighbours; empty: 1
+  Array<std::uint32_t> sizes;
+
+  [[nodiscard]] std::uint32_t num_nodes() const { return static_cast<std::uint32_t>(sizes.size()); }
+};
+
+/// Both directions, without loops.
+Graph undirected(Index num_nodes, std::span<const Index> src, std::span<const Index> dst) {
+  Graph graph;
+  graph.sizes.assign(static_cast<std::size_t>(num_nodes), 1);
+  Array<Index>& ends = graph.offsets;
+  ends.assign(static_cast<std::size_t>(num_nodes) + 1, 0);
+  const auto is_node = [&](Index v) { return 0 <= v && v < num_nodes; };
+  for (std::size_t e = 0; e < src.size(); ++e) {
+    require<InputError>(is_node(src[e]) && is_node(dst[e]), "an edge joins nodes ", src[e], " and ", dst[e],
+                        ", expected 0 to ", num_nodes - 1);
+    if (src[e] != dst[e]) {
+      ++ends[static_cast<std::size_t>(src[e]) + 1];
+      ++ends[static_cast<std::size_t>(dst[e]) + 1];
+    }
+  }
+  for (std::size_t v = 1; v < ends.size(); ++v) ends[v] += ends[v - 1];
+  graph.neighbors.resize(static_cast<std::size_t>(ends.back()));
+  Array<Index> next(ends.begin(), ends.end() - 1);
+  for (std::size_t e = 0; e < src.size(); ++e)
+    if (src[e] != dst[e]) {
+      graph.neighbors[static_cast<std::size_t>(next[static_cast<std::size_t>(src[e])]++)] =
+          static_cast<std::uint32_t>(dst[e]);
+      graph.neighbors[static_cast<std::size_t>(next[static_cast<std::size_t>(dst[e])]++)] =
+          static_cast<std::uint32_t>(src[e]);
+    }
+  return graph;
+}
+
+/// Sums of numbers under keys below a bound, in time proportional to what was added.
+class Tally {
+ public:
+  explicit Tally(std::size_t keys) : sums_(keys, 0) {}
+  void add(std::uint32_t key, std::uint32_t number) {
+    if (sums_[key] == 0) keys_.push_back(key);
+    sums_[key] += number;
+  }
+  /// In the order of their first addition.
+  [[nodiscard]] const std::vector<std::uint32_t>& keys() const { return keys_; }
+  [[nodiscard]] std::uint32_t sum(std::uint32_t key) const { return sums_[key]; }
+  void clear() {
+    for (const std::uint32_t key : keys_) sums_[key] = 0;
+    keys_.clear();
+  }
+
+ private:
+  Array<std::uint32_t> sums_;
+  std::vector<std::uint32_t> keys_;
+};
+
+/// Label propagation (Raghavan, Albert, Kumara, 2007) in which no cluster exceeds `cap`.
+Array<std::uint32_t> find_clusters(const Graph& graph, std::uint64_t cap) {
+  const std::uint32_t n = graph.num_nodes();
+  Array<std::uint32_t> cluster(n);
+  std::iota(cluster.begin(), cluster.end(), std::uint32_t{0});
+  Array<std::uint32_t> sizes(graph.sizes);
+  Tally votes(n);
+  for (int round = 0; round < max_rounds; ++round) {
+    std::uint32_t moved = 0;
+    for (std::uint32_t v = 0; v < n; ++v) {
+      for (Index k = graph.offsets[v]; k < graph.offsets[v + 1]; ++k)
+        votes.add(cluster[graph.neighbors[static_cast<std::size_t>(k)]],
+                  graph.weights.empty() ? 1 : graph.weights[static_cast<std::size_t>(k)]);
+      std::uint32_t best = cluster[v];
+      std::uint32_t most = votes.sum(best);
+      for (const std::uint32_t c : votes.keys())
+        if (votes.sum(c) > most && std::uint64_t{sizes[c]} + graph.sizes[v] <= cap) {
+          best = c;
+          most = votes.sum(c);
+        }
+      votes.clear();
+      if (best == cluster[v]) continue;
+      sizes[cluster[v]] -= graph.sizes[v];
+      sizes[best] += graph.sizes[v];
+      cluster[v] = best;
+      ++moved;
+    }
+    if (moved < n / 64) break;
+  }
+  // numbered from 0 on, in the order of their first nodes
+  constexpr std::uint32_t unseen = std::numeric_limits<std::uint32_t>::max();
+  Array<std::uint32_t> number(n, unseen);
+  std::uint32_t count = 0;
+  for (std::uint32_t& c : cluster) {
+    if (number[c] == unseen) number[c] = count++;
+    c = number[c];
+  }
+  return cluster;
+}
+
+/// Nodes grouped by key: order[begins[k]] ... have key k, in ascending order.
+struct Groups {
+  Array<Index> begins;
+  Array<std::uint32_t> order;
+};
+Groups group(const Array<std::uint32_t>& keys) {
+  Groups groups;
+  const std::size_t count = keys.empty() ? 0 : *std::max_element(keys.begin(), keys.end()) + std::size_t{1};
+  groups.begins.assign(count + 1, 0);
+  for (const std::uint32_t key : keys) ++groups.begins[key + std::size_t{1}];
+  for (std::size_t k = 1; k <= count; ++k) groups.begins[k] += groups.begins[k - 1];
+  groups.order.resize(keys.size());
+  Array<Index> next(groups.begins.begin(), groups.begins.end() - 1);
+  for (std::size_t v = 0; v < keys.size(); ++v)
+    groups.order[static_cast<std::size_t>(next[keys[v]]++)] = static_cast<std::uint32_t>(v);
+  return groups;
+}
+
+/// The graph whose nodes are the clusters.
+Graph contract(const Graph& graph, const Array<std::uint32_t>& cluster, const Groups& members) {
+  Graph coarse;
+  const std::size_t count = members.begins.size() - 1;
+  Tally edges(count);
+  for (std::size_t c = 0; c < count; ++c) {
+    std::uint32_t size = 0;
+    for (Index i = members.begins[c]; i < members.begins[c + 1]; ++i) {
+      const std::uint32_t v = members.order[static_cast<std::size_t>(i)];
+      size += graph.sizes[v];
+      for (Index k = graph.offsets[v]; k < graph.offsets[v + 1]; ++k) {
+        const std::uint32_t other = cluster[graph.neighbors[static_cast<std::size_t>(k)]];
+        if (other != c)
+          edges.add(other, graph.weights.empty() ? 1 : graph.weights[static_cast<std::size_t>(k)]);
+      }
+    }
+    for (const std::uint32_t other : edges.keys()) {
+      coarse.neighbors.push_back(other);
+      coarse.weights.push_back(edges.sum(other));
+    }
+    edges.clear();
+    coarse.sizes.push_back(size);
+    coarse.offsets.push_back(static_cast<Index>(coarse.neighbors.size()));
+  }
+  return coarse;
+}
+
+}  // namespace
+
+Array<Index> locality_order(Index num_nodes, std::span<const Index> src, std::span<const Index> dst) {
+  require<InputError>(0 <= num_nodes && num_nodes < Index{1} << 32, "cannot order ", num_nodes,
+                      " nodes, expected fewer than 2^32");
+  require<InputError>(src.size() == dst.size(), "there are ", src.size(), " sources and ", dst.size(),
+                      " destinations, expected as many of both");
+  Graph graph = undirected(num_nodes, src, dst);
+  Array<Index> degrees(static_cast<std::size_t>(num_nodes));
+  std::adjacent_difference(graph.offsets.begin() + 1, graph.offsets.end(), degrees.begin());
+
+  std::vector<Groups> levels;
+  for (std::uint64_t cap = first_cap; graph.num_nodes() > 1; cap *= cap_growth) {
+    const Array<std::uint32_t> clusters = find_clusters(graph, cap);
+    levels.push_back(group(clusters));
+    graph = contract(graph, clusters, levels.back());
+    if (cap >= static_cast<std::uint64_t>(num_nodes)) break;  // what is left is not connected, or nearly
+  }
+  // from the top down: clusters in the order of the level above, their members one after the other
+  Array<std::uint32_t> order(graph.num_nodes());
+  std::iota(order.begin(), order.end(), std::uint32_t{0});
+  for (std::size_t level = levels.size(); level-- > 0;) {
+    Array<std::uint32_t> below;
+    for (const std::uint32_t c : order) {
+      const auto first = static_cast<std::ptrdiff_t>(below.size());
+      below.insert(below.end(), levels[level].order.begin() + levels[level].begins[c],
+                   levels[level].order.begin() + levels[level].begins[c + std::size_t{1}]);
+      if (level == 0)
+        std::stable_sort(below.begin() + first, below.end(),
+                         [&](std::uint32_t a, std::uint32_t b) { return degrees[a] > degrees[b]; });
+    }
+    order = std::move(below);
+  }
+  return {order.begin(), order.end()};
+}
+
+}  // namespace sar

@@ -1,0 +1,407 @@
+/// The documentation holds: its fragments compile and run, and rows travel as often as it says.
+#include "graph/data/dataset_files.hpp"
+
+#include <doctest/doctest.h>
+#include <sar/graph/message/sharded_graph.hpp>
+#include <sar/sar.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <iostream>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace sar;
+
+namespace {
+
+#include "from_dgl.inc"
+#include "surrogate.inc"
+
+constexpr Index width = 64;
+
+struct Setting {
+  Communicator comm = Communicator::world();
+  NodeData data = make_sbm(comm, {.nodes = 300, .degree = 6, .classes = 4, .features = width});
+  GraphShardManager graph = construct_full_graph(comm, data);
+  Generator gen{0};
+
+  [[nodiscard]] Variable node_rows(bool wants_gradient = true) const {
+    return {Tensor::full({graph.num_nodes(), width}, 1), wants_gradient};
+  }
+  [[nodiscard]] Variable edge_rows(Index columns, bool wants_gradient = true) const {
+    return {Tensor::full({graph.num_edges(), columns}, 1), wants_gradient};
+  }
+};
+
+/// Until it ends, relative paths lead into a new directory. Collective.
+class NewWorkingDirectory {
+ public:
+  explicit NewWorkingDirectory(const Communicator& comm) : directory_(comm) {
+    std::filesystem::current_path(directory_.path());
+  }
+  ~NewWorkingDirectory() { std::filesystem::current_path(before_); }
+  NewWorkingDirectory(const NewWorkingDirectory&) = delete;
+  NewWorkingDirectory& operator=(const NewWorkingDirectory&) = delete;
+
+ private:
+  test::TemporaryDirectory directory_;  // rank 0 removes it when all have left
+  std::filesystem::path before_ = std::filesystem::current_path();
+};
+
+void check_nodes(const Setting& s, const Variable& y, Index columns) {
+  CHECK(y.shape() == Shape{s.graph.num_nodes(), columns});
+  CHECK(y.requires_grad());
+}
+
+// README.md, and docs/getting_started.md.
+void program(int argc, char** argv) {
+#include "program.inc"
+}
+
+void partitioned(const Communicator& comm) {
+#include "partitioned.inc"
+}
+
+void dgl_weights(const Communicator& comm) {
+#include "dgl_weights.inc"
+}
+
+}  // namespace
+
+TEST_CASE("a program") {
+  char name[] = "program";
+  char* argv[] = {name, nullptr};
+  CHECK_THROWS_AS(program(1, argv), InputError);  // there is no such dataset
+}
+
+TEST_CASE("a partitioned graph") {
+  const Communicator comm = Communicator::world();
+  const NewWorkingDirectory directory(comm);
+  CHECK_THROWS_AS(partitioned(comm), InputError);
+  save_partition(comm, "parts", to_graph_data(make_karate(comm)));
+  partitioned(comm);
+
+  Generator gen(0);
+  Linear net(2, 2, gen);
+  SGD optimizer(net.named_parameters());
+  const int epochs = 40;
+  int trained = 0;
+  const auto train_one_epoch = [&] { ++trained; };
+  for (int run = 0; run < 2; ++run) {
+#include "checkpoints.inc"
+  }
+  CHECK(trained == epochs);
+}
+
+TEST_CASE("a model from DGL") {
+  Setting s;
+  const NewWorkingDirectory directory(s.comm);
+  CHECK_THROWS_AS(dgl_weights(s.comm), InputError);
+  if (s.comm.rank() == 0) {
+    std::filesystem::create_directory("cora");
+    test::write_dataset("cora", test::small_graph(false), false);
+  }
+  s.comm.barrier();
+  save_weights(s.comm, "gcn.safetensors", GCN(5, 16, 4, s.gen));
+  dgl_weights(s.comm);
+  CHECK(std::filesystem::file_size("logits.npy") > std::size_t{37 * 4} * sizeof(float));
+
+  const GCN model(width, 16, 4, s.gen);
+  const Tape tape;
+  check_nodes(s, model(s.graph, s.node_rows()), 4);
+  CHECK(model.named_parameters().front().name == "layers.0.weight");
+}
+
+TEST_CASE("a surrogate") {
+  const MPI_Comm solver_comm = MPI_COMM_WORLD;
+  const std::int64_t me = Communicator::world().rank(), next = (me + 1) % Communicator::world().size();
+  const std::vector<std::int64_t> node_ids{me, me + 100}, edge_src{me, me + 100}, edge_dst{next, me};
+  const std::vector<real> old_state(6, 1), edge_length(2, 1);
+  std::vector<real> state(6, 2);
+#include "surrogate_setup.inc"
+  {
+#include "surrogate_step.inc"
+    CHECK(state[0] == 2);
+#include "surrogate_rollout.inc"
+    CHECK(state[0] != 2);
+  }
+}
+
+TEST_CASE("a timeline") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  const GraphShardManager& graph = s.graph;
+  const Variable x = s.node_rows();
+  const GraphConv net(width, 8, s.gen);
+  const auto solve = [] {};
+  const Tape tape;
+  const NewWorkingDirectory directory(comm);
+#include "timeline.inc"
+  check_nodes(s, y, 8);
+  CHECK(std::filesystem::file_size("step.json") > 0);
+}
+
+TEST_CASE("errors") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  const auto net_rows = [&] { return Tensor::full({s.graph.num_nodes(), width}, 1); };
+  Tensor state = net_rows();
+  const Tensor target = net_rows();
+  const GraphShardManager& graph = s.graph;
+  GraphConv net(width, width, s.gen);
+  SGD optimizer(net.named_parameters());
+  Tensor before = net.parameters().front().value().clone();
+  const auto changed = [&] {
+    return !std::ranges::equal(before.values(), std::as_const(net.parameters().front()).value().values());
+  };
+  bool fails = true;
+  const auto read_next_state = [&] {
+    if (fails && comm.rank() == comm.size() - 1) throw std::runtime_error("no state");
+  };
+  const auto step = [&] {
+#include "errors.inc"
+  };
+  std::stringstream said;
+  std::streambuf* const cerr = std::cerr.rdbuf(said.rdbuf());
+  step();
+  CHECK(!changed());
+  CHECK((said.str().find("no state") != std::string::npos) == (comm.rank() == 0));
+  fails = false;
+  step();
+  CHECK(changed());
+  before.copy_from(net.parameters().front().value());
+  state.fill(std::numeric_limits<real>::quiet_NaN());
+  step();
+  CHECK(!changed());
+  std::cerr.rdbuf(cerr);
+}
+
+TEST_CASE("a host's arrays") {
+  const Communicator comm = Communicator::world();
+  const std::int64_t me = comm.rank(), next = (me + 1) % comm.size();
+  const std::vector<std::int64_t> node_ids{me, me + 100}, edge_src{me, me + 100}, edge_dst{next, me};
+  const std::vector<real> state(6, 1), edge_length(2, 1);
+  std::vector<double> prediction(16);
+  Generator gen(0);
+  {
+    SAGEConv conv(3, 8, gen);
+#include "host.inc"
+    CHECK(prediction[0] != 0);
+  }
+  {
+    const auto network = [](const HostGraph& graph, const Variable& x, const Variable& length) {
+      return graph.update_all(fn::u_mul_e(x, length), fn::sum);
+    };
+    prediction.resize(6);
+#include "host_graph.inc"
+    CHECK(graph.num_global_edges() == 4 * comm.size());
+    CHECK(prediction[0] == 3);
+  }
+  const Index num_owned = 1;
+  const std::vector<std::int64_t> local_to_global{me, next};
+  const std::vector<std::int32_t> local_src{1}, local_dst{0};
+#include "local_numbering.inc"
+  CHECK(graph.num_global_edges() == comm.size());
+}
+
+TEST_CASE("threads") {
+  const sar::Communicator comm = sar::Communicator::world();
+#include "threads.inc"
+  CHECK(num_threads() == default_num_threads(comm));
+}
+
+TEST_CASE("messages in short") {
+  Setting s;
+  const GraphShardManager& graph = s.graph;
+  const Variable h = s.node_rows(), w = s.edge_rows(1), x = s.edge_rows(3);
+  const Linear edge_in(2 * width + 3, 16, s.gen), edge_out(16, 8, s.gen);
+  const Tape tape;
+#include "messages.inc"
+  check_nodes(s, y, width);
+  check_nodes(s, graph.dstdata().at("y"), width);
+  check_nodes(s, m, 8);
+}
+
+TEST_CASE("built-in messages") {
+  const Setting s;
+  const GraphShardManager& graph = s.graph;
+  const Variable h = s.node_rows(), w = s.edge_rows(1);
+  const Tape tape;
+#include "built_in.inc"
+  CHECK(score.shape() == Shape{graph.num_edges(), 1});
+  check_nodes(s, y, width);
+}
+
+TEST_CASE("a base") {
+  Setting s;
+  const GraphShardManager& graph = s.graph;
+  const Variable h = s.node_rows();
+  const Linear self(width, width, s.gen);
+  const Tape tape;
+#include "base.inc"
+  check_nodes(s, out, width);
+}
+
+TEST_CASE("frames") {
+  Setting s;
+  const GraphShardManager& graph = s.graph;
+  const Variable h = s.node_rows();
+  const Linear self(width, 8, s.gen), neigh(width, 8, s.gen);
+  const Tape tape;
+  {
+#include "frames.inc"
+    check_nodes(s, out, 8);
+    CHECK(graph.srcdata().contains("neigh"));
+  }
+  CHECK(graph.srcdata().keys().empty());
+}
+
+TEST_CASE("messages of one's own") {
+  Setting s;
+  const GraphShardManager& graph = s.graph;
+  const Variable h = s.node_rows(), x = s.edge_rows(3);
+  Linear mlp(2 * width + 3, 8, s.gen);
+  Tape tape;
+#include "user_defined.inc"
+  check_nodes(s, m, 8);
+  tape.backward(m, Tensor::full(m.shape(), 1));
+  CHECK(h.grad().defined());
+  for (const NamedParameter& p : mlp.named_parameters()) CHECK(p.parameter.grad().defined());
+}
+
+TEST_CASE("dropout of messages") {
+  Setting s;
+  const GraphShardManager& graph = s.graph;
+  const Variable h = s.node_rows();
+  Dropout drop(0.5, s.gen);
+  const Tape tape;
+#include "edge_dropout.inc"
+  check_nodes(s, m, width);
+}
+
+TEST_CASE("attention") {
+  Setting s;
+  const GraphShardManager& graph = s.graph;
+  const Variable h = s.node_rows();
+  const Index heads = 4, dim = 8;
+  const Linear fc(width, heads * dim, s.gen);
+  const auto rows = [&](Index n) { return Variable(Tensor::full({n, heads, dim}, 1), true); };
+  const Variable attn_l = rows(1), attn_r = rows(1), key = rows(h.num_rows()), query = rows(h.num_rows()),
+                 value = rows(h.num_rows());
+  const Tape tape;
+#include "attention.inc"
+  CHECK(y.shape() == Shape{h.num_rows(), heads, dim});
+  CHECK(t.shape() == Shape{h.num_rows(), heads, dim});
+}
+
+TEST_CASE("message flow graphs") {
+  Setting s;
+  const GraphShardManager& graph = s.graph;
+  const Variable h = s.node_rows();
+  ModuleList<SAGEConv> convs;
+  convs.emplace_back(width, 8, s.gen);
+  convs.emplace_back(8, 4, s.gen);
+  const Index first = s.data.book.begin(s.comm.rank());
+  const std::vector<Index> seeds{first + 5, first};
+  const Tape tape;
+#include "message_flow_graphs.inc"
+  CHECK(y.shape() == Shape{2, 4});
+}
+
+TEST_CASE("controls") {
+  const Setting s;
+  const GraphShardManager& graph = s.graph;
+  const std::size_t before = s.comm.max_collective_size();
+#include "controls.inc"
+  CHECK(g.options().mode == Mode::sequential);
+  CHECK(block.options().mode == Mode::one_shot);
+  CHECK(s.comm.max_collective_size() == std::size_t{1} << 28);
+  s.comm.set_max_collective_size(before);
+}
+
+TEST_CASE("what travels") {
+  const Setting s;
+  const Communicator& comm = s.comm;
+  const auto in_heads = [](const Variable& y) { return reshape(y, {y.num_rows(), 4, width / 4}); };
+  const Variable u = s.node_rows(), v = s.node_rows(), e = s.edge_rows(width);
+  const Variable constant_u = s.node_rows(false), constant_v = s.node_rows(false),
+                 constant_e = s.edge_rows(width, false);
+  const Variable attn(Tensor::full({1, 4, width / 4}, 1), true), parameter(Tensor::full({width}, 1), true);
+  struct Case {
+    std::string name;
+    std::function<Variable(const GraphShardManager&)> run;
+    /// How often the halo rows travel forward, backward, and backward in other modes than rematerialize.
+    double forward, backward, kept;
+  };
+  const std::vector<Case> cases{
+      {"copy_u", [&](auto& g) { return g.update_all(fn::copy_u(u), fn::sum); }, 1, 1, 1},
+      {"copy_u, max", [&](auto& g) { return g.update_all(fn::copy_u(u), fn::max); }, 1, 1, 1},
+      {"u + v", [&](auto& g) { return g.update_all(fn::u_add_v(u, v), fn::mean); }, 1, 1, 1},
+      {"e - u, max", [&](auto& g) { return g.update_all(fn::e_sub_u(e, u), fn::max); }, 1, 1, 1},
+      {"u * constant", [&](auto& g) { return g.update_all(fn::u_mul_e(u, constant_e), fn::sum); }, 1, 1, 1},
+      {"u / constant", [&](auto& g) { return g.update_all(fn::u_div_v(u, constant_v), fn::min); }, 1, 1, 1},
+      {"u . constant", [&](auto& g) { return g.apply_edges(fn::u_dot_v(u, constant_v)); }, 1, 1, 1},
+      {"u * e", [&](auto& g) { return g.update_all(fn::u_mul_e(u, e), fn::sum); }, 1, 2, 1},
+      {"u . v", [&](auto& g) { return g.apply_edges(fn::u_dot_v(u, v)); }, 1, 2, 1},
+      {"constant * e", [&](auto& g) { return g.update_all(fn::u_mul_e(constant_u, e), fn::sum); }, 1, 1, 0},
+      {"v / u", [&](auto& g) { return g.update_all(fn::v_div_u(constant_v, u), fn::sum); }, 1, 2, 1},
+      {"copy_e", [&](auto& g) { return g.update_all(fn::copy_e(e), fn::mean); }, 0, 0, 0},
+      {"v * e", [&](auto& g) { return g.update_all(fn::v_mul_e(v, e), fn::max); }, 0, 0, 0},
+      {"own, of sources",
+       [&](auto& g) {
+         return g.update_all([&](const EdgeBatch& edges) { return edges.src(u) * parameter; }, fn::sum);
+       },
+       1, 2, 1},
+      {"own, of constant sources",
+       [&](auto& g) {
+         return g.update_all([&](const EdgeBatch& edges) { return edges.src(constant_u) * parameter; },
+                             fn::sum);
+       },
+       1, 1, 0},
+      {"own, without sources",
+       [&](auto& g) {
+         return g.update_all([&](const EdgeBatch& edges) { return edges.dst(v) * parameter; }, fn::sum);
+       },
+       0, 0, 0},
+      {"gat", [&](auto& g) { return gat_attention(g, in_heads(u), attn, head_dots(in_heads(u), attn)); }, 1,
+       2, 1},
+      {"gatv2", [&](auto& g) { return gatv2_attention(g, in_heads(u), in_heads(v), attn); }, 1, 2, 1},
+      {"dot", [&](auto& g) { return dot_attention(g, in_heads(u), in_heads(v), {}, 1); }, 1, 2, 1},
+      {"dot with a value",
+       [&](auto& g) { return dot_attention(g, in_heads(u), in_heads(v), in_heads(u), 1); }, 2, 4, 2},
+      {"edge_softmax by dst", [&](auto& g) { return edge_softmax(g, e); }, 0, 0, 0},
+      {"edge_softmax by src", [&](auto& g) { return edge_softmax(g, e, NormBy::src); }, 4, 2, 2},
+  };
+
+  const auto sent = [&](const auto& work) {
+    const std::uint64_t before = comm.stats().bytes_sent;
+    work();
+    const std::uint64_t bytes = comm.stats().bytes_sent - before;
+    return static_cast<double>(comm.all_reduce(bytes));
+  };
+  std::uint64_t read = 0;  // rows of other ranks
+  for (const HaloRound& round : s.graph.shards()->rounds) read += static_cast<std::uint64_t>(round.recv_rows);
+  const double halo = static_cast<double>(comm.all_reduce(read)) * width * sizeof(real);
+  for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
+    GraphShardManager g = s.graph;
+    g.set_options({.mode = mode});
+    for (const Case& c : cases) {
+      CAPTURE(c.name);
+      Tape tape;
+      Variable y;
+      const double forward = sent([&] { y = c.run(g); });
+      const double backward = sent([&] { tape.backward(y, Tensor::full(y.shape(), 1)); });
+      const double agreements = 0.05 * halo;
+      CHECK(std::abs(forward - c.forward * halo) <= agreements);
+      CHECK(std::abs(backward - (mode == Mode::rematerialize ? c.backward : c.kept) * halo) <= agreements);
+    }
+  }
+}

@@ -1,0 +1,94 @@
+/// DGL's files and partitions against the graphs they were made of.
+#include "graph/data/dgl_checks.hpp"
+#include "support/thrown.hpp"
+
+#include <sar/core/error.hpp>
+#include <sar/graph/data/dgl_partition.hpp>
+#include <sar/graph/io/dgl_file.hpp>
+
+using namespace sar;
+using namespace sar::test;
+
+namespace {
+
+const std::string own = std::string(SAR_TEST_DATA) + "/dgl/";
+
+/// The data that make.py gives to papers.
+void check_papers(const NodeTypeData& nodes) {
+  CHECK(nodes.data.size() == 4);
+  CHECK(numbers(nodes.data.at("labels")) ==
+        mapped(nodes.original_ids, [](Index v) { return double(v % 3); }));
+  CHECK(numbers(nodes.data.at("train_mask")) ==
+        mapped(nodes.original_ids, [](Index v) { return double(v % 2 == 0); }));
+  CHECK(numbers(nodes.data.at("orig_check")) == mapped(nodes.original_ids, identity));
+  std::vector<double> features;
+  for (const Index v : nodes.original_ids)
+    for (const double x : {double(v), double(v) / 4, -double(v)}) features.push_back(x);
+  CHECK(nodes.data.at("features").row_shape == std::vector<Index>{3});
+  CHECK(numbers(nodes.data.at("features")) == features);
+}
+
+void check_heterogeneous(const Communicator& comm, const std::string& directory) {
+  const GraphData graph = load_dgl_partition(comm, directory + "/papers.json");
+  CHECK(graph.name == "papers");
+  CHECK(graph.node_type("author").book.num_nodes() == 6);
+  CHECK(graph.node_type("paper").book.num_nodes() == 9);
+  check_papers(graph.node_type("paper"));
+  const NodeTypeData& authors = graph.node_type("author");
+  CHECK(numbers(authors.data.at("orig_check")) == mapped(authors.original_ids, identity));
+  for (const std::string type : {"author:writes:paper", "paper:cites:paper", "paper:rev_writes:author"})
+    check_edges(comm, graph, type, directory + "/original_edges." + graph.edge_type(type).name + ".npy");
+  const EdgeTypeData& cites = graph.edge_type("cites");
+  CHECK(cites.data.at("year").type == NpyType::int32);
+  CHECK(numbers(cites.data.at("year")) == mapped(cites.edges.id, [](Index e) { return double(1990 + e); }));
+}
+
+}  // namespace
+
+TEST_CASE("a homogeneous partition is the graph it was made of") {
+  const Communicator comm = Communicator::world();
+  if (comm.size() > 2) return;
+  const GraphData graph = load_dgl_partition(comm, own + "homogeneous/cycle.json");
+  CHECK(graph.name == "cycle");
+  CHECK(graph.node_types.size() == 1);
+  check_papers(graph.node_type("_N"));
+  check_edges(comm, graph, "_N:_E:_N", own + "homogeneous/original_edges._E.npy");
+  const EdgeTypeData& edges = graph.edge_types[0];
+  CHECK(numbers(edges.data.at("orig_check")) == mapped(edges.edges.id, identity));
+}
+
+TEST_CASE("a heterogeneous partition in CSR and CSC, with a type that a part does not have") {
+  const Communicator comm = Communicator::world();
+  if (comm.size() > 2) return;
+  check_heterogeneous(comm, own + "heterogeneous");
+}
+
+TEST_CASE("a partition of an old DGL: 32-bit ids, types of edges without ends, original ids in the graph") {
+  const Communicator comm = Communicator::world();
+  if (comm.size() > 3) return;
+  check_heterogeneous(comm, own + "old");
+}
+
+TEST_CASE("more ranks than parts are refused by all of them") {
+  const Communicator comm = Communicator::world();
+  if (comm.size() <= 2) return;
+  CHECK(thrown_by_all<InputError>(comm, [&] { load_dgl_partition(comm, own + "homogeneous/cycle.json"); }) ==
+        concat(own, "homogeneous/cycle.json: there are 2 parts for ", comm.size(),
+               " ranks, expected a part for each rank at least"));
+}
+
+TEST_CASE("tensors and graphs keep names, types and shapes") {
+  const DataColumns tensors = read_dgl_tensors(own + "heterogeneous/part0/node_feat.dgl");
+  CHECK(tensors.size() == 5);
+  CHECK(tensors.at("paper/features").row_shape == std::vector<Index>{3});
+  CHECK(tensors.at("paper/features").type == NpyType::float32);
+  CHECK(tensors.at("paper/train_mask").type == NpyType::boolean);
+  CHECK(tensors.at("author/orig_check").num_rows == 0);
+  const DglGraph graph = read_dgl_graph(own + "heterogeneous/part1/graph.dgl");
+  REQUIRE(graph.node_types.size() == 1);
+  REQUIRE(graph.edge_types.size() == 1);
+  CHECK(graph.node_types[0].name == "_N");
+  CHECK(graph.edge_types[0].name == "_E");
+  CHECK(graph.edge_types[0].data.at("inner_edge").type == NpyType::int8);
+  CHECK(graph.edge_types[0].src.size() == graph.edge_types[0].dst.size());
+}

@@ -1,0 +1,38 @@
+/// Edges as the blocks of a file bring them.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/core/memory.hpp>
+#include <sar/graph/data/node_data.hpp>
+#include <sar/graph/io/data_array.hpp>
+
+#include <span>
+#include <vector>
+
+namespace sar::formats {
+
+/// Consecutive edges of a file.
+struct EdgeChunk {
+  Index first_id = 0;
+  Array<Index> src;
+  Array<Index> dst;
+  Array<double> data;  ///< some numbers for each edge
+};
+
+/// This rank's edges, as blocks bring them: no list that grows and is copied.
+class EdgeChunks {
+ public:
+  void add(Index first_id, std::span<const Index> src, std::span<const Index> dst,
+           std::span<const double> data = {});
+  [[nodiscard]] std::vector<EdgeChunk>& chunks() noexcept { return chunks_; }
+  /// One list; the chunks are freed on the way. Local.
+  [[nodiscard]] EdgeList take_edges();
+  /// The `width` numbers of each of num_edges edges, as slices; they are freed here. Collective.
+  [[nodiscard]] DataArray take_data(const Communicator& comm, const PartitionBook& slices, Index width);
+
+ private:
+  std::vector<EdgeChunk> chunks_;
+};
+
+}  // namespace sar::formats

@@ -1,0 +1,61 @@
+/// What the sources of graphs in files have in common: edges and columns of data that are at hand once the
+/// source is open.
+#pragma once
+
+#include "columns.hpp"
+#include "edge_chunks.hpp"
+
+#include <sar/graph/data/graph_source.hpp>
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sar::formats {
+
+class FileSource : public GraphSource {
+ public:
+  [[nodiscard]] std::string name() const override { return name_; }
+  [[nodiscard]] std::string description() const override;
+  [[nodiscard]] Index num_nodes() const override { return num_nodes_; }
+  [[nodiscard]] Index num_edges() const override { return num_edges_; }
+  [[nodiscard]] const std::vector<DataField>& node_fields() const override { return nodes_.fields; }
+  [[nodiscard]] const std::vector<DataField>& edge_fields() const override { return edges_.fields; }
+  [[nodiscard]] EdgeList read_edges() override;
+  [[nodiscard]] DataArray read_node_data(const std::string& field, std::span<const Index> nodes) override;
+  [[nodiscard]] DataArray read_edge_data(const std::string& field, std::span<const Index> edges) override;
+  [[nodiscard]] std::string place_of(const std::string& field) const override;
+
+ protected:
+  struct Columns {
+    std::vector<DataField> fields;
+    std::map<std::string, std::unique_ptr<const Column>> columns;
+    std::map<std::string, std::string> places;
+  };
+
+  /// `kind` begins the description: "edge list".
+  FileSource(const Communicator& comm, std::string kind, const std::string& path);
+
+  static void add(Columns& to, DataField field, std::unique_ptr<const Column> column, std::string place);
+  /// Data of nodes in .npy files, by name. Collective.
+  void add_node_files(const std::map<std::string, std::string>& files);
+  /// Throws when there are no nodes, or so many for the edges that the number cannot be meant. `place` begins
+  /// the message. Local.
+  void require_plausible_size(const std::string& place) const;
+
+  std::string path_;
+  std::string kind_;
+  std::string name_;  ///< the path's last part without extensions
+  Index num_nodes_ = 0;
+  Index num_edges_ = 0;
+  EdgeChunks chunks_;
+  Columns nodes_;
+  Columns edges_;
+
+ private:
+  DataArray read(const Columns& from, const std::string& field, std::span<const Index> rows) const;
+};
+
+}  // namespace sar::formats

@@ -1,0 +1,165 @@
+#include "node_keys.hpp"
+
+#include <sar/comm/rows/replace_ids.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/file.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace sar::formats {
+namespace {
+
+/// A word on its way: its first position, or its number, and its length.
+struct Parcel {
+  Index position;
+  Index length;
+};
+
+struct Delivery {
+  Communicator::Received<Parcel> parcels;
+  std::vector<char> letters;
+};
+
+/// Sends words to ranks: parcels and letters in the order of the ranks, `counts` parcels to each. Collective.
+Delivery deliver(const Communicator& comm, const std::vector<Parcel>& parcels, const std::string& letters,
+                 const std::vector<Index>& counts) {
+  std::vector<Index> letter_counts(counts.size(), 0);
+  auto parcel = parcels.begin();
+  for (std::size_t rank = 0; rank < counts.size(); ++rank)
+    for (Index i = 0; i < counts[rank]; ++i) letter_counts[rank] += (parcel++)->length;
+  Delivery delivery;
+  delivery.parcels = comm.all_to_all_v(std::span<const Parcel>(parcels), counts);
+  delivery.letters =
+      comm.all_to_all_v(std::span<const char>(letters.data(), letters.size()), letter_counts).values;
+  return delivery;
+}
+
+}  // namespace
+
+std::vector<Index> NodeKeys::handles(std::span<const std::string_view> words, Index first_position) {
+  const auto ranks = static_cast<std::uint64_t>(comm_.size());
+  KeyTable distinct;
+  std::vector<Index> which(words.size());  // of the distinct words
+  std::vector<Index> first_seen;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    which[i] = distinct.insert(words[i]);
+    if (which[i] == static_cast<Index>(first_seen.size()))
+      first_seen.push_back(first_position + static_cast<Index>(i));
+  }
+  std::vector<int> keepers(first_seen.size());
+  std::vector<Index> counts(ranks, 0);
+  for (std::size_t d = 0; d < keepers.size(); ++d) {
+    keepers[d] = static_cast<int>(hash_of(distinct.word(static_cast<Index>(d))) >> 20) & INT32_MAX;
+    keepers[d] %= comm_.size();
+    ++counts[static_cast<std::size_t>(keepers[d])];
+  }
+  std::vector<Index> order(keepers.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) {
+    return keepers[static_cast<std::size_t>(a)] < keepers[static_cast<std::size_t>(b)];
+  });
+  std::vector<Parcel> parcels;
+  std::string letters;
+  for (const Index d : order) {
+    const std::string_view word = distinct.word(d);
+    parcels.push_back({first_seen[static_cast<std::size_t>(d)], static_cast<Index>(word.size())});
+    letters += word;
+  }
+  const Delivery got = deliver(comm_, parcels, letters, counts);
+
+  std::vector<Index> entries;
+  const char* letter = got.letters.data();
+  for (const Parcel& parcel : got.parcels.values) {
+    const Index entry = table_.insert({letter, static_cast<std::size_t>(parcel.length)});
+    letter += parcel.length;
+    if (entry == static_cast<Index>(first_positions_.size())) first_positions_.push_back(parcel.position);
+    Index& first = first_positions_[static_cast<std::size_t>(entry)];
+    first = std::min(first, parcel.position);
+    entries.push_back(entry * comm_.size() + comm_.rank());
+  }
+  const auto answers = comm_.all_to_all_v(std::span<const Index>(entries), got.parcels.counts).values;
+  std::vector<Index> handle_of(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) handle_of[static_cast<std::size_t>(order[i])] = answers[i];
+  for (Index& word : which) word = handle_of[static_cast<std::size_t>(word)];
+  return which;
+}
+
+/// Positions are cut into slices; the rank of a slice counts those at which a new word appears.
+void NodeKeys::number(Index num_positions) {
+  const PartitionBook slices = PartitionBook::even(num_positions, comm_.size());
+  order_.resize(first_positions_.size());
+  std::iota(order_.begin(), order_.end(), Index{0});
+  const auto position = [&](Index entry) { return first_positions_[static_cast<std::size_t>(entry)]; };
+  std::sort(order_.begin(), order_.end(), [&](Index a, Index b) { return position(a) < position(b); });
+  std::vector<Index> positions;
+  std::vector<Index> counts(static_cast<std::size_t>(comm_.size()), 0);
+  for (const Index entry : order_) {
+    positions.push_back(position(entry));
+    ++counts[static_cast<std::size_t>(slices.owner(position(entry)))];
+  }
+  auto asked = comm_.all_to_all_v(std::span<const Index>(positions), counts);
+  const Index begin = slices.begin(comm_.rank());
+  IndexSet appearances(slices.num_nodes(comm_.rank()));
+  for (const Index asked_position : asked.values) appearances.insert(asked_position - begin);
+  appearances.make_numbers();
+  const auto sizes = comm_.all_gather(static_cast<Index>(asked.values.size()));
+  const Index before = std::accumulate(sizes.begin(), sizes.begin() + comm_.rank(), Index{0});
+  for (Index& value : asked.values) value = before + appearances.number(value - begin);
+  const auto answers = comm_.all_to_all_v(std::span<const Index>(asked.values), asked.counts).values;
+  numbers_.resize(order_.size());
+  for (std::size_t i = 0; i < order_.size(); ++i) numbers_[static_cast<std::size_t>(order_[i])] = answers[i];
+
+  std::vector<Index> offsets{0};
+  for (const Index size : comm_.all_gather(table_.size())) offsets.push_back(offsets.back() + size);
+  keepers_ = PartitionBook(std::move(offsets));
+}
+
+void NodeKeys::final_numbers(std::span<Index> handles) const {
+  for (Index& handle : handles)
+    handle = keepers_.begin(static_cast<int>(handle % comm_.size())) + handle / comm_.size();
+  replace_ids(comm_, keepers_, std::span<const Index>(numbers_), handles);
+}
+
+/// Rank 0 writes; the words come to it in windows of consecutive numbers.
+void NodeKeys::write(const std::string& path) const {
+  constexpr Index window = Index{1} << 18;
+  std::optional<TemporaryFile> file;
+  comm_.agree([&] {
+    if (comm_.rank() == 0) file.emplace(path);
+  });
+  std::size_t next = 0;  // in order_
+  for (Index begin = 0; begin < size(); begin += window) {
+    std::vector<Parcel> parcels;
+    std::string letters;
+    for (; next < order_.size() && numbers_[static_cast<std::size_t>(order_[next])] < begin + window;
+         ++next) {
+      const std::string_view word = table_.word(order_[next]);
+      parcels.push_back({numbers_[static_cast<std::size_t>(order_[next])], static_cast<Index>(word.size())});
+      letters += word;
+    }
+    std::vector<Index> counts(static_cast<std::size_t>(comm_.size()), 0);
+    counts[0] = static_cast<Index>(parcels.size());
+    const Delivery got = deliver(comm_, parcels, letters, counts);
+    comm_.agree([&] {
+      if (comm_.rank() != 0) return;
+      std::vector<std::string_view> words(got.parcels.values.size());
+      const char* letter = got.letters.data();
+      for (const Parcel& parcel : got.parcels.values) {
+        words[static_cast<std::size_t>(parcel.position - begin)] = {letter,
+                                                                    static_cast<std::size_t>(parcel.length)};
+        letter += parcel.length;
+      }
+      std::string text;
+      for (const std::string_view word : words) (text += word) += '\n';
+      file->write(text.data(), text.size());
+    });
+  }
+  comm_.agree([&] {
+    if (comm_.rank() == 0) file->commit();
+  });
+}
+
+}  // namespace sar::formats

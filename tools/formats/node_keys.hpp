@@ -1,0 +1,46 @@
+/// Numbers for nodes that have names: 0, 1, ... in the order of first appearance, whatever the number of
+/// ranks. A word is kept by the rank that its hash says.
+#pragma once
+
+#include "key_table.hpp"
+
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/core/memory.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sar::formats {
+
+/// Collects words in rounds, then numbers them.
+class NodeKeys {
+ public:
+  explicit NodeKeys(const Communicator& comm) : comm_(comm) {}
+
+  /// A handle for each word, for final_numbers(). Word i is at first_position + i of all words in their
+  /// order, for the first of them counts. Collective.
+  [[nodiscard]] std::vector<Index> handles(std::span<const std::string_view> words, Index first_position);
+
+  /// No word comes any more: numbers them. num_positions is that of all ranks. Collective.
+  void number(Index num_positions);
+  [[nodiscard]] Index size() const noexcept { return keepers_.num_nodes(); }  ///< words of all ranks
+  /// Replaces handles by numbers. Collective.
+  void final_numbers(std::span<Index> handles) const;
+
+  /// Writes the words, a line each, in the order of their numbers. Collective; throws InputError, the same on
+  /// every rank, when writing fails.
+  void write(const std::string& path) const;
+
+ private:
+  Communicator comm_;
+  KeyTable table_;
+  Array<Index> first_positions_;  // of my words
+  Array<Index> order_;            // my words in the order of first appearance
+  Array<Index> numbers_;          // of my words
+  PartitionBook keepers_;         // words of each rank
+};
+
+}  // namespace sar::formats

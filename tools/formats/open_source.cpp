@@ -1,0 +1,64 @@
+#include "open_source.hpp"
+
+#include "edge_list_source.hpp"
+#include "inflate.hpp"
+#include "matrix_market_source.hpp"
+#include "ogb_source.hpp"
+
+#include <sar/core/error.hpp>
+#include <sar/graph/data/dataset_source.hpp>
+#include <sar/graph/data/open_dataset.hpp>
+
+#include <array>
+#include <filesystem>
+#include <system_error>
+
+namespace sar::formats {
+namespace {
+
+enum class Kind : int { dataset, ogb, matrix_market, edge_list };
+
+/// Local.
+Kind kind_of(const std::string& path) {
+  std::error_code unreachable;
+  const auto exists = [&](const char* part) { return std::filesystem::exists(path + part, unreachable); };
+  require<InputError>(exists(""), path, ": there is no such file or directory");
+  require<InputError>(!find_dataset(path).is_partitioned(), path,
+                      ": the graph is partitioned already, expected one that is not");
+  if (!std::filesystem::is_directory(path, unreachable))
+    return path.ends_with(".mtx") || path.ends_with(".mtx.gz") || read_beginning(path, 14) == "%%MatrixMarket"
+               ? Kind::matrix_market
+               : Kind::edge_list;
+  if (exists("/edge_index.npy")) return Kind::dataset;
+  require<InputError>(exists("/raw"), path,
+                      ": the directory has no edge_index.npy, no raw/ and no JSON file of a partition, "
+                      "expected a dataset directory, an OGB folder, or to train from, a partition");
+  return Kind::ogb;
+}
+
+}  // namespace
+
+std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::string& path,
+                                         const SourceOptions& options) {
+  int kind = 0;
+  comm.agree([&] {
+    if (comm.rank() == 0) kind = static_cast<int>(kind_of(path));
+  });
+  comm.broadcast(std::span<int>(&kind, 1), 0);
+  const bool has_data = static_cast<Kind>(kind) == Kind::dataset || static_cast<Kind>(kind) == Kind::ogb;
+  require<InputError>(!has_data || options.node_data.empty(), path,
+                      ": the directory has node data of its own, expected no other files of them");
+  switch (static_cast<Kind>(kind)) {
+    case Kind::dataset:
+      return std::make_unique<DatasetSource>(comm, path);
+    case Kind::ogb:
+      return std::make_unique<OgbSource>(comm, path, options);
+    case Kind::matrix_market:
+      return std::make_unique<MatrixMarketSource>(comm, path, options);
+    case Kind::edge_list:
+      return std::make_unique<EdgeListSource>(comm, path, options);
+  }
+  throw InputError(path + ": cannot be opened");
+}
+
+}  // namespace sar::formats

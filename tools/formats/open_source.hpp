@@ -1,0 +1,24 @@
+/// The door for graphs in files, of whatever format.
+#pragma once
+
+#include "source_options.hpp"
+
+#include <sar/comm/communicator.hpp>
+#include <sar/graph/data/graph_source.hpp>
+
+#include <memory>
+#include <string>
+
+namespace sar::formats {
+
+/// The source that `path` is:
+///     a directory with edge_index.npy          dataset directory
+///     a directory with raw/                    OGB node property folder
+///     a file that begins with %%MatrixMarket   Matrix Market, plain or gzip; so is one called .mtx
+///     any other text                           edge list, plain or gzip
+/// Collective; path and options are the same on every rank. Throws InputError, the same on every rank, for
+/// what is none of these, is damaged, or does not go with the options.
+std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::string& path,
+                                         const SourceOptions& options = {});
+
+}  // namespace sar::formats
