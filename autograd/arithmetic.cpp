@@ -135,7 +135,7 @@ Variable scale_rows(Variable x, const Tensor& column) {
   const Shape& shape = column.shape();
   require<ShapeError>(x.defined() && shape.dims() > 0 && shape.row_size() == 1 && shape[0] == x.num_rows(),
                       "scale_rows: column of shape ", shape, " for a tensor of shape ", x.shape());
-  std::vector<Index> extents(static_cast<std::size_t>(x.shape().dims()), 1);
+  std::vector<Index> extents(x.shape().dims(), 1);
   extents[0] = shape[0];
   const Tensor factors = column.reshape(Shape(extents));
   const bool recorded = recording({&x});

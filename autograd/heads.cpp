@@ -20,7 +20,7 @@ Variable head_dots(Variable x, Variable a) {
         if (dx != nullptr)
           dx->add([&](Tensor& out, bool accumulate) { head_dots_backward_x(grad, kept_a, out, accumulate); });
         if (da == nullptr) return;
-        std::vector<double> sums(static_cast<std::size_t>(da->shape().size()));
+        std::vector<double> sums(da->shape().size());
         head_dots_backward_a(grad, kept_x, sums);
         const std::vector<real> rounded(sums.begin(), sums.end());
         da->add(Tensor::from(da->shape(), rounded));

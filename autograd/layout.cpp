@@ -29,14 +29,14 @@ Shape concat_shape(std::span<const Variable> parts, int d, Pieces& pieces) {
   std::vector<Index> extents;
   for (int i = 0; i < first.dims(); ++i) extents.push_back(first[i]);
   const int at = d < 0 ? first.dims() - 1 : d;
-  extents[static_cast<std::size_t>(at)] = 0;
+  extents[at] = 0;
   for (const Variable& part : parts) {
     const Shape& shape = part.shape();
     bool fits = shape.dims() == first.dims();
     for (int i = 0; fits && i < first.dims(); ++i) fits = i == at || shape[i] == first[i];
     require<ShapeError>(fits, "concat of shapes ", first, " and ", shape, ": only dimension ", at,
                         " may differ");
-    extents[static_cast<std::size_t>(at)] += shape[at];
+    extents[at] += shape[at];
     pieces.sizes.push_back(shape[at]);
     pieces.gradients.push_back(part.gradient());
   }

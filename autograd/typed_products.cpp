@@ -30,7 +30,7 @@ Variable typed_matmul(Variable x, Variable w, std::span<const Index> types) {
 }
 
 Variable row_matmul(Variable x, Variable w) {
-  std::vector<Index> each(static_cast<std::size_t>(x.num_rows()));
+  std::vector<Index> each(x.num_rows());
   std::iota(each.begin(), each.end(), 0);
   return typed_matmul(std::move(x), std::move(w), each);
 }

@@ -171,7 +171,7 @@ Communicator::Communicator(MPI_Comm comm) {
     state_ = std::make_shared<State>();
     check_mpi(MPI_Comm_rank(copy.comm, &state_->rank), "MPI_Comm_rank");
     check_mpi(MPI_Comm_size(copy.comm, &state_->size), "MPI_Comm_size");
-    state_->on_same_node.reserve(static_cast<std::size_t>(state_->size));
+    state_->on_same_node.reserve(state_->size);
   } catch (...) {
     failure = Failure::current();
   }
@@ -272,7 +272,7 @@ template void Communicator::all_reduce(std::span<std::int64_t>, ReduceOp) const;
 template void Communicator::all_reduce(std::span<std::uint64_t>, ReduceOp) const;
 
 std::vector<Index> Communicator::gather_counts(Index count) const {
-  std::vector<Index> counts(static_cast<std::size_t>(state_->size));
+  std::vector<Index> counts(state_->size);
   meet();
   const WaitTimer timer(state_->stats);
   check_mpi(MPI_Allgather(&count, 1, MPI_INT64_T, counts.data(), 1, MPI_INT64_T, state_->owned.comm),

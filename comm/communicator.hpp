@@ -74,7 +74,7 @@ class Communicator {
       const std::vector<Index> counts = gather_counts(static_cast<Index>(values.size()));
       Index total = 0;
       for (const Index count : counts) total += count;
-      std::vector<T> result(static_cast<std::size_t>(total));
+      std::vector<T> result(total);
       all_gather_bytes(values.data(), result.data(), counts, sizeof(T));
       return result;
     });
@@ -84,9 +84,8 @@ class Communicator {
   requires std::is_trivially_copyable_v<T>
   [[nodiscard]] std::vector<T> all_gather(const T& value) const {
     return agree_once([&] {
-      std::vector<T> result(static_cast<std::size_t>(size()));
-      all_gather_bytes(&value, result.data(), std::vector<Index>(static_cast<std::size_t>(size()), 1),
-                       sizeof(T));
+      std::vector<T> result(size());
+      all_gather_bytes(&value, result.data(), std::vector<Index>(size(), 1), sizeof(T));
       return result;
     });
   }
@@ -115,7 +114,7 @@ class Communicator {
       received.counts = exchange_counts(counts, values.size());
       Index total = 0;
       for (const Index count : received.counts) total += count;
-      received.values.resize(static_cast<std::size_t>(total));
+      received.values.resize(total);
       all_to_all_bytes(values.data(), counts, received.values.data(), received.counts, sizeof(T));
       return received;
     });

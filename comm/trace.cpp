@@ -168,7 +168,7 @@ std::int64_t common_zero(const Communicator& comm) {
   const std::vector<std::int64_t> now = comm.all_gather(steady_nanoseconds());
   int first_of_node = 0;
   while (!comm.on_same_node(first_of_node)) ++first_of_node;
-  return now[static_cast<std::size_t>(first_of_node)];
+  return now[first_of_node];
 }
 
 std::string start_environment_trace(const Communicator& comm) {
@@ -238,7 +238,7 @@ void Trace::write() {
     if (comm_.rank() == 0) file.emplace(path_).add(text);
     for (int q = 1; q < comm_.size(); ++q) {  // rank 0 holds one rank's text at a time
       const std::size_t length = q == comm_.rank() ? text.size() : 0;
-      std::vector<Index> counts(static_cast<std::size_t>(comm_.size()), 0);
+      std::vector<Index> counts(comm_.size(), 0);
       counts[0] = static_cast<Index>(length);
       const auto received = comm_.all_to_all_v(std::span(text).first(length), counts).values;
       if (file) file->add(std::string(received.begin(), received.end()));

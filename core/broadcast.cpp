@@ -24,7 +24,7 @@ Shape broadcast(const Shape& a, const Shape& b) {
     require<ShapeError>(m == n || m == 1 || n == 1, "shapes ", a, " and ", b, " do not broadcast: ", m,
                         " against ", n, " in dimension ", dims - 1 - d,
                         " (a vector is a row; write a column as [N, 1])");
-    extents[static_cast<std::size_t>(dims - 1 - d)] = m == 1 ? n : m;
+    extents[dims - 1 - d] = m == 1 ? n : m;
   }
   return Shape(std::span<const Index>(extents.data(), static_cast<std::size_t>(dims)));
 }
@@ -63,7 +63,7 @@ BroadcastLoops::BroadcastLoops(const Shape& a, const Shape& b, const Shape& comm
 
 Index BroadcastLoops::lines() const {
   Index count = 1;
-  for (int d = 0; d + 1 < dims; ++d) count *= extent[static_cast<std::size_t>(d)];
+  for (int d = 0; d + 1 < dims; ++d) count *= extent[d];
   return count;
 }
 

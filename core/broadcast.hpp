@@ -21,7 +21,7 @@ struct BroadcastLoops {
 
   /// `a` and `b` must broadcast to `common`.
   BroadcastLoops(const Shape& a, const Shape& b, const Shape& common);
-  [[nodiscard]] Index inner() const { return extent[static_cast<std::size_t>(dims - 1)]; }
+  [[nodiscard]] Index inner() const { return extent[dims - 1]; }
   /// Number of innermost lines; line i of the common shape begins at element i * inner().
   [[nodiscard]] Index lines() const;
   /// First element of a line in a and in b.

@@ -17,8 +17,7 @@ Tensor join(std::span<const std::span<const T>> columns) {
   Tensor x({static_cast<Index>(rows), static_cast<Index>(columns.size())});
   parallel_for(x.num_rows(), grain, [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i)
-      for (std::size_t j = 0; j < columns.size(); ++j)
-        x.row(i)[j] = static_cast<real>(columns[j][static_cast<std::size_t>(i)]);
+      for (std::size_t j = 0; j < columns.size(); ++j) x.row(i)[j] = static_cast<real>(columns[j][i]);
   });
   return x;
 }
@@ -34,8 +33,7 @@ void split(const Tensor& x, std::span<const std::span<T>> columns) {
                         ", expected ", x.num_rows());
   parallel_for(x.num_rows(), grain, [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i)
-      for (std::size_t j = 0; j < columns.size(); ++j)
-        columns[j][static_cast<std::size_t>(i)] = static_cast<T>(x.row(i)[j]);
+      for (std::size_t j = 0; j < columns.size(); ++j) columns[j][i] = static_cast<T>(x.row(i)[j]);
   });
 }
 

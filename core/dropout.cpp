@@ -69,7 +69,7 @@ void DropoutMask::factors(std::span<const Index> row_ids, Index row_size, real* 
     const Index first_block = block;
     const auto used = static_cast<std::size_t>(std::min<Index>(lanes, all_blocks - first));
     for (std::size_t l = 0; l < lanes; ++l) {
-      const auto id = static_cast<std::uint64_t>(row_ids[static_cast<std::size_t>(row)]);
+      const auto id = static_cast<std::uint64_t>(row_ids[row]);
       counters[0][l] = id & 0xffffffffu;
       counters[1][l] = id >> 32;
       counters[2][l] = static_cast<std::uint64_t>(block) & 0xffffffffu;
@@ -114,11 +114,10 @@ void DropoutMask::apply(const Tensor& x, std::span<const Index> row_ids, Tensor&
   constexpr Index buffer_size = 16 * tile;
   const Index rows_at_once = std::max<Index>(1, buffer_size / width);
   parallel_for(x.num_rows(), std::max(rows_at_once, grain / width), [&](Index begin, Index end) {
-    std::vector<real> buffer(static_cast<std::size_t>(rows_at_once * width));
+    std::vector<real> buffer(rows_at_once * width);
     for (Index first = begin; first < end; first += rows_at_once) {
       const Index rows = std::min(rows_at_once, end - first);
-      factors(row_ids.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(rows)), width,
-              buffer.data());
+      factors(row_ids.subspan(first, rows), width, buffer.data());
       const real* from = x.row(first);
       real* to = out.row(first);
       const real* factor = buffer.data();

@@ -18,8 +18,8 @@ constexpr std::size_t alignment = 64;
 
 #if defined(SAR_SEPARATE_BLOCKS) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
-// Every block by itself, so that a sanitizer sees each access beyond its end or after its life, and knows that
-// a block has nothing to do with an earlier one in its place.
+// Every block by itself, so that a sanitizer sees each access beyond its end or after its life, and knows
+// that a block has nothing to do with an earlier one in its place.
 void* take(std::size_t bytes) {
   return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
 }

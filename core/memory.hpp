@@ -6,6 +6,8 @@
 /// Smaller blocks come from oneTBB's scalable allocator; no setting of the process is changed.
 #pragma once
 
+#include <sar/config.hpp>
+
 #include <cstddef>
 #include <limits>
 #include <new>
@@ -60,8 +62,16 @@ class AccountedAllocator {
   }
 };
 
-/// A vector whose memory is in the account; resize() does not initialise.
+/// A vector whose memory is in the account, with signed indices as all of the library; resize() does not
+/// initialise.
 template <class T>
-using Array = std::vector<T, AccountedAllocator<T>>;
+class Array : public std::vector<T, AccountedAllocator<T>> {
+ public:
+  using std::vector<T, AccountedAllocator<T>>::vector;
+  Array() = default;
+
+  [[nodiscard]] T& operator[](Index i) noexcept { return this->data()[i]; }
+  [[nodiscard]] const T& operator[](Index i) const noexcept { return this->data()[i]; }
+};
 
 }  // namespace sar

@@ -82,7 +82,7 @@ void sum_terms_to(const Shape& shape, Terms terms, Tensor& out, bool accumulate)
   const Index rows = loops.extent[0];
   const Index row_cost = shape.size() / rows;
   if (loops.stride_a[0] == 0) {
-    std::vector<double> sums(static_cast<std::size_t>(out.size()));
+    std::vector<double> sums(out.size());
     sum_row_blocks(
         rows, row_cost,
         [&](Index begin, Index end, double* partial) { add_terms(loops, 0, begin, end, terms, partial); },
@@ -93,7 +93,7 @@ void sum_terms_to(const Shape& shape, Terms terms, Tensor& out, bool accumulate)
   // Every element of the outermost dimension has results of its own.
   const Index width = out.size() / rows;
   parallel_for(rows, std::max<Index>(1, grain / row_cost), [&](Index begin, Index end) {
-    std::vector<double> sums(static_cast<std::size_t>(width));
+    std::vector<double> sums(width);
     for (Index i = begin; i < end; ++i) {
       std::fill(sums.begin(), sums.end(), 0.0);
       if (loops.dims == 1) {

@@ -17,7 +17,7 @@ Index rows_per_block(Index row_size) {
 void check_ids(std::span<const Index> ids, Index rows) {
   parallel_for(static_cast<Index>(ids.size()), grain, [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
-      const Index id = ids[static_cast<std::size_t>(i)];
+      const Index id = ids[i];
       require<ShapeError>(0 <= id && id < rows, "row number ", id, " at position ", i, " for a tensor of ",
                           rows, " rows");
     }
@@ -37,13 +37,11 @@ struct RowGroups {
   Array<Index> begin;      // rows + 1
   Array<Index> positions;  // begin[r] .. begin[r + 1] go to row r
 
-  RowGroups(std::span<const Index> ids, Index rows)
-      : begin(static_cast<std::size_t>(rows) + 1, 0), positions(ids.size()) {
-    for (const Index id : ids) ++begin[static_cast<std::size_t>(id)];
+  RowGroups(std::span<const Index> ids, Index rows) : begin(rows + 1, 0), positions(ids.size()) {
+    for (const Index id : ids) ++begin[id];
     Index first = 0;
     for (Index& count : begin) first += std::exchange(count, first);
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      positions[static_cast<std::size_t>(begin[static_cast<std::size_t>(ids[i])]++)] = static_cast<Index>(i);
+    for (std::size_t i = 0; i < ids.size(); ++i) positions[begin[ids[i]]++] = static_cast<Index>(i);
     std::rotate(begin.begin(), begin.end() - 1, begin.end());  // each begin has advanced to the next one
     begin.front() = 0;
   }
@@ -58,8 +56,7 @@ void gather_rows(const Tensor& x, std::span<const Index> ids, Tensor& out, bool 
   check_ids(ids, x.num_rows());
   const Index width = x.row_size();
   parallel_for(n, rows_per_block(width), [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i)
-      write_row(x.row(ids[static_cast<std::size_t>(i)]), out.row(i), width, accumulate);
+    for (Index i = begin; i < end; ++i) write_row(x.row(ids[i]), out.row(i), width, accumulate);
   });
 }
 
@@ -77,9 +74,8 @@ void scatter_add_rows(const Tensor& x, std::span<const Index> ids, Tensor& out) 
   const Index block = std::max<Index>(1, rows_per_block(width) * rows / (n + rows));
   parallel_for(rows, block, [&](Index begin, Index end) {
     for (Index r = begin; r < end; ++r)
-      for (Index k = groups.begin[static_cast<std::size_t>(r)];
-           k < groups.begin[static_cast<std::size_t>(r) + 1]; ++k)
-        write_row(x.row(groups.positions[static_cast<std::size_t>(k)]), out.row(r), width, true);
+      for (Index k = groups.begin[r]; k < groups.begin[r + 1]; ++k)
+        write_row(x.row(groups.positions[k]), out.row(r), width, true);
   });
 }
 

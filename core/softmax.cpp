@@ -83,7 +83,7 @@ void log_softmax_rows(const Tensor& x, Tensor& out) {
       const real largest = *std::max_element(from, from + rows.width);
       for (Index j = 0; j < rows.width; ++j) row[j] = from[j] - largest;
     }
-    std::vector<real> exponentials(static_cast<std::size_t>(n));
+    std::vector<real> exponentials(n);
     vector_math::exp(to, exponentials.data(), n);
     for (Index i = begin; i < end; ++i) {
       real* row = out.data() + i * rows.width;
@@ -102,7 +102,7 @@ void log_softmax_rows_backward(const Tensor& y, const Tensor& grad, Tensor& out,
                       " for log_softmax of shape ", y.shape());
   parallel_for(rows.count, rows.block(), [&](Index begin, Index end) {
     const Index n = (end - begin) * rows.width;
-    std::vector<real> softmax(static_cast<std::size_t>(n));
+    std::vector<real> softmax(n);
     vector_math::exp(y.data() + begin * rows.width, softmax.data(), n);
     for (Index i = begin; i < end; ++i) {
       const real* p = softmax.data() + (i - begin) * rows.width;

@@ -35,7 +35,7 @@ Shape::Shape(std::span<const Index> extents) {
     require<ShapeError>(extent == 0 || size <= std::numeric_limits<Index>::max() / 64 / extent,
                         "a tensor shape has more elements than memory can address");
     size *= std::max<Index>(extent, 1);
-    extents_[static_cast<std::size_t>(dims_++)] = extent;
+    extents_[dims_++] = extent;
   }
 }
 
@@ -45,7 +45,7 @@ Index Shape::size() const noexcept {
 
 Index Shape::row_size() const noexcept {
   Index product = 1;
-  for (int d = 1; d < dims_; ++d) product *= extents_[static_cast<std::size_t>(d)];
+  for (int d = 1; d < dims_; ++d) product *= extents_[d];
   return product;
 }
 

@@ -23,7 +23,7 @@ Index num_types(const TypeGroups& groups) {
 }
 
 Index row_number(const TypeGroups& groups, Index position) {
-  return groups.rows.empty() ? position : groups.rows[static_cast<std::size_t>(position)];
+  return groups.rows.empty() ? position : groups.rows[position];
 }
 
 /// The matrices of w: `blocks` of [rows, cols] on the diagonal of each.
@@ -56,7 +56,7 @@ class GatheredRows {
   ConstView operator()(const Tensor& x, const TypeGroups& groups, Index first, Index last) {
     const Index width = x.row_size();
     if (groups.rows.empty()) return {x.row(first), last - first, width};
-    buffer_.resize(static_cast<std::size_t>((last - first) * width));
+    buffer_.resize((last - first) * width);
     for (Index i = first; i < last; ++i)
       std::copy_n(x.row(row_number(groups, i)), width, buffer_.data() + (i - first) * width);
     return {buffer_.data(), last - first, width};
@@ -75,7 +75,7 @@ void products(const Tensor& x, const TypeGroups& groups, Tensor& out, bool accum
     Matrix y;
     auto type = std::upper_bound(groups.begin.begin(), groups.begin.end(), begin) - groups.begin.begin() - 1;
     for (Index i = begin, last = begin; i < end; i = last, ++type) {
-      last = std::min(end, groups.begin[static_cast<std::size_t>(type) + 1]);
+      last = std::min(end, groups.begin[type + 1]);
       if (i == last) continue;
       y.resize(last - i, out.row_size());
       multiply(gathered(x, groups, i, last), type, y);
@@ -90,19 +90,17 @@ void products(const Tensor& x, const TypeGroups& groups, Tensor& out, bool accum
 
 }  // namespace
 
-TypeGroups::TypeGroups(std::span<const Index> types, Index num_types)
-    : begin(static_cast<std::size_t>(num_types) + 1, 0) {
+TypeGroups::TypeGroups(std::span<const Index> types, Index num_types) : begin(num_types + 1, 0) {
   for (const Index type : types) {
     require<ShapeError>(0 <= type && type < num_types, "type ", type, " of ", num_types);
-    ++begin[static_cast<std::size_t>(type)];
+    ++begin[type];
   }
   Index first = 0;
   for (Index& count : begin) first += std::exchange(count, first);
   if (std::is_sorted(types.begin(), types.end())) return;
   rows.resize(types.size());
   Array<Index> next = begin;
-  for (std::size_t i = 0; i < types.size(); ++i)
-    rows[static_cast<std::size_t>(next[static_cast<std::size_t>(types[i])]++)] = static_cast<Index>(i);
+  for (std::size_t i = 0; i < types.size(); ++i) rows[next[types[i]]++] = static_cast<Index>(i);
 }
 
 void typed_matmul(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out, bool accumulate) {
@@ -141,8 +139,8 @@ void typed_matmul_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups,
     for (Index piece = begin; piece < end; ++piece) {
       const Index type = piece / tiles, tile = piece % tiles;
       const Index first = of.rows * tile / tiles, height = of.rows * (tile + 1) / tiles - first;
-      const Index last = groups.begin[static_cast<std::size_t>(type) + 1];
-      for (Index i = groups.begin[static_cast<std::size_t>(type)]; i < last; i += block_rows) {
+      const Index last = groups.begin[type + 1];
+      for (Index i = groups.begin[type]; i < last; i += block_rows) {
         const Index stop = std::min(last, i + block_rows);
         const ConstView rows_a = gathered_a(a, groups, i, stop), rows_b = gathered_b(b, groups, i, stop);
         for (Index k = 0; k < of.blocks; ++k)

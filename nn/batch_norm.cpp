@@ -73,10 +73,8 @@ struct DistributedBN1D::Activation {
 
   /// The mask's factors of rows [begin, end).
   void draw(Index begin, Index end, Index columns, Array<real>& factors) const {
-    factors.resize(static_cast<std::size_t>((end - begin) * columns));
-    mask->factors(
-        row_ids.span().subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
-        columns, factors.data());
+    factors.resize((end - begin) * columns);
+    mask->factors(row_ids.span().subspan(begin, end - begin), columns, factors.data());
   }
 };
 

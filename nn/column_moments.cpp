@@ -14,9 +14,8 @@ constexpr Index cached_elements = 1 << 15;  // of a piece that is read twice
 /// Two passes over a piece of rows that fits the cache: the mean, then the deviations from it.
 ColumnMoments moments_of_piece(const Tensor& x, Index begin, Index end) {
   const Index columns = x.row_size();
-  ColumnMoments piece{static_cast<double>(end - begin),
-                      std::vector<double>(static_cast<std::size_t>(columns)),
-                      std::vector<double>(static_cast<std::size_t>(columns))};
+  ColumnMoments piece{static_cast<double>(end - begin), std::vector<double>(columns),
+                      std::vector<double>(columns)};
   double* mean = piece.mean.data();
   double* m2 = piece.m2.data();
   for (Index i = begin; i < end; ++i) {
@@ -54,8 +53,7 @@ void ColumnMoments::merge(const ColumnMoments& other) {
 ColumnMoments column_moments(const Tensor& x) {
   const Index columns = x.row_size();
   const Index piece_rows = std::max<Index>(8, cached_elements / std::max<Index>(columns, 1));
-  ColumnMoments zero{0, std::vector<double>(static_cast<std::size_t>(columns)),
-                     std::vector<double>(static_cast<std::size_t>(columns))};
+  ColumnMoments zero{0, std::vector<double>(columns), std::vector<double>(columns)};
   const Index block_rows = std::max(min_block_rows, (x.num_rows() + max_blocks - 1) / max_blocks);
   return parallel_reduce(
       x.num_rows(), block_rows, zero,

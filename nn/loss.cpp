@@ -62,7 +62,7 @@ Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> lab
   return comm.agree([&]() -> Variable {
     const Tensor& x = logits.value();
     const Index classes = x.row_size();
-    Array<std::int32_t> target(static_cast<std::size_t>(x.num_rows()));  // the label, or -1 outside the mask
+    Array<std::int32_t> target(x.num_rows());  // the label, or -1 outside the mask
     const SumAndCount total = sum_over_ranks(comm, [&] {
       require_rows(x, labels, mask);
       for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -73,7 +73,7 @@ Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> lab
       const auto loss_of_rows = [&](Index begin, Index end) {
         SumAndCount part;
         for (Index i = begin; i < end; ++i) {
-          const std::int32_t label = target[static_cast<std::size_t>(i)];
+          const std::int32_t label = target[i];
           if (label < 0) continue;
           const auto [largest, log_sum] = log_sum_exp(x.row(i), classes);
           part = add(part, {static_cast<double>(largest) - x.row(i)[label] + log_sum, 1});
@@ -95,7 +95,7 @@ Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> lab
           for (Index i = begin; i < end; ++i) {
             real* to = out.row(i);
             if (!accumulate) std::fill(to, to + columns, real{0});
-            const std::int32_t label = target[static_cast<std::size_t>(i)];
+            const std::int32_t label = target[i];
             if (label < 0) continue;
             const auto [largest, log_sum] = log_sum_exp(x.row(i), columns);
             for (Index j = 0; j < columns; ++j) to[j] += scale * std::exp(x.row(i)[j] - largest - log_sum);

@@ -64,7 +64,7 @@ class Blocks {
     require<InputError>(static_cast<int>(hops.size()) == k, hops.size(), " message flow graphs for ", k,
                         " hops");
   }
-  [[nodiscard]] const GraphShardManager& graph(int hop) const { return hops_[static_cast<std::size_t>(hop)]; }
+  [[nodiscard]] const GraphShardManager& graph(int hop) const { return hops_[hop]; }
   [[nodiscard]] Variable edge_weight() const { return {}; }
   [[nodiscard]] Factors factors(int hop) const { return degree_factors(graph(hop), degree_); }
 

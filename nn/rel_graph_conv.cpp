@@ -100,8 +100,8 @@ Variable RelGraphConv::by_type(const GraphShardManager& graph, const Variable& f
       [=](const EdgeBatch& edges) {
         std::vector<Index> types;
         const RowIds rows = edges.rows();
-        types.reserve(static_cast<std::size_t>(edges.num_edges()));
-        for (const Index row : rows.span()) types.push_back(etypes.span()[static_cast<std::size_t>(row)]);
+        types.reserve(edges.num_edges());
+        for (const Index row : rows.span()) types.push_back(etypes.span()[row]);
         Variable y = typed_matmul(edges.src(feat), weight, types);
         return norm.defined() ? mul(std::move(y), edges.edata(norm)) : y;
       },

@@ -33,14 +33,13 @@ void fetch_row_bytes(const Communicator& comm, const PartitionBook& book, const 
       owners.resize(part.size());
       for (std::size_t i = 0; i < part.size(); ++i) {
         owners[i] = book.owner(part[i]);
-        ++counts[static_cast<std::size_t>(owners[i])];
+        ++counts[owners[i]];
       }
       std::vector<Index> next(ranks, 0);  // where the next request to each rank goes, and comes back
       for (std::size_t p = 1; p < ranks; ++p) next[p] = next[p - 1] + counts[p - 1];
       wanted.resize(part.size());
       std::vector<Index> begins = next;
-      for (std::size_t i = 0; i < part.size(); ++i)
-        wanted[static_cast<std::size_t>(next[static_cast<std::size_t>(owners[i])]++)] = part[i];
+      for (std::size_t i = 0; i < part.size(); ++i) wanted[next[owners[i]]++] = part[i];
 
       const auto requests = comm.all_to_all_v(std::span<const Index>(wanted), counts);
       answers.resize(requests.values.size() * bytes);
@@ -50,9 +49,8 @@ void fetch_row_bytes(const Communicator& comm, const PartitionBook& book, const 
       for (Index& count : answer_counts) count *= row_bytes;
       const auto got = comm.all_to_all_v(std::span<const std::byte>(answers), answer_counts).values;
       for (std::size_t i = 0; i < part.size(); ++i)
-        std::copy_n(
-            got.data() + static_cast<std::size_t>(begins[static_cast<std::size_t>(owners[i])]++) * bytes,
-            bytes, out + (begin + i) * bytes);
+        std::copy_n(got.data() + static_cast<std::size_t>(begins[owners[i]]++) * bytes, bytes,
+                    out + (begin + i) * bytes);
     }
   });
 }

@@ -31,11 +31,11 @@ bool MessageRing::test() {
                                 indices_.data(), statuses_.data());
   if (completed == MPI_UNDEFINED) return false;
   for (int i = 0; i < completed; ++i) {
-    const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
+    const MPI_Status& status = statuses_[i];
     if (code == MPI_ERR_IN_STATUS) check_mpi(status.MPI_ERROR, "a message between two ranks");
     int bytes = 0;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
-    Entry& entry = entries_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])];
+    Entry& entry = entries_[indices_[i]];
     entry.complete = true;
     entry.completed = trace_time();
     entry.bytes = static_cast<std::size_t>(std::max(bytes, 0));

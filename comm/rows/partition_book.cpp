@@ -24,8 +24,7 @@ PartitionBook PartitionBook::even(Index num_nodes, int parts) {
 
 PartitionBook PartitionBook::joined(const PartitionBook& parts_of) const {
   std::vector<Index> offsets{0};
-  for (int q = 0; q < parts_of.num_parts(); ++q)
-    offsets.push_back(offsets_[static_cast<std::size_t>(parts_of.end(q))]);
+  for (int q = 0; q < parts_of.num_parts(); ++q) offsets.push_back(offsets_[parts_of.end(q)]);
   return PartitionBook(std::move(offsets));
 }
 

@@ -20,7 +20,7 @@ Index IndexSet::size() const noexcept {
 
 Array<Index> IndexSet::members() const {
   Array<Index> found;
-  found.reserve(static_cast<std::size_t>(size()));
+  found.reserve(size());
   for (std::size_t w = 0; w < bits_.size(); ++w)
     for (std::uint64_t rest = bits_[w]; rest != 0; rest &= rest - 1)
       found.push_back(static_cast<Index>(w) * 64 + std::countr_zero(rest));
@@ -50,8 +50,7 @@ void replace_ids(const Communicator& comm, const PartitionBook& slices, std::spa
   distinct.make_numbers();
   const Array<Index> values = fetch_values(comm, slices, mine, std::span<const Index>(distinct.members()));
   parallel_for(static_cast<Index>(ids.size()), Index{1} << 14, [&](Index first, Index last) {
-    for (Index& id : ids.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)))
-      id = values[static_cast<std::size_t>(distinct.number(id))];
+    for (Index& id : ids.subspan(first, last - first)) id = values[distinct.number(id)];
   });
 }
 

@@ -16,10 +16,8 @@ class IndexSet {
  public:
   explicit IndexSet(Index n) : bits_(static_cast<std::size_t>((n + 63) / 64), 0) {}
 
-  void insert(Index i) noexcept { bits_[static_cast<std::size_t>(i / 64)] |= std::uint64_t{1} << (i % 64); }
-  [[nodiscard]] bool contains(Index i) const noexcept {
-    return (bits_[static_cast<std::size_t>(i / 64)] >> (i % 64) & 1) != 0;
-  }
+  void insert(Index i) noexcept { bits_[i / 64] |= std::uint64_t{1} << (i % 64); }
+  [[nodiscard]] bool contains(Index i) const noexcept { return (bits_[i / 64] >> (i % 64) & 1) != 0; }
   [[nodiscard]] Index size() const noexcept;
   [[nodiscard]] Array<Index> members() const;  ///< increasing
 

@@ -28,7 +28,7 @@ class RowRoute {
   [[nodiscard]] Array<T> there(std::span<const T> rows) const {
     static_assert(std::is_trivially_copyable_v<T>);
     return comm_.agree([&] {
-      Array<T> arrived(static_cast<std::size_t>(num_arrived()));
+      Array<T> arrived(num_arrived());
       there(reinterpret_cast<const std::byte*>(rows.data()), sizeof(T),
             reinterpret_cast<std::byte*>(arrived.data()));
       return arrived;
@@ -39,7 +39,7 @@ class RowRoute {
   [[nodiscard]] Array<T> back(std::span<const T> arrived) const {
     static_assert(std::is_trivially_copyable_v<T>);
     return comm_.agree([&] {
-      Array<T> rows(static_cast<std::size_t>(num_rows()));
+      Array<T> rows(num_rows());
       back(reinterpret_cast<const std::byte*>(arrived.data()), sizeof(T),
            reinterpret_cast<std::byte*>(rows.data()));
       return rows;

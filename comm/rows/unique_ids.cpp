@@ -37,12 +37,12 @@ void require_unique_ids(const Communicator& comm, std::span<const Index> ids, co
   for (Index r = 0; r < rounds; ++r) {
     const std::size_t begin = std::min(ids.size(), static_cast<std::size_t>(r) * round_ids);
     const auto block = ids.subspan(begin, std::min(round_ids, ids.size() - begin));
-    std::vector<Index> counts(static_cast<std::size_t>(ranks), 0);
+    std::vector<Index> counts(ranks, 0);
     for (const Index id : block) ++counts[keeper(id)];
     std::vector<Index> next(counts.size(), 0);
     for (std::size_t p = 1; p < next.size(); ++p) next[p] = next[p - 1] + counts[p - 1];
     sorted.resize(block.size());
-    for (const Index id : block) sorted[static_cast<std::size_t>(next[keeper(id)]++)] = id;
+    for (const Index id : block) sorted[next[keeper(id)]++] = id;
     const auto received = comm.all_to_all_v(std::span<const Index>(sorted), counts).values;
     if (!dense) {
       sparse.insert(sparse.end(), received.begin(), received.end());

@@ -22,11 +22,10 @@ void exchange_column(const Communicator& comm, const Array<std::int32_t>& owners
     const std::size_t begin = std::min(column.size(), static_cast<std::size_t>(r) * block);
     const std::size_t end = std::min(column.size(), begin + block);
     std::vector<Index> counts(ranks, 0), next(ranks, 0);
-    for (std::size_t e = begin; e < end; ++e) ++counts[static_cast<std::size_t>(owners[e])];
+    for (std::size_t e = begin; e < end; ++e) ++counts[owners[e]];
     for (std::size_t p = 1; p < ranks; ++p) next[p] = next[p - 1] + counts[p - 1];
     packed.resize(end - begin);
-    for (std::size_t e = begin; e < end; ++e)
-      packed[static_cast<std::size_t>(next[static_cast<std::size_t>(owners[e])]++)] = column[e];
+    for (std::size_t e = begin; e < end; ++e) packed[next[owners[e]]++] = column[e];
     const auto received = comm.all_to_all_v(std::span<const T>(packed), counts);
     mine.insert(mine.end(), received.values.begin(), received.values.end());
   }
@@ -36,9 +35,7 @@ template <class T>
 void select(const Array<Index>& order, Array<T>& column) {
   Array<T> selected(order.size());
   parallel_for(static_cast<Index>(order.size()), grain, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i)
-      selected[static_cast<std::size_t>(i)] =
-          column[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])];
+    for (Index i = first; i < last; ++i) selected[i] = column[order[i]];
   });
   column = std::move(selected);
 }
@@ -52,10 +49,10 @@ void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeLis
     for (auto e = static_cast<std::size_t>(first); e < static_cast<std::size_t>(last); ++e)
       owners[e] = book.owner(edges.dst[e]);
   });
-  std::vector<Index> arriving(static_cast<std::size_t>(comm.size()), 0);
-  for (const std::int32_t owner : owners) ++arriving[static_cast<std::size_t>(owner)];
+  std::vector<Index> arriving(comm.size(), 0);
+  for (const std::int32_t owner : owners) ++arriving[owner];
   comm.all_reduce(std::span<Index>(arriving));
-  const Index here = arriving[static_cast<std::size_t>(comm.rank())];
+  const Index here = arriving[comm.rank()];
   const Index rounds =
       comm.all_reduce(static_cast<Index>((owners.size() + block - 1) / block), ReduceOp::max);
 
@@ -83,13 +80,12 @@ void append_self_loops(Index first_node, const Array<Index>& original_ids, Index
 
 Array<Index> edge_order(Index dst_begin, Index dst_end, const EdgeList& edges) {
   // positions by destination, then by (source, id) within each destination
-  Array<Index> ends(static_cast<std::size_t>(dst_end - dst_begin) + 1, 0);
-  for (const Index dst : edges.dst) ++ends[static_cast<std::size_t>(dst - dst_begin) + 1];
+  Array<Index> ends(dst_end - dst_begin + 1, 0);
+  for (const Index dst : edges.dst) ++ends[dst - dst_begin + 1];
   for (std::size_t v = 1; v < ends.size(); ++v) ends[v] += ends[v - 1];
   Array<Index> order(edges.dst.size());
   for (std::size_t e = 0; e < edges.dst.size(); ++e)  // ends[v] moves from the begin of v's range to its end
-    order[static_cast<std::size_t>(ends[static_cast<std::size_t>(edges.dst[e] - dst_begin)]++)] =
-        static_cast<Index>(e);
+    order[ends[edges.dst[e] - dst_begin]++] = static_cast<Index>(e);
 
   struct InEdge {
     Index src, id, position;
@@ -97,10 +93,10 @@ Array<Index> edge_order(Index dst_begin, Index dst_end, const EdgeList& edges) {
   parallel_for(dst_end - dst_begin, 1 << 10, [&](Index first, Index last) {
     std::vector<InEdge> of_node;  // next to each other, while the edges themselves lie scattered
     for (auto v = static_cast<std::size_t>(first); v < static_cast<std::size_t>(last); ++v) {
-      const auto range = std::span(order).subspan(static_cast<std::size_t>(v > 0 ? ends[v - 1] : 0));
+      const auto range = std::span(order).subspan(v > 0 ? ends[v - 1] : 0);
       of_node.clear();
-      for (const Index e : range.first(static_cast<std::size_t>(ends[v] - (v > 0 ? ends[v - 1] : 0))))
-        of_node.push_back({edges.src[static_cast<std::size_t>(e)], edges.id[static_cast<std::size_t>(e)], e});
+      for (const Index e : range.first(ends[v] - (v > 0 ? ends[v - 1] : 0)))
+        of_node.push_back({edges.src[e], edges.id[e], e});
       std::sort(of_node.begin(), of_node.end(), [](const InEdge& a, const InEdge& b) {
         return a.src != b.src ? a.src < b.src : a.id < b.id;
       });

@@ -12,8 +12,7 @@ EdgeSequences edge_sequences(const GraphShardManager& graph) {
   const auto for_edges = [&](const auto& visit) {
     const auto for_shard = [&](const GraphShard& shard) {
       for (Index i = 0; i < shard.num_rows(); ++i)
-        for (Index k = shard.row_begin[static_cast<std::size_t>(i)];
-             k < shard.row_begin[static_cast<std::size_t>(i) + 1]; ++k)
+        for (Index k = shard.row_begin[i]; k < shard.row_begin[i + 1]; ++k)
           visit(static_cast<std::size_t>(shard.dst_row(i)), shard.edge(k));
     };
     for_shard(shards.local);
@@ -25,33 +24,27 @@ EdgeSequences edge_sequences(const GraphShardManager& graph) {
   for_edges([&](std::size_t v, Index) { ++begin[v + 1]; });
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
   Array<Index> next(begin.begin(), begin.end() - 1);
-  for_edges([&](std::size_t v, Index edge) { by_dst[static_cast<std::size_t>(next[v]++)] = edge; });
+  for_edges([&](std::size_t v, Index edge) { by_dst[next[v]++] = edge; });
   const Array<Index>& ids = graph.edge_ids();
   for (std::size_t v = 0; v < num_dst; ++v)
-    std::sort(by_dst.begin() + begin[v], by_dst.begin() + begin[v + 1], [&](Index a, Index b) {
-      return ids[static_cast<std::size_t>(a)] < ids[static_cast<std::size_t>(b)];
-    });
+    std::sort(by_dst.begin() + begin[v], by_dst.begin() + begin[v + 1],
+              [&](Index a, Index b) { return ids[a] < ids[b]; });
 
-  const auto length = [&](Index v) {
-    return begin[static_cast<std::size_t>(v) + 1] - begin[static_cast<std::size_t>(v)];
-  };
+  const auto length = [&](Index v) { return begin[v + 1] - begin[v]; };
   Array<Index> dst(num_dst);
   std::iota(dst.begin(), dst.end(), Index{0});
   std::stable_sort(dst.begin(), dst.end(), [&](Index a, Index b) { return length(a) > length(b); });
 
   EdgeSequences sequences;
   sequences.position.resize(num_dst);
-  for (std::size_t i = 0; i < num_dst; ++i)
-    sequences.position[static_cast<std::size_t>(dst[i])] = static_cast<Index>(i);
+  for (std::size_t i = 0; i < num_dst; ++i) sequences.position[dst[i]] = static_cast<Index>(i);
   sequences.edges.reserve(by_dst.size());
   std::size_t running = num_dst;
   for (Index t = 0;; ++t) {
     while (running > 0 && length(dst[running - 1]) <= t) --running;
     if (running == 0) return sequences;
     sequences.step_rows.push_back(static_cast<Index>(running));
-    for (std::size_t i = 0; i < running; ++i)
-      sequences.edges.push_back(
-          by_dst[static_cast<std::size_t>(begin[static_cast<std::size_t>(dst[i])] + t)]);
+    for (std::size_t i = 0; i < running; ++i) sequences.edges.push_back(by_dst[begin[dst[i]] + t]);
   }
 }
 

@@ -18,10 +18,6 @@ namespace {
 
 constexpr Index grain = Index{1} << 14;
 
-std::size_t at(Index i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// Where an end of an edge is found: the partitioned id of a known node, or -1 - position in a list of ids
 /// that the directory is asked for.
 struct Ends {
@@ -61,7 +57,7 @@ Ends look_up(std::span<const Index> nodes, int, Index first, const GlobalEdges& 
   const auto look_up_all = [&](std::span<const Index> ids, Array<Index>& found) {
     found.resize(ids.size());
     parallel_for(static_cast<Index>(ids.size()), grain, [&](Index begin, Index end) {
-      for (auto k = at(begin); k < at(end); ++k) found[k] = numbers.find(ids[k]);
+      for (auto k = begin; k < end; ++k) found[k] = numbers.find(ids[k]);
     });
     for (std::size_t k = 0; k < ids.size(); ++k) {
       if (found[k] != IdTable::none) continue;
@@ -90,7 +86,7 @@ Ends look_up(const LocalToGlobal& nodes, int rank, Index first, const LocalEdges
   };
   look_up_all(edges.src, ends.src, "comes from");
   look_up_all(edges.dst, ends.dst, "goes to");
-  const auto ghosts = nodes.global_ids.subspan(at(nodes.num_owned));
+  const auto ghosts = nodes.global_ids.subspan(nodes.num_owned);
   ends.asked.assign(ghosts.begin(), ghosts.end());
   return ends;
 }
@@ -99,7 +95,7 @@ void require_found(int rank, const GlobalEdges& edges, const Ends& ends, const A
   if (std::find(found.begin(), found.end(), -1) == found.end()) return;
   for (std::size_t k = 0; k < edges.src.size(); ++k)
     for (const auto& [end, id] : {std::pair(ends.src[k], edges.src[k]), std::pair(ends.dst[k], edges.dst[k])})
-      require<InputError>(end >= 0 || found[at(-1 - end)] >= 0, "HostGraph: edge ", k, " of rank ", rank,
+      require<InputError>(end >= 0 || found[-1 - end] >= 0, "HostGraph: edge ", k, " of rank ", rank,
                           " goes from node ", edges.src[k], " to node ", edges.dst[k],
                           ", but no rank gives node ", id);
 }
@@ -122,7 +118,7 @@ EdgeList host_edges(const Communicator& comm, const PartitionBook& book, const N
     require_found(comm.rank(), edges, ends, found);
     for (Array<Index>* column : {&ends.src, &ends.dst})
       for (Index& end : *column)
-        if (end < 0) end = found[at(-1 - end)];
+        if (end < 0) end = found[-1 - end];
     list.src = std::move(ends.src);
     list.dst = std::move(ends.dst);
     if (weighted) list.weight.assign(edges.weight.values().begin(), edges.weight.values().end());
@@ -168,7 +164,7 @@ RowRoute route_to_owners(const Communicator& comm, const PartitionBook& book, co
   comm.agree([&] {
     owners.resize(edges.dst.size());
     parallel_for(edges.size(), grain, [&](Index first, Index last) {
-      for (auto k = at(first); k < at(last); ++k) owners[k] = book.owner(edges.dst[k]);
+      for (auto k = first; k < last; ++k) owners[k] = book.owner(edges.dst[k]);
     });
   });
   return {comm, owners};
@@ -200,13 +196,13 @@ Array<std::int32_t> places_of(const Array<Index>& ids, const Array<Index>& order
   };
   const auto [smallest, largest] = std::minmax_element(ids.begin(), ids.end());
   if (const Index first = *smallest; *largest - first < 4 * size) {
-    Array<std::int32_t> by_id(at(*largest - first + 1));
-    for_all([&](Index e) { by_id[at(order[at(e)] - first)] = static_cast<std::int32_t>(e); });
-    for_all([&](Index i) { places[at(i)] = by_id[at(ids[at(i)] - first)]; });
+    Array<std::int32_t> by_id(*largest - first + 1);
+    for_all([&](Index e) { by_id[order[e] - first] = static_cast<std::int32_t>(e); });
+    for_all([&](Index i) { places[i] = by_id[ids[i] - first]; });
   } else {
     IdTable table(size);
-    for (Index e = 0; e < size; ++e) table.insert(order[at(e)], e);
-    for_all([&](Index i) { places[at(i)] = static_cast<std::int32_t>(table.find(ids[at(i)])); });
+    for (Index e = 0; e < size; ++e) table.insert(order[e], e);
+    for_all([&](Index i) { places[i] = static_cast<std::int32_t>(table.find(ids[i])); });
   }
   return places;
 }
@@ -274,7 +270,7 @@ HostGraph::HostGraph(const Communicator& comm, const LocalToGlobal& nodes, const
             nodes.global_ids.size(), " global_ids, expected one for each node and each ghost");
         check_arrays(comm.rank(), edges);
         Parts::agree_on_options(comm, options);
-        return Parts::make(comm, nodes.global_ids.first(at(nodes.num_owned)), nodes, edges, options);
+        return Parts::make(comm, nodes.global_ids.first(nodes.num_owned), nodes, edges, options);
       })) {}
 
 const PartitionBook& HostGraph::book() const noexcept {
@@ -306,12 +302,12 @@ Tensor HostGraph::to_graph_order(const Tensor& rows, const Tensor& reverse_rows)
     }
     Tensor arrived(rows.shape().with_rows(num_edges()));
     Tensor ordered(arrived.shape());
-    const std::size_t row_bytes = at(rows.row_size()) * sizeof(real);
+    const std::size_t row_bytes = rows.row_size() * sizeof(real);
     order_->route.there(reinterpret_cast<const std::byte*>(std::as_const(sent).data()), row_bytes,
                         reinterpret_cast<std::byte*>(arrived.data()));
     parallel_for(num_edges(), grain, [&](Index first, Index last) {
       for (Index i = first; i < last; ++i)
-        std::copy_n(arrived.row(i), arrived.row_size(), ordered.row(order_->places[at(i)]));
+        std::copy_n(arrived.row(i), arrived.row_size(), ordered.row(order_->places[i]));
     });
     return ordered;
   });
@@ -331,11 +327,11 @@ Tensor HostGraph::to_host_order(const Tensor& rows, bool reverse) const {
     Tensor arrived(rows.shape());
     parallel_for(num_edges(), grain, [&](Index first, Index last) {
       for (Index i = first; i < last; ++i)
-        std::copy_n(rows.row(order_->places[at(i)]), rows.row_size(), arrived.row(i));
+        std::copy_n(rows.row(order_->places[i]), rows.row_size(), arrived.row(i));
     });
     Tensor back(rows.shape().with_rows(order_->route.num_rows()));
     order_->route.back(reinterpret_cast<const std::byte*>(std::as_const(arrived).data()),
-                       at(rows.row_size()) * sizeof(real), reinterpret_cast<std::byte*>(back.data()));
+                       rows.row_size() * sizeof(real), reinterpret_cast<std::byte*>(back.data()));
     return order_->reversed ? back.slice_rows(reverse ? given : 0, reverse ? 2 * given : given) : back;
   });
 }

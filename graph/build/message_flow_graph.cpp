@@ -11,10 +11,6 @@
 namespace sar {
 namespace {
 
-std::size_t at(Index i) {
-  return static_cast<std::size_t>(i);
-}
-
 template <class T>
 std::span<const T> as_span(const Array<T>& values) {
   return {values.data(), values.size()};
@@ -23,7 +19,7 @@ std::span<const T> as_span(const Array<T>& values) {
 /// column[rows[i]] for each i
 Array<Index> select(const Array<Index>& column, const Array<Index>& rows) {
   Array<Index> selected(rows.size());
-  std::transform(rows.begin(), rows.end(), selected.begin(), [&](Index row) { return column[at(row)]; });
+  std::transform(rows.begin(), rows.end(), selected.begin(), [&](Index row) { return column[row]; });
   return selected;
 }
 
@@ -45,8 +41,7 @@ void for_edges_to(const Array<Index>& rows, const GraphShard& shard, const Visit
       if (found == shard.dst_rows.end() || *found != row) continue;
       row = found - shard.dst_rows.begin();
     }
-    for (Index k = shard.row_begin[at(row)]; k < shard.row_begin[at(row + 1)]; ++k)
-      visit(static_cast<Index>(i), k);
+    for (Index k = shard.row_begin[row]; k < shard.row_begin[row + 1]; ++k) visit(static_cast<Index>(i), k);
   }
 }
 
@@ -80,30 +75,30 @@ class Layer {
  private:
   [[nodiscard]] const GraphShard& shard_from(int owner) const {
     const int round = (comm_.rank() - owner + comm_.size()) % comm_.size();
-    return round == 0 ? whole_.local : whole_.remote[at(round - 1)];
+    return round == 0 ? whole_.local : whole_.remote[round - 1];
   }
   /// The rows of this rank that `reader` reads in the whole graph.
   [[nodiscard]] const Array<local_index>& rows_read_by(int reader) const {
-    return whole_.rounds[at((reader - comm_.rank() + comm_.size()) % comm_.size() - 1)].send_rows;
+    return whole_.rounds[(reader - comm_.rank() + comm_.size()) % comm_.size() - 1].send_rows;
   }
 
   /// Which source rows of the other workers' shards the destinations need, ascending: used_, position_.
   void find_halo_sources() {
-    counts_.assign(at(comm_.size()), 0);
-    position_.resize(at(comm_.size()));
+    counts_.assign(comm_.size(), 0);
+    position_.resize(comm_.size());
     for (int q = 0; q < comm_.size(); ++q) {
       if (q == comm_.rank()) continue;
       const GraphShard& shard = shard_from(q);
-      Array<local_index>& position = position_[at(q)];
-      position.assign(at(shard.num_src_rows), -1);
-      for_edges_to(dst_rows_, shard, [&](Index, Index k) { position[at(shard.src[at(k)])] = 0; });
+      Array<local_index>& position = position_[q];
+      position.assign(shard.num_src_rows, -1);
+      for_edges_to(dst_rows_, shard, [&](Index, Index k) { position[shard.src[k]] = 0; });
       const std::size_t before = used_.size();
       for (Index u = 0; u < shard.num_src_rows; ++u) {
-        if (position[at(u)] < 0) continue;
-        position[at(u)] = static_cast<local_index>(used_.size() - before);
+        if (position[u] < 0) continue;
+        position[u] = static_cast<local_index>(used_.size() - before);
         used_.push_back(static_cast<local_index>(u));
       }
-      counts_[at(q)] = static_cast<Index>(used_.size() - before);
+      counts_[q] = static_cast<Index>(used_.size() - before);
     }
   }
 
@@ -111,25 +106,24 @@ class Layer {
   /// numbers of what those asked for, in the layer.
   Array<local_index> number_sources(const Communicator::Received<local_index>& requested) {
     constexpr local_index unused = -1, used = -2;
-    number_.assign(at(whole_.local.num_src_rows), unused);
+    number_.assign(whole_.local.num_src_rows, unused);
     src_rows_ = dst_rows_;
-    for (std::size_t i = 0; i < dst_rows_.size(); ++i)
-      number_[at(dst_rows_[i])] = static_cast<local_index>(i);
+    for (std::size_t i = 0; i < dst_rows_.size(); ++i) number_[dst_rows_[i]] = static_cast<local_index>(i);
     const auto use = [&](Index row) {
-      if (number_[at(row)] == unused) number_[at(row)] = used;
+      if (number_[row] == unused) number_[row] = used;
     };
-    for_edges_to(dst_rows_, whole_.local, [&](Index, Index k) { use(whole_.local.src[at(k)]); });
+    for_edges_to(dst_rows_, whole_.local, [&](Index, Index k) { use(whole_.local.src[k]); });
     // Requests name positions among the rows that their sender reads in the whole graph.
     Array<local_index> rows(requested.values.begin(), requested.values.end());
     auto row = rows.begin();
     for (int q = 0; q < comm_.size(); ++q)
-      for (Index i = 0; i < requested.counts[at(q)]; ++i, ++row) use(*row = rows_read_by(q)[at(*row)]);
+      for (Index i = 0; i < requested.counts[q]; ++i, ++row) use(*row = rows_read_by(q)[*row]);
     for (Index u = 0; u < whole_.local.num_src_rows; ++u) {
-      if (number_[at(u)] != used) continue;
-      number_[at(u)] = static_cast<local_index>(src_rows_.size());
+      if (number_[u] != used) continue;
+      number_[u] = static_cast<local_index>(src_rows_.size());
       src_rows_.push_back(u);
     }
-    for (local_index& r : rows) r = number_[at(r)];
+    for (local_index& r : rows) r = number_[r];
     return rows;
   }
 
@@ -150,16 +144,16 @@ class Layer {
       for (int q = 0; q < comm_.size(); ++q) {
         const GraphShard& shard = shard_from(q);
         for_edges_to(dst_rows_, shard, [&](Index i, Index k) {
-          const Index u = shard.src[at(k)];
-          visit(src_book.begin(q) + (q == comm_.rank() ? number_[at(u)] : numbers[position_[at(q)][at(u)]]),
+          const Index u = shard.src[k];
+          visit(src_book.begin(q) + (q == comm_.rank() ? number_[u] : numbers[position_[q][u]]),
                 dst_book.begin(comm_.rank()) + i, shard.edge(k));
         });
-        numbers += counts_[at(q)];
+        numbers += counts_[q];
       }
     };
     for_edges([&](Index, Index, Index) { ++num_edges; });
     EdgeList edges;
-    for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id}) column->reserve(at(num_edges));
+    for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id}) column->reserve(num_edges);
     for_edges([&](Index src, Index dst, Index row) {
       edges.src.push_back(src);
       edges.dst.push_back(dst);
@@ -190,14 +184,14 @@ Array<Index> rows_of_seeds(const ShardedGraph& graph, std::span<const Index> see
                         " layers, expected at least 1");
     const int rank = graph.comm.rank();
     const Index first = graph.dst_book.begin(rank), last = graph.dst_book.end(rank);
-    std::vector<bool> seen(at(last - first));
+    std::vector<bool> seen(last - first);
     for (Index& seed : rows) {
       require<InputError>(0 <= seed && seed < graph.dst_book.num_nodes(), "seed ", seed,
                           " is no node, expected 0 to ", graph.dst_book.num_nodes() - 1);
       require<InputError>(first <= seed && seed < last, "seed ", seed, " of rank ", rank,
                           " is a node of rank ", graph.dst_book.owner(seed));
-      require<InputError>(!seen[at(seed - first)], "seed ", seed, " is given twice");
-      seen[at(seed - first)] = true;
+      require<InputError>(!seen[seed - first], "seed ", seed, " is given twice");
+      seen[seed - first] = true;
       seed -= first;
     }
   });

@@ -79,7 +79,7 @@ Members read_members(const Kind& kind, const DataColumns& columns, int part, con
     require<InputError>(types.empty() || types[i] == static_cast<std::int64_t>(range->type), path, ": inner ",
                         kind.what, " ", i, " is of type ", types.empty() ? 0 : types[i], ", expected ",
                         range->type);
-    Index& place = members.inner[range->type][static_cast<std::size_t>(id - range->begin)];
+    Index& place = members.inner[range->type][id - range->begin];
     require<InputError>(place < 0, path, ": _ID ", id, " belongs to two inner ", kind.what,
                         "s, expected one");
     place = static_cast<Index>(i);
@@ -95,10 +95,7 @@ class OriginalIds {
  public:
   OriginalIds(const Kind& kind, const DglPartition& partition, int part, const DataColumns& graph_data,
               const Members& members)
-      : kind_(kind),
-        part_(part),
-        graph_(partition.parts[static_cast<std::size_t>(part)].graph),
-        members_(members) {
+      : kind_(kind), part_(part), graph_(partition.parts[part].graph), members_(members) {
     if (graph_data.contains("orig_id"))
       by_place_ = graph_data.at("orig_id").to_integers(graph_ + ": tensor 'orig_id'");
     else if (const fs::path path = fs::path(graph_).parent_path() / kind.tensors; fs::exists(path)) {
@@ -111,10 +108,10 @@ class OriginalIds {
   [[nodiscard]] Array<Index> of_type(std::size_t t) const {
     const PartitionBook& book = kind_.ids.books[t];
     const Index size = book.num_nodes(part_);
-    Array<Index> ids(static_cast<std::size_t>(size));
+    Array<Index> ids(size);
     if (by_place_) {
       std::transform(members_.inner[t].begin(), members_.inner[t].end(), ids.begin(),
-                     [&](Index place) { return (*by_place_)[static_cast<std::size_t>(place)]; });
+                     [&](Index place) { return (*by_place_)[place]; });
       return ids;
     }
     if (tensors_) return from_tensors(t, size);
@@ -127,7 +124,7 @@ class OriginalIds {
       file.read(book.begin(part_), book.end(part_), std::span<Index>(ids));
       return ids;
     }
-    for (Index k = 0; k < size; ++k) ids[static_cast<std::size_t>(k)] = book.begin(part_) + k;
+    for (Index k = 0; k < size; ++k) ids[k] = book.begin(part_) + k;
     return ids;
   }
 
@@ -198,11 +195,11 @@ std::vector<DataColumns> read_features(const Kind& kind, int part, const std::st
 /// known.
 EdgeTypeData take_edges(const DglPartition& partition, int part, std::size_t t, const Members& edges,
                         const Members& nodes, const DglGraph::EdgeType& graph) {
-  const std::string& path = partition.parts[static_cast<std::size_t>(part)].graph;
+  const std::string& path = partition.parts[part].graph;
   const DglPartition::EdgeType& type = partition.edge_types[t];
   EdgeTypeData result{type.src_type, type.name, type.dst_type, {}, 0, {}};
   const auto end_of = [&](Index node, std::string& end_type, Index edge) {
-    const Index id = nodes.ids[static_cast<std::size_t>(node)];
+    const Index id = nodes.ids[node];
     const DglPartition::Range* range = partition.nodes.find(id);
     require<InputError>(range != nullptr, path, ": node ", node, " has _ID ", id, ", expected 0 to ",
                         partition.nodes.size() - 1);
@@ -216,9 +213,8 @@ EdgeTypeData take_edges(const DglPartition& partition, int part, std::size_t t, 
   result.edges.src.reserve(places.size());
   result.edges.dst.reserve(places.size());
   for (const Index place : places) {
-    const Index src = graph.src[static_cast<std::size_t>(place)],
-                dst = graph.dst[static_cast<std::size_t>(place)];
-    require<InputError>(nodes.is_inner[static_cast<std::size_t>(dst)] != 0, path, ": inner edge ", place,
+    const Index src = graph.src[place], dst = graph.dst[place];
+    require<InputError>(nodes.is_inner[dst] != 0, path, ": inner edge ", place,
                         " has a destination that is not of part ", part,
                         ", expected edges to belong to the part of their destination");
     result.edges.src.push_back(end_of(src, result.src_type, place));
@@ -230,7 +226,7 @@ EdgeTypeData take_edges(const DglPartition& partition, int part, std::size_t t, 
 }  // namespace
 
 GraphData read_dgl_part(const DglPartition& partition, int part) {
-  const DglPartition::Part& files = partition.parts[static_cast<std::size_t>(part)];
+  const DglPartition::Part& files = partition.parts[part];
   const Kind node_kinds = node_kind(partition), edge_kinds = edge_kind(partition);
   DglGraph graph = read_dgl_graph(files.graph);
   require<InputError>(graph.node_types.size() == 1 && graph.edge_types.size() == 1, files.graph,

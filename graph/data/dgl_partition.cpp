@@ -106,7 +106,7 @@ void agree_on_columns(const Communicator& comm, DataColumns& columns, Index rows
     }
     auto length = static_cast<Index>(layout.size());
     comm.broadcast(std::span(&length, 1), root);
-    layout.resize(static_cast<std::size_t>(length));
+    layout.resize(length);
     comm.broadcast(std::span(layout), root);
     const auto type = static_cast<NpyType>(layout.back());
     layout.pop_back();
@@ -139,7 +139,7 @@ void agree_on_end_type(const Communicator& comm, const DglPartition& partition, 
     require<InputError>(common >= 0, what,
                         ": there are no edges and their ends have no types, expected a name such "
                         "as author:writes:paper");
-    join_end_type(type, names[static_cast<std::size_t>(common)], what);
+    join_end_type(type, names[common], what);
   });
 }
 

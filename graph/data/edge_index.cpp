@@ -19,11 +19,11 @@ void read_ends(const NpyFile& edge_index, Index begin, Index end, EdgeList& edge
   std::vector<Index> pairs;
   for (Index first = begin; first < end; first += block) {
     const Index count = std::min(block, end - first);
-    pairs.resize(static_cast<std::size_t>(2 * count));
+    pairs.resize(2 * count);
     edge_index.read(2 * first, 2 * (first + count), std::span<Index>(pairs));
     for (Index i = 0; i < count; ++i) {
-      edges.src[static_cast<std::size_t>(first - begin + i)] = pairs[static_cast<std::size_t>(2 * i)];
-      edges.dst[static_cast<std::size_t>(first - begin + i)] = pairs[static_cast<std::size_t>(2 * i + 1)];
+      edges.src[first - begin + i] = pairs[2 * i];
+      edges.dst[first - begin + i] = pairs[2 * i + 1];
     }
   }
 }

@@ -19,9 +19,8 @@ NodeData load_graph(GraphSource& source, const DatasetOptions& options) {
         partition_nodes(comm, source.num_nodes(), edges, options.partition, options.partition_seed);
     NodeData data = distribute_edges(comm, source.name(), partition, std::move(edges), options);
     const auto read = [&](const std::string& field, Index begin, Index end) {
-      return source.read_node_data(
-          field, std::span<const Index>(data.original_ids)
-                     .subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)));
+      return source.read_node_data(field,
+                                   std::span<const Index>(data.original_ids).subspan(begin, end - begin));
     };
     const auto place_of = [&](const std::string& field) { return source.place_of(field); };
     read_node_columns(comm, {source.node_fields(), read, place_of}, options, data);

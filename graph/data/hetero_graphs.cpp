@@ -12,7 +12,7 @@ namespace {
 Array<Index> places(const Array<Index>& ids, const Array<Index>& wanted) {
   Array<Index> by_id(ids.size());
   std::iota(by_id.begin(), by_id.end(), Index{0});
-  const auto id_of = [&](Index place) { return ids[static_cast<std::size_t>(place)]; };
+  const auto id_of = [&](Index place) { return ids[place]; };
   std::sort(by_id.begin(), by_id.end(), [&](Index a, Index b) { return id_of(a) < id_of(b); });
   Array<Index> result(wanted.size());
   std::transform(wanted.begin(), wanted.end(), result.begin(), [&](Index id) {

@@ -58,7 +58,7 @@ NodeData make_karate(const Communicator& comm, const DatasetOptions& options) {
     const PartitionBook shares = PartitionBook::even(static_cast<Index>(friendships.size()), comm.size());
     EdgeList edges;
     for (Index m = shares.begin(comm.rank()); m < shares.end(comm.rank()); ++m) {
-      const auto& [u, v] = friendships[static_cast<std::size_t>(m)];
+      const auto& [u, v] = friendships[m];
       edges.src.insert(edges.src.end(), {u, v});
       edges.dst.insert(edges.dst.end(), {v, u});
       edges.id.insert(edges.id.end(), {2 * m, 2 * m + 1});

@@ -41,7 +41,7 @@ Index first_not_finite(std::span<const real> values) {
       size, Index{1} << 16, size,
       [&](Index begin, Index end) {
         for (Index i = begin; i < end; ++i)
-          if (!std::isfinite(values[static_cast<std::size_t>(i)])) return i;
+          if (!std::isfinite(values[i])) return i;
         return size;
       },
       [](Index a, Index b) { return std::min(a, b); });
@@ -55,13 +55,11 @@ void take_features(const DataArray& column, std::span<const Index> ids, const st
   parallel_for(column.num_rows, grain, [&](Index begin, Index end) {
     convert_elements(column.type, column.row(begin), (end - begin) * width, x.row(first + begin));
   });
-  const auto taken = x.values().subspan(static_cast<std::size_t>(first * width),
-                                        static_cast<std::size_t>(column.num_rows * width));
+  const auto taken = x.values().subspan(first * width, static_cast<std::size_t>(column.num_rows * width));
   const Index bad = first_not_finite(taken);
   if (bad < static_cast<Index>(taken.size()))
-    throw InputError(concat(place, ": row ", ids[static_cast<std::size_t>(first + bad / width)], ", column ",
-                            bad % width, " is ", taken[static_cast<std::size_t>(bad)],
-                            ", expected a finite number"));
+    throw InputError(concat(place, ": row ", ids[first + bad / width], ", column ", bad % width, " is ",
+                            taken[bad], ", expected a finite number"));
 }
 
 void read_features(const Communicator& comm, const NodeColumns& columns, NodeData& data) {
@@ -88,7 +86,7 @@ Array<std::int64_t> to_labels(const DataArray& column, std::span<const Index> id
   if (!is_floating(column.type)) return column.to_integers(place);
   require<InputError>(column.row_size() == 1, place, ": a row has shape ", shape_to_string(column.row_shape),
                       ", expected one number");
-  Array<double> values(static_cast<std::size_t>(column.num_rows));
+  Array<double> values(column.num_rows);
   convert_elements(column.type, column.bytes.data(), column.num_rows, values.data());
   Array<std::int64_t> labels(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -126,7 +124,7 @@ void read_labels(const Communicator& comm, const NodeColumns& columns, NodeData&
 void read_mask(const Communicator& comm, const NodeColumns& columns, const char* name, Index count,
                Array<std::uint8_t>& mask) {
   if (find_field(columns.fields, {name}) == nullptr) {
-    mask.assign(static_cast<std::size_t>(count), 0);
+    mask.assign(count, 0);
     return;
   }
   const DataArray column = columns.read(name, 0, count);
@@ -156,12 +154,12 @@ Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids,
                       ", expected float16, float32 or float64");
   require<InputError>(column.row_size() == 1, place, ": a row has shape ", shape_to_string(column.row_shape),
                       ", expected one number");
-  Array<real> weights(static_cast<std::size_t>(column.num_rows));
+  Array<real> weights(column.num_rows);
   convert_elements(column.type, column.bytes.data(), column.num_rows, weights.data());
   const Index bad = first_not_finite(weights);
   if (bad < column.num_rows)
-    throw InputError(concat(place, ": the weight of edge ", ids[static_cast<std::size_t>(bad)], " is ",
-                            weights[static_cast<std::size_t>(bad)], ", expected a finite number"));
+    throw InputError(
+        concat(place, ": the weight of edge ", ids[bad], " is ", weights[bad], ", expected a finite number"));
   return weights;
 }
 

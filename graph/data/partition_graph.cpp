@@ -37,7 +37,7 @@ EdgeList read_transformed_edges(GraphSource& source, const PartitionBook& slices
   }
   if (options.add_self_loops) {
     const int rank = source.comm().rank();
-    Array<Index> nodes(static_cast<std::size_t>(slices.num_nodes(rank)));
+    Array<Index> nodes(slices.num_nodes(rank));
     std::iota(nodes.begin(), nodes.end(), slices.begin(rank));
     append_self_loops(slices.begin(rank), nodes, next_id, false, edges);
   }
@@ -50,7 +50,7 @@ Array<std::uint8_t> read_train_mask(GraphSource& source, const PartitionBook& sl
   if (std::none_of(fields.begin(), fields.end(), [](const DataField& f) { return f.name == "train_mask"; }))
     return {};
   const int rank = source.comm().rank();
-  Array<Index> nodes(static_cast<std::size_t>(slices.num_nodes(rank)));
+  Array<Index> nodes(slices.num_nodes(rank));
   std::iota(nodes.begin(), nodes.end(), slices.begin(rank));
   const DataArray rows = source.read_node_data("train_mask", nodes);
   Array<std::uint8_t> mask;
@@ -73,7 +73,7 @@ Numbering number_nodes(const Communicator& comm, const PartitionBook& slices,
   const auto parts = static_cast<std::size_t>(num_parts);
   const auto rank = static_cast<std::size_t>(comm.rank());
   std::vector<Index> counts(parts, 0);
-  for (const std::int32_t part : part_of) ++counts[static_cast<std::size_t>(part)];
+  for (const std::int32_t part : part_of) ++counts[part];
   const std::vector<Index> all = comm.all_gather(std::span<const Index>(counts));  // [ranks][parts]
 
   std::vector<Index> offsets{0}, next(parts);  // next: the first id for a node of this slice, by part
@@ -97,24 +97,24 @@ Numbering number_nodes(const Communicator& comm, const PartitionBook& slices,
     Index id, original;
   };
   std::vector<Node> nodes;
-  std::vector<Index> outgoing(static_cast<std::size_t>(comm.size()), 0);
+  std::vector<Index> outgoing(comm.size(), 0);
   numbers.of_slice.reserve(part_of.size());
   for (const std::int32_t part : part_of) {
-    numbers.of_slice.push_back(next[static_cast<std::size_t>(part)]++);
-    ++outgoing[static_cast<std::size_t>(numbers.ranks.owner(numbers.of_slice.back()))];
+    numbers.of_slice.push_back(next[part]++);
+    ++outgoing[numbers.ranks.owner(numbers.of_slice.back())];
   }
   std::vector<Index> begins(outgoing.size(), 0);
   for (std::size_t q = 1; q < begins.size(); ++q) begins[q] = begins[q - 1] + outgoing[q - 1];
   nodes.resize(part_of.size());
   for (std::size_t i = 0; i < part_of.size(); ++i) {
     const Index id = numbers.of_slice[i];
-    auto& at = begins[static_cast<std::size_t>(numbers.ranks.owner(id))];
-    nodes[static_cast<std::size_t>(at++)] = {id, slices.begin(comm.rank()) + static_cast<Index>(i)};
+    auto& at = begins[numbers.ranks.owner(id)];
+    nodes[at++] = {id, slices.begin(comm.rank()) + static_cast<Index>(i)};
   }
-  numbers.original_ids.resize(static_cast<std::size_t>(numbers.ranks.num_nodes(comm.rank())));
+  numbers.original_ids.resize(numbers.ranks.num_nodes(comm.rank()));
   const Index first = numbers.ranks.begin(comm.rank());
   for (const Node& node : comm.all_to_all_v(std::span<const Node>(nodes), outgoing).values)
-    numbers.original_ids[static_cast<std::size_t>(node.id - first)] = node.original;
+    numbers.original_ids[node.id - first] = node.original;
   return numbers;
 }
 
@@ -163,7 +163,7 @@ void order_nodes(const Communicator& comm, Numbering& numbers, EdgeList& edges) 
     }
   });
   numbers.original_ids = std::move(original_ids);
-  for (Index& dst : edges.dst) dst = new_ids[static_cast<std::size_t>(dst - first)];
+  for (Index& dst : edges.dst) dst = new_ids[dst - first];
   replace_ids(comm, numbers.ranks, new_ids, edges.src);
   sort_edges(first, end, edges);
 }
@@ -196,7 +196,7 @@ void count_halo(const EdgeList& edges, const PartitionBook& parts, int part, Par
 
 /// 1 as an element of this type.
 std::vector<std::byte> one(NpyType type) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(element_bytes(type)), std::byte{0});
+  std::vector<std::byte> bytes(element_bytes(type), std::byte{0});
   const auto set = [&](auto value) {
     std::copy_n(reinterpret_cast<const std::byte*>(&value), sizeof(value), bytes.data());
   };
@@ -225,10 +225,9 @@ DataArray read_edge_data(GraphSource& source, const DataField& field, const Arra
   if (!options.add_self_loops) return known;
 
   DataArray data(field.type, field.row_shape, static_cast<Index>(ids.size()));
-  const std::vector<std::byte> fill =
-      field.name == "weight" || field.name == "edge_weight"
-          ? one(field.type)
-          : std::vector<std::byte>(static_cast<std::size_t>(element_bytes(field.type)));
+  const std::vector<std::byte> fill = field.name == "weight" || field.name == "edge_weight"
+                                          ? one(field.type)
+                                          : std::vector<std::byte>(element_bytes(field.type));
   Index next = 0;
   for (std::size_t e = 0; e < ids.size(); ++e) {
     std::byte* row = data.row(static_cast<Index>(e));
@@ -319,9 +318,9 @@ PartitionReport write_partition(GraphSource& source, PartitionWriter& writer,
 
   PartitionReport report;
   report.num_nodes = source.num_nodes();
-  report.parts.resize(static_cast<std::size_t>(options.parts));
+  report.parts.resize(options.parts);
   for (std::size_t i = 0; i < train_mask.size(); ++i)
-    report.parts[static_cast<std::size_t>(part_of[i])].training_nodes += train_mask[i];
+    report.parts[part_of[i]].training_nodes += train_mask[i];
 
   const Index num_edges = comm.all_reduce(edges.size());
   progress("number nodes", 0, report.num_nodes);
@@ -363,13 +362,13 @@ PartitionReport write_partition(GraphSource& source, PartitionWriter& writer,
     if (part >= 0) {
       in_edges = take(edges, edges_of_part(edges, numbers.parts, part));
       if (round + 1 == own) edges = {};
-      PartSize& size = report.parts[static_cast<std::size_t>(part)];
+      PartSize& size = report.parts[part];
       size.nodes = numbers.parts.num_nodes(part);
       count_halo(in_edges, numbers.parts, part, size);
     }
     const GraphData data =
         read_part_data(source, numbers, part, std::move(in_edges), report.num_edges, options);
-    if (part >= 0) checksums[static_cast<std::size_t>(part)] = write_part(writer.path(), part, data).checksum;
+    if (part >= 0) checksums[part] = write_part(writer.path(), part, data).checksum;
     progress("write parts", comm.all_reduce(static_cast<Index>(std::min(round + 1, own))), options.parts);
   }
   share_sizes(comm, report.parts);

@@ -99,8 +99,7 @@ void write_column(const std::string& path, const Array<Index>& column, const Arr
   Array<Index> block;
   for (std::size_t begin = 0; begin < order.size(); begin += block.size()) {
     block.resize(std::min<std::size_t>(block_bytes / sizeof(Index), order.size() - begin));
-    for (std::size_t i = 0; i < block.size(); ++i)
-      block[i] = column[static_cast<std::size_t>(order[begin + i])];
+    for (std::size_t i = 0; i < block.size(); ++i) block[i] = column[order[begin + i]];
     checksum.add(block);
     file.write(std::as_bytes(std::span<const Index>(block)));
   }
@@ -134,15 +133,13 @@ Array<Index> order_by_part(const PartitionBook& src_book, Index dst_begin, Index
                            const EdgeList& edges, Array<Index>& source_offsets) {
   const Array<Index> order = edge_order(dst_begin, dst_end, edges);
   const auto parts = static_cast<std::size_t>(src_book.num_parts());
-  const auto owner = [&](Index e) {
-    return static_cast<std::size_t>(src_book.owner(edges.src[static_cast<std::size_t>(e)]));
-  };
+  const auto owner = [&](Index e) { return static_cast<std::size_t>(src_book.owner(edges.src[e])); };
   source_offsets.assign(parts + 1, 0);
   for (const Index e : order) ++source_offsets[owner(e) + 1];
   for (std::size_t q = 0; q < parts; ++q) source_offsets[q + 1] += source_offsets[q];
   Array<Index> next(source_offsets.begin(), source_offsets.end() - 1);
   Array<Index> grouped(order.size());
-  for (const Index e : order) grouped[static_cast<std::size_t>(next[owner(e)]++)] = e;
+  for (const Index e : order) grouped[next[owner(e)]++] = e;
   return grouped;
 }
 
@@ -199,7 +196,7 @@ struct Pieces {
   [[nodiscard]] Array<Index> read_ids() const {
     Array<Index> ids;
     read(NpyType::int64, {}, [&](Index total) {
-      ids.resize(static_cast<std::size_t>(total));
+      ids.resize(total);
       return std::as_writable_bytes(std::span<Index>(ids));
     });
     return ids;
@@ -272,8 +269,7 @@ class PartReader {
     for (const NodeTypeDescription& type : description_.node_types) graph.node_types.push_back(nodes(type));
     for (const EdgeTypeDescription& type : description_.edge_types) graph.edge_types.push_back(edges(type));
     for (int part = first_; part < last_ && !description_.checksums.empty(); ++part)
-      require<InputError>(checksums_[static_cast<std::size_t>(part - first_)].value() ==
-                              description_.checksums[static_cast<std::size_t>(part)],
+      require<InputError>(checksums_[part - first_].value() == description_.checksums[part],
                           part_directory(directory_, part), ": the ids and edges have another checksum than ",
                           directory_, "/partition.json says, expected the part that was written with it");
     return graph;
@@ -296,9 +292,9 @@ class PartReader {
     Array<Index> ids = files.read_ids();
     std::span<const Index> rest(ids);
     for (std::size_t i = 0; i < files.rows.size(); ++i) {
-      checksums_[i].add(rest.first(static_cast<std::size_t>(files.rows[i])));
+      checksums_[i].add(rest.first(files.rows[i]));
       checksums_[i].end_array(files.rows[i]);
-      rest = rest.subspan(static_cast<std::size_t>(files.rows[i]));
+      rest = rest.subspan(files.rows[i]);
     }
     return ids;
   }
@@ -327,7 +323,7 @@ class PartReader {
   EdgeTypeData edges(const EdgeTypeDescription& type) {
     const PartitionBook& src_book = node_type(description_, type.src_type).book;
     const PartitionBook& dst_book = node_type(description_, type.dst_type).book;
-    const auto rows = [&](int part) { return type.edges_per_part[static_cast<std::size_t>(part)]; };
+    const auto rows = [&](int part) { return type.edges_per_part[part]; };
     const auto files = [&](const char* array) {
       return pieces([&](int part) { return edge_file(directory_, part, type, array); }, rows);
     };

@@ -59,8 +59,7 @@ class Generator {
   /// Both directions of undirected edges [begin, end).
   [[nodiscard]] EdgeList edges(Index begin, Index end) const {
     EdgeList list;
-    for (Array<Index>* column : {&list.src, &list.dst, &list.id})
-      column->resize(static_cast<std::size_t>(2 * (end - begin)));
+    for (Array<Index>* column : {&list.src, &list.dst, &list.id}) column->resize(2 * (end - begin));
     parallel_for(end - begin, 1 << 12, [&](Index first, Index last) {
       for (Index i = first; i < last; ++i) {
         const auto [u, v] = ends(static_cast<std::uint64_t>(begin + i));
@@ -86,7 +85,7 @@ class Generator {
     const Random noise({sbm_.seed, noise_stream});
     parallel_for(static_cast<Index>(nodes.size()), 256, [&](Index first, Index last) {
       for (Index i = first; i < last; ++i) {
-        const Index node = nodes[static_cast<std::size_t>(i)];
+        const Index node = nodes[i];
         const real* centre = centres.row(label(node));
         for (Index f = 0; f < sbm_.features; ++f)
           out[i * sbm_.features + f] =
@@ -100,7 +99,7 @@ class Generator {
   template <class T, class Value>
   static void write(std::span<const Index> nodes, T* out, const Value& value) {
     parallel_for(static_cast<Index>(nodes.size()), 1 << 12, [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i) out[i] = static_cast<T>(value(nodes[static_cast<std::size_t>(i)]));
+      for (Index i = first; i < last; ++i) out[i] = static_cast<T>(value(nodes[i]));
     });
   }
 

@@ -57,7 +57,7 @@ void SharedNpyFile::write(Index first, std::span<const std::byte> bytes) {
                                      data_begin_ + offset);
     if (written < 0 && errno == EINTR) continue;
     require<InputError>(written > 0, path_, ": cannot write (", system_error(), ")");
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
+    bytes = bytes.subspan(written);
     offset += written;
   }
 }

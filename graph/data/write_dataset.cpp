@@ -18,7 +18,7 @@ std::vector<Index> shape_of(const DataField& field, Index rows) {
 
 /// [begin, begin + count) of an array
 Array<Index> range(Index begin, Index count) {
-  Array<Index> numbers(static_cast<std::size_t>(count));
+  Array<Index> numbers(count);
   std::iota(numbers.begin(), numbers.end(), begin);
   return numbers;
 }

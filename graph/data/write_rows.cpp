@@ -36,10 +36,8 @@ void write_rows(const Communicator& comm, const std::string& path, std::span<con
 
   Array<Index> order(ids.size());
   std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) {
-    return ids[static_cast<std::size_t>(a)] < ids[static_cast<std::size_t>(b)];
-  });
-  const auto id_at = [&](std::size_t k) { return ids[static_cast<std::size_t>(order[k])]; };
+  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return ids[a] < ids[b]; });
+  const auto id_at = [&](std::size_t k) { return ids[order[k]]; };
 
   const int ranks = comm.size();
   const PartitionBook ranges = PartitionBook::even(total, ranks);
@@ -48,15 +46,14 @@ void write_rows(const Communicator& comm, const std::string& path, std::span<con
   std::vector<std::size_t> next;  // for each range, my first row in it that has not been sent
   for (int p = 0; p < ranks; ++p)
     next.push_back(static_cast<std::size_t>(
-        std::partition_point(order.begin(), order.end(),
-                             [&](Index i) { return ids[static_cast<std::size_t>(i)] < ranges.begin(p); }) -
+        std::partition_point(order.begin(), order.end(), [&](Index i) { return ids[i] < ranges.begin(p); }) -
         order.begin()));
   const Index first = ranges.begin(comm.rank());
   std::vector<Index> sent_ids;
   std::vector<std::byte> sent_rows;
   Array<std::byte> together;
   for (Index r = 0; r < rounds; ++r) {
-    std::vector<Index> counts(static_cast<std::size_t>(ranks), 0);
+    std::vector<Index> counts(ranks, 0);
     sent_ids.clear();
     sent_rows.clear();
     for (std::size_t p = 0; p < counts.size(); ++p) {
@@ -110,9 +107,7 @@ void write_npy_rows(const Communicator& comm, const std::string& path, std::span
                     std::span<const Index> ids) {
   comm.agree([&] {
     write_rows(comm, path, ids, static_cast<Index>(values.size()), {}, NpyType::int64,
-               [&](Index i, std::byte* out) {
-                 std::memcpy(out, &values[static_cast<std::size_t>(i)], sizeof(std::int64_t));
-               });
+               [&](Index i, std::byte* out) { std::memcpy(out, &values[i], sizeof(std::int64_t)); });
   });
 }
 

@@ -26,7 +26,7 @@ Index DataField::row_bytes() const noexcept {
 
 DataArray::DataArray(NpyType type_of_elements, std::vector<Index> shape_of_row, Index rows)
     : type(type_of_elements), row_shape(std::move(shape_of_row)), num_rows(rows) {
-  bytes.resize(static_cast<std::size_t>(num_rows * row_bytes()));
+  bytes.resize(num_rows * row_bytes());
 }
 
 Index DataArray::row_size() const noexcept {
@@ -53,7 +53,7 @@ Array<std::int64_t> DataArray::to_integers(const std::string& name) const {
                       ": dtype is ", to_string(type), ", expected integers");
   require<InputError>(row_size() == 1, name, ": a row has shape ", shape_to_string(row_shape),
                       ", expected one number");
-  Array<std::int64_t> values(static_cast<std::size_t>(num_rows));
+  Array<std::int64_t> values(num_rows);
   convert_elements(type, bytes.data(), num_rows, values.data());
   return values;
 }
@@ -69,8 +69,7 @@ DataArray DataArray::take(const Array<Index>& rows) const {
   DataArray taken(type, row_shape, static_cast<Index>(rows.size()));
   const Index width = row_bytes();
   parallel_for(taken.num_rows, 1 << 10, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i)
-      std::copy_n(row(rows[static_cast<std::size_t>(i)]), width, taken.row(i));
+    for (Index i = first; i < last; ++i) std::copy_n(row(rows[i]), width, taken.row(i));
   });
   return taken;
 }

@@ -120,7 +120,7 @@ class Reader {
           ", expected float16, float32, float64, bool, uint8, int8, int16, int32 or int64");
     check(dims >= 1 && dims <= remaining() / 8, who, " at byte ", at, " has ", dims,
           " dimensions, expected one at least, and as many as the file has room for");
-    std::vector<Index> shape(static_cast<std::size_t>(dims));
+    std::vector<Index> shape(dims);
     bytes(shape.data(), 8 * Index{dims}, who);
     std::vector<Index> widest = shape;  // an extent of 0 must not hide a product that overflows
     for (Index& extent : widest) {
@@ -137,7 +137,7 @@ class Reader {
           shape_to_string(shape), " has ", stored_size, " bytes, expected ", size);
     check(size <= remaining(), who, " at byte ", at, " has ", size, " bytes, and the file ends after ",
           remaining(), " of them");
-    result.bytes.resize(static_cast<std::size_t>(size));
+    result.bytes.resize(size);
     bytes(result.bytes.data(), size, who);
     return result;
   }
@@ -253,8 +253,7 @@ Elements read_csr(Reader& reader) {
   require_in_range(reader, result.col, result.num_cols, "column");
   result.row.resize(result.col.size());
   for (Index r = 0; r < result.num_rows; ++r)
-    std::fill(result.row.begin() + begins[static_cast<std::size_t>(r)],
-              result.row.begin() + begins[static_cast<std::size_t>(r) + 1], r);
+    std::fill(result.row.begin() + begins[r], result.row.begin() + begins[r + 1], r);
   order_by_id(reader, result, ids);
   return result;
 }
@@ -320,8 +319,8 @@ void read_graph(Reader& reader, DglGraph& graph) {
                  ", expected no less than 0");
   }
   for (std::size_t t = 0; t < relations.size(); ++t) {
-    const Index src_nodes = num_nodes[static_cast<std::size_t>(meta.row[t])];
-    const Index dst_nodes = num_nodes[static_cast<std::size_t>(meta.col[t])];
+    const Index src_nodes = num_nodes[meta.row[t]];
+    const Index dst_nodes = num_nodes[meta.col[t]];
     reader.check(relations[t].num_rows == src_nodes && relations[t].num_cols == dst_nodes, "edges of type ",
                  t, " are between ", relations[t].num_rows, " and ", relations[t].num_cols,
                  " nodes, expected ", src_nodes, " and ", dst_nodes);

@@ -167,7 +167,7 @@ void NpyFile::read(Index begin, Index end, std::span<T> out) const {
   parallel_for(end - begin, window_bytes / bytes, [&](Index first, Index last) {
     const Index offset = data_begin_ + (begin + first) * bytes;
     if (same_layout<T>(type_)) return file_.read(offset, out.data() + first, (last - first) * bytes);
-    std::vector<std::byte> window(static_cast<std::size_t>((last - first) * bytes));
+    std::vector<std::byte> window((last - first) * bytes);
     file_.read(offset, window.data(), (last - first) * bytes);
     convert_elements(type_, window.data(), last - first, out.data() + first);
   });
@@ -196,13 +196,11 @@ void NpyFile::for_each_row(std::span<const Index> rows, const Take& take) const 
   if (!std::is_sorted(rows.begin(), rows.end())) {
     order.resize(rows.size());
     std::iota(order.begin(), order.end(), Index{0});
-    std::sort(order.begin(), order.end(), [&](Index a, Index b) {
-      return rows[static_cast<std::size_t>(a)] < rows[static_cast<std::size_t>(b)];
-    });
+    std::sort(order.begin(), order.end(), [&](Index a, Index b) { return rows[a] < rows[b]; });
   }
   const Index row_bytes = row_size_ * element_bytes(type_);
-  const auto position = [&](Index k) { return order.empty() ? k : order[static_cast<std::size_t>(k)]; };
-  const auto row_begin = [&](Index k) { return rows[static_cast<std::size_t>(position(k))] * row_bytes; };
+  const auto position = [&](Index k) { return order.empty() ? k : order[k]; };
+  const auto row_begin = [&](Index k) { return rows[position(k)] * row_bytes; };
 
   parallel_for(count, std::max<Index>(1, window_bytes / std::max<Index>(row_bytes, 1)),
                [&](Index first, Index last) {
@@ -217,7 +215,7 @@ void NpyFile::for_each_row(std::span<const Index> rows, const Take& take) const 
                        break;
                      window_end = start + row_bytes;
                    }
-                   window.resize(static_cast<std::size_t>(window_end - window_begin));
+                   window.resize(window_end - window_begin);
                    file_.read(data_begin_ + window_begin, window.data(), window_end - window_begin);
                    for (Index i = k; i < next; ++i)
                      take(position(i), window.data() + (row_begin(i) - window_begin));

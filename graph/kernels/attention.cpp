@@ -20,10 +20,6 @@ using columns::Rows;
 constexpr Index real_bytes = static_cast<Index>(sizeof(real));
 constexpr std::size_t batch_edges = 64;
 
-std::size_t at(Index i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// Consecutive edges of one row within a batch.
 struct Segment {
   Index row;       ///< number of the row
@@ -70,15 +66,15 @@ void for_batches(const local_index* begin, const local_index* end, Index first, 
     batch.edges = batch.segments = 0;
     while (row < last && batch.edges < most) {
       const Index n = std::min(end[row] - k, most - batch.edges);
-      if (n > 0) batch.segment[at(batch.segments++)] = {row, k, batch.edges, n, k == begin[row]};
-      for (Index i = 0; i < n; ++i) batch.other[at(batch.edges + i)] = col[k + i] - col_offset;
+      if (n > 0) batch.segment[batch.segments++] = {row, k, batch.edges, n, k == begin[row]};
+      for (Index i = 0; i < n; ++i) batch.other[batch.edges + i] = col[k + i] - col_offset;
       batch.edges += n;
       k += n;
       if (k == end[row] && ++row < last) k = begin[row];
     }
     for (std::size_t t = 0; t < Tables; ++t) {
       for (Index x = 0; x < batch.edges; ++x)
-        batch.rows[t][at(x)] = tables[t].base + batch.other[at(x)] * tables[t].width;
+        batch.rows[t][x] = tables[t].base + batch.other[x] * tables[t].width;
       std::fill(batch.rows[t].begin() + batch.edges, batch.rows[t].end(), tables[t].base);
     }
   };
@@ -117,7 +113,7 @@ class Factors {
  public:
   explicit Factors(const AttentionOperands& o) : o_(o) {
     if (!any()) return;
-    const std::size_t values = batch_edges * at(o.heads);
+    const std::size_t values = batch_edges * o.heads;
     drawn_.resize(values);
     mask_.assign(values, 1);
     factor_.resize(values);
@@ -130,34 +126,33 @@ class Factors {
   void draw(const GraphShard& shard, const local_index* position_of, const B& batch) {
     if (!any()) return;
     for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& s = batch.segment[at(i)];
+      const Segment& s = batch.segment[i];
       for (Index x = 0; x < s.edges; ++x) {
         const Index k = s.position + x;
-        edge_[at(s.first + x)] = shard.edge(position_of != nullptr ? position_of[k] : k);
+        edge_[s.first + x] = shard.edge(position_of != nullptr ? position_of[k] : k);
       }
     }
     const Index n = batch.edges;
     if (o_.mask != nullptr) {
       std::array<Index, batch_edges> ids;
-      for (Index x = 0; x < n; ++x) ids[at(x)] = o_.edge_ids[edge_[at(x)]];
-      o_.mask->factors({ids.data(), at(n)}, o_.heads, drawn_.data());
+      for (Index x = 0; x < n; ++x) ids[x] = o_.edge_ids[edge_[x]];
+      o_.mask->factors(std::span(ids.data(), n), o_.heads, drawn_.data());
       for (Index x = 0; x < n; ++x)
-        for (Index h = 0; h < o_.heads; ++h) mask_[at(h * n + x)] = drawn_[at(x * o_.heads + h)];
+        for (Index h = 0; h < o_.heads; ++h) mask_[h * n + x] = drawn_[x * o_.heads + h];
     }
     for (Index h = 0; h < o_.heads; ++h)
       for (Index x = 0; x < n; ++x)
-        factor_[at(h * n + x)] =
-            mask_[at(h * n + x)] * (o_.edge_weight != nullptr ? o_.edge_weight[edge_[at(x)]] : 1);
+        factor_[h * n + x] = mask_[h * n + x] * (o_.edge_weight != nullptr ? o_.edge_weight[edge_[x]] : 1);
   }
   /// dalpha from <g, value>, in place; the gradients of the n edges' weights on the way, unless null.
   void go_back(Index n, const real* alpha, real* dalpha, real* grad_edge_weight) const {
     if (!any()) return;
     for (Index x = 0; grad_edge_weight != nullptr && x < n; ++x) {
       real sum = 0;
-      for (Index h = 0; h < o_.heads; ++h) sum += mask_[at(h * n + x)] * alpha[h * n + x] * dalpha[h * n + x];
-      grad_edge_weight[edge_[at(x)]] = sum;
+      for (Index h = 0; h < o_.heads; ++h) sum += mask_[h * n + x] * alpha[h * n + x] * dalpha[h * n + x];
+      grad_edge_weight[edge_[x]] = sum;
     }
-    for (Index i = 0; i < n * o_.heads; ++i) dalpha[i] *= factor_[at(i)];
+    for (Index i = 0; i < n * o_.heads; ++i) dalpha[i] *= factor_[i];
   }
   [[nodiscard]] const real* factor() const { return factor_.data(); }
 
@@ -169,7 +164,7 @@ class Factors {
 
 /// What a loop body keeps per edge and head of a batch; rows of `edges of the batch` values, one per head.
 std::vector<real> per_edge(Index heads) {
-  return std::vector<real>(batch_edges * at(heads));
+  return std::vector<real>(batch_edges * heads);
 }
 
 /// The online softmax, whatever the score. Score has
@@ -193,7 +188,7 @@ class Attention : public ShardKernel {
     const bool first_piece = shard.dst_rows.empty() && piece.begin == 0;
     score_.prepare(piece);
     for_row_blocks(edges.before, edges.num_rows, width * real_bytes, [&](Index first, Index last) {
-      std::vector<real> s(2 * batch_edges * at(heads));  // and behind them a factor for each segment
+      std::vector<real> s(2 * batch_edges * heads);  // and behind them a factor for each segment
       std::vector<real> weighted = per_edge(heads);
       Factors factors(o_);
       if (first_piece) {
@@ -211,7 +206,7 @@ class Attention : public ShardKernel {
                        score_.by_destination(edges, batch, next, s.data());
                        real* rescale = s.data() + n * heads;
                        for (Index i = 0; i < batch.segments; ++i) {
-                         const Segment& seg = batch.segment[at(i)];
+                         const Segment& seg = batch.segment[i];
                          real* max = o_.max + edges.row(seg.row) * heads;
                          for (Index h = 0; h < heads; ++h) {
                            real* mine = s.data() + h * n + seg.first;
@@ -226,12 +221,11 @@ class Attention : public ShardKernel {
                        const real* weights = s.data();
                        if (factors.any()) {
                          factors.draw(shard, nullptr, batch);
-                         for (Index i = 0; i < n * heads; ++i)
-                           weighted[at(i)] = s[at(i)] * factors.factor()[i];
+                         for (Index i = 0; i < n * heads; ++i) weighted[i] = s[i] * factors.factor()[i];
                          weights = weighted.data();
                        }
                        for (Index i = 0; i < batch.segments; ++i) {
-                         const Segment& seg = batch.segment[at(i)];
+                         const Segment& seg = batch.segment[i];
                          const Index v = edges.row(seg.row);
                          const Rows rows = rows_of(batch, next, seg, 0);
                          for (Index h = 0; h < heads; ++h) {
@@ -263,11 +257,11 @@ class AdditiveScore {
   void prepare(const SourcePiece& piece) {
     const Index rows = piece.end - piece.begin;
     const Index width = o_.heads * o_.dim;
-    el_.resize(at(rows * o_.heads));
+    el_.resize(rows * o_.heads);
     parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
       for (Index i = first; i < last; ++i)
         for (Index h = 0; h < o_.heads; ++h)
-          el_[at(i * o_.heads + h)] =
+          el_[i * o_.heads + h] =
               columns::dot(o_.dim, o_.attn + h * o_.dim, piece.rows + i * width + h * o_.dim);
     });
   }
@@ -275,10 +269,10 @@ class AdditiveScore {
   void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>&, real* s) const {
     const Index n = batch.edges;
     for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[at(i)];
+      const Segment& seg = batch.segment[i];
       const real* er = o_.dst + edges.row(seg.row) * o_.heads;
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
-        const real* el = source(batch.other[at(x)]);
+        const real* el = source(batch.other[x]);
         for (Index h = 0; h < o_.heads; ++h) s[h * n + x] = leaky(el[h] + er[h], o_.slope);
       }
     }
@@ -301,9 +295,9 @@ class DestinationSums {
   /// Of `edges`, which stay as they are until add_to(); `num_dst`: destinations of the worker.
   void open(Index num_dst, const EdgeRanges& edges) {
     edges_ = edges;
-    shift_.resize(at(num_dst));
-    for (Index i = 0; i < edges.num_rows; ++i) shift_[at(edges.row(i))] = edges.before[i] - edges.begin[i];
-    const std::size_t values = at(first_slot(edges.num_rows) * heads_);
+    shift_.resize(num_dst);
+    for (Index i = 0; i < edges.num_rows; ++i) shift_[edges.row(i)] = edges.before[i] - edges.begin[i];
+    const std::size_t values = (first_slot(edges.num_rows) * heads_);
     if (buffer_.size() < values) {
       buffer_ = Array<real>();  // so that there are never two
       buffer_.resize(values);
@@ -311,7 +305,7 @@ class DestinationSums {
   }
   /// Where the edge at `position` into destination v writes: [heads].
   [[nodiscard]] real* slot(Index v, Index position) {
-    return buffer_.data() + (position + shift_[at(v)]) * heads_;
+    return buffer_.data() + (position + shift_[v]) * heads_;
   }
   /// Adds what was written since open() to sums [destinations, heads].
   void add_to(real* sums) const {
@@ -319,7 +313,7 @@ class DestinationSums {
       for (Index i = first; i < last; ++i) {
         real* sum = sums + edges_.row(i) * heads_;
         for (Index k = first_slot(i); k < first_slot(i + 1); ++k)
-          for (Index h = 0; h < heads_; ++h) sum[h] += buffer_[at(k * heads_ + h)];
+          for (Index h = 0; h < heads_; ++h) sum[h] += buffer_[k * heads_ + h];
       }
     });
   }
@@ -341,8 +335,8 @@ template <class Visit>
 void for_source_blocks(const SourcePiece& piece, Index width, Index most_edges, const Visit& visit) {
   const Array<local_index>& begin = piece.shard.transpose().begin;
   for (Index from = piece.begin; from < piece.end;) {
-    const auto behind = std::upper_bound(begin.begin() + from + 1, begin.begin() + piece.end + 1,
-                                         begin[at(from)] + most_edges);
+    const auto behind =
+        std::upper_bound(begin.begin() + from + 1, begin.begin() + piece.end + 1, begin[from] + most_edges);
     const Index to = std::max<Index>(behind - begin.begin() - 1, from + 1);
     visit(SourcePiece{piece.shard, from, to, piece.rows + (from - piece.begin) * width});
     from = to;
@@ -359,7 +353,7 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     const Index width = heads * o_.dim;
     const Index rows = piece.end - piece.begin;
     score_.prepare(piece);
-    grad_el_.assign(at(rows * heads), 0);
+    grad_el_.assign(rows * heads, 0);
     const Index most_edges = std::max<Index>(3 * piece.shard.num_dst, 1 << 12);
     for_source_blocks(piece, width, most_edges, [&](const SourcePiece& block) {
       if (o_.grad_dst != nullptr) by_destination_.open(block.shard.num_dst, cursor_.ranges(block));
@@ -368,20 +362,20 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
       if (o_.grad_dst != nullptr) by_destination_.add_to(o_.grad_dst);
     });
     if (o_.grad_attn == nullptr) return;
-    std::vector<double> grad_attn(at(width));
+    std::vector<double> grad_attn(width);
     sum_row_blocks(
         rows, width,
         [&](Index first, Index last, double* partial) {
           for (Index i = first; i < last; ++i)
             for (Index h = 0; h < heads; ++h) {
-              const double factor = grad_el_[at(i * heads + h)];
+              const double factor = grad_el_[i * heads + h];
               const real* x = piece.rows + i * width + h * o_.dim;
               double* to = partial + h * o_.dim;
               for (Index j = 0; j < o_.dim; ++j) to[j] += factor * static_cast<double>(x[j]);
             }
         },
         grad_attn);
-    for (Index j = 0; j < width; ++j) o_.grad_attn[j] += grad_attn[at(j)];
+    for (Index j = 0; j < width; ++j) o_.grad_attn[j] += grad_attn[j];
   }
 
  private:
@@ -396,7 +390,7 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     const Index width = heads * dim;
     for_row_blocks(begin, block.end - block.begin, 2 * width * real_bytes, [&](Index first, Index last) {
       std::vector<real> alpha = per_edge(heads), dalpha = per_edge(heads), slope = per_edge(heads),
-                        mean = per_edge(heads), weighted = per_edge(heads), nowhere(at(dim));
+                        mean = per_edge(heads), weighted = per_edge(heads), nowhere(dim);
       Factors factors(o_);
       if (grad_src != nullptr && !accumulate)
         for (Index i = first; i < last; ++i)
@@ -405,15 +399,15 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
                      {Gathered{o_.grad_out, width}}, [&](const Batch<1>& batch, const Batch<1>& next) {
                        const Index n = batch.edges;
                        for (Index i = 0; i < batch.segments; ++i) {
-                         const Segment& seg = batch.segment[at(i)];
+                         const Segment& seg = batch.segment[i];
                          const real* el = score_.source(seg.row + skipped);
                          for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
-                           const real* stats = o_.stats + batch.other[at(x)] * 4 * heads;
+                           const real* stats = o_.stats + batch.other[x] * 4 * heads;
                            for (Index h = 0; h < heads; ++h) {
                              const real score = el[h] + stats[3 * heads + h];
-                             slope[at(h * n + x)] = score > 0 ? 1 : o_.slope;
-                             alpha[at(h * n + x)] = leaky(score, o_.slope) - stats[h] - stats[heads + h];
-                             mean[at(h * n + x)] = stats[2 * heads + h];
+                             slope[h * n + x] = score > 0 ? 1 : o_.slope;
+                             alpha[h * n + x] = leaky(score, o_.slope) - stats[h] - stats[heads + h];
+                             mean[h * n + x] = stats[2 * heads + h];
                            }
                          }
                        }
@@ -421,40 +415,38 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
                        const real* weights = alpha.data();
                        if (factors.any()) {
                          factors.draw(shard, positions, batch);
-                         for (Index i = 0; i < n * heads; ++i)
-                           weighted[at(i)] = alpha[at(i)] * factors.factor()[i];
+                         for (Index i = 0; i < n * heads; ++i) weighted[i] = alpha[i] * factors.factor()[i];
                          weights = weighted.data();
                        }
                        for (Index i = 0; i < batch.segments; ++i) {
-                         const Segment& seg = batch.segment[at(i)];
+                         const Segment& seg = batch.segment[i];
                          const Rows rows = rows_of(batch, next, seg, 0);
                          const real keep = accumulate || !seg.begins ? 1 : 0;
                          for (Index h = 0; h < heads; ++h) {
                            const Index from = h * n + seg.first;
                            const real* x = block.rows + seg.row * width + h * dim;
                            if (grad_src != nullptr)
-                             columns::dots_and_add(rows, h * dim, dim, x, &dalpha[at(from)], weights + from,
-                                                   keep, grad_src + seg.row * width + h * dim);
+                             columns::dots_and_add(rows, h * dim, dim, x, &dalpha[from], weights + from, keep,
+                                                   grad_src + seg.row * width + h * dim);
                            else
-                             columns::dots(rows, h * dim, dim, x, &dalpha[at(from)]);
+                             columns::dots(rows, h * dim, dim, x, &dalpha[from]);
                          }
                        }
                        factors.go_back(n, alpha.data(), dalpha.data(), o_.grad_edge_weight);
-                       for (Index i = 0; i < n * heads; ++i)
-                         alpha[at(i)] *= slope[at(i)] * (dalpha[at(i)] - mean[at(i)]);
+                       for (Index i = 0; i < n * heads; ++i) alpha[i] *= slope[i] * (dalpha[i] - mean[i]);
                        for (Index i = 0; i < batch.segments; ++i) {
-                         const Segment& seg = batch.segment[at(i)];
+                         const Segment& seg = batch.segment[i];
                          for (Index h = 0; h < heads; ++h) {
-                           const real sum = columns::sum(seg.edges, &alpha[at(h * n + seg.first)]);
-                           grad_el_[at((seg.row + skipped) * heads + h)] += sum;
+                           const real sum = columns::sum(seg.edges, &alpha[h * n + seg.first]);
+                           grad_el_[(seg.row + skipped) * heads + h] += sum;
                            if (grad_src != nullptr)
                              add_scaled(dim, sum, o_.attn + h * dim, grad_src + seg.row * width + h * dim);
                          }
                          if (o_.grad_dst == nullptr) continue;
                          for (Index x = 0; x < seg.edges; ++x) {
-                           real* slot = by_destination_.slot(batch.other[at(seg.first + x)],
-                                                             positions[seg.position + x]);
-                           for (Index h = 0; h < heads; ++h) slot[h] = alpha[at(h * n + seg.first + x)];
+                           real* slot =
+                               by_destination_.slot(batch.other[seg.first + x], positions[seg.position + x]);
+                           for (Index h = 0; h < heads; ++h) slot[h] = alpha[h * n + seg.first + x];
                          }
                        }
                      });
@@ -474,12 +466,12 @@ class DotScore {
     if (!o_.unit_sources) return;
     const Index rows = piece.end - piece.begin;
     const Index width = source_width(o_);
-    inverse_norm_.resize(at(rows * o_.heads));
+    inverse_norm_.resize(rows * o_.heads);
     parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
       for (Index i = first; i < last; ++i)
         for (Index h = 0; h < o_.heads; ++h) {
           const real* x = piece.rows + i * width + h * o_.key_dim;
-          inverse_norm_[at(i * o_.heads + h)] =
+          inverse_norm_[i * o_.heads + h] =
               1 / std::max(std::sqrt(columns::dot(o_.key_dim, x, x)), smallest_norm);
         }
     });
@@ -491,7 +483,7 @@ class DotScore {
   }
   /// c, for a source row of the piece.
   [[nodiscard]] real factor(Index source, Index h) const {
-    return o_.unit_sources ? o_.scale * inverse_norm_[at(source * o_.heads + h)] : o_.scale;
+    return o_.unit_sources ? o_.scale * inverse_norm_[source * o_.heads + h] : o_.scale;
   }
   /// to = keep to + the gradient of the source's row, from rows of destinations and c ds.
   void source_gradient(const Rows& rows, Index h, Index source, const real* x, const real* ds, real keep,
@@ -501,7 +493,7 @@ class DotScore {
     columns::add_rows(rows, h * dim, dim, ds, 0, scratch);
     if (keep == 0) std::fill_n(to, dim, real{0});
     add_scaled(dim, 1, scratch, to);
-    const real inverse = inverse_norm_[at(source * o_.heads + h)];
+    const real inverse = inverse_norm_[source * o_.heads + h];
     if (inverse * smallest_norm < 1)
       add_scaled(dim, -inverse * inverse * columns::dot(dim, x, scratch), x, to);
   }
@@ -553,7 +545,7 @@ class ScoreOfPairs : public PairScore {
   void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
     const Index n = batch.edges;
     for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[at(i)];
+      const Segment& seg = batch.segment[i];
       const Rows rows = rows_of(batch, next, seg, 0);
       const real* dst = o_.dst + edges.row(seg.row) * o_.heads * o_.key_dim;
       for (Index h = 0; h < o_.heads; ++h) this->raw(rows, h, dst + h * o_.key_dim, s + h * n + seg.first);
@@ -563,7 +555,7 @@ class ScoreOfPairs : public PairScore {
   /// By c, what lies as scores do.
   void multiply(const Batch<1>& batch, real* s) const {
     for (Index h = 0; h < o_.heads; ++h)
-      for (Index x = 0; x < batch.edges; ++x) s[h * batch.edges + x] *= this->factor(batch.other[at(x)], h);
+      for (Index x = 0; x < batch.edges; ++x) s[h * batch.edges + x] *= this->factor(batch.other[x], h);
   }
 
  private:
@@ -589,7 +581,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
       return;
     }
     const Index degree = piece.shard.num_edges() / std::max<Index>(piece.shard.num_rows(), 1) + 1;
-    std::vector<double> grad_attn(at(o_.heads * o_.key_dim));
+    std::vector<double> grad_attn(o_.heads * o_.key_dim);
     sum_row_blocks(
         edges.num_rows, source_width(o_) * degree,
         [&](Index first, Index last, double* partial) { by_destination(piece, edges, first, last, partial); },
@@ -608,7 +600,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     const local_index* positions = Factors(o_).any() ? piece.shard.transpose_positions().data() : nullptr;
     for_row_blocks(begin, piece.end - piece.begin, 2 * width * real_bytes, [&](Index first, Index last) {
       std::vector<real> alpha = per_edge(heads), dalpha = per_edge(heads), weighted = per_edge(heads),
-                        mean = per_edge(heads), scratch(at(key_dim));
+                        mean = per_edge(heads), scratch(key_dim);
       Factors factors(o_);
       if (!accumulate)
         for (Index i = first; i < last; ++i)
@@ -618,50 +610,49 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                      [&](const Batch<2>& batch, const Batch<2>& next) {
                        const Index n = batch.edges;
                        for (Index i = 0; i < batch.segments; ++i) {
-                         const Segment& seg = batch.segment[at(i)];
+                         const Segment& seg = batch.segment[i];
                          const Rows rows = rows_of(batch, next, seg, 0);
                          for (Index h = 0; h < heads; ++h) {
-                           real* s = &alpha[at(h * n + seg.first)];
+                           real* s = &alpha[h * n + seg.first];
                            score_.raw(rows, h, piece.rows + seg.row * width + h * key_dim, s);
                            const real c = score_.factor(seg.row, h);
                            for (Index x = 0; x < seg.edges; ++x) s[x] *= c;
                          }
                        }
                        for (Index x = 0; x < n; ++x) {
-                         const real* stats = o_.stats + batch.other[at(x)] * 3 * heads;
+                         const real* stats = o_.stats + batch.other[x] * 3 * heads;
                          for (Index h = 0; h < heads; ++h) {
-                           alpha[at(h * n + x)] -= stats[h];
-                           alpha[at(h * n + x)] -= stats[heads + h];
-                           mean[at(h * n + x)] = stats[2 * heads + h];
+                           alpha[h * n + x] -= stats[h];
+                           alpha[h * n + x] -= stats[heads + h];
+                           mean[h * n + x] = stats[2 * heads + h];
                          }
                        }
                        exp_below_zero(alpha.data(), n * heads);
                        const real* weights = alpha.data();
                        if (factors.any()) {
                          factors.draw(piece.shard, positions, batch);
-                         for (Index i = 0; i < n * heads; ++i)
-                           weighted[at(i)] = alpha[at(i)] * factors.factor()[i];
+                         for (Index i = 0; i < n * heads; ++i) weighted[i] = alpha[i] * factors.factor()[i];
                          weights = weighted.data();
                        }
                        for (Index i = 0; i < batch.segments; ++i) {
-                         const Segment& seg = batch.segment[at(i)];
+                         const Segment& seg = batch.segment[i];
                          const Rows rows = rows_of(batch, next, seg, 1);
                          const real keep = accumulate || !seg.begins ? 1 : 0;
                          for (Index h = 0; h < heads; ++h) {
                            const Index from = h * n + seg.first;
                            const Index column = seg.row * width + value_at(o_) + h * dim;
-                           columns::dots_and_add(rows, h * dim, dim, piece.rows + column, &dalpha[at(from)],
+                           columns::dots_and_add(rows, h * dim, dim, piece.rows + column, &dalpha[from],
                                                  weights + from, keep, grad_src + column);
                          }
                        }
                        factors.go_back(n, alpha.data(), dalpha.data(), nullptr);
-                       for (Index i = 0; i < n * heads; ++i) alpha[at(i)] *= dalpha[at(i)] - mean[at(i)];
+                       for (Index i = 0; i < n * heads; ++i) alpha[i] *= dalpha[i] - mean[i];
                        for (Index i = 0; i < batch.segments; ++i) {
-                         const Segment& seg = batch.segment[at(i)];
+                         const Segment& seg = batch.segment[i];
                          const Rows rows = rows_of(batch, next, seg, 0);
                          const real keep = !o_.separate_value || accumulate || !seg.begins ? 1 : 0;
                          for (Index h = 0; h < heads; ++h) {
-                           real* ds = &alpha[at(h * n + seg.first)];
+                           real* ds = &alpha[h * n + seg.first];
                            const real c = score_.factor(seg.row, h);
                            for (Index x = 0; x < seg.edges; ++x) ds[x] *= c;
                            const Index column = seg.row * width + h * key_dim;
@@ -680,8 +671,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     const Index heads = o_.heads;
     const Index dim = o_.dim;
     const Index key_dim = o_.key_dim;
-    std::vector<real> alpha = per_edge(heads), dalpha = per_edge(heads), scratch(at(key_dim)),
-                      nowhere(at(key_dim));
+    std::vector<real> alpha = per_edge(heads), dalpha = per_edge(heads), scratch(key_dim), nowhere(key_dim);
     Factors factors(o_);
     for_batches<1>(edges.begin, edges.end, first, last, shard.src.data(), piece.begin, edges_at_once(heads),
                    {Gathered{piece.rows, source_width(o_)}},
@@ -689,15 +679,15 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                      const Index n = batch.edges;
                      score_.by_destination(edges, batch, next, alpha.data());
                      for (Index i = 0; i < batch.segments; ++i) {
-                       const Segment& seg = batch.segment[at(i)];
+                       const Segment& seg = batch.segment[i];
                        const Index v = edges.row(seg.row);
                        const Rows rows = rows_of(batch, next, seg, 0);
                        const real* stats = o_.stats + v * 3 * heads;
                        for (Index h = 0; h < heads; ++h) {
-                         real* s = &alpha[at(h * n + seg.first)];
+                         real* s = &alpha[h * n + seg.first];
                          for (Index x = 0; x < seg.edges; ++x) s[x] = s[x] - stats[h] - stats[heads + h];
                          columns::dots(rows, value_at(o_) + h * dim, dim, o_.grad_out + (v * heads + h) * dim,
-                                       &dalpha[at(h * n + seg.first)]);
+                                       &dalpha[h * n + seg.first]);
                        }
                      }
                      exp_below_zero(alpha.data(), n * heads);
@@ -705,19 +695,19 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                      factors.go_back(n, alpha.data(), dalpha.data(), o_.grad_edge_weight);
                      if (o_.grad_dst == nullptr && grad_attn == nullptr) return;
                      for (Index i = 0; i < batch.segments; ++i) {
-                       const Segment& seg = batch.segment[at(i)];
+                       const Segment& seg = batch.segment[i];
                        const real* stats = o_.stats + edges.row(seg.row) * 3 * heads;
                        for (Index h = 0; h < heads; ++h)
                          for (Index x = seg.first; x < seg.first + seg.edges; ++x)
-                           alpha[at(h * n + x)] *= dalpha[at(h * n + x)] - stats[2 * heads + h];
+                           alpha[h * n + x] *= dalpha[h * n + x] - stats[2 * heads + h];
                      }
                      score_.multiply(batch, alpha.data());
                      for (Index i = 0; i < batch.segments; ++i) {
-                       const Segment& seg = batch.segment[at(i)];
+                       const Segment& seg = batch.segment[i];
                        const Rows rows = rows_of(batch, next, seg, 0);
                        for (Index h = 0; h < heads; ++h) {
                          const Index column = (edges.row(seg.row) * heads + h) * key_dim;
-                         score_.dst_gradient(rows, h, o_.dst + column, &alpha[at(h * n + seg.first)],
+                         score_.dst_gradient(rows, h, o_.dst + column, &alpha[h * n + seg.first],
                                              o_.grad_dst != nullptr ? o_.grad_dst + column : nowhere.data(),
                                              grad_attn, scratch.data());
                        }

@@ -60,15 +60,15 @@ void BinaryKernel::accumulate(const SourcePiece& piece) {
   const bool first_piece = shard.dst_rows.empty();
   const auto take = o_.result == Result::min ? take_extremum<true> : take_extremum<false>;
   for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
-    Array<real> buffer(static_cast<std::size_t>(width));
+    Array<real> buffer(width);
     for (Index i = first; i < last; ++i) {
       const Index v = edges.row(i);
       const auto for_edges = [&](const auto& visit) {
         for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
           const Index edge = shard.edge(k);
-          const Index u = shard.src[static_cast<std::size_t>(k)] - piece.begin;
+          const Index u = shard.src[k] - piece.begin;
           if (piece.rows != nullptr && k + prefetch_edges < shard.num_edges()) {
-            const Index next = shard.src[static_cast<std::size_t>(k + prefetch_edges)] - piece.begin;
+            const Index next = shard.src[k + prefetch_edges] - piece.begin;
             if (next >= 0 && next < piece.end - piece.begin)
               prefetch_row(piece.rows + next * o_.u.width, o_.u.width * static_cast<Index>(sizeof(real)));
           }
@@ -92,9 +92,9 @@ void BinaryKernel::accumulate(const SourcePiece& piece) {
         for_edges([&](Index, const real* a, const real* b) { row.add(a, b, buffer.data()); });
         const real scale = o_.dst_scale != nullptr ? o_.dst_scale[v] : 1;
         if (overwrite)
-          for (Index j = 0; j < width; ++j) out[j] = scale * buffer[static_cast<std::size_t>(j)];
+          for (Index j = 0; j < width; ++j) out[j] = scale * buffer[j];
         else
-          for (Index j = 0; j < width; ++j) out[j] += scale * buffer[static_cast<std::size_t>(j)];
+          for (Index j = 0; j < width; ++j) out[j] += scale * buffer[j];
         continue;
       }
       local_index* winners = o_.winners + v * width;
@@ -155,16 +155,16 @@ void BinaryKernel::backward_by_source(const SourcePiece& piece, real* grad_src, 
   const bool masked_copy = o_.row.is_copy() && extremum();
   const Index all_edges = shard.num_edges();
   for_row_blocks(offsets, piece.end - piece.begin, edge_bytes(), [&](Index first, Index last) {
-    Array<real> buffer(static_cast<std::size_t>(width));
+    Array<real> buffer(width);
     for (Index i = first; i < last; ++i) {
       real* grad = grad_src + i * o_.u.width;
       if (!accumulate) std::fill_n(grad, o_.u.width, real{0});
       const real* u = row_of(piece.rows, i, o_.u.width);
       for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
-        const Index v = transpose.dst[static_cast<std::size_t>(k)];
+        const Index v = transpose.dst[k];
         const Index edge = numbered ? shard.edge(positions[k]) : 0;
         if (o_.result != Result::edges && k + prefetch_edges < all_edges) {
-          const Index next = transpose.dst[static_cast<std::size_t>(k + prefetch_edges)];
+          const Index next = transpose.dst[k + prefetch_edges];
           prefetch_row(o_.grad_out + next * width, width * static_cast<Index>(sizeof(real)));
           if (extremum())
             prefetch_row(o_.winners + next * width, width * static_cast<Index>(sizeof(local_index)));
@@ -190,13 +190,13 @@ void BinaryKernel::backward_by_destination(const SourcePiece& piece) {
   const EdgeRanges edges = cursor_.ranges(piece);
   const bool edge_gradients = o_.e.grad != nullptr && !o_.wants_u;
   for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
-    Array<real> buffer(static_cast<std::size_t>(o_.row.width()));
+    Array<real> buffer(o_.row.width());
     for (Index i = first; i < last; ++i) {
       const Index v = edges.row(i);
       real* grad_v = row_of(o_.v.grad, v, o_.v.width);
       for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
         const Index edge = shard.edge(k);
-        const Index u = shard.src[static_cast<std::size_t>(k)] - piece.begin;
+        const Index u = shard.src[k] - piece.begin;
         const real* g = message_gradient(v, edge, buffer.data());
         const EdgeRows rows{{row_of(piece.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
                              row_of(o_.e.values, edge, o_.e.width)}};
@@ -210,7 +210,7 @@ void BinaryKernel::backward_by_destination(const SourcePiece& piece) {
 void BinaryKernel::backward_of_equal_gradients(const SourcePiece& piece) {
   const EdgeRanges edges = cursor_.ranges(piece);
   parallel_for(edges.num_rows, 1024, [&](Index first, Index last) {
-    Array<real> once(static_cast<std::size_t>(o_.v.width));
+    Array<real> once(o_.v.width);
     for (Index i = first; i < last; ++i) {
       const Index v = edges.row(i);
       const auto count = static_cast<real>(edges.end[i] - edges.begin[i]);
@@ -218,7 +218,7 @@ void BinaryKernel::backward_of_equal_gradients(const SourcePiece& piece) {
       std::fill(once.begin(), once.end(), real{0});
       add_gradient(Target::v, nullptr, nullptr, o_.grad_out + v * o_.row.width(), once.data());
       real* grad = o_.v.grad + v * o_.v.width;
-      for (Index j = 0; j < o_.v.width; ++j) grad[j] += count * once[static_cast<std::size_t>(j)];
+      for (Index j = 0; j < o_.v.width; ++j) grad[j] += count * once[j];
     }
   });
 }

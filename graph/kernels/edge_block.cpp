@@ -40,7 +40,7 @@ void cut_rows(Index num_rows, const local_index* begin, const local_index* end, 
 }  // namespace
 
 void EdgeBlock::resize(Index n) {
-  for (Array<local_index>* list : {&src, &dst, &edge}) list->resize(static_cast<std::size_t>(n));
+  for (Array<local_index>* list : {&src, &dst, &edge}) list->resize(n);
 }
 
 void EdgeBlocks::by_destination(const SourcePiece& piece, FunctionRef<void(const EdgeBlock&)> visit) {
@@ -55,7 +55,7 @@ void EdgeBlocks::by_destination(const SourcePiece& piece, FunctionRef<void(const
         const auto v = static_cast<local_index>(edges.row(i));
         for (Index k = first; k < last; ++k, ++n) {
           const auto at = static_cast<std::size_t>(n);
-          block_.src[at] = shard.src[static_cast<std::size_t>(k)] - static_cast<local_index>(piece.begin);
+          block_.src[at] = shard.src[k] - static_cast<local_index>(piece.begin);
           block_.dst[at] = v;
           block_.edge[at] = static_cast<local_index>(shard.edge(k));
         }
@@ -80,8 +80,8 @@ void EdgeBlocks::by_source(const SourcePiece& piece, FunctionRef<void(const Edge
         for (Index k = first; k < last; ++k, ++n) {
           const auto at = static_cast<std::size_t>(n);
           block_.src[at] = static_cast<local_index>(i);
-          block_.dst[at] = transpose.dst[static_cast<std::size_t>(k)];
-          block_.edge[at] = static_cast<local_index>(shard.edge(positions[static_cast<std::size_t>(k)]));
+          block_.dst[at] = transpose.dst[k];
+          block_.edge[at] = static_cast<local_index>(shard.edge(positions[k]));
         }
       },
       [&](Index n) {
@@ -101,21 +101,20 @@ void BlockGroups::build(const Array<local_index>& ids) {
     other_.resize(ids.size());
     for (int shift = 0; shift < 32 && (largest >> shift) != 0; shift += digit_bits) {
       const auto digit = [&](local_index position) {
-        return (static_cast<std::uint32_t>(ids[static_cast<std::size_t>(position)]) >> shift) & (digits - 1);
+        return (static_cast<std::uint32_t>(ids[position]) >> shift) & (digits - 1);
       };
       std::array<local_index, digits> first{};
       for (const local_index position : order) ++first[digit(position)];
       local_index sum = 0;
       for (local_index& count : first) sum += std::exchange(count, sum);
-      for (const local_index position : order)
-        other_[static_cast<std::size_t>(first[digit(position)]++)] = position;
+      for (const local_index position : order) other_[first[digit(position)]++] = position;
       order.swap(other_);
     }
   }
   rows.clear();
   begin.clear();
   for (std::size_t k = 0; k < order.size(); ++k) {
-    const local_index row = ids[static_cast<std::size_t>(order[k])];
+    const local_index row = ids[order[k]];
     if (k > 0 && row == rows.back()) continue;
     rows.push_back(row);
     begin.push_back(static_cast<local_index>(k));
@@ -142,7 +141,7 @@ void take_rows(const real* x, Index stride, Index width, const Array<local_index
   const Index row_bytes = width * static_cast<Index>(sizeof(real));
   const Index ahead = std::max<Index>(prefetch_bytes / std::max<Index>(row_bytes, 1), 2);
   const auto n = static_cast<Index>(ids.size());
-  const auto row = [&](Index k) { return x + ids[static_cast<std::size_t>(k)] * stride; };
+  const auto row = [&](Index k) { return x + ids[k] * stride; };
   if (width == 0) return;
   parallel_for(n, rows_per_task(width), [&](Index begin, Index end) {
     for (Index k = begin; k < end; ++k) {
@@ -155,7 +154,7 @@ void take_rows(const real* x, Index stride, Index width, const Array<local_index
       if (scale == nullptr) {
         std::memcpy(to, from, static_cast<std::size_t>(row_bytes));
       } else {
-        const real factor = scale[ids[static_cast<std::size_t>(k)]];
+        const real factor = scale[ids[k]];
         for (Index j = 0; j < width; ++j) to[j] = factor * from[j];
       }
     }
@@ -165,8 +164,7 @@ void take_rows(const real* x, Index stride, Index width, const Array<local_index
 void put_rows(const Tensor& x, const Array<local_index>& ids, real* out) {
   const Index width = x.row_size();
   parallel_for(x.num_rows(), rows_per_task(width), [&](Index begin, Index end) {
-    for (Index k = begin; k < end; ++k)
-      std::copy(x.row(k), x.row(k) + width, out + ids[static_cast<std::size_t>(k)] * width);
+    for (Index k = begin; k < end; ++k) std::copy(x.row(k), x.row(k) + width, out + ids[k] * width);
   });
 }
 

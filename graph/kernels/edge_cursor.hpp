@@ -35,52 +35,49 @@ class EdgeCursor {
       return {shard.num_rows(), shard.dst_rows.empty() ? nullptr : shard.dst_rows.data(), offsets,
               offsets + 1, offsets};
     if (piece.begin == 0) start(shard);
-    const auto is_here = [&](Index i) { return source_[at(i)] < piece.end; };
+    const auto is_here = [&](Index i) { return source_[i] < piece.end; };
     constexpr Index block = 4096;
     std::vector<Index> first{0};  // of each block of rows
-    first.resize(at((shard.num_rows() + block - 1) / block) + 1, 0);
+    first.resize((shard.num_rows() + block - 1) / block + 1, 0);
     parallel_for(shard.num_rows(), block, [&](Index from, Index to) {
       Index count = 0;
       for (Index i = from; i < to; ++i) count += is_here(i) ? 1 : 0;
-      first[at(from / block) + 1] = count;
+      first[from / block + 1] = count;
     });
     for (std::size_t b = 1; b < first.size(); ++b) first[b] += first[b - 1];
     for (Array<local_index>* list : {&rows_, &begin_, &end_, &before_}) {
-      if (list->size() >= at(first.back())) continue;
+      if (std::ssize(*list) >= first.back()) continue;
       *list = Array<local_index>();  // so that there are never two
-      list->resize(at(first.back()));
+      list->resize(first.back());
     }
     parallel_for(shard.num_rows(), block, [&](Index from, Index to) {
-      std::size_t n = at(first[at(from / block)]);
+      Index n = first[from / block];
       for (Index i = from; i < to; ++i) {
         if (!is_here(i)) continue;
         const local_index* edges = shard.src.data();
         const local_index last = offsets[i + 1];
         const auto end = static_cast<local_index>(
-            std::lower_bound(edges + next_[at(i)], edges + last, static_cast<local_index>(piece.end)) -
-            edges);
+            std::lower_bound(edges + next_[i], edges + last, static_cast<local_index>(piece.end)) - edges);
         rows_[n] = static_cast<local_index>(shard.dst_row(i));
-        begin_[n] = std::exchange(next_[at(i)], end);
+        begin_[n] = std::exchange(next_[i], end);
         end_[n++] = end;
-        source_[at(i)] = end < last ? edges[end] : no_more;
+        source_[i] = end < last ? edges[end] : no_more;
       }
     });
-    for (std::size_t n = 0; n < at(first.back()); ++n)
+    for (Index n = 0; n < first.back(); ++n)
       before_[n] = n == 0 ? 0 : before_[n - 1] + end_[n - 1] - begin_[n - 1];
     return {first.back(), rows_.data(), begin_.data(), end_.data(), before_.data()};
   }
 
  private:
   static constexpr local_index no_more = std::numeric_limits<local_index>::max();
-  static std::size_t at(Index i) { return static_cast<std::size_t>(i); }
-
   void start(const GraphShard& shard) {
     const local_index* offsets = shard.row_begin.data();
     next_.assign(offsets, offsets + shard.num_rows());
     source_.resize(next_.size());
     parallel_for(shard.num_rows(), 4096, [&](Index from, Index to) {
       for (Index i = from; i < to; ++i)
-        source_[at(i)] = offsets[i] < offsets[i + 1] ? shard.src[at(offsets[i])] : no_more;
+        source_[i] = offsets[i] < offsets[i + 1] ? shard.src[offsets[i]] : no_more;
     });
   }
 

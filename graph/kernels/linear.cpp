@@ -66,10 +66,10 @@ void LinearKernel::edge_gradient(const SourcePiece& piece) {
                    for (Index i = first; i < last; ++i) {
                      const real* x = piece.rows + i * width;
                      for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
-                       const Index v = transpose.dst[static_cast<std::size_t>(k)];
+                       const Index v = transpose.dst[k];
                        const real* g = o_.grad_out + v * width;
                        const real dot = sum_of(width, [&](Index j) { return g[j] * x[j]; });
-                       o_.grad_edge_weight[shard.edge(positions[static_cast<std::size_t>(k)])] =
+                       o_.grad_edge_weight[shard.edge(positions[k])] =
                            (o_.dst_scale != nullptr ? o_.dst_scale[v] : 1) * dot;
                      }
                    }

@@ -122,8 +122,7 @@ MessageRow::MessageRow(Op op, const Shape& a, const Shape& b) : op_(op) {
   const auto last_extent = [](const Shape& s) { return s.dims() > 1 ? s[s.dims() - 1] : 1; };
   const auto without_last = [](const Shape& s) {
     std::array<Index, 4> extents{};
-    for (int d = 0; d < s.dims(); ++d)
-      extents[static_cast<std::size_t>(d)] = d > 0 && d + 1 == s.dims() ? 1 : s[d];
+    for (int d = 0; d < s.dims(); ++d) extents[d] = d > 0 && d + 1 == s.dims() ? 1 : s[d];
     return Shape(std::span<const Index>(extents.data(), static_cast<std::size_t>(s.dims())));
   };
   if (op != Op::dot) {

@@ -72,7 +72,7 @@ class UserMessageKernel::Batch final : public EdgeBatch {
     return edata(field(o_.inputs.e, name, "edata"));
   }
   [[nodiscard]] RowIds ids() const override {
-    return known(ids_, [&](local_index e) { return o_.edge_ids[static_cast<std::size_t>(e)]; });
+    return known(ids_, [&](local_index e) { return o_.edge_ids[e]; });
   }
   [[nodiscard]] RowIds rows() const override {
     return known(rows_, [](local_index e) { return static_cast<Index>(e); });
@@ -168,17 +168,16 @@ void UserMessageKernel::reduce(const EdgeBlock& block, const Tensor& messages) {
 void UserMessageKernel::reduce_extremum(const EdgeBlock& block, const Tensor& messages) {
   const Index width = messages.row_size();
   const real sign = *o_.reduce == Reduce::min ? -1 : 1;  // the smallest is the largest of the negatives
-  const auto id = [&](local_index edge) { return o_.edge_ids[static_cast<std::size_t>(edge)]; };
+  const auto id = [&](local_index edge) { return o_.edge_ids[edge]; };
   for_row_blocks(groups_.begin.data(), groups_.size(), 3 * width * static_cast<Index>(sizeof(real)),
                  [&](Index first, Index last) {
                    for (Index i = first; i < last; ++i) {
-                     const Index v = groups_.rows[static_cast<std::size_t>(i)];
+                     const Index v = groups_.rows[i];
                      real* out = o_.out + v * width;
                      local_index* winners = o_.winners + v * width;
-                     for (Index k = groups_.begin[static_cast<std::size_t>(i)];
-                          k < groups_.begin[static_cast<std::size_t>(i) + 1]; ++k) {
-                       const Index at = groups_.order[static_cast<std::size_t>(k)];
-                       const local_index edge = block.edge[static_cast<std::size_t>(at)];
+                     for (Index k = groups_.begin[i]; k < groups_.begin[i + 1]; ++k) {
+                       const Index at = groups_.order[k];
+                       const local_index edge = block.edge[at];
                        const real* m = messages.row(at);
                        for (Index j = 0; j < width; ++j) {
                          const bool wins = winners[j] < 0 || sign * m[j] > sign * out[j] ||

@@ -57,7 +57,7 @@ std::string text_of(const AgreedItem& item, const std::int64_t* value) {
 }  // namespace
 
 AgreedItem::AgreedItem(const char* name, const Shape& rows) : what(name), value{rows.dims()}, is_shape(true) {
-  for (int d = 1; d < rows.dims(); ++d) value[static_cast<std::size_t>(d)] = rows[d];
+  for (int d = 1; d < rows.dims(); ++d) value[d] = rows[d];
 }
 
 std::vector<AgreedItem> agreed_items(const GraphOptions& options) {

@@ -120,7 +120,7 @@ struct Attention {
     std::vector<double> grad_attn;
     if (options.edge_weight.requires_grad()) grad_edge_weight = Tensor(options.edge_weight.shape());
     if (dst.requires_grad()) grad_dst = Tensor::zeros(dst.shape());
-    if (attn.requires_grad()) grad_attn.resize(static_cast<std::size_t>(attn.value().size()));
+    if (attn.requires_grad()) grad_attn.resize(attn.value().size());
     o.grad_out = grad.data();
     o.stats = stats.data();
     o.grad_edge_weight = data_or_null(grad_edge_weight);

@@ -60,7 +60,7 @@ class Groups {
     if (by_ == NormBy::dst || graph_->rounds.empty()) return;
     const Communicator& comm = graph_->comm;
     // What this rank has found for the sources of others, in the order of ranks: maxima, then sums.
-    std::vector<Index> counts(static_cast<std::size_t>(comm.size()), 0);
+    std::vector<Index> counts(comm.size(), 0);
     std::vector<Index> first(counts.size(), 0), rows(counts.size(), 0);
     Index offset = own_rows();
     for (const HaloRound& round : graph_->rounds) {
@@ -70,7 +70,7 @@ class Groups {
       offset += round.recv_rows;
     }
     std::vector<real> outgoing;
-    outgoing.reserve(static_cast<std::size_t>(2 * (rows_ - own_rows()) * width_));
+    outgoing.reserve(2 * (rows_ - own_rows()) * width_);
     for (std::size_t q = 0; q < counts.size(); ++q) {
       counts[q] = 2 * rows[q] * width_;
       for (const Tensor* part : {&maximum, &sum})
@@ -82,11 +82,11 @@ class Groups {
     for (std::size_t q = 1; q < counts.size(); ++q) begin[q] = begin[q - 1] + incoming.counts[q - 1];
 
     for (const HaloRound& round : graph_->rounds) {
-      const real* theirs = incoming.values.data() + begin[static_cast<std::size_t>(round.reader)];
+      const real* theirs = incoming.values.data() + begin[round.reader];
       const auto count = static_cast<Index>(round.send_rows.size());
       parallel_for(count, 256, [&](Index from, Index to) {
         for (Index i = from; i < to; ++i) {
-          const Index at = round.send_rows[static_cast<std::size_t>(i)] * width_;
+          const Index at = round.send_rows[i] * width_;
           for (Index j = 0; j < width_; ++j) {
             real& m = maximum.data()[at + j];
             real& s = sum.data()[at + j];

@@ -14,10 +14,6 @@
 namespace sar {
 namespace {
 
-std::size_t at(Index i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// Round of the rotation in which this rank receives from `owner`; 0 is the local one.
 int round_of(const Communicator& comm, int owner) {
   return (comm.rank() - owner + comm.size()) % comm.size();
@@ -50,23 +46,23 @@ void check_edges(const Communicator& comm, const PartitionBook& src_book, const 
 SortedEdges sort_edges(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
                        const EdgeList& list) {
   SortedEdges sorted;
-  sorted.round_begin.assign(at(comm.size() + 1), 0);
-  for (const Index u : list.src) ++sorted.round_begin[at(round_of(comm, src_book.owner(u)) + 1)];
+  sorted.round_begin.assign(comm.size() + 1, 0);
+  for (const Index u : list.src) ++sorted.round_begin[round_of(comm, src_book.owner(u)) + 1];
   std::partial_sum(sorted.round_begin.begin(), sorted.round_begin.end(), sorted.round_begin.begin());
 
-  sorted.edges.resize(at(list.size()));
+  sorted.edges.resize(list.size());
   std::vector<Index> next = sorted.round_begin;
   const Index first_dst = dst_book.begin(comm.rank());
   for (std::size_t k = 0; k < list.src.size(); ++k) {
     const int owner = src_book.owner(list.src[k]);
-    sorted.edges[at(next[at(round_of(comm, owner))]++)] = {
+    sorted.edges[next[round_of(comm, owner)]++] = {
         static_cast<local_index>(list.dst[k] - first_dst),
         static_cast<local_index>(list.src[k] - src_book.begin(owner)), list.id[k],
         list.weight.empty() ? real{1} : list.weight[k]};
   }
   for (int r = 0; r < comm.size(); ++r) {
-    const auto begin = sorted.edges.begin() + sorted.round_begin[at(r)];
-    const auto end = sorted.edges.begin() + sorted.round_begin[at(r + 1)];
+    const auto begin = sorted.edges.begin() + sorted.round_begin[r];
+    const auto end = sorted.edges.begin() + sorted.round_begin[r + 1];
     const auto before = [](const LocalEdge& a, const LocalEdge& b) {
       return std::tie(a.dst, a.src, a.id) < std::tie(b.dst, b.src, b.id);
     };
@@ -88,7 +84,7 @@ Array<Index> ids_or_range(Array<Index> ids, const PartitionBook& book, int rank,
   require<InputError>(ids.empty() || static_cast<Index>(ids.size()) == n, ids.size(), " original ids for ", n,
                       " ", what, " nodes");
   if (ids.empty()) {
-    ids.resize(at(n));
+    ids.resize(n);
     std::iota(ids.begin(), ids.end(), book.begin(rank));
   }
   return ids;
@@ -107,7 +103,7 @@ ShardedGraph::ShardedGraph(const Communicator& communicator, const PartitionBook
 void ShardedGraph::build(EdgeList edges, Array<Index> ids_of_sources, Array<Index> ids_of_destinations) {
   const int p = comm.rank();
   const int size = comm.size();
-  std::vector<Array<local_index>> wanted(at(size));  // rows of each owner that this rank reads
+  std::vector<Array<local_index>> wanted(size);  // rows of each owner that this rank reads
   const bool weighted = comm.all_reduce(edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
   require<InputError>(src_book.num_parts() == size && dst_book.num_parts() == size, "a graph in ",
                       src_book.num_parts(), " parts of sources and ", dst_book.num_parts(),
@@ -127,10 +123,9 @@ void ShardedGraph::build(EdgeList edges, Array<Index> ids_of_sources, Array<Inde
   edges = {};
   for (int r = 0; r < size; ++r) {
     const int owner = (p - r + size) % size;
-    const Index begin = sorted.round_begin[at(r)];
-    GraphShard shard =
-        build_shard(sorted.edges.data() + begin, sorted.round_begin[at(r + 1)] - begin, begin,
-                    dst_book.num_nodes(p), src_book.num_nodes(owner), r > 0, wanted[at(owner)]);
+    const Index begin = sorted.round_begin[r];
+    GraphShard shard = build_shard(sorted.edges.data() + begin, sorted.round_begin[r + 1] - begin, begin,
+                                   dst_book.num_nodes(p), src_book.num_nodes(owner), r > 0, wanted[owner]);
     if (r == 0)
       local = std::move(shard);
     else
@@ -152,15 +147,15 @@ void ShardedGraph::build(EdgeList edges, Array<Index> ids_of_sources, Array<Inde
   }
   const auto requested =
       comm.all_to_all_v<local_index>(std::span<const local_index>(request.data(), request.size()), counts);
-  std::vector<Index> begin(at(size) + 1, 0);
+  std::vector<Index> begin(size + 1, 0);
   std::partial_sum(requested.counts.begin(), requested.counts.end(), begin.begin() + 1);
   for (int r = 1; r < size; ++r) {
     HaloRound round;
     round.reader = (p + r) % size;
     round.owner = (p - r + size) % size;
-    round.recv_rows = remote[at(r - 1)].num_src_rows;
-    round.send_rows.assign(requested.values.begin() + begin[at(round.reader)],
-                           requested.values.begin() + begin[at(round.reader + 1)]);
+    round.recv_rows = remote[r - 1].num_src_rows;
+    round.send_rows.assign(requested.values.begin() + begin[round.reader],
+                           requested.values.begin() + begin[round.reader + 1]);
     max_round_rows = std::max(max_round_rows, round.recv_rows);
     rounds.push_back(std::move(round));
   }
@@ -171,10 +166,10 @@ void ShardedGraph::build(EdgeList edges, Array<Index> ids_of_sources, Array<Inde
 
 void ShardedGraph::count_degrees() {
   const int size = comm.size();
-  in_degrees.assign(at(local.num_dst), 0);
+  in_degrees.assign(local.num_dst, 0);
   const auto count_in = [&](const GraphShard& shard) {
     for (Index i = 0; i < shard.num_rows(); ++i)
-      in_degrees[at(shard.dst_row(i))] += shard.row_begin[at(i + 1)] - shard.row_begin[at(i)];
+      in_degrees[shard.dst_row(i)] += shard.row_begin[i + 1] - shard.row_begin[i];
   };
   count_in(local);
   for (const GraphShard& shard : remote) count_in(shard);
@@ -183,25 +178,25 @@ void ShardedGraph::count_degrees() {
                  [](Index degree) { return degree > 0 ? real{1} / static_cast<real>(degree) : real{0}; });
 
   // Each reader tells the owners how often it uses their rows.
-  out_degrees.assign(at(local.num_src_rows), 0);
-  for (const local_index u : local.src) ++out_degrees[at(u)];
+  out_degrees.assign(local.num_src_rows, 0);
+  for (const local_index u : local.src) ++out_degrees[u];
   Array<Index> uses;
-  std::vector<Index> counts(at(size), 0);
+  std::vector<Index> counts(size, 0);
   for (int q = 0; q < size; ++q) {
     if (q == comm.rank()) continue;
-    const GraphShard& shard = remote[at(round_of(comm, q) - 1)];
+    const GraphShard& shard = remote[round_of(comm, q) - 1];
     const auto first = static_cast<Index>(uses.size());
-    uses.resize(uses.size() + at(shard.num_src_rows));
+    uses.resize(uses.size() + shard.num_src_rows);
     std::fill(uses.begin() + first, uses.end(), 0);
-    for (const local_index u : shard.src) ++uses[at(first + u)];
-    counts[at(q)] = shard.num_src_rows;
+    for (const local_index u : shard.src) ++uses[first + u];
+    counts[q] = shard.num_src_rows;
   }
   const auto used = comm.all_to_all_v<Index>(std::span<const Index>(uses.data(), uses.size()), counts);
-  std::vector<Index> begin(at(size) + 1, 0);
+  std::vector<Index> begin(size + 1, 0);
   std::partial_sum(used.counts.begin(), used.counts.end(), begin.begin() + 1);
   for (const HaloRound& round : rounds)
     for (std::size_t i = 0; i < round.send_rows.size(); ++i)
-      out_degrees[at(round.send_rows[i])] += used.values[at(begin[at(round.reader)]) + i];
+      out_degrees[round.send_rows[i]] += used.values[begin[round.reader] + i];
 }
 
 std::size_t ShardedGraph::bytes() const noexcept {

@@ -36,7 +36,7 @@ Tensor scaled_rows(Tensor x, const Array<real>& scale) {
   parallel_for(x.num_rows(), 1024, [&](Index first, Index last) {
     for (Index v = first; v < last; ++v)
       for (Index j = v * width; j < (v + 1) * width; ++j)
-        out.data()[j] = scale[static_cast<std::size_t>(v)] * std::as_const(x).data()[j];
+        out.data()[j] = scale[v] * std::as_const(x).data()[j];
   });
   return out;
 }
@@ -94,7 +94,7 @@ class MessagePass {
       forward(LinearKernel({.width = row_.width(), .edge_weight = data(Target::e), .dst_scale = dst_scale}));
     } else {
       if (result_ == Result::max || result_ == Result::min)
-        winners_ = std::make_shared<Array<local_index>>(static_cast<std::size_t>(shape.size()));
+        winners_ = std::make_shared<Array<local_index>>(shape.size());
       BinaryKernel::Operands operands = kernel_operands();
       operands.dst_scale = dst_scale;
       operands.edge_ids = graph_->edge_ids.data();

@@ -171,7 +171,7 @@ Tensor UserMessage::forward() {
   out.fill(0);
   if (reduce == Reduce::max || reduce == Reduce::min) {
     winners = std::make_shared<Array<local_index>>();
-    winners->assign(static_cast<std::size_t>(out.size()), -1);
+    winners->assign(out.size(), -1);
   }
   auto with_result = operands();
   with_result.out = out.data();

@@ -31,8 +31,8 @@ void check(const Communicator& comm, Index num_nodes, const EdgeList& edges,
 
 /// Gives each empty part a node of the part with the most, as long as that has two.
 void fill_empty_parts(const Communicator& comm, int parts, std::span<std::int32_t> part_of) {
-  std::vector<Index> sizes(static_cast<std::size_t>(parts), 0);
-  for (const std::int32_t part : part_of) ++sizes[static_cast<std::size_t>(part)];
+  std::vector<Index> sizes(parts, 0);
+  for (const std::int32_t part : part_of) ++sizes[part];
   comm.all_reduce(std::span<Index>(sizes));
   for (std::size_t empty = 0; empty < sizes.size(); ++empty) {
     if (sizes[empty] > 0) continue;
@@ -65,7 +65,7 @@ Array<std::int32_t> assign_nodes(const Communicator& comm, Index num_nodes, cons
       part_of.resize(num_mine);
       parallel_for(static_cast<Index>(num_mine), 1 << 14, [&](Index first, Index last) {
         for (Index i = first; i < last; ++i)
-          part_of[static_cast<std::size_t>(i)] = partition.book().owner(partition.to_partitioned(begin + i));
+          part_of[i] = partition.book().owner(partition.to_partitioned(begin + i));
       });
       return part_of;
     }

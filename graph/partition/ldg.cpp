@@ -65,7 +65,7 @@ class Loads {
 
  private:
   [[nodiscard]] double load(std::int32_t part, const Weights& node, int times) const {
-    const Weights& now = assumed_[static_cast<std::size_t>(part)];
+    const Weights& now = assumed_[part];
     double largest = 0;
     for (std::size_t c = 0; c < now.size(); ++c)
       if (node[c] > 0)
@@ -73,8 +73,7 @@ class Loads {
     return largest;
   }
   void change(std::int32_t part, const Weights& weights, int times) {
-    for (std::size_t c = 0; c < weights.size(); ++c)
-      assumed_[static_cast<std::size_t>(part)][c] += times * weights[c];
+    for (std::size_t c = 0; c < weights.size(); ++c) assumed_[part][c] += times * weights[c];
   }
 
   const Communicator& comm_;
@@ -110,7 +109,7 @@ class Stream {
   }
 
   Array<std::int32_t> take_result() {
-    part_of_.resize(static_cast<std::size_t>(lists_.num_nodes()));
+    part_of_.resize(lists_.num_nodes());
     return std::move(part_of_);
   }
 
@@ -139,7 +138,7 @@ class Stream {
   /// Whether v moved.
   bool place(Index v) {
     const Weights mine = weights(v);
-    std::int32_t& part = part_of_[static_cast<std::size_t>(v)];
+    std::int32_t& part = part_of_[v];
     if (part != nowhere) loads_.remove(part, mine);
     const std::int32_t chosen = choose(v, mine);
     loads_.add(chosen, mine);
@@ -147,8 +146,8 @@ class Stream {
     part = chosen;
     const auto i = static_cast<std::size_t>(v);
     for (Index k = lists_.copy_offsets[i]; k < lists_.copy_offsets[i + 1]; ++k) {
-      const NeighborLists::Copy& copy = lists_.copies[static_cast<std::size_t>(k)];
-      changes_[static_cast<std::size_t>(copy.rank)].push_back({copy.position, chosen});
+      const NeighborLists::Copy& copy = lists_.copies[k];
+      changes_[copy.rank].push_back({copy.position, chosen});
     }
     return true;
   }
@@ -156,14 +155,13 @@ class Stream {
   std::int32_t choose(Index v, const Weights& mine) {
     for (const std::uint32_t u : lists_.of(v)) {
       const std::int32_t part = part_of_[u];
-      if (part != nowhere && neighbors_in_[static_cast<std::size_t>(part)]++ == 0)
-        candidates_.push_back(part);
+      if (part != nowhere && neighbors_in_[part]++ == 0) candidates_.push_back(part);
     }
     std::int32_t best = nowhere;
     double best_score = 0;
     double best_load = 0;
     for (const std::int32_t part : candidates_) {
-      Index& neighbors = neighbors_in_[static_cast<std::size_t>(part)];
+      Index& neighbors = neighbors_in_[part];
       const double score = static_cast<double>(neighbors) * (1 - loads_.load(part, mine));
       const double load = loads_.load_with(part, mine);
       neighbors = 0;

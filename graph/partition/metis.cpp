@@ -30,19 +30,19 @@ struct Adjacency {
 
 /// Both directions of all pairs, without loops and repetitions.
 Adjacency build_adjacency(Index num_nodes, std::vector<NodePair> pairs) {
-  Array<Index> ends(static_cast<std::size_t>(num_nodes) + 1, 0);
+  Array<Index> ends(num_nodes + 1, 0);
   for (const NodePair& pair : pairs) {
     if (pair.u == pair.v) continue;
-    ++ends[static_cast<std::size_t>(pair.u) + 1];
-    ++ends[static_cast<std::size_t>(pair.v) + 1];
+    ++ends[pair.u + 1];
+    ++ends[pair.v + 1];
   }
   for (std::size_t v = 1; v < ends.size(); ++v) ends[v] += ends[v - 1];
   Adjacency graph;
-  graph.neighbors.resize(static_cast<std::size_t>(ends.back()));
+  graph.neighbors.resize(ends.back());
   for (const NodePair& pair : pairs) {  // ends[v] moves from the begin of v's range to its end
     if (pair.u == pair.v) continue;
-    graph.neighbors[static_cast<std::size_t>(ends[static_cast<std::size_t>(pair.u)]++)] = pair.v;
-    graph.neighbors[static_cast<std::size_t>(ends[static_cast<std::size_t>(pair.v)]++)] = pair.u;
+    graph.neighbors[ends[pair.u]++] = pair.v;
+    graph.neighbors[ends[pair.v]++] = pair.u;
   }
   pairs = {};
 
@@ -50,7 +50,7 @@ Adjacency build_adjacency(Index num_nodes, std::vector<NodePair> pairs) {
   auto out = graph.neighbors.begin();
   auto range_begin = graph.neighbors.begin();
   for (Index v = 0; v < num_nodes; ++v) {
-    const auto range_end = graph.neighbors.begin() + ends[static_cast<std::size_t>(v)];
+    const auto range_end = graph.neighbors.begin() + ends[v];
     std::sort(range_begin, range_end);
     out = std::unique_copy(range_begin, range_end, out);  // never ahead of the range it reads
     range_begin = range_end;
@@ -60,7 +60,7 @@ Adjacency build_adjacency(Index num_nodes, std::vector<NodePair> pairs) {
                         " edges in both directions, too many for this METIS");
     graph.offsets.push_back(static_cast<idx_t>(kept));
   }
-  graph.neighbors.resize(static_cast<std::size_t>(out - graph.neighbors.begin()));
+  graph.neighbors.resize(out - graph.neighbors.begin());
   return graph;
 }
 
@@ -97,7 +97,7 @@ Array<std::int32_t> partition(Adjacency graph, NodeWeights weights, const Assign
   idx_t metis_options[METIS_NOPTIONS];
   METIS_SetDefaultOptions(metis_options);
   metis_options[METIS_OPTION_SEED] = static_cast<idx_t>(options.seed % 0x7fffffff);
-  Array<idx_t> result(static_cast<std::size_t>(num_nodes));
+  Array<idx_t> result(num_nodes);
   const int status = METIS_PartGraphKway(&num_nodes, &weights.constraints, graph.offsets.data(),
                                          graph.neighbors.data(), weights.values.data(), nullptr, nullptr,
                                          &num_parts, nullptr, nullptr, metis_options, &cut, result.data());
@@ -111,7 +111,7 @@ Array<std::int32_t> partition(Adjacency graph, NodeWeights weights, const Assign
 /// The values of all ranks, in their order, on rank 0.
 template <class T>
 std::vector<T> gather_on_first(const Communicator& comm, std::span<const T> values) {
-  std::vector<Index> counts(static_cast<std::size_t>(comm.size()), 0);
+  std::vector<Index> counts(comm.size(), 0);
   counts[0] = static_cast<Index>(values.size());
   return comm.all_to_all_v(values, counts).values;
 }
@@ -134,11 +134,11 @@ Array<std::int32_t> metis_assignment(const Communicator& comm, Index num_nodes, 
   const auto train_mask = gather_on_first(comm, options.train_mask);
 
   const PartitionBook slices = PartitionBook::even(num_nodes, comm.size());
-  std::vector<Index> counts(static_cast<std::size_t>(comm.size()), 0);
+  std::vector<Index> counts(comm.size(), 0);
   Array<std::int32_t> part_of;  // on rank 0
   comm.agree([&] {
     if (comm.rank() != 0) return;
-    for (int p = 0; p < comm.size(); ++p) counts[static_cast<std::size_t>(p)] = slices.num_nodes(p);
+    for (int p = 0; p < comm.size(); ++p) counts[p] = slices.num_nodes(p);
     // METIS wants at least two parts, a node, and an edge
     if (options.parts > 1 && num_nodes > 0) {
       NodeWeights weights = node_weights(num_nodes, gathered, options.balance_edges, train_mask);

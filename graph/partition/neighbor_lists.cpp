@@ -63,21 +63,19 @@ class HalfEdges {
   std::vector<Half> exchange(const Array<Index>& nodes, const Array<Index>& others, Index begin, Index end) {
     const auto ranks = static_cast<std::size_t>(comm_.size());
     std::vector<Index> counts(ranks, 0);
-    owners_.resize(static_cast<std::size_t>(end - begin));
+    owners_.resize(end - begin);
     for (Index e = begin; e < end; ++e) {
-      const std::uint32_t owner =
-          slices_.owner(static_cast<std::uint32_t>(nodes[static_cast<std::size_t>(e)]));
-      owners_[static_cast<std::size_t>(e - begin)] = owner;
+      const std::uint32_t owner = slices_.owner(static_cast<std::uint32_t>(nodes[e]));
+      owners_[e - begin] = owner;
       ++counts[owner];
     }
     std::vector<Index> next(ranks, 0);
     for (std::size_t p = 1; p < ranks; ++p) next[p] = next[p - 1] + counts[p - 1];
     packed_.resize(owners_.size());
     for (Index e = begin; e < end; ++e) {
-      const std::uint32_t owner = owners_[static_cast<std::size_t>(e - begin)];
-      packed_[static_cast<std::size_t>(next[owner]++)] = {
-          static_cast<std::uint32_t>(nodes[static_cast<std::size_t>(e)]) - slices_.begin(owner),
-          static_cast<std::uint32_t>(others[static_cast<std::size_t>(e)])};
+      const std::uint32_t owner = owners_[e - begin];
+      packed_[next[owner]++] = {static_cast<std::uint32_t>(nodes[e]) - slices_.begin(owner),
+                                static_cast<std::uint32_t>(others[e])};
     }
     return comm_.all_to_all_v(std::span<const Half>(packed_), counts).values;
   }
@@ -129,7 +127,7 @@ void find_copies(const Communicator& comm, const PartitionBook& slices, const No
   Array<std::uint32_t> wanted;
   remote.for_each([&, owner = 0](Index node) mutable {
     while (node >= slices.end(owner)) ++owner;
-    ++counts[static_cast<std::size_t>(owner)];
+    ++counts[owner];
     wanted.push_back(static_cast<std::uint32_t>(node - slices.begin(owner)));
   });
   const Index num_nodes = lists.num_nodes();
@@ -141,7 +139,7 @@ void find_copies(const Communicator& comm, const PartitionBook& slices, const No
   const auto asked = comm.all_to_all_v(std::span<const std::uint32_t>(wanted), counts);
   wanted = {};
   Array<Index>& ends = lists.copy_offsets;
-  ends.assign(static_cast<std::size_t>(num_nodes) + 1, 0);
+  ends.assign(num_nodes + 1, 0);
   for (const std::uint32_t node : asked.values) ++ends[node + 1];
   for (std::size_t i = 1; i < ends.size(); ++i) ends[i] += ends[i - 1];
   lists.copies.resize(asked.values.size());
@@ -149,8 +147,8 @@ void find_copies(const Communicator& comm, const PartitionBook& slices, const No
   std::size_t at = 0;
   for (std::size_t p = 0; p < ranks; ++p)
     for (Index k = 0; k < asked.counts[p]; ++k)
-      lists.copies[static_cast<std::size_t>(next[asked.values[at++]]++)] = {static_cast<std::int32_t>(p),
-                                                                            static_cast<std::uint32_t>(k)};
+      lists.copies[next[asked.values[at++]]++] = {static_cast<std::int32_t>(p),
+                                                  static_cast<std::uint32_t>(k)};
 }
 
 }  // namespace
@@ -178,13 +176,13 @@ NeighborLists gather_neighbors(const Communicator& comm, Index num_nodes, const 
   remote.count();
   find_copies(comm, slices, remote, lists);
 
-  lists.neighbors.resize(static_cast<std::size_t>(lists.offsets.back()));
+  lists.neighbors.resize(lists.offsets.back());
   Array<Index> next(lists.offsets.begin(), lists.offsets.end() - 1);
   halves.for_each([&](const Half& half, bool) {
     if (half.other == first + half.node) return;
-    lists.neighbors[static_cast<std::size_t>(next[half.node]++)] =
-        is_mine(half.other) ? half.other - first
-                            : static_cast<std::uint32_t>(count) + remote.before(half.other);
+    lists.neighbors[next[half.node]++] = is_mine(half.other)
+                                             ? half.other - first
+                                             : static_cast<std::uint32_t>(count) + remote.before(half.other);
   });
   return lists;
 }

@@ -30,12 +30,9 @@ struct NeighborLists {
   std::vector<Index> first_of_sender;  ///< compact number of value 0 of each rank
 
   [[nodiscard]] Index num_nodes() const noexcept { return static_cast<Index>(in_degrees.size()); }
-  [[nodiscard]] Index degree(Index i) const noexcept {
-    return offsets[static_cast<std::size_t>(i) + 1] - offsets[static_cast<std::size_t>(i)];
-  }
+  [[nodiscard]] Index degree(Index i) const noexcept { return offsets[i + 1] - offsets[i]; }
   [[nodiscard]] std::span<const std::uint32_t> of(Index i) const noexcept {
-    return std::span(neighbors).subspan(static_cast<std::size_t>(offsets[static_cast<std::size_t>(i)]),
-                                        static_cast<std::size_t>(degree(i)));
+    return std::span(neighbors).subspan(offsets[i], static_cast<std::size_t>(degree(i)));
   }
 };
 

@@ -29,27 +29,25 @@ struct Graph {
 /// Both directions, without loops.
 Graph undirected(Index num_nodes, std::span<const Index> src, std::span<const Index> dst) {
   Graph graph;
-  graph.sizes.assign(static_cast<std::size_t>(num_nodes), 1);
+  graph.sizes.assign(num_nodes, 1);
   Array<Index>& ends = graph.offsets;
-  ends.assign(static_cast<std::size_t>(num_nodes) + 1, 0);
+  ends.assign(num_nodes + 1, 0);
   const auto is_node = [&](Index v) { return 0 <= v && v < num_nodes; };
   for (std::size_t e = 0; e < src.size(); ++e) {
     require<InputError>(is_node(src[e]) && is_node(dst[e]), "an edge joins nodes ", src[e], " and ", dst[e],
                         ", expected 0 to ", num_nodes - 1);
     if (src[e] != dst[e]) {
-      ++ends[static_cast<std::size_t>(src[e]) + 1];
-      ++ends[static_cast<std::size_t>(dst[e]) + 1];
+      ++ends[src[e] + 1];
+      ++ends[dst[e] + 1];
     }
   }
   for (std::size_t v = 1; v < ends.size(); ++v) ends[v] += ends[v - 1];
-  graph.neighbors.resize(static_cast<std::size_t>(ends.back()));
+  graph.neighbors.resize(ends.back());
   Array<Index> next(ends.begin(), ends.end() - 1);
   for (std::size_t e = 0; e < src.size(); ++e)
     if (src[e] != dst[e]) {
-      graph.neighbors[static_cast<std::size_t>(next[static_cast<std::size_t>(src[e])]++)] =
-          static_cast<std::uint32_t>(dst[e]);
-      graph.neighbors[static_cast<std::size_t>(next[static_cast<std::size_t>(dst[e])]++)] =
-          static_cast<std::uint32_t>(src[e]);
+      graph.neighbors[next[src[e]]++] = static_cast<std::uint32_t>(dst[e]);
+      graph.neighbors[next[dst[e]]++] = static_cast<std::uint32_t>(src[e]);
     }
   return graph;
 }
@@ -86,8 +84,7 @@ Array<std::uint32_t> find_clusters(const Graph& graph, std::uint64_t cap) {
     std::uint32_t moved = 0;
     for (std::uint32_t v = 0; v < n; ++v) {
       for (Index k = graph.offsets[v]; k < graph.offsets[v + 1]; ++k)
-        votes.add(cluster[graph.neighbors[static_cast<std::size_t>(k)]],
-                  graph.weights.empty() ? 1 : graph.weights[static_cast<std::size_t>(k)]);
+        votes.add(cluster[graph.neighbors[k]], graph.weights.empty() ? 1 : graph.weights[k]);
       std::uint32_t best = cluster[v];
       std::uint32_t most = votes.sum(best);
       for (const std::uint32_t c : votes.keys())
@@ -128,8 +125,7 @@ Groups group(const Array<std::uint32_t>& keys) {
   for (std::size_t k = 1; k <= count; ++k) groups.begins[k] += groups.begins[k - 1];
   groups.order.resize(keys.size());
   Array<Index> next(groups.begins.begin(), groups.begins.end() - 1);
-  for (std::size_t v = 0; v < keys.size(); ++v)
-    groups.order[static_cast<std::size_t>(next[keys[v]]++)] = static_cast<std::uint32_t>(v);
+  for (std::size_t v = 0; v < keys.size(); ++v) groups.order[next[keys[v]]++] = static_cast<std::uint32_t>(v);
   return groups;
 }
 
@@ -141,12 +137,11 @@ Graph contract(const Graph& graph, const Array<std::uint32_t>& cluster, const Gr
   for (std::size_t c = 0; c < count; ++c) {
     std::uint32_t size = 0;
     for (Index i = members.begins[c]; i < members.begins[c + 1]; ++i) {
-      const std::uint32_t v = members.order[static_cast<std::size_t>(i)];
+      const std::uint32_t v = members.order[i];
       size += graph.sizes[v];
       for (Index k = graph.offsets[v]; k < graph.offsets[v + 1]; ++k) {
-        const std::uint32_t other = cluster[graph.neighbors[static_cast<std::size_t>(k)]];
-        if (other != c)
-          edges.add(other, graph.weights.empty() ? 1 : graph.weights[static_cast<std::size_t>(k)]);
+        const std::uint32_t other = cluster[graph.neighbors[k]];
+        if (other != c) edges.add(other, graph.weights.empty() ? 1 : graph.weights[k]);
       }
     }
     for (const std::uint32_t other : edges.keys()) {
@@ -168,7 +163,7 @@ Array<Index> locality_order(Index num_nodes, std::span<const Index> src, std::sp
   require<InputError>(src.size() == dst.size(), "there are ", src.size(), " sources and ", dst.size(),
                       " destinations, expected as many of both");
   Graph graph = undirected(num_nodes, src, dst);
-  Array<Index> degrees(static_cast<std::size_t>(num_nodes));
+  Array<Index> degrees(num_nodes);
   std::adjacent_difference(graph.offsets.begin() + 1, graph.offsets.end(), degrees.begin());
 
   std::vector<Groups> levels;

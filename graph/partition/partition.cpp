@@ -38,37 +38,34 @@ NodePartition NodePartition::random(Index num_nodes, int parts, std::uint64_t se
 }
 
 NodePartition NodePartition::from_assignment(std::span<const std::int32_t> part_of, int parts) {
-  std::vector<Index> offsets(static_cast<std::size_t>(parts) + 1, 0);
+  std::vector<Index> offsets(parts + 1, 0);
   for (std::size_t v = 0; v < part_of.size(); ++v) {
     require<InputError>(0 <= part_of[v] && part_of[v] < parts, "node ", v, " is assigned to part ",
                         part_of[v], ", expected 0 to ", parts - 1);
-    ++offsets[static_cast<std::size_t>(part_of[v]) + 1];
+    ++offsets[part_of[v] + 1];
   }
   for (std::size_t p = 1; p < offsets.size(); ++p) offsets[p] += offsets[p - 1];
   NodePartition partition{PartitionBook(offsets)};
   partition.table_.resize(part_of.size());
-  for (std::size_t v = 0; v < part_of.size(); ++v)
-    partition.table_[v] = offsets[static_cast<std::size_t>(part_of[v])]++;
+  for (std::size_t v = 0; v < part_of.size(); ++v) partition.table_[v] = offsets[part_of[v]]++;
   return partition;
 }
 
 Index NodePartition::to_partitioned(Index original) const noexcept {
   if (bijection_) return (*bijection_)(original);
-  return table_.empty() ? original : table_[static_cast<std::size_t>(original)];
+  return table_.empty() ? original : table_[original];
 }
 
 Array<Index> NodePartition::original_ids(int part) const {
   const Index begin = book_.begin(part);
-  Array<Index> ids(static_cast<std::size_t>(book_.num_nodes(part)));
+  Array<Index> ids(book_.num_nodes(part));
   if (!table_.empty()) {
     for (std::size_t v = 0; v < table_.size(); ++v)
-      if (begin <= table_[v] && table_[v] < book_.end(part))
-        ids[static_cast<std::size_t>(table_[v] - begin)] = static_cast<Index>(v);
+      if (begin <= table_[v] && table_[v] < book_.end(part)) ids[table_[v] - begin] = static_cast<Index>(v);
     return ids;
   }
   parallel_for(static_cast<Index>(ids.size()), 1 << 14, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i)
-      ids[static_cast<std::size_t>(i)] = bijection_ ? bijection_->inverse(begin + i) : begin + i;
+    for (Index i = first; i < last; ++i) ids[i] = bijection_ ? bijection_->inverse(begin + i) : begin + i;
   });
   return ids;
 }

@@ -7,10 +7,6 @@
 namespace sar {
 namespace {
 
-std::size_t at(Index i) {
-  return static_cast<std::size_t>(i);
-}
-
 /// Turns counts stored at [i + 1] into offsets.
 void accumulate_offsets(Array<local_index>& counts) {
   std::partial_sum(counts.begin(), counts.end(), counts.begin());
@@ -27,8 +23,7 @@ template <class Visit>
 void for_each_transposed(const GraphShard& shard, const Array<local_index>& begin, const Visit& visit) {
   Array<local_index> next(begin.begin(), begin.end());
   for (Index i = 0; i < shard.num_rows(); ++i)
-    for (Index k = shard.row_begin[at(i)]; k < shard.row_begin[at(i + 1)]; ++k)
-      visit(i, k, next[at(shard.src[at(k)])]++);
+    for (Index k = shard.row_begin[i]; k < shard.row_begin[i + 1]; ++k) visit(i, k, next[shard.src[k]]++);
 }
 
 }  // namespace
@@ -43,12 +38,12 @@ std::size_t GraphShard::bytes() const noexcept {
 const ShardTranspose& GraphShard::transpose() const {
   std::call_once(lazy_->transpose_once, [this] {
     ShardTranspose& t = lazy_->transpose;
-    t.begin.assign(at(num_src_rows + 1), 0);
-    for (const local_index u : src) ++t.begin[at(u + 1)];
+    t.begin.assign(num_src_rows + 1, 0);
+    for (const local_index u : src) ++t.begin[u + 1];
     accumulate_offsets(t.begin);
     t.dst.resize(src.size());
     for_each_transposed(*this, t.begin, [&](Index i, Index, local_index to) {
-      t.dst[at(to)] = static_cast<local_index>(dst_row(i));
+      t.dst[to] = static_cast<local_index>(dst_row(i));
     });
   });
   return lazy_->transpose;
@@ -59,7 +54,7 @@ const Array<local_index>& GraphShard::transpose_positions() const {
   std::call_once(lazy_->positions_once, [&] {
     lazy_->positions.resize(src.size());
     for_each_transposed(*this, t.begin, [&](Index, Index k, local_index to) {
-      lazy_->positions[at(to)] = static_cast<local_index>(k);
+      lazy_->positions[to] = static_cast<local_index>(k);
     });
   });
   return lazy_->positions;
@@ -75,11 +70,11 @@ GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge
   Array<local_index> row_of_owner;  // the shard's source row, or -1
   if (compress) {
     // most owners are no neighbours: nothing as long as their nodes is made for them
-    row_of_owner.assign(at(num_edges > 0 ? num_owner_rows : 0), -1);
-    for (Index k = 0; k < num_edges; ++k) row_of_owner[at(edges[k].src)] = 0;
+    row_of_owner.assign(num_edges > 0 ? num_owner_rows : 0, -1);
+    for (Index k = 0; k < num_edges; ++k) row_of_owner[edges[k].src] = 0;
     for (Index u = 0; u < static_cast<Index>(row_of_owner.size()); ++u) {
-      if (row_of_owner[at(u)] < 0) continue;
-      row_of_owner[at(u)] = static_cast<local_index>(used_rows.size());
+      if (row_of_owner[u] < 0) continue;
+      row_of_owner[u] = static_cast<local_index>(used_rows.size());
       used_rows.push_back(static_cast<local_index>(u));
     }
     shard.num_src_rows = static_cast<Index>(used_rows.size());
@@ -87,15 +82,14 @@ GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge
     shard.num_src_rows = num_owner_rows;
   }
 
-  shard.src.resize(at(num_edges));
-  for (Index k = 0; k < num_edges; ++k)
-    shard.src[at(k)] = compress ? row_of_owner[at(edges[k].src)] : edges[k].src;
+  shard.src.resize(num_edges);
+  for (Index k = 0; k < num_edges; ++k) shard.src[k] = compress ? row_of_owner[edges[k].src] : edges[k].src;
 
   if (compress) {
     Index rows = 0;
     for (Index k = 0; k < num_edges; ++k) rows += k == 0 || edges[k].dst != edges[k - 1].dst ? 1 : 0;
-    shard.dst_rows.reserve(at(rows));
-    shard.row_begin.reserve(at(rows + 1));
+    shard.dst_rows.reserve(rows);
+    shard.row_begin.reserve(rows + 1);
     for (Index k = 0; k < num_edges; ++k) {
       if (k > 0 && edges[k].dst == edges[k - 1].dst) continue;
       shard.dst_rows.push_back(edges[k].dst);
@@ -103,8 +97,8 @@ GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge
     }
     shard.row_begin.push_back(static_cast<local_index>(num_edges));
   } else {
-    shard.row_begin.assign(at(num_dst + 1), 0);
-    for (Index k = 0; k < num_edges; ++k) ++shard.row_begin[at(edges[k].dst + 1)];
+    shard.row_begin.assign(num_dst + 1, 0);
+    for (Index k = 0; k < num_edges; ++k) ++shard.row_begin[edges[k].dst + 1];
     accumulate_offsets(shard.row_begin);
   }
   return shard;
@@ -112,11 +106,11 @@ GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge
 
 GraphShard merge_shards(const std::vector<GraphShard>& shards, Index num_dst) {
   Index num_edges = 0;
-  Array<local_index> count(at(num_dst + 1), 0);  // edges per destination row, then offsets
+  Array<local_index> count(num_dst + 1, 0);  // edges per destination row, then offsets
   for (const GraphShard& shard : shards) {
     num_edges += shard.num_edges();
     for (Index i = 0; i < shard.num_rows(); ++i)
-      count[at(shard.dst_row(i) + 1)] += shard.row_begin[at(i + 1)] - shard.row_begin[at(i)];
+      count[shard.dst_row(i) + 1] += shard.row_begin[i + 1] - shard.row_begin[i];
   }
   check_size(num_edges);
 
@@ -124,19 +118,19 @@ GraphShard merge_shards(const std::vector<GraphShard>& shards, Index num_dst) {
   merged.num_dst = num_dst;
   merged.row_begin.push_back(0);
   for (Index v = 0; v < num_dst; ++v) {
-    if (count[at(v + 1)] > 0) {
+    if (count[v + 1] > 0) {
       merged.dst_rows.push_back(static_cast<local_index>(v));
-      merged.row_begin.push_back(merged.row_begin.back() + count[at(v + 1)]);
+      merged.row_begin.push_back(merged.row_begin.back() + count[v + 1]);
     }
-    count[at(v + 1)] += count[at(v)];
+    count[v + 1] += count[v];
   }
-  merged.src.resize(at(num_edges));
-  merged.edge_of.resize(at(num_edges));
+  merged.src.resize(num_edges);
+  merged.edge_of.resize(num_edges);
   for (const GraphShard& shard : shards) {  // count[v] is where the next edge of v goes
     for (Index i = 0; i < shard.num_rows(); ++i) {
-      for (Index k = shard.row_begin[at(i)]; k < shard.row_begin[at(i + 1)]; ++k) {
-        const std::size_t to = at(count[at(shard.dst_row(i))]++);
-        merged.src[to] = static_cast<local_index>(merged.num_src_rows + shard.src[at(k)]);
+      for (Index k = shard.row_begin[i]; k < shard.row_begin[i + 1]; ++k) {
+        const std::size_t to = count[shard.dst_row(i)]++;
+        merged.src[to] = static_cast<local_index>(merged.num_src_rows + shard.src[k]);
         merged.edge_of[to] = static_cast<local_index>(shard.edge(k));
       }
     }

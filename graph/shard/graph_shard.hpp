@@ -37,11 +37,9 @@ struct GraphShard {
 
   [[nodiscard]] Index num_rows() const noexcept { return static_cast<Index>(row_begin.size()) - 1; }
   [[nodiscard]] Index num_edges() const noexcept { return static_cast<Index>(src.size()); }
-  [[nodiscard]] Index dst_row(Index i) const {
-    return dst_rows.empty() ? i : dst_rows[static_cast<std::size_t>(i)];
-  }
+  [[nodiscard]] Index dst_row(Index i) const { return dst_rows.empty() ? i : dst_rows[i]; }
   [[nodiscard]] Index edge(Index position) const {
-    return edge_of.empty() ? first_edge + position : edge_of[static_cast<std::size_t>(position)];
+    return edge_of.empty() ? first_edge + position : edge_of[position];
   }
 
   /// Of all arrays that are there now.
