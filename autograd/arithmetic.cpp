@@ -12,7 +12,7 @@ namespace sar {
 namespace {
 
 /// a op b, in the memory of an operand of the result's shape that nobody else refers to.
-Tensor compute_binary(Binary op, Tensor a, Tensor b) {
+Tensor compute_binary(BinaryOp op, Tensor a, Tensor b) {
   const Shape shape = broadcast(a.shape(), b.shape());
   Tensor out = a.unique() && a.shape() == shape ? a : b.unique() && b.shape() == shape ? b : Tensor(shape);
   binary(op, a, b, out);
@@ -34,13 +34,13 @@ void pass_product(const GradientPtr& to, Tensor grad, const Tensor& other) {
   if (to == nullptr) return;
   if (to->shape() == grad.shape()) {
     pass_elementwise(*to, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
-      binary(Binary::mul, g, other, out, accumulate);
+      binary(BinaryOp::mul, g, other, out, accumulate);
     });
   } else if (other.shape() == grad.shape()) {
     to->add([&](Tensor& out, bool accumulate) { sum_products_to(grad, other, out, accumulate); });
   } else {  // both operands were repeated
     Tensor product(grad.shape());
-    binary(Binary::mul, grad, other, product);
+    binary(BinaryOp::mul, grad, other, product);
     pass_sum(to, std::move(product));
   }
 }
@@ -53,7 +53,7 @@ void negate(const Tensor& x, Tensor& out, bool accumulate) {
 
 Variable add(Variable a, Variable b) {
   const bool recorded = recording({&a, &b});
-  Tensor y = compute_binary(Binary::add, take_value(a), take_value(b));
+  Tensor y = compute_binary(BinaryOp::add, take_value(a), take_value(b));
   if (!recorded) return y;
   return record(std::move(y), [da = a.gradient(), db = b.gradient()](Tensor grad) {
     pass_sum(da, grad);
@@ -63,7 +63,7 @@ Variable add(Variable a, Variable b) {
 
 Variable sub(Variable a, Variable b) {
   const bool recorded = recording({&a, &b});
-  Tensor y = compute_binary(Binary::sub, take_value(a), take_value(b));
+  Tensor y = compute_binary(BinaryOp::sub, take_value(a), take_value(b));
   if (!recorded) return y;
   return record(std::move(y), [da = a.gradient(), db = b.gradient()](Tensor grad) {
     if (db != nullptr && db->shape() != grad.shape()) {
@@ -81,7 +81,7 @@ Variable mul(Variable a, Variable b) {
   const bool recorded = recording({&a, &b});
   const Tensor kept_a = recorded && b.requires_grad() ? a.value() : Tensor();
   const Tensor kept_b = recorded && a.requires_grad() ? b.value() : Tensor();
-  Tensor y = compute_binary(Binary::mul, take_value(a), take_value(b));
+  Tensor y = compute_binary(BinaryOp::mul, take_value(a), take_value(b));
   if (!recorded) return y;
   return record(std::move(y), [da = a.gradient(), db = b.gradient(), kept_a, kept_b](Tensor grad) {
     if (db != nullptr) pass_product(db, da != nullptr ? grad : std::exchange(grad, Tensor()), kept_a);
@@ -92,27 +92,27 @@ Variable mul(Variable a, Variable b) {
 Variable div(Variable a, Variable b) {
   const bool recorded = recording({&a, &b});
   const Tensor kept_b = recorded ? b.value() : Tensor();
-  Tensor y = compute_binary(Binary::div, take_value(a), take_value(b));
+  Tensor y = compute_binary(BinaryOp::div, take_value(a), take_value(b));
   if (!recorded) return y;
   const Tensor kept_y = b.requires_grad() ? y : Tensor();
   return record(std::move(y), [da = a.gradient(), db = b.gradient(), kept_b, kept_y](Tensor grad) {
     if (db != nullptr) {  // -(sum of grad y) / b
       Tensor sum(db->shape());
       if (db->shape() == grad.shape()) {
-        binary(Binary::mul, grad, kept_y, sum);
+        binary(BinaryOp::mul, grad, kept_y, sum);
       } else {
         sum_products_to(grad, kept_y, sum);
       }
-      binary(Binary::div, sum, kept_b, sum);
+      binary(BinaryOp::div, sum, kept_b, sum);
       pass_elementwise(*db, std::move(sum), negate);
     }
     if (da == nullptr) return;
     if (da->shape() == grad.shape()) {
       pass_elementwise(*da, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
-        binary(Binary::div, g, kept_b, out, accumulate);
+        binary(BinaryOp::div, g, kept_b, out, accumulate);
       });
     } else {
-      Tensor quotient = compute_binary(Binary::div, std::move(grad), kept_b);
+      Tensor quotient = compute_binary(BinaryOp::div, std::move(grad), kept_b);
       pass_sum(da, std::move(quotient));
     }
   });
@@ -140,7 +140,7 @@ Variable scale_rows(Variable x, const Tensor& column) {
   const Tensor factors = column.reshape(Shape(extents));
   const bool recorded = recording({&x});
   Tensor y = compute_elementwise(
-      take_value(x), [&](const Tensor& in, Tensor& out) { binary(Binary::mul, in, factors, out); });
+      take_value(x), [&](const Tensor& in, Tensor& out) { binary(BinaryOp::mul, in, factors, out); });
   if (!recorded) return y;
   return record(std::move(y),
                 [dx = x.gradient(), factors](Tensor grad) { pass_product(dx, std::move(grad), factors); });

@@ -41,7 +41,7 @@ Variable head_mean(Variable x) {
   if (!recording({&x})) return result;
   return record(result, [dx = x.gradient(), one_head, scale](const Tensor& grad) {
     dx->add([&](Tensor& out, bool accumulate) {
-      binary(Binary::mul, grad.reshape(one_head), Tensor::full({1}, scale), out, accumulate);
+      binary(BinaryOp::mul, grad.reshape(one_head), Tensor::full({1}, scale), out, accumulate);
     });
   });
 }

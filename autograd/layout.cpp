@@ -123,7 +123,7 @@ Variable slice_rows(Variable x, Index begin, Index end) {
     dx->add([&](Tensor& out, bool accumulate) {
       begin_partial(out, accumulate);
       Tensor rows = out.slice_rows(begin, end);
-      binary(Binary::add, rows, grad, rows);
+      binary(BinaryOp::add, rows, grad, rows);
     });
   });
 }

@@ -26,15 +26,15 @@ Variable matmul(Variable a, Variable b);
 Variable linear(Variable x, Variable weight, Variable bias = {});
 
 /// x W + b for weight [in, out], as DGL's GraphConv stores it; otherwise as linear().
-Variable linear_io(Variable x, Variable weight, Variable bias = {});
+Variable affine(Variable x, Variable weight, Variable bias = {});
 
 /// y[i] = x[i] w[types[i]] for x [n, in] and a matrix for each type, w [types, in, out], or a block-diagonal
 /// one, w [types, blocks, in / blocks, out / blocks]; y [n, out]. Keeps x if w wants a gradient and w if x
 /// does, and row numbers grouped by type.
-Variable typed_matmul(Variable x, Variable w, std::span<const Index> types);
+Variable gather_mm(Variable x, Variable w, std::span<const Index> types);
 
 /// y[i] = x[i] w[i] for x [n, in] and a matrix for each row, w [n, in, out]; y [n, out]. Keeps as above.
-Variable row_matmul(Variable x, Variable w);
+Variable bmm(Variable x, Variable w);
 
 // ---- arithmetic with broadcasting: arithmetic.cpp
 //
@@ -146,10 +146,10 @@ Variable head_mean(Variable x);
 
 /// Which elements are added up: all -> [1]; rows: over the first dimension -> [D] (its extent is dropped);
 /// columns: over the last dimension -> [N, 1] (its extent becomes 1).
-enum class Over { all, rows, columns };
+enum class ReduceDim { all, rows, columns };
 
-Variable sum(Variable x, Over over = Over::all);
+Variable sum(Variable x, ReduceDim over = ReduceDim::all);
 /// sum divided by the number of elements added up. Throws ShapeError when there are none.
-Variable mean(Variable x, Over over = Over::all);
+Variable mean(Variable x, ReduceDim over = ReduceDim::all);
 
 }  // namespace sar

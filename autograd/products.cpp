@@ -40,7 +40,7 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
   const auto product =
       out_in ? matmul_nt : static_cast<void (*)(const Tensor&, const Tensor&, Tensor&, bool)>(matmul);
   product(flatten(x.value()), weight.value(), flat_y, false);
-  if (bias.defined()) binary(Binary::add, flat_y, bias.value(), flat_y);
+  if (bias.defined()) binary(BinaryOp::add, flat_y, bias.value(), flat_y);
   if (!recording({&x, &weight, &bias})) return y;
   return record(std::move(y), [dx = x.gradient(), dw = weight.gradient(), db = bias.gradient(), out_in,
                                kept_x = weight.requires_grad() ? x.value() : Tensor(),
@@ -89,7 +89,7 @@ Variable linear(Variable x, Variable weight, Variable bias) {
   return linear_layer(std::move(x), std::move(weight), std::move(bias), true);
 }
 
-Variable linear_io(Variable x, Variable weight, Variable bias) {
+Variable affine(Variable x, Variable weight, Variable bias) {
   return linear_layer(std::move(x), std::move(weight), std::move(bias), false);
 }
 

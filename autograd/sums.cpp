@@ -9,40 +9,40 @@
 namespace sar {
 namespace {
 
-Shape summed_shape(const Shape& shape, Over over) {
+Shape summed_shape(const Shape& shape, ReduceDim over) {
   require<ShapeError>(shape.dims() > 0, "sum of an undefined tensor");
-  if (over == Over::all || shape.dims() == 1) return {1};
+  if (over == ReduceDim::all || shape.dims() == 1) return {1};
   std::vector<Index> extents;
-  for (int d = over == Over::rows ? 1 : 0; d < shape.dims(); ++d) extents.push_back(shape[d]);
-  if (over == Over::columns) extents.back() = 1;
+  for (int d = over == ReduceDim::rows ? 1 : 0; d < shape.dims(); ++d) extents.push_back(shape[d]);
+  if (over == ReduceDim::columns) extents.back() = 1;
   return Shape(extents);
 }
 
 /// scale * sum
-Variable scaled_sum(const Variable& x, Over over, real scale) {
+Variable scaled_sum(const Variable& x, ReduceDim over, real scale) {
   Tensor y(summed_shape(x.shape(), over));
   sum_to(x.value(), y);
   if (scale != 1) scale_shift(y, scale, 0, y);
   if (!recording({&x})) return y;
   return record(std::move(y), [dx = x.gradient(), scale](const Tensor& grad) {
     dx->add([&](Tensor& out, bool accumulate) {
-      binary(Binary::mul, grad, Tensor::full({1}, scale), out, accumulate);
+      binary(BinaryOp::mul, grad, Tensor::full({1}, scale), out, accumulate);
     });
   });
 }
 
 }  // namespace
 
-Variable sum(Variable x, Over over) {
+Variable sum(Variable x, ReduceDim over) {
   return scaled_sum(x, over, 1);
 }
 
-Variable mean(Variable x, Over over) {
+Variable mean(Variable x, ReduceDim over) {
   const Shape& shape = x.shape();
   require<ShapeError>(shape.dims() > 0, "mean of an undefined tensor");
-  const Index terms = over == Over::all || shape.dims() == 1 ? shape.size()
-                      : over == Over::rows                   ? shape[0]
-                                                             : shape[shape.dims() - 1];
+  const Index terms = over == ReduceDim::all || shape.dims() == 1 ? shape.size()
+                      : over == ReduceDim::rows                   ? shape[0]
+                                                                  : shape[shape.dims() - 1];
   require<ShapeError>(terms > 0, "mean over no element of a tensor of shape ", shape);
   return scaled_sum(x, over, static_cast<real>(1.0 / static_cast<double>(terms)));
 }

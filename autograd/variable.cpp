@@ -14,7 +14,7 @@ void Gradient::add(Tensor gradient) {
     return;
   }
   Tensor sum = value_.unique() ? value_ : gradient.unique() ? gradient : Tensor(shape_);
-  binary(Binary::add, value_, gradient, sum);
+  binary(BinaryOp::add, value_, gradient, sum);
   value_ = std::move(sum);
 }
 

@@ -58,9 +58,9 @@ struct Communicator::State {
   std::vector<Exchange*> exchanges;
   CommStats stats;
   std::thread::id only_thread;
-  int depth = 0;      // calls of agree() that this rank is in
-  Verdict verdict;    // its depth: on the way out of this call of agree() and of those in it; 0: not failed
-  std::string trace;  // the file of a timeline to be written at the end
+  int depth = 0;       // calls of agree() that this rank is in
+  GroupStatus status;  // its depth: on the way out of this call of agree() and of those in it; 0: not failed
+  std::string trace;   // the file of a timeline to be written at the end
 
   State() = default;
   State(const State&) = delete;
@@ -91,7 +91,7 @@ struct Communicator::State {
   /// Throws in a body of agree() that has started an exchange of rows and not finished it: a rank that fails
   /// completes it before it meets the others, for which it needs them, and they would wait for it here.
   void check_exchanges() const {
-    if (depth == 0 || verdict.depth > 0) return;
+    if (depth == 0 || status.depth > 0) return;
     for (const Exchange* exchange : exchanges)
       require<CommunicationError>(
           !exchange->under_way_in_agree(),
@@ -101,7 +101,7 @@ struct Communicator::State {
   /// Meets the other ranks at a collective call, or at the end of agree(). Throws the same on all when a rank
   /// comes with a failure. A rank that is on its way out of agree() does not wait for the others: they are
   /// as well. Returns whether `value` is the same on all ranks.
-  bool meet(const Failure& mine, std::int64_t value);
+  bool synchronize(const Failure& mine, std::int64_t value);
 };
 
 namespace {
@@ -175,8 +175,8 @@ Communicator::Communicator(MPI_Comm comm) {
   } catch (...) {
     failure = Failure::current();
   }
-  const Verdict verdict = exchange_status(copy.comm, failure, 1, 0);
-  if (verdict.depth > 0) throw_error(verdict.kind, verdict.text);
+  const GroupStatus status = exchange_status(copy.comm, failure, 1, 0);
+  if (status.depth > 0) throw_error(status.kind, status.text);
   state_->owned.comm = std::exchange(copy.comm, MPI_COMM_NULL);
   state_->only_thread = thread;
 
@@ -243,7 +243,7 @@ void Communicator::add_to_stats(const CommStats& more) const noexcept {
 }
 
 void Communicator::barrier() const {
-  meet();
+  synchronize();
   const WaitTimer timer(state_->stats);
   check_mpi(MPI_Barrier(state_->owned.comm), "MPI_Barrier");
 }
@@ -252,7 +252,7 @@ void Communicator::barrier() const {
 // where two ranks combine the same two values in opposite orders, addition, max and min commute bit for bit.
 template <class T>
 void Communicator::all_reduce(std::span<T> values, ReduceOp op) const {
-  meet();
+  synchronize();
   if (state_->size == 1) return;
   const WaitTimer timer(state_->stats);
   const std::size_t step = state_->max_count(sizeof(T));
@@ -273,7 +273,7 @@ template void Communicator::all_reduce(std::span<std::uint64_t>, ReduceOp) const
 
 std::vector<Index> Communicator::gather_counts(Index count) const {
   std::vector<Index> counts(state_->size);
-  meet();
+  synchronize();
   const WaitTimer timer(state_->stats);
   check_mpi(MPI_Allgather(&count, 1, MPI_INT64_T, counts.data(), 1, MPI_INT64_T, state_->owned.comm),
             "MPI_Allgather");
@@ -289,7 +289,7 @@ std::vector<Index> Communicator::exchange_counts(std::span<const Index> counts,
           total_bytes(counts, 1) == num_values,
       "all_to_all_v got ", num_values, " values, but counts that sum up to ", total_bytes(counts, 1));
   std::vector<Index> received(counts.size());
-  meet();
+  synchronize();
   const WaitTimer timer(state_->stats);
   check_mpi(MPI_Alltoall(counts.data(), 1, MPI_INT64_T, received.data(), 1, MPI_INT64_T, state_->owned.comm),
             "MPI_Alltoall");
@@ -311,7 +311,7 @@ void Communicator::all_gather_bytes(const void* mine, void* all, const std::vect
       offsets[q] = static_cast<int>(offset);
       offset += bytes;
     }
-    meet();
+    synchronize();
     const WaitTimer timer(state_->stats);
     check_mpi(MPI_Allgatherv(mine, static_cast<int>(my_bytes), MPI_BYTE, out, byte_counts.data(),
                              offsets.data(), MPI_BYTE, state_->owned.comm),
@@ -331,7 +331,7 @@ void Communicator::all_gather_bytes(const void* mine, void* all, const std::vect
 void Communicator::broadcast_bytes(void* data, std::size_t bytes, int root) const {
   require<CommunicationError>(root >= 0 && root < state_->size, "broadcast from rank ", root, " of ",
                               state_->size);
-  meet();
+  synchronize();
   if (state_->size == 1) return;
   const WaitTimer timer(state_->stats);
   const std::size_t step = state_->max_count(1);
@@ -376,7 +376,7 @@ void Communicator::all_to_all_bytes(const void* out, std::span<const Index> out_
     requests.reserve(messages(in_offset, (me + out_counts.size() - r) % out_counts.size()) +
                      messages(out_offset, (me + r) % out_counts.size()));
 
-  meet();
+  synchronize();
   const WaitTimer timer(state_->stats);
   if (out_offset[me + 1] > out_offset[me])
     std::memcpy(to + in_offset[me], from + out_offset[me], out_offset[me + 1] - out_offset[me]);
@@ -405,26 +405,26 @@ void Communicator::all_to_all_bytes(const void* out, std::span<const Index> out_
                 in_offset.back() - (in_offset[me + 1] - in_offset[me]));
 }
 
-bool Communicator::State::meet(const Failure& mine, std::int64_t value) {
-  if (verdict.depth == 0) {
+bool Communicator::State::synchronize(const Failure& mine, std::int64_t value) {
+  if (status.depth == 0) {
     const WaitTimer timer(stats);
-    verdict = exchange_status(owned.comm, mine, depth, value);
-    verdict.depth = std::min(verdict.depth, depth);
+    status = exchange_status(owned.comm, mine, depth, value);
+    status.depth = std::min(status.depth, depth);
   }
-  if (verdict.depth > 0) throw_error(verdict.kind, verdict.text);
-  return verdict.all_equal;
+  if (status.depth > 0) throw_error(status.kind, status.text);
+  return status.all_equal;
 }
 
-void Communicator::meet() const {
+void Communicator::synchronize() const {
   state_->check_caller();
   state_->check_exchanges();
-  if (state_->depth > 0) state_->meet({}, 0);
+  if (state_->depth > 0) state_->synchronize({}, 0);
 }
 
 bool Communicator::all_equal(std::int64_t value) const {
   state_->check_caller();
   state_->check_exchanges();
-  return state_->meet({}, value);
+  return state_->synchronize({}, value);
 }
 
 bool Communicator::in_agreement() const noexcept {
@@ -436,7 +436,7 @@ void Communicator::run_agreed(FunctionRef<void()> body) const {
     State& state;
     explicit Level(State& inside) : state(inside) { ++state.depth; }
     ~Level() {
-      if (state.verdict.depth == state.depth) state.verdict = {};
+      if (state.status.depth == state.depth) state.status = {};
       --state.depth;
     }
     Level(const Level&) = delete;
@@ -453,7 +453,7 @@ void Communicator::run_agreed(FunctionRef<void()> body) const {
     for (Exchange* exchange : state_->exchanges)
       if (exchange->under_way_in_agree()) exchange->drain();
   }
-  state_->meet(failure, 0);
+  state_->synchronize(failure, 0);
 }
 
 }  // namespace sar

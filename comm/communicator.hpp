@@ -144,7 +144,7 @@ class Communicator {
   [[nodiscard]] bool all_equal(std::int64_t value) const;
   /// Throws on all ranks when one has left the body of agree() by an exception; outside of agree(), nothing.
   /// All collective calls begin with it; for exchanges of messages, whose beginning is none. For comm/ only.
-  void meet() const;
+  void synchronize() const;
 
   [[nodiscard]] CommStats stats() const noexcept;  ///< since the first handle was made; local
   /// Whether messages from `rank` come through memory that both ranks share. Local.

@@ -70,7 +70,7 @@ void Exchange::advance_all() {
 void Exchange::wait_until(FunctionRef<bool()> done) {
   const TraceScope scope("wait for messages", TraceKind::wait);
   while (true) {
-    require<PeerGaveUp>(quitter() < 0, "rank ", quitter(), " gave up an exchange of rows with rank ",
+    require<PeerGaveUp>(failed_peer() < 0, "rank ", failed_peer(), " gave up an exchange of rows with rank ",
                         comm_.rank());
     require<PeerGaveUp>(!given_up_, "rank ", comm_.rank(), " gave up an exchange of rows");
     require<CommunicationError>(!broken_, "an exchange of rows cannot go on after a failure of MPI");

@@ -22,7 +22,7 @@ class Exchange {
   void start_more();
   /// Moves all exchanges on until `done`. Throws CommunicationError when a peer has given up.
   void wait_until(FunctionRef<bool()> done);
-  void meet() const { comm_.meet(); }
+  void synchronize() const { comm_.synchronize(); }
   /// From now on messages may travel; takes a tag. All ranks call it after they have met, so that their tags
   /// stay the same whatever fails.
   void begin() noexcept {
@@ -46,7 +46,7 @@ class Exchange {
   /// Everything was sent, and received or thrown away.
   [[nodiscard]] virtual bool done() const noexcept = 0;
   /// A rank that gave up the exchange, or -1.
-  [[nodiscard]] virtual int quitter() const noexcept = 0;
+  [[nodiscard]] virtual int failed_peer() const noexcept = 0;
   /// From now on advance() tells the peers that no more will come, and throws away what they send. It takes
   /// no memory any more.
   virtual void give_up() noexcept = 0;

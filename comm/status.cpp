@@ -20,12 +20,12 @@ void all_min(MPI_Comm comm, std::array<std::int64_t, n>& values) {
 
 /// Kind and text of rank `root`, and whether those of all ranks are the same. The text passes through a fixed
 /// buffer: a rank without memory still takes part.
-bool broadcast_failure(MPI_Comm comm, int root, bool is_root, const Failure& mine, Verdict& verdict) {
+bool broadcast_failure(MPI_Comm comm, int root, bool is_root, const Failure& mine, GroupStatus& status) {
   std::array<std::int64_t, 2> head{static_cast<std::int64_t>(mine.kind),
                                    static_cast<std::int64_t>(std::strlen(mine.text))};
   const std::array<std::int64_t, 2> my_head = head;
   check_mpi(MPI_Bcast(head.data(), 2, MPI_INT64_T, root, comm), "MPI_Bcast");
-  verdict.kind = static_cast<ErrorKind>(head[0]);
+  status.kind = static_cast<ErrorKind>(head[0]);
   bool same = mine.exception != nullptr && head == my_head;
   bool complete = true;
   std::array<char, 512> part{};
@@ -35,7 +35,7 @@ bool broadcast_failure(MPI_Comm comm, int root, bool is_root, const Failure& min
     check_mpi(MPI_Bcast(part.data(), static_cast<int>(length), MPI_CHAR, root, comm), "MPI_Bcast");
     same = same && std::memcmp(part.data(), mine.text + begin, length) == 0;
     try {
-      if (complete) verdict.text.append(part.data(), length);
+      if (complete) status.text.append(part.data(), length);
     } catch (const std::bad_alloc&) {
       complete = false;
     }
@@ -64,14 +64,14 @@ Failure Failure::current() noexcept {
   return failure;
 }
 
-Verdict exchange_status(MPI_Comm comm, const Failure& mine, int depth, std::int64_t value) {
+GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, std::int64_t value) {
   int rank = 0;
   int size = 1;
   check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
   const bool failed = mine.exception != nullptr;
-  Verdict verdict;
-  if (size == 1 && !failed) return verdict;
+  GroupStatus status;
+  if (size == 1 && !failed) return status;
 
   // A cause goes before its consequences; among equals, the lowest rank.
   const std::int64_t blame = rank + (mine.consequence ? size : 0);
@@ -79,20 +79,20 @@ Verdict exchange_status(MPI_Comm comm, const Failure& mine, int depth, std::int6
                                     ~value};  // ~ turns the order around
   all_min(comm, least);
   if (least[0] == nobody) {
-    verdict.all_equal = least[3] == ~least[4];
-    return verdict;
+    status.all_equal = least[3] == ~least[4];
+    return status;
   }
-  verdict.depth = static_cast<int>(least[1]);
+  status.depth = static_cast<int>(least[1]);
   const auto root = static_cast<int>(least[0] % size);
-  std::array<std::int64_t, 1> alike{broadcast_failure(comm, root, root == rank, mine, verdict) ? 1 : 0};
+  std::array<std::int64_t, 1> alike{broadcast_failure(comm, root, root == rank, mine, status) ? 1 : 0};
   if (least[2] == 1) all_min(comm, alike);
-  if (least[2] == 1 && alike[0] == 1) return verdict;
+  if (least[2] == 1 && alike[0] == 1) return status;
   try {
-    verdict.text = concat("rank ", root, ": ", verdict.text);
+    status.text = concat("rank ", root, ": ", status.text);
   } catch (const std::bad_alloc&) {
     // Better told without the rank than not at all.
   }
-  return verdict;
+  return status;
 }
 
 }  // namespace sar

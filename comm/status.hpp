@@ -29,7 +29,7 @@ struct Failure {
 };
 
 /// What all ranks know after they have met.
-struct Verdict {
+struct GroupStatus {
   int depth = 0;  ///< smallest of the ranks that have failed; 0: none has
   ErrorKind kind = ErrorKind::general;
   std::string text;       ///< of the cause, with its rank unless all ranks say the same
@@ -37,6 +37,6 @@ struct Verdict {
 };
 
 /// One small all_reduce when nobody has failed. `depth` of this rank is at least 1. Collective.
-Verdict exchange_status(MPI_Comm comm, const Failure& mine, int depth, std::int64_t value);
+GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, std::int64_t value);
 
 }  // namespace sar

@@ -85,18 +85,18 @@ void gradient_loop(Op op, const Tensor& kept, const Tensor& grad, Tensor& out, b
 
 }  // namespace
 
-void binary(Binary op, const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
+void binary(BinaryOp op, const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
   const Shape common = broadcast(a.shape(), b.shape());
   require<ShapeError>(broadcast(common, out.shape()) == out.shape(), "result of shape ", out.shape(),
                       " for operands of shapes ", a.shape(), " and ", b.shape());
   switch (op) {
-    case Binary::add:
+    case BinaryOp::add:
       return binary_loops([](real x, real y) { return x + y; }, a, b, out, accumulate);
-    case Binary::sub:
+    case BinaryOp::sub:
       return binary_loops([](real x, real y) { return x - y; }, a, b, out, accumulate);
-    case Binary::mul:
+    case BinaryOp::mul:
       return binary_loops([](real x, real y) { return x * y; }, a, b, out, accumulate);
-    case Binary::div:
+    case BinaryOp::div:
       return binary_loops([](real x, real y) { return x / y; }, a, b, out, accumulate);
   }
 }

@@ -8,11 +8,11 @@
 
 namespace sar {
 
-enum class Binary { add, sub, mul, div };
+enum class BinaryOp { add, sub, mul, div };
 
 /// out (+)= a op b with NumPy's broadcasting (see broadcast.hpp); broadcast(a, b) must
 /// broadcast to the shape of out.
-void binary(Binary op, const Tensor& a, const Tensor& b, Tensor& out, bool accumulate = false);
+void binary(BinaryOp op, const Tensor& a, const Tensor& b, Tensor& out, bool accumulate = false);
 
 /// out (+)= scale x + shift
 void scale_shift(const Tensor& x, real scale, real shift, Tensor& out, bool accumulate = false);

@@ -119,7 +119,7 @@ void matmul_tn(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
     for (Index i = part * cut.part_rows; i < end; i += step) {
       const Index stop = std::min(end, i + step);
       sum.noalias() += rows(a, i, stop).middleCols(first, height).transpose() * rows(b, i, stop);
-      poll();
+      poll_progress();
     }
   });
   parallel_for(out.size(), 1 << 14, [&](Index begin, Index end) {

@@ -113,7 +113,7 @@ PollScope::~PollScope() {
   current_poll = outer_;
 }
 
-void poll() {
+void poll_progress() {
   if (current_poll != nullptr) (*current_poll)();
 }
 
@@ -125,7 +125,7 @@ void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
   const auto run_blocks = [&](Index first, Index last) {
     for (Index b = first; b < last; ++b) {
       body(b * grain, std::min(n, (b + 1) * grain));
-      poll();
+      poll_progress();
     }
   };
   if (blocks == 1 || num_threads() == 1) {

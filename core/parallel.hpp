@@ -64,7 +64,7 @@ class PollScope {
 
 /// Calls what the innermost PollScope of this thread asks for, if there is one: for loop bodies that take
 /// longer than communication can wait (a few hundred microseconds).
-void poll();
+void poll_progress();
 
 /// body(begin, end) over [0, n), cut into blocks of `grain` elements (the last may be shorter). Blocks run in
 /// any order on any thread. Exceptions of the body reach the caller.

@@ -125,7 +125,7 @@ void sum_row_blocks(Index rows, Index row_cost, FunctionRef<void(Index, Index, d
     for (std::size_t j = 0; j < width; ++j) out[j] += partial[b * width + j];
 }
 
-double total(const Tensor& x) {
+double sum_elements(const Tensor& x) {
   double sum = 0;
   sum_row_blocks(x.size(), 1,
                  [&](Index begin, Index end, double* partial) {

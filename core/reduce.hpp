@@ -10,7 +10,7 @@
 namespace sar {
 
 /// Sum of all elements; 0 for none.
-double total(const Tensor& x);
+double sum_elements(const Tensor& x);
 
 /// out (+)= x summed over the dimensions that `out` repeats: the way back of broadcast(). The shape of out
 /// must broadcast to that of x.

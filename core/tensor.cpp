@@ -97,7 +97,7 @@ Tensor Tensor::from(const Shape& shape, std::initializer_list<real> values) {
   return from(shape, std::span<const real>(values.begin(), values.size()));
 }
 
-Tensor Tensor::from(const Shape& shape, std::span<const other_real> values) {
+Tensor Tensor::from(const Shape& shape, std::span<const other_precision> values) {
   require_length(values.size(), shape);
   Tensor result(shape);
   result.copy_from(values);
@@ -174,7 +174,7 @@ void Tensor::copy_from(std::span<const real> from) {
   convert(from, values());
 }
 
-void Tensor::copy_from(std::span<const other_real> from) {
+void Tensor::copy_from(std::span<const other_precision> from) {
   require_length(from.size(), shape_);
   convert(from, values());
 }
@@ -184,7 +184,7 @@ void Tensor::copy_to(std::span<real> to) const {
   convert(values(), to);
 }
 
-void Tensor::copy_to(std::span<other_real> to) const {
+void Tensor::copy_to(std::span<other_precision> to) const {
   require_length(to.size(), shape_);
   convert(values(), to);
 }

@@ -44,7 +44,7 @@ class Shape {
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
 /// The one of float and double that `real` is not: a host's arrays of this type are converted.
-using other_real = std::conditional_t<std::is_same_v<real, float>, double, float>;
+using other_precision = std::conditional_t<std::is_same_v<real, float>, double, float>;
 
 class Tensor {
  public:
@@ -59,7 +59,7 @@ class Tensor {
   static Tensor from(const Shape& shape, std::span<const real> values);
   static Tensor from(const Shape& shape, std::initializer_list<real> values);
   /// The same, converted.
-  static Tensor from(const Shape& shape, std::span<const other_real> values);
+  static Tensor from(const Shape& shape, std::span<const other_precision> values);
   /// Uses the caller's memory without a copy. It must outlive every handle, and the tape of a pass that reads
   /// it. Not in the byte account. Operations never write into it; what writes is what is asked to by name:
   /// values(), fill(), copy_from(), an optimizer whose parameter it is.
@@ -109,9 +109,9 @@ class Tensor {
   // The caller's values, and into the caller's memory; converted where the types differ. Throw ShapeError
   // when the number of values is not size().
   void copy_from(std::span<const real> values);
-  void copy_from(std::span<const other_real> values);
+  void copy_from(std::span<const other_precision> values);
   void copy_to(std::span<real> values) const;
-  void copy_to(std::span<other_real> values) const;
+  void copy_to(std::span<other_precision> values) const;
 
   /// True when this handle is the only one to library-owned memory: it may be overwritten unseen.
   [[nodiscard]] bool unique() const noexcept { return storage_ != nullptr && storage_.use_count() == 1; }

@@ -4,7 +4,7 @@
 
 namespace sar {
 
-void require_feats(const GraphShardManager& graph, const NodeFeatures& feat, const InFeats& in_feats,
+void require_feats(const GraphShardManager& graph, const NodeFeatures& feat, const InFeatures& in_feats,
                    const std::string& layer) {
   if (feat.pair()) {
     require_rows(feat.src, graph.num_src_nodes(), in_feats.src, layer + ", source features");

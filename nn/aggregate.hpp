@@ -52,8 +52,7 @@ inline void start_weight(const Linear& fc, const Tensor& value) {
 
 /// Refuses to take one kind of features for both ends of a graph of two kinds of nodes.
 inline void require_one_kind(const GraphShardManager& graph, const std::string& layer) {
-  require<ShapeError>(graph.dst_is_prefix(), layer,
-                      " got features of one kind of nodes for a bipartite graph");
+  require<ShapeError>(graph.is_block(), layer, " got features of one kind of nodes for a bipartite graph");
 }
 
 inline void require_num_rows(const Variable& x, Index rows, const std::string& what) {
@@ -67,7 +66,7 @@ inline void require_rows(const Variable& x, Index rows, Index columns, const std
 }
 
 /// Features at both ends that fit the graph and the layer's widths.
-void require_feats(const GraphShardManager& graph, const NodeFeatures& feat, const InFeats& in_feats,
+void require_feats(const GraphShardManager& graph, const NodeFeatures& feat, const InFeatures& in_feats,
                    const std::string& layer);
 
 /// Features of the destinations.

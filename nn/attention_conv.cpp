@@ -7,7 +7,7 @@
 
 namespace sar {
 
-AttentionConv::AttentionConv(std::string name, const InFeats& in_feats, Index out_feats, Index num_heads,
+AttentionConv::AttentionConv(std::string name, const InFeatures& in_feats, Index out_feats, Index num_heads,
                              double feat_drop, double attn_drop, Generator& gen)
     : in_feats_(in_feats),
       name_(std::move(name)),

@@ -20,8 +20,8 @@ class AttentionConv : public Module {
 
  protected:
   /// Throws InputError unless widths and the number of heads are positive and 0 <= dropout < 1.
-  AttentionConv(std::string name, const InFeats& in_feats, Index out_feats, Index num_heads, double feat_drop,
-                double attn_drop, Generator& gen);
+  AttentionConv(std::string name, const InFeatures& in_feats, Index out_feats, Index num_heads,
+                double feat_drop, double attn_drop, Generator& gen);
 
   /// Rows of both ends. `shared`: dst are the first rows of src.
   struct Ends {
@@ -51,7 +51,7 @@ class AttentionConv : public Module {
   [[nodiscard]] Variable head_vector(Generator& gen) const;  ///< [1, H, D]
   static void start_xavier(const Linear& fc, Generator& gen);
 
-  InFeats in_feats_;
+  InFeatures in_feats_;
 
  private:
   std::string name_;

@@ -8,7 +8,7 @@
 
 namespace sar {
 
-DotGatConv::DotGatConv(const InFeats& in_feats, Index out_feats, Index num_heads, Generator& gen)
+DotGatConv::DotGatConv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen)
     : AttentionConv("DotGatConv", in_feats, out_feats, num_heads, 0, 0, gen) {
   const auto make = [&](std::optional<Linear>& fc, const char* name, Index in) {
     fc.emplace(in, num_heads * out_feats, gen, false);

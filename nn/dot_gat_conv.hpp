@@ -17,7 +17,7 @@ namespace sar {
 class DotGatConv : public AttentionConv {
  public:
   /// Throws InputError unless widths and num_heads are positive.
-  DotGatConv(const InFeats& in_feats, Index out_feats, Index num_heads, Generator& gen);
+  DotGatConv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen);
 
   /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]} ->
   /// [local destinations, H, D]. Throws, the same on every rank, ShapeError when shapes do not fit.

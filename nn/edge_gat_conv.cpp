@@ -5,7 +5,7 @@
 
 namespace sar {
 
-EdgeGATConv::EdgeGATConv(const InFeats& in_feats, Index edge_feats, Index out_feats, Index num_heads,
+EdgeGATConv::EdgeGATConv(const InFeatures& in_feats, Index edge_feats, Index out_feats, Index num_heads,
                          Generator& gen, const EdgeGATConvOptions& options)
     : AttentionConv("EdgeGATConv", in_feats, out_feats, num_heads, options.feat_drop, options.attn_drop, gen),
       options_(options),

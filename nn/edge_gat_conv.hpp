@@ -30,7 +30,7 @@ struct EdgeGATConvOptions {
 class EdgeGATConv : public AttentionConv {
  public:
   /// Throws InputError unless widths and num_heads are positive and 0 <= dropout < 1.
-  EdgeGATConv(const InFeats& in_feats, Index edge_feats, Index out_feats, Index num_heads, Generator& gen,
+  EdgeGATConv(const InFeatures& in_feats, Index edge_feats, Index out_feats, Index num_heads, Generator& gen,
               const EdgeGATConvOptions& options = {});
 
   /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]};

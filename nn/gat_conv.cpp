@@ -15,7 +15,7 @@ Variable coefficients(const GraphShardManager& graph, Variable scores) {
 
 }  // namespace
 
-GATConv::GATConv(const InFeats& in_feats, Index out_feats, Index num_heads, Generator& gen,
+GATConv::GATConv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen,
                  const GATConvOptions& options)
     : AttentionConv("GATConv", in_feats, out_feats, num_heads, options.feat_drop, options.attn_drop, gen),
       options_(options) {
@@ -83,7 +83,7 @@ Variable GATConv::attention(const GraphShardManager& graph, const NodeFeatures& 
   });
 }
 
-GATv2Conv::GATv2Conv(const InFeats& in_feats, Index out_feats, Index num_heads, Generator& gen,
+GATv2Conv::GATv2Conv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen,
                      const GATv2ConvOptions& options)
     : AttentionConv("GATv2Conv", in_feats, out_feats, num_heads, options.feat_drop, options.attn_drop, gen),
       options_(options),

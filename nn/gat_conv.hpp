@@ -31,7 +31,7 @@ struct GATConvOptions {
 class GATConv : public AttentionConv {
  public:
   /// Throws InputError unless widths and num_heads are positive and 0 <= dropout < 1.
-  GATConv(const InFeats& in_feats, Index out_feats, Index num_heads, Generator& gen,
+  GATConv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen,
           const GATConvOptions& options = {});
 
   /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]} ->
@@ -75,7 +75,7 @@ class GATv2Conv : public AttentionConv {
  public:
   /// Throws InputError unless widths and num_heads are positive, 0 <= dropout < 1, and widths are equal with
   /// share_weights.
-  GATv2Conv(const InFeats& in_feats, Index out_feats, Index num_heads, Generator& gen,
+  GATv2Conv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen,
             const GATv2ConvOptions& options = {});
 
   /// As GATConv.

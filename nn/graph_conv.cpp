@@ -50,7 +50,7 @@ Variable GraphConv::operator()(const GraphShardManager& graph, const Variable& f
     h = divide_rows(std::move(h), graph.out_degrees(), options_.norm == GraphConvNorm::left, both);
     h = graph.update_all(message(std::move(h), edge_weight), fn::sum);
     h = divide_rows(std::move(h), graph.in_degrees(), options_.norm == GraphConvNorm::right, both);
-    if (weight_.defined() && !multiply_first) return linear_io(std::move(h), weight_, bias_);
+    if (weight_.defined() && !multiply_first) return affine(std::move(h), weight_, bias_);
     return bias_.defined() ? add(std::move(h), bias_) : h;
   });
 }

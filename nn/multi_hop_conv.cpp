@@ -36,7 +36,7 @@ class WholeGraph {
  public:
   WholeGraph(const GraphShardManager& graph, const Variable& edge_weight, SourceDegree degree)
       : graph_(graph), edge_weight_(edge_weight) {
-    require<ShapeError>(graph.dst_is_prefix() && graph.num_global_src_nodes() == graph.num_global_dst_nodes(),
+    require<ShapeError>(graph.is_block() && graph.num_global_src_nodes() == graph.num_global_dst_nodes(),
                         "several hops need a graph whose sources and destinations are the same nodes, or a "
                         "message flow graph for each hop; this one goes from ",
                         graph.num_global_src_nodes(), " to ", graph.num_global_dst_nodes(), " nodes");

@@ -3,7 +3,7 @@
 
 namespace sar {
 
-NNConv::NNConv(const InFeats& in_feats, Index out_feats, RowFunction edge_func, Generator& gen,
+NNConv::NNConv(const InFeatures& in_feats, Index out_feats, RowFunction edge_func, Generator& gen,
                const NNConvOptions& options)
     : in_feats_(in_feats), out_feats_(out_feats), edge_func_(std::move(edge_func)), options_(options) {
   require<InputError>(in_feats.src > 0 && in_feats.dst > 0 && out_feats > 0, "NNConv from ", in_feats.src,
@@ -34,12 +34,12 @@ Variable NNConv::operator()(const GraphShardManager& graph, const NodeFeatures& 
         [=, x = feat.src, edge_func = edge_func_](const EdgeBatch& edges) {
           const Index n = edges.num_edges();
           Variable matrices = reshape(edge_func(edges.edata(edge_feats)), {n, in, out});
-          if (linear_reduce) return row_matmul(edges.src(x), std::move(matrices));
+          if (linear_reduce) return bmm(edges.src(x), std::move(matrices));
           return mul(reshape(edges.src(x), {n, in, 1}), std::move(matrices));
         },
         options_.aggregator);
     if (!linear_reduce)  // [n, in, out] summed over in
-      y = row_matmul(Tensor::full({graph.num_dst_nodes(), in}, 1), std::exchange(y, {}));
+      y = bmm(Tensor::full({graph.num_dst_nodes(), in}, 1), std::exchange(y, {}));
     if (options_.residual) {
       const Variable x = dst_feats(graph, feat);
       y = add(std::exchange(y, {}), res_fc_ ? (*res_fc_)(x) : x);

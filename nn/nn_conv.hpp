@@ -26,7 +26,7 @@ class NNConv : public Module {
  public:
   /// edge_func maps edge features to rows of in_src * out values. Throws InputError unless widths are
   /// positive and there is an edge_func.
-  NNConv(const InFeats& in_feats, Index out_feats, RowFunction edge_func, Generator& gen,
+  NNConv(const InFeatures& in_feats, Index out_feats, RowFunction edge_func, Generator& gen,
          const NNConvOptions& options = {});
 
   /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]};
@@ -36,7 +36,7 @@ class NNConv : public Module {
                                     const Variable& edge_feats) const;
 
  private:
-  InFeats in_feats_;
+  InFeatures in_feats_;
   Index out_feats_;
   RowFunction edge_func_;
   NNConvOptions options_;

@@ -10,14 +10,14 @@ namespace sar {
 
 /// Widths of a layer's input: one for both ends, or one for the sources and one for the destinations, who
 /// then have projections of their own.
-struct InFeats {
+struct InFeatures {
   Index src, dst;
   bool pair;  ///< given for each end
 
-  InFeats(Index both) : src(both), dst(both), pair(false) {}  // NOLINT: converts by design
-  InFeats(Index of_src, Index of_dst) : src(of_src), dst(of_dst), pair(true) {}
+  InFeatures(Index both) : src(both), dst(both), pair(false) {}  // NOLINT: converts by design
+  InFeatures(Index of_src, Index of_dst) : src(of_src), dst(of_dst), pair(true) {}
   template <std::convertible_to<Index> S, std::convertible_to<Index> D>
-  InFeats(const std::pair<S, D>& ends) : InFeats(ends.first, ends.second) {}  // NOLINT
+  InFeatures(const std::pair<S, D>& ends) : InFeatures(ends.first, ends.second) {}  // NOLINT
 };
 
 /// Features [local sources, ...] for both ends, where the destinations are the first rows of the sources; or

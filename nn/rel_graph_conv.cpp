@@ -102,7 +102,7 @@ Variable RelGraphConv::by_type(const GraphShardManager& graph, const Variable& f
         const RowIds rows = edges.rows();
         types.reserve(edges.num_edges());
         for (const Index row : rows.span()) types.push_back(etypes.span()[row]);
-        Variable y = typed_matmul(edges.src(feat), weight, types);
+        Variable y = gather_mm(edges.src(feat), weight, types);
         return norm.defined() ? mul(std::move(y), edges.edata(norm)) : y;
       },
       fn::sum);

@@ -5,7 +5,8 @@
 
 namespace sar {
 
-SAGEConv::SAGEConv(const InFeats& in_feats, Index out_feats, Generator& gen, const SAGEConvOptions& options)
+SAGEConv::SAGEConv(const InFeatures& in_feats, Index out_feats, Generator& gen,
+                   const SAGEConvOptions& options)
     : options_(options),
       in_feats_(in_feats),
       feat_drop_(options.feat_drop, gen),

@@ -47,7 +47,7 @@ struct SAGEConvOptions {
 class SAGEConv : public Module {
  public:
   /// Throws InputError unless widths are positive, and equal for gcn, and 0 <= feat_drop < 1.
-  SAGEConv(const InFeats& in_feats, Index out_feats, Generator& gen, const SAGEConvOptions& options = {});
+  SAGEConv(const InFeatures& in_feats, Index out_feats, Generator& gen, const SAGEConvOptions& options = {});
 
   /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]} ->
   /// [local destinations, out]. edge_weight [local edges] is optional. Throws, the same on every rank,
@@ -66,7 +66,7 @@ class SAGEConv : public Module {
                              const Variable& edge_weight) const;
 
   SAGEConvOptions options_;
-  InFeats in_feats_;
+  InFeatures in_feats_;
   Dropout feat_drop_;
   Linear fc_neigh_;
   std::optional<Linear> fc_self_;  // all but gcn

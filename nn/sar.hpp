@@ -42,6 +42,7 @@
 #include <sar/nn/batch_norm.hpp>
 #include <sar/nn/cf_conv.hpp>
 #include <sar/nn/checkpoint.hpp>
+#include <sar/nn/compatibility.hpp>
 #include <sar/nn/distributed.hpp>
 #include <sar/nn/dot_gat_conv.hpp>
 #include <sar/nn/dropout.hpp>

@@ -8,7 +8,7 @@
 
 namespace sar {
 
-TransformerConv::TransformerConv(const InFeats& in_feats, Index out_feats, Index num_heads, Generator& gen,
+TransformerConv::TransformerConv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen,
                                  const TransformerConvOptions& options)
     : AttentionConv("TransformerConv", in_feats, out_feats, num_heads, 0, options.dropout, gen),
       options_(options),

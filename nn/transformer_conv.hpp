@@ -33,7 +33,7 @@ struct TransformerConvOptions {
 class TransformerConv : public AttentionConv {
  public:
   /// Throws InputError unless widths and num_heads are positive, edge_dim >= 0 and 0 <= dropout < 1.
-  TransformerConv(const InFeats& in_feats, Index out_feats, Index num_heads, Generator& gen,
+  TransformerConv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen,
                   const TransformerConvOptions& options = {});
 
   /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]};

@@ -118,8 +118,9 @@ inline std::optional<int> parse_options(int argc, char** argv, const Communicato
   app.add_flag("--mfg", o.mfg,
                "training steps compute only what the training nodes depend on (batch norm then sees those "
                "nodes only)");
-  const std::map<std::string, Mode> modes{
-      {"rematerialize", Mode::rematerialize}, {"sequential", Mode::sequential}, {"one-shot", Mode::one_shot}};
+  const std::map<std::string, HaloMode> modes{{"rematerialize", HaloMode::rematerialize},
+                                              {"sequential", HaloMode::sequential},
+                                              {"one-shot", HaloMode::one_shot}};
   app.add_option("--mode", o.graph_options.mode, "rematerialize, sequential or one-shot")
       ->transform(CLI::CheckedTransformer(modes).description(""))
       ->default_str("rematerialize");

@@ -54,7 +54,7 @@ struct HaloFetch::Impl final : Exchange {
     return outbox.advance(tag(), std::numeric_limits<std::size_t>::max(), outgoing) || moved;
   }
   [[nodiscard]] bool done() const noexcept override { return outbox.done() && inbox.done(); }
-  [[nodiscard]] int quitter() const noexcept override { return inbox.quitter(); }
+  [[nodiscard]] int failed_peer() const noexcept override { return inbox.failed_peer(); }
   void give_up() noexcept override { outbox.give_up(); }
 
   Tensor& tensor(std::size_t piece) {
@@ -121,7 +121,7 @@ HaloFetch::HaloFetch(const Communicator& comm, const Tensor& owned, const std::v
 HaloFetch::~HaloFetch() = default;
 
 void HaloFetch::start(HaloPush* push) {
-  impl_->meet();
+  impl_->synchronize();
   impl_->begin();
   if (push != nullptr) push->begin();
   impl_->start_more();

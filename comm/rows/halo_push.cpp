@@ -69,7 +69,7 @@ struct HaloPush::Impl final : Exchange {
         inbox.advance(tag(), given_up() ? in_pieces.size() : added.whole() + depth, receive, message_arrived);
     moved |= outbox.advance(tag(), given, outgoing_rows);
     for (; dropped < std::min(outbox.left(), given); ++dropped) outgoing.pop_front();
-    if (waiting && inbox.quitter() < 0 && !given_up()) {
+    if (waiting && inbox.failed_peer() < 0 && !given_up()) {
       for (; arrived > 0 && incoming.front().message.piece < to_add; moved = true) {
         work(waiting, [&] { add(incoming.front()); });
         forget_oldest();
@@ -78,7 +78,7 @@ struct HaloPush::Impl final : Exchange {
     return moved;
   }
   [[nodiscard]] bool done() const noexcept override { return outbox.done() && inbox.done(); }
-  [[nodiscard]] int quitter() const noexcept override { return inbox.quitter(); }
+  [[nodiscard]] int failed_peer() const noexcept override { return inbox.failed_peer(); }
   void give_up() noexcept override { outbox.give_up(); }
   /// A buffer that may be overwritten when no receive is under way and nothing will be added any more.
   Tensor& incoming_or_free() { return free.empty() ? incoming.front().buffer : free.front(); }
@@ -131,7 +131,7 @@ HaloPush::HaloPush(const Communicator& comm, Tensor& sum, const std::vector<Halo
 HaloPush::~HaloPush() = default;
 
 void HaloPush::start() {
-  impl_->meet();
+  impl_->synchronize();
   begin();
   impl_->progress();  // posts receives, and leaves `sum` alone: the caller may still have to set it
 }

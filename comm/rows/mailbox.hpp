@@ -52,7 +52,7 @@ class Inbox {
   /// Everything was handed over.
   [[nodiscard]] bool done() const noexcept { return stream_.done() && ring_.empty(); }
   /// A rank that gave up the exchange, or -1.
-  [[nodiscard]] int quitter() const noexcept { return quitter_; }
+  [[nodiscard]] int failed_peer() const noexcept { return quitter_; }
 
  private:
   Communicator comm_;

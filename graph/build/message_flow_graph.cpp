@@ -177,7 +177,7 @@ Array<Index> rows_of_seeds(const ShardedGraph& graph, std::span<const Index> see
   Array<Index> rows(seeds.begin(), seeds.end());
   graph.comm.agree([&] {  // before numbers of layers are compared
     require<InputError>(
-        graph.one_kind_of_nodes(),
+        graph.is_homogeneous(),
         "message flow graphs are made from a graph of one kind of nodes, not from a bipartite "
         "graph or a block");
     require<InputError>(num_layers >= 1, "message flow graphs of ", num_layers,

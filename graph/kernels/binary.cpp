@@ -22,7 +22,9 @@ inline void prefetch_row(const void* row, Index bytes) {
 /// The rows that an edge's message is computed from.
 struct EdgeRows {
   const real* row[3];
-  [[nodiscard]] const real* operator[](Target target) const { return row[static_cast<std::size_t>(target)]; }
+  [[nodiscard]] const real* operator[](MessageTarget target) const {
+    return row[static_cast<std::size_t>(target)];
+  }
 };
 
 /// best = the larger (smaller) of best and m, and who it came from; of equals, that of the smaller id. NaN
@@ -97,39 +99,39 @@ void BinaryKernel::accumulate(const SourcePiece& piece) {
           for (Index j = 0; j < width; ++j) out[j] += scale * buffer[j];
         continue;
       }
-      local_index* winners = o_.winners + v * width;
+      local_index* argmax = o_.argmax + v * width;
       if (first_piece) {
         std::fill_n(out, width, real{0});
-        std::fill_n(winners, width, local_index{-1});
+        std::fill_n(argmax, width, local_index{-1});
       }
-      bool empty = width == 0 || winners[0] < 0;
+      bool empty = width == 0 || argmax[0] < 0;
       for_edges([&](Index edge, const real* a, const real* b) {
         const auto number = static_cast<local_index>(edge);
         if (empty) {
           row.store(a, b, out);
-          std::fill_n(winners, width, number);
+          std::fill_n(argmax, width, number);
           empty = false;
           return;
         }
         if (!row.is_copy()) row.store(a, b, buffer.data());
-        take(width, row.is_copy() ? a : buffer.data(), number, o_.edge_ids, out, winners);
+        take(width, row.is_copy() ? a : buffer.data(), number, o_.edge_ids, out, argmax);
       });
     }
   });
 }
 
 bool BinaryKernel::needs_source_in_backward() const {
-  if (!reads(Target::u) || o_.row.is_copy()) return false;
+  if (!reads(MessageTarget::u) || o_.row.is_copy()) return false;
   const bool a = wants(o_.lhs);
   const bool b = wants(o_.rhs);
-  return o_.lhs == Target::u ? o_.row.reads_a(a, b) : o_.row.reads_b(a, b);
+  return o_.lhs == MessageTarget::u ? o_.row.reads_a(a, b) : o_.row.reads_b(a, b);
 }
 
 void BinaryKernel::backward(const SourcePiece& piece, real* grad_src, bool accumulate) {
-  const bool edges_by_destination = wants(Target::e) && !o_.wants_u;
-  if (wants(Target::v) && !edges_by_destination && o_.row.linear() && o_.result == Result::sum)
+  const bool edges_by_destination = wants(MessageTarget::e) && !o_.wants_u;
+  if (wants(MessageTarget::v) && !edges_by_destination && o_.row.linear() && o_.result == Result::sum)
     backward_of_equal_gradients(piece);
-  else if (wants(Target::v) || edges_by_destination)
+  else if (wants(MessageTarget::v) || edges_by_destination)
     backward_by_destination(piece);
   if (grad_src != nullptr) backward_by_source(piece, grad_src, accumulate);
 }
@@ -139,16 +141,16 @@ const real* BinaryKernel::message_gradient(Index v, Index edge, real* buffer) co
   if (o_.result == Result::edges) return o_.grad_out + edge * width;
   const real* g = o_.grad_out + v * width;
   if (o_.result == Result::sum) return g;
-  const local_index* winners = o_.winners + v * width;
+  const local_index* argmax = o_.argmax + v * width;
   const auto number = static_cast<local_index>(edge);
-  for (Index j = 0; j < width; ++j) buffer[j] = winners[j] == number ? g[j] : real{0};
+  for (Index j = 0; j < width; ++j) buffer[j] = argmax[j] == number ? g[j] : real{0};
   return buffer;
 }
 
 void BinaryKernel::backward_by_source(const SourcePiece& piece, real* grad_src, bool accumulate) const {
   const GraphShard& shard = piece.shard;
   const ShardTranspose& transpose = shard.transpose();
-  const bool numbered = reads(Target::e) || o_.result != Result::sum;
+  const bool numbered = reads(MessageTarget::e) || o_.result != Result::sum;
   const local_index* positions = numbered ? shard.transpose_positions().data() : nullptr;
   const local_index* offsets = transpose.begin.data() + piece.begin;
   const Index width = o_.row.width();
@@ -167,18 +169,18 @@ void BinaryKernel::backward_by_source(const SourcePiece& piece, real* grad_src, 
           const Index next = transpose.dst[k + prefetch_edges];
           prefetch_row(o_.grad_out + next * width, width * static_cast<Index>(sizeof(real)));
           if (extremum())
-            prefetch_row(o_.winners + next * width, width * static_cast<Index>(sizeof(local_index)));
+            prefetch_row(o_.argmax + next * width, width * static_cast<Index>(sizeof(local_index)));
         }
         if (masked_copy) {
-          const local_index* winners = o_.winners + v * width;
+          const local_index* argmax = o_.argmax + v * width;
           const real* g = o_.grad_out + v * width;
           const auto number = static_cast<local_index>(edge);
-          for (Index j = 0; j < width; ++j) grad[j] += winners[j] == number ? g[j] : real{0};
+          for (Index j = 0; j < width; ++j) grad[j] += argmax[j] == number ? g[j] : real{0};
           continue;
         }
         const real* g = message_gradient(v, edge, buffer.data());
         const EdgeRows rows{{u, row_of(o_.v.values, v, o_.v.width), row_of(o_.e.values, edge, o_.e.width)}};
-        add_gradient(Target::u, rows[o_.lhs], rows[o_.rhs], g, grad);
+        add_gradient(MessageTarget::u, rows[o_.lhs], rows[o_.rhs], g, grad);
         if (o_.e.grad != nullptr) set_edge_gradient(edge, rows[o_.lhs], rows[o_.rhs], g);
       }
     }
@@ -200,7 +202,7 @@ void BinaryKernel::backward_by_destination(const SourcePiece& piece) {
         const real* g = message_gradient(v, edge, buffer.data());
         const EdgeRows rows{{row_of(piece.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
                              row_of(o_.e.values, edge, o_.e.width)}};
-        if (grad_v != nullptr) add_gradient(Target::v, rows[o_.lhs], rows[o_.rhs], g, grad_v);
+        if (grad_v != nullptr) add_gradient(MessageTarget::v, rows[o_.lhs], rows[o_.rhs], g, grad_v);
         if (edge_gradients) set_edge_gradient(edge, rows[o_.lhs], rows[o_.rhs], g);
       }
     }
@@ -216,7 +218,7 @@ void BinaryKernel::backward_of_equal_gradients(const SourcePiece& piece) {
       const auto count = static_cast<real>(edges.end[i] - edges.begin[i]);
       if (count == 0) continue;
       std::fill(once.begin(), once.end(), real{0});
-      add_gradient(Target::v, nullptr, nullptr, o_.grad_out + v * o_.row.width(), once.data());
+      add_gradient(MessageTarget::v, nullptr, nullptr, o_.grad_out + v * o_.row.width(), once.data());
       real* grad = o_.v.grad + v * o_.v.width;
       for (Index j = 0; j < o_.v.width; ++j) grad[j] += count * once[j];
     }

@@ -10,7 +10,7 @@
 /// with the smallest edge id wins, so that the result does not depend on P. Nodes without in-edges get 0.
 ///
 /// Traffic: forward the operands' rows per edge, v's and the output's from cache; backward the same and the
-/// gradient's row (and the winners') per edge where sources are walked, which then stay in cache. What adds
+/// gradient's row (and the argmax') per edge where sources are walked, which then stay in cache. What adds
 /// and subtracts costs v no walk over edges: gm_e is the same for all of them, but for max and min.
 #pragma once
 
@@ -35,12 +35,12 @@ class BinaryKernel : public ShardKernel {
   };
   struct Operands {
     MessageRow row;
-    Target lhs = Target::u, rhs = Target::u;  ///< the same for copy
+    MessageTarget lhs = MessageTarget::u, rhs = MessageTarget::u;  ///< the same for copy
     Result result = Result::sum;
     Operand u, v, e;  ///< backward: v.grad is added to, e.grad overwritten; u.values and u.grad not used
     const real* dst_scale = nullptr;  ///< forward, sum: s_v per destination row; null: 1
     const Index* edge_ids = nullptr;  ///< forward, max and min: per local edge
-    local_index* winners = nullptr;   ///< max and min: [destinations, width]; -1 without in-edges
+    local_index* argmax = nullptr;    ///< max and min: [destinations, width]; -1 without in-edges
     real* out = nullptr;              ///< forward: [destinations or edges, width]
     bool has_base = false;            ///< forward, sum: out holds values to add to
     bool wants_u = false;             ///< backward: sources want a gradient
@@ -59,26 +59,26 @@ class BinaryKernel : public ShardKernel {
   void backward(const SourcePiece& piece, real* grad_src, bool accumulate) override;
 
  private:
-  [[nodiscard]] const Operand& operand(Target target) const {
-    return target == Target::u ? o_.u : target == Target::v ? o_.v : o_.e;
+  [[nodiscard]] const Operand& operand(MessageTarget target) const {
+    return target == MessageTarget::u ? o_.u : target == MessageTarget::v ? o_.v : o_.e;
   }
-  [[nodiscard]] bool reads(Target target) const { return o_.lhs == target || o_.rhs == target; }
-  [[nodiscard]] bool wants(Target target) const {
-    return reads(target) && (target == Target::u ? o_.wants_u : operand(target).grad != nullptr);
+  [[nodiscard]] bool reads(MessageTarget target) const { return o_.lhs == target || o_.rhs == target; }
+  [[nodiscard]] bool wants(MessageTarget target) const {
+    return reads(target) && (target == MessageTarget::u ? o_.wants_u : operand(target).grad != nullptr);
   }
   [[nodiscard]] bool extremum() const { return o_.result == Result::max || o_.result == Result::min; }
   /// Bytes that an edge touches, for cutting work into blocks.
   [[nodiscard]] Index edge_bytes() const;
   /// gm_e; uses `buffer` [width].
   [[nodiscard]] const real* message_gradient(Index v, Index edge, real* buffer) const;
-  void add_gradient(Target target, const real* a, const real* b, const real* g, real* to) const {
+  void add_gradient(MessageTarget target, const real* a, const real* b, const real* g, real* to) const {
     target == o_.lhs ? o_.row.add_gradient_a(a, b, g, to) : o_.row.add_gradient_b(a, b, g, to);
   }
   /// The gradient of one row of e, which no other edge adds to.
   void set_edge_gradient(Index edge, const real* a, const real* b, const real* g) const {
     real* to = o_.e.grad + edge * o_.e.width;
     std::fill_n(to, o_.e.width, real{0});
-    add_gradient(Target::e, a, b, g, to);
+    add_gradient(MessageTarget::e, a, b, g, to);
   }
   void backward_by_source(const SourcePiece& piece, real* grad_src, bool accumulate) const;
   void backward_by_destination(const SourcePiece& piece);

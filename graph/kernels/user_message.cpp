@@ -174,16 +174,16 @@ void UserMessageKernel::reduce_extremum(const EdgeBlock& block, const Tensor& me
                    for (Index i = first; i < last; ++i) {
                      const Index v = groups_.rows[i];
                      real* out = o_.out + v * width;
-                     local_index* winners = o_.winners + v * width;
+                     local_index* argmax = o_.argmax + v * width;
                      for (Index k = groups_.begin[i]; k < groups_.begin[i + 1]; ++k) {
                        const Index at = groups_.order[k];
                        const local_index edge = block.edge[at];
                        const real* m = messages.row(at);
                        for (Index j = 0; j < width; ++j) {
-                         const bool wins = winners[j] < 0 || sign * m[j] > sign * out[j] ||
-                                           std::isnan(m[j]) || (m[j] == out[j] && id(edge) < id(winners[j]));
+                         const bool wins = argmax[j] < 0 || sign * m[j] > sign * out[j] || std::isnan(m[j]) ||
+                                           (m[j] == out[j] && id(edge) < id(argmax[j]));
                          out[j] = wins ? m[j] : out[j];
-                         winners[j] = wins ? edge : winners[j];
+                         argmax[j] = wins ? edge : argmax[j];
                        }
                      }
                    }
@@ -196,13 +196,13 @@ Tensor UserMessageKernel::seed(const EdgeBlock& block) const {
   const Index width = seed.row_size();
   const Array<local_index>& rows = o_.reduce ? block.dst : block.edge;
   take_rows(o_.grad_out, width, width, rows, o_.dst_scale, seed.data());
-  if (o_.winners == nullptr) return seed;
+  if (o_.argmax == nullptr) return seed;
   parallel_for(block.size(), std::max<Index>((Index{1} << 14) / width, 1), [&](Index begin, Index end) {
     for (Index k = begin; k < end; ++k) {
       const auto at = static_cast<std::size_t>(k);
-      const local_index* winners = o_.winners + block.dst[at] * width;
+      const local_index* argmax = o_.argmax + block.dst[at] * width;
       real* g = seed.row(k);
-      for (Index j = 0; j < width; ++j) g[j] = winners[j] == block.edge[at] ? g[j] : real{0};
+      for (Index j = 0; j < width; ++j) g[j] = argmax[j] == block.edge[at] ? g[j] : real{0};
     }
   });
   return seed;

@@ -52,7 +52,7 @@ class UserMessageKernel : public ShardKernel {
     const Array<Index>& edge_ids;     ///< global id per local edge
     std::optional<Reduce> reduce;     ///< empty: a row per edge
     const real* dst_scale = nullptr;  ///< of a mean: per destination
-    local_index* winners = nullptr;   ///< of max and min: [destinations, width], -1 at first
+    local_index* argmax = nullptr;    ///< of max and min: [destinations, width], -1 at first
     real* out = nullptr;              ///< forward: [destinations or edges, width], 0 at first
     const real* grad_out = nullptr;   ///< backward: as out
     std::vector<Tensor> grad_v;       ///< backward, by slot: added to; undefined: not wanted

@@ -11,8 +11,8 @@ struct Frames {
   Frame dst;
   Frame edge{"edata"};
 
-  explicit Frames(bool one_kind_of_nodes)
-      : one_kind(one_kind_of_nodes), src(one_kind_of_nodes ? "ndata" : "srcdata"), dst("dstdata") {}
+  explicit Frames(bool is_homogeneous)
+      : one_kind(is_homogeneous), src(is_homogeneous ? "ndata" : "srcdata"), dst("dstdata") {}
   [[nodiscard]] Frame& destinations() noexcept { return one_kind ? src : dst; }
 };
 

@@ -22,11 +22,11 @@ const GraphOptions& checked(const GraphOptions& options) {
 }  // namespace
 
 GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBook& src_book,
-                                     const PartitionBook& dst_book, EdgeList edges, bool dst_is_prefix,
+                                     const PartitionBook& dst_book, EdgeList edges, bool is_block,
                                      const GraphOptions& options, Array<Index> src_ids, Array<Index> dst_ids)
     : GraphShardManager(comm.agree([&] {
         return GraphShardManager(
-            std::make_shared<ShardedGraph>(comm, src_book, dst_book, std::move(edges), dst_is_prefix,
+            std::make_shared<ShardedGraph>(comm, src_book, dst_book, std::move(edges), is_block,
                                            std::move(src_ids), std::move(dst_ids)),
             options);
       })) {}
@@ -34,7 +34,7 @@ GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBo
 GraphShardManager::GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options)
     : options_(checked(options)),
       state_(std::move(state)),
-      frames_(std::make_shared<Frames>(state_->one_kind_of_nodes())) {}
+      frames_(std::make_shared<Frames>(state_->is_homogeneous())) {}
 
 void GraphShardManager::set_options(const GraphOptions& options) {
   options_ = checked(options);
@@ -42,7 +42,7 @@ void GraphShardManager::set_options(const GraphOptions& options) {
 
 DistributedBlock GraphShardManager::get_full_partition_graph() const {
   GraphShardManager block = *this;
-  block.options_.mode = Mode::one_shot;
+  block.options_.mode = HaloMode::one_shot;
   return DistributedBlock(std::move(block));
 }
 
@@ -81,14 +81,14 @@ Index GraphShardManager::num_global_edges() const noexcept {
 std::size_t GraphShardManager::index_bytes() const noexcept {
   return state_->bytes();
 }
-bool GraphShardManager::dst_is_prefix() const noexcept {
-  return state_->dst_is_prefix;
+bool GraphShardManager::is_block() const noexcept {
+  return state_->is_block;
 }
 const Array<Index>& GraphShardManager::in_degrees() const noexcept {
   return state_->in_degrees;
 }
 const Array<Index>& GraphShardManager::src_in_degrees() const {
-  require<InputError>(state_->one_kind_of_nodes() || state_->src_in_degrees.has_value(),
+  require<InputError>(state_->is_homogeneous() || state_->src_in_degrees.has_value(),
                       "the in-degrees of the sources are not known in a graph of two kinds of nodes");
   return state_->src_in_degrees ? *state_->src_in_degrees : state_->in_degrees;
 }

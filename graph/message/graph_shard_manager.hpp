@@ -32,7 +32,7 @@ enum class Mode {
 
 /// The same on every rank.
 struct GraphOptions {
-  Mode mode = Mode::rematerialize;
+  HaloMode mode = HaloMode::rematerialize;
   /// Pieces of halo rows in flight while one is used; at least 1. Costs one buffer each.
   int pipeline_depth = 1;
   /// A shard whose halo rows need more bytes is walked in several pieces; 0: no limit.
@@ -51,13 +51,13 @@ struct ShardedGraph;
 class GraphShardManager {
  public:
   /// `edges`: in-edges of the destinations this rank owns, in any order, parallel edges allowed. A graph of
-  /// one kind of nodes has the same book twice. When `dst_is_prefix`, the destinations of a rank are the
+  /// one kind of nodes has the same book twice. When `is_block`, the destinations of a rank are the
   /// first of its sources (always so for one kind of nodes; in DGL's terms, a block). `src_ids` and `dst_ids`
   /// are the original ids of this rank's nodes, which key random draws; empty: the partitioned ids.
   /// Collective. Throws InputError, the same on every rank, when an edge's end does not exist or its
   /// destination is not owned.
   GraphShardManager(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
-                    EdgeList edges, bool dst_is_prefix, const GraphOptions& options = {},
+                    EdgeList edges, bool is_block, const GraphOptions& options = {},
                     Array<Index> src_ids = {}, Array<Index> dst_ids = {});
   /// out[v] = reduce over the in-edges of v of the message: [local destinations, ...]. With `base` [the same
   /// shape] the result is base + that, computed in base's memory when no one else holds it (sum, mean).
@@ -128,7 +128,7 @@ class GraphShardManager {
   /// them.
   [[nodiscard]] std::size_t index_bytes() const noexcept;
 
-  [[nodiscard]] bool dst_is_prefix() const noexcept;
+  [[nodiscard]] bool is_block() const noexcept;
   /// Number of in-edges of each local destination, from all shards.
   [[nodiscard]] const Array<Index>& in_degrees() const noexcept;
   /// In-degrees of the local sources, for a graph of one kind of nodes or a message flow graph. Throws

@@ -26,25 +26,27 @@ enum class Target { u, v, e };
 struct Message {
   enum class Op { copy, add, sub, mul, div, dot };
   Op op = Op::copy;
-  Target lhs = Target::u;
-  Target rhs = Target::e;  ///< another one than lhs; not used by copy
-  Variable u;              ///< [local sources, ...] where lhs or rhs says so
-  Variable v;              ///< [local destinations, ...]
-  Variable e;              ///< [local edges, ...], in the graph's edge order
+  MessageTarget lhs = MessageTarget::u;
+  MessageTarget rhs = MessageTarget::e;  ///< another one than lhs; not used by copy
+  Variable u;                            ///< [local sources, ...] where lhs or rhs says so
+  Variable v;                            ///< [local destinations, ...]
+  Variable e;                            ///< [local edges, ...], in the graph's edge order
 
-  [[nodiscard]] const Variable& operand(Target target) const {
-    return target == Target::u ? u : target == Target::v ? v : e;
+  [[nodiscard]] const Variable& operand(MessageTarget target) const {
+    return target == MessageTarget::u ? u : target == MessageTarget::v ? v : e;
   }
-  [[nodiscard]] Variable& operand(Target target) {
-    return target == Target::u ? u : target == Target::v ? v : e;
+  [[nodiscard]] Variable& operand(MessageTarget target) {
+    return target == MessageTarget::u ? u : target == MessageTarget::v ? v : e;
   }
-  [[nodiscard]] bool reads(Target target) const { return lhs == target || (op != Op::copy && rhs == target); }
+  [[nodiscard]] bool reads(MessageTarget target) const {
+    return lhs == target || (op != Op::copy && rhs == target);
+  }
 };
 
 /// The same with the names of fields of the graph's frames.
 struct NamedMessage {
   Message::Op op;
-  Target lhs, rhs;
+  MessageTarget lhs, rhs;
   std::string lhs_field, rhs_field;
   std::string message;  ///< what the reduction, or apply_edges' result, is called
 };
@@ -59,7 +61,7 @@ struct NamedReduce {
 namespace fn {
 
 struct CopyFunction {
-  Target target;
+  MessageTarget target;
   Message operator()(Variable x) const {
     Message message{.op = Message::Op::copy, .lhs = target, .rhs = target, .u = {}, .v = {}, .e = {}};
     message.operand(target) = std::move(x);
@@ -72,7 +74,7 @@ struct CopyFunction {
 
 struct BinaryFunction {
   Message::Op op;
-  Target lhs, rhs;
+  MessageTarget lhs, rhs;
   Message operator()(Variable a, Variable b) const {
     Message message{.op = op, .lhs = lhs, .rhs = rhs, .u = {}, .v = {}, .e = {}};
     message.operand(lhs) = std::move(a);
@@ -92,43 +94,43 @@ struct ReduceFunction {
   }
 };
 
-inline constexpr CopyFunction copy_u{Target::u};  ///< m = u
-inline constexpr CopyFunction copy_e{Target::e};  ///< m = e
+inline constexpr CopyFunction copy_u{MessageTarget::u};  ///< m = u
+inline constexpr CopyFunction copy_e{MessageTarget::e};  ///< m = e
 
-inline constexpr BinaryFunction u_add_v{Message::Op::add, Target::u, Target::v};
-inline constexpr BinaryFunction u_add_e{Message::Op::add, Target::u, Target::e};
-inline constexpr BinaryFunction v_add_u{Message::Op::add, Target::v, Target::u};
-inline constexpr BinaryFunction v_add_e{Message::Op::add, Target::v, Target::e};
-inline constexpr BinaryFunction e_add_u{Message::Op::add, Target::e, Target::u};
-inline constexpr BinaryFunction e_add_v{Message::Op::add, Target::e, Target::v};
+inline constexpr BinaryFunction u_add_v{Message::Op::add, MessageTarget::u, MessageTarget::v};
+inline constexpr BinaryFunction u_add_e{Message::Op::add, MessageTarget::u, MessageTarget::e};
+inline constexpr BinaryFunction v_add_u{Message::Op::add, MessageTarget::v, MessageTarget::u};
+inline constexpr BinaryFunction v_add_e{Message::Op::add, MessageTarget::v, MessageTarget::e};
+inline constexpr BinaryFunction e_add_u{Message::Op::add, MessageTarget::e, MessageTarget::u};
+inline constexpr BinaryFunction e_add_v{Message::Op::add, MessageTarget::e, MessageTarget::v};
 
-inline constexpr BinaryFunction u_sub_v{Message::Op::sub, Target::u, Target::v};
-inline constexpr BinaryFunction u_sub_e{Message::Op::sub, Target::u, Target::e};
-inline constexpr BinaryFunction v_sub_u{Message::Op::sub, Target::v, Target::u};
-inline constexpr BinaryFunction v_sub_e{Message::Op::sub, Target::v, Target::e};
-inline constexpr BinaryFunction e_sub_u{Message::Op::sub, Target::e, Target::u};
-inline constexpr BinaryFunction e_sub_v{Message::Op::sub, Target::e, Target::v};
+inline constexpr BinaryFunction u_sub_v{Message::Op::sub, MessageTarget::u, MessageTarget::v};
+inline constexpr BinaryFunction u_sub_e{Message::Op::sub, MessageTarget::u, MessageTarget::e};
+inline constexpr BinaryFunction v_sub_u{Message::Op::sub, MessageTarget::v, MessageTarget::u};
+inline constexpr BinaryFunction v_sub_e{Message::Op::sub, MessageTarget::v, MessageTarget::e};
+inline constexpr BinaryFunction e_sub_u{Message::Op::sub, MessageTarget::e, MessageTarget::u};
+inline constexpr BinaryFunction e_sub_v{Message::Op::sub, MessageTarget::e, MessageTarget::v};
 
-inline constexpr BinaryFunction u_mul_v{Message::Op::mul, Target::u, Target::v};
-inline constexpr BinaryFunction u_mul_e{Message::Op::mul, Target::u, Target::e};
-inline constexpr BinaryFunction v_mul_u{Message::Op::mul, Target::v, Target::u};
-inline constexpr BinaryFunction v_mul_e{Message::Op::mul, Target::v, Target::e};
-inline constexpr BinaryFunction e_mul_u{Message::Op::mul, Target::e, Target::u};
-inline constexpr BinaryFunction e_mul_v{Message::Op::mul, Target::e, Target::v};
+inline constexpr BinaryFunction u_mul_v{Message::Op::mul, MessageTarget::u, MessageTarget::v};
+inline constexpr BinaryFunction u_mul_e{Message::Op::mul, MessageTarget::u, MessageTarget::e};
+inline constexpr BinaryFunction v_mul_u{Message::Op::mul, MessageTarget::v, MessageTarget::u};
+inline constexpr BinaryFunction v_mul_e{Message::Op::mul, MessageTarget::v, MessageTarget::e};
+inline constexpr BinaryFunction e_mul_u{Message::Op::mul, MessageTarget::e, MessageTarget::u};
+inline constexpr BinaryFunction e_mul_v{Message::Op::mul, MessageTarget::e, MessageTarget::v};
 
-inline constexpr BinaryFunction u_div_v{Message::Op::div, Target::u, Target::v};
-inline constexpr BinaryFunction u_div_e{Message::Op::div, Target::u, Target::e};
-inline constexpr BinaryFunction v_div_u{Message::Op::div, Target::v, Target::u};
-inline constexpr BinaryFunction v_div_e{Message::Op::div, Target::v, Target::e};
-inline constexpr BinaryFunction e_div_u{Message::Op::div, Target::e, Target::u};
-inline constexpr BinaryFunction e_div_v{Message::Op::div, Target::e, Target::v};
+inline constexpr BinaryFunction u_div_v{Message::Op::div, MessageTarget::u, MessageTarget::v};
+inline constexpr BinaryFunction u_div_e{Message::Op::div, MessageTarget::u, MessageTarget::e};
+inline constexpr BinaryFunction v_div_u{Message::Op::div, MessageTarget::v, MessageTarget::u};
+inline constexpr BinaryFunction v_div_e{Message::Op::div, MessageTarget::v, MessageTarget::e};
+inline constexpr BinaryFunction e_div_u{Message::Op::div, MessageTarget::e, MessageTarget::u};
+inline constexpr BinaryFunction e_div_v{Message::Op::div, MessageTarget::e, MessageTarget::v};
 
-inline constexpr BinaryFunction u_dot_v{Message::Op::dot, Target::u, Target::v};
-inline constexpr BinaryFunction u_dot_e{Message::Op::dot, Target::u, Target::e};
-inline constexpr BinaryFunction v_dot_u{Message::Op::dot, Target::v, Target::u};
-inline constexpr BinaryFunction v_dot_e{Message::Op::dot, Target::v, Target::e};
-inline constexpr BinaryFunction e_dot_u{Message::Op::dot, Target::e, Target::u};
-inline constexpr BinaryFunction e_dot_v{Message::Op::dot, Target::e, Target::v};
+inline constexpr BinaryFunction u_dot_v{Message::Op::dot, MessageTarget::u, MessageTarget::v};
+inline constexpr BinaryFunction u_dot_e{Message::Op::dot, MessageTarget::u, MessageTarget::e};
+inline constexpr BinaryFunction v_dot_u{Message::Op::dot, MessageTarget::v, MessageTarget::u};
+inline constexpr BinaryFunction v_dot_e{Message::Op::dot, MessageTarget::v, MessageTarget::e};
+inline constexpr BinaryFunction e_dot_u{Message::Op::dot, MessageTarget::e, MessageTarget::u};
+inline constexpr BinaryFunction e_dot_v{Message::Op::dot, MessageTarget::e, MessageTarget::v};
 
 inline constexpr ReduceFunction sum{Reduce::sum};
 inline constexpr ReduceFunction mean{Reduce::mean};  ///< divides by the in-degree over all shards

@@ -7,10 +7,10 @@
 namespace sar {
 namespace {
 
-const Variable& field_of(Frames& frames, Target target, const std::string& field) {
-  return (target == Target::u   ? frames.src
-          : target == Target::v ? frames.destinations()
-                                : frames.edge)
+const Variable& field_of(Frames& frames, MessageTarget target, const std::string& field) {
+  return (target == MessageTarget::u   ? frames.src
+          : target == MessageTarget::v ? frames.destinations()
+                                       : frames.edge)
       .at(field);
 }
 

@@ -37,7 +37,7 @@ PieceSizes piece_sizes(const ShardedGraph& graph, const GraphOptions& options, c
 
 HaloOptions fetch_options(const ShardedGraph& graph, const GraphOptions& options, const Shape& shape,
                           bool fetch_and_push) {
-  if (options.mode == Mode::one_shot) return {.piece_rows = 0, .depth = 1, .merge = true};
+  if (options.mode == HaloMode::one_shot) return {.piece_rows = 0, .depth = 1, .merge = true};
   return {.piece_rows = piece_sizes(graph, options, shape, fetch_and_push).fetch_rows,
           .depth = options.pipeline_depth,
           .merge = false};
@@ -45,7 +45,7 @@ HaloOptions fetch_options(const ShardedGraph& graph, const GraphOptions& options
 
 /// The shard that a piece of a fetch belongs to.
 const GraphShard& shard_of(const ShardedGraph& graph, const GraphOptions& options, std::size_t round) {
-  return options.mode == Mode::one_shot ? graph.merged() : graph.remote[round];
+  return options.mode == HaloMode::one_shot ? graph.merged() : graph.remote[round];
 }
 
 SourcePiece whole(const GraphShard& shard, const real* rows) {
@@ -55,7 +55,7 @@ SourcePiece whole(const GraphShard& shard, const real* rows) {
 /// visit(shard) for the shards whose sources are of other workers.
 template <class Visit>
 void for_remote_shards(const ShardedGraph& graph, const GraphOptions& options, const Visit& visit) {
-  if (options.mode == Mode::one_shot) return visit(graph.merged());
+  if (options.mode == HaloMode::one_shot) return visit(graph.merged());
   for (const GraphShard& shard : graph.remote) visit(shard);
 }
 
@@ -64,7 +64,7 @@ class GradientSender {
  public:
   GradientSender(const ShardedGraph& graph, const GraphOptions& options, const Shape& shape,
                  ShardKernel& kernel, Tensor* sum, bool fetch_and_push)
-      : graph_(graph), one_shot_(options.mode == Mode::one_shot), shape_(shape), kernel_(kernel) {
+      : graph_(graph), one_shot_(options.mode == HaloMode::one_shot), shape_(shape), kernel_(kernel) {
     if (sum == nullptr) return;
     const PieceSizes sizes = piece_sizes(graph, options, shape, fetch_and_push);
     push_rows_ = sizes.push_rows;
@@ -145,9 +145,9 @@ void send_piece(const ShardedGraph& graph, bool one_shot, const HaloFetch::Piece
 }  // namespace
 
 void forward_shards(const ShardedGraph& graph, const GraphOptions& options, const Tensor& src,
-                    ShardKernel& kernel, KeptRows* keep, FunctionRef<void()> in_the_wait) {
+                    ShardKernel& kernel, KeptRows* keep, FunctionRef<void()> local_work) {
   if (!src.defined()) {
-    in_the_wait();
+    local_work();
     kernel.accumulate(whole(graph.local, nullptr));
     for_remote_shards(graph, options,
                       [&](const GraphShard& shard) { kernel.accumulate(whole(shard, nullptr)); });
@@ -156,7 +156,7 @@ void forward_shards(const ShardedGraph& graph, const GraphOptions& options, cons
   HaloFetch fetch(graph.comm, src, graph.rounds, fetch_options(graph, options, src.shape(), false));
   const auto progress = [&] { fetch.progress(); };
   const PollScope poll(progress);
-  in_the_wait();
+  local_work();
   {
     const TraceScope scope("local shard", TraceKind::compute);
     kernel.accumulate(whole(graph.local, src.data()));
@@ -173,7 +173,7 @@ void forward_shards(const ShardedGraph& graph, const GraphOptions& options, cons
 void backward_shards(const ShardedGraph& graph, const GraphOptions& options, const Tensor& src,
                      const Shape& src_shape, ShardKernel& kernel, const KeptRows* kept, Tensor* grad_src,
                      bool accumulate) {
-  const bool one_shot = options.mode == Mode::one_shot;
+  const bool one_shot = options.mode == HaloMode::one_shot;
   const bool needs_source = kernel.needs_source_in_backward();
   const auto local_shard = [&](bool add) {
     const TraceScope scope("local shard", TraceKind::compute);

@@ -44,11 +44,11 @@ class ShardKernel {
 /// Halo rows that a forward pass kept for the way back.
 using KeptRows = std::vector<HaloFetch::Piece>;
 
-/// Fetches and accumulates all shards. `in_the_wait` runs after the first messages are under way, before the
+/// Fetches and accumulates all shards. `local_work` runs after the first messages are under way, before the
 /// local shard. Halo rows are left in `keep` when it is given. Without `src` (undefined on all ranks) nothing
 /// travels, and every shard is one piece without rows. Collective.
 void forward_shards(const ShardedGraph& graph, const GraphOptions& options, const Tensor& src,
-                    ShardKernel& kernel, KeptRows* keep, FunctionRef<void()> in_the_wait);
+                    ShardKernel& kernel, KeptRows* keep, FunctionRef<void()> local_work);
 
 /// Walks all shards backward. `src`: values of the local source rows, when the kernel needs them.
 /// `src_shape`: theirs; undefined when no source row is read. `kept`: the halo rows of the forward pass, or

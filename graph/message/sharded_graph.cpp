@@ -95,7 +95,7 @@ Array<Index> ids_or_range(Array<Index> ids, const PartitionBook& book, int rank,
 ShardedGraph::ShardedGraph(const Communicator& communicator, const PartitionBook& sources,
                            const PartitionBook& destinations, EdgeList edges, bool prefix,
                            Array<Index> ids_of_sources, Array<Index> ids_of_destinations)
-    : comm(communicator), src_book(sources), dst_book(destinations), dst_is_prefix(prefix) {
+    : comm(communicator), src_book(sources), dst_book(destinations), is_block(prefix) {
   const TraceScope scope("construct graph", TraceKind::compute);
   comm.agree([&] { build(std::move(edges), std::move(ids_of_sources), std::move(ids_of_destinations)); });
 }
@@ -112,7 +112,7 @@ void ShardedGraph::build(EdgeList edges, Array<Index> ids_of_sources, Array<Inde
     require<InputError>(src_book.num_nodes(q) < std::numeric_limits<local_index>::max() &&
                             dst_book.num_nodes(q) < std::numeric_limits<local_index>::max(),
                         "rank ", q, " owns 2^31 nodes or more: use more ranks");
-  require<InputError>(!dst_is_prefix || dst_book.num_nodes(p) <= src_book.num_nodes(p), "rank ", p, " owns ",
+  require<InputError>(!is_block || dst_book.num_nodes(p) <= src_book.num_nodes(p), "rank ", p, " owns ",
                       dst_book.num_nodes(p), " destinations, which cannot be the first of its ",
                       src_book.num_nodes(p), " sources");
   src_ids = ids_or_range(std::move(ids_of_sources), src_book, p, "source");

@@ -19,7 +19,7 @@ namespace sar {
 struct ShardedGraph {
   Communicator comm;
   PartitionBook src_book, dst_book;
-  bool dst_is_prefix;
+  bool is_block;
   Array<Index> src_ids, dst_ids;
   Array<Index> in_degrees, out_degrees;
   /// Of a message flow graph, which has its degrees from the graph that it was made from.
@@ -35,9 +35,7 @@ struct ShardedGraph {
   Index max_round_rows = 0;        ///< largest recv_rows of any round on any rank
 
   /// Whether sources and destinations are the same nodes, and all of them.
-  [[nodiscard]] bool one_kind_of_nodes() const {
-    return dst_is_prefix && src_book == dst_book && !src_in_degrees;
-  }
+  [[nodiscard]] bool is_homogeneous() const { return is_block && src_book == dst_book && !src_in_degrees; }
 
   /// Of all arrays that are there now: edges, ids, degrees, halo rows; not edge_weight.
   [[nodiscard]] std::size_t bytes() const noexcept;

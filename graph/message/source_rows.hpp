@@ -20,13 +20,13 @@ class SourceRows {
       : graph_(graph.shards()), options_(graph.options()), shape_(rows.shape()), gradient_(rows.gradient()) {
     if (!keep_values) return;
     value_ = rows.value();
-    if (options_.mode != Mode::rematerialize) kept_ = std::make_shared<KeptRows>();
+    if (options_.mode != HaloMode::rematerialize) kept_ = std::make_shared<KeptRows>();
   }
 
   [[nodiscard]] const ShardedGraph& graph() const noexcept { return *graph_; }
 
-  void forward(const Variable& rows, ShardKernel& kernel, FunctionRef<void()> in_the_wait) const {
-    forward_shards(*graph_, options_, rows.value(), kernel, kept_.get(), in_the_wait);
+  void forward(const Variable& rows, ShardKernel& kernel, FunctionRef<void()> local_work) const {
+    forward_shards(*graph_, options_, rows.value(), kernel, kept_.get(), local_work);
   }
   /// Adds to the gradient of the rows, if they want one.
   void backward(ShardKernel& kernel) const {

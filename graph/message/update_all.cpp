@@ -55,7 +55,7 @@ class MessagePass {
         row_(message.op, message.operand(lhs_).shape(), message.operand(rhs_).shape()),
         result_(result),
         mean_(mean) {
-    for (const Target target : {lhs_, rhs_}) {
+    for (const MessageTarget target : {lhs_, rhs_}) {
       const Variable& x = message.operand(target);
       Side& s = side(target);
       s.value = x.value();
@@ -64,17 +64,18 @@ class MessagePass {
       if (Tape::current() != nullptr) s.gradient = x.gradient();
     }
     recorded_ = side(lhs_).gradient != nullptr || side(rhs_).gradient != nullptr;
-    const bool u_with_weight = message.op == Message::Op::mul && message.reads(Target::u) &&
-                               message.reads(Target::e) && side(Target::e).width == 1 &&
-                               row_.width() == side(Target::u).width;
-    linear_ = result == Result::sum && (u_with_weight || (row_.is_copy() && lhs_ == Target::u));
+    const bool u_with_weight = message.op == Message::Op::mul && message.reads(MessageTarget::u) &&
+                               message.reads(MessageTarget::e) && side(MessageTarget::e).width == 1 &&
+                               row_.width() == side(MessageTarget::u).width;
+    linear_ = result == Result::sum && (u_with_weight || (row_.is_copy() && lhs_ == MessageTarget::u));
   }
 
   /// The result; `make_base` runs while the first rows travel and is added to (sum, mean only).
   Variable run(FunctionRef<Variable()> make_base) {
     TraceScope scope(result_ == Result::edges ? "apply_edges" : "update_all", TraceKind::compute);
     describe(scope);
-    const bool keeps_rows = recorded_ && needs_value(Target::u) && options_.mode != Mode::rematerialize;
+    const bool keeps_rows =
+        recorded_ && needs_value(MessageTarget::u) && options_.mode != HaloMode::rematerialize;
     if (keeps_rows) kept_ = std::make_shared<KeptRows>();
     const real* dst_scale = mean_ ? graph_->inverse_in_degrees.data() : nullptr;
     const Shape shape = row_.shape(result_ == Result::edges ? static_cast<Index>(graph_->edge_ids.size())
@@ -82,7 +83,7 @@ class MessagePass {
     GradientPtr base_gradient;
     Tensor out;
     const auto forward = [&](auto kernel) {
-      forward_shards(*graph_, options_, side(Target::u).value, kernel, kept_.get(), [&] {
+      forward_shards(*graph_, options_, side(MessageTarget::u).value, kernel, kept_.get(), [&] {
         Variable base = make_base();
         const bool has_base = base.defined();
         if (Tape::current() != nullptr) base_gradient = base.gradient();
@@ -91,10 +92,11 @@ class MessagePass {
       });
     };
     if (linear_) {
-      forward(LinearKernel({.width = row_.width(), .edge_weight = data(Target::e), .dst_scale = dst_scale}));
+      forward(LinearKernel(
+          {.width = row_.width(), .edge_weight = data(MessageTarget::e), .dst_scale = dst_scale}));
     } else {
       if (result_ == Result::max || result_ == Result::min)
-        winners_ = std::make_shared<Array<local_index>>(shape.size());
+        argmax_ = std::make_shared<Array<local_index>>(shape.size());
       BinaryKernel::Operands operands = kernel_operands();
       operands.dst_scale = dst_scale;
       operands.edge_ids = graph_->edge_ids.data();
@@ -102,7 +104,7 @@ class MessagePass {
     }
 
     if (!recorded_ && base_gradient == nullptr) return out;
-    for (const Target target : {lhs_, rhs_})
+    for (const MessageTarget target : {lhs_, rhs_})
       if (!recorded_ || !needs_value(target)) side(target).value = Tensor();
     const Communicator comm = graph_->comm;
     return record_collective(comm, std::move(out), [pass = std::move(*this), base_gradient](Tensor grad) {
@@ -118,15 +120,17 @@ class MessagePass {
     Tensor value;
     GradientPtr gradient;
   };
-  [[nodiscard]] Side& side(Target target) { return sides_[static_cast<std::size_t>(target)]; }
-  [[nodiscard]] const Side& side(Target target) const { return sides_[static_cast<std::size_t>(target)]; }
-  [[nodiscard]] const real* data(Target target) const {
+  [[nodiscard]] Side& side(MessageTarget target) { return sides_[static_cast<std::size_t>(target)]; }
+  [[nodiscard]] const Side& side(MessageTarget target) const {
+    return sides_[static_cast<std::size_t>(target)];
+  }
+  [[nodiscard]] const real* data(MessageTarget target) const {
     const Tensor& value = side(target).value;
     return value.defined() ? value.data() : nullptr;
   }
-  [[nodiscard]] bool wants(Target target) const { return side(target).gradient != nullptr; }
+  [[nodiscard]] bool wants(MessageTarget target) const { return side(target).gradient != nullptr; }
   /// Whether a gradient depends on the operand's values.
-  [[nodiscard]] bool needs_value(Target target) const {
+  [[nodiscard]] bool needs_value(MessageTarget target) const {
     return (lhs_ == target && row_.reads_a(wants(lhs_), wants(rhs_))) ||
            (rhs_ == target && row_.reads_b(wants(lhs_), wants(rhs_)));
   }
@@ -136,10 +140,10 @@ class MessagePass {
             .lhs = lhs_,
             .rhs = rhs_,
             .result = result_,
-            .u = {.width = side(Target::u).width},
-            .v = {.width = side(Target::v).width, .values = data(Target::v)},
-            .e = {.width = side(Target::e).width, .values = data(Target::e)},
-            .winners = winners_ ? winners_->data() : nullptr};
+            .u = {.width = side(MessageTarget::u).width},
+            .v = {.width = side(MessageTarget::v).width, .values = data(MessageTarget::v)},
+            .e = {.width = side(MessageTarget::e).width, .values = data(MessageTarget::e)},
+            .argmax = argmax_ ? argmax_->data() : nullptr};
   }
 
   /// What a timeline says of this pass.
@@ -154,15 +158,15 @@ class MessagePass {
     TraceScope scope(result_ == Result::edges ? "apply_edges backward" : "update_all backward",
                      TraceKind::compute);
     describe(scope);
-    const GradientPtr& u_gradient = side(Target::u).gradient;
+    const GradientPtr& u_gradient = side(MessageTarget::u).gradient;
     Tensor grad_v;
     Tensor grad_e;
-    if (wants(Target::v)) grad_v = Tensor::zeros(side(Target::v).shape);
-    if (wants(Target::e)) grad_e = Tensor(side(Target::e).shape);
+    if (wants(MessageTarget::v)) grad_v = Tensor::zeros(side(MessageTarget::v).shape);
+    if (wants(MessageTarget::e)) grad_e = Tensor(side(MessageTarget::e).shape);
     const auto walk = [&](ShardKernel&& kernel) {
       const auto shards = [&](Tensor* grad_u, bool accumulate) {
-        backward_shards(*graph_, options_, side(Target::u).value, side(Target::u).shape, kernel, kept_.get(),
-                        grad_u, accumulate);
+        backward_shards(*graph_, options_, side(MessageTarget::u).value, side(MessageTarget::u).shape, kernel,
+                        kept_.get(), grad_u, accumulate);
       };
       if (u_gradient != nullptr)
         u_gradient->add([&](Tensor& grad_u, bool accumulate) { shards(&grad_u, accumulate); });
@@ -171,7 +175,7 @@ class MessagePass {
     };
     if (linear_) {
       walk(LinearKernel({.width = row_.width(),
-                         .edge_weight = data(Target::e),
+                         .edge_weight = data(MessageTarget::e),
                          .dst_scale = mean_ ? graph_->inverse_in_degrees.data() : nullptr,
                          .grad_out = grad.data(),
                          .grad_edge_weight = grad_e.defined() ? grad_e.data() : nullptr}));
@@ -184,14 +188,14 @@ class MessagePass {
       operands.grad_out = grad.data();
       walk(BinaryKernel(std::move(operands)));
     }
-    if (wants(Target::v)) side(Target::v).gradient->add(std::move(grad_v));
-    if (wants(Target::e)) side(Target::e).gradient->add(std::move(grad_e));
+    if (wants(MessageTarget::v)) side(MessageTarget::v).gradient->add(std::move(grad_v));
+    if (wants(MessageTarget::e)) side(MessageTarget::e).gradient->add(std::move(grad_e));
   }
 
   std::shared_ptr<const ShardedGraph> graph_;
   GraphOptions options_;
   Message::Op op_;
-  Target lhs_, rhs_;
+  MessageTarget lhs_, rhs_;
   MessageRow row_;
   Result result_;
   bool mean_;
@@ -199,12 +203,12 @@ class MessagePass {
   bool recorded_ = false;
   std::array<Side, 3> sides_;       ///< of u, v, e
   std::shared_ptr<KeptRows> kept_;  ///< null: fetched again where needed
-  std::shared_ptr<Array<local_index>> winners_;
+  std::shared_ptr<Array<local_index>> argmax_;
 };
 
 /// Shape of `rows` messages. Throws ShapeError unless the operands fit the graph and each other.
 Shape check_operands(const GraphShardManager& graph, const Message& message, Index rows) {
-  const auto check = [&](Target target, const char* name, Index count, const char* what) {
+  const auto check = [&](MessageTarget target, const char* name, Index count, const char* what) {
     if (!message.reads(target)) return;
     const Variable& x = message.operand(target);
     require<ShapeError>(x.defined() && x.num_rows() == count, "the message's ", name, " rows have shape ",
@@ -212,10 +216,10 @@ Shape check_operands(const GraphShardManager& graph, const Message& message, Ind
   };
   require<InputError>(message.op == Message::Op::copy || message.lhs != message.rhs,
                       "a message needs operands of two kinds: of sources, destinations or edges");
-  check(Target::u, "source", graph.num_src_nodes(), "source nodes");
-  check(Target::v, "destination", graph.num_dst_nodes(), "destination nodes");
-  check(Target::e, "edge", graph.num_edges(), "edges");
-  const Target rhs = message.op == Message::Op::copy ? message.lhs : message.rhs;
+  check(MessageTarget::u, "source", graph.num_src_nodes(), "source nodes");
+  check(MessageTarget::v, "destination", graph.num_dst_nodes(), "destination nodes");
+  check(MessageTarget::e, "edge", graph.num_edges(), "edges");
+  const MessageTarget rhs = message.op == Message::Op::copy ? message.lhs : message.rhs;
   return MessageRow(message.op, message.operand(message.lhs).shape(), message.operand(rhs).shape())
       .shape(rows);
 }
@@ -223,10 +227,10 @@ Shape check_operands(const GraphShardManager& graph, const Message& message, Ind
 /// The ranks agree that their calls are the same one, before rows travel. `reduction` is -1 for none.
 void agree_on_message(const GraphShardManager& graph, const char* operation, const Message& message,
                       int reduction) {
-  const auto shape = [&](Target target) {
+  const auto shape = [&](MessageTarget target) {
     return message.reads(target) ? message.operand(target).shape() : Shape();
   };
-  const auto wish = [&](Target target) {
+  const auto wish = [&](MessageTarget target) {
     return message.reads(target) && message.operand(target).requires_grad();
   };
   std::vector<AgreedItem> items = agreed_items(graph.options());
@@ -234,12 +238,12 @@ void agree_on_message(const GraphShardManager& graph, const char* operation, con
                              {"left operand", message.lhs},
                              {"right operand", message.op == Message::Op::copy ? message.lhs : message.rhs},
                              {"reduction", reduction},
-                             {"shape of the source rows", shape(Target::u)},
-                             {"shape of the destination rows", shape(Target::v)},
-                             {"shape of the edge rows", shape(Target::e)},
-                             {"wish for the sources' gradient", wish(Target::u)},
-                             {"wish for the destinations' gradient", wish(Target::v)},
-                             {"wish for the edges' gradient", wish(Target::e)},
+                             {"shape of the source rows", shape(MessageTarget::u)},
+                             {"shape of the destination rows", shape(MessageTarget::v)},
+                             {"shape of the edge rows", shape(MessageTarget::e)},
+                             {"wish for the sources' gradient", wish(MessageTarget::u)},
+                             {"wish for the destinations' gradient", wish(MessageTarget::v)},
+                             {"wish for the edges' gradient", wish(MessageTarget::e)},
                              {"tape in scope", Tape::current() != nullptr}});
   agree_on_call(graph.comm(), operation, items);
 }

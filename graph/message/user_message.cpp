@@ -141,7 +141,7 @@ struct UserMessage {
   MessageFunction function;
   MessageInputs inputs;
   std::optional<Reduce> reduce;
-  std::shared_ptr<Array<local_index>> winners;
+  std::shared_ptr<Array<local_index>> argmax;
   std::shared_ptr<KeptRows> kept;  ///< null: fetched again
 
   [[nodiscard]] UserMessageKernel::Operands operands() const {
@@ -151,7 +151,7 @@ struct UserMessage {
             .edge_ids = graph->edge_ids,
             .reduce = reduce,
             .dst_scale = reduce == Reduce::mean ? graph->inverse_in_degrees.data() : nullptr,
-            .winners = winners != nullptr ? winners->data() : nullptr,
+            .argmax = argmax != nullptr ? argmax->data() : nullptr,
             .out = nullptr,
             .grad_out = nullptr,
             .grad_v = {},
@@ -170,8 +170,8 @@ Tensor UserMessage::forward() {
   Tensor out(inputs.message.with_rows(reduce ? graph->local.num_dst : num_edges));
   out.fill(0);
   if (reduce == Reduce::max || reduce == Reduce::min) {
-    winners = std::make_shared<Array<local_index>>();
-    winners->assign(out.size(), -1);
+    argmax = std::make_shared<Array<local_index>>();
+    argmax->assign(out.size(), -1);
   }
   auto with_result = operands();
   with_result.out = out.data();
@@ -233,10 +233,11 @@ Variable run(const GraphShardManager& graph, const std::shared_ptr<const Sharded
                       .function = function,
                       .inputs = agreed_inputs(graph, frames, operation, function, reduce),
                       .reduce = reduce,
-                      .winners = nullptr,
+                      .argmax = nullptr,
                       .kept = nullptr};
   const bool recorded = Tape::current() != nullptr && message.inputs.requires_grad;
-  if (recorded && graph.options().mode != Mode::rematerialize) message.kept = std::make_shared<KeptRows>();
+  if (recorded && graph.options().mode != HaloMode::rematerialize)
+    message.kept = std::make_shared<KeptRows>();
   Tensor out = message.forward();
   if (!recorded) return out;
   return record_collective(graph.comm(), std::move(out),

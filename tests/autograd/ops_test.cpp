@@ -67,13 +67,13 @@ TEST_CASE("products with a matrix for each type, or for each row") {
   };
   const std::vector<Index> types{2, 0, 0, 4, 2, 2, 0}, sorted{0, 0, 1, 1, 1, 3, 4}, each{0, 1, 2, 3, 4, 5, 6};
   for (const auto& chosen : {types, sorted}) {
-    check("typed_matmul", [&](const Inputs& in) { return typed_matmul(in[0], in[1], chosen); },
+    check("gather_mm", [&](const Inputs& in) { return gather_mm(in[0], in[1], chosen); },
           {input({7, 3}, 1), input({5, 3, 4}, 2)});
     const Variable x = input({7, 3}, 1), w = input({5, 3, 4}, 2);
-    CHECK(relative_error(typed_matmul(x, w, chosen).value(), expected(x.value(), w.value(), chosen)) <
+    CHECK(relative_error(gather_mm(x, w, chosen).value(), expected(x.value(), w.value(), chosen)) <
           tolerance() / 10);
   }
-  check("typed_matmul of blocks", [&](const Inputs& in) { return typed_matmul(in[0], in[1], types); },
+  check("gather_mm of blocks", [&](const Inputs& in) { return gather_mm(in[0], in[1], types); },
         {input({7, 6}, 1), input({5, 2, 3, 4}, 2)});
   {
     const Variable x = input({7, 6}, 1), w = input({5, 2, 3, 4}, 2);
@@ -82,23 +82,22 @@ TEST_CASE("products with a matrix for each type, or for each row") {
       const Index type = k / 24, block = k / 12 % 2, i = k / 4 % 3, o = k % 4;
       whole.row(type)[(block * 3 + i) * 8 + block * 4 + o] = w.value().data()[k];
     }
-    CHECK(relative_error(typed_matmul(x, w, types).value(), expected(x.value(), whole, types)) <
+    CHECK(relative_error(gather_mm(x, w, types).value(), expected(x.value(), whole, types)) <
           tolerance() / 10);
   }
-  check("row_matmul", [](const Inputs& in) { return row_matmul(in[0], in[1]); },
-        {input({7, 3}, 1), input({7, 3, 4}, 2)});
+  check("bmm", [](const Inputs& in) { return bmm(in[0], in[1]); }, {input({7, 3}, 1), input({7, 3, 4}, 2)});
   const Variable x = input({7, 3}, 1), w = input({7, 3, 4}, 2);
-  CHECK(relative_error(row_matmul(x, w).value(), expected(x.value(), w.value(), each)) < tolerance() / 10);
-  CHECK(typed_matmul(Tensor({0, 3}), w, {}).shape() == Shape{0, 4});
+  CHECK(relative_error(bmm(x, w).value(), expected(x.value(), w.value(), each)) < tolerance() / 10);
+  CHECK(gather_mm(Tensor({0, 3}), w, {}).shape() == Shape{0, 4});
 
   // more rows than a block, types without rows, sums on top of others
   std::vector<Index> many;
   for (Index i = 0; i < 2000; ++i) many.push_back(i * i % 7 == 3 ? 2 : i * 31 % 11);
   const Variable rows(random_tensor({2000, 35}, 3), true), matrices(random_tensor({13, 35, 9}, 4), true);
   Tape tape;
-  const Variable y = typed_matmul(rows, matrices, many);
+  const Variable y = gather_mm(rows, matrices, many);
   CHECK(relative_error(y.value(), expected(rows.value(), matrices.value(), many)) < tolerance() / 10);
-  const Variable sum = y + typed_matmul(rows, matrices, many);
+  const Variable sum = y + gather_mm(rows, matrices, many);
   const Tensor seed = random_tensor({2000, 9}, 5);
   tape.backward(sum, seed);
   std::vector<double> to_matrices(13 * 35 * 9), to_rows(2000 * 35);
@@ -112,10 +111,10 @@ TEST_CASE("products with a matrix for each type, or for each row") {
   CHECK(relative_error(matrices.grad(), to_matrices) < tolerance() / 10);
   CHECK(relative_error(rows.grad(), to_rows) < tolerance() / 10);
 
-  CHECK_THROWS_AS(typed_matmul(x, w, std::vector<Index>{0, 1, 2, 3, 4, 5, 7}), ShapeError);
-  CHECK_THROWS_AS(typed_matmul(x, w, std::vector<Index>{0, 1, 2, -1, 4, 5, 6}), ShapeError);
-  CHECK_THROWS_AS(typed_matmul(x, w, std::vector<Index>{0, 1}), ShapeError);
-  CHECK_THROWS_AS(row_matmul(x, input({6, 3, 4}, 2)), ShapeError);
+  CHECK_THROWS_AS(gather_mm(x, w, std::vector<Index>{0, 1, 2, 3, 4, 5, 7}), ShapeError);
+  CHECK_THROWS_AS(gather_mm(x, w, std::vector<Index>{0, 1, 2, -1, 4, 5, 6}), ShapeError);
+  CHECK_THROWS_AS(gather_mm(x, w, std::vector<Index>{0, 1}), ShapeError);
+  CHECK_THROWS_AS(bmm(x, input({6, 3, 4}, 2)), ShapeError);
 }
 
 TEST_CASE("gradients of products") {
@@ -127,7 +126,7 @@ TEST_CASE("gradients of products") {
         {input({5, 4}, 1), input({3, 4}, 2)});
   check("linear, 3 dimensions", [](const Inputs& in) { return linear(in[0], in[1], in[2]); },
         {input({2, 5, 4}, 1), input({3, 4}, 2), input({3}, 3)});
-  check("linear_io", [](const Inputs& in) { return linear_io(in[0], in[1], in[2]); },
+  check("affine", [](const Inputs& in) { return affine(in[0], in[1], in[2]); },
         {input({5, 4}, 1), input({4, 3}, 2), input({3}, 3)});
   check("a weight used twice", [](const Inputs& in) { return linear(linear(in[0], in[1]), in[1]); },
         {input({5, 4}, 1), input({4, 4}, 2)});
@@ -139,9 +138,9 @@ TEST_CASE("gradients of products") {
           return linear(linear(in[0], in[1], in[2]), in[1], in[2]) + linear(in[0], in[1], in[2]);
         },
         {input({5, 4}, 1), input({4, 4}, 2), input({4}, 3)});
-  check("linear_io, operands used twice",
+  check("affine, operands used twice",
         [](const Inputs& in) {
-          return linear_io(linear_io(in[0], in[1], in[2]), in[1], in[2]) + linear_io(in[0], in[1], in[2]);
+          return affine(affine(in[0], in[1], in[2]), in[1], in[2]) + affine(in[0], in[1], in[2]);
         },
         {input({5, 4}, 1), input({4, 4}, 2), input({4}, 3)});
 }
@@ -163,7 +162,7 @@ TEST_CASE("values of products") {
       expected.push_back(sum + b.data()[j]);
     }
   CHECK(relative_error(matmul(x, w).value(), without_bias) < tolerance() / 10);
-  CHECK(relative_error(linear_io(x, w, b).value(), expected) < tolerance() / 10);
+  CHECK(relative_error(affine(x, w, b).value(), expected) < tolerance() / 10);
   CHECK(relative_error(linear(x, w_transposed, b).value(), expected) < tolerance() / 10);
   CHECK(linear(x.reshape({2, 3, 4}), w_transposed, b).shape() == Shape{2, 3, 3});
 }
@@ -367,7 +366,7 @@ TEST_CASE("gradients of rows, columns, shapes") {
 
 TEST_CASE("gradients of sums") {
   for (const Shape& shape : {Shape{5, 3}, Shape{6}, Shape{2, 3, 4}})
-    for (const Over over : {Over::all, Over::rows, Over::columns}) {
+    for (const ReduceDim over : {ReduceDim::all, ReduceDim::rows, ReduceDim::columns}) {
       const Inputs x{input(shape, 1)};
       check(
           "sum " + shape.to_string(), [&](const Inputs& in) { return sum(in[0], over); }, x);
@@ -377,8 +376,8 @@ TEST_CASE("gradients of sums") {
     }
   check("layer norm",
         [](const Inputs& in) {
-          const Variable centred = in[0] - mean(in[0], Over::columns);
-          return centred / (mean(centred * centred, Over::columns) + real(0.1));
+          const Variable centred = in[0] - mean(in[0], ReduceDim::columns);
+          return centred / (mean(centred * centred, ReduceDim::columns) + real(0.1));
         },
         {input({5, 3}, 1)});
 }
@@ -425,7 +424,7 @@ TEST_CASE("every operation works on no rows") {
          return linear(reshape(x, {0, 4, 3}), w, b);
        },
        {0, 4, 2}},
-      {"linear_io", [&](auto& x, auto&) { return linear_io(x, w_io, b); }, {0, 2}},
+      {"affine", [&](auto& x, auto&) { return affine(x, w_io, b); }, {0, 2}},
       {"add", [](auto& x, auto& y) { return x + y; }, {0, 3}},
       {"sub", [](auto& x, auto& y) { return x - y; }, {0, 3}},
       {"mul", [](auto& x, auto& y) { return x * y; }, {0, 3}},
@@ -479,13 +478,13 @@ TEST_CASE("every operation works on no rows") {
       {"gather_rows of a parameter", [&](auto& x, auto&) { return gather_rows(w, {}) * x; }, {0, 3}},
       {"scatter_add_rows", [](auto& x, auto&) { return scatter_add_rows(x, {}, 4); }, {4, 3}},
       {"sum", [](auto& x, auto&) { return sum(x); }, {1}},
-      {"sum of rows", [](auto& x, auto&) { return sum(x, Over::rows); }, {3}},
-      {"sum of columns", [](auto& x, auto&) { return sum(x, Over::columns); }, {0, 1}},
-      {"mean of columns", [](auto& x, auto&) { return mean(x, Over::columns); }, {0, 1}},
+      {"sum of rows", [](auto& x, auto&) { return sum(x, ReduceDim::rows); }, {3}},
+      {"sum of columns", [](auto& x, auto&) { return sum(x, ReduceDim::columns); }, {0, 1}},
+      {"mean of columns", [](auto& x, auto&) { return mean(x, ReduceDim::columns); }, {0, 1}},
       {"layer norm",
        [](auto& x, auto&) {
-         const Variable centred = x - mean(x, Over::columns);
-         return centred / (mean(centred * centred, Over::columns) + real(0.1));
+         const Variable centred = x - mean(x, ReduceDim::columns);
+         return centred / (mean(centred * centred, ReduceDim::columns) + real(0.1));
        },
        {0, 3}},
   };
@@ -510,12 +509,12 @@ TEST_CASE("values and shapes of sums") {
   CHECK(sum(x).shape() == Shape{1});
   CHECK(sum(x).value().item() == 21);
   CHECK(mean(x).value().item() == real(3.5));
-  CHECK(sum(x, Over::rows).shape() == Shape{3});
-  CHECK(sum(x, Over::rows).value().data()[2] == 9);
-  CHECK(mean(x, Over::rows).value().data()[2] == real(4.5));
-  CHECK(sum(x, Over::columns).shape() == Shape{2, 1});
-  CHECK(mean(x, Over::columns).value().data()[1] == 5);
-  CHECK(sum(x.reshape({1, 2, 3}), Over::rows).shape() == Shape{2, 3});
+  CHECK(sum(x, ReduceDim::rows).shape() == Shape{3});
+  CHECK(sum(x, ReduceDim::rows).value().data()[2] == 9);
+  CHECK(mean(x, ReduceDim::rows).value().data()[2] == real(4.5));
+  CHECK(sum(x, ReduceDim::columns).shape() == Shape{2, 1});
+  CHECK(mean(x, ReduceDim::columns).value().data()[1] == 5);
+  CHECK(sum(x.reshape({1, 2, 3}), ReduceDim::rows).shape() == Shape{2, 3});
 }
 
 TEST_CASE("values of concat, slice, gather and scatter") {
@@ -537,13 +536,13 @@ TEST_CASE("operations accept tensors without rows") {
   const Variable x(Tensor::zeros({0, 3}), true);
   const Variable w(random_tensor({3, 2}, 1), true);
   const Variable b(random_tensor({2}, 2), true);
-  Variable h = relu(linear_io(x, w, b));
+  Variable h = relu(affine(x, w, b));
   h = log_softmax(dropout(h * b, 0.5, {1, 1, 1}, std::vector<Index>{}));
   h = concat_columns({h, softmax(h)});
   h = concat_rows({h, gather_rows(h, std::vector<Index>{})});
   h = scatter_add_rows(scale_rows(h, Tensor::zeros({0})), std::vector<Index>{}, 4);
   CHECK(h.shape() == Shape{4, 4});
-  tape.backward(sum(h) + sum(sum(x, Over::rows)) + sum(slice_rows(h, 2, 2)));
+  tape.backward(sum(h) + sum(sum(x, ReduceDim::rows)) + sum(slice_rows(h, 2, 2)));
   CHECK(w.grad().shape() == Shape{3, 2});
   CHECK(w.grad().data()[3] == 0);
   CHECK(b.grad().data()[1] == 0);

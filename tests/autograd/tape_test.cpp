@@ -275,8 +275,8 @@ TEST_CASE("results and gradients are the same bits for every number of threads")
     const Variable b(b0, true);
     Tape tape;
     Variable h = dropout(relu(linear(x, w, b)), 0.3, {1, 2, 3}, ids);
-    h = h + gather_rows(h, ids) * b - mean(h, Over::rows);
-    h = log_softmax(h / (1 + exp(-mean(h, Over::columns))));
+    h = h + gather_rows(h, ids) * b - mean(h, ReduceDim::rows);
+    h = log_softmax(h / (1 + exp(-mean(h, ReduceDim::columns))));
     tape.backward(mean(h * h));
     std::vector<real> all;
     for (const Variable& v : {x, w, b})

@@ -37,15 +37,15 @@ real element(const Tensor& t, const Shape& common, Index flat) {
   return t.data()[at];
 }
 
-double apply(Binary op, double a, double b) {
+double apply(BinaryOp op, double a, double b) {
   switch (op) {
-    case Binary::add:
+    case BinaryOp::add:
       return a + b;
-    case Binary::sub:
+    case BinaryOp::sub:
       return a - b;
-    case Binary::mul:
+    case BinaryOp::mul:
       return a * b;
-    case Binary::div:
+    case BinaryOp::div:
       return a / b;
   }
   return 0;
@@ -84,7 +84,7 @@ TEST_CASE("binary operations broadcast as a naive loop does") {
       {{70001, 3}, {70001, 1}},  {{3, 70001}, {3, 1}},   {{3, 70001}, {70001}},
       {{200003}, {200003}}};
   for (const auto& [shape_a, shape_b] : shapes)
-    for (const Binary op : {Binary::add, Binary::sub, Binary::mul, Binary::div})
+    for (const BinaryOp op : {BinaryOp::add, BinaryOp::sub, BinaryOp::mul, BinaryOp::div})
       for (const bool accumulate : {false, true}) {
         CAPTURE(shape_a);
         CAPTURE(shape_b);
@@ -105,20 +105,20 @@ TEST_CASE("binary operations may write to an operand") {
   const Tensor a = random_tensor({1000, 17}, 1);
   const Tensor b = random_tensor({17}, 2);
   Tensor expected(a.shape());
-  binary(Binary::mul, a, b, expected);
+  binary(BinaryOp::mul, a, b, expected);
   Tensor in_place = a.clone();
-  binary(Binary::mul, in_place, b, in_place);
+  binary(BinaryOp::mul, in_place, b, in_place);
   CHECK(relative_error(in_place, expected) == 0);
 }
 
 TEST_CASE("operands that do not broadcast are refused with their shapes") {
   Tensor out({5, 3});
-  CHECK_THROWS_WITH_AS(binary(Binary::add, Tensor::zeros({5, 3}), Tensor::zeros({5}), out),
+  CHECK_THROWS_WITH_AS(binary(BinaryOp::add, Tensor::zeros({5, 3}), Tensor::zeros({5}), out),
                        "shapes [5, 3] and [5] do not broadcast: 3 against 5 in dimension 1 (a vector is a "
                        "row; write a column as [N, 1])",
                        ShapeError);
-  CHECK_THROWS_AS(binary(Binary::add, Tensor::zeros({5, 3}), Tensor::zeros({2, 5, 3}), out), ShapeError);
-  CHECK_THROWS_AS(binary(Binary::add, Tensor::zeros({5, 3}), Tensor(), out), ShapeError);
+  CHECK_THROWS_AS(binary(BinaryOp::add, Tensor::zeros({5, 3}), Tensor::zeros({2, 5, 3}), out), ShapeError);
+  CHECK_THROWS_AS(binary(BinaryOp::add, Tensor::zeros({5, 3}), Tensor(), out), ShapeError);
 }
 
 TEST_CASE("unary operations and their slopes") {

@@ -230,16 +230,16 @@ TEST_CASE("poll scopes nest, and a long body may poll by itself") {
   int inner = 0;
   const auto count_outer = [&] { ++outer; };
   const auto count_inner = [&] { ++inner; };
-  poll();
+  poll_progress();
   const PollScope a(count_outer);
-  poll();
+  poll_progress();
   CHECK(outer == 1);
   {
     const PollScope b(count_inner);
-    poll();
-    poll();
+    poll_progress();
+    poll_progress();
   }
-  poll();
+  poll_progress();
   CHECK(inner == 2);
   CHECK(outer == 2);
 }

@@ -321,8 +321,8 @@ TEST_CASE("controls") {
   const GraphShardManager& graph = s.graph;
   const std::size_t before = s.comm.max_collective_size();
 #include "controls.inc"
-  CHECK(g.options().mode == Mode::sequential);
-  CHECK(block.options().mode == Mode::one_shot);
+  CHECK(g.options().mode == HaloMode::sequential);
+  CHECK(block.options().mode == HaloMode::one_shot);
   CHECK(s.comm.max_collective_size() == std::size_t{1} << 28);
   s.comm.set_max_collective_size(before);
 }
@@ -390,7 +390,7 @@ TEST_CASE("what travels") {
   std::uint64_t read = 0;  // rows of other ranks
   for (const HaloRound& round : s.graph.shards()->rounds) read += static_cast<std::uint64_t>(round.recv_rows);
   const double halo = static_cast<double>(comm.all_reduce(read)) * width * sizeof(real);
-  for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
+  for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
     GraphShardManager g = s.graph;
     g.set_options({.mode = mode});
     for (const Case& c : cases) {
@@ -401,7 +401,8 @@ TEST_CASE("what travels") {
       const double backward = sent([&] { tape.backward(y, Tensor::full(y.shape(), 1)); });
       const double agreements = 0.05 * halo;
       CHECK(std::abs(forward - c.forward * halo) <= agreements);
-      CHECK(std::abs(backward - (mode == Mode::rematerialize ? c.backward : c.kept) * halo) <= agreements);
+      CHECK(std::abs(backward - (mode == HaloMode::rematerialize ? c.backward : c.kept) * halo) <=
+            agreements);
     }
   }
 }

@@ -13,7 +13,7 @@ namespace {
 void add_messages(std::vector<Call>& calls, const Communicator& comm) {
   const std::string update_all = "graph/graph_shard_manager.hpp GraphShardManager::update_all";
   const std::string apply_edges = "graph/graph_shard_manager.hpp GraphShardManager::apply_edges";
-  for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
+  for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
     const GraphOptions options{.mode = mode, .max_halo_bytes = 24};
     add_operation(
         calls, comm, update_all,

@@ -21,9 +21,9 @@ using namespace sar::test;
 
 namespace {
 
-InFeats widths(const Run& run) {
-  return run.bipartite() ? InFeats(run.width("in.feat_src"), run.width("in.feat_dst"))
-                         : InFeats(run.width("in.feat"));
+InFeatures widths(const Run& run) {
+  return run.bipartite() ? InFeatures(run.width("in.feat_src"), run.width("in.feat_dst"))
+                         : InFeatures(run.width("in.feat"));
 }
 
 NodeFeatures features(const Run& run, const Inputs& in) {
@@ -215,8 +215,8 @@ TEST_CASE("TransformerConv: the formula, and finite differences") {
         const auto x_dst = c.pair ? random_values(g.num_dst * dst_width, 2) : x_src;
         const auto e = random_values(static_cast<Index>(g.src.size()) * edge_width, 3);
         Generator gen(7);
-        TransformerConv conv(c.pair ? InFeats(src_width, dst_width) : InFeats(src_width), columns, heads, gen,
-                             c.options);
+        TransformerConv conv(c.pair ? InFeatures(src_width, dst_width) : InFeatures(src_width), columns,
+                             heads, gen, c.options);
         const auto expected = transformer_formula(conv, c.options, g, x_src, x_dst, e);
         const Index width = c.options.concat ? heads * columns : columns;
         const Tensor whole = to_tensor(expected, {g.num_dst, width});

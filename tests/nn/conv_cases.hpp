@@ -29,7 +29,7 @@ namespace sar::test {
 /// The three modes, each with whole shards and with pieces as small as can be.
 inline std::vector<GraphOptions> graph_ways() {
   std::vector<GraphOptions> ways;
-  for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
+  for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
     ways.push_back({.mode = mode});
     ways.push_back({.mode = mode, .max_halo_bytes = 1, .edge_block = 3});
   }

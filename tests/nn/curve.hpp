@@ -84,8 +84,8 @@ void check_curves(const Load& load) {
     CHECK(largest_difference(curve(comm, load(comm, method), {}, epochs), alone) < accepted);
   }
   for (const GraphOptions& options :
-       {GraphOptions{.mode = Mode::sequential}, GraphOptions{.mode = Mode::one_shot},
-        GraphOptions{.mode = Mode::rematerialize, .pipeline_depth = 2, .max_halo_bytes = 10000}}) {
+       {GraphOptions{.mode = HaloMode::sequential}, GraphOptions{.mode = HaloMode::one_shot},
+        GraphOptions{.mode = HaloMode::rematerialize, .pipeline_depth = 2, .max_halo_bytes = 10000}}) {
     CAPTURE(static_cast<int>(options.mode));
     CHECK(largest_difference(curve(comm, load(comm, PartitionMethod::random), options, epochs), alone) <
           accepted);

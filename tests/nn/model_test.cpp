@@ -58,7 +58,7 @@ std::vector<T> part_of(const std::vector<T>& whole, std::span<const Index> ids) 
 TEST_CASE("three SAGE layers with batch norm: golden vectors in the three modes") {
   const Communicator world = Communicator::world();
   const Case golden("model/three_layer_sage_bn");
-  for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
+  for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
     CAPTURE(static_cast<int>(mode));
     const GoldenGraph part = golden_graph(world, golden, {.mode = mode});
     Generator gen(1);

@@ -1,5 +1,5 @@
-#include "support/rows.hpp"
 #include "support/reference.hpp"
+#include "support/rows.hpp"
 
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>

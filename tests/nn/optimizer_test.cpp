@@ -1,5 +1,5 @@
-#include "support/rows.hpp"
 #include "support/reference.hpp"
+#include "support/rows.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/nn/optimizer.hpp>

@@ -73,7 +73,7 @@ struct Gat : Module {
 };
 
 template <class Model>
-void check_training(const std::string& name, Mode mode, PartitionMethod partition) {
+void check_training(const std::string& name, HaloMode mode, PartitionMethod partition) {
   CAPTURE(name);
   CAPTURE(static_cast<int>(mode));
   const Communicator world = Communicator::world();
@@ -133,10 +133,10 @@ TEST_CASE("30 epochs on Cora follow the reference") {
     MESSAGE("skipped: there is no dataset in ", cora);
     return;
   }
-  check_training<Sage>("sage_cora", Mode::rematerialize, PartitionMethod::contiguous);
-  check_training<Gcn>("gcn_cora", Mode::rematerialize, PartitionMethod::random);
-  check_training<Sage>("sage_cora", Mode::one_shot, PartitionMethod::random);
-  check_training<Gcn>("gcn_cora", Mode::sequential, PartitionMethod::contiguous);
-  check_training<Gat>("gat_cora", Mode::rematerialize, PartitionMethod::random);
-  check_training<Gat>("gat_cora", Mode::one_shot, PartitionMethod::contiguous);
+  check_training<Sage>("sage_cora", HaloMode::rematerialize, PartitionMethod::contiguous);
+  check_training<Gcn>("gcn_cora", HaloMode::rematerialize, PartitionMethod::random);
+  check_training<Sage>("sage_cora", HaloMode::one_shot, PartitionMethod::random);
+  check_training<Gcn>("gcn_cora", HaloMode::sequential, PartitionMethod::contiguous);
+  check_training<Gat>("gat_cora", HaloMode::rematerialize, PartitionMethod::random);
+  check_training<Gat>("gat_cora", HaloMode::one_shot, PartitionMethod::contiguous);
 }

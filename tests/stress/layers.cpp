@@ -71,8 +71,8 @@ Matrix weighted_sum(Step& s, Reduce reduce, const Matrix& x, const Weight& w) {
   });
 }
 
-InFeats widths(const Step& s, bool pair) {
-  return pair ? InFeats(s.src.cols(), s.dst.cols()) : InFeats(s.src.cols());
+InFeatures widths(const Step& s, bool pair) {
+  return pair ? InFeatures(s.src.cols(), s.dst.cols()) : InFeatures(s.src.cols());
 }
 
 /// Rows at both ends after feature dropout, whose stream is the first of the layer's.

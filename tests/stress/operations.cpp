@@ -11,24 +11,24 @@ namespace {
 
 /// An operand [rows, heads, dim] whose heads or columns may be repeated.
 struct Operand {
-  Target target = Target::u;
+  MessageTarget target = MessageTarget::u;
   Index heads = 1, dim = 1;
   Both rows;
 
   [[nodiscard]] Number at(const Edge& e, Index h, Index d) const {
-    const Index row = target == Target::u ? e.src : target == Target::v ? e.dst : e.id;
+    const Index row = target == MessageTarget::u ? e.src : target == MessageTarget::v ? e.dst : e.id;
     return rows.reference(row, h % heads * dim + d % dim);
   }
 };
 
 /// away_from_zero: for what is divided by.
-Operand draw_operand(Step& s, Target target, Index heads, Index dim, bool away_from_zero) {
+Operand draw_operand(Step& s, MessageTarget target, Index heads, Index dim, bool away_from_zero) {
   Operand operand{target, s.draw.chance(0.25) ? 1 : heads, dim, {}};
   const Index cols = operand.heads * dim;
-  if (target == Target::e) {
+  if (target == MessageTarget::e) {
     operand.rows = away_from_zero ? s.edge_rows(cols, 0.5, 1.5) : s.edge_rows(cols);
   } else {
-    operand.rows = projected(s.problem, target == Target::u ? s.src : s.dst, cols);
+    operand.rows = projected(s.problem, target == MessageTarget::u ? s.src : s.dst, cols);
     if (away_from_zero)
       operand.rows = {sigmoid(operand.rows.ours) + real(0.5),
                       map(operand.rows.reference, [](Number x) { return sigmoid(x) + 0.5; })};
@@ -67,15 +67,17 @@ BuiltIn draw_built_in(Step& s) {
   BuiltIn m{};
   m.op = s.draw.one_of({Op::copy, Op::add, Op::sub, Op::mul, Op::div, Op::dot});
   const Index heads = s.draw.integer(1, 3), dim = s.draw.integer(1, 4);
-  const Target left = m.op == Op::copy ? s.draw.one_of({Target::u, Target::e})
-                                       : s.draw.one_of({Target::u, Target::v, Target::e});
+  const MessageTarget left = m.op == Op::copy
+                                 ? s.draw.one_of({MessageTarget::u, MessageTarget::e})
+                                 : s.draw.one_of({MessageTarget::u, MessageTarget::v, MessageTarget::e});
   m.lhs = draw_operand(s, left, heads, dim, false);
   m.heads = m.lhs.heads;
   m.dim = m.op == Op::dot ? 1 : dim;
   if (m.op != Op::copy) {
-    const Target right = left == Target::u   ? s.draw.one_of({Target::v, Target::e})
-                         : left == Target::v ? s.draw.one_of({Target::u, Target::e})
-                                             : s.draw.one_of({Target::u, Target::v});
+    const MessageTarget right = left == MessageTarget::u ? s.draw.one_of({MessageTarget::v, MessageTarget::e})
+                                : left == MessageTarget::v
+                                    ? s.draw.one_of({MessageTarget::u, MessageTarget::e})
+                                    : s.draw.one_of({MessageTarget::u, MessageTarget::v});
     const Index right_dim = m.op != Op::dot && s.draw.chance(0.3) ? 1 : dim;
     m.rhs = draw_operand(s, right, heads, right_dim, m.op == Op::div);
     m.heads = std::max(m.heads, m.rhs.heads);

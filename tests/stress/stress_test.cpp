@@ -89,10 +89,11 @@ void take_step(Problem& problem, std::vector<Both>& rows) {
       draw.integer(0, static_cast<Index>(problem.relations.size()) - 1))];
   const NodeKind& kind = problem.kinds[relation.dst_kind];
   GraphShardManager graph = relation.graph;
-  const GraphOptions options{.mode = draw.one_of({Mode::rematerialize, Mode::sequential, Mode::one_shot}),
-                             .pipeline_depth = static_cast<int>(draw.integer(1, 3)),
-                             .max_halo_bytes = draw.one_of<Index>({0, 1, 100, 1000}),
-                             .edge_block = draw.one_of<Index>({1, 7, 4096})};
+  const GraphOptions options{
+      .mode = draw.one_of({HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}),
+      .pipeline_depth = static_cast<int>(draw.integer(1, 3)),
+      .max_halo_bytes = draw.one_of<Index>({0, 1, 100, 1000}),
+      .edge_block = draw.one_of<Index>({1, 7, 4096})};
   graph.set_options(options);
   problem.says << "mode " << static_cast<int>(options.mode) << ", pieces " << options.pipeline_depth << " of "
                << options.max_halo_bytes << ", blocks " << options.edge_block << "; ";

@@ -63,7 +63,7 @@ TEST_CASE("the graph of a host's arrays computes what the whole graph does") {
       expected_grad_w.row(whole.edge_ids()[static_cast<std::size_t>(e)])[0] = expected.grad_w.row(e)[0];
 
     for (const Ownership how : {Ownership::scattered, Ownership::one_rank, Ownership::halves})
-      for (const Mode mode : {Mode::rematerialize, Mode::one_shot}) {
+      for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
         CAPTURE(g.name);
         CAPTURE(static_cast<int>(how));
         const HostArrays host = host_arrays(comm, g, how);

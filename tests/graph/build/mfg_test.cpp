@@ -28,7 +28,7 @@ namespace {
 
 using Lists = std::vector<std::vector<Index>>;  // of nodes, for each rank
 
-constexpr Mode modes[] = {Mode::rematerialize, Mode::sequential, Mode::one_shot};
+constexpr HaloMode modes[] = {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot};
 
 Index original_id(Index node) {
   return 7000 - 3 * node;
@@ -132,7 +132,7 @@ TEST_CASE("nodes, edges, ids and degrees of message flow graphs are what a searc
           const Lists sources = sources_of(whole, book, destinations);
           const auto& src = sources[me];
           const auto& dst = destinations[me];
-          CHECK(mfg.dst_is_prefix());
+          CHECK(mfg.is_block());
           CHECK(mfg.num_src_nodes() == static_cast<Index>(src.size()));
           CHECK(mfg.num_dst_nodes() == static_cast<Index>(dst.size()));
           CHECK(mfg.num_global_src_nodes() == static_cast<Index>(total(sources)));
@@ -167,7 +167,7 @@ TEST_CASE("nodes, edges, ids and degrees of message flow graphs are what a searc
           CHECK(mfg.options().pipeline_depth == 2);
           CHECK(mfg.options().max_halo_bytes == 64);
           CHECK(mfg.options().edge_block == 5);
-          CHECK(mfg.get_full_partition_graph().options().mode == Mode::one_shot);
+          CHECK(mfg.get_full_partition_graph().options().mode == HaloMode::one_shot);
           destinations = sources;
         }
       }
@@ -275,7 +275,7 @@ TEST_CASE("a network gives the seeds the same values and everything the same gra
   int turn = 0;
   for (const WholeGraph& whole : square_graphs())
     for (const Books& books : test_books(whole, comm.size()))
-      for (const Mode mode : modes)
+      for (const HaloMode mode : modes)
         for (int k = 0; k < static_cast<int>(Kind::count); ++k, ++turn) {
           const Kind kind = static_cast<Kind>(k);
           const int layers = 2 + turn % 2, choice = turn % num_choices;
@@ -351,7 +351,7 @@ TEST_CASE("messages of the caller's own and frames on message flow graphs") {
   int turn = 0;
   for (const WholeGraph& whole : square_graphs())
     for (const Books& books : test_books(whole, comm.size()))
-      for (const Mode mode : modes)
+      for (const HaloMode mode : modes)
         for (const fn::ReduceFunction reduce : {fn::sum, fn::mean, fn::max, fn::min}) {
           CAPTURE(whole.name);
           CAPTURE(static_cast<int>(mode));
@@ -380,8 +380,9 @@ TEST_CASE("messages of the caller's own and frames on message flow graphs") {
               h = frame_layer(graphs[l], h, blocks ? gather_rows(e, mfgs[l].edge_rows()) : e, w, reduce);
             }
             const Variable to = slice_rows(input, 0, graphs[1].num_dst_nodes());
-            Variable scores = graphs[1].apply_edges(
-                [=](const EdgeBatch& edges) { return sum(edges.src(input) * edges.dst(to), Over::columns); });
+            Variable scores = graphs[1].apply_edges([=](const EdgeBatch& edges) {
+              return sum(edges.src(input) * edges.dst(to), ReduceDim::columns);
+            });
             if (!blocks) {
               h = gather_rows(h, last.dst_rows());
               scores = gather_rows(scores, last.edge_rows());

@@ -136,7 +136,7 @@ const std::vector<Score> scores = {Score::gat, Score::gatv2, Score::dot, Score::
 
 std::vector<GraphOptions> all_options() {
   std::vector<GraphOptions> all;
-  for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot})
+  for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot})
     for (const Index bytes : {0, 1, 300})
       all.push_back({.mode = mode, .pipeline_depth = bytes == 1 ? 3 : 1, .max_halo_bytes = bytes});
   return all;
@@ -250,7 +250,7 @@ TEST_CASE("results have the same bits with one thread and with several, and in e
     const Ask ask{
         .kind = kind, .heads = kind == Score::cosine ? 1 : 4, .dim = 16, .weighted = true, .dropout = 0.1};
     const AttentionProblem p = problem_of(whole, ask);
-    for (const Mode mode : {Mode::rematerialize, Mode::one_shot}) {
+    for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
       std::vector<std::vector<real>> results;
       for (const int threads : {1, 2, 4, 2}) {
         const ThreadLimit limit(threads);
@@ -276,7 +276,7 @@ TEST_CASE("only source rows travel, and only as often as they must") {
   const WholeGraph whole = random_graph("bytes", 200, 200, 3000, 5);
   const Books books = test_books(whole, comm.size()).front();
   const auto [sends, reads] = halo_traffic(whole, books, comm);
-  for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
+  for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
     for (const Score kind : scores) {
       const Ask ask{.kind = kind, .heads = kind == Score::cosine ? 1 : 2, .dim = 4};
       const auto sent_by = [](const GraphShardManager& graph, auto&& action) {
@@ -294,7 +294,7 @@ TEST_CASE("only source rows travel, and only as often as they must") {
       const Tensor g =
           local_rows(p.grad_out, books.dst, comm.rank(), ask.heads * ask.dim).reshape(out.shape());
       CHECK(sent_by(graph, [&] { tape.backward(out, g); }) ==
-            (reads + (mode == Mode::rematerialize ? sends : 0)) * row);
+            (reads + (mode == HaloMode::rematerialize ? sends : 0)) * row);
     }
   }
 }
@@ -333,7 +333,7 @@ TEST_CASE("without a tape nothing is kept, and constants get no gradient") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = test_graphs().front();
   const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {.mode = Mode::sequential});
+  const GraphShardManager graph = shard(comm, whole, books, {.mode = HaloMode::sequential});
   for (const Score kind : scores) {
     const AttentionProblem p = problem_of(whole, {.kind = kind, .dim = 4});
     const Operands mine(p, graph, books);

@@ -16,7 +16,7 @@ using namespace sar::test;
 
 namespace {
 
-constexpr Mode modes[] = {Mode::rematerialize, Mode::sequential, Mode::one_shot};
+constexpr HaloMode modes[] = {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot};
 constexpr NormBy norms[] = {NormBy::dst, NormBy::src};
 
 struct Expected {
@@ -64,7 +64,7 @@ TEST_CASE("golden vectors of edge_softmax") {
     CAPTURE(name);
     const Case golden("edge_softmax/" + name);
     const NormBy by = golden.arg("norm_by") == "dst" ? NormBy::dst : NormBy::src;
-    for (const Mode mode : modes) {
+    for (const HaloMode mode : modes) {
       for (const Index max_halo_bytes : {0, 1}) {
         const GoldenGraph g = golden_graph(comm, golden, {.mode = mode, .max_halo_bytes = max_halo_bytes});
         const Variable x(g.edge_rows(golden.tensor("in.logits")), true);

@@ -75,7 +75,7 @@ TEST_CASE("a bad edge on one rank is the same error on all") {
   GraphShardManager graph(comm, book, book, EdgeList(), true);
   CHECK_THROWS_AS(graph.set_options({.pipeline_depth = 0}), InputError);
   CHECK_THROWS_AS(graph.set_options({.max_halo_bytes = -1}), InputError);
-  CHECK(graph.get_full_partition_graph().options().mode == Mode::one_shot);
+  CHECK(graph.get_full_partition_graph().options().mode == HaloMode::one_shot);
 }
 
 TEST_CASE("edge weights are those of all ranks or of none") {
@@ -111,7 +111,7 @@ TEST_CASE("index_bytes is what a graph adds to the account, also after its trans
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("bytes", 200, 200, 3000, 5);
   const Books books = test_books(whole, comm.size()).front();
-  for (const Mode mode : {Mode::rematerialize, Mode::one_shot}) {
+  for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
     const std::uint64_t before = live_bytes();
     const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
     const std::uint64_t made = graph.index_bytes();

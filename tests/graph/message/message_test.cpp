@@ -25,13 +25,13 @@ using namespace sar::test;
 namespace {
 
 using Op = Message::Op;
-constexpr Mode modes[] = {Mode::rematerialize, Mode::sequential, Mode::one_shot};
-constexpr Target targets[] = {Target::u, Target::v, Target::e};
+constexpr HaloMode modes[] = {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot};
+constexpr MessageTarget targets[] = {MessageTarget::u, MessageTarget::v, MessageTarget::e};
 constexpr const char* names[] = {"u", "v", "e"};
 
-Message make_message(Op op, Target lhs, Target rhs, const std::array<Variable, 3>& operands) {
+Message make_message(Op op, MessageTarget lhs, MessageTarget rhs, const std::array<Variable, 3>& operands) {
   Message message{.op = op, .lhs = lhs, .rhs = rhs, .u = {}, .v = {}, .e = {}};
-  for (const Target t : targets)
+  for (const MessageTarget t : targets)
     if (message.reads(t)) message.operand(t) = operands[static_cast<std::size_t>(t)];
   return message;
 }
@@ -46,8 +46,8 @@ std::vector<std::string> golden_names(const std::string& group) {
   return found;
 }
 
-Target target_of(const std::string& name) {
-  return name == "u" ? Target::u : name == "v" ? Target::v : Target::e;
+MessageTarget target_of(const std::string& name) {
+  return name == "u" ? MessageTarget::u : name == "v" ? MessageTarget::v : MessageTarget::e;
 }
 
 void check_golden(const Communicator& comm, const std::string& name, const GraphOptions& options) {
@@ -61,16 +61,18 @@ void check_golden(const Communicator& comm, const std::string& name, const Graph
       {"div", Op::div},       {"dot", Op::dot}};
   const std::string word = golden.arg("message");
   const bool copies = word.starts_with("copy");
-  const Target lhs = target_of(copies ? word.substr(5) : word.substr(0, 1));
-  const Target rhs = copies ? lhs : target_of(word.substr(word.size() - 1));
+  const MessageTarget lhs = target_of(copies ? word.substr(5) : word.substr(0, 1));
+  const MessageTarget rhs = copies ? lhs : target_of(word.substr(word.size() - 1));
   const Op op = copies ? Op::copy : ops.at(word.substr(2, 3));
 
   const GoldenGraph g = golden_graph(comm, golden, options);
-  const auto rows_of = [&](Target t, const Tensor& whole) {
-    return t == Target::u ? g.src_rows(whole) : t == Target::v ? g.dst_rows(whole) : g.edge_rows(whole);
+  const auto rows_of = [&](MessageTarget t, const Tensor& whole) {
+    return t == MessageTarget::u   ? g.src_rows(whole)
+           : t == MessageTarget::v ? g.dst_rows(whole)
+                                   : g.edge_rows(whole);
   };
   std::array<Variable, 3> operands;
-  for (const Target t : targets) {
+  for (const MessageTarget t : targets) {
     const std::string file = std::string("in.") + names[static_cast<std::size_t>(t)];
     if (golden.has(file))
       operands[static_cast<std::size_t>(t)] = Variable(rows_of(t, golden.tensor(file)), true);
@@ -78,10 +80,10 @@ void check_golden(const Communicator& comm, const std::string& name, const Graph
   const Message message = make_message(op, lhs, rhs, operands);
   Tape tape;
   Variable out;
-  Target result = Target::e;
+  MessageTarget result = MessageTarget::e;
   if (golden.arg("group") == "update_all") {
     const std::string reduce = golden.arg("reduce");
-    result = Target::v;
+    result = MessageTarget::v;
     out = g.graph.update_all(message, reduce == "sum"    ? fn::sum
                                       : reduce == "mean" ? fn::mean
                                       : reduce == "max"  ? fn::max
@@ -89,14 +91,14 @@ void check_golden(const Communicator& comm, const std::string& name, const Graph
   } else {
     out = g.graph.apply_edges(message);
   }
-  const auto compare = [&](const Tensor& mine, Target t, const std::string& file) {
+  const auto compare = [&](const Tensor& mine, MessageTarget t, const std::string& file) {
     CAPTURE(file);
     const Tensor whole = golden.tensor(file);
     CHECK(error_of_part(mine, rows_of(t, whole), whole) < tolerance());
   };
   compare(out.value(), result, "out");
   tape.backward(out, rows_of(result, golden.tensor("grad_out")));
-  for (const Target t : targets)
+  for (const MessageTarget t : targets)
     if (message.reads(t))
       compare(operands[static_cast<std::size_t>(t)].grad(), t,
               std::string("grad_in.") + names[static_cast<std::size_t>(t)]);
@@ -121,7 +123,7 @@ Shape shape_of(Index rows, const Dims& dims) {
 struct Sample {
   const char* name;
   Op op;
-  Target lhs, rhs;
+  MessageTarget lhs, rhs;
   Dims a, b;                     ///< rows of the operands
   std::optional<Reduce> reduce;  ///< none: apply_edges
   Dims out;                      ///< rows of the message
@@ -161,12 +163,14 @@ struct Values {
   std::vector<double> out, grad_a, grad_b;
 };
 
-Index rows_of(const WholeGraph& g, Target t) {
-  return t == Target::u ? g.num_src : t == Target::v ? g.num_dst : static_cast<Index>(g.src.size());
+Index rows_of(const WholeGraph& g, MessageTarget t) {
+  return t == MessageTarget::u   ? g.num_src
+         : t == MessageTarget::v ? g.num_dst
+                                 : static_cast<Index>(g.src.size());
 }
 
-Index row_of_edge(const WholeGraph& g, Target t, std::size_t k) {
-  return t == Target::u ? g.src[k] : t == Target::v ? g.dst[k] : static_cast<Index>(k);
+Index row_of_edge(const WholeGraph& g, MessageTarget t, std::size_t k) {
+  return t == MessageTarget::u ? g.src[k] : t == MessageTarget::v ? g.dst[k] : static_cast<Index>(k);
 }
 
 /// Away from zero, for divisors.
@@ -251,9 +255,10 @@ Values by_definition(const WholeGraph& g, const Sample& s) {
 }
 
 /// This rank's part of whole values.
-std::vector<double> part(const std::vector<double>& whole, Target t, Index width, const Books& books,
+std::vector<double> part(const std::vector<double>& whole, MessageTarget t, Index width, const Books& books,
                          const GraphShardManager& graph) {
-  if (t != Target::e) return slice(whole, t == Target::u ? books.src : books.dst, graph.comm().rank(), width);
+  if (t != MessageTarget::e)
+    return slice(whole, t == MessageTarget::u ? books.src : books.dst, graph.comm().rank(), width);
   std::vector<double> mine;
   for (const Index id : graph.edge_ids())
     mine.insert(mine.end(), whole.begin() + id * width, whole.begin() + (id + 1) * width);
@@ -281,7 +286,7 @@ void check_sample(const Sample& s, const Values& want, const Books& books, const
   CAPTURE(static_cast<int>(graph.options().mode));
   CAPTURE(graph.options().max_halo_bytes);
   CAPTURE(static_cast<int>(wants));
-  const auto local = [&](const std::vector<double>& whole, Target t, const Dims& dims) {
+  const auto local = [&](const std::vector<double>& whole, MessageTarget t, const Dims& dims) {
     const auto mine = part(whole, t, size_of(dims), books, graph);
     return to_tensor(mine, shape_of(static_cast<Index>(mine.size()) / size_of(dims), dims));
   };
@@ -290,7 +295,7 @@ void check_sample(const Sample& s, const Values& want, const Books& books, const
   if (s.op != Op::copy)
     operands[static_cast<std::size_t>(s.rhs)] = Variable(local(want.b, s.rhs, s.b), wants != Wants::lhs);
   const Message message = make_message(s.op, s.lhs, s.rhs, operands);
-  const Target result = s.reduce ? Target::v : Target::e;
+  const MessageTarget result = s.reduce ? MessageTarget::v : MessageTarget::e;
   Tape tape;
   const Variable out = s.reduce ? graph.update_all(message, *s.reduce) : graph.apply_edges(message);
   CHECK(out.shape() == shape_of(s.reduce ? graph.num_dst_nodes() : graph.num_edges(), s.out));
@@ -313,7 +318,7 @@ TEST_CASE("golden vectors of every message: update_all") {
   const auto cases = golden_names("update_all");
   CHECK(cases.size() == 153);
   for (const std::string& name : cases)
-    for (const Mode mode : modes)
+    for (const HaloMode mode : modes)
       for (const Index max_halo_bytes : {0, 1})
         check_golden(comm, name, {.mode = mode, .max_halo_bytes = max_halo_bytes});
 }
@@ -324,7 +329,7 @@ TEST_CASE("golden vectors of every message: apply_edges") {
   const auto cases = golden_names("apply_edges");
   CHECK(cases.size() == 41);
   for (const std::string& name : cases)
-    for (const Mode mode : modes)
+    for (const HaloMode mode : modes)
       for (const Index max_halo_bytes : {0, 1})
         check_golden(comm, name, {.mode = mode, .max_halo_bytes = max_halo_bytes});
 }
@@ -336,7 +341,7 @@ TEST_CASE("messages agree with the definition for every mode, cut and partition"
     for (const Sample& sample : samples()) {
       const Values want = by_definition(whole, sample);
       for (const Books& books : test_books(whole, comm.size())) {
-        for (const Mode mode : modes) {
+        for (const HaloMode mode : modes) {
           check_sample(sample, want, books, shard(comm, whole, books, {.mode = mode}), Wants::both);
           const GraphShardManager cut =
               shard(comm, whole, books, {.mode = mode, .pipeline_depth = 3, .max_halo_bytes = 1});
@@ -354,7 +359,7 @@ TEST_CASE("one variable may be both ends") {
   const WholeGraph whole = test_graphs().front();
   const Books books = test_books(whole, comm.size()).front();
   const GraphShardManager graph = shard(comm, whole, books, {});
-  const Variable h(to_tensor(part(operand_values(whole.num_src * 3, 1), Target::u, 3, books, graph),
+  const Variable h(to_tensor(part(operand_values(whole.num_src * 3, 1), MessageTarget::u, 3, books, graph),
                              Shape{graph.num_nodes(), 3}),
                    true);
   GradcheckOptions options;
@@ -378,10 +383,11 @@ TEST_CASE("results have the same bits with one thread and with several") {
       const ThreadLimit limit(threads);
       const GraphShardManager graph = shard(comm, whole, books, {.max_halo_bytes = 10000});
       const auto rows = [&](Index n, std::uint64_t stream) {
-        return Variable(to_tensor(part(random_values(n * 24, stream),
-                                       n == whole.num_src ? Target::u : Target::e, 24, books, graph),
-                                  Shape{n == whole.num_src ? graph.num_nodes() : graph.num_edges(), 24}),
-                        true);
+        return Variable(
+            to_tensor(part(random_values(n * 24, stream),
+                           n == whole.num_src ? MessageTarget::u : MessageTarget::e, 24, books, graph),
+                      Shape{n == whole.num_src ? graph.num_nodes() : graph.num_edges(), 24}),
+            true);
       };
       const Variable u = rows(whole.num_src, 1), v = rows(whole.num_src, 2),
                      e = rows(static_cast<Index>(whole.src.size()), 3);
@@ -405,7 +411,7 @@ TEST_CASE("communication of every kind of message is what its gradients need") {
   const Index width = 8;
   const auto [sends, reads] = halo_traffic(whole, books, comm);
   const std::uint64_t row = width * sizeof(real);
-  for (const Mode mode : modes) {
+  for (const HaloMode mode : modes) {
     const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
     const auto operand = [&](Index rows, bool wanted) {
       return Variable(Tensor::full(Shape{rows, width}, 1), wanted);
@@ -420,7 +426,7 @@ TEST_CASE("communication of every kind of message is what its gradients need") {
       before = comm_bytes(graph);
       tape.backward(out, Tensor::full(out.shape(), 1));
       CHECK(comm_bytes(graph) - before ==
-            (u_wanted ? reads * row : 0) + (u_again && mode == Mode::rematerialize ? sends * row : 0));
+            (u_wanted ? reads * row : 0) + (u_again && mode == HaloMode::rematerialize ? sends * row : 0));
     };
     for (const Reduce reduce : {Reduce::sum, Reduce::max}) {
       for (const bool wants_u : {true, false}) {
@@ -502,7 +508,7 @@ TEST_CASE("wrong operands of one rank are the same error on all, and the graph w
               std::to_string(comm.size() - 1));
   }
   Message twice = fn::u_add_v(ones({n, 2}), ones({n, 2}));
-  twice.rhs = Target::u;
+  twice.rhs = MessageTarget::u;
   fails(twice, "input: ", "operands of two kinds");
   CHECK_THROWS_AS((void)graph.update_all(fn::copy_u(ones({n, 2})), fn::sum, ones({n, bad ? 3 : 2})),
                   ShapeError);
@@ -517,7 +523,7 @@ TEST_CASE("edge data given by edge id lands in edge order") {
   const auto count = static_cast<Index>(whole.src.size());
   const auto values = random_values(count * 2, 1);
   const Tensor mine = graph.local_edge_rows(to_tensor(values, Shape{count, 2}));
-  CHECK(relative_error(mine, part(values, Target::e, 2, books, graph)) == 0);
+  CHECK(relative_error(mine, part(values, MessageTarget::e, 2, books, graph)) == 0);
   CHECK(mine.shape() == Shape{graph.num_edges(), 2});
   // Only one rank has the last edge; all are told.
   CHECK_THROWS_AS((void)graph.local_edge_rows(Tensor::zeros(Shape{count - 1, 2})), ShapeError);

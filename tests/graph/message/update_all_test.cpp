@@ -100,7 +100,7 @@ TEST_CASE("update_all agrees with the definition for every mode, cut and partiti
   const Communicator comm = Communicator::world();
   for (const WholeGraph& whole : test_graphs()) {
     for (const Books& books : test_books(whole, comm.size())) {
-      for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
+      for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
         for (const GraphOptions& options :
              {GraphOptions{.mode = mode},
               GraphOptions{.mode = mode, .pipeline_depth = 3, .max_halo_bytes = 1},
@@ -149,7 +149,7 @@ TEST_CASE("golden vectors of update_all") {
                           : word == "mean" ? fn::mean
                           : word == "max"  ? fn::max
                                            : fn::min;
-    for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
+    for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
       for (const Index max_halo_bytes : {0, 50}) {
         CAPTURE(name);
         CAPTURE(static_cast<int>(mode));
@@ -196,7 +196,7 @@ TEST_CASE("results have the same bits with one thread and with several, and in e
   const auto u = random_values(whole.num_src * 32, 1);
   const auto e = random_values(static_cast<Index>(whole.src.size()), 2);
   const auto g = random_values(whole.num_dst * 32, 3);
-  for (const Mode mode : {Mode::rematerialize, Mode::one_shot}) {
+  for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
     std::vector<std::vector<real>> results;
     for (const int threads : {1, 2, 4, 2}) {
       const ThreadLimit limit(threads);
@@ -220,7 +220,7 @@ TEST_CASE("communication is what sequential aggregation needs and no more") {
   const WholeGraph whole = random_graph("bytes", 200, 200, 3000, 5);
   const Books books = test_books(whole, comm.size()).front();
   const Index width = 8;
-  for (const Mode mode : {Mode::rematerialize, Mode::sequential, Mode::one_shot}) {
+  for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
     const GraphShardManager graph = shard(comm, whole, books, {.mode = mode});
     const auto [sends, reads] = halo_traffic(whole, books, comm);
     const std::uint64_t row = width * sizeof(real);
@@ -243,7 +243,7 @@ TEST_CASE("communication is what sequential aggregation needs and no more") {
       Variable out;
       CHECK(sent_by([&] { out = graph.update_all(fn::u_mul_e(u, e), fn::sum); }) == sends * row);
       CHECK(sent_by([&] { tape.backward(out, g); }) ==
-            (reads + (mode == Mode::rematerialize ? sends : 0)) * row);
+            (reads + (mode == HaloMode::rematerialize ? sends : 0)) * row);
     }
     {
       Tape tape;  // no gradient of u: nothing to push
@@ -328,7 +328,7 @@ TEST_CASE("wrong operands of one rank are the same error on all, and the graph w
           std::string::npos);
     CHECK(text_of(fn::copy_u(Variable(good.value(), bad))).find("different wish for the sources' gradient") !=
           std::string::npos);
-    if (bad) graph.set_options({.mode = Mode::one_shot});
+    if (bad) graph.set_options({.mode = HaloMode::one_shot});
     CHECK(text_of(fn::copy_u(good)).find("different mode") != std::string::npos);
     graph.set_options({});
   }

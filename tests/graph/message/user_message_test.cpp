@@ -155,7 +155,7 @@ void check_case(const Communicator& comm, const WholeGraph& g, const Books& book
   CHECK(error_of_part(sum_over_ranks(comm, o.outer.grad()), whole(6), whole(6)) < tolerance());
 }
 
-const Mode all_modes[] = {Mode::rematerialize, Mode::sequential, Mode::one_shot};
+const HaloMode all_modes[] = {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot};
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -167,7 +167,7 @@ TEST_CASE("a message function agrees with the same function on all edges at once
   const Communicator comm = Communicator::world();
   for (const WholeGraph& g : test_graphs()) {
     for (const Books& books : test_books(g, comm.size())) {
-      for (const Mode mode : all_modes) {
+      for (const HaloMode mode : all_modes) {
         CAPTURE(g.name);
         CAPTURE(static_cast<int>(mode));
         check_case(comm, g, books, {.mode = mode}, Reduce::sum);
@@ -256,7 +256,7 @@ TEST_CASE("captured parameters receive gradients without being declared") {
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("random", 30, 30, 120, 1);
   for (const Books& books : test_books(g, comm.size())) {
-    for (const Mode mode : all_modes) {
+    for (const HaloMode mode : all_modes) {
       // The only wish for a gradient is that of the parameter: the sources are constants.
       const GraphShardManager graph =
           shard(comm, g, books, {.mode = mode, .max_halo_bytes = 40, .edge_block = 7});
@@ -328,7 +328,7 @@ TEST_CASE("a variable that is source, destination and captured at once collects 
     const auto layer = [&](const std::vector<Variable>& in) {
       return graph.update_all(
           [x = in[0]](const EdgeBatch& edges) {
-            return edges.src(x) * edges.dst(x) + edges.src(x) * sum(x, Over::rows) * real(0.1);
+            return edges.src(x) * edges.dst(x) + edges.src(x) * sum(x, ReduceDim::rows) * real(0.1);
           },
           Reduce::sum);
     };
@@ -343,7 +343,7 @@ TEST_CASE("messages, built-in and of the caller's own, of features of width 0") 
   const Communicator comm = Communicator::world();
   for (const WholeGraph& g : test_graphs()) {
     for (const Books& books : test_books(g, comm.size())) {
-      for (const Mode mode : all_modes) {
+      for (const HaloMode mode : all_modes) {
         const GraphShardManager graph =
             shard(comm, g, books, {.mode = mode, .max_halo_bytes = 1, .edge_block = 7});
         const Variable h(Tensor::zeros({graph.num_src_nodes(), 0}), true);
@@ -383,7 +383,8 @@ TEST_CASE("what is captured goes back on ranks without edges, too") {
     const auto layer = [&](const std::vector<Variable>& in) {
       const Variable y = graph.update_all(fn::copy_u(in[0]), Reduce::mean);  // its way back is collective
       return graph.update_all(
-          [=](const EdgeBatch& edges) { return edges.src(in[0]) * tanh(sum(y, Over::rows)); }, Reduce::mean);
+          [=](const EdgeBatch& edges) { return edges.src(in[0]) * tanh(sum(y, ReduceDim::rows)); },
+          Reduce::mean);
     };
     GradcheckOptions options;
     options.directions = 3;
@@ -465,8 +466,8 @@ TEST_CASE("memory does not depend on the number of edges") {
   for (const Index edges : {20000, 160000}) {
     const WholeGraph g = random_graph("large", 2000, 2000, edges, 5);
     const Books books = test_books(g, comm.size()).front();
-    for (const Mode mode : {Mode::rematerialize, Mode::one_shot}) {
-      if (mode == Mode::one_shot && comm.size() > 1) continue;  // holds all halo rows
+    for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::one_shot}) {
+      if (mode == HaloMode::one_shot && comm.size() > 1) continue;  // holds all halo rows
       const GraphShardManager graph =
           shard(comm, g, books, {.mode = mode, .max_halo_bytes = 8000, .edge_block = 16});
       const Variable h(my_rows(whole_tensor({g.num_src, 16}, 1), books.src, comm.rank()), true);
@@ -499,7 +500,7 @@ TEST_CASE("rows travel once forward, gradients once back, rows again where they 
   for (int reader = 0; reader < comm.size(); ++reader)
     for (int owner = 0; owner < comm.size(); ++owner)
       if (reader != owner) rows += sources_read(g, books, reader, owner);
-  for (const Mode mode : all_modes) {
+  for (const HaloMode mode : all_modes) {
     const GraphShardManager graph = shard(comm, g, books, {.mode = mode});
     // {forward, backward} bytes of all ranks; agreements do not depend on the width
     const auto volume = [&](Index width, bool wants_gradient, bool reads_sources) {
@@ -522,7 +523,7 @@ TEST_CASE("rows travel once forward, gradients once back, rows again where they 
         const auto narrow = volume(2, wants_gradient, reads_sources);
         const auto wide = volume(5, wants_gradient, reads_sources);
         CHECK(wide.first - narrow.first == (reads_sources ? once : 0));
-        const std::uint64_t times = (wants_gradient ? 1 : 0) + (mode == Mode::rematerialize ? 1 : 0);
+        const std::uint64_t times = (wants_gradient ? 1 : 0) + (mode == HaloMode::rematerialize ? 1 : 0);
         CHECK(wide.second - narrow.second == (reads_sources ? times * once : 0));
       }
     }
@@ -533,7 +534,7 @@ TEST_CASE("what a function does wrong on one rank is told on all, and the graph 
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(g, comm.size())) {
-    for (const Mode mode : all_modes) {
+    for (const HaloMode mode : all_modes) {
       const GraphShardManager graph =
           shard(comm, g, books, {.mode = mode, .max_halo_bytes = 60, .edge_block = 2});
       const bool here = comm.rank() == comm.size() - 1;  // owns edges in all partitions

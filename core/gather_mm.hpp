@@ -26,8 +26,8 @@ struct TypeGroups {
 // A matrix of w [types, in, out], or a block-diagonal one of w [types, blocks, in / blocks, out / blocks].
 
 /// out[i] (+)= x[i] w[t_i]  for x [n, in], out [n, out]
-void typed_matmul(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out,
-                  bool accumulate = false);
+void gather_mm(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out,
+               bool accumulate = false);
 
 /// out[i] (+)= x[i] w[t_i]^T  for x [n, out], out [n, in]
 void typed_matmul_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out,

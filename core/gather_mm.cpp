@@ -1,7 +1,7 @@
 #include <sar/core/error.hpp>
+#include <sar/core/gather_mm.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/trace.hpp>
-#include <sar/core/typed_matmul.hpp>
 
 #include <Eigen/Core>
 
@@ -46,8 +46,8 @@ void check(const Tensor& x, const Tensor& y, const Tensor& w, const TypeGroups& 
                           w.num_rows() == num_types(groups) &&
                           x.row_size() == blocks * w.shape()[w.shape().dims() - 2] &&
                           y.row_size() == blocks * w.shape()[w.shape().dims() - 1],
-                      "typed_matmul: rows of shapes ", x.shape(), " and ", y.shape(), ", matrices ",
-                      w.shape(), " for ", groups.begin.back(), " rows of ", num_types(groups), " types");
+                      "gather_mm: rows of shapes ", x.shape(), " and ", y.shape(), ", matrices ", w.shape(),
+                      " for ", groups.begin.back(), " rows of ", num_types(groups), " types");
 }
 
 /// Some rows of a tensor as a matrix, copied to memory of its own unless they lie side by side.
@@ -103,8 +103,8 @@ TypeGroups::TypeGroups(std::span<const Index> types, Index num_types) : begin(nu
   for (std::size_t i = 0; i < types.size(); ++i) rows[next[types[i]]++] = static_cast<Index>(i);
 }
 
-void typed_matmul(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out, bool accumulate) {
-  const TraceScope scope("typed_matmul", TraceKind::compute);
+void gather_mm(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out, bool accumulate) {
+  const TraceScope scope("gather_mm", TraceKind::compute);
   check(x, out, w, groups);
   const Blocks of(w.shape());
   products(x, groups, out, accumulate, [&](const ConstView& rows, Index type, Matrix& y) {

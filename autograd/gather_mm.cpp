@@ -1,7 +1,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/typed_matmul.hpp>
+#include <sar/core/gather_mm.hpp>
 
 #include <memory>
 #include <numeric>
@@ -9,15 +9,15 @@
 
 namespace sar {
 
-Variable typed_matmul(Variable x, Variable w, std::span<const Index> types) {
+Variable gather_mm(Variable x, Variable w, std::span<const Index> types) {
   const Shape& shape = w.shape();
   require<ShapeError>(x.shape().dims() == 2 && (shape.dims() == 3 || shape.dims() == 4) &&
                           static_cast<Index>(types.size()) == x.num_rows(),
-                      "typed_matmul: x of shape ", x.shape(), ", w of shape ", shape, ", ", types.size(),
+                      "gather_mm: x of shape ", x.shape(), ", w of shape ", shape, ", ", types.size(),
                       " types");
   const auto groups = std::make_shared<const TypeGroups>(types, w.num_rows());
   Tensor y({x.num_rows(), shape.dims() == 4 ? shape[1] * shape[3] : shape[2]});
-  typed_matmul(x.value(), w.value(), *groups, y);
+  gather_mm(x.value(), w.value(), *groups, y);
   if (!recording({&x, &w})) return y;
   return record(std::move(y), [groups, dx = x.gradient(), dw = w.gradient(),
                                kept_x = w.requires_grad() ? x.value() : Tensor(),
@@ -29,10 +29,10 @@ Variable typed_matmul(Variable x, Variable w, std::span<const Index> types) {
   });
 }
 
-Variable row_matmul(Variable x, Variable w) {
+Variable bmm(Variable x, Variable w) {
   std::vector<Index> each(x.num_rows());
   std::iota(each.begin(), each.end(), 0);
-  return typed_matmul(std::move(x), std::move(w), each);
+  return gather_mm(std::move(x), std::move(w), each);
 }
 
 }  // namespace sar
