@@ -23,7 +23,7 @@
 namespace sar {
 
 /// How message passing walks the shards; the results agree to rounding. The same on every rank.
-enum class Mode {
+enum class HaloMode {
   rematerialize,  ///< shard after shard; source rows are forgotten and fetched again where the gradient needs
                   ///< them
   sequential,     ///< shard after shard; source rows that the gradient needs are kept

@@ -20,7 +20,7 @@ namespace sar {
 enum class Reduce { sum, mean, max, min };
 
 /// Where an operand's rows belong: to source nodes, destination nodes, or edges.
-enum class Target { u, v, e };
+enum class MessageTarget { u, v, e };
 
 /// What travels along an edge.
 struct Message {

@@ -130,7 +130,7 @@ struct Sample {
 };
 
 const std::vector<Sample>& samples() {
-  using enum Target;
+  using enum MessageTarget;
   static const std::vector<Sample> all = {
       {"u_mul_e sum, heads", Op::mul, u, e, {3, 4}, {3, 1}, Reduce::sum, {3, 4}},
       {"e_mul_u mean, one number", Op::mul, e, u, {}, {5}, Reduce::mean, {5}},
