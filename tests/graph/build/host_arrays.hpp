@@ -5,6 +5,7 @@
 
 #include <sar/core/tensor.hpp>
 #include <sar/graph/build/host_graph.hpp>
+#include <sar/graph/data/node_data.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "graph/test_graphs.hpp"
 #include "support/thrown.hpp"
-#include "test_graphs.hpp"
 
 namespace sar::test {
 namespace {

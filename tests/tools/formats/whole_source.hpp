@@ -1,7 +1,7 @@
 /// For the tests of formats: writing files, and a whole source in original ids.
 #pragma once
 
-#include "../graph/dataset_files.hpp"
+#include "graph/data/dataset_files.hpp"
 
 #include <sar/graph/data/graph_source.hpp>
 
