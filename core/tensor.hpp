@@ -26,7 +26,7 @@ class Shape {
   explicit Shape(std::span<const Index> extents);
 
   [[nodiscard]] int dims() const noexcept { return dims_; }
-  [[nodiscard]] Index operator[](int d) const { return extents_[d]; }
+  [[nodiscard]] Index operator[](int d) const { return extents_[static_cast<std::size_t>(d)]; }
   /// Number of elements.
   [[nodiscard]] Index size() const noexcept;
   /// Elements of one row: the product of all extents but the first.

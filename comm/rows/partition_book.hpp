@@ -21,8 +21,8 @@ class PartitionBook {
 
   [[nodiscard]] int num_parts() const noexcept { return static_cast<int>(offsets_.size()) - 1; }
   [[nodiscard]] Index num_nodes() const noexcept { return offsets_.back(); }
-  [[nodiscard]] Index begin(int part) const { return offsets_[part]; }
-  [[nodiscard]] Index end(int part) const { return offsets_[part + 1]; }
+  [[nodiscard]] Index begin(int part) const { return offsets_[static_cast<std::size_t>(part)]; }
+  [[nodiscard]] Index end(int part) const { return offsets_[static_cast<std::size_t>(part) + 1]; }
   [[nodiscard]] Index num_nodes(int part) const { return end(part) - begin(part); }
   /// The worker that owns `node`; 0 <= node < num_nodes().
   [[nodiscard]] int owner(Index node) const;
