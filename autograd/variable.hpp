@@ -1,4 +1,7 @@
 /// Variable: a tensor that may take part in differentiation.
+///
+/// Room autograd: Variables, tapes and differentiable operations on the tensors of one process. It does not
+/// know MPI.
 #pragma once
 
 #include <sar/core/parallel.hpp>

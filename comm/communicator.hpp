@@ -2,6 +2,9 @@
 ///
 /// Every function here is collective unless its comment says "local". Counts above 2^31 are cut before they
 /// reach MPI; no single message exceeds max_collective_size().
+///
+/// Room comm: Communication between ranks, and the agreement on failures. It is the only room that calls MPI,
+/// and it does not know Variables.
 #pragma once
 
 #include <sar/config.hpp>

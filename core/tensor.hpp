@@ -3,6 +3,10 @@
 /// A Tensor is a handle: copies share the memory, clone() copies it. The memory is the library's (accounted,
 /// see memory.hpp) or borrowed from the caller. The first dimension counts rows (nodes, edges); a row is
 /// contiguous.
+///
+/// Room core: Tensors, and the kernels on their rows and elements, on threads of one process. It also has
+/// random numbers, the account of memory, files, errors and the recording of timelines. It knows neither
+/// gradients nor other ranks.
 #pragma once
 
 #include <sar/config.hpp>

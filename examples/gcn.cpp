@@ -3,6 +3,8 @@
 ///     mpirun -n 2 gcn path/to/cora
 /// Without a directory it learns Zachary's karate club, where the two heads of the factions are the training
 /// nodes.
+///
+/// Room examples: Programs that teach, each to be read from top to bottom.
 #include "run.hpp"
 
 #include <sar/sar.hpp>

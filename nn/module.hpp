@@ -12,6 +12,8 @@
 /// What a module computes is an ordinary method of the concrete class, with whatever arguments it needs. This
 /// class only knows the tree of names, which is that of torch's state_dict: own entries first, then those of
 /// the children, each in the order of registration, joined by dots ("convs.0.fc_self.weight").
+///
+/// Room nn: Layers, losses, optimizers and files of weights.
 #pragma once
 
 #include <sar/autograd/variable.hpp>

@@ -1,5 +1,7 @@
 /// Full-batch training with everything selectable on the command line; try --help.
 ///     mpirun -n 4 train --graph sbm --nodes 160000 --degree 28 --batch-norm --log log.jsonl
+///
+/// Room tools: Programs that users run: train, partition and generate, and the formats that they read.
 #include "run.hpp"
 #include "train_checkpoint.hpp"
 #include "train_data.hpp"

@@ -1,4 +1,7 @@
 /// RowRoute: rows that change ranks in a fixed way, any number of times, there and back.
+///
+/// Room comm/rows: How rows of tensors change ranks. A partition book tells who owns a row; a route takes
+/// rows to their owners and answers back; the halo exchange brings the rows that a stage reads.
 #pragma once
 
 #include <sar/comm/communicator.hpp>

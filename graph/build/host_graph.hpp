@@ -1,4 +1,6 @@
 /// HostGraph: a sharded graph from what a solver has in memory, on each rank its own nodes and edges.
+///
+/// Room graph/build: Graphs that are made from the arrays of a host program or from other graphs.
 #pragma once
 
 #include <sar/comm/communicator.hpp>

@@ -1,5 +1,7 @@
 /// Datasets as directories of NumPy files, read in parallel: each worker reads its share of the edges and the
 /// data of its own nodes.
+///
+/// Room graph/data: Graphs with data: datasets, partition directories and generated graphs.
 #pragma once
 
 #include <sar/comm/communicator.hpp>

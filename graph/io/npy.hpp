@@ -3,6 +3,8 @@
 ///
 /// Errors are InputError: one sentence with the file, what was found and what was expected. Nothing here is
 /// collective.
+///
+/// Room graph/io: Files of arrays, read and written by one process. Nothing here is collective.
 #pragma once
 
 #include <sar/config.hpp>

@@ -6,6 +6,9 @@
 ///
 /// The way back walks the transpose: gathered sums again, without atomics. Traffic: see gather_sum.hpp; dw
 /// streams x once per edge and keeps g[v] in cache.
+///
+/// Room graph/kernels: The kernels of message passing, forward and backward, on one stage in local memory.
+/// They know neither ranks nor, except for user-defined messages, tapes.
 #pragma once
 
 #include <sar/graph/kernels/edge_cursor.hpp>

@@ -4,6 +4,10 @@
 /// in-edges of its destination nodes as shards, one per worker that owns their sources. Message passing walks
 /// the shards one after the other (Sequential Aggregation, arXiv 2111.06483). A graph on one process is the
 /// case P = 1.
+///
+/// Room graph/message: Message passing on a graph that is spread over the ranks: the driver and the
+/// operations that run on it. Below nn, this is the only room where Variables and communication come
+/// together.
 #pragma once
 
 #include <sar/autograd/variable.hpp>

@@ -1,5 +1,8 @@
 /// Partitioning: how the nodes of a dataset (original ids) become the contiguous ranges of the workers
 /// (partitioned ids, PartitionBook).
+///
+/// Room graph/partition: The choice of the part that each node belongs to, and of the order of the nodes in a
+/// part.
 #pragma once
 
 #include <sar/comm/communicator.hpp>

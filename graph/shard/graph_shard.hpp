@@ -1,5 +1,8 @@
 /// GraphShard: a piece of a worker's in-edges in local memory, as a bipartite graph from source rows to
 /// destination rows. It knows nothing of workers: shard kernels run on it.
+///
+/// Room graph/shard: Edges in local memory, and what a kernel on them must offer. Nothing here knows ranks or
+/// tapes.
 #pragma once
 
 #include <sar/config.hpp>
