@@ -1,5 +1,5 @@
 #include <sar/core/error.hpp>
-#include <sar/graph/io/npy.hpp>
+#include <sar/core/half.hpp>
 #include <sar/nn/safetensors.hpp>
 
 #include <nlohmann/json.hpp>
@@ -80,23 +80,6 @@ class Crc32 {
   }();
   std::uint32_t state_ = 0xffffffff;
 };
-
-float bfloat16_to_float(std::uint16_t value) noexcept {
-  return std::bit_cast<float>(std::uint32_t{value} << 16);
-}
-
-std::uint16_t float_to_bfloat16(double value) noexcept {
-  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double magnitude = std::abs(value);
-  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7fc0);
-  if (magnitude >= 0x1.ffp127)
-    return static_cast<std::uint16_t>(sign | 0x7f80);  // halfway beyond the largest
-  if (magnitude == 0) return sign;
-  const int exponent = std::max(std::ilogb(magnitude), -126);
-  // 8 bits at this exponent, or fewer for a subnormal; a carry moves into the exponent field by itself
-  const auto significand = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 7 - exponent)));
-  return static_cast<std::uint16_t>(sign | (significand + ((exponent + 126) << 7)));
-}
 
 /// The header's JSON. A name that occurs twice and deep nesting, which a parser would accept, are errors.
 json parse_json(const std::string& text, const std::string& path) {

@@ -1,6 +1,7 @@
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/half.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/graph/build/edge_exchange.hpp>
 #include <sar/graph/data/graph_data.hpp>

@@ -1,6 +1,7 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/permutation.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/half.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/graph/data/shared_npy.hpp>

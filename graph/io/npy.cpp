@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/file.hpp>
+#include <sar/core/half.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/graph/io/npy.hpp>
@@ -84,28 +85,6 @@ void convert_elements(NpyType type, const std::byte* in, Index count, T* out) {
       }
     }
   });
-}
-
-float half_to_float(std::uint16_t half) noexcept {
-  // the half's exponent field read in a float's place is too small by 2^(127 - 15)
-  const std::uint32_t magnitude = (half & 0x7fffu) << 13;
-  const std::uint32_t sign = (half & 0x8000u) << 16;
-  if ((half & 0x7c00u) == 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | magnitude);
-  return std::bit_cast<float>(sign |
-                              std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1.0p112f));
-}
-
-std::uint16_t float_to_half(double value) noexcept {
-  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  const double magnitude = std::abs(value);
-  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7e00);
-  if (magnitude >= 65520)
-    return static_cast<std::uint16_t>(sign | 0x7c00);  // halfway beyond the largest, 65504
-  if (magnitude == 0) return sign;
-  const int exponent = std::max(std::ilogb(magnitude), -14);
-  // 11 bits at this exponent, or fewer for a subnormal; a carry moves into the exponent field by itself
-  const auto significand = static_cast<int>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
-  return static_cast<std::uint16_t>(sign | (significand + ((exponent + 14) << 10)));
 }
 
 NpyFile::NpyFile(std::string path, NpyOrder accepted)

@@ -119,8 +119,4 @@ void write_npy(const std::string& path, std::span<const Index> shape, std::span<
 template <class T>
 void convert_elements(NpyType type, const std::byte* in, Index count, T* out);
 
-/// IEEE 754 binary16 from and to binary32 / binary64.
-[[nodiscard]] float half_to_float(std::uint16_t half) noexcept;
-[[nodiscard]] std::uint16_t float_to_half(double value) noexcept;
-
 }  // namespace sar

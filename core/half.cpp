@@ -1,0 +1,51 @@
+#include <sar/core/half.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace sar {
+namespace {
+
+/// A sign, an exponent and `fraction_bits` of a significand in 16 bits.
+template <int fraction_bits>
+std::uint16_t narrow(double value) noexcept {
+  constexpr int bias = (1 << (14 - fraction_bits)) - 1;
+  constexpr int infinity = (0x7fff >> fraction_bits) << fraction_bits;
+  constexpr int quiet_nan = infinity | 1 << (fraction_bits - 1);
+  const int sign = std::signbit(value) ? 0x8000 : 0;
+  const double magnitude = std::abs(value);
+  if (std::isnan(value)) return static_cast<std::uint16_t>(sign | quiet_nan);
+  if (magnitude >= std::ldexp(1, bias + 1)) return static_cast<std::uint16_t>(sign | infinity);
+  if (magnitude == 0) return static_cast<std::uint16_t>(sign);
+  const int exponent = std::max(std::ilogb(magnitude), 1 - bias);
+  // fraction_bits + 1 bits at this exponent, or fewer for a subnormal. A carry moves into the exponent field
+  // by itself, at the largest number to infinity.
+  const auto significand = static_cast<int>(std::nearbyint(std::ldexp(magnitude, fraction_bits - exponent)));
+  return static_cast<std::uint16_t>(sign | (significand + ((exponent + bias - 1) << fraction_bits)));
+}
+
+}  // namespace
+
+float half_to_float(std::uint16_t half) noexcept {
+  // the half's exponent field read in a float's place is too small by 2^(127 - 15)
+  const std::uint32_t magnitude = (half & 0x7fffu) << 13;
+  const std::uint32_t sign = (half & 0x8000u) << 16;
+  if ((half & 0x7c00u) == 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | magnitude);
+  return std::bit_cast<float>(sign |
+                              std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) * 0x1.0p112f));
+}
+
+std::uint16_t float_to_half(double value) noexcept {
+  return narrow<10>(value);
+}
+
+float bfloat16_to_float(std::uint16_t value) noexcept {
+  return std::bit_cast<float>(std::uint32_t{value} << 16);
+}
+
+std::uint16_t float_to_bfloat16(double value) noexcept {
+  return narrow<7>(value);
+}
+
+}  // namespace sar
