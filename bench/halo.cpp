@@ -48,7 +48,7 @@ void plain_messages(const Communicator& comm, const std::vector<HaloRound>& roun
 }
 
 void fetch(const Communicator& comm, const std::vector<HaloRound>& rounds, const Tensor& owned) {
-  HaloFetch exchange(comm, owned, rounds, {});
+  HaloFetch exchange(comm, owned, plan_single_rounds(rounds));
   while (exchange.next()) {
   }
   exchange.finish();
@@ -56,13 +56,9 @@ void fetch(const Communicator& comm, const std::vector<HaloRound>& rounds, const
 
 void push(const Communicator& comm, const std::vector<HaloRound>& rounds, const Tensor& gradients,
           Tensor& sum) {
-  const Index piece_rows = (gradients.num_rows() + 3) / 4;
-  HaloPush exchange(comm, sum, rounds, {.piece_rows = piece_rows, .depth = 4});
-  for (std::size_t r = 0; r < rounds.size(); ++r) {
-    const std::vector<Index> bounds = piece_bounds(rounds[r].recv_rows, piece_rows);
-    for (std::size_t k = 1; k < bounds.size(); ++k)
-      exchange.send(r, bounds[k - 1], bounds[k], gradients.slice_rows(bounds[k - 1], bounds[k]));
-  }
+  const HaloPlan plan = plan_single_rounds(rounds, (gradients.num_rows() + 3) / 4, 4);
+  HaloPush exchange(comm, sum, plan);
+  for (const HaloStage& stage : plan.halo) exchange.send(gradients.slice_rows(stage.begin, stage.end));
   exchange.receive_all_but_last();
   exchange.finish();
 }

@@ -1,76 +1,68 @@
 #include <sar/comm/exchange.hpp>
-#include <sar/comm/rows/halo_rows.hpp>
+#include <sar/comm/rows/halo.hpp>
 #include <sar/comm/rows/mailbox.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace_events.hpp>
 
 #include <algorithm>
 #include <deque>
-#include <iterator>
 #include <utility>
 
 namespace sar {
 namespace {
 
-constexpr Index add_grain_elements = Index{1} << 14;  // what a thread adds at once
+constexpr Index add_grain_values = Index{1} << 14;  // what a thread adds at once
 
 }  // namespace
 
 struct HaloPush::Impl final : Exchange {
-  Impl(const Communicator& comm, const Tensor& sum_rows, const std::vector<HaloRound>& halo_rounds,
-       const HaloOptions& options)
+  Impl(const Communicator& comm, const Tensor& sum_rows, HaloPlan halo_plan, ReduceOp reduce_op)
       : Exchange(comm),
         sum(sum_rows),
-        rounds(halo_rounds),
-        depth(static_cast<std::size_t>(std::max(options.depth, 1))),
-        cut(message_cut(sum.row_size(), options.piece_rows, false,
-                        std::min(message_bytes, comm.max_collective_size()))),
-        in_rows(per_round(rounds, [](const HaloRound& round) { return std::ssize(round.send_rows); })),
-        in_pieces(piece_ranges(in_rows, cut)),
-        added(in_pieces, cut.row_size),
-        inbox(comm, per_round(rounds, [](const HaloRound& round) { return round.reader; }), in_rows, cut),
-        buffer_shape{MessageStream(in_rows, cut).largest()},
-        out_rows(per_round(rounds, [](const HaloRound& round) { return round.recv_rows; })),
-        out_pieces(piece_ranges(out_rows, cut)),
-        outbox(comm, per_round(rounds, [](const HaloRound& round) { return round.owner; }), out_rows, cut) {
-    check_rounds(rounds, sum);
-    early_pieces = in_pieces.size();
-    while (early_pieces > 0 && in_pieces[early_pieces - 1].round + 1 == rounds.size() &&
-           in_pieces.size() - early_pieces < depth)
-      --early_pieces;
-    to_add = early_pieces;
-    if (!in_pieces.empty()) free.push_back(Tensor(buffer_shape));
+        plan(std::move(halo_plan)),
+        op(reduce_op),
+        inbox(comm, owned_traffic(comm, plan, sum.row_size())),
+        outbox(comm, halo_traffic(comm, plan, sum.row_size())) {
+    check_rounds(*plan.rounds, sum);
+    early_stages = plan.owned.size();
+    const auto is_of_last_round = [&](const HaloStage& stage) {
+      return stage.round + stage.num_rounds == plan.rounds->size();
+    };
+    while (early_stages > 0 && is_of_last_round(plan.owned[early_stages - 1]) &&
+           plan.owned.size() - early_stages < static_cast<std::size_t>(plan.depth))
+      --early_stages;
+    to_add = early_stages;
+    if (!plan.owned.empty()) free.push_back(buffer());
   }
   ~Impl() override {
     trace_event(TraceLane::exchange, "push", start, trace_time());
     drain();
   }
 
-  /// A message that was not added yet.
+  using Buffer = Array<std::byte>;
+  /// A packet that was not added yet.
   struct Incoming {
-    HaloMessage message;
-    Tensor buffer;
+    Packet packet;
+    Buffer buffer;
   };
 
   bool advance(bool waiting) override {
-    const auto receive = [&](const HaloMessage& message) -> real* {
+    const auto receive = [&](const Packet& packet) -> std::byte* {
       if (given_up()) return inbox.idle() ? incoming_or_free().data() : nullptr;
-      if (free.empty()) free.push_back(Tensor(buffer_shape));
-      incoming.push_back({message, Tensor()});
+      if (free.empty()) free.push_back(buffer());
+      incoming.push_back({packet, {}});
       incoming.back().buffer = std::move(free.back());
       free.pop_back();
       return incoming.back().buffer.data();
     };
-    const auto message_arrived = [&](const HaloMessage&) { ++arrived; };
-    const auto outgoing_rows = [&](const HaloMessage& message, std::size_t) {
-      return std::as_const(outgoing[message.piece - dropped]).data() + message.offset;
-    };
-    bool moved =
-        inbox.advance(tag(), given_up() ? in_pieces.size() : added.whole() + depth, receive, message_arrived);
+    const auto packet_arrived = [&](const Packet&) { ++arrived; };
+    const auto outgoing_rows = [&](const Packet& packet, std::size_t slot) { return rows_of(packet, slot); };
+    const std::size_t wanted = given_up() ? plan.owned.size() : added_stages() + plan.depth;
+    bool moved = inbox.advance(tag(), wanted, receive, packet_arrived);
     moved |= outbox.advance(tag(), given, outgoing_rows);
     for (; dropped < std::min(outbox.left(), given); ++dropped) outgoing.pop_front();
     if (waiting && inbox.failed_peer() < 0 && !given_up()) {
-      for (; arrived > 0 && incoming.front().message.piece < to_add; moved = true) {
+      for (; arrived > 0 && incoming.front().packet.stage < to_add; moved = true) {
         work(waiting, [&] { add(incoming.front()); });
         forget_oldest();
       }
@@ -80,52 +72,59 @@ struct HaloPush::Impl final : Exchange {
   [[nodiscard]] bool done() const noexcept override { return outbox.done() && inbox.done(); }
   [[nodiscard]] int failed_peer() const noexcept override { return inbox.failed_peer(); }
   void give_up() noexcept override { outbox.give_up(); }
+
+  [[nodiscard]] std::size_t added_stages() const { return inbox.packets().complete_stages(added); }
+  [[nodiscard]] Buffer buffer() const { return Buffer(plan.wire->bytes(inbox.packets().largest())); }
   /// A buffer that may be overwritten when no receive is under way and nothing will be added any more.
-  Tensor& incoming_or_free() { return free.empty() ? incoming.front().buffer : free.front(); }
+  Buffer& incoming_or_free() { return free.empty() ? incoming.front().buffer : free.front(); }
+
+  /// Where the rows of a packet lie as they travel.
+  const std::byte* rows_of(const Packet& packet, std::size_t slot) {
+    const real* values = std::as_const(outgoing[packet.stage - dropped]).data() + packet.offset;
+    if (plan.wire->as_stored()) return reinterpret_cast<const std::byte*>(values);
+    packed.resize(outbox.window());
+    packed[slot].resize(plan.wire->bytes(packet.size()));
+    plan.wire->pack(values, packet.size(), packed[slot].data());
+    return packed[slot].data();
+  }
 
   void add(const Incoming& next) {
     const TraceScope scope("add rows", TraceKind::communication);
-    const HaloMessage& message = next.message;
-    parallel_for(message.size(), add_grain_elements, [&](Index begin, Index end) {
-      add_elements(sum, rounds[message.round].send_rows, message.begin + begin, message.begin + end,
-                   next.buffer.data() + begin);
+    const Packet& packet = next.packet;
+    parallel_for(packet.size(), add_grain_values, [&](Index begin, Index end) {
+      plan.wire->combine(sum, (*plan.rounds)[packet.round].send_rows, packet.begin + begin,
+                         packet.begin + end, next.buffer.data() + plan.wire->bytes(begin), op);
     });
   }
   /// The buffer used last is used again first: it is still in the cache.
   void forget_oldest() {
     free.push_back(std::move(incoming.front().buffer));
-    added.add(incoming.front().message.size());
+    ++added;
     incoming.pop_front();
     --arrived;
   }
 
   const std::int64_t start = trace_time();
   Tensor sum;
-  const std::vector<HaloRound>& rounds;
-  std::size_t depth;
-  MessageCut cut;
-  std::vector<Index> in_rows;
-  std::vector<PieceRange> in_pieces;
-  PieceCounter added;
+  const HaloPlan plan;
+  const ReduceOp op;
   Inbox inbox;
-  Shape buffer_shape;
-  std::vector<Tensor> free;       // buffers of one message each
-  std::deque<Incoming> incoming;  // in order: messages that have arrived, then receives under way
-  std::size_t arrived = 0;
-  std::vector<Index> out_rows;
-  std::vector<PieceRange> out_pieces;
+  std::vector<Buffer> free;       // buffers of one packet each
+  std::deque<Incoming> incoming;  // in order: packets that have arrived, then receives under way
+  std::size_t arrived = 0;        // packets of `incoming`
+  std::size_t added = 0;          // packets
   Outbox outbox;
-  std::deque<Tensor> outgoing;  // pieces dropped, dropped + 1, ..., given - 1
+  std::vector<Buffer> packed;   // of the slots of the outbox, for another format than the stored one
+  std::deque<Tensor> outgoing;  // stages dropped, dropped + 1, ..., given - 1
   std::size_t dropped = 0;
   std::size_t given = 0;
-  std::size_t early_pieces = 0;  // so many incoming pieces are added before finish()
+  std::size_t early_stages = 0;  // so many incoming stages are added before finish()
   std::size_t to_add = 0;        // so many may be added now
 };
 
-HaloPush::HaloPush(const Communicator& comm, Tensor& sum, const std::vector<HaloRound>& rounds,
-                   const HaloOptions& options)
-    : impl_(std::make_unique<Impl>(comm, sum, rounds, options)) {
-  if (!options.wait_for_start) start();
+HaloPush::HaloPush(const Communicator& comm, Tensor& sum, HaloPlan plan, HaloStart when, ReduceOp op)
+    : impl_(std::make_unique<Impl>(comm, sum, std::move(plan), op)) {
+  if (when == HaloStart::now) start();
 }
 
 HaloPush::~HaloPush() = default;
@@ -141,30 +140,25 @@ void HaloPush::begin() noexcept {
 }
 
 bool HaloPush::adds_before_finish() const noexcept {
-  return impl_->early_pieces > 0;
+  return impl_->early_stages > 0;
 }
 
-void HaloPush::send(std::size_t round, Index begin, Index end, Tensor rows) {
+void HaloPush::send(Tensor rows) {
   Impl& push = *impl_;
-  if (begin == end) return;
-  const bool any = push.given < push.out_pieces.size();
-  const PieceRange next = any ? push.out_pieces[push.given] : PieceRange{};
-  require<CommunicationError>(
-      any && next.round == round && next.begin == begin && next.end == end, "rows ", begin, " to ", end,
-      " of round ", round, " are not the next to be sent; ",
-      any ? concat("these are rows ", next.begin, " to ", next.end, " of round ", next.round)
-          : std::string("all rows were sent already"));
-  require<ShapeError>(rows.defined() && rows.shape() == push.sum.shape().with_rows(end - begin), "rows ",
-                      begin, " to ", end, " are sent as a tensor of shape ", rows.shape(),
+  require<CommunicationError>(push.given < push.plan.halo.size(), "all ", push.given,
+                              " stages of gradients were sent already");
+  const Index count = push.plan.halo[push.given].size();
+  require<ShapeError>(rows.defined() && rows.shape() == push.sum.shape().with_rows(count), "a stage of ",
+                      count, " rows is sent as a tensor of shape ", rows.shape(),
                       " to be added to one of shape ", push.sum.shape());
-  push.wait_until([&] { return push.given - push.dropped < push.depth; });
+  push.wait_until([&] { return push.given - push.dropped < static_cast<std::size_t>(push.plan.depth); });
   push.outgoing.push_back(std::move(rows));
   ++push.given;
   push.start_more();
 }
 
 void HaloPush::receive_all_but_last() {
-  impl_->wait_until([&] { return impl_->added.whole() >= impl_->early_pieces; });
+  impl_->wait_until([&] { return impl_->added_stages() >= impl_->early_stages; });
 }
 
 void HaloPush::progress() {
@@ -173,10 +167,10 @@ void HaloPush::progress() {
 
 void HaloPush::finish() {
   Impl& push = *impl_;
-  require<CommunicationError>(push.given == push.out_pieces.size(), "only ", push.given, " of ",
-                              push.out_pieces.size(), " pieces were sent");
-  push.to_add = push.in_pieces.size();
-  push.wait_until([&] { return push.added.all() && push.outbox.done(); });
+  require<CommunicationError>(push.given == push.plan.halo.size(), "only ", push.given, " of ",
+                              push.plan.halo.size(), " stages were sent");
+  push.to_add = push.plan.owned.size();
+  push.wait_until([&] { return push.added_stages() == push.to_add && push.outbox.done(); });
   push.end();
 }
 

@@ -1,13 +1,13 @@
 /// Inbox and Outbox: the two ends of the links of one exchange. For the sources of comm/ only.
 ///
-/// Messages between two ranks arrive in the order in which they were sent, so that a message needs no name. A
+/// Packets between two ranks arrive in the order in which they were sent, so that a packet needs no name. A
 /// rank that gives up sends an empty message in place of the rest of a round, which is how the other end
 /// learns of it.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/comm/rows/message_ring.hpp>
-#include <sar/comm/rows/message_stream.hpp>
+#include <sar/comm/rows/packet_ring.hpp>
+#include <sar/comm/rows/packets.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,80 +15,76 @@
 
 namespace sar {
 
-/// A message is about so large: short enough to stay in the cache between packing and sending, and between
+/// A packet is about so large: short enough to stay in the cache between packing and sending, and between
 /// arrival and addition; long enough for the handshake of a large message not to count.
-inline constexpr std::size_t message_bytes = std::size_t{1} << 19;
+inline constexpr std::size_t packet_bytes = std::size_t{1} << 19;
 
-/// Counts whole pieces while their elements come by in order.
-class PieceCounter {
- public:
-  PieceCounter(const std::vector<PieceRange>& pieces, Index row_size);
-  void add(Index elements);
-  [[nodiscard]] std::size_t whole() const noexcept { return whole_; }
-  [[nodiscard]] bool all() const noexcept { return whole_ == elements_.size(); }
+/// One direction of an exchange: whose rows, in which packets.
+struct Traffic {
+  std::vector<int> peers;  ///< of each round
+  Packets packets;
+  const WireFormat* wire;
 
- private:
-  void settle();
-
-  std::vector<Index> elements_;  // of each piece
-  std::size_t whole_ = 0;
-  Index rest_ = 0;
+  [[nodiscard]] Index bytes(const Packet& packet) const { return wire->bytes(packet.size()); }
 };
 
-/// Receives the messages of all rounds in order, a few at a time.
+/// Both directions of a plan, for rows of `row_size` values.
+Traffic halo_traffic(const Communicator& comm, const HaloPlan& plan, Index row_size);
+Traffic owned_traffic(const Communicator& comm, const HaloPlan& plan, Index row_size);
+
+/// Receives the packets of all rounds in order, a few at a time.
 class Inbox {
  public:
-  /// `senders[r]` is the peer of round r, which sends `rows_of_round[r]` rows.
-  Inbox(const Communicator& comm, std::vector<int> senders, const std::vector<Index>& rows_of_round,
-        const MessageCut& cut);
+  Inbox(const Communicator& comm, Traffic traffic);
 
-  /// Hands over what has arrived, in order, and posts receives for further messages of the first `pieces`
-  /// pieces. `memory(message)` says where a message shall lie (null: not yet), `arrived(message)`, which does
+  [[nodiscard]] const Packets& packets() const noexcept { return traffic_.packets; }
+  /// Hands over what has arrived, in order, and posts receives for further packets of the first `stages`
+  /// stages. `memory(packet)` says where a packet shall lie (null: not yet), `arrived(packet)`, which does
   /// not throw, that it is there (after a rank gave up: that it never will be). True when something arrived.
-  bool advance(int tag, std::size_t pieces, FunctionRef<real*(const HaloMessage& message)> memory,
-               FunctionRef<void(const HaloMessage& message)> arrived);
+  bool advance(int tag, std::size_t stages, FunctionRef<std::byte*(const Packet& packet)> memory,
+               FunctionRef<void(const Packet& packet)> arrived);
   /// No receive is under way.
   [[nodiscard]] bool idle() const noexcept { return ring_.empty(); }
   /// Everything was handed over.
-  [[nodiscard]] bool done() const noexcept { return stream_.done() && ring_.empty(); }
+  [[nodiscard]] bool done() const noexcept { return posted_ == packets().size() && ring_.empty(); }
   /// A rank that gave up the exchange, or -1.
-  [[nodiscard]] int failed_peer() const noexcept { return quitter_; }
+  [[nodiscard]] int failed_peer() const noexcept { return failed_peer_; }
 
  private:
   Communicator comm_;
-  std::vector<int> senders_;
-  MessageStream stream_;
-  MessageRing ring_;
+  Traffic traffic_;
+  PacketRing ring_;
+  std::size_t posted_ = 0;  // packets
   Index posted_bytes_ = 0;
   std::vector<char> gave_up_;  // of each round: no more will come
-  int quitter_ = -1;
+  int failed_peer_ = -1;
 };
 
-/// Sends the messages of all rounds in order, a few at a time.
+/// Sends the packets of all rounds in order, a few at a time.
 class Outbox {
  public:
-  Outbox(const Communicator& comm, std::vector<int> readers, const std::vector<Index>& rows_of_round,
-         const MessageCut& cut);
+  Outbox(const Communicator& comm, Traffic traffic);
 
-  /// So many messages are under way at most, each in a slot of its own.
+  [[nodiscard]] const Packets& packets() const noexcept { return traffic_.packets; }
+  /// So many packets are under way at most, each in a slot of its own.
   [[nodiscard]] std::size_t window() const noexcept { return ring_.capacity(); }
-  /// Takes note of what has left and sends further messages of the first `pieces` pieces. `memory(message,
-  /// slot)` says where a message lies; that memory stays as it is until the piece has left or the slot is
+  /// Takes note of what has left and sends further packets of the first `stages` stages. `memory(packet,
+  /// slot)` says where a packet lies; that memory stays as it is until the stage has left or the slot is
   /// named again.
-  bool advance(int tag, std::size_t pieces,
-               FunctionRef<const real*(const HaloMessage& message, std::size_t slot)> memory);
-  /// So many pieces, from the first on, have left.
-  [[nodiscard]] std::size_t left() const noexcept { return left_.whole(); }
-  [[nodiscard]] bool done() const noexcept { return stream_.done() && ring_.empty(); }
+  bool advance(int tag, std::size_t stages,
+               FunctionRef<const std::byte*(const Packet& packet, std::size_t slot)> memory);
+  /// So many stages, from the first on, have left.
+  [[nodiscard]] std::size_t left() const noexcept { return packets().complete_stages(left_); }
+  [[nodiscard]] bool done() const noexcept { return started_ == packets().size() && ring_.empty(); }
   /// From now on, advance() sends an empty message for what is left of each round.
   void give_up() noexcept { giving_up_ = true; }
 
  private:
   Communicator comm_;
-  std::vector<int> readers_;
-  MessageStream stream_;
-  MessageRing ring_;
-  PieceCounter left_;
+  Traffic traffic_;
+  PacketRing ring_;
+  std::size_t started_ = 0;  // packets
+  std::size_t left_ = 0;
   bool giving_up_ = false;
 };
 

@@ -244,9 +244,10 @@ struct HostGraph::Parts {
   }
 
   static void agree_on_options(const Communicator& comm, const HostGraphOptions& options) {
-    std::vector<AgreedItem> items = agreed_items(options.graph);
-    items.emplace_back("add_reverse_edges", options.add_reverse_edges ? 1 : 0);
-    agree_on_call(comm, "HostGraph", items);
+    CollectiveCall("HostGraph")
+        .equal(options.graph)
+        .equal("add_reverse_edges", options.add_reverse_edges ? 1 : 0)
+        .require_equal(comm);
   }
 };
 
@@ -291,9 +292,10 @@ Tensor HostGraph::to_graph_order(const Tensor& rows, const Tensor& reverse_rows)
                         "to_graph_order: rows of shape ", rows.shape(), " and reverse rows of shape ",
                         reverse_rows.shape(), " on rank ", comm().rank(),
                         order_->reversed ? ", expected the same shape" : ", but there are no reverse edges");
-    agree_on_call(comm(), "to_graph_order",
-                  std::array<AgreedItem, 2>{AgreedItem("shape of a row", rows.shape()),
-                                            AgreedItem("choice of reverse rows", both ? 1 : 0)});
+    CollectiveCall("to_graph_order")
+        .equal("shape of a row", rows.shape())
+        .equal("choice of reverse rows", both ? 1 : 0)
+        .require_equal(comm());
     Tensor sent = rows;
     if (order_->reversed) {
       sent = Tensor(rows.shape().with_rows(2 * given));
@@ -321,9 +323,10 @@ Tensor HostGraph::to_host_order(const Tensor& rows, bool reverse) const {
                         " edges of the graph");
     require<InputError>(order_->reversed || !reverse,
                         "to_host_order: reverse rows are asked for, but there are no reverse edges");
-    agree_on_call(comm(), "to_host_order",
-                  std::array<AgreedItem, 2>{AgreedItem("shape of a row", rows.shape()),
-                                            AgreedItem("choice of reverse rows", reverse ? 1 : 0)});
+    CollectiveCall("to_host_order")
+        .equal("shape of a row", rows.shape())
+        .equal("choice of reverse rows", reverse ? 1 : 0)
+        .require_equal(comm());
     Tensor arrived(rows.shape());
     parallel_for(num_edges(), grain, [&](Index first, Index last) {
       for (Index i = first; i < last; ++i)

@@ -168,7 +168,7 @@ std::vector<real> per_edge(Index heads) {
 }
 
 /// The online softmax, whatever the score. Score has
-///     void prepare(const SourcePiece&)                            before a piece, either way
+///     void prepare(const Stage&)                            before a stage, either way
 ///     void by_destination(edges, batch, next, real* s)      scores s [heads, edges] of a batch of
 ///     destinations
 template <class Score>
@@ -178,40 +178,44 @@ class Attention : public ShardKernel {
   Attention(const Attention&) = delete;
   Attention& operator=(const Attention&) = delete;
 
-  void accumulate(const SourcePiece& piece) override {
-    const GraphShard& shard = piece.shard;
-    const EdgeRanges edges = cursor_.ranges(piece);
+  void begin() override { first_ = true; }
+
+  void accumulate(const Stage& stage) override {
+    const GraphShard& shard = stage.shard;
+    const EdgeRanges edges = cursor_.ranges(stage);
     const Index heads = o_.heads;
     const Index dim = o_.dim;
     const Index width = heads * dim;
-    // The local shard comes first and lists all destinations.
-    const bool first_piece = shard.dst_rows.empty() && piece.begin == 0;
-    score_.prepare(piece);
+    const bool first_stage = std::exchange(first_, false);
+    real* out = o_.result->out.data();
+    real* maxima = o_.result->max.data();
+    real* sums = o_.result->log_sum.data();
+    score_.prepare(stage);
     for_row_blocks(edges.before, edges.num_rows, width * real_bytes, [&](Index first, Index last) {
       std::vector<real> s(2 * batch_edges * heads);  // and behind them a factor for each segment
       std::vector<real> weighted = per_edge(heads);
       Factors factors(o_);
-      if (first_piece) {
+      if (first_stage) {
         for (Index v = first; v < last; ++v) {
           if (edges.begin[v] < edges.end[v]) continue;
-          std::fill_n(o_.out + v * width, width, real{0});
-          std::fill_n(o_.max + v * heads, heads, -std::numeric_limits<real>::infinity());
-          std::fill_n(o_.sum + v * heads, heads, real{0});
+          std::fill_n(out + v * width, width, real{0});
+          std::fill_n(maxima + v * heads, heads, -std::numeric_limits<real>::infinity());
+          std::fill_n(sums + v * heads, heads, real{0});
         }
       }
-      for_batches<1>(edges.begin, edges.end, first, last, shard.src.data(), piece.begin, edges_at_once(heads),
-                     {Gathered{piece.rows, source_width(o_)}},
+      for_batches<1>(edges.begin, edges.end, first, last, shard.src.data(), stage.begin, edges_at_once(heads),
+                     {Gathered{stage.rows, source_width(o_)}},
                      [&](const Batch<1>& batch, const Batch<1>& next) {
                        const Index n = batch.edges;
                        score_.by_destination(edges, batch, next, s.data());
                        real* rescale = s.data() + n * heads;
                        for (Index i = 0; i < batch.segments; ++i) {
                          const Segment& seg = batch.segment[i];
-                         real* max = o_.max + edges.row(seg.row) * heads;
+                         real* max = maxima + edges.row(seg.row) * heads;
                          for (Index h = 0; h < heads; ++h) {
                            real* mine = s.data() + h * n + seg.first;
                            const real most = columns::largest(seg.edges, mine);
-                           const real before = first_piece && seg.begins ? most : max[h];
+                           const real before = first_stage && seg.begins ? most : max[h];
                            max[h] = std::max(before, most);
                            for (Index x = 0; x < seg.edges; ++x) mine[x] -= max[h];
                            rescale[i * heads + h] = before - max[h];
@@ -230,39 +234,90 @@ class Attention : public ShardKernel {
                          const Rows rows = rows_of(batch, next, seg, 0);
                          for (Index h = 0; h < heads; ++h) {
                            const Index from = h * n + seg.first;
-                           const real keep = first_piece && seg.begins ? 0 : rescale[i * heads + h];
-                           real& sum = o_.sum[v * heads + h];
+                           const real keep = first_stage && seg.begins ? 0 : rescale[i * heads + h];
+                           real& sum = sums[v * heads + h];
                            sum = columns::sum(seg.edges, s.data() + from) + (keep != 0 ? keep * sum : 0);
                            columns::add_rows(rows, value_at(o_) + h * dim, dim, weights + from, keep,
-                                             o_.out + v * width + h * dim);
+                                             out + v * width + h * dim);
                          }
                        }
                      });
     });
   }
 
+  /// out /= sum, and the sum becomes its logarithm. Destinations without edges keep 0.
+  void finish() override {
+    AttentionResult& r = *o_.result;
+    const Index heads = o_.heads;
+    const Index dim = o_.dim;
+    parallel_for(r.out.num_rows(), destinations_at_once(), [&](Index first, Index last) {
+      for (Index i = first * heads; i < last * heads; ++i) {
+        real* row = r.out.data() + i * dim;
+        if (r.max.data()[i] != -std::numeric_limits<real>::infinity()) {
+          real& total = r.log_sum.data()[i];
+          const real scale = 1 / total;
+          for (Index j = 0; j < dim; ++j) row[j] *= scale;
+          total = std::log(total);
+        }
+        if (o_.bias == nullptr) continue;
+        const real* of_head = o_.bias + i % heads * dim;
+        for (Index j = 0; j < dim; ++j) row[j] += of_head[j];
+      }
+    });
+  }
+
   [[nodiscard]] bool needs_source_in_backward() const override { return true; }
 
+  /// Gathers what backward() reads of a destination: [max, log(sum), D], and dst where the score is one
+  /// number.
+  void begin_backward() override {
+    const AttentionResult r = std::exchange(*o_.result, {});
+    const Index heads = o_.heads;
+    const Index dim = o_.dim;
+    stats_ = Tensor(Shape{r.out.num_rows(), Score::num_stats, heads});
+    parallel_for(r.out.num_rows(), destinations_at_once(), [&](Index first, Index last) {
+      for (Index v = first; v < last; ++v) {
+        real* to = stats_.row(v);
+        for (Index h = 0; h < heads; ++h) {
+          const Index i = v * heads + h;
+          const real* g = o_.grad_out + i * dim;
+          to[h] = r.max.data()[i];
+          to[heads + h] = r.log_sum.data()[i];
+          to[2 * heads + h] = columns::dot(dim, g, r.out.data() + i * dim);
+          if (o_.bias != nullptr) to[2 * heads + h] -= columns::dot(dim, g, o_.bias + h * dim);
+          if constexpr (Score::num_stats == 4) to[3 * heads + h] = o_.dst[i];
+        }
+      }
+    });
+  }
+
  protected:
+  [[nodiscard]] Index destinations_at_once() const {
+    return std::max<Index>((1 << 15) / (o_.heads * o_.dim), 1);
+  }
+
   const AttentionOperands o_;
   Score score_;
   EdgeCursor cursor_;
+  Tensor stats_;       ///< [destinations, Score::num_stats, heads]
+  bool first_ = true;  ///< the next stage is the first one: it sets the results
 };
 
 /// leaky_relu(el[u, h] + dst[v, h])
 class AdditiveScore {
  public:
+  static constexpr Index num_stats = 4;
   explicit AdditiveScore(const AttentionOperands& o) : o_(o) {}
 
-  void prepare(const SourcePiece& piece) {
-    const Index rows = piece.end - piece.begin;
+  void prepare(const Stage& stage) {
+    const Index rows = stage.size();
     const Index width = o_.heads * o_.dim;
     el_.resize(rows * o_.heads);
     parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
       for (Index i = first; i < last; ++i)
         for (Index h = 0; h < o_.heads; ++h)
           el_[i * o_.heads + h] =
-              columns::dot(o_.dim, o_.attn + h * o_.dim, piece.rows + i * width + h * o_.dim);
+              columns::dot(o_.dim, o_.attn + h * o_.dim, stage.rows + i * width + h * o_.dim);
     });
   }
 
@@ -278,7 +333,7 @@ class AdditiveScore {
     }
   }
 
-  /// el of a source row of the piece, [heads].
+  /// el of a source row of the stage, [heads].
   [[nodiscard]] const real* source(Index row) const { return el_.data() + row * o_.heads; }
 
  private:
@@ -330,15 +385,15 @@ class DestinationSums {
   Array<real> buffer_;
 };
 
-/// visit(block) for blocks of the source rows of a piece with at most `most_edges` edges each, or one row.
+/// visit(block) for blocks of the source rows of a stage with at most `most_edges` edges each, or one row.
 template <class Visit>
-void for_source_blocks(const SourcePiece& piece, Index width, Index most_edges, const Visit& visit) {
-  const Array<local_index>& begin = piece.shard.transpose().begin;
-  for (Index from = piece.begin; from < piece.end;) {
+void for_source_blocks(const Stage& stage, Index width, Index most_edges, const Visit& visit) {
+  const Array<local_index>& begin = stage.shard.transpose().begin;
+  for (Index from = stage.begin; from < stage.end;) {
     const auto behind =
-        std::upper_bound(begin.begin() + from + 1, begin.begin() + piece.end + 1, begin[from] + most_edges);
+        std::upper_bound(begin.begin() + from + 1, begin.begin() + stage.end + 1, begin[from] + most_edges);
     const Index to = std::max<Index>(behind - begin.begin() - 1, from + 1);
-    visit(SourcePiece{piece.shard, from, to, piece.rows + (from - piece.begin) * width});
+    visit(Stage{stage.shard, from, to, stage.rows + (from - stage.begin) * width});
     from = to;
   }
 }
@@ -348,16 +403,16 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
   explicit AdditiveAttention(const AttentionOperands& operands)
       : Attention(operands), by_destination_(operands.heads) {}
 
-  void backward(const SourcePiece& piece, real* grad_src, bool accumulate) override {
+  void backward(const Stage& stage, real* grad_src, bool accumulate) override {
     const Index heads = o_.heads;
     const Index width = heads * o_.dim;
-    const Index rows = piece.end - piece.begin;
-    score_.prepare(piece);
+    const Index rows = stage.size();
+    score_.prepare(stage);
     grad_el_.assign(rows * heads, 0);
-    const Index most_edges = std::max<Index>(3 * piece.shard.num_dst, 1 << 12);
-    for_source_blocks(piece, width, most_edges, [&](const SourcePiece& block) {
+    const Index most_edges = std::max<Index>(3 * stage.shard.num_dst, 1 << 12);
+    for_source_blocks(stage, width, most_edges, [&](const Stage& block) {
       if (o_.grad_dst != nullptr) by_destination_.open(block.shard.num_dst, cursor_.ranges(block));
-      const Index skipped = block.begin - piece.begin;
+      const Index skipped = block.begin - stage.begin;
       walk(block, skipped, grad_src != nullptr ? grad_src + skipped * width : nullptr, accumulate);
       if (o_.grad_dst != nullptr) by_destination_.add_to(o_.grad_dst);
     });
@@ -369,7 +424,7 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
           for (Index i = first; i < last; ++i)
             for (Index h = 0; h < heads; ++h) {
               const double factor = grad_el_[i * heads + h];
-              const real* x = piece.rows + i * width + h * o_.dim;
+              const real* x = stage.rows + i * width + h * o_.dim;
               double* to = partial + h * o_.dim;
               for (Index j = 0; j < o_.dim; ++j) to[j] += factor * static_cast<double>(x[j]);
             }
@@ -379,8 +434,8 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
   }
 
  private:
-  /// Source rows of a block; row i of it is row i + skipped of the piece.
-  void walk(const SourcePiece& block, Index skipped, real* grad_src, bool accumulate) {
+  /// Source rows of a block; row i of it is row i + skipped of the stage.
+  void walk(const Stage& block, Index skipped, real* grad_src, bool accumulate) {
     const GraphShard& shard = block.shard;
     const ShardTranspose& transpose = shard.transpose();
     const local_index* positions = shard.transpose_positions().data();
@@ -402,7 +457,7 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
                          const Segment& seg = batch.segment[i];
                          const real* el = score_.source(seg.row + skipped);
                          for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
-                           const real* stats = o_.stats + batch.other[x] * 4 * heads;
+                           const real* stats = stats_.data() + batch.other[x] * 4 * heads;
                            for (Index h = 0; h < heads; ++h) {
                              const real score = el[h] + stats[3 * heads + h];
                              slope[h * n + x] = score > 0 ? 1 : o_.slope;
@@ -462,15 +517,15 @@ class DotScore {
  public:
   explicit DotScore(const AttentionOperands& o) : o_(o) {}
 
-  void prepare(const SourcePiece& piece) {
+  void prepare(const Stage& stage) {
     if (!o_.unit_sources) return;
-    const Index rows = piece.end - piece.begin;
+    const Index rows = stage.size();
     const Index width = source_width(o_);
     inverse_norm_.resize(rows * o_.heads);
     parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
       for (Index i = first; i < last; ++i)
         for (Index h = 0; h < o_.heads; ++h) {
-          const real* x = piece.rows + i * width + h * o_.key_dim;
+          const real* x = stage.rows + i * width + h * o_.key_dim;
           inverse_norm_[i * o_.heads + h] =
               1 / std::max(std::sqrt(columns::dot(o_.key_dim, x, x)), smallest_norm);
         }
@@ -481,7 +536,7 @@ class DotScore {
   void raw(const Rows& rows, Index h, const real* mine, real* s) const {
     columns::dots(rows, h * o_.key_dim, o_.key_dim, mine, s);
   }
-  /// c, for a source row of the piece.
+  /// c, for a source row of the stage.
   [[nodiscard]] real factor(Index source, Index h) const {
     return o_.unit_sources ? o_.scale * inverse_norm_[source * o_.heads + h] : o_.scale;
   }
@@ -513,7 +568,7 @@ class AdditiveV2Score {
  public:
   explicit AdditiveV2Score(const AttentionOperands& o) : o_(o) {}
 
-  void prepare(const SourcePiece&) {}
+  void prepare(const Stage&) {}
   void raw(const Rows& rows, Index h, const real* mine, real* s) const {
     columns::leaky_dots(rows, h * o_.dim, o_.dim, mine, o_.attn + h * o_.dim, o_.slope, s);
   }
@@ -540,6 +595,7 @@ class AdditiveV2Score {
 template <class PairScore>
 class ScoreOfPairs : public PairScore {
  public:
+  static constexpr Index num_stats = 3;
   explicit ScoreOfPairs(const AttentionOperands& o) : PairScore(o), o_(o) {}
 
   void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
@@ -565,40 +621,40 @@ class ScoreOfPairs : public PairScore {
 template <class PairScore>
 class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
   using Base = Attention<ScoreOfPairs<PairScore>>;
-  using Base::o_, Base::score_, Base::cursor_;
+  using Base::o_, Base::score_, Base::cursor_, Base::stats_;
 
  public:
   using Base::Base;
 
-  void backward(const SourcePiece& piece, real* grad_src, bool accumulate) override {
-    score_.prepare(piece);
-    if (grad_src != nullptr) by_source(piece, grad_src, accumulate);
+  void backward(const Stage& stage, real* grad_src, bool accumulate) override {
+    score_.prepare(stage);
+    if (grad_src != nullptr) by_source(stage, grad_src, accumulate);
     if (o_.grad_dst == nullptr && o_.grad_attn == nullptr && o_.grad_edge_weight == nullptr) return;
-    const EdgeRanges edges = cursor_.ranges(piece);
+    const EdgeRanges edges = cursor_.ranges(stage);
     if (o_.grad_attn == nullptr) {
       for_row_blocks(edges.before, edges.num_rows, 2 * source_width(o_) * real_bytes,
-                     [&](Index first, Index last) { by_destination(piece, edges, first, last, nullptr); });
+                     [&](Index first, Index last) { by_destination(stage, edges, first, last, nullptr); });
       return;
     }
-    const Index degree = piece.shard.num_edges() / std::max<Index>(piece.shard.num_rows(), 1) + 1;
+    const Index degree = stage.shard.num_edges() / std::max<Index>(stage.shard.num_rows(), 1) + 1;
     std::vector<double> grad_attn(o_.heads * o_.key_dim);
     sum_row_blocks(
         edges.num_rows, source_width(o_) * degree,
-        [&](Index first, Index last, double* partial) { by_destination(piece, edges, first, last, partial); },
+        [&](Index first, Index last, double* partial) { by_destination(stage, edges, first, last, partial); },
         grad_attn);
     for (std::size_t j = 0; j < grad_attn.size(); ++j) o_.grad_attn[j] += grad_attn[j];
   }
 
  private:
-  void by_source(const SourcePiece& piece, real* grad_src, bool accumulate) {
-    const ShardTranspose& transpose = piece.shard.transpose();
-    const local_index* begin = transpose.begin.data() + piece.begin;
+  void by_source(const Stage& stage, real* grad_src, bool accumulate) {
+    const ShardTranspose& transpose = stage.shard.transpose();
+    const local_index* begin = transpose.begin.data() + stage.begin;
     const Index heads = o_.heads;
     const Index dim = o_.dim;
     const Index key_dim = o_.key_dim;
     const Index width = source_width(o_);
-    const local_index* positions = Factors(o_).any() ? piece.shard.transpose_positions().data() : nullptr;
-    for_row_blocks(begin, piece.end - piece.begin, 2 * width * real_bytes, [&](Index first, Index last) {
+    const local_index* positions = Factors(o_).any() ? stage.shard.transpose_positions().data() : nullptr;
+    for_row_blocks(begin, stage.size(), 2 * width * real_bytes, [&](Index first, Index last) {
       std::vector<real> alpha = per_edge(heads), dalpha = per_edge(heads), weighted = per_edge(heads),
                         mean = per_edge(heads), scratch(key_dim);
       Factors factors(o_);
@@ -614,13 +670,13 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                          const Rows rows = rows_of(batch, next, seg, 0);
                          for (Index h = 0; h < heads; ++h) {
                            real* s = &alpha[h * n + seg.first];
-                           score_.raw(rows, h, piece.rows + seg.row * width + h * key_dim, s);
+                           score_.raw(rows, h, stage.rows + seg.row * width + h * key_dim, s);
                            const real c = score_.factor(seg.row, h);
                            for (Index x = 0; x < seg.edges; ++x) s[x] *= c;
                          }
                        }
                        for (Index x = 0; x < n; ++x) {
-                         const real* stats = o_.stats + batch.other[x] * 3 * heads;
+                         const real* stats = stats_.data() + batch.other[x] * 3 * heads;
                          for (Index h = 0; h < heads; ++h) {
                            alpha[h * n + x] -= stats[h];
                            alpha[h * n + x] -= stats[heads + h];
@@ -630,7 +686,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                        exp_below_zero(alpha.data(), n * heads);
                        const real* weights = alpha.data();
                        if (factors.any()) {
-                         factors.draw(piece.shard, positions, batch);
+                         factors.draw(stage.shard, positions, batch);
                          for (Index i = 0; i < n * heads; ++i) weighted[i] = alpha[i] * factors.factor()[i];
                          weights = weighted.data();
                        }
@@ -641,7 +697,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                          for (Index h = 0; h < heads; ++h) {
                            const Index from = h * n + seg.first;
                            const Index column = seg.row * width + value_at(o_) + h * dim;
-                           columns::dots_and_add(rows, h * dim, dim, piece.rows + column, &dalpha[from],
+                           columns::dots_and_add(rows, h * dim, dim, stage.rows + column, &dalpha[from],
                                                  weights + from, keep, grad_src + column);
                          }
                        }
@@ -656,7 +712,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                            const real c = score_.factor(seg.row, h);
                            for (Index x = 0; x < seg.edges; ++x) ds[x] *= c;
                            const Index column = seg.row * width + h * key_dim;
-                           score_.source_gradient(rows, h, seg.row, piece.rows + column, ds, keep,
+                           score_.source_gradient(rows, h, seg.row, stage.rows + column, ds, keep,
                                                   grad_src + column, scratch.data());
                          }
                        }
@@ -665,16 +721,16 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
   }
 
   /// Rows [first, last) of the shard; `grad_attn` is added to, unless null.
-  void by_destination(const SourcePiece& piece, const EdgeRanges& edges, Index first, Index last,
+  void by_destination(const Stage& stage, const EdgeRanges& edges, Index first, Index last,
                       double* grad_attn) {
-    const GraphShard& shard = piece.shard;
+    const GraphShard& shard = stage.shard;
     const Index heads = o_.heads;
     const Index dim = o_.dim;
     const Index key_dim = o_.key_dim;
     std::vector<real> alpha = per_edge(heads), dalpha = per_edge(heads), scratch(key_dim), nowhere(key_dim);
     Factors factors(o_);
-    for_batches<1>(edges.begin, edges.end, first, last, shard.src.data(), piece.begin, edges_at_once(heads),
-                   {Gathered{piece.rows, source_width(o_)}},
+    for_batches<1>(edges.begin, edges.end, first, last, shard.src.data(), stage.begin, edges_at_once(heads),
+                   {Gathered{stage.rows, source_width(o_)}},
                    [&](const Batch<1>& batch, const Batch<1>& next) {
                      const Index n = batch.edges;
                      score_.by_destination(edges, batch, next, alpha.data());
@@ -682,7 +738,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                        const Segment& seg = batch.segment[i];
                        const Index v = edges.row(seg.row);
                        const Rows rows = rows_of(batch, next, seg, 0);
-                       const real* stats = o_.stats + v * 3 * heads;
+                       const real* stats = stats_.data() + v * 3 * heads;
                        for (Index h = 0; h < heads; ++h) {
                          real* s = &alpha[h * n + seg.first];
                          for (Index x = 0; x < seg.edges; ++x) s[x] = s[x] - stats[h] - stats[heads + h];
@@ -696,7 +752,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                      if (o_.grad_dst == nullptr && grad_attn == nullptr) return;
                      for (Index i = 0; i < batch.segments; ++i) {
                        const Segment& seg = batch.segment[i];
-                       const real* stats = o_.stats + edges.row(seg.row) * 3 * heads;
+                       const real* stats = stats_.data() + edges.row(seg.row) * 3 * heads;
                        for (Index h = 0; h < heads; ++h)
                          for (Index x = seg.first; x < seg.first + seg.edges; ++x)
                            alpha[h * n + x] *= dalpha[h * n + x] - stats[2 * heads + h];
@@ -722,40 +778,6 @@ std::unique_ptr<ShardKernel> make_attention(AttentionScore score, const Attentio
   if (score == AttentionScore::additive) return std::make_unique<AdditiveAttention>(operands);
   if (score == AttentionScore::dot) return std::make_unique<PairAttention<DotScore>>(operands);
   return std::make_unique<PairAttention<AdditiveV2Score>>(operands);
-}
-
-void finish_attention(Index rows, Index heads, Index dim, const real* bias, real* out, const real* max,
-                      real* sum) {
-  parallel_for(rows, std::max<Index>((1 << 15) / (heads * dim), 1), [&](Index first, Index last) {
-    for (Index i = first * heads; i < last * heads; ++i) {
-      if (max[i] != -std::numeric_limits<real>::infinity()) {  // without edges out is 0
-        const real scale = 1 / sum[i];
-        for (Index j = 0; j < dim; ++j) out[i * dim + j] *= scale;
-        sum[i] = std::log(sum[i]);
-      }
-      if (bias == nullptr) continue;
-      const real* of_head = bias + i % heads * dim;
-      for (Index j = 0; j < dim; ++j) out[i * dim + j] += of_head[j];
-    }
-  });
-}
-
-void attention_stats(Index rows, Index heads, Index dim, const real* bias, const real* out, const real* max,
-                     const real* log_sum, const real* grad_out, const real* dst, real* stats) {
-  const Index count = dst != nullptr ? 4 : 3;
-  parallel_for(rows, std::max<Index>((1 << 15) / (heads * dim), 1), [&](Index first, Index last) {
-    for (Index v = first; v < last; ++v) {
-      real* to = stats + v * count * heads;
-      for (Index h = 0; h < heads; ++h) {
-        const Index i = v * heads + h;
-        to[h] = max[i];
-        to[heads + h] = log_sum[i];
-        to[2 * heads + h] = columns::dot(dim, grad_out + i * dim, out + i * dim);
-        if (bias != nullptr) to[2 * heads + h] -= columns::dot(dim, grad_out + i * dim, bias + h * dim);
-        if (dst != nullptr) to[3 * heads + h] = dst[i];
-      }
-    }
-  });
 }
 
 }  // namespace sar

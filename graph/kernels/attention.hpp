@@ -27,11 +27,19 @@
 #pragma once
 
 #include <sar/core/dropout.hpp>
-#include <sar/graph/message/sequential.hpp>
+#include <sar/core/tensor.hpp>
+#include <sar/graph/shard/shard_kernel.hpp>
 
 #include <memory>
 
 namespace sar {
+
+/// The result, and what the backward pass reads besides.
+struct AttentionResult {
+  Tensor out;      ///< [destinations, heads, dim]
+  Tensor max;      ///< [destinations, heads]
+  Tensor log_sum;  ///< [destinations, heads]; the sum itself before finish()
+};
 
 struct AttentionOperands {
   Index heads = 1;
@@ -46,11 +54,9 @@ struct AttentionOperands {
   const real* edge_weight = nullptr;  ///< per local edge; null: 1
   const DropoutMask* mask = nullptr;  ///< null: no dropout
   const Index* edge_ids = nullptr;    ///< global ids per local edge, for the mask
-  real* out = nullptr;                ///< forward: [destinations, heads, dim], set by accumulate()
-  real* max = nullptr;                ///< forward: [destinations, heads], set by accumulate()
-  real* sum = nullptr;                ///< forward: the same
-  const real* grad_out = nullptr;     ///< backward: as out
-  const real* stats = nullptr;        ///< backward: of attention_stats()
+  const real* bias = nullptr;         ///< [heads, dim], added to the result; null: none
+  AttentionResult* result = nullptr;  ///< written by the forward pass, read and emptied by begin_backward()
+  const real* grad_out = nullptr;     ///< backward: as result->out
   real* grad_dst = nullptr;           ///< backward: as dst, added to; null: not wanted
   double* grad_attn = nullptr;        ///< backward: as attn, added to; null: not wanted
   real* grad_edge_weight = nullptr;   ///< backward: per local edge, overwritten; null: not wanted
@@ -59,15 +65,5 @@ struct AttentionOperands {
 enum class AttentionScore { additive, additive_v2, dot };
 
 std::unique_ptr<ShardKernel> make_attention(AttentionScore score, const AttentionOperands& operands);
-
-/// After the last shard: out /= sum, and sum becomes its logarithm. Rows of `heads` values, `dim` columns
-/// each.
-void finish_attention(Index rows, Index heads, Index dim, const real* bias, real* out, const real* max,
-                      real* sum);
-
-/// What the way back reads of a destination, per head: [max, log(sum), D] and, where `dst` [rows, heads] is
-/// given, that; stats [rows, 3 or 4, heads].
-void attention_stats(Index rows, Index heads, Index dim, const real* bias, const real* out, const real* max,
-                     const real* log_sum, const real* grad_out, const real* dst, real* stats);
 
 }  // namespace sar

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace sar {
 namespace {
@@ -53,13 +54,12 @@ Index BinaryKernel::edge_bytes() const {
   return (o_.row.cost() + o_.row.width()) * static_cast<Index>(sizeof(real));
 }
 
-void BinaryKernel::accumulate(const SourcePiece& piece) {
-  const GraphShard& shard = piece.shard;
-  const EdgeRanges edges = cursor_.ranges(piece);
+void BinaryKernel::accumulate(const Stage& stage) {
+  const GraphShard& shard = stage.shard;
+  const EdgeRanges edges = cursor_.ranges(stage);
   const MessageRow& row = o_.row;
   const Index width = row.width();
-  // The local shard comes first, in one piece, and lists all destinations.
-  const bool first_piece = shard.dst_rows.empty();
+  const bool first_stage = std::exchange(first_, false);
   const auto take = o_.result == Result::min ? take_extremum<true> : take_extremum<false>;
   for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
     Array<real> buffer(width);
@@ -68,13 +68,13 @@ void BinaryKernel::accumulate(const SourcePiece& piece) {
       const auto for_edges = [&](const auto& visit) {
         for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
           const Index edge = shard.edge(k);
-          const Index u = shard.src[k] - piece.begin;
-          if (piece.rows != nullptr && k + prefetch_edges < shard.num_edges()) {
-            const Index next = shard.src[k + prefetch_edges] - piece.begin;
-            if (next >= 0 && next < piece.end - piece.begin)
-              prefetch_row(piece.rows + next * o_.u.width, o_.u.width * static_cast<Index>(sizeof(real)));
+          const Index u = shard.src[k] - stage.begin;
+          if (stage.rows != nullptr && k + prefetch_edges < shard.num_edges()) {
+            const Index next = shard.src[k + prefetch_edges] - stage.begin;
+            if (next >= 0 && next < stage.size())
+              prefetch_row(stage.rows + next * o_.u.width, o_.u.width * static_cast<Index>(sizeof(real)));
           }
-          const EdgeRows rows{{row_of(piece.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
+          const EdgeRows rows{{row_of(stage.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
                                row_of(o_.e.values, edge, o_.e.width)}};
           visit(edge, rows[o_.lhs], rows[o_.rhs]);
         }
@@ -85,7 +85,7 @@ void BinaryKernel::accumulate(const SourcePiece& piece) {
       }
       real* out = o_.out + v * width;
       if (o_.result == Result::sum) {
-        const bool overwrite = first_piece && !o_.has_base;
+        const bool overwrite = first_stage && !o_.has_base;
         if (edges.begin[i] == edges.end[i]) {
           if (overwrite) std::fill_n(out, width, real{0});
           continue;
@@ -100,7 +100,7 @@ void BinaryKernel::accumulate(const SourcePiece& piece) {
         continue;
       }
       local_index* argmax = o_.argmax + v * width;
-      if (first_piece) {
+      if (first_stage) {
         std::fill_n(out, width, real{0});
         std::fill_n(argmax, width, local_index{-1});
       }
@@ -127,13 +127,13 @@ bool BinaryKernel::needs_source_in_backward() const {
   return o_.lhs == MessageTarget::u ? o_.row.reads_a(a, b) : o_.row.reads_b(a, b);
 }
 
-void BinaryKernel::backward(const SourcePiece& piece, real* grad_src, bool accumulate) {
+void BinaryKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
   const bool edges_by_destination = wants(MessageTarget::e) && !o_.wants_u;
   if (wants(MessageTarget::v) && !edges_by_destination && o_.row.linear() && o_.result == Result::sum)
-    backward_of_equal_gradients(piece);
+    backward_of_equal_gradients(stage);
   else if (wants(MessageTarget::v) || edges_by_destination)
-    backward_by_destination(piece);
-  if (grad_src != nullptr) backward_by_source(piece, grad_src, accumulate);
+    backward_by_destination(stage);
+  if (grad_src != nullptr) backward_by_source(stage, grad_src, accumulate);
 }
 
 const real* BinaryKernel::message_gradient(Index v, Index edge, real* buffer) const {
@@ -147,21 +147,21 @@ const real* BinaryKernel::message_gradient(Index v, Index edge, real* buffer) co
   return buffer;
 }
 
-void BinaryKernel::backward_by_source(const SourcePiece& piece, real* grad_src, bool accumulate) const {
-  const GraphShard& shard = piece.shard;
+void BinaryKernel::backward_by_source(const Stage& stage, real* grad_src, bool accumulate) const {
+  const GraphShard& shard = stage.shard;
   const ShardTranspose& transpose = shard.transpose();
   const bool numbered = reads(MessageTarget::e) || o_.result != Result::sum;
   const local_index* positions = numbered ? shard.transpose_positions().data() : nullptr;
-  const local_index* offsets = transpose.begin.data() + piece.begin;
+  const local_index* offsets = transpose.begin.data() + stage.begin;
   const Index width = o_.row.width();
   const bool masked_copy = o_.row.is_copy() && extremum();
   const Index all_edges = shard.num_edges();
-  for_row_blocks(offsets, piece.end - piece.begin, edge_bytes(), [&](Index first, Index last) {
+  for_row_blocks(offsets, stage.size(), edge_bytes(), [&](Index first, Index last) {
     Array<real> buffer(width);
     for (Index i = first; i < last; ++i) {
       real* grad = grad_src + i * o_.u.width;
       if (!accumulate) std::fill_n(grad, o_.u.width, real{0});
-      const real* u = row_of(piece.rows, i, o_.u.width);
+      const real* u = row_of(stage.rows, i, o_.u.width);
       for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
         const Index v = transpose.dst[k];
         const Index edge = numbered ? shard.edge(positions[k]) : 0;
@@ -187,9 +187,9 @@ void BinaryKernel::backward_by_source(const SourcePiece& piece, real* grad_src, 
   });
 }
 
-void BinaryKernel::backward_by_destination(const SourcePiece& piece) {
-  const GraphShard& shard = piece.shard;
-  const EdgeRanges edges = cursor_.ranges(piece);
+void BinaryKernel::backward_by_destination(const Stage& stage) {
+  const GraphShard& shard = stage.shard;
+  const EdgeRanges edges = cursor_.ranges(stage);
   const bool edge_gradients = o_.e.grad != nullptr && !o_.wants_u;
   for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
     Array<real> buffer(o_.row.width());
@@ -198,9 +198,9 @@ void BinaryKernel::backward_by_destination(const SourcePiece& piece) {
       real* grad_v = row_of(o_.v.grad, v, o_.v.width);
       for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
         const Index edge = shard.edge(k);
-        const Index u = shard.src[k] - piece.begin;
+        const Index u = shard.src[k] - stage.begin;
         const real* g = message_gradient(v, edge, buffer.data());
-        const EdgeRows rows{{row_of(piece.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
+        const EdgeRows rows{{row_of(stage.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
                              row_of(o_.e.values, edge, o_.e.width)}};
         if (grad_v != nullptr) add_gradient(MessageTarget::v, rows[o_.lhs], rows[o_.rhs], g, grad_v);
         if (edge_gradients) set_edge_gradient(edge, rows[o_.lhs], rows[o_.rhs], g);
@@ -209,8 +209,8 @@ void BinaryKernel::backward_by_destination(const SourcePiece& piece) {
   });
 }
 
-void BinaryKernel::backward_of_equal_gradients(const SourcePiece& piece) {
-  const EdgeRanges edges = cursor_.ranges(piece);
+void BinaryKernel::backward_of_equal_gradients(const Stage& stage) {
+  const EdgeRanges edges = cursor_.ranges(stage);
   parallel_for(edges.num_rows, 1024, [&](Index first, Index last) {
     Array<real> once(o_.v.width);
     for (Index i = first; i < last; ++i) {

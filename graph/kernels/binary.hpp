@@ -1,13 +1,14 @@
 /// Every built-in message with every reduction, fused: no message per edge is stored.
 ///
 ///     forward     out[v] = reduce over in-edges e = (u, v) of  m_e = lhs op rhs,  or  out[e] = m_e
-///     backward    with gm_e = s_v g[v],  g[v] where e won the element (max, min),  or  g[e]:
+///     backward    with gm_e = s_v g[v],  g[v] where e is the argmax (max, min),  or  g[e]:
 ///                 dx[u], dx[v], dx[e] = sum of the gradients of m_e over the edges of u, of v, or at e
 ///
-/// s_v is 1 or 1 / in-degree(v), which the caller multiplies into g. The way back walks the transpose for u
-/// (and e along with it), and destinations for v (and e, if u wants nothing): gathered sums, without atomics.
-/// For max and min the winner's edge number is kept per output element (4 bytes); of equal messages the one
-/// with the smallest edge id wins, so that the result does not depend on P. Nodes without in-edges get 0.
+/// s_v is 1 or 1 / in-degree(v), which the caller multiplies into g. The backward pass goes over the
+/// transpose for u (and for e along with it), and over destinations for v (and for e, if u wants no
+/// gradient): gathered sums, without atomics. For max and min the argmax is kept per output element (4
+/// bytes). Of equal messages the one with the smallest edge id is taken, so that the result does not depend
+/// on P. Nodes without in-edges get 0.
 ///
 /// Traffic: forward the operands' rows per edge, v's and the output's from cache; backward the same and the
 /// gradient's row (and the argmax') per edge where sources are walked, which then stay in cache. What adds
@@ -16,7 +17,7 @@
 
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/message_row.hpp>
-#include <sar/graph/message/sequential.hpp>
+#include <sar/graph/shard/shard_kernel.hpp>
 
 #include <algorithm>
 
@@ -27,7 +28,7 @@ class BinaryKernel : public ShardKernel {
   enum class Result { sum, max, min, edges };
 
   /// Rows of an operand and of its gradient: of this worker's destinations or edges. (Those of u come with
-  /// the pieces.)
+  /// the stages.)
   struct Operand {
     Index width = 0;
     const real* values = nullptr;  ///< null where they are not read
@@ -48,15 +49,16 @@ class BinaryKernel : public ShardKernel {
   };
   explicit BinaryKernel(Operands operands) : o_(std::move(operands)) {}
 
-  /// Where the result goes: needed from the first piece on.
+  /// Where the result goes; before begin().
   void set_output(real* out, bool has_base) {
     o_.out = out;
     o_.has_base = has_base;
   }
 
-  void accumulate(const SourcePiece& piece) override;
+  void begin() override { first_ = true; }
+  void accumulate(const Stage& stage) override;
   [[nodiscard]] bool needs_source_in_backward() const override;
-  void backward(const SourcePiece& piece, real* grad_src, bool accumulate) override;
+  void backward(const Stage& stage, real* grad_src, bool accumulate) override;
 
  private:
   [[nodiscard]] const Operand& operand(MessageTarget target) const {
@@ -80,12 +82,13 @@ class BinaryKernel : public ShardKernel {
     std::fill_n(to, o_.e.width, real{0});
     add_gradient(MessageTarget::e, a, b, g, to);
   }
-  void backward_by_source(const SourcePiece& piece, real* grad_src, bool accumulate) const;
-  void backward_by_destination(const SourcePiece& piece);
-  void backward_of_equal_gradients(const SourcePiece& piece);
+  void backward_by_source(const Stage& stage, real* grad_src, bool accumulate) const;
+  void backward_by_destination(const Stage& stage);
+  void backward_of_equal_gradients(const Stage& stage);
 
   Operands o_;
   EdgeCursor cursor_;
+  bool first_ = true;  ///< the next stage is the first one: it sets the results
 };
 
 }  // namespace sar

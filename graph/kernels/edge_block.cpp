@@ -43,10 +43,10 @@ void EdgeBlock::resize(Index n) {
   for (Array<local_index>* list : {&src, &dst, &edge}) list->resize(n);
 }
 
-void EdgeBlocks::by_destination(const SourcePiece& piece, FunctionRef<void(const EdgeBlock&)> visit) {
-  if (piece.begin == piece.end) return;
-  const GraphShard& shard = piece.shard;
-  const EdgeRanges edges = cursor_.ranges(piece);
+void EdgeBlocks::by_destination(const Stage& stage, FunctionRef<void(const EdgeBlock&)> visit) {
+  if (stage.begin == stage.end) return;
+  const GraphShard& shard = stage.shard;
+  const EdgeRanges edges = cursor_.ranges(stage);
   const Index limit = std::min(max_size_, std::max<Index>(shard.num_edges(), 1));
   block_.resize(limit);
   cut_rows(
@@ -55,7 +55,7 @@ void EdgeBlocks::by_destination(const SourcePiece& piece, FunctionRef<void(const
         const auto v = static_cast<local_index>(edges.row(i));
         for (Index k = first; k < last; ++k, ++n) {
           const auto at = static_cast<std::size_t>(n);
-          block_.src[at] = shard.src[k] - static_cast<local_index>(piece.begin);
+          block_.src[at] = shard.src[k] - static_cast<local_index>(stage.begin);
           block_.dst[at] = v;
           block_.edge[at] = static_cast<local_index>(shard.edge(k));
         }
@@ -67,15 +67,15 @@ void EdgeBlocks::by_destination(const SourcePiece& piece, FunctionRef<void(const
       });
 }
 
-void EdgeBlocks::by_source(const SourcePiece& piece, FunctionRef<void(const EdgeBlock&)> visit) {
-  const GraphShard& shard = piece.shard;
+void EdgeBlocks::by_source(const Stage& stage, FunctionRef<void(const EdgeBlock&)> visit) {
+  const GraphShard& shard = stage.shard;
   const ShardTranspose& transpose = shard.transpose();
   const Array<local_index>& positions = shard.transpose_positions();
-  const local_index* offsets = transpose.begin.data() + piece.begin;
+  const local_index* offsets = transpose.begin.data() + stage.begin;
   const Index limit = std::min(max_size_, std::max<Index>(shard.num_edges(), 1));
   block_.resize(limit);
   cut_rows(
-      piece.end - piece.begin, offsets, offsets + 1, limit,
+      stage.size(), offsets, offsets + 1, limit,
       [&](Index i, Index first, Index last, Index n) {
         for (Index k = first; k < last; ++k, ++n) {
           const auto at = static_cast<std::size_t>(n);

@@ -2,16 +2,17 @@
 /// user-defined messages are made of.
 #pragma once
 
+#include <sar/core/tensor.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
-#include <sar/graph/message/sequential.hpp>
+#include <sar/graph/shard/shard_kernel.hpp>
 
 #include <span>
 
 namespace sar {
 
-/// Edges of a piece.
+/// Edges of a stage.
 struct EdgeBlock {
-  Array<local_index> src;   ///< row of the piece
+  Array<local_index> src;   ///< row of the stage
   Array<local_index> dst;   ///< destination row of the worker
   Array<local_index> edge;  ///< number among the worker's edges
 
@@ -19,15 +20,15 @@ struct EdgeBlock {
   void resize(Index n);
 };
 
-/// Walks the edges of pieces, at most so many at a time.
+/// Walks the edges of stages, at most so many at a time.
 class EdgeBlocks {
  public:
   explicit EdgeBlocks(Index max_size) : max_size_(max_size) {}
-  /// Visits the piece's edges by destination, then source, then id. The pieces of a shard come in ascending
+  /// Visits the stage's edges by destination, then source, then id. The stages of a shard come in ascending
   /// order.
-  void by_destination(const SourcePiece& piece, FunctionRef<void(const EdgeBlock&)> visit);
+  void by_destination(const Stage& stage, FunctionRef<void(const EdgeBlock&)> visit);
   /// Visits them by source. Pieces come in any order.
-  void by_source(const SourcePiece& piece, FunctionRef<void(const EdgeBlock&)> visit);
+  void by_source(const Stage& stage, FunctionRef<void(const EdgeBlock&)> visit);
 
  private:
   Index max_size_;

@@ -1,9 +1,9 @@
-/// Where the edges of a piece lie: a shard may come in several pieces of its source rows, in ascending order.
+/// Where the edges of a stage lie: a shard may come in several stages of its source rows, in ascending order.
 #pragma once
 
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
-#include <sar/graph/message/sequential.hpp>
+#include <sar/graph/shard/shard_kernel.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -12,7 +12,7 @@
 
 namespace sar {
 
-/// The edges whose sources lie in a piece: those of the i-th destination row are [begin[i], end[i]).
+/// The edges whose sources lie in a stage: those of the i-th destination row are [begin[i], end[i]).
 struct EdgeRanges {
   Index num_rows;
   const local_index* rows;  ///< destination row (of the worker) of each; null: i itself
@@ -26,16 +26,16 @@ struct EdgeRanges {
 class EdgeCursor {
  public:
   /// Of a whole shard, all its rows; of a part, those that have edges in it, found by a scan of 4 bytes for
-  /// each row of the shard. Valid until the next call. Edges of a row are sorted by source: a piece goes on
+  /// each row of the shard. Valid until the next call. Edges of a row are sorted by source: a stage goes on
   /// where the one before ended.
-  EdgeRanges ranges(const SourcePiece& piece) {
-    const GraphShard& shard = piece.shard;
+  EdgeRanges ranges(const Stage& stage) {
+    const GraphShard& shard = stage.shard;
     const local_index* offsets = shard.row_begin.data();
-    if (piece.begin == 0 && piece.end == shard.num_src_rows)
+    if (stage.begin == 0 && stage.end == shard.num_src_rows)
       return {shard.num_rows(), shard.dst_rows.empty() ? nullptr : shard.dst_rows.data(), offsets,
               offsets + 1, offsets};
-    if (piece.begin == 0) start(shard);
-    const auto is_here = [&](Index i) { return source_[i] < piece.end; };
+    if (stage.begin == 0) start(shard);
+    const auto is_here = [&](Index i) { return source_[i] < stage.end; };
     constexpr Index block = 4096;
     std::vector<Index> first{0};  // of each block of rows
     first.resize((shard.num_rows() + block - 1) / block + 1, 0);
@@ -57,7 +57,7 @@ class EdgeCursor {
         const local_index* edges = shard.src.data();
         const local_index last = offsets[i + 1];
         const auto end = static_cast<local_index>(
-            std::lower_bound(edges + next_[i], edges + last, static_cast<local_index>(piece.end)) - edges);
+            std::lower_bound(edges + next_[i], edges + last, static_cast<local_index>(stage.end)) - edges);
         rows_[n] = static_cast<local_index>(shard.dst_row(i));
         begin_[n] = std::exchange(next_[i], end);
         end_[n++] = end;

@@ -48,7 +48,7 @@ struct RowSum {
     if (t.col_scale != nullptr) c *= t.col_scale[t.col[k]];
     return c;
   }
-  /// Requests the row of edge k; the edges behind a row may belong to another piece of the sources.
+  /// Requests the row of edge k; the edges behind a row may belong to another stage of the sources.
   void prefetch(Index k) const {
     if (k >= all_edges) return;
     const Index at = t.col[k] - t.col_offset;

@@ -1,7 +1,7 @@
-/// Sums of gathered rows, the work of every linear aggregation and of its way back:
+/// Sums of gathered rows, the work of every linear aggregation and of its backward pass:
 ///
-///     out[row(i)] (+)= row_scale[row(i)] * sum over k in [begin[i], end[i]) of  weight(k) *
-///     col_scale[col[k]] * x[col[k]]
+///     out[row(i)] (+)= row_scale[row(i)] * sum of  weight(k) * col_scale[col[k]] * x[col[k]],
+///                                          k in [begin[i], end[i])
 ///
 /// Memory traffic: edges * width * sizeof(real) bytes of gathered rows, which dominate, plus 4 bytes per edge
 /// of indices (4 more for edge_of, and a real for each of weight and col_scale, where given) and one write

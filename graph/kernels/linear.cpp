@@ -2,6 +2,8 @@
 #include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/kernels/linear.hpp>
 
+#include <utility>
+
 namespace sar {
 namespace {
 
@@ -11,37 +13,35 @@ const local_index* data_or_null(const Array<local_index>& values) {
 
 }  // namespace
 
-void LinearKernel::accumulate(const SourcePiece& piece) {
-  const GraphShard& shard = piece.shard;
-  const EdgeRanges edges = cursor_.ranges(piece);
-  // The local shard comes first and lists all destinations: it sets the rows that have no base.
-  const bool first = shard.dst_rows.empty() && piece.begin == 0;
+void LinearKernel::accumulate(const Stage& stage) {
+  const GraphShard& shard = stage.shard;
+  const EdgeRanges edges = cursor_.ranges(stage);
   gather_sum({.num_rows = edges.num_rows,
               .begin = edges.begin,
               .end = edges.end,
               .before = edges.before,
               .rows = edges.rows,
               .col = shard.src.data(),
-              .col_offset = piece.begin,
+              .col_offset = stage.begin,
               .weight = o_.edge_weight,
               .edge_of = data_or_null(shard.edge_of),
               .first_edge = shard.first_edge,
               .row_scale = o_.dst_scale,
-              .x = piece.rows,
-              .x_rows = piece.end - piece.begin,
+              .x = stage.rows,
+              .x_rows = stage.size(),
               .out = o_.out,
               .width = o_.width,
-              .accumulate = o_.has_base || !first});
+              .accumulate = std::exchange(adds_, true)});
 }
 
-void LinearKernel::backward(const SourcePiece& piece, real* grad_src, bool accumulate) {
-  const GraphShard& shard = piece.shard;
-  if (o_.grad_edge_weight != nullptr) edge_gradient(piece);
+void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
+  const GraphShard& shard = stage.shard;
+  if (o_.grad_edge_weight != nullptr) edge_gradient(stage);
   if (grad_src == nullptr) return;
   const ShardTranspose& transpose = shard.transpose();
-  gather_sum({.num_rows = piece.end - piece.begin,
-              .begin = transpose.begin.data() + piece.begin,
-              .end = transpose.begin.data() + piece.begin + 1,
+  gather_sum({.num_rows = stage.size(),
+              .begin = transpose.begin.data() + stage.begin,
+              .end = transpose.begin.data() + stage.begin + 1,
               .col = transpose.dst.data(),
               .weight = o_.edge_weight,
               .position_of = o_.edge_weight != nullptr ? shard.transpose_positions().data() : nullptr,
@@ -55,16 +55,16 @@ void LinearKernel::backward(const SourcePiece& piece, real* grad_src, bool accum
               .accumulate = accumulate});
 }
 
-void LinearKernel::edge_gradient(const SourcePiece& piece) {
-  const GraphShard& shard = piece.shard;
+void LinearKernel::edge_gradient(const Stage& stage) {
+  const GraphShard& shard = stage.shard;
   const ShardTranspose& transpose = shard.transpose();
   const Array<local_index>& positions = shard.transpose_positions();
   const Index width = o_.width;
-  const local_index* offsets = transpose.begin.data() + piece.begin;
-  for_row_blocks(offsets, piece.end - piece.begin, width * static_cast<Index>(sizeof(real)),
+  const local_index* offsets = transpose.begin.data() + stage.begin;
+  for_row_blocks(offsets, stage.size(), width * static_cast<Index>(sizeof(real)),
                  [&](Index first, Index last) {
                    for (Index i = first; i < last; ++i) {
-                     const real* x = piece.rows + i * width;
+                     const real* x = stage.rows + i * width;
                      for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
                        const Index v = transpose.dst[k];
                        const real* g = o_.grad_out + v * width;

@@ -1,18 +1,20 @@
 /// Linear aggregation: sum and mean of copy_u and of u * e with one scalar per edge.
 ///
-///     forward     out[v] (+)= s_v * sum over in-edges (u, v) of  w_e x_u            s_v = 1 or 1 /
-///     in-degree(v) backward    dx[u]   =  sum over out-edges (u, v) of  w_e s_v g[v]             no x needed
-///                 dw_e    =  s_v <g[v], x_u>                                        x needed
+///     s_v = 1 or 1 / in-degree(v)
 ///
-/// The way back walks the transpose: gathered sums again, without atomics. Traffic: see gather_sum.hpp; dw
-/// streams x once per edge and keeps g[v] in cache.
+///     forward     out[v] (+)= s_v * sum over in-edges (u, v) of  w_e x_u
+///     backward    dx[u]   =  sum over out-edges (u, v) of  w_e s_v g[v]             does not read x
+///                 dw_e    =  s_v <g[v], x_u>                                        reads x
+///
+/// The backward pass goes over the transpose: gathered sums again, without atomics. Traffic: see
+/// gather_sum.hpp; dw streams x once per edge and keeps g[v] in cache.
 ///
 /// Room graph/kernels: The kernels of message passing, forward and backward, on one stage in local memory.
 /// They know neither ranks nor, except for user-defined messages, tapes.
 #pragma once
 
 #include <sar/graph/kernels/edge_cursor.hpp>
-#include <sar/graph/message/sequential.hpp>
+#include <sar/graph/shard/shard_kernel.hpp>
 
 namespace sar {
 
@@ -29,21 +31,23 @@ class LinearKernel : public ShardKernel {
   };
   explicit LinearKernel(const Operands& operands) : o_(operands) {}
 
-  /// Where the result goes: needed from the first piece on.
+  /// Where the result goes; before begin().
   void set_output(real* out, bool has_base) {
     o_.out = out;
     o_.has_base = has_base;
   }
 
-  void accumulate(const SourcePiece& piece) override;
+  void begin() override { adds_ = o_.has_base; }
+  void accumulate(const Stage& stage) override;
   [[nodiscard]] bool needs_source_in_backward() const override { return o_.grad_edge_weight != nullptr; }
-  void backward(const SourcePiece& piece, real* grad_src, bool accumulate) override;
+  void backward(const Stage& stage, real* grad_src, bool accumulate) override;
 
  private:
-  void edge_gradient(const SourcePiece& piece);
+  void edge_gradient(const Stage& stage);
 
   Operands o_;
   EdgeCursor cursor_;
+  bool adds_ = false;  ///< the result has values in all rows already
 };
 
 }  // namespace sar

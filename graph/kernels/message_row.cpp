@@ -11,7 +11,7 @@
 namespace sar {
 namespace {
 
-using Op = Message::Op;
+using Op = MessageOp;
 
 template <Op op>
 inline real value(real a, real b) {
@@ -49,7 +49,7 @@ inline void with_steps(bool a_repeats, bool b_repeats, const Run& run) {
 
 }  // namespace
 
-template <Message::Op op>
+template <MessageOp op>
 struct MessageRow::Loops {
   static constexpr bool is_dot = op == Op::dot;
 
@@ -98,7 +98,7 @@ struct MessageRow::Loops {
 };
 
 template <>
-struct MessageRow::Loops<Message::Op::copy> {
+struct MessageRow::Loops<MessageOp::copy> {
   template <bool add>
   static void forward(const MessageRow& row, const real* a, const real*, real* m) {
     for (Index j = 0; j < row.length_; ++j) m[j] = add ? m[j] + a[j] : a[j];

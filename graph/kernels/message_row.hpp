@@ -7,7 +7,8 @@
 /// vectorise: same shape and a scalar operand are one line, [H, 1] against [H, D] is H lines. All in cache.
 #pragma once
 
-#include <sar/graph/message/message.hpp>
+#include <sar/core/tensor.hpp>
+#include <sar/graph/kernels/message_op.hpp>
 
 #include <vector>
 
@@ -19,7 +20,7 @@ class MessageRow {
   MessageRow() = default;
   /// Of operands with rows as those of `a` and `b` (the first dimension does not matter); copy takes `a`
   /// twice. Throws ShapeError naming both when they do not broadcast.
-  MessageRow(Message::Op op, const Shape& a, const Shape& b);
+  MessageRow(MessageOp op, const Shape& a, const Shape& b);
 
   /// Shape of `rows` messages: as many dimensions as the operand that has more.
   [[nodiscard]] Shape shape(Index rows) const { return shape_.with_rows(rows); }
@@ -39,14 +40,12 @@ class MessageRow {
   void add_gradient_b(const real* a, const real* b, const real* g, real* db) const {
     functions_.add_gradient_b(*this, a, b, g, db);
   }
-  /// Whether the way back reads the values of a (b), when the gradients of a and b are wanted or not.
+  /// Whether the backward pass reads the values of a (b), when the gradients of a and b are wanted or not.
   [[nodiscard]] bool reads_a(bool wants_a, bool wants_b) const;
   [[nodiscard]] bool reads_b(bool wants_a, bool wants_b) const;
   /// Whether gradients depend on no value at all, but for the gradient of the message.
-  [[nodiscard]] bool linear() const {
-    return op_ == Message::Op::add || op_ == Message::Op::sub || is_copy();
-  }
-  [[nodiscard]] bool is_copy() const { return op_ == Message::Op::copy; }
+  [[nodiscard]] bool linear() const { return op_ == MessageOp::add || op_ == MessageOp::sub || is_copy(); }
+  [[nodiscard]] bool is_copy() const { return op_ == MessageOp::copy; }
 
  private:
   struct Line {
@@ -58,10 +57,10 @@ class MessageRow {
     Forward store = nullptr, add = nullptr;
     Backward add_gradient_a = nullptr, add_gradient_b = nullptr;
   };
-  template <Message::Op op>
+  template <MessageOp op>
   struct Loops;
 
-  Message::Op op_ = Message::Op::copy;
+  MessageOp op_ = MessageOp::copy;
   Shape shape_;
   std::vector<Line> lines_;
   Index length_ = 0;                            ///< of a line

@@ -33,8 +33,8 @@ Index MessageInputs::u_width() const {
 /// What the function sees of a block. Rows are gathered when it asks for them, once for each variable.
 class UserMessageKernel::Batch final : public EdgeBatch {
  public:
-  Batch(const Operands& operands, const EdgeBlock& block, const SourcePiece* piece)
-      : o_(operands), block_(block), piece_(piece) {
+  Batch(const Operands& operands, const EdgeBlock& block, const Stage* stage)
+      : o_(operands), block_(block), stage_(stage) {
     u_.leaves.resize(o_.inputs.u.slots.size());
     v_.leaves.resize(o_.inputs.v.slots.size());
     e_.leaves.resize(o_.inputs.e.slots.size());
@@ -48,7 +48,7 @@ class UserMessageKernel::Batch final : public EdgeBatch {
     return leaf(u_, o_.inputs.u, x, "src", [&](std::size_t slot, Tensor& rows) {
       Index offset = 0;
       for (std::size_t i = 0; i < slot; ++i) offset += o_.inputs.u.slots[i].shape().row_size();
-      take_rows(piece_->rows + offset, o_.inputs.u_width(), rows.row_size(), block_.src, nullptr,
+      take_rows(stage_->rows + offset, o_.inputs.u_width(), rows.row_size(), block_.src, nullptr,
                 rows.data());
     });
   }
@@ -122,7 +122,7 @@ class UserMessageKernel::Batch final : public EdgeBatch {
 
   const Operands& o_;
   const EdgeBlock& block_;
-  const SourcePiece* piece_;
+  const Stage* stage_;
   mutable std::optional<RowIds> ids_, rows_;
   mutable Leaves u_, v_, e_;
 };
@@ -146,21 +146,26 @@ Variable UserMessageKernel::call(const Batch& batch) const {
   return message;
 }
 
-void UserMessageKernel::accumulate(const SourcePiece& piece) {
+void UserMessageKernel::begin() {
+  o_.out.fill(0);
+  if (o_.argmax != nullptr) std::fill_n(o_.argmax, o_.out.size(), local_index{-1});
+}
+
+void UserMessageKernel::accumulate(const Stage& stage) {
   guarded([&] {
     const NoTape nothing_is_recorded;
-    blocks_.by_destination(piece, [&](const EdgeBlock& block) {
-      const Variable message = call(Batch(o_, block, &piece));
+    blocks_.by_destination(stage, [&](const EdgeBlock& block) {
+      const Variable message = call(Batch(o_, block, &stage));
       reduce(block, message.value());
     });
   });
 }
 
 void UserMessageKernel::reduce(const EdgeBlock& block, const Tensor& messages) {
-  if (!o_.reduce) return put_rows(messages, block.edge, o_.out);
+  if (!o_.reduce) return put_rows(messages, block.edge, o_.out.data());
   groups_.build(block.dst);
   if (*o_.reduce == Reduce::sum || *o_.reduce == Reduce::mean)
-    groups_.add_rows_to(o_.out, messages, o_.dst_scale);
+    groups_.add_rows_to(o_.out.data(), messages, o_.dst_scale);
   else
     reduce_extremum(block, messages);
 }
@@ -173,7 +178,7 @@ void UserMessageKernel::reduce_extremum(const EdgeBlock& block, const Tensor& me
                  [&](Index first, Index last) {
                    for (Index i = first; i < last; ++i) {
                      const Index v = groups_.rows[i];
-                     real* out = o_.out + v * width;
+                     real* out = o_.out.row(v);
                      local_index* argmax = o_.argmax + v * width;
                      for (Index k = groups_.begin[i]; k < groups_.begin[i + 1]; ++k) {
                        const Index at = groups_.order[k];
@@ -208,30 +213,31 @@ Tensor UserMessageKernel::seed(const EdgeBlock& block) const {
   return seed;
 }
 
-void UserMessageKernel::backward(const SourcePiece& piece, real* grad_src, bool accumulate) {
+void UserMessageKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
   if (grad_src != nullptr && !accumulate) {
-    const Index n = (piece.end - piece.begin) * o_.inputs.u_width();
+    const Index n = (stage.size()) * o_.inputs.u_width();
     parallel_for(n, Index{1} << 16,
                  [&](Index begin, Index end) { std::fill(grad_src + begin, grad_src + end, real{0}); });
   }
   guarded([&] {
-    const auto visit = [&](const EdgeBlock& block) { backward_block(block, piece, grad_src); };
+    const auto visit = [&](const EdgeBlock& block) { backward_block(block, stage, grad_src); };
     if (grad_src != nullptr)
-      blocks_.by_source(piece, visit);
+      blocks_.by_source(stage, visit);
     else
-      blocks_.by_destination(piece, visit);
+      blocks_.by_destination(stage, visit);
   });
 }
 
-void UserMessageKernel::backward_without_edges() {
+void UserMessageKernel::begin_backward() {
+  if (!o_.edge_ids.empty()) return;
   guarded([&] {
     const GraphShard none;
     backward_block(EdgeBlock(), {none, 0, 0, nullptr}, nullptr);
   });
 }
 
-void UserMessageKernel::backward_block(const EdgeBlock& block, const SourcePiece& piece, real* grad_src) {
-  const Batch batch(o_, block, &piece);
+void UserMessageKernel::backward_block(const EdgeBlock& block, const Stage& stage, real* grad_src) {
+  const Batch batch(o_, block, &stage);
   {
     Tape tape;
     const Variable message = call(batch);

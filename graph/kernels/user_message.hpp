@@ -1,20 +1,19 @@
 /// A message of the caller's own, a block of edges at a time.
 ///
 ///     forward     m = f(rows of u, v, e of the block);  out[v] = reduce of m, or out[e] = m
-///     backward    f again on a tape of the block, seeded with dm: g[v], g[v] / in-degree, g[v] where the
-///     edge
-///                 won the element, or g[e]; what the tape collects is added up for u and v, set for e
+///     backward    f again on a tape of the block, seeded with dm: g[v], g[v] / in-degree, g[v] where the edge
+///                 is the argmax, or g[e]; what the tape collects is added up for u and v, set for e
 ///
-/// A row of the message must depend on its own edge only: on the way back blocks are others, by source, so
-/// that gradients of sources are sums of consecutive rows. Traffic besides the function's own: forward a row
-/// read and written per edge and operand, and a row of m read; backward the same, a row of g read and written
-/// per edge, and a row of gradient read per edge and operand. Memory: that of one block.
+/// A row of the message must depend on its own edge only: in the backward pass blocks are others, by source,
+/// so that gradients of sources are sums of consecutive rows. Traffic besides the function's own: forward a
+/// row read and written per edge and operand, and a row of m read; backward the same, a row of g read and
+/// written per edge, and a row of gradient read per edge and operand. Memory: that of one block.
 #pragma once
 
+#include <sar/graph/kernels/edge_batch.hpp>
 #include <sar/graph/kernels/edge_block.hpp>
-#include <sar/graph/message/edge_batch.hpp>
-#include <sar/graph/message/message.hpp>
-#include <sar/graph/message/sequential.hpp>
+#include <sar/graph/kernels/message_op.hpp>
+#include <sar/graph/shard/shard_kernel.hpp>
 
 #include <exception>
 #include <map>
@@ -52,33 +51,36 @@ class UserMessageKernel : public ShardKernel {
     const Array<Index>& edge_ids;     ///< global id per local edge
     std::optional<Reduce> reduce;     ///< empty: a row per edge
     const real* dst_scale = nullptr;  ///< of a mean: per destination
-    local_index* argmax = nullptr;    ///< of max and min: [destinations, width], -1 at first
-    real* out = nullptr;              ///< forward: [destinations or edges, width], 0 at first
+    local_index* argmax = nullptr;    ///< of max and min: [destinations, width]
+    Tensor out;                       ///< forward: [destinations or edges, ...]
     const real* grad_out = nullptr;   ///< backward: as out
     std::vector<Tensor> grad_v;       ///< backward, by slot: added to; undefined: not wanted
     std::vector<Tensor> grad_e;       ///< backward, by slot: set; undefined: not wanted
   };
   explicit UserMessageKernel(Operands operands) : o_(std::move(operands)), blocks_(o_.edge_block) {}
 
-  void accumulate(const SourcePiece& piece) override;
-  [[nodiscard]] bool needs_source_in_backward() const override { return !o_.inputs.u.slots.empty(); }
-  void backward(const SourcePiece& piece, real* grad_src, bool accumulate) override;
-  /// The way back of a block without edges: what the function captures receives gradients of zeros, so that
-  /// it goes back on a worker without edges, too.
-  void backward_without_edges();
+  void begin() override;
+  void accumulate(const Stage& stage) override;
   /// Throws what the function threw first. After that nothing was computed any more.
-  void rethrow() const {
-    if (failure_) std::rethrow_exception(failure_);
-  }
+  void finish() override { rethrow(); }
+  [[nodiscard]] bool needs_source_in_backward() const override { return !o_.inputs.u.slots.empty(); }
+  /// On a worker without edges the function runs backward on a block without edges: what it captures receives
+  /// gradients of zeros there.
+  void begin_backward() override;
+  void backward(const Stage& stage, real* grad_src, bool accumulate) override;
+  void finish_backward() override { rethrow(); }
 
  private:
   class Batch;
+  void rethrow() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
   void guarded(FunctionRef<void()> work);
   Variable call(const Batch& batch) const;
   void reduce(const EdgeBlock& block, const Tensor& messages);
   void reduce_extremum(const EdgeBlock& block, const Tensor& messages);
   [[nodiscard]] Tensor seed(const EdgeBlock& block) const;
-  void backward_block(const EdgeBlock& block, const SourcePiece& piece, real* grad_src);
+  void backward_block(const EdgeBlock& block, const Stage& stage, real* grad_src);
 
   Operands o_;
   EdgeBlocks blocks_;

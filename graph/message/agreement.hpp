@@ -1,4 +1,12 @@
-/// How the ranks make sure that they make the same call, before rows travel.
+/// How the ranks make sure that they make the same call, before rows travel. For authors of operations:
+///
+///     return collective(
+///         graph.comm(),
+///         [&] {                                     // what this rank checks by itself, and what must be equal
+///           check(...);
+///           return CollectiveCall("update_all").equal(graph.options()).equal("reduction", reduce);
+///         },
+///         [&] { ... });                             // what the call does
 #pragma once
 
 #include <sar/autograd/tape.hpp>
@@ -8,34 +16,59 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <type_traits>
 #include <vector>
 
 namespace sar {
 
-/// Something that must be the same on every rank: a number, or the shape of rows.
-struct AgreedItem {
-  const char* what;  ///< as in "called with a different <what> on different ranks"
-  std::array<std::int64_t, 4> value{};
-  bool is_shape = false;
+/// A collective operation and everything that must be the same on every rank.
+class CollectiveCall {
+ public:
+  explicit CollectiveCall(const char* operation) : operation_(operation) {}
 
+  /// `what` as in "called with a different <what> on different ranks".
   template <class T>
-  requires std::is_integral_v<T> || std::is_enum_v<T> AgreedItem(const char* name, T number)
-      : what(name), value{static_cast<std::int64_t>(number)} {}
+  requires std::is_integral_v<T> || std::is_enum_v<T> CollectiveCall& equal(const char* what, T number) {
+    arguments_.push_back({.what = what, .value = {static_cast<std::int64_t>(number)}});
+    return *this;
+  }
   /// All but the number of rows; an undefined shape is one, too.
-  AgreedItem(const char* name, const Shape& rows);
+  CollectiveCall& equal(const char* what, const Shape& rows);
+  /// Everything in the options of a graph.
+  CollectiveCall& equal(const GraphOptions& options);
+
+  /// Throws InputError on all ranks when arguments differ: "<operation> is called with a different <what> on
+  /// different ranks: ...". In the body of Communicator::agree, after what each rank checks by itself: one
+  /// small all_reduce tells of both when everything is right. Collective.
+  void require_equal(const Communicator& comm) const;
+
+ private:
+  struct Argument {
+    const char* what;
+    std::array<std::int64_t, 4> value{};
+    bool is_shape = false;
+  };
+  [[nodiscard]] std::int64_t digest(std::size_t num_arguments) const;
+  [[noreturn]] void report_difference(const Communicator& comm) const;
+  static std::string text_of(const Argument& argument, const std::int64_t* value);
+
+  const char* operation_;
+  std::vector<Argument> arguments_;
 };
 
-/// Everything in the options of a graph.
-std::vector<AgreedItem> agreed_items(const GraphOptions& options);
+/// body() in Communicator::agree, after the ranks have made sure that `describe`, which returns a
+/// CollectiveCall, returns the same one on all of them. What either throws on a rank is thrown on all.
+/// Collective.
+template <class Describe, class Body>
+auto collective(const Communicator& comm, const Describe& describe, const Body& body) {
+  return comm.agree([&] {
+    const CollectiveCall call = describe();
+    call.require_equal(comm);
+    return body();
+  });
+}
 
-/// Throws InputError on all ranks when items differ: "<operation> is called with a different <what> on
-/// different ranks: ...". In the body of Communicator::agree, after what each rank checks by itself: one
-/// small all_reduce tells of both when everything is right. Collective.
-void agree_on_call(const Communicator& comm, const char* operation, std::span<const AgreedItem> items);
-
-/// record() of an operation whose way back is collective: it runs in Communicator::agree.
+/// record() of an operation whose backward pass is collective: it runs in Communicator::agree.
 Variable record_collective(const Communicator& comm, Tensor value, Tape::Backward backward);
 
 }  // namespace sar

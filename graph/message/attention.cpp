@@ -6,7 +6,7 @@
 #include <sar/graph/kernels/attention.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/attention.hpp>
-#include <sar/graph/message/source_rows.hpp>
+#include <sar/graph/message/driver.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -46,18 +46,20 @@ std::int64_t bits(double x) {
   return std::bit_cast<std::int64_t>(x);
 }
 
-std::vector<AgreedItem> agreed(const GraphShardManager& graph, const AttentionOptions& options) {
-  std::vector<AgreedItem> items = agreed_items(graph.options());
-  items.emplace_back("dropout (bits of the number)", bits(options.dropout));
-  items.emplace_back("seed of dropout", options.dropout > 0 ? options.dropout_key.seed : 0);
-  items.emplace_back("stream of dropout", options.dropout > 0 ? options.dropout_key.stream : 0);
-  items.emplace_back("step of dropout", options.dropout > 0 ? options.dropout_key.step : 0);
-  items.emplace_back("tape in scope", Tape::current() != nullptr);
-  items.emplace_back("presence of edge weights", options.edge_weight.defined());
-  items.emplace_back("wish for the edge weights' gradient", options.edge_weight.requires_grad());
-  items.emplace_back("presence of a bias", options.bias.defined());
-  items.emplace_back("wish for the bias's gradient", options.bias.requires_grad());
-  return items;
+CollectiveCall attention_call(const char* operation, const GraphShardManager& graph,
+                              const AttentionOptions& options) {
+  const RandomKey key = options.dropout > 0 ? options.dropout_key : RandomKey{};
+  return CollectiveCall(operation)
+      .equal(graph.options())
+      .equal("dropout (bits of the number)", bits(options.dropout))
+      .equal("seed of dropout", key.seed)
+      .equal("stream of dropout", key.stream)
+      .equal("step of dropout", key.step)
+      .equal("tape in scope", Tape::current() != nullptr)
+      .equal("presence of edge weights", options.edge_weight.defined())
+      .equal("wish for the edge weights' gradient", options.edge_weight.requires_grad())
+      .equal("presence of a bias", options.bias.defined())
+      .equal("wish for the bias's gradient", options.bias.requires_grad());
 }
 
 real* data_or_null(Tensor& tensor) {
@@ -75,58 +77,48 @@ struct Attention {
   AttentionOptions options;
 
   std::shared_ptr<const DropoutMask> mask = {};
-  Tensor out = {}, max = {}, log_sum = {};
+  AttentionResult result = {};
 
   /// With what does not change between forward and backward.
-  [[nodiscard]] AttentionOperands common(const ShardedGraph& graph) const {
+  [[nodiscard]] AttentionOperands common(const ShardedGraph& graph) {
     AttentionOperands o = operands;
-    const Tensor& weight = options.edge_weight.value();
-    o.attn = attn.defined() ? attn.value().data() : nullptr;
+    o.attn = data_or_null(attn);
     o.dst = dst.value().data();
-    o.edge_weight = weight.defined() ? weight.data() : nullptr;
+    o.edge_weight = data_or_null(options.edge_weight);
+    o.bias = data_or_null(options.bias);
+    o.result = &result;
     o.mask = mask.get();
     o.edge_ids = graph.edge_ids.data();
     return o;
   }
 
-  void forward(const SourceRows& source, const Variable& rows) {
-    const Index num_dst = source.graph().local.num_dst;
-    out = Tensor(Shape{num_dst, operands.heads, operands.dim});
-    max = Tensor(Shape{num_dst, operands.heads});
-    log_sum = Tensor(Shape{num_dst, operands.heads});
+  void forward(const Driver& driver, const Tensor& rows) {
+    const Index num_dst = driver.graph().local.num_dst;
+    result = {.out = Tensor(Shape{num_dst, operands.heads, operands.dim}),
+              .max = Tensor(Shape{num_dst, operands.heads}),
+              .log_sum = Tensor(Shape{num_dst, operands.heads})};
     if (options.dropout > 0) mask = std::make_shared<const DropoutMask>(options.dropout_key, options.dropout);
-    AttentionOperands o = common(source.graph());
-    o.out = out.data();
-    o.max = max.data();
-    o.sum = log_sum.data();
-    source.forward(rows, *make_attention(score, o), [] {});
-    finish_attention(num_dst, o.heads, o.dim, data_or_null(options.bias), o.out, o.max, o.sum);
+    driver.forward(rows, *make_attention(score, common(driver.graph())));
   }
 
-  /// Once: gives the result up as soon as it is not needed any more.
-  void backward(const SourceRows& source, const Tensor& grad) {
-    AttentionOperands o = common(source.graph());
-    const bool additive = score == AttentionScore::additive;
-    Tensor stats(Shape{grad.num_rows(), additive ? 4 : 3, o.heads});
+  /// Once: the kernel gives the result up as soon as it is not needed any more.
+  void backward(const Driver& driver, const Variable& rows, const Tensor& grad) {
+    AttentionOperands o = common(driver.graph());
     if (options.bias.requires_grad())
       options.bias.gradient()->add([&](Tensor& sum, bool accumulate) {
         Tensor row = sum.reshape({sum.size()});
         sum_to(grad.reshape({grad.num_rows(), sum.size()}), row, accumulate);
       });
-    attention_stats(grad.num_rows(), o.heads, o.dim, data_or_null(options.bias), out.data(), max.data(),
-                    log_sum.data(), grad.data(), additive ? o.dst : nullptr, stats.data());
-    out = max = log_sum = Tensor();
     Tensor grad_edge_weight, grad_dst;
     std::vector<double> grad_attn;
     if (options.edge_weight.requires_grad()) grad_edge_weight = Tensor(options.edge_weight.shape());
     if (dst.requires_grad()) grad_dst = Tensor::zeros(dst.shape());
     if (attn.requires_grad()) grad_attn.resize(attn.value().size());
     o.grad_out = grad.data();
-    o.stats = stats.data();
     o.grad_edge_weight = data_or_null(grad_edge_weight);
     o.grad_dst = data_or_null(grad_dst);
     o.grad_attn = attn.requires_grad() ? grad_attn.data() : nullptr;
-    source.backward(*make_attention(score, o));
+    driver.backward(rows.value(), rows.shape(), *make_attention(score, o), rows.gradient());
     if (grad_edge_weight.defined()) options.edge_weight.gradient()->add(std::move(grad_edge_weight));
     if (grad_dst.defined()) dst.gradient()->add(std::move(grad_dst));
     if (attn.requires_grad()) {
@@ -141,17 +133,17 @@ struct Attention {
 Variable attend(const GraphShardManager& graph, const Variable& rows, Attention attention) {
   const bool recorded = recording(
       {&rows, &attention.attn, &attention.dst, &attention.options.edge_weight, &attention.options.bias});
-  const SourceRows source(graph, rows, recorded);
+  const Driver driver(graph.shards(), graph.options(), recorded);
   {
     const TraceScope scope("attention", TraceKind::compute);
-    attention.forward(source, rows);
+    attention.forward(driver, rows.value());
   }
-  Tensor out = attention.out;
+  Tensor out = attention.result.out;
   if (!recorded) return out;
   return record_collective(graph.comm(), std::move(out),
-                           [source, attention = std::move(attention)](Tensor grad) mutable {
+                           [driver, rows, attention = std::move(attention)](const Tensor& grad) mutable {
                              const TraceScope scope("attention backward", TraceKind::compute);
-                             attention.backward(source, grad);
+                             attention.backward(driver, rows, grad);
                            });
 }
 
@@ -214,117 +206,131 @@ Variable flat(const Variable& x) {
 
 Variable gat_attention(const GraphShardManager& graph, const Variable& x, const Variable& attn_src,
                        const Variable& score_dst, real negative_slope, const AttentionOptions& options) {
-  return graph.comm().agree([&] {
-    check_heads(graph, "x", x, graph.num_src_nodes());
-    check_shape("attn_src", attn_src, x.shape().with_rows(1));
-    const Index rows = graph.num_dst_nodes();
-    const Index heads = x.shape()[1];
-    require<ShapeError>(score_dst.shape() == Shape{rows, heads} || score_dst.shape() == Shape{rows, heads, 1},
-                        "score_dst has shape ", score_dst.shape(), "; on rank ", graph.comm().rank(),
-                        " it must be ", Shape{rows, heads});
-    check_options(graph, options, x.shape().row_size());
-    std::vector<AgreedItem> items = agreed(graph, options);
-    items.emplace_back("shape of x", x.shape());
-    items.emplace_back("negative slope (bits of the number)", bits(negative_slope));
-    items.emplace_back("wish for the gradient of x", x.requires_grad());
-    items.emplace_back("wish for the gradient of attn_src", attn_src.requires_grad());
-    items.emplace_back("wish for the gradient of score_dst", score_dst.requires_grad());
-    agree_on_call(graph.comm(), "gat_attention", items);
-    const Index dim = x.shape()[2];
-    return attend(graph, x,
-                  {AttentionScore::additive,
-                   {.heads = x.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
-                   attn_src,
-                   score_dst,
-                   options});
-  });
+  return collective(
+      graph.comm(),
+      [&] {
+        check_heads(graph, "x", x, graph.num_src_nodes());
+        check_shape("attn_src", attn_src, x.shape().with_rows(1));
+        const Index rows = graph.num_dst_nodes();
+        const Index heads = x.shape()[1];
+        require<ShapeError>(
+            score_dst.shape() == Shape{rows, heads} || score_dst.shape() == Shape{rows, heads, 1},
+            "score_dst has shape ", score_dst.shape(), "; on rank ", graph.comm().rank(), " it must be ",
+            Shape{rows, heads});
+        check_options(graph, options, x.shape().row_size());
+        return attention_call("gat_attention", graph, options)
+            .equal("shape of x", x.shape())
+            .equal("negative slope (bits of the number)", bits(negative_slope))
+            .equal("wish for the gradient of x", x.requires_grad())
+            .equal("wish for the gradient of attn_src", attn_src.requires_grad())
+            .equal("wish for the gradient of score_dst", score_dst.requires_grad());
+      },
+      [&] {
+        const Index dim = x.shape()[2];
+        return attend(graph, x,
+                      {AttentionScore::additive,
+                       {.heads = x.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
+                       attn_src,
+                       score_dst,
+                       options});
+      });
 }
 
 Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src, const Variable& x_dst,
                          const Variable& attn, real negative_slope, const AttentionOptions& options) {
-  return graph.comm().agree([&] {
-    check_heads(graph, "x_src", x_src, graph.num_src_nodes());
-    check_shape("x_dst", x_dst, x_src.shape().with_rows(graph.num_dst_nodes()));
-    check_shape("attn", attn, x_src.shape().with_rows(1));
-    check_options(graph, options, x_src.shape().row_size());
-    std::vector<AgreedItem> items = agreed(graph, options);
-    items.emplace_back("shape of x_src", x_src.shape());
-    items.emplace_back("negative slope (bits of the number)", bits(negative_slope));
-    items.emplace_back("wish for the gradient of x_src", x_src.requires_grad());
-    items.emplace_back("wish for the gradient of x_dst", x_dst.requires_grad());
-    items.emplace_back("wish for the gradient of attn", attn.requires_grad());
-    agree_on_call(graph.comm(), "gatv2_attention", items);
-    const Index dim = x_src.shape()[2];
-    return attend(graph, x_src,
-                  {AttentionScore::additive_v2,
-                   {.heads = x_src.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
-                   attn,
-                   x_dst,
-                   options});
-  });
+  return collective(
+      graph.comm(),
+      [&] {
+        check_heads(graph, "x_src", x_src, graph.num_src_nodes());
+        check_shape("x_dst", x_dst, x_src.shape().with_rows(graph.num_dst_nodes()));
+        check_shape("attn", attn, x_src.shape().with_rows(1));
+        check_options(graph, options, x_src.shape().row_size());
+        return attention_call("gatv2_attention", graph, options)
+            .equal("shape of x_src", x_src.shape())
+            .equal("negative slope (bits of the number)", bits(negative_slope))
+            .equal("wish for the gradient of x_src", x_src.requires_grad())
+            .equal("wish for the gradient of x_dst", x_dst.requires_grad())
+            .equal("wish for the gradient of attn", attn.requires_grad());
+      },
+      [&] {
+        const Index dim = x_src.shape()[2];
+        return attend(graph, x_src,
+                      {AttentionScore::additive_v2,
+                       {.heads = x_src.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
+                       attn,
+                       x_dst,
+                       options});
+      });
 }
 
 Variable dot_attention(const GraphShardManager& graph, const Variable& key, const Variable& query,
                        const Variable& value, real scale, const AttentionOptions& options) {
-  return graph.comm().agree([&] {
-    check_heads(graph, "key", key, graph.num_src_nodes());
-    check_shape("query", query, key.shape().with_rows(graph.num_dst_nodes()));
-    if (value.defined()) {
-      check_heads(graph, "value", value, graph.num_src_nodes());
-      require<ShapeError>(value.shape()[1] == key.shape()[1], "value has shape ", value.shape(),
-                          ", key has shape ", key.shape(), ": the heads differ");
-    }
-    check_options(graph, options, (value.defined() ? value : key).shape().row_size());
-    std::vector<AgreedItem> items = agreed(graph, options);
-    items.emplace_back("shape of key", key.shape());
-    items.emplace_back("shape of value", value.shape());
-    items.emplace_back("scale (bits of the number)", bits(scale));
-    items.emplace_back("wish for the gradient of key", key.requires_grad());
-    items.emplace_back("wish for the gradient of query", query.requires_grad());
-    items.emplace_back("wish for the gradient of value", value.requires_grad());
-    agree_on_call(graph.comm(), "dot_attention", items);
-    const Index dim = key.shape()[2];
-    const bool separate = value.defined();
-    // A statement of its own: GCC 12 destroys a list inside of ?: once more when something throws.
-    Variable source = key;
-    if (separate) source = concat_columns({flat(key), flat(value)});
-    return attend(graph, source,
-                  {AttentionScore::dot,
-                   {.heads = key.shape()[1],
-                    .dim = separate ? value.shape()[2] : dim,
-                    .key_dim = dim,
-                    .separate_value = separate,
-                    .scale = scale},
-                   {},
-                   query,
-                   options});
-  });
+  const bool separate = value.defined();
+  return collective(
+      graph.comm(),
+      [&] {
+        check_heads(graph, "key", key, graph.num_src_nodes());
+        check_shape("query", query, key.shape().with_rows(graph.num_dst_nodes()));
+        if (separate) {
+          check_heads(graph, "value", value, graph.num_src_nodes());
+          require<ShapeError>(value.shape()[1] == key.shape()[1], "value has shape ", value.shape(),
+                              ", key has shape ", key.shape(), ": the heads differ");
+        }
+        check_options(graph, options, (separate ? value : key).shape().row_size());
+        return attention_call("dot_attention", graph, options)
+            .equal("shape of key", key.shape())
+            .equal("shape of value", value.shape())
+            .equal("scale (bits of the number)", bits(scale))
+            .equal("wish for the gradient of key", key.requires_grad())
+            .equal("wish for the gradient of query", query.requires_grad())
+            .equal("wish for the gradient of value", value.requires_grad());
+      },
+      [&] {
+        const Index dim = key.shape()[2];
+        // A statement of its own: GCC 12 destroys a list inside of ?: once more when something throws.
+        Variable source = key;
+        if (separate) source = concat_columns({flat(key), flat(value)});
+        return attend(graph, source,
+                      {AttentionScore::dot,
+                       {.heads = key.shape()[1],
+                        .dim = separate ? value.shape()[2] : dim,
+                        .key_dim = dim,
+                        .separate_value = separate,
+                        .scale = scale},
+                       {},
+                       query,
+                       options});
+      });
 }
 
 Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src, const Variable& x_dst,
                           const Variable& beta, const AttentionOptions& options) {
-  return graph.comm().agree([&] {
-    const Index rows = graph.num_src_nodes();
-    require<ShapeError>(x_src.shape().dims() == 2 && x_src.num_rows() == rows && x_src.shape().row_size() > 0,
-                        "x_src has shape ", x_src.shape(), "; on rank ", graph.comm().rank(), " it must be [",
-                        rows, ", features]");
-    check_shape("x_dst", x_dst, x_src.shape().with_rows(graph.num_dst_nodes()));
-    check_shape("beta", beta, Shape{1});
-    check_options(graph, options, x_src.shape().row_size());
-    std::vector<AgreedItem> items = agreed(graph, options);
-    items.emplace_back("shape of x_src", x_src.shape());
-    items.emplace_back("wish for the gradient of x_src", x_src.requires_grad());
-    items.emplace_back("wish for the gradient of x_dst", x_dst.requires_grad());
-    items.emplace_back("wish for the gradient of beta", beta.requires_grad());
-    agree_on_call(graph.comm(), "cosine_attention", items);
-    const Index dim = x_src.shape()[1];
-    return flat(attend(graph, x_src,
-                       {AttentionScore::dot,
-                        {.heads = 1, .dim = dim, .key_dim = dim, .unit_sources = true},
-                        {},
-                        scaled_units(x_dst, beta),
-                        options}));
-  });
+  return collective(
+      graph.comm(),
+      [&] {
+        const Index rows = graph.num_src_nodes();
+        const Shape& shape = x_src.shape();
+        require<ShapeError>(shape.dims() == 2 && x_src.num_rows() == rows && shape.row_size() > 0,
+                            "x_src has shape ", shape, "; on rank ", graph.comm().rank(), " it must be [",
+                            rows, ", features]");
+        check_shape("x_dst", x_dst, shape.with_rows(graph.num_dst_nodes()));
+        check_shape("beta", beta, Shape{1});
+        check_options(graph, options, shape.row_size());
+        return attention_call("cosine_attention", graph, options)
+            .equal("shape of x_src", shape)
+            .equal("wish for the gradient of x_src", x_src.requires_grad())
+            .equal("wish for the gradient of x_dst", x_dst.requires_grad())
+            .equal("wish for the gradient of beta", beta.requires_grad());
+      },
+      [&] {
+        const Index dim = x_src.shape()[1];
+        return flat(attend(graph, x_src,
+                           {AttentionScore::dot,
+                            {.heads = 1, .dim = dim, .key_dim = dim, .unit_sources = true},
+                            {},
+                            scaled_units(x_dst, beta),
+                            options}));
+      });
 }
 
 }  // namespace sar

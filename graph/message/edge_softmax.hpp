@@ -1,12 +1,10 @@
 /// Softmax over the edges of a node.
 #pragma once
 
+#include <sar/graph/kernels/message_op.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
 namespace sar {
-
-/// Over which edges edge_softmax normalises: the in-edges of a destination, or the out-edges of a source.
-enum class NormBy { dst, src };
 
 /// y_e = exp(x_e - m) / sum exp(x_e' - m), over the edges e' that share e's destination (source), m their
 /// maximum over all shards; each column by itself. x [local edges, ...], as dgl.nn.functional.edge_softmax.

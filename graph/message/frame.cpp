@@ -1,8 +1,5 @@
 #include <sar/core/error.hpp>
-#include <sar/graph/message/frames.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
-
-#include <utility>
+#include <sar/graph/message/frame.hpp>
 
 namespace sar {
 
@@ -19,33 +16,6 @@ std::vector<std::string> Frame::keys() const {
   std::vector<std::string> keys;
   for (const auto& [key, value] : fields_) keys.push_back(key);
   return keys;
-}
-
-Frame& GraphShardManager::srcdata() const {
-  return frames_->src;
-}
-Frame& GraphShardManager::dstdata() const {
-  return frames_->destinations();
-}
-Frame& GraphShardManager::edata() const {
-  return frames_->edge;
-}
-Frame& GraphShardManager::ndata() const {
-  require<InputError>(
-      frames_->one_kind,
-      "ndata() of a graph whose sources and destinations are different nodes; use srcdata() and "
-      "dstdata()");
-  return frames_->src;
-}
-
-LocalScope GraphShardManager::local_scope() const {
-  return LocalScope(frames_);
-}
-
-LocalScope::LocalScope(std::shared_ptr<Frames> frames)
-    : frames_(std::move(frames)), before_(std::make_unique<Frames>(*frames_)) {}
-LocalScope::~LocalScope() {
-  *frames_ = std::move(*before_);
 }
 
 }  // namespace sar

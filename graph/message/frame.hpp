@@ -32,4 +32,16 @@ class Frame {
   std::map<std::string, Variable> fields_;
 };
 
+/// The frames of a graph, shared by all copies of its handle.
+struct Frames {
+  bool homogeneous;  ///< sources and destinations are the same frame
+  Frame src;
+  Frame dst;
+  Frame edge{"edata"};
+
+  explicit Frames(bool is_homogeneous)
+      : homogeneous(is_homogeneous), src(is_homogeneous ? "ndata" : "srcdata"), dst("dstdata") {}
+  [[nodiscard]] Frame& destinations() noexcept { return homogeneous ? src : dst; }
+};
+
 }  // namespace sar

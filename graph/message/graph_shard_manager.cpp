@@ -1,6 +1,5 @@
 #include <sar/core/error.hpp>
 #include <sar/core/rows.hpp>
-#include <sar/graph/message/frames.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/sharded_graph.hpp>
 
@@ -106,6 +105,33 @@ const Array<Index>& GraphShardManager::edge_ids() const noexcept {
 }
 const Tensor& GraphShardManager::edge_weight() const noexcept {
   return state_->edge_weight;
+}
+
+Frame& GraphShardManager::srcdata() const {
+  return frames_->src;
+}
+Frame& GraphShardManager::dstdata() const {
+  return frames_->destinations();
+}
+Frame& GraphShardManager::edata() const {
+  return frames_->edge;
+}
+Frame& GraphShardManager::ndata() const {
+  require<InputError>(
+      frames_->homogeneous,
+      "ndata() of a graph whose sources and destinations are different nodes; use srcdata() and "
+      "dstdata()");
+  return frames_->src;
+}
+
+LocalScope GraphShardManager::local_scope() const {
+  return LocalScope(frames_);
+}
+
+LocalScope::LocalScope(std::shared_ptr<Frames> frames)
+    : frames_(std::move(frames)), before_(std::make_unique<Frames>(*frames_)) {}
+LocalScope::~LocalScope() {
+  *frames_ = std::move(*before_);
 }
 
 }  // namespace sar

@@ -15,7 +15,7 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
-#include <sar/graph/message/edge_batch.hpp>
+#include <sar/graph/kernels/edge_batch.hpp>
 #include <sar/graph/message/frame.hpp>
 #include <sar/graph/message/message.hpp>
 #include <sar/graph/shard/edge_list.hpp>
@@ -48,7 +48,6 @@ struct GraphOptions {
 class DistributedBlock;
 class LocalScope;
 class MessageFlowGraph;
-struct Frames;
 struct ShardedGraph;
 
 /// A cheap handle to an immutable graph and its frames. Copies share both; the options belong to the handle.
@@ -153,7 +152,7 @@ class GraphShardManager {
   /// round. The same as mode one_shot. Local.
   [[nodiscard]] DistributedBlock get_full_partition_graph() const;
 
-  /// For authors of operations: the shards behind this handle, for sequential.hpp.
+  /// For authors of operations: the shards behind this handle, for driver.hpp.
   [[nodiscard]] const std::shared_ptr<const ShardedGraph>& shards() const noexcept { return state_; }
 
  private:

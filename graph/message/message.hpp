@@ -10,21 +10,16 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
+#include <sar/graph/kernels/message_op.hpp>
 
 #include <string>
 #include <utility>
 
 namespace sar {
 
-/// How the messages that arrive at a node are combined; a node without in-edges gets 0.
-enum class Reduce { sum, mean, max, min };
-
-/// Where an operand's rows belong: to source nodes, destination nodes, or edges.
-enum class MessageTarget { u, v, e };
-
 /// What travels along an edge.
 struct Message {
-  enum class Op { copy, add, sub, mul, div, dot };
+  using Op = MessageOp;
   Op op = Op::copy;
   MessageTarget lhs = MessageTarget::u;
   MessageTarget rhs = MessageTarget::e;  ///< another one than lhs; not used by copy

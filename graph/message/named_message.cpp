@@ -1,6 +1,6 @@
 /// Messages on frames.
 #include <sar/core/error.hpp>
-#include <sar/graph/message/frames.hpp>
+#include <sar/graph/message/frame.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/message.hpp>
 

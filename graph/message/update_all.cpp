@@ -6,8 +6,8 @@
 #include <sar/graph/kernels/binary.hpp>
 #include <sar/graph/kernels/linear.hpp>
 #include <sar/graph/message/agreement.hpp>
+#include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
-#include <sar/graph/message/sequential.hpp>
 #include <sar/graph/message/trace_names.hpp>
 
 #include <array>
@@ -41,14 +41,13 @@ Tensor scaled_rows(Tensor x, const Array<real>& scale) {
   return out;
 }
 
-/// A message on its way over the graph, there and back. Between the two it keeps the values that gradients
-/// depend on, and no others.
+/// The forward and the backward pass of a message. Between the two it keeps the values that gradients depend
+/// on, and no others.
 class MessagePass {
  public:
-  MessagePass(std::shared_ptr<const ShardedGraph> graph, const GraphOptions& options, const Message& message,
-              Result result, bool mean)
-      : graph_(std::move(graph)),
-        options_(options),
+  MessagePass(const GraphShardManager& graph, const Message& message, Result result, bool mean)
+      : graph_(graph.shards()),
+        options_(graph.options()),
         op_(message.op),
         lhs_(message.lhs),
         rhs_(message.op == Message::Op::copy ? message.lhs : message.rhs),
@@ -74,16 +73,14 @@ class MessagePass {
   Variable run(FunctionRef<Variable()> make_base) {
     TraceScope scope(result_ == Result::edges ? "apply_edges" : "update_all", TraceKind::compute);
     describe(scope);
-    const bool keeps_rows =
-        recorded_ && needs_value(MessageTarget::u) && options_.mode != HaloMode::rematerialize;
-    if (keeps_rows) kept_ = std::make_shared<KeptRows>();
+    const Driver driver(graph_, options_, recorded_ && needs_value(MessageTarget::u));
     const real* dst_scale = mean_ ? graph_->inverse_in_degrees.data() : nullptr;
     const Shape shape = row_.shape(result_ == Result::edges ? static_cast<Index>(graph_->edge_ids.size())
                                                             : graph_->local.num_dst);
     GradientPtr base_gradient;
     Tensor out;
     const auto forward = [&](auto kernel) {
-      forward_shards(*graph_, options_, side(MessageTarget::u).value, kernel, kept_.get(), [&] {
+      driver.forward(side(MessageTarget::u).value, kernel, [&] {
         Variable base = make_base();
         const bool has_base = base.defined();
         if (Tape::current() != nullptr) base_gradient = base.gradient();
@@ -107,10 +104,11 @@ class MessagePass {
     for (const MessageTarget target : {lhs_, rhs_})
       if (!recorded_ || !needs_value(target)) side(target).value = Tensor();
     const Communicator comm = graph_->comm;
-    return record_collective(comm, std::move(out), [pass = std::move(*this), base_gradient](Tensor grad) {
-      if (base_gradient != nullptr) base_gradient->add(grad);
-      if (pass.recorded_) pass.backward(std::move(grad));
-    });
+    return record_collective(comm, std::move(out),
+                             [pass = std::move(*this), driver, base_gradient](Tensor grad) {
+                               if (base_gradient != nullptr) base_gradient->add(grad);
+                               if (pass.recorded_) pass.backward(driver, std::move(grad));
+                             });
   }
 
  private:
@@ -154,39 +152,30 @@ class MessagePass {
                  trace_name(options_.mode));
   }
 
-  void backward(Tensor grad) const {
+  void backward(const Driver& driver, Tensor grad) const {
     TraceScope scope(result_ == Result::edges ? "apply_edges backward" : "update_all backward",
                      TraceKind::compute);
     describe(scope);
-    const GradientPtr& u_gradient = side(MessageTarget::u).gradient;
+    const Side& u = side(MessageTarget::u);
     Tensor grad_v;
     Tensor grad_e;
     if (wants(MessageTarget::v)) grad_v = Tensor::zeros(side(MessageTarget::v).shape);
     if (wants(MessageTarget::e)) grad_e = Tensor(side(MessageTarget::e).shape);
-    const auto walk = [&](ShardKernel&& kernel) {
-      const auto shards = [&](Tensor* grad_u, bool accumulate) {
-        backward_shards(*graph_, options_, side(MessageTarget::u).value, side(MessageTarget::u).shape, kernel,
-                        kept_.get(), grad_u, accumulate);
-      };
-      if (u_gradient != nullptr)
-        u_gradient->add([&](Tensor& grad_u, bool accumulate) { shards(&grad_u, accumulate); });
-      else
-        shards(nullptr, false);
-    };
+    const auto run = [&](ShardKernel&& kernel) { driver.backward(u.value, u.shape, kernel, u.gradient); };
     if (linear_) {
-      walk(LinearKernel({.width = row_.width(),
-                         .edge_weight = data(MessageTarget::e),
-                         .dst_scale = mean_ ? graph_->inverse_in_degrees.data() : nullptr,
-                         .grad_out = grad.data(),
-                         .grad_edge_weight = grad_e.defined() ? grad_e.data() : nullptr}));
+      run(LinearKernel({.width = row_.width(),
+                        .edge_weight = data(MessageTarget::e),
+                        .dst_scale = mean_ ? graph_->inverse_in_degrees.data() : nullptr,
+                        .grad_out = grad.data(),
+                        .grad_edge_weight = grad_e.defined() ? grad_e.data() : nullptr}));
     } else {
       if (mean_) grad = scaled_rows(std::move(grad), graph_->inverse_in_degrees);
       BinaryKernel::Operands operands = kernel_operands();
       operands.v.grad = grad_v.defined() ? grad_v.data() : nullptr;
       operands.e.grad = grad_e.defined() ? grad_e.data() : nullptr;
-      operands.wants_u = u_gradient != nullptr;
+      operands.wants_u = u.gradient != nullptr;
       operands.grad_out = grad.data();
-      walk(BinaryKernel(std::move(operands)));
+      run(BinaryKernel(std::move(operands)));
     }
     if (wants(MessageTarget::v)) side(MessageTarget::v).gradient->add(std::move(grad_v));
     if (wants(MessageTarget::e)) side(MessageTarget::e).gradient->add(std::move(grad_e));
@@ -201,8 +190,7 @@ class MessagePass {
   bool mean_;
   bool linear_ = false;  ///< sum of u or of u * e with a number e: LinearKernel knows it
   bool recorded_ = false;
-  std::array<Side, 3> sides_;       ///< of u, v, e
-  std::shared_ptr<KeptRows> kept_;  ///< null: fetched again where needed
+  std::array<Side, 3> sides_;  ///< of u, v, e
   std::shared_ptr<Array<local_index>> argmax_;
 };
 
@@ -224,37 +212,37 @@ Shape check_operands(const GraphShardManager& graph, const Message& message, Ind
       .shape(rows);
 }
 
-/// The ranks agree that their calls are the same one, before rows travel. `reduction` is -1 for none.
-void agree_on_message(const GraphShardManager& graph, const char* operation, const Message& message,
-                      int reduction) {
+/// What must be the same on all ranks. `reduction` is -1 for none.
+CollectiveCall collective_call(const GraphShardManager& graph, const char* operation, const Message& message,
+                               int reduction) {
   const auto shape = [&](MessageTarget target) {
     return message.reads(target) ? message.operand(target).shape() : Shape();
   };
   const auto wish = [&](MessageTarget target) {
     return message.reads(target) && message.operand(target).requires_grad();
   };
-  std::vector<AgreedItem> items = agreed_items(graph.options());
-  items.insert(items.end(), {{"message", message.op},
-                             {"left operand", message.lhs},
-                             {"right operand", message.op == Message::Op::copy ? message.lhs : message.rhs},
-                             {"reduction", reduction},
-                             {"shape of the source rows", shape(MessageTarget::u)},
-                             {"shape of the destination rows", shape(MessageTarget::v)},
-                             {"shape of the edge rows", shape(MessageTarget::e)},
-                             {"wish for the sources' gradient", wish(MessageTarget::u)},
-                             {"wish for the destinations' gradient", wish(MessageTarget::v)},
-                             {"wish for the edges' gradient", wish(MessageTarget::e)},
-                             {"tape in scope", Tape::current() != nullptr}});
-  agree_on_call(graph.comm(), operation, items);
+  return CollectiveCall(operation)
+      .equal(graph.options())
+      .equal("message", message.op)
+      .equal("left operand", message.lhs)
+      .equal("right operand", message.op == Message::Op::copy ? message.lhs : message.rhs)
+      .equal("reduction", reduction)
+      .equal("shape of the source rows", shape(MessageTarget::u))
+      .equal("shape of the destination rows", shape(MessageTarget::v))
+      .equal("shape of the edge rows", shape(MessageTarget::e))
+      .equal("wish for the sources' gradient", wish(MessageTarget::u))
+      .equal("wish for the destinations' gradient", wish(MessageTarget::v))
+      .equal("wish for the edges' gradient", wish(MessageTarget::e))
+      .equal("tape in scope", Tape::current() != nullptr);
 }
 
-Variable update_all_agreed(const std::shared_ptr<const ShardedGraph>& graph, const GraphOptions& options,
-                           const Message& message, Reduce reduce, FunctionRef<Variable()> make_base) {
+Variable run_update_all(const GraphShardManager& graph, const Message& message, Reduce reduce,
+                        FunctionRef<Variable()> make_base) {
   if (reduce == Reduce::sum || reduce == Reduce::mean)
-    return MessagePass(graph, options, message, Result::sum, reduce == Reduce::mean).run(make_base);
+    return MessagePass(graph, message, Result::sum, reduce == Reduce::mean).run(make_base);
   const Result result = reduce == Reduce::max ? Result::max : Result::min;
   Variable base;
-  Variable extremum = MessagePass(graph, options, message, result, false).run([&] {
+  Variable extremum = MessagePass(graph, message, result, false).run([&] {
     base = make_base();
     return Variable();
   });
@@ -267,30 +255,36 @@ Variable update_all_agreed(const std::shared_ptr<const ShardedGraph>& graph, con
 }  // namespace
 
 Variable GraphShardManager::update_all(const Message& message, Reduce reduce, Variable base) const {
-  return comm().agree([&] {
-    const Shape shape = check_operands(*this, message, num_dst_nodes());
-    require<ShapeError>(!base.defined() || base.shape() == shape, "a base of shape ", base.shape(),
-                        " for a result of shape ", shape);
-    agree_on_message(*this, "update_all", message, static_cast<int>(reduce));
-    return update_all_agreed(state_, options_, message, reduce, [&] { return std::move(base); });
-  });
+  return collective(
+      comm(),
+      [&] {
+        const Shape shape = check_operands(*this, message, num_dst_nodes());
+        require<ShapeError>(!base.defined() || base.shape() == shape, "a base of shape ", base.shape(),
+                            " for a result of shape ", shape);
+        return collective_call(*this, "update_all", message, static_cast<int>(reduce));
+      },
+      [&] { return run_update_all(*this, message, reduce, [&] { return std::move(base); }); });
 }
 
 Variable GraphShardManager::update_all(const Message& message, Reduce reduce,
                                        FunctionRef<Variable()> make_base) const {
-  return comm().agree([&] {
-    (void)check_operands(*this, message, num_dst_nodes());
-    agree_on_message(*this, "update_all", message, static_cast<int>(reduce));
-    return update_all_agreed(state_, options_, message, reduce, make_base);
-  });
+  return collective(
+      comm(),
+      [&] {
+        (void)check_operands(*this, message, num_dst_nodes());
+        return collective_call(*this, "update_all", message, static_cast<int>(reduce));
+      },
+      [&] { return run_update_all(*this, message, reduce, make_base); });
 }
 
 Variable GraphShardManager::apply_edges(const Message& message) const {
-  return comm().agree([&]() -> Variable {
-    (void)check_operands(*this, message, num_edges());
-    agree_on_message(*this, "apply_edges", message, -1);
-    return MessagePass(state_, options_, message, Result::edges, false).run([] { return Variable(); });
-  });
+  return collective(
+      comm(),
+      [&] {
+        (void)check_operands(*this, message, num_edges());
+        return collective_call(*this, "apply_edges", message, -1);
+      },
+      [&] { return MessagePass(*this, message, Result::edges, false).run([] { return Variable(); }); });
 }
 
 }  // namespace sar

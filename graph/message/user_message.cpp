@@ -6,9 +6,9 @@
 #include <sar/core/trace.hpp>
 #include <sar/graph/kernels/user_message.hpp>
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/frames.hpp>
+#include <sar/graph/message/driver.hpp>
+#include <sar/graph/message/frame.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
-#include <sar/graph/message/sequential.hpp>
 #include <sar/graph/message/trace_names.hpp>
 
 #include <algorithm>
@@ -98,24 +98,24 @@ void agree_on_sources(const GraphShardManager& graph, const char* operation, Mes
       u.calls[k] = slot_of[at];
     }
   }
-  std::vector<AgreedItem> items;
-  for (const Variable& x : u.slots) {
-    items.emplace_back("shape of edges.src()", x.shape());
-    items.emplace_back("wish for the gradient of edges.src()", x.requires_grad());
-  }
-  if (!items.empty()) agree_on_call(graph.comm(), operation, items);
+  CollectiveCall call(operation);
+  for (const Variable& x : u.slots)
+    call.equal("shape of edges.src()", x.shape())
+        .equal("wish for the gradient of edges.src()", x.requires_grad());
+  if (!u.slots.empty()) call.require_equal(graph.comm());
 }
 
 /// What the function reads, agreed upon by all ranks before rows travel. Collective.
 MessageInputs agreed_inputs(const GraphShardManager& graph, Frames& frames, const char* operation,
                             const MessageFunction& function, std::optional<Reduce> reduce) {
   MessageInputs inputs = probe(graph, frames, function);
-  std::vector<AgreedItem> items = agreed_items(graph.options());
-  items.emplace_back("reduction", reduce ? static_cast<int>(*reduce) : -1);
-  items.emplace_back("shape of the message", inputs.message);
-  items.emplace_back("wish for gradients", Tape::current() != nullptr && inputs.requires_grad);
-  items.emplace_back("number of calls of edges.src()", inputs.u.calls.size());
-  agree_on_call(graph.comm(), operation, items);
+  CollectiveCall(operation)
+      .equal(graph.options())
+      .equal("reduction", reduce ? static_cast<int>(*reduce) : -1)
+      .equal("shape of the message", inputs.message)
+      .equal("wish for gradients", Tape::current() != nullptr && inputs.requires_grad)
+      .equal("number of calls of edges.src()", inputs.u.calls.size())
+      .require_equal(graph.comm());
   agree_on_sources(graph, operation, inputs.u);
   return inputs;
 }
@@ -134,7 +134,7 @@ Tensor packed_sources(const MessageInputs& inputs, Index rows) {
   return packed;
 }
 
-/// What the way back needs.
+/// What the backward pass needs.
 struct UserMessage {
   std::shared_ptr<const ShardedGraph> graph;
   GraphOptions options;
@@ -142,7 +142,6 @@ struct UserMessage {
   MessageInputs inputs;
   std::optional<Reduce> reduce;
   std::shared_ptr<Array<local_index>> argmax;
-  std::shared_ptr<KeptRows> kept;  ///< null: fetched again
 
   [[nodiscard]] UserMessageKernel::Operands operands() const {
     return {.function = function,
@@ -152,36 +151,32 @@ struct UserMessage {
             .reduce = reduce,
             .dst_scale = reduce == Reduce::mean ? graph->inverse_in_degrees.data() : nullptr,
             .argmax = argmax != nullptr ? argmax->data() : nullptr,
-            .out = nullptr,
+            .out = {},
             .grad_out = nullptr,
             .grad_v = {},
             .grad_e = {}};
   }
   [[nodiscard]] Tensor sources() const { return packed_sources(inputs, graph->local.num_src_rows); }
 
-  Tensor forward();
-  void backward(const Tensor& grad) const;
+  Tensor forward(const Driver& driver);
+  void backward(const Driver& driver, const Tensor& grad) const;
 };
 
-Tensor UserMessage::forward() {
+Tensor UserMessage::forward(const Driver& driver) {
   TraceScope scope(reduce ? "update_all" : "apply_edges", TraceKind::compute);
   scope.detail("function of edges, ", trace_name(options.mode));
   const auto num_edges = static_cast<Index>(graph->edge_ids.size());
   Tensor out(inputs.message.with_rows(reduce ? graph->local.num_dst : num_edges));
-  out.fill(0);
-  if (reduce == Reduce::max || reduce == Reduce::min) {
-    argmax = std::make_shared<Array<local_index>>();
-    argmax->assign(out.size(), -1);
-  }
+  if (reduce == Reduce::max || reduce == Reduce::min)
+    argmax = std::make_shared<Array<local_index>>(out.size());
   auto with_result = operands();
-  with_result.out = out.data();
+  with_result.out = out;
   UserMessageKernel kernel(std::move(with_result));
-  forward_shards(*graph, options, sources(), kernel, kept.get(), [] {});
-  kernel.rethrow();
+  driver.forward(sources(), kernel);
   return out;
 }
 
-void UserMessage::backward(const Tensor& grad) const {
+void UserMessage::backward(const Driver& driver, const Tensor& grad) const {
   TraceScope scope(reduce ? "update_all backward" : "apply_edges backward", TraceKind::compute);
   scope.detail("function of edges, ", trace_name(options.mode));
   auto with_gradients = operands();
@@ -199,11 +194,8 @@ void UserMessage::backward(const Tensor& grad) const {
   {
     const Tensor src = sources();
     if (std::any_of(slots.begin(), slots.end(), wants_gradient)) grad_u = Tensor(src.shape());
-    if (graph->edge_ids.empty()) kernel.backward_without_edges();
-    backward_shards(*graph, options, src, src.shape(), kernel, kept.get(),
-                    grad_u.defined() ? &grad_u : nullptr, false);
+    driver.backward(src, src.shape(), kernel, grad_u.defined() ? &grad_u : nullptr, false);
   }
-  kernel.rethrow();
 
   Index offset = 0;
   for (const Variable& x : slots) {
@@ -226,32 +218,31 @@ void UserMessage::backward(const Tensor& grad) const {
   pass_on(inputs.e.slots, grad_e);
 }
 
-Variable run(const GraphShardManager& graph, const std::shared_ptr<const ShardedGraph>& state, Frames& frames,
-             const char* operation, const MessageFunction& function, std::optional<Reduce> reduce) {
-  UserMessage message{.graph = state,
+Variable run(const GraphShardManager& graph, Frames& frames, const char* operation,
+             const MessageFunction& function, std::optional<Reduce> reduce) {
+  UserMessage message{.graph = graph.shards(),
                       .options = graph.options(),
                       .function = function,
                       .inputs = agreed_inputs(graph, frames, operation, function, reduce),
                       .reduce = reduce,
-                      .argmax = nullptr,
-                      .kept = nullptr};
+                      .argmax = nullptr};
   const bool recorded = Tape::current() != nullptr && message.inputs.requires_grad;
-  if (recorded && graph.options().mode != HaloMode::rematerialize)
-    message.kept = std::make_shared<KeptRows>();
-  Tensor out = message.forward();
+  const Driver driver(graph.shards(), graph.options(), recorded);
+  Tensor out = message.forward(driver);
   if (!recorded) return out;
-  return record_collective(graph.comm(), std::move(out),
-                           [message = std::move(message)](const Tensor& grad) { message.backward(grad); });
+  return record_collective(
+      graph.comm(), std::move(out),
+      [driver, message = std::move(message)](const Tensor& grad) { message.backward(driver, grad); });
 }
 
 }  // namespace
 
 Variable GraphShardManager::update_all(const MessageFunction& message, Reduce reduce) const {
-  return comm().agree([&] { return run(*this, state_, *frames_, "update_all", message, reduce); });
+  return comm().agree([&] { return run(*this, *frames_, "update_all", message, reduce); });
 }
 
 Variable GraphShardManager::apply_edges(const MessageFunction& message) const {
-  return comm().agree([&] { return run(*this, state_, *frames_, "apply_edges", message, std::nullopt); });
+  return comm().agree([&] { return run(*this, *frames_, "apply_edges", message, std::nullopt); });
 }
 
 }  // namespace sar

@@ -1,5 +1,5 @@
-/// GraphShard: a piece of a worker's in-edges in local memory, as a bipartite graph from source rows to
-/// destination rows. It knows nothing of workers: shard kernels run on it.
+/// GraphShard: some of a worker's in-edges in local memory, as a bipartite graph from source rows to
+/// destination rows. Shard kernels (shard_kernel.hpp) run on it; it knows nothing of ranks.
 ///
 /// Room graph/shard: Edges in local memory, and what a kernel on them must offer. Nothing here knows ranks or
 /// tapes.
@@ -18,7 +18,7 @@ namespace sar {
 /// A row index inside a shard.
 using local_index = std::int32_t;
 
-/// The same edges by source row, for the way back: the edges of source row u are [begin[u], begin[u+1]).
+/// The same edges by source row, for the backward pass: the edges of source row u are [begin[u], begin[u+1]).
 struct ShardTranspose {
   Array<local_index> begin;  ///< [source rows + 1]
   Array<local_index> dst;    ///< destination row (of the worker) per edge

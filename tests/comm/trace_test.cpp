@@ -98,14 +98,13 @@ void communicate(const Communicator& comm) {
     for (std::int32_t i = 0; i < 1000; ++i) rounds.back().send_rows.push_back(2 * i);
   }
   const Tensor owned = Tensor::full({2000, 300}, 1);
-  HaloFetch fetch(comm, owned, rounds, {.piece_rows = 400});
+  HaloFetch fetch(comm, owned, plan_single_rounds(rounds, 400));
   while (fetch.next()) {
   }
   fetch.finish();
   Tensor total = Tensor::zeros(owned.shape());
-  HaloPush push(comm, total, rounds, {.piece_rows = 500});
-  for (std::size_t round = 0; round < rounds.size(); ++round)
-    for (const Index begin : {0, 500}) push.send(round, begin, begin + 500, Tensor::full({500, 300}, 1));
+  HaloPush push(comm, total, plan_single_rounds(rounds, 500));
+  for (std::size_t stage = 0; stage < 2 * rounds.size(); ++stage) push.send(Tensor::full({500, 300}, 1));
   push.receive_all_but_last();
   push.finish();
   std::vector<double> values(100, 1);

@@ -18,6 +18,8 @@
 #include <random>
 #include <stdexcept>
 #include <thread>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace sar {
@@ -100,6 +102,18 @@ class Jitter {
   std::mt19937 random_;
 };
 
+/// How a plan is built.
+struct HaloOptions {
+  Index stage_rows = 0;
+  int depth = 1;
+  std::size_t rounds_per_stage = 1;
+
+  [[nodiscard]] HaloPlan plan(const std::vector<HaloRound>& rounds) const {
+    return rounds_per_stage == 1 ? plan_single_rounds(rounds, stage_rows, depth)
+                                 : plan_merged_rounds(rounds, rounds_per_stage, depth);
+  }
+};
+
 struct Case {
   unsigned seed;
   Index width;
@@ -107,123 +121,104 @@ struct Case {
   std::size_t max_message;
 };
 
-/// Widths, pieces, depths and message sizes, each with another pattern.
+/// Widths, stages, depths and packet sizes, each with another pattern.
 std::vector<Case> cases() {
   std::vector<Case> result;
   unsigned seed = 1;
   for (const Index width : {1, 2, 17, 64, 300})
-    for (const Index piece_rows : {0, 1, 7})
+    for (const Index stage_rows : {0, 1, 7})
       for (const int depth : {1, 2, 3})
-        for (const bool merge : {false, true})
+        for (const std::size_t merged : {1, 2, 100})
           for (const std::size_t bytes : {std::size_t{1} << 30, std::size_t{1000}, std::size_t{64}})
             if (++seed % 3 == 0 || width == 17)
-              result.push_back({seed, width, {piece_rows, depth, merge}, bytes});
+              result.push_back({seed, width, {stage_rows, depth, merged}, bytes});
   return result;
 }
 
-/// Takes all pieces of a fetch and compares them with what their owners hold.
+/// Takes all stages of a fetch and compares them with what their owners hold.
 void check_fetch(HaloFetch& fetch, const Pattern& pattern, const Communicator& comm,
                  const std::vector<HaloRound>& rounds, const Shape& shape, const HaloOptions& options,
                  Jitter& jitter) {
-  std::vector<std::vector<Index>> bounds;
-  Index total = 0;
-  for (const HaloRound& round : rounds) {
-    bounds.push_back(piece_bounds(round.recv_rows, options.piece_rows));
-    total += round.recv_rows;
-  }
   const auto check_rows = [&](const HaloRound& round, Index begin, Index end, const real* values) {
     bool same = true;
     for (Index i = begin; i < end; ++i)
       for (Index j = 0; j < shape.row_size(); ++j)
-        same =
-            same &&
-            *values++ == owned_value(round.owner,
-                                     pattern.rows(round.owner, comm.rank())[static_cast<std::size_t>(i)], j);
+        same = same && *values++ == owned_value(round.owner, pattern.rows(round.owner, comm.rank())[i], j);
     CHECK(same);
   };
-
-  jitter(fetch);
-  if (options.merge) {
-    if (total > 0) {
-      auto piece = fetch.next();
-      REQUIRE(piece);
-      CHECK(piece->round == 0);
-      CHECK(piece->begin == 0);
-      CHECK(piece->end == total);
-      CHECK(piece->rows.shape() == shape.with_rows(total));
-      Index offset = 0;
-      for (const HaloRound& round : rounds) {
-        check_rows(round, 0, round.recv_rows, piece->rows.row(offset));
-        offset += round.recv_rows;
-      }
+  const HaloPlan plan = options.plan(rounds);
+  for (const HaloStage& stage : plan.halo) {
+    jitter(fetch);
+    auto held = fetch.next();
+    REQUIRE(held);
+    CHECK(held->stage.round == stage.round);
+    CHECK(held->stage.begin == stage.begin);
+    CHECK(held->stage.end == stage.end);
+    CHECK(held->rows.shape() == shape.with_rows(stage.size()));
+    Index offset = 0;
+    for (std::size_t r = stage.round; r < stage.round + stage.num_rounds; ++r) {
+      const bool whole = stage.num_rounds > 1;
+      const Index begin = whole ? 0 : stage.begin;
+      const Index end = whole ? rounds[r].recv_rows : stage.end;
+      check_rows(rounds[r], begin, end, held->rows.row(offset));
+      offset += end - begin;
     }
-  } else {
-    for (std::size_t r = 0; r < rounds.size(); ++r) {
-      for (std::size_t k = 1; k < bounds[r].size(); ++k) {
-        auto piece = fetch.next();
-        REQUIRE(piece);
-        CHECK(piece->round == r);
-        CHECK(piece->begin == bounds[r][k - 1]);
-        CHECK(piece->end == bounds[r][k]);
-        CHECK(piece->rows.shape() == shape.with_rows(piece->end - piece->begin));
-        check_rows(rounds[r], piece->begin, piece->end, piece->rows.data());
-        piece.reset();
-        jitter(fetch);
-      }
-    }
+    CHECK(offset == stage.size());
   }
   CHECK(!fetch.next());
   fetch.finish();
   CHECK(!fetch.next());
 }
 
-/// What HaloPush promises, one addition after the other: all pieces in order, this rank's own rows before the
-/// last `depth` pieces of the last round.
+/// What HaloPush promises, one addition after the other: all stages in order, this rank's own rows before the
+/// last `depth` stages of the last round.
 Tensor naive_push(const Pattern& pattern, const Communicator& comm, const std::vector<HaloRound>& rounds,
                   const Tensor& start, const Tensor& own, const HaloOptions& options) {
   Tensor sum = start.clone();
-  const auto add_own = [&] {
-    for (Index i = 0; i < sum.size(); ++i) sum.data()[i] += own.data()[i];
+  const HaloPlan plan = options.plan(rounds);
+  const auto is_last = [&](const HaloStage& stage) {
+    return stage.round + stage.num_rounds == rounds.size();
   };
-  if (rounds.empty()) add_own();
-  for (std::size_t r = 0; r < rounds.size(); ++r) {
-    const int reader = rounds[r].reader;
-    const auto& rows = pattern.rows(comm.rank(), reader);
-    const std::vector<Index> bounds = piece_bounds(std::ssize(rows), options.piece_rows);
-    const auto pieces = static_cast<int>(bounds.size()) - 1;
-    const bool last = r + 1 == rounds.size();
-    const int early = last ? std::max(0, pieces - options.depth) : pieces;
-    for (int k = 0; k < pieces; ++k) {
-      if (last && k == early) add_own();
-      for (Index i = bounds[static_cast<std::size_t>(k)]; i < bounds[static_cast<std::size_t>(k) + 1]; ++i)
+  const auto last = std::count_if(plan.owned.begin(), plan.owned.end(), is_last);
+  const auto early = std::ssize(plan.owned) - std::min<std::ptrdiff_t>(last, options.depth);
+  for (std::ptrdiff_t k = 0; k <= std::ssize(plan.owned); ++k) {
+    if (k == early)
+      for (Index i = 0; i < sum.size(); ++i) sum.data()[i] += own.data()[i];
+    if (k == std::ssize(plan.owned)) break;
+    const HaloStage& stage = plan.owned[k];
+    for (std::size_t r = stage.round; r < stage.round + stage.num_rounds; ++r) {
+      const auto& rows = pattern.rows(comm.rank(), rounds[r].reader);
+      const bool whole = stage.num_rounds > 1;
+      for (Index i = whole ? 0 : stage.begin; i < (whole ? std::ssize(rows) : stage.end); ++i)
         for (Index j = 0; j < sum.row_size(); ++j)
-          sum.row(rows[static_cast<std::size_t>(i)])[j] += gradient_value(reader, comm.rank(), i, j);
+          sum.row(rows[i])[j] += gradient_value(rounds[r].reader, comm.rank(), i, j);
     }
-    if (last && pieces == 0) add_own();
   }
   return sum;
 }
 
-Tensor gradient_piece(const Communicator& comm, const HaloRound& round, Index begin, Index end,
-                      const Shape& shape) {
-  Tensor rows(shape.with_rows(end - begin));
-  for (Index i = begin; i < end; ++i)
-    for (Index j = 0; j < shape.row_size(); ++j)
-      rows.row(i - begin)[j] = gradient_value(comm.rank(), round.owner, i, j);
-  return rows;
+/// This rank's gradients for the rows of a stage.
+Tensor stage_gradients(const Communicator& comm, const std::vector<HaloRound>& rounds, const HaloStage& stage,
+                       const Shape& shape) {
+  Tensor gradients(shape.with_rows(stage.size()));
+  Index row = 0;
+  for (std::size_t r = stage.round; r < stage.round + stage.num_rounds; ++r) {
+    const bool whole = stage.num_rounds > 1;
+    for (Index i = whole ? 0 : stage.begin; i < (whole ? rounds[r].recv_rows : stage.end); ++i, ++row)
+      for (Index j = 0; j < shape.row_size(); ++j)
+        gradients.row(row)[j] = gradient_value(comm.rank(), rounds[r].owner, i, j);
+  }
+  return gradients;
 }
 
 Tensor push_all(const Communicator& comm, const std::vector<HaloRound>& rounds, const Tensor& start,
                 const Tensor& own, const HaloOptions& options, Jitter& jitter) {
   Tensor sum = start.clone();
-  HaloPush push(comm, sum, rounds, options);
-  for (std::size_t r = 0; r < rounds.size(); ++r) {
-    const std::vector<Index> bounds = piece_bounds(rounds[r].recv_rows, options.piece_rows);
-    for (std::size_t k = 1; k < bounds.size(); ++k) {
-      jitter(push);
-      push.send(r, bounds[k - 1], bounds[k],
-                gradient_piece(comm, rounds[r], bounds[k - 1], bounds[k], start.shape()));
-    }
+  const HaloPlan plan = options.plan(rounds);
+  HaloPush push(comm, sum, plan);
+  for (const HaloStage& stage : plan.halo) {
+    jitter(push);
+    push.send(stage_gradients(comm, rounds, stage, start.shape()));
   }
   if (!push.adds_before_finish()) CHECK(same_bits(sum, start));
   push.receive_all_but_last();
@@ -237,15 +232,6 @@ Tensor push_all(const Communicator& comm, const std::vector<HaloRound>& rounds, 
 
 }  // namespace
 
-TEST_CASE("piece_bounds") {
-  CHECK(piece_bounds(0, 0) == std::vector<Index>{0});
-  CHECK(piece_bounds(0, 3) == std::vector<Index>{0});
-  CHECK(piece_bounds(7, 0) == std::vector<Index>{0, 7});
-  CHECK(piece_bounds(7, 3) == std::vector<Index>{0, 3, 6, 7});
-  CHECK(piece_bounds(6, 3) == std::vector<Index>{0, 3, 6});
-  CHECK(piece_bounds(2, 3) == std::vector<Index>{0, 2});
-}
-
 TEST_CASE("a fetch brings every row that is read, in order") {
   const Communicator comm = Communicator::world();
   for (const Case& c : cases()) {
@@ -256,7 +242,7 @@ TEST_CASE("a fetch brings every row that is read, in order") {
     const Shape shape = c.seed % 2 == 0 ? Shape{1, c.width} : Shape{1, 1, c.width};
     const Tensor owned = owned_rows(pattern, comm.rank(), shape);
     Jitter jitter(comm, c.seed);
-    HaloFetch fetch(comm, owned, rounds, c.options);
+    HaloFetch fetch(comm, owned, c.options.plan(rounds));
     check_fetch(fetch, pattern, comm, rounds, shape, c.options, jitter);
   }
 }
@@ -282,18 +268,67 @@ TEST_CASE("a push adds every gradient, in the promised order, with the same bits
 
 TEST_CASE("messages larger than the window: many rows") {
   const Communicator comm = Communicator::world();
-  for (const Index piece_rows : {0, 1000}) {
-    const HaloOptions options{piece_rows, 1, false};
+  for (const Index stage_rows : {0, 1000}) {
+    const HaloOptions options{stage_rows};
     const Pattern pattern(comm.size(), 5, 40'000);
     const std::vector<HaloRound> rounds = pattern.rounds(comm);
     const Shape shape{1, 70};
     const Tensor owned = owned_rows(pattern, comm.rank(), shape);
     Jitter jitter(comm, 5);
-    HaloFetch fetch(comm, owned, rounds, options);
+    HaloFetch fetch(comm, owned, options.plan(rounds));
     check_fetch(fetch, pattern, comm, rounds, shape, options, jitter);
     CHECK(same_bits(push_all(comm, rounds, owned, owned, options, jitter),
                     naive_push(pattern, comm, rounds, owned, owned, options)));
   }
+}
+
+TEST_CASE("rows travel in the format of the plan") {
+  using Other = std::conditional_t<std::is_same_v<real, float>, double, float>;
+  const Communicator comm = Communicator::world();
+  const Pattern pattern(comm.size(), 3, 50);
+  const std::vector<HaloRound> rounds = pattern.rounds(comm);
+  Tensor owned(Shape{pattern.num_rows[comm.rank()], 9});
+  for (Index i = 0; i < owned.size(); ++i) owned.data()[i] = static_cast<real>(i % 1000);  // exact in both
+  const auto there_and_back = [&](const WireFormat& wire) {
+    HaloPlan plan = plan_single_rounds(rounds, 7);
+    plan.wire = &wire;
+    Tensor sum = owned.clone();
+    const std::uint64_t before = comm.stats().bytes_sent;
+    HaloFetch fetch(comm, owned, plan);
+    HaloPush push(comm, sum, plan);
+    while (auto held = fetch.next()) push.send(std::move(held->rows));
+    fetch.finish();
+    push.receive_all_but_last();
+    push.finish();
+    return std::pair(sum, (comm.stats().bytes_sent - before) / wire.bytes(1));
+  };
+  const auto [sum, values] = there_and_back(wire_format<real>());
+  const auto [other_sum, other_values] = there_and_back(wire_format<Other>());
+  CHECK(same_bits(sum, other_sum));
+  CHECK(values == other_values);
+}
+
+TEST_CASE("a push can take the maximum") {
+  const Communicator comm = Communicator::world();
+  const Pattern pattern(comm.size(), 29, 40);
+  const std::vector<HaloRound> rounds = pattern.rounds(comm);
+  const HaloPlan plan = plan_single_rounds(rounds, 5);
+  const Tensor start = owned_rows(pattern, comm.rank(), {1, 3});
+  Tensor sum = start.clone();
+  HaloPush push(comm, sum, plan, HaloStart::now, ReduceOp::max);
+  for (const HaloStage& stage : plan.halo) push.send(stage_gradients(comm, rounds, stage, start.shape()));
+  push.receive_all_but_last();
+  push.finish();
+  Tensor expected = start.clone();
+  for (const HaloRound& round : rounds) {
+    const auto& rows = pattern.rows(comm.rank(), round.reader);
+    for (Index i = 0; i < std::ssize(rows); ++i)
+      for (Index j = 0; j < 3; ++j) {
+        real& value = expected.row(rows[i])[j];
+        value = std::max(value, gradient_value(round.reader, comm.rank(), i, j));
+      }
+  }
+  CHECK(same_bits(sum, expected));
 }
 
 TEST_CASE("rows of zero elements") {
@@ -303,8 +338,8 @@ TEST_CASE("rows of zero elements") {
   const Shape shape{1, 0};
   const Tensor owned = owned_rows(pattern, comm.rank(), shape);
   Jitter jitter(comm, 1);
-  const HaloOptions options{3, 1, false};
-  HaloFetch fetch(comm, owned, rounds, options);
+  const HaloOptions options{3};
+  HaloFetch fetch(comm, owned, options.plan(rounds));
   check_fetch(fetch, pattern, comm, rounds, shape, options, jitter);
   CHECK(push_all(comm, rounds, owned, owned, options, jitter).shape() == owned.shape());
 }
@@ -320,13 +355,13 @@ TEST_CASE("exchanges under way together, on one communicator and on two") {
   const Shape other_shape{1, 5};
   const Tensor owned = owned_rows(pattern, comm.rank(), shape);
   const Tensor other_owned = owned_rows(other_pattern, comm.rank(), other_shape);
-  const HaloOptions options{4, 1, false};
+  const HaloOptions options{4};
   for (const Communicator& second : {comm, other}) {
     Jitter jitter(comm, 3);
-    HaloFetch fetch(comm, owned, rounds, options);
-    HaloFetch second_fetch(second, other_owned, other_rounds, {5, 2, false});
+    HaloFetch fetch(comm, owned, options.plan(rounds));
+    HaloFetch second_fetch(second, other_owned, plan_single_rounds(other_rounds, 5, 2));
     check_fetch(fetch, pattern, comm, rounds, shape, options, jitter);
-    check_fetch(second_fetch, other_pattern, comm, other_rounds, other_shape, {5, 2, false}, jitter);
+    check_fetch(second_fetch, other_pattern, comm, other_rounds, other_shape, {5, 2}, jitter);
   }
 }
 
@@ -340,19 +375,20 @@ TEST_CASE("a fetch and a push in alternation") {
     const Pattern pattern(comm.size(), seed, 50);
     const std::vector<HaloRound> rounds = pattern.rounds(comm);
     const Shape shape{1, 50};
-    const HaloOptions fetch_options{6, 1, false};
-    const HaloOptions push_options{2, 1, false};
+    const HaloOptions fetch_options{6};
+    const HaloOptions push_options{2};
     const Tensor owned = owned_rows(pattern, comm.rank(), shape);
     Tensor sum = owned.clone();
     Jitter jitter(comm, seed);
-    HaloFetch fetch(comm, owned, rounds, fetch_options);
-    HaloPush push(comm, sum, rounds, push_options);
-    for (auto piece = fetch.next(); piece; piece.reset(), piece = fetch.next()) {
-      for (Index begin = piece->begin; begin < piece->end; begin += 2) {
-        const Index end = std::min(begin + 2, piece->end);
+    HaloFetch fetch(comm, owned, fetch_options.plan(rounds));
+    HaloPush push(comm, sum, push_options.plan(rounds));
+    for (auto held = fetch.next(); held; held.reset(), held = fetch.next()) {
+      HaloStage part = held->stage;
+      for (; part.begin < held->stage.end; part.begin += 2) {
+        part.end = std::min(part.begin + 2, held->stage.end);
         jitter(push);
         jitter(fetch);
-        push.send(piece->round, begin, end, gradient_piece(comm, rounds[piece->round], begin, end, shape));
+        push.send(stage_gradients(comm, rounds, part, shape));
       }
     }
     fetch.finish();
@@ -363,7 +399,7 @@ TEST_CASE("a fetch and a push in alternation") {
   }
 }
 
-TEST_CASE("memory: depth + 1 pieces of a fetch, and no send buffer of the size of a round") {
+TEST_CASE("memory: depth + 1 stages of a fetch, and no send buffer of the size of a round") {
   const Communicator comm = Communicator::world();
   const Index rows = 40'000;
   const Shape shape{rows, 64};
@@ -378,30 +414,28 @@ TEST_CASE("memory: depth + 1 pieces of a fetch, and no send buffer of the size o
   const auto row_bytes = static_cast<std::size_t>(shape.row_size()) * sizeof(real);
   const std::size_t window_bytes = 5 << 20;
   for (const int depth : {1, 2}) {
-    const Index piece_rows = 4000;
-    const std::size_t pieces_bytes =
-        static_cast<std::size_t>(piece_rows) * row_bytes * static_cast<std::size_t>(depth + 1);
+    const Index stage_rows = 4000;
+    const std::size_t stages_bytes = stage_rows * row_bytes * (depth + 1);
     reset_peak_bytes();
     const std::size_t before = live_bytes();
     {
-      HaloFetch fetch(comm, owned, rounds, {piece_rows, depth, false});
-      for (auto piece = fetch.next(); piece; piece.reset(), piece = fetch.next()) std::this_thread::yield();
+      HaloFetch fetch(comm, owned, plan_single_rounds(rounds, stage_rows, depth));
+      for (auto held = fetch.next(); held; held.reset(), held = fetch.next()) std::this_thread::yield();
       fetch.finish();
     }
-    CHECK(peak_bytes() - before <= pieces_bytes + window_bytes);
+    CHECK(peak_bytes() - before <= stages_bytes + window_bytes);
     CHECK(live_bytes() == before);
 
     reset_peak_bytes();
     Tensor sum = Tensor::zeros(shape);
     {
-      HaloPush push(comm, sum, rounds, {piece_rows, depth, false});
-      for (std::size_t r = 0; r < rounds.size(); ++r)
-        for (Index begin = 0; begin < rows / 2; begin += piece_rows)
-          push.send(r, begin, begin + piece_rows, Tensor::zeros(shape.with_rows(piece_rows)));
+      const HaloPlan plan = plan_single_rounds(rounds, stage_rows, depth);
+      HaloPush push(comm, sum, plan);
+      for (const HaloStage& stage : plan.halo) push.send(Tensor::zeros(shape.with_rows(stage.size())));
       push.receive_all_but_last();
       push.finish();
     }
-    CHECK(peak_bytes() - before - sum.bytes() <= 2 * pieces_bytes);
+    CHECK(peak_bytes() - before - sum.bytes() <= 2 * stages_bytes);
     CHECK(live_bytes() == before + sum.bytes());
   }
 }
@@ -421,7 +455,7 @@ TEST_CASE("statistics count the rows") {
   const CommStats before = comm.stats();
   Jitter jitter(comm, 1);
   {
-    HaloFetch fetch(comm, owned, rounds, options);
+    HaloFetch fetch(comm, owned, options.plan(rounds));
     check_fetch(fetch, pattern, comm, rounds, {1, 9}, options, jitter);
   }
   const CommStats between = comm.stats();
@@ -452,14 +486,14 @@ TEST_CASE("an exchange that is given up stops its peers and leaves the communica
       const std::vector<HaloRound> rounds = pattern.rounds(comm);
       const Shape shape{1, bytes < 1000 ? 3 : 100};
       const Tensor owned = owned_rows(pattern, comm.rank(), shape);
-      const HaloOptions options{20, 1, false};  // more pieces than messages are sent ahead
+      const HaloOptions options{20};  // more stages than packets are sent ahead
       Jitter jitter(comm, 9);
       struct Stop : std::runtime_error {
         using std::runtime_error::runtime_error;
       };
 
       const auto broken_fetch = [&](int stop_at) {
-        HaloFetch fetch(comm, owned, rounds, options);
+        HaloFetch fetch(comm, owned, options.plan(rounds));
         if (comm.rank() == failing && stop_at == 0) throw Stop("enough");
         for (int k = 1; auto piece = fetch.next(); ++k)
           if (comm.rank() == failing && k == stop_at) throw Stop("enough");
@@ -467,14 +501,11 @@ TEST_CASE("an exchange that is given up stops its peers and leaves the communica
       };
       Tensor sum = owned.clone();
       const auto broken_push = [&] {
-        HaloPush push(comm, sum, rounds, options);
-        for (std::size_t r = 0; r < rounds.size(); ++r) {
-          const std::vector<Index> bounds = piece_bounds(rounds[r].recv_rows, options.piece_rows);
-          for (std::size_t k = 1; k < bounds.size(); ++k) {
-            if (comm.rank() == failing && k == 3) throw Stop("enough");
-            push.send(r, bounds[k - 1], bounds[k],
-                      gradient_piece(comm, rounds[r], bounds[k - 1], bounds[k], shape));
-          }
+        const HaloPlan plan = options.plan(rounds);
+        HaloPush push(comm, sum, plan);
+        for (const HaloStage& stage : plan.halo) {
+          if (comm.rank() == failing && stage.begin == 2 * options.stage_rows) throw Stop("enough");
+          push.send(stage_gradients(comm, rounds, stage, shape));
         }
         push.receive_all_but_last();
         push.finish();
@@ -494,7 +525,7 @@ TEST_CASE("an exchange that is given up stops its peers and leaves the communica
         }
         CHECK_THROWS_AS(broken_push(), CommunicationError);
       }
-      HaloFetch fetch(comm, owned, rounds, options);
+      HaloFetch fetch(comm, owned, options.plan(rounds));
       check_fetch(fetch, pattern, comm, rounds, shape, options, jitter);
       CHECK(same_bits(push_all(comm, rounds, owned, owned, options, jitter),
                       naive_push(pattern, comm, rounds, owned, owned, options)));
@@ -516,15 +547,14 @@ TEST_CASE("a rank that fails with two exchanges under way stops both") {
   }
   const Tensor owned = Tensor::full({rows, 100}, 1);
   Tensor sum = Tensor::zeros(owned.shape());
-  const HaloOptions options{20, 1, false};
+  const HaloOptions options{20};
   const auto take_all = [](HaloFetch& fetch) {
     while (fetch.next()) continue;
     fetch.finish();
   };
   const auto push_ones = [&](HaloPush& push) {
-    for (std::size_t r = 0; r < rounds.size(); ++r)
-      for (Index begin = 0; begin < rows; begin += 20)
-        push.send(r, begin, begin + 20, Tensor::full({20, 100}, 1));
+    for (std::size_t stages = rounds.size() * rows / 20; stages > 0; --stages)
+      push.send(Tensor::full({20, 100}, 1));
     push.receive_all_but_last();
     push.finish();
   };
@@ -537,18 +567,16 @@ TEST_CASE("a rank that fails with two exchanges under way stops both") {
     for (const int when : {0, 1}) {
       CAPTURE(when);
       const auto two_fetches = [&] {
-        HaloFetch first(comm, owned, rounds, options);
-        HaloFetch second(comm, owned, rounds, options);
+        HaloFetch first(comm, owned, options.plan(rounds));
+        HaloFetch second(comm, owned, options.plan(rounds));
         fail(when, 0);
         take_all(first);
         fail(when, 1);
         take_all(second);
       };
       const auto fetch_and_push = [&] {
-        HaloOptions later = options;
-        later.wait_for_start = true;
-        HaloFetch fetch(comm, owned, rounds, later);
-        HaloPush push(comm, sum, rounds, later);
+        HaloFetch fetch(comm, owned, options.plan(rounds), HaloStart::later);
+        HaloPush push(comm, sum, options.plan(rounds), HaloStart::later);
         fetch.start(&push);
         fail(when, 0);
         take_all(fetch);
@@ -567,7 +595,7 @@ TEST_CASE("a rank that fails with two exchanges under way stops both") {
       CHECK(test::thrown_by_all<InputError>(comm, [&] { comm.agree(fetch_and_push); }) == "enough");
       std::optional<HaloFetch> outlives;  // the rank that fails gives it up before it meets the others
       const auto started_inside = [&] {
-        outlives.emplace(comm, owned, rounds, options);
+        outlives.emplace(comm, owned, options.plan(rounds));
         fail(when, 0);
         (void)outlives->next();
         fail(when, 1);
@@ -584,29 +612,29 @@ TEST_CASE("in agree, an exchange is finished before the next collective call") {
   Pattern pattern(comm.size(), 80, 50);
   const std::vector<HaloRound> rounds = pattern.rounds(comm);
   const Tensor owned = owned_rows(pattern, comm.rank(), {1, 7});
-  const HaloOptions options{10, 1, false};
+  const HaloOptions options{10};
   const auto with_a_fetch = [&](const std::function<void()>& call) {
     comm.agree([&] {
-      HaloFetch fetch(comm, owned, rounds, options);
+      HaloFetch fetch(comm, owned, options.plan(rounds));
       call();
     });
   };
   for (const std::function<void()>& call :
        {std::function<void()>([&] { comm.barrier(); }), std::function<void()>([&] { comm.agree([] {}); }),
         std::function<void()>([&] { (void)comm.all_equal(1); }),
-        std::function<void()>([&] { const HaloFetch another(comm, owned, rounds, options); })})
+        std::function<void()>([&] { const HaloFetch another(comm, owned, options.plan(rounds)); })})
     CHECK(test::thrown_by_all<CommunicationError>(comm, [&] {
             with_a_fetch(call);
           }).find("between start() and finish()") != std::string::npos);
   comm.agree([&] {
     for (int i = 0; i < 2; ++i) {
-      HaloFetch fetch(comm, owned, rounds, options);
+      HaloFetch fetch(comm, owned, options.plan(rounds));
       while (fetch.next()) continue;
       fetch.finish();
       comm.barrier();
     }
   });
-  HaloFetch fetch(comm, owned, rounds, options);  // started outside, it may overlap what it likes
+  HaloFetch fetch(comm, owned, options.plan(rounds));  // started outside, it may overlap what it likes
   comm.agree([&] { comm.barrier(); });
   while (fetch.next()) continue;
   fetch.finish();
@@ -616,12 +644,12 @@ TEST_CASE("wrong use is refused") {
   const Communicator comm = Communicator::self();
   Tensor sum = Tensor::zeros({4, 2});
   const std::vector<HaloRound> none;
-  HaloPush push(comm, sum, none, {});
-  CHECK_THROWS_AS(push.send(0, 0, 4, Tensor::zeros({4, 2})), CommunicationError);
+  HaloPush push(comm, sum, plan_single_rounds(none));
+  CHECK_THROWS_AS(push.send(Tensor::zeros({4, 2})), CommunicationError);
   push.receive_all_but_last();
   push.finish();
-  CHECK_THROWS_AS(HaloFetch(comm, Tensor(), none, {}), ShapeError);
-  HaloFetch fetch(comm, sum, none, {});
+  CHECK_THROWS_AS(HaloFetch(comm, Tensor(), plan_single_rounds(none)), ShapeError);
+  HaloFetch fetch(comm, sum, plan_single_rounds(none));
   CHECK(!fetch.next());
   fetch.progress();
   fetch.finish();

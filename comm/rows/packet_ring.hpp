@@ -1,7 +1,7 @@
-/// MessageRing: messages under way, in the order in which they were started. For the sources of comm/ only.
+/// PacketRing: the packets under way, in the order in which they were started. For the sources of comm/ only.
 #pragma once
 
-#include <sar/comm/rows/message_stream.hpp>
+#include <sar/comm/rows/packets.hpp>
 
 #include <mpi.h>
 
@@ -11,16 +11,16 @@
 
 namespace sar {
 
-class MessageRing {
+class PacketRing {
  public:
   struct Entry {
-    HaloMessage message;
+    Packet packet;
     bool complete = false;
     std::size_t bytes = 0;                   ///< of a complete receive: what arrived
     std::int64_t posted = 0, completed = 0;  ///< of trace_time()
   };
 
-  explicit MessageRing(std::size_t capacity);
+  explicit PacketRing(std::size_t capacity);
 
   [[nodiscard]] std::size_t capacity() const noexcept { return entries_.size(); }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
@@ -28,14 +28,14 @@ class MessageRing {
   /// The slot that the next start() takes, in [0, capacity): names the send buffer. Unless full().
   [[nodiscard]] std::size_t next_slot() const noexcept { return (first_ + count_) % entries_.size(); }
   /// Takes the next slot; the caller gives the request to MPI. Unless full().
-  MPI_Request* start(const HaloMessage& message);
-  /// Takes the next slot for a message that will not come. Unless full().
-  void start_complete(const HaloMessage& message);
+  MPI_Request* start(const Packet& packet);
+  /// Takes the next slot for a packet that will not come. Unless full().
+  void start_complete(const Packet& packet);
   /// Looks which requests are complete. True when some are that were not.
   bool test();
-  /// The oldest message; unless empty().
+  /// The oldest packet; unless empty().
   [[nodiscard]] const Entry& oldest() const noexcept { return entries_[first_]; }
-  void pop();  ///< forgets the oldest message, which is complete
+  void pop();  ///< forgets the oldest packet, which is complete
   /// Cancels the receives of a round whose sender gave up.
   void cancel_round(std::size_t round);
 

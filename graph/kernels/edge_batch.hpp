@@ -44,8 +44,8 @@ class EdgeBatch {
 /// A differentiable function of a block of edges: one row per edge.
 ///
 /// It is called once with no edges when the operation starts, to learn the message's shape and what it reads;
-/// then for every block, and again on the way back, where blocks are cut and ordered otherwise: a row must
-/// depend on its own edge only. It must compute the same each time (random draws keyed by ids(), for
+/// then for every block, and again in the backward pass, where blocks are others and come in another order: a
+/// row must depend on its own edge only. It must compute the same each time (random draws keyed by ids(), for
 /// example), ask for the same variables, must not communicate, and is kept until the tape has gone back: what
 /// it refers to must live as long. Capture by value ([=], [h, this]) unless everything outlives the tape; a
 /// Variable is a cheap handle.

@@ -1,30 +1,30 @@
 #include <sar/comm/mpi_error.hpp>
-#include <sar/comm/rows/message_ring.hpp>
+#include <sar/comm/rows/packet_ring.hpp>
 #include <sar/core/trace_events.hpp>
 
 #include <algorithm>
 
 namespace sar {
 
-MessageRing::MessageRing(std::size_t capacity)
+PacketRing::PacketRing(std::size_t capacity)
     : requests_(std::max<std::size_t>(capacity, 1), MPI_REQUEST_NULL),
       entries_(requests_.size()),
       indices_(requests_.size()),
       statuses_(requests_.size()) {}
 
-MPI_Request* MessageRing::start(const HaloMessage& message) {
+MPI_Request* PacketRing::start(const Packet& packet) {
   const std::size_t slot = next_slot();
-  entries_[slot] = {.message = message, .posted = trace_time()};
+  entries_[slot] = {.packet = packet, .posted = trace_time()};
   ++count_;
   return &requests_[slot];
 }
 
-void MessageRing::start_complete(const HaloMessage& message) {
-  start(message);
+void PacketRing::start_complete(const Packet& packet) {
+  start(packet);
   entries_[(first_ + count_ - 1) % entries_.size()].complete = true;
 }
 
-bool MessageRing::test() {
+bool PacketRing::test() {
   if (count_ == 0) return false;
   int completed = 0;
   const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &completed,
@@ -44,15 +44,15 @@ bool MessageRing::test() {
   return completed > 0;
 }
 
-void MessageRing::pop() {
+void PacketRing::pop() {
   first_ = (first_ + 1) % entries_.size();
   --count_;
 }
 
-void MessageRing::cancel_round(std::size_t round) {
+void PacketRing::cancel_round(std::size_t round) {
   for (std::size_t k = 0; k < count_; ++k) {
     const std::size_t slot = (first_ + k) % entries_.size();
-    if (entries_[slot].message.round == round && requests_[slot] != MPI_REQUEST_NULL)
+    if (entries_[slot].packet.round == round && requests_[slot] != MPI_REQUEST_NULL)
       check_mpi(MPI_Cancel(&requests_[slot]), "MPI_Cancel");
   }
 }

@@ -1,0 +1,44 @@
+/// How stages are divided into packets, the messages of MPI. Both ends of a link compute the same packets
+/// from the same numbers, so that nothing but rows travels. For the sources of comm/ only.
+#pragma once
+
+#include <sar/comm/rows/halo_plan.hpp>
+
+#include <cstddef>
+#include <vector>
+
+namespace sar {
+
+/// Values [begin, end) of one round, counted from its first row.
+struct Packet {
+  std::size_t round = 0;
+  std::size_t stage = 0;
+  Index begin = 0;
+  Index end = 0;
+  Index offset = 0;  ///< where `begin` lies in the stage
+
+  [[nodiscard]] Index size() const noexcept { return end - begin; }
+};
+
+class Packets {
+ public:
+  /// Those of all stages in order: whole rows near `max_bytes` bytes, or a part of a row that is longer.
+  /// `rows_of_round`: how many rows travel in each round.
+  Packets(const std::vector<HaloStage>& stages, const std::vector<Index>& rows_of_round, Index row_size,
+          const WireFormat& wire, std::size_t max_bytes);
+
+  [[nodiscard]] std::size_t size() const noexcept { return packets_.size(); }
+  [[nodiscard]] const Packet& operator[](std::size_t i) const noexcept { return packets_[i]; }
+  /// Stages that are complete with the first `count` packets.
+  [[nodiscard]] std::size_t complete_stages(std::size_t count) const noexcept {
+    return count < packets_.size() ? packets_[count].stage : num_stages_;
+  }
+  /// Values of the largest packet.
+  [[nodiscard]] Index largest() const noexcept;
+
+ private:
+  std::vector<Packet> packets_;
+  std::size_t num_stages_;
+};
+
+}  // namespace sar

@@ -1,0 +1,91 @@
+#include <sar/comm/rows/wire_format.hpp>
+
+#include <algorithm>
+#include <type_traits>
+
+namespace sar {
+namespace {
+
+/// Scattered rows are too short for the processor to see a stream: ask for a row a few rows ahead of its use.
+void prefetch_later_row(const Tensor& tensor, const Array<std::int32_t>& rows, Index i) {
+  constexpr Index distance = 4;
+  constexpr Index cache_line = 64 / sizeof(real);
+  if (i + distance >= std::ssize(rows)) return;
+  const real* row = tensor.row(rows[i + distance]);
+  for (Index j = 0; j < tensor.row_size(); j += cache_line) __builtin_prefetch(row + j);
+}
+
+/// work(i, column, length) for the parts of rows that values [begin, end) consist of.
+template <class Work>
+void for_each_row(Index row_size, Index begin, Index end, const Work& work) {
+  while (begin < end) {
+    const Index column = begin % row_size;
+    const Index length = std::min(row_size - column, end - begin);
+    work(begin / row_size, column, length);
+    begin += length;
+  }
+}
+
+template <class Value>
+class ValuesAs final : public WireFormat {
+ public:
+  [[nodiscard]] Index bytes(Index values) const override {
+    return values * static_cast<Index>(sizeof(Value));
+  }
+  [[nodiscard]] bool as_stored() const override { return std::is_same_v<Value, real>; }
+
+  void pack(const Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+            std::byte* out) const override {
+    auto* to = reinterpret_cast<Value*>(out);
+    for_each_row(tensor.row_size(), begin, end, [&](Index i, Index column, Index length) {
+      prefetch_later_row(tensor, rows, i);
+      to = convert(tensor.row(rows[i]) + column, length, to);
+    });
+  }
+
+  void pack(const real* values, Index n, std::byte* out) const override {
+    convert(values, n, reinterpret_cast<Value*>(out));
+  }
+
+  void unpack(const std::byte* packed, Index values, real* out) const override {
+    convert(reinterpret_cast<const Value*>(packed), values, out);
+  }
+
+  void combine(Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+               const std::byte* packed, ReduceOp op) const override {
+    const auto with = [&](const auto& combined) {
+      const auto* values = reinterpret_cast<const Value*>(packed);
+      for_each_row(tensor.row_size(), begin, end, [&](Index i, Index column, Index length) {
+        prefetch_later_row(tensor, rows, i);
+        real* __restrict to = tensor.row(rows[i]) + column;
+        const Value* __restrict from = values;
+        for (Index j = 0; j < length; ++j) to[j] = combined(to[j], static_cast<real>(from[j]));
+        values += length;
+      });
+    };
+    if (op == ReduceOp::sum) return with([](real a, real b) { return a + b; });
+    if (op == ReduceOp::max) return with([](real a, real b) { return std::max(a, b); });
+    with([](real a, real b) { return std::min(a, b); });
+  }
+
+ private:
+  template <class From, class To>
+  static To* convert(const From* from, Index n, To* to) {
+    if constexpr (std::is_same_v<From, To>)
+      return std::copy_n(from, n, to);
+    else
+      return std::transform(from, from + n, to, [](From x) { return static_cast<To>(x); });
+  }
+};
+
+}  // namespace
+
+template <class Value>
+const WireFormat& wire_format() {
+  static const ValuesAs<Value> format;
+  return format;
+}
+template const WireFormat& wire_format<float>();
+template const WireFormat& wire_format<double>();
+
+}  // namespace sar

@@ -1,0 +1,39 @@
+/// WireFormat: the type that the values of rows have while they travel. The halo exchange asks it for sizes,
+/// packs through it and adds through it; a further format is one further instance in wire_format.cpp.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/core/memory.hpp>
+#include <sar/core/tensor.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sar {
+
+/// Values are those of a matrix M whose rows are M[i] = tensor[rows[i]], counted row by row.
+class WireFormat {
+ public:
+  virtual ~WireFormat() = default;
+  /// Bytes of so many values.
+  [[nodiscard]] virtual Index bytes(Index values) const = 0;
+  /// Values travel as they lie in memory: neighbouring rows are sent from where they lie, and rows are
+  /// received where they are needed, without a copy.
+  [[nodiscard]] virtual bool as_stored() const = 0;
+  /// out = values [begin, end) of M
+  virtual void pack(const Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+                    std::byte* out) const = 0;
+  /// out = values, one after the other
+  virtual void pack(const real* values, Index n, std::byte* out) const = 0;
+  /// out[k] = value k of those in `packed`
+  virtual void unpack(const std::byte* packed, Index values, real* out) const = 0;
+  /// Values [begin, end) of M = M op packed (sum, max or min); the rows are different ones.
+  virtual void combine(Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+                       const std::byte* packed, ReduceOp op) const = 0;
+};
+
+/// Value: float or double. wire_format<real>() is the one as stored.
+template <class Value>
+const WireFormat& wire_format();
+
+}  // namespace sar

@@ -1,0 +1,55 @@
+/// The driver: the one place where message passing and communication come together. It goes from stage to
+/// stage of a GraphPlan, brings the source rows to a kernel (ShardKernel) and takes their gradients to the
+/// owners.
+///
+/// Forward, the local shard is computed while the first halo rows travel; halo rows are dropped after their
+/// use, or kept for the backward pass. Backward, gradients of halo rows are computed stage by stage and leave
+/// first, and the local shard is computed while the last of them travel; where source rows have to be fetched
+/// again, the local shard comes first. Memory besides the operands: forward pipeline_depth + 1 stages;
+/// backward, where a stage of gradients is a quarter of one, pipeline_depth stages' worth outgoing, as much
+/// incoming, and a quarter being filled; where rows are fetched again, both, with stages half as large.
+#pragma once
+
+#include <sar/autograd/variable.hpp>
+#include <sar/comm/rows/halo.hpp>
+#include <sar/core/tensor.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/sharded_graph.hpp>
+#include <sar/graph/shard/shard_kernel.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace sar {
+
+/// Of one operation; its record holds a copy.
+class Driver {
+ public:
+  /// `keeps_rows`: there will be a backward pass and it reads the values of source rows. The modes sequential
+  /// and one_shot keep the halo rows then.
+  Driver(std::shared_ptr<const ShardedGraph> graph, const GraphOptions& options, bool keeps_rows);
+
+  [[nodiscard]] const ShardedGraph& graph() const noexcept { return *graph_; }
+
+  /// Gives all stages to kernel.accumulate(). `local_work` runs after the first rows are under way and before
+  /// kernel.begin(). `src` [local sources, ...]; undefined on all ranks: nothing travels, and every shard is
+  /// one stage without rows. Collective.
+  void forward(
+      const Tensor& src, ShardKernel& kernel, FunctionRef<void()> local_work = [] {}) const;
+  /// Gives all stages to kernel.backward(). `src`: as in forward(), where the kernel needs its values.
+  /// `src_shape`: of src. `grad_src` [as src]: added to when `accumulate`, overwritten otherwise; null when
+  /// no rank wants it. `op`: how gradients of the same source are combined; other than sum only with
+  /// `accumulate`. Collective.
+  void backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
+                bool accumulate, ReduceOp op = ReduceOp::sum) const;
+  /// Adds to `gradient`; null when it is not wanted. Collective.
+  void backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
+                const GradientPtr& gradient) const;
+
+ private:
+  std::shared_ptr<const ShardedGraph> graph_;
+  GraphOptions options_;
+  std::shared_ptr<std::vector<HaloRows>> kept_;  // of the forward pass; null: fetched again
+};
+
+}  // namespace sar

@@ -1,0 +1,50 @@
+/// The interface between message passing and its kernels. A kernel computes with one stage in local memory;
+/// the driver (graph/message/driver.hpp) brings the source rows of the stages and takes their gradients to
+/// the owners. A kernel knows neither ranks nor tapes.
+///
+/// The driver calls, in this order,
+///
+///     forward     begin()            accumulate(local shard)   accumulate(stage) ...                    finish()
+///     backward    begin_backward()   backward(stage) ...       with the local shard first or last       finish_backward()
+#pragma once
+
+#include <sar/graph/shard/graph_shard.hpp>
+
+namespace sar {
+
+/// The edges of a shard whose sources are rows [begin, end), with the values of these rows where the kernel
+/// needs them.
+struct Stage {
+  const GraphShard& shard;
+  Index begin;
+  Index end;
+  const real* rows;  ///< [end - begin, ...]; null where values are not needed
+
+  [[nodiscard]] Index size() const noexcept { return end - begin; }
+};
+
+class ShardKernel {
+ public:
+  virtual ~ShardKernel() = default;
+
+  virtual void begin() {}
+  /// Takes the messages of the stage's edges. The first call after begin() has the local shard as a whole:
+  /// its rows are all destinations, so that a kernel may write its results there and add to them later.
+  /// Stages of another shard come in ascending order.
+  virtual void accumulate(const Stage& stage) = 0;
+  /// After the last stage.
+  virtual void finish() {}
+
+  /// Whether backward() reads the values of source rows.
+  [[nodiscard]] virtual bool needs_source_in_backward() const = 0;
+  virtual void begin_backward() {}
+  /// Writes the gradient of the stage's source rows to grad_src [end - begin, ...], or adds it when
+  /// `accumulate`, and collects the gradients of other operands. `grad_src` is null when the sources want no
+  /// gradient. The local shard is one stage. Stages of another shard come in ascending order and may be
+  /// smaller than in the forward pass.
+  virtual void backward(const Stage& stage, real* grad_src, bool accumulate) = 0;
+  /// After the last stage.
+  virtual void finish_backward() {}
+};
+
+}  // namespace sar
