@@ -32,7 +32,6 @@
 #include <sar/graph/data/write_dataset.hpp>
 #include <sar/graph/data/write_rows.hpp>
 #include <sar/graph/message/attention.hpp>
-#include <sar/graph/kernels/edge_batch.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
 #include <sar/graph/message/frame.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>

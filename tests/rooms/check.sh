@@ -15,7 +15,7 @@ comm            | core mpi                                                      
 comm/rows       | core comm mpi                                                                | comm/rows/row_route.hpp
 graph/io        | core                                                                         | graph/io/npy.hpp
 graph/shard     | core                                                                         | graph/shard/graph_shard.hpp
-graph/kernels   | core graph/shard autograd(user_message)                                      | graph/kernels/linear.hpp
+graph/kernels   | core graph/shard autograd(user_message) autograd(edge_batch)                 | graph/kernels/linear.hpp
 graph/message   | core autograd comm comm/rows graph/shard graph/kernels                       | graph/message/graph_shard_manager.hpp
 graph/build     | core autograd comm comm/rows graph/shard graph/kernels graph/message         | graph/build/host_graph.hpp
 graph/partition | core comm comm/rows graph/shard                                              | graph/partition/partition.hpp
