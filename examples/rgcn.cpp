@@ -3,16 +3,42 @@
 /// As graphsage.cpp, on a graph whose edges are of several types, each of which means something else: most
 /// neighbours are of another class here, and the type of an edge is a hint at which. (A GraphSAGE of this
 /// size, which does not see types, ends at an accuracy of 0.58.)
-#include "relations.hpp"
 #include "run.hpp"
 
 #include <sar/sar.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <iostream>
 
 using namespace sar;
-using examples::Relations;
+
+/// What the convolutions need to know of this worker's in-edges, in the graph's order of edges.
+struct Relations {
+  Array<Index> types;
+  Tensor norm;  // 1 / in-degree of the destination, so that messages are averaged
+};
+
+/// A hint in every other edge, how far apart the classes of its two ends are; noise in the rest. Draws with
+/// the id of an edge are the same whichever worker has it.
+Relations make_relations(const GraphShardManager& graph, const Tensor& labels, Index num_rels) {
+  const NoTape data_only;
+  const Tensor steps = graph.apply_edges(fn::v_sub_u(labels, labels)).value();
+  const Random draws({.seed = 1});
+  Relations relations;
+  for (Index e = 0; e < graph.num_edges(); ++e) {
+    const auto id = static_cast<std::uint64_t>(graph.edge_ids()[e]);
+    const auto noise = static_cast<Index>(draws.uniform(id, 0) * static_cast<double>(num_rels));
+    const Index step = draws.uniform(id, 1) < 0.5 ? static_cast<Index>(steps.row(e)[0]) : noise;
+    relations.types.push_back((step + num_rels) % num_rels);
+  }
+  Tensor inverse({graph.num_nodes(), 1});
+  for (Index v = 0; v < graph.num_nodes(); ++v)
+    inverse.row(v)[0] = real(1) / static_cast<real>(std::max<Index>(graph.in_degrees()[v], 1));
+  const auto of_destination = [&](const EdgeBatch& edges) { return edges.dst(Variable(inverse)); };
+  relations.norm = graph.apply_edges(of_destination).value();
+  return relations;
+}
 
 /// Two layers; the matrices of all types are combinations of a few that they share (arXiv 1703.06103).
 struct Net : Module {
@@ -38,15 +64,14 @@ struct Net : Module {
 int train(const Communicator& comm) {
   const ThreadLimit threads(default_num_threads(comm));
 
-  // Three edges of ten stay within a class. Every worker gets its nodes, their in-edges, and the types of
-  // these: a hint in every other edge, noise in the rest.
+  // Three edges of ten stay within a class. Every worker gets its nodes and their in-edges.
   constexpr Index num_classes = 8, num_rels = 8;
   NodeData data = make_sbm(comm, {.nodes = 10000, .degree = 12, .classes = num_classes, .homophily = 0.3},
                            {.partition = PartitionMethod::random});
   const GraphShardManager graph = construct_full_graph(comm, data);
   Tensor labels({data.features.num_rows(), 1});
   std::copy(data.labels.begin(), data.labels.end(), labels.data());
-  const Relations relations = examples::make_relations(graph, num_rels, labels);
+  const Relations relations = make_relations(graph, labels, num_rels);
 
   Generator gen(/*seed=*/0);
   Net net(data.features.row_size(), /*width=*/64, num_classes, num_rels, /*num_bases=*/8, gen);

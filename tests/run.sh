@@ -1,13 +1,34 @@
 #!/usr/bin/env bash
-# Sets up, builds and runs the tests. Usage: tests/run.sh [PRESET...], presets as in CMakePresets.json (release).
-# SAR_WERROR=ON makes warnings errors.
 set -euo pipefail
+usage() {
+  cat <<'END'
+Usage: tests/run.sh                     a selection of tests of every part, on 1 to 3 ranks: some minutes
+       tests/run.sh --all [PRESET...]   all tests of these presets of CMakePresets.json, release if none is given
+Installs the packages that are missing, configures, builds and runs the tests. SAR_WERROR=ON makes warnings errors.
+END
+}
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- release
-case " $* " in *" mpich"*) cmake/install-packages.sh mpich libmpich-dev ;; *) cmake/install-packages.sh ;; esac
-for preset in "$@"; do
-  echo "== $preset"
-  cmake --preset "$preset" -DSAR_WERROR="${SAR_WERROR:-OFF}" >/dev/null
-  cmake --build --preset "$preset"
-  ctest --preset "$preset" -j 1
+all=no presets=()
+for argument in "$@"; do
+  case "$argument" in
+    -h | --help) usage && exit 0 ;;
+    --all) all=yes ;;
+    -*) usage >&2 && exit 2 ;;
+    *) all=yes presets+=("$argument") ;;
+  esac
 done
+[ ${#presets[@]} -gt 0 ] || presets=(release)
+case " ${presets[*]} " in *" mpich "*) cmake/install-packages.sh mpich libmpich-dev ;; *) cmake/install-packages.sh ;; esac
+
+# run CONFIGURE_PRESET BUILD_AND_TEST_PRESET
+run() {
+  echo "== $2"
+  cmake --preset "$1" -DSAR_WERROR="${SAR_WERROR:-OFF}" >/dev/null
+  cmake --build --preset "$2"
+  ctest --preset "$2" -j 1
+}
+if [ "$all" = no ]; then
+  run release quick
+else
+  for preset in "${presets[@]}"; do run "$preset" "$preset"; done
+fi

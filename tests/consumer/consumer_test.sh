@@ -44,6 +44,13 @@ case $command in
     on_two_ranks "$scratch/example/mesh_surrogate" --quick --out "$scratch/example/out"
     grep -q rollout_005.pvtu "$scratch/example/out/rollout.pvd"
     ;;
+  tools)
+    cd "$scratch"
+    rm -rf graph parts
+    on_two_ranks "$prefix/bin/sar-generate" --nodes 500 --out graph
+    on_two_ranks "$prefix/bin/sar-partition" graph --parts 2 --method random --out parts
+    on_two_ranks "$prefix/bin/sar-train" --dataset parts --hidden 16 --epochs 3 | grep "^epoch *3/3"
+    ;;
   pkg-config)
     flags=$(PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name sar.pc)") pkg-config --cflags --libs sar)
     # shellcheck disable=SC2086 # a list of flags

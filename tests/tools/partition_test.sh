@@ -1,17 +1,7 @@
 #!/usr/bin/env bash
-# partition_test.sh MPIRUN_SH MPIEXEC RANKS EXAMPLES_DIR: generate and partition as a user runs them: output, report, exit codes,
+# partition_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: generate and partition as a user runs them: output, report, exit codes,
 # what is refused, and what is left when they are killed.
-set -euo pipefail
-run=("$1" "$2" "$3")
-ranks=$3 programs=$4
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch"
-fail() {
-  echo "FAILED: $*"
-  cat out err
-  exit 1
-}
+source "$(dirname "$0")/../support/program_test.sh"
 
 "${run[@]}" "$programs/generate" --nodes 3000 --degree 12 --classes 4 --features 8 --out data >out 2>err || fail "generate ends with $?"
 grep -q "data: generated graph sbm, 3000 nodes, 36000 edges" out || fail "generate does not say what it made"
@@ -49,13 +39,6 @@ grep -q "of 8 edges" out || fail "the edge list does not have 8 edges"
 [ "$(tr '\n' ' ' <named/node_keys.txt)" = "ann bob cid dan " ] || fail "node_keys.txt is $(cat named/node_keys.txt)"
 
 # What goes wrong: exit code, one sentence, once.
-expect() {
-  local code=$1 sentence=$2 status=0
-  shift 2
-  timeout 60 "${run[@]}" "$@" >out 2>err || status=$?
-  [ "$status" -eq "$code" ] || fail "$* ends with $status, expected $code"
-  [ "$(cat out err | sed -E 's/^([a-z]+: )rank [0-9]+: /\1/' | grep -Fc -- "$sentence")" -eq 1 ] || fail "$* does not say once: $sentence"
-}
 expect 0 "--no-balance-edges" "$programs/partition" --help
 expect 2 "--parts" "$programs/partition" data --parts 0 --method random --out new
 expect 2 "--method" "$programs/partition" data --parts 2 --method best --out new

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# examples_test.sh MPIRUN_SH MPIEXEC RANKS EXAMPLES_DIR: the examples that are a page each, as a user runs them.
+source "$(dirname "$0")/../support/program_test.sh"
+
+for program in gcn gat graphsage rgcn custom_message; do
+  expect 1 "$program: SAR_TRACE: missing/trace: cannot write (No such file or directory)" env SAR_TRACE=missing/trace "$programs/$program"
+done
+expect 1 "gcn: missing/edge_index.npy: cannot open" "$programs/gcn" missing
+expect 0 "test accuracy" "$programs/gcn"
+expect 0 "epoch 20" "$programs/graphsage"
+expect 0 "epoch 20" "$programs/gat"
+expect 0 "epoch 15" "$programs/custom_message"
+expect 0 "epoch 20" "$programs/rgcn"
+accuracy=$(sed -n 's/^epoch 20 .*validation //p' out)
+awk -v a="$accuracy" 'BEGIN { exit !(a > 0.75) }' || fail "rgcn: validation accuracy $accuracy, expected more than 0.75"

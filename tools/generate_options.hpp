@@ -1,0 +1,21 @@
+/// The command line of `generate`.
+#pragma once
+
+#include <sar/graph/data/generators.hpp>
+
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace sar::tools {
+
+struct GenerateOptions {
+  SbmOptions sbm;
+  std::string out;  ///< directory
+};
+
+void add_options(CLI::App& app, GenerateOptions& o);
+
+}  // namespace sar::tools

@@ -1,0 +1,85 @@
+#include "model_cost.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace sar::tools {
+namespace {
+
+/// What the predictions depend on besides the widths.
+struct Cost {
+  Index weights;                               ///< matrices of a layer
+  Index edge_bytes;                            ///< of the graph, for each in-edge
+  Index (*kept)(const ModelSize&);             ///< numbers for each node at the peak
+  Index (*sent)(const ModelSize&, int layer);  ///< numbers for each halo node, both passes
+};
+
+/// Width of the gradient at the input of the last layer.
+Index last_gradient(const ModelSize& m) {
+  return m.layers > 1 ? m.hidden : 0;
+}
+
+Index sage_kept(const ModelSize& m) {
+  return m.features + (m.features <= m.width(1) ? m.features : 0) + 2 * m.hidden * (m.layers - 1) +
+         last_gradient(m) + 2 * m.classes;
+}
+
+Index gcn_kept(const ModelSize& m) {
+  return 2 * m.features + 2 * m.hidden * (m.layers - 1) +
+         std::max(last_gradient(m) + m.classes, 2 * m.classes);
+}
+
+Index gat_kept(const ModelSize& m) {
+  return 2 * m.features + ((m.batch_norm ? 3 : 4) * m.hidden + 3 * m.heads) * (m.layers - 1) +
+         std::max(last_gradient(m) + m.classes, (m.layers > 1 ? 3 : 4) * m.classes);
+}
+
+Index linear_sent(const ModelSize& m, int layer) {
+  const Index in = m.width(layer), out = m.width(layer + 1);
+  return layer == 0 && in <= out ? in : 2 * std::min(in, out);
+}
+
+Index gat_sent(const ModelSize& m, int layer) {
+  return 3 * (m.width(layer + 1) + (layer + 1 < m.layers ? m.heads : 1));
+}
+
+const Cost& cost(const ModelSize& m) {
+  static const std::map<std::string, Cost> costs{{"sage", {2, 16, sage_kept, linear_sent}},
+                                                 {"gcn", {1, 16, gcn_kept, linear_sent}},
+                                                 {"gat", {1, 20, gat_kept, gat_sent}}};
+  return costs.at(m.kind);
+}
+
+}  // namespace
+
+double predicted_bytes(const ModelSize& m, const PartSize& part, int parts) {
+  const Cost& of = cost(m);
+  Index parameters = 0;
+  for (int i = 0; i < m.layers; ++i) parameters += m.width(i) * m.width(i + 1) * of.weights;
+
+  const auto nodes = static_cast<double>(part.nodes);
+  const auto halo = static_cast<double>(part.halo_nodes);
+  const auto real_bytes = static_cast<double>(sizeof(real));
+  const double graph = static_cast<double>(of.edge_bytes) * static_cast<double>(part.in_edges) +
+                       (36 + 8 * static_cast<double>(parts)) * nodes + 8 * halo;
+  const double shard = parts > 1 ? real_bytes * static_cast<double>(m.hidden) * halo / (parts - 1) : 0;
+  const double leaving = std::min(std::min(2, parts - 1) * shard, 4.0 * (1 << 20));
+  return real_bytes * (nodes * static_cast<double>(of.kept(m)) + 4 * static_cast<double>(parameters)) +
+         shard / 4 + leaving + 19 * nodes + graph;
+}
+
+double predicted_bytes(const ModelSize& m, const PartitionReport& report) {
+  double largest = 0;
+  for (const PartSize& part : report.parts)
+    largest = std::max(largest, predicted_bytes(m, part, static_cast<int>(report.parts.size())));
+  return largest;
+}
+
+double predicted_bytes_sent(const ModelSize& m, const PartitionReport& report) {
+  Index numbers = 0;
+  for (int i = 0; i < m.layers; ++i) numbers += cost(m).sent(m, i);
+  return static_cast<double>(numbers) * static_cast<double>(sizeof(real)) *
+         static_cast<double>(report.total().halo_nodes);
+}
+
+}  // namespace sar::tools

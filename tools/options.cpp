@@ -1,0 +1,75 @@
+#include "options.hpp"
+
+#include <map>
+
+namespace sar::tools {
+namespace {
+
+/// NAME=FILE.npy, any number of them.
+void read_node_data(const std::vector<std::string>& pairs, std::map<std::string, std::string>& node_data) {
+  for (const std::string& pair : pairs) {
+    const std::size_t sign = pair.find('=');
+    if (sign == std::string::npos || sign == 0 || sign + 1 == pair.size())
+      throw CLI::ValidationError("--node-data", "'" + pair + "', expected NAME=FILE.npy");
+    if (!node_data.emplace(pair.substr(0, sign), pair.substr(sign + 1)).second)
+      throw CLI::ValidationError("--node-data", pair.substr(0, sign) + " is given twice");
+  }
+}
+
+void read_separator(const std::string& word, std::optional<char>& separator) {
+  static const std::map<std::string, std::optional<char>> words{
+      {"auto", std::nullopt}, {"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"blank", ' '}};
+  const auto found = words.find(word);
+  if (found == words.end() && word.size() != 1)
+    throw CLI::ValidationError("--separator", "'" + word + "', expected a word of --help or one sign");
+  separator = found == words.end() ? word[0] : found->second;
+}
+
+}  // namespace
+
+const Choices<PartitionMethod>& partition_methods() {
+  static const Choices<PartitionMethod> methods{{"contiguous", PartitionMethod::contiguous},
+                                                {"random", PartitionMethod::random},
+                                                {"metis", PartitionMethod::metis},
+                                                {"ldg", PartitionMethod::ldg}};
+  return methods;
+}
+
+void add_sbm_options(CLI::App& app, SbmOptions& sbm, const std::string& prefix) {
+  const CLI::Range share(0.0, 1.0);
+  app.add_option("--nodes", sbm.nodes, prefix + "number of nodes")->check(CLI::PositiveNumber);
+  app.add_option("--degree", sbm.degree, prefix + "average in-degree")->check(CLI::PositiveNumber);
+  app.add_option("--classes", sbm.classes, prefix + "number of classes")->check(CLI::PositiveNumber);
+  app.add_option("--features", sbm.features, prefix + "width of the features")->check(CLI::PositiveNumber);
+  app.add_option("--homophily", sbm.homophily, prefix + "share of edges inside a class")->check(share);
+  app.add_option("--train-share", sbm.train_share, prefix + "share of the training nodes")->check(share);
+}
+
+std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptions& o) {
+  const Choices<formats::NodeIds> node_ids{{"auto", formats::NodeIds::automatic},
+                                           {"dense", formats::NodeIds::dense},
+                                           {"names", formats::NodeIds::names}};
+  return {
+      app.add_option_function<std::vector<std::string>>(
+             "--node-data",
+             [&o](const std::vector<std::string>& pairs) { read_node_data(pairs, o.node_data); },
+             "edge list, Matrix Market: features, labels, train_mask, ..., one row for each node")
+          ->option_text("NAME=FILE.npy ..."),
+      add_choice(app, "--node-ids", o.node_ids, node_ids,
+                 "edge list: auto, dense (numbers of nodes) or names (any words)"),
+      app.add_option_function<std::string>(
+             "--separator", [&o](const std::string& word) { read_separator(word, o.separator); },
+             "edge list: auto, tab, comma, semicolon, blank or one sign")
+          ->default_str("auto"),
+      app.add_flag("--ignore-columns", o.ignore_data, "edge list: read the two nodes of a line only"),
+      app.add_option("--split", o.split, "OGB folder: which one in split/; empty: the only one"),
+  };
+}
+
+void add_threads_option(CLI::App& app, int& threads) {
+  app.add_option("--threads", threads,
+                 "per rank; 0: the processors a rank is bound to, shared among the ranks bound to them")
+      ->check(CLI::NonNegativeNumber);
+}
+
+}  // namespace sar::tools

@@ -1,0 +1,52 @@
+#include "partition_options.hpp"
+
+#include "options.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace sar::tools {
+namespace {
+
+void add_graph_options(CLI::App& app, PartitionGraphOptions& o) {
+  app.add_option("--parts", o.parts, "how many")->required()->check(CLI::PositiveNumber);
+  add_choice(app, "--method", o.method, partition_methods(), "metis, ldg, random or contiguous")->required();
+  add_choice(app, "--order", o.order, {{"clusters", NodeOrder::clusters}, {"original", NodeOrder::original}},
+             "of the nodes in a part: clusters (used together, lying together) or original");
+  app.add_option("--seed", o.seed, "of the random, metis and ldg methods");
+  add_edge_options(app, o);
+  app.add_flag("!--no-balance-edges", o.balance_edges, "metis, ldg: parts need not have as many in-edges");
+  app.add_flag("!--no-balance-training", o.balance_training,
+               "metis, ldg: parts need not have as many training nodes");
+}
+
+void add_model_options(CLI::App& app, ModelSize& m) {
+  app.add_option("--model", m.kind, "predict memory and traffic of sage, gcn or gat")
+      ->check(CLI::IsMember({"sage", "gcn", "gat"}));
+  app.add_option("--layers", m.layers, "of the model")->check(CLI::PositiveNumber);
+  app.add_option("--hidden", m.hidden, "its width, of all heads together")->check(CLI::PositiveNumber);
+  app.add_option("--heads", m.heads, "gat: attention heads")->check(CLI::PositiveNumber);
+  app.add_option("--features", m.features, "width of its input; 0: that of the graph's features")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--classes", m.classes, "width of its output; 0: largest label + 1")
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--batch-norm", m.batch_norm, "batch norm between its layers");
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, PartitionOptions& o) {
+  app.get_formatter()->column_width(40);
+  app.option_defaults()->always_capture_default();
+  app.add_option("input", o.input,
+                 "dataset directory, OGB folder, edge list or Matrix Market file (.gz or not)")
+      ->required()
+      ->option_text("INPUT");
+  app.add_option("--out", o.out, "the partition directory to make")->required()->option_text("DIR");
+  add_graph_options(app, o.graph);
+  add_source_options(app, o.source);
+  add_model_options(app, o.model);
+  app.add_option("--report", o.report, "what is printed, as JSON")->option_text("FILE");
+  add_threads_option(app, o.threads);
+}
+
+}  // namespace sar::tools

@@ -1,0 +1,66 @@
+#include "train_checkpoint.hpp"
+
+#include <sar/sar.hpp>
+
+#include <cstdio>
+
+namespace sar::tools {
+namespace {
+
+/// What the curve depends on, except for the seed and the type of the optimizer, which every checkpoint has.
+std::map<std::string, std::string> describe(const TrainOptions& o, const GraphShardManager& graph) {
+  const ModelOptions& m = o.model;
+  return {{"--model", m.type},
+          {"--layers", concat(m.layers)},
+          {"--hidden", concat(m.hidden)},
+          {"--heads", concat(m.heads)},
+          {"--dropout", concat(m.dropout)},
+          {"--attn-dropout", concat(m.attention_dropout)},
+          {"--num-rels", concat(m.num_rels)},
+          {"--num-bases", concat(m.num_bases)},
+          {"--batch-norm", concat(m.batch_norm)},
+          {"--mfg", concat(o.mfg)},
+          {"--lr", concat(o.lr)},
+          {"--momentum", concat(o.momentum)},
+          {"--weight-decay", concat(o.weight_decay)},
+          {"--normalize-features", concat(o.data.normalize_features)},
+          {"edge weights", concat(graph.edge_weight().defined())},
+          {"a number of nodes of", concat(graph.num_global_nodes())},
+          {"a number of edges of", concat(graph.num_global_edges())}};
+}
+
+}  // namespace
+
+Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph)
+    : every_(o.checkpoint_every), epochs_(o.epochs), speaks_(comm.rank() == 0), run_(describe(o, graph)) {
+  if (o.checkpoint.empty()) return;
+  checkpointer_.emplace(comm, o.checkpoint,
+                        CheckpointerOptions{.keep_last = o.checkpoint_keep, .seed = o.seed});
+  last_ = checkpointer_->latest();
+  require<InputError>(last_.empty() || o.resume, last_,
+                      " exists, expected --resume to go on from it, or another --checkpoint directory");
+  if (o.resume && last_.empty() && speaks_)
+    std::printf("no checkpoint in %s: starting from the beginning\n", o.checkpoint.c_str());
+}
+
+CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer) {
+  if (last_.empty()) return {};
+  CheckpointInfo info = checkpointer_->load(last_, model, optimizer);
+  for (const auto& [option, value] : run_)
+    require<InputError>(info.extra[option] == value, last_, ": made with ", option, " ", info.extra[option],
+                        ", expected ", value, " as in this run");
+  require<InputError>(epochs_ == 0 || info.epoch <= epochs_, last_, ": ", info.epoch,
+                      " epochs are done, expected --epochs of at least that, or 0 to predict only, not ",
+                      epochs_);
+  if (speaks_) std::printf("resuming from %s, after epoch %d\n", last_.c_str(), info.epoch);
+  return info;
+}
+
+void Checkpoints::epoch_done(int epoch, const Module& model, Optimizer& optimizer,
+                             std::map<std::string, std::string> progress) const {
+  if (!checkpointer_ || (epoch % every_ != 0 && epoch != epochs_)) return;
+  progress.insert(run_.begin(), run_.end());
+  checkpointer_->save(epoch, model, optimizer, progress);
+}
+
+}  // namespace sar::tools

@@ -1,0 +1,58 @@
+#include "train_data.hpp"
+
+#include "formats/open_source.hpp"
+
+#include <sar/sar.hpp>
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace sar::tools {
+namespace {
+
+/// What the library reads by itself, then the formats of others. Rank 0 says what it was.
+NodeData load_file(const Communicator& comm, const TrainOptions& o) {
+  const auto tell = [&](const std::string& found) {
+    if (comm.rank() == 0) std::cout << o.dataset << ": " << found << std::endl;
+  };
+  const bool ours = comm.all_reduce(o.found.kind == DatasetKind::unknown ? 1 : 0, ReduceOp::max) == 0;
+  if (ours) {
+    OpenedDataset opened = open_dataset(comm, o.found, o.data);
+    tell(opened.description);
+    return std::move(opened.data);
+  }
+  comm.agree([&] {
+    std::error_code error;
+    require<InputError>(std::filesystem::exists(o.dataset, error), o.dataset,
+                        ": there is no such file or directory, expected a dataset directory, a partition "
+                        "directory, a DGL partition, an OGB folder, an edge list or a Matrix Market file");
+  });
+  const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.dataset, o.source);
+  tell(source->description());
+  if (!o.predict.empty()) source->write_node_keys(o.predict);
+  return load_graph(*source, o.data);
+}
+
+NodeData make_built_in(const Communicator& comm, const TrainOptions& o) {
+  if (o.graph == BuiltInGraph::karate) return make_karate(comm, o.data);
+  return make_sbm(comm, o.sbm, o.data);
+}
+
+}  // namespace
+
+NodeData load_data(const Communicator& comm, const TrainOptions& o) {
+  NodeData data = o.dataset.empty() ? make_built_in(comm, o) : load_file(comm, o);
+  if (o.epochs > 0) require_training_labels(comm, data);
+  require<InputError>(o.num_classes == 0 || o.num_classes >= data.num_classes, data.name,
+                      ": the labels have ", data.num_classes,
+                      " classes, expected --num-classes of at least that, not ", o.num_classes);
+  if (o.num_classes > 0) data.num_classes = o.num_classes;
+  require<InputError>(data.num_classes > 0, data.name, ": no node has a label, expected --num-classes");
+  return data;
+}
+
+}  // namespace sar::tools

@@ -1,0 +1,168 @@
+#include "train_log.hpp"
+
+#include <sar/sar.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+namespace sar::tools {
+namespace {
+
+long long integer(Index x) {
+  return x;
+}
+
+double megabytes(std::uint64_t bytes) {
+  return static_cast<double>(bytes) / 1e6;
+}
+
+/// JSON has no NaN.
+nlohmann::json number(double x) {
+  return std::isfinite(x) ? nlohmann::json(x) : nlohmann::json(nullptr);
+}
+
+/// The lines of a log up to an epoch, whole ones.
+std::string lines_until(const std::string& file, int epoch) {
+  std::string kept;
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line) && !in.eof();) {
+    const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (object.is_object() && object.contains("epoch") && object["epoch"] <= epoch) kept += line + "\n";
+  }
+  return kept;
+}
+
+}  // namespace
+
+EpochTimer::EpochTimer(const Communicator& comm) : comm_(comm), before_(comm.stats()) {
+  reset_peak_bytes();
+}
+
+double EpochTimer::elapsed() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+void EpochTimer::finish(Epoch& epoch) const {
+  const CommStats now = comm_.stats();
+  double slowest[] = {elapsed(), forward_, backward_, now.wait_seconds - before_.wait_seconds,
+                      static_cast<double>(peak_bytes())};
+  comm_.all_reduce(std::span<double>(slowest), ReduceOp::max);
+  epoch.seconds = slowest[0];
+  epoch.forward_seconds = slowest[1];
+  epoch.backward_seconds = slowest[2];
+  epoch.comm_seconds = slowest[3];
+  epoch.peak_bytes = static_cast<std::uint64_t>(slowest[4]);
+  epoch.comm_bytes = comm_.all_reduce(now.bytes_sent - before_.bytes_sent);
+}
+
+Log::Log(const Communicator& comm, const std::string& file, int epochs, const CheckpointInfo& start)
+    : comm_(comm), speaks_(comm.rank() == 0), epochs_(epochs) {
+  if (start.epoch > 0) restore(start.extra);
+  comm.agree([&] {
+    if (!speaks_ || file.empty()) return;
+    if (start.epoch > 0 && std::filesystem::exists(file)) write_text(file, lines_until(file, start.epoch));
+    file_.open(file, start.epoch > 0 ? std::ios::app : std::ios::trunc);
+    require<InputError>(file_.good(), "cannot write the log file ", file);
+  });
+}
+
+std::map<std::string, std::string> Log::progress() const {
+  const nlohmann::json progress{{"train_acc", number(best_.train)}, {"val_acc", number(best_.val)},
+                                {"test_acc", number(best_.test)},   {"epoch", best_epoch_},
+                                {"seconds", total_seconds_},        {"peak_bytes", largest_peak_}};
+  return {{"best", progress.dump()}};
+}
+
+void Log::restore(const std::map<std::string, std::string>& extra) {
+  const nlohmann::json progress = nlohmann::json::parse(extra.at("best"));
+  const auto accuracy = [&](const char* key) {
+    return progress.at(key).is_null() ? Accuracies().val : progress.at(key).get<double>();
+  };
+  best_ = {accuracy("train_acc"), accuracy("val_acc"), accuracy("test_acc")};
+  best_epoch_ = progress.at("epoch");
+  total_seconds_ = progress.at("seconds");
+  largest_peak_ = progress.at("peak_bytes");
+}
+
+void Log::start(const NodeData& data, const GraphShardManager& graph, const TrainOptions& o) {
+  const auto most_nodes = comm_.all_reduce(graph.num_nodes(), ReduceOp::max);
+  const auto most_edges = comm_.all_reduce(graph.num_edges(), ReduceOp::max);
+  if (!speaks_) return;
+  std::printf(
+      "%s: %lld nodes, %lld edges%s, %lld features, %lld classes; %d ranks x %d threads, %s partition, at "
+      "most %lld nodes and %lld edges a rank\n",
+      data.name.c_str(), integer(graph.num_global_nodes()), integer(graph.num_global_edges()),
+      graph.edge_weight().defined() ? " with weights" : "", integer(data.features.row_size()),
+      integer(data.num_classes), comm_.size(), num_threads(),
+      o.found.is_partitioned() ? "given" : to_string(o.data.partition), integer(most_nodes),
+      integer(most_edges));
+  std::fflush(stdout);
+}
+
+void Log::epoch(const Epoch& e) {
+  total_seconds_ += e.seconds;
+  largest_peak_ = std::max(largest_peak_, e.peak_bytes);
+  if (!std::isnan(e.accuracy.val) && !(e.accuracy.val <= best_.val))
+    best_ = e.accuracy, best_epoch_ = e.epoch;
+  if (!speaks_) return;
+  std::printf("epoch %4d/%d  loss %.6f", e.epoch, epochs_, e.loss);
+  for (const auto& [name, accuracy] : {std::pair("train", e.accuracy.train), std::pair("val", e.accuracy.val),
+                                       std::pair("test", e.accuracy.test)})
+    if (!std::isnan(accuracy)) std::printf("  %s %.4f", name, accuracy);
+  std::printf("  %.3f s  peak %.1f MB  %.0f s left\n", e.seconds, megabytes(e.peak_bytes),
+              total_seconds_ / e.epoch * (epochs_ - e.epoch));
+  std::fflush(stdout);
+  write({{"epoch", e.epoch},
+         {"loss", e.loss},
+         {"train_acc", number(e.accuracy.train)},
+         {"val_acc", number(e.accuracy.val)},
+         {"test_acc", number(e.accuracy.test)},
+         {"seconds", e.seconds},
+         {"forward_seconds", e.forward_seconds},
+         {"backward_seconds", e.backward_seconds},
+         {"comm_seconds", e.comm_seconds},
+         {"comm_bytes", e.comm_bytes},
+         {"peak_bytes", e.peak_bytes}});
+}
+
+void Log::summary(const GraphShardManager& graph) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto rss = comm_.all_reduce(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, ReduceOp::max);
+  const auto graph_bytes = comm_.all_reduce(static_cast<std::uint64_t>(graph.index_bytes()), ReduceOp::max);
+  if (!speaks_) return;
+  std::printf("%d epochs in %.1f s", epochs_, total_seconds_);
+  if (best_epoch_ > 0)
+    std::printf(", best validation accuracy %.4f in epoch %d with test accuracy %.4f", best_.val, best_epoch_,
+                best_.test);
+  std::printf("; per worker at most %.1f MB in tensors, %.1f MB resident\n", megabytes(largest_peak_),
+              megabytes(rss));
+  std::fflush(stdout);
+  write({{"summary", true},
+         {"epochs", epochs_},
+         {"seconds", total_seconds_},
+         {"best_val_acc", number(best_.val)},
+         {"test_acc", number(best_.test)},
+         {"best_epoch", best_epoch_},
+         {"peak_bytes", largest_peak_},
+         {"graph_bytes", graph_bytes},
+         {"max_rss_bytes", rss}});
+}
+
+void Log::write(const nlohmann::ordered_json& line) {
+  if (!file_.is_open()) return;
+  file_ << line.dump() << std::endl;
+  if (file_.good()) return;
+  std::fprintf(stderr, "train: the log file cannot be written any more\n");
+  file_.close();
+}
+
+}  // namespace sar::tools

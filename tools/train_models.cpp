@@ -1,0 +1,142 @@
+#include "train_models.hpp"
+
+#include <sar/sar.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace sar::tools {
+namespace {
+
+/// `call(conv, graph, h, relations)` applies it.
+template <class Conv, class Call>
+Convolution convolution(std::unique_ptr<Conv> conv, Call call) {
+  const auto apply = [&c = *conv, call](const GraphShardManager& graph, const Variable& h,
+                                        const Relations& relations) { return call(c, graph, h, relations); };
+  return {std::move(conv), apply};
+}
+
+/// For convolutions whose third argument is the weight of the edges.
+constexpr auto weighted = [](auto& conv, const GraphShardManager& graph, const Variable& h,
+                             const Relations&) { return conv(graph, h, graph.edge_weight()); };
+
+/// [n, heads, features] -> [n, heads * features]
+Variable side_by_side(Variable y) {
+  const Shape shape{y.num_rows(), y.shape().row_size()};
+  return reshape(std::move(y), shape);
+}
+
+Convolution make_sage(const LayerSize& size, const ModelOptions&, const Communicator&, Generator& gen) {
+  return convolution(std::make_unique<SAGEConv>(size.in, size.out, gen), weighted);
+}
+
+Convolution make_gcn(const LayerSize& size, const ModelOptions&, const Communicator&, Generator& gen) {
+  return convolution(std::make_unique<GraphConv>(size.in, size.out, gen), weighted);
+}
+
+Convolution make_gat(const LayerSize& size, const ModelOptions& o, const Communicator&, Generator& gen) {
+  return convolution(std::make_unique<GATConv>(size.in, size.out / size.heads, size.heads, gen,
+                                               GATConvOptions{.attn_drop = o.attention_dropout}),
+                     [](GATConv& conv, const GraphShardManager& graph, const Variable& h, const Relations&) {
+                       return side_by_side(conv(graph, h, graph.edge_weight()));
+                     });
+}
+
+Convolution make_gatv2(const LayerSize& size, const ModelOptions& o, const Communicator&, Generator& gen) {
+  return convolution(std::make_unique<GATv2Conv>(size.in, size.out / size.heads, size.heads, gen,
+                                                 GATv2ConvOptions{.attn_drop = o.attention_dropout}),
+                     [](GATv2Conv& conv, const GraphShardManager& graph, const Variable& h,
+                        const Relations&) { return side_by_side(conv(graph, h)); });
+}
+
+Convolution make_gin(const LayerSize& size, const ModelOptions& o, const Communicator& comm, Generator& gen) {
+  auto mlp = std::make_shared<Sequential>();
+  mlp->emplace_back<Linear>(size.in, o.hidden, gen);
+  mlp->emplace_back<DistributedBN1D>(o.hidden, comm);
+  mlp->push_back(relu);
+  mlp->emplace_back<Linear>(o.hidden, size.out, gen);
+  return convolution(std::make_unique<GINConv>(std::move(mlp), GINConvOptions{.learn_eps = true}), weighted);
+}
+
+Convolution make_rgcn(const LayerSize& size, const ModelOptions& o, const Communicator&, Generator& gen) {
+  const Regularizer regularizer = o.num_bases > 0 ? Regularizer::basis : Regularizer::none;
+  return convolution(std::make_unique<RelGraphConv>(
+                         size.in, size.out, o.num_rels, gen,
+                         RelGraphConvOptions{.regularizer = regularizer, .num_bases = o.num_bases}),
+                     [](RelGraphConv& conv, const GraphShardManager& graph, const Variable& h,
+                        const Relations& edges) { return conv(graph, h, edges.types, edges.norm); });
+}
+
+}  // namespace
+
+const std::vector<ModelType>& model_types() {
+  static const std::vector<ModelType> types{
+      {.name = "sage", .list = "convs", .make = make_sage},
+      {.name = "gcn", .list = "layers", .drops_inputs = true, .make = make_gcn},
+      {.name = "gat", .list = "layers", .attends = true, .drops_inputs = true, .make = make_gat},
+      {.name = "gatv2", .list = "layers", .attends = true, .drops_inputs = true, .make = make_gatv2},
+      {.name = "gin", .list = "layers", .make = make_gin},
+      {.name = "rgcn", .list = "layers", .has_relations = true, .make = make_rgcn},
+  };
+  return types;
+}
+
+const ModelType& model_type(const std::string& name) {
+  const auto& types = model_types();
+  const auto found = std::ranges::find(types, name, &ModelType::name);
+  require<InputError>(found != types.end(), "there is no model ", name);
+  return *found;
+}
+
+void NodeClassifier::ConvolutionList::push_back(Convolution convolution) {
+  register_module(std::to_string(convolutions_.size()), *convolution.module);
+  convolutions_.push_back(std::move(convolution));
+}
+
+NodeClassifier::NodeClassifier(const ModelOptions& options, Index in_feats, Index num_classes,
+                               const Communicator& comm, Generator& gen)
+    : options_(options),
+      type_(model_type(options.type)),
+      input_dropout_(type_.drops_inputs ? options.dropout : 0, gen) {
+  register_module("input_dropout", input_dropout_);
+  register_module(type_.list, convolutions_);
+  register_module("bns", norms_);
+  register_module("dropouts", dropouts_);
+  require<InputError>(!type_.attends || options.hidden % options.heads == 0, "--hidden ", options.hidden,
+                      " is no multiple of --heads ", options.heads);
+  for (int i = 0; i < options.layers; ++i) {
+    const bool last = i + 1 == options.layers;
+    const LayerSize size{.in = i == 0 ? in_feats : options.hidden,
+                         .out = last ? num_classes : options.hidden,
+                         .heads = last ? 1 : options.heads};
+    convolutions_.push_back(type_.make(size, options, comm, gen));
+    if (last) break;
+    if (options.batch_norm) norms_.emplace_back(options.hidden, comm);
+    dropouts_.emplace_back(options.dropout, gen);
+  }
+}
+
+Variable NodeClassifier::operator()(const LayerGraphs& graphs, const Variable& x,
+                                    std::span<const Relations> relations) {
+  return after_layer(options_.layers, graphs, x, relations);
+}
+
+Variable NodeClassifier::after_layer(int layer, const LayerGraphs& graphs, const Variable& x,
+                                     std::span<const Relations> relations) {
+  static const Relations no_relations;
+  Variable h = input_dropout_.is_active() ? input_dropout_(x, graphs[0].src_ids()) : x;
+  for (int i = 0;; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const GraphShardManager& graph = graphs[at];
+    h = convolutions_[at].apply(
+        graph, h, relations.empty() ? no_relations : relations[std::min(at, relations.size() - 1)]);
+    if (i + 1 == options_.layers) return h;
+    if (options_.batch_norm)
+      h = batch_norm_relu_dropout(std::move(h), norms_[at], dropouts_[at], graph.dst_ids());
+    else
+      h = dropouts_[at](type_.attends ? elu(std::move(h)) : relu(std::move(h)), graph.dst_ids());
+    if (i + 1 == layer) return h;
+  }
+}
+
+}  // namespace sar::tools

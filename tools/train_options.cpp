@@ -1,0 +1,167 @@
+#include "train_options.hpp"
+
+#include "options.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <vector>
+
+namespace sar::tools {
+namespace {
+
+/// Options that go with some datasets only.
+struct DataOptions {
+  std::vector<CLI::Option*> source;
+  CLI::Option* partition;
+};
+
+DataOptions add_data_options(CLI::App& app, TrainOptions& o) {
+  const CLI::Validator not_empty(
+      [](const std::string& path) { return path.empty() ? std::string("the path is empty") : ""; }, "");
+  auto* dataset = app.add_option("--dataset", o.dataset,
+                                 "dataset directory, partition directory, DGL partition, OGB folder, edge "
+                                 "list or Matrix Market file")
+                      ->check(not_empty)
+                      ->option_text("PATH");
+  app.add_option("--partition-data", o.dataset, "the same, of a graph that is partitioned")
+      ->check(not_empty)
+      ->option_text("JSON")
+      ->excludes(dataset);
+  const std::vector<CLI::Option*> source = add_source_options(app, o.source);
+  app.add_option("--num-classes", o.num_classes, "at least that of the labels; 0: that")
+      ->check(CLI::NonNegativeNumber);
+  add_choice(app, "--graph", o.graph, {{"karate", BuiltInGraph::karate}, {"sbm", BuiltInGraph::sbm}},
+             "built-in graph: karate or sbm")
+      ->excludes(dataset);
+  add_sbm_options(app, o.sbm, "sbm: ");
+  add_edge_options(app, o.data);
+  app.add_flag("--normalize-features", o.data.normalize_features, "divide feature rows by their sum");
+  auto* partition = add_choice(app, "--partition", o.data.partition, partition_methods(),
+                               "contiguous, random, metis or ldg");
+  return {source, partition};
+}
+
+void add_model_options(CLI::App& app, ModelOptions& m) {
+  std::vector<std::string> types;
+  for (const ModelType& type : model_types()) types.push_back(type.name);
+  app.add_option("--model", m.type, "sage, gcn, gat, gatv2, gin or rgcn")->check(CLI::IsMember(types));
+  app.add_option("--layers", m.layers, "number of convolutions")->check(CLI::PositiveNumber);
+  app.add_option("--hidden", m.hidden, "width between them, of all heads together")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--heads", m.heads, "gat, gatv2: attention heads, but for the last layer")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--dropout", m.dropout, "probability, sage: between layers, others: in front of each")
+      ->check(CLI::Range(0.0, 0.999));
+  app.add_option("--attn-dropout", m.attention_dropout, "gat, gatv2: probability for a coefficient")
+      ->check(CLI::Range(0.0, 0.999));
+  app.add_option(
+         "--num-rels", m.num_rels,
+         "rgcn: number of edge types. Files have none, so they are generated: on built-in graphs from "
+         "the classes of both ends and noise, on others from noise alone, since labels must not leak")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--num-bases", m.num_bases, "rgcn: matrices that the types share; 0: one for each")
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--batch-norm", m.batch_norm,
+               "batch norm over all nodes of all workers between layers (gin has it inside of them anyway)");
+}
+
+void add_optimizer_options(CLI::App& app, TrainOptions& o) {
+  app.add_option("--epochs", o.epochs, "full-batch steps; 0: only --predict")->check(CLI::NonNegativeNumber);
+  add_choice(app, "--optimizer", o.optimizer,
+             {{"adam", OptimizerType::adam}, {"adamw", OptimizerType::adamw}, {"sgd", OptimizerType::sgd}},
+             "adam, adamw or sgd");
+  app.add_option("--lr", o.lr, "learning rate")->check(CLI::Range(0.0, 1e6));
+  app.add_option("--momentum", o.momentum, "of sgd")->check(CLI::Range(0.0, 1.0));
+  app.add_option("--weight-decay", o.weight_decay, "on all parameters")->check(CLI::Range(0.0, 1e6));
+  app.add_option("--seed", o.seed,
+                 "of initial parameters, dropout, the generated graph and the random partition");
+}
+
+void add_execution_options(CLI::App& app, TrainOptions& o) {
+  app.add_flag("--mfg", o.mfg,
+               "training steps compute only what the training nodes depend on (batch norm then sees those "
+               "nodes only)");
+  add_choice(app, "--mode", o.graph_options.mode,
+             {{"rematerialize", HaloMode::rematerialize},
+              {"sequential", HaloMode::sequential},
+              {"one-shot", HaloMode::one_shot}},
+             "rematerialize, sequential or one-shot");
+  app.add_option("--pipeline-depth", o.graph_options.pipeline_depth, "stages in flight while one is used")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--max-halo-bytes", o.graph_options.max_halo_bytes,
+                 "divide stages whose halo rows need more; 0: never")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--edge-block", o.graph_options.edge_block,
+                 "edges at a time where a message is a function of its own (rgcn without bases)")
+      ->check(CLI::PositiveNumber);
+  add_threads_option(app, o.threads);
+}
+
+void add_result_options(CLI::App& app, TrainOptions& o) {
+  app.add_option("--eval-every", o.eval_every, "evaluate after so many epochs and after the last; 0: never")
+      ->check(CLI::NonNegativeNumber);
+  auto* predict = app.add_option("--predict", o.predict,
+                                 "after the last epoch, write logits.npy and labels.npy there, rows by "
+                                 "original node id")
+                      ->option_text("DIR");
+  app.add_option("--predict-layer", o.predict_layer, "and the output of this layer, embeddings.npy")
+      ->check(CLI::PositiveNumber)
+      ->needs(predict);
+  app.add_option("--log", o.log_file, "one JSON object a line: epochs, then a summary")->option_text("FILE");
+  app.add_option("--init-weights", o.init_weights, "initial weights: .safetensors, names as in DGL")
+      ->option_text("FILE");
+  app.add_option("--save-weights", o.save_weights, "write the weights after the last epoch")
+      ->option_text("FILE");
+}
+
+void add_checkpoint_options(CLI::App& app, TrainOptions& o) {
+  auto* checkpoint =
+      app.add_option("--checkpoint", o.checkpoint, "write checkpoints there")->option_text("DIR");
+  app.add_option("--checkpoint-every", o.checkpoint_every, "epochs; and one after the last epoch")
+      ->check(CLI::PositiveNumber)
+      ->needs(checkpoint);
+  app.add_option("--keep", o.checkpoint_keep, "delete all but the last so many checkpoints")
+      ->check(CLI::PositiveNumber)
+      ->needs(checkpoint);
+  app.add_flag("--resume", o.resume,
+               "go on from the last checkpoint, if any, on any number of ranks and partition; the log, too")
+      ->needs(checkpoint);
+}
+
+/// What CLI11 cannot know. Throws CLI::ValidationError.
+void check(const TrainOptions& o, const DataOptions& given) {
+  if (o.predict_layer > o.model.layers)
+    throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
+                                      ", expected at most --layers ", o.model.layers));
+  for (const CLI::Option* option : given.source)
+    if (option->count() > 0 && (o.dataset.empty() || o.found.kind != DatasetKind::unknown))
+      throw CLI::ValidationError(
+          option->get_name() +
+          ": is for a --dataset that is an edge list, a Matrix Market file or an OGB folder, not for " +
+          (o.dataset.empty() ? "a built-in graph" : o.dataset));
+  if (o.found.is_partitioned() && given.partition->count() > 0)
+    throw CLI::ValidationError("--partition: " + o.dataset + " is partitioned already");
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, TrainOptions& o) {
+  app.get_formatter()->column_width(40);
+  app.option_defaults()->always_capture_default();
+  const DataOptions data = add_data_options(app, o);
+  add_model_options(app, o.model);
+  add_optimizer_options(app, o);
+  add_execution_options(app, o);
+  add_result_options(app, o);
+  add_checkpoint_options(app, o);
+  app.callback([&o, data] {
+    o.found = find_dataset(o.dataset);
+    check(o, data);
+    o.sbm.seed = o.seed;
+    o.data.partition_seed = o.seed;
+  });
+}
+
+}  // namespace sar::tools

@@ -1,0 +1,43 @@
+#include "train_predict.hpp"
+
+#include <sar/core/file.hpp>
+#include <sar/sar.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+
+namespace sar::tools {
+
+void prepare_predictions(const Communicator& comm, const TrainOptions& o) {
+  comm.agree([&] {
+    if (o.predict.empty() || comm.rank() != 0) return;
+    std::error_code error;
+    std::filesystem::create_directories(o.predict, error);
+    require<InputError>(!error, o.predict, ": cannot make the directory (", error.message(), ")");
+    check_writable(o.predict + "/logits.npy");
+  });
+}
+
+void predict(const Communicator& comm, const TrainOptions& o, NodeClassifier& model,
+             const GraphShardManager& graph, const NodeData& data, std::span<const Relations> relations) {
+  if (o.predict.empty()) return;
+  const bool was_training = model.is_training();
+  model.eval();
+  const auto& ids = graph.dst_ids();
+  if (o.predict_layer > 0)
+    write_npy_rows(comm, o.predict + "/embeddings.npy",
+                   model.after_layer(o.predict_layer, graph, data.features, relations).value(), ids);
+  const Tensor logits = model(graph, data.features, relations).value();
+  Array<std::int64_t> labels(static_cast<std::size_t>(logits.num_rows()));
+  for (Index i = 0; i < logits.num_rows(); ++i) {
+    const real* row = logits.row(i);
+    labels[i] = std::max_element(row, row + logits.row_size()) - row;
+  }
+  write_npy_rows(comm, o.predict + "/logits.npy", logits, ids);
+  write_npy_rows(comm, o.predict + "/labels.npy", labels, ids);
+  if (was_training) model.train();
+}
+
+}  // namespace sar::tools
