@@ -2,7 +2,7 @@
 ///
 /// Models of meshes and particles let a small network look at both ends of an edge and at the edge itself.
 /// Any differentiable function of those is a message here: it is computed for a block of edges at a time,
-/// forward and again on the way back, so that memory does not depend on the number of edges. Parameters
+/// forward and again in the backward pass, so that memory does not depend on the number of edges. Parameters
 /// inside it receive their gradients like all others.
 #include "run.hpp"
 
@@ -70,8 +70,7 @@ int train(const Communicator& comm) {
   for (Index e = 0; e < graph.num_edges(); ++e)
     for (Index j = 0; j < edge_feats; ++j)
       x.row(e)[j] = static_cast<real>(
-          random.normal(static_cast<std::uint64_t>(graph.edge_ids()[static_cast<std::size_t>(e)]),
-                        static_cast<std::uint64_t>(j)));
+          random.normal(static_cast<std::uint64_t>(graph.edge_ids()[e]), static_cast<std::uint64_t>(j)));
 
   Generator gen(/*seed=*/0);
   Net net(data.features.row_size(), edge_feats, /*hidden=*/32, data.num_classes, gen);

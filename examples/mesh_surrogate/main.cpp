@@ -53,7 +53,7 @@ void run_and_train(Solver& solver, Surrogate& surrogate, const Options& options,
     if (std::ssize(history) < options.history)
       history.push_back(std::move(now));
     else
-      history[static_cast<std::size_t>(step % options.history)] = std::move(now);
+      history[step % options.history] = std::move(now);
 
     if (step < first_trained) continue;
     if (step == first_trained) surrogate.set_scales(history);
@@ -112,7 +112,7 @@ void simulate(MPI_Comm comm, int rank, const Options& options) {
   const Mesh mesh = make_mesh(options.mesh, rank, num_ranks);
   Solver solver(comm, mesh);
 
-  const sar::Communicator guest(comm);  // a duplicate: its messages never meet the solver's
+  const sar::Communicator guest(comm);  // a duplicate: its messages never mix with the solver's
   const sar::ThreadLimit threads(sar::default_num_threads(guest));
   Surrogate surrogate(guest, mesh, options.surrogate);
   std::optional<VtkSeries> files;  // before the training, which would be lost where nothing can be written

@@ -121,14 +121,12 @@ void find_edges(Mesh& mesh) {
 
 /// An edge that is cut makes each of its ends a ghost of the other's owner.
 void find_neighbours(Mesh& mesh, int rank) {
-  const auto by_id = [&](int a, int b) {
-    return mesh.global_id[static_cast<std::size_t>(a)] < mesh.global_id[static_cast<std::size_t>(b)];
-  };
+  const auto by_id = [&](int a, int b) { return mesh.global_id[a] < mesh.global_id[b]; };
   using Nodes = std::set<int, decltype(by_id)>;
   std::map<int, std::pair<Nodes, Nodes>> lists;
   for (const auto& [a, b] : mesh.edges)
     for (const auto& [mine, theirs] : {std::pair{a, b}, std::pair{b, a}}) {
-      const int other = mesh.owner[static_cast<std::size_t>(theirs)];
+      const int other = mesh.owner[theirs];
       if (mine >= mesh.num_owned || other == rank) continue;
       auto& [send, receive] = lists.try_emplace(other, Nodes(by_id), Nodes(by_id)).first->second;
       send.insert(mine);
@@ -146,7 +144,7 @@ Mesh make_mesh(const MeshOptions& options, int rank, int num_ranks) {
   std::vector<Box> boxes;
   // points on the far walls belong to the last boxes, too
   bisect({0, width * (1 + 1e-9), 0, height * (1 + 1e-9)}, num_ranks, boxes);
-  const Box& box = boxes[static_cast<std::size_t>(rank)];
+  const Box& box = boxes[rank];
 
   Mesh mesh;
   std::map<Place, int> node_at;

@@ -50,8 +50,8 @@ std::vector<double> paint(MPI_Comm comm, const Mesh& mesh, std::span<const doubl
     std::array<Point, 3> p;
     std::array<double, 3> value;
     for (std::size_t k = 0; k < 3; ++k) {
-      p[k] = mesh.position[static_cast<std::size_t>(triangle[k])];
-      value[k] = values[static_cast<std::size_t>(triangle[k])];
+      p[k] = mesh.position[triangle[k]];
+      value[k] = values[triangle[k]];
     }
     const auto [x0, x1] = std::minmax({p[0].x, p[1].x, p[2].x});
     const auto [y0, y1] = std::minmax({p[0].y, p[1].y, p[2].y});
@@ -67,7 +67,7 @@ std::vector<double> paint(MPI_Comm comm, const Mesh& mesh, std::span<const doubl
           inside = inside && weight >= -1e-9;
           sum += weight * value[k];
         }
-        if (inside) canvas[static_cast<std::size_t>((canvas_height - 1 - j) * canvas_width + i)] = sum;
+        if (inside) canvas[(canvas_height - 1 - j) * canvas_width + i] = sum;
       }
   }
   int rank = 0;
@@ -81,18 +81,17 @@ std::vector<double> paint(MPI_Comm comm, const Mesh& mesh, std::span<const doubl
 void write_panel(std::ostream& out, const Panel& panel, const std::vector<double>& canvas) {
   std::array<std::ostringstream, num_colours> paths;
   const auto level = [&](int x, int y) {
-    const double value = canvas[static_cast<std::size_t>(y * canvas_width + x)];
+    const double value = canvas[y * canvas_width + x];
     const double at = (value - panel.low) / (panel.high - panel.low);
     return std::clamp(static_cast<int>(std::floor(std::clamp(at, 0., 1.) * num_colours)), 0, num_colours - 1);
   };
   for (int y = 0; y < canvas_height; ++y)
     for (int x = 0, end = 0; x < canvas_width; x = end) {
       while (end < canvas_width && level(end, y) == level(x, y)) ++end;
-      paths[static_cast<std::size_t>(level(x, y))] << 'M' << x << ' ' << y << 'h' << end - x << "v1h"
-                                                   << x - end << 'z';
+      paths[level(x, y)] << 'M' << x << ' ' << y << 'h' << end - x << "v1h" << x - end << 'z';
     }
   for (int colour = 0; colour < num_colours; ++colour) {
-    const std::string path = paths[static_cast<std::size_t>(colour)].str();
+    const std::string path = paths[colour].str();
     if (!path.empty())
       out << "<path fill=\"" << colour_of(colour, panel.signed_colours) << "\" d=\"" << path << "\"/>\n";
   }

@@ -53,14 +53,14 @@ void Solver::compute_faces() {
 
   for (const auto& triangle : mesh_.triangles) {
     std::array<Point, 3> p;
-    for (std::size_t k = 0; k < 3; ++k) p[k] = mesh_.position[static_cast<std::size_t>(triangle[k])];
+    for (std::size_t k = 0; k < 3; ++k) p[k] = mesh_.position[triangle[k]];
     const Point centre{(p[0].x + p[1].x + p[2].x) / 3, (p[0].y + p[1].y + p[2].y) / 3};
     const double twice_area = (p[1].x - p[0].x) * (p[2].y - p[0].y) - (p[1].y - p[0].y) * (p[2].x - p[0].x);
 
     for (std::size_t k = 0; k < 3; ++k) {
       const std::size_t l = (k + 1) % 3, m = (k + 2) % 3;  // the side from corner k to l; m is opposite
       const int a = triangle[k], b = triangle[l];
-      if (a < mesh_.num_owned) area_[static_cast<std::size_t>(a)] += twice_area / 6;
+      if (a < mesh_.num_owned) area_[a] += twice_area / 6;
       const auto found = edge_at.find({std::min(a, b), std::max(a, b)});
       if (found == edge_at.end()) continue;  // between two ghosts
 
@@ -80,8 +80,7 @@ double Solver::stable_step() const {
   std::vector<double> outflow(static_cast<std::size_t>(mesh_.num_nodes()));
   for (std::size_t e = 0; e < faces_.size(); ++e)
     for (const int node : mesh_.edges[e])
-      outflow[static_cast<std::size_t>(node)] +=
-          std::abs(faces_[e].volume) / 2 + std::abs(faces_[e].diffusion);
+      outflow[node] += std::abs(faces_[e].volume) / 2 + std::abs(faces_[e].diffusion);
   double step = std::numeric_limits<double>::max();
   for (std::size_t i = 0; i < area_.size(); ++i) step = std::min(step, area_[i] / outflow[i]);
   MPI_Allreduce(MPI_IN_PLACE, &step, 1, MPI_DOUBLE, MPI_MIN, comm_);
@@ -149,7 +148,7 @@ void Solver::update_ghosts(std::span<double> values) const {
   std::vector<MPI_Request> requests;
   for (const Neighbour& neighbour : mesh_.neighbours) {
     std::vector<double>& buffer = out.emplace_back();
-    for (const int node : neighbour.send) buffer.push_back(values[static_cast<std::size_t>(node)]);
+    for (const int node : neighbour.send) buffer.push_back(values[node]);
     in.emplace_back(neighbour.receive.size());
     MPI_Isend(buffer.data(), static_cast<int>(buffer.size()), MPI_DOUBLE, neighbour.rank, 0, comm_,
               &requests.emplace_back());
@@ -158,6 +157,5 @@ void Solver::update_ghosts(std::span<double> values) const {
   }
   MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
   for (std::size_t n = 0; n < in.size(); ++n)
-    for (std::size_t k = 0; k < in[n].size(); ++k)
-      values[static_cast<std::size_t>(mesh_.neighbours[n].receive[k])] = in[n][k];
+    for (std::size_t k = 0; k < in[n].size(); ++k) values[mesh_.neighbours[n].receive[k]] = in[n][k];
 }

@@ -60,8 +60,8 @@ Tensor edge_features(const Communicator& comm, const Mesh& mesh) {
   const DirectedEdges edges = directed_edges(mesh);
   Tensor features({static_cast<Index>(edges.from.size()), num_edge_features});
   for (Index e = 0; e < features.num_rows(); ++e) {
-    const Point a = mesh.position[static_cast<std::size_t>(edges.from[static_cast<std::size_t>(e)])];
-    const Point b = mesh.position[static_cast<std::size_t>(edges.to[static_cast<std::size_t>(e)])];
+    const Point a = mesh.position[edges.from[e]];
+    const Point b = mesh.position[edges.to[e]];
     const Point v = Solver::velocity({(a.x + b.x) / 2, (a.y + b.y) / 2});
     const double dx = b.x - a.x, dy = b.y - a.y, length = std::hypot(dx, dy);
     real* row = features.row(e);
@@ -170,8 +170,7 @@ double Surrogate::train(const TimeStep& step) {
 void Surrogate::predict(std::span<double> field) const {
   const NoTape inference;
   Tensor now({num_nodes_, 1});
-  for (Index i = 0; i < num_nodes_; ++i) *now.row(i) = static_cast<real>(field[static_cast<std::size_t>(i)]);
+  for (Index i = 0; i < num_nodes_; ++i) *now.row(i) = static_cast<real>(field[i]);
   const Tensor predicted = change(now).value();
-  for (Index i = 0; i < num_nodes_; ++i)
-    field[static_cast<std::size_t>(i)] += change_scale_ * static_cast<double>(*predicted.row(i));
+  for (Index i = 0; i < num_nodes_; ++i) field[i] += change_scale_ * static_cast<double>(*predicted.row(i));
 }

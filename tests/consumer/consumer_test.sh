@@ -3,7 +3,8 @@
 #   install        cmake --install to a place, moved to another one afterwards
 #   package        find_package(sar), built and run on two ranks
 #   example        examples/mesh_surrogate as a project of its own, built and run
-#   pkg-config     the same program by the MPI compiler and sar.pc alone
+#   tools          the installed programs, one after the other
+#   pkg-config     the program of package/ by the MPI compiler and sar.pc alone
 #   subdirectory   add_subdirectory, built and run on two ranks; FetchContent, configured
 set -euo pipefail
 build=$1 command=$2

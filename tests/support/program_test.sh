@@ -17,7 +17,7 @@ fail() {
 expect() {
   local code=$1 sentence=$2 status=0
   shift 2
-  timeout 60 "${run[@]}" "$@" >out 2>err || status=$?
+  timeout 180 "${run[@]}" "$@" >out 2>err || status=$?
   [ "$status" -eq "$code" ] || fail "$* ends with $status, expected $code"
   [ "$(cat out err | sed -E 's/^([a-z_]+: )rank [0-9]+: /\1/' | grep -Fc -- "$sentence")" -eq 1 ] || fail "$* does not say once: $sentence"
 }

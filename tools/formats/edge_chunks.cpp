@@ -52,7 +52,7 @@ DataArray EdgeChunks::take_data(const Communicator& comm, const PartitionBook& s
   const auto rounds = comm.all_reduce(static_cast<Index>(chunks_.size()), ReduceOp::max);
   EdgeChunk none;
   for (Index r = 0; r < rounds; ++r) {
-    EdgeChunk& chunk = r < static_cast<Index>(chunks_.size()) ? chunks_[static_cast<std::size_t>(r)] : none;
+    EdgeChunk& chunk = r < static_cast<Index>(chunks_.size()) ? chunks_[r] : none;
     send_rows(comm, slices, chunk.first_id, std::as_bytes(std::span<const double>(chunk.data)),
               width * static_cast<Index>(sizeof(double)), mine.bytes.data());
     chunk.data = {};

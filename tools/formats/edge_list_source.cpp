@@ -61,7 +61,7 @@ EdgeListSource::EdgeListSource(const Communicator& comm_of_source, const std::st
   DataField field{width == 1 ? "weight" : "features", NpyType::float64, {}};
   if (width > 1) field.row_shape.push_back(width);
   add(edges_, std::move(field),
-      std::make_unique<SlicedColumn>(slices, chunks_.take_data(comm(), slices, width)), path_);
+      std::make_unique<SlicedFieldData>(slices, chunks_.take_data(comm(), slices, width)), path_);
 }
 
 void EdgeListSource::guess_format(const SourceOptions& options) {
@@ -115,7 +115,7 @@ void EdgeListSource::name_integers() {
   const auto rounds = comm().all_reduce(static_cast<Index>(chunks.size()), ReduceOp::max);
   EdgeChunk none;
   for (Index r = 0; r < rounds; ++r) {
-    EdgeChunk& chunk = r < static_cast<Index>(chunks.size()) ? chunks[static_cast<std::size_t>(r)] : none;
+    EdgeChunk& chunk = r < static_cast<Index>(chunks.size()) ? chunks[r] : none;
     std::vector<std::array<char, 20>> digits(2 * chunk.src.size());
     std::vector<std::string_view> words(digits.size());
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -136,7 +136,7 @@ void EdgeListSource::replace_handles() {
   const auto rounds = comm().all_reduce(static_cast<Index>(chunks.size()), ReduceOp::max);
   EdgeChunk none;
   for (Index r = 0; r < rounds; ++r) {
-    EdgeChunk& chunk = r < static_cast<Index>(chunks.size()) ? chunks[static_cast<std::size_t>(r)] : none;
+    EdgeChunk& chunk = r < static_cast<Index>(chunks.size()) ? chunks[r] : none;
     keys_->final_numbers(chunk.src);
     keys_->final_numbers(chunk.dst);
   }

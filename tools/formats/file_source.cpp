@@ -19,9 +19,9 @@ FileSource::FileSource(const Communicator& comm_of_source, std::string kind, con
 
 std::string FileSource::description() const {
   std::string text = concat(kind_, " ", name_, ": ", num_nodes_, " nodes, ", num_edges_, " edges");
-  const auto list = [&](const char* of, const Columns& columns) {
-    if (!columns.fields.empty()) text += of;
-    for (const DataField& field : columns.fields) text += " " + field.name;
+  const auto list = [&](const char* of, const FieldTable& table) {
+    if (!table.fields.empty()) text += of;
+    for (const DataField& field : table.fields) text += " " + field.name;
   };
   list("; nodes:", nodes_);
   list("; edges:", edges_);
@@ -34,10 +34,11 @@ EdgeList FileSource::read_edges() {
   return edges;
 }
 
-DataArray FileSource::read(const Columns& from, const std::string& field, std::span<const Index> rows) const {
-  const auto found = from.columns.find(field);
+DataArray FileSource::read(const FieldTable& from, const std::string& field,
+                           std::span<const Index> rows) const {
+  const auto found = from.data.find(field);
   comm().agree(
-      [&] { require<InputError>(found != from.columns.end(), path_, ": there are no data named ", field); });
+      [&] { require<InputError>(found != from.data.end(), path_, ": there are no data named ", field); });
   return found->second->read(comm(), rows);
 }
 
@@ -49,13 +50,14 @@ DataArray FileSource::read_edge_data(const std::string& field, std::span<const I
 }
 
 std::string FileSource::place_of(const std::string& field) const {
-  for (const Columns* columns : {&nodes_, &edges_})
-    if (const auto found = columns->places.find(field); found != columns->places.end()) return found->second;
+  for (const FieldTable* table : {&nodes_, &edges_})
+    if (const auto found = table->places.find(field); found != table->places.end()) return found->second;
   return path_ + ": " + field;
 }
 
-void FileSource::add(Columns& to, DataField field, std::unique_ptr<const Column> column, std::string place) {
-  to.columns.emplace(field.name, std::move(column));
+void FileSource::add(FieldTable& to, DataField field, std::unique_ptr<const FieldData> data,
+                     std::string place) {
+  to.data.emplace(field.name, std::move(data));
   to.places.emplace(field.name, std::move(place));
   to.fields.push_back(std::move(field));
 }
@@ -64,13 +66,13 @@ void FileSource::add_node_files(const std::map<std::string, std::string>& files)
   comm().agree([&] {
     for (const auto& [field, path] : files) {
       auto file = std::make_unique<const NpyFile>(path);
-      require<InputError>(!nodes_.columns.contains(field), path, ": node data ", field,
+      require<InputError>(!nodes_.data.contains(field), path, ": node data ", field,
                           " are given twice, expected once");
       require<InputError>(!file->shape().empty() && file->num_rows() == num_nodes_, path, ": the array has ",
                           file->shape().empty() ? 0 : file->num_rows(), " rows, expected ", num_nodes_,
                           ", one for each node of ", path_);
       DataField known = field_of(field, *file);
-      add(nodes_, std::move(known), std::make_unique<NpyColumn>(std::move(file)), path);
+      add(nodes_, std::move(known), std::make_unique<NpyFieldData>(std::move(file)), path);
     }
   });
 }

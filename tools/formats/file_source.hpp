@@ -1,9 +1,9 @@
-/// What the sources of graphs in files have in common: edges and columns of data that are at hand once the
-/// source is open.
+/// What the sources of graphs in files have in common: once a source is open, its edges and the data of its
+/// nodes and edges can be read.
 #pragma once
 
-#include "columns.hpp"
 #include "edge_chunks.hpp"
+#include "field_data.hpp"
 
 #include <sar/graph/data/graph_source.hpp>
 
@@ -29,16 +29,16 @@ class FileSource : public GraphSource {
   [[nodiscard]] std::string place_of(const std::string& field) const override;
 
  protected:
-  struct Columns {
+  struct FieldTable {
     std::vector<DataField> fields;
-    std::map<std::string, std::unique_ptr<const Column>> columns;
+    std::map<std::string, std::unique_ptr<const FieldData>> data;
     std::map<std::string, std::string> places;
   };
 
   /// `kind` begins the description: "edge list".
   FileSource(const Communicator& comm, std::string kind, const std::string& path);
 
-  static void add(Columns& to, DataField field, std::unique_ptr<const Column> column, std::string place);
+  static void add(FieldTable& to, DataField field, std::unique_ptr<const FieldData> data, std::string place);
   /// Data of nodes in .npy files, by name. Collective.
   void add_node_files(const std::map<std::string, std::string>& files);
   /// Throws when there are no nodes, or so many for the edges that the number cannot be meant. `place` begins
@@ -51,11 +51,11 @@ class FileSource : public GraphSource {
   Index num_nodes_ = 0;
   Index num_edges_ = 0;
   EdgeChunks chunks_;
-  Columns nodes_;
-  Columns edges_;
+  FieldTable nodes_;
+  FieldTable edges_;
 
  private:
-  DataArray read(const Columns& from, const std::string& field, std::span<const Index> rows) const;
+  DataArray read(const FieldTable& from, const std::string& field, std::span<const Index> rows) const;
 };
 
 }  // namespace sar::formats

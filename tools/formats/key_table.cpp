@@ -26,7 +26,7 @@ KeyTable::KeyTable() : slots_(16, Index{-1}) {}
 
 std::string_view KeyTable::word(Index number) const noexcept {
   const Index begin = number == 0 ? 0 : ends_[static_cast<std::size_t>(number) - 1];
-  return {letters_.data() + begin, static_cast<std::size_t>(ends_[static_cast<std::size_t>(number)] - begin)};
+  return {letters_.data() + begin, static_cast<std::size_t>(ends_[number] - begin)};
 }
 
 Index KeyTable::insert(std::string_view word_to_find) {

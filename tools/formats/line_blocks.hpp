@@ -28,10 +28,10 @@ struct TextCounts {
 /// collective, every rank calls it the same number of times). Rows are numbered in the order of the text,
 /// whatever the number of ranks.
 ///
-/// A plain file is read by each rank for itself; one that is packed is unpacked by rank 0, which deals blocks
-/// of about `block_bytes` to the ranks in turn. Memory: some blocks. Returns the counts of the whole text.
-/// Collective. Of the lines for which parse throws a LineError, the first of the text is reported on all
-/// ranks, as NotAnInteger if it is one; other exceptions as by Communicator::agree.
+/// A plain file is read by each rank for itself; one that is packed is unpacked by rank 0, which sends
+/// blocks of about `block_bytes` to the ranks in turn. Memory: some blocks. Returns the counts of the whole
+/// text. Collective. Of the lines for which parse throws a LineError, the first of the text is reported on
+/// all ranks, as NotAnInteger if it is one; other exceptions as by Communicator::agree.
 TextCounts read_lines(const Communicator& comm, const std::string& path, const TextPosition& begin,
                       Index block_bytes, FunctionRef<TextCounts(std::string_view text)> parse,
                       FunctionRef<void(Index first_row)> placed);

@@ -54,7 +54,7 @@ MatrixMarketSource::MatrixMarketSource(const Communicator& comm_of_source, const
   if (!header.has_values) return;
   const PartitionBook slices = PartitionBook::even(num_edges_, comm().size());
   add(edges_, {"weight", NpyType::float64, {}},
-      std::make_unique<SlicedColumn>(slices, chunks_.take_data(comm(), slices, 1)), path_);
+      std::make_unique<SlicedFieldData>(slices, chunks_.take_data(comm(), slices, 1)), path_);
 }
 
 }  // namespace sar::formats

@@ -12,7 +12,7 @@
 namespace sar::formats {
 namespace {
 
-/// A word on its way: its first position, or its number, and its length.
+/// A word that is sent: its first position, or its number, and its length.
 struct Parcel {
   Index position;
   Index length;
@@ -49,23 +49,21 @@ std::vector<Index> NodeKeys::handles(std::span<const std::string_view> words, In
     if (which[i] == static_cast<Index>(first_seen.size()))
       first_seen.push_back(first_position + static_cast<Index>(i));
   }
-  std::vector<int> keepers(first_seen.size());
+  std::vector<int> owners(first_seen.size());
   std::vector<Index> counts(ranks, 0);
-  for (std::size_t d = 0; d < keepers.size(); ++d) {
-    keepers[d] = static_cast<int>(hash_of(distinct.word(static_cast<Index>(d))) >> 20) & INT32_MAX;
-    keepers[d] %= comm_.size();
-    ++counts[static_cast<std::size_t>(keepers[d])];
+  for (std::size_t d = 0; d < owners.size(); ++d) {
+    owners[d] = static_cast<int>(hash_of(distinct.word(static_cast<Index>(d))) >> 20) & INT32_MAX;
+    owners[d] %= comm_.size();
+    ++counts[owners[d]];
   }
-  std::vector<Index> order(keepers.size());
+  std::vector<Index> order(owners.size());
   std::iota(order.begin(), order.end(), Index{0});
-  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) {
-    return keepers[static_cast<std::size_t>(a)] < keepers[static_cast<std::size_t>(b)];
-  });
+  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return owners[a] < owners[b]; });
   std::vector<Parcel> parcels;
   std::string letters;
   for (const Index d : order) {
     const std::string_view word = distinct.word(d);
-    parcels.push_back({first_seen[static_cast<std::size_t>(d)], static_cast<Index>(word.size())});
+    parcels.push_back({first_seen[d], static_cast<Index>(word.size())});
     letters += word;
   }
   const Delivery got = deliver(comm_, parcels, letters, counts);
@@ -76,29 +74,29 @@ std::vector<Index> NodeKeys::handles(std::span<const std::string_view> words, In
     const Index entry = table_.insert({letter, static_cast<std::size_t>(parcel.length)});
     letter += parcel.length;
     if (entry == static_cast<Index>(first_positions_.size())) first_positions_.push_back(parcel.position);
-    Index& first = first_positions_[static_cast<std::size_t>(entry)];
+    Index& first = first_positions_[entry];
     first = std::min(first, parcel.position);
     entries.push_back(entry * comm_.size() + comm_.rank());
   }
   const auto answers = comm_.all_to_all_v(std::span<const Index>(entries), got.parcels.counts).values;
   std::vector<Index> handle_of(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i) handle_of[static_cast<std::size_t>(order[i])] = answers[i];
-  for (Index& word : which) word = handle_of[static_cast<std::size_t>(word)];
+  for (std::size_t i = 0; i < order.size(); ++i) handle_of[order[i]] = answers[i];
+  for (Index& word : which) word = handle_of[word];
   return which;
 }
 
-/// Positions are cut into slices; the rank of a slice counts those at which a new word appears.
+/// Each rank has a range of the positions and counts those at which a new word appears.
 void NodeKeys::number(Index num_positions) {
   const PartitionBook slices = PartitionBook::even(num_positions, comm_.size());
   order_.resize(first_positions_.size());
   std::iota(order_.begin(), order_.end(), Index{0});
-  const auto position = [&](Index entry) { return first_positions_[static_cast<std::size_t>(entry)]; };
+  const auto position = [&](Index entry) { return first_positions_[entry]; };
   std::sort(order_.begin(), order_.end(), [&](Index a, Index b) { return position(a) < position(b); });
   std::vector<Index> positions;
   std::vector<Index> counts(static_cast<std::size_t>(comm_.size()), 0);
   for (const Index entry : order_) {
     positions.push_back(position(entry));
-    ++counts[static_cast<std::size_t>(slices.owner(position(entry)))];
+    ++counts[slices.owner(position(entry))];
   }
   auto asked = comm_.all_to_all_v(std::span<const Index>(positions), counts);
   const Index begin = slices.begin(comm_.rank());
@@ -110,17 +108,17 @@ void NodeKeys::number(Index num_positions) {
   for (Index& value : asked.values) value = before + appearances.number(value - begin);
   const auto answers = comm_.all_to_all_v(std::span<const Index>(asked.values), asked.counts).values;
   numbers_.resize(order_.size());
-  for (std::size_t i = 0; i < order_.size(); ++i) numbers_[static_cast<std::size_t>(order_[i])] = answers[i];
+  for (std::size_t i = 0; i < order_.size(); ++i) numbers_[order_[i]] = answers[i];
 
   std::vector<Index> offsets{0};
   for (const Index size : comm_.all_gather(table_.size())) offsets.push_back(offsets.back() + size);
-  keepers_ = PartitionBook(std::move(offsets));
+  owners_ = PartitionBook(std::move(offsets));
 }
 
 void NodeKeys::final_numbers(std::span<Index> handles) const {
   for (Index& handle : handles)
-    handle = keepers_.begin(static_cast<int>(handle % comm_.size())) + handle / comm_.size();
-  replace_ids(comm_, keepers_, std::span<const Index>(numbers_), handles);
+    handle = owners_.begin(static_cast<int>(handle % comm_.size())) + handle / comm_.size();
+  replace_ids(comm_, owners_, std::span<const Index>(numbers_), handles);
 }
 
 /// Rank 0 writes; the words come to it in windows of consecutive numbers.
@@ -134,10 +132,9 @@ void NodeKeys::write(const std::string& path) const {
   for (Index begin = 0; begin < size(); begin += window) {
     std::vector<Parcel> parcels;
     std::string letters;
-    for (; next < order_.size() && numbers_[static_cast<std::size_t>(order_[next])] < begin + window;
-         ++next) {
+    for (; next < order_.size() && numbers_[order_[next]] < begin + window; ++next) {
       const std::string_view word = table_.word(order_[next]);
-      parcels.push_back({numbers_[static_cast<std::size_t>(order_[next])], static_cast<Index>(word.size())});
+      parcels.push_back({numbers_[order_[next]], static_cast<Index>(word.size())});
       letters += word;
     }
     std::vector<Index> counts(static_cast<std::size_t>(comm_.size()), 0);
@@ -148,8 +145,7 @@ void NodeKeys::write(const std::string& path) const {
       std::vector<std::string_view> words(got.parcels.values.size());
       const char* letter = got.letters.data();
       for (const Parcel& parcel : got.parcels.values) {
-        words[static_cast<std::size_t>(parcel.position - begin)] = {letter,
-                                                                    static_cast<std::size_t>(parcel.length)};
+        words[parcel.position - begin] = {letter, static_cast<std::size_t>(parcel.length)};
         letter += parcel.length;
       }
       std::string text;

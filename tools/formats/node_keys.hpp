@@ -26,7 +26,7 @@ class NodeKeys {
 
   /// No word comes any more: numbers them. num_positions is that of all ranks. Collective.
   void number(Index num_positions);
-  [[nodiscard]] Index size() const noexcept { return keepers_.num_nodes(); }  ///< words of all ranks
+  [[nodiscard]] Index size() const noexcept { return owners_.num_nodes(); }  ///< words of all ranks
   /// Replaces handles by numbers. Collective.
   void final_numbers(std::span<Index> handles) const;
 
@@ -40,7 +40,7 @@ class NodeKeys {
   Array<Index> first_positions_;  // of my words
   Array<Index> order_;            // my words in the order of first appearance
   Array<Index> numbers_;          // of my words
-  PartitionBook keepers_;         // words of each rank
+  PartitionBook owners_;          // words of each rank
 };
 
 }  // namespace sar::formats

@@ -87,18 +87,18 @@ void OgbSource::read_binary_graph() {
   read_binary_edges(*archive);
   for (const NpzMember& member : archive->members()) {
     if (member.name.starts_with("node_"))
-      add_binary_column(nodes_, member.name == "node_feat" ? "features" : member.name, *archive, member);
+      add_binary_field(nodes_, member.name == "node_feat" ? "features" : member.name, *archive, member);
     else if (member.name.starts_with("edge_") && member.name != "edge_index")
-      add_binary_column(edges_, member.name == "edge_feat" ? "features" : member.name, *archive, member);
+      add_binary_field(edges_, member.name == "edge_feat" ? "features" : member.name, *archive, member);
   }
   const std::string labels = path_ + "/raw/node-label.npz";
   std::error_code unreachable;
   const bool binary_labels = std::filesystem::exists(labels, unreachable);
   if (comm().all_reduce(binary_labels ? 1 : 0, ReduceOp::max) == 1) {
     const auto label_archive = open_archive(comm(), labels);
-    add_binary_column(nodes_, "labels", *label_archive, find_member(*label_archive, "node_label"));
+    add_binary_field(nodes_, "labels", *label_archive, find_member(*label_archive, "node_label"));
   } else if (const std::string file = find_file("node-label", false); !file.empty()) {
-    read_text_column(nodes_, "labels", file, false);
+    read_text_field(nodes_, "labels", file, false);
   }
 }
 
@@ -151,8 +151,8 @@ void OgbSource::read_binary_edges(const NpzFile& archive) {
   });
 }
 
-void OgbSource::add_binary_column(Columns& to, const std::string& field, const NpzFile& archive,
-                                  const NpzMember& member) {
+void OgbSource::add_binary_field(FieldTable& to, const std::string& field, const NpzFile& archive,
+                                 const NpzMember& member) {
   const bool of_nodes = &to == &nodes_;
   const Index expected = of_nodes ? num_nodes_ : num_edges_;
   const std::string place = archive.place_of(member);
@@ -163,14 +163,14 @@ void OgbSource::add_binary_column(Columns& to, const std::string& field, const N
                       of_nodes ? "node" : "edge");
   DataField known{field, header.type, {header.shape.begin() + 1, header.shape.end()}};
   if (array.stored()) {
-    add(to, std::move(known), std::make_unique<NpyColumn>(std::move(array.stored())), place);
+    add(to, std::move(known), std::make_unique<NpyFieldData>(std::move(array.stored())), place);
     return;
   }
   const PartitionBook slices = PartitionBook::even(expected, comm().size());
   DataArray mine;
   comm().agree([&] { mine = DataArray(known.type, known.row_shape, slices.num_nodes(comm().rank())); });
   array.deal(slices, known.row_bytes(), mine.bytes.data());
-  add(to, std::move(known), std::make_unique<SlicedColumn>(slices, std::move(mine)), place);
+  add(to, std::move(known), std::make_unique<SlicedFieldData>(slices, std::move(mine)), place);
 }
 
 }  // namespace sar::formats

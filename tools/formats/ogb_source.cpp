@@ -145,8 +145,8 @@ DataArray OgbSource::read_table(const std::string& path, const TableFormat& form
 }
 
 /// Features are floating-point numbers; other tables are integers if all their numbers are.
-void OgbSource::read_text_column(Columns& to, const std::string& field, const std::string& path,
-                                 bool features) {
+void OgbSource::read_text_field(FieldTable& to, const std::string& field, const std::string& path,
+                                bool features) {
   const PartitionBook slices = PartitionBook::even(&to == &nodes_ ? num_nodes_ : num_edges_, comm().size());
   TableFormat format;
   comm().agree([&] {
@@ -162,7 +162,7 @@ void OgbSource::read_text_column(Columns& to, const std::string& field, const st
   }
   if (features) mine = read_table<float>(path, format, slices);
   DataField known{field, mine.type, mine.row_shape};
-  add(to, std::move(known), std::make_unique<SlicedColumn>(slices, std::move(mine)), path);
+  add(to, std::move(known), std::make_unique<SlicedFieldData>(slices, std::move(mine)), path);
 }
 
 void OgbSource::read_text_graph() {
@@ -188,17 +188,17 @@ void OgbSource::read_text_graph() {
                       num_edges_, " by num-edge-list.csv.gz");
   require_plausible_size(path_);
   if (const std::string file = find_file("node-feat", false); !file.empty())
-    read_text_column(nodes_, "features", file, true);
+    read_text_field(nodes_, "features", file, true);
   if (const std::string file = find_file("node-label", false); !file.empty())
-    read_text_column(nodes_, "labels", file, false);
+    read_text_field(nodes_, "labels", file, false);
   if (const std::string file = find_file("species", false); !file.empty())
-    read_text_column(nodes_, "node_species", file, false);
+    read_text_field(nodes_, "node_species", file, false);
   for (const std::string& file : other_files("node_"))
-    read_text_column(nodes_, without_extension(file), file, false);
+    read_text_field(nodes_, without_extension(file), file, false);
   if (const std::string file = find_file("edge-feat", false); !file.empty())
-    read_text_column(edges_, "features", file, true);
+    read_text_field(edges_, "features", file, true);
   for (const std::string& file : other_files("edge_"))
-    read_text_column(edges_, without_extension(file), file, false);
+    read_text_field(edges_, without_extension(file), file, false);
 }
 
 void OgbSource::read_splits(const std::string& scheme) {
@@ -246,12 +246,12 @@ void OgbSource::read_split(const std::string& path, const std::string& mask) {
       [&](Index) {
         std::sort(nodes.begin(), nodes.end());
         std::vector<Index> counts(static_cast<std::size_t>(comm().size()), 0);
-        for (const Index node : nodes) ++counts[static_cast<std::size_t>(slices.owner(node))];
+        for (const Index node : nodes) ++counts[slices.owner(node)];
         const Index begin = slices.begin(comm().rank());
         for (const Index node : comm().all_to_all_v(std::span<const Index>(nodes), counts).values)
-          mine.bytes[static_cast<std::size_t>(node - begin)] = std::byte{1};
+          mine.bytes[node - begin] = std::byte{1};
       });
-  add(nodes_, {mask, NpyType::boolean, {}}, std::make_unique<SlicedColumn>(slices, std::move(mine)), path);
+  add(nodes_, {mask, NpyType::boolean, {}}, std::make_unique<SlicedFieldData>(slices, std::move(mine)), path);
 }
 
 }  // namespace sar::formats

@@ -20,23 +20,23 @@ namespace sar::formats {
 /// Undirected datasets list each edge once, here, too.
 class OgbSource : public FileSource {
  public:
-  /// Reads everything; columns of .npz files that are stored are read when they are wanted. Collective;
-  /// throws InputError, the same on every rank.
+  /// Reads everything, except for arrays that are stored in .npz files: their rows are read when they are
+  /// asked for. Collective; throws InputError, the same on every rank.
   OgbSource(const Communicator& comm, const std::string& path, const SourceOptions& options);
 
  private:
   [[nodiscard]] std::string find_file(const std::string& name, bool required) const;
   [[nodiscard]] std::vector<std::string> other_files(const std::string& beginning) const;
   void read_text_graph();
-  void read_text_column(Columns& to, const std::string& field, const std::string& path, bool features);
+  void read_text_field(FieldTable& to, const std::string& field, const std::string& path, bool features);
   template <class T>
   DataArray read_table(const std::string& path, const TableFormat& format, const PartitionBook& slices);
   Index read_count(const std::string& name);
 
   void read_binary_graph();
   void read_binary_edges(const NpzFile& archive);
-  void add_binary_column(Columns& to, const std::string& field, const NpzFile& archive,
-                         const NpzMember& member);
+  void add_binary_field(FieldTable& to, const std::string& field, const NpzFile& archive,
+                        const NpzMember& member);
 
   void read_splits(const std::string& scheme);
   void read_split(const std::string& path, const std::string& mask);

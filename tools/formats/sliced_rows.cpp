@@ -14,7 +14,7 @@ void send_rows(const Communicator& comm, const PartitionBook& book, Index first,
     return std::max<Index>(0, std::min(book.end(rank), end) - std::max(book.begin(rank), begin));
   };
   for (int rank = 0; rank < comm.size(); ++rank)
-    bytes[static_cast<std::size_t>(rank)] = overlap(rank, first, first + count) * row_bytes;
+    bytes[rank] = overlap(rank, first, first + count) * row_bytes;
   const auto ranges = comm.all_gather(std::array<Index, 2>{first, first + count});
   const auto received = comm.all_to_all_v(rows, bytes);
   const std::byte* from = received.values.data();

@@ -111,17 +111,14 @@ TEST_CASE("an OGB folder is read whole, for every size of block, packed or not")
       REQUIRE(whole.num_nodes == nodes);
       REQUIRE(static_cast<Index>(whole.edges.size()) == edges);
       for (Index e = 0; e < edges; ++e) {
-        CHECK(whole.edges[static_cast<std::size_t>(e)] ==
-              std::pair<Index, Index>{e * 11 % nodes, e * e % nodes});
-        CHECK(whole.edge_data.at("features")[static_cast<std::size_t>(2 * e)] == static_cast<double>(e));
-        CHECK(whole.edge_data.at("features")[static_cast<std::size_t>(2 * e + 1)] ==
-              static_cast<double>(-1e-3F));
+        CHECK(whole.edges[e] == std::pair<Index, Index>{e * 11 % nodes, e * e % nodes});
+        CHECK(whole.edge_data.at("features")[2 * e] == static_cast<double>(e));
+        CHECK(whole.edge_data.at("features")[2 * e + 1] == static_cast<double>(-1e-3F));
       }
       for (Index v = 0; v < nodes; ++v) {
         const auto i = static_cast<std::size_t>(v);
         for (Index j = 0; j < width; ++j)
-          CHECK(whole.node_data.at("features")[static_cast<std::size_t>(v * width + j)] ==
-                static_cast<double>(v * width + j) / 4 - 9);
+          CHECK(whole.node_data.at("features")[v * width + j] == static_cast<double>(v * width + j) / 4 - 9);
         CHECK(whole.node_data.at("labels")[i] == static_cast<double>(v % 6 == 0 ? -1 : v % 4));
         CHECK(whole.node_data.at("node_year")[i] == static_cast<double>(2000 + v));
         CHECK(whole.node_data.at("train_mask")[i] == (v % 2 == 1 && v < 20 ? 1.0 : 0.0));

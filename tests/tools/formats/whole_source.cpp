@@ -77,7 +77,7 @@ WholeSource gather_source(GraphSource& source) {
   for (std::size_t e = 0; e < id.size(); ++e) {
     REQUIRE(0 <= id[e]);
     REQUIRE(id[e] < source.num_edges());
-    auto& edge = whole.edges[static_cast<std::size_t>(id[e])];
+    auto& edge = whole.edges[id[e]];
     CHECK(edge.first == -1);
     edge = {src[e], dst[e]};
   }

@@ -1,4 +1,4 @@
-/// The data of the nodes or edges of a FileSource: each a column, wherever its rows are.
+/// The data of one field of the nodes or edges of a FileSource, wherever its rows are.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -12,17 +12,17 @@
 
 namespace sar::formats {
 
-class Column {
+class FieldData {
  public:
-  virtual ~Column() = default;
+  virtual ~FieldData() = default;
   /// The listed rows. Collective; throws InputError, the same on every rank.
   [[nodiscard]] virtual DataArray read(const Communicator& comm, std::span<const Index> rows) const = 0;
 };
 
 /// Rows kept in memory, each rank its slice.
-class SlicedColumn : public Column {
+class SlicedFieldData : public FieldData {
  public:
-  SlicedColumn(PartitionBook book, DataArray mine);
+  SlicedFieldData(PartitionBook book, DataArray mine);
   [[nodiscard]] DataArray read(const Communicator& comm, std::span<const Index> rows) const override;
 
  private:
@@ -30,10 +30,10 @@ class SlicedColumn : public Column {
   DataArray mine_;
 };
 
-/// Rows of a .npy file, which each rank reads when they are wanted.
-class NpyColumn : public Column {
+/// Rows of a .npy file. Each rank reads those that it is asked for.
+class NpyFieldData : public FieldData {
  public:
-  explicit NpyColumn(std::unique_ptr<const NpyFile> file);
+  explicit NpyFieldData(std::unique_ptr<const NpyFile> file);
   [[nodiscard]] DataArray read(const Communicator& comm, std::span<const Index> rows) const override;
 
  private:
