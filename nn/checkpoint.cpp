@@ -2,7 +2,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/file.hpp>
 #include <sar/nn/checkpoint.hpp>
-#include <sar/nn/safetensors.hpp>
 #include <sar/nn/state_dict.hpp>
 
 #include <algorithm>
@@ -176,7 +175,7 @@ void Checkpointer::save(int epoch, const Module& model, Optimizer& optimizer,
       for (const auto& [key, value] : extra) metadata[concat(extra_prefix, key)] = value;
       const StateDict state = whole_state(model, optimizer);
       existing[epoch] = (fs::path(directory_) / file_name(epoch)).string();
-      write_safetensors(existing[epoch], state.tensors, state.counters, real_type, metadata);
+      write_state_dict(existing[epoch], state, real_type, metadata);
       // The new one is on the disk: old ones may go.
       while (static_cast<int>(existing.size()) > options_.keep_last) {
         fs::remove(existing.begin()->second);

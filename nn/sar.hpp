@@ -31,6 +31,7 @@
 #include <sar/graph/data/partition_graph.hpp>
 #include <sar/graph/data/write_dataset.hpp>
 #include <sar/graph/data/write_rows.hpp>
+#include <sar/graph/io/safetensors.hpp>
 #include <sar/graph/message/attention.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
 #include <sar/graph/message/frame.hpp>
@@ -65,7 +66,6 @@
 #include <sar/nn/optimizer.hpp>
 #include <sar/nn/rel_graph_conv.hpp>
 #include <sar/nn/row_function.hpp>
-#include <sar/nn/safetensors.hpp>
 #include <sar/nn/sage_conv.hpp>
 #include <sar/nn/state_dict.hpp>
 #include <sar/nn/transformer_conv.hpp>

@@ -1,8 +1,10 @@
 #include <sar/comm/broadcast_texts.hpp>
 #include <sar/core/error.hpp>
+#include <sar/graph/io/safetensors.hpp>
 #include <sar/nn/state_dict.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -114,10 +116,23 @@ LoadReport load_state_dict(const Communicator& comm, const std::string& path, co
   });
 }
 
+void write_state_dict(const std::string& path, const StateDict& state, SafetensorsType type,
+                      const std::map<std::string, std::string>& metadata) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, tensor] : state.tensors) tensors.push_back({name, tensor});
+  std::vector<NamedInteger> integers;
+  for (const auto& [name, value] : state.counters) {
+    require<InputError>(*value <= std::numeric_limits<std::int64_t>::max(), path, ": the counter '", name,
+                        "' is ", *value, ", expected less than 2^63");
+    integers.push_back({name, static_cast<std::int64_t>(*value)});
+  }
+  write_safetensors(path, tensors, integers, type, metadata);
+}
+
 void save_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
                      SafetensorsType type, const std::map<std::string, std::string>& metadata) {
   comm.agree([&] {
-    if (comm.rank() == 0) write_safetensors(path, state.tensors, state.counters, type, metadata);
+    if (comm.rank() == 0) write_state_dict(path, state, type, metadata);
   });
 }
 

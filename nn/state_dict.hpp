@@ -3,8 +3,8 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
+#include <sar/graph/io/safetensors.hpp>
 #include <sar/nn/module.hpp>
-#include <sar/nn/safetensors.hpp>
 
 #include <map>
 #include <string>
@@ -42,7 +42,11 @@ struct LoadReport {
 LoadReport load_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
                            const LoadOptions& options = {});
 
-/// Writes the `state` of rank 0 (see write_safetensors). Collective; the same error on all ranks.
+/// Writes `state` (see write_safetensors). Throws InputError for a counter of 2^63 or more, too. Local.
+void write_state_dict(const std::string& path, const StateDict& state, SafetensorsType type,
+                      const std::map<std::string, std::string>& metadata = {});
+
+/// Writes the `state` of rank 0 as write_state_dict() does. Collective; the same error on all ranks.
 void save_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
                      SafetensorsType type, const std::map<std::string, std::string>& metadata = {});
 

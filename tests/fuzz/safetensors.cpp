@@ -1,6 +1,6 @@
 #include "fuzz.hpp"
 
-#include <sar/nn/safetensors.hpp>
+#include <sar/graph/io/safetensors.hpp>
 
 using namespace sar;
 

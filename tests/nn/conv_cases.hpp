@@ -75,10 +75,10 @@ struct Run {
   void check(Module& module, const std::function<Variable(const GraphShardManager&, Inputs&)>& layer) const {
     const GoldenGraph whole = golden_graph(world, golden, options);
     std::map<std::string, Variable> inputs;
-    for (const std::string& name : golden.files("in."))
+    for (const std::string& name : golden.arrays("in."))
       inputs[name] = Variable(part_of(whole, name, golden.tensor("in." + name)),
                               wants_feat || !name.starts_with("feat"));
-    CHECK(module.named_parameters().size() == golden.files("param.").size());
+    CHECK(module.named_parameters().size() == golden.arrays("param.").size());
     load_parameters(module, golden);
 
     bool differentiable = false;

@@ -216,7 +216,7 @@ TEST_CASE("HeteroGraphConv: golden vectors") {
                                    GraphConvOptions{.norm = norm("r0")});
       conv.emplace_back<GraphConv>({"item", "r1", "user"}, count("in_feats.item"), count("out_feats"), gen,
                                    GraphConvOptions{.norm = norm("r1")});
-      CHECK(conv.named_parameters().size() == golden.files("param.").size());
+      CHECK(conv.named_parameters().size() == golden.arrays("param.").size());
       load_parameters(conv, golden);
 
       Tape tape;

@@ -87,7 +87,7 @@ void check_training(const std::string& name, HaloMode mode, PartitionMethod part
   Generator gen(0);
   Model model(data.features.row_size(), static_cast<Index>(golden.number("hidden")), data.num_classes, world,
               gen);
-  REQUIRE(model.named_parameters().size() == golden.files("param.").size());
+  REQUIRE(model.named_parameters().size() == golden.arrays("param.").size());
   for (const auto& named : model.named_parameters())
     model.set_parameter(named.name, golden.tensor("param." + named.name));
   Adam optimizer(model.named_parameters(),

@@ -1,56 +1,41 @@
 #include "support/reference.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/graph/io/safetensors.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <limits>
+#include <set>
+#include <span>
 
 namespace sar::test {
-namespace {
 
-struct Npy {
-  std::string dtype;
-  std::vector<Index> shape;
-  std::vector<char> bytes;
+/// An open file of golden vectors. Tensors are called "<case>/<array>", metadata "<case>/<argument>".
+struct GoldenFile {
+  SafetensorsFile file;
+  std::map<std::string, const SafetensorsEntry*> entries;
+
+  explicit GoldenFile(const std::string& group)
+      : file(std::string(SAR_TEST_DATA) + "/golden/" + group + ".safetensors") {
+    for (const SafetensorsEntry& entry : file.entries()) entries[entry.name] = &entry;
+  }
 };
 
-/// Only what the golden vectors use: format 1.0, C order, little endian.
-Npy read_npy(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  require(file.good(), "cannot open golden vector ", path);
-  char magic[10];
-  file.read(magic, sizeof magic);
-  const auto header_bytes = static_cast<std::size_t>(static_cast<unsigned char>(magic[8])) +
-                            256 * static_cast<std::size_t>(static_cast<unsigned char>(magic[9]));
-  std::string header(header_bytes, ' ');
-  file.read(header.data(), static_cast<std::streamsize>(header_bytes));
-  Npy array;
-  const auto descr = header.find("'descr': '") + 10;
-  array.dtype = header.substr(descr, header.find('\'', descr) - descr);
-  auto at = header.find('(') + 1;
-  while (header[at] != ')') {
-    if (header[at] >= '0' && header[at] <= '9') {
-      std::size_t used = 0;
-      array.shape.push_back(std::stoll(header.substr(at), &used));
-      at += used;
-    } else {
-      ++at;
-    }
-  }
-  array.bytes.assign(std::istreambuf_iterator<char>(file), {});
-  return array;
+namespace {
+
+/// Each file is opened once.
+const GoldenFile& golden_file(const std::string& group) {
+  static std::map<std::string, GoldenFile> files;
+  return files.try_emplace(group, group).first->second;
 }
 
 template <class T>
-std::vector<T> read_as(const std::string& path, const std::string& dtype) {
-  const Npy array = read_npy(path);
-  require(array.dtype == dtype, path, " has dtype ", array.dtype, ", expected ", dtype);
-  std::vector<T> values(array.bytes.size() / sizeof(T));
-  std::memcpy(values.data(), array.bytes.data(), values.size() * sizeof(T));
+std::vector<T> read_as(const GoldenFile& golden, const SafetensorsEntry& entry, SafetensorsType type) {
+  require(entry.type == type, golden.file.path(), ": ", entry.name, " has type ", to_string(entry.type),
+          ", expected ", to_string(type));
+  std::vector<T> values(entry.size);
+  golden.file.read_raw(entry, std::as_writable_bytes(std::span(values)));
   return values;
 }
 
@@ -81,51 +66,61 @@ double relative_error(const Tensor& a, const Tensor& b) {
   return relative_error(a, std::vector<double>(b.values().begin(), b.values().end()));
 }
 
-Case::Case(const std::string& name) : directory_(std::string(SAR_TEST_DATA) + "/" + name) {
-  std::ifstream file(directory_ + "/args.txt");
-  require(file.good(), "no golden vectors in ", directory_);
-  for (std::string line; std::getline(file, line);)
-    if (const auto equals = line.find('='); equals != std::string::npos)
-      args_[line.substr(0, equals)] = line.substr(equals + 1);
+std::vector<std::string> golden_cases(const std::string& group) {
+  std::set<std::string> cases;
+  for (const auto& [name, entry] : golden_file(group).entries)
+    cases.insert(group + "/" + name.substr(0, name.find('/')));
+  return {cases.begin(), cases.end()};
 }
 
-bool Case::has(const std::string& file) const {
-  return std::filesystem::exists(directory_ + "/" + file + ".npy");
+Case::Case(const std::string& name)
+    : golden_(golden_file(name.substr(0, name.find('/')))), prefix_(name.substr(name.find('/') + 1) + "/") {
+  require(golden_.file.metadata().contains(prefix_ + "case"), golden_.file.path(), ": there is no case ",
+          name);
 }
 
-std::vector<double> Case::values(const std::string& file) const {
-  return read_as<double>(directory_ + "/" + file + ".npy", "<f8");
+bool Case::has(const std::string& array) const {
+  return golden_.entries.contains(prefix_ + array);
 }
 
-Tensor Case::tensor(const std::string& file) const {
-  const std::vector<double> data = values(file);
-  Tensor result{Shape(std::span<const Index>(read_npy(directory_ + "/" + file + ".npy").shape))};
+const SafetensorsEntry& Case::entry(const std::string& array) const {
+  const auto found = golden_.entries.find(prefix_ + array);
+  require(found != golden_.entries.end(), golden_.file.path(), ": there is no ", prefix_, array);
+  return *found->second;
+}
+
+std::vector<double> Case::values(const std::string& array) const {
+  return read_as<double>(golden_, entry(array), SafetensorsType::float64);
+}
+
+Tensor Case::tensor(const std::string& array) const {
+  const std::vector<double> data = values(array);
+  Tensor result{Shape(std::span(entry(array).shape))};
   std::transform(data.begin(), data.end(), result.data(), [](double x) { return static_cast<real>(x); });
   return result;
 }
 
-std::vector<Index> Case::indices(const std::string& file) const {
-  return read_as<Index>(directory_ + "/" + file + ".npy", "<i8");
+std::vector<Index> Case::indices(const std::string& array) const {
+  return read_as<Index>(golden_, entry(array), SafetensorsType::int64);
 }
 
-std::vector<std::uint8_t> Case::mask(const std::string& file) const {
-  return read_as<std::uint8_t>(directory_ + "/" + file + ".npy", "|b1");
+std::vector<std::uint8_t> Case::mask(const std::string& array) const {
+  return read_as<std::uint8_t>(golden_, entry(array), SafetensorsType::boolean);
 }
 
-std::vector<std::string> Case::files(const std::string& prefix) const {
+std::vector<std::string> Case::arrays(const std::string& prefix) const {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
-    const std::string name = entry.path().stem().string();
-    if (entry.path().extension() == ".npy" && name.starts_with(prefix))
-      names.push_back(name.substr(prefix.size()));
-  }
-  std::sort(names.begin(), names.end());
+  const std::string begin = prefix_ + prefix;
+  for (auto at = golden_.entries.lower_bound(begin);
+       at != golden_.entries.end() && at->first.starts_with(begin); ++at)
+    names.push_back(at->first.substr(begin.size()));
   return names;
 }
 
 std::string Case::arg(const std::string& key) const {
-  const auto found = args_.find(key);
-  require(found != args_.end(), directory_, "/args.txt has no '", key, "'");
+  const auto found = golden_.file.metadata().find(prefix_ + key);
+  require(found != golden_.file.metadata().end(), golden_.file.path(), ": there is no argument ", prefix_,
+          key);
   return found->second;
 }
 

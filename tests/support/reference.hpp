@@ -1,5 +1,5 @@
-/// Golden vectors of tests/data: reading the .npy files of a case, and comparing with the tolerance of the
-/// precision.
+/// Golden vectors (tests/data/golden): reading the arrays and arguments of a case, and comparing with the
+/// tolerance of the precision.
 #pragma once
 
 #include <sar/core/tensor.hpp>
@@ -8,6 +8,10 @@
 #include <map>
 #include <string>
 #include <vector>
+
+namespace sar {
+struct SafetensorsEntry;
+}
 
 namespace sar::test {
 
@@ -19,23 +23,30 @@ double relative_error(const Tensor& a, const Tensor& b);
 /// The same for a tensor against double precision values in row-major order.
 double relative_error(const Tensor& a, const std::vector<double>& b);
 
-/// One directory of golden vectors, e.g. Case("conv/SAGEConv__mean").
+struct GoldenFile;
+
+/// The names of all cases of a group ("conv"), sorted: "conv/AGNNConv__bipartite", ...
+std::vector<std::string> golden_cases(const std::string& group);
+
+/// One case, e.g. Case("conv/SAGEConv__mean").
 class Case {
  public:
   explicit Case(const std::string& name);
-  [[nodiscard]] bool has(const std::string& file) const;       ///< file without ".npy"
-  [[nodiscard]] Tensor tensor(const std::string& file) const;  ///< float64 array as real
-  [[nodiscard]] std::vector<double> values(const std::string& file) const;
-  [[nodiscard]] std::vector<Index> indices(const std::string& file) const;      ///< int64 array
-  [[nodiscard]] std::vector<std::uint8_t> mask(const std::string& file) const;  ///< bool array
-  [[nodiscard]] std::vector<std::string> files(
-      const std::string& prefix) const;                         ///< what follows the prefix, sorted
-  [[nodiscard]] std::string arg(const std::string& key) const;  ///< of args.txt; throws when missing
+  [[nodiscard]] bool has(const std::string& array) const;
+  [[nodiscard]] Tensor tensor(const std::string& array) const;  ///< float64 array as real
+  [[nodiscard]] std::vector<double> values(const std::string& array) const;
+  [[nodiscard]] std::vector<Index> indices(const std::string& array) const;      ///< int64 array
+  [[nodiscard]] std::vector<std::uint8_t> mask(const std::string& array) const;  ///< bool array
+  /// What follows the prefix in the names of arrays, sorted.
+  [[nodiscard]] std::vector<std::string> arrays(const std::string& prefix) const;
+  [[nodiscard]] std::string arg(const std::string& key) const;  ///< throws when there is none
   [[nodiscard]] double number(const std::string& key) const;
 
  private:
-  std::string directory_;
-  std::map<std::string, std::string> args_;
+  [[nodiscard]] const SafetensorsEntry& entry(const std::string& array) const;
+
+  const GoldenFile& golden_;
+  std::string prefix_;
 };
 
 }  // namespace sar::test

@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -37,14 +36,6 @@ Message make_message(Op op, MessageTarget lhs, MessageTarget rhs, const std::arr
 }
 
 // ---- golden vectors
-
-std::vector<std::string> golden_names(const std::string& group) {
-  std::vector<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(SAR_TEST_DATA) + "/" + group))
-    found.push_back(group + "/" + entry.path().filename().string());
-  std::sort(found.begin(), found.end());
-  return found;
-}
 
 MessageTarget target_of(const std::string& name) {
   return name == "u" ? MessageTarget::u : name == "v" ? MessageTarget::v : MessageTarget::e;
@@ -315,7 +306,7 @@ void check_sample(const Sample& s, const Values& want, const Books& books, const
 TEST_CASE("golden vectors of every message: update_all") {
   const Communicator comm = Communicator::world();
   if (comm.size() > 4) return;  // 8 ranks are for the graphs below
-  const auto cases = golden_names("update_all");
+  const auto cases = golden_cases("update_all");
   CHECK(cases.size() == 153);
   for (const std::string& name : cases)
     for (const HaloMode mode : modes)
@@ -326,7 +317,7 @@ TEST_CASE("golden vectors of every message: update_all") {
 TEST_CASE("golden vectors of every message: apply_edges") {
   const Communicator comm = Communicator::world();
   if (comm.size() > 4) return;  // 8 ranks are for the graphs below
-  const auto cases = golden_names("apply_edges");
+  const auto cases = golden_cases("apply_edges");
   CHECK(cases.size() == 41);
   for (const std::string& name : cases)
     for (const HaloMode mode : modes)

@@ -1,0 +1,47 @@
+/// The golden vectors are all there, and are the bytes that were packed.
+#include "support/reference.hpp"
+
+#include <sar/graph/io/safetensors.hpp>
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+using namespace sar;
+using namespace sar::test;
+
+TEST_CASE("every group has its cases, arrays and arguments") {
+  struct Group {
+    std::size_t cases, arrays, arguments;
+  };
+  const std::map<std::string, Group> groups = {
+      {"apply_edges", {41, 322, 604}}, {"conv", {79, 1094, 1407}}, {"edge_softmax", {5, 30, 53}},
+      {"loss", {5, 23, 48}},           {"model", {1, 46, 21}},     {"norm", {6, 60, 70}},
+      {"optim", {5, 105, 63}},         {"train", {3, 31, 110}},    {"update_all", {153, 1196, 2562}}};
+  for (const auto& [group, expected] : groups) {
+    CAPTURE(group);
+    CHECK(golden_cases(group).size() == expected.cases);
+    const SafetensorsFile file(std::string(SAR_TEST_DATA) + "/golden/" + group + ".safetensors");
+    CHECK(file.entries().size() == expected.arrays);
+    REQUIRE(file.metadata().contains("crc32"));
+    CHECK(file.metadata().size() == expected.arguments + 1);
+    CHECK_NOTHROW(file.verify_checksum());
+  }
+}
+
+TEST_CASE("a case has its values, and says what it has not") {
+  const Case golden("edge_softmax/dst");
+  CHECK(golden.arg("norm_by") == "dst");
+  CHECK(golden.has("in.logits"));
+  CHECK(!golden.has("in.log"));
+  CHECK(golden.arrays("in.") == std::vector<std::string>{"logits"});
+  CHECK(golden.indices("src").size() == golden.indices("dst").size());
+  CHECK(golden.tensor("out").shape() == golden.tensor("in.logits").shape());
+  CHECK(static_cast<std::size_t>(golden.tensor("out").size()) == golden.values("out").size());
+  CHECK_THROWS(golden.values("src"));
+  CHECK_THROWS(golden.tensor("absent"));
+  CHECK_THROWS(golden.arg("absent"));
+  CHECK_THROWS(Case("edge_softmax/absent"));
+  CHECK_THROWS(Case("absent/dst"));
+}
