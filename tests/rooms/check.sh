@@ -21,7 +21,8 @@ graph/build     | core autograd comm comm/rows graph/shard graph/kernels graph/m
 graph/partition | core comm comm/rows graph/shard                                              | graph/partition/partition.hpp
 graph/data      | core comm comm/rows graph/io graph/shard graph/message graph/build graph/partition | graph/data/dataset.hpp
 nn              | core autograd comm comm/rows graph/io graph/shard graph/message graph/build graph/partition graph/data | nn/module.hpp
-tools           | public                                                                       | tools/train.cpp
+tools/formats   | core comm comm/rows graph/io graph/data                                      | tools/formats/open_source.hpp
+tools           | public mpi tools/formats                                                     | tools/train.cpp
 examples        | public mpi                                                                   | examples/gcn.cpp
 '
 counts=0

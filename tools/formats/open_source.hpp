@@ -1,4 +1,7 @@
-/// The door for graphs in files, of whatever format.
+/// Opens a graph in files, of whatever format.
+///
+/// Room tools/formats: Readers of the formats in which people have graphs, for the tools. The library itself
+/// needs no zlib.
 #pragma once
 
 #include "source_options.hpp"
