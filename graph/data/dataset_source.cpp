@@ -81,7 +81,8 @@ void DatasetSource::open_labels_and_masks(bool required) {
   }
 }
 
-/// What else a dataset may have; a file that is not of it is none of our business.
+/// Opens the other files with one row for each node or edge; files of other forms are not part of the
+/// dataset.
 void DatasetSource::open_others() {
   std::error_code unreachable;
   for (const std::string& name : names_in(directory_, unreachable)) {
@@ -101,8 +102,7 @@ void DatasetSource::open_others() {
   }
 }
 
-/// Ranks that see different files would otherwise wait for each other in vain, or train on a mixture.
-/// Collective.
+/// Ranks that saw different files would wait for each other for ever, or train on a mixture. Collective.
 void DatasetSource::require_same_files() const {
   std::string sizes =
       concat(num_nodes(), " nodes, ", num_edges(), " edges, ", nodes_.at("features").row_size(),

@@ -13,14 +13,14 @@
 namespace sar {
 
 /// The files that load_dataset() names, of which edge_index.npy and features.npy must be there, and more:
-///     X.npy        with one row for each node: node data "X"
-///     edge_X.npy   with one row for each edge: edge data "X"; edge_weight.npy must have one
-/// Other files are left alone. Files are read by each rank on demand, without communication.
+///     X.npy        with one row for each node: the node field "X"
+///     edge_X.npy   with one row for each edge: the edge field "X"; edge_weight.npy must have one
+/// Other files are left alone. Each rank reads the files on demand, without communication.
 class DatasetSource : public GraphSource {
  public:
-  /// Collective. Throws InputError, the same on every rank, for files that are missing or damaged, or of
-  /// which ranks see different ones. `for_training`: labels and masks must be there, in the types of
-  /// load_dataset().
+  /// With `for_training`, labels and masks must be there, in the types of load_dataset(). Collective. Throws
+  /// InputError, the same on every rank, for files that are missing or damaged, and when ranks see different
+  /// files.
   DatasetSource(const Communicator& comm, const std::string& directory, bool for_training = false);
   ~DatasetSource() override;
 

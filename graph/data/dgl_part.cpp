@@ -1,6 +1,5 @@
-/// One part of a DGL partition.
 #include <sar/core/error.hpp>
-#include <sar/graph/data/dgl_partition.hpp>
+#include <sar/graph/data/dgl_part.hpp>
 #include <sar/graph/io/dgl_file.hpp>
 #include <sar/graph/io/npy.hpp>
 
@@ -14,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Nodes and edges are read in the same way; what differs is in here.
+/// Nodes and edges are read in the same way; this is what differs.
 struct Kind {
   const char* what;     // "node"
   const char* inner;    // the field that says whether it belongs to the part
@@ -42,11 +41,11 @@ Kind edge_kind(const DglPartition& partition) {
   return kind;
 }
 
-/// The nodes or edges in the graph of a part.
+/// The nodes or edges in the graph of a part. Inner ones belong to the part; the others are its halo.
 struct Members {
   Array<std::int64_t> ids;  // among those of all types
   Array<std::uint8_t> is_inner;
-  std::vector<Array<Index>> inner;  // [type][k]: where the k-th of the part is in the graph
+  std::vector<Array<Index>> inner;  // [type][k]: the position of the part's k-th one in the graph
 };
 
 const DataArray& column(const DataColumns& columns, const std::string& name, const std::string& path) {
@@ -68,8 +67,7 @@ Members read_members(const Kind& kind, const DataColumns& columns, int part, con
   require<InputError>(left <= static_cast<Index>(members.ids.size()), path, ": the graph has ",
                       members.ids.size(), " ", kind.what, "s, expected ", left, " of part ", part,
                       " at least");
-  for (const PartitionBook& book : kind.ids.books)
-    members.inner.emplace_back(static_cast<std::size_t>(book.num_nodes(part)), -1);
+  for (const PartitionBook& book : kind.ids.books) members.inner.emplace_back(book.num_nodes(part), -1);
   for (std::size_t i = 0; i < members.is_inner.size(); ++i) {
     if (members.is_inner[i] == 0) continue;
     const Index id = members.ids[i];
@@ -90,7 +88,7 @@ Members read_members(const Kind& kind, const DataColumns& columns, int part, con
   return members;
 }
 
-/// Original ids of the nodes (edges) of a type in a part; partitioned ones where there are no others.
+/// The original ids of the nodes (edges) of a type in a part; the partition's ids where there are no others.
 class OriginalIds {
  public:
   OriginalIds(const Kind& kind, const DglPartition& partition, int part, const DataColumns& graph_data,
@@ -161,7 +159,7 @@ class OriginalIds {
   fs::path directory_;
 };
 
-/// A file of features: its tensors by type, names without the type.
+/// Reads a file of features: the tensors of each type, their names without the type.
 std::vector<DataColumns> read_features(const Kind& kind, int part, const std::string& path) {
   std::vector<DataColumns> columns(kind.names.size());
   DataColumns tensors = read_dgl_tensors(path);
@@ -177,7 +175,7 @@ std::vector<DataColumns> read_features(const Kind& kind, int part, const std::st
           field = key.substr(name.size() + 1);
         }
     if (type == columns.size() && columns.size() == 1 && key.find('/') == std::string::npos) {
-      type = 0;  // as the first versions of DGL wrote them
+      type = 0;  // the first versions of DGL wrote no type
       field = key;
     }
     require<InputError>(type < columns.size(), path, ": tensor '", key, "' belongs to no type of ", kind.what,
@@ -191,8 +189,8 @@ std::vector<DataColumns> read_features(const Kind& kind, int part, const std::st
   return columns;
 }
 
-/// The edges of a type in a part, in the order of their ids. Sets the types of the ends where they are not
-/// known.
+/// The edges of a type in a part, in the order of their ids. Where the types of the ends are not known, the
+/// first edge sets them.
 EdgeTypeData take_edges(const DglPartition& partition, int part, std::size_t t, const Members& edges,
                         const Members& nodes, const DglGraph::EdgeType& graph) {
   const std::string& path = partition.parts[part].graph;

@@ -8,7 +8,7 @@
 namespace sar {
 namespace {
 
-/// The columns of several parts one after the other; a part without rows may lack them.
+/// Appends the fields of several parts to each other. A part without rows may lack them.
 DataColumns join_columns(std::vector<std::pair<Index, DataColumns*>> parts, const std::string& what) {
   std::erase_if(parts, [](const auto& part) { return part.first == 0; });
   if (parts.empty()) return {};
@@ -27,9 +27,9 @@ DataColumns join_columns(std::vector<std::pair<Index, DataColumns*>> parts, cons
     DataArray all(first.type, first.row_shape, rows);
     auto* out = all.bytes.data();
     for (const auto& [num_rows, columns] : parts) {
-      DataArray& piece = columns == parts.front().second ? first : columns->at(name);
-      out = std::copy(piece.bytes.begin(), piece.bytes.end(), out);
-      piece = {};
+      DataArray& part = columns == parts.front().second ? first : columns->at(name);
+      out = std::copy(part.bytes.begin(), part.bytes.end(), out);
+      part = {};
     }
     first = std::move(all);
   }
@@ -43,7 +43,7 @@ Array<Index> join_arrays(const std::vector<Array<Index>*>& parts) {
   return joined;
 }
 
-/// The end types of edges are known when one of the parts knows them.
+/// The type of an end of the edges is known when one of the parts knows it.
 void join_end_type(std::string& known, const std::string& other, const std::string& what) {
   if (known.empty()) known = other;
   require<InputError>(other.empty() || other == known, what, ": edges end in nodes of type ", known,
@@ -88,7 +88,7 @@ GraphData join_parts(std::vector<GraphData> parts, const std::string& path) {
   return joined;
 }
 
-/// A rank without rows has the same columns as the others, without rows.
+/// Gives a rank without rows the fields of the others, without rows. Collective, inside agree().
 void agree_on_columns(const Communicator& comm, DataColumns& columns, Index rows, const std::string& what) {
   const int root = comm.all_reduce(rows > 0 ? comm.rank() : comm.size() - 1, ReduceOp::min);
   auto count = static_cast<Index>(columns.size());
@@ -112,22 +112,23 @@ void agree_on_columns(const Communicator& comm, DataColumns& columns, Index rows
     layout.pop_back();
     expected.emplace(name, DataArray(type, std::move(layout), 0));
   }
-  comm.agree([&] {
-    if (rows == 0) return;
-    require<InputError>(columns.size() == expected.size(), what, ": there are ", columns.size(),
-                        " data in one part and ", expected.size(), " in another, expected the same");
-    for (const auto& [name, column] : expected) {
-      const auto found = columns.find(name);
-      require<InputError>(found != columns.end() && found->second.type == column.type &&
-                              found->second.row_shape == column.row_shape,
-                          what, ": the data '", name,
-                          "' are not the same in all parts, expected the same type and shape");
-    }
-  });
-  if (rows == 0) columns = std::move(expected);
+  if (rows == 0) {
+    columns = std::move(expected);
+    return;
+  }
+  require<InputError>(columns.size() == expected.size(), what, ": there are ", columns.size(),
+                      " data in one part and ", expected.size(), " in another, expected the same");
+  for (const auto& [name, column] : expected) {
+    const auto found = columns.find(name);
+    require<InputError>(found != columns.end() && found->second.type == column.type &&
+                            found->second.row_shape == column.row_shape,
+                        what, ": the data '", name,
+                        "' are not the same in all parts, expected the same type and shape");
+  }
 }
 
-/// The type of the ends of edges that were not told and that some ranks found.
+/// Where the JSON does not tell the type of an end, a rank with edges has found it. Collective, inside
+/// agree().
 void agree_on_end_type(const Communicator& comm, const DglPartition& partition, std::string& type,
                        const std::string& what) {
   const auto& names = partition.node_types;
@@ -135,32 +136,25 @@ void agree_on_end_type(const Communicator& comm, const DglPartition& partition, 
                         ? Index{-1}
                         : static_cast<Index>(std::find(names.begin(), names.end(), type) - names.begin());
   const Index common = names.size() == 1 ? 0 : comm.all_reduce(mine, ReduceOp::max);
-  comm.agree([&] {
-    require<InputError>(common >= 0, what,
-                        ": there are no edges and their ends have no types, expected a name such "
-                        "as author:writes:paper");
-    join_end_type(type, names[common], what);
-  });
+  require<InputError>(common >= 0, what,
+                      ": there are no edges and their ends have no types, expected a name such as "
+                      "author:writes:paper");
+  join_end_type(type, names[common], what);
 }
 
 }  // namespace
 
 GraphData load_dgl_partition(const Communicator& comm, const std::string& json_path) {
   return comm.agree([&] {
-    DglPartition partition;
-    PartitionBook parts_of_rank;
-    GraphData mine;
-    comm.agree([&] {
-      partition = read_dgl_partition(json_path);
-      const auto num_parts = static_cast<Index>(partition.parts.size());
-      require<InputError>(comm.size() <= num_parts, json_path, ": there are ", num_parts, " parts for ",
-                          comm.size(), " ranks, expected a part for each rank at least");
-      parts_of_rank = PartitionBook::even(num_parts, comm.size());
-      std::vector<GraphData> parts;
-      for (Index p = parts_of_rank.begin(comm.rank()); p < parts_of_rank.end(comm.rank()); ++p)
-        parts.push_back(read_dgl_part(partition, static_cast<int>(p)));
-      mine = join_parts(std::move(parts), json_path);
-    });
+    const DglPartition partition = read_dgl_partition(json_path);
+    const auto num_parts = static_cast<Index>(partition.parts.size());
+    require<InputError>(comm.size() <= num_parts, json_path, ": there are ", num_parts, " parts for ",
+                        comm.size(), " ranks, expected a part for each rank at least");
+    const PartitionBook parts_of_rank = PartitionBook::even(num_parts, comm.size());
+    std::vector<GraphData> parts;
+    for (Index p = parts_of_rank.begin(comm.rank()); p < parts_of_rank.end(comm.rank()); ++p)
+      parts.push_back(read_dgl_part(partition, static_cast<int>(p)));
+    GraphData mine = join_parts(std::move(parts), json_path);
     mine.name = partition.name;
     for (std::size_t t = 0; t < mine.node_types.size(); ++t) {
       NodeTypeData& nodes = mine.node_types[t];

@@ -1,8 +1,9 @@
-/// The JSON file of a DGL partition.
-#include <nlohmann/json.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/file.hpp>
-#include <sar/graph/data/dgl_partition.hpp>
+#include <sar/graph/data/dgl_partition_json.hpp>
+#include <sar/graph/data/graph_data.hpp>
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// A value of the file, and where it stands for messages: "x.json: node_map".
+/// A value of the file, and its place for messages: "x.json: node_map".
 struct Node {
   const Json& json;
   std::string where;
@@ -52,9 +53,8 @@ std::vector<std::string> names_by_number(const Node& node) {
   std::vector<std::string> names(node.json.size());
   std::vector<bool> seen(names.size(), false);
   for (const auto& item : node.json.items()) {
-    const Index number = node.at(item.key()).integer();
-    const auto t = static_cast<std::size_t>(number);
-    node.check(number >= 0 && t < names.size() && !seen[t], "has the number ", number, " for '", item.key(),
+    const Index t = node.at(item.key()).integer();
+    node.check(0 <= t && t < std::ssize(names) && !seen[t], "has the number ", t, " for '", item.key(),
                "', expected 0 to ", names.size() - 1, ", each once");
     seen[t] = true;
     names[t] = item.key();
@@ -62,8 +62,39 @@ std::vector<std::string> names_by_number(const Node& node) {
   return names;
 }
 
-/// node_map or edge_map: for each type the ranges of the parts; older DGL has a list for the only type, and
-/// the ends of the ranges alone.
+using Ranges = std::vector<DglPartition::Range>;
+
+/// The ranges of one type, one for each part. Older DGL writes their ends only.
+Ranges read_ranges(const Node& list, std::size_t type, std::size_t parts, Index total) {
+  list.check(!list.json.is_string(), "is the file ", list.json, ", expected ranges of ids");
+  list.check(list.json.is_array() && list.json.size() == parts, "has ", list.json.size(),
+             " entries, expected ", parts, ", one for each part");
+  Ranges ranges;
+  Index first = 0, end_before = 0;
+  for (std::size_t p = 0; p < parts; ++p) {
+    const Node entry = list.at(p);
+    DglPartition::Range range{.part = static_cast<int>(p), .type = type, .first = first};
+    if (entry.json.is_array()) {
+      entry.check(entry.json.size() == 2, "has ", entry.json.size(),
+                  " numbers, expected the begin and the end of ids");
+      range.begin = entry.at(0).integer();
+      range.end = entry.at(1).integer();
+    } else {
+      range.begin = end_before;
+      range.end = end_before = entry.integer();
+    }
+    if (range.begin == -1 && range.end == -1) range.begin = range.end = 0;  // newer DGL's empty range
+    entry.check(0 <= range.begin && range.begin <= range.end && range.end <= total, "is ", range.begin,
+                " to ", range.end, ", expected ids of 0 to ", total);
+    entry.check(range.end - range.begin <= total - first, "is ", range.begin, " to ", range.end,
+                ", expected ids of parts that do not overlap");
+    first += range.end - range.begin;
+    ranges.push_back(range);
+  }
+  return ranges;
+}
+
+/// node_map or edge_map: the ranges of each type. Older DGL has a list for the only type.
 DglPartition::Ids read_map(const Node& map, const std::vector<std::string>& types, std::size_t parts,
                            Index total) {
   map.check(!map.json.is_string(), "is the file ", map.json,
@@ -75,34 +106,12 @@ DglPartition::Ids read_map(const Node& map, const std::vector<std::string>& type
             " types");
 
   DglPartition::Ids ids;
-  std::vector<std::vector<DglPartition::Range>> ranges(types.size());  // by type and part
+  std::vector<Ranges> ranges;  // by type and part
   for (std::size_t t = 0; t < types.size(); ++t) {
-    const Node list = map.json.is_array() ? map : map.at(types[t]);
-    list.check(!list.json.is_string(), "is the file ", list.json, ", expected ranges of ids");
-    list.check(list.json.is_array() && list.json.size() == parts, "has ", list.json.size(),
-               " entries, expected ", parts, ", one for each part");
+    ranges.push_back(read_ranges(map.json.is_array() ? map : map.at(types[t]), t, parts, total));
     std::vector<Index> offsets{0};
-    Index end_before = 0;
-    for (std::size_t p = 0; p < parts; ++p) {
-      const Node entry = list.at(p);
-      DglPartition::Range range{.part = static_cast<int>(p), .type = t, .first = offsets.back()};
-      if (entry.json.is_array()) {
-        entry.check(entry.json.size() == 2, "has ", entry.json.size(),
-                    " numbers, expected the begin and the end of ids");
-        range.begin = entry.at(0).integer();
-        range.end = entry.at(1).integer();
-      } else {
-        range.begin = end_before;
-        range.end = end_before = entry.integer();
-      }
-      if (range.begin == -1 && range.end == -1) range.begin = range.end = 0;  // none, in newer DGL
-      entry.check(0 <= range.begin && range.begin <= range.end && range.end <= total, "is ", range.begin,
-                  " to ", range.end, ", expected ids of 0 to ", total);
-      entry.check(range.end - range.begin <= total - offsets.back(), "is ", range.begin, " to ", range.end,
-                  ", expected ids of parts that do not overlap");
-      offsets.push_back(offsets.back() + (range.end - range.begin));
-      ranges[t].push_back(range);
-    }
+    for (const DglPartition::Range& range : ranges.back())
+      offsets.push_back(range.first + range.end - range.begin);
     ids.books.emplace_back(std::move(offsets));
   }
   for (std::size_t p = 0; p < parts; ++p)

@@ -10,12 +10,11 @@ namespace {
 
 void relabel(const NodePartition& partition, Array<Index>& nodes) {
   parallel_for(static_cast<Index>(nodes.size()), 1 << 14, [&](Index first, Index last) {
-    for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i)
-      nodes[i] = partition.to_partitioned(nodes[i]);
+    for (Index i = first; i < last; ++i) nodes[i] = partition.to_partitioned(nodes[i]);
   });
 }
 
-/// Of the edges of all ranks, -1 without any. Those of a graph that lost duplicates are not 0, 1, ...
+/// The largest edge id of all ranks, -1 without edges. A graph that lost duplicates has gaps in its ids.
 Index largest_id(const Communicator& comm, const NodeData& data) {
   Index largest = -1;
   for (const Index id : data.edges.id) largest = std::max(largest, id);

@@ -7,18 +7,18 @@
 namespace sar {
 namespace {
 
-/// Ends of edges [begin, end). NumPy writes the transpose of an [E, 2] array in Fortran order: the two ends
-/// of an edge lie together.
+/// Reads the ends of edges [begin, end). NumPy writes the transpose of an [E, 2] array in Fortran order; then
+/// the two ends of an edge lie side by side.
 void read_ends(const NpyFile& edge_index, Index begin, Index end, EdgeList& edges) {
   if (!edge_index.fortran_order()) {
     edge_index.read(begin, end, std::span<Index>(edges.src));
     edge_index.read(edge_index.row_size() + begin, edge_index.row_size() + end, std::span<Index>(edges.dst));
     return;
   }
-  constexpr Index block = Index{1} << 16;
+  constexpr Index chunk = Index{1} << 16;
   std::vector<Index> pairs;
-  for (Index first = begin; first < end; first += block) {
-    const Index count = std::min(block, end - first);
+  for (Index first = begin; first < end; first += chunk) {
+    const Index count = std::min(chunk, end - first);
     pairs.resize(2 * count);
     edge_index.read(2 * first, 2 * (first + count), std::span<Index>(pairs));
     for (Index i = 0; i < count; ++i) {
@@ -31,14 +31,14 @@ void read_ends(const NpyFile& edge_index, Index begin, Index end, EdgeList& edge
 }  // namespace
 
 EdgeList read_edge_range(const NpyFile& edge_index, Index num_nodes, Index begin, Index end) {
-  const auto count = static_cast<std::size_t>(end - begin);
+  const Index count = end - begin;
   EdgeList edges;
   edges.src.resize(count);
   edges.dst.resize(count);
   edges.id.resize(count);
   read_ends(edge_index, begin, end, edges);
-  for (std::size_t e = 0; e < count; ++e) {
-    edges.id[e] = begin + static_cast<Index>(e);
+  for (Index e = 0; e < count; ++e) {
+    edges.id[e] = begin + e;
     for (const Index node : {edges.src[e], edges.dst[e]})
       require<InputError>(0 <= node && node < num_nodes, edge_index.path(), ": edge ", edges.id[e], " is (",
                           edges.src[e], ", ", edges.dst[e], "), but there is no node ", node,

@@ -1,4 +1,4 @@
-/// Edges as an array of two rows: sources and destinations.
+/// Edges in a file, as an array of two rows: sources and destinations.
 #pragma once
 
 #include <sar/graph/data/node_data.hpp>
@@ -6,7 +6,7 @@
 
 namespace sar {
 
-/// Edges [begin, end) of an array of integers [2, E], in C or Fortran order, with their numbers as ids.
+/// Edges [begin, end) of an array of integers [2, E] in C or Fortran order; the id of an edge is its column.
 /// Throws InputError for an edge to a node that does not exist. Local.
 EdgeList read_edge_range(const NpyFile& edge_index, Index num_nodes, Index begin, Index end);
 

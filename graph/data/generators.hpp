@@ -2,7 +2,7 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/data/dataset.hpp>
+#include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/graph_source.hpp>
 #include <sar/graph/data/node_data.hpp>
 

@@ -4,7 +4,7 @@
 #include <sar/graph/data/node_columns.hpp>
 
 #include <algorithm>
-#include <cstring>
+#include <span>
 #include <utility>
 
 namespace sar {
@@ -21,11 +21,9 @@ DataArray as_column(NpyType type, std::vector<Index> row_shape, std::span<const 
   DataArray column(type, std::move(row_shape), num_rows);
   require<ShapeError>(column.bytes.size() == values.size_bytes(), "data of ", values.size_bytes(),
                       " bytes, expected ", column.bytes.size(), " for ", num_rows, " rows");
-  if (!values.empty()) std::memcpy(column.bytes.data(), values.data(), values.size_bytes());
+  std::ranges::copy(std::as_bytes(values), column.bytes.begin());
   return column;
 }
-
-constexpr NpyType real_type = sizeof(real) == 8 ? NpyType::float64 : NpyType::float32;
 
 }  // namespace
 
@@ -67,10 +65,8 @@ NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOp
     data.original_ids = std::move(nodes.original_ids);
     data.edges = std::move(edges.edges);
     if (const std::string weight = weight_field(fields_of(edges.data)); !weight.empty())
-      comm.agree([&] {
-        data.edges.weight =
-            to_edge_weights(edges.data.at(weight), data.edges.id, concat(graph.name, ": ", weight));
-      });
+      data.edges.weight =
+          to_edge_weights(edges.data.at(weight), data.edges.id, concat(graph.name, ": ", weight));
     edges.data.clear();
     transform_edges(comm, options, data);
 
@@ -87,25 +83,23 @@ GraphData to_graph_data(NodeData data) {
   GraphData graph;
   graph.name = std::move(data.name);
   NodeTypeData& nodes = graph.node_types.emplace_back();
-  const Index count = static_cast<Index>(data.original_ids.size());
+  const auto count = static_cast<Index>(data.original_ids.size());
   nodes.book = std::move(data.book);
   nodes.original_ids = std::move(data.original_ids);
   nodes.data["features"] =
-      as_column(real_type, {data.features.row_size()}, std::span<const real>(data.features.values()), count);
+      as_column(npy_real, {data.features.row_size()}, std::span<const real>(data.features.values()), count);
   data.features = {};
   nodes.data["labels"] = as_column(NpyType::int64, {}, std::span<const std::int64_t>(data.labels), count);
-  nodes.data["train_mask"] =
-      as_column(NpyType::boolean, {}, std::span<const std::uint8_t>(data.train_mask), count);
-  nodes.data["val_mask"] =
-      as_column(NpyType::boolean, {}, std::span<const std::uint8_t>(data.val_mask), count);
-  nodes.data["test_mask"] =
-      as_column(NpyType::boolean, {}, std::span<const std::uint8_t>(data.test_mask), count);
+  for (const auto& [name, mask] : {std::pair{"train_mask", &data.train_mask},
+                                   {"val_mask", &data.val_mask},
+                                   {"test_mask", &data.test_mask}})
+    nodes.data[name] = as_column(NpyType::boolean, {}, std::span<const std::uint8_t>(*mask), count);
   EdgeTypeData& edges = graph.edge_types.emplace_back();
   edges.num_edges = data.num_edges;
   edges.edges = std::move(data.edges);
   if (!edges.edges.weight.empty())
     edges.data["weight"] =
-        as_column(real_type, {}, std::span<const real>(edges.edges.weight), edges.edges.size());
+        as_column(npy_real, {}, std::span<const real>(edges.edges.weight), edges.edges.size());
   edges.edges.weight = {};
   return graph;
 }

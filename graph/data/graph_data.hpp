@@ -1,12 +1,11 @@
-/// GraphData: what one worker holds of a graph with any types of nodes and edges, and any data of them.
+/// GraphData: what one rank holds of a graph with any node types, edge types and fields.
 ///
-/// A graph of one type of nodes and one of edges is the common case, and NodeData is what it becomes for
-/// training (to_node_data).
+/// A homogeneous graph becomes NodeData for training (to_node_data).
 #pragma once
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/graph/data/dataset.hpp>
+#include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/node_data.hpp>
 #include <sar/graph/io/data_array.hpp>
 
@@ -15,11 +14,11 @@
 
 namespace sar {
 
-/// Names that DGL gives to the only type of nodes and the only type of edges.
+/// DGL's names for the only node type and the only edge type of a homogeneous graph.
 inline constexpr const char* default_node_type = "_N";
 inline constexpr const char* default_edge_type = "_E";
 
-/// This worker's nodes of one type: partitioned ids book.begin(p) .. book.end(p), rows in that order.
+/// This rank's nodes of one type: the global ids from book.begin(p) to book.end(p), rows in that order.
 struct NodeTypeData {
   std::string name = default_node_type;
   PartitionBook book;
@@ -27,8 +26,8 @@ struct NodeTypeData {
   DataColumns data;
 };
 
-/// The in-edges of this worker's nodes of type dst_type. Ids of the ends are partitioned ids of their types;
-/// edges.id is the edge's original number among those of its type. edges.weight is empty: weights are data.
+/// The in-edges of this rank's nodes of type dst_type. Their ends are global ids of the two node types;
+/// edges.id are original ids among the edges of this type. edges.weight is empty: weights are a field.
 struct EdgeTypeData {
   std::string src_type = default_node_type;
   std::string name = default_edge_type;
@@ -52,8 +51,8 @@ struct GraphData {
   [[nodiscard]] const EdgeTypeData& edge_type(const std::string& type) const;
 };
 
-/// The one node type and the one edge type as NodeData, after the transforms of `options` (its partition
-/// method is not used: the nodes stay where they are). Takes
+/// A homogeneous graph as NodeData, after the transforms of `options`. Nodes stay where they are:
+/// options.partition is not used. Takes the fields
 ///     features      "features" or "feat"             numbers [nodes, F...], flattened to two dimensions
 ///     labels        "labels" or "label"              integers [nodes] or [nodes, 1]; or whole numbers in
 ///                                                    floating point, NaN: unlabelled (-1); without any:
@@ -64,12 +63,11 @@ struct GraphData {
 /// values that are not finite and labels below -1.
 NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options = {});
 
-/// The other way: data "features", "labels", the three masks, and edge data "weight" if there are weights.
-/// Local.
+/// The reverse: the fields "features", "labels", the three masks, and "weight" of the edges if there are
+/// weights. Local.
 GraphData to_graph_data(NodeData data);
 
-/// The labels of the training nodes are what a training needs: throws InputError, the same on every rank,
-/// when no training node of any rank has a label. Collective.
+/// Throws InputError, the same on every rank, when no training node of any rank has a label. Collective.
 void require_training_labels(const Communicator& comm, const NodeData& data);
 
 }  // namespace sar

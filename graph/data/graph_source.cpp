@@ -13,7 +13,7 @@ NodeData load_graph(GraphSource& source, const DatasetOptions& options) {
     EdgeList edges = source.read_edges();
     if (const std::string weight = weight_field(source.edge_fields()); !weight.empty()) {
       const DataArray column = source.read_edge_data(weight, edges.id);
-      comm.agree([&] { edges.weight = to_edge_weights(column, edges.id, source.place_of(weight)); });
+      edges.weight = to_edge_weights(column, edges.id, source.place_of(weight));
     }
     const NodePartition partition =
         partition_nodes(comm, source.num_nodes(), edges, options.partition, options.partition_seed);

@@ -8,7 +8,7 @@
 namespace sar {
 namespace {
 
-/// Where each of `wanted` is in `ids`, which hold the same numbers in another order.
+/// The position of each of `wanted` in `ids`, which holds the same numbers in another order.
 Array<Index> places(const Array<Index>& ids, const Array<Index>& wanted) {
   Array<Index> by_id(ids.size());
   std::iota(by_id.begin(), by_id.end(), Index{0});

@@ -1,4 +1,4 @@
-/// Graphs of several types of nodes and edges: a sharded graph for each type of edges.
+/// Heterogeneous graphs: one sharded graph for each edge type.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -11,8 +11,8 @@
 namespace sar {
 
 /// The graph of each edge type, by the type's name ("writes"), or its canonical name ("author:writes:paper")
-/// where several types share the name: what HeteroGraphConv takes. Edge data become fields of the graph's
-/// edata, in edge order, as sar::real. Takes the edges and their data, which are empty afterwards.
+/// where several types share the name: the input of HeteroGraphConv. Edge fields become fields of the graph's
+/// edata, in edge order, as sar::real. Takes the edges and their fields, which are empty afterwards.
 /// Collective. Throws InputError, the same on every rank, as GraphShardManager.
 std::map<std::string, GraphShardManager> construct_hetero_graphs(const Communicator& comm, GraphData& graph,
                                                                  const GraphOptions& options = {});

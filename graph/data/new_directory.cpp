@@ -10,7 +10,7 @@
 namespace sar {
 namespace fs = std::filesystem;
 
-// What is thrown after the first constructor has ended is followed by the destructor.
+// The delegated constructor ends first, so that the destructor runs when make() throws.
 NewDirectory::NewDirectory(const Communicator& comm, const std::string& path) : NewDirectory(comm) {
   comm.agree([&] { make(path); });
 }

@@ -1,4 +1,4 @@
-/// A directory that does not get its name unless it is complete.
+/// A directory that gets its name when it is complete.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -7,8 +7,8 @@
 
 namespace sar {
 
-/// Made beside `path` under another name, and removed if commit() is not reached. The ranks see the same file
-/// system. Errors are InputError, the same on every rank.
+/// The directory is made beside `path` under another name, and is removed if commit() is not reached. The
+/// ranks see the same file system. Errors are InputError, the same on every rank.
 class NewDirectory {
  public:
   /// Throws when there is something at `path` already. Collective.
@@ -19,7 +19,7 @@ class NewDirectory {
 
   /// Where to write.
   [[nodiscard]] const std::string& path() const noexcept { return temporary_; }
-  /// When all ranks have written: renames. Collective.
+  /// Renames the directory after all ranks have written. Collective.
   void commit();
 
  private:
@@ -29,7 +29,7 @@ class NewDirectory {
   Communicator comm_;
   std::string path_;
   std::string temporary_;
-  bool made_ = false;  // on rank 0: there is something to remove
+  bool made_ = false;  // on rank 0: the destructor removes the directory
 };
 
 }  // namespace sar

@@ -1,6 +1,5 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/data/distribute.hpp>
-#include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/node_columns.hpp>
 #include <sar/graph/io/npy_header.hpp>
 
@@ -14,13 +13,9 @@ namespace sar {
 namespace {
 
 constexpr std::int64_t max_label = std::numeric_limits<std::int32_t>::max() - 1;
-constexpr Index block_bytes = Index{1} << 24;
+constexpr Index chunk_bytes = Index{1} << 24;
 
-bool is_floating(NpyType type) {
-  return type == NpyType::float16 || type == NpyType::float32 || type == NpyType::float64;
-}
-
-/// The first field with one of the names; nullptr when there is none.
+/// The field with the first name that there is; nullptr when there is none.
 const DataField* find_field(const std::vector<DataField>& fields, std::initializer_list<const char*> names) {
   for (const char* name : names)
     for (const DataField& field : fields)
@@ -47,7 +42,7 @@ Index first_not_finite(std::span<const real> values) {
       [](Index a, Index b) { return std::min(a, b); });
 }
 
-/// Rows of `column` -> rows of x from `first` on, all of them finite.
+/// Copies the rows of `column` to the rows of x from `first` on. They must be finite.
 void take_features(const DataArray& column, std::span<const Index> ids, const std::string& place, Index first,
                    Tensor& x) {
   const Index width = x.row_size();
@@ -55,9 +50,9 @@ void take_features(const DataArray& column, std::span<const Index> ids, const st
   parallel_for(column.num_rows, grain, [&](Index begin, Index end) {
     convert_elements(column.type, column.row(begin), (end - begin) * width, x.row(first + begin));
   });
-  const auto taken = x.values().subspan(first * width, static_cast<std::size_t>(column.num_rows * width));
+  const auto taken = x.values().subspan(first * width, column.num_rows * width);
   const Index bad = first_not_finite(taken);
-  if (bad < static_cast<Index>(taken.size()))
+  if (bad < std::ssize(taken))
     throw InputError(concat(place, ": row ", ids[first + bad / width], ", column ", bad % width, " is ",
                             taken[bad], ", expected a finite number"));
 }
@@ -70,20 +65,19 @@ void read_features(const Communicator& comm, const NodeColumns& columns, NodeDat
   require<InputError>(width > 0, columns.place_of(field->name), ": a row has shape ",
                       shape_to_string(field->row_shape), ", expected at least one column");
   const auto count = static_cast<Index>(data.original_ids.size());
-  comm.agree([&] { data.features = Tensor(Shape{count, width}); });
-  const Index block = std::max<Index>(1, block_bytes / field->row_bytes());
-  const Index rounds = comm.all_reduce((count + block - 1) / block, ReduceOp::max);
-  for (Index r = 0; r < rounds; ++r) {
-    const Index begin = std::min(count, r * block);
-    const DataArray rows = columns.read(field->name, begin, std::min(count, begin + block));
-    comm.agree(
-        [&] { take_features(rows, data.original_ids, columns.place_of(field->name), begin, data.features); });
+  data.features = Tensor(Shape{count, width});
+  const Index chunk = std::max<Index>(1, chunk_bytes / field->row_bytes());
+  const Index chunks = comm.all_reduce((count + chunk - 1) / chunk, ReduceOp::max);
+  for (Index i = 0; i < chunks; ++i) {
+    const Index begin = std::min(count, i * chunk);
+    const DataArray rows = columns.read(field->name, begin, std::min(count, begin + chunk));
+    take_features(rows, data.original_ids, columns.place_of(field->name), begin, data.features);
   }
 }
 
-/// Floating-point labels are what OGB and pandas make of integers with gaps: NaN is no label.
+/// OGB and pandas turn integers with missing values into floating-point numbers, where NaN means no label.
 Array<std::int64_t> to_labels(const DataArray& column, std::span<const Index> ids, const std::string& place) {
-  if (!is_floating(column.type)) return column.to_integers(place);
+  if (!is_floating_point(column.type)) return column.to_integers(place);
   require<InputError>(column.row_size() == 1, place, ": a row has shape ", shape_to_string(column.row_shape),
                       ", expected one number");
   Array<double> values(column.num_rows);
@@ -107,28 +101,21 @@ void read_labels(const Communicator& comm, const NodeColumns& columns, NodeData&
     data.labels.assign(ids.size(), -1);
     return;
   }
-  const DataArray column = columns.read(field->name, 0, static_cast<Index>(ids.size()));
-  comm.agree([&] {
-    const std::string place = columns.place_of(field->name);
-    data.labels = to_labels(column, ids, place);
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      require<InputError>(-1 <= data.labels[i] && data.labels[i] <= max_label, place, ": the label of node ",
-                          ids[i], " is ", data.labels[i], ", expected a class from 0 to ", max_label,
-                          " or -1 for an unlabelled node");
-      data.num_classes = std::max<Index>(data.num_classes, data.labels[i] + 1);
-    }
-  });
+  const std::string place = columns.place_of(field->name);
+  data.labels = to_labels(columns.read(field->name, 0, std::ssize(ids)), ids, place);
+  for (Index i = 0; i < std::ssize(ids); ++i) {
+    require<InputError>(-1 <= data.labels[i] && data.labels[i] <= max_label, place, ": the label of node ",
+                        ids[i], " is ", data.labels[i], ", expected a class from 0 to ", max_label,
+                        " or -1 for an unlabelled node");
+    data.num_classes = std::max<Index>(data.num_classes, data.labels[i] + 1);
+  }
   data.num_classes = comm.all_reduce(data.num_classes, ReduceOp::max);
 }
 
-void read_mask(const Communicator& comm, const NodeColumns& columns, const char* name, Index count,
-               Array<std::uint8_t>& mask) {
-  if (find_field(columns.fields, {name}) == nullptr) {
-    mask.assign(count, 0);
-    return;
-  }
-  const DataArray column = columns.read(name, 0, count);
-  comm.agree([&] { mask = column.to_mask(columns.place_of(name)); });
+/// Without the field, nothing is selected.
+Array<std::uint8_t> read_mask(const NodeColumns& columns, const char* name, Index count) {
+  if (find_field(columns.fields, {name}) == nullptr) return Array<std::uint8_t>(count, 0);
+  return columns.read(name, 0, count).to_mask(columns.place_of(name));
 }
 
 }  // namespace
@@ -139,9 +126,9 @@ void read_node_columns(const Communicator& comm, const NodeColumns& columns, con
   read_features(comm, columns, data);
   if (options.normalize_features) normalize_rows(data.features);
   read_labels(comm, columns, data);
-  read_mask(comm, columns, "train_mask", count, data.train_mask);
-  read_mask(comm, columns, "val_mask", count, data.val_mask);
-  read_mask(comm, columns, "test_mask", count, data.test_mask);
+  data.train_mask = read_mask(columns, "train_mask", count);
+  data.val_mask = read_mask(columns, "val_mask", count);
+  data.test_mask = read_mask(columns, "test_mask", count);
 }
 
 std::string weight_field(const std::vector<DataField>& edge_fields) {
@@ -150,7 +137,7 @@ std::string weight_field(const std::vector<DataField>& edge_fields) {
 }
 
 Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids, const std::string& place) {
-  require<InputError>(is_floating(column.type), place, ": dtype is ", to_string(column.type),
+  require<InputError>(is_floating_point(column.type), place, ": dtype is ", to_string(column.type),
                       ", expected float16, float32 or float64");
   require<InputError>(column.row_size() == 1, place, ": a row has shape ", shape_to_string(column.row_shape),
                       ", expected one number");

@@ -1,4 +1,4 @@
-/// What one worker holds of a dataset: its nodes, their data, and their in-edges.
+/// NodeData: what one rank holds of a homogeneous dataset: its nodes, their fields, and their in-edges.
 #pragma once
 
 #include <sar/comm/rows/partition_book.hpp>
@@ -28,8 +28,7 @@ struct NodeData {
   [[nodiscard]] Index num_nodes() const noexcept { return book.num_nodes(); }
 };
 
-/// The graph of a loaded or generated dataset: one kind of nodes. Takes data.edges, which is empty
-/// afterwards. Collective.
+/// The graph of a loaded or generated dataset. Takes data.edges, which is empty afterwards. Collective.
 GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
                                        const GraphOptions& options = {});
 

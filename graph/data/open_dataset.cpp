@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whose description of a partitioned graph a JSON file is. A damaged partition.json is ours, too: loading
-/// it says what is wrong.
+/// Which program's description of a partitioned graph a JSON file is. A damaged partition.json counts as
+/// ours: loading it says what is wrong.
 DatasetKind kind_of_json(const std::string& path) {
   try {
     const auto json =
@@ -34,7 +34,7 @@ DatasetKind kind_of_json(const std::string& path) {
   return DatasetKind::unknown;
 }
 
-/// The only JSON file of a directory that describes a partition of DGL's; empty: there is none.
+/// The only JSON file of a directory that describes a DGL partition; empty when there is none or several.
 std::string find_dgl_json(const std::string& directory) {
   std::vector<std::string> found;
   std::error_code error;

@@ -1,8 +1,8 @@
-/// One door for the forms of a dataset that the library reads by itself.
+/// Finding out which form a dataset has, and opening it: all forms that the library reads by itself.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/data/dataset.hpp>
+#include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/node_data.hpp>
 
@@ -19,28 +19,28 @@ enum class DatasetKind {
 
 struct FoundDataset {
   DatasetKind kind = DatasetKind::unknown;
-  std::string path;  ///< the one given, or that of DGL's JSON file
+  std::string path;  ///< the given one, or that of DGL's JSON file
 
-  /// Are its nodes assigned to workers already?
+  /// Whether its nodes are assigned to parts already.
   [[nodiscard]] bool is_partitioned() const noexcept {
     return kind == DatasetKind::partition_directory || kind == DatasetKind::dgl_partition;
   }
 };
 
-/// What `path` is. Looks at names, and into JSON files of a directory. Local; throws nothing about what it
-/// does not know.
+/// Looks at names, and into the JSON files of a directory. What it does not know is `unknown`, not an error.
+/// Local.
 FoundDataset find_dataset(const std::string& path);
 
-/// A graph that is ready for training, and what it was found to be in a few words: "partition directory cora:
-/// 2708 nodes, 10556 edges; nodes: features labels".
+/// A graph that is ready for training, and a short description: "partition directory cora: 2708 nodes, 10556
+/// edges; nodes: features labels".
 struct OpenedDataset {
   NodeData data;
   std::string description;
 };
 
-/// Loads what was found, as rank 0 found it. `options.partition` is for dataset directories. Labels need not
-/// be there (require_training_labels). Collective. Throws InputError, the same on every rank, for an unknown
-/// kind, and as the functions that do the work.
+/// Loads what rank 0 found. `options.partition` is used for dataset directories only. Labels need not be
+/// there (see require_training_labels). Collective. Throws InputError, the same on every rank, for an unknown
+/// kind, and as load_dataset, load_partition and load_dgl_partition.
 OpenedDataset open_dataset(const Communicator& comm, const FoundDataset& found,
                            const DatasetOptions& options = {});
 

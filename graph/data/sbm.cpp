@@ -63,7 +63,7 @@ class Generator {
     parallel_for(end - begin, 1 << 12, [&](Index first, Index last) {
       for (Index i = first; i < last; ++i) {
         const auto [u, v] = ends(static_cast<std::uint64_t>(begin + i));
-        const auto at = static_cast<std::size_t>(2 * i);
+        const Index at = 2 * i;
         list.src[at] = list.dst[at + 1] = u;
         list.dst[at] = list.src[at + 1] = v;
         list.id[at] = 2 * (begin + i);
@@ -181,7 +181,7 @@ class SbmSource : public GraphSource {
       : GraphSource(comm),
         sbm_(sbm),
         generator_(sbm),
-        node_fields_{{"features", sizeof(real) == 8 ? NpyType::float64 : NpyType::float32, {sbm.features}},
+        node_fields_{{"features", npy_real, {sbm.features}},
                      {"labels", NpyType::int64, {}},
                      {"train_mask", NpyType::boolean, {}},
                      {"val_mask", NpyType::boolean, {}},

@@ -12,7 +12,7 @@
 
 namespace sar {
 
-// What is thrown after the first constructor has ended is followed by the destructor.
+// The delegated constructor ends first, so that the destructor runs when open() throws.
 SharedNpyFile::SharedNpyFile(const Communicator& comm, const std::string& path, std::span<const Index> shape,
                              NpyType type)
     : SharedNpyFile(comm, type) {
@@ -68,8 +68,7 @@ void SharedNpyFile::commit() {
     const int closed = ::close(descriptor_);
     descriptor_ = -1;
     require<InputError>(synced == 0 && closed == 0, path_, ": cannot write (", system_error(), ")");
-  });
-  comm_.agree([&] {
+    comm_.barrier();  // all ranks have written
     if (comm_.rank() != 0) return;
     const bool renamed = ::rename(temporary_.c_str(), path_.c_str()) == 0;
     require<InputError>(renamed, path_, ": cannot write (", system_error(), ")");

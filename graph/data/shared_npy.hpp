@@ -1,4 +1,4 @@
-/// A .npy file that all workers write together.
+/// A .npy file that all ranks write together.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -11,9 +11,9 @@
 
 namespace sar {
 
-/// An array in C order whose elements are written by any ranks, each some of them. It lies beside `path`
-/// under another name, which is removed if commit() is not reached. The ranks see the same file system.
-/// Errors are InputError.
+/// An array in C order; each rank writes some of its elements. The file lies beside `path` under another
+/// name, and is removed if commit() is not reached. The ranks see the same file system. Errors are
+/// InputError.
 class SharedNpyFile {
  public:
   /// Collective; throws the same on every rank.
@@ -23,9 +23,10 @@ class SharedNpyFile {
   SharedNpyFile(const SharedNpyFile&) = delete;
   SharedNpyFile& operator=(const SharedNpyFile&) = delete;
 
-  /// Elements from `first` on, as they shall lie in the file. Local.
+  /// Writes elements from `first` on, as they shall lie in the file. Local.
   void write(Index first, std::span<const std::byte> bytes);
-  /// When all ranks have written: flushes to the disk and renames. Collective; throws the same on every rank.
+  /// Flushes to the disk and renames, after all ranks have written. Collective; throws the same on every
+  /// rank.
   void commit();
 
  private:

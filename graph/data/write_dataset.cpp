@@ -23,17 +23,17 @@ Array<Index> range(Index begin, Index count) {
   return numbers;
 }
 
-/// Each rank writes an even share of the rows, in blocks of about 16 MB. read(numbers) is collective.
+/// Each rank writes an even share of the rows, in chunks of about 16 MiB. read(numbers) is collective.
 template <class Read>
 void write_field(const Communicator& comm, const std::string& path, const DataField& field, Index rows,
                  const Read& read) {
   SharedNpyFile file(comm, path, shape_of(field, rows), field.type);
   const PartitionBook shares = PartitionBook::even(rows, comm.size());
-  const Index block = std::max<Index>(1, (Index{16} << 20) / std::max<Index>(1, field.row_bytes()));
-  const Index rounds = (shares.num_nodes(0) + block - 1) / block;  // rank 0 has the most
-  for (Index r = 0; r < rounds; ++r) {
-    const Index first = std::min(shares.begin(comm.rank()) + r * block, shares.end(comm.rank()));
-    const Index count = std::min(block, shares.end(comm.rank()) - first);
+  const Index chunk = std::max<Index>(1, (Index{16} << 20) / std::max<Index>(1, field.row_bytes()));
+  const Index chunks = (shares.num_nodes(0) + chunk - 1) / chunk;  // rank 0 has the most
+  for (Index i = 0; i < chunks; ++i) {
+    const Index first = std::min(shares.begin(comm.rank()) + i * chunk, shares.end(comm.rank()));
+    const Index count = std::min(chunk, shares.end(comm.rank()) - first);
     const DataArray data = read(range(first, count));
     file.write(first * field.row_size(), data.bytes);
   }
@@ -45,9 +45,9 @@ void write_edges(GraphSource& source, const std::string& path) {
   const std::vector<Index> shape{2, source.num_edges()};
   EdgeList edges = source.read_edges();
   SharedNpyFile file(comm, path, shape, NpyType::int64);
-  // the edges of a rank have consecutive ids, or nearly so: runs of them are written at once
-  for (std::size_t begin = 0, end = 0; begin < edges.id.size(); begin = end) {
-    for (end = begin + 1; end < edges.id.size() && edges.id[end] == edges.id[end - 1] + 1;) ++end;
+  // the edges of a rank mostly have consecutive ids: runs of these are written at once
+  for (Index begin = 0, end = 0; begin < edges.size(); begin = end) {
+    for (end = begin + 1; end < edges.size() && edges.id[end] == edges.id[end - 1] + 1;) ++end;
     const Index first = edges.id[begin];
     const auto bytes = [&](const Array<Index>& column) {
       return std::as_bytes(std::span(column).subspan(begin, end - begin));

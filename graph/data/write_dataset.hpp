@@ -7,11 +7,11 @@
 
 namespace sar {
 
-/// Writes edge_index.npy [2, E], NAME.npy for each field of node data, and edge_NAME.npy for each field of
-/// edge data (weight: edge_weight.npy; a name that begins with edge_ stays as it is) into a new directory,
-/// the form that load_dataset reads. Edges and nodes keep their numbers. Memory of a rank is its share of the
-/// edges and some MB. Collective. Throws InputError, the same on every rank, when the directory exists or
-/// cannot be written, for a name that is not a file's, and what the source throws; then nothing stays.
+/// Writes into a new directory what load_dataset() reads: edge_index.npy [2, E], NAME.npy for each node
+/// field, and edge_NAME.npy for each edge field (a name that begins with edge_ stays as it is). Nodes and
+/// edges keep their ids. A rank needs memory for its share of the edges and some MB. Collective. Throws
+/// InputError, the same on every rank, when the directory exists or cannot be written, for a field whose name
+/// no file can have, and what the source throws; then nothing is left behind.
 void write_dataset(GraphSource& source, const std::string& directory);
 
 }  // namespace sar

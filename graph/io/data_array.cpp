@@ -1,7 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/graph/io/data_array.hpp>
-#include <sar/graph/io/npy_header.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -49,8 +48,7 @@ Tensor DataArray::to_tensor() const {
 }
 
 Array<std::int64_t> DataArray::to_integers(const std::string& name) const {
-  require<InputError>(type != NpyType::float16 && type != NpyType::float32 && type != NpyType::float64, name,
-                      ": dtype is ", to_string(type), ", expected integers");
+  require<InputError>(!is_floating_point(type), name, ": dtype is ", to_string(type), ", expected integers");
   require<InputError>(row_size() == 1, name, ": a row has shape ", shape_to_string(row_shape),
                       ", expected one number");
   Array<std::int64_t> values(num_rows);

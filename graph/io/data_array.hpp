@@ -1,4 +1,4 @@
-/// DataArray: data of nodes or edges under a name, in the type in which they came.
+/// DataArray: a field of nodes or edges in the type of its file.
 #pragma once
 
 #include <sar/core/memory.hpp>
@@ -14,7 +14,7 @@
 
 namespace sar {
 
-/// What is known of data before they are read.
+/// The description of a field, known before its data are read.
 struct DataField {
   std::string name;
   NpyType type = NpyType::float32;
@@ -25,10 +25,10 @@ struct DataField {
   bool operator==(const DataField&) const = default;
 };
 
-/// The field that a file with one row for each node or edge is. Local.
+/// The field that a file with one row for each node or edge holds. Local.
 DataField field_of(const std::string& name, const NpyFile& file);
 
-/// Rows of one node or edge each, in C order, as NumPy lays them out.
+/// The data of a field: one row for each node or edge, in C order as in NumPy.
 struct DataArray {
   NpyType type = NpyType::float32;
   std::vector<Index> row_shape;  ///< of one row; empty: one number
@@ -36,7 +36,7 @@ struct DataArray {
   Array<std::byte> bytes;  ///< num_rows * row_bytes()
 
   DataArray() = default;
-  /// Of so many rows, uninitialised.
+  /// Uninitialized rows.
   DataArray(NpyType type, std::vector<Index> row_shape, Index num_rows);
 
   [[nodiscard]] Index row_size() const noexcept;
@@ -46,10 +46,10 @@ struct DataArray {
 
   /// [num_rows, row_shape...], converted.
   [[nodiscard]] Tensor to_tensor() const;
-  /// One integer a row. `name` is for the message: throws InputError for a floating-point type or rows of
+  /// One integer a row. Throws InputError, beginning with `name`, for a floating-point type and for rows of
   /// more than one element.
   [[nodiscard]] Array<std::int64_t> to_integers(const std::string& name) const;
-  /// One 0 or 1 a row; of integer, boolean or uint8 rows; not zero is 1. Throws as to_integers.
+  /// One 0 or 1 a row: 1 where the integer or boolean is not 0. Throws as to_integers.
   [[nodiscard]] Array<std::uint8_t> to_mask(const std::string& name) const;
   /// The listed rows, in that order, repetitions allowed.
   [[nodiscard]] DataArray take(const Array<Index>& rows) const;

@@ -1,12 +1,12 @@
 #include <sar/core/error.hpp>
 #include <sar/core/file.hpp>
 #include <sar/graph/io/dgl_file.hpp>
-#include <sar/graph/io/npy_header.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <ios>
-#include <numeric>
+#include <iterator>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -41,8 +41,8 @@ std::string to_text(const ElementType& type) {
   return text;
 }
 
-/// False for a type that NpyType does not have.
-bool to_npy_type(const ElementType& from, NpyType& to) {
+/// Nothing for a type that NpyType does not have.
+std::optional<NpyType> to_npy_type(const ElementType& from) {
   constexpr struct {
     std::uint8_t code, bits;
     NpyType type;
@@ -50,11 +50,8 @@ bool to_npy_type(const ElementType& from, NpyType& to) {
                {0, 64, NpyType::int64},   {1, 8, NpyType::uint8},    {2, 16, NpyType::float16},
                {2, 32, NpyType::float32}, {2, 64, NpyType::float64}, {6, 8, NpyType::boolean}};
   for (const auto& each : known)
-    if (each.code == from.code && each.bits == from.bits && from.lanes == 1) {
-      to = each.type;
-      return true;
-    }
-  return false;
+    if (each.code == from.code && each.bits == from.bits && from.lanes == 1) return each.type;
+  return std::nullopt;
 }
 
 /// A file that is read from front to back.
@@ -99,7 +96,7 @@ class Reader {
   }
 
   std::string text(const std::string& what) {
-    std::string result(static_cast<std::size_t>(count("characters of " + what, 1)), ' ');
+    std::string result(count("characters of " + what, 1), ' ');
     bytes(result.data(), static_cast<Index>(result.size()), what);
     return result;
   }
@@ -115,29 +112,19 @@ class Reader {
     check(device == 1, who, " at byte ", at, " is on device ", device, ", expected 1 (main memory)");
     const auto dims = value<std::int32_t>(who);
     const auto stored = value<ElementType>(who);
-    DataArray result;
-    check(to_npy_type(stored, result.type), who, " at byte ", at, " has elements of ", to_text(stored),
+    const std::optional<NpyType> type = to_npy_type(stored);
+    check(type.has_value(), who, " at byte ", at, " has elements of ", to_text(stored),
           ", expected float16, float32, float64, bool, uint8, int8, int16, int32 or int64");
     check(dims >= 1 && dims <= remaining() / 8, who, " at byte ", at, " has ", dims,
           " dimensions, expected one at least, and as many as the file has room for");
-    std::vector<Index> shape(dims);
-    bytes(shape.data(), 8 * Index{dims}, who);
-    std::vector<Index> widest = shape;  // an extent of 0 must not hide a product that overflows
-    for (Index& extent : widest) {
-      check(extent >= 0, who, " at byte ", at, " has shape ", shape_to_string(shape),
-            ", expected no negative extent");
-      extent = std::max<Index>(extent, 1);
-    }
-    static_cast<void>(checked_num_elements(widest, result.type, concat(file_.path(), ": ", who)));
-    result.num_rows = shape[0];
-    result.row_shape.assign(shape.begin() + 1, shape.end());
-    const Index size = result.num_rows * result.row_bytes();
+    const std::vector<Index> shape = read_shape(dims, *type, concat(who, " at byte ", at));
+    const Index size = checked_num_elements(shape, *type, file_.path()) * element_bytes(*type);
     const auto stored_size = value<Index>(who);
-    check(stored_size == size, who, " at byte ", at, " of ", to_string(result.type), " and shape ",
+    check(stored_size == size, who, " at byte ", at, " of ", to_string(*type), " and shape ",
           shape_to_string(shape), " has ", stored_size, " bytes, expected ", size);
     check(size <= remaining(), who, " at byte ", at, " has ", size, " bytes, and the file ends after ",
           remaining(), " of them");
-    result.bytes.resize(size);
+    DataArray result(*type, {shape.begin() + 1, shape.end()}, shape[0]);
     bytes(result.bytes.data(), size, who);
     return result;
   }
@@ -187,6 +174,18 @@ class Reader {
  private:
   static std::string hex(std::uint64_t number) { return concat("0x", std::hex, number); }
 
+  std::vector<Index> read_shape(Index dims, NpyType type, const std::string& who) {
+    std::vector<Index> shape(dims);
+    bytes(shape.data(), 8 * dims, who);
+    std::vector<Index> widest = shape;  // an extent of 0 must not hide a product that overflows
+    for (Index& extent : widest) {
+      check(extent >= 0, who, " has shape ", shape_to_string(shape), ", expected no negative extent");
+      extent = std::max<Index>(extent, 1);
+    }
+    static_cast<void>(checked_num_elements(widest, type, concat(file_.path(), ": ", who)));
+    return shape;
+  }
+
   void bytes(void* out, Index size, const std::string& what) {
     check(size <= remaining(), "the file ends in ", what, " at byte ", offset_, ", expected ", size,
           " more bytes");
@@ -204,18 +203,18 @@ struct Elements {
   Array<Index> row, col;
 };
 
-/// Element k becomes element ids[k]; without ids, it is k already.
+/// Moves element k to position ids[k]. Without ids, the elements are in order.
 void order_by_id(const Reader& reader, Elements& elements, const Array<Index>& ids) {
   if (ids.empty()) return;
-  const auto size = elements.row.size();
-  reader.check(ids.size() == size, "a matrix of ", size, " elements has ", ids.size(),
+  const Index size = std::ssize(elements.row);
+  reader.check(std::ssize(ids) == size, "a matrix of ", size, " elements has ", ids.size(),
                " ids, expected one for each");
   Array<Index> row(size), col(size);
   std::vector<bool> seen(size, false);
-  for (std::size_t k = 0; k < size; ++k) {
-    const auto id = static_cast<std::size_t>(ids[k]);
-    reader.check(ids[k] >= 0 && id < size && !seen[id], "element ", k, " of a matrix has id ", ids[k],
-                 ", expected each from 0 to ", static_cast<Index>(size) - 1, " once");
+  for (Index k = 0; k < size; ++k) {
+    const Index id = ids[k];
+    reader.check(0 <= id && id < size && !seen[id], "element ", k, " of a matrix has id ", id,
+                 ", expected each from 0 to ", size - 1, " once");
     seen[id] = true;
     row[id] = elements.row[k];
     col[id] = elements.col[k];
@@ -334,9 +333,9 @@ void read_graph(Reader& reader, DglGraph& graph) {
   for (std::size_t t = 0; t < num_nodes.size(); ++t)
     graph.node_types.push_back({std::move(node_names[t]), num_nodes[t], std::move(node_data[t])});
   for (std::size_t t = 0; t < num_edges.size(); ++t)
-    graph.edge_types.push_back({std::move(edge_names[t]), static_cast<std::size_t>(meta.row[t]),
-                                static_cast<std::size_t>(meta.col[t]), std::move(relations[t].row),
-                                std::move(relations[t].col), std::move(edge_data[t])});
+    graph.edge_types.push_back({std::move(edge_names[t]), meta.row[t], meta.col[t],
+                                std::move(relations[t].row), std::move(relations[t].col),
+                                std::move(edge_data[t])});
 }
 
 }  // namespace
@@ -368,7 +367,7 @@ DglGraph read_dgl_graph(const std::string& path) {
   reader.check(begin >= reader.offset() && begin <= reader.offset() + reader.remaining(),
                "the graph begins at byte ", begin, ", expected a position after ", reader.offset(),
                " in the file");
-  reader.seek(begin);  // what lies between are tensors of the file as a whole
+  reader.seek(begin);  // tensors of the file as a whole lie between
   DglGraph graph;
   read_graph(reader, graph);
 

@@ -103,7 +103,7 @@ void NpyFile::open(Index begin, Index bytes, NpyOrder accepted) {
   const NpyPreamble preamble = parse_npy_preamble(head, bytes, path_);
   data_begin_ = begin + preamble.data_begin;
   const Index data_bytes = bytes - preamble.data_begin;
-  std::string text(static_cast<std::size_t>(preamble.data_begin - preamble.text_begin), ' ');
+  std::string text(preamble.data_begin - preamble.text_begin, ' ');
   file_.read(begin + preamble.text_begin, text.data(), static_cast<Index>(text.size()));
 
   NpyHeader header = parse_npy_header(text, path_);
@@ -250,10 +250,10 @@ void write_npy(const std::string& path, std::span<const Index> shape, std::span<
   NpyWriter file(path, shape, type);
   with_type(type, [&](auto element) {
     using Stored = decltype(element);
-    constexpr std::size_t block = std::size_t{1} << 16;
-    std::vector<std::byte> bytes(std::min(block, values.size()) * sizeof(Stored));
-    for (std::size_t begin = 0; begin < values.size(); begin += block) {
-      const std::size_t count = std::min(block, values.size() - begin);
+    constexpr std::size_t chunk = std::size_t{1} << 16;
+    std::vector<std::byte> bytes(std::min(chunk, values.size()) * sizeof(Stored));
+    for (std::size_t begin = 0; begin < values.size(); begin += chunk) {
+      const std::size_t count = std::min(chunk, values.size() - begin);
       for (std::size_t i = 0; i < count; ++i) {
         if constexpr (std::same_as<Stored, std::uint16_t>)
           element = float_to_half(static_cast<double>(values[begin + i]));

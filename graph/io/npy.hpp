@@ -7,8 +7,8 @@
 /// Room graph/io: Files of arrays, read and written by one process. Nothing here is collective.
 #pragma once
 
-#include <sar/config.hpp>
 #include <sar/core/file.hpp>
+#include <sar/graph/io/npy_type.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -19,13 +19,7 @@
 
 namespace sar {
 
-/// The element types that are understood; little-endian.
-enum class NpyType { float16, float32, float64, boolean, uint8, int8, int16, int32, int64 };
-
-[[nodiscard]] const char* to_string(NpyType type) noexcept;  ///< NumPy's name: "float16", "bool"
-[[nodiscard]] Index element_bytes(NpyType type) noexcept;
-
-/// How the elements of an array may lie in the file: the last index varies fastest (C), or the first one
+/// The accepted orders of the elements in the file: the last index varies fastest (C), or the first one
 /// (Fortran).
 enum class NpyOrder { c, c_or_fortran };
 
@@ -36,8 +30,8 @@ struct NpySection {
   Index bytes = 0;
 };
 
-/// An open array. Its header and the file's size are checked once; elements are read on demand, so that a
-/// worker touches only the part of the file that it needs. Reading is safe from several threads.
+/// An open array. The constructor checks the header and the file's size; elements are read on demand, so that
+/// a rank reads only the part of the file that it needs. Reading is safe from several threads.
 class NpyFile {
  public:
   /// Throws InputError when the file cannot be opened, is not a .npy file, is in an order that is not
@@ -90,14 +84,14 @@ class NpyFile {
   Index data_begin_ = 0;
 };
 
-/// An array that is written piece by piece: into a temporary file beside `path`, which is flushed to the disk
-/// and renamed by commit(), so that `path` is never seen half written. Errors are InputError.
+/// An array that is written chunk by chunk, into a temporary file beside `path`. commit() flushes it to the
+/// disk and renames it, so that `path` is never seen half written. Errors are InputError.
 class NpyWriter {
  public:
   NpyWriter(const std::string& path, std::span<const Index> shape, NpyType type);
   /// The next elements as they shall lie in the file, in C order.
   void write(std::span<const std::byte> elements);
-  /// Throws ShapeError unless the pieces fill the shape. `flushed` as TemporaryFile.
+  /// Throws ShapeError unless the chunks fill the shape. `flushed` as TemporaryFile.
   void commit(bool flushed = true);
 
  private:
@@ -106,16 +100,16 @@ class NpyWriter {
   TemporaryFile file_;
 };
 
-/// Writes `values`, converted to `type`, as an array of `shape` in C order: into a temporary file beside
-/// `path`, flushed to the disk, then renamed, so that `path` is never seen half written. T: float, double,
-/// std::uint8_t, std::int32_t, std::int64_t. Conversion to float16 rounds to nearest, ties to even; to bool:
-/// not zero. Throws InputError when writing fails, ShapeError when the number of values is not that of the
-/// shape.
+/// Writes `values`, converted to `type`, as an array of `shape` in C order, in the way of NpyWriter. T:
+/// float, double, std::uint8_t, std::int32_t, std::int64_t. Conversion to float16 rounds to nearest, ties to
+/// even; conversion to bool gives 1 for all but 0. Throws InputError when writing fails, and ShapeError when
+/// the number of values is not that of the shape.
 template <class T>
 void write_npy(const std::string& path, std::span<const Index> shape, std::span<const T> values,
                NpyType type);
 
-/// `count` elements of `type` converted to T; the T and types of NpyFile::read, unchecked.
+/// Converts `count` elements of `type` to T. NpyFile::read says which T go with which types; this is not
+/// checked.
 template <class T>
 void convert_elements(NpyType type, const std::byte* in, Index count, T* out);
 

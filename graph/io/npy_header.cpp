@@ -1,35 +1,14 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/io/npy_header.hpp>
 
-#include <array>
 #include <charconv>
 #include <cstring>
+#include <optional>
 #include <system_error>
 #include <utility>
 
 namespace sar {
 namespace {
-
-struct TypeCode {
-  NpyType type;
-  std::string_view code;  // kind and bytes, as in NumPy's descr without the byte order
-  const char* name;
-  Index bytes;
-};
-
-constexpr std::array<TypeCode, 9> type_codes{{{NpyType::float16, "f2", "float16", 2},
-                                              {NpyType::float32, "f4", "float32", 4},
-                                              {NpyType::float64, "f8", "float64", 8},
-                                              {NpyType::boolean, "b1", "bool", 1},
-                                              {NpyType::uint8, "u1", "uint8", 1},
-                                              {NpyType::int8, "i1", "int8", 1},
-                                              {NpyType::int16, "i2", "int16", 2},
-                                              {NpyType::int32, "i4", "int32", 4},
-                                              {NpyType::int64, "i8", "int64", 8}}};
-
-const TypeCode& code_of(NpyType type) noexcept {
-  return type_codes[static_cast<std::size_t>(type)];
-}
 
 /// Reads the dictionary from left to right.
 class Parser {
@@ -104,11 +83,9 @@ class Parser {
     require<InputError>(at_ < text_.size() && text_[at_] != '[', path_,
                         ": the array has a structured dtype, ", known);
     const std::string_view descr = quoted();
-    for (const TypeCode& known_type : type_codes)
-      if (descr.size() == 3 && descr.substr(1) == known_type.code &&
-          (descr[0] == '<' || (descr[0] == '|' && known_type.bytes == 1)))
-        return known_type.type;
-    throw InputError(concat(path_, ": the array has dtype '", descr, "', ", known));
+    const std::optional<NpyType> found = parse_npy_descr(descr);
+    require<InputError>(found.has_value(), path_, ": the array has dtype '", descr, "', ", known);
+    return *found;
   }
   std::vector<Index> tuple() {
     std::vector<Index> extents;
@@ -118,7 +95,7 @@ class Parser {
       Index extent = 0;
       const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), extent);
       if (error != std::errc() || extent < 0) fail();
-      at_ = static_cast<std::size_t>(end - text_.data());
+      at_ = end - text_.data();
       extents.push_back(extent);
       if (accept(')')) break;
       expect(',');
@@ -132,13 +109,6 @@ class Parser {
 };
 
 }  // namespace
-
-const char* to_string(NpyType type) noexcept {
-  return code_of(type).name;
-}
-Index element_bytes(NpyType type) noexcept {
-  return code_of(type).bytes;
-}
 
 NpyPreamble parse_npy_preamble(const unsigned char* head, Index bytes, const std::string& path) {
   require<InputError>(bytes >= 10, path, ": the file has ", bytes,
@@ -164,17 +134,8 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& path) {
   return header;
 }
 
-Index checked_num_elements(std::span<const Index> shape, NpyType type, const std::string& path) {
-  Index bytes = element_bytes(type);
-  for (const Index extent : shape)
-    require<InputError>(!__builtin_mul_overflow(bytes, extent, &bytes), path, ": shape ",
-                        shape_to_string(shape), " of ", to_string(type),
-                        " has more bytes than a file can have, expected less than 2^63");
-  return bytes / element_bytes(type);
-}
-
 std::string format_npy_header(NpyType type, std::span<const Index> shape) {
-  std::string text = concat("{'descr': '", element_bytes(type) == 1 ? '|' : '<', code_of(type).code,
+  std::string text = concat("{'descr': '", npy_descr(type),
                             "', 'fortran_order': False, 'shape': ", shape_to_string(shape), ", }");
   constexpr std::size_t prefix = 10;  // magic, version, length
   text.append((64 - (prefix + text.size() + 1) % 64) % 64, ' ');
@@ -182,12 +143,6 @@ std::string format_npy_header(NpyType type, std::span<const Index> shape) {
   const auto length = text.size();
   return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(length & 0xff) +
          static_cast<char>(length >> 8) + text;
-}
-
-std::string shape_to_string(std::span<const Index> shape) {
-  std::string text = "(";
-  for (std::size_t d = 0; d < shape.size(); ++d) text += (d > 0 ? ", " : "") + std::to_string(shape[d]);
-  return text + (shape.size() == 1 ? ",)" : ")");
 }
 
 }  // namespace sar

@@ -1,7 +1,7 @@
 /// The header of a .npy file as text: a Python dictionary with the keys descr, fortran_order and shape.
 #pragma once
 
-#include <sar/graph/io/npy.hpp>
+#include <sar/graph/io/npy_type.hpp>
 
 #include <span>
 #include <string>
@@ -32,11 +32,5 @@ NpyHeader parse_npy_header(std::string_view text, const std::string& path);
 
 /// Magic, version 1.0, length and dictionary, padded so that the data begin at a multiple of 64 bytes.
 std::string format_npy_header(NpyType type, std::span<const Index> shape);
-
-/// The number of elements; throws InputError when their bytes exceed 63 bits.
-Index checked_num_elements(std::span<const Index> shape, NpyType type, const std::string& path);
-
-/// "(2, 10556)", as Python writes a tuple.
-std::string shape_to_string(std::span<const Index> shape);
 
 }  // namespace sar

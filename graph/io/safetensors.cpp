@@ -170,8 +170,7 @@ SafetensorsEntry parse_entry(const std::string& name, const json& value, const s
 template <class Use>
 void for_each_window(const NamedTensor& named, SafetensorsType type, const std::string& path,
                      const Use& use) {
-  std::vector<std::byte> bytes(
-      static_cast<std::size_t>(std::min(window, named.tensor.size()) * element_bytes(type)));
+  std::vector<std::byte> bytes(std::min(window, named.tensor.size()) * element_bytes(type));
   const auto convert = [&](const real* values, Index count, auto to_stored) {
     for (Index i = 0; i < count; ++i) {
       bool finite = true;
@@ -230,10 +229,10 @@ nlohmann::ordered_json describe(SafetensorsType type, const std::vector<Index>& 
 }  // namespace
 
 const char* to_string(SafetensorsType type) noexcept {
-  return type_codes[static_cast<std::size_t>(type)].name;
+  return type_codes[static_cast<unsigned>(type)].name;
 }
 Index element_bytes(SafetensorsType type) noexcept {
-  return type_codes[static_cast<std::size_t>(type)].bytes;
+  return type_codes[static_cast<unsigned>(type)].bytes;
 }
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path, "a .safetensors file") {
@@ -313,8 +312,7 @@ Tensor SafetensorsFile::tensor(const SafetensorsEntry& entry) const {
   require<InputError>(entry.shape.size() <= 4, where(), " has shape ", to_text(entry.shape),
                       ", expected 4 dimensions at most");
   Tensor result(entry.shape.empty() ? Shape{1} : Shape(entry.shape));
-  std::vector<std::byte> bytes(
-      static_cast<std::size_t>(std::min(window, entry.size) * element_bytes(entry.type)));
+  std::vector<std::byte> bytes(std::min(window, entry.size) * element_bytes(entry.type));
   const auto convert = [&](Index begin, Index count, auto stored, auto to_number) {
     for (Index i = 0; i < count; ++i) {
       std::memcpy(&stored, bytes.data() + i * static_cast<Index>(sizeof stored), sizeof stored);
@@ -407,7 +405,7 @@ void write_safetensors(const std::string& path, const std::vector<NamedTensor>& 
   const std::uint64_t length = text.size();
   file.write(&length, sizeof length);
   file.write(text.data(), text.size());
-  pass_data([&](const std::byte* bytes, Index count) { file.write(bytes, static_cast<std::size_t>(count)); });
+  pass_data([&](const std::byte* bytes, Index count) { file.write(bytes, count); });
   file.commit();
 }
 

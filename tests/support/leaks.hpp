@@ -1,5 +1,5 @@
-/// Memory that nothing refers to any more, as the address sanitizer's leak detector finds it. Without that
-/// sanitizer, there is none to find.
+/// Memory that nothing refers to any more, as the leak detector of the address sanitizer finds it. Without
+/// that sanitizer, none is found.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -9,12 +9,12 @@
 namespace sar::test {
 
 #if defined(__SANITIZE_ADDRESS__)
-/// Whether blocks that are taken from now on count.
+/// Whether memory that is allocated from now on counts.
 inline void count_leaks(bool count) {
   count ? __lsan_enable() : __lsan_disable();
 }
-/// Reports leaks on stderr; true when there are any. Before MPI_Finalize, which unloads plugins whose blocks
-/// then have no name that could be suppressed.
+/// Reports leaks on stderr; true when there are any. Call it before MPI_Finalize, which unloads plugins:
+/// their leaks have no names afterwards and could not be suppressed.
 inline bool has_leaks() {
   return __lsan_do_recoverable_leak_check() != 0;
 }

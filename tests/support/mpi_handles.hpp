@@ -1,6 +1,5 @@
-/// Handles of MPI that the program made and has not given back. The calls that make or free one are taken
-/// from MPI here (its profiling interface), counted, and passed on; what MPI does inside itself does not
-/// count.
+/// MPI handles that the program has made and not freed. The calls that make or free one are intercepted
+/// (MPI's profiling interface), counted and passed on. What MPI does inside does not count.
 #pragma once
 
 #include <string>
@@ -13,7 +12,7 @@ struct MpiHandles {
   bool operator==(const MpiHandles&) const = default;
 };
 
-/// Those open now, on this rank.
+/// The open handles of this rank.
 MpiHandles open_mpi_handles() noexcept;
 
 /// "2 communicators, 1 request"

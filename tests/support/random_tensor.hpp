@@ -17,7 +17,7 @@ inline Tensor random_tensor(const Shape& shape, std::uint64_t stream, double low
   return result;
 }
 
-/// Values of either sign with a magnitude in [0.2, 1.2): away from the kinks of relu and its kin.
+/// Values of either sign with a magnitude in [0.2, 1.2), where relu and the like are smooth.
 inline Tensor random_away_from_zero(const Shape& shape, std::uint64_t stream) {
   Tensor result = random_tensor(shape, stream);
   for (real& value : result.values()) value += value < 0 ? real(-0.2) : real(0.2);

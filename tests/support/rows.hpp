@@ -1,4 +1,4 @@
-/// How the tests of nn/ deal the rows of a golden case out to the ranks, and compare what comes back.
+/// How the tests of nn/ distribute the rows of a golden case over the ranks, and compare results.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -14,7 +14,7 @@
 
 namespace sar::test {
 
-/// Ways to deal n rows out to the ranks: evenly; all but nothing to rank 0; all to the last rank.
+/// Distributions of n rows over the ranks: even; even over all ranks but rank 0; all on the last rank.
 inline std::vector<PartitionBook> row_splits(Index n, int ranks) {
   std::vector<PartitionBook> books{PartitionBook::even(n, ranks)};
   if (ranks == 1) return books;
@@ -22,7 +22,7 @@ inline std::vector<PartitionBook> row_splits(Index n, int ranks) {
   const PartitionBook others = PartitionBook::even(n, ranks - 1);
   for (int p = 0; p < ranks; ++p) offsets.push_back(p == 0 ? 0 : others.end(p - 1));
   books.emplace_back(offsets);
-  offsets.assign(static_cast<std::size_t>(ranks), 0);
+  offsets.assign(ranks, 0);
   offsets.push_back(n);
   books.emplace_back(offsets);
   return books;
@@ -46,7 +46,7 @@ inline double error_of_part(const Tensor& mine, const Tensor& expected, const Te
   return error / scale;
 }
 
-/// The same for consecutive rows, first of them `first`.
+/// The same for the rows of `whole` from `first` on.
 inline double error_of_rows(const Tensor& mine, const Tensor& whole, Index first) {
   if (first + mine.num_rows() > whole.num_rows()) return std::numeric_limits<double>::infinity();
   return error_of_part(mine, whole.slice_rows(first, first + mine.num_rows()), whole);
@@ -66,7 +66,7 @@ inline bool same_on_all_ranks(const Communicator& comm, const Tensor& mine) {
   return comm.all_reduce(equal ? 1 : 0, ReduceOp::min) == 1;
 }
 
-/// Standard normal values; `key` tells tensors apart.
+/// Standard normal values; another `key` gives others.
 inline Tensor random_values(const Shape& shape, std::uint64_t key = 0) {
   Tensor x(shape);
   const Random random({key, 99, 0});

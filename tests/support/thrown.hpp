@@ -25,8 +25,8 @@ std::string thrown(const std::function<void()>& action) {
   return "nothing";
 }
 
-/// The same, and it is the same on all ranks; without the rank that it begins with where ranks have not
-/// failed alike.
+/// The same, and checks that it is the same on all ranks. "rank 2: ", with which it begins unless all ranks
+/// failed alike, is left out.
 template <class E>
 std::string thrown_by_all(const Communicator& comm, const std::function<void()>& action) {
   const std::string text = thrown<E>(action);

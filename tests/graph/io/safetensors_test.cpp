@@ -61,6 +61,30 @@ double through(double value, SafetensorsType type) {
   return static_cast<double>(file.tensor(file.entries()[0]).item());
 }
 
+/// Files that are not right.
+class Wrong {
+ public:
+  [[nodiscard]] const std::string& path() const { return path_; }
+  /// The message about a file with these bytes.
+  [[nodiscard]] std::string refused(const std::string& bytes) const {
+    write_bytes(path_, bytes);
+    const std::string message = thrown<InputError>([&] { const SafetensorsFile file(path_); });
+    CHECK(message.starts_with(path_ + ": "));
+    return message;
+  }
+
+ private:
+  TemporaryDirectory directory_{Communicator::self()};
+  std::string path_ = directory_.path() + "/x";
+};
+#define REFUSED(bytes, words) \
+  CHECK_MESSAGE(wrong.refused(bytes).find(words) != std::string::npos, wrong.refused(bytes))
+
+/// A header with one tensor.
+std::string described(const std::string& dtype, const std::string& shape, const std::string& offsets) {
+  return R"({"a":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
+}
+
 }  // namespace
 
 TEST_CASE("a file of every type, written byte by byte, is read") {
@@ -201,23 +225,13 @@ TEST_CASE("writing refuses names that a file cannot have, and leaves an existing
         }).find("cannot write (Not a directory)") != std::string::npos);
 }
 
-TEST_CASE("files that are not right are refused") {
-  const TemporaryDirectory directory(Communicator::self());
-  const std::string path = directory.path() + "/x";
-  const auto refused = [&](const std::string& bytes) {
-    write_bytes(path, bytes);
-    const std::string message = thrown<InputError>([&] { const SafetensorsFile file(path); });
-    CHECK(message.starts_with(path + ": "));
-    return message;
-  };
-#define REFUSED(bytes, words) CHECK_MESSAGE(refused(bytes).find(words) != std::string::npos, refused(bytes))
-  const std::string good = R"({"a":{"dtype":"F32","shape":[2,1],"data_offsets":[0,8]}})";
-  write_bytes(path, file_of(good, 8));
-  CHECK(SafetensorsFile(path).entries().size() == 1);
-  write_bytes(path, file_of("{}"));
-  CHECK(SafetensorsFile(path).entries().empty());
-
-  // the file's and the header's length
+TEST_CASE("files of a wrong length are refused") {
+  const Wrong wrong;
+  const std::string good = described("\"F32\"", "[2,1]", "[0,8]");
+  write_bytes(wrong.path(), file_of(good, 8));
+  CHECK(SafetensorsFile(wrong.path()).entries().size() == 1);
+  write_bytes(wrong.path(), file_of("{}"));
+  CHECK(SafetensorsFile(wrong.path()).entries().empty());
   REFUSED("", "the file has 0 bytes");
   REFUSED("short", "the file has 5 bytes");
   REFUSED(file_of(good, 8, 1000), "a header of 1000, expected");
@@ -229,8 +243,16 @@ TEST_CASE("files that are not right are refused") {
   REFUSED(file_of(good, 8).substr(0, 40), "the file has 40 bytes and a header of");
   REFUSED(file_of(good, 7), "the file has 7 bytes of data, expected 8");
   REFUSED(file_of(good, 9), "the file has 9 bytes of data, expected 8");
+  CHECK(thrown<InputError>([&] {
+          const SafetensorsFile file(std::filesystem::path(wrong.path()).parent_path().string());
+        }).find("not a regular file") != std::string::npos);
+  CHECK(thrown<InputError>([&] {
+          const SafetensorsFile file(wrong.path() + "y");
+        }).find("cannot open (No such file") != std::string::npos);
+}
 
-  // JSON
+TEST_CASE("headers that are no JSON, or another, are refused") {
+  const Wrong wrong;
   REFUSED(file_of("[]"), "does not begin with '{'");
   REFUSED(file_of("{\"a\":\"\xff\"}"), "no JSON at its byte");
   REFUSED(file_of(R"({"a":1e999})"), "a number that is too large");
@@ -247,11 +269,10 @@ TEST_CASE("files that are not right are refused") {
   REFUSED(file_of(R"({"__metadata__":[]})"), "__metadata__ is array, expected an object");
   REFUSED(file_of(R"({"__metadata__":{"epoch":1}})"),
           "__metadata__ has number as 'epoch', expected a string");
+}
 
-  // the description of a tensor
-  const auto described = [](const std::string& dtype, const std::string& shape, const std::string& offsets) {
-    return R"({"a":{"dtype":)" + dtype + R"(,"shape":)" + shape + R"(,"data_offsets":)" + offsets + "}}";
-  };
+TEST_CASE("tensors whose description is not right are refused") {
+  const Wrong wrong;
   REFUSED(file_of(R"({"a":{"dtype":"F32","shape":[2]}})"), "the tensor 'a' is described otherwise");
   REFUSED(file_of(described("\"F8_E4M3\"", "[8]", "[0,8]"), 8), "has dtype F8_E4M3, expected BOOL");
   REFUSED(file_of(described("32", "[2]", "[0,8]"), 8), "has dtype number, expected BOOL");
@@ -271,24 +292,19 @@ TEST_CASE("files that are not right are refused") {
   REFUSED(file_of(described("\"F32\"", "[2]", "[4,12]"), 12), "begin at byte 4, expected 0");
   REFUSED(file_of(described("\"F32\"", "[2]", "[0,8]"), 0), "has 0 bytes of data, expected 8");
   REFUSED(file_of(described("\"F32\"", "[1000000000000]", "[0,4000000000000]"), 8), "expected 4000000000000");
+}
 
-  // two tensors
+TEST_CASE("tensors that leave gaps or overlap are refused") {
+  const Wrong wrong;
   const auto two = [](const std::string& first, const std::string& second) {
     return R"({"a":{"dtype":"U8","shape":[4],"data_offsets":)" + first +
            R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)" + second + "}}";
   };
-  write_bytes(path, file_of(two("[4,8]", "[0,4]"), 8));
-  CHECK(SafetensorsFile(path).entries()[0].name == "b");  // in any order
+  write_bytes(wrong.path(), file_of(two("[4,8]", "[0,4]"), 8));
+  CHECK(SafetensorsFile(wrong.path()).entries()[0].name == "b");  // in any order
   REFUSED(file_of(two("[0,4]", "[3,7]"), 7), "the data of the tensor 'b' begin at byte 3, expected 4");
   REFUSED(file_of(two("[0,4]", "[0,4]"), 4), "begin at byte 0, expected 4");
   REFUSED(file_of(two("[0,4]", "[5,9]"), 9), "begin at byte 5, expected 4");
-#undef REFUSED
-  CHECK(thrown<InputError>([&] {
-          const SafetensorsFile file(directory.path());
-        }).find("not a regular file") != std::string::npos);
-  CHECK(thrown<InputError>([&] {
-          const SafetensorsFile file(path + "y");
-        }).find("cannot open (No such file") != std::string::npos);
 }
 
 TEST_CASE("a file that was cut or changed is noticed, wherever") {

@@ -1,21 +1,15 @@
-/// From data of any type to NodeData: from a GraphData, and through the door.
+/// From a GraphData with fields of any type to NodeData.
 #include "graph/data/dataset_files.hpp"
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/graph/data/generators.hpp>
 #include <sar/graph/data/graph_data.hpp>
-#include <sar/graph/data/open_dataset.hpp>
-#include <sar/graph/data/partition_directory.hpp>
-#include <sar/graph/io/npy.hpp>
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -38,11 +32,6 @@ DataArray column(const NodeTypeData& nodes, NpyType type, const Value& value,
     std::memcpy(data.row(static_cast<Index>(i)), &x, sizeof(x));
   }
   return data;
-}
-
-std::vector<Edge> sorted_edges(WholeGraph graph) {
-  std::sort(graph.edges.begin(), graph.edges.end());
-  return graph.edges;
 }
 
 std::string refused(const Communicator& comm, const GraphData& graph) {
@@ -81,7 +70,7 @@ TEST_CASE("other names, shapes and types of features, labels, masks and weights"
   EdgeTypeData& edges = graph.edge_types[0];
   edges.data["edge_weight"] = DataArray(NpyType::float32, {1}, edges.edges.size());
   for (Index e = 0; e < edges.edges.size(); ++e) {
-    const auto weight = static_cast<float>(edges.edges.id[static_cast<std::size_t>(e)]);
+    const auto weight = static_cast<float>(edges.edges.id[e]);
     std::memcpy(edges.data["edge_weight"].row(e), &weight, sizeof(weight));
   }
   const NodeData data = to_node_data(comm, graph, {.add_self_loops = true});
@@ -167,54 +156,6 @@ TEST_CASE("types by name") {
         "g: several edge types are named to, expected a name such as a:to:b");
   CHECK(thrown<InputError>([&] { static_cast<void>(graph.edge_type("from")); }) ==
         "g: there is no edge type from, expected one of a:to:a, a:to:b");
-}
-
-TEST_CASE("the door tells what a path is, and opens it") {
-  const Communicator comm = Communicator::world();
-  const TemporaryDirectory scratch(comm);
-  const std::string& path = scratch.path();
-  const WholeGraph graph = small_graph(true);
-  comm.agree([&] {
-    if (comm.rank() != 0) return;
-    for (const char* name : {"dataset", "dgl", "both", "none", "damaged"})
-      std::filesystem::create_directory(path + "/" + name);
-    write_dataset(path + "/dataset", graph, true);
-    for (const char* name : {"labels", "val_mask"})
-      std::filesystem::remove(path + "/dataset/" + name + ".npy");
-    for (const char* name : {"dgl/cora", "both/a", "both/b"})
-      std::ofstream(concat(path, "/", name, ".json")) << R"({"num_parts": 1, "part-0": {}})";
-    std::ofstream(path + "/none/x.json") << "{ nothing";
-    std::ofstream(path + "/damaged/partition.json") << "{ nothing";
-    std::ofstream(path + "/none/partition.json") << R"({"format": "other"})";
-  });
-  save_partition(comm, path + "/parts", karate(comm));
-  CHECK(find_dataset(path + "/dataset").kind == DatasetKind::dataset_directory);
-  CHECK(find_dataset(path + "/parts").kind == DatasetKind::partition_directory);
-  CHECK(find_dataset(path + "/parts/partition.json").path == path + "/parts");
-  CHECK(find_dataset(path + "/dgl").path == path + "/dgl/cora.json");
-  CHECK(find_dataset(path + "/dgl/cora.json").kind == DatasetKind::dgl_partition);
-  for (const char* name :
-       {"/both", "/none", "/none/x.json", "/none/partition.json", "/missing", "/dataset/labels.npy"})
-    CHECK(find_dataset(path + name).kind == DatasetKind::unknown);
-
-  CHECK(find_dataset(path + "/damaged").kind == DatasetKind::partition_directory);
-
-  const OpenedDataset dataset = open_dataset(comm, find_dataset(path + "/dataset"));
-  CHECK(
-      dataset.description ==
-      "dataset directory dataset: 37 nodes, 210 edges; nodes: features test_mask train_mask; edges: weight");
-  CHECK(dataset.data.num_classes == 0);
-  CHECK(gather_graph(comm, dataset.data).edges == sorted_edges(graph));
-  CHECK(gather_graph(comm, dataset.data).features == graph.features);
-  const OpenedDataset parts = open_dataset(comm, find_dataset(path + "/parts"));
-  CHECK(gather_graph(comm, parts.data) == gather_graph(comm, make_karate(comm)));
-  CHECK(parts.description ==
-        "partition directory karate: 34 nodes, 156 edges; nodes: features labels test_mask train_mask "
-        "val_mask");
-  CHECK(thrown_by_all<InputError>(
-            comm, [&] { static_cast<void>(open_dataset(comm, find_dataset(path + "/none"))); })
-            .starts_with(path +
-                         "/none: no dataset was found, expected a directory with edge_index.npy, one with"));
 }
 
 }  // namespace sar::test

@@ -1,10 +1,9 @@
-/// DGL's files and partitions against the graphs they were made of.
+/// DGL's partitions against the graphs they were made of.
 #include "graph/data/dgl_checks.hpp"
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/graph/data/dgl_partition.hpp>
-#include <sar/graph/io/dgl_file.hpp>
 
 using namespace sar;
 using namespace sar::test;
@@ -75,20 +74,4 @@ TEST_CASE("more ranks than parts are refused by all of them") {
   CHECK(thrown_by_all<InputError>(comm, [&] { load_dgl_partition(comm, own + "homogeneous/cycle.json"); }) ==
         concat(own, "homogeneous/cycle.json: there are 2 parts for ", comm.size(),
                " ranks, expected a part for each rank at least"));
-}
-
-TEST_CASE("tensors and graphs keep names, types and shapes") {
-  const DataColumns tensors = read_dgl_tensors(own + "heterogeneous/part0/node_feat.dgl");
-  CHECK(tensors.size() == 5);
-  CHECK(tensors.at("paper/features").row_shape == std::vector<Index>{3});
-  CHECK(tensors.at("paper/features").type == NpyType::float32);
-  CHECK(tensors.at("paper/train_mask").type == NpyType::boolean);
-  CHECK(tensors.at("author/orig_check").num_rows == 0);
-  const DglGraph graph = read_dgl_graph(own + "heterogeneous/part1/graph.dgl");
-  REQUIRE(graph.node_types.size() == 1);
-  REQUIRE(graph.edge_types.size() == 1);
-  CHECK(graph.node_types[0].name == "_N");
-  CHECK(graph.edge_types[0].name == "_E");
-  CHECK(graph.edge_types[0].data.at("inner_edge").type == NpyType::int8);
-  CHECK(graph.edge_types[0].src.size() == graph.edge_types[0].dst.size());
 }

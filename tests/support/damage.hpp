@@ -1,0 +1,75 @@
+/// For the tests of file readers: files that are damaged in every way.
+#pragma once
+
+#include "graph/data/dataset_files.hpp"
+#include "support/thrown.hpp"
+
+#include <sar/core/error.hpp>
+#include <sar/core/file.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+
+namespace sar::test {
+
+inline void write_bytes(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc)
+      .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+inline std::string read_bytes(const std::string& path) {
+  return read_text(path, "a file");
+}
+
+/// Overwrites the bytes of a value.
+template <class T>
+void patch(const std::string& path, std::size_t offset, T value) {
+  std::string bytes = read_bytes(path);
+  REQUIRE(offset + sizeof(T) <= bytes.size());
+  std::memcpy(bytes.data() + offset, &value, sizeof(T));
+  write_bytes(path, bytes);
+}
+
+/// Overwrites one byte in place: emptying the file first would wait for the disk.
+inline void patch_byte(const std::string& path, std::size_t offset, char value) {
+  std::fstream(path, std::ios::binary | std::ios::in | std::ios::out)
+      .seekp(static_cast<std::streamoff>(offset))
+      .put(value);
+}
+
+/// Replaces the first occurrence of a text, which must exist.
+inline void replace(const std::string& path, const std::string& from, const std::string& to) {
+  std::string text = read_bytes(path);
+  const auto at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  write_bytes(path, text.replace(at, from.size(), to));
+}
+
+/// Runs `read` on a file with each of its bytes changed, and on the file shortened to every length.
+inline void mistreat(const std::string& source, const std::function<void(const std::string&)>& read) {
+  const TemporaryDirectory directory(Communicator::self());
+  const std::string path = directory.path() + "/file", bytes = read_bytes(source);
+  write_bytes(path, bytes);
+  int other = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    patch_byte(path, i, static_cast<char>(~bytes[i]));
+    const std::string text = thrown<InputError>([&] { read(path); });
+    if (text != "nothing" && !text.starts_with(path + ": ")) ++other;
+    patch_byte(path, i, bytes[i]);
+  }
+  CHECK(other == 0);
+  read(path);
+  int not_refused = 0;
+  for (std::size_t size = bytes.size(); size-- > 0;) {
+    std::filesystem::resize_file(path, size);
+    if (!thrown<InputError>([&] { read(path); }).starts_with(path + ": ")) ++not_refused;
+  }
+  CHECK(not_refused == 0);
+}
+
+}  // namespace sar::test
