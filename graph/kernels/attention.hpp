@@ -7,17 +7,26 @@
 ///                 ds = alpha (dalpha - D_v), D_v = <g[v, h], out[v, h]>;  dvalue[u, h] += f alpha g[v, h];
 ///                 df = alpha <g, value>
 ///
-/// additive     s = leaky_relu(el[u, h] + dst[v, h]), el[u, h] = <attn[h], x[u, h]>; the value is x. The way
-///              back walks the transpose: x_u and its gradient stay in registers while rows of g pass by. ds
-///              is needed by destination, too: it is written, for a block of source rows with about three
-///              edges a destination, to where the edge lies in the order of destinations, and added up there.
+/// additive     (additive_attention.cpp) The value is x.
 ///
-/// additive_v2  s = <attn[h], leaky_relu(x[u, h] + dst[v, h])>; the value is x
-/// dot          s = c <x[u, h], dst[v, h]>, c = scale, divided by |x[u, h]| (at least 1e-12) when
-///              `unit_sources`; the value is x, or, with `separate_value`, the second part of the source's
-///              row For both, scores need rows of both ends. The way back walks twice and computes scores
-///              anew: by source for d x (rows of dst and g pass by), by destination for d dst and the others
-///              (rows of x pass by). No buffer.
+///                  s = leaky_relu(el[u, h] + dst[v, h]),    el[u, h] = <attn[h], x[u, h]>
+///
+///              The backward pass goes over the transpose: x_u and its gradient stay in registers while rows of
+///              g pass by. ds is needed by destination, too: it is written, for a block of source rows with
+///              about three edges a destination, to where the edge lies in the order of destinations, and added
+///              up there.
+///
+/// additive_v2, dot    (pair_attention.cpp) The value is x, or for dot with `separate_value` the second part
+/// of
+///              the source's row.
+///
+///                  additive_v2    s = <attn[h], leaky_relu(x[u, h] + dst[v, h])>
+///                  dot            s = c <x[u, h], dst[v, h]>
+///                                 c = scale, divided by |x[u, h]| (at least 1e-12) when `unit_sources`
+///
+///              Scores need rows of both ends. The backward pass goes over the edges twice and computes scores
+///              anew: by source for dx (rows of dst and g pass by), by destination for ddst and the others (rows
+///              of x pass by). No buffer.
 ///
 /// Edges are worked on in batches of up to 64, also of several rows: scores, maxima, exponentials of all,
 /// then the rows, each requested one batch ahead. Traffic per edge: additive a row of x forward and a row of

@@ -1,5 +1,6 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/autograd/unit_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/reduce.hpp>
 #include <sar/core/trace.hpp>
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -147,56 +147,6 @@ Variable attend(const GraphShardManager& graph, const Variable& rows, Attention 
                            });
 }
 
-constexpr double smallest_norm = 1e-12;
-
-/// beta x / |x|, row by row; norms at least 1e-12. Keeps x and beta.
-Variable scaled_units(const Variable& x, const Variable& beta) {
-  const Index width = x.value().row_size();
-  const auto norm = [width](const real* row) {
-    double sum = 0;
-    for (Index j = 0; j < width; ++j) sum += static_cast<double>(row[j]) * static_cast<double>(row[j]);
-    return std::sqrt(sum);
-  };
-  const Index grain = std::max<Index>((1 << 15) / width, 1);
-  Tensor out(x.shape());
-  const real factor = beta.value().item();
-  parallel_for(x.num_rows(), grain, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i) {
-      const real* row = x.value().row(i);
-      const auto scale = static_cast<real>(static_cast<double>(factor) / std::max(norm(row), smallest_norm));
-      for (Index j = 0; j < width; ++j) out.row(i)[j] = scale * row[j];
-    }
-  });
-  if (!recording({&x, &beta})) return out;
-  return record(std::move(out), [x, beta, norm, width](Tensor grad) {
-    const auto scale = static_cast<double>(beta.value().item());
-    Tensor grad_x;
-    if (x.requires_grad()) grad_x = Tensor(x.shape());
-    double grad_beta = 0;
-    sum_row_blocks(
-        x.num_rows(), width,
-        [&](Index first, Index last, double* partial) {
-          for (Index i = first; i < last; ++i) {
-            const real* row = x.value().row(i);
-            const real* g = grad.row(i);
-            const double length = norm(row);
-            const double inverse = 1 / std::max(length, smallest_norm);
-            double dot = 0;
-            for (Index j = 0; j < width; ++j) dot += static_cast<double>(row[j]) * static_cast<double>(g[j]);
-            *partial += dot * inverse;
-            if (!grad_x.defined()) continue;
-            const double along = length > smallest_norm ? dot * inverse * inverse : 0;
-            for (Index j = 0; j < width; ++j)
-              grad_x.row(i)[j] = static_cast<real>(
-                  scale * inverse * (static_cast<double>(g[j]) - along * static_cast<double>(row[j])));
-          }
-        },
-        {&grad_beta, 1});
-    if (grad_x.defined()) x.gradient()->add(std::move(grad_x));
-    if (beta.requires_grad()) beta.gradient()->add(Tensor::full(beta.shape(), static_cast<real>(grad_beta)));
-  });
-}
-
 /// [n, heads, dim] as [n, heads dim].
 Variable flat(const Variable& x) {
   return reshape(x, Shape{x.num_rows(), x.shape().row_size()});
@@ -328,7 +278,7 @@ Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src,
                            {AttentionScore::dot,
                             {.heads = 1, .dim = dim, .key_dim = dim, .unit_sources = true},
                             {},
-                            scaled_units(x_dst, beta),
+                            scaled_unit_rows(x_dst, beta),
                             options}));
       });
 }

@@ -101,10 +101,18 @@ ShardedGraph::ShardedGraph(const Communicator& communicator, const PartitionBook
 }
 
 void ShardedGraph::build(EdgeList edges, Array<Index> ids_of_sources, Array<Index> ids_of_destinations) {
+  const bool weighted = comm.all_reduce(edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
+  check_books();
+  src_ids = ids_or_range(std::move(ids_of_sources), src_book, comm.rank(), "source");
+  dst_ids = ids_or_range(std::move(ids_of_destinations), dst_book, comm.rank(), "destination");
+  check_edges(comm, src_book, dst_book, edges, weighted);
+  ask_owners(make_shards(std::move(edges), weighted));
+  count_degrees();
+}
+
+void ShardedGraph::check_books() const {
   const int p = comm.rank();
   const int size = comm.size();
-  std::vector<Array<local_index>> wanted(size);  // rows of each owner that this rank reads
-  const bool weighted = comm.all_reduce(edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
   require<InputError>(src_book.num_parts() == size && dst_book.num_parts() == size, "a graph in ",
                       src_book.num_parts(), " parts of sources and ", dst_book.num_parts(),
                       " of destinations on ", size, " ranks");
@@ -115,10 +123,12 @@ void ShardedGraph::build(EdgeList edges, Array<Index> ids_of_sources, Array<Inde
   require<InputError>(!is_block || dst_book.num_nodes(p) <= src_book.num_nodes(p), "rank ", p, " owns ",
                       dst_book.num_nodes(p), " destinations, which cannot be the first of its ",
                       src_book.num_nodes(p), " sources");
-  src_ids = ids_or_range(std::move(ids_of_sources), src_book, p, "source");
-  dst_ids = ids_or_range(std::move(ids_of_destinations), dst_book, p, "destination");
-  check_edges(comm, src_book, dst_book, edges, weighted);
+}
 
+std::vector<Array<local_index>> ShardedGraph::make_shards(EdgeList edges, bool weighted) {
+  const int p = comm.rank();
+  const int size = comm.size();
+  std::vector<Array<local_index>> wanted(size);
   const SortedEdges sorted = sort_edges(comm, src_book, dst_book, edges);
   edges = {};
   for (int r = 0; r < size; ++r) {
@@ -138,7 +148,12 @@ void ShardedGraph::build(EdgeList edges, Array<Index> ids_of_sources, Array<Inde
     std::transform(sorted.edges.begin(), sorted.edges.end(), edge_weight.data(),
                    [](const LocalEdge& edge) { return edge.weight; });
   }
+  return wanted;
+}
 
+void ShardedGraph::ask_owners(const std::vector<Array<local_index>>& wanted) {
+  const int p = comm.rank();
+  const int size = comm.size();
   Array<local_index> request;
   std::vector<Index> counts;
   for (const auto& rows : wanted) {
@@ -161,7 +176,6 @@ void ShardedGraph::build(EdgeList edges, Array<Index> ids_of_sources, Array<Inde
   }
   max_round_rows = comm.all_reduce(max_round_rows, ReduceOp::max);
   num_global_edges = comm.all_reduce(static_cast<Index>(edge_ids.size()));
-  count_degrees();
 }
 
 void ShardedGraph::count_degrees() {

@@ -49,6 +49,11 @@ struct ShardedGraph {
 
  private:
   void build(EdgeList edges, Array<Index> ids_of_sources, Array<Index> ids_of_destinations);
+  void check_books() const;
+  /// The shards, from the edges; returns the rows of each owner that this rank reads.
+  std::vector<Array<local_index>> make_shards(EdgeList edges, bool weighted);
+  /// The rounds: tells each owner which rows this rank reads. Collective.
+  void ask_owners(const std::vector<Array<local_index>>& wanted);
   void count_degrees();
   mutable std::once_flag merged_once_;
   mutable std::unique_ptr<GraphShard> merged_;

@@ -1,6 +1,8 @@
 /// update_all and apply_edges of built-in messages.
+#include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace.hpp>
 #include <sar/graph/kernels/binary.hpp>
@@ -31,14 +33,11 @@ Tensor own_values(Variable base, const Shape& shape) {
 
 /// row[v] *= scale[v], in the memory of `x` if nobody else refers to it.
 Tensor scaled_rows(Tensor x, const Array<real>& scale) {
-  Tensor out = x.unique() ? x : Tensor(x.shape());
-  const Index width = x.row_size();
-  parallel_for(x.num_rows(), 1024, [&](Index first, Index last) {
-    for (Index v = first; v < last; ++v)
-      for (Index j = v * width; j < (v + 1) * width; ++j)
-        out.data()[j] = scale[v] * std::as_const(x).data()[j];
+  const Shape rows{x.num_rows(), x.row_size()};
+  return compute_elementwise(std::move(x), [&](const Tensor& from, Tensor& to) {
+    Tensor out = to.reshape(rows);
+    binary(BinaryOp::mul, from.reshape(rows), Tensor::borrow(scale.data(), {rows[0], 1}), out);
   });
-  return out;
 }
 
 /// The forward and the backward pass of a message. Between the two it keeps the values that gradients depend

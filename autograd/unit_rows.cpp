@@ -1,0 +1,64 @@
+#include <sar/autograd/tape.hpp>
+#include <sar/autograd/unit_rows.hpp>
+#include <sar/core/reduce.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace sar {
+namespace {
+
+constexpr double smallest_norm = 1e-12;
+
+double norm(const real* row, Index width) {
+  double sum = 0;
+  for (Index j = 0; j < width; ++j) sum += static_cast<double>(row[j]) * static_cast<double>(row[j]);
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+Variable scaled_unit_rows(const Variable& x, const Variable& scale) {
+  const Index width = x.value().row_size();
+  const Index grain = std::max<Index>((1 << 15) / width, 1);
+  Tensor out(x.shape());
+  const auto factor = static_cast<double>(scale.value().item());
+  parallel_for(x.num_rows(), grain, [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i) {
+      const real* row = x.value().row(i);
+      const auto c = static_cast<real>(factor / std::max(norm(row, width), smallest_norm));
+      for (Index j = 0; j < width; ++j) out.row(i)[j] = c * row[j];
+    }
+  });
+  if (!recording({&x, &scale})) return out;
+  return record(std::move(out), [x, scale, factor, width](const Tensor& grad) {
+    Tensor grad_x;
+    if (x.requires_grad()) grad_x = Tensor(x.shape());
+    double grad_scale = 0;
+    sum_row_blocks(
+        x.num_rows(), width,
+        [&](Index first, Index last, double* partial) {
+          for (Index i = first; i < last; ++i) {
+            const real* row = x.value().row(i);
+            const real* g = grad.row(i);
+            const double length = norm(row, width);
+            const double inverse = 1 / std::max(length, smallest_norm);
+            double dot = 0;
+            for (Index j = 0; j < width; ++j) dot += static_cast<double>(row[j]) * static_cast<double>(g[j]);
+            *partial += dot * inverse;
+            if (!grad_x.defined()) continue;
+            const double along = length > smallest_norm ? dot * inverse * inverse : 0;
+            for (Index j = 0; j < width; ++j)
+              grad_x.row(i)[j] = static_cast<real>(
+                  factor * inverse * (static_cast<double>(g[j]) - along * static_cast<double>(row[j])));
+          }
+        },
+        {&grad_scale, 1});
+    if (grad_x.defined()) x.gradient()->add(std::move(grad_x));
+    if (scale.requires_grad())
+      scale.gradient()->add(Tensor::full(scale.shape(), static_cast<real>(grad_scale)));
+  });
+}
+
+}  // namespace sar

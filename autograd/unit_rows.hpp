@@ -1,0 +1,12 @@
+/// Rows of length one.
+#pragma once
+
+#include <sar/autograd/variable.hpp>
+
+namespace sar {
+
+/// y[i] = scale x[i] / max(|x[i]|, 1e-12) for x [n, d] and scale [1]; lengths in double precision. Keeps x
+/// and scale.
+Variable scaled_unit_rows(const Variable& x, const Variable& scale);
+
+}  // namespace sar

@@ -1,0 +1,277 @@
+/// The additive score of GAT: one number of each end of an edge.
+#include <sar/core/reduce.hpp>
+#include <sar/graph/kernels/attention_common.hpp>
+
+namespace sar::attention {
+namespace {
+
+/// leaky_relu(el[u, h] + dst[v, h])
+class AdditiveScore {
+ public:
+  static constexpr Index num_stats = 4;
+  explicit AdditiveScore(const AttentionOperands& o) : o_(o) {}
+
+  void prepare(const Stage& stage) {
+    const Index rows = stage.size();
+    const Index width = o_.heads * o_.dim;
+    el_.resize(rows * o_.heads);
+    parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i)
+        for (Index h = 0; h < o_.heads; ++h)
+          el_[i * o_.heads + h] =
+              columns::dot(o_.dim, o_.attn + h * o_.dim, stage.rows + i * width + h * o_.dim);
+    });
+  }
+
+  void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>&, real* s) const {
+    const Index n = batch.edges;
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      const real* er = o_.dst + edges.row(seg.row) * o_.heads;
+      for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
+        const real* el = source(batch.other[x]);
+        for (Index h = 0; h < o_.heads; ++h) s[h * n + x] = leaky(el[h] + er[h], o_.slope);
+      }
+    }
+  }
+
+  /// el of a source row of the stage, [heads].
+  [[nodiscard]] const real* source(Index row) const { return el_.data() + row * o_.heads; }
+
+ private:
+  const AttentionOperands& o_;
+  Array<real> el_;
+};
+
+/// Sums by destination of something that is computed source row by source row: a buffer with a slot per edge
+/// of a block of source rows, in the order of destinations.
+class DestinationSums {
+ public:
+  explicit DestinationSums(Index heads) : heads_(heads) {}
+
+  /// Of `edges`, which stay as they are until add_to(); `num_dst`: destinations of the worker.
+  void open(Index num_dst, const EdgeRanges& edges) {
+    edges_ = edges;
+    shift_.resize(num_dst);
+    for (Index i = 0; i < edges.num_rows; ++i) shift_[edges.row(i)] = edges.before[i] - edges.begin[i];
+    const std::size_t values = (first_slot(edges.num_rows) * heads_);
+    if (buffer_.size() < values) {
+      buffer_ = Array<real>();  // so that there are never two
+      buffer_.resize(values);
+    }
+  }
+  /// Where the edge at `position` into destination v writes: [heads].
+  [[nodiscard]] real* slot(Index v, Index position) {
+    return buffer_.data() + (position + shift_[v]) * heads_;
+  }
+  /// Adds what was written since open() to sums [destinations, heads].
+  void add_to(real* sums) const {
+    for_row_blocks(edges_.before, edges_.num_rows, heads_ * real_bytes, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i) {
+        real* sum = sums + edges_.row(i) * heads_;
+        for (Index k = first_slot(i); k < first_slot(i + 1); ++k)
+          for (Index h = 0; h < heads_; ++h) sum[h] += buffer_[k * heads_ + h];
+      }
+    });
+  }
+
+ private:
+  /// Slots of the rows before row i.
+  [[nodiscard]] Index first_slot(Index i) const {
+    return i == 0 ? 0 : Index{edges_.before[i - 1]} + edges_.end[i - 1] - edges_.begin[i - 1];
+  }
+
+  Index heads_;
+  EdgeRanges edges_{};
+  Array<local_index> shift_;
+  Array<real> buffer_;
+};
+
+/// visit(block) for blocks of the source rows of a stage with at most `most_edges` edges each, or one row.
+template <class Visit>
+void for_source_blocks(const Stage& stage, Index width, Index most_edges, const Visit& visit) {
+  const Array<local_index>& begin = stage.shard.transpose().begin;
+  for (Index from = stage.begin; from < stage.end;) {
+    const auto behind =
+        std::upper_bound(begin.begin() + from + 1, begin.begin() + stage.end + 1, begin[from] + most_edges);
+    const Index to = std::max<Index>(behind - begin.begin() - 1, from + 1);
+    visit(Stage{stage.shard, from, to, stage.rows + (from - stage.begin) * width});
+    from = to;
+  }
+}
+
+/// The backward pass of the source rows of one thread.
+class AdditiveBackward {
+ public:
+  struct Operands {
+    const AttentionOperands& o;
+    const AdditiveScore& score;
+    const Stage& block;     ///< of source rows
+    Index skipped;          ///< row i of the block is row i + skipped of the stage
+    const real* stats;      ///< [destinations, 4, heads]
+    DestinationSums& sums;  ///< of ds
+    real* grad_el;          ///< [rows of the stage, heads], added to
+    real* grad_src;         ///< as block.rows; null: not wanted
+    bool accumulate;
+  };
+  explicit AdditiveBackward(const Operands& operands)
+      : t_(operands),
+        o_(operands.o),
+        positions_(t_.block.shard.transpose_positions().data()),
+        alpha_(per_edge(o_.heads)),
+        dalpha_(alpha_),
+        slope_(alpha_),
+        mean_(alpha_),
+        weighted_(alpha_),
+        factors_(o_) {}
+
+  void take(const Batch<1>& batch, const Batch<1>& next) {
+    compute_alpha(batch);
+    add_values(batch, next, factors_.weights(t_.block.shard, positions_, batch, alpha_.data(), weighted_));
+    factors_.backward(batch.edges, alpha_.data(), dalpha_.data(), o_.grad_edge_weight);
+    for (Index i = 0; i < batch.edges * o_.heads; ++i) alpha_[i] *= slope_[i] * (dalpha_[i] - mean_[i]);
+    add_score_gradients(batch);
+  }
+
+ private:
+  void compute_alpha(const Batch<1>& batch) {
+    const Index n = batch.edges;
+    const Index heads = o_.heads;
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      const real* el = t_.score.source(seg.row + t_.skipped);
+      for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
+        const real* stats = t_.stats + batch.other[x] * 4 * heads;
+        for (Index h = 0; h < heads; ++h) {
+          const real score = el[h] + stats[3 * heads + h];
+          slope_[h * n + x] = score > 0 ? 1 : o_.slope;
+          alpha_[h * n + x] = leaky(score, o_.slope) - stats[h] - stats[heads + h];
+          mean_[h * n + x] = stats[2 * heads + h];
+        }
+      }
+    }
+    exp_below_zero(alpha_.data(), n * heads);
+  }
+
+  /// dalpha, and the gradient of the source rows as values.
+  void add_values(const Batch<1>& batch, const Batch<1>& next, const real* weights) {
+    const Index dim = o_.dim;
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      const Rows rows = rows_of(batch, next, seg, 0);
+      const real keep = t_.accumulate || !seg.begins ? 1 : 0;
+      for (Index h = 0; h < o_.heads; ++h) {
+        const Index from = h * batch.edges + seg.first;
+        const Index column = (seg.row * o_.heads + h) * dim;
+        const real* x = t_.block.rows + column;
+        if (t_.grad_src != nullptr)
+          columns::dots_and_add(rows, h * dim, dim, x, &dalpha_[from], weights + from, keep,
+                                t_.grad_src + column);
+        else
+          columns::dots(rows, h * dim, dim, x, &dalpha_[from]);
+      }
+    }
+  }
+
+  /// From ds, which lies in alpha.
+  void add_score_gradients(const Batch<1>& batch) {
+    const Index n = batch.edges;
+    const Index heads = o_.heads;
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      for (Index h = 0; h < heads; ++h) {
+        const real sum = columns::sum(seg.edges, &alpha_[h * n + seg.first]);
+        t_.grad_el[(seg.row + t_.skipped) * heads + h] += sum;
+        if (t_.grad_src != nullptr)
+          columns::add_scaled(o_.dim, sum, o_.attn + h * o_.dim,
+                              t_.grad_src + (seg.row * heads + h) * o_.dim);
+      }
+      if (o_.grad_dst == nullptr) continue;
+      for (Index x = 0; x < seg.edges; ++x) {
+        real* slot = t_.sums.slot(batch.other[seg.first + x], positions_[seg.position + x]);
+        for (Index h = 0; h < heads; ++h) slot[h] = alpha_[h * n + seg.first + x];
+      }
+    }
+  }
+
+  const Operands& t_;
+  const AttentionOperands& o_;
+  const local_index* positions_;
+  std::vector<real> alpha_, dalpha_, slope_, mean_, weighted_;
+  Factors factors_;
+};
+
+class AdditiveAttention final : public Attention<AdditiveScore> {
+ public:
+  explicit AdditiveAttention(const AttentionOperands& operands)
+      : Attention(operands), by_destination_(operands.heads) {}
+
+  void backward(const Stage& stage, real* grad_src, bool accumulate) override {
+    const Index width = o_.heads * o_.dim;
+    score_.prepare(stage);
+    grad_el_.assign(stage.size() * o_.heads, 0);
+    const Index most_edges = std::max<Index>(3 * stage.shard.num_dst, 1 << 12);
+    for_source_blocks(stage, width, most_edges, [&](const Stage& block) {
+      if (o_.grad_dst != nullptr) by_destination_.open(block.shard.num_dst, cursor_.ranges(block));
+      const Index skipped = block.begin - stage.begin;
+      backward_block({.o = o_,
+                      .score = score_,
+                      .block = block,
+                      .skipped = skipped,
+                      .stats = stats_.data(),
+                      .sums = by_destination_,
+                      .grad_el = grad_el_.data(),
+                      .grad_src = grad_src != nullptr ? grad_src + skipped * width : nullptr,
+                      .accumulate = accumulate});
+      if (o_.grad_dst != nullptr) by_destination_.add_to(o_.grad_dst);
+    });
+    if (o_.grad_attn != nullptr) add_grad_attn(stage);
+  }
+
+ private:
+  static void backward_block(const AdditiveBackward::Operands& t) {
+    const ShardTranspose& transpose = t.block.shard.transpose();
+    const local_index* begin = transpose.begin.data() + t.block.begin;
+    const Index width = t.o.heads * t.o.dim;
+    for_row_blocks(begin, t.block.size(), 2 * width * real_bytes, [&](Index first, Index last) {
+      AdditiveBackward walk(t);
+      if (t.grad_src != nullptr && !t.accumulate)
+        for (Index i = first; i < last; ++i)
+          if (begin[i] == begin[i + 1]) std::fill_n(t.grad_src + i * width, width, real{0});
+      for_batches<1>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(t.o.heads),
+                     {Gathered{t.o.grad_out, width}},
+                     [&](const Batch<1>& batch, const Batch<1>& next) { walk.take(batch, next); });
+    });
+  }
+
+  /// The gradient of attn: the rows of the stage times those of el.
+  void add_grad_attn(const Stage& stage) {
+    const Index heads = o_.heads;
+    const Index width = heads * o_.dim;
+    std::vector<double> grad_attn(width);
+    sum_row_blocks(
+        stage.size(), width,
+        [&](Index first, Index last, double* partial) {
+          for (Index i = first; i < last; ++i)
+            for (Index h = 0; h < heads; ++h) {
+              const double factor = grad_el_[i * heads + h];
+              const real* x = stage.rows + i * width + h * o_.dim;
+              double* to = partial + h * o_.dim;
+              for (Index j = 0; j < o_.dim; ++j) to[j] += factor * static_cast<double>(x[j]);
+            }
+        },
+        grad_attn);
+    for (Index j = 0; j < width; ++j) o_.grad_attn[j] += grad_attn[j];
+  }
+
+  DestinationSums by_destination_;
+  Array<real> grad_el_;
+};
+
+}  // namespace
+
+std::unique_ptr<ShardKernel> make_additive(const AttentionOperands& operands) {
+  return std::make_unique<AdditiveAttention>(operands);
+}
+
+}  // namespace sar::attention

@@ -1,0 +1,357 @@
+/// Scores that need rows of both ends of an edge: the dot product, and the additive score of GATv2.
+#include <sar/core/reduce.hpp>
+#include <sar/graph/kernels/attention_common.hpp>
+
+namespace sar::attention {
+namespace {
+
+/// c <x[u, h], dst[v, h]>
+class DotScore {
+ public:
+  explicit DotScore(const AttentionOperands& o) : o_(o) {}
+
+  void prepare(const Stage& stage) {
+    if (!o_.unit_sources) return;
+    const Index rows = stage.size();
+    const Index width = source_width(o_);
+    inverse_norm_.resize(rows * o_.heads);
+    parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i)
+        for (Index h = 0; h < o_.heads; ++h) {
+          const real* x = stage.rows + i * width + h * o_.key_dim;
+          inverse_norm_[i * o_.heads + h] =
+              1 / std::max(std::sqrt(columns::dot(o_.key_dim, x, x)), smallest_norm);
+        }
+    });
+  }
+
+  /// Scores of `mine` with rows of the other end, but for c.
+  void raw(const Rows& rows, Index h, const real* mine, real* s) const {
+    columns::dots(rows, h * o_.key_dim, o_.key_dim, mine, s);
+  }
+  /// c, for a source row of the stage.
+  [[nodiscard]] real factor(Index source, Index h) const {
+    return o_.unit_sources ? o_.scale * inverse_norm_[source * o_.heads + h] : o_.scale;
+  }
+  /// to = keep to + the gradient of the source's row, from rows of destinations and c ds.
+  void source_gradient(const Rows& rows, Index h, Index source, const real* x, const real* ds, real keep,
+                       real* to, real* scratch) const {
+    const Index dim = o_.key_dim;
+    if (!o_.unit_sources) return columns::add_rows(rows, h * dim, dim, ds, keep, to);
+    columns::add_rows(rows, h * dim, dim, ds, 0, scratch);
+    if (keep == 0) std::fill_n(to, dim, real{0});
+    columns::add_scaled(dim, 1, scratch, to);
+    const real inverse = inverse_norm_[source * o_.heads + h];
+    if (inverse * smallest_norm < 1)
+      columns::add_scaled(dim, -inverse * inverse * columns::dot(dim, x, scratch), x, to);
+  }
+  /// to += the gradient of the destination's row, from rows of sources and c ds.
+  void dst_gradient(const Rows& rows, Index h, const real*, const real* ds, real* to, double*, real*) const {
+    columns::add_rows(rows, h * o_.key_dim, o_.key_dim, ds, 1, to);
+  }
+
+ private:
+  static constexpr real smallest_norm = real(1e-12);
+  const AttentionOperands& o_;
+  Array<real> inverse_norm_;
+};
+
+/// <attn[h], leaky_relu(x[u, h] + dst[v, h])>
+class AdditiveV2Score {
+ public:
+  explicit AdditiveV2Score(const AttentionOperands& o) : o_(o) {}
+
+  void prepare(const Stage&) {}
+  void raw(const Rows& rows, Index h, const real* mine, real* s) const {
+    columns::leaky_dots(rows, h * o_.dim, o_.dim, mine, o_.attn + h * o_.dim, o_.slope, s);
+  }
+  [[nodiscard]] real factor(Index, Index) const { return 1; }
+  void source_gradient(const Rows& rows, Index h, Index, const real* x, const real* ds, real keep, real* to,
+                       real*) const {
+    columns::add_leaky_slopes(rows, h * o_.dim, o_.dim, x, o_.attn + h * o_.dim, o_.slope, ds, keep, to,
+                              nullptr);
+  }
+  /// The gradient of attn is added to `attn`, unless null.
+  void dst_gradient(const Rows& rows, Index h, const real* dst, const real* ds, real* to, double* attn,
+                    real* scratch) const {
+    columns::add_leaky_slopes(rows, h * o_.dim, o_.dim, dst, o_.attn + h * o_.dim, o_.slope, ds, 1, to,
+                              attn != nullptr ? scratch : nullptr);
+    for (Index j = 0; attn != nullptr && j < o_.dim; ++j)
+      attn[h * o_.dim + j] += static_cast<double>(scratch[j]);
+  }
+
+ private:
+  const AttentionOperands& o_;
+};
+
+/// By destination, for scores of two rows.
+template <class PairScore>
+class ScoreOfPairs : public PairScore {
+ public:
+  static constexpr Index num_stats = 3;
+  explicit ScoreOfPairs(const AttentionOperands& o) : PairScore(o), o_(o) {}
+
+  void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
+    const Index n = batch.edges;
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      const Rows rows = rows_of(batch, next, seg, 0);
+      const real* dst = o_.dst + edges.row(seg.row) * o_.heads * o_.key_dim;
+      for (Index h = 0; h < o_.heads; ++h) this->raw(rows, h, dst + h * o_.key_dim, s + h * n + seg.first);
+    }
+    multiply(batch, s);
+  }
+  /// By c, what lies as scores do.
+  void multiply(const Batch<1>& batch, real* s) const {
+    for (Index h = 0; h < o_.heads; ++h)
+      for (Index x = 0; x < batch.edges; ++x) s[h * batch.edges + x] *= this->factor(batch.other[x], h);
+  }
+
+ private:
+  const AttentionOperands& o_;
+};
+
+/// The backward pass of the source rows of one thread.
+template <class PairScore>
+class PairBackwardBySource {
+ public:
+  PairBackwardBySource(const AttentionOperands& o, const PairScore& score, const Stage& stage,
+                       const real* stats, real* grad_src, bool accumulate)
+      : o_(o),
+        score_(score),
+        stage_(stage),
+        stats_(stats),
+        grad_src_(grad_src),
+        accumulate_(accumulate),
+        factors_(o),
+        positions_(factors_.any() ? stage.shard.transpose_positions().data() : nullptr),
+        alpha_(per_edge(o.heads)),
+        dalpha_(alpha_),
+        weighted_(alpha_),
+        mean_(alpha_),
+        scratch_(o.key_dim) {}
+
+  void take(const Batch<2>& batch, const Batch<2>& next) {
+    const Index values = batch.edges * o_.heads;
+    compute_alpha(batch, next);
+    add_values(batch, next, factors_.weights(stage_.shard, positions_, batch, alpha_.data(), weighted_));
+    factors_.backward(batch.edges, alpha_.data(), dalpha_.data(), nullptr);
+    for (Index i = 0; i < values; ++i) alpha_[i] *= dalpha_[i] - mean_[i];
+    add_keys(batch, next);
+  }
+
+ private:
+  void compute_alpha(const Batch<2>& batch, const Batch<2>& next) {
+    const Index n = batch.edges;
+    const Index heads = o_.heads;
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      const Rows rows = rows_of(batch, next, seg, 0);
+      for (Index h = 0; h < heads; ++h) {
+        real* s = &alpha_[h * n + seg.first];
+        score_.raw(rows, h, stage_.rows + seg.row * source_width(o_) + h * o_.key_dim, s);
+        const real c = score_.factor(seg.row, h);
+        for (Index x = 0; x < seg.edges; ++x) s[x] *= c;
+      }
+    }
+    for (Index x = 0; x < n; ++x) {
+      const real* stats = stats_ + batch.other[x] * 3 * heads;
+      for (Index h = 0; h < heads; ++h) {
+        alpha_[h * n + x] -= stats[h];
+        alpha_[h * n + x] -= stats[heads + h];
+        mean_[h * n + x] = stats[2 * heads + h];
+      }
+    }
+    exp_below_zero(alpha_.data(), n * heads);
+  }
+
+  /// dalpha, and the gradient of the source rows as values.
+  void add_values(const Batch<2>& batch, const Batch<2>& next, const real* weights) {
+    const Index dim = o_.dim;
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      const Rows rows = rows_of(batch, next, seg, 1);
+      const real keep = accumulate_ || !seg.begins ? 1 : 0;
+      for (Index h = 0; h < o_.heads; ++h) {
+        const Index from = h * batch.edges + seg.first;
+        const Index column = seg.row * source_width(o_) + value_at(o_) + h * dim;
+        columns::dots_and_add(rows, h * dim, dim, stage_.rows + column, &dalpha_[from], weights + from, keep,
+                              grad_src_ + column);
+      }
+    }
+  }
+
+  /// The gradient of the source rows as keys, from ds, which lies in alpha.
+  void add_keys(const Batch<2>& batch, const Batch<2>& next) {
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      const Rows rows = rows_of(batch, next, seg, 0);
+      const real keep = !o_.separate_value || accumulate_ || !seg.begins ? 1 : 0;
+      for (Index h = 0; h < o_.heads; ++h) {
+        real* ds = &alpha_[h * batch.edges + seg.first];
+        const real c = score_.factor(seg.row, h);
+        for (Index x = 0; x < seg.edges; ++x) ds[x] *= c;
+        const Index column = seg.row * source_width(o_) + h * o_.key_dim;
+        score_.source_gradient(rows, h, seg.row, stage_.rows + column, ds, keep, grad_src_ + column,
+                               scratch_.data());
+      }
+    }
+  }
+
+  const AttentionOperands& o_;
+  const PairScore& score_;
+  const Stage& stage_;
+  const real* stats_;
+  real* grad_src_;
+  const bool accumulate_;
+  Factors factors_;
+  const local_index* positions_;
+  std::vector<real> alpha_, dalpha_, weighted_, mean_, scratch_;
+};
+
+/// The backward pass of the destination rows of one thread.
+template <class PairScore>
+class PairBackwardByDestination {
+ public:
+  /// `grad_attn` is added to, unless null.
+  PairBackwardByDestination(const AttentionOperands& o, const ScoreOfPairs<PairScore>& score,
+                            const GraphShard& shard, const EdgeRanges& edges, const real* stats,
+                            double* grad_attn)
+      : o_(o),
+        score_(score),
+        shard_(shard),
+        edges_(edges),
+        stats_(stats),
+        grad_attn_(grad_attn),
+        factors_(o),
+        alpha_(per_edge(o.heads)),
+        dalpha_(alpha_),
+        scratch_(o.key_dim),
+        nowhere_(o.key_dim) {}
+
+  void take(const Batch<1>& batch, const Batch<1>& next) {
+    compute_alpha(batch, next);
+    if (factors_.any()) factors_.draw(shard_, nullptr, batch);
+    factors_.backward(batch.edges, alpha_.data(), dalpha_.data(), o_.grad_edge_weight);
+    if (o_.grad_dst == nullptr && grad_attn_ == nullptr) return;
+    add_gradients(batch, next);
+  }
+
+ private:
+  /// And dalpha.
+  void compute_alpha(const Batch<1>& batch, const Batch<1>& next) {
+    const Index n = batch.edges;
+    const Index heads = o_.heads;
+    const Index dim = o_.dim;
+    score_.by_destination(edges_, batch, next, alpha_.data());
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      const Index v = edges_.row(seg.row);
+      const Rows rows = rows_of(batch, next, seg, 0);
+      const real* stats = stats_ + v * 3 * heads;
+      for (Index h = 0; h < heads; ++h) {
+        real* s = &alpha_[h * n + seg.first];
+        for (Index x = 0; x < seg.edges; ++x) s[x] = s[x] - stats[h] - stats[heads + h];
+        columns::dots(rows, value_at(o_) + h * dim, dim, o_.grad_out + (v * heads + h) * dim,
+                      &dalpha_[h * n + seg.first]);
+      }
+    }
+    exp_below_zero(alpha_.data(), n * heads);
+  }
+
+  void add_gradients(const Batch<1>& batch, const Batch<1>& next) {
+    const Index n = batch.edges;
+    const Index heads = o_.heads;
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      const real* stats = stats_ + edges_.row(seg.row) * 3 * heads;
+      for (Index h = 0; h < heads; ++h)
+        for (Index x = seg.first; x < seg.first + seg.edges; ++x)
+          alpha_[h * n + x] *= dalpha_[h * n + x] - stats[2 * heads + h];
+    }
+    score_.multiply(batch, alpha_.data());
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      const Rows rows = rows_of(batch, next, seg, 0);
+      for (Index h = 0; h < heads; ++h) {
+        const Index column = (edges_.row(seg.row) * heads + h) * o_.key_dim;
+        score_.dst_gradient(rows, h, o_.dst + column, &alpha_[h * n + seg.first],
+                            o_.grad_dst != nullptr ? o_.grad_dst + column : nowhere_.data(), grad_attn_,
+                            scratch_.data());
+      }
+    }
+  }
+
+  const AttentionOperands& o_;
+  const ScoreOfPairs<PairScore>& score_;
+  const GraphShard& shard_;
+  const EdgeRanges& edges_;
+  const real* stats_;
+  double* grad_attn_;
+  Factors factors_;
+  std::vector<real> alpha_, dalpha_, scratch_, nowhere_;
+};
+
+template <class PairScore>
+class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
+  using Base = Attention<ScoreOfPairs<PairScore>>;
+  using Base::o_, Base::score_, Base::cursor_, Base::stats_;
+
+ public:
+  using Base::Base;
+
+  void backward(const Stage& stage, real* grad_src, bool accumulate) override {
+    score_.prepare(stage);
+    if (grad_src != nullptr) by_source(stage, grad_src, accumulate);
+    if (o_.grad_dst == nullptr && o_.grad_attn == nullptr && o_.grad_edge_weight == nullptr) return;
+    const EdgeRanges edges = cursor_.ranges(stage);
+    if (o_.grad_attn == nullptr) {
+      for_row_blocks(edges.before, edges.num_rows, 2 * source_width(o_) * real_bytes,
+                     [&](Index first, Index last) { by_destination(stage, edges, first, last, nullptr); });
+      return;
+    }
+    const Index degree = stage.shard.num_edges() / std::max<Index>(stage.shard.num_rows(), 1) + 1;
+    std::vector<double> grad_attn(o_.heads * o_.key_dim);
+    sum_row_blocks(
+        edges.num_rows, source_width(o_) * degree,
+        [&](Index first, Index last, double* partial) { by_destination(stage, edges, first, last, partial); },
+        grad_attn);
+    for (std::size_t j = 0; j < grad_attn.size(); ++j) o_.grad_attn[j] += grad_attn[j];
+  }
+
+ private:
+  void by_source(const Stage& stage, real* grad_src, bool accumulate) {
+    const ShardTranspose& transpose = stage.shard.transpose();
+    const local_index* begin = transpose.begin.data() + stage.begin;
+    const Index width = source_width(o_);
+    for_row_blocks(begin, stage.size(), 2 * width * real_bytes, [&](Index first, Index last) {
+      PairBackwardBySource<PairScore> walk(o_, score_, stage, stats_.data(), grad_src, accumulate);
+      if (!accumulate)
+        for (Index i = first; i < last; ++i)
+          if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
+      for_batches<2>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(o_.heads),
+                     {Gathered{o_.dst, o_.heads * o_.key_dim}, Gathered{o_.grad_out, o_.heads * o_.dim}},
+                     [&](const Batch<2>& batch, const Batch<2>& next) { walk.take(batch, next); });
+    });
+  }
+
+  /// Rows [first, last) of the shard; `grad_attn` is added to, unless null.
+  void by_destination(const Stage& stage, const EdgeRanges& edges, Index first, Index last,
+                      double* grad_attn) {
+    PairBackwardByDestination<PairScore> walk(o_, score_, stage.shard, edges, stats_.data(), grad_attn);
+    for_batches<1>(edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
+                   edges_at_once(o_.heads), {Gathered{stage.rows, source_width(o_)}},
+                   [&](const Batch<1>& batch, const Batch<1>& next) { walk.take(batch, next); });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<ShardKernel> make_dot(const AttentionOperands& operands) {
+  return std::make_unique<PairAttention<DotScore>>(operands);
+}
+std::unique_ptr<ShardKernel> make_additive_v2(const AttentionOperands& operands) {
+  return std::make_unique<PairAttention<AdditiveV2Score>>(operands);
+}
+
+}  // namespace sar::attention
