@@ -101,74 +101,64 @@ void for_source_blocks(const Stage& stage, Index width, Index most_edges, const 
 }
 
 /// The backward pass of the source rows of one thread.
-class AdditiveBackward {
- public:
-  struct Operands {
-    const AttentionOperands& o;
-    const AdditiveScore& score;
-    const Stage& block;     ///< of source rows
-    Index skipped;          ///< row i of the block is row i + skipped of the stage
-    const real* stats;      ///< [destinations, 4, heads]
-    DestinationSums& sums;  ///< of ds
-    real* grad_el;          ///< [rows of the stage, heads], added to
-    real* grad_src;         ///< as block.rows; null: not wanted
-    bool accumulate;
-  };
-  explicit AdditiveBackward(const Operands& operands)
-      : t_(operands),
-        o_(operands.o),
-        positions_(t_.block.shard.transpose_positions().data()),
-        alpha_(per_edge(o_.heads)),
-        dalpha_(alpha_),
-        slope_(alpha_),
-        mean_(alpha_),
-        weighted_(alpha_),
-        factors_(o_) {}
+struct AdditiveBackward {
+  const AttentionOperands& o;
+  const AdditiveScore& score;
+  const Stage& block;     ///< of source rows
+  Index skipped;          ///< row i of the block is row i + skipped of the stage
+  const real* stats;      ///< [destinations, 4, heads]
+  DestinationSums& sums;  ///< of ds
+  real* grad_el;          ///< [rows of the stage, heads], added to
+  real* grad_src;         ///< as block.rows; null: not wanted
+  bool accumulate;
+
+  const local_index* positions = block.shard.transpose_positions().data();
+  std::vector<real> alpha = per_edge(o.heads), dalpha = alpha, slope = alpha, mean = alpha, weighted = alpha;
+  Factors factors{o};
 
   void take(const Batch<1>& batch, const Batch<1>& next) {
     compute_alpha(batch);
-    add_values(batch, next, factors_.weights(t_.block.shard, positions_, batch, alpha_.data(), weighted_));
-    factors_.backward(batch.edges, alpha_.data(), dalpha_.data(), o_.grad_edge_weight);
-    for (Index i = 0; i < batch.edges * o_.heads; ++i) alpha_[i] *= slope_[i] * (dalpha_[i] - mean_[i]);
+    add_values(batch, next, factors.weights(block.shard, positions, batch, alpha.data(), weighted));
+    factors.backward(batch.edges, alpha.data(), dalpha.data(), o.grad_edge_weight);
+    for (Index i = 0; i < batch.edges * o.heads; ++i) alpha[i] *= slope[i] * (dalpha[i] - mean[i]);
     add_score_gradients(batch);
   }
 
- private:
   void compute_alpha(const Batch<1>& batch) {
     const Index n = batch.edges;
-    const Index heads = o_.heads;
+    const Index heads = o.heads;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const real* el = t_.score.source(seg.row + t_.skipped);
+      const real* el = score.source(seg.row + skipped);
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
-        const real* stats = t_.stats + batch.other[x] * 4 * heads;
+        const real* of_dst = stats + batch.other[x] * 4 * heads;
         for (Index h = 0; h < heads; ++h) {
-          const real score = el[h] + stats[3 * heads + h];
-          slope_[h * n + x] = score > 0 ? 1 : o_.slope;
-          alpha_[h * n + x] = leaky(score, o_.slope) - stats[h] - stats[heads + h];
-          mean_[h * n + x] = stats[2 * heads + h];
+          const real sum = el[h] + of_dst[3 * heads + h];
+          slope[h * n + x] = sum > 0 ? 1 : o.slope;
+          alpha[h * n + x] = leaky(sum, o.slope) - of_dst[h] - of_dst[heads + h];
+          mean[h * n + x] = of_dst[2 * heads + h];
         }
       }
     }
-    exp_below_zero(alpha_.data(), n * heads);
+    exp_below_zero(alpha.data(), n * heads);
   }
 
   /// dalpha, and the gradient of the source rows as values.
   void add_values(const Batch<1>& batch, const Batch<1>& next, const real* weights) {
-    const Index dim = o_.dim;
+    const Index dim = o.dim;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       const Rows rows = rows_of(batch, next, seg, 0);
-      const real keep = t_.accumulate || !seg.begins ? 1 : 0;
-      for (Index h = 0; h < o_.heads; ++h) {
+      const real keep = accumulate || !seg.begins ? 1 : 0;
+      for (Index h = 0; h < o.heads; ++h) {
         const Index from = h * batch.edges + seg.first;
-        const Index column = (seg.row * o_.heads + h) * dim;
-        const real* x = t_.block.rows + column;
-        if (t_.grad_src != nullptr)
-          columns::dots_and_add(rows, h * dim, dim, x, &dalpha_[from], weights + from, keep,
-                                t_.grad_src + column);
+        const Index column = (seg.row * o.heads + h) * dim;
+        const real* x = block.rows + column;
+        if (grad_src != nullptr)
+          columns::dots_and_add(rows, h * dim, dim, x, &dalpha[from], weights + from, keep,
+                                grad_src + column);
         else
-          columns::dots(rows, h * dim, dim, x, &dalpha_[from]);
+          columns::dots(rows, h * dim, dim, x, &dalpha[from]);
       }
     }
   }
@@ -176,29 +166,22 @@ class AdditiveBackward {
   /// From ds, which lies in alpha.
   void add_score_gradients(const Batch<1>& batch) {
     const Index n = batch.edges;
-    const Index heads = o_.heads;
+    const Index heads = o.heads;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       for (Index h = 0; h < heads; ++h) {
-        const real sum = columns::sum(seg.edges, &alpha_[h * n + seg.first]);
-        t_.grad_el[(seg.row + t_.skipped) * heads + h] += sum;
-        if (t_.grad_src != nullptr)
-          columns::add_scaled(o_.dim, sum, o_.attn + h * o_.dim,
-                              t_.grad_src + (seg.row * heads + h) * o_.dim);
+        const real sum = columns::sum(seg.edges, &alpha[h * n + seg.first]);
+        grad_el[(seg.row + skipped) * heads + h] += sum;
+        if (grad_src != nullptr)
+          columns::add_scaled(o.dim, sum, o.attn + h * o.dim, grad_src + (seg.row * heads + h) * o.dim);
       }
-      if (o_.grad_dst == nullptr) continue;
+      if (o.grad_dst == nullptr) continue;
       for (Index x = 0; x < seg.edges; ++x) {
-        real* slot = t_.sums.slot(batch.other[seg.first + x], positions_[seg.position + x]);
-        for (Index h = 0; h < heads; ++h) slot[h] = alpha_[h * n + seg.first + x];
+        real* slot = sums.slot(batch.other[seg.first + x], positions[seg.position + x]);
+        for (Index h = 0; h < heads; ++h) slot[h] = alpha[h * n + seg.first + x];
       }
     }
   }
-
-  const Operands& t_;
-  const AttentionOperands& o_;
-  const local_index* positions_;
-  std::vector<real> alpha_, dalpha_, slope_, mean_, weighted_;
-  Factors factors_;
 };
 
 class AdditiveAttention final : public Attention<AdditiveScore> {
@@ -214,32 +197,32 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     for_source_blocks(stage, width, most_edges, [&](const Stage& block) {
       if (o_.grad_dst != nullptr) by_destination_.open(block.shard.num_dst, cursor_.ranges(block));
       const Index skipped = block.begin - stage.begin;
-      backward_block({.o = o_,
-                      .score = score_,
-                      .block = block,
-                      .skipped = skipped,
-                      .stats = stats_.data(),
-                      .sums = by_destination_,
-                      .grad_el = grad_el_.data(),
-                      .grad_src = grad_src != nullptr ? grad_src + skipped * width : nullptr,
-                      .accumulate = accumulate});
+      backward_block(block, skipped, grad_src != nullptr ? grad_src + skipped * width : nullptr, accumulate);
       if (o_.grad_dst != nullptr) by_destination_.add_to(o_.grad_dst);
     });
     if (o_.grad_attn != nullptr) add_grad_attn(stage);
   }
 
  private:
-  static void backward_block(const AdditiveBackward::Operands& t) {
-    const ShardTranspose& transpose = t.block.shard.transpose();
-    const local_index* begin = transpose.begin.data() + t.block.begin;
-    const Index width = t.o.heads * t.o.dim;
-    for_row_blocks(begin, t.block.size(), 2 * width * real_bytes, [&](Index first, Index last) {
-      AdditiveBackward walk(t);
-      if (t.grad_src != nullptr && !t.accumulate)
+  void backward_block(const Stage& block, Index skipped, real* grad_src, bool accumulate) {
+    const ShardTranspose& transpose = block.shard.transpose();
+    const local_index* begin = transpose.begin.data() + block.begin;
+    const Index width = o_.heads * o_.dim;
+    for_row_blocks(begin, block.size(), 2 * width * real_bytes, [&](Index first, Index last) {
+      AdditiveBackward walk{.o = o_,
+                            .score = score_,
+                            .block = block,
+                            .skipped = skipped,
+                            .stats = stats_.data(),
+                            .sums = by_destination_,
+                            .grad_el = grad_el_.data(),
+                            .grad_src = grad_src,
+                            .accumulate = accumulate};
+      if (grad_src != nullptr && !accumulate)
         for (Index i = first; i < last; ++i)
-          if (begin[i] == begin[i + 1]) std::fill_n(t.grad_src + i * width, width, real{0});
-      for_batches<1>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(t.o.heads),
-                     {Gathered{t.o.grad_out, width}},
+          if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
+      for_batches<1>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(o_.heads),
+                     {Gathered{o_.grad_out, width}},
                      [&](const Batch<1>& batch, const Batch<1>& next) { walk.take(batch, next); });
     });
   }

@@ -185,87 +185,73 @@ inline std::vector<real> per_edge(Index heads) {
 ///     void prepare(const Stage&)                                  before a stage, forward and backward
 ///     void by_destination(edges, batch, next, real* s) const      scores s [heads, edges] of a batch
 template <class Score>
-class OnlineSoftmax {
- public:
-  /// `first_stage`: results are set, not added to.
-  OnlineSoftmax(const AttentionOperands& o, const Score& score, const EdgeRanges& edges, bool first_stage)
-      : o_(o),
-        score_(score),
-        edges_(edges),
-        first_stage_(first_stage),
-        out_(o.result->out.data()),
-        max_(o.result->max.data()),
-        sum_(o.result->log_sum.data()),
-        s_(2 * batch_edges * o.heads),
-        weighted_(per_edge(o.heads)),
-        factors_(o) {}
+struct OnlineSoftmax {
+  const AttentionOperands& o;
+  const Score& score;
+  const EdgeRanges& edges;
+  const bool first_stage;  ///< results are set, not added to
+  real *out = o.result->out.data(), *max = o.result->max.data(), *sum = o.result->log_sum.data();
+  std::vector<real> s =
+      std::vector<real>(2 * batch_edges * o.heads);  ///< of a batch; behind them a factor per segment
+  std::vector<real> weighted = per_edge(o.heads);
+  Factors factors{o};
 
   /// Sets the results of those of the rows [first, last) that have no edges.
   void clear(Index first, Index last) {
-    const Index heads = o_.heads;
+    const Index heads = o.heads;
     for (Index v = first; v < last; ++v) {
-      if (edges_.begin[v] < edges_.end[v]) continue;
-      std::fill_n(out_ + v * heads * o_.dim, heads * o_.dim, real{0});
-      std::fill_n(max_ + v * heads, heads, -std::numeric_limits<real>::infinity());
-      std::fill_n(sum_ + v * heads, heads, real{0});
+      if (edges.begin[v] < edges.end[v]) continue;
+      std::fill_n(out + v * heads * o.dim, heads * o.dim, real{0});
+      std::fill_n(max + v * heads, heads, -std::numeric_limits<real>::infinity());
+      std::fill_n(sum + v * heads, heads, real{0});
     }
   }
 
   void take(const GraphShard& shard, const Batch<1>& batch, const Batch<1>& next) {
-    score_.by_destination(edges_, batch, next, s_.data());
+    score.by_destination(edges, batch, next, s.data());
     subtract_maxima(batch);
-    exp_below_zero(s_.data(), (batch.edges + batch.segments) * o_.heads);
-    add_values(batch, next, factors_.weights(shard, nullptr, batch, s_.data(), weighted_));
+    exp_below_zero(s.data(), (batch.edges + batch.segments) * o.heads);
+    add_values(batch, next, factors.weights(shard, nullptr, batch, s.data(), weighted));
   }
 
- private:
   /// Scores become differences to the new maxima; behind them, those of the old maxima, for each segment.
   void subtract_maxima(const Batch<1>& batch) {
     const Index n = batch.edges;
-    const Index heads = o_.heads;
-    real* rescale = s_.data() + n * heads;
+    const Index heads = o.heads;
+    real* rescale = s.data() + n * heads;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      real* max = max_ + edges_.row(seg.row) * heads;
+      real* most_so_far = max + edges.row(seg.row) * heads;
       for (Index h = 0; h < heads; ++h) {
-        real* mine = s_.data() + h * n + seg.first;
+        real* mine = s.data() + h * n + seg.first;
         const real most = columns::largest(seg.edges, mine);
-        const real before = first_stage_ && seg.begins ? most : max[h];
-        max[h] = std::max(before, most);
-        for (Index x = 0; x < seg.edges; ++x) mine[x] -= max[h];
-        rescale[i * heads + h] = before - max[h];
+        const real before = first_stage && seg.begins ? most : most_so_far[h];
+        most_so_far[h] = std::max(before, most);
+        for (Index x = 0; x < seg.edges; ++x) mine[x] -= most_so_far[h];
+        rescale[i * heads + h] = before - most_so_far[h];
       }
     }
   }
 
   void add_values(const Batch<1>& batch, const Batch<1>& next, const real* weights) {
     const Index n = batch.edges;
-    const Index heads = o_.heads;
-    const Index dim = o_.dim;
-    const real* rescale = s_.data() + n * heads;
+    const Index heads = o.heads;
+    const Index dim = o.dim;
+    const real* rescale = s.data() + n * heads;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Index v = edges_.row(seg.row);
+      const Index v = edges.row(seg.row);
       const Rows rows = rows_of(batch, next, seg, 0);
       for (Index h = 0; h < heads; ++h) {
         const Index from = h * n + seg.first;
-        const real keep = first_stage_ && seg.begins ? 0 : rescale[i * heads + h];
-        real& sum = sum_[v * heads + h];
-        sum = columns::sum(seg.edges, s_.data() + from) + (keep != 0 ? keep * sum : 0);
-        columns::add_rows(rows, value_at(o_) + h * dim, dim, weights + from, keep,
-                          out_ + (v * heads + h) * dim);
+        const real keep = first_stage && seg.begins ? 0 : rescale[i * heads + h];
+        real& total = sum[v * heads + h];
+        total = columns::sum(seg.edges, s.data() + from) + (keep != 0 ? keep * total : 0);
+        columns::add_rows(rows, value_at(o) + h * dim, dim, weights + from, keep,
+                          out + (v * heads + h) * dim);
       }
     }
   }
-
-  const AttentionOperands& o_;
-  const Score& score_;
-  const EdgeRanges& edges_;
-  const bool first_stage_;
-  real *out_, *max_, *sum_;
-  std::vector<real> s_;  // of a batch, and behind them a factor for each segment
-  std::vector<real> weighted_;
-  Factors factors_;
 };
 
 /// The forward pass of all scores.
@@ -284,7 +270,7 @@ class Attention : public ShardKernel {
     score_.prepare(stage);
     for_row_blocks(
         edges.before, edges.num_rows, o_.heads * o_.dim * real_bytes, [&](Index first, Index last) {
-          OnlineSoftmax<Score> softmax(o_, score_, edges, first_stage);
+          OnlineSoftmax<Score> softmax{.o = o_, .score = score_, .edges = edges, .first_stage = first_stage};
           if (first_stage) softmax.clear(first, last);
           for_batches<1>(
               edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,

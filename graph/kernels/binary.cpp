@@ -54,68 +54,83 @@ Index BinaryKernel::edge_bytes() const {
   return (o_.row.cost() + o_.row.width()) * static_cast<Index>(sizeof(real));
 }
 
-void BinaryKernel::accumulate(const Stage& stage) {
+/// visit(edge, row of lhs, row of rhs) for the edges of the i-th row.
+template <class Visit>
+void BinaryKernel::for_edges(const Stage& stage, const EdgeRanges& edges, Index i, const Visit& visit) const {
   const GraphShard& shard = stage.shard;
-  const EdgeRanges edges = cursor_.ranges(stage);
+  const Index v = edges.row(i);
+  for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
+    const Index edge = shard.edge(k);
+    const Index u = shard.src[k] - stage.begin;
+    if (stage.rows != nullptr && k + prefetch_edges < shard.num_edges()) {
+      const Index next = shard.src[k + prefetch_edges] - stage.begin;
+      if (next >= 0 && next < stage.size())
+        prefetch_row(stage.rows + next * o_.u.width, o_.u.width * static_cast<Index>(sizeof(real)));
+    }
+    const EdgeRows rows{{row_of(stage.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
+                         row_of(o_.e.values, edge, o_.e.width)}};
+    visit(edge, rows[o_.lhs], rows[o_.rhs]);
+  }
+}
+
+void BinaryKernel::sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool overwrite,
+                           real* buffer) const {
+  const Index width = o_.row.width();
+  const Index v = edges.row(i);
+  real* out = o_.out + v * width;
+  if (edges.begin[i] == edges.end[i]) {
+    if (overwrite) std::fill_n(out, width, real{0});
+    return;
+  }
+  std::fill_n(buffer, width, real{0});
+  for_edges(stage, edges, i, [&](Index, const real* a, const real* b) { o_.row.add(a, b, buffer); });
+  const real scale = o_.dst_scale != nullptr ? o_.dst_scale[v] : 1;
+  if (overwrite)
+    for (Index j = 0; j < width; ++j) out[j] = scale * buffer[j];
+  else
+    for (Index j = 0; j < width; ++j) out[j] += scale * buffer[j];
+}
+
+void BinaryKernel::extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
+                                real* buffer) const {
   const MessageRow& row = o_.row;
   const Index width = row.width();
-  const bool first_stage = std::exchange(first_, false);
   const auto take = o_.result == Result::min ? take_extremum<true> : take_extremum<false>;
+  real* out = o_.out + edges.row(i) * width;
+  local_index* argmax = o_.argmax + edges.row(i) * width;
+  if (first_stage) {
+    std::fill_n(out, width, real{0});
+    std::fill_n(argmax, width, local_index{-1});
+  }
+  bool empty = width == 0 || argmax[0] < 0;
+  for_edges(stage, edges, i, [&](Index edge, const real* a, const real* b) {
+    const auto number = static_cast<local_index>(edge);
+    if (empty) {
+      row.store(a, b, out);
+      std::fill_n(argmax, width, number);
+      empty = false;
+      return;
+    }
+    if (!row.is_copy()) row.store(a, b, buffer);
+    take(width, row.is_copy() ? a : buffer, number, o_.edge_ids, out, argmax);
+  });
+}
+
+void BinaryKernel::accumulate(const Stage& stage) {
+  const EdgeRanges edges = cursor_.ranges(stage);
+  const Index width = o_.row.width();
+  const bool first_stage = std::exchange(first_, false);
   for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
     Array<real> buffer(width);
     for (Index i = first; i < last; ++i) {
-      const Index v = edges.row(i);
-      const auto for_edges = [&](const auto& visit) {
-        for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
-          const Index edge = shard.edge(k);
-          const Index u = shard.src[k] - stage.begin;
-          if (stage.rows != nullptr && k + prefetch_edges < shard.num_edges()) {
-            const Index next = shard.src[k + prefetch_edges] - stage.begin;
-            if (next >= 0 && next < stage.size())
-              prefetch_row(stage.rows + next * o_.u.width, o_.u.width * static_cast<Index>(sizeof(real)));
-          }
-          const EdgeRows rows{{row_of(stage.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
-                               row_of(o_.e.values, edge, o_.e.width)}};
-          visit(edge, rows[o_.lhs], rows[o_.rhs]);
-        }
-      };
-      if (o_.result == Result::edges) {
-        for_edges([&](Index edge, const real* a, const real* b) { row.store(a, b, o_.out + edge * width); });
-        continue;
-      }
-      real* out = o_.out + v * width;
-      if (o_.result == Result::sum) {
-        const bool overwrite = first_stage && !o_.has_base;
-        if (edges.begin[i] == edges.end[i]) {
-          if (overwrite) std::fill_n(out, width, real{0});
-          continue;
-        }
-        std::fill_n(buffer.data(), width, real{0});
-        for_edges([&](Index, const real* a, const real* b) { row.add(a, b, buffer.data()); });
-        const real scale = o_.dst_scale != nullptr ? o_.dst_scale[v] : 1;
-        if (overwrite)
-          for (Index j = 0; j < width; ++j) out[j] = scale * buffer[j];
-        else
-          for (Index j = 0; j < width; ++j) out[j] += scale * buffer[j];
-        continue;
-      }
-      local_index* argmax = o_.argmax + v * width;
-      if (first_stage) {
-        std::fill_n(out, width, real{0});
-        std::fill_n(argmax, width, local_index{-1});
-      }
-      bool empty = width == 0 || argmax[0] < 0;
-      for_edges([&](Index edge, const real* a, const real* b) {
-        const auto number = static_cast<local_index>(edge);
-        if (empty) {
-          row.store(a, b, out);
-          std::fill_n(argmax, width, number);
-          empty = false;
-          return;
-        }
-        if (!row.is_copy()) row.store(a, b, buffer.data());
-        take(width, row.is_copy() ? a : buffer.data(), number, o_.edge_ids, out, argmax);
-      });
+      if (o_.result == Result::edges)
+        for_edges(stage, edges, i, [&](Index edge, const real* a, const real* b) {
+          o_.row.store(a, b, o_.out + edge * width);
+        });
+      else if (o_.result == Result::sum)
+        sum_row(stage, edges, i, first_stage && !o_.has_base, buffer.data());
+      else
+        extremum_row(stage, edges, i, first_stage, buffer.data());
     }
   });
 }

@@ -82,6 +82,12 @@ class BinaryKernel : public ShardKernel {
     std::fill_n(to, o_.e.width, real{0});
     add_gradient(MessageTarget::e, a, b, g, to);
   }
+  template <class Visit>
+  void for_edges(const Stage& stage, const EdgeRanges& edges, Index i, const Visit& visit) const;
+  /// The i-th row of the stage; `buffer` [width].
+  void sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool overwrite, real* buffer) const;
+  void extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
+                    real* buffer) const;
   void backward_by_source(const Stage& stage, real* grad_src, bool accumulate) const;
   void backward_by_destination(const Stage& stage);
   void backward_of_equal_gradients(const Stage& stage);

@@ -113,70 +113,64 @@ class ScoreOfPairs : public PairScore {
 
 /// The backward pass of the source rows of one thread.
 template <class PairScore>
-class PairBackwardBySource {
- public:
-  PairBackwardBySource(const AttentionOperands& o, const PairScore& score, const Stage& stage,
-                       const real* stats, real* grad_src, bool accumulate)
-      : o_(o),
-        score_(score),
-        stage_(stage),
-        stats_(stats),
-        grad_src_(grad_src),
-        accumulate_(accumulate),
-        factors_(o),
-        positions_(factors_.any() ? stage.shard.transpose_positions().data() : nullptr),
-        alpha_(per_edge(o.heads)),
-        dalpha_(alpha_),
-        weighted_(alpha_),
-        mean_(alpha_),
-        scratch_(o.key_dim) {}
+struct PairBackwardBySource {
+  const AttentionOperands& o;
+  const PairScore& score;
+  const Stage& stage;
+  const real* stats;  ///< [destinations, 3, heads]
+  real* grad_src;
+  bool accumulate;
+
+  Factors factors{o};
+  const local_index* positions = factors.any() ? stage.shard.transpose_positions().data() : nullptr;
+  std::vector<real> alpha = per_edge(o.heads), dalpha = alpha, weighted = alpha, mean = alpha;
+  std::vector<real> scratch = std::vector<real>(o.key_dim);
 
   void take(const Batch<2>& batch, const Batch<2>& next) {
-    const Index values = batch.edges * o_.heads;
+    const Index values = batch.edges * o.heads;
     compute_alpha(batch, next);
-    add_values(batch, next, factors_.weights(stage_.shard, positions_, batch, alpha_.data(), weighted_));
-    factors_.backward(batch.edges, alpha_.data(), dalpha_.data(), nullptr);
-    for (Index i = 0; i < values; ++i) alpha_[i] *= dalpha_[i] - mean_[i];
+    add_values(batch, next, factors.weights(stage.shard, positions, batch, alpha.data(), weighted));
+    factors.backward(batch.edges, alpha.data(), dalpha.data(), nullptr);
+    for (Index i = 0; i < values; ++i) alpha[i] *= dalpha[i] - mean[i];
     add_keys(batch, next);
   }
 
- private:
   void compute_alpha(const Batch<2>& batch, const Batch<2>& next) {
     const Index n = batch.edges;
-    const Index heads = o_.heads;
+    const Index heads = o.heads;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       const Rows rows = rows_of(batch, next, seg, 0);
       for (Index h = 0; h < heads; ++h) {
-        real* s = &alpha_[h * n + seg.first];
-        score_.raw(rows, h, stage_.rows + seg.row * source_width(o_) + h * o_.key_dim, s);
-        const real c = score_.factor(seg.row, h);
+        real* s = &alpha[h * n + seg.first];
+        score.raw(rows, h, stage.rows + seg.row * source_width(o) + h * o.key_dim, s);
+        const real c = score.factor(seg.row, h);
         for (Index x = 0; x < seg.edges; ++x) s[x] *= c;
       }
     }
     for (Index x = 0; x < n; ++x) {
-      const real* stats = stats_ + batch.other[x] * 3 * heads;
+      const real* of_dst = stats + batch.other[x] * 3 * heads;
       for (Index h = 0; h < heads; ++h) {
-        alpha_[h * n + x] -= stats[h];
-        alpha_[h * n + x] -= stats[heads + h];
-        mean_[h * n + x] = stats[2 * heads + h];
+        alpha[h * n + x] -= of_dst[h];
+        alpha[h * n + x] -= of_dst[heads + h];
+        mean[h * n + x] = of_dst[2 * heads + h];
       }
     }
-    exp_below_zero(alpha_.data(), n * heads);
+    exp_below_zero(alpha.data(), n * heads);
   }
 
   /// dalpha, and the gradient of the source rows as values.
   void add_values(const Batch<2>& batch, const Batch<2>& next, const real* weights) {
-    const Index dim = o_.dim;
+    const Index dim = o.dim;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       const Rows rows = rows_of(batch, next, seg, 1);
-      const real keep = accumulate_ || !seg.begins ? 1 : 0;
-      for (Index h = 0; h < o_.heads; ++h) {
+      const real keep = accumulate || !seg.begins ? 1 : 0;
+      for (Index h = 0; h < o.heads; ++h) {
         const Index from = h * batch.edges + seg.first;
-        const Index column = seg.row * source_width(o_) + value_at(o_) + h * dim;
-        columns::dots_and_add(rows, h * dim, dim, stage_.rows + column, &dalpha_[from], weights + from, keep,
-                              grad_src_ + column);
+        const Index column = seg.row * source_width(o) + value_at(o) + h * dim;
+        columns::dots_and_add(rows, h * dim, dim, stage.rows + column, &dalpha[from], weights + from, keep,
+                              grad_src + column);
       }
     }
   }
@@ -186,110 +180,84 @@ class PairBackwardBySource {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       const Rows rows = rows_of(batch, next, seg, 0);
-      const real keep = !o_.separate_value || accumulate_ || !seg.begins ? 1 : 0;
-      for (Index h = 0; h < o_.heads; ++h) {
-        real* ds = &alpha_[h * batch.edges + seg.first];
-        const real c = score_.factor(seg.row, h);
+      const real keep = !o.separate_value || accumulate || !seg.begins ? 1 : 0;
+      for (Index h = 0; h < o.heads; ++h) {
+        real* ds = &alpha[h * batch.edges + seg.first];
+        const real c = score.factor(seg.row, h);
         for (Index x = 0; x < seg.edges; ++x) ds[x] *= c;
-        const Index column = seg.row * source_width(o_) + h * o_.key_dim;
-        score_.source_gradient(rows, h, seg.row, stage_.rows + column, ds, keep, grad_src_ + column,
-                               scratch_.data());
+        const Index column = seg.row * source_width(o) + h * o.key_dim;
+        score.source_gradient(rows, h, seg.row, stage.rows + column, ds, keep, grad_src + column,
+                              scratch.data());
       }
     }
   }
-
-  const AttentionOperands& o_;
-  const PairScore& score_;
-  const Stage& stage_;
-  const real* stats_;
-  real* grad_src_;
-  const bool accumulate_;
-  Factors factors_;
-  const local_index* positions_;
-  std::vector<real> alpha_, dalpha_, weighted_, mean_, scratch_;
 };
 
 /// The backward pass of the destination rows of one thread.
 template <class PairScore>
-class PairBackwardByDestination {
- public:
-  /// `grad_attn` is added to, unless null.
-  PairBackwardByDestination(const AttentionOperands& o, const ScoreOfPairs<PairScore>& score,
-                            const GraphShard& shard, const EdgeRanges& edges, const real* stats,
-                            double* grad_attn)
-      : o_(o),
-        score_(score),
-        shard_(shard),
-        edges_(edges),
-        stats_(stats),
-        grad_attn_(grad_attn),
-        factors_(o),
-        alpha_(per_edge(o.heads)),
-        dalpha_(alpha_),
-        scratch_(o.key_dim),
-        nowhere_(o.key_dim) {}
+struct PairBackwardByDestination {
+  const AttentionOperands& o;
+  const ScoreOfPairs<PairScore>& score;
+  const GraphShard& shard;
+  const EdgeRanges& edges;
+  const real* stats;  ///< [destinations, 3, heads]
+  double* grad_attn;  ///< added to, unless null
+
+  Factors factors{o};
+  std::vector<real> alpha = per_edge(o.heads), dalpha = alpha;
+  std::vector<real> scratch = std::vector<real>(o.key_dim), nowhere = scratch;
 
   void take(const Batch<1>& batch, const Batch<1>& next) {
     compute_alpha(batch, next);
-    if (factors_.any()) factors_.draw(shard_, nullptr, batch);
-    factors_.backward(batch.edges, alpha_.data(), dalpha_.data(), o_.grad_edge_weight);
-    if (o_.grad_dst == nullptr && grad_attn_ == nullptr) return;
+    if (factors.any()) factors.draw(shard, nullptr, batch);
+    factors.backward(batch.edges, alpha.data(), dalpha.data(), o.grad_edge_weight);
+    if (o.grad_dst == nullptr && grad_attn == nullptr) return;
     add_gradients(batch, next);
   }
 
- private:
   /// And dalpha.
   void compute_alpha(const Batch<1>& batch, const Batch<1>& next) {
     const Index n = batch.edges;
-    const Index heads = o_.heads;
-    const Index dim = o_.dim;
-    score_.by_destination(edges_, batch, next, alpha_.data());
+    const Index heads = o.heads;
+    const Index dim = o.dim;
+    score.by_destination(edges, batch, next, alpha.data());
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Index v = edges_.row(seg.row);
+      const Index v = edges.row(seg.row);
       const Rows rows = rows_of(batch, next, seg, 0);
-      const real* stats = stats_ + v * 3 * heads;
+      const real* of_dst = stats + v * 3 * heads;
       for (Index h = 0; h < heads; ++h) {
-        real* s = &alpha_[h * n + seg.first];
-        for (Index x = 0; x < seg.edges; ++x) s[x] = s[x] - stats[h] - stats[heads + h];
-        columns::dots(rows, value_at(o_) + h * dim, dim, o_.grad_out + (v * heads + h) * dim,
-                      &dalpha_[h * n + seg.first]);
+        real* s = &alpha[h * n + seg.first];
+        for (Index x = 0; x < seg.edges; ++x) s[x] = s[x] - of_dst[h] - of_dst[heads + h];
+        columns::dots(rows, value_at(o) + h * dim, dim, o.grad_out + (v * heads + h) * dim,
+                      &dalpha[h * n + seg.first]);
       }
     }
-    exp_below_zero(alpha_.data(), n * heads);
+    exp_below_zero(alpha.data(), n * heads);
   }
 
   void add_gradients(const Batch<1>& batch, const Batch<1>& next) {
     const Index n = batch.edges;
-    const Index heads = o_.heads;
+    const Index heads = o.heads;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const real* stats = stats_ + edges_.row(seg.row) * 3 * heads;
+      const real* of_dst = stats + edges.row(seg.row) * 3 * heads;
       for (Index h = 0; h < heads; ++h)
         for (Index x = seg.first; x < seg.first + seg.edges; ++x)
-          alpha_[h * n + x] *= dalpha_[h * n + x] - stats[2 * heads + h];
+          alpha[h * n + x] *= dalpha[h * n + x] - of_dst[2 * heads + h];
     }
-    score_.multiply(batch, alpha_.data());
+    score.multiply(batch, alpha.data());
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       const Rows rows = rows_of(batch, next, seg, 0);
       for (Index h = 0; h < heads; ++h) {
-        const Index column = (edges_.row(seg.row) * heads + h) * o_.key_dim;
-        score_.dst_gradient(rows, h, o_.dst + column, &alpha_[h * n + seg.first],
-                            o_.grad_dst != nullptr ? o_.grad_dst + column : nowhere_.data(), grad_attn_,
-                            scratch_.data());
+        const Index column = (edges.row(seg.row) * heads + h) * o.key_dim;
+        score.dst_gradient(rows, h, o.dst + column, &alpha[h * n + seg.first],
+                           o.grad_dst != nullptr ? o.grad_dst + column : nowhere.data(), grad_attn,
+                           scratch.data());
       }
     }
   }
-
-  const AttentionOperands& o_;
-  const ScoreOfPairs<PairScore>& score_;
-  const GraphShard& shard_;
-  const EdgeRanges& edges_;
-  const real* stats_;
-  double* grad_attn_;
-  Factors factors_;
-  std::vector<real> alpha_, dalpha_, scratch_, nowhere_;
 };
 
 template <class PairScore>
@@ -325,7 +293,12 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     const local_index* begin = transpose.begin.data() + stage.begin;
     const Index width = source_width(o_);
     for_row_blocks(begin, stage.size(), 2 * width * real_bytes, [&](Index first, Index last) {
-      PairBackwardBySource<PairScore> walk(o_, score_, stage, stats_.data(), grad_src, accumulate);
+      PairBackwardBySource<PairScore> walk{.o = o_,
+                                           .score = score_,
+                                           .stage = stage,
+                                           .stats = stats_.data(),
+                                           .grad_src = grad_src,
+                                           .accumulate = accumulate};
       if (!accumulate)
         for (Index i = first; i < last; ++i)
           if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
@@ -338,7 +311,12 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
   /// Rows [first, last) of the shard; `grad_attn` is added to, unless null.
   void by_destination(const Stage& stage, const EdgeRanges& edges, Index first, Index last,
                       double* grad_attn) {
-    PairBackwardByDestination<PairScore> walk(o_, score_, stage.shard, edges, stats_.data(), grad_attn);
+    PairBackwardByDestination<PairScore> walk{.o = o_,
+                                              .score = score_,
+                                              .shard = stage.shard,
+                                              .edges = edges,
+                                              .stats = stats_.data(),
+                                              .grad_attn = grad_attn};
     for_batches<1>(edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
                    edges_at_once(o_.heads), {Gathered{stage.rows, source_width(o_)}},
                    [&](const Batch<1>& batch, const Batch<1>& next) { walk.take(batch, next); });

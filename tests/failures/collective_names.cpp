@@ -72,7 +72,7 @@ void read_header(const std::filesystem::path& path, const std::string& header, s
 std::set<std::string> collective_names(const std::string& source_directory) {
   std::set<std::string> names;
   for (const std::string folder : {"comm", "graph", "nn"})
-    for (const auto& entry : std::filesystem::directory_iterator(source_directory + "/" + folder))
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(source_directory + "/" + folder))
       if (entry.path().extension() == ".hpp")
         read_header(entry.path(), folder + "/" + entry.path().filename().string(), names);
   return names;

@@ -222,7 +222,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       [](const DataArray& rows) { return std::vector<double>{static_cast<double>(rows.num_rows)}; });
   add_maker<Array<Index>>(
       calls,
-      "graph/row_route.hpp RowRoute, graph/row_route.hpp RowRoute::there, graph/row_route.hpp RowRoute::back",
+      "comm/row_route.hpp RowRoute, comm/row_route.hpp RowRoute::there, comm/row_route.hpp RowRoute::back",
       false,
       [=](bool) {
         std::vector<std::int32_t> targets;
