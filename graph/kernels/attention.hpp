@@ -7,7 +7,7 @@
 ///                 ds = alpha (dalpha - D_v), D_v = <g[v, h], out[v, h]>;  dvalue[u, h] += f alpha g[v, h];
 ///                 df = alpha <g, value>
 ///
-/// additive     (additive_attention.cpp) The value is x.
+/// additive     GAT (gat_attention.cpp). The value is x.
 ///
 ///                  s = leaky_relu(el[u, h] + dst[v, h]),    el[u, h] = <attn[h], x[u, h]>
 ///
@@ -16,9 +16,8 @@
 ///              about three edges a destination, to where the edge lies in the order of destinations, and added
 ///              up there.
 ///
-/// additive_v2, dot    (pair_attention.cpp) The value is x, or for dot with `separate_value` the second part
-/// of
-///              the source's row.
+/// additive_v2, dot    GATv2, dot product and AGNN (pair_attention.cpp). The value is x, or for dot with
+///              `separate_value` the second part of the source's row.
 ///
 ///                  additive_v2    s = <attn[h], leaky_relu(x[u, h] + dst[v, h])>
 ///                  dot            s = c <x[u, h], dst[v, h]>
@@ -71,8 +70,9 @@ struct AttentionOperands {
   real* grad_edge_weight = nullptr;   ///< backward: per local edge, overwritten; null: not wanted
 };
 
-enum class AttentionScore { additive, additive_v2, dot };
-
-std::unique_ptr<ShardKernel> make_attention(AttentionScore score, const AttentionOperands& operands);
+// The kernels, by score.
+std::unique_ptr<ShardKernel> make_gat_kernel(const AttentionOperands& operands);
+std::unique_ptr<ShardKernel> make_gatv2_kernel(const AttentionOperands& operands);
+std::unique_ptr<ShardKernel> make_dot_kernel(const AttentionOperands& operands);
 
 }  // namespace sar

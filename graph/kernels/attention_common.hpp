@@ -337,9 +337,4 @@ class Attention : public ShardKernel {
   bool first_ = true;  ///< the next stage is the first one: it sets the results
 };
 
-// The kernels, by score: additive_attention.cpp, pair_attention.cpp.
-std::unique_ptr<ShardKernel> make_additive(const AttentionOperands& operands);
-std::unique_ptr<ShardKernel> make_additive_v2(const AttentionOperands& operands);
-std::unique_ptr<ShardKernel> make_dot(const AttentionOperands& operands);
-
 }  // namespace sar::attention

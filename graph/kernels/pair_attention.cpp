@@ -324,12 +324,11 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
 };
 
 }  // namespace
-
-std::unique_ptr<ShardKernel> make_dot(const AttentionOperands& operands) {
-  return std::make_unique<PairAttention<DotScore>>(operands);
-}
-std::unique_ptr<ShardKernel> make_additive_v2(const AttentionOperands& operands) {
-  return std::make_unique<PairAttention<AdditiveV2Score>>(operands);
-}
-
 }  // namespace sar::attention
+
+std::unique_ptr<sar::ShardKernel> sar::make_dot_kernel(const AttentionOperands& operands) {
+  return std::make_unique<attention::PairAttention<attention::DotScore>>(operands);
+}
+std::unique_ptr<sar::ShardKernel> sar::make_gatv2_kernel(const AttentionOperands& operands) {
+  return std::make_unique<attention::PairAttention<attention::AdditiveV2Score>>(operands);
+}

@@ -71,9 +71,9 @@ const real* data_or_null(const Variable& x) {
 
 /// One call, from the rows that travel to the gradients. Copied into its record.
 struct Attention {
-  AttentionScore score;
-  AttentionOperands operands;  ///< sizes and numbers
-  Variable attn, dst;          ///< attn only where the score has one
+  decltype(&make_gat_kernel) make_kernel;  ///< for the score
+  AttentionOperands operands;              ///< sizes and numbers
+  Variable attn, dst;                      ///< attn only where the score has one
   AttentionOptions options;
 
   std::shared_ptr<const DropoutMask> mask = {};
@@ -98,7 +98,7 @@ struct Attention {
               .max = Tensor(Shape{num_dst, operands.heads}),
               .log_sum = Tensor(Shape{num_dst, operands.heads})};
     if (options.dropout > 0) mask = std::make_shared<const DropoutMask>(options.dropout_key, options.dropout);
-    driver.forward(rows, *make_attention(score, common(driver.graph())));
+    driver.forward(rows, *make_kernel(common(driver.graph())));
   }
 
   /// Once: the kernel gives the result up as soon as it is not needed any more.
@@ -118,7 +118,7 @@ struct Attention {
     o.grad_edge_weight = data_or_null(grad_edge_weight);
     o.grad_dst = data_or_null(grad_dst);
     o.grad_attn = attn.requires_grad() ? grad_attn.data() : nullptr;
-    driver.backward(rows.value(), rows.shape(), *make_attention(score, o), rows.gradient());
+    driver.backward(rows.value(), rows.shape(), *make_kernel(o), rows.gradient());
     if (grad_edge_weight.defined()) options.edge_weight.gradient()->add(std::move(grad_edge_weight));
     if (grad_dst.defined()) dst.gradient()->add(std::move(grad_dst));
     if (attn.requires_grad()) {
@@ -178,7 +178,7 @@ Variable gat_attention(const GraphShardManager& graph, const Variable& x, const 
       [&] {
         const Index dim = x.shape()[2];
         return attend(graph, x,
-                      {AttentionScore::additive,
+                      {make_gat_kernel,
                        {.heads = x.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
                        attn_src,
                        score_dst,
@@ -205,7 +205,7 @@ Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src, 
       [&] {
         const Index dim = x_src.shape()[2];
         return attend(graph, x_src,
-                      {AttentionScore::additive_v2,
+                      {make_gatv2_kernel,
                        {.heads = x_src.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
                        attn,
                        x_dst,
@@ -241,7 +241,7 @@ Variable dot_attention(const GraphShardManager& graph, const Variable& key, cons
         Variable source = key;
         if (separate) source = concat_columns({flat(key), flat(value)});
         return attend(graph, source,
-                      {AttentionScore::dot,
+                      {make_dot_kernel,
                        {.heads = key.shape()[1],
                         .dim = separate ? value.shape()[2] : dim,
                         .key_dim = dim,
@@ -275,7 +275,7 @@ Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src,
       [&] {
         const Index dim = x_src.shape()[1];
         return flat(attend(graph, x_src,
-                           {AttentionScore::dot,
+                           {make_dot_kernel,
                             {.heads = 1, .dim = dim, .key_dim = dim, .unit_sources = true},
                             {},
                             scaled_unit_rows(x_dst, beta),

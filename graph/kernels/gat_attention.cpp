@@ -252,9 +252,8 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
 };
 
 }  // namespace
-
-std::unique_ptr<ShardKernel> make_additive(const AttentionOperands& operands) {
-  return std::make_unique<AdditiveAttention>(operands);
-}
-
 }  // namespace sar::attention
+
+std::unique_ptr<sar::ShardKernel> sar::make_gat_kernel(const AttentionOperands& operands) {
+  return std::make_unique<attention::AdditiveAttention>(operands);
+}
