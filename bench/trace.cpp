@@ -4,6 +4,7 @@
 #include "bench.hpp"
 
 #include <sar/comm/environment.hpp>
+#include <sar/core/trace.hpp>
 #include <sar/core/trace_events.hpp>
 #include <sar/graph/data/generators.hpp>
 #include <sar/sar.hpp>

@@ -1,12 +1,13 @@
 /// Communicator: RAII over MPI. Nothing outside comm/ calls MPI.
 ///
-/// Every function here is collective unless its comment says "local". Counts above 2^31 are cut before they
-/// reach MPI; no single message exceeds max_collective_size().
+/// Every function here is collective unless its comment says "local". Counts may exceed 2^31: no single
+/// message is larger than max_collective_size().
 ///
 /// Room comm: Communication between ranks, and the agreement on failures. It is the only room that calls MPI,
 /// and it does not know Variables.
 #pragma once
 
+#include <sar/comm/comm_stats.hpp>
 #include <sar/config.hpp>
 #include <sar/core/parallel.hpp>
 
@@ -23,27 +24,19 @@
 
 namespace sar {
 
-class Exchange;
+class PendingExchange;
+struct CommunicatorState;
 
 enum class ReduceOp { sum, max, min };
-
-/// What went over the wire from this rank, and how long this rank waited for it; without the few bytes by
-/// which ranks tell each other that they have not failed.
-struct CommStats {
-  std::uint64_t bytes_sent =
-      0;  ///< payload of messages to other ranks (a collective counts what this rank contributes)
-  std::uint64_t bytes_received = 0;  ///< payload of messages from other ranks
-  double wait_seconds = 0;  ///< time blocked in communication; overlapped communication does not count
-};
 
 /// A cheap handle to a duplicated communicator; the duplicate is freed with the last handle.
 class Communicator {
  public:
   /// Duplicates `comm`, which stays the caller's: its error handler and attributes are left alone. Errors of
-  /// MPI become CommunicationError. Throws CommunicationError for MPI_COMM_NULL, an inter-communicator, when
-  /// MPI is at MPI_THREAD_SINGLE (as MPI_Init leaves it), not initialized or finalized already, and on
-  /// another thread than the one that initialized MPI unless MPI_THREAD_SERIALIZED allows that; every
-  /// collective call does so in the last two cases.
+  /// MPI become CommunicationError. So do: MPI_COMM_NULL, an inter-communicator, MPI_THREAD_SINGLE (as
+  /// MPI_Init leaves it), MPI that is not initialized or is finalized, and another thread than the one that
+  /// initialized MPI, unless MPI_THREAD_SERIALIZED allows that. Every collective call checks the last two
+  /// again.
   explicit Communicator(MPI_Comm comm);
   static Communicator world();  ///< of all ranks (collective over MPI_COMM_WORLD)
   static Communicator self();   ///< of this rank alone (local)
@@ -125,13 +118,16 @@ class Communicator {
 
   /// Runs `body` and returns what it returns. When it throws on some ranks, all ranks throw: the exception of
   /// the lowest of them, with the same kind and the same text on all (a std::exception becomes sar::Error).
-  /// "rank 2: " goes before the text unless all ranks have failed alike. The communicator can be used
+  /// The text begins with "rank 2: " unless all ranks have failed alike. The communicator can be used
   /// afterwards.
   ///
-  /// `body` may communicate by this communicator: a rank that has failed is missed by the others at their
-  /// next collective call, before they wait for it. So a program that may fail anywhere, between collective
-  /// calls as well, does not hang when its steps run in agree: comm.agree([&] { forward; backward; step; }).
-  /// Calls nest; exceptions of an inner one, being the same on all ranks, may be caught in the outer one.
+  /// `body` may communicate by this communicator. Its next collective call is a synchronization point: the
+  /// other ranks learn there that a rank has failed, before they wait for it. So a program that may fail
+  /// anywhere does not hang when its steps run in agree:
+  ///
+  ///     comm.agree([&] { forward(); backward(); step(); });
+  ///
+  /// Calls nest. An exception of an inner call is the same on all ranks, and may be caught in the outer one.
   /// Cost: one all_reduce of 40 bytes at the end and before each collective call in `body`.
   template <class F>
   auto agree(F&& body) const -> std::invoke_result_t<F&> {
@@ -145,27 +141,27 @@ class Communicator {
   }
   /// Whether all ranks give the same value.
   [[nodiscard]] bool all_equal(std::int64_t value) const;
-  /// Throws on all ranks when one has left the body of agree() by an exception; outside of agree(), nothing.
-  /// All collective calls begin with it; for exchanges of messages, whose beginning is none. For comm/ only.
+  /// A synchronization point: throws on all ranks when one of them has left the body of agree() by an
+  /// exception. Outside of agree() it does nothing. All collective calls begin with it; an exchange of
+  /// messages, which does not begin with a collective call, needs it by itself. For comm/ only.
   void synchronize() const;
 
   [[nodiscard]] CommStats stats() const noexcept;  ///< since the first handle was made; local
   /// Whether messages from `rank` come through memory that both ranks share. Local.
   [[nodiscard]] bool on_same_node(int rank) const;
   void add_to_stats(const CommStats& more) const noexcept;  ///< for comm/ only; local
-  /// A tag for one exchange of messages, for comm/ only. Local, but the ranks call it in the same order, and
-  /// then it is the same on all of them; exchanges under way at the same time never take each other's
-  /// messages.
+  /// A tag for one exchange of messages, so that exchanges under way at the same time do not take each
+  /// other's messages. The ranks call it in the same order, and then get the same tag. For comm/ only. Local.
   [[nodiscard]] int new_tag() const noexcept;
-  /// The halo exchanges under way, for comm/ only: a rank that waits for one of them moves all of them on.
-  /// Local.
-  [[nodiscard]] std::vector<Exchange*>& exchanges() const noexcept;
-  /// Whether a body of agree() is running on this rank, for comm/ only. Local.
+  /// The exchanges under way: a rank that waits for one of them moves all of them on. For comm/ only. Local.
+  [[nodiscard]] std::vector<PendingExchange*>& exchanges() const noexcept;
+  /// steady_nanoseconds() when all ranks left a barrier, the same for the ranks of a node. For comm/ only.
+  [[nodiscard]] std::int64_t common_time() const;
+  /// Whether a body of agree() is running on this rank. For comm/ only. Local.
   [[nodiscard]] bool in_agreement() const noexcept;
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<CommunicatorState> state_;
 
   void run_agreed(FunctionRef<void()> body) const;
   /// agree() for a call that takes memory, unless a body of agree() called it.

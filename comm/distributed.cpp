@@ -1,4 +1,5 @@
 #include <sar/comm/distributed.hpp>
+#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace.hpp>
 
@@ -54,10 +55,7 @@ void gather_grads(const Communicator& comm, std::span<Tensor> grads, bool averag
     if (comm.size() == 1) return;
     Tensor flat = flatten(grads);
     comm.all_reduce(flat.values());
-    if (average) {
-      const auto ranks = static_cast<real>(comm.size());
-      for (real& value : flat.values()) value /= ranks;
-    }
+    if (average) binary(BinaryOp::div, flat, Tensor::full({1}, static_cast<real>(comm.size())), flat);
     unflatten(flat, grads);
   });
 }

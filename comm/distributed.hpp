@@ -1,5 +1,5 @@
-/// Tensors that every rank holds alike: parameters and their gradients. Undefined tensors are passed over;
-/// the others have the same shapes in the same order on every rank.
+/// Tensors that every rank holds alike: parameters and their gradients. Undefined tensors are left out; the
+/// others have the same shapes in the same order on every rank.
 #pragma once
 
 #include <sar/comm/communicator.hpp>

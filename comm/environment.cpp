@@ -38,7 +38,7 @@ bool initialize(int* argc, char*** argv) {
   return initialized == 0;
 }
 
-/// The processors a process may run on, one bit each; all zero when the system does not tell.
+/// The processors that a process may run on, one bit each; all zero when the system does not say.
 struct ProcessorMask {
   std::array<std::uint64_t, 1024> words{};  // 65536 processors, 8 KiB once per program
   bool operator==(const ProcessorMask&) const = default;

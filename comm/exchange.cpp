@@ -40,6 +40,11 @@ bool Exchange::advance_once(bool waiting) {
   }
 }
 
+PendingExchange::Progress Exchange::advance_in_wait() {
+  const bool moved = advance_once(true);
+  return {moved, std::exchange(work_seconds_, 0.0)};
+}
+
 void Exchange::progress() {
   const Clock::time_point now = Clock::now();
   if (now - last_progress_ < progress_interval) return;
@@ -56,12 +61,12 @@ void Exchange::advance_all() {
   const Clock::time_point start = Clock::now();
   bool moved = false;
   double worked = 0;
-  for (Exchange* exchange : comm_.exchanges()) {
-    moved |= exchange->advance_once(true);
-    worked += std::exchange(exchange->work_seconds_, 0.0);
+  for (PendingExchange* exchange : comm_.exchanges()) {
+    const Progress progress = exchange->advance_in_wait();
+    moved |= progress.moved;
+    worked += progress.work_seconds;
   }
-  // Ranks may share a core; but what is awaited mostly comes within microseconds, sooner than a yield
-  // returns.
+  // Ranks may share a core. But most messages arrive within microseconds, sooner than a yield returns.
   idle_ = moved ? 0 : idle_ + 1;
   if (idle_ >= passes_before_yield) std::this_thread::yield();
   comm_.add_to_stats({.wait_seconds = std::chrono::duration<double>(Clock::now() - start).count() - worked});
@@ -79,23 +84,22 @@ void Exchange::wait_until(FunctionRef<bool()> done) {
   }
 }
 
-void Exchange::stop() noexcept {
-  if (given_up_) return;
+void Exchange::give_up_unless_done() noexcept {
+  if (!begun_ || given_up_ || done()) return;
   given_up_ = true;
   give_up();
 }
 
 void Exchange::drain() noexcept {
   if (!begun_) return;
-  const bool complete = done();
-  for (Exchange* exchange : comm_.exchanges())
-    if (!complete && exchange->begun_ && !exchange->done()) exchange->stop();
+  if (!done())
+    for (PendingExchange* exchange : comm_.exchanges()) exchange->give_up_unless_done();
   while (!broken_ && !done()) {
-    for (Exchange* exchange : comm_.exchanges()) {
+    for (PendingExchange* exchange : comm_.exchanges()) {
       try {
-        exchange->advance_once(true);
+        exchange->advance_in_wait();
       } catch (...) {
-        exchange->stop();
+        exchange->give_up_unless_done();
       }
     }
     std::this_thread::yield();

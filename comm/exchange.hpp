@@ -2,14 +2,13 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
+#include <sar/comm/pending_exchange.hpp>
 
 #include <chrono>
 
 namespace sar {
 
-/// Two exchanges of one communicator may be under way together, and a rank that waits for one of them would
-/// stop the other one of its peers: therefore whoever waits moves all exchanges of the communicator on.
-class Exchange {
+class Exchange : public PendingExchange {
  public:
   explicit Exchange(const Communicator& comm);
   virtual ~Exchange();
@@ -23,8 +22,8 @@ class Exchange {
   /// Moves all exchanges on until `done`. Throws CommunicationError when a peer has given up.
   void wait_until(FunctionRef<bool()> done);
   void synchronize() const { comm_.synchronize(); }
-  /// From now on messages may travel; takes a tag. All ranks call it after they have met, so that their tags
-  /// stay the same whatever fails.
+  /// From now on messages may travel; takes a tag. All ranks call it after a synchronization point, so that
+  /// their tags stay the same whatever fails.
   void begin() noexcept {
     tag_ = comm_.new_tag();
     begun_ = true;
@@ -32,16 +31,14 @@ class Exchange {
   }
   /// After everything was sent, received and used.
   void end() noexcept { begun_ = false; }
-  /// Has begun in a body of Communicator::agree and not ended.
-  [[nodiscard]] bool under_way_in_agree() const noexcept { return begun_ && in_agree_; }
-  /// Unless done, gives up all exchanges of the communicator that are under way, since a peer may wait for
-  /// any of them first, and completes the requests of this one: the messages of a peer that has given up
-  /// count as received.
-  void drain() noexcept;
+  [[nodiscard]] bool under_way_in_agree() const noexcept final { return begun_ && in_agree_; }
+  Progress advance_in_wait() final;
+  void give_up_unless_done() noexcept final;
+  void drain() noexcept final;
 
  protected:
-  /// Moves messages on. When `waiting`, no kernel runs: all threads may be used, and results be written. True
-  /// when something moved.
+  /// Moves messages on. When `waiting`, no kernel runs: all threads may be used, and results be written.
+  /// Returns whether something moved.
   virtual bool advance(bool waiting) = 0;
   /// Everything was sent, and received or thrown away.
   [[nodiscard]] virtual bool done() const noexcept = 0;
@@ -62,7 +59,6 @@ class Exchange {
   using Clock = std::chrono::steady_clock;
   bool advance_once(bool waiting);
   void advance_all();
-  void stop() noexcept;
 
   Clock::time_point last_progress_{};
   double work_seconds_ = 0;

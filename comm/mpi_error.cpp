@@ -13,8 +13,7 @@ void check_mpi(int code, const char* call) {
   char text[MPI_MAX_ERROR_STRING];
   int length = 0;
   if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) length = 0;
-  const std::string reason =
-      length > 0 ? std::string(text, static_cast<std::size_t>(length)) : concat("error code ", code);
+  const std::string reason = length > 0 ? std::string(text, length) : concat("error code ", code);
   throw CommunicationError(concat(call, " failed: ", reason));
 }
 

@@ -1,4 +1,4 @@
-/// What MPI tells becomes exceptions. For the sources of comm/ only.
+/// Errors of MPI become exceptions. For the sources of comm/ only.
 #pragma once
 
 namespace sar {

@@ -18,8 +18,8 @@ void all_min(MPI_Comm comm, std::array<std::int64_t, n>& values) {
             "MPI_Allreduce");
 }
 
-/// Kind and text of rank `root`, and whether those of all ranks are the same. The text passes through a fixed
-/// buffer: a rank without memory still takes part.
+/// Sends kind and text of rank `root` to all ranks. Returns whether this rank failed with the same. The text
+/// passes through a fixed buffer: a rank without memory still takes part.
 bool broadcast_failure(MPI_Comm comm, int root, bool is_root, const Failure& mine, GroupStatus& status) {
   std::array<std::int64_t, 2> head{static_cast<std::int64_t>(mine.kind),
                                    static_cast<std::int64_t>(std::strlen(mine.text))};
@@ -73,7 +73,7 @@ GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, std::
   GroupStatus status;
   if (size == 1 && !failed) return status;
 
-  // A cause goes before its consequences; among equals, the lowest rank.
+  // A cause goes before its consequences, and a lower rank before a higher one.
   const std::int64_t blame = rank + (mine.consequence ? size : 0);
   std::array<std::int64_t, 5> least{failed ? blame : nobody, failed ? depth : nobody, failed ? 1 : 0, value,
                                     ~value};  // ~ turns the order around
@@ -90,7 +90,7 @@ GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, std::
   try {
     status.text = concat("rank ", root, ": ", status.text);
   } catch (const std::bad_alloc&) {
-    // Better told without the rank than not at all.
+    // The text without the rank is better than none.
   }
   return status;
 }

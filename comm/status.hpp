@@ -11,13 +11,13 @@
 
 namespace sar {
 
-/// An exchange of rows that ended because another rank gave it up: not the cause, which that rank knows.
+/// An exchange of rows that ended because another rank gave it up. The cause is the error of that rank.
 class PeerGaveUp : public CommunicationError {
  public:
   using CommunicationError::CommunicationError;
 };
 
-/// What went wrong on this rank. Nothing is copied, so that memory that is used up does not matter.
+/// What went wrong on this rank. Nothing is copied: that works without memory, too.
 struct Failure {
   std::exception_ptr exception;  ///< empty: nothing went wrong
   ErrorKind kind = ErrorKind::general;
@@ -28,7 +28,7 @@ struct Failure {
   static Failure current() noexcept;
 };
 
-/// What all ranks know after they have met.
+/// What all ranks know of each other after a synchronization point.
 struct GroupStatus {
   int depth = 0;  ///< smallest of the ranks that have failed; 0: none has
   ErrorKind kind = ErrorKind::general;

@@ -1,16 +1,17 @@
-/// Timelines: who computes, who communicates, who waits, and when. Written in Chrome's trace event format,
-/// for https://ui.perfetto.dev and chrome://tracing; a process for each rank, a lane for each thread, lanes
-/// for exchanges of rows (from their start to their end) and for messages (from post to completion).
+/// Timelines: who computes, who communicates, who waits, and when. They are written in Chrome's trace event
+/// format, for https://ui.perfetto.dev and chrome://tracing. Each rank is a process there, with a lane for
+/// each thread, lanes for exchanges of rows (from their start to their end) and for messages (from post to
+/// completion).
 ///
-/// Without a line of code: SAR_TRACE=FILE in the environment of every rank starts a trace when the first
-/// communicator is made (of more than one rank, if there are more) and writes FILE when its last handle goes;
-/// once more, with everything since the start, if another communicator follows. If FILE cannot be written,
-/// the first communicator's constructor throws InputError on all ranks; what fails at the end is not told. A
-/// communicator that begins with another than the first process of MPI_COMM_WORLD, rank W, say, writes
-/// FILE.groupW. A relative FILE is one of the directory in which the trace starts.
+/// No line of code is needed: with SAR_TRACE=FILE in the environment of every rank, a trace starts when the
+/// first communicator is made (of more than one rank, if there are more), and FILE is written when its last
+/// handle goes. If another communicator follows, FILE is written once more, with everything since the start.
+/// If FILE cannot be written, the first communicator's constructor throws InputError on all ranks; a failure
+/// at the end is not reported. A communicator whose first process is rank W > 0 of MPI_COMM_WORLD writes
+/// FILE.groupW. A relative FILE refers to the directory in which the trace starts.
 ///
-/// Times count from the start of the trace. Ranks of a node share a clock; across nodes, the zeros differ by
-/// as much as ranks leave one barrier apart (some microseconds on a fast network), and clocks may drift.
+/// Times count from the start of the trace. The ranks of a node share a clock. Across nodes, the zeros differ
+/// by as much as ranks leave one barrier apart (some microseconds on a fast network), and clocks may drift.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -26,15 +27,14 @@ class Trace {
   /// Starts it. Throws InputError, the same on every rank, when `path` cannot be written or a trace runs
   /// already. Collective.
   Trace(const Communicator& comm, std::string path);
-  /// Unless write() was called: the same, but without errors. Ranks that do not come are not waited for
-  /// longer than some seconds: the file then has the events of the others; a rank that does not find rank 0
-  /// writes `path`.rankN.
+  /// Unless write() was called: the same, but without errors. It waits some seconds for ranks that do not
+  /// come, and then writes the events of the others. A rank that does not find rank 0 writes `path`.rankN.
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
 
-  /// Ends the trace and writes it: rank 0 to `path`, of which nothing is seen before it is complete. Throws
-  /// InputError, the same on every rank, when that fails. Collective.
+  /// Ends the trace and writes it: rank 0 to `path`, which appears when it is complete. Throws InputError,
+  /// the same on every rank, when that fails. Collective.
   void write();
 
  private:

@@ -1,4 +1,5 @@
 #include <sar/core/trace_events.hpp>
+#include <sar/core/trace_text.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -97,7 +98,7 @@ class Writer {
 };
 
 bool is_scope(const Event& event) {
-  return event.lane == static_cast<std::uint8_t>(TraceLane::thread);
+  return event.lane == TraceLane::thread;
 }
 
 /// Sorts events by kind of lane and time; returns the lane in which each is drawn.
@@ -107,7 +108,7 @@ std::vector<std::int32_t> lanes_of(std::vector<Event>& events) {
   });
   std::vector<std::int32_t> lanes;
   lanes.reserve(events.size());
-  std::map<std::uint8_t, std::vector<std::int64_t>> busy_until;  // of each lane of a kind
+  std::map<TraceLane, std::vector<std::int64_t>> busy_until;  // of each lane of a kind
   for (const Event& event : events) {
     std::int32_t number = event.thread;
     if (!is_scope(event)) {
@@ -118,7 +119,7 @@ std::vector<std::int32_t> lanes_of(std::vector<Event>& events) {
       *free = event.end;
       number = static_cast<std::int32_t>(free - ends.begin());
     }
-    lanes.push_back(event.lane * lanes_of_a_kind + number);
+    lanes.push_back(static_cast<std::int32_t>(event.lane) * lanes_of_a_kind + number);
   }
   return lanes;
 }
@@ -193,8 +194,7 @@ std::string trace_text(int rank) {
 
   const std::vector<std::int32_t> lanes = lanes_of(trace.events);
   std::map<std::int32_t, TraceLane> kinds;
-  for (std::size_t i = 0; i < lanes.size(); ++i)
-    kinds.emplace(lanes[i], static_cast<TraceLane>(trace.events[i].lane));
+  for (std::size_t i = 0; i < lanes.size(); ++i) kinds.emplace(lanes[i], trace.events[i].lane);
   for (const auto& [lane, kind] : kinds) writer.name_lane(kind, lane);
   for (std::size_t i = 0; i < lanes.size(); ++i) writer.event(trace.events[i], lanes[i]);
   return out.take();

@@ -1,6 +1,7 @@
 #include <sar/comm/exchange.hpp>
 #include <sar/comm/rows/halo.hpp>
 #include <sar/comm/rows/mailbox.hpp>
+#include <sar/core/trace.hpp>
 #include <sar/core/trace_events.hpp>
 
 #include <deque>

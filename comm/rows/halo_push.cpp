@@ -2,6 +2,7 @@
 #include <sar/comm/rows/halo.hpp>
 #include <sar/comm/rows/mailbox.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
 #include <sar/core/trace_events.hpp>
 
 #include <algorithm>

@@ -7,6 +7,7 @@
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/file.hpp>
 #include <sar/core/trace_events.hpp>
+#include <sar/core/trace_text.hpp>
 
 #include "support/thrown.hpp"
 

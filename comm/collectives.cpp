@@ -1,0 +1,197 @@
+// Collective calls. Each begins with a synchronization point: inside agree(), a rank that has failed is
+// missed there, before others wait for it in MPI.
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/communicator_state.hpp>
+#include <sar/comm/mpi_error.hpp>
+#include <sar/core/error.hpp>
+
+#include <cstddef>
+#include <cstring>
+#include <numeric>
+
+namespace sar {
+namespace {
+
+constexpr int all_to_all_tag = 1;
+
+template <class T>
+MPI_Datatype mpi_type() {
+  if constexpr (std::is_same_v<T, float>) return MPI_FLOAT;
+  if constexpr (std::is_same_v<T, double>) return MPI_DOUBLE;
+  if constexpr (std::is_same_v<T, std::int32_t>) return MPI_INT32_T;
+  if constexpr (std::is_same_v<T, std::uint32_t>) return MPI_UINT32_T;
+  if constexpr (std::is_same_v<T, std::int64_t>) return MPI_INT64_T;
+  if constexpr (std::is_same_v<T, std::uint64_t>) return MPI_UINT64_T;
+}
+
+MPI_Op mpi_op(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::max:
+      return MPI_MAX;
+    case ReduceOp::min:
+      return MPI_MIN;
+    case ReduceOp::sum:
+      break;
+  }
+  return MPI_SUM;
+}
+
+std::size_t total_bytes(std::span<const Index> counts, std::size_t element_bytes) {
+  return element_bytes * std::accumulate(counts.begin(), counts.end(), Index{0});
+}
+
+/// Where the part of each rank begins, and behind them the end of all.
+std::vector<std::size_t> byte_offsets(std::span<const Index> counts, std::size_t element_bytes) {
+  std::vector<std::size_t> offsets(counts.size() + 1, 0);
+  for (std::size_t q = 0; q < counts.size(); ++q) offsets[q + 1] = offsets[q] + counts[q] * element_bytes;
+  return offsets;
+}
+
+}  // namespace
+
+void Communicator::barrier() const {
+  synchronize();
+  const WaitTimer timer(state_->stats);
+  check_mpi(MPI_Barrier(state_->owned.comm), "MPI_Barrier");
+}
+
+// Every rank gets the same bits: MPI requires that all processes receive identical results from
+// MPI_Allreduce, and addition, max and min of two values give the same bits in either order.
+template <class T>
+void Communicator::all_reduce(std::span<T> values, ReduceOp op) const {
+  synchronize();
+  if (state_->size == 1) return;
+  const WaitTimer timer(state_->stats);
+  const std::size_t step = state_->max_count(sizeof(T));
+  for (std::size_t begin = 0; begin < values.size(); begin += step) {
+    const std::size_t count = std::min(step, values.size() - begin);
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data() + begin, static_cast<int>(count), mpi_type<T>(),
+                            mpi_op(op), state_->owned.comm),
+              "MPI_Allreduce");
+  }
+  state_->count(values.size_bytes(), values.size_bytes());
+}
+template void Communicator::all_reduce(std::span<float>, ReduceOp) const;
+template void Communicator::all_reduce(std::span<double>, ReduceOp) const;
+template void Communicator::all_reduce(std::span<std::int32_t>, ReduceOp) const;
+template void Communicator::all_reduce(std::span<std::uint32_t>, ReduceOp) const;
+template void Communicator::all_reduce(std::span<std::int64_t>, ReduceOp) const;
+template void Communicator::all_reduce(std::span<std::uint64_t>, ReduceOp) const;
+
+std::vector<Index> Communicator::gather_counts(Index count) const {
+  std::vector<Index> counts(state_->size);
+  synchronize();
+  const WaitTimer timer(state_->stats);
+  check_mpi(MPI_Allgather(&count, 1, MPI_INT64_T, counts.data(), 1, MPI_INT64_T, state_->owned.comm),
+            "MPI_Allgather");
+  return counts;
+}
+
+std::vector<Index> Communicator::exchange_counts(std::span<const Index> counts,
+                                                 std::size_t num_values) const {
+  require<CommunicationError>(std::ssize(counts) == state_->size, "all_to_all_v got ", counts.size(),
+                              " counts for ", state_->size, " ranks");
+  require<CommunicationError>(
+      std::all_of(counts.begin(), counts.end(), [](Index count) { return count >= 0; }) &&
+          total_bytes(counts, 1) == num_values,
+      "all_to_all_v got ", num_values, " values, but counts that sum up to ", total_bytes(counts, 1));
+  std::vector<Index> received(counts.size());
+  synchronize();
+  const WaitTimer timer(state_->stats);
+  check_mpi(MPI_Alltoall(counts.data(), 1, MPI_INT64_T, received.data(), 1, MPI_INT64_T, state_->owned.comm),
+            "MPI_Alltoall");
+  return received;
+}
+
+void Communicator::all_gather_bytes(const void* mine, void* all, const std::vector<Index>& counts,
+                                    std::size_t element_bytes) const {
+  const int rank = state_->rank;
+  const std::vector<std::size_t> offset = byte_offsets(counts, element_bytes);
+  const std::size_t my_bytes = offset[rank + 1] - offset[rank], all_bytes = offset.back();
+  auto* out = static_cast<std::byte*>(all);
+  if (all_bytes <= state_->max_count(1)) {
+    std::vector<int> byte_counts(counts.size());
+    const std::vector<int> offsets(offset.begin(), offset.end());
+    for (std::size_t q = 0; q < counts.size(); ++q) byte_counts[q] = offsets[q + 1] - offsets[q];
+    synchronize();
+    const WaitTimer timer(state_->stats);
+    check_mpi(MPI_Allgatherv(mine, static_cast<int>(my_bytes), MPI_BYTE, out, byte_counts.data(),
+                             offsets.data(), MPI_BYTE, state_->owned.comm),
+              "MPI_Allgatherv");
+    if (state_->size > 1) state_->count(my_bytes, all_bytes - my_bytes);
+    return;
+  }
+  // Too much for one call, whose offsets are 32-bit numbers: rank after rank, in the messages of
+  // broadcast_bytes.
+  if (my_bytes > 0) std::memcpy(out + offset[rank], mine, my_bytes);
+  for (int q = 0; q < state_->size; ++q) broadcast_bytes(out + offset[q], offset[q + 1] - offset[q], q);
+}
+
+void Communicator::broadcast_bytes(void* data, std::size_t bytes, int root) const {
+  require<CommunicationError>(root >= 0 && root < state_->size, "broadcast from rank ", root, " of ",
+                              state_->size);
+  synchronize();
+  if (state_->size == 1) return;
+  const WaitTimer timer(state_->stats);
+  const std::size_t step = state_->max_count(1);
+  for (std::size_t begin = 0; begin < bytes; begin += step)
+    check_mpi(MPI_Bcast(static_cast<std::byte*>(data) + begin,
+                        static_cast<int>(std::min(step, bytes - begin)), MPI_BYTE, root, state_->owned.comm),
+              "MPI_Bcast");
+  state_->count(root == state_->rank ? bytes : 0, root == state_->rank ? 0 : bytes);
+}
+
+std::string Communicator::broadcast(const std::string& text, int root) const {
+  return agree_once([&] {
+    std::uint64_t length = text.size();
+    broadcast(std::span(&length, 1), root);
+    std::string result = root == state_->rank ? text : std::string(length, '\0');
+    broadcast(std::span(result), root);
+    return result;
+  });
+}
+
+// In pairs. Both ends know the length of a part, and from that the messages that it travels in.
+void Communicator::all_to_all_bytes(const void* out, std::span<const Index> out_counts, void* in,
+                                    std::span<const Index> in_counts, std::size_t element_bytes) const {
+  const int size = state_->size, me = state_->rank;
+  const std::vector<std::size_t> out_offset = byte_offsets(out_counts, element_bytes);
+  const std::vector<std::size_t> in_offset = byte_offsets(in_counts, element_bytes);
+  const auto* from = static_cast<const std::byte*>(out);
+  auto* to = static_cast<std::byte*>(in);
+  const std::size_t step = state_->max_count(1);
+  std::vector<MPI_Request> requests;
+  const auto messages = [step](const std::vector<std::size_t>& offset, int q) {
+    return (offset[q + 1] - offset[q] + step - 1) / step;
+  };
+  for (int r = 1; r < size; ++r)
+    requests.reserve(messages(in_offset, (me - r + size) % size) + messages(out_offset, (me + r) % size));
+
+  synchronize();
+  const WaitTimer timer(state_->stats);
+  if (out_offset[me + 1] > out_offset[me])
+    std::memcpy(to + in_offset[me], from + out_offset[me], out_offset[me + 1] - out_offset[me]);
+  for (int r = 1; r < size; ++r) {
+    const int target = (me + r) % size;
+    const int source = (me - r + size) % size;
+    requests.clear();
+    for (std::size_t begin = in_offset[source]; begin < in_offset[source + 1]; begin += step) {
+      const auto bytes = static_cast<int>(std::min(step, in_offset[source + 1] - begin));
+      check_mpi(MPI_Irecv(to + begin, bytes, MPI_BYTE, source, all_to_all_tag, state_->owned.comm,
+                          &requests.emplace_back()),
+                "MPI_Irecv");
+    }
+    for (std::size_t begin = out_offset[target]; begin < out_offset[target + 1]; begin += step) {
+      const auto bytes = static_cast<int>(std::min(step, out_offset[target + 1] - begin));
+      check_mpi(MPI_Isend(from + begin, bytes, MPI_BYTE, target, all_to_all_tag, state_->owned.comm,
+                          &requests.emplace_back()),
+                "MPI_Isend");
+    }
+    check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
+              "MPI_Waitall");
+  }
+  state_->count(out_offset.back() - (out_offset[me + 1] - out_offset[me]),
+                in_offset.back() - (in_offset[me + 1] - in_offset[me]));
+}
+
+}  // namespace sar

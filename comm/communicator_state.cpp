@@ -1,0 +1,68 @@
+#include <sar/comm/communicator_state.hpp>
+#include <sar/comm/mpi_error.hpp>
+#include <sar/comm/trace_file.hpp>
+#include <sar/core/error.hpp>
+
+namespace sar {
+namespace {
+
+constexpr const char* wrong_thread =
+    "a call from another thread than the one that initialized MPI at MPI_THREAD_FUNNELED: "
+    "call from that one, or ask MPI_Init_thread for MPI_THREAD_SERIALIZED";
+
+}  // namespace
+
+void require_running_mpi(const char* what) {
+  int initialized = 0;
+  int finalized = 0;
+  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  check_mpi(MPI_Finalized(&finalized), "MPI_Finalized");
+  require<CommunicationError>(
+      initialized != 0 && finalized == 0, what, " needs MPI, which is ",
+      finalized != 0 ? "finalized already"
+                     : "not initialized: call MPI_Init_thread, or create a sar::Environment, first");
+}
+
+std::thread::id only_thread() {
+  int level = 0;
+  check_mpi(MPI_Query_thread(&level), "MPI_Query_thread");
+  check_thread_level(level);
+  if (level >= MPI_THREAD_SERIALIZED) return {};
+  int is_main = 0;
+  check_mpi(MPI_Is_thread_main(&is_main), "MPI_Is_thread_main");
+  require<CommunicationError>(is_main != 0, wrong_thread);
+  return std::this_thread::get_id();
+}
+
+CommunicatorState::~CommunicatorState() {
+  int finalized = 0;
+  if (owned.comm == MPI_COMM_NULL || MPI_Finalized(&finalized) != MPI_SUCCESS || trace.empty()) return;
+  end_environment_trace(finalized != 0 ? MPI_COMM_NULL : owned.comm, rank, size, trace);
+}
+
+void CommunicatorState::check_caller() const {
+  require_running_mpi("a collective call");
+  require<CommunicationError>(only_thread == std::thread::id() || only_thread == std::this_thread::get_id(),
+                              wrong_thread);
+}
+
+void CommunicatorState::check_exchanges() const {
+  if (depth == 0 || status.depth > 0) return;
+  for (const PendingExchange* exchange : exchanges)
+    require<CommunicationError>(
+        !exchange->under_way_in_agree(),
+        "a collective call in agree() between start() and finish() of an exchange of rows, expected "
+        "after finish()");
+}
+
+bool CommunicatorState::synchronize(const Failure& mine, std::int64_t value) {
+  if (status.depth == 0) {
+    const WaitTimer timer(stats);
+    status = exchange_status(owned.comm, mine, depth, value);
+    status.depth = std::min(status.depth, depth);
+  }
+  if (status.depth > 0) throw_error(status.kind, status.text);
+  return status.all_equal;
+}
+
+}  // namespace sar
