@@ -4,7 +4,7 @@
 #include <sar/core/dropout.hpp>
 #include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/rows.hpp>
+#include <sar/core/softmax.hpp>
 
 namespace sar {
 namespace {
@@ -20,6 +20,19 @@ Variable activation(Unary op, Variable x, real parameter = 0) {
     pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
       unary_backward(op, kept, g, out, accumulate, parameter);
     });
+  });
+}
+
+/// A function of rows whose backward pass needs its result.
+Variable of_rows(void (*forward)(const Tensor& x, Tensor& y),
+                 void (*backward)(const Tensor& y, const Tensor& grad, Tensor& dx, bool accumulate),
+                 Variable x) {
+  const bool recorded = recording({&x});
+  Tensor y = compute_elementwise(take_value(x), forward);
+  if (!recorded) return y;
+  return record(y, [dx = x.gradient(), y, backward](Tensor grad) {
+    pass_elementwise(*dx, std::move(grad),
+                     [&](const Tensor& g, Tensor& out, bool accumulate) { backward(y, g, out, accumulate); });
   });
 }
 
@@ -51,25 +64,10 @@ Variable log(Variable x) {
 }
 
 Variable softmax(Variable x) {
-  const bool recorded = recording({&x});
-  Tensor y = compute_elementwise(take_value(x), softmax_rows);
-  if (!recorded) return y;
-  return record(y, [dx = x.gradient(), y](Tensor grad) {
-    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
-      softmax_rows_backward(y, g, out, accumulate);
-    });
-  });
+  return of_rows(softmax_rows, softmax_rows_backward, std::move(x));
 }
-
 Variable log_softmax(Variable x) {
-  const bool recorded = recording({&x});
-  Tensor y = compute_elementwise(take_value(x), log_softmax_rows);
-  if (!recorded) return y;
-  return record(y, [dx = x.gradient(), y](Tensor grad) {
-    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
-      log_softmax_rows_backward(y, g, out, accumulate);
-    });
-  });
+  return of_rows(log_softmax_rows, log_softmax_rows_backward, std::move(x));
 }
 
 Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids) {

@@ -23,9 +23,9 @@ Variable gather_mm(Variable x, Variable w, std::span<const Index> types) {
                                kept_x = w.requires_grad() ? x.value() : Tensor(),
                                kept_w = x.requires_grad() ? w.value() : Tensor()](const Tensor& grad) {
     if (dw != nullptr)
-      dw->add([&](Tensor& out, bool accumulate) { typed_matmul_tn(kept_x, grad, *groups, out, accumulate); });
+      dw->add([&](Tensor& out, bool accumulate) { gather_mm_tn(kept_x, grad, *groups, out, accumulate); });
     if (dx != nullptr)
-      dx->add([&](Tensor& out, bool accumulate) { typed_matmul_nt(grad, kept_w, *groups, out, accumulate); });
+      dx->add([&](Tensor& out, bool accumulate) { gather_mm_nt(grad, kept_w, *groups, out, accumulate); });
   });
 }
 

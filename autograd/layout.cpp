@@ -17,13 +17,13 @@ bool any_recorded(std::span<const Variable> parts) noexcept {
 }
 
 /// Where each part goes, and how many of its rows or columns.
-struct Pieces {
+struct PartLayout {
   std::vector<GradientPtr> gradients;
   std::vector<Index> sizes;
 };
 
 /// The shape of the parts with the extents of dimension `d` added up, which is the only one that may differ.
-Shape concat_shape(std::span<const Variable> parts, int d, Pieces& pieces) {
+Shape concat_shape(std::span<const Variable> parts, int d, PartLayout& layout) {
   const Shape& first = parts.front().shape();
   require<ShapeError>(first.dims() > 0, "concat of an undefined tensor");
   std::vector<Index> extents;
@@ -37,8 +37,8 @@ Shape concat_shape(std::span<const Variable> parts, int d, Pieces& pieces) {
     require<ShapeError>(fits, "concat of shapes ", first, " and ", shape, ": only dimension ", at,
                         " may differ");
     extents[at] += shape[at];
-    pieces.sizes.push_back(shape[at]);
-    pieces.gradients.push_back(part.gradient());
+    layout.sizes.push_back(shape[at]);
+    layout.gradients.push_back(part.gradient());
   }
   return Shape(extents);
 }
@@ -52,20 +52,20 @@ void begin_partial(Tensor& out, bool accumulate) {
 
 Variable concat_columns(std::span<const Variable> parts) {
   require<ShapeError>(!parts.empty(), "concat of no tensor");
-  Pieces pieces;
-  Tensor y(concat_shape(parts, -1, pieces));
+  PartLayout layout;
+  Tensor y(concat_shape(parts, -1, layout));
   Index begin = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    copy_columns(parts[i].value(), 0, y, begin, pieces.sizes[i]);
-    begin += pieces.sizes[i];
+  for (Index i = 0; i < std::ssize(parts); ++i) {
+    copy_columns(parts[i].value(), 0, y, begin, layout.sizes[i]);
+    begin += layout.sizes[i];
   }
   if (!any_recorded(parts)) return y;
-  return record(std::move(y), [pieces = std::move(pieces)](const Tensor& grad) {
+  return record(std::move(y), [layout = std::move(layout)](const Tensor& grad) {
     Index first = 0;
-    for (std::size_t i = 0; i < pieces.sizes.size(); ++i) {
-      const Index count = pieces.sizes[i];
-      if (pieces.gradients[i] != nullptr)
-        pieces.gradients[i]->add(
+    for (Index i = 0; i < std::ssize(layout.sizes); ++i) {
+      const Index count = layout.sizes[i];
+      if (layout.gradients[i] != nullptr)
+        layout.gradients[i]->add(
             [&](Tensor& out, bool accumulate) { copy_columns(grad, first, out, 0, count, accumulate); });
       first += count;
     }
@@ -74,19 +74,19 @@ Variable concat_columns(std::span<const Variable> parts) {
 
 Variable concat_rows(std::span<const Variable> parts) {
   require<ShapeError>(!parts.empty(), "concat of no tensor");
-  Pieces pieces;
-  Tensor y(concat_shape(parts, 0, pieces));
+  PartLayout layout;
+  Tensor y(concat_shape(parts, 0, layout));
   Index begin = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    y.slice_rows(begin, begin + pieces.sizes[i]).copy_from(parts[i].value());
-    begin += pieces.sizes[i];
+  for (Index i = 0; i < std::ssize(parts); ++i) {
+    y.slice_rows(begin, begin + layout.sizes[i]).copy_from(parts[i].value());
+    begin += layout.sizes[i];
   }
   if (!any_recorded(parts)) return y;
-  return record(std::move(y), [pieces = std::move(pieces)](const Tensor& grad) {
+  return record(std::move(y), [layout = std::move(layout)](const Tensor& grad) {
     Index first = 0;
-    for (std::size_t i = 0; i < pieces.sizes.size(); ++i) {
-      const Index last = first + pieces.sizes[i];
-      if (pieces.gradients[i] != nullptr) pieces.gradients[i]->add(grad.slice_rows(first, last));
+    for (Index i = 0; i < std::ssize(layout.sizes); ++i) {
+      const Index last = first + layout.sizes[i];
+      if (layout.gradients[i] != nullptr) layout.gradients[i]->add(grad.slice_rows(first, last));
       first = last;
     }
   });

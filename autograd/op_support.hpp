@@ -1,4 +1,4 @@
-/// For authors of elementwise operations: working in memory that nobody else needs.
+/// For authors of operations: how to work in memory that nobody else needs.
 #pragma once
 
 #include <sar/autograd/variable.hpp>
@@ -7,8 +7,8 @@
 
 namespace sar {
 
-/// Takes the value out of an operand that was passed by value. Handles that the way back keeps must be copied
-/// before.
+/// Takes the value out of an operand that was passed by value. An operation that keeps the value for the
+/// backward pass copies the handle before.
 inline Tensor take_value(Variable& operand) {
   return std::exchange(operand.value(), Tensor());
 }

@@ -1,9 +1,9 @@
 /// Differentiable dense operations.
 ///
-/// Each is recorded when a tape is in scope and an operand wants a gradient; it keeps for the way back only
-/// what its docstring names. Operands are taken by value: a temporary (or std::move(x)) whose memory nobody
-/// else refers to may be overwritten with the result, so that chains such as relu(linear(x, w, b)) hold one
-/// tensor.
+/// Each is recorded when a tape is in scope and an operand wants a gradient; for the backward pass it keeps
+/// only what its docstring names. Operands are taken by value: an operation may overwrite a temporary (or
+/// std::move(x)) whose memory nobody else refers to with the result, so that chains such as relu(linear(x, w,
+/// b)) hold one tensor.
 ///
 /// N is the number of rows, D the last dimension. Shapes that do not fit throw ShapeError naming them.
 #pragma once
@@ -28,9 +28,13 @@ Variable linear(Variable x, Variable weight, Variable bias = {});
 /// x W + b for weight [in, out], as DGL's GraphConv stores it; otherwise as linear().
 Variable affine(Variable x, Variable weight, Variable bias = {});
 
+/// base + x W^T for base [n, out], x [n, in], weight W [out, in]; in the memory of `base` when nobody else
+/// holds it. Keeps x if the weight wants a gradient and the weight if x does.
+Variable add_linear(Variable base, const Variable& x, const Variable& weight);
+
 /// y[i] = x[i] w[types[i]] for x [n, in] and a matrix for each type, w [types, in, out], or a block-diagonal
-/// one, w [types, blocks, in / blocks, out / blocks]; y [n, out]. Keeps x if w wants a gradient and w if x
-/// does, and row numbers grouped by type.
+/// one, w [types, blocks, in / blocks, out / blocks]; y [n, out]. Keeps x if w wants a gradient, w if x does,
+/// and the row numbers grouped by type.
 Variable gather_mm(Variable x, Variable w, std::span<const Index> types);
 
 /// y[i] = x[i] w[i] for x [n, in] and a matrix for each row, w [n, in, out]; y [n, out]. Keeps as above.
@@ -108,10 +112,17 @@ Variable softmax(Variable x);              ///< over the last dimension; keeps t
 Variable log_softmax(Variable x);          ///< over the last dimension; keeps the result
 
 /// Each element is 0 with probability p, otherwise x / (1 - p). The draw is a function of (key, row_ids[i],
-/// column) and is made again on the way back: nothing is kept but the key and the ids. `row_ids` are the
-/// GLOBAL ids of the N rows (see RowIds for who keeps them alive): the draws are then the same for every
+/// column) and is made again in the backward pass: only the key and the ids are kept. `row_ids` are the
+/// GLOBAL ids of the N rows (see RowIds for who keeps them alive), so that the draws are the same for every
 /// distribution of the rows. p = 0 is the identity. Throws Error unless 0 <= p < 1.
 Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids);
+
+// ---- normalization: layer_norm.cpp
+
+/// y_ij = (x_ij - mean_i) / sqrt(var_i + eps) * weight_j + bias_j for x [n, D]; mean_i and var_i (biased) are
+/// those of row i. weight [D] and bias [D], or none of them. Keeps x and the weight.
+Variable layer_norm(const Variable& x, const Variable& weight = {}, const Variable& bias = {},
+                    double eps = 1e-5);
 
 // ---- rows, columns, shapes: layout.cpp
 
@@ -134,7 +145,7 @@ Variable gather_rows(Variable x, RowIds ids);
 /// y [num_rows, ...] with y[ids[i]] += x[i], in the order of i; keeps the ids.
 Variable scatter_add_rows(Variable x, RowIds ids, Index num_rows);
 
-// ---- rows that are cut into heads, [N, H, D]: heads.cpp
+// ---- rows of H heads side by side, [N, H, D]: heads.cpp
 
 /// y[i, h] = sum_d a[0, h, d] x[i, h, d] for a [1, H, D]; y [N, H]. Keeps x if a wants a gradient and a if x
 /// does.

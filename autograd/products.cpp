@@ -1,3 +1,4 @@
+#include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/elementwise.hpp>
@@ -91,6 +92,29 @@ Variable linear(Variable x, Variable weight, Variable bias) {
 
 Variable affine(Variable x, Variable weight, Variable bias) {
   return linear_layer(std::move(x), std::move(weight), std::move(bias), false);
+}
+
+Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
+  require<ShapeError>(x.shape().dims() == 2 && weight.shape().dims() == 2 &&
+                          x.shape()[1] == weight.shape()[1] &&
+                          base.shape() == Shape{x.num_rows(), weight.shape()[0]},
+                      "cannot add x of shape ", x.shape(), " times the transposed weight of shape ",
+                      weight.shape(), " to a tensor of shape ", base.shape());
+  const bool recorded = recording({&base, &x, &weight});
+  Tensor y = take_value(base);
+  if (!y.unique()) y = y.clone();
+  matmul_nt(x.value(), weight.value(), y, true);
+  if (!recorded) return y;
+  return record(std::move(y),
+                [kept_x = weight.requires_grad() ? x.value() : Tensor(),
+                 kept_w = x.requires_grad() ? weight.value() : Tensor(), dbase = base.gradient(),
+                 dx = x.gradient(), dw = weight.gradient()](Tensor grad) {
+                  if (dw != nullptr)
+                    dw->add([&](Tensor& sum, bool accumulate) { matmul_tn(grad, kept_x, sum, accumulate); });
+                  if (dx != nullptr)
+                    dx->add([&](Tensor& sum, bool accumulate) { matmul(grad, kept_w, sum, accumulate); });
+                  if (dbase != nullptr) dbase->add(std::move(grad));
+                });
 }
 
 }  // namespace sar

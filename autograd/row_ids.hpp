@@ -1,4 +1,4 @@
-/// Row numbers or global ids that a recorded operation refers to until its way back.
+/// Row numbers or global ids that a recorded operation refers to until its backward pass.
 #pragma once
 
 #include <sar/config.hpp>
@@ -13,9 +13,9 @@
 
 namespace sar {
 
-/// Made from an lvalue container or a std::span, it borrows: the caller keeps the ids alive until the tape
-/// has gone back or is destroyed. Made from an rvalue container or a list, it takes the ids over and shares
-/// them with the tape.
+/// Made from an lvalue container or a std::span, it borrows the ids: the caller keeps them alive until the
+/// backward pass is over or the tape is destroyed. Made from an rvalue container or a list, it takes the ids
+/// and shares them with the tape.
 class RowIds {
  public:
   RowIds() = default;  ///< none

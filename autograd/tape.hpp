@@ -1,15 +1,14 @@
 /// Tape: records differentiable operations while it is in scope, on the thread that made it.
 ///
-///     {                                   // no tape in scope: nothing is recorded, nothing is kept
-///     (inference)
+///     {                                   // without a tape in scope nothing is recorded or kept (inference)
 ///       sar::Tape tape;
 ///       Variable loss = cross_entropy(model(graph, x), labels, mask);
 ///       tape.backward(loss);              // reverse order; each record is freed as soon as it is used
 ///     }
 ///
 /// Tapes nest: the innermost one records. A variable of an outer tape that is used under an inner one is a
-/// leaf there and collects its gradient, which the outer tape passes on later. That is what rematerialization
-/// is built from.
+/// leaf there and collects its gradient, which the outer tape passes on later. Rematerialization is built
+/// from that.
 #pragma once
 
 #include <sar/autograd/variable.hpp>
@@ -39,8 +38,8 @@ class Tape {
   /// The tape that records on this thread now, or null.
   static Tape* current() noexcept;
 
-  /// How an operation goes back: receives the gradient of its output, adds to the gradients of its inputs.
-  /// The gradient may be overwritten when it is unique().
+  /// The backward pass of an operation: receives the gradient of its output, and adds to the gradients of its
+  /// inputs. It may overwrite the gradient when that is unique().
   using Backward = std::function<void(Tensor grad)>;
   void record(GradientPtr output, Backward backward);
 
@@ -67,8 +66,8 @@ class NoTape {
   Tape* hidden_;
 };
 
-/// For authors of operations: true when a tape is in scope and one of the inputs wants a gradient. Values
-/// needed for the way back have to be kept only then.
+/// For authors of operations: true when a tape is in scope and one of the inputs wants a gradient. Only then
+/// an operation keeps values for the backward pass.
 bool recording(std::initializer_list<const Variable*> inputs) noexcept;
 
 /// For authors of operations: makes `value` the output of a recorded operation.

@@ -11,8 +11,8 @@
 
 namespace sar {
 
-/// Where the gradient of one variable is collected. Operations keep this, not the variable, when they need to
-/// send a gradient but not the value.
+/// Where the gradient of one variable is collected. An operation that needs to send a gradient, but not the
+/// value, keeps this and not the variable.
 class Gradient {
  public:
   explicit Gradient(const Shape& shape) : shape_(shape) {}
@@ -28,7 +28,7 @@ class Gradient {
   /// Adds what `compute(out, accumulate)` writes: into new memory (accumulate false), or on top of the
   /// present sum (accumulate true), without a temporary tensor in between.
   void add(FunctionRef<void(Tensor& out, bool accumulate)> compute);
-  /// Hands the sum over and forgets it.
+  /// Returns the sum and forgets it.
   Tensor take();
   void clear() { value_ = Tensor(); }
   /// For the tape: forgets the sum, and lets later additions fail, because nothing passes them on any more.

@@ -24,8 +24,9 @@ char* round_up(char* at, std::size_t unit) {
   return at + (round_up(reinterpret_cast<std::uintptr_t>(at), unit) - reinterpret_cast<std::uintptr_t>(at));
 }
 
-/// A limit of the process's addresses (ulimit -v) counts those that are only reserved: at most a quarter of
-/// them, since the program wants some, too. What the arena has no room for comes from elsewhere.
+/// A limit of the process's addresses (ulimit -v) counts addresses that are only reserved, too. The arena
+/// takes at most a quarter of them and leaves the others to the program; blocks that do not fit come from
+/// elsewhere.
 std::size_t share_of_limit(std::size_t bytes) {
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return bytes;
@@ -50,7 +51,7 @@ Arena::Arena(std::size_t reserve_bytes) {
   end_ = mapping_ + mapping_bytes_;
   end_ -= reinterpret_cast<std::uintptr_t>(end_) % huge_page;
 #ifdef MADV_HUGEPAGE
-  madvise(begin_, static_cast<std::size_t>(end_ - begin_), MADV_HUGEPAGE);
+  madvise(begin_, end_ - begin_, MADV_HUGEPAGE);
 #endif
 }
 
@@ -107,15 +108,16 @@ bool Arena::grow(std::size_t bytes) {
   char* from = top_;
   if (!free_.empty() && free_.rbegin()->first + free_.rbegin()->second.bytes == top_)
     from = free_.rbegin()->first;
-  if (bytes > static_cast<std::size_t>(end_ - from)) return false;
+  const std::size_t room = end_ - from;
+  if (bytes > room) return false;
   char* const new_top = from + bytes;
   if (new_top > writable_) {
     char* const writable = std::min(end_, round_up(new_top, huge_page));
-    if (mprotect(writable_, static_cast<std::size_t>(writable - writable_), PROT_READ | PROT_WRITE) != 0)
-      return false;
+    if (mprotect(writable_, writable - writable_, PROT_READ | PROT_WRITE) != 0) return false;
     writable_ = writable;
   }
-  insert(top_, {static_cast<std::size_t>(new_top - top_), 0});
+  const std::size_t added = new_top - top_;
+  insert(top_, {added, 0});
   top_ = new_top;
   return true;
 }
@@ -171,7 +173,7 @@ void Arena::release_until(std::size_t limit) noexcept {
     char* const first = round_up(begin, huge_page);
     const char* const last = begin + bytes - reinterpret_cast<std::uintptr_t>(begin + bytes) % huge_page;
     if (range.held == 0 || first >= last) continue;
-    const auto released = static_cast<std::size_t>(last - first);
+    const std::size_t released = last - first;
     if (madvise(first, released, MADV_DONTNEED) != 0) continue;
     const std::size_t held = std::min(range.held, bytes - released);
     held_free_ -= range.held - held;

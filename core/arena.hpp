@@ -1,15 +1,15 @@
 /// Arena: large blocks of memory whose pages stay with the program after use.
 ///
-/// A freshly mapped page costs a fault and a memset at its first touch; a training step that maps its
-/// activations anew pays this for every page, every time. The arena cuts blocks from one range of addresses,
-/// reserved once and backed by 2 MB pages where the system has them, and keeps what is given back:
-/// neighbouring free ranges merge, and a request takes the smallest free range that holds it (best fit;
-/// Knuth, TAOCP 1, 2.5). A program that repeats its requests is given the same addresses again, and touches
-/// no new page after the first time.
+/// A page that was just mapped costs a fault and a memset at its first touch; a training step that maps its
+/// activations anew pays this for every page, every time. The arena takes blocks from one range of addresses,
+/// which it reserves once and which is backed by 2 MB pages where the system has them. It keeps the blocks
+/// that are given back: neighbouring free ranges merge, and a request takes the smallest free range that
+/// holds it (best fit; Knuth, TAOCP 1, 2.5). A program that repeats its requests gets the same addresses
+/// again, and touches no new page after the first time.
 ///
-/// Bound: the pages held are at most 1.25 times the largest sum of live blocks so far, plus 32 MB. Where
-/// fragmentation would exceed it, the pages of the largest free ranges go back to the system (their addresses
-/// stay).
+/// Bound: the arena holds at most 1.25 times the largest sum of live blocks so far, plus 32 MB. Where
+/// fragmentation would exceed that, it returns the pages of the largest free ranges to the system, and keeps
+/// their addresses.
 #pragma once
 
 #include <cstddef>
@@ -46,7 +46,7 @@ class Arena {
  private:
   struct Range {
     std::size_t bytes;
-    std::size_t held;  // so many of them, at most, are backed by pages
+    std::size_t held;  // at most so many of them are backed by pages
   };
 
   bool grow(std::size_t bytes);

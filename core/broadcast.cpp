@@ -26,7 +26,7 @@ Shape broadcast(const Shape& a, const Shape& b) {
                         " (a vector is a row; write a column as [N, 1])");
     extents[dims - 1 - d] = m == 1 ? n : m;
   }
-  return Shape(std::span<const Index>(extents.data(), static_cast<std::size_t>(dims)));
+  return Shape(std::span<const Index>(extents).first(dims));
 }
 
 BroadcastLoops::BroadcastLoops(const Shape& a, const Shape& b, const Shape& common) {
@@ -40,14 +40,12 @@ BroadcastLoops::BroadcastLoops(const Shape& a, const Shape& b, const Shape& comm
     next_a *= extent_from_end(a, d);
     next_b *= extent_from_end(b, d);
     if (n == 1) continue;
-    if (dims > 0) {
-      const auto last = static_cast<std::size_t>(dims - 1);
-      if (step_a == stride_a[last] * extent[last] && step_b == stride_b[last] * extent[last]) {
-        extent[last] *= n;
-        continue;
-      }
+    const int last = dims - 1;
+    if (dims > 0 && step_a == stride_a[last] * extent[last] && step_b == stride_b[last] * extent[last]) {
+      extent[last] *= n;
+      continue;
     }
-    const auto at = static_cast<std::size_t>(dims++);
+    const int at = dims++;
     extent[at] = n;
     stride_a[at] = step_a;
     stride_b[at] = step_b;
@@ -69,7 +67,7 @@ Index BroadcastLoops::lines() const {
 
 std::array<Index, 2> BroadcastLoops::offsets(Index line) const {
   std::array<Index, 2> at{};
-  for (auto d = static_cast<std::size_t>(dims - 1); d-- > 0;) {
+  for (int d = dims - 1; d-- > 0;) {
     const Index i = line % extent[d];
     line /= extent[d];
     at[0] += i * stride_a[d];

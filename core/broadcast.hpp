@@ -11,8 +11,8 @@ namespace sar {
 /// The shape of a (op) b. Throws ShapeError when an extent differs and is not 1 in either.
 Shape broadcast(const Shape& a, const Shape& b);
 
-/// The loops over two operands of a common shape, with dimensions that are traversed alike merged, outermost
-/// first. The innermost strides are 0 (repeated) or 1 (contiguous).
+/// The loops over two operands of a common shape, outermost first. Neighbouring dimensions that both operands
+/// traverse alike are one loop. The innermost strides are 0 (repeated) or 1 (contiguous).
 struct BroadcastLoops {
   int dims = 0;  ///< at least 1
   std::array<Index, 4> extent{};

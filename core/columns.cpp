@@ -10,30 +10,30 @@ constexpr Index grain = Index{1} << 12;  // rows
 template <class T>
 Tensor join(std::span<const std::span<const T>> columns) {
   require<ShapeError>(!columns.empty(), "from_columns: there are no columns, expected one at least");
-  const std::size_t rows = columns[0].size();
-  for (std::size_t j = 0; j < columns.size(); ++j)
-    require<ShapeError>(columns[j].size() == rows, "from_columns: column ", j, " has ", columns[j].size(),
-                        " values, expected ", rows, " as in column 0");
-  Tensor x({static_cast<Index>(rows), static_cast<Index>(columns.size())});
+  const Index rows = std::ssize(columns[0]);
+  for (Index j = 0; j < std::ssize(columns); ++j)
+    require<ShapeError>(std::ssize(columns[j]) == rows, "from_columns: column ", j, " has ",
+                        columns[j].size(), " values, expected ", rows, " as in column 0");
+  Tensor x({rows, std::ssize(columns)});
   parallel_for(x.num_rows(), grain, [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i)
-      for (std::size_t j = 0; j < columns.size(); ++j) x.row(i)[j] = static_cast<real>(columns[j][i]);
+      for (Index j = 0; j < std::ssize(columns); ++j) x.row(i)[j] = static_cast<real>(columns[j][i]);
   });
   return x;
 }
 
 template <class T>
 void split(const Tensor& x, std::span<const std::span<T>> columns) {
-  require<ShapeError>(x.defined() && static_cast<Index>(columns.size()) == x.row_size(),
-                      "copy_to_columns: there are ", columns.size(), " columns for a tensor of shape ",
-                      x.shape(), ", expected one for each value of a row");
-  for (std::size_t j = 0; j < columns.size(); ++j)
-    require<ShapeError>(static_cast<Index>(columns[j].size()) == x.num_rows(), "copy_to_columns: column ", j,
-                        " has ", columns[j].size(), " values for a tensor of shape ", x.shape(),
-                        ", expected ", x.num_rows());
+  require<ShapeError>(x.defined() && std::ssize(columns) == x.row_size(), "copy_to_columns: there are ",
+                      columns.size(), " columns for a tensor of shape ", x.shape(),
+                      ", expected one for each value of a row");
+  for (Index j = 0; j < std::ssize(columns); ++j)
+    require<ShapeError>(std::ssize(columns[j]) == x.num_rows(), "copy_to_columns: column ", j, " has ",
+                        columns[j].size(), " values for a tensor of shape ", x.shape(), ", expected ",
+                        x.num_rows());
   parallel_for(x.num_rows(), grain, [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i)
-      for (std::size_t j = 0; j < columns.size(); ++j) columns[j][i] = static_cast<T>(x.row(i)[j]);
+      for (Index j = 0; j < std::ssize(columns); ++j) columns[j][i] = static_cast<T>(x.row(i)[j]);
   });
 }
 

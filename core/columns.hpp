@@ -1,4 +1,4 @@
-/// Fields that lie in arrays of their own ("structure of arrays") and the tensor that has them side by side.
+/// Between arrays of one value per node ("structure of arrays") and the tensor that has them as columns.
 #pragma once
 
 #include <sar/core/tensor.hpp>
@@ -15,7 +15,7 @@ Tensor from_columns(std::span<const std::span<const double>> columns);
 Tensor from_columns(std::initializer_list<std::span<const float>> columns);
 Tensor from_columns(std::initializer_list<std::span<const double>> columns);
 
-/// The way back: columns[j] = x[:, j], rows of x flattened. Throws ShapeError unless there is an array of
+/// The inverse: columns[j] = x[:, j], rows of x flattened. Throws ShapeError unless there is an array of
 /// x.num_rows() values for each column.
 void copy_to_columns(const Tensor& x, std::span<const std::span<float>> columns);
 void copy_to_columns(const Tensor& x, std::span<const std::span<double>> columns);

@@ -67,7 +67,7 @@ void DropoutMask::factors(std::span<const Index> row_ids, Index row_size, real* 
   for (Index first = 0; first < all_blocks; first += lanes) {
     const Index first_row = row;
     const Index first_block = block;
-    const auto used = static_cast<std::size_t>(std::min<Index>(lanes, all_blocks - first));
+    const std::size_t used = std::min<Index>(lanes, all_blocks - first);
     for (std::size_t l = 0; l < lanes; ++l) {
       const auto id = static_cast<std::uint64_t>(row_ids[row]);
       counters[0][l] = id & 0xffffffffu;

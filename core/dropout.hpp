@@ -1,6 +1,6 @@
 /// Dropout masks that are never stored: element (row, column) is a function of the key, the GLOBAL row id and
-/// the column, drawn again whenever it is needed. The same for every distribution of the rows and number of
-/// threads.
+/// the column, and is drawn again whenever it is needed. It is the same for every distribution of the rows
+/// and every number of threads.
 #pragma once
 
 #include <sar/core/random.hpp>

@@ -50,22 +50,22 @@ void binary_line(Op op, const real* a, Index stride_a, const real* b, Index stri
 template <class Op>
 void binary_loops(Op op, const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
   const BroadcastLoops loops(a.shape(), b.shape(), out.shape());
-  const auto innermost = static_cast<std::size_t>(loops.dims - 1);
+  const int innermost = loops.dims - 1;
   const Index stride_a = loops.stride_a[innermost];
   const Index stride_b = loops.stride_b[innermost];
-  // Long lines are cut, short ones bundled.
+  // A long line is several chunks; a block has several short lines.
   const Index inner = loops.inner();
-  const Index piece = std::clamp<Index>(inner, 1, grain);
-  const Index pieces_per_line = (inner + piece - 1) / piece;
+  const Index chunk = std::clamp<Index>(inner, 1, grain);
+  const Index chunks_per_line = (inner + chunk - 1) / chunk;
   dispatch(accumulate, [&](auto adding) {
-    parallel_for(loops.lines() * pieces_per_line, grain / piece, [&](Index begin, Index end) {
+    parallel_for(loops.lines() * chunks_per_line, grain / chunk, [&](Index begin, Index end) {
       for (Index i = begin; i < end; ++i) {
-        const Index line = i / pieces_per_line;
-        const Index first = i % pieces_per_line * piece;
+        const Index line = i / chunks_per_line;
+        const Index first = i % chunks_per_line * chunk;
         const auto [at_a, at_b] = loops.offsets(line);
         binary_line<decltype(adding)::value>(
             op, a.data() + at_a + first * stride_a, stride_a, b.data() + at_b + first * stride_b, stride_b,
-            out.data() + line * inner + first, std::min(piece, inner - first));
+            out.data() + line * inner + first, std::min(chunk, inner - first));
       }
     });
   });

@@ -1,7 +1,7 @@
 /// Elementwise kernels, cut into blocks over the threads.
 ///
-/// `accumulate` adds to `out` instead of overwriting it. `out` may be the same tensor as an operand of its
-/// shape, but must not overlap one in any other way. Shapes that do not fit throw ShapeError naming them.
+/// `accumulate` adds to `out` instead of overwriting it. `out` may be an operand of its shape, but must not
+/// overlap one in any other way. Shapes that do not fit throw ShapeError naming them.
 #pragma once
 
 #include <sar/core/tensor.hpp>
@@ -18,9 +18,10 @@ void binary(BinaryOp op, const Tensor& a, const Tensor& b, Tensor& out, bool acc
 void scale_shift(const Tensor& x, real scale, real shift, Tensor& out, bool accumulate = false);
 
 /// y = f(x), with p the parameter of `unary`:
-///   relu        max(x, 0)                      elu      x > 0 ? x : p (exp(x) - 1), p >= 0
-///   leaky_relu  x > 0 ? x : p x, p >= 0        sigmoid  1 / (1 + exp(-x))
-///   softplus    log(1 + exp(x))                tanh, exp, log
+///
+///     relu        max(x, 0)                      elu      x > 0 ? x : p (exp(x) - 1), p >= 0
+///     leaky_relu  x > 0 ? x : p x, p >= 0        sigmoid  1 / (1 + exp(-x))
+///     softplus    log(1 + exp(x))                tanh, exp, log
 enum class Unary { relu, leaky_relu, elu, sigmoid, softplus, tanh, exp, log };
 
 /// out = f(x)

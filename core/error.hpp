@@ -9,7 +9,7 @@
 
 namespace sar {
 
-/// What went wrong, coarse enough to travel between ranks (see Communicator::agree).
+/// The class of an error: what ranks tell each other besides its text (see Communicator::agree).
 enum class ErrorKind : int { general, shape, input, communication, memory };
 
 /// Base of everything the library throws.

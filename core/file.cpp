@@ -42,8 +42,7 @@ InputFile::~InputFile() {
 void InputFile::read(Index offset, void* out, Index bytes) const {
   auto* at = static_cast<char*>(out);
   while (bytes > 0) {
-    const ssize_t got =
-        ::pread(descriptor_, at, static_cast<std::size_t>(std::min(bytes, Index{1} << 30)), offset);
+    const ssize_t got = ::pread(descriptor_, at, std::min(bytes, Index{1} << 30), offset);
     if (got < 0 && errno == EINTR) continue;
     require<InputError>(got >= 0, path_, ": cannot read (", system_error(), ")");
     require<InputError>(got > 0, path_, ": the file ends after ", offset, " bytes, expected ", bytes,
@@ -73,12 +72,12 @@ void TemporaryFile::write(const void* data, std::size_t bytes) {
     if (written < 0 && errno == EINTR) continue;
     require<InputError>(written > 0, path_, ": cannot write (", system_error(), ")");
     at += written;
-    bytes -= static_cast<std::size_t>(written);
+    bytes -= written;
   }
 }
 
 void TemporaryFile::commit(bool flushed) {
-  // Arguments are evaluated in any order: the call that sets errno must not be one of them.
+  // The arguments of `require` are evaluated in any order: the call that sets errno must not be one of them.
   const auto fail_unless = [&](bool done) {
     require<InputError>(done, path_, ": cannot write (", system_error(), ")");
   };
@@ -127,7 +126,7 @@ std::string read_text(const std::string& path, const std::string& expected, Inde
   const InputFile file(path, expected);
   require<InputError>(file.size() <= max_bytes, path, ": the file has ", file.size(), " bytes, expected ",
                       expected, " of at most ", max_bytes);
-  std::string text(static_cast<std::size_t>(file.size()), ' ');
+  std::string text(file.size(), ' ');
   file.read(0, text.data(), file.size());
   return text;
 }

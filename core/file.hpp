@@ -10,7 +10,7 @@
 
 namespace sar {
 
-/// What errno says.
+/// The text of errno.
 std::string system_error();
 
 /// An open regular file. Reading is safe from several threads. Errors are InputError.
@@ -33,8 +33,8 @@ class InputFile {
   Index size_ = 0;
 };
 
-/// A file that does not get its name unless it is complete: written beside `path` under another name, which
-/// is removed if commit() is not reached. Errors are InputError.
+/// A file that gets its name when it is complete: it is written beside `path` under another name, and removed
+/// if commit() is not reached. Errors are InputError.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& path);
@@ -43,8 +43,8 @@ class TemporaryFile {
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   void write(const void* data, std::size_t bytes);
-  /// Flushes to the disk, renames, and flushes the directory. Not `flushed`: renames; for files of a
-  /// directory that gets its own name after sync_file_system().
+  /// Flushes to the disk, renames, and flushes the directory. Without `flushed` it only renames: for files of
+  /// a directory that gets its own name after sync_file_system().
   void commit(bool flushed = true);
 
  private:
@@ -65,8 +65,8 @@ std::vector<std::string> names_in(const std::string& directory, std::error_code&
 /// The whole of a small text file. Throws InputError when it cannot be read or has more than max_bytes.
 std::string read_text(const std::string& path, const std::string& expected, Index max_bytes = Index{1} << 26);
 
-/// Throws InputError when no file could be written to `path`, and leaves nothing there: better told before
-/// long work than after it.
+/// Throws InputError when no file can be written to `path`, and leaves nothing there: for a check before long
+/// work.
 void check_writable(const std::string& path);
 
 /// Writes a whole text file by way of a TemporaryFile.

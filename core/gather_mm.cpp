@@ -113,9 +113,8 @@ void gather_mm(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tenso
   });
 }
 
-void typed_matmul_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out,
-                     bool accumulate) {
-  const TraceScope scope("typed_matmul_nt", TraceKind::compute);
+void gather_mm_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out, bool accumulate) {
+  const TraceScope scope("gather_mm_nt", TraceKind::compute);
   check(out, x, w, groups);
   const Blocks of(w.shape());
   products(x, groups, out, accumulate, [&](const ConstView& rows, Index type, Matrix& y) {
@@ -125,19 +124,18 @@ void typed_matmul_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups,
   });
 }
 
-void typed_matmul_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Tensor& out,
-                     bool accumulate) {
-  const TraceScope scope("typed_matmul_tn", TraceKind::compute);
+void gather_mm_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Tensor& out, bool accumulate) {
+  const TraceScope scope("gather_mm_tn", TraceKind::compute);
   check(a, b, out, groups);
   if (!accumulate) out.fill(0);
-  // A few whole matrices are cut by columns of a, so that every thread finds work.
+  // When there are few matrices, each is computed in tiles of columns of a, so that every thread has work.
   const Blocks of(out.shape());
   const Index types = num_types(groups);
   const Index tiles = of.blocks == 1 && types < 64 ? std::max<Index>(1, of.rows / 16) : 1;
   parallel_for(types * tiles, std::max<Index>(1, types / 256), [&](Index begin, Index end) {
     GatheredRows gathered_a, gathered_b;
-    for (Index piece = begin; piece < end; ++piece) {
-      const Index type = piece / tiles, tile = piece % tiles;
+    for (Index task = begin; task < end; ++task) {
+      const Index type = task / tiles, tile = task % tiles;
       const Index first = of.rows * tile / tiles, height = of.rows * (tile + 1) / tiles - first;
       const Index last = groups.begin[type + 1];
       for (Index i = groups.begin[type]; i < last; i += block_rows) {

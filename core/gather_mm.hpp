@@ -1,8 +1,8 @@
-/// Products of rows with one matrix of several, chosen by the row's type, on Eigen and oneTBB.
+/// Products of each row with the matrix of its type, on Eigen and oneTBB.
 ///
-/// Rows of a type are gathered in small blocks, nothing of the size of the operands is allocated but the
-/// groups. `accumulate` adds to `out` instead of overwriting it; `out` must not share memory with operands.
-/// Shapes that do not fit throw ShapeError. Results do not depend on the number of threads.
+/// Rows of a type are gathered in small blocks: besides the groups, nothing of the size of the operands is
+/// allocated. `accumulate` adds to `out` instead of overwriting it; `out` must not share memory with
+/// operands. Shapes that do not fit throw ShapeError. Results do not depend on the number of threads.
 #pragma once
 
 #include <sar/core/memory.hpp>
@@ -30,11 +30,11 @@ void gather_mm(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tenso
                bool accumulate = false);
 
 /// out[i] (+)= x[i] w[t_i]^T  for x [n, out], out [n, in]
-void typed_matmul_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out,
-                     bool accumulate = false);
+void gather_mm_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out,
+                  bool accumulate = false);
 
 /// out[t] (+)= sum of a[i]^T b[i] over the rows i of type t,  for a [n, in], b [n, out], out shaped as w
-void typed_matmul_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Tensor& out,
-                     bool accumulate = false);
+void gather_mm_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Tensor& out,
+                  bool accumulate = false);
 
 }  // namespace sar

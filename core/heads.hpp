@@ -1,4 +1,4 @@
-/// Kernels on rows that are cut into heads: x [N, H, D].
+/// Kernels on rows of H heads side by side: x [N, H, D].
 #pragma once
 
 #include <sar/core/tensor.hpp>
@@ -7,14 +7,14 @@
 
 namespace sar {
 
-/// out[i, h] = sum_d a[0, h, d] x[i, h, d] for a [1, H, D], out [N, H]. Reads x once. Throws ShapeError when
-/// shapes do not fit.
+/// out[i, h] = sum_d a[0, h, d] x[i, h, d] for a [1, H, D], out [N, H]. Reads x once. All functions here
+/// throw ShapeError when shapes do not fit.
 void head_dots(const Tensor& x, const Tensor& a, Tensor& out);
 
-/// The way back for x: out[i, h, d] (+)= grad[i, h] a[0, h, d]. Writes (and, to accumulate, reads) out once.
+/// The gradient of x: out[i, h, d] (+)= grad[i, h] a[0, h, d]. Writes (and, to accumulate, reads) out once.
 void head_dots_backward_x(const Tensor& grad, const Tensor& a, Tensor& out, bool accumulate = false);
 
-/// The way back for a: out[h D + d] = sum_i grad[i, h] x[i, h, d], in double precision and in a fixed order.
+/// The gradient of a: out[h D + d] = sum_i grad[i, h] x[i, h, d], in double precision and in a fixed order.
 /// Reads x once.
 void head_dots_backward_a(const Tensor& grad, const Tensor& x, std::span<double> out);
 

@@ -57,30 +57,30 @@ void row_blocks(const Tensor& a, const Short& b, Tensor& out, bool accumulate) {
   });
 }
 
-/// How the sum over n rows of a^T b is cut: `parts` sums of `part_rows` rows, each computed in `tiles`
-/// independent pieces of `tile_rows` rows of the result.
-struct Cut {
+/// How the sum over n rows of a^T b is divided: `parts` sums of `part_rows` rows, each computed in `tiles`
+/// independent tiles of `tile_rows` rows of the result.
+struct SumPlan {
   Index part_rows, parts;
   Index tile_rows, tiles;
 };
 
-/// A power of two of parts shares out evenly among the usual numbers of threads. Where a short sum has few of
-/// them, the result is cut, too, although b is then packed once for each tile.
-Cut cut_sum(Index n, Index k, Index m) {
+/// A power of two of parts divides evenly among the usual numbers of threads. Where a short sum has few
+/// parts, the result is divided into tiles, too, although b is then packed once for each tile.
+SumPlan plan_sum(Index n, Index k, Index m) {
   constexpr Index max_parts = 256;
-  constexpr Index min_pieces = 16;
+  constexpr Index min_tasks = 16;
   constexpr Index min_tile_rows = 128;
   const Index by_memory = n * (k + m) / (32 * k * m);
   const Index by_work = n / block_rows(k, m);
   const auto wanted =
       static_cast<std::uint64_t>(std::clamp<Index>(std::min(by_memory, by_work), 1, max_parts));
   const auto parts = static_cast<Index>(std::bit_floor(wanted));
-  Cut cut{};
-  cut.part_rows = (n + parts - 1) / parts;
-  cut.parts = (n + cut.part_rows - 1) / cut.part_rows;
-  cut.tiles = std::clamp<Index>(min_pieces / cut.parts, 1, std::max<Index>(k / min_tile_rows, 1));
-  cut.tile_rows = (k + cut.tiles - 1) / cut.tiles;
-  return cut;
+  SumPlan plan{};
+  plan.part_rows = (n + parts - 1) / parts;
+  plan.parts = (n + plan.part_rows - 1) / plan.part_rows;
+  plan.tiles = std::clamp<Index>(min_tasks / plan.parts, 1, std::max<Index>(k / min_tile_rows, 1));
+  plan.tile_rows = (k + plan.tiles - 1) / plan.tiles;
+  return plan;
 }
 
 }  // namespace
@@ -107,23 +107,23 @@ void matmul_tn(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
   if (!accumulate) out.fill(0);
   if (n == 0 || out.size() == 0) return;
 
-  const Cut cut = cut_sum(n, k, m);
+  const SumPlan plan = plan_sum(n, k, m);
   const Index step = block_rows(k, m);
-  Tensor partial({cut.parts - 1, k, m});  // the first part is summed in `out`
-  parallel_for(cut.parts * cut.tiles, 1, [&](Index piece, Index) {
-    const Index part = piece / cut.tiles, tile = piece % cut.tiles;
-    const Index first = tile * cut.tile_rows, height = std::min(cut.tile_rows, k - first);
+  Tensor partial({plan.parts - 1, k, m});  // the first part is summed in `out`
+  parallel_for(plan.parts * plan.tiles, 1, [&](Index task, Index) {
+    const Index part = task / plan.tiles, tile = task % plan.tiles;
+    const Index first = tile * plan.tile_rows, height = std::min(plan.tile_rows, k - first);
     View sum((part == 0 ? out.data() : partial.row(part - 1)) + first * m, height, m);
     if (part > 0) sum.setZero();
-    const Index end = std::min(n, (part + 1) * cut.part_rows);
-    for (Index i = part * cut.part_rows; i < end; i += step) {
+    const Index end = std::min(n, (part + 1) * plan.part_rows);
+    for (Index i = part * plan.part_rows; i < end; i += step) {
       const Index stop = std::min(end, i + step);
       sum.noalias() += rows(a, i, stop).middleCols(first, height).transpose() * rows(b, i, stop);
       poll_progress();
     }
   });
   parallel_for(out.size(), 1 << 14, [&](Index begin, Index end) {
-    for (Index part = 0; part < cut.parts - 1; ++part) {
+    for (Index part = 0; part < plan.parts - 1; ++part) {
       const real* addend = partial.row(part);
       for (Index i = begin; i < end; ++i) out.data()[i] += addend[i];
     }

@@ -6,10 +6,10 @@
 /// depend on the number of threads.
 ///
 /// Cost: 2 n k m operations; n (k + m) values move once, `b` of matmul (`out` of matmul_tn) stays in cache.
-/// From a width of about 64 on the products are bound by arithmetic and run at the rate of Eigen's kernel: in
-/// single precision at width 256 145 to 175 GFLOP/s a core of a Zen 5 whose fused multiply-adds alone reach
-/// 268, that is 55 to 65 %. Narrower operands get less (width 40: 85 to 110, 16: 60 to 95, 7: 25 to 35, 1:
-/// 20).
+/// From a width of about 64 on, the products are bound by arithmetic and run at the rate of Eigen's kernel:
+/// in single precision and at width 256, 145 to 175 GFLOP/s on a core of a Zen 5, 55 to 65 % of the 268 that
+/// fused multiply-adds alone reach. Narrower operands get less (width 40: 85 to 110, 16: 60 to 95, 7: 25 to
+/// 35, 1: 20).
 #pragma once
 
 #include <sar/core/tensor.hpp>

@@ -18,8 +18,8 @@ constexpr std::size_t alignment = 64;
 
 #if defined(SAR_SEPARATE_BLOCKS) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
-// Every block by itself, so that a sanitizer sees each access beyond its end or after its life, and knows
-// that a block has nothing to do with an earlier one in its place.
+// Every block is allocated by itself, so that a sanitizer sees each access beyond its end or after its life,
+// and knows that a block has nothing to do with an earlier one in its place.
 void* take(std::size_t bytes) {
   return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
@@ -35,8 +35,7 @@ constexpr std::size_t large_block = std::size_t{64} << 10;
 /// Never destroyed: tensors of static storage may outlive any order of destruction. Addresses of four times
 /// the memory of the machine leave room for fragmentation.
 Arena& arena() {
-  static Arena* const instance = new Arena(4 * static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-                                           static_cast<std::size_t>(sysconf(_SC_PAGESIZE)));
+  static Arena* const instance = new Arena(std::size_t{4} * sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
   return *instance;
 }
 

@@ -1,9 +1,8 @@
 /// The byte account: every tensor and every index array of a graph is counted, live and at its peak.
 ///
-/// Blocks of 64 KB and more come from an Arena (arena.hpp) on huge pages, which keeps their pages for reuse:
-/// a freshly mapped page costs a fault and a memset at its first touch, and a training step would pay that
-/// for every activation. The resident memory stays within 1.25 times the largest account so far, plus 32 MB.
-/// Smaller blocks come from oneTBB's scalable allocator; no setting of the process is changed.
+/// Blocks of 64 KB and more come from an Arena (arena.hpp) on huge pages, which keeps their pages for reuse.
+/// The resident memory stays within 1.25 times the largest account so far, plus 32 MB. Smaller blocks come
+/// from oneTBB's scalable allocator; no setting of the process is changed.
 #pragma once
 
 #include <sar/config.hpp>

@@ -20,8 +20,8 @@
 namespace sar {
 namespace {
 
-/// What happens before a loop happens before each of its blocks, and these before what follows it. oneTBB
-/// sees to that; here the thread sanitizer, which does not look into oneTBB, is told.
+/// Memory accesses before a loop happen before each of its blocks, and these before what follows the loop.
+/// oneTBB ensures that; this tells the thread sanitizer, which does not see into oneTBB.
 class LoopOrder {
  public:
   LoopOrder() { release(&begin_); }
@@ -56,7 +56,7 @@ class LoopOrder {
   void* end_ = nullptr;
 };
 
-/// While alive, floating-point exceptions of this thread have no effect, whatever the host has them do:
+/// While alive, floating-point exceptions of this thread have no effect, whatever the host has set:
 /// vectorised functions and sums over nothing divide by zero in lanes that are not used.
 class QuietArithmetic {
  public:
@@ -92,9 +92,7 @@ thread_local const FunctionRef<void()>* current_poll = nullptr;
 
 // Built in place: a global_control can be copied, but the copy's end would lift the limit of both.
 struct ThreadLimit::Impl {
-  explicit Impl(int threads)
-      : control(tbb::global_control::max_allowed_parallelism,
-                static_cast<std::size_t>(std::max(threads, 1))) {}
+  explicit Impl(int threads) : control(tbb::global_control::max_allowed_parallelism, std::max(threads, 1)) {}
   tbb::global_control control;
 };
 
@@ -133,9 +131,9 @@ void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
     return;
   }
   LoopOrder order;
-  // The loop is by itself, with the floating-point settings of this thread. Otherwise it would end early when
-  // tasks of the host's are cancelled that this call is in; and a thread that waits for the others would take
-  // up any task that there is, of the host's or of an outer loop, in the middle of a pass and under its tape.
+  // The loop is isolated, with the floating-point settings of this thread. Otherwise it would end early when
+  // the host cancels tasks that this call is in; and a thread that waits for the others would run any other
+  // task, of the host or of an outer loop, in the middle of a pass and under its tape.
   tbb::task_group_context context(tbb::task_group_context::isolated, tbb::task_group_context::fp_settings);
   const auto body_of_range = [&](const tbb::blocked_range<Index>& range) {
     const LoopOrder::Blocks blocks_of_loop(order);

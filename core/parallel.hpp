@@ -1,5 +1,5 @@
-/// Parallel loops on oneTBB whose results do not depend on the number of threads: work is cut into blocks by
-/// size only, and partial results are combined in block order. No oneTBB type is visible here.
+/// Parallel loops on oneTBB whose results do not depend on the number of threads: loops are divided into
+/// blocks by size only, and partial results are combined in block order. No oneTBB type is visible here.
 #pragma once
 
 #include <sar/config.hpp>
@@ -47,9 +47,8 @@ class ThreadLimit {
   std::unique_ptr<Impl> impl_;
 };
 
-/// While alive, the thread that made it calls `poll` between the blocks of the loops it takes part in (and no
-/// other thread ever does): how communication progresses while kernels run. Scopes nest; the innermost is
-/// called.
+/// While alive, the thread that made it, and no other, calls `poll` between the blocks of the loops it takes
+/// part in: so communication progresses while kernels run. Scopes nest; the innermost is called.
 class PollScope {
  public:
   explicit PollScope(FunctionRef<void()> poll);
@@ -62,12 +61,12 @@ class PollScope {
   const FunctionRef<void()>* outer_;
 };
 
-/// Calls what the innermost PollScope of this thread asks for, if there is one: for loop bodies that take
-/// longer than communication can wait (a few hundred microseconds).
+/// Calls the innermost PollScope of this thread, if there is one: for loop bodies that take longer than
+/// communication can wait (a few hundred microseconds).
 void poll_progress();
 
-/// body(begin, end) over [0, n), cut into blocks of `grain` elements (the last may be shorter). Blocks run in
-/// any order on any thread. Exceptions of the body reach the caller.
+/// Calls body(begin, end) for each block of `grain` elements of [0, n) (the last may be shorter). Blocks run
+/// in any order on any thread. Exceptions of the body reach the caller.
 void parallel_for(Index n, Index grain, FunctionRef<void(Index begin, Index end)> body);
 
 /// Maps each block of `grain` elements of [0, n) to a value and combines the values in block order, so that

@@ -51,9 +51,8 @@ void add_line(Terms t, Index n, double* sums) {
 /// Adds the elements [begin, end) of dimension `d`, with all inner dimensions, to the sums they belong to.
 /// Operand a of `loops` is the result, b the terms; both pointers are at element 0 of the dimension.
 void add_terms(const BroadcastLoops& loops, int d, Index begin, Index end, Terms terms, double* sums) {
-  const auto at = static_cast<std::size_t>(d);
   if (d + 1 == loops.dims) {
-    if (loops.stride_a[at] == 0) {
+    if (loops.stride_a[d] == 0) {
       *sums += line_sum(terms.at(begin), end - begin);
     } else {
       add_line(terms.at(begin), end - begin, sums + begin);
@@ -61,12 +60,12 @@ void add_terms(const BroadcastLoops& loops, int d, Index begin, Index end, Terms
     return;
   }
   for (Index i = begin; i < end; ++i)
-    add_terms(loops, d + 1, 0, loops.extent[at + 1], terms.at(i * loops.stride_b[at]),
-              sums + i * loops.stride_a[at]);
+    add_terms(loops, d + 1, 0, loops.extent[d + 1], terms.at(i * loops.stride_b[d]),
+              sums + i * loops.stride_a[d]);
 }
 
 void store(std::span<const double> sums, real* out, bool accumulate) {
-  for (std::size_t i = 0; i < sums.size(); ++i)
+  for (Index i = 0; i < std::ssize(sums); ++i)
     out[i] = static_cast<real>(accumulate ? static_cast<double>(out[i]) + sums[i] : sums[i]);
 }
 
@@ -113,16 +112,16 @@ void sum_row_blocks(Index rows, Index row_cost, FunctionRef<void(Index, Index, d
   const Index block =
       std::max({min_block_rows, grain / std::max<Index>(row_cost, 1), (rows + max_blocks - 1) / max_blocks});
   const Index blocks = (rows + block - 1) / block;
-  const std::size_t width = out.size();
-  Array<double> partial(static_cast<std::size_t>(blocks) * width);
+  const Index width = std::ssize(out);
+  Array<double> partial(blocks * width);
   parallel_for(rows, block, [&](Index begin, Index end) {
-    double* sums = partial.data() + static_cast<std::size_t>(begin / block) * width;
+    double* sums = partial.data() + begin / block * width;
     std::fill(sums, sums + width, 0.0);
     body(begin, end, sums);
   });
   std::fill(out.begin(), out.end(), 0.0);
-  for (std::size_t b = 0; b < static_cast<std::size_t>(blocks); ++b)
-    for (std::size_t j = 0; j < width; ++j) out[j] += partial[b * width + j];
+  for (Index b = 0; b < blocks; ++b)
+    for (Index j = 0; j < width; ++j) out[j] += partial[b * width + j];
 }
 
 double sum_elements(const Tensor& x) {

@@ -1,5 +1,5 @@
-/// Sums over rows, columns and broadcast dimensions: accumulated in double precision, over blocks that depend
-/// on the shapes only, combined in block order. The result is the same for every number of threads.
+/// Sums over rows, columns and broadcast dimensions, in double precision. They are taken over blocks that
+/// depend only on the shapes and combined in block order: the result is the same for every number of threads.
 #pragma once
 
 #include <sar/core/parallel.hpp>
@@ -12,8 +12,8 @@ namespace sar {
 /// Sum of all elements; 0 for none.
 double sum_elements(const Tensor& x);
 
-/// out (+)= x summed over the dimensions that `out` repeats: the way back of broadcast(). The shape of out
-/// must broadcast to that of x.
+/// out (+)= x summed over the dimensions that `out` repeats: the backward pass of broadcast(). The shape of
+/// out must broadcast to that of x.
 void sum_to(const Tensor& x, Tensor& out, bool accumulate = false);
 
 /// The same for x * y (of equal shapes), without the product in memory.

@@ -1,8 +1,6 @@
-/// Softmax over the last dimension. Exponentials are taken over whole blocks of rows that fit into the cache,
-/// so that short rows (a few classes) vectorise as well as long ones.
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>
-#include <sar/core/rows.hpp>
+#include <sar/core/softmax.hpp>
 #include <sar/core/vector_math.hpp>
 
 #include <algorithm>
@@ -12,8 +10,8 @@
 namespace sar {
 namespace {
 
-constexpr Index grain =
-    1 << 13;  // elements per block: input, output and exponentials fit into the second-level cache
+// Elements of a block: input, output and exponentials fit into the second-level cache.
+constexpr Index grain = 1 << 13;
 
 struct Rows {
   Index count;

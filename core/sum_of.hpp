@@ -5,7 +5,8 @@
 
 namespace sar {
 
-/// Sum of term(j) over [0, n), as a fixed number of partial sums, which the compiler may not make of one.
+/// Sum of term(j) over [0, n) as a fixed number of partial sums. The compiler may not divide one sum so by
+/// itself.
 template <class Term>
 inline real sum_of(Index n, const Term& term) {
   constexpr Index lanes = 64 / static_cast<Index>(sizeof(real));

@@ -16,8 +16,7 @@ constexpr Index copy_grain = 1 << 18;  // elements a thread fills or copies at o
 template <class From, class To>
 void convert(std::span<const From> from, std::span<To> to) {
   parallel_for(static_cast<Index>(from.size()), copy_grain, [&](Index begin, Index end) {
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
-      to[i] = static_cast<To>(from[i]);
+    for (Index i = begin; i < end; ++i) to[i] = static_cast<To>(from[i]);
   });
 }
 

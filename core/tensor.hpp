@@ -47,7 +47,7 @@ class Shape {
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
-/// The one of float and double that `real` is not: a host's arrays of this type are converted.
+/// double where `real` is float, and the reverse: a host's arrays of this type are converted.
 using other_precision = std::conditional_t<std::is_same_v<real, float>, double, float>;
 
 class Tensor {
@@ -65,13 +65,13 @@ class Tensor {
   /// The same, converted.
   static Tensor from(const Shape& shape, std::span<const other_precision> values);
   /// Uses the caller's memory without a copy. It must outlive every handle, and the tape of a pass that reads
-  /// it. Not in the byte account. Operations never write into it; what writes is what is asked to by name:
-  /// values(), fill(), copy_from(), an optimizer whose parameter it is.
+  /// it. It is not in the byte account. Operations never write into it; only these do: values(), fill(),
+  /// copy_from(), and an optimizer whose parameter it is.
   static Tensor borrow(real* data, const Shape& shape);
-  /// For reading: what writes by name throws InputError. data() and row() of a handle that is not const do
-  /// not look, so let the handle be const.
+  /// For reading: the functions that write throw InputError. data() and row() of a handle that is not const
+  /// do not check that, so let the handle be const.
   static Tensor borrow(const real* data, const Shape& shape);
-  /// Of a vector, an array or a span of `real`, whose length is checked: throws ShapeError when it is not
+  /// The memory of a vector, an array or a span of `real`. Throws ShapeError when its length is not
   /// shape.size(). For reading when the elements are const.
   template <std::ranges::contiguous_range Range>
   requires std::same_as<std::ranges::range_value_t<Range>, real> &&
@@ -110,8 +110,8 @@ class Tensor {
   void fill(real value);
   /// Copies the values of a tensor of the same shape. Throws ShapeError otherwise.
   void copy_from(const Tensor& other);
-  // The caller's values, and into the caller's memory; converted where the types differ. Throw ShapeError
-  // when the number of values is not size().
+  // From the caller's values and into the caller's memory, converted where the types differ. They throw
+  // ShapeError when the number of values is not size().
   void copy_from(std::span<const real> values);
   void copy_from(std::span<const other_precision> values);
   void copy_to(std::span<real> values) const;

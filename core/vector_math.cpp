@@ -10,8 +10,8 @@ namespace {
 constexpr Index block_size = 64;
 using Block = Eigen::Array<real, block_size, 1>;
 
-/// Whole aligned blocks, the last one padded: Eigen's vector and scalar paths round differently, and which
-/// one an element takes would otherwise depend on addresses and lengths.
+/// In whole aligned blocks, the last one padded: Eigen's vector and scalar paths round differently, and the
+/// path of an element would otherwise depend on addresses and lengths.
 template <class Function>
 void apply(const Function& function, const real* x, real* out, Index n) {
   Block block;

@@ -1,6 +1,6 @@
 /// Transcendental functions of n contiguous values, vectorised by Eigen, on the calling thread.
 ///
-/// `out` may be `x`. Errors are a few units in the last place. A result is a function of the argument alone:
+/// `out` may be `x`. Errors are a few units in the last place. A result depends on its argument alone: it has
 /// the same bits at every position, alignment and length.
 #pragma once
 

@@ -1,4 +1,4 @@
-/// What the convolutions have in common, for their .cpp files.
+/// What the convolutions have in common. For their .cpp files only.
 #pragma once
 
 #include <sar/autograd/ops.hpp>
@@ -18,9 +18,9 @@ inline Message message(Variable u, const Variable& edge_weight) {
   return edge_weight.defined() ? fn::u_mul_e(std::move(u), edge_weight) : fn::copy_u(std::move(u));
 }
 
-/// Whether the product with a weight goes before the aggregation: it does when that makes rows narrower, and
-/// at equal widths when the rows want a gradient, because the gradient of the weight then needs the rows but
-/// no aggregate.
+/// Whether a layer multiplies by its weight before it aggregates: when that makes rows narrower, and at equal
+/// widths when the rows want a gradient, because the gradient of the weight then needs the rows but no
+/// aggregate.
 inline bool multiplies_first(const Variable& rows, Index out_feats) {
   const Index in_feats = rows.value().row_size();
   return in_feats > out_feats || (in_feats == out_feats && rows.requires_grad());
@@ -34,25 +34,22 @@ inline Variable first_rows(const Variable& x, Index rows) {
 template <class F>
 Tensor degree_column(const Array<Index>& degrees, const F& f) {
   Tensor column({static_cast<Index>(degrees.size())});
-  for (std::size_t i = 0; i < degrees.size(); ++i)
+  for (Index i = 0; i < column.size(); ++i)
     column.data()[i] = static_cast<real>(f(static_cast<double>(degrees[i])));
   return column;
 }
 
-/// base + x W^T in the memory of `base` when nobody else holds it. base [n, out], x [n, in], weight W [out,
-/// in]. Keeps x if the weight wants a gradient and the weight if x does.
-Variable add_linear(Variable base, const Variable& x, const Variable& weight);
-
-/// Another start for the weight than Linear's own.
+/// Overwrites the values that Linear has started its weight with.
 inline void start_weight(const Linear& fc, const Tensor& value) {
   Variable(fc.weight()).value().copy_from(value);
 }
 
-// ---- what a layer demands of its arguments: local, for Communicator::agree. They throw ShapeError.
+// ---- checks of a layer's arguments. They throw ShapeError. Local; a layer makes them in
+// Communicator::agree.
 
-/// Refuses to take one kind of features for both ends of a graph of two kinds of nodes.
-inline void require_one_kind(const GraphShardManager& graph, const std::string& layer) {
-  require<ShapeError>(graph.is_block(), layer, " got features of one kind of nodes for a bipartite graph");
+/// Refuses features of one node type for both ends of a bipartite graph.
+inline void require_block(const GraphShardManager& graph, const std::string& layer) {
+  require<ShapeError>(graph.is_block(), layer, " got features of one node type for a bipartite graph");
 }
 
 inline void require_num_rows(const Variable& x, Index rows, const std::string& what) {

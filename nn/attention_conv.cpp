@@ -43,11 +43,24 @@ Variable AttentionConv::join_heads(Variable x) const {
   return reshape(std::move(x), shape);
 }
 
-AttentionConv::Ends AttentionConv::project(const Ends& ends, const Linear& fc_src,
-                                           const Linear& fc_dst) const {
-  const Variable z = cut_heads(fc_src(ends.src));
-  if (ends.shared && &fc_src == &fc_dst) return {z, first_rows(z, ends.dst.num_rows()), true};
-  return {z, cut_heads(fc_dst(ends.dst)), false};
+void AttentionConv::make_linear(std::optional<Linear>& fc, const char* name, Index in, bool bias, Start start,
+                                Generator& gen) {
+  fc.emplace(in, heads_ * out_feats_, gen, bias);
+  if (start == Start::xavier) start_xavier(*fc, gen);
+  register_module(name, *fc);
+}
+
+void AttentionConv::make_projection(Projection& projection, Start start, Generator& gen) {
+  const bool pair = in_feats_.pair;
+  make_linear(projection.src, pair ? "fc_src" : "fc", in_feats_.src, false, start, gen);
+  if (pair) make_linear(projection.dst, "fc_dst", in_feats_.dst, false, start, gen);
+}
+
+AttentionConv::Ends AttentionConv::project(const Ends& ends, const Projection& projection) const {
+  const auto& [fc_src, fc_dst] = projection;
+  const Variable z = cut_heads((*fc_src)(ends.src));
+  if (ends.shared && !fc_dst) return {z, first_rows(z, ends.dst.num_rows()), true};
+  return {z, cut_heads((fc_dst ? *fc_dst : *fc_src)(ends.dst)), false};
 }
 
 Variable AttentionConv::add_residual(Variable y, const Variable& x, const std::optional<Linear>& fc) const {

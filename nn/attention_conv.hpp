@@ -23,21 +23,33 @@ class AttentionConv : public Module {
   AttentionConv(std::string name, const InFeatures& in_feats, Index out_feats, Index num_heads,
                 double feat_drop, double attn_drop, Generator& gen);
 
-  /// Rows of both ends. `shared`: dst are the first rows of src.
+  /// Rows of both ends. When `shared`, dst are the first rows of src.
   struct Ends {
     Variable src, dst;
     bool shared;
   };
-  /// The features at both ends, with feature dropout when `drops`. Agrees with the other ranks on shapes: one
-  /// small all_reduce. Throws, the same on every rank, ShapeError when features (or edge features, where the
-  /// layer has edge_width > 0) do not fit the graph or the layer.
+  /// The features at both ends, with feature dropout when `drops`. Throws ShapeError when features (or edge
+  /// features, where the layer has edge_width > 0) do not fit the graph or the layer. Local.
   [[nodiscard]] Ends ends(const GraphShardManager& graph, const NodeFeatures& feat, bool drops = true,
                           const Variable& edge_feats = {}, Index edge_width = 0);
-  /// One head beside the other: [n, H D] -> [n, H, D], and back. In the same memory.
+  /// Heads side by side, [n, H D] -> [n, H, D], and the inverse. In the same memory.
   [[nodiscard]] Variable cut_heads(Variable x) const;
   [[nodiscard]] Variable join_heads(Variable x) const;
-  /// Projections of both ends, [n, H, D]; computed once when both are the same.
-  [[nodiscard]] Ends project(const Ends& ends, const Linear& fc_src, const Linear& fc_dst) const;
+
+  /// How a linear map starts: as Linear does, or Xavier-normal with ReLU's gain (torch's xavier_normal_), its
+  /// bias at 0.
+  enum class Start { linear, xavier };
+  /// Makes a linear map [H D, in] and registers it.
+  void make_linear(std::optional<Linear>& fc, const char* name, Index in, bool bias, Start start,
+                   Generator& gen);
+  /// The linear maps of both ends; without `dst`, both use `src`.
+  struct Projection {
+    std::optional<Linear> src, dst;
+  };
+  /// Makes "fc", or "fc_src" and "fc_dst" in a layer made with two widths; without biases.
+  void make_projection(Projection& projection, Start start, Generator& gen);
+  /// Both ends projected, [n, H, D]; computed once when both are the same.
+  [[nodiscard]] Ends project(const Ends& ends, const Projection& projection) const;
 
   /// y + fc(x), or y + x without fc: y [n, H, D], x [n, in].
   [[nodiscard]] Variable add_residual(Variable y, const Variable& x, const std::optional<Linear>& fc) const;
@@ -47,8 +59,8 @@ class AttentionConv : public Module {
   /// The same for coefficients in memory, [local edges, H, 1].
   [[nodiscard]] Variable drop_attention(const GraphShardManager& graph, Variable coefficients);
 
-  // Parameters as torch's xavier_normal_ starts them, with ReLU's gain.
-  [[nodiscard]] Variable head_vector(Generator& gen) const;  ///< [1, H, D]
+  /// A parameter [1, H, D], started by `xavier`.
+  [[nodiscard]] Variable head_vector(Generator& gen) const;
   static void start_xavier(const Linear& fc, Generator& gen);
 
   InFeatures in_feats_;
@@ -67,7 +79,7 @@ class AttentionConv : public Module {
 [[nodiscard]] Variable head_linear_transposed(const Variable& x, const Variable& weight);
 
 /// y[v, h] = sum over the in-edges e of v of coefficients[e, h] x[e]: coefficients [local edges, H, 1], x
-/// [local edges, F] -> [local destinations, H, F]. Block by block; nothing travels. Collective.
+/// [local edges, F] -> [local destinations, H, F]. Chunk of edges by chunk; no rows travel. Collective.
 [[nodiscard]] Variable weighted_edge_sums(const GraphShardManager& graph, const Variable& coefficients,
                                           const Variable& x);
 

@@ -10,6 +10,7 @@
 namespace sar {
 
 struct ColumnMoments;
+struct NormActivation;
 
 struct BatchNormOptions {
   double eps = 1e-5;
@@ -18,37 +19,41 @@ struct BatchNormOptions {
   bool local = false;     ///< statistics of this rank's rows only; no communication
 };
 
-/// y_ij = (x_ij - mean_j) / sqrt(var_j + eps) * weight_j + bias_j  (Ioffe & Szegedy, arXiv 1502.03167), as
-/// torch.nn.BatchNorm1d on the rows of all ranks together. In training, mean and (biased) var are those of
-/// the batch, had from local means and centred second moments, which are merged in rank order: a large mean
-/// costs no digits, and every rank gets the same bits. In evaluation they are running_mean and running_var,
-/// moving averages of the batches' mean and unbiased variance.
+/// Batch normalization of the rows of all ranks together, as torch.nn.BatchNorm1d (Ioffe & Szegedy, arXiv
+/// 1502.03167):
+///
+///     y_ij = (x_ij - mean_j) / sqrt(var_j + eps) * weight_j + bias_j
+///
+/// In training, mean and (biased) var are those of the batch. They come from local means and centred second
+/// moments, merged in rank order: a large mean costs no digits, and every rank gets the same bits. In
+/// evaluation they are running_mean and running_var, moving averages of the batches' mean and unbiased
+/// variance.
 ///
 /// Parameters: weight [num_features] of ones, bias [num_features] of zeros. Buffers: running_mean of zeros,
 /// running_var of ones. Counter: num_batches_tracked. With `local`, each rank has running statistics of its
 /// own; a rank with fewer than two rows leaves them as they are.
 ///
-/// Collective in training unless local: one all_gather forward, one all_reduce backward. A rank may be empty.
+/// Collective in training unless local: one all_gather in the forward pass, one all_reduce in the backward
+/// pass. A rank may have no rows.
 class DistributedBN1D : public Module {
  public:
   /// Throws InputError unless num_features > 0, eps >= 0 and 0 <= momentum <= 1.
   DistributedBN1D(Index num_features, const Communicator& comm, const BatchNormOptions& options = {});
 
-  /// x [n, num_features]. Only x is kept for the way back. Throws ShapeError when x has another width,
+  /// x [n, num_features]. Only x is kept for the backward pass. Throws ShapeError when x has another width,
   /// InputError in training when all ranks together have fewer than two rows.
   [[nodiscard]] Variable operator()(Variable x);
 
  private:
-  struct Coefficients;
-  struct Activation;
+  struct Statistics;
   friend Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout,
                                           RowIds row_ids);
 
-  [[nodiscard]] Variable apply(Variable x, const Activation& activation);
+  [[nodiscard]] Variable apply(Variable x, const NormActivation& activation, RowIds row_ids);
   /// `seen`: the moments that the running statistics move by. Collective in training unless local.
-  [[nodiscard]] Variable normalized(Variable x, const Activation& activation,
+  [[nodiscard]] Variable normalized(Variable x, NormActivation activation, RowIds row_ids,
                                     std::optional<ColumnMoments>& seen) const;
-  [[nodiscard]] Coefficients coefficients(const Tensor& x, std::optional<ColumnMoments>& seen) const;
+  [[nodiscard]] Statistics statistics(const Tensor& x, std::optional<ColumnMoments>& seen) const;
   void track(const ColumnMoments& moments);
 
   Variable weight_, bias_;
@@ -58,8 +63,8 @@ class DistributedBN1D : public Module {
   BatchNormOptions options_;
 };
 
-/// dropout(relu(norm(x)), row_ids) as one operation that keeps only x for the way back, where the normalized
-/// values, the sign that ReLU looks at and the dropped elements are computed again. Elements, gradients and
+/// dropout(relu(norm(x)), row_ids) as one operation that keeps only x for the backward pass: the normalized
+/// values, the sign that ReLU looks at and the dropped elements are computed again. Values, gradients and
 /// draws are those of the three operations. Collective like `norm`; `row_ids` as in Dropout.
 [[nodiscard]] Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout,
                                                RowIds row_ids);

@@ -12,10 +12,13 @@ namespace sar {
 /// log(1 + exp(x)) - log 2, without overflow.
 [[nodiscard]] Variable shifted_softplus(Variable x);
 
-/// y_v = out(sum_{u -> v} node(x_u) * edge(e))  with
+/// Schuett et al., arXiv 1706.08566; as dgl.nn.CFConv:
 ///
-///   node(x) = W_n x + b_n,  edge(e) = s(W_2 s(W_1 e + b_1) + b_2),  out(h) = s(W_o h + b_o),  s the shifted
-///   softplus: Schuett et al., arXiv 1706.08566; as dgl.nn.CFConv. A node without in-edges yields out(0).
+///     y_v = out(sum_{u -> v} node(x_u) * edge(e))
+///
+///     node(x) = W_n x + b_n    edge(e) = s(W_2 s(W_1 e + b_1) + b_2)    out(h) = s(W_o h + b_o)
+///
+/// with s the shifted softplus. A node without in-edges yields out(0).
 ///
 /// Parameters, as in Linear: project_edge.0 [hidden, edge_in], project_edge.2 [hidden, hidden], project_node
 /// [hidden, node_in], project_out.0 [out, hidden], each with weight and bias. The filters of

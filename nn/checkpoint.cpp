@@ -134,6 +134,22 @@ Description read_metadata(const SafetensorsFile& file, const std::string& optimi
   return description;
 }
 
+/// Epoch and learning rate, then keys and values of the program's own.
+std::vector<std::string> description_of(const std::string& path, const std::string& optimizer,
+                                        std::uint64_t seed) {
+  std::optional<SafetensorsFile> file;
+  try {
+    file.emplace(path);
+    file->verify_checksum();
+  } catch (const InputError& error) {
+    throw InputError(error.what() + others(path));
+  }
+  const Description description = read_metadata(*file, optimizer, seed);
+  std::vector<std::string> found{std::to_string(description.info.epoch), exact(description.lr)};
+  for (const auto& [key, value] : description.info.extra) found.insert(found.end(), {key, value});
+  return found;
+}
+
 }  // namespace
 
 Checkpointer::Checkpointer(const Communicator& comm, std::string directory,
@@ -201,19 +217,7 @@ CheckpointInfo Checkpointer::load(const std::string& path, Module& model, Optimi
   return comm_.agree([&] {
     // Rank 0 reads; what it finds travels as text.
     std::vector<std::string> found;
-    comm_.agree([&] {
-      if (comm_.rank() != 0) return;
-      std::optional<SafetensorsFile> file;
-      try {
-        file.emplace(path);
-        file->verify_checksum();
-      } catch (const InputError& error) {
-        throw InputError(error.what() + others(path));
-      }
-      const Description description = read_metadata(*file, optimizer.kind(), options_.seed);
-      found = {std::to_string(description.info.epoch), exact(description.lr)};
-      for (const auto& [key, value] : description.info.extra) found.insert(found.end(), {key, value});
-    });
+    if (comm_.rank() == 0) found = description_of(path, optimizer.kind(), options_.seed);
     found = broadcast_texts(comm_, std::move(found));
     CheckpointInfo info;
     info.epoch = *to_number<int>(found[0]);

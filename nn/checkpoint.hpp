@@ -1,4 +1,4 @@
-/// Checkpoints: the whole state of a training in one file, so that a run that was killed goes on.
+/// Checkpoints: the whole state of a training in one file, from which a run that was killed continues.
 ///
 ///     Checkpointer checkpoints(comm, "run1", {.seed = seed});
 ///     int epoch = 0;
@@ -9,10 +9,10 @@
 ///       if (epoch % 20 == 0) checkpoints.save(epoch, model, optimizer);
 ///     }
 ///
-/// Model and optimizer are the same on every rank, and all that is random follows from the seed and the
-/// model's counters; a checkpoint therefore does not depend on the number of ranks, nor on how the graph is
-/// partitioned, and resuming on others gives the same curve to rounding. (Batch norm with `local` has
-/// statistics of each rank's own: those of rank 0 are kept.)
+/// Model and optimizer are the same on every rank, and all random draws follow from the seed and the model's
+/// counters. A checkpoint therefore depends neither on the number of ranks nor on the partition of the graph:
+/// a run that continues on other ranks gives the same curve to rounding. (Batch norm with `local` has
+/// statistics of each rank's own; the checkpoint keeps those of rank 0.)
 ///
 /// Everything here is collective, with the same error on all ranks. Rank 0 alone touches the directory, which
 /// belongs to one run at a time.
@@ -33,7 +33,7 @@ struct CheckpointerOptions {
   std::uint64_t seed = 0;  ///< of the run
 };
 
-/// What a checkpoint knows besides model and optimizer.
+/// What a checkpoint holds besides model and optimizer.
 struct CheckpointInfo {
   int epoch = 0;
   std::map<std::string, std::string> extra;  ///< the program's own: best metrics, options
@@ -55,8 +55,8 @@ class Checkpointer {
   [[nodiscard]] std::string latest() const;
 
   /// Puts model and optimizer (its learning rate, too) into the state of the checkpoint, whose precision may
-  /// be another one. On an error they are as they were. Throws InputError for a file that is not right,
-  /// naming the others in its directory that are, and for a checkpoint of another model, optimizer or seed.
+  /// be another one. On an error they are as they were. Throws InputError for a damaged file, naming the
+  /// complete ones in its directory, and for a checkpoint of another model, optimizer or seed.
   CheckpointInfo load(const std::string& path, Module& model, Optimizer& optimizer) const;
 
  private:

@@ -1,11 +1,16 @@
-/// Names of version 1.0 that have become the field's own. Programs written for 1.0 compile with them; new ones
-/// use the names on the right.
+/// Names of version 1.0 that have become the field's own. Programs written for 1.0 compile with them; new
+/// ones use the names on the right.
 #pragma once
 
 #include <sar/autograd/ops.hpp>
+#include <sar/core/half.hpp>
+#include <sar/core/parallel.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/message.hpp>
 #include <sar/nn/sage_conv.hpp>
+
+#include <span>
+#include <utility>
 
 namespace sar {
 
@@ -13,5 +18,19 @@ using InFeats = InFeatures;
 using Mode = HaloMode;
 using Over = ReduceDim;
 using Target = MessageTarget;
+using other_real = other_precision;
+
+inline void poll() {
+  poll_progress();
+}
+inline Variable linear_io(Variable x, Variable weight, Variable bias = {}) {
+  return affine(std::move(x), std::move(weight), std::move(bias));
+}
+inline Variable typed_matmul(Variable x, Variable w, std::span<const Index> types) {
+  return gather_mm(std::move(x), std::move(w), types);
+}
+inline Variable row_matmul(Variable x, Variable w) {
+  return bmm(std::move(x), std::move(w));
+}
 
 }  // namespace sar

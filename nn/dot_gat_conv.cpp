@@ -10,20 +10,7 @@ namespace sar {
 
 DotGatConv::DotGatConv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen)
     : AttentionConv("DotGatConv", in_feats, out_feats, num_heads, 0, 0, gen) {
-  const auto make = [&](std::optional<Linear>& fc, const char* name, Index in) {
-    fc.emplace(in, num_heads * out_feats, gen, false);
-    register_module(name, *fc);
-  };
-  if (in_feats.pair) {
-    make(fc_src_, "fc_src", in_feats.src);
-    make(fc_dst_, "fc_dst", in_feats.dst);
-  } else {
-    make(fc_, "fc", in_feats.src);
-  }
-}
-
-AttentionConv::Ends DotGatConv::project(const GraphShardManager& graph, const NodeFeatures& feat) {
-  return AttentionConv::project(ends(graph, feat), fc_ ? *fc_ : *fc_src_, fc_ ? *fc_ : *fc_dst_);
+  make_projection(fc_, Start::linear, gen);
 }
 
 real DotGatConv::scale() const {
@@ -32,14 +19,14 @@ real DotGatConv::scale() const {
 
 Variable DotGatConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
-    const Ends z = project(graph, feat);
+    const Ends z = project(ends(graph, feat), fc_);
     return dot_attention(graph, z.src, z.dst, {}, scale());
   });
 }
 
 Variable DotGatConv::attention(const GraphShardManager& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
-    const Ends z = project(graph, feat);
+    const Ends z = project(ends(graph, feat), fc_);
     return edge_softmax(graph, graph.apply_edges(fn::u_dot_v(z.src, z.dst)) * scale());
   });
 }

@@ -8,9 +8,9 @@ namespace sar {
 /// As dgl.nn.DotGatConv, but a node without in-edges is no error. With H heads of D features and z = W x (for
 /// each end its own W in a layer made with two widths):
 ///
-///   y[v, h] = sum_{u -> v} alpha_uv[h] z_u[h]
+///     y[v, h] = sum_{u -> v} alpha_uv[h] z_u[h]
 ///
-///   alpha_uv[h] = softmax over the in-edges of v of <z_u[h], z_v[h]> / sqrt(D)
+///     alpha_uv[h] = softmax over the in-edges of v of <z_u[h], z_v[h]> / sqrt(D)
 ///
 /// Parameters: fc.weight [H D, in], or fc_src.weight [H D, in_src] and fc_dst.weight [H D, in_dst], which
 /// start as in Linear. Collective: one dot_attention.
@@ -27,15 +27,16 @@ class DotGatConv : public AttentionConv {
   [[nodiscard]] Variable attention(const GraphShardManager& graph, const NodeFeatures& feat);
 
  private:
-  [[nodiscard]] Ends project(const GraphShardManager& graph, const NodeFeatures& feat);
   [[nodiscard]] real scale() const;
 
-  std::optional<Linear> fc_, fc_src_, fc_dst_;
+  Projection fc_;
 };
 
 /// Thekumparampil et al., arXiv 1803.03735; as dgl.nn.AGNNConv, but a node without in-edges is no error:
 ///
-///   y_v = sum_{u -> v} alpha_uv x_u,  alpha_uv = softmax over the in-edges of v of beta cos(x_u, x_v)
+///     y_v = sum_{u -> v} alpha_uv x_u
+///
+///     alpha_uv = softmax over the in-edges of v of beta cos(x_u, x_v)
 ///
 /// Parameter: beta [1] (a buffer of that name unless learn_beta). Collective: one cosine_attention.
 class AGNNConv : public Module {

@@ -16,14 +16,15 @@ class Dropout : public Module {
   /// Throws InputError unless 0 <= p < 1.
   Dropout(double p, Generator& gen);
 
-  /// x [n, ...] and the global ids of its n rows (graph.src_ids(), say; see RowIds for who keeps them alive).
+  /// x [n, ...] and the global ids of its n rows, for example graph.src_ids() (see RowIds for who keeps them
+  /// alive).
   /// Throws ShapeError when the numbers differ.
   [[nodiscard]] Variable operator()(Variable x, RowIds row_ids);
 
   [[nodiscard]] double p() const noexcept { return p_; }
   /// True when a call would change something: training and p > 0.
   [[nodiscard]] bool is_active() const noexcept { return is_training() && p_ > 0; }
-  /// For operations that drop elements themselves: the key of the next call, which counts as made.
+  /// For operations that drop elements themselves: the key of the next call, which this counts.
   RandomKey next_call() noexcept;
 
  private:

@@ -7,11 +7,12 @@
 
 namespace sar {
 
-/// y_v = max_{u -> v} theta(x_v - x_u) + phi(x_v), 0 without in-edges: Wang et al., arXiv 1801.07829; as
-/// dgl.nn.EdgeConv without batch norm.
+/// Wang et al., arXiv 1801.07829; as dgl.nn.EdgeConv without batch norm:
 ///
-/// Parameters: theta.{weight [out, in], bias [out]} and phi alike, as in Linear. theta is linear, so that the
-/// rows that travel are W_theta x_u, and everything of x_v stays out of the maximum. Collective: one
+///     y_v = max_{u -> v} theta(x_v - x_u) + phi(x_v), 0 without in-edges
+///
+/// Parameters: theta.{weight [out, in], bias [out]} and phi alike, as in Linear. Because theta is linear, the
+/// rows that travel are W_theta x_u, and all terms of x_v stay out of the maximum. Collective: one
 /// update_all.
 class EdgeConv : public Module {
  public:

@@ -10,18 +10,7 @@ EdgeGATConv::EdgeGATConv(const InFeatures& in_feats, Index edge_feats, Index out
     : AttentionConv("EdgeGATConv", in_feats, out_feats, num_heads, options.feat_drop, options.attn_drop, gen),
       options_(options),
       fc_edge_(edge_feats, num_heads * out_feats, gen, false) {
-  const Index width = num_heads * out_feats;
-  const auto make = [&](std::optional<Linear>& fc, const char* name, Index in) {
-    fc.emplace(in, width, gen, false);
-    start_xavier(*fc, gen);
-    register_module(name, *fc);
-  };
-  if (in_feats.pair) {
-    make(fc_src_, "fc_src", in_feats.src);
-    make(fc_dst_, "fc_dst", in_feats.dst);
-  } else {
-    make(fc_, "fc", in_feats.src);
-  }
+  make_projection(fc_, Start::xavier, gen);
   start_xavier(fc_edge_, gen);
   register_module("fc_edge", fc_edge_);
   attn_l_ = head_vector(gen);
@@ -30,14 +19,10 @@ EdgeGATConv::EdgeGATConv(const InFeatures& in_feats, Index edge_feats, Index out
   register_parameter("attn_l", attn_l_);
   register_parameter("attn_r", attn_r_);
   register_parameter("attn_edge", attn_edge_);
-  if (options.residual) make(res_fc_, "res_fc", in_feats.dst);
+  if (options.residual) make_linear(res_fc_, "res_fc", in_feats.dst, false, Start::xavier, gen);
   if (!options.bias) return;
-  bias_ = Variable(Tensor::zeros({width}), true);
+  bias_ = Variable(Tensor::zeros({num_heads * out_feats}), true);
   register_parameter("bias", bias_);
-}
-
-AttentionConv::Ends EdgeGATConv::project(const Ends& ends) const {
-  return AttentionConv::project(ends, fc_ ? *fc_ : *fc_src_, fc_ ? *fc_ : *fc_dst_);
 }
 
 Variable EdgeGATConv::coefficients(const GraphShardManager& graph, const Ends& z,
@@ -55,7 +40,7 @@ Variable EdgeGATConv::operator()(const GraphShardManager& graph, const NodeFeatu
                                  const Variable& edge_feats) {
   return graph.comm().agree([&] {
     const Ends x = ends(graph, feat, true, edge_feats, fc_edge_.weight().shape()[1]);
-    const Ends z = project(x);
+    const Ends z = project(x, fc_);
     const Variable alpha = drop_attention(graph, coefficients(graph, z, edge_feats));
     Variable y = head_linear(weighted_edge_sums(graph, alpha, edge_feats), fc_edge_.weight());
     y = graph.update_all(fn::u_mul_e(z.src, alpha), fn::sum, std::move(y));
@@ -69,7 +54,7 @@ Variable EdgeGATConv::attention(const GraphShardManager& graph, const NodeFeatur
                                 const Variable& edge_feats) {
   return graph.comm().agree([&] {
     const Ends x = ends(graph, feat, false, edge_feats, fc_edge_.weight().shape()[1]);
-    return coefficients(graph, project(x), edge_feats);
+    return coefficients(graph, project(x, fc_), edge_feats);
   });
 }
 

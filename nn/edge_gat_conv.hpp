@@ -17,10 +17,10 @@ struct EdgeGATConvOptions {
 /// As dgl.nn.EdgeGATConv, but a node without in-edges is no error. With H heads of D features, z = W x (for
 /// each end its own W in a layer made with two widths) and f = W_edge e:
 ///
-///   y[v, h] = sum_{e: u -> v} alpha_e[h] (z_u[h] + f_e[h]) + W_res x_v + bias[h]
+///     y[v, h] = sum_{e: u -> v} alpha_e[h] (z_u[h] + f_e[h]) + W_res x_v + bias[h]
 ///
-///   alpha_e[h] = softmax over the in-edges of v of
-///                leaky_relu(<attn_l[h], z_u[h]> + <attn_r[h], z_v[h]> + <attn_edge[h], f_e[h]>)
+///     alpha_e[h] = softmax over the in-edges of v of
+///                  leaky_relu(<attn_l[h], z_u[h]> + <attn_r[h], z_v[h]> + <attn_edge[h], f_e[h]>)
 ///
 /// Parameters: attn_l, attn_r, attn_edge [1, H, D]; fc.weight [H D, in], or fc_src.weight and fc_dst.weight;
 /// fc_edge.weight [H D, edge_feats]; res_fc.weight [H D, in_dst]; bias [H D]. They start as in GATConv.
@@ -43,13 +43,13 @@ class EdgeGATConv : public AttentionConv {
                                    const Variable& edge_feats);
 
  private:
-  [[nodiscard]] Ends project(const Ends& ends) const;
   [[nodiscard]] Variable coefficients(const GraphShardManager& graph, const Ends& z,
                                       const Variable& edge_feats) const;
 
   EdgeGATConvOptions options_;
   Linear fc_edge_;
-  std::optional<Linear> fc_, fc_src_, fc_dst_, res_fc_;
+  Projection fc_;
+  std::optional<Linear> res_fc_;
   Variable attn_l_, attn_r_, attn_edge_, bias_;
 };
 

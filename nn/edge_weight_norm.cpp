@@ -9,7 +9,7 @@
 namespace sar {
 namespace {
 
-/// The sum over the out-edges of each source is the way back of a sum over in-edges.
+/// The sum over the out-edges of each source is the backward pass of a sum over in-edges.
 Variable out_sums(const GraphShardManager& graph, const Variable& weight) {
   const Tensor ones = Tensor::full({graph.num_dst_nodes(), 1}, 1);
   const Variable sources(Tensor::full({graph.num_src_nodes(), 1}, 1), true);

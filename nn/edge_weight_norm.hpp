@@ -11,9 +11,9 @@ struct WeightSums {
   Variable in;   ///< [local destinations, 1]
 };
 
-/// edge_weight [local edges] or [local edges, 1], positive. Differentiable. Collective: single numbers travel
-/// once, and gradients of them. Throws, the same on every rank, ShapeError when shapes do not fit, InputError
-/// when a weight is not positive.
+/// edge_weight [local edges] or [local edges, 1], positive. Differentiable. Collective: one number per halo
+/// row travels, and its gradient. Throws, the same on every rank, ShapeError when shapes do not fit,
+/// InputError when a weight is not positive.
 [[nodiscard]] WeightSums weight_sums(const GraphShardManager& graph, const Variable& edge_weight);
 
 /// 1 / sqrt(sum); 1 where there is no edge.
@@ -26,7 +26,7 @@ enum class EdgeNorm {
 
 /// Edge weights that sum up to one, as dgl.nn.EdgeWeightNorm:
 ///
-///   right: w_uv / sum_{u'} w_u'v        both: w_uv / sqrt(sum_{v'} w_uv' sum_{u'} w_u'v)
+///     right: w_uv / sum_{u'} w_u'v        both: w_uv / sqrt(sum_{v'} w_uv' sum_{u'} w_u'v)
 ///
 /// edge_weight and errors as above; the result has its shape. Differentiable. Collective.
 [[nodiscard]] Variable edge_weight_norm(const GraphShardManager& graph, const Variable& edge_weight,

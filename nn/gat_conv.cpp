@@ -20,30 +20,17 @@ GATConv::GATConv(const InFeatures& in_feats, Index out_feats, Index num_heads, G
     : AttentionConv("GATConv", in_feats, out_feats, num_heads, options.feat_drop, options.attn_drop, gen),
       options_(options) {
   const Index width = num_heads * out_feats;
-  const auto make = [&](std::optional<Linear>& fc, const char* name, Index in, bool bias) {
-    fc.emplace(in, width, gen, bias);
-    start_xavier(*fc, gen);
-    register_module(name, *fc);
-  };
-  if (in_feats.pair) {
-    make(fc_src_, "fc_src", in_feats.src, false);
-    make(fc_dst_, "fc_dst", in_feats.dst, false);
-  } else {
-    make(fc_, "fc", in_feats.src, false);
-  }
+  make_projection(fc_, Start::xavier, gen);
   attn_l_ = head_vector(gen);
   attn_r_ = head_vector(gen);
   register_parameter("attn_l", attn_l_);
   register_parameter("attn_r", attn_r_);
-  if (options.residual && in_feats.dst != width) make(res_fc_, "res_fc", in_feats.dst, options.bias);
+  if (options.residual && in_feats.dst != width)
+    make_linear(res_fc_, "res_fc", in_feats.dst, options.bias, Start::xavier, gen);
   if (options.bias && !res_fc_) {
     bias_ = Variable(Tensor::zeros({width}), true);
     register_parameter("bias", bias_);
   }
-}
-
-AttentionConv::Ends GATConv::project(const Ends& ends) const {
-  return AttentionConv::project(ends, fc_ ? *fc_ : *fc_src_, fc_ ? *fc_ : *fc_dst_);
 }
 
 Variable GATConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
@@ -51,7 +38,7 @@ Variable GATConv::operator()(const GraphShardManager& graph, const NodeFeatures&
   return graph.comm().agree([&] {
     const Ends x = ends(graph, feat);
     Variable y = [&] {
-      const Ends z = project(x);
+      const Ends z = project(x, fc_);
       AttentionOptions attention = attention_options(edge_weight);
       if (!options_.residual) attention.bias = bias_;
       return gat_attention(graph, z.src, attn_l_, head_dots(z.dst, attn_r_), options_.negative_slope,
@@ -67,13 +54,11 @@ Variable GATConv::operator()(const GraphShardManager& graph, const NodeFeatures&
 Variable GATConv::attention(const GraphShardManager& graph, const NodeFeatures& feat,
                             const Variable& edge_weight) {
   return graph.comm().agree([&] {
-    const Ends z = project(ends(graph, feat, false));
-    graph.comm().agree([&] {
-      require<ShapeError>(
-          !edge_weight.defined() ||
-              (edge_weight.num_rows() == graph.num_edges() && edge_weight.value().row_size() == 1),
-          "GATConv, edge weights have shape ", edge_weight.shape(), ", expected [", graph.num_edges(), "]");
-    });
+    const Ends z = project(ends(graph, feat, false), fc_);
+    require<ShapeError>(
+        !edge_weight.defined() ||
+            (edge_weight.num_rows() == graph.num_edges() && edge_weight.value().row_size() == 1),
+        "GATConv, edge weights have shape ", edge_weight.shape(), ", expected [", graph.num_edges(), "]");
     Variable alpha = coefficients(
         graph,
         leaky_relu(graph.apply_edges(fn::u_add_v(head_dots(z.src, attn_l_), head_dots(z.dst, attn_r_))),
@@ -86,34 +71,25 @@ Variable GATConv::attention(const GraphShardManager& graph, const NodeFeatures& 
 GATv2Conv::GATv2Conv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen,
                      const GATv2ConvOptions& options)
     : AttentionConv("GATv2Conv", in_feats, out_feats, num_heads, options.feat_drop, options.attn_drop, gen),
-      options_(options),
-      fc_src_(in_feats.src, num_heads * out_feats, gen, options.bias) {
+      options_(options) {
   require<InputError>(!options.share_weights || in_feats.src == in_feats.dst,
                       "GATv2Conv with shared weights has sources of ", in_feats.src, " and destinations of ",
                       in_feats.dst, " features, expected equal widths");
-  const Index width = num_heads * out_feats;
-  const auto make = [&](std::optional<Linear>& fc, const char* name) {
-    fc.emplace(in_feats.dst, width, gen, options.bias);
-    start_xavier(*fc, gen);
-    register_module(name, *fc);
+  const auto make = [&](std::optional<Linear>& fc, const char* name, Index in) {
+    make_linear(fc, name, in, options.bias, Start::xavier, gen);
   };
-  start_xavier(fc_src_, gen);
-  register_module("fc_src", fc_src_);
-  if (!options.share_weights) make(fc_dst_, "fc_dst");
+  make(fc_.src, "fc_src", in_feats.src);
+  if (!options.share_weights) make(fc_.dst, "fc_dst", in_feats.dst);
   attn_ = head_vector(gen);
   register_parameter("attn", attn_);
-  if (options.residual && in_feats.dst != width) make(res_fc_, "res_fc");
-}
-
-AttentionConv::Ends GATv2Conv::project(const Ends& ends) const {
-  return AttentionConv::project(ends, fc_src_, fc_dst_ ? *fc_dst_ : fc_src_);
+  if (options.residual && in_feats.dst != num_heads * out_feats) make(res_fc_, "res_fc", in_feats.dst);
 }
 
 Variable GATv2Conv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
     const Ends x = ends(graph, feat);
     Variable y = [&] {
-      const Ends z = project(x);
+      const Ends z = project(x, fc_);
       return gatv2_attention(graph, z.src, z.dst, attn_, options_.negative_slope, attention_options());
     }();
     if (options_.residual) y = add_residual(std::move(y), x.dst, res_fc_);
@@ -123,7 +99,7 @@ Variable GATv2Conv::operator()(const GraphShardManager& graph, const NodeFeature
 
 Variable GATv2Conv::attention(const GraphShardManager& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
-    const Ends z = project(ends(graph, feat, false));
+    const Ends z = project(ends(graph, feat, false), fc_);
     return coefficients(graph, graph.apply_edges([src = z.src, dst = z.dst, attn = attn_,
                                                   slope = options_.negative_slope](const EdgeBatch& edges) {
       return head_dots(leaky_relu(edges.src(src) + edges.dst(dst), slope), attn);

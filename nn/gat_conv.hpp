@@ -17,17 +17,17 @@ struct GATConvOptions {
 /// Velickovic et al., arXiv 1710.10903; as dgl.nn.GATConv, but a node without in-edges is no error. With H
 /// heads of D features and z = W x (for each end its own W in a layer made with two widths):
 ///
-///   y[v, h] = sum_{u -> v} w_uv alpha_uv[h] z_u[h] + residual_v[h] + bias[h]
+///     y[v, h] = sum_{u -> v} w_uv alpha_uv[h] z_u[h] + residual_v[h] + bias[h]
 ///
-///   alpha_uv[h] = softmax over the in-edges of v of leaky_relu(<attn_l[h], z_u[h]> + <attn_r[h], z_v[h]>)
+///     alpha_uv[h] = softmax over the in-edges of v of leaky_relu(<attn_l[h], z_u[h]> + <attn_r[h], z_v[h]>)
 ///
 /// Parameters: attn_l, attn_r [1, H, D]; fc.weight [H D, in], or fc_src.weight [H D, in_src] and
 /// fc_dst.weight [H D, in_dst]; with a residual from in_dst != H D, res_fc.weight [H D, in_dst] and
 /// res_fc.bias [H D] (otherwise the residual is x_v itself); bias [H D] where res_fc has none. All but the
 /// biases start as by torch's xavier_normal_ with ReLU's gain, the biases at 0.
 ///
-/// Kept for the way back: x, z, y and two numbers per head and node. Nothing is kept per edge. Collective:
-/// one gat_attention.
+/// Kept for the backward pass: x, z, y and two numbers per head and node. Nothing is kept per edge.
+/// Collective: one gat_attention.
 class GATConv : public AttentionConv {
  public:
   /// Throws InputError unless widths and num_heads are positive and 0 <= dropout < 1.
@@ -45,10 +45,9 @@ class GATConv : public AttentionConv {
                                    const Variable& edge_weight = {});
 
  private:
-  [[nodiscard]] Ends project(const Ends& ends) const;
-
   GATConvOptions options_;
-  std::optional<Linear> fc_, fc_src_, fc_dst_, res_fc_;
+  Projection fc_;
+  std::optional<Linear> res_fc_;
   Variable attn_l_, attn_r_, bias_;
 };
 
@@ -64,9 +63,9 @@ struct GATv2ConvOptions {
 
 /// Brody, Alon, Yahav, arXiv 2105.14491; as dgl.nn.GATv2Conv, but a node without in-edges is no error:
 ///
-///   y[v, h] = sum_{u -> v} alpha_uv[h] z_u[h] + residual_v[h],   z_u = W_src x_u + b_src
+///     y[v, h] = sum_{u -> v} alpha_uv[h] z_u[h] + residual_v[h],   z_u = W_src x_u + b_src
 ///
-///   alpha_uv[h] = softmax over the in-edges of v of <attn[h], leaky_relu(z_u[h] + W_dst x_v[h] + b_dst[h])>
+///     alpha_uv[h] = softmax over the in-edges of v of <attn[h], leaky_relu(z_u[h] + W_dst x_v[h] + b_dst[h])>
 ///
 /// Parameters: attn [1, H, D], fc_src.weight [H D, in_src], fc_src.bias [H D], fc_dst.weight [H D, in_dst],
 /// fc_dst.bias [H D] (not with share_weights); with a residual from in_dst != H D, res_fc.weight,
@@ -85,11 +84,9 @@ class GATv2Conv : public AttentionConv {
   [[nodiscard]] Variable attention(const GraphShardManager& graph, const NodeFeatures& feat);
 
  private:
-  [[nodiscard]] Ends project(const Ends& ends) const;
-
   GATv2ConvOptions options_;
-  Linear fc_src_;
-  std::optional<Linear> fc_dst_, res_fc_;
+  Projection fc_;
+  std::optional<Linear> res_fc_;
   Variable attn_;
 };
 

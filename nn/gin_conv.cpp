@@ -25,7 +25,7 @@ Variable GINConv::operator()(const GraphShardManager& graph, const NodeFeatures&
       require<ShapeError>(feat.dst.shape() == expected, "GINConv, destination features have shape ",
                           feat.dst.shape(), ", expected ", expected);
     } else {
-      require_one_kind(graph, "GINConv");
+      require_block(graph, "GINConv");
     }
     const auto self = [&] {
       const Variable x = dst_feats(graph, feat);

@@ -13,8 +13,11 @@ struct GINConvOptions {
   bool learn_eps = false;
 };
 
-/// y_v = f((1 + eps) x_v + aggregate_{u -> v} w_uv x_u)  with optional edge weights w and any network f, or
-/// none: Xu et al., arXiv 1810.00826; as dgl.nn.GINConv. The aggregate is 0 without in-edges.
+/// Xu et al., arXiv 1810.00826; as dgl.nn.GINConv:
+///
+///     y_v = f((1 + eps) x_v + aggregate_{u -> v} w_uv x_u)
+///
+/// with optional edge weights w and any network f, or none. The aggregate is 0 without in-edges.
 ///
 /// Parameters: eps [1] (a buffer of that name unless learn_eps), and apply_func.*. The self term is computed
 /// while the halo rows travel, and the sum goes into its memory. Collective: one update_all.

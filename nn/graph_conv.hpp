@@ -21,8 +21,12 @@ struct GraphConvOptions {
   bool bias = true;
 };
 
-/// y_v = c_v sum_{u -> v} w_uv c_u x_u W + b  with c from the norm and optional edge weights w (arXiv
-/// 1609.02907); as dgl.nn.GraphConv, but a node without in-edges is no error: it yields b.
+/// Kipf & Welling, arXiv 1609.02907; as dgl.nn.GraphConv, but a node without in-edges is no error (it yields
+/// b):
+///
+///     y_v = c_v sum_{u -> v} w_uv c_u x_u W + b
+///
+/// with c from the norm and optional edge weights w.
 ///
 /// Parameters: weight W [in, out], Xavier-uniform at the start, bias b [out], zero. Rows are aggregated
 /// before or after the product with W, whichever is narrower. Collective: one update_all.

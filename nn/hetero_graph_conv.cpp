@@ -21,8 +21,8 @@ void HeteroGraphConv::check(const Graphs& graphs, const Rows& feats) const {
     const auto layer = std::find_if(layers_.begin(), layers_.end(),
                                     [&](const Layer& each) { return each.relation.name == name; });
     require<InputError>(layer != layers_.end(), "there is no layer for the relation '", name, "'");
-    for (const std::string& kind : {layer->relation.source, layer->relation.destination})
-      require<InputError>(feats.contains(kind), "there are no rows of '", kind, "' for the relation '", name,
+    for (const std::string& type : {layer->relation.source, layer->relation.destination})
+      require<InputError>(feats.contains(type), "there are no rows of '", type, "' for the relation '", name,
                           "'");
   }
 }
@@ -43,8 +43,8 @@ HeteroGraphConv::Rows HeteroGraphConv::operator()(const Graphs& graphs, const Ro
       ++counts[destination];
     }
     if (aggregate_ == RelationAggregate::mean)
-      for (auto& [kind, sum] : sums)
-        sum = std::exchange(sum, {}) * (real{1} / static_cast<real>(counts[kind]));
+      for (auto& [type, sum] : sums)
+        sum = std::exchange(sum, {}) * (real{1} / static_cast<real>(counts[type]));
     return sums;
   });
 }

@@ -1,4 +1,4 @@
-/// Convolutions on a graph of several kinds of nodes and edges, one for each relation.
+/// Convolutions on a heterogeneous graph, one for each relation.
 #pragma once
 
 #include <sar/graph/message/graph_shard_manager.hpp>
@@ -17,9 +17,11 @@ namespace sar {
 /// How results that arrive at a node from several relations are combined.
 enum class RelationAggregate { sum, mean };
 
-/// y_t = sum or mean over the relations r into nodes of kind t of conv_r(graph_r, x_source, x_destination);
-/// as dgl.nn.HeteroGraphConv, with a sharded graph for each relation. Parameters: `mods.<relation>.*`, as
-/// they are called in the relation's layer.
+/// As dgl.nn.HeteroGraphConv, with a sharded graph for each relation:
+///
+///     y_t = sum or mean over the relations r into nodes of type t of conv_r(graph_r, x_source, x_destination)
+///
+/// Parameters: `mods.<relation>.*`, as they are called in the relation's layer.
 ///
 ///     HeteroGraphConv conv(RelationAggregate::sum);
 ///     conv.emplace_back<GraphConv>({"user", "follows", "user"}, 8, 16, gen);
@@ -33,7 +35,7 @@ class HeteroGraphConv : public Module {
     std::string source, name, destination;
   };
   using Graphs = std::map<std::string, GraphShardManager>;  ///< by relation
-  using Rows = std::map<std::string, Variable>;             ///< by kind of nodes
+  using Rows = std::map<std::string, Variable>;             ///< by node type
 
   explicit HeteroGraphConv(RelationAggregate aggregate = RelationAggregate::sum);
 
@@ -53,9 +55,9 @@ class HeteroGraphConv : public Module {
     return *conv;
   }
 
-  /// feats: rows of every kind of nodes, [local nodes, ...]. Relations that have no graph here are left out;
-  /// the result holds the kinds of nodes that the others reach. Throws, the same on every rank, InputError
-  /// when rows of a kind are missing, or a graph's relation has no layer.
+  /// feats: rows of every node type, [local nodes, ...]. Relations that have no graph here are left out; the
+  /// result holds the node types that the others reach. Throws, the same on every rank, InputError when rows
+  /// of a node type are missing, or a graph's relation has no layer.
   [[nodiscard]] Rows operator()(const Graphs& graphs, const Rows& feats) const;
 
  private:

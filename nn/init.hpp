@@ -14,10 +14,9 @@ namespace sar {
 ///     sar::Generator gen(seed);
 ///     Net net(..., gen);
 ///
-/// Nothing is drawn here: a stream is a name (RandomKey), and what is drawn from it depends on the name and
-/// on the position in the parameter, or the global id of the node, only. A model that is built in the same
-/// order from the same seed therefore has the same parameters on every rank, for any number of ranks and
-/// threads, and no broadcast is needed.
+/// A stream is a name (RandomKey): a draw from it depends only on the name and on the position in the
+/// parameter, or the global id of the node. A model that is built in the same order from the same seed
+/// therefore has the same parameters on every rank, for any number of ranks and threads, without a broadcast.
 class Generator {
  public:
   explicit Generator(std::uint64_t seed) noexcept : seed_(seed) {}
@@ -45,8 +44,8 @@ Tensor xavier_uniform(const Shape& shape, double gain, const RandomKey& key);
 /// fan_in = b * (...) and fan_out = a * (...). Throws ShapeError for less than 2 dimensions.
 Tensor xavier_normal(const Shape& shape, double gain, const RandomKey& key);
 
-/// What torch.nn.Linear starts with, for its weight (kaiming_uniform with a = sqrt(5)) and for its bias:
-/// uniform with bound 1 / sqrt(fan_in).
+/// How torch.nn.Linear starts its weight (kaiming_uniform with a = sqrt(5)) and its bias: uniform with bound
+/// 1 / sqrt(fan_in).
 Tensor linear_uniform(const Shape& shape, Index fan_in, const RandomKey& key);
 
 /// sqrt(2): keeps the variance of activations that go through ReLU (He et al. 2015).

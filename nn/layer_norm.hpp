@@ -5,8 +5,11 @@
 
 namespace sar {
 
-/// y_ij = (x_ij - mean_i) / sqrt(var_i + eps) * weight_j + bias_j, where mean_i and var_i (biased) are those
-/// of row i. x [n, features] with any n, also 0. Parameters: weight [features] of ones, bias [features] of
+/// For x [n, features] with any n, also 0:
+///
+///     y_ij = (x_ij - mean_i) / sqrt(var_i + eps) * weight_j + bias_j
+///
+/// mean_i and var_i (biased) are those of row i. Parameters: weight [features] of ones, bias [features] of
 /// zeros. Keeps x only.
 class LayerNorm : public Module {
  public:

@@ -6,8 +6,10 @@
 
 namespace sar {
 
-/// y = x W^T + b for x [n, in_features]. Parameters: weight W [out_features, in_features] and bias b
-/// [out_features], both uniform in +-1/sqrt(in_features) at the start.
+///     y = x W^T + b
+///
+/// for x [n, in_features]. Parameters: weight W [out_features, in_features] and bias b [out_features], both
+/// uniform in +-1/sqrt(in_features) at the start.
 class Linear : public Module {
  public:
   /// Throws InputError unless both widths are positive.

@@ -1,45 +1,40 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/module.hpp>
 
+#include <type_traits>
+
 namespace sar {
 
-/// Calls visitor(prefix, module) for this module and then for all below it; a prefix is empty or ends with a
-/// dot.
-template <class Visitor>
-void Module::visit(const std::string& prefix, const Visitor& visitor) const {
-  visitor(prefix, *this);
-  for (const auto& [name, module] : modules_) module->visit(prefix + name + ".", visitor);
+template <class Named, class T>
+void Module::collect(Entries<T> Module::*entries, const std::string& prefix,
+                     std::vector<Named>& found) const {
+  for (const auto& [name, entry] : this->*entries) {
+    if constexpr (std::is_same_v<Named, NamedCounter>)
+      found.push_back({prefix + name, entry});
+    else
+      found.push_back({prefix + name, *entry});
+  }
+  for (const auto& [name, module] : modules_) module->collect(entries, prefix + name + ".", found);
 }
 
 std::vector<NamedParameter> Module::named_parameters() const {
   std::vector<NamedParameter> found;
-  visit("", [&](const std::string& prefix, const Module& module) {
-    for (const auto& [name, parameter] : module.parameters_) found.push_back({prefix + name, *parameter});
-  });
+  collect(&Module::parameters_, "", found);
   return found;
 }
-
 std::vector<NamedBuffer> Module::named_buffers() const {
   std::vector<NamedBuffer> found;
-  visit("", [&](const std::string& prefix, const Module& module) {
-    for (const auto& [name, buffer] : module.buffers_) found.push_back({prefix + name, *buffer});
-  });
+  collect(&Module::buffers_, "", found);
   return found;
 }
-
 std::vector<NamedCounter> Module::named_counters() const {
   std::vector<NamedCounter> found;
-  visit("", [&](const std::string& prefix, const Module& module) {
-    for (const auto& [name, counter] : module.counters_) found.push_back({prefix + name, counter});
-  });
+  collect(&Module::counters_, "", found);
   return found;
 }
-
 std::vector<NamedCounter> Module::state_dict_counters() const {
   std::vector<NamedCounter> found;
-  visit("", [&](const std::string& prefix, const Module& module) {
-    for (const auto& [name, counter] : module.state_dict_counters_) found.push_back({prefix + name, counter});
-  });
+  collect(&Module::state_dict_counters_, "", found);
   return found;
 }
 

@@ -9,9 +9,9 @@
 ///       Variable operator()(const Variable& x) { return out(relu(hidden(x))); }
 ///     };
 ///
-/// What a module computes is an ordinary method of the concrete class, with whatever arguments it needs. This
-/// class only knows the tree of names, which is that of torch's state_dict: own entries first, then those of
-/// the children, each in the order of registration, joined by dots ("convs.0.fc_self.weight").
+/// A module computes in an ordinary method of its class, with the arguments that it needs. This class only
+/// knows the tree of names, which is that of torch's state_dict: own entries first, then those of the
+/// children, each in the order of registration, joined by dots ("convs.0.fc_self.weight").
 ///
 /// Room nn: Layers, losses, optimizers and files of weights.
 #pragma once
@@ -83,8 +83,9 @@ class Module {
   template <class T>
   using Entries = std::vector<std::pair<std::string, T*>>;
 
-  template <class Visitor>
-  void visit(const std::string& prefix, const Visitor& visitor) const;
+  /// The entries of this module and then of all below it. A prefix is empty or ends with a dot.
+  template <class Named, class T>
+  void collect(Entries<T> Module::*entries, const std::string& prefix, std::vector<Named>& found) const;
   void check_name(const std::string& name) const;
 
   Entries<Variable> parameters_;

@@ -1,9 +1,9 @@
-/// Convolutions that walk several hops with one fixed operator: APPNP, TAGConv, SGConv.
+/// Convolutions that apply one fixed operator over several hops: APPNP, TAGConv, SGConv.
 ///
-/// On a graph of one kind of nodes every hop is the whole graph. On message flow graphs there is one of them
-/// for each hop, in the order of construct_mfgs, and the result belongs to the seeds; degrees are those of
-/// the whole graph, so that it is what the whole graph gives. Edge weights, [local edges] or [local edges,
-/// 1], go with the whole graph only, because message flow graphs do not know all out-edges of a node.
+/// On a homogeneous graph every hop is the whole graph. With message flow graphs there is one for each hop,
+/// in the order of construct_mfgs, and the result belongs to the seeds. Degrees are those of the whole graph,
+/// so that the result is what the whole graph gives. Edge weights, [local edges] or [local edges, 1], go with
+/// the whole graph only, because message flow graphs do not know all out-edges of a node.
 #pragma once
 
 #include <sar/graph/build/message_flow_graph.hpp>
@@ -16,10 +16,13 @@
 
 namespace sar {
 
-/// h_0 = x,  h_{i+1} = (1 - alpha) D_in^-1/2 A D_out^-1/2 h_i + alpha x,  the result is h_k: approximate
-/// personalised PageRank of Gasteiger et al., arXiv 1810.05997; as dgl.nn.APPNPConv. Degrees count edges and
-/// are at least 1; with edge weights, A holds them and the degrees are their sums. In training, edge_drop
-/// drops entries of A, others at each hop, the same on every number of ranks.
+/// Approximate personalised PageRank of Gasteiger et al., arXiv 1810.05997; as dgl.nn.APPNPConv. The result
+/// is h_k of
+///
+///     h_0 = x        h_{i+1} = (1 - alpha) D_in^-1/2 A D_out^-1/2 h_i + alpha x
+///
+/// Degrees count edges and are at least 1; with edge weights, A holds them and the degrees are their sums. In
+/// training, edge_drop drops entries of A, others at each hop, and the same for every number of ranks.
 ///
 /// No parameters. Collective: k update_all.
 class APPNPConv : public Module {
@@ -46,12 +49,15 @@ struct TAGConvOptions {
   bool bias = true;
 };
 
-/// y = [x, S x, ..., S^k x] W^T + b  with  S = D^-1/2 A D^-1/2,  D the in-degrees, at least 1: Du et al.,
-/// arXiv 1710.10370; as dgl.nn.TAGConv. With edge weights, S is that of APPNPConv.
+/// Du et al., arXiv 1710.10370; as dgl.nn.TAGConv:
 ///
-/// Parameters: lin.weight W [out, (k + 1) in], Xavier-normal with ReLU's gain at the start, lin.bias b
-/// [out]. The blocks W_i of W are applied one by one; where that makes rows narrower before the aggregation,
-/// by Horner's rule: x W_0 + S (x W_1 + S (x W_2 + ...)). Collective: k update_all.
+///     y = [x, S x, ..., S^k x] W^T + b        S = D^-1/2 A D^-1/2
+///
+/// with D the in-degrees, at least 1. With edge weights, S is that of APPNPConv.
+///
+/// Parameters: lin.weight W [out, (k + 1) in], Xavier-normal with ReLU's gain at the start, lin.bias b [out].
+/// The parts W_i of W are applied one by one; where that makes rows narrower before the aggregation, by
+/// Horner's rule: x W_0 + S (x W_1 + S (x W_2 + ...)). Collective: k update_all.
 class TAGConv : public Module {
  public:
   /// Throws InputError unless widths are positive and k >= 0.
@@ -74,12 +80,14 @@ class TAGConv : public Module {
 struct SGConvOptions {
   int k = 1;  ///< hops
   bool bias = true;
-  /// Keeps S^k x of the first call on a whole graph for all later ones, which must be about the same graph
-  /// and features: from then on training needs no communication but that of gradients.
+  /// Keeps S^k x of the first call on a whole graph for all later calls, which must have the same graph and
+  /// features: from then on training communicates gradients only.
   bool cached = false;
 };
 
-/// y = S^k x W^T + b  with S as in TAGConv: Wu et al., arXiv 1902.07153; as dgl.nn.SGConv.
+/// Wu et al., arXiv 1902.07153; as dgl.nn.SGConv, with S as in TAGConv:
+///
+///     y = S^k x W^T + b
 ///
 /// Parameters: fc.weight W [out, in], Xavier-uniform at the start, fc.bias b [out], zero. Unless cached, the
 /// product goes first where that makes rows narrower. Collective: k update_all, or none when cached.

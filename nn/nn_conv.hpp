@@ -16,8 +16,11 @@ struct NNConvOptions {
   bool bias = true;
 };
 
-/// y_v = aggregate_{u -> v} x_u W(e) + b  (+ res(x_v)),  W(e) = f(e) as a matrix [in, out]: Gilmer et al.,
-/// arXiv 1704.01212; as dgl.nn.NNConv. Max and min are taken of the products x_ui W_io before the sum over i.
+/// Gilmer et al., arXiv 1704.01212; as dgl.nn.NNConv:
+///
+///     y_v = aggregate_{u -> v} x_u W(e) + b  (+ res(x_v)),  W(e) = f(e) as a matrix [in, out]
+///
+/// Max and min are taken of the products x_ui W_io before the sum over i.
 ///
 /// Parameters: bias b [out], zero at the start; edge_func.*, those of f; with residual and in_dst different
 /// from out, res_fc.weight [out, in_dst], Xavier-normal with ReLU's gain (otherwise res is the identity).

@@ -8,7 +8,7 @@
 
 namespace sar {
 
-/// Widths of a layer's input: one for both ends, or one for the sources and one for the destinations, who
+/// Widths of a layer's input: one for both ends, or one for the sources and one for the destinations, which
 /// then have projections of their own.
 struct InFeatures {
   Index src, dst;

@@ -1,5 +1,5 @@
 #include <sar/core/error.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/optimizer_step.hpp>
 #include <sar/core/trace.hpp>
 #include <sar/nn/optimizer.hpp>
 
@@ -9,8 +9,6 @@
 
 namespace sar {
 namespace {
-
-constexpr Index grain = 1 << 14;
 
 void require_not_negative(double value, const char* option) {
   require<InputError>(value >= 0, "the optimizer option ", option, " is ", value, ", expected 0 or more");
@@ -85,19 +83,9 @@ SGD::SGD(std::vector<NamedParameter> parameters, const SGDOptions& options)
 }
 
 void SGD::update(Slot& slot, const Tensor& gradient) {
-  const real rate = static_cast<real>(lr());
-  const real momentum = static_cast<real>(momentum_);
-  const real decay = static_cast<real>(slot.weight_decay);
-  real* p = slot.parameter.value().data();
-  const real* g = gradient.data();
-  real* buffer = slot.state.empty() ? nullptr : slot.state[0].data();
-  parallel_for(gradient.size(), grain, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      real step = g[i] + decay * p[i];
-      if (buffer != nullptr) step = buffer[i] = momentum * buffer[i] + step;
-      p[i] -= rate * step;
-    }
-  });
+  Tensor buffer = slot.state.empty() ? Tensor() : slot.state[0];
+  sgd_step(slot.parameter.value(), gradient, buffer, static_cast<real>(lr()), static_cast<real>(momentum_),
+           static_cast<real>(slot.weight_decay));
 }
 
 Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options)
@@ -118,24 +106,17 @@ Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options, D
 
 void Adam::update(Slot& slot, const Tensor& gradient) {
   const double t = static_cast<double>(slot.steps);
-  const real rate = static_cast<real>(lr() / (1 - std::pow(beta1_, t)));
-  const real root_of_correction = static_cast<real>(std::sqrt(1 - std::pow(beta2_, t)));
-  const real beta1 = static_cast<real>(beta1_), rest1 = static_cast<real>(1 - beta1_);
-  const real beta2 = static_cast<real>(beta2_), rest2 = static_cast<real>(1 - beta2_);
-  const real eps = static_cast<real>(eps_);
-  const real decay = static_cast<real>(decay_ == Decay::gradient ? slot.weight_decay : 0);
-  const real keep = static_cast<real>(decay_ == Decay::parameter ? 1 - lr() * slot.weight_decay : 1);
-  real* p = slot.parameter.value().data();
-  real* m = slot.state[0].data();
-  real* v = slot.state[1].data();
-  parallel_for(gradient.size(), grain, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      const real g = gradient.data()[i] + decay * p[i];
-      m[i] = beta1 * m[i] + rest1 * g;
-      v[i] = beta2 * v[i] + rest2 * g * g;
-      p[i] = keep * p[i] - rate * m[i] / (std::sqrt(v[i]) / root_of_correction + eps);
-    }
-  });
+  const AdamCoefficients c{
+      .beta1 = static_cast<real>(beta1_),
+      .rest1 = static_cast<real>(1 - beta1_),
+      .beta2 = static_cast<real>(beta2_),
+      .rest2 = static_cast<real>(1 - beta2_),
+      .eps = static_cast<real>(eps_),
+      .rate = static_cast<real>(lr() / (1 - std::pow(beta1_, t))),
+      .root_of_correction = static_cast<real>(std::sqrt(1 - std::pow(beta2_, t))),
+      .decay = static_cast<real>(decay_ == Decay::gradient ? slot.weight_decay : 0),
+      .keep = static_cast<real>(decay_ == Decay::parameter ? 1 - lr() * slot.weight_decay : 1)};
+  adam_step(slot.parameter.value(), gradient, slot.state[0], slot.state[1], c);
 }
 
 }  // namespace sar

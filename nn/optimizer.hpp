@@ -33,9 +33,9 @@ class Optimizer {
   [[nodiscard]] double lr() const noexcept { return lr_; }
   void set_lr(double lr) noexcept { lr_ = lr; }
 
-  /// The state for a checkpoint: "<parameter>.<what>", for example "convs.0.bias.exp_avg", and the number of
-  /// steps each parameter has taken, "<parameter>.step". The tensors share the optimizer's memory: writing to
-  /// them restores it.
+  /// The state for a checkpoint: tensors "<parameter>.<name>", for example "convs.0.bias.exp_avg", and the
+  /// number of steps of each parameter, "<parameter>.step". They share the optimizer's memory: writing to
+  /// them restores its state.
   [[nodiscard]] std::vector<NamedBuffer> named_buffers() const;
   [[nodiscard]] std::vector<NamedCounter> named_counters();
 
@@ -48,9 +48,9 @@ class Optimizer {
     std::vector<Tensor> state;  ///< one tensor per name in state_names, of the parameter's shape
   };
 
-  /// `decay_only` names the parameters that decay: a parameter itself, or a module above it ("layers.0" for
-  /// "layers.0.weight"); empty: all. Throws InputError when a name fits nothing or a parameter wants no
-  /// gradient.
+  /// `decay_only` names the parameters that decay: a parameter itself, or a module that contains it
+  /// ("layers.0" for "layers.0.weight"); when it is empty, all decay. Throws InputError when a name fits
+  /// nothing or a parameter wants no gradient.
   Optimizer(std::vector<NamedParameter> parameters, double lr, double weight_decay,
             const std::vector<std::string>& decay_only, std::vector<std::string> state_names);
 
@@ -69,7 +69,7 @@ struct SGDOptions {
   std::vector<std::string> decay_only = {};  ///< see Optimizer
 };
 
-/// g <- g + weight_decay p;  b <- momentum b + g;  p <- p - lr b
+///     g <- g + weight_decay p        b <- momentum b + g        p <- p - lr b
 ///
 /// b starts at zero; there is neither dampening nor Nesterov's variant.
 class SGD final : public Optimizer {
@@ -92,10 +92,11 @@ struct AdamOptions {
   std::vector<std::string> decay_only = {};  ///< see Optimizer
 };
 
-/// g <- g + weight_decay p;  m <- beta1 m + (1 - beta1) g;  v <- beta2 v + (1 - beta2) g^2;
-/// p <- p - lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + eps)   at step t
+/// Kingma & Ba, arXiv 1412.6980; at step t:
 ///
-/// Kingma & Ba, arXiv 1412.6980.
+///     g <- g + weight_decay p
+///     m <- beta1 m + (1 - beta1) g        v <- beta2 v + (1 - beta2) g^2
+///     p <- p - lr / (1 - beta1^t) * m / (sqrt(v / (1 - beta2^t)) + eps)
 class Adam : public Optimizer {
  public:
   /// Throws InputError for a negative or NaN option and for a beta that is not below 1.

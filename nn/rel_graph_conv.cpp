@@ -50,7 +50,7 @@ RelGraphConv::RelGraphConv(Index in_feats, Index out_feats, Index num_relations,
 
 void RelGraphConv::check(const GraphShardManager& graph, const Variable& feat, const RowIds& etypes,
                          const Variable& norm) const {
-  require_one_kind(graph, "RelGraphConv");
+  require_block(graph, "RelGraphConv");
   require_rows(feat, graph.num_src_nodes(), in_feats_, "RelGraphConv, features");
   require<ShapeError>(etypes.size() == graph.num_edges(), "RelGraphConv got ", etypes.size(),
                       " edge types for ", graph.num_edges(), " edges");

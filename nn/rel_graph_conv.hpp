@@ -28,17 +28,19 @@ struct RelGraphConvOptions {
   Activation activation = {};  ///< before the dropout; optional
 };
 
-/// y_v = dropout(f(norm(sum_{u -r-> v} c_e x_u W_r) + b + x_v W_0)): Schlichtkrull et al., arXiv 1703.06103;
-/// as dgl.nn.RelGraphConv, with a type r for each edge and optional factors c.
+/// Schlichtkrull et al., arXiv 1703.06103; as dgl.nn.RelGraphConv, with a type r for each edge and optional
+/// factors c:
+///
+///     y_v = dropout(f(norm(sum_{u -r-> v} c_e x_u W_r) + b + x_v W_0))
 ///
 /// Parameters: linear_r.W, which is [relations, in, out] for none, [bases, in, out] for basis with
 /// linear_r.coeff [relations, bases], and [relations, bases (in/bases) (out/bases)] for bdd; h_bias b [out];
 /// loop_weight W_0 [in, out]; layer_norm_weight.{weight, bias} [out]. W starts uniform in +-1/sqrt(rows of
 /// its matrices), coeff and W_0 Xavier-uniform with ReLU's gain, h_bias at zero.
 ///
-/// basis: rows of x travel and are summed per basis, [local destinations, bases, in], before one product with
-/// all V. none and bdd: rows of x travel; products of a block of edges are computed type by type. Nothing of
-/// the size of edges x out is stored, nor one result per relation. Collective: one update_all.
+/// basis: rows of x are summed per basis, [local destinations, bases, in], before one product with all V.
+/// none and bdd: the products of a chunk of edges are computed type by type. In all of them rows of x travel,
+/// and neither a tensor of edges x out nor one result per relation is stored. Collective: one update_all.
 class RelGraphConv : public Module {
  public:
   /// Throws InputError unless widths and num_relations are positive and, for bdd, multiples of num_bases.
@@ -46,7 +48,7 @@ class RelGraphConv : public Module {
                const RelGraphConvOptions& options = {});
 
   /// feat [local sources, in] -> [local destinations, out]; the destinations are the first rows of the
-  /// sources (a graph of one kind of nodes, or a block). etypes: the type of each local edge in the graph's
+  /// sources (a homogeneous graph, or a block). etypes: the type of each local edge in the graph's
   /// edge order (see RowIds for who keeps them alive). norm: the factors c, [local edges, 1], or none.
   /// Throws, the same on every rank, ShapeError when shapes do not fit and InputError for a type that does
   /// not exist.

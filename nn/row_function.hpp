@@ -16,8 +16,8 @@ namespace sar {
 /// A function of a layer's result: [](Variable y) { return elu(std::move(y)); }
 using Activation = std::function<Variable(Variable)>;
 
-/// A module that is called with a Variable and returns one, shared with whoever else holds it: how a layer
-/// takes a network of the caller's, GINConv conv(std::make_shared<Linear>(8, 16, gen)).
+/// A module that maps a Variable to a Variable, shared with others that hold it. A layer takes a network of
+/// the caller's as one: GINConv conv(std::make_shared<Linear>(8, 16, gen)).
 class RowFunction {
  public:
   RowFunction() = default;

@@ -26,13 +26,13 @@ struct SAGEConvOptions {
 
 /// Hamilton et al., arXiv 1706.02216; as dgl.nn.SAGEConv:
 ///
-///   mean: y_v = W_self x_v + b + W_neigh 1/d_v sum_{u -> v} w_uv x_u
+///     mean: y_v = W_self x_v + b + W_neigh 1/d_v sum_{u -> v} w_uv x_u
 ///
-///   gcn:  y_v = W_neigh 1/(d_v + 1) (x_v + sum_{u -> v} w_uv x_u) + b
+///     gcn:  y_v = W_neigh 1/(d_v + 1) (x_v + sum_{u -> v} w_uv x_u) + b
 ///
-///   pool: y_v = W_self x_v + b + W_neigh max_{u -> v} w_uv relu(W_pool x_u + b_pool)
+///     pool: y_v = W_self x_v + b + W_neigh max_{u -> v} w_uv relu(W_pool x_u + b_pool)
 ///
-///   lstm: y_v = W_self x_v + b + W_neigh LSTM(w_uv x_u for u -> v by increasing edge id)
+///     lstm: y_v = W_self x_v + b + W_neigh LSTM(w_uv x_u for u -> v by increasing edge id)
 ///
 /// d_v counts edges and ignores the optional edge weights w; the aggregate is 0 when d_v = 0. Parameters:
 /// fc_neigh.weight [out, in_src]; gcn: bias [out]; others: fc_self.weight [out, in_dst], fc_self.bias [out];
@@ -40,9 +40,9 @@ struct SAGEConvOptions {
 /// in_src features. Weights start Xavier-uniform with ReLU's gain, the bias of gcn at zero, other biases as
 /// in Linear.
 ///
-/// Mean and gcn aggregate rows before or after the product with W_neigh, whichever is narrower; what is kept
-/// for the way back is the input, and the aggregate where that comes first. A sequence needs all its rows at
-/// once, so that lstm is no sequential aggregation: it brings and keeps a row, and the gates, for each edge.
+/// Mean and gcn aggregate rows before or after the product with W_neigh, whichever is narrower. They keep the
+/// input for the backward pass, and the aggregate where that comes first. A sequence needs all its rows at
+/// once: lstm is no sequential aggregation, but fetches and keeps a row, and the gates, for each edge.
 /// Collective: one update_all, or apply_edges.
 class SAGEConv : public Module {
  public:
@@ -56,10 +56,10 @@ class SAGEConv : public Module {
                                     const Variable& edge_weight = {});
 
  private:
-  /// What all aggregators do with the features after dropout; an undefined dst means the first rows of src.
+  /// The layer on features after dropout; an undefined dst stands for the first rows of src.
   [[nodiscard]] Variable apply(const GraphShardManager& graph, const Variable& src, const Variable& dst,
                                const Variable& edge_weight) const;
-  /// What pool and lstm, and mean before the product, make of the neighbours: [local destinations, in_src].
+  /// The aggregate of pool and lstm, and of mean before the product: [local destinations, in_src].
   [[nodiscard]] Variable aggregate(const GraphShardManager& graph, const Variable& src,
                                    const Variable& edge_weight) const;
   [[nodiscard]] Variable gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,

@@ -1,5 +1,4 @@
-/// A model's state by name, and weights in files: those that torch or DGL wrote, and those that they shall
-/// read.
+/// A model's state by name, and weights in files: files that torch or DGL wrote, and files for them.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -23,9 +22,9 @@ struct StateDict {
 [[nodiscard]] StateDict state_dict(const Module& module);
 
 struct LoadOptions {
-  bool strict = true;  ///< a name of one side that the other has not is an error
-  std::string strip_prefix =
-      {};  ///< "module.", say: taken off the names in the file; those without are not used
+  bool strict = true;  ///< a name that only the file or only the model has is an error
+  /// For example "module.": taken off the names in the file. Names without it are not used.
+  std::string strip_prefix = {};
 };
 
 /// Names that had no partner; empty after a strict load.
@@ -34,11 +33,11 @@ struct LoadReport {
   std::vector<std::string> unexpected;  ///< of the file
 };
 
-/// Fills `state` from a .safetensors file of any floating-point type. Rank 0 reads and the others get the
-/// values from it: the file is read once and needs to be seen by rank 0 only. Everything is checked before
-/// anything is written: on an error, the same on all ranks, `state` is as it was. Throws InputError for names
-/// without a partner (strict), other shapes ([] and [1] are the same), values that are not finite, and a file
-/// that is not right. Collective.
+/// Fills `state` from a .safetensors file of any floating-point type. Rank 0 reads the file and sends the
+/// values to the others, which need not see it. Everything is checked before anything is written: on an
+/// error, the same on all ranks, `state` is as it was. Throws InputError for names without a partner
+/// (strict), other shapes
+/// ([] and [1] are the same), values that are not finite, and a damaged file. Collective.
 LoadReport load_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
                            const LoadOptions& options = {});
 
@@ -50,7 +49,7 @@ void write_state_dict(const std::string& path, const StateDict& state, Safetenso
 void save_state_dict(const Communicator& comm, const std::string& path, const StateDict& state,
                      SafetensorsType type, const std::map<std::string, std::string>& metadata = {});
 
-/// The weights of a model: its state_dict() from and to a file, exactly unless a narrower type is asked for.
+/// The weights of a model: its state_dict() from and to a file, without loss unless `type` is narrower.
 /// Collective, errors as above.
 LoadReport load_weights(const Communicator& comm, const std::string& path, Module& module,
                         const LoadOptions& options = {});

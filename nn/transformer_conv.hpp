@@ -17,12 +17,15 @@ struct TransformerConvOptions {
 /// Shi et al., arXiv 2009.03509; as torch_geometric.nn.TransformerConv. With H heads of D features, k, q, v =
 /// lin_key(x), lin_query(x), lin_value(x) and f = lin_edge(e), or 0 without edge features:
 ///
-///   a[v, h] = sum_{e: u -> v} alpha_e[h] (v_u[h] + f_e[h])
+///     a[v, h] = sum_{e: u -> v} alpha_e[h] (v_u[h] + f_e[h])
 ///
-///   alpha_e[h] = softmax over the in-edges of v of <q_v[h], k_u[h] + f_e[h]> / sqrt(D)
+///     alpha_e[h] = softmax over the in-edges of v of <q_v[h], k_u[h] + f_e[h]> / sqrt(D)
 ///
-///   y_v = a_v + s_v, with s = lin_skip(x) and a the heads side by side, or their mean; with beta
-///   y_v = b_v s_v + (1 - b_v) a_v,  b = sigmoid(lin_beta([a, s, a - s]))
+///     y_v = a_v + s_v
+///
+/// with s = lin_skip(x) and a the heads side by side, or their mean; with beta
+///
+///     y_v = b_v s_v + (1 - b_v) a_v,  b = sigmoid(lin_beta([a, s, a - s]))
 ///
 /// Parameters: lin_key, lin_query, lin_value .weight [H D, in], .bias [H D]; lin_edge.weight [H D, edge_dim];
 /// lin_skip.weight [W, in], .bias [W] and lin_beta.weight [1, 3 W] for y of width W. All start as in Linear.

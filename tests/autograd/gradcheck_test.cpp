@@ -15,7 +15,7 @@ namespace {
 using namespace sar;
 using sar::test::random_tensor;
 
-/// x * x with a way back that forgets the factor 2 in the last element.
+/// x * x with a backward pass that forgets the factor 2 in the last element.
 Variable wrong_square(const Variable& x) {
   Tensor y = x.value().clone();
   for (real& value : y.values()) value *= value;

@@ -126,7 +126,7 @@ TEST_CASE("backward from constants, from vectors without a seed, with a wrong se
   CHECK_THROWS_AS(tape.backward(x * x, Tensor::zeros({4})), ShapeError);
 }
 
-TEST_CASE("an operation that throws on its way back leaves an empty tape") {
+TEST_CASE("an operation that throws in its backward pass leaves an empty tape") {
   const Variable x(Tensor::full({3}, 2), true);
   Tape tape;
   const Variable y = x * x;
@@ -215,7 +215,7 @@ TEST_CASE("an operand that somebody still needs is not overwritten") {
           doctest::Approx(2 * std::exp(static_cast<double>(direct.value().data()[i]))));
 }
 
-TEST_CASE("the way back needs one gradient at a time and frees what it has used") {
+TEST_CASE("the backward pass needs one gradient at a time and frees what it has used") {
   const Variable x = leaf(1);
   const std::size_t before = live_bytes();
   Tape tape;

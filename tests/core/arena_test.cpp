@@ -108,7 +108,7 @@ TEST_CASE("what is held stays within 1.25 times the peak plus 32 MB when sizes k
   give_back(arena, blocks);
 }
 
-TEST_CASE("pages of large free ranges go back when ever larger blocks cannot use them") {
+TEST_CASE("pages of large free ranges are returned when ever larger blocks cannot use them") {
   Arena arena(4096 * mb);
   std::size_t peak = 0;
   std::vector<void*> walls;  // keep the free ranges apart

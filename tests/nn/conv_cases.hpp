@@ -1,4 +1,4 @@
-/// Golden vectors of the convolutions (tests/data/conv), run in all modes, plain and cut into small pieces,
+/// Golden vectors of the convolutions (tests/data/conv), run in all modes, plain and in small chunks,
 /// on the whole graph and on message flow graphs.
 ///
 ///     for_each_run({"GINConv__sum_linear", ...}, [](const Run& run) {
@@ -26,7 +26,7 @@
 
 namespace sar::test {
 
-/// The three modes, each with whole shards and with pieces as small as can be.
+/// The three modes, each with whole shards and with stages as small as can be.
 inline std::vector<GraphOptions> graph_ways() {
   std::vector<GraphOptions> ways;
   for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {

@@ -131,7 +131,7 @@ TEST_CASE(
   const std::size_t kept = row_bytes * (2 * 2 * hidden + in + classes);
   CHECK(live_bytes() - before <= kept + row_bytes);
   CHECK(live_bytes() - before >= kept - row_bytes * hidden);
-  // going back, two more at a time: the gradients before and after the product
+  // in the backward pass, two more at a time: the gradients before and after the product
   Tensor seed = Tensor::full(logits.shape(), 1);
   reset_peak_bytes();
   tape.backward(logits, std::move(seed));

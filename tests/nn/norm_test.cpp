@@ -282,7 +282,7 @@ TEST_CASE("with local statistics, each rank is a world of its own") {
   CHECK(running_var.data()[2] == doctest::Approx(0.9 + 0.1 * r.var[2] * n / (n - 1)));
 }
 
-TEST_CASE("the fused operation keeps its input only, and goes back in the gradient's memory") {
+TEST_CASE("the fused operation keeps its input only, and its backward pass uses the gradient's memory") {
   const Communicator world = Communicator::world();
   const Index rows = 2000, columns = 64;
   const std::size_t tensor_bytes = static_cast<std::size_t>(rows * columns) * sizeof(real);

@@ -1,5 +1,5 @@
+#include <sar/core/column_moments.hpp>
 #include <sar/core/parallel.hpp>
-#include <sar/nn/column_moments.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -9,20 +9,20 @@ namespace {
 
 constexpr Index max_blocks = 64;  // partial results of two doubles per column each
 constexpr Index min_block_rows = 256;
-constexpr Index cached_elements = 1 << 15;  // of a piece that is read twice
+constexpr Index cached_elements = 1 << 15;  // of a chunk of rows, which is read twice
 
-/// Two passes over a piece of rows that fits the cache: the mean, then the deviations from it.
-ColumnMoments moments_of_piece(const Tensor& x, Index begin, Index end) {
+/// Two passes over a chunk of rows: the mean, then the deviations from it.
+ColumnMoments moments_of_chunk(const Tensor& x, Index begin, Index end) {
   const Index columns = x.row_size();
-  ColumnMoments piece{static_cast<double>(end - begin), std::vector<double>(columns),
+  ColumnMoments chunk{static_cast<double>(end - begin), std::vector<double>(columns),
                       std::vector<double>(columns)};
-  double* mean = piece.mean.data();
-  double* m2 = piece.m2.data();
+  double* mean = chunk.mean.data();
+  double* m2 = chunk.m2.data();
   for (Index i = begin; i < end; ++i) {
     const real* row = x.row(i);
     for (Index j = 0; j < columns; ++j) mean[j] += row[j];
   }
-  for (Index j = 0; j < columns; ++j) mean[j] /= piece.count;
+  for (Index j = 0; j < columns; ++j) mean[j] /= chunk.count;
   for (Index i = begin; i < end; ++i) {
     const real* row = x.row(i);
     for (Index j = 0; j < columns; ++j) {
@@ -30,7 +30,7 @@ ColumnMoments moments_of_piece(const Tensor& x, Index begin, Index end) {
       m2[j] += deviation * deviation;
     }
   }
-  return piece;
+  return chunk;
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ void ColumnMoments::merge(const ColumnMoments& other) {
     return;
   }
   const double total = count + other.count;
-  for (std::size_t j = 0; j < mean.size(); ++j) {
+  for (Index j = 0; j < std::ssize(mean); ++j) {
     const double delta = other.mean[j] - mean[j];
     mean[j] += delta * (other.count / total);
     m2[j] += other.m2[j] + delta * delta * (count * other.count / total);
@@ -52,15 +52,15 @@ void ColumnMoments::merge(const ColumnMoments& other) {
 
 ColumnMoments column_moments(const Tensor& x) {
   const Index columns = x.row_size();
-  const Index piece_rows = std::max<Index>(8, cached_elements / std::max<Index>(columns, 1));
+  const Index chunk_rows = std::max<Index>(8, cached_elements / std::max<Index>(columns, 1));
   ColumnMoments zero{0, std::vector<double>(columns), std::vector<double>(columns)};
   const Index block_rows = std::max(min_block_rows, (x.num_rows() + max_blocks - 1) / max_blocks);
   return parallel_reduce(
       x.num_rows(), block_rows, zero,
       [&](Index begin, Index end) {
         ColumnMoments block = zero;
-        for (Index first = begin; first < end; first += piece_rows)
-          block.merge(moments_of_piece(x, first, std::min(end, first + piece_rows)));
+        for (Index first = begin; first < end; first += chunk_rows)
+          block.merge(moments_of_chunk(x, first, std::min(end, first + chunk_rows)));
         return block;
       },
       [](ColumnMoments sum, const ColumnMoments& block) {

@@ -1,0 +1,56 @@
+/// Batch normalization of rows, forward and backward, on the calling rank: the caller gives the statistics.
+///
+///     xhat_ij = (x_ij - mean_j) / sqrt(var_j + eps)
+///     y_ij    = a(xhat_ij weight_j + bias_j)              a: nothing, or ReLU and dropout
+///
+/// Nothing but x is kept for the backward pass: xhat, the sign that ReLU looks at and the dropped elements
+/// are computed again.
+#pragma once
+
+#include <sar/core/dropout.hpp>
+#include <sar/core/tensor.hpp>
+
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace sar {
+
+/// Per column j:
+///
+///     d = x - center_j      xhat = d inv_std_j + xhat_shift_j      y = d scale_j + shift_j
+///
+/// The center is the mean rounded to `real`, so that d is exact for x near the mean; the shifts hold the
+/// rounding error.
+struct BatchNormCoefficients {
+  std::vector<real> center, inv_std, xhat_shift, scale, shift;
+
+  explicit BatchNormCoefficients(Index columns);
+  void set(Index j, double mean, double var, double eps, double weight, double bias);
+};
+
+/// What follows the normalization in the same operation.
+struct NormActivation {
+  bool relu = false;
+  std::optional<DropoutMask> mask = {};
+  std::span<const Index> row_ids = {};  ///< with a mask: the global id of each row
+};
+
+/// y = a(xhat weight + bias). Reads x and writes y once; y may be x.
+void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Tensor& y);
+
+/// With grad the gradient of y: g, the gradient before the activation, and its sums over the rows,
+///
+///     sums_j = sum_i g_ij      sums_(F + j) = sum_i g_ij xhat_ij
+///
+/// in double precision and in a fixed order. Reads x and grad and writes g once. g may be grad, and without
+/// an activation it is.
+void batch_norm_backward_sums(const Tensor& x, const BatchNormCoefficients& c,
+                              const NormActivation& activation, const Tensor& grad, Tensor& g,
+                              std::span<double> sums);
+
+/// dx_ij = scale_j (g_ij - mean_g_j - xhat_ij mean_gx_j). Reads x and g and writes dx once; dx may be g.
+void batch_norm_backward_x(const Tensor& x, const BatchNormCoefficients& c, const Tensor& g,
+                           std::span<const real> mean_g, std::span<const real> mean_gx, Tensor& dx);
+
+}  // namespace sar

@@ -1,0 +1,49 @@
+/// Losses of the rows of one rank: sums of terms, which the caller divides by their number on all ranks, and
+/// gradients. Sums are taken in double precision and in a fixed order. Operands are read once.
+#pragma once
+
+#include <sar/core/tensor.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace sar {
+
+struct SumAndCount {
+  double sum = 0;
+  double count = 0;  ///< terms
+};
+
+/// Of rows x_i [n, C] with a target t_i >= 0; others do not count:
+///
+///     sum_i -log softmax(x_i)[t_i]
+SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets);
+
+/// Of the same rows, and 0 in the others:
+///
+///     out_ij (+)= scale (softmax(x_i)_j - [j = t_i])
+void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
+                            bool accumulate);
+
+/// Of all elements x with their targets t:
+///
+///     sum -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x))
+///
+/// in a form that neither overflows nor cancels.
+SumAndCount bce_sum(const Tensor& x, const Tensor& target);
+
+/// out (+)= scale (sigmoid(x) - t)
+void bce_backward(const Tensor& x, const Tensor& target, real scale, Tensor& out, bool accumulate);
+
+/// sum (a - b)^2
+SumAndCount squared_error_sum(const Tensor& a, const Tensor& b);
+
+/// out (+)= scale (a - b)
+void squared_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate);
+
+/// Of the rows where the mask is not 0: how many have their largest element (the first of equals) at the
+/// label. A row with a NaN has not.
+SumAndCount count_correct(const Tensor& x, std::span<const std::int64_t> labels,
+                          std::span<const std::uint8_t> mask);
+
+}  // namespace sar

@@ -1,0 +1,42 @@
+#include <sar/core/optimizer_step.hpp>
+#include <sar/core/parallel.hpp>
+
+#include <cmath>
+
+namespace sar {
+namespace {
+
+constexpr Index grain = 1 << 14;
+
+}  // namespace
+
+void sgd_step(Tensor& parameter, const Tensor& gradient, Tensor& buffer, real rate, real momentum,
+              real decay) {
+  real* p = parameter.data();
+  const real* g = gradient.data();
+  real* b = buffer.data();
+  parallel_for(gradient.size(), grain, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      real step = g[i] + decay * p[i];
+      if (b != nullptr) step = b[i] = momentum * b[i] + step;
+      p[i] -= rate * step;
+    }
+  });
+}
+
+void adam_step(Tensor& parameter, const Tensor& gradient, Tensor& first, Tensor& second,
+               const AdamCoefficients& c) {
+  real* p = parameter.data();
+  real* m = first.data();
+  real* v = second.data();
+  parallel_for(gradient.size(), grain, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      const real g = gradient.data()[i] + c.decay * p[i];
+      m[i] = c.beta1 * m[i] + c.rest1 * g;
+      v[i] = c.beta2 * v[i] + c.rest2 * g * g;
+      p[i] = c.keep * p[i] - c.rate * m[i] / (std::sqrt(v[i]) / c.root_of_correction + c.eps);
+    }
+  });
+}
+
+}  // namespace sar
