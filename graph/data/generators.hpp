@@ -12,9 +12,9 @@
 namespace sar {
 
 /// Zachary's karate club (J. Anthropological Research 33, 1977): 34 nodes, 78 friendships in both directions.
-/// Labels: 0 the side of the instructor (node 0), 1 that of the officer (node 33). Features: one-hot, [34,
-/// 34]. The two heads are the training nodes, nodes 1, 3, 30 and 32 validate, the others test. Collective.
-/// Throws InputError for more ranks than nodes.
+/// The label is 0 on the side of the instructor (node 0) and 1 on that of the officer (node 33). Features are
+/// one-hot, [34, 34]. These two nodes are the training nodes, nodes 1, 3, 30 and 32 are for validation, the
+/// others for testing. Collective. Throws InputError for more ranks than nodes.
 NodeData make_karate(const Communicator& comm, const DatasetOptions& options = {});
 
 struct SbmOptions {
@@ -32,14 +32,19 @@ struct SbmOptions {
 };
 
 /// A stochastic block model with power-law degrees and planted classes (degree-corrected: Karrer and Newman,
-/// Phys. Rev. E 83, 2011), generated in closed form, so that a worker holds its share and nothing else.
+/// Phys. Rev. E 83, 2011), generated in closed form, so that a rank holds its share and nothing else.
 ///
-/// Node v has rank j = B^-1(v), B a keyed bijection of the ids, and class j mod classes. An undirected edge
-/// draws its first end with density proportional to (j + 1)^(-1/2), so that degrees follow a power law of
-/// exponent 3; its second end in the same way, moved to the nearest rank of the first one's class with
-/// probability `homophily`, otherwise to that of another class. round(nodes * degree / 2) such edges are
-/// drawn, without self loops, parallel ones possible; edge m appears in both directions, with ids 2m and 2m
-/// + 1. Features: centre of the class + Gaussian noise. Masks: a keyed permutation of the nodes is cut.
+/// B is a keyed bijection of the ids. Node v has position j = B^-1(v) and class j mod classes.
+/// round(nodes * degree / 2) undirected edges are drawn, without self loops; parallel edges are possible.
+/// - The first end is drawn with a density proportional to (j + 1)^(-1/2), so that degrees follow a power law
+///   of exponent 3.
+/// - The second end is drawn in the same way and moved to the nearest position of a class: that of the first
+///   end with probability `homophily`, another one otherwise.
+/// - Edge m becomes two directed edges with ids 2m and 2m + 1.
+///
+/// Features are the centre of the class plus Gaussian noise. A keyed permutation of the nodes begins with the
+/// training nodes and ends with the test nodes.
+///
 /// Collective. Throws InputError for options out of range: nodes < 2 classes, degree or width not positive,
 /// homophily outside [0, 1], train_share outside (0, 1], or fewer nodes than ranks.
 NodeData make_sbm(const Communicator& comm, const SbmOptions& sbm, const DatasetOptions& options = {});

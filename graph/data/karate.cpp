@@ -35,14 +35,14 @@ bool contains(const auto& members, Index v) {
 }
 
 void describe_members(NodeData& data) {
-  const std::size_t count = data.original_ids.size();
+  const auto count = static_cast<Index>(data.original_ids.size());
   data.num_classes = 2;
-  data.features = Tensor::zeros(Shape{static_cast<Index>(count), num_members});
+  data.features = Tensor::zeros(Shape{count, num_members});
   data.labels.resize(count);
   for (auto* mask : {&data.train_mask, &data.val_mask, &data.test_mask}) mask->resize(count);
-  for (std::size_t i = 0; i < count; ++i) {
+  for (Index i = 0; i < count; ++i) {
     const Index member = data.original_ids[i];
-    data.features.row(static_cast<Index>(i))[member] = 1;
+    data.features.row(i)[member] = 1;
     data.labels[i] = contains(instructor_side, member) ? 0 : 1;
     data.train_mask[i] = contains(heads, member);
     data.val_mask[i] = contains(validation, member);

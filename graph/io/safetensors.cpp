@@ -49,9 +49,9 @@ std::optional<SafetensorsType> type_named(const std::string& name) {
   return std::nullopt;
 }
 
-std::string to_text(const std::vector<Index>& shape) {
+std::string to_text(const std::vector<Index>& numbers, const char* separator = ", ") {
   std::string text = "[";
-  for (const Index extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+  for (const Index number : numbers) text += (text.size() > 1 ? separator : "") + std::to_string(number);
   return text + "]";
 }
 
@@ -219,11 +219,44 @@ bool is_floating_point(SafetensorsType type) noexcept {
   return type >= SafetensorsType::float16;
 }
 
-/// What the header says of a tensor whose data begin at `offset`, which moves to their end.
-nlohmann::ordered_json describe(SafetensorsType type, const std::vector<Index>& shape, Index bytes,
-                                Index& offset) {
-  const Index begin = std::exchange(offset, offset + bytes);
-  return {{"dtype", to_string(type)}, {"shape", shape}, {"data_offsets", {begin, offset}}};
+/// The names and texts of a header as JSON.
+std::string quoted(const std::string& text, const std::string& path) {
+  try {
+    return json(text).dump();
+  } catch (const json::type_error&) {
+    throw InputError(path + ": a name or a text of the metadata is not UTF-8, expected UTF-8");
+  }
+}
+
+/// The header, padded so that the data are aligned. Its text is put together here: a JSON value that is built
+/// of nested lists is not destroyed properly when memory runs out in between.
+std::string format_header(const std::string& path, const std::vector<NamedTensor>& tensors,
+                          const std::vector<NamedInteger>& integers, SafetensorsType type,
+                          const std::map<std::string, std::string>& metadata) {
+  std::string text = concat("{\"", metadata_key, "\":{");
+  for (const auto& [key, value] : metadata)
+    text += concat(text.back() == '{' ? "" : ",", quoted(key, path), ":", quoted(value, path));
+  text += "}";
+  std::set<std::string> names{metadata_key};
+  Index offset = 0;
+  const auto add = [&](const std::string& name, SafetensorsType stored, const std::vector<Index>& shape,
+                       Index bytes) {
+    require<InputError>(names.insert(name).second, path, ": the name '", name,
+                        "' cannot be written twice, expected names that differ");
+    const Index begin = std::exchange(offset, offset + bytes);
+    text += concat(",", quoted(name, path), ":{\"dtype\":\"", to_string(stored),
+                   "\",\"shape\":", to_text(shape, ","), ",\"data_offsets\":", to_text({begin, offset}, ","),
+                   "}");
+  };
+  for (const NamedInteger& named : integers) add(named.name, SafetensorsType::int64, {}, 8);
+  for (const auto& [name, tensor] : tensors) {
+    std::vector<Index> shape;
+    for (int d = 0; d < tensor.shape().dims(); ++d) shape.push_back(tensor.shape()[d]);
+    add(name, type, shape, tensor.size() * element_bytes(type));
+  }
+  text += "}";
+  text.append((8 - text.size() % 8) % 8, ' ');
+  return text;
 }
 
 }  // namespace
@@ -378,29 +411,7 @@ void write_safetensors(const std::string& path, const std::vector<NamedTensor>& 
   pass_data([&](const std::byte* bytes, Index count) { crc.add(bytes, count); });
   metadata[checksum_key] = crc.text();
 
-  nlohmann::ordered_json header;
-  header[metadata_key] = metadata;
-  Index offset = 0;
-  const auto add = [&](const std::string& name, SafetensorsType stored, const std::vector<Index>& shape,
-                       Index bytes) {
-    require<InputError>(!header.contains(name), path, ": the name '", name,
-                        "' cannot be written twice, expected names that differ");
-    header[name] = describe(stored, shape, bytes, offset);
-  };
-  for (const NamedInteger& named : integers) add(named.name, SafetensorsType::int64, {}, 8);
-  for (const auto& [name, tensor] : tensors) {
-    std::vector<Index> shape;
-    for (int d = 0; d < tensor.shape().dims(); ++d) shape.push_back(tensor.shape()[d]);
-    add(name, type, shape, tensor.size() * element_bytes(type));
-  }
-  std::string text;
-  try {
-    text = header.dump();
-  } catch (const json::exception&) {
-    throw InputError(path + ": a name or a text of the metadata is not UTF-8, expected UTF-8");
-  }
-  text.append((8 - text.size() % 8) % 8, ' ');
-
+  const std::string text = format_header(path, tensors, integers, type, metadata);
   TemporaryFile file(path);
   const std::uint64_t length = text.size();
   file.write(&length, sizeof length);

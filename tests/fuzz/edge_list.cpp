@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const auto format =
         formats::guess_edge_list_format(text, true, std::nullopt, std::nullopt, size % 2 == 1);
     if (!format) return;
-    const std::string_view lines = text.substr(static_cast<std::size_t>(format->begin.byte));
+    const std::string_view lines = text.substr(format->begin.byte);
     formats::KeyedEdges named;
     const auto counts = formats::parse_edges(lines, *format, named);
     if (static_cast<Index>(named.ends.size()) != 2 * counts.rows) std::abort();

@@ -8,7 +8,7 @@ using namespace sar;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   return fuzz::run([&] {
     formats::TextFile file(fuzz::write_input(bytes, size));
-    std::string piece(static_cast<std::size_t>(size % 7 == 0 ? 1000 : 1 << 16), ' ');
+    std::string piece(size % 7 == 0 ? 1000 : 1 << 16, ' ');
     Index total = 0;
     for (Index got = 1; got > 0 && total < (1 << 24); total += got)
       got = file.read(piece.data(), static_cast<Index>(piece.size()));

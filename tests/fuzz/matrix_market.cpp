@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const auto header = formats::parse_matrix_market_header(text, true);
     if (!header) std::abort();
     formats::MatrixEdges edges;
-    formats::parse_matrix_entries(text.substr(static_cast<std::size_t>(header->begin.byte)), *header, edges);
+    formats::parse_matrix_entries(text.substr(header->begin.byte), *header, edges);
     for (const Index node : edges.src)
       if (node < 0 || node >= header->size) std::abort();
   });

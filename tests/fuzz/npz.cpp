@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       fuzz::run([&] {
         if (member.packed) {
           formats::PackedArray array(archive, member);
-          std::vector<std::byte> values(static_cast<std::size_t>(std::min<Index>(member.bytes, 1 << 20)));
+          std::vector<std::byte> values(std::min<Index>(member.bytes, 1 << 20));
           const Index header =
               member.bytes - checked_num_elements(array.header().shape, array.header().type, "") *
                                  element_bytes(array.header().type);
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
         } else {
           const NpyFile array(archive.path(), {member.name, member.begin, member.bytes},
                               NpyOrder::c_or_fortran);
-          std::vector<double> values(static_cast<std::size_t>(array.size()));
+          std::vector<double> values(array.size());
           array.read(0, array.size(), std::span<double>(values));
         }
       });

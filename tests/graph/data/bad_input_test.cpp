@@ -1,4 +1,4 @@
-/// Every defect of a dataset is one clear sentence, the same InputError on every rank.
+/// Every defect of a dataset gives one clear sentence, the same InputError on every rank.
 #include "graph/data/dataset_files.hpp"
 #include "support/thrown.hpp"
 
@@ -19,7 +19,7 @@
 namespace sar::test {
 namespace {
 
-/// A dataset on disk that is damaged by rank 0 and then loaded by all.
+/// A dataset on disk, which rank 0 damages and all ranks load.
 class Broken {
  public:
   explicit Broken(bool weighted = false)

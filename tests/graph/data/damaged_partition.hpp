@@ -15,7 +15,7 @@ namespace sar::test {
 /// Partitions that DGL wrote.
 inline const std::string dgl_data = std::string(SAR_TEST_DATA) + "/dgl/";
 
-/// A copy of a partition, damaged by rank 0 and then loaded by all.
+/// A copy of a partition, which rank 0 damages and all ranks load.
 class DamagedPartition {
  public:
   explicit DamagedPartition(std::string name = "homogeneous", std::string json = "cycle.json")

@@ -16,7 +16,7 @@
 namespace sar::test {
 namespace {
 
-/// The rows of all ranks, brought to the order of the original ids.
+/// The rows of all ranks in the order of the original ids.
 template <class T>
 std::vector<T> by_original_id(const Communicator& comm, const std::vector<Index>& ids,
                               std::span<const T> mine) {
@@ -65,8 +65,7 @@ WholeGraph gather_graph(const Communicator& comm, const NodeData& data) {
   std::vector<Edge> edges;
   for (std::size_t e = 0; e < data.edges.src.size(); ++e) {
     REQUIRE(data.book.owner(data.edges.dst[e]) == rank);
-    edges.push_back({ids.at(static_cast<std::size_t>(data.edges.src[e])),
-                     ids.at(static_cast<std::size_t>(data.edges.dst[e])), data.edges.id[e],
+    edges.push_back({ids.at(data.edges.src[e]), ids.at(data.edges.dst[e]), data.edges.id[e],
                      data.edges.weight.empty() ? 0 : double{data.edges.weight.at(e)}});
   }
   WholeGraph graph;

@@ -1,5 +1,5 @@
-/// For the tests of datasets: directories that go away, a small dataset to write into them, and a whole graph
-/// in original ids, put together from the parts of all ranks.
+/// For the tests of datasets: temporary directories, a small dataset to write into them, and the whole of a
+/// distributed graph in original ids.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -12,7 +12,7 @@
 
 namespace sar::test {
 
-/// A new directory, made by rank 0 and removed by it at the end. Both ends are collective.
+/// A new directory, which rank 0 makes and removes. Constructor and destructor are collective.
 class TemporaryDirectory {
  public:
   explicit TemporaryDirectory(const Communicator& comm);
@@ -32,7 +32,7 @@ struct Edge {
   auto operator<=>(const Edge&) const = default;
 };
 
-/// All of a graph, nodes by original id, edges sorted; the weight of an unweighted edge is 0.
+/// A whole graph, its nodes by original id, its edges sorted. Edges without weights have weight 0.
 struct WholeGraph {
   std::vector<Edge> edges;
   Index width = 0;
@@ -42,14 +42,14 @@ struct WholeGraph {
   bool operator==(const WholeGraph&) const = default;
 };
 
-/// Checks on the way that every part is consistent: edges with their owners, lengths, counts. Collective.
+/// Also checks that every rank's part is consistent: its edges, lengths and counts. Collective.
 WholeGraph gather_graph(const Communicator& comm, const NodeData& data);
 
 /// 37 nodes, 210 edges with repetitions and loops, 5 features (row 11 is zero), 4 classes and unlabelled
 /// nodes.
 WholeGraph small_graph(bool weighted);
 
-/// Says in the header of a file that its elements lie in Fortran order. Local.
+/// Changes the header of a file so that it says Fortran order. Local.
 void mark_as_fortran_order(const std::string& path);
 
 /// Writes the files of a dataset into an existing directory; features as float32. Local.

@@ -16,7 +16,7 @@
 namespace sar::test {
 namespace {
 
-/// The transforms by their definition, on one edge list.
+/// The transforms by their definitions, on the edge list of the whole graph.
 WholeGraph transformed(WholeGraph graph, const DatasetOptions& options, bool weighted) {
   const auto nodes = static_cast<Index>(graph.labels.size());
   auto next_id = static_cast<Index>(graph.edges.size());
@@ -40,10 +40,9 @@ WholeGraph transformed(WholeGraph graph, const DatasetOptions& options, bool wei
   if (!options.normalize_features) return graph;
   for (Index v = 0; v < nodes; ++v) {
     double sum = 0;
-    for (Index f = 0; f < graph.width; ++f)
-      sum += graph.features[static_cast<std::size_t>(v * graph.width + f)];
+    for (Index f = 0; f < graph.width; ++f) sum += graph.features[v * graph.width + f];
     for (Index f = 0; sum > 0 && f < graph.width; ++f) {
-      double& x = graph.features[static_cast<std::size_t>(v * graph.width + f)];
+      double& x = graph.features[v * graph.width + f];
       x = static_cast<real>(x / sum);
     }
   }
@@ -217,12 +216,12 @@ TEST_CASE("Cora") {
   const NpyFile edge_index(directory + "/edge_index.npy", NpyOrder::c_or_fortran),
       features(directory + "/features.npy");
   REQUIRE(edge_index.fortran_order());
-  std::vector<Index> ends(static_cast<std::size_t>(edge_index.size()));
+  std::vector<Index> ends(edge_index.size());
   edge_index.read<Index>(0, edge_index.size(), ends);
   for (std::size_t e = 0; e < ends.size() / 2; ++e)
     expected.edges.push_back({ends[2 * e], ends[2 * e + 1], static_cast<Index>(e), 0});
   std::sort(expected.edges.begin(), expected.edges.end());
-  expected.features.resize(static_cast<std::size_t>(features.size()));
+  expected.features.resize(features.size());
   features.read<double>(0, features.size(), expected.features);
   for (const PartitionMethod method : methods()) {
     CAPTURE(to_string(method));

@@ -1,4 +1,4 @@
-/// Comparing a loaded partition with the graph it was made of.
+/// Comparing a loaded partition with the graph that was partitioned.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -13,12 +13,12 @@
 namespace sar::test {
 
 inline std::vector<double> numbers(const DataArray& data) {
-  std::vector<double> values(static_cast<std::size_t>(data.num_rows * data.row_size()));
+  std::vector<double> values(data.num_rows * data.row_size());
   convert_elements(data.type, data.bytes.data(), static_cast<Index>(values.size()), values.data());
   return values;
 }
 
-/// Rows of the data are those of the ids in a .npy file.
+/// Checks that the rows of the data are those of a .npy file at the ids.
 inline bool same_rows(const DataArray& data, std::span<const Index> ids, const std::string& path) {
   const NpyFile file(path);
   std::vector<double> expected(ids.size() * static_cast<std::size_t>(file.row_size()));
@@ -26,7 +26,7 @@ inline bool same_rows(const DataArray& data, std::span<const Index> ids, const s
   return data.num_rows == static_cast<Index>(ids.size()) && numbers(data) == expected;
 }
 
-/// The edges of a type are those of the array [2, E], by original ids.
+/// Checks that the edges of a type are those of the array [2, E] in original ids.
 inline void check_edges(const Communicator& comm, const GraphData& graph, const std::string& type,
                         const std::string& path) {
   const EdgeTypeData& edges = graph.edge_type(type);
@@ -36,10 +36,10 @@ inline void check_edges(const Communicator& comm, const GraphData& graph, const 
   const Index total = file.size() / 2;
   CHECK(edges.num_edges == total);
   CHECK(comm.all_reduce(edges.edges.size()) == total);
-  std::vector<Index> ends(static_cast<std::size_t>(2 * total));
+  std::vector<Index> ends(2 * total);
   file.read(0, 2 * total, std::span(ends));
   const auto end = [&](Index row, Index e) {
-    return ends[static_cast<std::size_t>(file.fortran_order() ? 2 * e + row : row * total + e)];
+    return ends[file.fortran_order() ? 2 * e + row : row * total + e];
   };
   const Array<Index> from =
       fetch_values<Index>(comm, src.book, src.original_ids, std::span<const Index>(edges.edges.src));
@@ -47,8 +47,7 @@ inline void check_edges(const Communicator& comm, const GraphData& graph, const 
   for (std::size_t k = 0; k < from.size(); ++k) {
     const Index e = edges.edges.id[k], v = edges.edges.dst[k];
     mine = mine && dst.book.owner(v) == comm.rank();
-    same = same && from[k] == end(0, e) &&
-           dst.original_ids[static_cast<std::size_t>(v - dst.book.begin(comm.rank()))] == end(1, e);
+    same = same && from[k] == end(0, e) && dst.original_ids[v - dst.book.begin(comm.rank())] == end(1, e);
   }
   CHECK(mine);
   CHECK(same);

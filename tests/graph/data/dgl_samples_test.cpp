@@ -1,4 +1,4 @@
-/// Partitions that DGL 1.1.3 wrote, outside the repository, against the graphs they were made of.
+/// Partitions that DGL 1.1.3 wrote, outside of the repository, against the graphs that were partitioned.
 #include "graph/data/dgl_checks.hpp"
 
 #include <sar/core/error.hpp>
@@ -36,8 +36,7 @@ void check_cora(const Communicator& comm, const std::string& directory) {
       fetch_values<Index>(comm, nodes.book, nodes.original_ids, std::span<const Index>(edges.edges.src));
   std::vector<double> weights;
   for (std::size_t k = 0; k < src.size(); ++k) {
-    const Index dst =
-        nodes.original_ids[static_cast<std::size_t>(edges.edges.dst[k] - nodes.book.begin(comm.rank()))];
+    const Index dst = nodes.original_ids[edges.edges.dst[k] - nodes.book.begin(comm.rank())];
     weights.push_back(static_cast<float>((7 * src[k] + 13 * dst) % 101) / 101.0F);
   }
   CHECK(numbers(edges.data.at("weight")) == weights);

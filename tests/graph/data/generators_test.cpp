@@ -21,14 +21,14 @@ std::vector<PartitionMethod> methods() {
 
 std::vector<Index> in_degrees(const WholeGraph& graph) {
   std::vector<Index> degrees(graph.labels.size(), 0);
-  for (const Edge& e : graph.edges) ++degrees[static_cast<std::size_t>(e.dst)];
+  for (const Edge& e : graph.edges) ++degrees[e.dst];
   return degrees;
 }
 
-/// Every edge 2m has the edge 2m + 1 in the other direction; no loops.
+/// Checks that edge 2m + 1 is edge 2m in the other direction, and that there are no self loops.
 void check_undirected(const WholeGraph& graph) {
   std::vector<const Edge*> by_id(graph.edges.size());
-  for (const Edge& e : graph.edges) by_id.at(static_cast<std::size_t>(e.id)) = &e;
+  for (const Edge& e : graph.edges) by_id.at(e.id) = &e;
   for (std::size_t id = 0; id < by_id.size(); id += 2) {
     REQUIRE((by_id[id] != nullptr && by_id[id + 1] != nullptr));
     REQUIRE(by_id[id]->src == by_id[id + 1]->dst);
@@ -37,7 +37,7 @@ void check_undirected(const WholeGraph& graph) {
   }
 }
 
-/// Share of test nodes whose nearest mean of training rows is that of their class.
+/// The share of test nodes whose features are nearest to the mean of their own class in training.
 double nearest_mean_accuracy(const WholeGraph& graph, const std::vector<double>& rows, std::size_t classes) {
   const auto width = static_cast<std::size_t>(graph.width);
   std::vector<double> means(classes * width, 0), counts(classes, 0);
@@ -88,10 +88,8 @@ TEST_CASE("Zachary's karate club") {
     CHECK((graph.train_mask[0] == 1 && graph.train_mask[33] == 1));
     CHECK(std::count(graph.val_mask.begin(), graph.val_mask.end(), 1) == 4);
     // few friendships cross the split
-    CHECK(std::count_if(graph.edges.begin(), graph.edges.end(), [&](const Edge& e) {
-            return graph.labels[static_cast<std::size_t>(e.src)] !=
-                   graph.labels[static_cast<std::size_t>(e.dst)];
-          }) == 2 * 11);
+    CHECK(std::count_if(graph.edges.begin(), graph.edges.end(),
+                        [&](const Edge& e) { return graph.labels[e.src] != graph.labels[e.dst]; }) == 2 * 11);
   }
 }
 
@@ -138,12 +136,11 @@ TEST_CASE("sbm has the statistics that were asked for") {
   check_undirected(graph);
 
   double same = 0;
-  for (const Edge& e : graph.edges)
-    same += graph.labels[static_cast<std::size_t>(e.src)] == graph.labels[static_cast<std::size_t>(e.dst)];
+  for (const Edge& e : graph.edges) same += graph.labels[e.src] == graph.labels[e.dst];
   CHECK(std::abs(same / (20000 * 28) - 0.7) < 0.005);  // standard deviation 0.0009
 
   std::vector<Index> sizes(16, 0);
-  for (const std::int64_t label : graph.labels) ++sizes.at(static_cast<std::size_t>(label));
+  for (const std::int64_t label : graph.labels) ++sizes.at(label);
   for (const Index size : sizes) CHECK(size == 1250);
   CHECK(std::count(graph.train_mask.begin(), graph.train_mask.end(), 1) == 12000);
   CHECK(std::count(graph.val_mask.begin(), graph.val_mask.end(), 1) == 4000);

@@ -120,8 +120,7 @@ inline WholeTypedGraph gather_typed(const Communicator& comm, const GraphData& g
     const std::vector<Index> src = all(type.edges.src), dst = all(type.edges.dst), id = all(type.edges.id);
     auto& ends = whole.ends[type.canonical_name()];
     for (std::size_t e = 0; e < id.size(); ++e)
-      ends[id[e]] = {original[type.src_type].at(static_cast<std::size_t>(src[e])),
-                     original[type.dst_type].at(static_cast<std::size_t>(dst[e]))};
+      ends[id[e]] = {original[type.src_type].at(src[e]), original[type.dst_type].at(dst[e])};
     for (const auto& [name, column] : type.data)
       collect(comm, type.canonical_name() + " " + name, type.edges.id, column, whole.edges);
   }
