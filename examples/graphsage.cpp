@@ -1,7 +1,7 @@
 /// GraphSAGE, full batch, on as many workers as mpirun starts:   mpirun -n 2 graphsage
 ///
 /// Every worker runs this program. Each holds its share of the nodes, and the lines below read as if it held
-/// them all: what has to travel between workers travels inside the layers, the norms and the losses.
+/// them all: the layers, the norms and the losses communicate between the workers.
 #include "run.hpp"
 
 #include <sar/sar.hpp>

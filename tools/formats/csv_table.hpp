@@ -1,4 +1,4 @@
-/// Tables of numbers with commas between them, as OGB has them. The local part: from bytes to numbers.
+/// Tables of numbers with commas between them, as OGB has them: from bytes to numbers. Local.
 #pragma once
 
 #include "line_blocks.hpp"
@@ -23,10 +23,10 @@ struct TableFormat {
   std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 };
 
-/// The fields of the first line that is not empty; 0 when there is none.
+/// The number of fields of the first line that is not empty; 0 when there is none.
 Index count_columns(std::string_view beginning);
 
-/// Reads whole lines, empty ones left out, into `values`, in the place of what is there. Throws LineError;
+/// Replaces `values` by the numbers of whole lines; empty lines do not count. Throws LineError, and
 /// NotAnInteger for a field that is a number but no integer. T: std::int64_t, float (finite unless missing).
 template <class T>
 TextCounts parse_table(std::string_view text, const TableFormat& format, std::vector<T>& values);

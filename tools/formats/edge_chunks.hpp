@@ -1,4 +1,4 @@
-/// Edges as the blocks of a file bring them.
+/// Edges in the chunks in which they are read from a file.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -20,15 +20,16 @@ struct EdgeChunk {
   Array<double> data;  ///< some numbers for each edge
 };
 
-/// This rank's edges, as blocks bring them: no list that grows and is copied.
+/// The edges of this rank, as a list of chunks, so that no list grows and is copied.
 class EdgeChunks {
  public:
   void add(Index first_id, std::span<const Index> src, std::span<const Index> dst,
            std::span<const double> data = {});
   [[nodiscard]] std::vector<EdgeChunk>& chunks() noexcept { return chunks_; }
-  /// One list; the chunks are freed on the way. Local.
+  /// Makes one list and frees the chunks meanwhile. Local.
   [[nodiscard]] EdgeList take_edges();
-  /// The `width` numbers of each of num_edges edges, as slices; they are freed here. Collective.
+  /// The `width` numbers of each edge; each rank gets those of its slice of the edges. The chunks lose them.
+  /// Collective.
   [[nodiscard]] DataArray take_data(const Communicator& comm, const PartitionBook& slices, Index width);
 
  private:

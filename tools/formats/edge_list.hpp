@@ -1,4 +1,4 @@
-/// Edge lists as text: one edge a line. The local part: from bytes to edges.
+/// Edge lists, which are texts with one edge a line: from bytes to edges. Local.
 #pragma once
 
 #include "line_blocks.hpp"
@@ -20,10 +20,10 @@ struct EdgeListFormat {
   TextPosition begin;  ///< of the first line behind the header
 };
 
-/// From the first lines of the text; `whole`: they are all. What is given is not guessed. Separators that are
-/// guessed: the first of tab, comma and semicolon that all lines have, or blanks. A first line with something
-/// that is no number, where all others have one, is a header, and so is one that names the ends "source",
-/// "src", "from", ... Nothing when more lines are needed to tell.
+/// Guesses what is not given from the first lines of a text; `whole` says that there are no others. The
+/// separator is the first of tab, comma and semicolon that all lines have, or else blanks. The first line is
+/// a header if it has something else where all other lines have a number, or if it names an end "source",
+/// "src", "from", ... Returns nothing when it needs more lines to decide.
 std::optional<EdgeListFormat> guess_edge_list_format(std::string_view beginning, bool whole,
                                                      std::optional<char> separator,
                                                      std::optional<bool> header, bool ignore_data);
@@ -35,7 +35,7 @@ struct IntegerEdges {
   std::vector<double> data;  ///< data_columns for each edge
   void clear();
 };
-/// Edges with any words for nodes: parts of the text.
+/// Edges whose nodes are any words, which are parts of the text.
 struct KeyedEdges {
   std::vector<std::string_view> ends;  ///< source and destination in turn
   std::vector<double> data;

@@ -1,4 +1,4 @@
-/// Reading what zlib has packed, from front to back. Nothing here is collective; errors are InputError.
+/// Readers of files that zlib has packed. They read from front to back, are local, and throw InputError.
 #pragma once
 
 #include <sar/core/file.hpp>
@@ -23,7 +23,8 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  /// Up to `bytes` more bytes; fewer only at the end. At the end of raw data the whole section has been used.
+  /// Reads up to `bytes` more bytes; fewer only at the end. At the end of raw data the whole section has been
+  /// used.
   Index read(char* out, Index bytes);
 
  private:
@@ -41,7 +42,7 @@ class Inflater {
   std::unique_ptr<Stream> stream_;
 };
 
-/// A text file, plain or packed by gzip (which its first two bytes tell), from front to back.
+/// A text file, plain or packed by gzip, read from front to back. Its first two bytes tell which it is.
 class TextFile {
  public:
   /// Throws when the file cannot be opened, or is called .gz and is not.
@@ -51,7 +52,7 @@ class TextFile {
   /// The most bytes that the text can have.
   [[nodiscard]] Index max_text_bytes() const noexcept;
 
-  /// Up to `bytes` more bytes; fewer only at the end.
+  /// Reads up to `bytes` more bytes; fewer only at the end.
   Index read(char* out, Index bytes);
 
  private:

@@ -9,14 +9,14 @@
 
 namespace sar::formats {
 
-/// The same everywhere: says which rank keeps a word.
+/// A hash that is the same on all ranks: it decides which rank owns a word.
 std::uint64_t hash_of(std::string_view word) noexcept;
 
 /// Numbers words 0, 1, ... as they come. About 30 bytes a word besides its own.
 class KeyTable {
  public:
   KeyTable();
-  /// The number of a word, which gets the next one when it is new.
+  /// The number of a word. A new word gets the next number.
   Index insert(std::string_view word);
   [[nodiscard]] Index size() const noexcept { return static_cast<Index>(ends_.size()); }
   [[nodiscard]] std::string_view word(Index number) const noexcept;

@@ -1,4 +1,4 @@
-/// Matrix Market files: sparse matrices as text. The local part: from bytes to edges.
+/// Matrix Market files, which are sparse matrices as text: from bytes to edges. Local.
 #pragma once
 
 #include "line_blocks.hpp"
@@ -11,8 +11,8 @@
 
 namespace sar::formats {
 
-/// Of `%%MatrixMarket matrix coordinate real|integer|pattern general|symmetric|skew-symmetric`, and of the
-/// line with the sizes.
+/// What these lines say: `%%MatrixMarket matrix coordinate real|integer|pattern
+/// general|symmetric|skew-symmetric`, and the line with the sizes.
 struct MatrixMarketHeader {
   enum class Symmetry : int { general, symmetric, skew };
   bool has_values = false;
@@ -22,8 +22,8 @@ struct MatrixMarketHeader {
   TextPosition begin;  ///< of the entries
 };
 
-/// From the first lines of the text; `whole`: they are all. Nothing when the sizes are not among them. Throws
-/// LineError.
+/// Reads the format from the first lines of a text; `whole` says that there are no others. Returns nothing
+/// when the sizes are not among them. Throws LineError.
 std::optional<MatrixMarketHeader> parse_matrix_market_header(std::string_view beginning, bool whole);
 
 /// Entry (i, j) is the edge i -> j; in a symmetric or skew-symmetric matrix the edge j -> i follows it at

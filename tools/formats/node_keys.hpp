@@ -1,5 +1,5 @@
 /// Numbers for nodes that have names: 0, 1, ... in the order of first appearance, whatever the number of
-/// ranks. A word is kept by the rank that its hash says.
+/// ranks. The hash of a word decides which rank owns it.
 #pragma once
 
 #include "key_table.hpp"
@@ -20,11 +20,12 @@ class NodeKeys {
  public:
   explicit NodeKeys(const Communicator& comm) : comm_(comm) {}
 
-  /// A handle for each word, for final_numbers(). Word i is at first_position + i of all words in their
-  /// order, for the first of them counts. Collective.
+  /// A handle for each word, for final_numbers(). Word i has the position first_position + i among all words;
+  /// the first position of a word decides its number. Collective.
   [[nodiscard]] std::vector<Index> handles(std::span<const std::string_view> words, Index first_position);
 
-  /// No word comes any more: numbers them. num_positions is that of all ranks. Collective.
+  /// Numbers the words; called once, after the last of them. `num_positions` counts those of all ranks.
+  /// Collective.
   void number(Index num_positions);
   [[nodiscard]] Index size() const noexcept { return owners_.num_nodes(); }  ///< words of all ranks
   /// Replaces handles by numbers. Collective.

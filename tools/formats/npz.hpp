@@ -1,5 +1,5 @@
-/// NumPy's .npz files: zip archives of .npy files, stored or deflated, zip64 or not. Nothing here is
-/// collective; errors are InputError.
+/// NumPy's .npz files: zip archives of .npy files, stored or deflated, zip64 or not. Everything here is local
+/// and throws InputError.
 #pragma once
 
 #include "inflate.hpp"
@@ -42,12 +42,12 @@ class NpzFile {
   std::vector<NpzMember> members_;
 };
 
-/// A deflated array, from front to back.
+/// A deflated array, read from front to back.
 class PackedArray {
  public:
   PackedArray(const NpzFile& archive, const NpzMember& member);
   [[nodiscard]] const NpyHeader& header() const noexcept { return header_; }
-  /// The next bytes of the elements, all of them. With the last ones their sum is checked.
+  /// Reads the next `bytes` bytes of the elements. With the last of them their checksum is verified.
   void read(std::byte* out, Index bytes);
 
  private:

@@ -13,8 +13,8 @@
 
 namespace sar::formats {
 
-/// One array. A stored one is read by each rank for itself, a deflated one is unpacked by rank 0, which deals
-/// the rows. Errors are InputError, the same on every rank.
+/// One array. Each rank reads a stored array for itself. Rank 0 unpacks a deflated array and sends the others
+/// their rows. Errors are InputError, the same on every rank.
 class NpzArray {
  public:
   /// Collective.
@@ -22,10 +22,10 @@ class NpzArray {
            NpyOrder accepted = NpyOrder::c);
 
   [[nodiscard]] const NpyHeader& header() const noexcept { return header_; }
-  /// Of stored arrays: the array itself, to be taken. nullptr for deflated ones.
+  /// The array itself, which the caller may take, if it is stored; nullptr if it is deflated.
   [[nodiscard]] std::unique_ptr<const NpyFile>& stored() noexcept { return stored_; }
-  /// Of deflated ones: the next book.num_nodes() pieces of row_bytes each, as slices, in the order of the
-  /// file. Collective.
+  /// For a deflated array: the next book.num_nodes() rows of row_bytes each, in the order of the file; each
+  /// rank gets those that it owns. Collective.
   void deal(const PartitionBook& book, Index row_bytes, std::byte* mine);
 
  private:

@@ -1,4 +1,4 @@
-/// Rows that come in any order of ranks, kept as slices.
+/// Sends rows that are read in any order to the ranks that own them.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -10,8 +10,9 @@
 
 namespace sar::formats {
 
-/// This rank has rows first, first + 1, ... of an array, of row_bytes each: they go to their owners, row i
-/// to element i - book.begin(rank) of `mine` there. Collective; any number of rows. The rows exist.
+/// This rank has the rows first, first + 1, ... of an array, of row_bytes each. Row i goes to its owner, to
+/// row i - book.begin(rank) of `mine` there. A rank may give any number of rows, all below book.num_nodes().
+/// Collective.
 void send_rows(const Communicator& comm, const PartitionBook& book, Index first,
                std::span<const std::byte> rows, Index row_bytes, std::byte* mine);
 

@@ -1,4 +1,4 @@
-/// What the user says of a file that it does not say itself.
+/// What the user says about a graph file because the file does not say it.
 #pragma once
 
 #include <sar/config.hpp>

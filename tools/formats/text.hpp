@@ -11,8 +11,8 @@
 
 namespace sar::formats {
 
-/// What is wrong with a line; `line` counts from 0 in the text at hand. Whoever knows the file and where the
-/// text begins in it makes the whole message.
+/// Says what is wrong with a line; `line` counts from 0 in the given text. The caller, who knows the file and
+/// where the text begins in it, makes the whole message.
 class LineError : public InputError {
  public:
   LineError(Index line, const std::string& message) : InputError(message), line_(line) {}
@@ -28,7 +28,7 @@ class NotAnInteger : public LineError {
   using LineError::LineError;
 };
 
-/// A text in quotes, its end left out when it is long.
+/// A text in quotes, without its end when it is long.
 std::string quoted(std::string_view text);
 
 /// The lines of a text without their ends ("\n" or "\r\n"); the last one may have none.
@@ -51,7 +51,7 @@ class Lines {
 /// Without blanks (spaces, tabs) at both ends.
 std::string_view trimmed(std::string_view text) noexcept;
 
-/// Whether a line has nothing, or a comment: its first sign is # or %.
+/// Whether a line is empty or a comment: its first character is # or %.
 bool is_comment(std::string_view line) noexcept;
 
 /// The separator that stands for any number of blanks.
