@@ -209,6 +209,7 @@ function print_rooms(i, name) {
 }
 function print_counts(i, n, best) {
   printf "lines                       %6d\n", all_lines
+  printf "lines without comments      %6d\n", all_code
   printf "static_cast<std::size_t>    %6d\n", num_casts
   printf "agree(                      %6d\n", num_agree
   printf "calls of all_to_all_v       %6d\n", num_routing
@@ -309,6 +310,7 @@ in_head {
 }
 END {
   for (i = 1; i <= num_functions; ++i) num_long += longest_lines[i] > 60
+  for (name in room_code) all_code += room_code[name]
   if (counts) {
     print_counts()
     exit
