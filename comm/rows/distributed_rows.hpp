@@ -1,10 +1,9 @@
-/// Looking up rows of an array whose slices are spread over the workers.
+/// Rows of an array that is spread over the ranks, fetched by their numbers.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory.hpp>
-#include <sar/graph/io/data_array.hpp>
 
 #include <cstddef>
 #include <cstring>
@@ -12,14 +11,13 @@
 
 namespace sar {
 
-/// Row i of the array lies on rank book.owner(i), as row i - book.begin(rank) of `mine`. Writes the rows that
-/// this rank wants, in that order (repetitions allowed), to `out`. All ranks' requests are served in rounds
-/// of about 4 MiB a rank, whatever their number. Collective. Throws InputError, the same on every rank, when
-/// a row does not exist.
+/// Rank book.owner(i) stores row i of the array, as row i - book.begin(rank) of `mine`. Writes the rows that
+/// this rank wants to `out`, in the order of `rows`, where a row may occur again. Rows travel in chunks of
+/// about 4 MiB a rank. Collective. Throws InputError, the same on every rank, when a row does not exist.
 void fetch_row_bytes(const Communicator& comm, const PartitionBook& book, const std::byte* mine,
                      Index row_bytes, std::span<const Index> rows, std::byte* out);
 
-/// One trivially copyable value per row. Collective.
+/// The same for one trivially copyable value in each row. Collective.
 template <class T>
 Array<T> fetch_values(const Communicator& comm, const PartitionBook& book, std::span<const T> mine,
                       std::span<const Index> rows) {
@@ -28,9 +26,5 @@ Array<T> fetch_values(const Communicator& comm, const PartitionBook& book, std::
                   reinterpret_cast<std::byte*>(out.data()));
   return out;
 }
-
-/// Rows of a DataArray of the same type and row shape on every rank. Collective.
-DataArray fetch_rows(const Communicator& comm, const PartitionBook& book, const DataArray& mine,
-                     std::span<const Index> rows);
 
 }  // namespace sar

@@ -18,18 +18,19 @@ std::uint64_t hash(Index id) noexcept {
   return x ^ (x >> 31);
 }
 
-RowRoute route_to_homes(const Communicator& comm, std::span<const Index> ids) {
-  Array<std::int32_t> homes;
+/// Each id goes to the rank that its hash chooses.
+RowRoute route_to_entries(const Communicator& comm, std::span<const Index> ids) {
+  Array<std::int32_t> ranks;
   comm.agree([&] {
-    homes.resize(ids.size());
-    std::transform(ids.begin(), ids.end(), homes.begin(), [&](Index id) {
+    ranks.resize(ids.size());
+    std::transform(ids.begin(), ids.end(), ranks.begin(), [&](Index id) {
       return static_cast<std::int32_t>(((hash(id) >> 32) * static_cast<std::uint64_t>(comm.size())) >> 32);
     });
   });
-  return {comm, homes};
+  return {comm, ranks};
 }
 
-/// A node that two numbers have; none if they are negative.
+/// A node that is given twice, and its two numbers; these are negative when there is none.
 struct GivenTwice {
   Index id = 0, first = -1, second = -1;
 };
@@ -80,14 +81,14 @@ Index IdTable::find(Index id) const noexcept {
 
 NodeDirectory::NodeDirectory(const Communicator& comm, const PartitionBook& book, std::span<const Index> ids)
     : comm_(comm) {
-  const RowRoute route = route_to_homes(comm, ids);
+  const RowRoute route = route_to_entries(comm, ids);
   Array<Index> numbers;
   comm.agree([&] {
     numbers.resize(ids.size());
     for (std::size_t i = 0; i < ids.size(); ++i) numbers[i] = book.begin(comm.rank()) + static_cast<Index>(i);
   });
-  const Array<Index> entered = route.there(ids);
-  numbers = route.there(std::span<const Index>(numbers));
+  const Array<Index> entered = route.forward(ids);
+  numbers = route.forward(std::span<const Index>(numbers));
   GivenTwice mine;
   comm.agree([&] {
     entries_ = IdTable(route.num_arrived());
@@ -99,11 +100,10 @@ NodeDirectory::NodeDirectory(const Communicator& comm, const PartitionBook& book
 }
 
 Array<Index> NodeDirectory::find(std::span<const Index> ids) const {
-  const RowRoute route = route_to_homes(comm_, ids);
-  Array<Index> asked = route.there(ids);
+  const RowRoute route = route_to_entries(comm_, ids);
+  Array<Index> asked = route.forward(ids);
   parallel_for(static_cast<Index>(asked.size()), Index{1} << 12, [&](Index first, Index last) {
-    for (auto i = static_cast<std::size_t>(first); i < static_cast<std::size_t>(last); ++i)
-      asked[i] = std::max<Index>(entries_.find(asked[i]), -1);
+    for (Index i = first; i < last; ++i) asked[i] = std::max<Index>(entries_.find(asked[i]), -1);
   });
   return route.back(std::span<const Index>(asked));
 }

@@ -1,4 +1,4 @@
-/// NodeDirectory: who owns which node, for nodes with any ids that lie on any ranks.
+/// NodeDirectory: who owns which node, for nodes with any ids on any ranks.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -11,12 +11,12 @@
 
 namespace sar {
 
-/// Numbers for ids, by open addressing. About 40 bytes an id.
+/// Numbers for ids: a hash table with open addressing. About 40 bytes an id.
 class IdTable {
  public:
-  /// For `size` ids at first; it grows.
+  /// Has room for `size` ids; it grows.
   explicit IdTable(Index size = 0);
-  /// The number of an id; a new one gets `number`, which is what comes back. Anything but `none`.
+  /// Gives a new id `number`, which is not `none`. Returns the number that the id has now.
   Index insert(Index id, Index number);
   /// The number of an id, or `none`.
   [[nodiscard]] Index find(Index id) const noexcept;
@@ -34,13 +34,13 @@ class IdTable {
   std::size_t used_ = 0;
 };
 
-/// Each id is entered at one rank, told by a hash of the id, where all others ask for it.
+/// A hash of the id chooses the rank that knows it and that all others ask.
 class NodeDirectory {
  public:
-  /// `ids` of this rank's nodes, which get the partitioned ids book.begin(rank), .... Collective. Throws
-  /// InputError, the same on every rank, for an id that comes twice.
+  /// `ids` are those of this rank's nodes, whose global ids are book.begin(rank), .... Collective. Throws
+  /// InputError, the same on every rank, for an id that occurs twice.
   NodeDirectory(const Communicator& comm, const PartitionBook& book, std::span<const Index> ids);
-  /// The partitioned ids, -1 for an id that nobody has. Collective.
+  /// The global ids, and -1 for an id that no rank has. Collective.
   [[nodiscard]] Array<Index> find(std::span<const Index> ids) const;
 
  private:

@@ -8,7 +8,7 @@
 namespace sar {
 namespace {
 
-constexpr std::size_t block_words = 8;
+constexpr std::size_t step = 8;  // words from one entry of before_ to the next
 
 }  // namespace
 
@@ -28,18 +28,18 @@ Array<Index> IndexSet::members() const {
 }
 
 void IndexSet::make_numbers() {
-  before_.assign(bits_.size() / block_words + 1, 0);
+  before_.assign(bits_.size() / step + 1, 0);
   Index count = 0;
   for (std::size_t w = 0; w < bits_.size(); ++w) {
-    if (w % block_words == 0) before_[w / block_words] = count;
+    if (w % step == 0) before_[w / step] = count;
     count += std::popcount(bits_[w]);
   }
 }
 
 Index IndexSet::number(Index i) const noexcept {
   const auto word = static_cast<std::size_t>(i / 64);
-  Index count = before_[word / block_words];
-  for (std::size_t w = word - word % block_words; w < word; ++w) count += std::popcount(bits_[w]);
+  Index count = before_[word / step];
+  for (std::size_t w = word - word % step; w < word; ++w) count += std::popcount(bits_[w]);
   return count + std::popcount(bits_[word] & ((std::uint64_t{1} << (i % 64)) - 1));
 }
 

@@ -1,4 +1,4 @@
-/// Renumbering: replacing the ids of a long list by what a table says that is spread over the workers.
+/// Renumbering: a table that is spread over the ranks replaces the ids of a long list.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -10,8 +10,8 @@
 
 namespace sar {
 
-/// A set of numbers below n, which numbers its members 0, 1, ... in increasing order. n / 8 bytes, and n / 64
-/// more when it is numbered.
+/// A set of numbers below n, which numbers its members 0, 1, ... in increasing order. It takes n / 8 bytes,
+/// and n / 64 more when it is numbered.
 class IndexSet {
  public:
   explicit IndexSet(Index n) : bits_(static_cast<std::size_t>((n + 63) / 64), 0) {}
@@ -21,19 +21,19 @@ class IndexSet {
   [[nodiscard]] Index size() const noexcept;
   [[nodiscard]] Array<Index> members() const;  ///< increasing
 
-  /// Before number(), and again after every insert().
+  /// Numbers the members: necessary before number(), and again after insert().
   void make_numbers();
   /// How many members are smaller than i.
   [[nodiscard]] Index number(Index i) const noexcept;
 
  private:
   Array<std::uint64_t> bits_;
-  Array<Index> before_;  // members in front of each block of 8 words
+  Array<Index> before_;  // how many members come before each 8 words
 };
 
-/// Replaces each id by table[id]. Row i of the table lies on rank slices.owner(i), as element
-/// i - slices.begin(rank) of `mine`. A rank asks for each distinct id once, so that memory is 16 bytes for
-/// each of these and slices.num_nodes() / 7 bytes. Collective. The ids exist.
+/// Replaces each id by table[id]. Rank slices.owner(i) stores table[i], as element i - slices.begin(rank) of
+/// `mine`. The ids exist. A rank asks for each distinct id once. It needs 16 bytes for each of these, and
+/// slices.num_nodes() / 7 bytes. Collective.
 void replace_ids(const Communicator& comm, const PartitionBook& slices, std::span<const Index> mine,
                  std::span<Index> ids);
 

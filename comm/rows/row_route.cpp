@@ -2,63 +2,87 @@
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>
 
-#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <vector>
 
 namespace sar {
 namespace {
 
-constexpr std::size_t round_bytes = std::size_t{4} << 20;  // of a rank to all others
+/// Where rows lie: row i is number order[first + i], or first + i without an order.
+struct Places {
+  std::span<const std::int32_t> order;
+  Index first;
 
-/// Rows in groups, one for each rank: as they lie, or by a list of their numbers.
+  Index operator[](Index i) const { return order.empty() ? first + i : Index{order[first + i]}; }
+};
+
+void copy_rows(Index count, Index row_bytes, const std::byte* in, const Places& from, std::byte* out,
+               const Places& to) {
+  if (count > 0 && from.order.empty() && to.order.empty()) {
+    std::memcpy(out + to.first * row_bytes, in + from.first * row_bytes, count * row_bytes);
+    return;
+  }
+  const auto copy = [&](auto bytes) {
+    for (Index i = 0; i < count; ++i) std::memcpy(out + to[i] * bytes, in + from[i] * bytes, bytes);
+  };
+  switch (row_bytes) {  // a copy of a known length is a single instruction
+    case 4:
+      return copy(std::integral_constant<Index, 4>());
+    case 8:
+      return copy(std::integral_constant<Index, 8>());
+    case 16:
+      return copy(std::integral_constant<Index, 16>());
+    default:
+      return copy(row_bytes);
+  }
+}
+
+/// Rows in groups, one for each rank.
 struct Groups {
   std::span<const Index> begin;
   std::span<const std::int32_t> order;
 
   [[nodiscard]] Index size(int rank) const { return begin[rank + 1] - begin[rank]; }
-  [[nodiscard]] std::size_t row(Index position) const {
-    return order.empty() ? position : static_cast<std::size_t>(order[position]);
-  }
 };
 
-/// Row i of group q of `from` becomes row i of group (this rank) of `to` on rank q.
-void move_rows(const Communicator& comm, Index longest, std::size_t row_bytes, const Groups& from,
+/// Row i of group q of `from` becomes row i of group (this rank) of `to` on rank q. No rank sends or receives
+/// more than `busiest` rows.
+void move_rows(const Communicator& comm, Index busiest, Index row_bytes, const Groups& from,
                const std::byte* in, const Groups& to, std::byte* out) {
-  const int me = comm.rank();
   if (row_bytes == 0) return;
-  parallel_for(from.size(me), Index{1} << 14, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i)
-      std::memcpy(out + to.row(to.begin[me] + i) * row_bytes, in + from.row(from.begin[me] + i) * row_bytes,
-                  row_bytes);
+  const int me = comm.rank();
+  parallel_for(from.size(me), Index{1} << 14, [&](Index first, Index last) {
+    copy_rows(last - first, row_bytes, in, {from.order, from.begin[me] + first}, out,
+              {to.order, to.begin[me] + first});
   });
-  if (comm.size() == 1) return;
 
-  const auto share = static_cast<Index>(
-      std::max<std::size_t>(1, round_bytes / row_bytes / static_cast<std::size_t>(comm.size() - 1)));
+  const Index chunk = std::max<Index>(1, route_chunk_bytes / row_bytes);
+  const Index chunks = (busiest + chunk - 1) / chunk;
   std::vector<std::byte> packed;
   std::vector<Index> counts(comm.size());
-  for (Index first = 0; first < longest; first += share) {
-    const auto rows_of = [&](const Groups& groups, int q) {
-      return q == me ? Index{0} : std::clamp<Index>(groups.size(q) - first, 0, share);
+  for (Index c = 0; c < chunks; ++c) {
+    // Each group travels in equal shares. Groups of few rows begin at different chunks.
+    const auto share = [&](const Groups& groups, int q) {
+      const Index rows = q == me ? 0 : groups.size(q);
+      const Index shift = (me + q) % chunks;
+      const Index first = (rows * c + shift) / chunks;
+      return std::pair(groups.begin[q] + first, (rows * (c + 1) + shift) / chunks - first);
     };
-    packed.clear();
+    for (int q = 0; q < comm.size(); ++q) counts[q] = share(from, q).second * row_bytes;
+    packed.resize(std::accumulate(counts.begin(), counts.end(), Index{0}));
+    Index position = 0;
     for (int q = 0; q < comm.size(); ++q) {
-      const Index rows = rows_of(from, q);
-      for (Index i = 0; i < rows; ++i) {
-        const std::byte* row = in + from.row(from.begin[q] + first + i) * row_bytes;
-        packed.insert(packed.end(), row, row + row_bytes);
-      }
-      counts[q] = rows * static_cast<Index>(row_bytes);
+      const auto [first, count] = share(from, q);
+      copy_rows(count, row_bytes, in, {from.order, first}, packed.data(), {{}, position});
+      position += count;
     }
     const auto received = comm.all_to_all_v(std::span<const std::byte>(packed), counts).values;
-    const std::byte* row = received.data();
+    position = 0;
     for (int q = 0; q < comm.size(); ++q) {
-      const Index rows = rows_of(to, q);
-      for (Index i = 0; i < rows; ++i, row += row_bytes)
-        std::memcpy(out + to.row(to.begin[q] + first + i) * row_bytes, row, row_bytes);
+      const auto [first, count] = share(to, q);
+      copy_rows(count, row_bytes, received.data(), {{}, position}, out, {to.order, first});
+      position += count;
     }
   }
 }
@@ -84,21 +108,16 @@ RowRoute::RowRoute(const Communicator& comm, std::span<const std::int32_t> targe
     const auto received =
         comm.all_to_all_v(std::span<const Index>(counts), std::vector<Index>(counts.size(), 1)).values;
     std::partial_sum(received.begin(), received.end(), in_begin_.begin() + 1);
-    counts[comm.rank()] = 0;
-    longest_ = comm.all_reduce(*std::max_element(counts.begin(), counts.end()), ReduceOp::max);
+    busiest_ = comm.all_reduce(std::max(num_rows(), num_arrived()) - counts[comm.rank()], ReduceOp::max);
   });
 }
 
-void RowRoute::there(const std::byte* rows, std::size_t row_bytes, std::byte* arrived) const {
-  comm_.agree([&] {
-    move_rows(comm_, longest_, row_bytes, {out_begin_, order_}, rows, {in_begin_, {}}, arrived);
-  });
+void RowRoute::move_forward(const std::byte* rows, Index row_bytes, std::byte* arrived) const {
+  move_rows(comm_, busiest_, row_bytes, {out_begin_, order_}, rows, {in_begin_, {}}, arrived);
 }
 
-void RowRoute::back(const std::byte* arrived, std::size_t row_bytes, std::byte* rows) const {
-  comm_.agree([&] {
-    move_rows(comm_, longest_, row_bytes, {in_begin_, {}}, arrived, {out_begin_, order_}, rows);
-  });
+void RowRoute::move_back(const std::byte* arrived, Index row_bytes, std::byte* rows) const {
+  move_rows(comm_, busiest_, row_bytes, {in_begin_, {}}, arrived, {out_begin_, order_}, rows);
 }
 
 }  // namespace sar

@@ -1,3 +1,4 @@
+#include <sar/comm/rows/row_route.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/graph/build/edge_exchange.hpp>
 
@@ -8,27 +9,20 @@
 namespace sar {
 namespace {
 
-constexpr Index grain = Index{1} << 14;              // edges of one task
-constexpr std::size_t block = std::size_t{1} << 20;  // edges of a rank that travel at a time
+constexpr Index grain = Index{1} << 14;  // edges of one task
 
-/// Sends column[e] to rank owners[e] and appends what arrives; `arriving` is how much that will be.
+/// Sends column[e] to rank owners[e] and appends the `arriving` values that come here.
 template <class T>
-void exchange_column(const Communicator& comm, const Array<std::int32_t>& owners, Index rounds,
-                     Index arriving, const Array<T>& column, Array<T>& mine) {
-  const auto ranks = static_cast<std::size_t>(comm.size());
+void exchange_column(const Communicator& comm, const Array<std::int32_t>& owners, Index arriving,
+                     Array<T>& column, Array<T>& mine) {
   mine.reserve(mine.size() + static_cast<std::size_t>(arriving));
-  std::vector<T> packed;
-  for (Index r = 0; r < rounds; ++r) {
-    const std::size_t begin = std::min(column.size(), static_cast<std::size_t>(r) * block);
-    const std::size_t end = std::min(column.size(), begin + block);
-    std::vector<Index> counts(ranks, 0), next(ranks, 0);
-    for (std::size_t e = begin; e < end; ++e) ++counts[owners[e]];
-    for (std::size_t p = 1; p < ranks; ++p) next[p] = next[p - 1] + counts[p - 1];
-    packed.resize(end - begin);
-    for (std::size_t e = begin; e < end; ++e) packed[next[owners[e]]++] = column[e];
-    const auto received = comm.all_to_all_v(std::span<const T>(packed), counts);
-    mine.insert(mine.end(), received.values.begin(), received.values.end());
-  }
+  route_chunks(
+      comm, static_cast<Index>(owners.size()), sizeof(T), [&](Index e) { return owners[e]; },
+      [&](const RowRoute& route, Index first, Index last) {
+        const auto arrived = route.forward(std::span<const T>(column).subspan(first, last - first));
+        mine.insert(mine.end(), arrived.begin(), arrived.end());
+      });
+  column = {};
 }
 
 template <class T>
@@ -46,24 +40,16 @@ void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeLis
                     EdgeList& mine) {
   Array<std::int32_t> owners(edges.dst.size());
   parallel_for(edges.size(), grain, [&](Index first, Index last) {
-    for (auto e = static_cast<std::size_t>(first); e < static_cast<std::size_t>(last); ++e)
-      owners[e] = book.owner(edges.dst[e]);
+    for (Index e = first; e < last; ++e) owners[e] = book.owner(edges.dst[e]);
   });
   std::vector<Index> arriving(comm.size(), 0);
   for (const std::int32_t owner : owners) ++arriving[owner];
   comm.all_reduce(std::span<Index>(arriving));
   const Index here = arriving[comm.rank()];
-  const Index rounds =
-      comm.all_reduce(static_cast<Index>((owners.size() + block - 1) / block), ReduceOp::max);
-
-  const auto exchange = [&](auto& column, auto& mine_column) {
-    exchange_column(comm, owners, rounds, here, column, mine_column);
-    column = {};
-  };
-  exchange(edges.src, mine.src);
-  exchange(edges.dst, mine.dst);
-  exchange(edges.id, mine.id);
-  if (weighted) exchange(edges.weight, mine.weight);
+  exchange_column(comm, owners, here, edges.src, mine.src);
+  exchange_column(comm, owners, here, edges.dst, mine.dst);
+  exchange_column(comm, owners, here, edges.id, mine.id);
+  if (weighted) exchange_column(comm, owners, here, edges.weight, mine.weight);
 }
 
 void append_self_loops(Index first_node, const Array<Index>& original_ids, Index first_id, bool weighted,
@@ -91,8 +77,8 @@ Array<Index> edge_order(Index dst_begin, Index dst_end, const EdgeList& edges) {
     Index src, id, position;
   };
   parallel_for(dst_end - dst_begin, 1 << 10, [&](Index first, Index last) {
-    std::vector<InEdge> of_node;  // next to each other, while the edges themselves lie scattered
-    for (auto v = static_cast<std::size_t>(first); v < static_cast<std::size_t>(last); ++v) {
+    std::vector<InEdge> of_node;  // they lie together, the edges themselves do not
+    for (Index v = first; v < last; ++v) {
       const auto range = std::span(order).subspan(v > 0 ? ends[v - 1] : 0);
       of_node.clear();
       for (const Index e : range.first(ends[v] - (v > 0 ? ends[v - 1] : 0)))

@@ -1,5 +1,4 @@
-/// Bringing every edge to the worker that owns its destination, and the transforms of an edge list on the
-/// way.
+/// Every edge goes to the rank that owns its destination, and edge lists are transformed and sorted.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -8,10 +7,10 @@
 
 namespace sar {
 
-/// Sends this rank's edges (partitioned ids) to the owners of their destinations; what arrives here is
+/// Sends this rank's edges (global ids) to the owners of their destinations. The edges that arrive here are
 /// appended to `mine`, in no particular order. `weighted`, the same on every rank, says whether edges have
-/// weights. Edges travel in blocks, and each column of `edges` is freed as soon as it has been sent: two
-/// whole lists are never held, and besides them 4 bytes per edge and some tens of MB. Collective.
+/// weights. Each column of `edges` is freed as soon as it has been sent, so that memory never holds two whole
+/// lists; besides the lists it holds 4 bytes per edge and a few chunks. Collective.
 void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeList&& edges, bool weighted,
                     EdgeList& mine);
 
@@ -24,12 +23,10 @@ void append_self_loops(Index first_node, const Array<Index>& original_ids, Index
 /// Local.
 Array<Index> edge_order(Index dst_begin, Index dst_end, const EdgeList& edges);
 
-/// Orders the list by destination, source, id. The destinations lie in [dst_begin, dst_end). Needs 16 bytes
-/// an edge besides the list. Local.
+/// Orders the list as edge_order says. Needs 16 bytes an edge besides the list. Local.
 void sort_edges(Index dst_begin, Index dst_end, EdgeList& edges);
 
-/// The same, and of edges with the same source and destination only the one with the smallest id stays.
-/// Local.
+/// The same; of edges with the same source and destination, only the one with the smallest id stays. Local.
 void drop_duplicates(Index dst_begin, Index dst_end, EdgeList& edges);
 
 }  // namespace sar

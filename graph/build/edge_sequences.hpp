@@ -1,4 +1,4 @@
-/// The in-edges of each destination in the order of their ids: what recurrent aggregators read.
+/// The in-edges of each destination in the order of their ids, as recurrent aggregators read them.
 #pragma once
 
 #include <sar/core/memory.hpp>
@@ -6,11 +6,11 @@
 
 namespace sar {
 
-/// Sequences of edges, the longest first, laid out step by step.
+/// One sequence of edges for each destination, the longest first, stored step by step.
 struct EdgeSequences {
-  Array<Index> position;   ///< of each local destination among the sequences; equal lengths by number
-  Array<Index> step_rows;  ///< how many sequences have more than t edges, for each step t
-  Array<Index> edges;      ///< local edges: the first ones of all sequences, then the second ones, ...
+  Array<Index> position;   ///< where the sequence of a local destination is; equal lengths stay in order
+  Array<Index> step_rows;  ///< for each step t, how many sequences have more than t edges
+  Array<Index> edges;      ///< local edges: the first of every sequence, then the second of every one, ...
 };
 
 /// Local; needs O(edges log(largest degree)) time.

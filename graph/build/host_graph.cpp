@@ -18,8 +18,8 @@ namespace {
 
 constexpr Index grain = Index{1} << 14;
 
-/// Where an end of an edge is found: the partitioned id of a known node, or -1 - position in a list of ids
-/// that the directory is asked for.
+/// The ends of the edges: the global id of a known node, or -1 - position in `asked`, the list of ids that
+/// the directory is asked for.
 struct Ends {
   Array<Index> src, dst;
   Array<Index> asked;
@@ -41,12 +41,10 @@ void check_arrays(int rank, const HostEdges<Id>& edges) {
                         " of rank ", rank, " has the id ", edges.ids[k], ", expected 0 to 2^61 - 1");
 }
 
-/// How many nodes each rank has. Collective.
-PartitionBook gather_book(const Communicator& comm, Index num_nodes) {
+/// The ranges of ids when each rank has `size` of them. Collective.
+PartitionBook gather_book(const Communicator& comm, Index size) {
   std::vector<Index> offsets{0};
-  for (const Index count : comm.all_gather(num_nodes)) offsets.push_back(offsets.back() + count);
-  require<InputError>(offsets.back() > 0, "HostGraph: none of the ", comm.size(),
-                      " ranks gives a node, expected one at least");
+  for (const Index count : comm.all_gather(size)) offsets.push_back(offsets.back() + count);
   return PartitionBook(std::move(offsets));
 }
 
@@ -106,7 +104,7 @@ void require_found(int rank, const LocalEdges&, const Ends& ends, const Array<In
                         ", but no rank gives this node");
 }
 
-/// The edges of this rank in partitioned ids, the reverse ones after the others. Collective.
+/// The edges of this rank in global ids, the reverse ones after the others. Collective.
 template <class Nodes, class Id>
 EdgeList host_edges(const Communicator& comm, const PartitionBook& book, const NodeDirectory& directory,
                     const Nodes& nodes, const HostEdges<Id>& edges, bool weighted, bool add_reverse) {
@@ -136,13 +134,10 @@ EdgeList host_edges(const Communicator& comm, const PartitionBook& book, const N
     next_id = 1 + comm.all_reduce(list.id.empty() ? -1 : *std::max_element(list.id.begin(), list.id.end()),
                                   ReduceOp::max);
   } else {
-    const std::vector<Index> counts = comm.all_gather(static_cast<Index>(edges.src.size()));
-    const auto first = std::accumulate(counts.begin(), counts.begin() + comm.rank(), Index{0});
-    next_id = std::accumulate(counts.begin(), counts.end(), Index{0});
-    comm.agree([&] {
-      list.id.resize(edges.src.size());
-      std::iota(list.id.begin(), list.id.end(), first);
-    });
+    const PartitionBook ids = gather_book(comm, static_cast<Index>(edges.src.size()));
+    next_id = ids.num_nodes();
+    list.id.resize(edges.src.size());
+    std::iota(list.id.begin(), list.id.end(), ids.begin(comm.rank()));
   }
 
   if (add_reverse)
@@ -173,7 +168,7 @@ RowRoute route_to_owners(const Communicator& comm, const PartitionBook& book, co
 /// The columns of `edges` at the owners of the destinations; each is freed when it has been sent. Collective.
 EdgeList bring(const RowRoute& route, EdgeList edges, bool weighted) {
   const auto bring_column = [&]<class T>(Array<T>& column) {
-    return route.there(std::span<const T>(std::exchange(column, {})));
+    return route.forward(std::span<const T>(std::exchange(column, {})));
   };
   EdgeList mine;
   mine.src = bring_column(edges.src);
@@ -183,8 +178,8 @@ EdgeList bring(const RowRoute& route, EdgeList edges, bool weighted) {
   return mine;
 }
 
-/// For each of `ids`, which differ: where it stands in `order`, which has the same ids. By an array of the
-/// ids between the smallest and the largest where these are dense, otherwise by a table.
+/// The position in `order` of each of `ids`, where both have the same different ids. Uses an array from the
+/// smallest to the largest id where ids are dense, and a hash table otherwise.
 Array<std::int32_t> places_of(const Array<Index>& ids, const Array<Index>& order) {
   Array<std::int32_t> places(ids.size());
   if (ids.empty()) return places;
@@ -212,8 +207,8 @@ Array<std::int32_t> places_of(const Array<Index>& ids, const Array<Index>& order
 struct HostGraph::EdgeOrder {
   Index num_given;
   bool reversed;
-  RowRoute route;              // of the given edges, and of their reverse after them
-  Array<std::int32_t> places;  // in the graph's order, of the edges as they arrived
+  RowRoute route;              // of the given edges, then of their reverse
+  Array<std::int32_t> places;  // in the graph's order, of each edge that arrived
 };
 
 struct HostGraph::Parts {
@@ -224,6 +219,8 @@ struct HostGraph::Parts {
   static Parts make(const Communicator& comm, std::span<const Index> own, const Nodes& nodes,
                     const HostEdges<Id>& edges, const HostGraphOptions& options) {
     const PartitionBook book = gather_book(comm, static_cast<Index>(own.size()));
+    require<InputError>(book.num_nodes() > 0, "HostGraph: none of the ", comm.size(),
+                        " ranks gives a node, expected one at least");
     const bool weighted = comm.all_reduce(edges.weight.defined() ? 1 : 0, ReduceOp::max) == 1;
     require<InputError>(!weighted || edges.weight.defined() || edges.src.empty(), "HostGraph: rank ",
                         comm.rank(), " gives ", edges.src.size(),
@@ -304,9 +301,9 @@ Tensor HostGraph::to_graph_order(const Tensor& rows, const Tensor& reverse_rows)
     }
     Tensor arrived(rows.shape().with_rows(num_edges()));
     Tensor ordered(arrived.shape());
-    const std::size_t row_bytes = rows.row_size() * sizeof(real);
-    order_->route.there(reinterpret_cast<const std::byte*>(std::as_const(sent).data()), row_bytes,
-                        reinterpret_cast<std::byte*>(arrived.data()));
+    const Index row_bytes = rows.row_size() * Index{sizeof(real)};
+    order_->route.forward(reinterpret_cast<const std::byte*>(std::as_const(sent).data()), row_bytes,
+                          reinterpret_cast<std::byte*>(arrived.data()));
     parallel_for(num_edges(), grain, [&](Index first, Index last) {
       for (Index i = first; i < last; ++i)
         std::copy_n(arrived.row(i), arrived.row_size(), ordered.row(order_->places[i]));
@@ -334,7 +331,7 @@ Tensor HostGraph::to_host_order(const Tensor& rows, bool reverse) const {
     });
     Tensor back(rows.shape().with_rows(order_->route.num_rows()));
     order_->route.back(reinterpret_cast<const std::byte*>(std::as_const(arrived).data()),
-                       rows.row_size() * sizeof(real), reinterpret_cast<std::byte*>(back.data()));
+                       rows.row_size() * Index{sizeof(real)}, reinterpret_cast<std::byte*>(back.data()));
     return order_->reversed ? back.slice_rows(reverse ? given : 0, reverse ? 2 * given : given) : back;
   });
 }

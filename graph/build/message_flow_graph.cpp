@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <utility>
 
 namespace sar {
@@ -51,7 +50,7 @@ class Layer {
   Layer(const ShardedGraph& whole, const Array<Index>& dst_rows)
       : whole_(whole), comm_(whole.comm), dst_rows_(dst_rows) {}
 
-  /// The graph, but for the degrees; from here on src_rows() and edge_rows() are known. Collective.
+  /// The layer's graph; src_rows() and edge_rows() are known afterwards. Collective.
   std::shared_ptr<ShardedGraph> make() {
     find_halo_sources();
     const auto requested = comm_.all_to_all_v<local_index>(as_span(used_), counts_);
@@ -82,7 +81,7 @@ class Layer {
     return whole_.rounds[(reader - comm_.rank() + comm_.size()) % comm_.size() - 1].send_rows;
   }
 
-  /// Which source rows of the other workers' shards the destinations need, ascending: used_, position_.
+  /// Finds the source rows of the remote shards that the destinations need, ascending: used_, position_.
   void find_halo_sources() {
     counts_.assign(comm_.size(), 0);
     position_.resize(comm_.size());
@@ -102,8 +101,8 @@ class Layer {
     }
   }
 
-  /// Numbers this rank's sources: destinations first, then what they and the other workers need; returns the
-  /// numbers of what those asked for, in the layer.
+  /// Numbers this rank's sources: the destinations first, then what they and the readers need. Returns the
+  /// numbers in the layer of the rows that the readers asked for.
   Array<local_index> number_sources(const Communicator::Received<local_index>& requested) {
     constexpr local_index unused = -1, used = -2;
     number_.assign(whole_.local.num_src_rows, unused);
@@ -113,7 +112,7 @@ class Layer {
       if (number_[row] == unused) number_[row] = used;
     };
     for_edges_to(dst_rows_, whole_.local, [&](Index, Index k) { use(whole_.local.src[k]); });
-    // Requests name positions among the rows that their sender reads in the whole graph.
+    // A request is a position among the rows that its sender reads in the whole graph.
     Array<local_index> rows(requested.values.begin(), requested.values.end());
     auto row = rows.begin();
     for (int q = 0; q < comm_.size(); ++q)
@@ -129,13 +128,13 @@ class Layer {
 
   /// Who owns how many nodes of the layer. Collective.
   [[nodiscard]] PartitionBook book(std::size_t my_nodes) const {
-    std::vector<Index> offsets = comm_.all_gather(static_cast<Index>(my_nodes));
-    offsets.insert(offsets.begin(), 0);
-    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
+    std::vector<Index> offsets{0};
+    for (const Index count : comm_.all_gather(static_cast<Index>(my_nodes)))
+      offsets.push_back(offsets.back() + count);
     return PartitionBook(std::move(offsets));
   }
 
-  /// The edges between the layer's nodes; ids are this rank's edge rows, which sort as edge ids do.
+  /// The edges between the layer's nodes. Their ids are this rank's edge rows, which sort as edge ids do.
   [[nodiscard]] EdgeList renumbered_edges(const PartitionBook& src_book, const PartitionBook& dst_book,
                                           const std::vector<local_index>& replies) const {
     Index num_edges = 0;
@@ -168,8 +167,8 @@ class Layer {
   Array<Index> src_rows_, edge_rows_;
   Array<local_index> used_;                   // what each owner is asked for, one owner after the other
   std::vector<Index> counts_;                 // how much of that each owner is asked for
-  std::vector<Array<local_index>> position_;  // of each source row of a remote shard in that, or -1
-  Array<local_index> number_;                 // of each row of this rank among the sources, or -1
+  std::vector<Array<local_index>> position_;  // by owner: where a source row is in its part of used_, or -1
+  Array<local_index> number_;                 // the number of each row of this rank as a source, or -1
 };
 
 /// The seeds as rows of this rank. Collective.

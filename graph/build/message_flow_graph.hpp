@@ -1,4 +1,4 @@
-/// Message flow graphs: for each layer of a network, the part of a graph that the wanted nodes depend on.
+/// Message flow graphs: for each layer of a network, the part of a graph on which the seeds depend.
 #pragma once
 
 #include <sar/core/error.hpp>
@@ -11,12 +11,12 @@
 
 namespace sar {
 
-/// A graph from the nodes that a layer reads to those it computes: destinations are the first of each rank's
-/// sources. Used like any graph; options are those of the graph it was made from. Degrees are those in the
-/// whole graph, so that a layer computes the same for a node as it does there.
+/// A block: a graph from the nodes that a layer reads to those it computes. The destinations of each rank are
+/// the first of its sources. It is used like any graph and has the options of the graph it was made from.
+/// Degrees are those in the whole graph, so that a layer computes for a node what it computes there.
 class MessageFlowGraph : public GraphShardManager {
  public:
-  // Rows of this rank in the graph that it was made from.
+  // Local rows in the graph that it was made from.
   [[nodiscard]] const Array<Index>& src_rows() const noexcept { return src_rows_; }
   [[nodiscard]] const Array<Index>& dst_rows() const noexcept { return dst_rows_; }
   [[nodiscard]] const Array<Index>& edge_rows() const noexcept { return edge_rows_; }
@@ -34,14 +34,14 @@ class MessageFlowGraph : public GraphShardManager {
   Array<Index> src_rows_, dst_rows_, edge_rows_;
 };
 
-/// What a network runs on: one graph for all of its layers, or a message flow graph for each. Refers to the
-/// graphs: an argument of the network's call operator, and nothing to keep.
+/// What a network runs on: one graph for all of its layers, or a message flow graph for each. It refers to
+/// the graphs: pass it to the network's call operator, do not keep it.
 class LayerGraphs {
  public:
   LayerGraphs(const GraphShardManager& graph) : graph_(&graph) {}          // NOLINT: converts
   LayerGraphs(const std::vector<MessageFlowGraph>& mfgs) : mfgs_(mfgs) {}  // NOLINT: by design
 
-  /// The graph of the layer that is applied as number `layer`. Throws InputError when there is none.
+  /// The graph of layer number `layer`. Throws InputError when there is none.
   [[nodiscard]] const GraphShardManager& operator[](std::size_t layer) const {
     if (graph_ != nullptr) return *graph_;
     require<InputError>(layer < mfgs_.size(), "a network with a layer ", layer, " on ", mfgs_.size(),
@@ -54,13 +54,14 @@ class LayerGraphs {
   std::span<const MessageFlowGraph> mfgs_;
 };
 
-/// The graphs of `num_layers` layers, in the order in which they are applied: the sources of the first are
-/// all nodes that the seeds depend on, the destinations of the last are the seeds, in the order given.
-/// `seeds`: partitioned ids of nodes of this rank, each once; ranks may give none. One kind of nodes.
-/// Features of the first layer's sources are gather_rows(x, mfgs.front().src_rows()). Collective. Throws, the
-/// same on every rank, InputError naming a seed that is out of range, owned by another rank, or given twice,
-/// and when num_layers < 1 or not the same on all ranks, or the graph has two kinds of nodes (message flow
-/// graphs among them). Time and memory: linear in this rank's nodes, its halo, and the edges kept.
+/// The graphs of `num_layers` layers, the first layer first. The sources of the first are all nodes on which
+/// the seeds depend; the destinations of the last are the seeds, in the order given. `seeds` are global ids
+/// of nodes of this rank, each once; a rank may give none. The graph is homogeneous. The features of the
+/// first layer's sources are
+///     gather_rows(x, mfgs.front().src_rows()).
+/// Collective. Throws InputError, the same on every rank, naming a seed that is no node, a node of another
+/// rank or given twice, for num_layers < 1 or different on some ranks, and for a bipartite graph or a block.
+/// Time and memory are linear in this rank's nodes, its halo, and the edges kept.
 [[nodiscard]] std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph,
                                                            std::span<const Index> seeds, int num_layers);
 

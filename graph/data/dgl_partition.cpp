@@ -1,4 +1,4 @@
-#include <sar/comm/rows/permutation.hpp>
+#include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/data/dgl_partition.hpp>
 

@@ -1,6 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/file.hpp>
-#include <sar/graph/data/partition_directory.hpp>
+#include <sar/graph/data/partition_description.hpp>
 #include <sar/graph/io/npy_header.hpp>
 
 #include <nlohmann/json.hpp>

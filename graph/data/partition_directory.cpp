@@ -2,7 +2,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/file.hpp>
 #include <sar/graph/data/partition_directory.hpp>
-#include <sar/graph/data/partition_part.hpp>
 
 #include <string>
 

@@ -1,5 +1,5 @@
-#include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/comm/rows/replace_ids.hpp>
+#include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/half.hpp>
 #include <sar/core/memory.hpp>
@@ -19,8 +19,8 @@
 namespace sar {
 namespace {
 
-/// This rank's share of the graph that shall be partitioned, in original ids. Only duplicates are left for
-/// the rank where all edges of a node meet.
+/// This rank's share of the edges that shall be partitioned, in original ids and with all transforms but
+/// drop_duplicates: only the owner of a node has all of its in-edges. Collective.
 EdgeList read_transformed_edges(GraphSource& source, const PartitionBook& slices,
                                 const PartitionGraphOptions& options) {
   EdgeList edges = source.read_edges();
@@ -59,16 +59,16 @@ Array<std::uint8_t> read_train_mask(GraphSource& source, const PartitionBook& sl
   return mask;
 }
 
-/// The partitioned ids of all nodes.
+/// The global ids of all nodes.
 struct Numbering {
-  PartitionBook parts;           ///< which part has which ids
-  PartitionBook ranks;           ///< and which rank writes it
-  Array<Index> of_slice;         ///< of the original nodes of this rank's slice
-  Array<Index> original_ids;     ///< of the ids of this rank
-  std::vector<int> owned_parts;  ///< of this rank, increasing
+  PartitionBook parts;           ///< the ids of each part
+  PartitionBook ranks;           ///< the ids of each rank, which writes several parts
+  Array<Index> of_slice;         ///< the ids of the original nodes of this rank's slice
+  Array<Index> original_ids;     ///< the original ids of this rank's ids
+  std::vector<int> owned_parts;  ///< the parts that this rank writes, increasing
 };
 
-/// Nodes of a part in the order of their original ids. Collective.
+/// Numbers the nodes of each part in the order of their original ids. Collective.
 Numbering number_nodes(const Communicator& comm, const PartitionBook& slices,
                        std::span<const std::int32_t> part_of, int num_parts) {
   const auto parts = static_cast<std::size_t>(num_parts);
@@ -94,28 +94,23 @@ Numbering number_nodes(const Communicator& comm, const PartitionBook& slices,
   for (Index p = part_owners.begin(comm.rank()); p < part_owners.end(comm.rank()); ++p)
     numbers.owned_parts.push_back(static_cast<int>(p));
 
+  numbers.of_slice.reserve(part_of.size());
+  for (const std::int32_t part : part_of) numbers.of_slice.push_back(next[part]++);
   struct Node {
     Index id, original;
   };
   std::vector<Node> nodes;
-  std::vector<Index> outgoing(comm.size(), 0);
-  numbers.of_slice.reserve(part_of.size());
-  for (const std::int32_t part : part_of) {
-    numbers.of_slice.push_back(next[part]++);
-    ++outgoing[numbers.ranks.owner(numbers.of_slice.back())];
-  }
-  std::vector<Index> begins(outgoing.size(), 0);
-  for (std::size_t q = 1; q < begins.size(); ++q) begins[q] = begins[q - 1] + outgoing[q - 1];
-  nodes.resize(part_of.size());
-  for (std::size_t i = 0; i < part_of.size(); ++i) {
-    const Index id = numbers.of_slice[i];
-    auto& at = begins[numbers.ranks.owner(id)];
-    nodes[at++] = {id, slices.begin(comm.rank()) + static_cast<Index>(i)};
-  }
   numbers.original_ids.resize(numbers.ranks.num_nodes(comm.rank()));
-  const Index first = numbers.ranks.begin(comm.rank());
-  for (const Node& node : comm.all_to_all_v(std::span<const Node>(nodes), outgoing).values)
-    numbers.original_ids[node.id - first] = node.original;
+  route_chunks(
+      comm, static_cast<Index>(part_of.size()), sizeof(Node),
+      [&](Index i) { return numbers.ranks.owner(numbers.of_slice[i]); },
+      [&](const RowRoute& route, Index first, Index last) {
+        nodes.clear();
+        for (Index i = first; i < last; ++i)
+          nodes.push_back({numbers.of_slice[i], slices.begin(comm.rank()) + i});
+        for (const Node& node : route.forward(std::span<const Node>(nodes)))
+          numbers.original_ids[node.id - numbers.ranks.begin(comm.rank())] = node.original;
+      });
   return numbers;
 }
 
@@ -131,8 +126,8 @@ Range edges_of_part(const EdgeList& edges, const PartitionBook& parts, int part)
   return {position(parts.begin(part)), position(parts.end(part))};
 }
 
-/// Gives the nodes of every part the ids of their locality_order. `edges`, the in-edges of this rank's nodes,
-/// are ordered by sort_edges before and after. Collective.
+/// Renumbers the nodes of each part in their locality_order. `edges`, the in-edges of this rank's nodes, are
+/// ordered by sort_edges before and after. Collective.
 void order_nodes(const Communicator& comm, Numbering& numbers, EdgeList& edges) {
   const Index first = numbers.ranks.begin(comm.rank());
   const Index end = numbers.ranks.end(comm.rank());
@@ -169,7 +164,7 @@ void order_nodes(const Communicator& comm, Numbering& numbers, EdgeList& edges) 
   sort_edges(first, end, edges);
 }
 
-/// A range of the list; all of the list is moved.
+/// A range of the list. The whole list is moved, not copied.
 EdgeList take(EdgeList& edges, Range range) {
   if (range.begin == 0 && range.end == edges.src.size()) return std::move(edges);
   EdgeList taken;
@@ -212,8 +207,8 @@ std::vector<std::byte> one(NpyType type) {
   return bytes;
 }
 
-/// Data of edges with these ids: those of the source, of the edges that reversed ones reverse, and of self
-/// loops. Collective.
+/// The data of the edges with these ids. Reversed edges have those of the edges that they reverse, and self
+/// loops those that PartitionGraphOptions names. Collective.
 DataArray read_edge_data(GraphSource& source, const DataField& field, const Array<Index>& ids,
                          const PartitionGraphOptions& options) {
   const Index num_edges = source.num_edges();
@@ -253,8 +248,7 @@ void share_sizes(const Communicator& comm, std::vector<PartSize>& sizes) {
                 numbers[5 * p + 4]};
 }
 
-/// Reads the data that belong to the part and to its in-edges. Collective; a rank without a part in this
-/// round says -1.
+/// Reads the data of a part and of its in-edges. A rank that has no part in this round gives -1. Collective.
 GraphData read_part_data(GraphSource& source, const Numbering& numbers, int part, EdgeList edges,
                          Index num_edges, const PartitionGraphOptions& options) {
   NodeTypeData nodes;
@@ -280,9 +274,9 @@ GraphData read_part_data(GraphSource& source, const Numbering& numbers, int part
   return data;
 }
 
-/// What partition.json says about how the parts were made.
-std::map<std::string, std::string> describe(const PartitionGraphOptions& options,
-                                            const PartitionReport& report) {
+/// How the parts were made.
+std::map<std::string, std::string> info_of(const PartitionGraphOptions& options,
+                                           const PartitionReport& report) {
   const auto yes = [](bool flag) { return flag ? "yes" : "no"; };
   return {{"method", to_string(options.method)},
           {"order", to_string(options.order)},
@@ -298,66 +292,29 @@ std::map<std::string, std::string> describe(const PartitionGraphOptions& options
           {"training_balance", concat(report.balance(&PartSize::training_nodes))}};
 }
 
-/// From the edges to the directory's name. Collective.
-PartitionReport write_partition(GraphSource& source, PartitionWriter& writer,
-                                const PartitionGraphOptions& options, PartitionProgress progress) {
-  const Communicator& comm = source.comm();
-  const PartitionBook slices = PartitionBook::even(source.num_nodes(), comm.size());
-
-  progress("read edges", 0, source.num_edges());
-  EdgeList edges = read_transformed_edges(source, slices, options);
-  progress("read edges", source.num_edges(), source.num_edges());
-
-  const std::string assigning = concat("assign nodes (", to_string(options.method), ")");
-  progress(assigning, 0, source.num_nodes());
+/// The part of each node of this rank's slice; counts the training nodes of the parts. Collective.
+Array<std::int32_t> assign(GraphSource& source, const PartitionBook& slices, const EdgeList& edges,
+                           const PartitionGraphOptions& options, PartitionReport& report) {
   const Array<std::uint8_t> train_mask = read_train_mask(source, slices);
   AssignmentOptions how{.parts = options.parts, .seed = options.seed, .balance_edges = options.balance_edges};
   if (options.balance_training) how.train_mask = train_mask;
-  const Array<std::int32_t> part_of = assign_nodes(comm, source.num_nodes(), edges, options.method, how);
-  release_cached_memory();
-  progress(assigning, source.num_nodes(), source.num_nodes());
-
-  PartitionReport report;
-  report.num_nodes = source.num_nodes();
-  report.parts.resize(options.parts);
+  Array<std::int32_t> part_of = assign_nodes(source.comm(), source.num_nodes(), edges, options.method, how);
   for (std::size_t i = 0; i < train_mask.size(); ++i)
     report.parts[part_of[i]].training_nodes += train_mask[i];
+  return part_of;
+}
 
-  const Index num_edges = comm.all_reduce(edges.size());
-  progress("number nodes", 0, report.num_nodes);
-  Numbering numbers = number_nodes(comm, slices, part_of, options.parts);
-  replace_ids(comm, slices, numbers.of_slice, edges.src);
-  replace_ids(comm, slices, numbers.of_slice, edges.dst);
-  progress("number nodes", report.num_nodes, report.num_nodes);
-
-  progress("send edges to their parts", 0, num_edges);
-  {
-    EdgeList mine;
-    exchange_edges(comm, numbers.ranks, std::move(edges), false, mine);
-    edges = std::move(mine);
-  }
-  release_cached_memory();
-  progress("send edges to their parts", num_edges, num_edges);
-
-  progress("sort edges", 0, num_edges);
-  const auto sort = options.drop_duplicates ? drop_duplicates : sort_edges;
-  sort(numbers.ranks.begin(comm.rank()), numbers.ranks.end(comm.rank()), edges);
-  release_cached_memory();
-  report.num_edges = comm.all_reduce(edges.size());
-  progress("sort edges", num_edges, num_edges);
-
-  if (options.order == NodeOrder::clusters) {
-    progress("order nodes", 0, report.num_nodes);
-    order_nodes(comm, numbers, edges);
-    release_cached_memory();
-    progress("order nodes", report.num_nodes, report.num_nodes);
-  }
-
-  const auto own = numbers.owned_parts.size();
-  const auto rounds = static_cast<std::size_t>(comm.all_reduce(static_cast<Index>(own), ReduceOp::max));
+/// Writes the parts, one for each rank at a time, and completes the report. Returns their checksums, on every
+/// rank. Collective.
+std::vector<std::uint64_t> write_parts(GraphSource& source, PartitionWriter& writer, const Numbering& numbers,
+                                       EdgeList edges, const PartitionGraphOptions& options,
+                                       PartitionProgress progress, PartitionReport& report) {
+  const Communicator& comm = source.comm();
+  const auto own = static_cast<Index>(numbers.owned_parts.size());
+  const Index rounds = comm.all_reduce(own, ReduceOp::max);
   std::vector<std::uint64_t> checksums(report.parts.size(), 0);
   progress("write parts", 0, options.parts);
-  for (std::size_t round = 0; round < rounds; ++round) {
+  for (Index round = 0; round < rounds; ++round) {
     const int part = round < own ? numbers.owned_parts[round] : -1;
     EdgeList in_edges;
     if (part >= 0) {
@@ -370,11 +327,16 @@ PartitionReport write_partition(GraphSource& source, PartitionWriter& writer,
     const GraphData data =
         read_part_data(source, numbers, part, std::move(in_edges), report.num_edges, options);
     if (part >= 0) checksums[part] = write_part(writer.path(), part, data).checksum;
-    progress("write parts", comm.all_reduce(static_cast<Index>(std::min(round + 1, own))), options.parts);
+    progress("write parts", comm.all_reduce(std::min(round + 1, own)), options.parts);
   }
   share_sizes(comm, report.parts);
   comm.all_reduce(std::span<std::uint64_t>(checksums));
+  return checksums;
+}
 
+/// What partition.json says.
+PartitionDescription describe(const GraphSource& source, const Numbering& numbers,
+                              const PartitionGraphOptions& options, const PartitionReport& report) {
   PartitionDescription description;
   description.name = source.name();
   description.num_parts = options.parts;
@@ -382,8 +344,54 @@ PartitionReport write_partition(GraphSource& source, PartitionWriter& writer,
   description.edge_types.push_back(
       {default_node_type, default_edge_type, default_node_type, {}, source.edge_fields()});
   for (const PartSize& part : report.parts) description.edge_types[0].edges_per_part.push_back(part.in_edges);
+  description.info = info_of(options, report);
+  return description;
+}
+
+/// All from the edges to the complete directory. Collective.
+PartitionReport write_partition(GraphSource& source, PartitionWriter& writer,
+                                const PartitionGraphOptions& options, PartitionProgress progress) {
+  const Communicator& comm = source.comm();
+  const PartitionBook slices = PartitionBook::even(source.num_nodes(), comm.size());
+  const auto phase = [&](const std::string& name, Index total, const auto& run) {
+    progress(name, 0, total);
+    run();
+    release_cached_memory();
+    progress(name, total, total);
+  };
+  PartitionReport report;
+  report.num_nodes = source.num_nodes();
+  report.parts.resize(options.parts);
+  EdgeList edges;
+  Array<std::int32_t> part_of;
+  Numbering numbers;
+  phase("read edges", source.num_edges(), [&] { edges = read_transformed_edges(source, slices, options); });
+  phase(concat("assign nodes (", to_string(options.method), ")"), report.num_nodes,
+        [&] { part_of = assign(source, slices, edges, options, report); });
+  const Index num_edges = comm.all_reduce(edges.size());
+  phase("number nodes", report.num_nodes, [&] {
+    numbers = number_nodes(comm, slices, part_of, options.parts);
+    replace_ids(comm, slices, numbers.of_slice, edges.src);
+    replace_ids(comm, slices, numbers.of_slice, edges.dst);
+    part_of = {};
+    numbers.of_slice = {};
+  });
+  phase("send edges to their parts", num_edges, [&] {
+    EdgeList mine;
+    exchange_edges(comm, numbers.ranks, std::move(edges), false, mine);
+    edges = std::move(mine);
+  });
+  phase("sort edges", num_edges, [&] {
+    const auto sort = options.drop_duplicates ? drop_duplicates : sort_edges;
+    sort(numbers.ranks.begin(comm.rank()), numbers.ranks.end(comm.rank()), edges);
+  });
+  report.num_edges = comm.all_reduce(edges.size());
+  if (options.order == NodeOrder::clusters)
+    phase("order nodes", report.num_nodes, [&] { order_nodes(comm, numbers, edges); });
+
+  auto checksums = write_parts(source, writer, numbers, std::move(edges), options, progress, report);
+  PartitionDescription description = describe(source, numbers, options, report);
   description.checksums = std::move(checksums);
-  description.info = describe(options, report);
   source.write_node_keys(writer.path());
   writer.commit(description);
   return report;

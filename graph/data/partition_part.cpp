@@ -1,6 +1,5 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/build/edge_exchange.hpp>
-#include <sar/graph/data/partition_directory.hpp>
 #include <sar/graph/data/partition_part.hpp>
 #include <sar/graph/io/npy_header.hpp>
 
@@ -18,9 +17,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Index block_bytes = Index{1} << 22;
+constexpr Index chunk_bytes = Index{1} << 22;
 
-/// Of numbers in their order; told apart are arrays, too, by their lengths.
+/// A checksum of arrays of numbers. It depends on the order of the numbers and on the arrays' lengths.
 class Checksum {
  public:
   void add(std::span<const Index> numbers) noexcept {
@@ -37,7 +36,8 @@ class Checksum {
   std::uint64_t state_ = 0x94d049bb133111ebu;
 };
 
-/// Letters that every file system takes stay; others, and a dot in front, become %XX.
+/// The name of a file for any name: letters that every file system takes stay, others and a leading dot
+/// become %XX.
 std::string escaped(const std::string& name) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
   constexpr std::string_view digits = "0123456789ABCDEF";
@@ -91,17 +91,17 @@ void write_ids(const std::string& path, const Array<Index>& ids) {
   file.commit(/*flushed=*/false);
 }
 
-/// The elements at the positions `order`, in that order.
+/// Writes the elements at the positions `order`, in that order.
 void write_column(const std::string& path, const Array<Index>& column, const Array<Index>& order,
                   Checksum& checksum) {
   const std::array<Index, 1> shape{static_cast<Index>(order.size())};
   NpyWriter file(path, shape, NpyType::int64);
-  Array<Index> block;
-  for (std::size_t begin = 0; begin < order.size(); begin += block.size()) {
-    block.resize(std::min<std::size_t>(block_bytes / sizeof(Index), order.size() - begin));
-    for (std::size_t i = 0; i < block.size(); ++i) block[i] = column[order[begin + i]];
-    checksum.add(block);
-    file.write(std::as_bytes(std::span<const Index>(block)));
+  Array<Index> chunk;
+  for (std::size_t begin = 0; begin < order.size(); begin += chunk.size()) {
+    chunk.resize(std::min<std::size_t>(chunk_bytes / sizeof(Index), order.size() - begin));
+    for (std::size_t i = 0; i < chunk.size(); ++i) chunk[i] = column[order[begin + i]];
+    checksum.add(chunk);
+    file.write(std::as_bytes(std::span<const Index>(chunk)));
   }
   file.commit(/*flushed=*/false);
   checksum.end_array(shape[0]);
@@ -118,7 +118,7 @@ void write_data(const std::string& path, const DataArray& column, Index num_rows
     file.write(column.bytes);
   } else {
     const auto rows =
-        static_cast<std::size_t>(std::max<Index>(1, block_bytes / std::max<Index>(1, column.row_bytes())));
+        static_cast<std::size_t>(std::max<Index>(1, chunk_bytes / std::max<Index>(1, column.row_bytes())));
     for (std::size_t begin = 0; begin < order->size(); begin += rows) {
       const auto first = order->begin() + static_cast<std::ptrdiff_t>(begin);
       const auto count = static_cast<std::ptrdiff_t>(std::min(rows, order->size() - begin));
@@ -128,7 +128,7 @@ void write_data(const std::string& path, const DataArray& column, Index num_rows
   file.commit(/*flushed=*/false);
 }
 
-/// Positions of the edges by source part, destination, source, id; where each source part begins.
+/// The positions of the edges by source part, destination, source, id, and where each source part begins.
 Array<Index> order_by_part(const PartitionBook& src_book, Index dst_begin, Index dst_end,
                            const EdgeList& edges, Array<Index>& source_offsets) {
   const Array<Index> order = edge_order(dst_begin, dst_end, edges);
@@ -171,12 +171,12 @@ void write_edges(const std::string& directory, int part, const PartitionDescript
     write_data(edge_data_file(directory, part, type, name), column, edges.size(), &order);
 }
 
-/// One array of several parts, which come one after the other: the files, and the rows that each must have.
-struct Pieces {
+/// One array of several consecutive parts: its files, and how many rows each must have.
+struct PartFiles {
   std::vector<std::string> paths;
   std::vector<Index> rows;
 
-  /// Reads all of them to where `allocate(number of rows)` says. All headers are checked before.
+  /// Reads all files one after the other to `allocate(number of rows)`, after a check of all headers.
   template <class Allocate>
   void read(NpyType type, const std::vector<Index>& row_shape, const Allocate& allocate) const {
     Index total = 0;
@@ -221,11 +221,11 @@ struct Pieces {
   }
 };
 
-/// Checks the edges of one part, which lie at [begin, end) of the list.
+/// Checks the edges [begin, end) of the list, which are those of one part.
 void check_edges(const EdgeList& edges, std::size_t begin, std::size_t end, std::span<const Index> offsets,
-                 const PartitionBook& src_book, Index dst_begin, Index dst_end, const Pieces& sources,
-                 std::size_t piece) {
-  const std::string& path = sources.paths[piece];
+                 const PartitionBook& src_book, Index dst_begin, Index dst_end, const PartFiles& sources,
+                 std::size_t file) {
+  const std::string& path = sources.paths[file];
   require<InputError>(offsets.front() == 0 && offsets.back() == static_cast<Index>(end - begin) &&
                           std::is_sorted(offsets.begin(), offsets.end()),
                       path, ": source_offsets beside it start at ", offsets.front(), " and end at ",
@@ -276,10 +276,10 @@ class PartReader {
   }
 
  private:
-  /// The files that path(part) names, with rows(part) rows.
+  /// The array with the files path(part), which have rows(part) rows.
   template <class Path, class Rows>
-  [[nodiscard]] Pieces pieces(const Path& path, const Rows& rows) const {
-    Pieces all;
+  [[nodiscard]] PartFiles files_of(const Path& path, const Rows& rows) const {
+    PartFiles all;
     for (int part = first_; part < last_; ++part) {
       all.paths.push_back(path(part));
       all.rows.push_back(rows(part));
@@ -287,8 +287,8 @@ class PartReader {
     return all;
   }
 
-  /// Reads ids and enters them into the checksums of their parts.
-  Array<Index> read_ids(const Pieces& files) {
+  /// Reads ids and adds them to the checksums of their parts.
+  Array<Index> read_ids(const PartFiles& files) {
     Array<Index> ids = files.read_ids();
     std::span<const Index> rest(ids);
     for (std::size_t i = 0; i < files.rows.size(); ++i) {
@@ -304,18 +304,18 @@ class PartReader {
     NodeTypeData data;
     data.name = type.name;
     data.book = type.book;
-    const Pieces files =
-        pieces([&](int part) { return node_file(directory_, part, type.name, "original_ids"); }, rows);
+    const PartFiles files =
+        files_of([&](int part) { return node_file(directory_, part, type.name, "original_ids"); }, rows);
     data.original_ids = read_ids(files);
-    for (std::size_t i = 0, piece = 0, begin = 0; i < data.original_ids.size(); ++i) {
-      for (; static_cast<Index>(i - begin) == files.rows[piece]; ++piece) begin = i;
+    for (std::size_t i = 0, file = 0, begin = 0; i < data.original_ids.size(); ++i) {
+      for (; static_cast<Index>(i - begin) == files.rows[file]; ++file) begin = i;
       require<InputError>(0 <= data.original_ids[i] && data.original_ids[i] < type.book.num_nodes(),
-                          files.paths[piece], ": element ", i - begin, " is ", data.original_ids[i],
+                          files.paths[file], ": element ", i - begin, " is ", data.original_ids[i],
                           ", expected 0 to ", type.book.num_nodes() - 1);
     }
     for (const DataField& field : type.data)
       data.data[field.name] =
-          pieces([&](int part) { return node_data_file(directory_, part, type.name, field.name); }, rows)
+          files_of([&](int part) { return node_data_file(directory_, part, type.name, field.name); }, rows)
               .read_data(field);
     return data;
   }
@@ -325,14 +325,14 @@ class PartReader {
     const PartitionBook& dst_book = node_type(description_, type.dst_type).book;
     const auto rows = [&](int part) { return type.edges_per_part[part]; };
     const auto files = [&](const char* array) {
-      return pieces([&](int part) { return edge_file(directory_, part, type, array); }, rows);
+      return files_of([&](int part) { return edge_file(directory_, part, type, array); }, rows);
     };
     EdgeTypeData data;
     data.src_type = type.src_type;
     data.name = type.name;
     data.dst_type = type.dst_type;
     data.num_edges = type.num_edges();
-    const Pieces sources = files("src");
+    const PartFiles sources = files("src");
     data.edges.src = read_ids(sources);
     data.edges.dst = read_ids(files("dst"));
     data.edges.id = read_ids(files("id"));
@@ -340,7 +340,7 @@ class PartReader {
     std::size_t begin = 0;
     for (int part = first_; part < last_; ++part) {
       const Array<Index> offsets =
-          Pieces{{edge_file(directory_, part, type, "source_offsets")}, {static_cast<Index>(num_offsets)}}
+          PartFiles{{edge_file(directory_, part, type, "source_offsets")}, {static_cast<Index>(num_offsets)}}
               .read_ids();
       const std::size_t end = begin + static_cast<std::size_t>(rows(part));
       check_edges(data.edges, begin, end, offsets, src_book, dst_book.begin(part), dst_book.end(part),
@@ -349,7 +349,7 @@ class PartReader {
     }
     for (const DataField& field : type.data)
       data.data[field.name] =
-          pieces([&](int part) { return edge_data_file(directory_, part, type, field.name); }, rows)
+          files_of([&](int part) { return edge_data_file(directory_, part, type, field.name); }, rows)
               .read_data(field);
     return data;
   }

@@ -1,5 +1,6 @@
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/comm/rows/permutation.hpp>
+#include <sar/comm/rows/row_route.hpp>
+#include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/half.hpp>
 #include <sar/core/memory.hpp>
@@ -10,15 +11,65 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <vector>
 
 namespace sar {
 namespace {
 
-constexpr Index window_bytes = Index{1} << 22;  // of a rank's range, that are put together at a time
+/// The positions of the ids, which increase in this order.
+Array<Index> order_of(std::span<const Index> ids) {
+  Array<Index> order(ids.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return ids[a] < ids[b]; });
+  return order;
+}
 
-/// `shape`: of the whole array. `pack(i, out)` writes row i of this rank as it shall lie in the file.
+/// Writes the rows into the file, of which each rank writes one range, window by window. `pack(i, out)`
+/// writes row i of this rank as it shall lie in the file. Collective.
+void write_windows(const Communicator& comm, SharedNpyFile& file, std::span<const Index> ids, Index total,
+                   Index row_size, Index row_bytes, FunctionRef<void(Index, std::byte*)> pack) {
+  const Array<Index> order = order_of(ids);
+  const PartitionBook ranges = PartitionBook::even(total, comm.size());
+  const Index window = std::max<Index>(1, route_chunk_bytes / std::max<Index>(1, row_bytes));
+  const Index windows = (ranges.num_nodes(0) + window - 1) / window;  // no range is longer than the first
+  std::vector<Index> next;  // for each range, the first of my rows in it that has not been sent
+  for (int p = 0; p < comm.size(); ++p)
+    next.push_back(
+        std::partition_point(order.begin(), order.end(), [&](Index i) { return ids[i] < ranges.begin(p); }) -
+        order.begin());
+  std::vector<std::int32_t> targets;
+  std::vector<Index> sent_ids;
+  std::vector<std::byte> sent_rows, got_rows;
+  Array<std::byte> together;
+  for (Index w = 0; w < windows; ++w) {
+    targets.clear();
+    sent_ids.clear();
+    sent_rows.clear();
+    for (int p = 0; p < comm.size(); ++p) {
+      const Index end = std::min(ranges.end(p), ranges.begin(p) + (w + 1) * window);
+      for (; next[p] < static_cast<Index>(ids.size()) && ids[order[next[p]]] < end; ++next[p]) {
+        targets.push_back(p);
+        sent_ids.push_back(ids[order[next[p]]]);
+        sent_rows.resize(sent_rows.size() + row_bytes);
+        if (row_bytes > 0) pack(order[next[p]], sent_rows.data() + sent_rows.size() - row_bytes);
+      }
+    }
+    const RowRoute route(comm, targets);
+    const Array<Index> got_ids = route.forward(std::span<const Index>(sent_ids));
+    got_rows.resize(route.num_arrived() * row_bytes);
+    route.forward(sent_rows.data(), row_bytes, got_rows.data());
+    const Index begin = ranges.begin(comm.rank()) + w * window;  // what has arrived is a window without gaps
+    together.resize(got_rows.size());
+    for (Index i = 0; i < route.num_arrived(); ++i)
+      std::copy_n(got_rows.data() + i * row_bytes, row_bytes,
+                  together.data() + (got_ids[i] - begin) * row_bytes);
+    if (!together.empty()) file.write(begin * row_size, together);
+  }
+}
+
+/// Checks what all ranks give and writes the file. `pack` as above. Collective.
 void write_rows(const Communicator& comm, const std::string& path, std::span<const Index> ids, Index num_rows,
                 const std::vector<Index>& row_shape, NpyType type,
                 FunctionRef<void(Index, std::byte*)> pack) {
@@ -27,55 +78,13 @@ void write_rows(const Communicator& comm, const std::string& path, std::span<con
   const Index total = comm.all_reduce(num_rows);
   require_permutation(comm, ids, total, path);
   const Index row_size = std::accumulate(row_shape.begin(), row_shape.end(), Index{1}, std::multiplies<>());
-  const Index row_bytes = row_size * element_bytes(type);
   const Index widest = comm.all_reduce(row_size, ReduceOp::max);
   require<ShapeError>(row_size == widest, path, ": a row of rank ", comm.rank(), " has ", row_size,
                       " elements, expected ", widest, " as on other ranks");
   std::vector<Index> shape{total};
   shape.insert(shape.end(), row_shape.begin(), row_shape.end());
   SharedNpyFile file(comm, path, shape, type);
-
-  Array<Index> order(ids.size());
-  std::iota(order.begin(), order.end(), Index{0});
-  std::sort(order.begin(), order.end(), [&](Index a, Index b) { return ids[a] < ids[b]; });
-  const auto id_at = [&](std::size_t k) { return ids[order[k]]; };
-
-  const int ranks = comm.size();
-  const PartitionBook ranges = PartitionBook::even(total, ranks);
-  const Index window = std::max<Index>(1, window_bytes / std::max<Index>(1, row_bytes));
-  const Index rounds = (ranges.num_nodes(0) + window - 1) / window;  // the first range is a longest one
-  std::vector<std::size_t> next;  // for each range, my first row in it that has not been sent
-  for (int p = 0; p < ranks; ++p)
-    next.push_back(static_cast<std::size_t>(
-        std::partition_point(order.begin(), order.end(), [&](Index i) { return ids[i] < ranges.begin(p); }) -
-        order.begin()));
-  const Index first = ranges.begin(comm.rank());
-  std::vector<Index> sent_ids;
-  std::vector<std::byte> sent_rows;
-  Array<std::byte> together;
-  for (Index r = 0; r < rounds; ++r) {
-    std::vector<Index> counts(ranks, 0);
-    sent_ids.clear();
-    sent_rows.clear();
-    for (std::size_t p = 0; p < counts.size(); ++p) {
-      const auto rank = static_cast<int>(p);
-      const Index end = std::min(ranges.end(rank), ranges.begin(rank) + (r + 1) * window);
-      for (; next[p] < order.size() && id_at(next[p]) < end; ++next[p], ++counts[p]) {
-        sent_ids.push_back(id_at(next[p]));
-        sent_rows.resize(sent_rows.size() + static_cast<std::size_t>(row_bytes));
-        if (row_bytes > 0) pack(order[next[p]], sent_rows.data() + sent_rows.size() - row_bytes);
-      }
-    }
-    const auto got_ids = comm.all_to_all_v(std::span<const Index>(sent_ids), counts).values;
-    for (Index& count : counts) count *= row_bytes;
-    const auto got_rows = comm.all_to_all_v(std::span<const std::byte>(sent_rows), counts).values;
-    const Index begin = first + r * window;  // what has arrived is a window without gaps
-    together.resize(got_rows.size());
-    for (std::size_t i = 0; i < got_ids.size(); ++i)
-      std::copy_n(got_rows.data() + static_cast<Index>(i) * row_bytes, row_bytes,
-                  together.data() + (got_ids[i] - begin) * row_bytes);
-    if (!together.empty()) file.write(begin * row_size, together);
-  }
+  write_windows(comm, file, ids, total, row_size, row_size * element_bytes(type), pack);
   file.commit();
 }
 

@@ -3,9 +3,11 @@
 #include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/ldg.hpp>
 #include <sar/graph/partition/metis.hpp>
+#include <sar/graph/partition/node_partition.hpp>
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <vector>
 
 namespace sar {

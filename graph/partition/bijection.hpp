@@ -1,11 +1,11 @@
-/// A keyed bijection of [0, n): a random-looking permutation that is computed in closed form, in both
-/// directions, without an array of n entries.
+/// A keyed bijection of [0, n): a random-looking permutation and its inverse in closed form, without an array
+/// of n entries.
 ///
-/// An alternating Feistel network on the mixed radix (a, b), a b >= n, both about sqrt(n): x = L b + R, then
-/// in turn
-///     L = (L + F_k(R)) mod a,   R = (R + F_k(L)) mod b,
-/// repeated while the result is not below n (cycle walking; a b < n + a, so hardly ever). Black and Rogaway,
-/// "Ciphers with arbitrary finite domains", CT-RSA 2002.
+/// It is an alternating Feistel network on the mixed radix (a, b) with a b >= n, both about sqrt(n). With
+/// x = L b + R, each round computes
+///     L = (L + F_k(R)) mod a,   R = (R + F_k(L)) mod b.
+/// All rounds are repeated while the result is not below n (cycle walking), which is rare as a b < n + a.
+/// Black and Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002.
 #pragma once
 
 #include <sar/config.hpp>
@@ -18,7 +18,7 @@ namespace sar {
 
 class KeyedBijection {
  public:
-  /// 0 <= n < 2^62; throws InputError otherwise.
+  /// Throws InputError unless 0 <= n < 2^62.
   KeyedBijection(Index n, const RandomKey& key);
 
   /// The image of x, 0 <= x < n.

@@ -21,7 +21,7 @@ constexpr Index still_moving = 512;  // another pass if one node in so many has 
 /// not balanced is 0 for all nodes.
 using Weights = std::array<std::int64_t, 3>;
 
-/// What lies in each part.
+/// The load of each part.
 class Loads {
  public:
   Loads(const Communicator& comm, int parts, const Weights& totals)
@@ -35,9 +35,9 @@ class Loads {
   void add(std::int32_t part, const Weights& weights) { change(part, weights, comm_.size()); }
   void remove(std::int32_t part, const Weights& weights) { change(part, weights, -comm_.size()); }
 
-  /// Of the part, relative to its capacity, in what a node of these weights adds to.
+  /// The part's load relative to its capacity, in what a node of these weights adds to.
   [[nodiscard]] double load(std::int32_t part, const Weights& node) const { return load(part, node, 0); }
-  /// The same with the node in it: beyond 1, it does not fit.
+  /// The same with the node in the part. Above 1, the node does not fit.
   [[nodiscard]] double load_with(std::int32_t part, const Weights& node) const {
     return load(part, node, comm_.size());
   }
@@ -78,8 +78,8 @@ class Loads {
 
   const Communicator& comm_;
   std::array<double, 3> capacity_{};
-  std::vector<Weights> known_;    // when the ranks last met
-  std::vector<Weights> assumed_;  // if each has since then done what this one has
+  std::vector<Weights> known_;    // at the last exchange of changes
+  std::vector<Weights> assumed_;  // now, if every rank has done since then what this one has
 };
 
 class Stream {
@@ -175,7 +175,7 @@ class Stream {
     return best != nowhere ? best : loads_.least_loaded(mine);
   }
 
-  /// Tells the ranks that hold copies.
+  /// Tells the ranks that hold copies. Collective.
   void exchange_changes() {
     std::vector<Change> packed;
     std::vector<Index> counts;

@@ -1,6 +1,6 @@
+#include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/partition/metis.hpp>
-#include <sar/graph/partition/partition.hpp>
 
 #if SAR_HAVE_METIS
 #include <metis.h>
@@ -118,10 +118,6 @@ std::vector<T> gather_on_first(const Communicator& comm, std::span<const T> valu
 
 }  // namespace
 
-bool has_metis() noexcept {
-  return true;
-}
-
 Array<std::int32_t> metis_assignment(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                                      const AssignmentOptions& options) {
   require<InputError>(num_nodes <= std::numeric_limits<idx_t>::max(), "the graph has ", num_nodes,
@@ -154,10 +150,6 @@ Array<std::int32_t> metis_assignment(const Communicator& comm, Index num_nodes, 
 }
 
 #else
-
-bool has_metis() noexcept {
-  return false;
-}
 
 Array<std::int32_t> metis_assignment(const Communicator&, Index, const EdgeList&, const AssignmentOptions&) {
   throw InputError(

@@ -1,16 +1,17 @@
 #include <sar/comm/rows/partition_book.hpp>
+#include <sar/comm/rows/replace_ids.hpp>
+#include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/graph/partition/neighbor_lists.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <vector>
 
 namespace sar {
 namespace {
 
-constexpr Index block_size = Index{1} << 18;  // edges of one exchange
+constexpr Index chunk_size = Index{1} << 18;  // edges of one exchange
 
 /// A node of the receiver's slice and the node at the other end of an edge.
 struct Half {
@@ -39,97 +40,58 @@ class EvenSlices {
   std::uint32_t end_of_longer_;
 };
 
-/// Brings edges to the owners of one of their ends, block by block.
+/// Sends edges to the owners of one of their ends, chunk by chunk.
 class HalfEdges {
  public:
   HalfEdges(const Communicator& comm, Index num_nodes, const EdgeList& edges)
       : comm_(comm),
         edges_(edges),
         slices_(num_nodes, comm.size()),
-        blocks_(comm.all_reduce((edges.size() + block_size - 1) / block_size, ReduceOp::max)) {}
+        chunks_(comm.all_reduce((edges.size() + chunk_size - 1) / chunk_size, ReduceOp::max)) {}
 
   /// take(half, is_in_edge) for each edge and each of its ends that is a node of this rank.
   template <class Take>
   void for_each(const Take& take) {
-    for (Index b = 0; b < blocks_; ++b) {
-      const Index begin = std::min(edges_.size(), b * block_size);
-      const Index end = std::min(edges_.size(), begin + block_size);
+    for (Index c = 0; c < chunks_; ++c) {
+      const Index begin = std::min(edges_.size(), c * chunk_size);
+      const Index end = std::min(edges_.size(), begin + chunk_size);
       for (const Half& half : exchange(edges_.dst, edges_.src, begin, end)) take(half, true);
       for (const Half& half : exchange(edges_.src, edges_.dst, begin, end)) take(half, false);
     }
   }
 
  private:
-  std::vector<Half> exchange(const Array<Index>& nodes, const Array<Index>& others, Index begin, Index end) {
-    const auto ranks = static_cast<std::size_t>(comm_.size());
-    std::vector<Index> counts(ranks, 0);
+  Array<Half> exchange(const Array<Index>& nodes, const Array<Index>& others, Index begin, Index end) {
     owners_.resize(end - begin);
+    halves_.resize(end - begin);
     for (Index e = begin; e < end; ++e) {
-      const std::uint32_t owner = slices_.owner(static_cast<std::uint32_t>(nodes[e]));
-      owners_[e - begin] = owner;
-      ++counts[owner];
+      const auto node = static_cast<std::uint32_t>(nodes[e]);
+      const std::uint32_t owner = slices_.owner(node);
+      owners_[e - begin] = static_cast<std::int32_t>(owner);
+      halves_[e - begin] = {node - slices_.begin(owner), static_cast<std::uint32_t>(others[e])};
     }
-    std::vector<Index> next(ranks, 0);
-    for (std::size_t p = 1; p < ranks; ++p) next[p] = next[p - 1] + counts[p - 1];
-    packed_.resize(owners_.size());
-    for (Index e = begin; e < end; ++e) {
-      const std::uint32_t owner = owners_[e - begin];
-      packed_[next[owner]++] = {static_cast<std::uint32_t>(nodes[e]) - slices_.begin(owner),
-                                static_cast<std::uint32_t>(others[e])};
-    }
-    return comm_.all_to_all_v(std::span<const Half>(packed_), counts).values;
+    return RowRoute(comm_, owners_).forward(std::span<const Half>(halves_));
   }
 
   const Communicator& comm_;
   const EdgeList& edges_;
   EvenSlices slices_;
-  Index blocks_;
-  Array<std::uint32_t> owners_;
-  Array<Half> packed_;
+  Index chunks_;
+  std::vector<std::int32_t> owners_;
+  std::vector<Half> halves_;
 };
 
-/// A set of nodes that tells how many of its elements come before one.
-class NodeSet {
- public:
-  explicit NodeSet(Index num_nodes) : words_(static_cast<std::size_t>((num_nodes + 63) / 64), 0) {}
-
-  void insert(std::uint32_t node) { words_[node / 64] |= std::uint64_t{1} << node % 64; }
-  void count() {
-    before_.resize(words_.size());
-    std::uint32_t sum = 0;
-    for (std::size_t w = 0; w < words_.size(); ++w) {
-      before_[w] = sum;
-      sum += static_cast<std::uint32_t>(std::popcount(words_[w]));
-    }
-  }
-  [[nodiscard]] std::uint32_t before(std::uint32_t node) const {
-    const std::uint64_t below = (std::uint64_t{1} << node % 64) - 1;
-    return before_[node / 64] + static_cast<std::uint32_t>(std::popcount(words_[node / 64] & below));
-  }
-  /// visit(node), in ascending order.
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    for (std::size_t w = 0; w < words_.size(); ++w)
-      for (std::uint64_t bits = words_[w]; bits != 0; bits &= bits - 1)
-        visit(static_cast<Index>(w * 64) + std::countr_zero(bits));
-  }
-
- private:
-  Array<std::uint64_t> words_;
-  Array<std::uint32_t> before_;
-};
-
-/// Tells the owners of the remote nodes who needs them.
-void find_copies(const Communicator& comm, const PartitionBook& slices, const NodeSet& remote,
+/// Tells the owners of the remote nodes who reads them. Collective.
+void find_copies(const Communicator& comm, const PartitionBook& slices, const IndexSet& remote,
                  NeighborLists& lists) {
   const auto ranks = static_cast<std::size_t>(comm.size());
   std::vector<Index> counts(ranks, 0);
   Array<std::uint32_t> wanted;
-  remote.for_each([&, owner = 0](Index node) mutable {
-    while (node >= slices.end(owner)) ++owner;
+  for (const Index node : remote.members()) {
+    const int owner = slices.owner(node);
     ++counts[owner];
     wanted.push_back(static_cast<std::uint32_t>(node - slices.begin(owner)));
-  });
+  }
   const Index num_nodes = lists.num_nodes();
   lists.num_values = num_nodes + static_cast<Index>(wanted.size());
   lists.first_of_sender.assign(ranks, num_nodes);
@@ -165,7 +127,7 @@ NeighborLists gather_neighbors(const Communicator& comm, Index num_nodes, const 
   NeighborLists lists;
   lists.in_degrees.assign(count, 0);
   lists.offsets.assign(count + 1, 0);
-  NodeSet remote(num_nodes);
+  IndexSet remote(num_nodes);
   halves.for_each([&](const Half& half, bool is_in_edge) {
     lists.in_degrees[half.node] += is_in_edge;
     if (half.other == first + half.node) return;
@@ -173,16 +135,17 @@ NeighborLists gather_neighbors(const Communicator& comm, Index num_nodes, const 
     if (!is_mine(half.other)) remote.insert(half.other);
   });
   for (std::size_t i = 1; i <= count; ++i) lists.offsets[i] += lists.offsets[i - 1];
-  remote.count();
+  remote.make_numbers();
   find_copies(comm, slices, remote, lists);
 
   lists.neighbors.resize(lists.offsets.back());
   Array<Index> next(lists.offsets.begin(), lists.offsets.end() - 1);
   halves.for_each([&](const Half& half, bool) {
     if (half.other == first + half.node) return;
-    lists.neighbors[next[half.node]++] = is_mine(half.other)
-                                             ? half.other - first
-                                             : static_cast<std::uint32_t>(count) + remote.before(half.other);
+    lists.neighbors[next[half.node]++] =
+        is_mine(half.other)
+            ? half.other - first
+            : static_cast<std::uint32_t>(count) + static_cast<std::uint32_t>(remote.number(half.other));
   });
   return lists;
 }

@@ -1,4 +1,4 @@
-/// NeighborLists: the graph without directions, each worker with its slice of the nodes.
+/// NeighborLists: the graph without directions; each rank has a slice of the nodes.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -10,12 +10,12 @@
 
 namespace sar {
 
-/// The neighbours of the nodes of this rank's slice, PartitionBook::even(num_nodes, ranks), in both
-/// directions; a neighbour counts as often as edges lead to it, self loops do not. Neighbours have compact
-/// numbers: node slices.begin(rank) + i of this slice is i, the others follow by id.
+/// The neighbours of the nodes of this rank's slice of PartitionBook::even(num_nodes, ranks), in both
+/// directions. A neighbour is listed once for each edge; self loops are left out. Neighbours have compact
+/// numbers: node slices.begin(rank) + i of this slice is i, and the others follow by id.
 struct NeighborLists {
-  /// Where a value of one of this slice's nodes is needed: as value number `position` of those which this
-  /// rank sends to `rank`.
+  /// A reader of a node of this slice: the node's value is number `position` of those that this rank sends to
+  /// `rank`.
   struct Copy {
     std::int32_t rank;
     std::uint32_t position;
@@ -23,8 +23,8 @@ struct NeighborLists {
 
   Array<Index> offsets{0};             ///< node i has neighbors[offsets[i]] ... neighbors[offsets[i + 1] - 1]
   Array<std::uint32_t> neighbors;      ///< compact numbers
-  Array<std::uint32_t> in_degrees;     ///< with self loops
-  Index num_values = 0;                ///< compact numbers are below: this slice and its remote neighbours
+  Array<std::uint32_t> in_degrees;     ///< they count self loops
+  Index num_values = 0;                ///< how many compact numbers there are
   Array<Index> copy_offsets{0};        ///< node i has copies[copy_offsets[i]] ...
   Array<Copy> copies;                  ///< ordered by rank
   std::vector<Index> first_of_sender;  ///< compact number of value 0 of each rank
@@ -36,10 +36,10 @@ struct NeighborLists {
   }
 };
 
-/// `edges` is this rank's share, original ids. The edges travel in blocks, twice: to be counted and to be
-/// written. Memory: 4 bytes for each neighbour, about 20 for a node of the slice, 8 for each copy, and while
-/// building 1.5 bits for each node of the graph. Collective. Throws InputError, the same on every rank, for
-/// 2^32 nodes or more.
+/// `edges` is this rank's share, in original ids. The edges travel twice, in chunks: to be counted and to be
+/// written. Memory: 4 bytes for each neighbour, about 20 for each node of the slice, 8 for each copy, and 1.5
+/// bits for each node of the graph while the lists are built. Collective. Throws InputError, the same on
+/// every rank, for 2^32 nodes or more.
 NeighborLists gather_neighbors(const Communicator& comm, Index num_nodes, const EdgeList& edges);
 
 }  // namespace sar

@@ -1,7 +1,7 @@
 #include "failures/scene.hpp"
 
-#include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/comm/rows/row_route.hpp>
+#include <sar/graph/data/fetch_rows.hpp>
 #include <sar/graph/partition/assignment.hpp>
 
 #include <array>
@@ -113,7 +113,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       degrees);
   add_maker<GraphShardManager>(
-      calls, "graph/graph_shard_manager.hpp construct_full_graph", true,
+      calls, "graph/node_data.hpp construct_full_graph", true,
       [=](bool wrong) {
         auto data = std::make_shared<NodeData>();
         data->book = book;
@@ -212,7 +212,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       [](const Array<std::int32_t>& parts) { return std::vector<double>(parts.begin(), parts.end()); });
   add_maker<DataArray>(
-      calls, "graph/distributed_rows.hpp fetch_row_bytes, graph/distributed_rows.hpp fetch_rows", true,
+      calls, "comm/distributed_rows.hpp fetch_row_bytes, graph/fetch_rows.hpp fetch_rows", true,
       [=](bool wrong) {
         auto mine =
             std::make_shared<DataArray>(NpyType::int64, std::vector<Index>{}, book.num_nodes(comm.rank()));
@@ -222,7 +222,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       [](const DataArray& rows) { return std::vector<double>{static_cast<double>(rows.num_rows)}; });
   add_maker<Array<Index>>(
       calls,
-      "comm/row_route.hpp RowRoute, comm/row_route.hpp RowRoute::there, comm/row_route.hpp RowRoute::back",
+      "comm/row_route.hpp RowRoute, comm/row_route.hpp RowRoute::forward, comm/row_route.hpp RowRoute::back",
       false,
       [=](bool) {
         std::vector<std::int32_t> targets;
@@ -233,7 +233,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
         }
         return [=] {
           const RowRoute route(comm, targets);
-          const Array<Index> arrived = route.there(std::span<const Index>(rows));
+          const Array<Index> arrived = route.forward(std::span<const Index>(rows));
           return route.back(std::span<const Index>(arrived));
         };
       },

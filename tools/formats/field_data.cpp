@@ -1,6 +1,6 @@
 #include "field_data.hpp"
 
-#include <sar/comm/rows/distributed_rows.hpp>
+#include <sar/graph/data/fetch_rows.hpp>
 
 #include <utility>
 

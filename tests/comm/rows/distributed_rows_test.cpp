@@ -23,27 +23,21 @@ TEST_CASE("every rank gets the rows it asks for, in its order, in any number of 
   const Communicator comm = Communicator::world();
   const PartitionBook book = uneven_book(comm.size());
   // rows of 300 KB: 13 of them fill a round
-  for (const Index width : {1, 3, 75000}) {
-    DataArray mine(NpyType::int32, {width}, book.num_nodes(comm.rank()));
-    for (Index i = 0; i < mine.num_rows; ++i)
-      for (Index k = 0; k < width; ++k) {
-        const auto value = static_cast<std::int32_t>((book.begin(comm.rank()) + i) * 1000 + k % 1000);
-        std::memcpy(mine.row(i) + 4 * k, &value, 4);
-      }
-    std::vector<Index>
-        wanted;  // rank 0 wants nothing, others their number of sweeps, backwards, with repetitions
+  for (const Index width : {0, 1, 3, 75000}) {
+    Array<std::int32_t> mine(book.num_nodes(comm.rank()) * width);
+    for (Index i = 0; i < static_cast<Index>(mine.size()); ++i)
+      mine[i] = static_cast<std::int32_t>((book.begin(comm.rank()) + i / width) * 1000 + i % width % 1000);
+    // rank 0 wants nothing, others their number of sweeps, backwards, with repetitions
+    std::vector<Index> wanted;
     for (int sweep = 0; sweep < comm.rank(); ++sweep)
       for (Index row = book.num_nodes() - 1; row >= 0; row -= 1 + sweep) wanted.push_back(row);
     if (comm.size() == 1) wanted = {16 % book.num_nodes(), 3, 3, 0};
-    const DataArray got = fetch_rows(comm, book, mine, wanted);
-    REQUIRE(got.num_rows == static_cast<Index>(wanted.size()));
+    Array<std::int32_t> got(static_cast<Index>(wanted.size()) * width);
+    fetch_row_bytes(comm, book, reinterpret_cast<const std::byte*>(mine.data()), width * Index{4}, wanted,
+                    reinterpret_cast<std::byte*>(got.data()));
     bool equal = true;
-    for (Index i = 0; i < got.num_rows; ++i)
-      for (Index k = 0; k < width; ++k) {
-        std::int32_t value = 0;
-        std::memcpy(&value, got.row(i) + 4 * k, 4);
-        equal = equal && value == wanted[static_cast<std::size_t>(i)] * 1000 + k % 1000;
-      }
+    for (Index i = 0; i < static_cast<Index>(got.size()); ++i)
+      equal = equal && got[i] == wanted[i / width] * 1000 + i % width % 1000;
     CHECK(equal);
   }
 }
@@ -58,24 +52,6 @@ TEST_CASE("a row that does not exist is refused on all ranks") {
     CHECK(thrown_by_all<InputError>(comm, [&] { fetch_values<double>(comm, book, mine, wanted); }) ==
           concat("there is no row ", bad, ", expected 0 to ", book.num_nodes() - 1));
   }
-}
-
-TEST_CASE("data keep their type, and become tensors, integers and masks") {
-  DataArray data(NpyType::int16, {}, 3);
-  const std::int16_t values[] = {-1, 0, 300};
-  std::memcpy(data.bytes.data(), values, sizeof values);
-  CHECK(data.to_tensor().shape() == Shape{3});
-  CHECK(data.to_tensor().data()[2] == 300);
-  CHECK(data.to_integers("x") == Array<std::int64_t>{-1, 0, 300});
-  CHECK(data.to_mask("x") == Array<std::uint8_t>{1, 0, 1});
-  CHECK(data.take({2, 2, 0}).to_integers("x") == Array<std::int64_t>{300, 300, -1});
-  CHECK(thrown<InputError>([] {
-          static_cast<void>(DataArray(NpyType::float32, {}, 1).to_integers("years"));
-        }) == "years: dtype is float32, expected integers");
-  CHECK(thrown<InputError>([] {
-          static_cast<void>(DataArray(NpyType::int64, {2}, 1).to_integers("years"));
-        }) == "years: a row has shape (2,), expected one number");
-  CHECK(DataArray(NpyType::float64, {2, 3}, 4).to_tensor().shape() == Shape{4, 2, 3});
 }
 
 }  // namespace sar::test

@@ -8,7 +8,6 @@
 #include <doctest/doctest.h>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
 
@@ -173,20 +172,6 @@ TEST_CASE("after a refinement the same call gives the new graph, and nothing of 
     CHECK(live_bytes() > before);
   }
   CHECK(live_bytes() == before);
-}
-
-TEST_CASE("the check of ids is shared by all ranks, whatever the ids have in common") {
-  const Communicator comm = Communicator::world();
-  const Index n = 20'000;
-  std::vector<Index> ids(static_cast<std::size_t>(n));
-  for (Index k = 0; k < n; ++k) ids[static_cast<std::size_t>(k)] = (comm.rank() * n + k) * 256 * comm.size();
-  const std::size_t before = live_bytes();
-  reset_peak_bytes();
-  require_unique_ids(comm, ids, "ids");
-  CHECK(peak_bytes() - before < ids.size() * sizeof(Index) * 3 / 2);
-  ids.back() = 256 * comm.size();
-  CHECK(thrown_by_all<InputError>(comm, [&] { require_unique_ids(comm, ids, "ids"); }) ==
-        concat("ids: ", ids.back(), " occurs twice, expected each id once"));
 }
 
 TEST_CASE("edge data finds its edges where a rank owns few of the many that another gave") {

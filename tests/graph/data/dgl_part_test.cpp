@@ -105,9 +105,9 @@ TEST_CASE("original ids that are no permutation") {
   CHECK(message({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, -1}) ==
         "cycle.json: node type _N: original ids: id -1 does not exist, expected 0 to 10");
   CHECK(message({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0}) ==
-        "cycle.json: node type _N: original ids: id 0 comes twice, expected each once");
+        "cycle.json: node type _N: original ids: 0 occurs twice, expected each id once");
   CHECK(message(std::vector<Index>(35, 3), "/orig_edge_ids.npy") ==
-        "cycle.json: edge type _E: original ids: id 3 comes twice, expected each once");
+        "cycle.json: edge type _E: original ids: 3 occurs twice, expected each id once");
   CHECK(data.message([&] { write_bytes(data.path() + "/orig_node_ids.npy", "0,1,2"); })
             .starts_with("orig_node_ids.npy: the file "));
 }

@@ -1,10 +1,8 @@
 #include "graph/data/dataset_files.hpp"
 #include "support/thrown.hpp"
 
-#include <sar/comm/rows/replace_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/random.hpp>
-#include <sar/graph/build/edge_exchange.hpp>
 #include <sar/graph/data/partition_directory.hpp>
 #include <sar/graph/data/partition_graph.hpp>
 
@@ -365,60 +363,6 @@ TEST_CASE("progress: each phase begins at 0 and ends with all of it") {
   for (const auto& [phase, ends] : first_and_last) {
     CAPTURE(phase);
     CHECK(ends == std::pair<Index, Index>{0, 0});
-  }
-}
-
-TEST_CASE("a set of numbers numbers its members in increasing order") {
-  for (const Index n : {Index{1}, Index{64}, Index{65}, Index{513}, Index{2000}}) {
-    IndexSet set(n);
-    std::vector<Index> expected;
-    for (Index i = 0; i < n; i += 1 + i % 7) {
-      set.insert(i);
-      expected.push_back(i);
-    }
-    set.insert(n - 1);
-    if (expected.back() != n - 1) expected.push_back(n - 1);
-    set.make_numbers();
-    const Array<Index> members = set.members();
-    CHECK(std::vector<Index>(members.begin(), members.end()) == expected);
-    CHECK(set.size() == static_cast<Index>(expected.size()));
-    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(set.number(expected[i]) == static_cast<Index>(i));
-    for (Index i = 0; i < n; ++i)
-      CHECK(set.contains(i) == std::binary_search(expected.begin(), expected.end(), i));
-  }
-}
-
-TEST_CASE("ids are replaced by a table that is spread over the ranks") {
-  const Communicator comm = Communicator::world();
-  const Index n = 1000;
-  const PartitionBook slices = PartitionBook::even(n, comm.size());
-  std::vector<Index> table;
-  for (Index i = slices.begin(comm.rank()); i < slices.end(comm.rank()); ++i) table.push_back(3 * i + 1);
-  std::vector<Index> ids;
-  for (Index k = 0; k < 100 * comm.rank(); ++k)
-    ids.push_back((k * k + 17 * comm.rank()) % n);  // rank 0: none
-  std::vector<Index> expected = ids;
-  for (Index& id : expected) id = 3 * id + 1;
-  replace_ids(comm, slices, table, ids);
-  CHECK(ids == expected);
-}
-
-TEST_CASE("sorted edges keep their weights") {
-  EdgeList edges;
-  for (Index e = 0; e < 500; ++e) {
-    edges.src.push_back(e * 31 % 13);
-    edges.dst.push_back(10 + e * 17 % 7);
-    edges.id.push_back(499 - e);
-    edges.weight.push_back(static_cast<real>(499 - e));
-  }
-  sort_edges(10, 17, edges);
-  for (std::size_t e = 0; e < 500; ++e) {
-    const Index k = 499 - edges.id[e];
-    CHECK((edges.src[e] == k * 31 % 13 && edges.dst[e] == 10 + k * 17 % 7));
-    CHECK(edges.weight[e] == static_cast<real>(edges.id[e]));
-    if (e > 0)
-      CHECK(std::tie(edges.dst[e - 1], edges.src[e - 1], edges.id[e - 1]) <
-            std::tie(edges.dst[e], edges.src[e], edges.id[e]));
   }
 }
 
