@@ -31,7 +31,7 @@ struct Segment {
   Index position;  ///< of the first edge
   Index first;     ///< its number in the batch
   Index edges;
-  bool begins;  ///< the row's first edges of this walk
+  bool begins;  ///< these are the first of the row's edges
 };
 
 /// Where the rows at the other end of the edges lie.

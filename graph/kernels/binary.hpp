@@ -11,8 +11,9 @@
 /// on P. Nodes without in-edges get 0.
 ///
 /// Traffic: forward the operands' rows per edge, v's and the output's from cache; backward the same and the
-/// gradient's row (and the argmax') per edge where sources are walked, which then stay in cache. What adds
-/// and subtracts costs v no walk over edges: gm_e is the same for all of them, but for max and min.
+/// gradient's row (and the argmax') per edge that is visited by source; sources stay in cache then. For
+/// messages that add or subtract, v needs no pass over its edges: gm_e is the same for all of them, but for
+/// max and min.
 #pragma once
 
 #include <sar/graph/kernels/edge_cursor.hpp>

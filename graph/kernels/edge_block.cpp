@@ -17,7 +17,7 @@ Index rows_per_task(Index width) {
   return std::max<Index>(block_bytes / std::max<Index>(width * static_cast<Index>(sizeof(real)), 1), 16);
 }
 
-/// Walks rows [0, num_rows) with the edges [begin[i], end[i]) each, at most `limit` edges at a time:
+/// The edges [begin[i], end[i]) of rows [0, num_rows), at most `limit` edges at a time:
 /// write(i, first, last, n) puts edges [first, last) of row i at position n of the block, flush(n) ends one.
 template <class Write, class Flush>
 void cut_rows(Index num_rows, const local_index* begin, const local_index* end, Index limit,
@@ -54,10 +54,9 @@ void EdgeBlocks::by_destination(const Stage& stage, FunctionRef<void(const EdgeB
       [&](Index i, Index first, Index last, Index n) {
         const auto v = static_cast<local_index>(edges.row(i));
         for (Index k = first; k < last; ++k, ++n) {
-          const auto at = static_cast<std::size_t>(n);
-          block_.src[at] = shard.src[k] - static_cast<local_index>(stage.begin);
-          block_.dst[at] = v;
-          block_.edge[at] = static_cast<local_index>(shard.edge(k));
+          block_.src[n] = shard.src[k] - static_cast<local_index>(stage.begin);
+          block_.dst[n] = v;
+          block_.edge[n] = static_cast<local_index>(shard.edge(k));
         }
       },
       [&](Index n) {
@@ -78,10 +77,9 @@ void EdgeBlocks::by_source(const Stage& stage, FunctionRef<void(const EdgeBlock&
       stage.size(), offsets, offsets + 1, limit,
       [&](Index i, Index first, Index last, Index n) {
         for (Index k = first; k < last; ++k, ++n) {
-          const auto at = static_cast<std::size_t>(n);
-          block_.src[at] = static_cast<local_index>(i);
-          block_.dst[at] = transpose.dst[k];
-          block_.edge[at] = static_cast<local_index>(shard.edge(positions[k]));
+          block_.src[n] = static_cast<local_index>(i);
+          block_.dst[n] = transpose.dst[k];
+          block_.edge[n] = static_cast<local_index>(shard.edge(positions[k]));
         }
       },
       [&](Index n) {
@@ -152,7 +150,7 @@ void take_rows(const real* x, Index stride, Index width, const Array<local_index
       const real* from = row(k);
       real* to = out + k * width;
       if (scale == nullptr) {
-        std::memcpy(to, from, static_cast<std::size_t>(row_bytes));
+        std::memcpy(to, from, row_bytes);
       } else {
         const real factor = scale[ids[k]];
         for (Index j = 0; j < width; ++j) to[j] = factor * from[j];

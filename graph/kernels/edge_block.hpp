@@ -20,7 +20,7 @@ struct EdgeBlock {
   void resize(Index n);
 };
 
-/// Walks the edges of stages, at most so many at a time.
+/// The edges of stages, at most so many at a time.
 class EdgeBlocks {
  public:
   explicit EdgeBlocks(Index max_size) : max_size_(max_size) {}

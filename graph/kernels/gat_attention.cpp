@@ -209,7 +209,7 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     const local_index* begin = transpose.begin.data() + block.begin;
     const Index width = o_.heads * o_.dim;
     for_row_blocks(begin, block.size(), 2 * width * real_bytes, [&](Index first, Index last) {
-      AdditiveBackward walk{.o = o_,
+      AdditiveBackward pass{.o = o_,
                             .score = score_,
                             .block = block,
                             .skipped = skipped,
@@ -223,7 +223,7 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
           if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
       for_batches<1>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(o_.heads),
                      {Gathered{o_.grad_out, width}},
-                     [&](const Batch<1>& batch, const Batch<1>& next) { walk.take(batch, next); });
+                     [&](const Batch<1>& batch, const Batch<1>& next) { pass.take(batch, next); });
     });
   }
 

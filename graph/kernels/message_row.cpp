@@ -123,11 +123,11 @@ MessageRow::MessageRow(Op op, const Shape& a, const Shape& b) : op_(op) {
   const auto without_last = [](const Shape& s) {
     std::array<Index, 4> extents{};
     for (int d = 0; d < s.dims(); ++d) extents[d] = d > 0 && d + 1 == s.dims() ? 1 : s[d];
-    return Shape(std::span<const Index>(extents.data(), static_cast<std::size_t>(s.dims())));
+    return Shape(std::span<const Index>(extents.data(), s.dims()));
   };
   if (op != Op::dot) {
     const BroadcastLoops loops(row_a, row_b, shape_);
-    const auto last = static_cast<std::size_t>(loops.dims - 1);
+    const int last = loops.dims - 1;
     length_ = loops.inner();
     a_repeats_ = loops.stride_a[last] == 0;
     b_repeats_ = loops.stride_b[last] == 0;
@@ -138,7 +138,7 @@ MessageRow::MessageRow(Op op, const Shape& a, const Shape& b) : op_(op) {
     b_repeats_ = last_extent(row_b) != length_;
     shape_ = without_last(shape_);
     const BroadcastLoops loops(without_last(row_a), without_last(row_b), shape_);
-    const auto last = static_cast<std::size_t>(loops.dims - 1);
+    const int last = loops.dims - 1;
     for (Index i = 0; i < loops.lines(); ++i)
       for (Index j = 0; j < loops.inner(); ++j)
         lines_.push_back({(loops.offsets(i)[0] + j * loops.stride_a[last]) * last_extent(row_a),

@@ -3,7 +3,7 @@
 ///
 ///     m = a op b      elementwise, or   m[i] = sum over the last dimension of a[i, :] b[i, :]     (dot)
 ///
-/// Operands are walked in lines along which they are contiguous or repeated, so that the inner loops
+/// Operands are divided into lines along which they are contiguous or repeated, so that the inner loops
 /// vectorise: same shape and a scalar operand are one line, [H, 1] against [H, D] is H lines. All in cache.
 #pragma once
 

@@ -293,7 +293,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     const local_index* begin = transpose.begin.data() + stage.begin;
     const Index width = source_width(o_);
     for_row_blocks(begin, stage.size(), 2 * width * real_bytes, [&](Index first, Index last) {
-      PairBackwardBySource<PairScore> walk{.o = o_,
+      PairBackwardBySource<PairScore> pass{.o = o_,
                                            .score = score_,
                                            .stage = stage,
                                            .stats = stats_.data(),
@@ -304,14 +304,14 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
           if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
       for_batches<2>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(o_.heads),
                      {Gathered{o_.dst, o_.heads * o_.key_dim}, Gathered{o_.grad_out, o_.heads * o_.dim}},
-                     [&](const Batch<2>& batch, const Batch<2>& next) { walk.take(batch, next); });
+                     [&](const Batch<2>& batch, const Batch<2>& next) { pass.take(batch, next); });
     });
   }
 
   /// Rows [first, last) of the shard; `grad_attn` is added to, unless null.
   void by_destination(const Stage& stage, const EdgeRanges& edges, Index first, Index last,
                       double* grad_attn) {
-    PairBackwardByDestination<PairScore> walk{.o = o_,
+    PairBackwardByDestination<PairScore> pass{.o = o_,
                                               .score = score_,
                                               .shard = stage.shard,
                                               .edges = edges,
@@ -319,7 +319,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                                               .grad_attn = grad_attn};
     for_batches<1>(edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
                    edges_at_once(o_.heads), {Gathered{stage.rows, source_width(o_)}},
-                   [&](const Batch<1>& batch, const Batch<1>& next) { walk.take(batch, next); });
+                   [&](const Batch<1>& batch, const Batch<1>& next) { pass.take(batch, next); });
   }
 };
 

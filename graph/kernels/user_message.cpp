@@ -21,7 +21,7 @@ bool same(const Variable& a, const Variable& b) {
 std::size_t MessageOperands::find(const Variable& x, std::size_t call) const {
   if (call < calls.size() && same(slots[calls[call]], x)) return calls[call];
   const auto is_x = [&](const Variable& slot) { return same(slot, x); };
-  return static_cast<std::size_t>(std::find_if(slots.begin(), slots.end(), is_x) - slots.begin());
+  return std::find_if(slots.begin(), slots.end(), is_x) - slots.begin();
 }
 
 Index MessageInputs::u_width() const {
@@ -204,10 +204,9 @@ Tensor UserMessageKernel::seed(const EdgeBlock& block) const {
   if (o_.argmax == nullptr) return seed;
   parallel_for(block.size(), std::max<Index>((Index{1} << 14) / width, 1), [&](Index begin, Index end) {
     for (Index k = begin; k < end; ++k) {
-      const auto at = static_cast<std::size_t>(k);
-      const local_index* argmax = o_.argmax + block.dst[at] * width;
+      const local_index* argmax = o_.argmax + block.dst[k] * width;
       real* g = seed.row(k);
-      for (Index j = 0; j < width; ++j) g[j] = argmax[j] == block.edge[at] ? g[j] : real{0};
+      for (Index j = 0; j < width; ++j) g[j] = argmax[j] == block.edge[k] ? g[j] : real{0};
     }
   });
   return seed;

@@ -3,12 +3,12 @@
 /// memory.
 ///
 /// Forward, a destination's running maximum, sum and result go from shard to shard (online softmax, arXiv
-/// 1805.02867). Kept for the way back: the operands, the result, maximum and log(sum) [local destinations,
-/// H]. Backward, scores are computed again from source rows that are fetched again (kept in modes sequential
-/// and one_shot). N source rows, M destination rows of this rank, H heads, D features of a head. A
-/// destination without in-edges gets 0. Communication: forward one fetch of the source rows; backward one
-/// push of their gradients, and in mode rematerialize one more fetch. All functions here are collective; the
-/// same errors on every rank, before rows travel: ShapeError when operands do not fit the graph or each
+/// 1805.02867). Kept for the backward pass: the operands, the result, maximum and log(sum) [local
+/// destinations, H]. Backward, scores are computed again from source rows that are fetched again (kept in
+/// modes sequential and one_shot). N source rows, M destination rows of this rank, H heads, D features of a
+/// head. A destination without in-edges gets 0. Communication: forward one fetch of the source rows; backward
+/// one push of their gradients, and in mode rematerialize one more fetch. All functions here are collective;
+/// the same errors on every rank, before rows travel: ShapeError when operands do not fit the graph or each
 /// other, InputError when ranks differ.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace sar {
 
 struct AttentionOptions {
   /// Each coefficient alpha[e, h] becomes 0 with this probability and is divided by 1 - p otherwise. Drawn
-  /// from (dropout_key, global edge id, h), and drawn again on the way back.
+  /// from (dropout_key, global edge id, h), and drawn again in the backward pass.
   double dropout = 0;
   RandomKey dropout_key;
   /// [local edges] or [local edges, 1]: multiplies alpha after the softmax (and dropout). Optional.

@@ -1,4 +1,5 @@
 #include <sar/autograd/tape.hpp>
+#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace.hpp>
 #include <sar/core/vector_math.hpp>
@@ -62,13 +63,14 @@ Tensor forward(const NodeValues& nodes, const Tensor& x) {
   parallel_for(y.size(), 1 << 14, [&](Index first, Index last) {
     vector_math::exp(y.data() + first, y.data() + first, last - first);
   });
-  const Tensor sum = nodes.from_edges(0, ReduceOp::sum, [&](real* s, Index edge) {
+  Tensor factor = nodes.from_edges(0, ReduceOp::sum, [&](real* s, Index edge) {
     const real* row = std::as_const(y).row(edge);
     for (Index j = 0; j < width; ++j) s[j] += row[j];
   });
-  nodes.to_edges(sum, [&](const real* s, Index edge) {
+  binary(BinaryOp::div, Tensor::full({1}, 1), factor, factor);
+  nodes.to_edges(factor, [&](const real* f, Index edge) {
     real* out = y.row(edge);
-    for (Index j = 0; j < width; ++j) out[j] /= s[j];
+    for (Index j = 0; j < width; ++j) out[j] *= f[j];
   });
   return y;
 }

@@ -1,8 +1,8 @@
 /// GraphShardManager: one worker's view of a graph that is sharded over all workers of a communicator.
 ///
 /// Worker p owns contiguous ranges of the source and of the destination nodes (PartitionBook) and keeps the
-/// in-edges of its destination nodes as shards, one per worker that owns their sources. Message passing walks
-/// the shards one after the other (Sequential Aggregation, arXiv 2111.06483). A graph on one process is the
+/// in-edges of its destination nodes as shards, one per worker that owns their sources. Message passing goes
+/// from shard to shard (Sequential Aggregation, arXiv 2111.06483). A graph on one process is the
 /// case P = 1.
 ///
 /// Room graph/message: Message passing on a graph that is spread over the ranks: the driver and the
@@ -26,20 +26,21 @@
 
 namespace sar {
 
-/// How message passing walks the shards; the results agree to rounding. The same on every rank.
+/// In which order message passing takes the shards, and what it keeps. Results agree to rounding. The same on
+/// every rank.
 enum class HaloMode {
-  rematerialize,  ///< shard after shard; source rows are forgotten and fetched again where the gradient needs
+  rematerialize,  ///< shard after shard; source rows are dropped, and fetched again where the gradient needs
                   ///< them
   sequential,     ///< shard after shard; source rows that the gradient needs are kept
-  one_shot,       ///< the local shard, and all others in one communication round; rows kept as in sequential
+  one_shot,       ///< the local shard, then all others in one communication round; rows kept as in sequential
 };
 
 /// The same on every rank.
 struct GraphOptions {
   HaloMode mode = HaloMode::rematerialize;
-  /// Pieces of halo rows in flight while one is used; at least 1. Costs one buffer each.
+  /// Stages of halo rows in flight while one is used; at least 1. Each costs one buffer.
   int pipeline_depth = 1;
-  /// A shard whose halo rows need more bytes is walked in several pieces; 0: no limit.
+  /// A shard whose halo rows need more bytes is divided into several stages; 0: no limit.
   Index max_halo_bytes = 0;
   /// A user-defined message is computed for so many edges at a time; at least 1.
   Index edge_block = Index{1} << 12;
@@ -53,9 +54,9 @@ struct ShardedGraph;
 /// A cheap handle to an immutable graph and its frames. Copies share both; the options belong to the handle.
 class GraphShardManager {
  public:
-  /// `edges`: in-edges of the destinations this rank owns, in any order, parallel edges allowed. A graph of
-  /// one kind of nodes has the same book twice. When `is_block`, the destinations of a rank are the
-  /// first of its sources (always so for one kind of nodes; in DGL's terms, a block). `src_ids` and `dst_ids`
+  /// `edges`: in-edges of the destinations this rank owns, in any order, parallel edges allowed. A
+  /// homogeneous graph has the same book twice. When `is_block`, the destinations of a rank are the first of
+  /// its sources (always so in a homogeneous graph; DGL calls it a block). `src_ids` and `dst_ids`
   /// are the original ids of this rank's nodes, which key random draws; empty: the partitioned ids.
   /// Collective. Throws InputError, the same on every rank, when an edge's end does not exist or its
   /// destination is not owned.
@@ -77,8 +78,8 @@ class GraphShardManager {
                                     FunctionRef<Variable()> make_base) const;
   /// The same with a message of the caller's own: any differentiable function of blocks of
   /// options().edge_block edges. Memory does not depend on the number of edges. Variables that the function
-  /// captures, parameters above all, receive their gradients without being declared. On the way back messages
-  /// are computed again. Communication: as above, for all variables that edges.src() was asked for.
+  /// captures, parameters above all, receive their gradients without being declared. The backward pass
+  /// computes messages again. Communication: as above, for all variables that edges.src() was asked for.
   /// Collective, but the function must not communicate. What it throws on any rank is thrown on all; the
   /// graph can be used afterwards. Throws, the same on every rank, ShapeError when it returns another number
   /// of rows than edges, or rows of changing shape.
@@ -98,11 +99,11 @@ class GraphShardManager {
   void apply_edges(const MessageFunction& message, const std::string& out) const;
 
   /// Named tensors of this rank's sources, destinations and edges, shared by all copies of this handle. In a
-  /// graph of one kind of nodes srcdata and dstdata are the same frame.
+  /// homogeneous graph srcdata and dstdata are the same frame.
   [[nodiscard]] Frame& srcdata() const;
   [[nodiscard]] Frame& dstdata() const;
   [[nodiscard]] Frame& edata() const;
-  /// srcdata of a graph of one kind of nodes. Throws InputError on others, message flow graphs among them.
+  /// srcdata of a homogeneous graph. Throws InputError on others, message flow graphs among them.
   [[nodiscard]] Frame& ndata() const;
   /// While it lives, changes of the frames are undone at its end: auto scope = graph.local_scope();
   [[nodiscard]] LocalScope local_scope() const;
@@ -134,8 +135,8 @@ class GraphShardManager {
   [[nodiscard]] bool is_block() const noexcept;
   /// Number of in-edges of each local destination, from all shards.
   [[nodiscard]] const Array<Index>& in_degrees() const noexcept;
-  /// In-degrees of the local sources, for a graph of one kind of nodes or a message flow graph. Throws
-  /// InputError on a graph of two kinds of nodes.
+  /// In-degrees of the local sources, in a homogeneous graph or a message flow graph. Throws InputError on
+  /// others.
   [[nodiscard]] const Array<Index>& src_in_degrees() const;
   /// Number of out-edges of each local source, to all workers.
   [[nodiscard]] const Array<Index>& out_degrees() const noexcept;
@@ -148,8 +149,8 @@ class GraphShardManager {
   /// EdgeList::weight in edge order [local edges]; undefined when no rank's edges have weights.
   [[nodiscard]] const Tensor& edge_weight() const noexcept;
 
-  /// This rank's part as one piece: all sources of its in-edges at once, brought by a single communication
-  /// round. The same as mode one_shot. Local.
+  /// This rank's part with all sources of its in-edges at once, brought by a single communication round. The
+  /// same as mode one_shot. Local.
   [[nodiscard]] DistributedBlock get_full_partition_graph() const;
 
   /// For authors of operations: the shards behind this handle, for driver.hpp.
@@ -165,7 +166,7 @@ class GraphShardManager {
   std::shared_ptr<Frames> frames_;
 };
 
-/// The frames of a graph as they were are back when this ends.
+/// When this ends, the frames of a graph are again as they were.
 class LocalScope {
  public:
   explicit LocalScope(std::shared_ptr<Frames> frames);

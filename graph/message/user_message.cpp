@@ -90,7 +90,7 @@ void agree_on_sources(const GraphShardManager& graph, const char* operation, Mes
     u.slots.clear();
     std::vector<std::size_t> slot_of(first.size());
     for (std::size_t k = 0; k < first.size(); ++k) {
-      const auto at = static_cast<std::size_t>(first[k]);
+      const std::size_t at = first[k];
       if (at == k) {
         slot_of[k] = u.slots.size();
         u.slots.push_back(asked[k]);

@@ -157,6 +157,7 @@ std::map<std::string, std::string> exceptions() {
                            "graph/metis.hpp metis_assignment",
                            "graph/neighbor_lists.hpp gather_neighbors",
                            "graph/new_directory.hpp NewDirectory",
+                           "graph/node_data.hpp construct_full_graph",
                            "graph/new_directory.hpp NewDirectory::commit",
                            "graph/node_columns.hpp read_node_columns",
                            "graph/node_columns.hpp require_training_labels",

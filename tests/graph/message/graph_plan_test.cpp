@@ -1,0 +1,41 @@
+#include "graph/test_graphs.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sar/graph/message/graph_plan.hpp>
+
+#include <algorithm>
+
+using namespace sar;
+using namespace sar::test;
+
+TEST_CASE("every way to build a plan has each edge from another rank in one stage, which pushes divide") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("plan", 90, 90, 700, 3);
+  const GraphShardManager manager = shard(comm, whole, test_books(whole, comm.size()).front(), {});
+  const ShardedGraph& graph = *manager.shards();
+  const Shape rows{1, 4};
+  for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot})
+    for (const Index max_halo_bytes : {Index{0}, Index{100}, Index{1}})
+      for (const bool fetch_and_push : {false, true}) {
+        const GraphOptions options{.mode = mode, .max_halo_bytes = max_halo_bytes};
+        const GraphPlan plan(graph, options, rows, fetch_and_push);
+        for (const HaloPlan* halo : {&plan.fetch, &plan.push}) {
+          Index edges = 0;
+          for (const HaloStage& held : halo->halo) {
+            const Stage stage = plan.stage(held, nullptr);
+            CHECK(stage.size() == held.size());
+            edges += std::count_if(stage.shard.src.begin(), stage.shard.src.end(),
+                                   [&](Index u) { return stage.begin <= u && u < stage.end; });
+          }
+          CHECK(edges == manager.num_edges() - graph.local.num_edges());
+        }
+        std::size_t next = 0;
+        for (const HaloStage& held : plan.fetch.halo) {
+          Index divided = 0;
+          while (divided < held.size()) divided += plan.push.halo[next++].size();
+          CHECK(divided == held.size());
+        }
+        CHECK(next == plan.push.halo.size());
+      }
+}
