@@ -11,17 +11,18 @@ namespace {
 
 constexpr Index heads = 2, dim = 5;
 
+enum class Score { gat, gatv2, dot };
+
 struct Problem {
   TwoShards g;
-  AttentionScore score;
+  Score score;
   Tensor x = numbers({g.num_src(), heads, dim}, 1), attn = numbers({heads, dim}, 2), dst;
   AttentionOperands operands{
       .heads = heads, .dim = dim, .key_dim = dim, .attn = attn.data(), .slope = real(0.2)};
   AttentionResult result;
 
-  explicit Problem(AttentionScore with) : score(with) {
-    dst = numbers(score == AttentionScore::additive ? Shape{g.num_dst, heads} : Shape{g.num_dst, heads, dim},
-                  3);
+  explicit Problem(Score with) : score(with) {
+    dst = numbers(score == Score::gat ? Shape{g.num_dst, heads} : Shape{g.num_dst, heads, dim}, 3);
     operands.dst = dst.data();
     operands.edge_ids = g.edge_ids.data();
     operands.result = &result;
@@ -31,17 +32,22 @@ struct Problem {
     double s = 0;
     for (Index j = h * dim; j < (h + 1) * dim; ++j) {
       const double a = attn.data()[j], at_u = x.row(u)[j];
-      if (score == AttentionScore::additive) s += a * at_u;
-      if (score == AttentionScore::additive_v2) s += a * leaky(at_u + dst.row(v)[j]);
-      if (score == AttentionScore::dot) s += at_u * dst.row(v)[j];
+      if (score == Score::gat) s += a * at_u;
+      if (score == Score::gatv2) s += a * leaky(at_u + dst.row(v)[j]);
+      if (score == Score::dot) s += at_u * dst.row(v)[j];
     }
-    return score == AttentionScore::additive ? leaky(s + dst.row(v)[h]) : s;
+    return score == Score::gat ? leaky(s + dst.row(v)[h]) : s;
+  }
+  [[nodiscard]] std::unique_ptr<ShardKernel> kernel() const {
+    return score == Score::gat     ? make_gat_kernel(operands)
+           : score == Score::gatv2 ? make_gatv2_kernel(operands)
+                                   : make_dot_kernel(operands);
   }
   Tensor forward() {
     result = {.out = Tensor({g.num_dst, heads, dim}),
               .max = Tensor({g.num_dst, heads}),
               .log_sum = Tensor({g.num_dst, heads})};
-    g.forward(*make_attention(score, operands), x);
+    g.forward(*kernel(), x);
     return result.out;
   }
   /// By definition, in double precision.
@@ -68,8 +74,7 @@ struct Problem {
 }  // namespace
 
 TEST_CASE("a softmax over two shards, and the gradients of sources and destinations") {
-  for (const AttentionScore score :
-       {AttentionScore::additive, AttentionScore::additive_v2, AttentionScore::dot}) {
+  for (const Score score : {Score::gat, Score::gatv2, Score::dot}) {
     CAPTURE(static_cast<int>(score));
     Problem p(score);
     const Tensor out = p.forward(), grad = numbers(out.shape(), 4);
@@ -81,7 +86,7 @@ TEST_CASE("a softmax over two shards, and the gradients of sources and destinati
     Tensor dx = Tensor::full(p.x.shape(), 99), ddst = Tensor::zeros(p.dst.shape());
     p.operands.grad_out = grad.data();
     p.operands.grad_dst = ddst.data();
-    p.g.backward(*make_attention(score, p.operands), p.x, dx);
+    p.g.backward(*p.kernel(), p.x, dx);
     CHECK(!p.result.out.defined());  // given up when it is not needed any more
     const real step_size = real(1) / 4096;
     const auto difference = [&](real& value) {
