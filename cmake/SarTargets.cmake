@@ -1,4 +1,5 @@
 # Settings shared by the library, its tests, examples and benchmarks.
+include(${CMAKE_CURRENT_LIST_DIR}/Version1Headers.cmake)
 
 # Makes <sar/folder/file.hpp> work in the build tree as it does when installed: build/include/sar/folder links to
 # the source folder, next to the generated <sar/config.hpp>.
@@ -13,7 +14,8 @@ function(sar_public_headers)
     file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${name} ${include_dir}/sar/${name} SYMBOLIC)
   endforeach()
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/nn/sar.hpp ${include_dir}/sar/sar.hpp SYMBOLIC)
-  target_include_directories(sar PUBLIC $<BUILD_INTERFACE:${include_dir}>)
+  sar_version_1_headers(${PROJECT_BINARY_DIR}/version_1_include)
+  target_include_directories(sar PUBLIC $<BUILD_INTERFACE:${include_dir}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/version_1_include>)
   target_compile_features(sar PUBLIC cxx_std_20)
 endfunction()
 
@@ -63,6 +65,7 @@ function(sar_install)
   install(CODE "set(sar_headers \"${PROJECT_BINARY_DIR}/include/sar\")
                 set(sar_includedir \"${CMAKE_INSTALL_INCLUDEDIR}\")")
   install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_headers.cmake)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/version_1_include/sar DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT sarTargets NAMESPACE sar:: DESTINATION ${package_dir})
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/sarConfig.cmake.in ${PROJECT_BINARY_DIR}/sarConfig.cmake
                                 INSTALL_DESTINATION ${package_dir})

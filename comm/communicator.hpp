@@ -70,7 +70,7 @@ class Communicator {
       const std::vector<Index> counts = gather_counts(static_cast<Index>(values.size()));
       Index total = 0;
       for (const Index count : counts) total += count;
-      std::vector<T> result(total);
+      std::vector<T> result(static_cast<std::size_t>(total));
       all_gather_bytes(values.data(), result.data(), counts, sizeof(T));
       return result;
     });
@@ -110,7 +110,7 @@ class Communicator {
       received.counts = exchange_counts(counts, values.size());
       Index total = 0;
       for (const Index count : received.counts) total += count;
-      received.values.resize(total);
+      received.values.resize(static_cast<std::size_t>(total));
       all_to_all_bytes(values.data(), counts, received.values.data(), received.counts, sizeof(T));
       return received;
     });

@@ -66,8 +66,11 @@ class AccountedAllocator {
 template <class T>
 class Array : public std::vector<T, AccountedAllocator<T>> {
  public:
-  using std::vector<T, AccountedAllocator<T>>::vector;
+  using Base = std::vector<T, AccountedAllocator<T>>;
+  using Base::Base;
   Array() = default;
+  Array(const Base& values) : Base(values) {}        // NOLINT: they are the same, but for the index
+  Array(Base&& values) : Base(std::move(values)) {}  // NOLINT
 
   [[nodiscard]] T& operator[](Index i) noexcept { return this->data()[i]; }
   [[nodiscard]] const T& operator[](Index i) const noexcept { return this->data()[i]; }

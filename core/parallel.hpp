@@ -74,8 +74,10 @@ void parallel_for(Index n, Index grain, FunctionRef<void(Index begin, Index end)
 template <class T, class Map, class Combine>
 T parallel_reduce(Index n, Index grain, T zero, const Map& map, const Combine& combine) {
   const Index blocks = n <= 0 ? 0 : (n + grain - 1) / grain;
-  std::vector<T> partial(blocks, zero);
-  parallel_for(n, grain, [&](Index begin, Index end) { partial[begin / grain] = map(begin, end); });
+  std::vector<T> partial(static_cast<std::size_t>(blocks), zero);
+  parallel_for(n, grain, [&](Index begin, Index end) {
+    partial[static_cast<std::size_t>(begin / grain)] = map(begin, end);
+  });
   for (T& value : partial) zero = combine(std::move(zero), std::move(value));
   return zero;
 }

@@ -8,9 +8,14 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/message.hpp>
 #include <sar/nn/sage_conv.hpp>
+#include <sar/nn/state_dict.hpp>
 
+#include <map>
 #include <span>
+#include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace sar {
 
@@ -31,6 +36,13 @@ inline Variable typed_matmul(Variable x, Variable w, std::span<const Index> type
 }
 inline Variable row_matmul(Variable x, Variable w) {
   return bmm(std::move(x), std::move(w));
+}
+template <class Buffer>  // a template, so that lists in braces mean the other write_safetensors
+requires std::is_same_v<Buffer, NamedBuffer>
+void write_safetensors(const std::string& path, const std::vector<Buffer>& tensors,
+                       const std::vector<NamedCounter>& counters, SafetensorsType type,
+                       const std::map<std::string, std::string>& metadata = {}) {
+  write_state_dict(path, {tensors, counters}, type, metadata);
 }
 
 }  // namespace sar

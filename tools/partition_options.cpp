@@ -12,7 +12,7 @@ void add_graph_options(CLI::App& app, PartitionGraphOptions& o) {
   add_choice(app, "--method", o.method, partition_methods(), "metis, ldg, random or contiguous")->required();
   add_choice(app, "--order", o.order, {{"clusters", NodeOrder::clusters}, {"original", NodeOrder::original}},
              "of the nodes in a part: clusters (used together, lying together) or original");
-  app.add_option("--seed", o.seed, "of the random, metis and ldg methods");
+  app.add_option("--seed", o.seed, "of the random and metis methods");
   add_edge_options(app, o);
   app.add_flag("!--no-balance-edges", o.balance_edges, "metis, ldg: parts need not have as many in-edges");
   app.add_flag("!--no-balance-training", o.balance_training,

@@ -36,6 +36,7 @@ HaloPlan plan_single_rounds(const std::vector<HaloRound>& rounds, Index stage_ro
 }
 
 HaloPlan plan_merged_rounds(const std::vector<HaloRound>& rounds, std::size_t rounds_per_stage, int depth) {
+  rounds_per_stage = std::max<std::size_t>(rounds_per_stage, 1);
   return plan(rounds, depth, [&](Index (*rows_of)(const HaloRound&)) {
     std::vector<HaloStage> stages;
     for (std::size_t r = 0; r < rounds.size(); r += rounds_per_stage) {

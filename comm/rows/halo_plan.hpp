@@ -45,7 +45,7 @@ struct HaloPlan {
 
 /// Every round by itself, in stages of at most `stage_rows` rows; 0: whole rounds.
 HaloPlan plan_single_rounds(const std::vector<HaloRound>& rounds, Index stage_rows = 0, int depth = 1);
-/// Stages of `rounds_per_stage` (at least 1) whole rounds: as many owners' rows at once.
+/// Stages of `rounds_per_stage` whole rounds (0 counts as 1): as many owners' rows at once.
 HaloPlan plan_merged_rounds(const std::vector<HaloRound>& rounds, std::size_t rounds_per_stage,
                             int depth = 1);
 

@@ -14,7 +14,7 @@ PartitionBook::PartitionBook(std::vector<Index> offsets) : offsets_(std::move(of
 }
 
 PartitionBook PartitionBook::even(Index num_nodes, int parts) {
-  require<InputError>(num_nodes >= 0 && parts >= 1, "cannot cut ", num_nodes, " nodes into ", parts,
+  require<InputError>(num_nodes >= 0 && parts >= 1, "cannot divide ", num_nodes, " nodes into ", parts,
                       " parts");
   std::vector<Index> offsets;
   for (int p = 0; p <= parts; ++p)

@@ -21,9 +21,7 @@ Index IndexSet::size() const noexcept {
 Array<Index> IndexSet::members() const {
   Array<Index> found;
   found.reserve(size());
-  for (std::size_t w = 0; w < bits_.size(); ++w)
-    for (std::uint64_t rest = bits_[w]; rest != 0; rest &= rest - 1)
-      found.push_back(static_cast<Index>(w) * 64 + std::countr_zero(rest));
+  for_each([&](Index i) { found.push_back(i); });
   return found;
 }
 
@@ -45,12 +43,14 @@ Index IndexSet::number(Index i) const noexcept {
 
 void replace_ids(const Communicator& comm, const PartitionBook& slices, std::span<const Index> mine,
                  std::span<Index> ids) {
-  IndexSet distinct(slices.num_nodes());
-  for (const Index id : ids) distinct.insert(id);
-  distinct.make_numbers();
-  const Array<Index> values = fetch_values(comm, slices, mine, std::span<const Index>(distinct.members()));
-  parallel_for(static_cast<Index>(ids.size()), Index{1} << 14, [&](Index first, Index last) {
-    for (Index& id : ids.subspan(first, last - first)) id = values[distinct.number(id)];
+  comm.agree([&] {
+    IndexSet distinct(slices.num_nodes());
+    for (const Index id : ids) distinct.insert(id);
+    distinct.make_numbers();
+    const Array<Index> values = fetch_values(comm, slices, mine, std::span<const Index>(distinct.members()));
+    parallel_for(static_cast<Index>(ids.size()), Index{1} << 14, [&](Index first, Index last) {
+      for (Index& id : ids.subspan(first, last - first)) id = values[distinct.number(id)];
+    });
   });
 }
 

@@ -20,6 +20,12 @@ class IndexSet {
   [[nodiscard]] bool contains(Index i) const noexcept { return (bits_[i / 64] >> (i % 64) & 1) != 0; }
   [[nodiscard]] Index size() const noexcept;
   [[nodiscard]] Array<Index> members() const;  ///< increasing
+  /// visit(member) in increasing order.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (Index w = 0; w < std::ssize(bits_); ++w)
+      for (std::uint64_t rest = bits_[w]; rest != 0; rest &= rest - 1) visit(w * 64 + std::countr_zero(rest));
+  }
 
   /// Numbers the members: necessary before number(), and again after insert().
   void make_numbers();

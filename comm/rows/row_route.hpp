@@ -1,5 +1,5 @@
-/// RowRoute: rows go to the ranks that own them, and answers come back the same way. All routing by owner
-/// goes through it; a list of any length goes along one short route after the other (route_chunks).
+/// RowRoute: rows go to the ranks that own them, and answers come back the same way. All routing of rows in
+/// any order goes through it; a list of any length goes along one short route after the other (route_chunks).
 ///
 /// Room comm/rows: How rows of tensors change ranks. A partition book tells who owns a row; a route takes
 /// rows to their owners and answers back; the halo exchange brings the rows that a stage reads.
@@ -84,7 +84,8 @@ template <class Target, class Body>
 void route_chunks(const Communicator& comm, Index num_rows, Index row_bytes, const Target& target,
                   const Body& body) {
   comm.agree([&] {
-    const Index chunk = std::max<Index>(1, route_chunk_bytes / (row_bytes + 8));  // a route has 8 bytes a row
+    const Index chunk = std::max<Index>(
+        1, route_chunk_bytes / (row_bytes + 8));  // while it is made, a route has 8 bytes a row
     const Index chunks = comm.all_reduce((num_rows + chunk - 1) / chunk, ReduceOp::max);
     std::vector<std::int32_t> targets;
     for (Index c = 0; c < chunks; ++c) {

@@ -9,35 +9,38 @@
 namespace sar {
 
 void require_unique_ids(const Communicator& comm, std::span<const Index> ids, const std::string& place) {
-  const auto ranks = static_cast<Index>(comm.size());
-  Index largest = 0;
-  for (const Index id : ids) largest = std::max(largest, id);
-  largest = comm.all_reduce(largest, ReduceOp::max);
-  const Index total = comm.all_reduce(static_cast<Index>(ids.size()));
-  const bool dense = largest / 64 <= total;
-  // The rank that looks for an id's repetitions. Sparse ids may all be multiples of the same number, hence
-  // the hash.
-  const auto owner = [&](Index i) {
-    if (dense) return ids[i] % ranks;
-    const std::uint64_t mixed = static_cast<std::uint64_t>(ids[i]) * 0x9e3779b97f4a7c15u >> 32;
-    return static_cast<Index>(mixed * static_cast<std::uint64_t>(ranks) >> 32);
-  };
-  IndexSet seen(dense ? largest / ranks + 1 : 0);
-  Array<Index> sparse;
-  Index twice = -1;
-  route_chunks(comm, static_cast<Index>(ids.size()), sizeof(Index), owner,
-               [&](const RowRoute& route, Index first, Index last) {
-                 const Array<Index> arrived = route.forward(ids.subspan(first, last - first));
-                 if (!dense) sparse.insert(sparse.end(), arrived.begin(), arrived.end());
-                 for (std::size_t i = 0; dense && i < arrived.size(); ++i) {
-                   if (seen.contains(arrived[i] / ranks)) twice = arrived[i];
-                   seen.insert(arrived[i] / ranks);
-                 }
-               });
-  std::sort(sparse.begin(), sparse.end());
-  if (const auto pair = std::adjacent_find(sparse.begin(), sparse.end()); pair != sparse.end()) twice = *pair;
-  twice = comm.all_reduce(twice, ReduceOp::max);
-  require<InputError>(twice < 0, place, ": ", twice, " occurs twice, expected each id once");
+  comm.agree([&] {
+    const auto ranks = static_cast<Index>(comm.size());
+    Index largest = 0;
+    for (const Index id : ids) largest = std::max(largest, id);
+    largest = comm.all_reduce(largest, ReduceOp::max);
+    const Index total = comm.all_reduce(static_cast<Index>(ids.size()));
+    const bool dense = largest / 64 <= total;
+    // The rank that looks for an id's repetitions. Sparse ids may all be multiples of the same number, hence
+    // the hash.
+    const auto owner = [&](Index i) {
+      if (dense) return ids[i] % ranks;
+      const std::uint64_t mixed = static_cast<std::uint64_t>(ids[i]) * 0x9e3779b97f4a7c15u >> 32;
+      return static_cast<Index>(mixed * static_cast<std::uint64_t>(ranks) >> 32);
+    };
+    IndexSet seen(dense ? largest / ranks + 1 : 0);
+    Array<Index> sparse;
+    Index twice = -1;
+    route_chunks(comm, static_cast<Index>(ids.size()), sizeof(Index), owner,
+                 [&](const RowRoute& route, Index first, Index last) {
+                   const Array<Index> arrived = route.forward(ids.subspan(first, last - first));
+                   if (!dense) sparse.insert(sparse.end(), arrived.begin(), arrived.end());
+                   for (std::size_t i = 0; dense && i < arrived.size(); ++i) {
+                     if (seen.contains(arrived[i] / ranks)) twice = arrived[i];
+                     seen.insert(arrived[i] / ranks);
+                   }
+                 });
+    std::sort(sparse.begin(), sparse.end());
+    if (const auto pair = std::adjacent_find(sparse.begin(), sparse.end()); pair != sparse.end())
+      twice = *pair;
+    twice = comm.all_reduce(twice, ReduceOp::max);
+    require<InputError>(twice < 0, place, ": ", twice, " occurs twice, expected each id once");
+  });
 }
 
 void require_permutation(const Communicator& comm, std::span<const Index> ids, Index n,

@@ -1,5 +1,6 @@
 /// WireFormat: the type that the values of rows have while they travel. The halo exchange asks it for sizes,
-/// packs through it and adds through it; a further format is one further instance in wire_format.cpp.
+/// packs through it and adds through it; a further format is a further instance in wire_format.cpp, and a
+/// plan that names it (HaloPlan::wire).
 #pragma once
 
 #include <sar/comm/communicator.hpp>

@@ -27,7 +27,7 @@ class EdgeBlocks {
   /// Visits the stage's edges by destination, then source, then id. The stages of a shard come in ascending
   /// order.
   void by_destination(const Stage& stage, FunctionRef<void(const EdgeBlock&)> visit);
-  /// Visits them by source. Pieces come in any order.
+  /// Visits them by source. Stages come in any order.
   void by_source(const Stage& stage, FunctionRef<void(const EdgeBlock&)> visit);
 
  private:

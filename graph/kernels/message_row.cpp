@@ -13,27 +13,49 @@ namespace {
 
 using Op = MessageOp;
 
+// A further operation has a line in each of these three functions, or it does not compile. Where its
+// derivatives read an operand, MessageRow::reads_a and reads_b say so.
+template <Op op>
+inline constexpr bool has_no_line = false;
+
 template <Op op>
 inline real value(real a, real b) {
-  if constexpr (op == Op::add) return a + b;
-  if constexpr (op == Op::sub) return a - b;
-  if constexpr (op == Op::mul || op == Op::dot) return a * b;
-  if constexpr (op == Op::div) return a / b;
+  if constexpr (op == Op::add)
+    return a + b;
+  else if constexpr (op == Op::sub)
+    return a - b;
+  else if constexpr (op == Op::mul || op == Op::dot)
+    return a * b;
+  else if constexpr (op == Op::div)
+    return a / b;
+  else
+    static_assert(has_no_line<op>);
 }
 
 /// Derivatives of value(a[i], b[k]); operands that they do not depend on may be null.
 template <Op op>
 inline real derivative_a(const real* b, Index k) {
-  if constexpr (op == Op::mul || op == Op::dot) return b[k];
-  if constexpr (op == Op::div) return 1 / b[k];
-  return 1;
+  if constexpr (op == Op::add || op == Op::sub)
+    return 1;
+  else if constexpr (op == Op::mul || op == Op::dot)
+    return b[k];
+  else if constexpr (op == Op::div)
+    return 1 / b[k];
+  else
+    static_assert(has_no_line<op>);
 }
 template <Op op>
 inline real derivative_b(const real* a, Index i, const real* b, Index k) {
-  if constexpr (op == Op::sub) return -1;
-  if constexpr (op == Op::mul || op == Op::dot) return a[i];
-  if constexpr (op == Op::div) return -a[i] / (b[k] * b[k]);
-  return 1;
+  if constexpr (op == Op::add)
+    return 1;
+  else if constexpr (op == Op::sub)
+    return -1;
+  else if constexpr (op == Op::mul || op == Op::dot)
+    return a[i];
+  else if constexpr (op == Op::div)
+    return -a[i] / (b[k] * b[k]);
+  else
+    static_assert(has_no_line<op>);
 }
 
 /// run(step of a, step of b), as constants.

@@ -89,7 +89,8 @@ Driver::Driver(std::shared_ptr<const ShardedGraph> graph, const GraphOptions& op
 }
 
 void Driver::forward(const Tensor& src, ShardKernel& kernel, FunctionRef<void()> local_work) const {
-  const GraphPlan plan(*graph_, options_, src.shape(), false);
+  const GraphPlan plan(*graph_, options_, src.shape(), {.fetch = src.defined()});
+  if (kept_ != nullptr) kept_->clear();
   if (!src.defined()) {
     local_work();
     kernel.begin();
@@ -123,7 +124,7 @@ void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& ke
   kernel.begin_backward();
   const bool reads_rows = kernel.needs_source_in_backward();
   const bool fetches = reads_rows && kept_ == nullptr;
-  const GraphPlan plan(*graph_, options_, src_shape, fetches && grad_src != nullptr);
+  const GraphPlan plan(*graph_, options_, src_shape, {.fetch = fetches, .push = grad_src != nullptr});
   const auto local_shard = [&](bool add) {
     const TraceScope scope("local shard", TraceKind::compute);
     kernel.backward(whole(graph_->local, reads_rows ? src.data() : nullptr),

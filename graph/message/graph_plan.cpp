@@ -35,12 +35,12 @@ StageRows stage_rows(const ShardedGraph& graph, const GraphOptions& options, con
 }  // namespace
 
 GraphPlan::GraphPlan(const ShardedGraph& graph, const GraphOptions& options, const Shape& rows,
-                     bool fetch_and_push) {
-  const StageRows sizes = stage_rows(graph, options, rows, fetch_and_push);
+                     const Travels& travels) {
+  const StageRows sizes = stage_rows(graph, options, rows, travels.fetch && travels.push);
   const auto pushes = static_cast<int>(sizes.fetch / sizes.push);
-  push = plan_single_rounds(graph.rounds, sizes.push, pushes * options.pipeline_depth);
+  if (travels.push) push = plan_single_rounds(graph.rounds, sizes.push, pushes * options.pipeline_depth);
   if (options.mode == HaloMode::one_shot) {
-    fetch = plan_merged_rounds(graph.rounds, std::max<std::size_t>(graph.rounds.size(), 1));
+    if (travels.fetch) fetch = plan_merged_rounds(graph.rounds, graph.rounds.size());
     const GraphShard& merged = graph.merged();
     shards.push_back(&merged);
     Index first = 0;
@@ -49,7 +49,7 @@ GraphPlan::GraphPlan(const ShardedGraph& graph, const GraphOptions& options, con
       first += round.recv_rows;
     }
   } else {
-    fetch = plan_single_rounds(graph.rounds, sizes.fetch, options.pipeline_depth);
+    if (travels.fetch) fetch = plan_single_rounds(graph.rounds, sizes.fetch, options.pipeline_depth);
     for (const GraphShard& shard : graph.remote) {
       shards.push_back(&shard);
       places_.push_back({&shard, 0});

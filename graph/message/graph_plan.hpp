@@ -1,6 +1,6 @@
 /// GraphPlan: in which stages an operation goes over the shards of a graph. This is the graph's part of a
 /// HaloPlan: which shard has the edges of a stage. The three modes, max_halo_bytes and pipeline_depth are
-/// turned into a plan here, and are not looked at again.
+/// turned into a plan here; only whether halo rows are kept is asked again (keeps_halo_rows).
 #pragma once
 
 #include <sar/comm/rows/halo_plan.hpp>
@@ -14,13 +14,20 @@ namespace sar {
 
 class GraphPlan {
  public:
-  /// For source rows of shape `rows`. `fetch_and_push`: source rows arrive and their gradients leave
-  /// together.
-  GraphPlan(const ShardedGraph& graph, const GraphOptions& options, const Shape& rows, bool fetch_and_push);
+  /// What travels. Where both do, rows arrive while gradients leave.
+  struct Travels {
+    bool fetch = false;  ///< source rows
+    bool push = false;   ///< their gradients
+  };
+  /// For source rows of shape `rows`.
+  GraphPlan(const ShardedGraph& graph, const GraphOptions& options, const Shape& rows,
+            const Travels& travels);
 
-  std::vector<const GraphShard*> shards;  ///< with the sources of other ranks, each once
-  HaloPlan fetch;                         ///< of source rows
-  HaloPlan push;  ///< of their gradients: divides each stage of `fetch` into one stage or several
+  std::vector<const GraphShard*> shards;  ///< with the sources of other ranks; for passes without rows
+  HaloPlan fetch;                         ///< of source rows, if they travel
+  /// Of gradients, if they travel. It divides each stage of a fetch, of this pass or of the forward pass,
+  /// into one stage or several.
+  HaloPlan push;
 
   /// The edges whose sources are the rows of a halo stage.
   [[nodiscard]] Stage stage(const HaloStage& halo, const real* rows) const {

@@ -32,7 +32,7 @@ enum class HaloMode {
   rematerialize,  ///< shard after shard; source rows are dropped, and fetched again where the gradient needs
                   ///< them
   sequential,     ///< shard after shard; source rows that the gradient needs are kept
-  one_shot,       ///< the local shard, then all others in one communication round; rows kept as in sequential
+  one_shot,       ///< the local shard, then all others as one stage; rows kept as in sequential
 };
 
 /// The same on every rank.
@@ -40,7 +40,8 @@ struct GraphOptions {
   HaloMode mode = HaloMode::rematerialize;
   /// Stages of halo rows in flight while one is used; at least 1. Each costs one buffer.
   int pipeline_depth = 1;
-  /// A shard whose halo rows need more bytes is divided into several stages; 0: no limit.
+  /// A stage holds at most so many bytes of halo rows, but at least one row. 0: the plan chooses, a round or
+  /// a part of one. In mode one_shot the only stage of source rows holds all of them.
   Index max_halo_bytes = 0;
   /// A user-defined message is computed for so many edges at a time; at least 1.
   Index edge_block = Index{1} << 12;
@@ -133,6 +134,7 @@ class GraphShardManager {
   [[nodiscard]] std::size_t index_bytes() const noexcept;
 
   [[nodiscard]] bool is_block() const noexcept;
+  [[nodiscard]] bool dst_is_prefix() const noexcept { return is_block(); }  ///< the name of version 1.0
   /// Number of in-edges of each local destination, from all shards.
   [[nodiscard]] const Array<Index>& in_degrees() const noexcept;
   /// In-degrees of the local sources, in a homogeneous graph or a message flow graph. Throws InputError on

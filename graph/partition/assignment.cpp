@@ -17,7 +17,7 @@ void check(const Communicator& comm, Index num_nodes, const EdgeList& edges,
            const AssignmentOptions& options) {
   const bool with_mask = comm.all_reduce(options.train_mask.empty() ? 0 : 1, ReduceOp::max) == 1;
   comm.agree([&] {
-    require<InputError>(num_nodes >= 0 && options.parts >= 1, "cannot cut ", num_nodes, " nodes into ",
+    require<InputError>(num_nodes >= 0 && options.parts >= 1, "cannot divide ", num_nodes, " nodes into ",
                         options.parts, " parts");
     require<InputError>(options.passes >= 1, "ldg: ", options.passes, " passes, expected at least 1");
     const Index slice = PartitionBook::even(num_nodes, comm.size()).num_nodes(comm.rank());
@@ -57,28 +57,39 @@ Array<std::int32_t> assign_nodes(const Communicator& comm, Index num_nodes, cons
     check(comm, num_nodes, edges, options);
     const PartitionBook slices = PartitionBook::even(num_nodes, comm.size());
     const Index begin = slices.begin(comm.rank());
-    const auto num_mine = static_cast<std::size_t>(slices.num_nodes(comm.rank()));
+    const Index num_mine = slices.num_nodes(comm.rank());
     Array<std::int32_t> part_of;
 
-    if (method == PartitionMethod::contiguous || method == PartitionMethod::random) {
-      const NodePartition partition = method == PartitionMethod::contiguous
-                                          ? NodePartition::contiguous(num_nodes, options.parts)
-                                          : NodePartition::random(num_nodes, options.parts, options.seed);
+    const auto by_formula = [&](const NodePartition& partition) {
       part_of.resize(num_mine);
-      parallel_for(static_cast<Index>(num_mine), 1 << 14, [&](Index first, Index last) {
+      parallel_for(num_mine, 1 << 14, [&](Index first, Index last) {
         for (Index i = first; i < last; ++i)
           part_of[i] = partition.book().owner(partition.to_partitioned(begin + i));
       });
-      return part_of;
+    };
+    const auto by_search = [&](const auto& search) {
+      if (num_nodes <= options.parts && (method != PartitionMethod::metis || has_metis())) {
+        part_of.resize(num_mine);
+        std::iota(part_of.begin(), part_of.end(), static_cast<std::int32_t>(begin));
+      } else {
+        part_of = search(comm, num_nodes, edges, options);
+        fill_empty_parts(comm, options.parts, part_of);
+      }
+    };
+    switch (method) {
+      case PartitionMethod::contiguous:
+        by_formula(NodePartition::contiguous(num_nodes, options.parts));
+        break;
+      case PartitionMethod::random:
+        by_formula(NodePartition::random(num_nodes, options.parts, options.seed));
+        break;
+      case PartitionMethod::metis:
+        by_search(metis_assignment);
+        break;
+      case PartitionMethod::ldg:
+        by_search(ldg_assignment);
+        break;
     }
-    if (num_nodes <= options.parts && (method != PartitionMethod::metis || has_metis())) {
-      part_of.resize(num_mine);
-      std::iota(part_of.begin(), part_of.end(), static_cast<std::int32_t>(begin));
-      return part_of;
-    }
-    part_of = method == PartitionMethod::metis ? metis_assignment(comm, num_nodes, edges, options)
-                                               : ldg_assignment(comm, num_nodes, edges, options);
-    fill_empty_parts(comm, options.parts, part_of);
     return part_of;
   });
 }

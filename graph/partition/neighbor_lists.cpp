@@ -87,11 +87,12 @@ void find_copies(const Communicator& comm, const PartitionBook& slices, const In
   const auto ranks = static_cast<std::size_t>(comm.size());
   std::vector<Index> counts(ranks, 0);
   Array<std::uint32_t> wanted;
-  for (const Index node : remote.members()) {
+  wanted.reserve(remote.size());
+  remote.for_each([&](Index node) {
     const int owner = slices.owner(node);
     ++counts[owner];
     wanted.push_back(static_cast<std::uint32_t>(node - slices.begin(owner)));
-  }
+  });
   const Index num_nodes = lists.num_nodes();
   lists.num_values = num_nodes + static_cast<Index>(wanted.size());
   lists.first_of_sender.assign(ranks, num_nodes);

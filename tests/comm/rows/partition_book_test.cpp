@@ -41,7 +41,7 @@ TEST_CASE("offsets that are no ranges are refused") {
   CHECK(thrown<InputError>([] {
           PartitionBook({0, 2, 1});
         }) == "a partition book's offsets must not decrease");
-  CHECK(thrown<InputError>([] { PartitionBook::even(-1, 2); }) == "cannot cut -1 nodes into 2 parts");
+  CHECK(thrown<InputError>([] { PartitionBook::even(-1, 2); }) == "cannot divide -1 nodes into 2 parts");
 }
 
 }  // namespace sar::test

@@ -240,8 +240,8 @@ TEST_CASE("bad input is an error on all ranks") {
       return thrown_by_all<InputError>(
           comm, [&] { static_cast<void>(assign_nodes(comm, nodes, edges, method, options)); });
     };
-    CHECK(message(9, {}, {.parts = 0}) == "cannot cut 9 nodes into 0 parts");
-    CHECK(message(-1, {}, {.parts = 2}) == "cannot cut -1 nodes into 2 parts");
+    CHECK(message(9, {}, {.parts = 0}) == "cannot divide 9 nodes into 0 parts");
+    CHECK(message(-1, {}, {.parts = 2}) == "cannot divide -1 nodes into 2 parts");
     CHECK(message(9, {}, {.parts = 2, .passes = 0}) == "ldg: 0 passes, expected at least 1");
     const std::vector<std::uint8_t> mask(last ? 50 : 0, 1);
     const std::string text = message(9, {}, {.parts = 2, .train_mask = mask});
