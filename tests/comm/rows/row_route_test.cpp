@@ -7,8 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
-#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
@@ -98,8 +98,7 @@ TEST_CASE("rows of any length, also when a row is longer than a chunk") {
     std::vector<char> rows(static_cast<std::size_t>(n * row_bytes));
     for (Index i = 0; i < n; ++i) {
       targets.push_back(static_cast<std::int32_t>((i * i + comm.rank()) % comm.size()));
-      std::memset(rows.data() + i * row_bytes, static_cast<int>((7 * i + comm.rank()) % 100),
-                  static_cast<std::size_t>(row_bytes));
+      std::fill_n(rows.begin() + i * row_bytes, row_bytes, static_cast<char>((7 * i + comm.rank()) % 100));
     }
     const RowRoute route(comm, targets);
     std::vector<char> arrived(static_cast<std::size_t>(route.num_arrived() * row_bytes));
