@@ -6,7 +6,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/softmax.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 Variable activation(Unary op, Variable x, real parameter = 0) {

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// a op b, in the memory of an operand of the result's shape that nobody else refers to.

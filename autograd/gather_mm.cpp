@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 Variable gather_mm(Variable x, Variable w, std::span<const Index> types) {
   const Shape& shape = w.shape();

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr bool is_double = sizeof(real) == 8;

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// 0 stands for a value that suits the precision of `real`.
 struct GradcheckOptions {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 Variable layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps) {
   const Index columns = x.value().row_size();

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 bool any_recorded(std::span<const Variable> parts) noexcept {

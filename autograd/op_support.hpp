@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Takes the value out of an operand that was passed by value. An operation that keeps the value for the
 /// backward pass copies the handle before.

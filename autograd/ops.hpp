@@ -14,7 +14,7 @@
 
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 // ---- products: products.cpp
 

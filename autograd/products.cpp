@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// All dimensions but the last as rows.

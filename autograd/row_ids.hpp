@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Made from an lvalue container or a std::span, it borrows the ids: the caller keeps them alive until the
 /// backward pass is over or the tape is destroyed. Made from an rvalue container or a list, it takes the ids

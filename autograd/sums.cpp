@@ -6,7 +6,7 @@
 
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 Shape summed_shape(const Shape& shape, ReduceDim over) {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 thread_local Tape* current_tape = nullptr;

@@ -17,7 +17,7 @@
 #include <initializer_list>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 class Tape {
  public:

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr double smallest_norm = 1e-12;

@@ -3,7 +3,7 @@
 
 #include <sar/autograd/variable.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// y[i] = scale x[i] / max(|x[i]|, 1e-12) for x [n, d] and scale [1]; lengths in double precision. Keeps x
 /// and scale.

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 void Gradient::add(Tensor gradient) {
   require<ShapeError>(gradient.shape() == shape_, "gradient of shape ", gradient.shape(),
                       " for a variable of shape ", shape_);

@@ -9,7 +9,7 @@
 
 #include <memory>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Where the gradient of one variable is collected. An operation that needs to send a gradient, but not the
 /// value, keeps this and not the variable.

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The texts of rank 0, which need not be as many elsewhere. Collective.
 inline std::vector<std::string> broadcast_texts(const Communicator& comm, std::vector<std::string> texts) {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr int all_to_all_tag = 1;

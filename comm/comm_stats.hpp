@@ -1,9 +1,11 @@
 /// What communication costs a rank.
 #pragma once
 
+#include <sar/config.hpp>
+
 #include <cstdint>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// What this rank sent and received, and how long it waited. The few bytes of synchronization points are not
 /// in it.

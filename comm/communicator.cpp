@@ -8,7 +8,7 @@
 
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr int first_exchange_tag = 2;  // 1: all_to_all_v

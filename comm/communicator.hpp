@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 class PendingExchange;
 struct CommunicatorState;

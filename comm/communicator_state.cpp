@@ -3,7 +3,7 @@
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr const char* wrong_thread =

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 struct CommunicatorState {
   OwnedComm owned;

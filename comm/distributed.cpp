@@ -3,7 +3,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/trace.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 Index total_size(std::span<const Tensor> tensors) {

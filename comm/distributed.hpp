@@ -7,7 +7,7 @@
 
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Every rank's parameters become those of rank 0. Throws ShapeError, the same on every rank, when the ranks
 /// do not hold the same number of elements. Collective.

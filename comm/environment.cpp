@@ -18,7 +18,7 @@
 #include <exception>
 #include <thread>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// True when this call initialized MPI.

@@ -1,7 +1,9 @@
 /// MPI's life time, for programs that do not manage it themselves.
 #pragma once
 
-namespace sar {
+#include <sar/config.hpp>
+
+namespace sar::inline SAR_PRECISION {
 
 class Communicator;
 

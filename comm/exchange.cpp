@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr std::chrono::microseconds progress_interval{20};

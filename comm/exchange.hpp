@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 class Exchange : public PendingExchange {
  public:

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 void check_mpi(int code, const char* call) {
   if (code == MPI_SUCCESS) [[likely]]

@@ -1,7 +1,9 @@
 /// Errors of MPI become exceptions. For the sources of comm/ only.
 #pragma once
 
-namespace sar {
+#include <sar/config.hpp>
+
+namespace sar::inline SAR_PRECISION {
 
 /// Throws CommunicationError with MPI's own text, preceded by the name of the call, unless `code` is
 /// MPI_SUCCESS.

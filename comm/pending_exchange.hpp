@@ -2,7 +2,9 @@
 /// only.
 #pragma once
 
-namespace sar {
+#include <sar/config.hpp>
+
+namespace sar::inline SAR_PRECISION {
 
 /// Two exchanges of one communicator may be under way together, and a rank that waits for one of them would
 /// stop the other one on its peers. So a rank that waits moves all exchanges of the communicator on, and a

@@ -7,7 +7,7 @@
 #include <limits>
 #include <new>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr std::int64_t nobody = std::numeric_limits<std::int64_t>::max();

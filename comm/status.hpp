@@ -9,7 +9,7 @@
 #include <exception>
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// An exchange of rows that ended because another rank gave it up. The cause is the error of that rank.
 class PeerGaveUp : public CommunicationError {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 Trace::Trace(const Communicator& comm, std::string path) : comm_(comm), path_(std::move(path)) {
   try {

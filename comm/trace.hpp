@@ -19,7 +19,7 @@
 
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// A trace from construction to write(), or to destruction.
 class Trace {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 using Clock = std::chrono::steady_clock;

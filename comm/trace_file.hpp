@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The file of one rank, or of all of them. The first failure is kept, and nothing is written after it.
 class TraceFile {

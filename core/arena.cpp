@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;

@@ -12,13 +12,15 @@
 /// their addresses.
 #pragma once
 
+#include <sar/config.hpp>
+
 #include <cstddef>
 #include <map>
 #include <mutex>
 #include <set>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 class Arena {
  public:

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Rows that a kernel takes at once: what it reads and writes of them stays in the second-level cache.

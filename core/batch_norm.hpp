@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Per column j:
 ///

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Extent of dimension `d` counted from the last one; 1 where the shape has no such dimension.

@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The shape of a (op) b. Throws ShapeError when an extent differs and is not 1 in either.
 Shape broadcast(const Shape& a, const Shape& b);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index max_blocks = 64;  // partial results of two doubles per column each

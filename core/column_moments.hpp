@@ -7,7 +7,7 @@
 
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Of `count` rows x_i:
 ///

@@ -2,7 +2,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index grain = Index{1} << 12;  // rows

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// [n, k] from k arrays of n values each, of the library's precision or the other: column j is columns[j].
 /// Throws ShapeError for arrays of different lengths, and when there is none.

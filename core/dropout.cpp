@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr int lanes = 32;          // Philox blocks drawn together

@@ -8,7 +8,7 @@
 
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Element j of row r is dropped when word j % 4 of block j / 4 of Random(key) for row r is below p 2^32.
 class DropoutMask {

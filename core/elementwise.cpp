@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index grain = 1 << 16;  // elements per block: some 50 us of memory traffic

@@ -6,7 +6,7 @@
 
 #include <sar/core/tensor.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 enum class BinaryOp { add, sub, mul, div };
 

@@ -1,6 +1,6 @@
 #include <sar/core/error.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 void throw_error(ErrorKind kind, const std::string& message) {
   switch (kind) {

@@ -2,12 +2,14 @@
 /// expected.
 #pragma once
 
+#include <sar/config.hpp>
+
 #include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The class of an error: what ranks tell each other besides its text (see Communicator::agree).
 enum class ErrorKind : int { general, shape, input, communication, memory };

@@ -14,7 +14,7 @@
 #include <system_error>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 std::string system_error() {
   return std::strerror(errno);

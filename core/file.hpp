@@ -8,7 +8,7 @@
 #include <system_error>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The text of errno.
 std::string system_error();

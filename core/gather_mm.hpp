@@ -10,7 +10,7 @@
 
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Row numbers grouped by type.
 struct TypeGroups {

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// A sign, an exponent and `fraction_bits` of a significand in 16 bits.

@@ -5,9 +5,11 @@
 /// infinite. Every value of 16 bits comes back as itself.
 #pragma once
 
+#include <sar/config.hpp>
+
 #include <cstdint>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 [[nodiscard]] float half_to_float(std::uint16_t half) noexcept;
 [[nodiscard]] std::uint16_t float_to_half(double value) noexcept;

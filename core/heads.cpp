@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 using Row = Eigen::Array<real, 1, Eigen::Dynamic>;

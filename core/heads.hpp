@@ -5,7 +5,7 @@
 
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// out[i, h] = sum_d a[0, h, d] x[i, h, d] for a [1, H, D], out [N, H]. Reads x once. All functions here
 /// throw ShapeError when shapes do not fit.

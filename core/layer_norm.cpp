@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index row_grain = 256;

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 struct SumAndCount {
   double sum = 0;

@@ -14,7 +14,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 using Matrix = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;

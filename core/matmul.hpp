@@ -14,7 +14,7 @@
 
 #include <sar/core/tensor.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// out [n, m] = a [n, k] b [k, m]
 void matmul(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate = false);

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdlib>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 std::atomic<std::size_t> live{0};

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Bytes held by tensors and graph arrays of this process now.
 std::size_t live_bytes() noexcept;

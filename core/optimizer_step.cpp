@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index grain = 1 << 14;

@@ -4,7 +4,7 @@
 
 #include <sar/core/tensor.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// With g' = g + decay p:
 ///

@@ -17,7 +17,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Memory accesses before a loop happen before each of its blocks, and these before what follows the loop.

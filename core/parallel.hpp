@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// A borrowed callable: two pointers, no allocation. Valid while the callable lives.
 template <class Signature>

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection that mixes all bits.

@@ -9,7 +9,7 @@
 #include <array>
 #include <cstdint>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Names one family of draws: `stream` is, for example, a layer, `step` a training step.
 struct RandomKey {

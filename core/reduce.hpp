@@ -7,7 +7,7 @@
 
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Sum of all elements; 0 for none.
 double sum_elements(const Tensor& x);

@@ -9,7 +9,7 @@
 
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// out[i] (+)= x[ids[i]]; out must not overlap x.
 void gather_rows(const Tensor& x, std::span<const Index> ids, Tensor& out, bool accumulate = false);

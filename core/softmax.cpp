@@ -7,7 +7,7 @@
 #include <cmath>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 // Elements of a block: input, output and exponentials fit into the second-level cache.

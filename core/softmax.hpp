@@ -10,7 +10,7 @@
 
 #include <sar/core/tensor.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 void softmax_rows(const Tensor& x, Tensor& out);
 

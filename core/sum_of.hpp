@@ -3,7 +3,7 @@
 
 #include <sar/config.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Sum of term(j) over [0, n) as a fixed number of partial sums. The compiler may not divide one sum so by
 /// itself.

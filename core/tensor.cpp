@@ -7,7 +7,7 @@
 #include <limits>
 #include <ostream>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index copy_grain = 1 << 18;  // elements a thread fills or copies at once

@@ -20,7 +20,7 @@
 #include <string>
 #include <type_traits>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Extents of 1 to 4 dimensions; no dimension at all means "undefined".
 class Shape {

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 thread_local TraceScope* innermost = nullptr;

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Records its own life time in the lane of its thread. Scopes of a thread nest.
 ///

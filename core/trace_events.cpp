@@ -3,7 +3,7 @@
 #include <chrono>
 #include <mutex>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 struct Recorder {

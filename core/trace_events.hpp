@@ -5,12 +5,14 @@
 /// others.
 #pragma once
 
+#include <sar/config.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// What a scope spends its time on: its category in the timeline.
 enum class TraceKind : std::uint8_t {

@@ -1,9 +1,11 @@
 /// A recorded trace as text.
 #pragma once
 
+#include <sar/config.hpp>
+
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// What this process recorded, as JSON objects of Chrome's trace event format, separated by commas: the
 /// complete events of process `rank`, the names of its lanes, and the counter live_bytes at the ends of

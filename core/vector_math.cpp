@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace sar::vector_math {
+namespace sar::inline SAR_PRECISION::vector_math {
 namespace {
 
 constexpr Index block_size = 64;

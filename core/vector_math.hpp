@@ -6,7 +6,7 @@
 
 #include <sar/config.hpp>
 
-namespace sar::vector_math {
+namespace sar::inline SAR_PRECISION::vector_math {
 
 void exp(const real* x, real* out, Index n);
 /// exp(x) - 1, exact near 0

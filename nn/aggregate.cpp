@@ -1,6 +1,6 @@
 #include <sar/nn/aggregate.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 void require_feats(const GraphShardManager& graph, const NodeFeatures& feat, const InFeatures& in_feats,
                    const std::string& layer) {

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// u, or u times the edge weight when there is one.
 inline Message message(Variable u, const Variable& edge_weight) {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 AttentionConv::AttentionConv(std::string name, const InFeatures& in_feats, Index out_feats, Index num_heads,
                              double feat_drop, double attn_drop, Generator& gen)

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Base of the layers with H heads of D features each. It has no parameters of its own.
 class AttentionConv : public Module {

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 ColumnMoments merge_over_ranks(const Communicator& comm, const ColumnMoments& mine) {

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 struct ColumnMoments;
 struct NormActivation;

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 Variable shifted_softplus(Variable x) {
   return softplus(std::move(x)) - static_cast<real>(std::log(2.0));

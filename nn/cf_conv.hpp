@@ -7,7 +7,7 @@
 
 #include <memory>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// log(1 + exp(x)) - log 2, without overflow.
 [[nodiscard]] Variable shifted_softplus(Variable x);

@@ -26,7 +26,7 @@
 #include <map>
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 struct CheckpointerOptions {
   int keep_last = 3;       ///< older checkpoints are deleted

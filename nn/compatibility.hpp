@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 using InFeats = InFeatures;
 using Mode = HaloMode;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Names and shapes of everything that sync_params sends, a line each.

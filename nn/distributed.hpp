@@ -4,7 +4,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/nn/module.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Replaces the gradient of each parameter by its sum over the ranks; with `average`, divided by their
 /// number. A rank where a parameter got no gradient contributes zeros; a parameter that has none anywhere

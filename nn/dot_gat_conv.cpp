@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 DotGatConv::DotGatConv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen)
     : AttentionConv("DotGatConv", in_feats, out_feats, num_heads, 0, 0, gen) {

@@ -3,7 +3,7 @@
 
 #include <sar/nn/attention_conv.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// As dgl.nn.DotGatConv, but a node without in-edges is no error. With H heads of D features and z = W x (for
 /// each end its own W in a layer made with two widths):

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 Dropout::Dropout(double p, Generator& gen) : p_(p), key_(gen.next_stream()) {
   require<InputError>(p >= 0 && p < 1, "the dropout probability is ", p,

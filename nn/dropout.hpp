@@ -6,7 +6,7 @@
 #include <sar/nn/init.hpp>
 #include <sar/nn/module.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// In training, each element becomes 0 with probability p, and is divided by 1 - p otherwise; in evaluation,
 /// nothing happens (Srivastava et al. 2014). The draws of one call depend on the seed, on the module's

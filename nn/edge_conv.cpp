@@ -1,7 +1,7 @@
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/edge_conv.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 EdgeConv::EdgeConv(Index in_feats, Index out_feats, Generator& gen)
     : theta_(in_feats, out_feats, gen), phi_(in_feats, out_feats, gen) {

@@ -5,7 +5,7 @@
 #include <sar/nn/linear.hpp>
 #include <sar/nn/node_features.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Wang et al., arXiv 1801.07829; as dgl.nn.EdgeConv without batch norm:
 ///

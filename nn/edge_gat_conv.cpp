@@ -3,7 +3,7 @@
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/edge_gat_conv.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 EdgeGATConv::EdgeGATConv(const InFeatures& in_feats, Index edge_feats, Index out_feats, Index num_heads,
                          Generator& gen, const EdgeGATConvOptions& options)

@@ -3,7 +3,7 @@
 
 #include <sar/nn/attention_conv.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 struct EdgeGATConvOptions {
   double feat_drop = 0;  ///< dropout of the input features

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// The sum over the out-edges of each source is the backward pass of a sum over in-edges.

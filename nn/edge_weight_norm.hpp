@@ -3,7 +3,7 @@
 
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Sums of the weights of the edges that leave a source, and that reach a destination.
 struct WeightSums {

@@ -4,7 +4,7 @@
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/gat_conv.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// [local edges, H] -> coefficients [local edges, H, 1].

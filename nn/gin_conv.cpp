@@ -1,7 +1,7 @@
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/gin_conv.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 GINConv::GINConv(RowFunction apply_func, const GINConvOptions& options)
     : options_(options), apply_func_(std::move(apply_func)) {

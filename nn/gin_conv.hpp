@@ -5,7 +5,7 @@
 #include <sar/nn/node_features.hpp>
 #include <sar/nn/row_function.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 struct GINConvOptions {
   Reduce aggregator = Reduce::sum;  ///< sum, mean, max, or min

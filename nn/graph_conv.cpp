@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 double inverse(double degree) {

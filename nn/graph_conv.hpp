@@ -5,7 +5,7 @@
 #include <sar/nn/init.hpp>
 #include <sar/nn/module.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// By what GraphConv scales rows; d is a number of edges, at least 1, that ignores edge weights.
 enum class GraphConvNorm {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 HeteroGraphConv::HeteroGraphConv(RelationAggregate aggregate) : aggregate_(aggregate) {
   register_module("mods", mods_);

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// How results that arrive at a node from several relations are combined.
 enum class RelationAggregate { sum, mean };

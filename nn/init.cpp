@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace sar::init {
+namespace sar::inline SAR_PRECISION::init {
 namespace {
 
 /// scale * draw(random, row, column)

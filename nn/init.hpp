@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Hands out streams of random numbers to the parameters and dropouts of a model, in the order of
 /// construction:

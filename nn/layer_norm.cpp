@@ -2,7 +2,7 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/layer_norm.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 LayerNorm::LayerNorm(Index features, double eps, bool affine) : features_(features), eps_(eps) {
   require<InputError>(features > 0 && eps >= 0, "LayerNorm over ", features, " features with eps ", eps);

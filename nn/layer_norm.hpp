@@ -3,7 +3,7 @@
 
 #include <sar/nn/module.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// For x [n, features] with any n, also 0:
 ///

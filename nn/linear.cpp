@@ -2,7 +2,7 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/linear.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 Linear::Linear(Index in_features, Index out_features, Generator& gen, bool bias) {
   require<InputError>(in_features > 0 && out_features > 0, "a linear layer from ", in_features, " to ",

@@ -4,7 +4,7 @@
 #include <sar/nn/init.hpp>
 #include <sar/nn/module.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 ///     y = x W^T + b
 ///

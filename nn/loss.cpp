@@ -9,7 +9,7 @@
 #include <limits>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// The sums over all ranks of what `local` returns.

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Over the M rows of all ranks where the mask is not 0:
 ///

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 LSTM::LSTM(Index in_feats, Index hidden, Generator& gen) {
   require<InputError>(in_feats > 0 && hidden > 0, "LSTM from ", in_feats, " to ", hidden, " features");

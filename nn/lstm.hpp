@@ -6,7 +6,7 @@
 
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// One layer, one direction, as torch.nn.LSTM:
 ///

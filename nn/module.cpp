@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 template <class Named, class T>
 void Module::collect(Entries<T> Module::*entries, const std::string& prefix,

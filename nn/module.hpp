@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// A learnable tensor and its name. The variable is a handle: the module's own.
 struct NamedParameter {

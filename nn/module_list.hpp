@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 ///     ModuleList<SAGEConv> convs;
 ///     register_module("convs", convs);

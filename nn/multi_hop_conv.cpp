@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Which degrees scale the sources' rows of an unweighted hop.

@@ -14,7 +14,7 @@
 #include <optional>
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Approximate personalised PageRank of Gasteiger et al., arXiv 1810.05997; as dgl.nn.APPNPConv. The result
 /// is h_k of

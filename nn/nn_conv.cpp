@@ -1,7 +1,7 @@
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/nn_conv.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 NNConv::NNConv(const InFeatures& in_feats, Index out_feats, RowFunction edge_func, Generator& gen,
                const NNConvOptions& options)

@@ -8,7 +8,7 @@
 
 #include <optional>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 struct NNConvOptions {
   Reduce aggregator = Reduce::mean;  ///< sum, mean, max, or min

@@ -6,7 +6,7 @@
 #include <concepts>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Widths of a layer's input: one for both ends, or one for the sources and one for the destinations, which
 /// then have projections of their own.

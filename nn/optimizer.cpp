@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 void require_not_negative(double value, const char* option) {

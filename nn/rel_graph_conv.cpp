@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 RelGraphConv::RelGraphConv(Index in_feats, Index out_feats, Index num_relations, Generator& gen,
                            const RelGraphConvOptions& options)

@@ -9,7 +9,7 @@
 
 #include <optional>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// How the matrix of a relation r is made.
 enum class Regularizer {

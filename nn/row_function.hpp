@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// A function of a layer's result: [](Variable y) { return elu(std::move(y)); }
 using Activation = std::function<Variable(Variable)>;

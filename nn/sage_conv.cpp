@@ -3,7 +3,7 @@
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/sage_conv.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 SAGEConv::SAGEConv(const InFeatures& in_feats, Index out_feats, Generator& gen,
                    const SAGEConvOptions& options)

@@ -9,7 +9,7 @@
 
 #include <optional>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 enum class SAGEAggregator {
   mean,  ///< of the in-neighbours

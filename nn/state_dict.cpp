@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// 'a', 'b' and 3 more

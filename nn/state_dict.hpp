@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Tensors and integers by name. They share the memory of what they belong to: writing to them restores it.
 struct StateDict {

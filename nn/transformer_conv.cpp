@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 TransformerConv::TransformerConv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen,
                                  const TransformerConvOptions& options)

@@ -3,7 +3,7 @@
 
 #include <sar/nn/attention_conv.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 struct TransformerConvOptions {
   bool concat = true;       ///< heads side by side; otherwise their mean

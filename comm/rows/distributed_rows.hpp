@@ -9,7 +9,7 @@
 #include <cstring>
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Rank book.owner(i) stores row i of the array, as row i - book.begin(rank) of `mine`. Writes the rows that
 /// this rank wants to `out`, in the order of `rows`, where a row may occur again. A rank asks for about

@@ -14,7 +14,7 @@
 #include <memory>
 #include <optional>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// When an exchange posts its first messages: in its constructor, or when start() is called.
 enum class HaloStart { now, later };

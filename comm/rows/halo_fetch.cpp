@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index pack_grain_values = Index{1} << 14;  // what a thread packs at once

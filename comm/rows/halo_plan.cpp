@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 Index halo_rows(const HaloRound& round) {

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Which rows change ranks in one round of the rotation.
 struct HaloRound {

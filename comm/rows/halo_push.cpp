@@ -9,7 +9,7 @@
 #include <deque>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index add_grain_values = Index{1} << 14;  // what a thread adds at once

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 // What is under way at most. The receives of a packet should be posted before it is announced, or its sender

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// A packet is about so large: short enough to stay in the cache between packing and sending, and between
 /// arrival and addition; long enough for the handshake of a large message not to count.

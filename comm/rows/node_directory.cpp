@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// The finaliser of SplitMix64: the upper half chooses the rank, the lower one the slot.

@@ -9,7 +9,7 @@
 #include <limits>
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Numbers for ids: a hash table with open addressing. About 40 bytes an id.
 class IdTable {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 PacketRing::PacketRing(std::size_t capacity)
     : requests_(std::max<std::size_t>(capacity, 1), MPI_REQUEST_NULL),

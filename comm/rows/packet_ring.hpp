@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 class PacketRing {
  public:

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 Packets::Packets(const std::vector<HaloStage>& stages, const std::vector<Index>& rows_of_round,
                  Index row_size, const WireFormat& wire, std::size_t max_bytes)

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Values [begin, end) of one round, counted from its first row.
 struct Packet {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 PartitionBook::PartitionBook(std::vector<Index> offsets) : offsets_(std::move(offsets)) {
   require<InputError>(!offsets_.empty() && offsets_.front() == 0,

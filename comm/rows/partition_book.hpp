@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 class PartitionBook {
  public:

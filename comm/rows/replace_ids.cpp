@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr std::size_t step = 8;  // words from one entry of before_ to the next

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// A set of numbers below n, which numbers its members 0, 1, ... in increasing order. It takes n / 8 bytes,
 /// and n / 64 more when it is numbered.

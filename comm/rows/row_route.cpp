@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Where rows lie: row i is number order[first + i], or first + i without an order.

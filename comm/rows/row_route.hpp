@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Row i of this rank goes to rank targets[i]. The rows that arrive at a rank are ordered by the rank they
 /// come from, then as they were there. A rank sends and receives about 4 MiB at a time. A route keeps 4 bytes

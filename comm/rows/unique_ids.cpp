@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 void require_unique_ids(const Communicator& comm, std::span<const Index> ids, const std::string& place) {
   comm.agree([&] {

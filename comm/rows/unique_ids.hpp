@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Throws InputError, the same on every rank, when an id occurs twice among those of all ranks: "<place>: 7
 /// occurs twice, ...". The ids are not negative. Memory: 1 / ranks of a bit for each number up to the largest

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <type_traits>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Scattered rows are too short for the processor to see a stream: ask for a row a few rows ahead of its use.

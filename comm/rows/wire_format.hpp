@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Values are those of a matrix M whose rows are M[i] = tensor[rows[i]], counted row by row.
 class WireFormat {

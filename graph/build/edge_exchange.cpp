@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index grain = Index{1} << 14;  // edges of one task

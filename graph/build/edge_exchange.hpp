@@ -5,7 +5,7 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Sends this rank's edges (global ids) to the owners of their destinations. The edges that arrive here are
 /// appended to `mine`, in no particular order. `weighted`, the same on every rank, says whether edges have

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 EdgeSequences edge_sequences(const GraphShardManager& graph) {
   const ShardedGraph& shards = *graph.shards();

@@ -4,7 +4,7 @@
 #include <sar/core/memory.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// One sequence of edges for each destination, the longest first, stored step by step.
 struct EdgeSequences {

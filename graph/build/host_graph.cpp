@@ -13,7 +13,7 @@
 #include <numeric>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index grain = Index{1} << 14;

@@ -11,7 +11,7 @@
 #include <memory>
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The edges that a rank gives, in the host's arrays: edge k goes from src[k] to dst[k]. One rank, whichever,
 /// gives each directed edge of the graph, once; the edge travels to the owner of its destination. Parallel

@@ -7,7 +7,7 @@
 #include <array>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 template <class T>

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// A block: a graph from the nodes that a layer reads to those it computes. The destinations of each rank are
 /// the first of its sources. It is used like any graph and has the options of the graph it was made from.

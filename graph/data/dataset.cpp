@@ -3,7 +3,7 @@
 #include <sar/graph/data/distribute.hpp>
 #include <sar/graph/data/node_columns.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 NodeData load_dataset(const Communicator& comm, const std::string& directory, const DatasetOptions& options) {
   return comm.agree([&] {

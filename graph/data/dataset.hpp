@@ -10,7 +10,7 @@
 
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Loads the directory's
 ///     edge_index.npy   int64 [2, E]          row 0 sources, row 1 destinations; C or Fortran order

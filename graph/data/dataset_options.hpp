@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The edges are transformed in the order of the first three options, and the ids of the edges do not depend
 /// on the partitioning. E is one more than the largest edge id of the source: the number of edges, unless a

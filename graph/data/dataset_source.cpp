@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 namespace fs = std::filesystem;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The files that load_dataset() names, of which edge_index.npy and features.npy must be there, and more:
 ///     X.npy        with one row for each node: the node field "X"

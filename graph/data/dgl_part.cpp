@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 namespace fs = std::filesystem;

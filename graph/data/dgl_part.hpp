@@ -4,7 +4,7 @@
 #include <sar/graph/data/dgl_partition_json.hpp>
 #include <sar/graph/data/graph_data.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Reads the files of one part. Books are left out, and so are the types of the ends of edges where neither
 /// the JSON file nor an edge of the part tells them. Local. Throws InputError.

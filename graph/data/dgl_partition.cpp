@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Appends the fields of several parts to each other. A part without rows may lack them.

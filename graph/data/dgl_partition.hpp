@@ -12,7 +12,7 @@
 
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Rank p reads part p; when there are more parts than ranks, each rank joins several consecutive ones. A
 /// rank reads the files of its parts and no other data.

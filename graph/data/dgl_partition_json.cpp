@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 using Json = nlohmann::json;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The contents of the partition's JSON file.
 struct DglPartition {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 void relabel(const NodePartition& partition, Array<Index>& nodes) {

@@ -9,7 +9,7 @@
 
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Throws InputError for a graph without nodes or with fewer nodes than ranks.
 void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks);

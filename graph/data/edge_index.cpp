@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Reads the ends of edges [begin, end). NumPy writes the transpose of an [E, 2] array in Fortran order; then

@@ -4,7 +4,7 @@
 #include <sar/graph/data/node_data.hpp>
 #include <sar/graph/io/npy.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Edges [begin, end) of an array of integers [2, E] in C or Fortran order; the id of an edge is its column.
 /// Throws InputError for an edge to a node that does not exist. Local.

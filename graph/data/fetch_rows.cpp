@@ -1,7 +1,7 @@
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/graph/data/fetch_rows.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 DataArray fetch_rows(const Communicator& comm, const PartitionBook& book, const DataArray& mine,
                      std::span<const Index> rows) {

@@ -7,7 +7,7 @@
 
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Row rows[i] of the whole array is row i of the result. Rank p stores the rows that book gives it as
 /// `mine`, of the same type and row shape on every rank. Collective. Throws InputError, the same on every

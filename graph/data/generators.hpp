@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <memory>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Zachary's karate club (J. Anthropological Research 33, 1977): 34 nodes, 78 friendships in both directions.
 /// The label is 0 on the side of the instructor (node 0) and 1 on that of the officer (node 33). Features are

@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 DataArray slice_rows(const DataArray& column, Index begin, Index end) {

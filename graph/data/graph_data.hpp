@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// DGL's names for the only node type and the only edge type of a homogeneous graph.
 inline constexpr const char* default_node_type = "_N";

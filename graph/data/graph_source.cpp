@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 NodeData load_graph(GraphSource& source, const DatasetOptions& options) {
   const Communicator& comm = source.comm();

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 class GraphSource {
  public:

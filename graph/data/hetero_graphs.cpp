@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// The position of each of `wanted` in `ids`, which holds the same numbers in another order.

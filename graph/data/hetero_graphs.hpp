@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The graph of each edge type, by the type's name ("writes"), or its canonical name ("author:writes:paper")
 /// where several types share the name: the input of HeteroGraphConv. Edge fields become fields of the graph's

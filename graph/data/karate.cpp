@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index num_members = 34;

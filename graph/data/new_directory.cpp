@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace fs = std::filesystem;
 
 // The delegated constructor ends first, so that the destructor runs when make() throws.

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The directory is made beside `path` under another name, and is removed if commit() is not reached. The
 /// ranks see the same file system. Errors are InputError, the same on every rank.

@@ -9,7 +9,7 @@
 #include <initializer_list>
 #include <limits>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr std::int64_t max_label = std::numeric_limits<std::int32_t>::max() - 1;

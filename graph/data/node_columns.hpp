@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The fields of this rank's nodes, from any source.
 struct NodeColumns {

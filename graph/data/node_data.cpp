@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
                                        const GraphOptions& options) {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Rows belong to the nodes book.begin(p) .. book.end(p) of rank p, in that order.
 struct NodeData {

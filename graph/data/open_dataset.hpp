@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 enum class DatasetKind {
   unknown,

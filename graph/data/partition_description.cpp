@@ -13,7 +13,7 @@
 #include <set>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 using Json = nlohmann::ordered_json;

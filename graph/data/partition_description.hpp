@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 struct NodeTypeDescription {
   std::string name;

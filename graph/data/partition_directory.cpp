@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Runs `make` on rank 0; its text on every rank, its failure, too. Collective.

@@ -13,7 +13,7 @@
 #include <map>
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Makes a directory that gets its name when it is complete. Without commit(), there is none afterwards.
 class PartitionWriter {

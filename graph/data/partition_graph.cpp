@@ -16,7 +16,7 @@
 #include <span>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// This rank's share of the edges that shall be partitioned, in original ids and with all transforms but

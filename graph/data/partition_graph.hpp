@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The order of the nodes of a part.
 enum class NodeOrder {

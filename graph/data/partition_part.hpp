@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// What the description says of a part that has been written.
 struct PartSummary {

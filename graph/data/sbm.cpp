@@ -8,7 +8,7 @@
 #include <cmath>
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// One family of draws for each purpose.

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <filesystem>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 // The delegated constructor ends first, so that the destructor runs when open() throws.
 SharedNpyFile::SharedNpyFile(const Communicator& comm, const std::string& path, std::span<const Index> shape,

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// An array in C order; each rank writes some of its elements. The file lies beside `path` under another
 /// name, and is removed if commit() is not reached. The ranks see the same file system. Errors are

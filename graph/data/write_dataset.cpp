@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 std::vector<Index> shape_of(const DataField& field, Index rows) {

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Writes into a new directory what load_dataset() reads: edge_index.npy [2, E], NAME.npy for each node
 /// field, and edge_NAME.npy for each edge field (a name that begins with edge_ stays as it is). Nodes and

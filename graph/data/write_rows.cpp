@@ -15,7 +15,7 @@
 #include <numeric>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// The positions of the ids, which increase in this order.

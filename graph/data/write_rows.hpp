@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Writes the array [N, shape of a row...]. Its row ids[i] is row i of this rank's `rows`; the ids of all
 /// ranks together are 0 .. N - 1, each once. Each rank writes one range of the file, in chunks of about 4

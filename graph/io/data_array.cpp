@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 Index product(const std::vector<Index>& extents) noexcept {

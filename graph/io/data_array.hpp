@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The description of a field, known before its data are read.
 struct DataField {

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr std::uint64_t tensors_magic = 0xDD5A9FBE3FA2443F;

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The tensors of a file, by name; the first extent of a tensor counts its rows.
 DataColumns read_dgl_tensors(const std::string& path);

@@ -15,7 +15,7 @@
 #include <numeric>
 #include <type_traits>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The accepted orders of the elements in the file: the last index varies fastest (C), or the first one
 /// (Fortran).

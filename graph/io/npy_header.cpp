@@ -7,7 +7,7 @@
 #include <system_error>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Reads the dictionary from left to right.

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 struct NpyHeader {
   NpyType type = NpyType::float32;

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 struct TypeCode {

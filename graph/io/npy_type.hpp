@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The element types that are understood; little-endian.
 enum class NpyType { float16, float32, float64, boolean, uint8, int8, int16, int32, int64 };

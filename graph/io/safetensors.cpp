@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 using nlohmann::json;

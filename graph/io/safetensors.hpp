@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The element types that are understood; little-endian.
 enum class SafetensorsType { boolean, uint8, int8, int16, int32, int64, float16, bfloat16, float32, float64 };

@@ -40,7 +40,7 @@
 
 #include <memory>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The result, and what the backward pass reads besides.
 struct AttentionResult {

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar::attention {
+namespace sar::inline SAR_PRECISION::attention {
 
 using columns::Rows;
 

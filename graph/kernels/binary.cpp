@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index prefetch_edges = 4;

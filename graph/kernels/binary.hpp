@@ -22,7 +22,7 @@
 
 #include <algorithm>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 class BinaryKernel : public ShardKernel {
  public:

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sar::columns {
+namespace sar::inline SAR_PRECISION::columns {
 
 #ifdef __AVX512F__
 inline constexpr Index vector_bytes = 64;

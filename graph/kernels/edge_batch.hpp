@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// A block of edges of one worker. Tensors it gives have a row per edge of the block; what it gives without
 /// a copy (ids().span()) lives as long as the call of the function.

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index block_bytes = Index{1} << 17;  // of rows moved by one task

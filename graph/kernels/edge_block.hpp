@@ -8,7 +8,7 @@
 
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Edges of a stage.
 struct EdgeBlock {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The edges whose sources lie in a stage: those of the i-th destination row are [begin[i], end[i]).
 struct EdgeRanges {

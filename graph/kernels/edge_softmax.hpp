@@ -15,7 +15,7 @@
 
 #include <algorithm>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// visit(row of the destination, or of the source in the stage; edge) for all edges of a stage, those of a
 /// node by one thread and in a fixed order. By destination, the stage is a whole shard.

@@ -2,7 +2,7 @@
 #include <sar/core/reduce.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
 
-namespace sar::attention {
+namespace sar::inline SAR_PRECISION::attention {
 namespace {
 
 /// leaky_relu(el[u, h] + dst[v, h])

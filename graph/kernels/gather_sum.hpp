@@ -16,7 +16,7 @@
 
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 struct GatherSum {
   Index num_rows = 0;

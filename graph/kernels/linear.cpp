@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 const local_index* data_or_null(const Array<local_index>& values) {

@@ -16,7 +16,7 @@
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 class LinearKernel : public ShardKernel {
  public:

@@ -1,7 +1,9 @@
 /// What a built-in message and its reduction are, without their operands.
 #pragma once
 
-namespace sar {
+#include <sar/config.hpp>
+
+namespace sar::inline SAR_PRECISION {
 
 /// How the messages that arrive at a node are combined; a node without in-edges gets 0.
 enum class Reduce { sum, mean, max, min };

@@ -8,7 +8,7 @@
 #include <span>
 #include <type_traits>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 using Op = MessageOp;

@@ -12,7 +12,7 @@
 
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 class MessageRow {
  public:

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 bool same(const Variable& a, const Variable& b) {

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// What a message function reads of one kind (sources, destinations or edges).
 struct MessageOperands {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 CollectiveCall& CollectiveCall::equal(const char* what, const Shape& rows) {
   Argument argument{.what = what, .value = {rows.dims()}, .is_shape = true};

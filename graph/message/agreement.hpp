@@ -19,7 +19,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// A collective operation and everything that must be the same on every rank.
 class CollectiveCall {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// `width`: columns of the result, all heads together.

@@ -15,7 +15,7 @@
 #include <sar/core/random.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 struct AttentionOptions {
   /// Each coefficient alpha[e, h] becomes 0 with this probability and is divided by 1 - p otherwise. Drawn

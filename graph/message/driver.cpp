@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 Stage whole(const GraphShard& shard, const real* rows) {

@@ -20,7 +20,7 @@
 #include <memory>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Of one operation; its record holds a copy.
 class Driver {

@@ -11,7 +11,7 @@
 #include <limits>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Values per node, from those of its edges on all ranks and back to the edges.

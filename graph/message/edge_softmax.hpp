@@ -4,7 +4,7 @@
 #include <sar/graph/kernels/message_op.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// y_e = exp(x_e - m) / sum exp(x_e' - m), over the edges e' that share e's destination (source), m their
 /// maximum over all shards; each column by itself. x [local edges, ...], as dgl.nn.functional.edge_softmax.

@@ -1,7 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/message/frame.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 const Variable& Frame::at(const std::string& field) const {
   const auto found = fields_.find(field);

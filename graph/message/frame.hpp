@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Fields by name. The first dimension of a field counts this rank's nodes (edges); whether it fits is
 /// checked, on all ranks together, by the operation that reads it.

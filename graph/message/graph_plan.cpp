@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// A push has so many stages for one of a fetch, so that gradients leave while the next ones are computed

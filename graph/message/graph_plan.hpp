@@ -10,7 +10,7 @@
 
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 class GraphPlan {
  public:

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 const GraphOptions& checked(const GraphOptions& options) {

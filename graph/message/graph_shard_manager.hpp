@@ -24,7 +24,7 @@
 #include <span>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// In which order message passing takes the shards, and what it keeps. Results agree to rounding. The same on
 /// every rank.

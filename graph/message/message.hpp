@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// What travels along an edge.
 struct Message {

@@ -4,7 +4,7 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/message.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 const Variable& field_of(Frames& frames, MessageTarget target, const std::string& field) {

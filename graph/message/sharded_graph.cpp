@@ -11,7 +11,7 @@
 #include <numeric>
 #include <tuple>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Round of the rotation in which this rank receives from `owner`; 0 is the local one.

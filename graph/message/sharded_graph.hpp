@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 struct ShardedGraph {
   Communicator comm;

@@ -7,7 +7,7 @@
 #include <array>
 #include <string>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 inline const char* trace_name(HaloMode mode) {
   return std::array{"rematerialize", "sequential", "one_shot"}[static_cast<std::size_t>(mode)];

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 using Result = BinaryKernel::Result;

@@ -15,7 +15,7 @@
 #include <memory>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// A batch without edges that writes down what it is asked for.

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 void check(const Communicator& comm, Index num_nodes, const EdgeList& edges,

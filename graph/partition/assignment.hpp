@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The part of each node of this rank's slice [slices.begin(rank), slices.end(rank)), where
 ///     slices = PartitionBook::even(num_nodes, comm.size()).

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// F_k(x) mod n, nearly uniform in [0, n) for n < 2^32: the finaliser of SplitMix64, then a multiplication

@@ -14,7 +14,7 @@
 #include <array>
 #include <cstdint>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 class KeyedBijection {
  public:

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr std::int32_t nowhere = -1;

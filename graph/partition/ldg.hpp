@@ -26,7 +26,7 @@
 
 #include <cstdint>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The part of each node of this rank's slice, as in assign_nodes; parts may be empty. Uses one thread. The
 /// result depends on the number of ranks. Memory: NeighborLists and 4 bytes for each of its values.

@@ -12,7 +12,7 @@
 #include <vector>
 #endif
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 #if SAR_HAVE_METIS
 namespace {

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The part of each node of this rank's slice, as in assign_nodes. METIS_PartGraphKway divides the undirected
 /// simple graph that underlies the edges (each rank's share, original ids). With balance_edges and

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index chunk_size = Index{1} << 18;  // edges of one exchange

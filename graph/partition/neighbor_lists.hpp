@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The neighbours of the nodes of this rank's slice of PartitionBook::even(num_nodes, ranks), in both
 /// directions. A neighbour is listed once for each edge; self loops are left out. Neighbours have compact

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Nodes of a cluster of the first level: their rows fit a second-level cache at usual widths.

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// order[i] is the node that comes i-th. Clusters come one after the other, neighbouring clusters near each
 /// other, and the nodes of a cluster by decreasing degree. src[e] -> dst[e] are the edges inside the part,

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr std::uint64_t partition_stream = 0x70617274;  // of random draws, for this purpose alone

@@ -10,7 +10,7 @@
 #include <span>
 #include <utility>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The map is a closed form without memory per node, except for an explicit assignment.
 class NodePartition {

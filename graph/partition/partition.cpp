@@ -1,7 +1,7 @@
 #include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/partition.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 NodePartition partition_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                               PartitionMethod method, std::uint64_t seed) {

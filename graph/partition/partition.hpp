@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// Partitions a graph over the ranks of `comm`. `edges` is this rank's share of the edges in original ids.
 /// Only metis and ldg read them; they balance nodes and in-edges. The result is the same on every rank.

@@ -1,6 +1,6 @@
 #include <sar/graph/partition/partition_method.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 const char* to_string(PartitionMethod method) noexcept {
   switch (method) {

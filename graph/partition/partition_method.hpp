@@ -1,10 +1,12 @@
 /// The methods by which nodes get their parts, and their options.
 #pragma once
 
+#include <sar/config.hpp>
+
 #include <cstdint>
 #include <span>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 enum class PartitionMethod {
   contiguous,  ///< even ranges of the dataset's order

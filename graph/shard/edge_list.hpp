@@ -3,7 +3,7 @@
 
 #include <sar/core/memory.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// In-edges of this worker's nodes, in no particular order. Ids are those of the partitioned graph
 /// (PartitionBook); `id` names the edge in the whole graph: unique, and the same for every partitioning.

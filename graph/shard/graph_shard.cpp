@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Turns counts stored at [i + 1] into offsets.

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// A row index inside a shard.
 using local_index = std::int32_t;

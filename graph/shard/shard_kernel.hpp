@@ -10,7 +10,7 @@
 
 #include <sar/graph/shard/graph_shard.hpp>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 /// The edges of a shard whose sources are rows [begin, end), with the values of these rows where the kernel
 /// needs them.

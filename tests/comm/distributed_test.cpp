@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 
 TEST_CASE("sync_params gives every rank the values of rank 0") {
   const Communicator comm = Communicator::world();

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 struct SafetensorsEntry;
 }
 

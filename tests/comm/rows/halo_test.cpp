@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// Who reads which rows of whom, on all ranks.
