@@ -93,12 +93,12 @@ void operator delete[](void* block, std::size_t, std::align_val_t) noexcept {
   std::free(block);
 }
 
-// sar::allocate_bytes(std::size_t): the linker sends calls here (--wrap).
-extern "C" void* __real__ZN3sar14allocate_bytesEm(std::size_t bytes);
-extern "C" void* __wrap__ZN3sar14allocate_bytesEm(std::size_t bytes);
-void* __wrap__ZN3sar14allocate_bytesEm(std::size_t bytes) {
+// sar::allocate_bytes(std::size_t), SAR_ALLOCATE_BYTES to the linker, which sends its calls here (--wrap).
+extern "C" void* real_allocate_bytes(std::size_t bytes) __asm__("__real_" SAR_ALLOCATE_BYTES);
+extern "C" void* wrap_allocate_bytes(std::size_t bytes) __asm__("__wrap_" SAR_ALLOCATE_BYTES);
+void* wrap_allocate_bytes(std::size_t bytes) {
   if (fails()) throw std::bad_alloc();
-  return __real__ZN3sar14allocate_bytesEm(bytes);
+  return real_allocate_bytes(bytes);
 }
 
 namespace sar::test {
