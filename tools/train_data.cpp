@@ -46,6 +46,14 @@ NodeData make_built_in(const Communicator& comm, const TrainOptions& o) {
 
 NodeData load_data(const Communicator& comm, const TrainOptions& o) {
   NodeData data = o.dataset.empty() ? make_built_in(comm, o) : load_file(comm, o);
+  if (!data.ids_are_original && comm.rank() == 0)
+    std::cout << "WARNING: " << data.name << " does not say the original ids of its nodes"
+              << (o.predict.empty() ? ""
+                                    : ": --predict writes rows in the order of the partition, to " +
+                                          o.predict + "/logits.partition_order.npy and so on")
+              << ". Expected orig_node_ids.npy beside the JSON (what partition_graph returns with "
+                 "return_mapping=True), orig_nids.dgl in each part, or the node data orig_id"
+              << std::endl;
   if (o.epochs > 0) require_training_labels(comm, data);
   require<InputError>(o.num_classes == 0 || o.num_classes >= data.num_classes, data.name,
                       ": the labels have ", data.num_classes,

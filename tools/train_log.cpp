@@ -93,6 +93,7 @@ void Log::restore(const std::map<std::string, std::string>& extra) {
 }
 
 void Log::start(const NodeData& data, const GraphShardManager& graph, const TrainOptions& o) {
+  ids_are_original_ = data.ids_are_original;
   const auto most_nodes = comm_.all_reduce(graph.num_nodes(), ReduceOp::max);
   const auto most_edges = comm_.all_reduce(graph.num_edges(), ReduceOp::max);
   if (!speaks_) return;
@@ -154,7 +155,8 @@ void Log::summary(const GraphShardManager& graph) {
          {"best_epoch", best_epoch_},
          {"peak_bytes", largest_peak_},
          {"graph_bytes", graph_bytes},
-         {"max_rss_bytes", rss}});
+         {"max_rss_bytes", rss},
+         {"ids_are_original", ids_are_original_}});
 }
 
 void Log::write(const nlohmann::ordered_json& line) {

@@ -73,6 +73,7 @@ class Log {
   std::uint64_t largest_peak_ = 0;
   Accuracies best_;
   int best_epoch_ = 0;
+  bool ids_are_original_ = true;
 };
 
 }  // namespace sar::tools

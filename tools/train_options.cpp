@@ -104,7 +104,8 @@ void add_result_options(CLI::App& app, TrainOptions& o) {
       ->check(CLI::NonNegativeNumber);
   auto* predict = app.add_option("--predict", o.predict,
                                  "after the last epoch, write logits.npy and labels.npy there, rows by "
-                                 "original node id")
+                                 "original node id; *.partition_order.npy where a DGL partition does not "
+                                 "say those")
                       ->option_text("DIR");
   app.add_option("--predict-layer", o.predict_layer, "and the output of this layer, embeddings.npy")
       ->check(CLI::PositiveNumber)

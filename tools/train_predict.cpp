@@ -26,8 +26,9 @@ void predict(const Communicator& comm, const TrainOptions& o, NodeClassifier& mo
   const bool was_training = model.is_training();
   model.eval();
   const auto& ids = graph.dst_ids();
+  const std::string end = data.ids_are_original ? ".npy" : ".partition_order.npy";
   if (o.predict_layer > 0)
-    write_npy_rows(comm, o.predict + "/embeddings.npy",
+    write_npy_rows(comm, o.predict + "/embeddings" + end,
                    model.after_layer(o.predict_layer, graph, data.features, relations).value(), ids);
   const Tensor logits = model(graph, data.features, relations).value();
   Array<std::int64_t> labels(static_cast<std::size_t>(logits.num_rows()));
@@ -35,8 +36,8 @@ void predict(const Communicator& comm, const TrainOptions& o, NodeClassifier& mo
     const real* row = logits.row(i);
     labels[i] = std::max_element(row, row + logits.row_size()) - row;
   }
-  write_npy_rows(comm, o.predict + "/logits.npy", logits, ids);
-  write_npy_rows(comm, o.predict + "/labels.npy", labels, ids);
+  write_npy_rows(comm, o.predict + "/logits" + end, logits, ids);
+  write_npy_rows(comm, o.predict + "/labels" + end, labels, ids);
   if (was_training) model.train();
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -88,7 +89,7 @@ Members read_members(const Kind& kind, const DataColumns& columns, int part, con
   return members;
 }
 
-/// The original ids of the nodes (edges) of a type in a part; the partition's ids where there are no others.
+/// The original ids of the nodes (edges) of a type in a part, where one of the partition's files has them.
 class OriginalIds {
  public:
   OriginalIds(const Kind& kind, const DglPartition& partition, int part, const DataColumns& graph_data,
@@ -103,7 +104,8 @@ class OriginalIds {
     directory_ = fs::path(partition.path).parent_path();
   }
 
-  [[nodiscard]] Array<Index> of_type(std::size_t t) const {
+  /// `data`: the fields of the type.
+  [[nodiscard]] std::optional<Array<Index>> of_type(std::size_t t, const DataColumns& data) const {
     const PartitionBook& book = kind_.ids.books[t];
     const Index size = book.num_nodes(part_);
     Array<Index> ids(size);
@@ -122,7 +124,11 @@ class OriginalIds {
       file.read(book.begin(part_), book.end(part_), std::span<Index>(ids));
       return ids;
     }
-    for (Index k = 0; k < size; ++k) ids[k] = book.begin(part_) + k;
+    if (const auto field = data.find("orig_id"); field != data.end())
+      return field->second.to_integers(
+          concat(graph_, ": the data 'orig_id' of ", kind_.what, "s of type ", kind_.names[t].front()));
+    if (size > 0 && book.num_parts() > 1) return std::nullopt;
+    std::iota(ids.begin(), ids.end(), Index{0});  // DGL leaves the order of a graph in one part as it is
     return ids;
   }
 
@@ -221,6 +227,19 @@ EdgeTypeData take_edges(const DglPartition& partition, int part, std::size_t t, 
   return result;
 }
 
+/// The original ids, or those of the partition; returns whether they are the original ones.
+bool take_ids(const OriginalIds& original, const PartitionBook& book, int part, std::size_t t,
+              const DataColumns& data, Array<Index>& ids) {
+  std::optional<Array<Index>> found = original.of_type(t, data);
+  if (found) {
+    ids = std::move(*found);
+    return true;
+  }
+  ids.resize(book.num_nodes(part));
+  std::iota(ids.begin(), ids.end(), book.begin(part));
+  return false;
+}
+
 }  // namespace
 
 GraphData read_dgl_part(const DglPartition& partition, int part) {
@@ -239,15 +258,19 @@ GraphData read_dgl_part(const DglPartition& partition, int part) {
   GraphData result;
   std::vector<DataColumns> node_data = read_features(node_kinds, part, files.node_data);
   const OriginalIds original_nodes(node_kinds, partition, part, node_columns, nodes);
-  for (std::size_t t = 0; t < partition.node_types.size(); ++t)
-    result.node_types.push_back(
-        {partition.node_types[t], {}, original_nodes.of_type(t), std::move(node_data[t])});
+  for (std::size_t t = 0; t < partition.node_types.size(); ++t) {
+    NodeTypeData& type = result.node_types.emplace_back();
+    type.name = partition.node_types[t];
+    type.ids_are_original =
+        take_ids(original_nodes, partition.nodes.books[t], part, t, node_data[t], type.original_ids);
+    type.data = std::move(node_data[t]);
+  }
 
   std::vector<DataColumns> edge_data = read_features(edge_kinds, part, files.edge_data);
   const OriginalIds original_edges(edge_kinds, partition, part, links.data, edges);
   for (std::size_t t = 0; t < partition.edge_types.size(); ++t) {
     EdgeTypeData type = take_edges(partition, part, t, edges, nodes, links);
-    type.edges.id = original_edges.of_type(t);
+    take_ids(original_edges, partition.edges.books[t], part, t, edge_data[t], type.edges.id);
     type.data = std::move(edge_data[t]);
     result.edge_types.push_back(std::move(type));
   }

@@ -55,14 +55,16 @@ GraphData join_parts(std::vector<GraphData> parts, const std::string& path) {
   for (std::size_t t = 0; t < parts.front().node_types.size(); ++t) {
     std::vector<Array<Index>*> ids;
     std::vector<std::pair<Index, DataColumns*>> data;
+    bool ids_are_original = true;
     for (GraphData& part : parts) {
       NodeTypeData& type = part.node_types[t];
+      ids_are_original = ids_are_original && type.ids_are_original;
       ids.push_back(&type.original_ids);
       data.emplace_back(static_cast<Index>(type.original_ids.size()), &type.data);
     }
     const std::string name = parts.front().node_types[t].name;
     DataColumns columns = join_columns(std::move(data), concat(path, ": node type ", name));
-    joined.node_types.push_back({name, {}, join_arrays(ids), std::move(columns)});
+    joined.node_types.push_back({name, {}, join_arrays(ids), std::move(columns), ids_are_original});
   }
   for (std::size_t t = 0; t < parts.front().edge_types.size(); ++t) {
     std::vector<Array<Index>*> src, dst, ids;
@@ -160,6 +162,7 @@ GraphData load_dgl_partition(const Communicator& comm, const std::string& json_p
       NodeTypeData& nodes = mine.node_types[t];
       const std::string what = concat(json_path, ": node type ", nodes.name);
       nodes.book = partition.nodes.books[t].joined(parts_of_rank);
+      nodes.ids_are_original = comm.all_reduce(nodes.ids_are_original ? 1 : 0, ReduceOp::min) == 1;
       require_permutation(comm, nodes.original_ids, nodes.book.num_nodes(), what + ": original ids");
       agree_on_columns(comm, nodes.data, static_cast<Index>(nodes.original_ids.size()), what);
     }

@@ -22,7 +22,8 @@ namespace sar::inline SAR_PRECISION {
 ///     orig_nids.dgl beside the part's graph (DGL's distributed partitioning)
 ///     orig_node_ids.npy beside the JSON, or `orig_node_ids.<type>.npy` when there are several types: what
 ///         partition_graph returns with return_mapping=True, saved with NumPy
-///     the ids of the partitioned graph
+///     the field "orig_id" of the nodes, which the graph had before it was partitioned
+///     those of the partitioned graph; `ids_are_original` is false then, unless there is one part
 /// Those of edges are found likewise: orig_id, orig_eids.dgl, orig_edge_ids.npy or
 /// `orig_edge_ids.<edge type>.npy`.
 ///

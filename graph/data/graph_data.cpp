@@ -63,6 +63,7 @@ NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOp
     data.name = graph.name;
     data.book = nodes.book;
     data.original_ids = std::move(nodes.original_ids);
+    data.ids_are_original = nodes.ids_are_original;
     data.edges = std::move(edges.edges);
     if (const std::string weight = weight_field(fields_of(edges.data)); !weight.empty())
       data.edges.weight =
@@ -86,6 +87,7 @@ GraphData to_graph_data(NodeData data) {
   const auto count = static_cast<Index>(data.original_ids.size());
   nodes.book = std::move(data.book);
   nodes.original_ids = std::move(data.original_ids);
+  nodes.ids_are_original = data.ids_are_original;
   nodes.data["features"] =
       as_column(npy_real, {data.features.row_size()}, std::span<const real>(data.features.values()), count);
   data.features = {};

@@ -24,6 +24,7 @@ struct NodeTypeData {
   PartitionBook book;
   Array<Index> original_ids;
   DataColumns data;
+  bool ids_are_original = true;  ///< false: no file says them, and the ids of the partition stand for them
 };
 
 /// The in-edges of this rank's nodes of type dst_type. Their ends are global ids of the two node types;

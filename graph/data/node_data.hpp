@@ -24,6 +24,7 @@ struct NodeData {
   Tensor features;             ///< [my nodes, F]
   Array<std::int64_t> labels;  ///< -1: unlabelled
   Array<std::uint8_t> train_mask, val_mask, test_mask;
+  bool ids_are_original = true;  ///< as NodeTypeData's
 
   [[nodiscard]] Index num_nodes() const noexcept { return book.num_nodes(); }
 };

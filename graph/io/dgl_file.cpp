@@ -201,6 +201,8 @@ class Reader {
 struct Elements {
   Index num_rows = 0, num_cols = 0;
   Array<Index> row, col;
+
+  bool operator==(const Elements&) const = default;
 };
 
 /// Moves element k to position ids[k]. Without ids, the elements are in order.
@@ -279,22 +281,44 @@ Elements read_meta_graph(Reader& reader) {
   return read_csr(reader);
 }
 
-/// The edges of one type: element e is (source, destination).
-Elements read_relation(Reader& reader) {
-  reader.magic(relation_magic, "the edges of a type");
+/// The formats in which the edges of a type are stored, one after the other in this order.
+constexpr std::uint32_t coo_bit = 1, csr_bit = 2, csc_bit = 4;
+
+/// From the word in front of the edges. Where its upper half is set, the lower half has a bit for each format
+/// (DGL 0.8 and later); otherwise it is the number of the only one.
+std::uint32_t read_formats(Reader& reader) {
   const auto format = reader.value<std::uint32_t>("the edges of a type");
-  reader.value<std::uint32_t>("the edges of a type");  // the upper half of the format
+  const bool has_bits = reader.value<std::uint32_t>("the edges of a type") != 0;
   reader.value<std::uint64_t>("the edges of a type");  // the formats that DGL may make
+  if (has_bits) {
+    reader.check(1 <= format && format <= 7, "the edges of a type are in the formats ", format,
+                 ", expected a sum of 1 (COO), 2 (CSR) and 4 (CSC)");
+    return format;
+  }
   reader.check(1 <= format && format <= 3, "the edges of a type are in format ", format,
                ", expected 1 (COO), 2 (CSR) or 3 (CSC)");
-  read_meta_graph(reader);  // of this type alone
-  if (format == 1) return read_coo(reader);
-  Elements result = read_csr(reader);
-  if (format == 3) {  // rows are destinations
-    std::swap(result.num_rows, result.num_cols);
-    std::swap(result.row, result.col);
+  return format == 3 ? csc_bit : format;
+}
+
+/// The edges of one type: element e is (source, destination). All formats must hold the same edges.
+Elements read_relation(Reader& reader) {
+  reader.magic(relation_magic, "the edges of a type");
+  const std::uint32_t formats = read_formats(reader);
+  std::optional<Elements> result;
+  for (const std::uint32_t format : {coo_bit, csr_bit, csc_bit}) {
+    if ((formats & format) == 0) continue;
+    read_meta_graph(reader);  // of this type alone
+    Elements found = format == coo_bit ? read_coo(reader) : read_csr(reader);
+    if (format == csc_bit) {  // rows are destinations
+      std::swap(found.num_rows, found.num_cols);
+      std::swap(found.row, found.col);
+    }
+    reader.check(!result || *result == found, "the edges of a type before byte ", reader.offset(),
+                 " are others in ", format == csr_bit ? "CSR" : "CSC",
+                 " than in the format before it, expected the same");
+    result = std::move(found);
   }
-  return result;
+  return std::move(*result);
 }
 
 void read_graph(Reader& reader, DglGraph& graph) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # train_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: train as a user runs it: output, log, exit codes, and errors that are printed once.
+data=$(cd "$(dirname "$0")/../data" && pwd)
 source "$(dirname "$0")/../support/program_test.sh"
 
 # A whole training: a line an epoch, and the log.
@@ -80,6 +81,21 @@ np.save("x.npy", np.eye(4)); np.save("y.npy", np.array([0, 1, 0, 1])); np.save("
     [ "$(tr '\n' ' ' <named/node_keys.txt)" = "ann bob cid dan " ] || fail "node_keys.txt is $(cat named/node_keys.txt)"
   done
 fi
+
+# A DGL partition: rows by original id where it says those, otherwise a warning and other names. The field orig_id of DGL is renamed.
+dgl=$data/dgl/formats
+cp -r "$dgl" unordered
+sed -i 's/orig_id/orig_it/' unordered/part?/node_feat.dgl
+dgl_options=(--epochs 1 --layers 1 --hidden 4 --log dgl.jsonl)
+"$1" "$2" 2 "$programs/train" --dataset "$dgl" "${dgl_options[@]}" --predict ordered_out >out 2>err || fail "a DGL partition ends with $?"
+! grep -q WARNING out || fail "it warns: $(cat out)"
+grep -q '"ids_are_original":true' dgl.jsonl || fail "the log does not say that ids are original"
+"$1" "$2" 2 "$programs/train" --dataset unordered "${dgl_options[@]}" --predict unordered_out >out 2>err || fail "a DGL partition ends with $?"
+grep -q "WARNING: cycle does not say the original ids of its nodes: --predict writes rows in the order of the partition" out || fail "no warning: $(cat out)"
+grep -q '"ids_are_original":false' dgl.jsonl || fail "the log does not say that ids are not original"
+[ "$(ls ordered_out unordered_out | tr '\n' ' ')" = \
+  "ordered_out: labels.npy logits.npy  unordered_out: labels.partition_order.npy logits.partition_order.npy " ] ||
+  fail "predictions are $(ls ordered_out unordered_out)"
 
 # What goes wrong: exit code, one sentence, once.
 expect 0 "--pipeline-depth" "$programs/train" --help

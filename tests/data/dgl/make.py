@@ -4,6 +4,8 @@
 homogeneous/    as DGL 1.1 writes them: canonical edge types, COO with 64-bit ids; original ids in .npy files
 heterogeneous/  as DGL 2.0: a type without nodes in a part, CSR and CSC; original ids in orig_nids.dgl, orig_eids.dgl
 old/            as DGL 0.7: edge types without their ends, 32-bit ids, original ids in the part's graph
+
+make_formats.py writes formats/ with DGL itself.
 """
 import json
 import os
@@ -49,16 +51,16 @@ def csr(ids, num_rows, num_cols, elements):
             b'\0')
 
 
-def graph_file(form, ids, num_nodes, edges, node_data, edge_data):
-    """A homogeneous graph in the format coo, csr or csc."""
+def graph_file(form, ids, num_nodes, edges, node_data, edge_data, has_bits):
+    """A homogeneous graph in the format coo, csr or csc, which is a bit of the format word, or a number in old files."""
     meta = pack('Q', 0xDD3C5FFE20046ABF) + csr('int64', 1, 1, [(0, 0)])
     if form == 'coo':
         adjacency = (pack('Qqq', 0xDD61FFD305DFF127, num_nodes, num_nodes) + array(ids, [s for s, _ in edges]) + array(ids, [d for _, d in edges]) +
                      array('int64', []) + b'\0\0')
     else:
         adjacency = csr(ids, num_nodes, num_nodes, edges if form == 'csr' else [(d, s) for s, d in edges])
-    number = {'coo': 1, 'csr': 2, 'csc': 3}[form]
-    graph = (pack('Q', 0xDD589FBE35224ABF) + meta + pack('Q', 1) + pack('QQQ', 0xDD2E60F0F6B4A127, number | 1 << 32, 7 | 1 << 32) + meta + adjacency +
+    number = {'coo': 1, 'csr': 2, 'csc': 4}[form] | 1 << 32 if has_bits else {'coo': 1, 'csr': 2, 'csc': 3}[form]
+    graph = (pack('Q', 0xDD589FBE35224ABF) + meta + pack('Q', 1) + pack('QQQ', 0xDD2E60F0F6B4A127, number, 7 | 1 << 32) + meta + adjacency +
              pack('Qq', 1, num_nodes) + pack('Q', 1) + named(node_data) + pack('Q', 1) + named(edge_data) + pack('Q', 1) + text('_N') + pack('Q', 1) +
              text('_E'))
     header = pack('QQQQ', 0xDD2E4FF046B4A13F, 2, 2, 1).ljust(4096, b'\0')
@@ -115,7 +117,8 @@ def partition(out, name, num_parts, nodes, edges, part_of, node_data, edge_data,
             edata['orig_id'] = array('int64', [links[i][2] for i in all_links])
         folder = f'{out}/part{p}'
         write(f'{folder}/graph.dgl',
-              graph_file(style['form'][p], style['ids'], len(local), [tuple(local[v] for v in ends(i)) for i in all_links], ndata, edata))
+              graph_file(style['form'][p], style['ids'], len(local), [tuple(local[v] for v in ends(i)) for i in all_links], ndata, edata,
+                         has_bits=not style['plain']))
         originals = {t: [v for q, u, v in members if (q, u) == (p, t)] for t in ntypes}
         original_edges = {t: [e for q, u, e in links if (q, u) == (p, t)] for t in etypes}
         write(f'{folder}/node_feat.dgl', tensors_file({f'{t}/{field}': f(originals[t]) for t in ntypes for field, f in node_data.get(t, {}).items()}))

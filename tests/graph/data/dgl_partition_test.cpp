@@ -1,9 +1,12 @@
 /// DGL's partitions against the graphs they were made of.
 #include "graph/data/dgl_checks.hpp"
+#include "support/damage.hpp"
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/graph/data/dgl_partition.hpp>
+
+#include <filesystem>
 
 using namespace sar;
 using namespace sar::test;
@@ -66,6 +69,33 @@ TEST_CASE("a partition of an old DGL: 32-bit ids, types of edges without ends, o
   const Communicator comm = Communicator::world();
   if (comm.size() > 3) return;
   check_heterogeneous(comm, own + "old");
+}
+
+TEST_CASE("a partition of DGL 2.1.0 in CSC, whose original ids are a field; and without the field") {
+  const Communicator comm = Communicator::world();
+  if (comm.size() > 2) return;
+  const GraphData graph = load_dgl_partition(comm, own + "formats/cycle.json");
+  const NodeTypeData& nodes = graph.node_type("_N");
+  CHECK(nodes.ids_are_original);
+  CHECK(numbers(nodes.data.at("labels")) ==
+        mapped(nodes.original_ids, [](Index v) { return double(v % 3); }));
+  check_edges(comm, graph, "_N:_E:_N", own + "homogeneous/original_edges._E.npy");
+
+  const TemporaryDirectory directory(comm);
+  const std::string copy = directory.path() + "/copy";
+  if (comm.rank() == 0) {
+    std::filesystem::copy(own + "formats", copy, std::filesystem::copy_options::recursive);
+    for (const char* file : {"/part0/node_feat.dgl", "/part1/node_feat.dgl"})
+      replace(copy + file, "_N/orig_id", "_N/orig_it");
+  }
+  comm.barrier();
+  const GraphData unknown = load_dgl_partition(comm, copy + "/cycle.json");
+  const NodeTypeData& same = unknown.node_type("_N");
+  CHECK_FALSE(same.ids_are_original);
+  CHECK_FALSE(to_node_data(comm, unknown).ids_are_original);
+  CHECK(numbers(same.data.at("orig_it")) == mapped(nodes.original_ids, identity));
+  for (Index i = 0; i < std::ssize(same.original_ids); ++i)
+    CHECK(same.original_ids[i] == same.book.begin(comm.rank()) + i);
 }
 
 TEST_CASE("more ranks than parts are refused by all of them") {

@@ -33,12 +33,58 @@ TEST_CASE("tensors and graphs keep names, types and shapes") {
   CHECK(graph.edge_types[0].src.size() == graph.edge_types[0].dst.size());
 }
 
+TEST_CASE("graphs that DGL 2.1.0 wrote in each combination of formats are the same graph") {
+  const DglGraph expected = read_dgl_graph(own + "formats/part0/graph.coo.dgl");
+  const DglGraph::EdgeType& edges = expected.edge_types.at(0);
+  REQUIRE(edges.src.size() == 18);
+  for (const std::string formats : {"csr", "csc", "coo_csr", "coo_csc", "csr_csc", "coo_csr_csc"}) {
+    CAPTURE(formats);
+    const DglGraph graph = read_dgl_graph(own + "formats/part0/graph." + formats + ".dgl");
+    REQUIRE(graph.edge_types.size() == 1);
+    CHECK(graph.node_types.at(0).num_nodes == expected.node_types[0].num_nodes);
+    CHECK(graph.edge_types[0].src == edges.src);
+    CHECK(graph.edge_types[0].dst == edges.dst);
+    CHECK(graph.edge_types[0].data.at("_ID").bytes == edges.data.at("_ID").bytes);
+  }
+}
+
+TEST_CASE("formats that do not exist, and formats that disagree") {
+  const TemporaryDirectory directory(Communicator::self());
+  const std::string path = directory.path() + "/graph.dgl";
+  const auto message = [&](const std::string& source, auto change) {
+    write_bytes(path, read_bytes(own + source));
+    change();
+    const std::string text = thrown<InputError>([&] { read_dgl_graph(path); });
+    return text.substr(std::min(text.size(), path.size() + 2));
+  };
+  const std::string relation = "\x27\xa1\xb4\xf6\xf0\x60\x2e\xdd";
+  const auto set_format = [&](std::uint64_t format) {
+    patch(path, read_bytes(path).find(relation) + relation.size(), format);
+  };
+  const std::string all = "formats/part0/graph.coo_csr_csc.dgl";
+  CHECK(message(all, [&] { set_format(std::uint64_t{1} << 32); }) ==
+        "the edges of a type are in the formats 0, expected a sum of 1 (COO), 2 (CSR) and 4 (CSC)");
+  CHECK(message(all, [&] { set_format(std::uint64_t{1} << 32 | 8); }) ==
+        "the edges of a type are in the formats 8, expected a sum of 1 (COO), 2 (CSR) and 4 (CSC)");
+  CHECK(message(all, [&] { set_format(4); }) ==
+        "the edges of a type are in format 4, expected 1 (COO), 2 (CSR) or 3 (CSC)");
+  CHECK(message(all, [&] {  // the second source of the COO; the first array is the meta graph's
+          const std::string bytes = read_bytes(path), array = "\x3f\xa1\xb4\x96\xf0\x40\x5e\xdd";
+          std::size_t at = bytes.find("\x27\xf1\xdf\x05\xd3\xff\x61\xdd");
+          REQUIRE(at != std::string::npos);
+          at = bytes.find(array, at) + 48 + 8;
+          patch(path, at, bytes[at] == 0 ? std::int64_t{1} : std::int64_t{0});
+        }).find("are others in CSR than in the format before it, expected the same") != std::string::npos);
+}
+
 TEST_CASE("files cut anywhere are refused, and no changed byte is a crash") {
   mistreat(own + "heterogeneous/part0/node_feat.dgl",
            [](const std::string& path) { read_dgl_tensors(path); });
   mistreat(own + "heterogeneous/part0/graph.dgl", [](const std::string& path) { read_dgl_graph(path); });
   mistreat(own + "old/part1/graph.dgl", [](const std::string& path) { read_dgl_graph(path); });
   mistreat(own + "homogeneous/part0/graph.dgl", [](const std::string& path) { read_dgl_graph(path); });
+  mistreat(own + "formats/part0/graph.coo_csr_csc.dgl",
+           [](const std::string& path) { read_dgl_graph(path); });
 }
 
 TEST_CASE("tensors that lie about themselves") {
