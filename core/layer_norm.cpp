@@ -1,45 +1,87 @@
 #include <sar/core/layer_norm.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/reduce.hpp>
+#include <sar/core/row_lanes.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
 
-constexpr Index row_grain = 256;
+using row_lanes::group;
 
-struct RowStatistics {
-  double mean;
-  double inv_std;
+constexpr Index row_grain = 256;
+static_assert(row_grain % group == 0);
+
+/// xhat = (x - center) inv_std + shift for each of a group of rows. The center is the mean rounded to `real`,
+/// so that the difference is exact for x near the mean; the shift holds the rounding error.
+struct Normalization {
+  real center[group], inv_std[group], shift[group];
+
+  /// Of `count` rows from `x` on.
+  Normalization(const real* x, Index count, Index columns, double eps) {
+    const double share = 1 / static_cast<double>(columns);
+    double sums[group], squares[group];
+    row_lanes::sum_rows(
+        count, columns, [&](Index r) { return [row = x + r * columns](auto at) { return at(row); }; }, sums);
+    for (Index r = 0; r < group; ++r) center[r] = static_cast<real>(sums[r] * share);
+    const auto deviation = [&](Index r) {
+      row_lanes::prefetch(x + (r + group) * columns, columns);
+      return [row = x + r * columns, c = center[r]](auto at) { return at(row) - c; };
+    };
+    row_lanes::sum_rows(count, columns, deviation, sums);
+    row_lanes::sum_rows(
+        count, columns,
+        [&](Index r) {
+          return [d = deviation(r)](auto at) {
+            const auto value = d(at);
+            return value * value;
+          };
+        },
+        squares);
+    for (Index r = 0; r < group; ++r) {
+      const double mean = sums[r] * share;  // of the deviations from the center
+      const double inverse = 1 / std::sqrt(std::max(squares[r] * share - mean * mean, 0.0) + eps);
+      inv_std[r] = static_cast<real>(inverse);
+      shift[r] = static_cast<real>(-mean * inverse);
+    }
+  }
+
+  /// xhat of row r of the group, which is `row`.
+  [[nodiscard]] auto xhat(Index r, const real* row) const {
+    return [row, c = center[r], s = inv_std[r], b = shift[r]](auto at) { return (at(row) - c) * s + b; };
+  }
 };
 
-RowStatistics row_statistics(const real* row, Index columns, double eps) {
-  const auto n = static_cast<double>(columns);
-  double mean = 0;
-  for (Index j = 0; j < columns; ++j) mean += row[j];
-  mean /= n;
-  double m2 = 0;
-  for (Index j = 0; j < columns; ++j) m2 += (row[j] - mean) * (row[j] - mean);
-  return {mean, 1 / std::sqrt(m2 / n + eps)};
-}
-
-real normalized(real x, const RowStatistics& s) {
-  return static_cast<real>((x - s.mean) * s.inv_std);
+/// body(offset of the first row, count, normalization) for each group of rows [begin, end) of x.
+template <class Body>
+void for_groups(const Tensor& x, Index begin, Index end, double eps, const Body& body) {
+  const Index columns = x.row_size();
+  for (Index first = begin; first < end; first += group) {
+    const Index count = std::min(group, end - first);
+    body(first * columns, count, Normalization(x.data() + first * columns, count, columns, eps));
+  }
 }
 
 }  // namespace
 
 void layer_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps, Tensor& y) {
   const Index columns = x.row_size();
+  const real* w = weight.data();
+  const real* b = bias.data();
   parallel_for(x.num_rows(), row_grain, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      const RowStatistics s = row_statistics(x.row(i), columns, eps);
-      for (Index j = 0; j < columns; ++j) {
-        const real xhat = normalized(x.row(i)[j], s);
-        y.row(i)[j] = weight.defined() ? xhat * weight.data()[j] + bias.data()[j] : xhat;
+    for_groups(x, begin, end, eps, [&](Index first, Index count, const Normalization& n) {
+      for (Index r = 0; r < count; ++r) {
+        const auto xhat = n.xhat(r, x.data() + first + r * columns);
+        real* to = y.data() + first + r * columns;
+        if (w != nullptr) {
+          row_lanes::write_columns(to, columns, [=](auto at) { return xhat(at) * at(w) + at(b); });
+        } else {
+          row_lanes::write_columns(to, columns, xhat);
+        }
       }
-    }
+    });
   });
 }
 
@@ -47,36 +89,54 @@ void layer_norm_backward_sums(const Tensor& x, const Tensor& grad, double eps, s
   const Index columns = x.row_size();
   const auto add_rows = [&](Index begin, Index end, double* sum_gx) {
     double* sum_g = sum_gx + columns;
-    for (Index i = begin; i < end; ++i) {
-      const RowStatistics s = row_statistics(x.row(i), columns, eps);
-      for (Index j = 0; j < columns; ++j) {
-        const double g = grad.row(i)[j];
-        sum_gx[j] += g * normalized(x.row(i)[j], s);
-        sum_g[j] += g;
+    for_groups(x, begin, end, eps, [&](Index first, Index count, const Normalization& n) {
+      for (Index r = 0; r < count; ++r) {
+        const auto xhat = n.xhat(r, x.data() + first + r * columns);
+        const real* g = grad.data() + first + r * columns;
+        for (Index j = 0; j < columns; ++j) {
+          sum_gx[j] += static_cast<double>(g[j]) * xhat(row_lanes::AtNumber{j});
+          sum_g[j] += static_cast<double>(g[j]);
+        }
       }
-    }
+    });
   };
   sum_row_blocks(x.num_rows(), 4 * columns, add_rows, sums);
 }
 
 void layer_norm_backward_x(const Tensor& x, const Tensor& weight, double eps, Tensor& g) {
   const Index columns = x.row_size();
-  parallel_for(x.num_rows(), row_grain, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      const RowStatistics s = row_statistics(x.row(i), columns, eps);
-      real* h = g.row(i);
-      double mean_h = 0, mean_hx = 0;
-      for (Index j = 0; j < columns; ++j) {
-        if (weight.defined()) h[j] *= weight.data()[j];
-        mean_h += h[j];
-        mean_hx += static_cast<double>(h[j]) * normalized(x.row(i)[j], s);
-      }
-      mean_h /= static_cast<double>(columns);
-      mean_hx /= static_cast<double>(columns);
-      for (Index j = 0; j < columns; ++j)
-        h[j] = static_cast<real>(s.inv_std * (h[j] - mean_h - mean_hx * normalized(x.row(i)[j], s)));
-    }
-  });
+  const auto inverse_columns = 1 / static_cast<double>(columns);
+  // h_of_row(row): h = g weight, a function of the place
+  const auto run = [&](const auto& h_of_row) {
+    parallel_for(x.num_rows(), row_grain, [&](Index begin, Index end) {
+      for_groups(x, begin, end, eps, [&](Index first, Index count, const Normalization& n) {
+        const real* x_row = x.data() + first;
+        real* g_row = g.data() + first;
+        const auto h_of = [&](Index r) { return h_of_row(g_row + r * columns); };
+        double sum_h[group], sum_hx[group];
+        row_lanes::sum_rows(count, columns, h_of, sum_h);
+        row_lanes::sum_rows(
+            count, columns,
+            [&](Index r) {
+              return
+                  [h = h_of(r), xhat = n.xhat(r, x_row + r * columns)](auto at) { return h(at) * xhat(at); };
+            },
+            sum_hx);
+        for (Index r = 0; r < count; ++r) {
+          const real mean_h = static_cast<real>(sum_h[r] * inverse_columns);
+          const real mean_hx = static_cast<real>(sum_hx[r] * inverse_columns);
+          row_lanes::write_columns(g_row + r * columns, columns,
+                                   [=, h = h_of(r), xhat = n.xhat(r, x_row + r * columns), s = n.inv_std[r]](
+                                       auto at) { return (h(at) - mean_h - xhat(at) * mean_hx) * s; });
+        }
+      });
+    });
+  };
+  if (weight.defined()) {
+    run([w = weight.data()](const real* row) { return [w, row](auto at) { return at(row) * at(w); }; });
+  } else {
+    run([](const real* row) { return [row](auto at) { return at(row); }; });
+  }
 }
 
 }  // namespace sar

@@ -2,9 +2,14 @@
 ///
 ///     xhat_ij = (x_ij - mean_i) / sqrt(var_i + eps)        y_ij = xhat_ij weight_j + bias_j
 ///
-/// mean_i and var_i (biased) are those of row i. Sums are taken in double precision. Weight and bias are
-/// vectors of one element per column, or both undefined. Each function reads its operands and writes its
-/// result once; a row's statistics are computed again wherever they are needed.
+/// mean_i and var_i (biased) are those of row i. A mean is taken twice: of the row, and of the deviations
+/// from it, so that a large one costs no digits. Sums are those of row_lanes.hpp. Weight and bias are vectors
+/// of one element per column, or both undefined.
+///
+/// Memory traffic: each function reads its operands and writes its result once, a group of rows at a time,
+/// which stays in the first-level cache for the passes over it; statistics are computed again wherever they
+/// are needed. Time, to that of a copy of the tensors that are read (bench_rows): layer_norm 1.3 to 2.1 (the
+/// two passes of the statistics show at 32 columns), the others 0.8 to 1.5.
 #pragma once
 
 #include <sar/core/tensor.hpp>

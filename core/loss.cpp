@@ -1,61 +1,87 @@
 #include <sar/core/loss.hpp>
+#include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
+#include <sar/core/row_exponentials.hpp>
+#include <sar/core/row_lanes.hpp>
+#include <sar/core/sum_of.hpp>
+#include <sar/core/vector_math.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index row_grain = 1024;
 constexpr Index element_grain = 1 << 14;
+constexpr Index buffer_size = 512;
+using row_lanes::group;
 
 SumAndCount add(SumAndCount a, SumAndCount b) {
   return {a.sum + b.sum, a.count + b.count};
 }
 
-/// The largest element of a row, and log sum exp of the row relative to it.
-std::pair<real, real> log_sum_exp(const real* row, Index columns) {
-  const real largest = *std::max_element(row, row + columns);
-  real sum = 0;
-  for (Index j = 0; j < columns; ++j) sum += std::exp(row[j] - largest);
-  return {largest, std::log(sum)};
-}
-
-/// The sum of term(i) over all elements.
-template <class Term>
-SumAndCount sum_of_terms(Index size, const Term& term) {
-  const auto sum_of_block = [&](Index begin, Index end) {
-    SumAndCount part{0, static_cast<double>(end - begin)};
-    for (Index i = begin; i < end; ++i) part.sum += term(i);
-    return part;
+/// The rows of [begin, end) with a target, a group at a time:
+/// body(number of rows, their numbers, their exponentials, the sums of these, their largest numbers).
+template <class Body>
+void for_groups_with_target(const Tensor& x, std::span<const std::int32_t> targets, Index begin, Index end,
+                            const Body& body) {
+  const Index columns = x.row_size();
+  Array<real> exponentials(group * columns);
+  Index chosen[group];
+  double sums[group];
+  real largest[group];
+  Index count = 0;
+  const auto finish = [&] {
+    if (count == 0) return;
+    exponentials_of_rows([&](Index r) { return x.data() + chosen[r] * columns; }, count, columns,
+                         exponentials.data(), sums, largest);
+    body(count, chosen, exponentials.data(), sums, largest);
+    count = 0;
   };
-  return parallel_reduce(size, element_grain, SumAndCount{}, sum_of_block, add);
+  for (Index i = begin; i < end; ++i) {
+    if (targets[i] < 0) continue;
+    chosen[count++] = i;
+    if (count == group) finish();
+  }
+  finish();
 }
 
-/// out[i] (+)= gradient(i)
+/// The sum of terms over all elements: terms(begin, end) of some elements.
+template <class Terms>
+SumAndCount sum_of_blocks(Index size, const Terms& terms) {
+  return parallel_reduce(
+      size, element_grain, SumAndCount{},
+      [&](Index begin, Index end) {
+        return SumAndCount{terms(begin, end), static_cast<double>(end - begin)};
+      },
+      add);
+}
+
+/// to[i] (+)= gradient(i) for i < n
 template <class GradientOf>
-void write_gradients(Tensor& out, bool accumulate, const GradientOf& gradient) {
-  parallel_for(out.size(), element_grain, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      const real g = gradient(i);
-      out.data()[i] = accumulate ? out.data()[i] + g : g;
-    }
-  });
+void write_gradients(real* to, Index n, bool accumulate, const GradientOf& gradient) {
+  if (accumulate) {
+    for (Index i = 0; i < n; ++i) to[i] += gradient(i);
+  } else {
+    for (Index i = 0; i < n; ++i) to[i] = gradient(i);
+  }
 }
 
 }  // namespace
 
 SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets) {
+  const Index columns = x.row_size();
   const auto loss_of_rows = [&](Index begin, Index end) {
     SumAndCount part;
-    for (Index i = begin; i < end; ++i) {
-      const std::int32_t target = targets[i];
-      if (target < 0) continue;
-      const auto [largest, log_sum] = log_sum_exp(x.row(i), x.row_size());
-      part = add(part, {static_cast<double>(largest) - x.row(i)[target] + log_sum, 1});
-    }
+    for_groups_with_target(
+        x, targets, begin, end,
+        [&](Index count, const Index* rows, const real*, const double* sums, const real* largest) {
+          for (Index r = 0; r < count; ++r)
+            part.sum += static_cast<double>(largest[r]) - x.data()[rows[r] * columns + targets[rows[r]]] +
+                        std::log(sums[r]);
+          part.count += static_cast<double>(count);
+        });
     return part;
   };
   return parallel_reduce(x.num_rows(), row_grain, SumAndCount{}, loss_of_rows, add);
@@ -63,46 +89,76 @@ SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> tar
 
 void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
                             bool accumulate) {
+  const Index columns = x.row_size();
   parallel_for(x.num_rows(), row_grain, [&](Index begin, Index end) {
-    const Index columns = x.row_size();
-    for (Index i = begin; i < end; ++i) {
-      real* to = out.row(i);
-      if (!accumulate) std::fill(to, to + columns, real{0});
-      const std::int32_t target = targets[i];
-      if (target < 0) continue;
-      const auto [largest, log_sum] = log_sum_exp(x.row(i), columns);
-      for (Index j = 0; j < columns; ++j) to[j] += scale * std::exp(x.row(i)[j] - largest - log_sum);
-      to[target] -= scale;
-    }
+    if (!accumulate)
+      for (Index i = begin; i < end; ++i)
+        if (targets[i] < 0) std::fill_n(out.data() + i * columns, columns, real{0});
+    for_groups_with_target(
+        x, targets, begin, end,
+        [&](Index count, const Index* rows, const real* exponentials, const double* sums, const real*) {
+          for (Index r = 0; r < count; ++r) {
+            real* to = out.data() + rows[r] * columns;
+            const auto gradient = [e = exponentials + r * columns,
+                                   factor = static_cast<real>(scale / sums[r])](auto at) {
+              return at(e) * factor;
+            };
+            if (accumulate) {
+              row_lanes::write_columns(to, columns, [=](auto at) { return at(to) + gradient(at); });
+            } else {
+              row_lanes::write_columns(to, columns, gradient);
+            }
+            to[targets[rows[r]]] -= scale;
+          }
+        });
   });
 }
 
 SumAndCount bce_sum(const Tensor& x, const Tensor& target) {
-  return sum_of_terms(x.size(), [&](Index i) {
-    const real z = x.data()[i];
-    return static_cast<double>(std::max(z, real{0})) - static_cast<double>(z) * target.data()[i] +
-           std::log1p(std::exp(-std::abs(z)));
+  return sum_of_blocks(x.size(), [&](Index begin, Index end) {
+    double sum = 0;
+    real logs[buffer_size];  // log(1 + exp(-|z|))
+    for (Index first = begin; first < end; first += buffer_size) {
+      const Index count = std::min(buffer_size, end - first);
+      const real* z = x.data() + first;
+      const real* t = target.data() + first;
+      for (Index i = 0; i < count; ++i) logs[i] = -std::abs(z[i]);
+      vector_math::softplus(logs, logs, count);
+      sum += sum_of<double>(count, [&](Index i) {
+        return static_cast<double>(z[i] < 0 ? real{0} : z[i]) - static_cast<double>(z[i]) * t[i] + logs[i];
+      });
+    }
+    return sum;
   });
 }
 
 void bce_backward(const Tensor& x, const Tensor& target, real scale, Tensor& out, bool accumulate) {
-  write_gradients(out, accumulate, [&](Index i) {
-    const real z = x.data()[i];
-    const real e = std::exp(-std::abs(z));
-    const real sigmoid = z >= 0 ? 1 / (1 + e) : e / (1 + e);
-    return scale * (sigmoid - target.data()[i]);
+  parallel_for(out.size(), element_grain, [&](Index begin, Index end) {
+    real sigmoids[buffer_size];
+    for (Index first = begin; first < end; first += buffer_size) {
+      const Index count = std::min(buffer_size, end - first);
+      vector_math::sigmoid(x.data() + first, sigmoids, count);
+      write_gradients(out.data() + first, count, accumulate,
+                      [&, t = target.data() + first](Index i) { return scale * (sigmoids[i] - t[i]); });
+    }
   });
 }
 
 SumAndCount squared_error_sum(const Tensor& a, const Tensor& b) {
-  return sum_of_terms(a.size(), [&](Index i) {
-    const double difference = static_cast<double>(a.data()[i]) - b.data()[i];
-    return difference * difference;
+  return sum_of_blocks(a.size(), [x = a.data(), y = b.data()](Index begin, Index end) {
+    return sum_of<double>(end - begin, [x = x + begin, y = y + begin](Index i) {
+      const double difference = static_cast<double>(x[i]) - static_cast<double>(y[i]);
+      return difference * difference;
+    });
   });
 }
 
 void squared_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate) {
-  write_gradients(out, accumulate, [&](Index i) { return scale * (a.data()[i] - b.data()[i]); });
+  parallel_for(out.size(), element_grain, [&](Index begin, Index end) {
+    write_gradients(
+        out.data() + begin, end - begin, accumulate,
+        [=, x = a.data() + begin, y = b.data() + begin](Index i) { return scale * (x[i] - y[i]); });
+  });
 }
 
 SumAndCount count_correct(const Tensor& x, std::span<const std::int64_t> labels,

@@ -1,5 +1,11 @@
 /// Losses of the rows of one rank: sums of terms, which the caller divides by their number on all ranks, and
-/// gradients. Sums are taken in double precision and in a fixed order. Operands are read once.
+/// gradients. Terms are added in double precision and in a fixed order; the exponentials of a row as
+/// row_lanes.hpp does.
+///
+/// Memory traffic: operands are read once, and gradients written once. Time, to that of a copy of the tensors
+/// that are read (bench_rows): cross entropy 1.1 to 2.3 forward and 2.4 to 3.6 backward
+/// (exponentials), squared errors 0.6 and 0.8, binary cross entropy 2.0 to 4.5 (a logarithm and an
+/// exponential for each element) and 0.9 backward.
 #pragma once
 
 #include <sar/core/tensor.hpp>

@@ -1,14 +1,18 @@
 #include <sar/core/error.hpp>
+#include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
+#include <sar/core/row_exponentials.hpp>
+#include <sar/core/row_lanes.hpp>
 #include <sar/core/softmax.hpp>
 #include <sar/core/vector_math.hpp>
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
+
+using row_lanes::group;
 
 // Elements of a block: input, output and exponentials fit into the second-level cache.
 constexpr Index grain = 1 << 13;
@@ -16,7 +20,9 @@ constexpr Index grain = 1 << 13;
 struct Rows {
   Index count;
   Index width;
-  [[nodiscard]] Index block() const { return std::max<Index>(1, grain / std::max<Index>(width, 1)); }
+  [[nodiscard]] Index block() const {
+    return group * std::max<Index>(1, grain / group / std::max<Index>(width, 1));
+  }
 };
 
 Rows rows_of_last_dimension(const Tensor& x, const Tensor& out) {
@@ -26,29 +32,45 @@ Rows rows_of_last_dimension(const Tensor& x, const Tensor& out) {
   return {width == 0 ? 0 : x.size() / width, width};
 }
 
-void add_or_set(real& out, real value, bool accumulate) {
-  out = accumulate ? out + value : value;
+/// body(offset of the first row, number of rows) for the groups of all rows.
+template <class Body>
+void for_groups(const Rows& rows, const Body& body) {
+  parallel_for(rows.count, rows.block(), [&](Index begin, Index end) {
+    for (Index first = begin; first < end; first += group)
+      body(first * rows.width, std::min(group, end - first));
+  });
+}
+
+/// out (+)= value over the columns of a row
+template <class Value>
+void add_or_write(real* out, Index width, bool accumulate, const Value& value) {
+  if (accumulate) {
+    row_lanes::write_columns(out, width, [=](auto at) { return at(out) + value(at); });
+  } else {
+    row_lanes::write_columns(out, width, value);
+  }
+}
+
+/// sums[r]: the sum of row r of `rows`.
+void sums_of(const real* rows, Index count, Index width, double (&sums)[group]) {
+  row_lanes::sum_rows(
+      count, width, [&](Index r) { return [row = rows + r * width](auto at) { return at(row); }; }, sums);
 }
 
 }  // namespace
 
 void softmax_rows(const Tensor& x, Tensor& out) {
   const Rows rows = rows_of_last_dimension(x, out);
-  parallel_for(rows.count, rows.block(), [&](Index begin, Index end) {
-    real* to = out.data() + begin * rows.width;
-    for (Index i = begin; i < end; ++i) {
-      const real* from = x.data() + i * rows.width;
-      real* row = out.data() + i * rows.width;
-      const real largest = *std::max_element(from, from + rows.width);
-      for (Index j = 0; j < rows.width; ++j) row[j] = from[j] - largest;
-    }
-    vector_math::exp(to, to, (end - begin) * rows.width);
-    for (Index i = begin; i < end; ++i) {
-      real* row = out.data() + i * rows.width;
-      double sum = 0;
-      for (Index j = 0; j < rows.width; ++j) sum += static_cast<double>(row[j]);
-      const real scale = static_cast<real>(1 / sum);
-      for (Index j = 0; j < rows.width; ++j) row[j] *= scale;
+  for_groups(rows, [&](Index offset, Index count) {
+    real* to = out.data() + offset;
+    double sums[group];
+    real largest[group];
+    const auto row_of = [&, from = x.data() + offset](Index r) { return from + r * rows.width; };
+    exponentials_of_rows(row_of, count, rows.width, to, sums, largest);
+    for (Index r = 0; r < count; ++r) {
+      real* row = to + r * rows.width;
+      row_lanes::write_columns(
+          row, rows.width, [=, scale = static_cast<real>(1 / sums[r])](auto at) { return at(row) * scale; });
     }
   });
 }
@@ -57,40 +79,42 @@ void softmax_rows_backward(const Tensor& y, const Tensor& grad, Tensor& out, boo
   const Rows rows = rows_of_last_dimension(y, out);
   require<ShapeError>(grad.shape() == y.shape(), "gradient of shape ", grad.shape(), " for softmax of shape ",
                       y.shape());
-  parallel_for(rows.count, rows.block(), [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      const real* value = y.data() + i * rows.width;
-      const real* g = grad.data() + i * rows.width;
-      real* to = out.data() + i * rows.width;
-      double sum = 0;
-      for (Index j = 0; j < rows.width; ++j) sum += static_cast<double>(value[j]) * static_cast<double>(g[j]);
-      const real mean = static_cast<real>(sum);
-      for (Index j = 0; j < rows.width; ++j) add_or_set(to[j], value[j] * (g[j] - mean), accumulate);
+  for_groups(rows, [&](Index offset, Index count) {
+    const real* values = y.data() + offset;
+    const real* gradients = grad.data() + offset;
+    double sums[group];
+    row_lanes::sum_rows(
+        count, rows.width,
+        [&](Index r) {
+          return [value = values + r * rows.width, g = gradients + r * rows.width](auto at) {
+            return at(value) * at(g);
+          };
+        },
+        sums);
+    for (Index r = 0; r < count; ++r) {
+      const Index row = r * rows.width;
+      add_or_write(out.data() + offset + row, rows.width, accumulate,
+                   [value = values + row, g = gradients + row, mean = static_cast<real>(sums[r])](auto at) {
+                     return at(value) * (at(g) - mean);
+                   });
     }
   });
 }
 
 void log_softmax_rows(const Tensor& x, Tensor& out) {
   const Rows rows = rows_of_last_dimension(x, out);
-  parallel_for(rows.count, rows.block(), [&](Index begin, Index end) {
-    real* to = out.data() + begin * rows.width;
-    const Index n = (end - begin) * rows.width;
-    for (Index i = begin; i < end; ++i) {
-      const real* from = x.data() + i * rows.width;
-      real* row = out.data() + i * rows.width;
-      const real largest = *std::max_element(from, from + rows.width);
-      for (Index j = 0; j < rows.width; ++j) row[j] = from[j] - largest;
-    }
-    std::vector<real> exponentials(n);
-    vector_math::exp(to, exponentials.data(), n);
-    for (Index i = begin; i < end; ++i) {
-      real* row = out.data() + i * rows.width;
-      const real* e = exponentials.data() + (i - begin) * rows.width;
-      double sum = 0;
-      for (Index j = 0; j < rows.width; ++j) sum += static_cast<double>(e[j]);
-      const real log_sum = static_cast<real>(std::log(sum));
-      for (Index j = 0; j < rows.width; ++j) row[j] -= log_sum;
-    }
+  for_groups(rows, [&](Index offset, Index count) {
+    Array<real> exponentials(count * rows.width);
+    double sums[group];
+    real largest[group];
+    const auto row_of = [&, from = x.data() + offset](Index r) { return from + r * rows.width; };
+    exponentials_of_rows(row_of, count, rows.width, exponentials.data(), sums, largest);
+    for (Index r = 0; r < count; ++r)
+      row_lanes::write_columns(
+          out.data() + offset + r * rows.width, rows.width,
+          [from = row_of(r), m = largest[r], log_sum = static_cast<real>(std::log(sums[r]))](auto at) {
+            return at(from) - m - log_sum;
+          });
   });
 }
 
@@ -98,19 +122,15 @@ void log_softmax_rows_backward(const Tensor& y, const Tensor& grad, Tensor& out,
   const Rows rows = rows_of_last_dimension(y, out);
   require<ShapeError>(grad.shape() == y.shape(), "gradient of shape ", grad.shape(),
                       " for log_softmax of shape ", y.shape());
-  parallel_for(rows.count, rows.block(), [&](Index begin, Index end) {
-    const Index n = (end - begin) * rows.width;
-    std::vector<real> softmax(n);
-    vector_math::exp(y.data() + begin * rows.width, softmax.data(), n);
-    for (Index i = begin; i < end; ++i) {
-      const real* p = softmax.data() + (i - begin) * rows.width;
-      const real* g = grad.data() + i * rows.width;
-      real* to = out.data() + i * rows.width;
-      double sum = 0;
-      for (Index j = 0; j < rows.width; ++j) sum += static_cast<double>(g[j]);
-      const real total_gradient = static_cast<real>(sum);
-      for (Index j = 0; j < rows.width; ++j) add_or_set(to[j], g[j] - p[j] * total_gradient, accumulate);
-    }
+  for_groups(rows, [&](Index offset, Index count) {
+    Array<real> softmax(count * rows.width);
+    vector_math::exp(y.data() + offset, softmax.data(), count * rows.width);
+    double sums[group];
+    sums_of(grad.data() + offset, count, rows.width, sums);
+    for (Index r = 0; r < count; ++r)
+      add_or_write(out.data() + offset + r * rows.width, rows.width, accumulate,
+                   [p = softmax.data() + r * rows.width, g = grad.data() + offset + r * rows.width,
+                    total = static_cast<real>(sums[r])](auto at) { return at(g) - at(p) * total; });
   });
 }
 

@@ -2,10 +2,13 @@
 ///
 ///     softmax(x) = exp(x - m) / sum(exp(x - m))        log_softmax(x) = x - m - log(sum(exp(x - m)))
 ///
-/// Sums are taken in double precision. `out` may be an operand. `accumulate` adds to `out` instead of
-/// overwriting it. Shapes that do not fit throw ShapeError. Each function reads its operands and writes its
-/// result once: exponentials are taken over blocks of rows that fit into the cache, so that short rows (a few
-/// classes) vectorise as well as long ones.
+/// Sums are those of row_lanes.hpp. `out` may be an operand. `accumulate` adds to `out` instead of
+/// overwriting it. Shapes that do not fit throw ShapeError.
+///
+/// Memory traffic: each function reads its operands and writes its result once. Exponentials are taken over
+/// groups of rows that fit into the cache, so that short rows (a few classes) vectorise as well as long ones.
+/// Time, to that of a copy of the tensors that are read (bench_rows): softmax 1.8 to 2.2, log_softmax 2.1 to
+/// 3.1 (the exponentials are more than half of it), the backward passes 0.8 and 1.1 to 1.4.
 #pragma once
 
 #include <sar/core/tensor.hpp>

@@ -5,17 +5,17 @@
 
 namespace sar::inline SAR_PRECISION {
 
-/// Sum of term(j) over [0, n) as a fixed number of partial sums. The compiler may not divide one sum so by
-/// itself.
-template <class Term>
-inline real sum_of(Index n, const Term& term) {
-  constexpr Index lanes = 64 / static_cast<Index>(sizeof(real));
+/// Sum of term(j) over [0, n) as a fixed number of partial sums of the type Sum. The compiler may not divide
+/// one sum so by itself.
+template <class Sum = real, class Term>
+inline Sum sum_of(Index n, const Term& term) {
+  constexpr Index lanes = 64 / static_cast<Index>(sizeof(Sum));
   if (n < lanes) {
-    real sum = 0;
+    Sum sum = 0;
     for (Index j = 0; j < n; ++j) sum += term(j);
     return sum;
   }
-  real part[lanes] = {};
+  Sum part[lanes] = {};
   Index j = 0;
   for (; j + lanes <= n; j += lanes)
     for (Index l = 0; l < lanes; ++l) part[l] += term(j + l);

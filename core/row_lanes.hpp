@@ -1,0 +1,160 @@
+/// Sums and maxima of many rows at once, and columns written a vector at a time: the inner loops of kernels
+/// that normalize rows. For implementation files of core/.
+///
+/// A row is summed in the lanes of two vectors; the vectors of a group of rows are then added across their
+/// lanes together, which takes two shuffles a row instead of eight. Functions of a column are written once
+/// for vectors and for single numbers: they get an `at`, and at(row) is what row holds at the place at hand.
+#pragma once
+
+#include <sar/config.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace sar::inline SAR_PRECISION::row_lanes {
+
+inline constexpr Index lanes = 64 / static_cast<Index>(sizeof(real));
+using Vector [[gnu::vector_size(64)]] = real;
+inline constexpr Index group = lanes;              ///< rows that are taken together
+inline constexpr Index column_block = 32 * lanes;  ///< columns that are added up in `real`
+
+struct AtVector {
+  Index j;
+  Vector operator()(const real* row) const {
+    Vector v;
+    std::memcpy(&v, row + j, sizeof v);
+    return v;
+  }
+};
+struct AtNumber {
+  Index j;
+  real operator()(const real* row) const { return row[j]; }
+};
+
+/// The last `count` lanes of v, and `other` in the lanes before them.
+inline Vector last_lanes(const Vector& v, Index count, const Vector& other) {
+  using Mask = decltype(v < v);
+  using Flag = std::remove_cvref_t<decltype(Mask{}[0])>;
+  static constexpr auto flags = [] {
+    struct {
+      Flag of[2 * lanes];
+    } all{};
+    for (Index l = lanes; l < 2 * lanes; ++l) all.of[l] = -1;
+    return all;
+  }();
+  Mask mask;
+  std::memcpy(&mask, flags.of + count, sizeof mask);
+  return mask ? v : other;
+}
+
+struct Plus {
+  static constexpr real neutral = 0;
+  template <class T>
+  T operator()(const T& a, const T& b) const {
+    return a + b;
+  }
+};
+/// Numbers that are NaN do not count.
+struct Larger {
+  static constexpr real neutral = -std::numeric_limits<real>::infinity();
+  real operator()(real a, real b) const { return b > a ? b : a; }
+  Vector operator()(const Vector& a, const Vector& b) const { return b > a ? b : a; }
+};
+
+/// term(at) over the columns [begin, end), combined in the lanes of a vector.
+template <class Op, class Term>
+inline Vector lanes_of(Index begin, Index end, const Op& op, const Term& term) {
+  const Vector neutral = Vector{} + Op::neutral;
+  Vector a = neutral, b = neutral;
+  if (end - begin < lanes) {
+    real all = Op::neutral;
+    for (Index j = begin; j < end; ++j) all = op(all, term(AtNumber{j}));
+    a[0] = all;
+    return a;
+  }
+  Index j = begin;
+  for (; j + 2 * lanes <= end; j += 2 * lanes) {
+    a = op(a, term(AtVector{j}));
+    b = op(b, term(AtVector{j + lanes}));
+  }
+  if (j + lanes <= end) {
+    a = op(a, term(AtVector{j}));
+    j += lanes;
+  }
+  if (j < end) b = op(b, last_lanes(term(AtVector{end - lanes}), end - j, neutral));
+  return op(a, b);
+}
+
+/// Lane r is vector r, combined over its lanes.
+template <class Op, std::size_t... I>
+inline Vector across(Vector (&of_row)[lanes], const Op& op, std::index_sequence<I...>) {
+  for (Index n = lanes / 2; n > 0; n /= 2)
+    for (Index i = 0; i < n; ++i) {
+      const Vector &a = of_row[2 * i], &b = of_row[2 * i + 1];
+      of_row[i] = op(__builtin_shufflevector(a, b, static_cast<int>(2 * I)...),
+                     __builtin_shufflevector(a, b, static_cast<int>(2 * I + 1)...));
+    }
+  return of_row[0];
+}
+
+/// results[r]: the terms of row r < count over n columns, combined; term_of_row(r) is a function of `at`.
+template <class Op, class Result, class TermOfRow>
+inline void combine_rows(Index count, Index n, const Op& op, const TermOfRow& term_of_row,
+                         Result (&results)[group]) {
+  std::fill_n(results, group, Result{Op::neutral});
+  for (Index begin = 0; begin < n; begin += column_block) {
+    const Index end = std::min(n, begin + column_block);
+    Vector of_row[lanes];
+    for (Index r = 0; r < group; ++r)
+      of_row[r] = r < count ? lanes_of(begin, end, op, term_of_row(r)) : Vector{};
+    const Vector block = across(of_row, op, std::make_index_sequence<static_cast<std::size_t>(lanes)>());
+    real numbers[group];
+    std::memcpy(numbers, &block, sizeof numbers);
+    for (Index r = 0; r < group; ++r) {
+      if constexpr (std::is_same_v<Op, Plus>) {
+        results[r] += static_cast<Result>(numbers[r]);
+      } else {
+        results[r] = op(results[r], numbers[r]);
+      }
+    }
+  }
+}
+
+/// The sums of the terms of each row: in `real` over 32 terms a lane at most, beyond that in double
+/// precision.
+template <class TermOfRow>
+inline void sum_rows(Index count, Index n, const TermOfRow& term_of_row, double (&sums)[group]) {
+  combine_rows(count, n, Plus{}, term_of_row, sums);
+}
+
+/// The largest number of each row, without those that are NaN; -infinity when there is none.
+template <class TermOfRow>
+inline void largest_of_rows(Index count, Index n, const TermOfRow& term_of_row, real (&largest)[group]) {
+  combine_rows(count, n, Larger{}, term_of_row, largest);
+}
+
+/// Requests a row that will be read soon: between groups, the processor does not do so by itself.
+inline void prefetch(const real* row, Index n) {
+  constexpr Index cache_line = 64 / static_cast<Index>(sizeof(real));
+  for (Index j = 0; j < n; j += cache_line) __builtin_prefetch(row + j);
+}
+
+/// to[j] = value(at j) for n columns; value may read `to`.
+template <class Value>
+inline void write_columns(real* to, Index n, const Value& value) {
+  if (n < lanes) {
+    for (Index j = 0; j < n; ++j) to[j] = value(AtNumber{j});
+    return;
+  }
+  const Vector last = value(AtVector{n - lanes});
+  for (Index j = 0; j + lanes <= n; j += lanes) {
+    const Vector v = value(AtVector{j});
+    std::memcpy(to + j, &v, sizeof v);
+  }
+  std::memcpy(to + n - lanes, &last, sizeof last);
+}
+
+}  // namespace sar::row_lanes
