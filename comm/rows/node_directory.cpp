@@ -35,12 +35,13 @@ struct GivenTwice {
   Index id = 0, first = -1, second = -1;
 };
 
-void require_once(const PartitionBook& book, const GivenTwice& node) {
+void require_once(const PartitionBook& book, const char* what, const GivenTwice& node) {
   if (node.first < 0) return;
   const int a = book.owner(node.first), b = book.owner(node.second);
-  require<InputError>(a != b, "HostGraph: node ", node.id, " is given twice by rank ", a, " (its nodes ",
-                      node.first - book.begin(a), " and ", node.second - book.begin(a), "), expected once");
-  throw InputError(concat("HostGraph: node ", node.id, " is given by rank ", a, " (its node ",
+  require<InputError>(a != b, "HostGraph: ", what, " ", node.id, " is given twice by rank ", a,
+                      " (its nodes ", node.first - book.begin(a), " and ", node.second - book.begin(a),
+                      "), expected once");
+  throw InputError(concat("HostGraph: ", what, " ", node.id, " is given by rank ", a, " (its node ",
                           node.first - book.begin(a), ") and by rank ", b, " (its node ",
                           node.second - book.begin(b), "), expected one owner"));
 }
@@ -79,7 +80,8 @@ Index IdTable::find(Index id) const noexcept {
   return slots_[slot_of(id)].number;
 }
 
-NodeDirectory::NodeDirectory(const Communicator& comm, const PartitionBook& book, std::span<const Index> ids)
+NodeDirectory::NodeDirectory(const Communicator& comm, const PartitionBook& book, std::span<const Index> ids,
+                             const char* what)
     : comm_(comm) {
   const RowRoute route = route_to_entries(comm, ids);
   Array<Index> numbers;
@@ -96,7 +98,7 @@ NodeDirectory::NodeDirectory(const Communicator& comm, const PartitionBook& book
       if (const Index first = entries_.insert(entered[i], numbers[i]); first != numbers[i])
         mine = {entered[i], first, numbers[i]};
   });
-  for (const GivenTwice& node : comm.all_gather(mine)) require_once(book, node);
+  for (const GivenTwice& node : comm.all_gather(mine)) require_once(book, what, node);
 }
 
 Array<Index> NodeDirectory::find(std::span<const Index> ids) const {

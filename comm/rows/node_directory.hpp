@@ -37,9 +37,10 @@ class IdTable {
 /// A hash of the id chooses the rank that knows it and that all others ask.
 class NodeDirectory {
  public:
-  /// `ids` are those of this rank's nodes, whose global ids are book.begin(rank), .... Collective. Throws
-  /// InputError, the same on every rank, for an id that occurs twice.
-  NodeDirectory(const Communicator& comm, const PartitionBook& book, std::span<const Index> ids);
+  /// `ids` are those of this rank's nodes, whose global ids are book.begin(rank), .... `what` they are called
+  /// in errors. Collective. Throws InputError, the same on every rank, for an id that occurs twice.
+  NodeDirectory(const Communicator& comm, const PartitionBook& book, std::span<const Index> ids,
+                const char* what = "node");
   /// The global ids, and -1 for an id that no rank has. Collective.
   [[nodiscard]] Array<Index> find(std::span<const Index> ids) const;
 

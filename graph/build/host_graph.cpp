@@ -3,6 +3,7 @@
 #include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>
+#include <sar/graph/build/edge_ends.hpp>
 #include <sar/graph/build/host_graph.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/sharded_graph.hpp>
@@ -17,13 +18,6 @@ namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index grain = Index{1} << 14;
-
-/// The ends of the edges: the global id of a known node, or -1 - position in `asked`, the list of ids that
-/// the directory is asked for.
-struct Ends {
-  Array<Index> src, dst;
-  Array<Index> asked;
-};
 
 template <class Id>
 void check_arrays(int rank, const HostEdges<Id>& edges) {
@@ -48,77 +42,29 @@ PartitionBook gather_book(const Communicator& comm, Index size) {
   return PartitionBook(std::move(offsets));
 }
 
-Ends look_up(std::span<const Index> nodes, int, Index first, const GlobalEdges& edges) {
-  Ends ends;
-  IdTable numbers(static_cast<Index>(nodes.size()));
-  for (std::size_t i = 0; i < nodes.size(); ++i) numbers.insert(nodes[i], first + static_cast<Index>(i));
-  const auto look_up_all = [&](std::span<const Index> ids, Array<Index>& found) {
-    found.resize(ids.size());
-    parallel_for(static_cast<Index>(ids.size()), grain, [&](Index begin, Index end) {
-      for (auto k = begin; k < end; ++k) found[k] = numbers.find(ids[k]);
-    });
-    for (std::size_t k = 0; k < ids.size(); ++k) {
-      if (found[k] != IdTable::none) continue;
-      const Index next = -1 - static_cast<Index>(ends.asked.size());
-      found[k] = numbers.insert(ids[k], next);
-      if (found[k] == next) ends.asked.push_back(ids[k]);
-    }
-  };
-  look_up_all(edges.src, ends.src);
-  look_up_all(edges.dst, ends.dst);
-  return ends;
-}
-
-Ends look_up(const LocalToGlobal& nodes, int rank, Index first, const LocalEdges& edges) {
-  Ends ends;
-  const auto size = static_cast<Index>(nodes.global_ids.size());
-  const auto look_up_all = [&](std::span<const std::int32_t> numbers, Array<Index>& found, const char* goes) {
-    found.resize(numbers.size());
-    for (std::size_t k = 0; k < numbers.size(); ++k) {
-      const Index i = numbers[k];
-      require<InputError>(0 <= i && i < size, "HostGraph: edge ", k, " of rank ", rank, " ", goes, " node ",
-                          i, " of the local numbering, expected 0 to ", size - 1, " (", nodes.num_owned,
-                          " nodes and ", size - nodes.num_owned, " ghosts)");
-      found[k] = i < nodes.num_owned ? first + i : -1 - (i - nodes.num_owned);
-    }
-  };
-  look_up_all(edges.src, ends.src, "comes from");
-  look_up_all(edges.dst, ends.dst, "goes to");
-  const auto ghosts = nodes.global_ids.subspan(nodes.num_owned);
-  ends.asked.assign(ghosts.begin(), ghosts.end());
-  return ends;
-}
-
-void require_found(int rank, const GlobalEdges& edges, const Ends& ends, const Array<Index>& found) {
-  if (std::find(found.begin(), found.end(), -1) == found.end()) return;
-  for (std::size_t k = 0; k < edges.src.size(); ++k)
-    for (const auto& [end, id] : {std::pair(ends.src[k], edges.src[k]), std::pair(ends.dst[k], edges.dst[k])})
-      require<InputError>(end >= 0 || found[-1 - end] >= 0, "HostGraph: edge ", k, " of rank ", rank,
-                          " goes from node ", edges.src[k], " to node ", edges.dst[k],
-                          ", but no rank gives node ", id);
-}
-
-void require_found(int rank, const LocalEdges&, const Ends& ends, const Array<Index>& found) {
-  for (std::size_t g = 0; g < found.size(); ++g)
-    require<InputError>(found[g] >= 0, "HostGraph: ghost ", g, " of rank ", rank, " is node ", ends.asked[g],
-                        ", but no rank gives this node");
+/// The nodes of one end of the edges, which may be those of the other end, too. Collective.
+template <class Nodes>
+HostNodes<Nodes> host_nodes(const Communicator& comm, const Nodes& nodes, const char* what) {
+  const PartitionBook book = gather_book(comm, static_cast<Index>(own_nodes(nodes).size()));
+  require<InputError>(book.num_nodes() > 0, "HostGraph: none of the ", comm.size(), " ranks gives a ", what,
+                      ", expected one at least");
+  return {nodes, what, book};
 }
 
 /// The edges of this rank in global ids, the reverse ones after the others. Collective.
 template <class Nodes, class Id>
-EdgeList host_edges(const Communicator& comm, const PartitionBook& book, const NodeDirectory& directory,
-                    const Nodes& nodes, const HostEdges<Id>& edges, bool weighted, bool add_reverse) {
-  Ends ends;
-  comm.agree([&] { ends = look_up(nodes, comm.rank(), book.begin(comm.rank()), edges); });
-  const Array<Index> found = directory.find(ends.asked);
+EdgeList host_edges(const Communicator& comm, const HostNodes<Nodes>& src, const HostNodes<Nodes>& dst,
+                    const HostEdges<Id>& edges, bool weighted, bool add_reverse) {
   EdgeList list;
+  if (&src == &dst) {
+    const EndColumn<Id> both[]{{edges.src, list.src, "comes from"}, {edges.dst, list.dst, "goes to"}};
+    find_ends(comm, src, edges, std::span<const EndColumn<Id>>(both));
+  } else {
+    const EndColumn<Id> from[]{{edges.src, list.src, "comes from"}}, to[]{{edges.dst, list.dst, "goes to"}};
+    find_ends(comm, src, edges, std::span<const EndColumn<Id>>(from));
+    find_ends(comm, dst, edges, std::span<const EndColumn<Id>>(to));
+  }
   comm.agree([&] {
-    require_found(comm.rank(), edges, ends, found);
-    for (Array<Index>* column : {&ends.src, &ends.dst})
-      for (Index& end : *column)
-        if (end < 0) end = found[-1 - end];
-    list.src = std::move(ends.src);
-    list.dst = std::move(ends.dst);
     if (weighted) list.weight.assign(edges.weight.values().begin(), edges.weight.values().end());
   });
 
@@ -215,31 +161,61 @@ struct HostGraph::Parts {
   GraphShardManager graph;
   std::shared_ptr<const EdgeOrder> order;
 
+  /// Of one set of nodes. Collective.
   template <class Nodes, class Id>
-  static Parts make(const Communicator& comm, std::span<const Index> own, const Nodes& nodes,
+  static Parts make(const Communicator& comm, const Nodes& nodes, const HostEdges<Id>& edges,
+                    const HostGraphOptions& options) {
+    check(comm, nodes, "node");
+    check_arrays(comm.rank(), edges);
+    agree_on_options(comm, options);
+    const HostNodes<Nodes> both = host_nodes(comm, nodes, "node");
+    return make(comm, both, both, edges, options);
+  }
+  /// Of a set of sources and a set of destinations. Collective.
+  template <class Nodes, class Id>
+  static Parts make(const Communicator& comm, const Nodes& src_nodes, const Nodes& dst_nodes,
                     const HostEdges<Id>& edges, const HostGraphOptions& options) {
-    const PartitionBook book = gather_book(comm, static_cast<Index>(own.size()));
-    require<InputError>(book.num_nodes() > 0, "HostGraph: none of the ", comm.size(),
-                        " ranks gives a node, expected one at least");
+    check(comm, src_nodes, "source");
+    check(comm, dst_nodes, "destination");
+    check_arrays(comm.rank(), edges);
+    agree_on_options(comm, options);
+    require<InputError>(!options.add_reverse_edges,
+                        "HostGraph: add_reverse_edges is set for a set of sources and a set of destinations, "
+                        "expected one set of nodes");
+    const HostNodes<Nodes> src = host_nodes(comm, src_nodes, "source");
+    const HostNodes<Nodes> dst = host_nodes(comm, dst_nodes, "destination");
+    return make(comm, src, dst, edges, options);
+  }
+
+ private:
+  template <class Nodes, class Id>
+  static Parts make(const Communicator& comm, const HostNodes<Nodes>& src, const HostNodes<Nodes>& dst,
+                    const HostEdges<Id>& edges, const HostGraphOptions& options) {
     const bool weighted = comm.all_reduce(edges.weight.defined() ? 1 : 0, ReduceOp::max) == 1;
     require<InputError>(!weighted || edges.weight.defined() || edges.src.empty(), "HostGraph: rank ",
                         comm.rank(), " gives ", edges.src.size(),
                         " edges without weights, other ranks give weights");
-    EdgeList list = host_edges(comm, book, NodeDirectory(comm, book, own), nodes, edges,
-                               weighted && !edges.src.empty(), options.add_reverse_edges);
-    const RowRoute route = route_to_owners(comm, book, list);
+    EdgeList list =
+        host_edges(comm, src, dst, edges, weighted && !edges.src.empty(), options.add_reverse_edges);
+    const RowRoute route = route_to_owners(comm, dst.book, list);
     list = bring(route, std::move(list), weighted);
     const Array<Index> arrived = list.id;
-    Array<Index> src_ids(own.begin(), own.end());
-    Array<Index> dst_ids = src_ids;
-    GraphShardManager graph(comm, book, book, std::move(list), true, options.graph, std::move(src_ids),
-                            std::move(dst_ids));
+    const auto src_ids = own_nodes(src.nodes), dst_ids = own_nodes(dst.nodes);
+    GraphShardManager graph(comm, src.book, dst.book, std::move(list), &src == &dst, options.graph,
+                            {src_ids.begin(), src_ids.end()}, {dst_ids.begin(), dst_ids.end()});
     auto order =
         std::make_shared<EdgeOrder>(EdgeOrder{static_cast<Index>(edges.src.size()), options.add_reverse_edges,
                                               route, places_of(arrived, graph.edge_ids())});
     return {std::move(graph), std::move(order)};
   }
 
+  static void check(const Communicator&, std::span<const Index>, const char*) {}
+  static void check(const Communicator& comm, const LocalToGlobal& nodes, const char* what) {
+    require<ShapeError>(
+        0 <= nodes.num_owned && nodes.num_owned <= static_cast<Index>(nodes.global_ids.size()),
+        "HostGraph: rank ", comm.rank(), " owns ", nodes.num_owned, " ", what, "s (num_owned) and gives ",
+        nodes.global_ids.size(), " global_ids, expected one for each ", what, " and each ghost");
+  }
   static void agree_on_options(const Communicator& comm, const HostGraphOptions& options) {
     CollectiveCall("HostGraph")
         .equal(options.graph)
@@ -253,26 +229,28 @@ HostGraph::HostGraph(Parts parts)
 
 HostGraph::HostGraph(const Communicator& comm, std::span<const std::int64_t> nodes, const GlobalEdges& edges,
                      const HostGraphOptions& options)
-    : HostGraph(comm.agree([&] {
-        check_arrays(comm.rank(), edges);
-        Parts::agree_on_options(comm, options);
-        return Parts::make(comm, nodes, nodes, edges, options);
-      })) {}
+    : HostGraph(comm.agree([&] { return Parts::make(comm, nodes, edges, options); })) {}
 
 HostGraph::HostGraph(const Communicator& comm, const LocalToGlobal& nodes, const LocalEdges& edges,
                      const HostGraphOptions& options)
-    : HostGraph(comm.agree([&] {
-        require<ShapeError>(
-            0 <= nodes.num_owned && nodes.num_owned <= static_cast<Index>(nodes.global_ids.size()),
-            "HostGraph: rank ", comm.rank(), " owns ", nodes.num_owned, " nodes (num_owned) and gives ",
-            nodes.global_ids.size(), " global_ids, expected one for each node and each ghost");
-        check_arrays(comm.rank(), edges);
-        Parts::agree_on_options(comm, options);
-        return Parts::make(comm, nodes.global_ids.first(nodes.num_owned), nodes, edges, options);
-      })) {}
+    : HostGraph(comm.agree([&] { return Parts::make(comm, nodes, edges, options); })) {}
 
-const PartitionBook& HostGraph::book() const noexcept {
+HostGraph::HostGraph(const Communicator& comm, const GlobalEnds& nodes, const GlobalEdges& edges,
+                     const HostGraphOptions& options)
+    : HostGraph(
+          comm.agree([&] { return Parts::make(comm, nodes.sources, nodes.destinations, edges, options); })) {}
+
+HostGraph::HostGraph(const Communicator& comm, const LocalEnds& nodes, const LocalEdges& edges,
+                     const HostGraphOptions& options)
+    : HostGraph(
+          comm.agree([&] { return Parts::make(comm, nodes.sources, nodes.destinations, edges, options); })) {}
+
+const PartitionBook& HostGraph::src_book() const noexcept {
   return shards()->src_book;
+}
+
+const PartitionBook& HostGraph::dst_book() const noexcept {
+  return shards()->dst_book;
 }
 
 Index HostGraph::num_given_edges() const noexcept {

@@ -5,6 +5,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/tensor.hpp>
+#include <sar/graph/build/host_edges.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <cstdint>
@@ -12,30 +13,6 @@
 #include <span>
 
 namespace sar::inline SAR_PRECISION {
-
-/// The edges that a rank gives, in the host's arrays: edge k goes from src[k] to dst[k]. One rank, whichever,
-/// gives each directed edge of the graph, once; the edge travels to the owner of its destination. Parallel
-/// edges and self loops are edges like others. The graph keeps none of these arrays.
-template <class Id>
-struct HostEdges {
-  std::span<const Id> src, dst;
-  /// Ids of the edges, which key random draws on edges: from 0 to 2^61 - 1, each once on all ranks together.
-  /// Without: 0, 1, ... by rank and position.
-  std::span<const std::int64_t> ids{};
-  Tensor weight{};  ///< [edges], borrowed or not; on all ranks that have edges, or undefined on all
-};
-
-/// The ends of the edges are the host's global ids of nodes.
-using GlobalEdges = HostEdges<std::int64_t>;
-/// The ends of the edges are numbers of the rank's own numbering (LocalToGlobal).
-using LocalEdges = HostEdges<std::int32_t>;
-
-/// A rank's own numbering: first its nodes, 0 .. num_owned - 1, then its ghosts, which are the nodes of other
-/// ranks that its edges come from or go to. The graph keeps none of these arrays.
-struct LocalToGlobal {
-  Index num_owned = 0;
-  std::span<const std::int64_t> global_ids{};  ///< of the nodes, then of the ghosts
-};
 
 /// The same on every rank.
 struct HostGraphOptions {
@@ -67,9 +44,20 @@ class HostGraph : public GraphShardManager {
   HostGraph(const Communicator& comm, const LocalToGlobal& nodes, const LocalEdges& edges,
             const HostGraphOptions& options = {});
 
+  /// A bipartite graph: edges.src are sources, edges.dst destinations. Row i of a tensor of sources is source
+  /// i of those that this rank gave, and row i of a result is destination i. Layers take features of both
+  /// ends, e.g. SAGEConv and GATConv a pair {sources, destinations}. Errors are those above; also InputError
+  /// when no rank gives a source, or a destination, and for add_reverse_edges. Collective.
+  HostGraph(const Communicator& comm, const GlobalEnds& nodes, const GlobalEdges& edges,
+            const HostGraphOptions& options = {});
+  HostGraph(const Communicator& comm, const LocalEnds& nodes, const LocalEdges& edges,
+            const HostGraphOptions& options = {});
+
   /// Who owns which global ids of the graph, as construct_mfgs takes them: node i of this rank is
-  /// book().begin(rank) + i.
-  [[nodiscard]] const PartitionBook& book() const noexcept;
+  /// book().begin(rank) + i. Of a bipartite graph, the book of the sources.
+  [[nodiscard]] const PartitionBook& book() const noexcept { return src_book(); }
+  [[nodiscard]] const PartitionBook& src_book() const noexcept;
+  [[nodiscard]] const PartitionBook& dst_book() const noexcept;
   /// How many edges this rank gave.
   [[nodiscard]] Index num_given_edges() const noexcept;
 
