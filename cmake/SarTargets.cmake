@@ -1,4 +1,5 @@
 # Settings shared by the library, its tests, examples and benchmarks.
+include(${CMAKE_CURRENT_LIST_DIR}/SarMpi.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/Version1Headers.cmake)
 
 # Makes <sar/folder/file.hpp> work in the build tree as it does when installed: build/include/sar/folder links to
@@ -9,14 +10,42 @@ function(sar_public_headers)
   if(SAR_PRECISION STREQUAL "double")
     set(SAR_DOUBLE 1)
   endif()
+  sar_mpi_name(SAR_MPI)
+  set(SAR_MPI ${SAR_MPI} PARENT_SCOPE)
   configure_file(${PROJECT_SOURCE_DIR}/cmake/config.hpp.in ${include_dir}/sar/config.hpp @ONLY)
   foreach(name core autograd comm graph nn)
     file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${name} ${include_dir}/sar/${name} SYMBOLIC)
   endforeach()
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/nn/sar.hpp ${include_dir}/sar/sar.hpp SYMBOLIC)
   sar_version_1_headers(${PROJECT_BINARY_DIR}/version_1_include)
-  target_include_directories(sar PUBLIC $<BUILD_INTERFACE:${include_dir}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/version_1_include>)
-  target_compile_features(sar PUBLIC cxx_std_20)
+endfunction()
+
+# A library of one precision, without its sources: sar_library(NAME).
+function(sar_library name)
+  add_library(${name} STATIC)
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+                                            $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/version_1_include>)
+  sar_compile_settings(${name})
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES AND NOT CMAKE_CXX_FLAGS MATCHES "(^| )-O")
+    separate_arguments(optimized UNIX_COMMAND "${CMAKE_CXX_FLAGS_RELEASE}")
+    target_compile_options(${name} PRIVATE ${optimized})
+    message(STATUS "sar: there is no CMAKE_BUILD_TYPE, the library itself is compiled with ${CMAKE_CXX_FLAGS_RELEASE}")
+  endif()
+  # The C++ bindings of MPI-2 in mpi.h would make every host need the library of these bindings, also where it links with a
+  # wrapper for C or Fortran.
+  target_compile_definitions(${name} PUBLIC OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  target_link_libraries(${name} PUBLIC MPI::MPI_CXX PRIVATE TBB::tbb TBB::tbbmalloc)
+  # headers only, so that nobody who links the library needs them
+  foreach(headers Eigen3::Eigen nlohmann_json::nlohmann_json)
+    target_include_directories(${name} SYSTEM PRIVATE $<TARGET_PROPERTY:${headers},INTERFACE_INCLUDE_DIRECTORIES>)
+  endforeach()
+  # Eigen inside of our namespace: its templates are compiled here for this machine and with our settings, and must not
+  # be merged by the linker with those of a program that uses Eigen itself. The JSON library likewise.
+  target_compile_definitions(${name} PRIVATE Eigen=sar::eigen nlohmann=sar::json_library SAR_HAVE_METIS=$<BOOL:${SAR_HAVE_METIS}>)
+  if(SAR_HAVE_METIS)
+    target_link_libraries(${name} PRIVATE METIS::METIS)
+  endif()
 endfunction()
 
 # Warnings, architecture and sanitizers of one of our own targets; nothing of this reaches an embedding project.
@@ -55,13 +84,25 @@ function(sar_show_to_parent)
   endforeach()
 endfunction()
 
-# cmake --install: the library, its public headers, a package config, so that find_package(sar 1) gives sar::sar, and
-# sar.pc. All of them find the rest of the installation from where they lie.
+# cmake --install: the libraries, their public headers, a package config, so that find_package(sar 1) gives sar::sar and
+# sar::single or sar::double, sar.pc, and sar-double.pc if there are two libraries. All of them find the rest of the installation
+# from where they lie.
 function(sar_install)
   include(GNUInstallDirs)
   include(CMakePackageConfigHelpers)
   set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/sar)
-  install(TARGETS sar EXPORT sarTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  set(libraries sar)
+  set(SAR_HAS_SINGLE TRUE)
+  set(SAR_HAS_DOUBLE TRUE)
+  if(SAR_PRECISION STREQUAL "both")
+    list(APPEND libraries sar_double)
+    set_target_properties(sar_double PROPERTIES EXPORT_NAME double)
+  elseif(SAR_PRECISION STREQUAL "single")
+    set(SAR_HAS_DOUBLE FALSE)
+  else()
+    set(SAR_HAS_SINGLE FALSE)
+  endif()
+  install(TARGETS ${libraries} EXPORT sarTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(CODE "set(sar_headers \"${PROJECT_BINARY_DIR}/include/sar\")
                 set(sar_includedir \"${CMAKE_INSTALL_INCLUDEDIR}\")")
   install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_headers.cmake)
@@ -70,7 +111,8 @@ function(sar_install)
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/sarConfig.cmake.in ${PROJECT_BINARY_DIR}/sarConfig.cmake
                                 INSTALL_DESTINATION ${package_dir})
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/sarConfigVersion.cmake COMPATIBILITY SameMajorVersion)
-  install(FILES ${PROJECT_BINARY_DIR}/sarConfig.cmake ${PROJECT_BINARY_DIR}/sarConfigVersion.cmake DESTINATION ${package_dir})
+  install(FILES ${PROJECT_BINARY_DIR}/sarConfig.cmake ${PROJECT_BINARY_DIR}/sarConfigVersion.cmake
+                ${PROJECT_SOURCE_DIR}/cmake/SarMpi.cmake DESTINATION ${package_dir})
   if(SAR_HAVE_METIS)
     install(FILES ${PROJECT_SOURCE_DIR}/cmake/FindMETIS.cmake DESTINATION ${package_dir})
   endif()
@@ -81,7 +123,14 @@ function(sar_install)
   if(SAR_HAVE_METIS)
     string(APPEND pc_libs " ${METIS_LIBRARY} $<$<BOOL:${METIS_GKLIB_LIBRARY}>:${METIS_GKLIB_LIBRARY}>")
   endif()
-  configure_file(${PROJECT_SOURCE_DIR}/cmake/sar.pc.in ${PROJECT_BINARY_DIR}/sar.pc.in @ONLY)
-  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/sar.pc INPUT ${PROJECT_BINARY_DIR}/sar.pc.in)
-  install(FILES ${PROJECT_BINARY_DIR}/sar.pc DESTINATION ${pc_dir})
+  foreach(library ${libraries})
+    string(REPLACE "_" "-" pc_name ${library})
+    set(pc_define "")
+    if(library STREQUAL "sar_double")
+      set(pc_define "-DSAR_DOUBLE=1")
+    endif()
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/sar.pc.in ${PROJECT_BINARY_DIR}/${pc_name}.pc.in @ONLY)
+    file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/${pc_name}.pc INPUT ${PROJECT_BINARY_DIR}/${pc_name}.pc.in)
+    install(FILES ${PROJECT_BINARY_DIR}/${pc_name}.pc DESTINATION ${pc_dir})
+  endforeach()
 endfunction()

@@ -8,6 +8,10 @@
 
 #include <utility>
 
+#ifndef SAR_TRACE_SUFFIX
+#define SAR_TRACE_SUFFIX ""
+#endif
+
 namespace sar::inline SAR_PRECISION {
 namespace {
 
@@ -22,7 +26,8 @@ std::string start_environment_trace(const Communicator& comm) {
   int group = 0;
   check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &group), "MPI_Comm_rank");
   comm.broadcast(std::span(&group, 1), 0);
-  std::string path = group > 0 ? concat(file, ".group", group) : file;
+  std::string path = concat(file, SAR_TRACE_SUFFIX);
+  if (group > 0) path = concat(path, ".group", group);
   comm.agree([&] {
     if (comm.rank() == 0) check_environment_trace(path);
   });

@@ -24,6 +24,12 @@
 
 namespace sar::inline SAR_PRECISION {
 
+#ifdef OPEN_MPI
+static_assert(SAR_MPI[0] != 'M', "sar was built with " SAR_MPI ", this program is compiled with Open MPI");
+#else
+static_assert(SAR_MPI[0] != 'O', "sar was built with " SAR_MPI ", this program is compiled with another MPI");
+#endif
+
 class PendingExchange;
 struct CommunicatorState;
 

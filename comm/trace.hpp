@@ -8,7 +8,8 @@
 /// handle goes. If another communicator follows, FILE is written once more, with everything since the start.
 /// If FILE cannot be written, the first communicator's constructor throws InputError on all ranks; a failure
 /// at the end is not reported. A communicator whose first process is rank W > 0 of MPI_COMM_WORLD writes
-/// FILE.groupW. A relative FILE refers to the directory in which the trace starts.
+/// FILE.groupW. Of a program with both precisions, sar::double writes FILE.double. A relative FILE refers to
+/// the directory in which the trace starts.
 ///
 /// Times count from the start of the trace. The ranks of a node share a clock. Across nodes, the zeros differ
 /// by as much as ranks leave one barrier apart (some microseconds on a fast network), and clocks may drift.

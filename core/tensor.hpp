@@ -81,6 +81,13 @@ class Tensor {
     return borrow(std::ranges::data(values), shape);
   }
 
+  // Memory of the other precision cannot be used as it lies. Tensor::from(shape, values) converts it,
+  // copy_to() and copy_from() convert between an array and a tensor that is there.
+  static Tensor borrow(const other_precision*, const Shape&) = delete;  // call Tensor::from(shape, values)
+  template <std::ranges::contiguous_range Range>
+  requires std::same_as<std::ranges::range_value_t<Range>, other_precision>
+  static Tensor borrow(Range&&, const Shape&) = delete;  // call Tensor::from(shape, values)
+
   [[nodiscard]] bool defined() const noexcept { return shape_.dims() > 0; }
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   [[nodiscard]] Index size() const noexcept { return shape_.size(); }

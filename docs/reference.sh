@@ -15,3 +15,4 @@ while [ ${#to_read[@]} -gt 0 ]; do
   mapfile -t -O ${#to_read[@]} to_read < <(sed -n 's|^#include <sar/\(.*\)>.*|\1|p' "$header")
 done
 SAR_HEADERS="${headers[*]}" SAR_REFERENCE=$SAR_REFERENCE doxygen docs/Doxyfile
+[ -e "$SAR_REFERENCE/html/classsar_1_1Tensor.html" ] || { echo "the reference does not have sar::Tensor" >&2 && exit 1; }

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # consumer_test.sh BUILD_DIR COMMAND: the library as outside projects use it, with the compiler and the MPI of BUILD_DIR.
 #   install        cmake --install to a place, moved to another one afterwards
-#   package        find_package(sar), built and run on two ranks
+#   package        find_package(sar), built and run on two ranks; with another MPI than the library's, refused
 #   example        examples/mesh_surrogate as a project of its own, built and run
 #   tools          the installed programs, one after the other
 #   pkg-config     the program of package/ by the MPI compiler and sar.pc alone
-#   subdirectory   add_subdirectory, built and run on two ranks; FetchContent, configured
+#   subdirectory   FetchContent, configured; add_subdirectory with both precisions, built and run on two ranks, installed
+#   both           both precisions in one program: the installed library of the command subdirectory by find_package and
+#                  by pkg-config
 set -euo pipefail
 build=$1 command=$2
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,8 +21,15 @@ on_two_ranks() { "$root/tests/mpirun.sh" "$mpiexec" 2 "$@"; }
 # configure SOURCE BUILD [OPTION...]
 configure() {
   cmake -S "$1" -B "$2" -G "$(cached CMAKE_GENERATOR)" --log-level=WARNING -DCMAKE_CXX_COMPILER="$(cached CMAKE_CXX_COMPILER)" \
-    -DMPI_CXX_COMPILER="$mpicxx" -DMPIEXEC_EXECUTABLE="$mpiexec" "${@:3}" 2>&1 | tee "$2.log"
+    -DMPI_CXX_COMPILER="$mpicxx" -DMPIEXEC_EXECUTABLE="$mpiexec" "${@:3}" 2>&1 | tee "$2.log" || return 1
   ! grep -q "CMake.*Warning" "$2.log" || { echo "FAILED: configuring warns"; exit 1; }
+}
+
+# refuses TEXT ARGUMENT...: the compiler refuses the program, and its error has the text
+refuses() {
+  "$mpicxx" -std=c++20 -fsyntax-only "${@:2}" 2>"$scratch/refused" && { echo "FAILED: this compiles: ${*:2}"; exit 1; }
+  tr '\n' ' ' <"$scratch/refused" | grep -q "$1" ||
+    { cat "$scratch/refused"; echo "FAILED: the compiler does not say: $1"; exit 1; }
 }
 
 mkdir -p "$scratch"
@@ -37,6 +46,21 @@ case $command in
     configure "$here/package" "$scratch/package" -DCMAKE_PREFIX_PATH="$prefix"
     cmake --build "$scratch/package"
     on_two_ranks "$scratch/package/consumer"
+
+    package=$(dirname "$(find "$prefix" -name sarConfig.cmake)")
+    rm -rf "$scratch/other_mpi"
+    mkdir -p "$scratch/other_mpi/lib/cmake" "$scratch/other_mpi/include/sar"
+    cp -r "$package" "$scratch/other_mpi/lib/cmake"
+    sed -i 's/^set(sar_MPI ".*")/set(sar_MPI "Some MPI 1.0")/' "$scratch/other_mpi/lib/cmake/sar/sarConfig.cmake"
+    configure "$here/package" "$scratch/other_mpi/package" -DCMAKE_PREFIX_PATH="$scratch/other_mpi" >"$scratch/refused" &&
+      { echo "FAILED: a library of another MPI was found"; exit 1; }
+    tr -s ' \n' ' ' <"$scratch/refused" | grep -q "sar was built with Some MPI 1.0 .*, and this project has found .*$mpicxx"
+    letter=$(sed -n 's/^#define SAR_MPI "\(.\).*/\1/p' "$prefix/include/sar/config.hpp")
+    sed "s/^#define SAR_MPI .*/#define SAR_MPI \"$(tr MO OM <<<"$letter") MPI\"/" "$prefix/include/sar/config.hpp" \
+      >"$scratch/other_mpi/include/sar/config.hpp"
+    echo '#include <sar/comm/communicator.hpp>' >"$scratch/other_mpi/use.cpp"
+    refuses "sar was built with . MPI, this program is compiled with" -I"$scratch/other_mpi/include" -I"$prefix/include" \
+      "$scratch/other_mpi/use.cpp"
     ;;
   example)
     rm -rf "$scratch/example"
@@ -57,12 +81,46 @@ case $command in
     # shellcheck disable=SC2086 # a list of flags
     "$mpicxx" -O1 -I"$here/other_eigen" "$here/package/main.cpp" -o "$scratch/by_pkg_config" $flags
     on_two_ranks "$scratch/by_pkg_config"
+
+    # a host may link with the wrapper of another language, which has no C++ bindings of MPI
+    nm -C --undefined-only "$scratch/by_pkg_config" | grep -F ' MPI::' && { echo "FAILED: needs the C++ bindings of MPI"; exit 1; }
+    printf '%s\n' '#include <sar/sar.hpp>' '#include <vector>' \
+      'std::vector<sar::other_precision> field;' 'sar::Tensor x = sar::Tensor::borrow(field, {1});' >"$scratch/borrow.cpp"
+    # shellcheck disable=SC2086
+    refuses "deleted.*call Tensor::from(shape, values)" "$scratch/borrow.cpp" $flags
     ;;
   subdirectory)
     rm -rf "$scratch/subdirectory" "$scratch/fetched"
-    configure "$here/subdirectory" "$scratch/fetched" -DSAR_SOURCE_TREE="$root" -DCONSUMER_FETCHES=ON
-    configure "$here/subdirectory" "$scratch/subdirectory" -DSAR_SOURCE_TREE="$root"
+    # the library is compiled with optimization also where the host sets nothing
+    configure "$here/subdirectory" "$scratch/fetched" -DSAR_SOURCE_TREE="$root" -DCONSUMER_FETCHES=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
+    ours=$(grep '"command".*sar\.dir' "$scratch/fetched/compile_commands.json")
+    if [ -z "$ours" ] || grep -v -e ' -O3 ' <<<"$ours"; then echo "FAILED: compiled without -O3"; exit 1; fi
+    configure "$here/subdirectory" "$scratch/subdirectory" -DSAR_SOURCE_TREE="$root" -DSAR_PRECISION=both -DSAR_INSTALL=ON \
+      -DCMAKE_CXX_FLAGS=-O0
     cmake --build "$scratch/subdirectory" --parallel 2
-    on_two_ranks "$scratch/subdirectory/consumer"
+    cd "$scratch/subdirectory"
+    on_two_ranks ./consumer
+    both/consumer_of_both
+    SAR_TRACE=trace.json on_two_ranks both/consumer_of_both
+    grep -q traceEvents trace.json && grep -q traceEvents trace.json.double
+    rm -rf "$scratch/both_prefix"
+    cmake --install . --prefix "$scratch/both_prefix" >/dev/null
+    ;;
+  both)
+    rm -rf "$scratch/both"
+    configure "$here/both" "$scratch/both" -DCMAKE_PREFIX_PATH="$scratch/both_prefix"
+    cmake --build "$scratch/both" --parallel 2
+    on_two_ranks "$scratch/both/consumer_of_both"
+    PKG_CONFIG_PATH=$(dirname "$(find "$scratch/both_prefix" -name sar-double.pc)")
+    export PKG_CONFIG_PATH
+    # shellcheck disable=SC2046 # lists of flags
+    for precision in single double; do
+      "$mpicxx" -c -o "$scratch/both_$precision.o" "$here/both/${precision}_training.cpp" \
+        $(pkg-config --cflags "sar$([ $precision = single ] || echo -double)")
+    done
+    # shellcheck disable=SC2046
+    "$mpicxx" -std=c++20 -I"$here/.." "$here/both/main.cpp" "$here/../support/mpi_handles.cpp" "$scratch"/both_{single,double}.o -o "$scratch/both_by_pkg_config" \
+      $(pkg-config --libs sar sar-double)
+    on_two_ranks "$scratch/both_by_pkg_config"
     ;;
 esac

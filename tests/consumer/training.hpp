@@ -6,7 +6,8 @@
 
 #include <cmath>
 
-namespace consumer {
+// of its precision, as the names of the library are, so that a program can have this in both
+namespace consumer::inline SAR_PRECISION {
 
 /// A graph convolution and a SAGE convolution on the karate club, 10 steps: the last loss.
 inline constexpr double expected_loss = 0.317905;

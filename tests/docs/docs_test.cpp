@@ -212,6 +212,29 @@ TEST_CASE("a host's arrays") {
   CHECK(graph.num_global_edges() == comm.size());
 }
 
+TEST_CASE("two sets of nodes") {
+  const Communicator comm = Communicator::world();
+  const std::int64_t me = comm.rank(), next = (me + 1) % comm.size();
+  const std::vector<std::int64_t> particle_ids{me, me + 100}, cell_ids{me}, particle_of_edge{me, me + 100},
+      cell_of_edge{next, me};
+  const Variable particle_rows = Tensor::full({2, 3}, 1), cell_rows = Tensor::full({1, 1}, 1);
+  Generator gen(0);
+#include "bipartite.inc"
+  CHECK(y.shape() == Shape{1, 8});
+  CHECK(to_cells.num_global_src_nodes() == 2 * comm.size());
+}
+
+TEST_CASE("a host's structs") {
+#include "host_struct.inc"
+  std::vector<Cell> cells(5, Cell{1, 2, {3, 4, 5}});
+  const std::vector<int> owned{0, 3, 4};
+  const auto network = [](const Tensor& x) { return Tensor::full({x.num_rows(), 1}, 7); };
+#include "host_columns.inc"
+  CHECK(std::ranges::equal(x.values(), std::vector<real>{2, 3, 4, 2, 3, 4, 2, 3, 4}));
+  CHECK(cells[3].velocity[2] == 7);
+  CHECK(cells[1].velocity[2] == 5);
+}
+
 TEST_CASE("threads") {
   const sar::Communicator comm = sar::Communicator::world();
 #include "threads.inc"
