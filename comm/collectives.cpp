@@ -1,5 +1,5 @@
-// Collective calls. Each begins with a synchronization point: inside agree(), a rank that has failed is
-// missed there, before others wait for it in MPI.
+// Collective calls. Each begins with a synchronization point: a rank that has failed, or makes another call,
+// is missed there, before others wait for it in MPI.
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/mpi_error.hpp>
@@ -22,6 +22,28 @@ MPI_Datatype mpi_type() {
   if constexpr (std::is_same_v<T, std::uint32_t>) return MPI_UINT32_T;
   if constexpr (std::is_same_v<T, std::int64_t>) return MPI_INT64_T;
   if constexpr (std::is_same_v<T, std::uint64_t>) return MPI_UINT64_T;
+}
+
+template <class T>
+const char* type_name() {
+  if constexpr (std::is_same_v<T, float>) return "float";
+  if constexpr (std::is_same_v<T, double>) return "double";
+  if constexpr (std::is_same_v<T, std::int32_t>) return "int32";
+  if constexpr (std::is_same_v<T, std::uint32_t>) return "uint32";
+  if constexpr (std::is_same_v<T, std::int64_t>) return "int64";
+  if constexpr (std::is_same_v<T, std::uint64_t>) return "uint64";
+}
+
+const char* call_name(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::max:
+      return "all_reduce (max)";
+    case ReduceOp::min:
+      return "all_reduce (min)";
+    case ReduceOp::sum:
+      break;
+  }
+  return "all_reduce";
 }
 
 MPI_Op mpi_op(ReduceOp op) {
@@ -49,17 +71,16 @@ std::vector<std::size_t> byte_offsets(std::span<const Index> counts, std::size_t
 
 }  // namespace
 
+// A synchronization point is a barrier.
 void Communicator::barrier() const {
-  synchronize();
-  const WaitTimer timer(state_->stats);
-  check_mpi(MPI_Barrier(state_->owned.comm), "MPI_Barrier");
+  state_->begin_call({.name = "barrier"});
 }
 
 // Every rank gets the same bits: MPI requires that all processes receive identical results from
 // MPI_Allreduce, and addition, max and min of two values give the same bits in either order.
 template <class T>
 void Communicator::all_reduce(std::span<T> values, ReduceOp op) const {
-  synchronize();
+  state_->begin_call({.name = call_name(op), .length = std::ssize(values), .unit = type_name<T>()});
   if (state_->size == 1) return;
   const WaitTimer timer(state_->stats);
   const std::size_t step = state_->max_count(sizeof(T));
@@ -80,7 +101,7 @@ template void Communicator::all_reduce(std::span<std::uint64_t>, ReduceOp) const
 
 std::vector<Index> Communicator::gather_counts(Index count) const {
   std::vector<Index> counts(state_->size);
-  synchronize();
+  state_->begin_call({.name = "all_gather"});
   const WaitTimer timer(state_->stats);
   check_mpi(MPI_Allgather(&count, 1, MPI_INT64_T, counts.data(), 1, MPI_INT64_T, state_->owned.comm),
             "MPI_Allgather");
@@ -96,7 +117,7 @@ std::vector<Index> Communicator::exchange_counts(std::span<const Index> counts,
           total_bytes(counts, 1) == num_values,
       "all_to_all_v got ", num_values, " values, but counts that sum up to ", total_bytes(counts, 1));
   std::vector<Index> received(counts.size());
-  synchronize();
+  state_->begin_call({.name = "all_to_all_v"});
   const WaitTimer timer(state_->stats);
   check_mpi(MPI_Alltoall(counts.data(), 1, MPI_INT64_T, received.data(), 1, MPI_INT64_T, state_->owned.comm),
             "MPI_Alltoall");
@@ -113,7 +134,7 @@ void Communicator::all_gather_bytes(const void* mine, void* all, const std::vect
     std::vector<int> byte_counts(counts.size());
     const std::vector<int> offsets(offset.begin(), offset.end());
     for (std::size_t q = 0; q < counts.size(); ++q) byte_counts[q] = offsets[q + 1] - offsets[q];
-    synchronize();
+    state_->begin_call({.name = "all_gather", .length = static_cast<std::int64_t>(all_bytes)});
     const WaitTimer timer(state_->stats);
     check_mpi(MPI_Allgatherv(mine, static_cast<int>(my_bytes), MPI_BYTE, out, byte_counts.data(),
                              offsets.data(), MPI_BYTE, state_->owned.comm),
@@ -130,7 +151,7 @@ void Communicator::all_gather_bytes(const void* mine, void* all, const std::vect
 void Communicator::broadcast_bytes(void* data, std::size_t bytes, int root) const {
   require<CommunicationError>(root >= 0 && root < state_->size, "broadcast from rank ", root, " of ",
                               state_->size);
-  synchronize();
+  state_->begin_call({.name = "broadcast", .length = static_cast<std::int64_t>(bytes), .root = root});
   if (state_->size == 1) return;
   const WaitTimer timer(state_->stats);
   const std::size_t step = state_->max_count(1);
@@ -142,7 +163,7 @@ void Communicator::broadcast_bytes(void* data, std::size_t bytes, int root) cons
 }
 
 std::string Communicator::broadcast(const std::string& text, int root) const {
-  return agree_once([&] {
+  return agree_once("broadcast", [&] {
     std::uint64_t length = text.size();
     broadcast(std::span(&length, 1), root);
     std::string result = root == state_->rank ? text : std::string(length, '\0');
@@ -167,7 +188,7 @@ void Communicator::all_to_all_bytes(const void* out, std::span<const Index> out_
   for (int r = 1; r < size; ++r)
     requests.reserve(messages(in_offset, (me - r + size) % size) + messages(out_offset, (me + r) % size));
 
-  synchronize();
+  state_->begin_call({.name = "all_to_all_v"});
   const WaitTimer timer(state_->stats);
   if (out_offset[me + 1] > out_offset[me])
     std::memcpy(to + in_offset[me], from + out_offset[me], out_offset[me + 1] - out_offset[me]);

@@ -2,10 +2,13 @@
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/mpi_error.hpp>
 #include <sar/comm/pending_exchange.hpp>
+#include <sar/comm/program_end.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace_events.hpp>
 
+#include <cstdlib>
+#include <cstring>
 #include <utility>
 
 #ifndef SAR_TRACE_SUFFIX
@@ -59,8 +62,8 @@ Communicator::Communicator(MPI_Comm comm) {
   } catch (...) {
     failure = Failure::current();
   }
-  const GroupStatus status = exchange_status(copy.comm, failure, 1, 0);
-  if (status.depth > 0) throw_error(status.kind, status.text);
+  const GroupStatus status = exchange_status(copy.comm, failure, 1, {.name = "Communicator"});
+  if (status.failed) throw_error(status.kind, status.text);
   state_->owned.comm = std::exchange(copy.comm, MPI_COMM_NULL);
   state_->only_thread = thread;
 
@@ -72,6 +75,9 @@ Communicator::Communicator(MPI_Comm comm) {
   agree([&] {
     for (const int first : all_gather(first_of_node)) state_->on_same_node.push_back(first == first_of_node);
     state_->trace = start_environment_trace(*this);
+    const char* debug = std::getenv("SAR_DEBUG");
+    state_->debug = all_reduce(debug != nullptr && *debug != 0 && std::strcmp(debug, "0") != 0 ? 1 : 0, ReduceOp::max) == 1;
+    state_->kept_until_finalize = keep_until_finalize(state_->owned.comm);
   });
   state_->stats = {};
 }
@@ -134,28 +140,33 @@ std::int64_t Communicator::common_time() const {
   return now[first_of_node];
 }
 
-void Communicator::synchronize() const {
-  state_->check_caller();
-  state_->check_exchanges();
-  if (state_->depth > 0) state_->synchronize({}, 0);
+void Communicator::synchronize(const char* call) const {
+  state_->begin_call({.name = call});
 }
 
-bool Communicator::all_equal(std::int64_t value) const {
-  state_->check_caller();
-  state_->check_exchanges();
-  return state_->synchronize({}, value);
+bool Communicator::all_equal(std::int64_t value, const char* call) const {
+  return state_->begin_call({.name = call}, value);
+}
+
+bool Communicator::debug() const noexcept {
+  return state_->debug;
 }
 
 bool Communicator::in_agreement() const noexcept {
   return state_->depth > 0;
 }
 
-void Communicator::run_agreed(FunctionRef<void()> body) const {
+void Communicator::run_agreed(FunctionRef<void()> body, const char* caller) const {
   struct Level {
     CommunicatorState& state;
-    explicit Level(CommunicatorState& inside) : state(inside) { ++state.depth; }
+    const char* outer;
+    Level(CommunicatorState& inside, const char* name) : state(inside), outer(inside.caller) {
+      ++state.depth;
+      if (std::strcmp(name, "operator()") != 0) state.caller = name;  // of a layer or a lambda: says nothing
+    }
     ~Level() {
-      if (state.status.depth == state.depth) state.status = {};
+      if (state.status.failed && state.status.depth == state.depth) state.status = {};
+      state.caller = outer;
       --state.depth;
     }
     Level(const Level&) = delete;
@@ -163,7 +174,7 @@ void Communicator::run_agreed(FunctionRef<void()> body) const {
   };
   state_->check_caller();
   state_->check_exchanges();
-  const Level level(*state_);
+  const Level level(*state_, caller);
   Failure failure;
   try {
     body();
@@ -172,7 +183,7 @@ void Communicator::run_agreed(FunctionRef<void()> body) const {
     for (PendingExchange* exchange : state_->exchanges)
       if (exchange->under_way_in_agree()) exchange->drain();
   }
-  state_->synchronize(failure, 0);
+  state_->synchronize({.name = "agree", .ends = true}, failure);
 }
 
 }  // namespace sar

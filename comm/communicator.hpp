@@ -1,7 +1,9 @@
 /// Communicator: RAII over MPI. Nothing outside comm/ calls MPI.
 ///
-/// Every function here is collective unless its comment says "local". Counts may exceed 2^31: no single
-/// message is larger than max_collective_size().
+/// Every function here is collective unless its comment says "local". Each begins with a synchronization point,
+/// an all_reduce of 40 bytes which compares the calls of the ranks: where they differ (another function,
+/// another length, another root, one call more on a rank), all ranks throw the same CommunicationError, which
+/// names two of the calls. Counts may exceed 2^31: no single message is larger than max_collective_size().
 ///
 /// Room comm: Communication between ranks, and the agreement on failures. It is the only room that calls MPI,
 /// and it does not know Variables.
@@ -42,7 +44,8 @@ class Communicator {
   /// MPI become CommunicationError. So do: MPI_COMM_NULL, an inter-communicator, MPI_THREAD_SINGLE (as
   /// MPI_Init leaves it), MPI that is not initialized or is finalized, and another thread than the one that
   /// initialized MPI, unless MPI_THREAD_SERIALIZED allows that. Every collective call checks the last two
-  /// again.
+  /// again. The duplicate of the first communicator of all processes is kept until MPI_Finalize: there a rank
+  /// that ends the program tells those that wait in a collective call, and they throw.
   explicit Communicator(MPI_Comm comm);
   static Communicator world();  ///< of all ranks (collective over MPI_COMM_WORLD)
   static Communicator self();   ///< of this rank alone (local)
@@ -72,7 +75,7 @@ class Communicator {
   template <class T>
   [[nodiscard]] std::vector<T> all_gather(std::span<const T> values) const {
     static_assert(std::is_trivially_copyable_v<T>);
-    return agree_once([&] {
+    return agree_once("all_gather", [&] {
       const std::vector<Index> counts = gather_counts(static_cast<Index>(values.size()));
       Index total = 0;
       for (const Index count : counts) total += count;
@@ -85,7 +88,7 @@ class Communicator {
   template <class T>
   requires std::is_trivially_copyable_v<T>
   [[nodiscard]] std::vector<T> all_gather(const T& value) const {
-    return agree_once([&] {
+    return agree_once("all_gather", [&] {
       std::vector<T> result(size());
       all_gather_bytes(&value, result.data(), std::vector<Index>(size(), 1), sizeof(T));
       return result;
@@ -111,7 +114,7 @@ class Communicator {
   template <class T>
   [[nodiscard]] Received<T> all_to_all_v(std::span<const T> values, std::span<const Index> counts) const {
     static_assert(std::is_trivially_copyable_v<T>);
-    return agree_once([&] {
+    return agree_once("all_to_all_v", [&] {
       Received<T> received;
       received.counts = exchange_counts(counts, values.size());
       Index total = 0;
@@ -134,24 +137,27 @@ class Communicator {
   ///     comm.agree([&] { forward(); backward(); step(); });
   ///
   /// Calls nest. An exception of an inner call is the same on all ranks, and may be caught in the outer one.
-  /// Cost: one all_reduce of 40 bytes at the end and before each collective call in `body`.
+  /// Cost: one all_reduce of 40 bytes at the end. `caller` is the function that calls, for the texts of
+  /// errors.
   template <class F>
-  auto agree(F&& body) const -> std::invoke_result_t<F&> {
+  auto agree(F&& body, const char* caller = __builtin_FUNCTION()) const -> std::invoke_result_t<F&> {
     if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
-      run_agreed(body);
+      run_agreed(body, caller);
     } else {
       std::optional<std::invoke_result_t<F&>> result;
-      run_agreed([&] { result.emplace(body()); });
+      run_agreed([&] { result.emplace(body()); }, caller);
       return std::move(*result);
     }
   }
-  /// Whether all ranks give the same value.
-  [[nodiscard]] bool all_equal(std::int64_t value) const;
+  /// Whether all ranks give the same value. `call` names it where another rank makes another call.
+  [[nodiscard]] bool all_equal(std::int64_t value, const char* call = "all_equal") const;
   /// A synchronization point: throws on all ranks when one of them has left the body of agree() by an
-  /// exception. Outside of agree() it does nothing. All collective calls begin with it; an exchange of
-  /// messages, which does not begin with a collective call, needs it by itself. For comm/ only.
-  void synchronize() const;
+  /// exception, or comes with another `call`. All collective calls begin with one; an exchange of messages,
+  /// which does not begin with a collective call, needs it by itself. For comm/ only.
+  void synchronize(const char* call) const;
 
+  /// Whether SAR_DEBUG is set in the environment of a rank: costly comparisons are wanted. Local.
+  [[nodiscard]] bool debug() const noexcept;
   [[nodiscard]] CommStats stats() const noexcept;  ///< since the first handle was made; local
   /// Whether messages from `rank` come through memory that both ranks share. Local.
   [[nodiscard]] bool on_same_node(int rank) const;
@@ -169,11 +175,11 @@ class Communicator {
  private:
   std::shared_ptr<CommunicatorState> state_;
 
-  void run_agreed(FunctionRef<void()> body) const;
+  void run_agreed(FunctionRef<void()> body, const char* caller) const;
   /// agree() for a call that takes memory, unless a body of agree() called it.
   template <class F>
-  auto agree_once(F&& body) const {
-    return in_agreement() ? body() : agree(body);
+  auto agree_once(const char* call, F&& body) const {
+    return in_agreement() ? body() : agree(body, call);
   }
   [[nodiscard]] std::vector<Index> gather_counts(Index count) const;
   [[nodiscard]] std::vector<Index> exchange_counts(std::span<const Index> counts,

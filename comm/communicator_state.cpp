@@ -3,6 +3,8 @@
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
 
+#include <utility>
+
 namespace sar::inline SAR_PRECISION {
 namespace {
 
@@ -36,8 +38,9 @@ std::thread::id only_thread() {
 
 CommunicatorState::~CommunicatorState() {
   int finalized = 0;
-  if (owned.comm == MPI_COMM_NULL || MPI_Finalized(&finalized) != MPI_SUCCESS || trace.empty()) return;
-  end_environment_trace(finalized != 0 ? MPI_COMM_NULL : owned.comm, rank, size, trace);
+  if (owned.comm != MPI_COMM_NULL && MPI_Finalized(&finalized) == MPI_SUCCESS && !trace.empty())
+    end_environment_trace(finalized != 0 ? MPI_COMM_NULL : owned.comm, rank, size, trace);
+  if (kept_until_finalize) owned.comm = MPI_COMM_NULL;
 }
 
 void CommunicatorState::check_caller() const {
@@ -47,7 +50,7 @@ void CommunicatorState::check_caller() const {
 }
 
 void CommunicatorState::check_exchanges() const {
-  if (depth == 0 || status.depth > 0) return;
+  if (depth == 0 || status.failed) return;
   for (const PendingExchange* exchange : exchanges)
     require<CommunicationError>(
         !exchange->under_way_in_agree(),
@@ -55,14 +58,23 @@ void CommunicatorState::check_exchanges() const {
         "after finish()");
 }
 
-bool CommunicatorState::synchronize(const Failure& mine, std::int64_t value) {
-  if (status.depth == 0) {
+bool CommunicatorState::synchronize(CommCall call, const Failure& mine, std::int64_t value) {
+  if (!status.failed) {
     const WaitTimer timer(stats);
-    status = exchange_status(owned.comm, mine, depth, value);
+    call.caller = caller;
+    status = exchange_status(owned.comm, mine, depth, call, value);
     status.depth = std::min(status.depth, depth);
   }
-  if (status.depth > 0) throw_error(status.kind, status.text);
-  return status.all_equal;
+  if (!status.failed) return status.all_equal;
+  if (depth > 0) throw_error(status.kind, status.text);
+  const GroupStatus failure = std::exchange(status, {});  // there is no agree() to leave
+  throw_error(failure.kind, failure.text);
+}
+
+bool CommunicatorState::begin_call(const CommCall& call, std::int64_t value) {
+  check_caller();
+  check_exchanges();
+  return synchronize(call, {}, value);
 }
 
 }  // namespace sar

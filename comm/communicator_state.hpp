@@ -27,7 +27,10 @@ struct CommunicatorState {
   CommStats stats;
   std::thread::id only_thread;  // that may call MPI; none where MPI leaves the choice to the program
   int depth = 0;                // calls of agree() that this rank is in
-  GroupStatus status;  // when its depth is not 0, this rank is leaving the calls of agree() from that one on
+  const char* caller = "";      // the function whose agree() this rank is in, the innermost with a name
+  GroupStatus status;  // when it is a failure, this rank is leaving the calls of agree() from its depth on
+  bool kept_until_finalize = false;
+  bool debug = false;  // SAR_DEBUG is set on a rank
   std::string trace;   // the file of a timeline to be written at the end
 
   CommunicatorState() = default;
@@ -53,9 +56,11 @@ struct CommunicatorState {
   /// it here.
   void check_exchanges() const;
   /// A synchronization point: at a collective call, or at the end of agree(). Throws the same on all ranks
-  /// when one of them comes with a failure. A rank that is leaving agree() does not wait for the others,
-  /// which are leaving it, too. Returns whether `value` is the same on all ranks.
-  bool synchronize(const Failure& mine, std::int64_t value);
+  /// when one of them comes with a failure or another call. A rank that is leaving agree() does not wait for
+  /// the others, which are leaving it, too. Returns whether `value` is the same on all ranks.
+  bool synchronize(CommCall call, const Failure& mine = {}, std::int64_t value = 0);
+  /// That of a call, after the checks of this rank.
+  bool begin_call(const CommCall& call, std::int64_t value = 0);
 };
 
 /// Throws CommunicationError unless MPI is initialized and not finalized; `what` needs it.

@@ -3,6 +3,9 @@
 #include <sar/core/error.hpp>
 #include <sar/core/trace.hpp>
 
+#include <cstdint>
+#include <string>
+
 namespace sar::inline SAR_PRECISION {
 namespace {
 
@@ -34,15 +37,38 @@ void unflatten(const Tensor& flat, std::span<Tensor> tensors) {
   }
 }
 
+std::string shapes(std::span<const Tensor> tensors) {
+  std::string text;
+  for (const Tensor& tensor : tensors)
+    if (tensor.defined()) text += (text.empty() ? "" : ", ") + tensor.shape().to_string();
+  return text.empty() ? "none" : text;
+}
+
+std::int64_t digest_of_shapes(std::span<const Tensor> tensors) {
+  std::uint64_t digest = 0;
+  for (const Tensor& tensor : tensors) {
+    if (!tensor.defined()) continue;
+    digest = digest * 31 + tensor.shape().dims() + 1;
+    for (int d = 0; d < tensor.shape().dims(); ++d)
+      digest = (digest ^ static_cast<std::uint64_t>(tensor.shape()[d])) * 0x9e3779b97f4a7c15;
+  }
+  return static_cast<std::int64_t>(digest);
+}
+
+/// In the body of agree(). Collective.
+void require_equal_shapes(const Communicator& comm, std::span<const Tensor> tensors, const char* call) {
+  if (comm.all_equal(digest_of_shapes(tensors), call)) return;
+  const std::string mine = shapes(tensors), root = comm.broadcast(mine, 0);
+  require<ShapeError>(mine == root, call, " got tensors of shapes ", mine, ", expected ", root,
+                      " as on rank 0");
+}
+
 }  // namespace
 
 void sync_params(const Communicator& comm, std::span<Tensor> params) {
   const TraceScope scope("sync_params", TraceKind::communication);
   comm.agree([&] {
-    const Index mine = total_size(params);
-    const Index root = comm.all_gather(mine).front();
-    require<ShapeError>(mine == root, "rank ", comm.rank(), " has parameters of ", mine,
-                        " elements, rank 0 of ", root);
+    require_equal_shapes(comm, params, "sync_params");
     Tensor flat = flatten(params);
     comm.broadcast(flat.values(), 0);
     unflatten(flat, params);
@@ -53,6 +79,7 @@ void gather_grads(const Communicator& comm, std::span<Tensor> grads, bool averag
   const TraceScope scope("gather_grads", TraceKind::communication);
   comm.agree([&] {
     if (comm.size() == 1) return;
+    require_equal_shapes(comm, grads, "gather_grads");
     Tensor flat = flatten(grads);
     comm.all_reduce(flat.values());
     if (average) binary(BinaryOp::div, flat, Tensor::full({1}, static_cast<real>(comm.size())), flat);

@@ -68,7 +68,7 @@ Environment::~Environment() {
 int default_num_threads(const Communicator& comm) {
   const ProcessorMask mine = my_processors();
   const int sharers = comm.agree([&] {
-    comm.synchronize();
+    comm.synchronize("default_num_threads");
     OwnedComm shared;
     check_mpi(
         MPI_Comm_split_type(comm.handle(), MPI_COMM_TYPE_SHARED, comm.rank(), MPI_INFO_NULL, &shared.comm),

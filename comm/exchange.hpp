@@ -21,7 +21,7 @@ class Exchange : public PendingExchange {
   void start_more();
   /// Moves all exchanges on until `done`. Throws CommunicationError when a peer has given up.
   void wait_until(FunctionRef<bool()> done);
-  void synchronize() const { comm_.synchronize(); }
+  void synchronize() const { comm_.synchronize("exchange of rows"); }
   /// From now on messages may travel; takes a tag. All ranks call it after a synchronization point, so that
   /// their tags stay the same whatever fails.
   void begin() noexcept {

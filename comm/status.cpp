@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -16,6 +17,61 @@ template <std::size_t n>
 void all_min(MPI_Comm comm, std::array<std::int64_t, n>& values) {
   check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(n), MPI_INT64_T, MPI_MIN, comm),
             "MPI_Allreduce");
+}
+
+/// One number for a call at a depth, and the value that it comes with.
+std::int64_t digest(const CommCall& call, int depth, std::int64_t value) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto take = [&](std::uint64_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+    hash ^= hash >> 29;
+  };
+  for (const char* text : {call.name, call.unit})
+    for (const char* c = text; *c != 0; ++c) take(static_cast<unsigned char>(*c));
+  for (const std::int64_t number : {std::int64_t{call.ends}, call.length, std::int64_t{call.root},
+                                    std::int64_t{depth}, value})
+    take(static_cast<std::uint64_t>(number));
+  return static_cast<std::int64_t>(hash);
+}
+
+using CallText = std::array<char, 160>;
+
+/// "calls broadcast of 8 bytes from rank 0 in load_dataset", "ends agree": without memory, and cut where it
+/// is too long.
+CallText text_of(const CommCall& call) {
+  CallText text{};
+  const auto append = [&](const char* format, auto... values) {
+    const std::size_t used = std::strlen(text.data());
+    std::snprintf(text.data() + used, text.size() - used, format, values...);
+  };
+  append("%s %s", call.ends ? "ends" : "calls", call.name);
+  if (call.length >= 0) append(" of %lld %s", static_cast<long long>(call.length), call.unit);
+  if (call.root >= 0) append(" from rank %d", call.root);
+  if (*call.caller != 0 && std::strcmp(call.caller, call.name) != 0) append(" in %s", call.caller);
+  return text;
+}
+
+/// Compares the calls themselves: where they differ, the status names that of rank 0 and the first other one.
+void compare_calls(MPI_Comm comm, int rank, int size, const CommCall& call, int depth, GroupStatus& status) {
+  const std::int64_t mine = digest(call, depth, 0);
+  std::int64_t first = mine;
+  check_mpi(MPI_Bcast(&first, 1, MPI_INT64_T, 0, comm), "MPI_Bcast");
+  std::array<std::int64_t, 1> other{mine == first ? size : rank};
+  all_min(comm, other);
+  if (other[0] == size) return;
+  CallText of_first = text_of(call), of_other = of_first;
+  const auto length = static_cast<int>(of_first.size());
+  check_mpi(MPI_Bcast(of_first.data(), length, MPI_CHAR, 0, comm), "MPI_Bcast");
+  check_mpi(MPI_Bcast(of_other.data(), length, MPI_CHAR, static_cast<int>(other[0]), comm), "MPI_Bcast");
+  status.failed = true;
+  status.depth = 1;
+  status.kind = ErrorKind::communication;
+  try {
+    status.text = concat("the ranks make different calls: rank 0 ", of_first.data(), ", rank ", other[0],
+                         " ", of_other.data());
+  } catch (const std::bad_alloc&) {
+    // An error without a text is better than none.
+  }
 }
 
 /// Sends kind and text of rank `root` to all ranks. Returns whether this rank failed with the same. The text
@@ -64,7 +120,8 @@ Failure Failure::current() noexcept {
   return failure;
 }
 
-GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, std::int64_t value) {
+GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, const CommCall& call,
+                            std::int64_t value) {
   int rank = 0;
   int size = 1;
   check_mpi(MPI_Comm_rank(comm, &rank), "MPI_Comm_rank");
@@ -75,13 +132,16 @@ GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, std::
 
   // A cause goes before its consequences, and a lower rank before a higher one.
   const std::int64_t blame = rank + (mine.consequence ? size : 0);
-  std::array<std::int64_t, 5> least{failed ? blame : nobody, failed ? depth : nobody, failed ? 1 : 0, value,
-                                    ~value};  // ~ turns the order around
+  const std::int64_t all_of_it = digest(call, depth, value);
+  std::array<std::int64_t, 5> least{failed ? blame : nobody, failed ? depth : nobody, failed ? 1 : 0,
+                                    all_of_it, ~all_of_it};  // ~ turns the order around
   all_min(comm, least);
   if (least[0] == nobody) {
     status.all_equal = least[3] == ~least[4];
+    if (!status.all_equal) compare_calls(comm, rank, size, call, depth, status);
     return status;
   }
+  status.failed = true;
   status.depth = static_cast<int>(least[1]);
   const auto root = static_cast<int>(least[0] % size);
   std::array<std::int64_t, 1> alike{broadcast_failure(comm, root, root == rank, mine, status) ? 1 : 0};

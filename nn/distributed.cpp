@@ -2,6 +2,9 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/distributed.hpp>
 
+#include <cstring>
+#include <iomanip>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -21,9 +24,34 @@ std::string description(const Module& module) {
   return text;
 }
 
+/// In the body of agree(). Collective.
+void require_equal_models(const Communicator& comm, const Module& module) {
+  const std::string mine = description(module);
+  const std::string root = comm.broadcast(mine, 0);
+  require<InputError>(mine == root, "the model of rank ", comm.rank(), " consists of\n", mine,
+                      "but that of rank 0 of\n", root);
+}
+
 }  // namespace
 
+void compare_params(const Communicator& comm, const Module& module) {
+  comm.agree([&] {
+    require_equal_models(comm, module);
+    for (const auto& [name, parameter] : module.named_parameters()) {
+      const std::span<const real> mine = parameter.value().values();
+      Tensor root = parameter.value().clone();
+      comm.broadcast(root.values(), 0);
+      for (std::size_t i = 0; i < mine.size(); ++i)
+        require<InputError>(std::memcmp(&mine[i], &root.values()[i], sizeof(real)) == 0, "parameter ", name,
+                            ": element ", i, " is ",
+                            std::setprecision(std::numeric_limits<real>::max_digits10), mine[i],
+                            " on rank ", comm.rank(), ", ", root.values()[i], " on rank 0");
+    }
+  });
+}
+
 void gather_grads(const Communicator& comm, Module& module, bool average) {
+  if (comm.debug()) compare_params(comm, module);
   comm.agree([&] {
     std::vector<Variable> parameters = module.parameters();
     std::erase_if(parameters, [](const Variable& parameter) { return !parameter.requires_grad(); });
@@ -53,10 +81,7 @@ void gather_grads(const Communicator& comm, Module& module, bool average) {
 
 void sync_params(const Communicator& comm, Module& module) {
   comm.agree([&] {
-    const std::string mine = description(module);
-    const std::string root = comm.broadcast(mine, 0);
-    require<InputError>(mine == root, "the model of rank ", comm.rank(), " consists of\n", mine,
-                        "but that of rank 0 of\n", root);
+    require_equal_models(comm, module);
     std::vector<Tensor> tensors;
     for (const NamedParameter& named : module.named_parameters()) tensors.push_back(named.parameter.value());
     for (const NamedBuffer& named : module.named_buffers()) tensors.push_back(named.tensor);

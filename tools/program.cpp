@@ -1,26 +1,58 @@
 #include "program.hpp"
 
+#include <sar/core/error.hpp>
+
 #include <mpi.h>
 
 #include <exception>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <sstream>
+#include <string>
 
 namespace sar::tools {
 namespace {
 
-/// An exit code when the program ends here: 0 after --help, 2 for wrong usage.
+/// Values of the options by name, those left out, too; without --threads, which a rank may choose by itself.
+std::map<std::string, std::string> values_of(const CLI::App& app) {
+  std::map<std::string, std::string> values;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_name() == "--threads" || option->get_name() == "--help") continue;
+    std::string& value = values[option->get_name()];
+    for (const std::string& word : option->results()) value += (value.empty() ? "" : " ") + word;
+    if (option->empty()) value = option->get_default_str();
+  }
+  return values;
+}
+
+/// Throws InputError on all ranks when an option has another value on one of them. In the body of agree().
+void require_equal_options(const Communicator& comm, const CLI::App& app) {
+  for (const auto& [option, mine] : values_of(app)) {
+    const std::string root = comm.broadcast(mine, 0);
+    require<InputError>(mine == root, option, " is '", mine, "' on rank ", comm.rank(), ", expected '", root,
+                        "' as on rank 0");
+  }
+}
+
+/// An exit code when the program ends here: 0 after --help, 2 for wrong usage. Throws InputError when the
+/// ranks have not been given the same.
 std::optional<int> parse(CLI::App& app, int argc, char** argv, const Communicator& comm) {
+  std::optional<int> exit_code;
+  std::ostringstream out, err;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    std::ostringstream out, err;
-    const int code = app.exit(error, out, err);
-    if (comm.rank() == 0) std::cout << out.str() << std::flush, std::cerr << err.str() << std::flush;
-    return code == 0 ? 0 : 2;
+    exit_code = app.exit(error, out, err) == 0 ? 0 : 2;
   }
-  return std::nullopt;
+  const bool all_end = comm.all_reduce(exit_code ? 1 : 0, ReduceOp::min) == 1;
+  comm.agree([&] {
+    require<InputError>(all_end || !exit_code, "only some ranks have got a command line that ends the program: ",
+                        out.str(), err.str());
+    if (!all_end) require_equal_options(comm, app);
+  });
+  if (exit_code && comm.rank() == 0) std::cout << out.str() << std::flush, std::cerr << err.str() << std::flush;
+  return exit_code;
 }
 
 }  // namespace

@@ -37,8 +37,8 @@ class CollectiveCall {
   /// Everything in the options of a graph.
   CollectiveCall& equal(const GraphOptions& options);
 
-  /// Throws InputError on all ranks when arguments differ: "<operation> is called with a different <what> on
-  /// different ranks: ...". In the body of Communicator::agree, after what each rank checks by itself: one
+  /// Throws on all ranks: CommunicationError when operations differ, InputError when arguments do:
+  /// "<operation> is called with a different <what> on different ranks: ...". In the body of Communicator::agree, after what each rank checks by itself: one
   /// small all_reduce tells of both when everything is right. Collective.
   void require_equal(const Communicator& comm) const;
 
@@ -48,7 +48,7 @@ class CollectiveCall {
     std::array<std::int64_t, 4> value{};
     bool is_shape = false;
   };
-  [[nodiscard]] std::int64_t digest(std::size_t num_arguments) const;
+  [[nodiscard]] std::int64_t digest() const;
   [[noreturn]] void report_difference(const Communicator& comm) const;
   static std::string text_of(const Argument& argument, const std::int64_t* value);
 
@@ -60,12 +60,15 @@ class CollectiveCall {
 /// CollectiveCall, returns the same one on all of them. What either throws on a rank is thrown on all.
 /// Collective.
 template <class Describe, class Body>
-auto collective(const Communicator& comm, const Describe& describe, const Body& body) {
-  return comm.agree([&] {
-    const CollectiveCall call = describe();
-    call.require_equal(comm);
-    return body();
-  });
+auto collective(const Communicator& comm, const Describe& describe, const Body& body,
+                const char* caller = __builtin_FUNCTION()) {
+  return comm.agree(
+      [&] {
+        const CollectiveCall call = describe();
+        call.require_equal(comm);
+        return body();
+      },
+      caller);
 }
 
 /// record() of an operation whose backward pass is collective: it runs in Communicator::agree.
