@@ -179,6 +179,8 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
       [=](Model& model, const Checkpointer&) { gather_grads(comm, model.linear); });
   add("nn/distributed.hpp sync_params", true,
       [=](Model& model, const Checkpointer&) { sync_params(comm, model.linear); });
+  add("nn/distributed.hpp compare_params", false,
+      [=](Model& model, const Checkpointer&) { compare_params(comm, model.linear); });
   add("nn/state_dict.hpp load_state_dict", true,
       [=](Model& model, const Checkpointer&) { (void)load_state_dict(comm, weights, model.state); });
   add("nn/state_dict.hpp save_state_dict", false, [=](Model& model, const Checkpointer&) {
