@@ -9,7 +9,7 @@ namespace {
 
 /// Rows that a thread takes at a time: column after column, so they should stay in its cache.
 Index grain(std::size_t columns) {
-  return std::max(Index{64}, (Index{1} << 14) / static_cast<Index>(columns));
+  return std::max(Index{64}, (Index{1} << 12) / static_cast<Index>(columns));
 }
 
 /// body(i, number of row i) for the rows [begin, end) of a column.
@@ -70,10 +70,12 @@ Tensor from_columns(std::span<const ConstHostColumn> columns, const HostRows& ro
   if (!rows.all()) check_rows("from_columns", least, columns[least].num_rows(), rows);
 
   Tensor x({rows.size(all), std::ssize(columns)});
+  const Index width = std::ssize(columns);
+  real* const out = x.data();
   parallel_for(x.num_rows(), grain(columns.size()), [&](Index begin, Index end) {
-    for (Index j = 0; j < std::ssize(columns); ++j)
+    for (Index j = 0; j < width; ++j)
       for_rows(columns[j], rows, begin, end,
-               [&](Index i, auto value) { x.row(i)[j] = static_cast<real>(value); });
+               [=](Index i, auto value) { out[i * width + j] = static_cast<real>(value); });
   });
   return x;
 }
@@ -97,10 +99,12 @@ void copy_to_columns(const Tensor& x, std::span<const HostColumn> columns, const
     check_rows("copy_to_columns", least, columns[least].num_rows(), rows);
     check_rows_differ(columns[least].num_rows(), rows);
   }
+  const Index width = std::ssize(columns);
+  const real* const in = x.data();
   parallel_for(x.num_rows(), grain(columns.size()), [&](Index begin, Index end) {
-    for (Index j = 0; j < std::ssize(columns); ++j)
+    for (Index j = 0; j < width; ++j)
       for_rows(columns[j], rows, begin, end,
-               [&]<class T>(Index i, T& value) { value = static_cast<T>(x.row(i)[j]); });
+               [=]<class T>(Index i, T& value) { value = static_cast<T>(in[i * width + j]); });
   });
 }
 

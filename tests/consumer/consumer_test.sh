@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # consumer_test.sh BUILD_DIR COMMAND: the library as outside projects use it, with the compiler and the MPI of BUILD_DIR.
 #   install        cmake --install to a place, moved to another one afterwards
-#   package        find_package(sar), built and run on two ranks; with another MPI than the library's, refused
+#   package        find_package(sar), built and run on two ranks; refused with another MPI than the library's, and for a
+#                  precision that it does not have
 #   example        examples/mesh_surrogate as a project of its own, built and run
 #   tools          the installed programs, one after the other
 #   pkg-config     the program of package/ by the MPI compiler and sar.pc alone
-#   subdirectory   FetchContent, configured; add_subdirectory with both precisions, built and run on two ranks, installed
+#   subdirectory   FetchContent, configured; add_subdirectory, in a build of single precision with both precisions, built, run
+#                  on two ranks and installed
 #   both           both precisions in one program: the installed library of the command subdirectory by find_package and
 #                  by pkg-config
 set -euo pipefail
@@ -55,6 +57,11 @@ case $command in
     configure "$here/package" "$scratch/other_mpi/package" -DCMAKE_PREFIX_PATH="$scratch/other_mpi" >"$scratch/refused" &&
       { echo "FAILED: a library of another MPI was found"; exit 1; }
     tr -s ' \n' ' ' <"$scratch/refused" | grep -q "sar was built with Some MPI 1.0 .*, and this project has found .*$mpicxx"
+    if [ "$(cached SAR_PRECISION)" != both ]; then
+      configure "$here/both" "$scratch/other_mpi/both" -DCMAKE_PREFIX_PATH="$prefix" >"$scratch/refused" &&
+        { echo "FAILED: a library of one precision was found for two"; exit 1; }
+      tr -s ' \n' ' ' <"$scratch/refused" | grep -q "was built with SAR_PRECISION=$(cached SAR_PRECISION); the components asked for are: single;double"
+    fi
     letter=$(sed -n 's/^#define SAR_MPI "\(.\).*/\1/p' "$prefix/include/sar/config.hpp")
     sed "s/^#define SAR_MPI .*/#define SAR_MPI \"$(tr MO OM <<<"$letter") MPI\"/" "$prefix/include/sar/config.hpp" \
       >"$scratch/other_mpi/include/sar/config.hpp"
@@ -95,22 +102,32 @@ case $command in
     configure "$here/subdirectory" "$scratch/fetched" -DSAR_SOURCE_TREE="$root" -DCONSUMER_FETCHES=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
     ours=$(grep '"command".*sar\.dir' "$scratch/fetched/compile_commands.json")
     if [ -z "$ours" ] || grep -v -e ' -O3 ' <<<"$ours"; then echo "FAILED: compiled without -O3"; exit 1; fi
-    configure "$here/subdirectory" "$scratch/subdirectory" -DSAR_SOURCE_TREE="$root" -DSAR_PRECISION=both -DSAR_INSTALL=ON \
+    # both precisions are built once, with the first of the presets
+    precision=$([ "$(cached SAR_PRECISION)" = single ] && echo both || echo single)
+    configure "$here/subdirectory" "$scratch/subdirectory" -DSAR_SOURCE_TREE="$root" -DSAR_PRECISION="$precision" -DSAR_INSTALL=ON \
       -DCMAKE_CXX_FLAGS=-O0
     cmake --build "$scratch/subdirectory" --parallel 2
     cd "$scratch/subdirectory"
     on_two_ranks ./consumer
-    both/consumer_of_both
-    SAR_TRACE=trace.json on_two_ranks both/consumer_of_both
-    grep -q traceEvents trace.json && grep -q traceEvents trace.json.double
-    rm -rf "$scratch/both_prefix"
-    cmake --install . --prefix "$scratch/both_prefix" >/dev/null
+    if [ "$precision" = both ]; then
+      both/consumer_of_both
+      SAR_TRACE=trace.json on_two_ranks both/consumer_of_both
+      grep -q traceEvents trace.json && grep -q traceEvents trace.json.double
+      rm -rf "$scratch/both_prefix"
+      cmake --install . --prefix "$scratch/both_prefix" >/dev/null
+    fi
     ;;
   both)
     rm -rf "$scratch/both"
     configure "$here/both" "$scratch/both" -DCMAKE_PREFIX_PATH="$scratch/both_prefix"
     cmake --build "$scratch/both" --parallel 2
     on_two_ranks "$scratch/both/consumer_of_both"
+
+    # what both libraries define are names of other libraries, which are the same in both
+    names() { nm --extern-only --defined-only "$scratch"/both_prefix/lib*/"$1" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u; }
+    [ "$(names libsar_double.a | grep -c 16double_precision)" -ge 300 ]
+    comm -12 <(names libsar.a) <(names libsar_double.a) | grep 3sar | grep -vE '3sar(5eigen|12json_library)' | c++filt &&
+      { echo "FAILED: these names are in both libraries"; exit 1; }
     PKG_CONFIG_PATH=$(dirname "$(find "$scratch/both_prefix" -name sar-double.pc)")
     export PKG_CONFIG_PATH
     # shellcheck disable=SC2046 # lists of flags

@@ -161,6 +161,15 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
   add_maker<HostGraph>(
       calls, "graph/host_graph.hpp HostGraph", true,
       [=](bool wrong) { return [=, arrays = host_arrays(wrong)] { return arrays->graph(comm); }; }, degrees);
+  add_maker<HostGraph>(
+      calls, "graph/host_graph.hpp HostGraph of two sets", true,
+      [=](bool wrong) {
+        return [=, arrays = host_arrays(wrong)] {
+          return HostGraph(comm, GlobalEnds{arrays->nodes, arrays->nodes},
+                           GlobalEdges{.src = arrays->src, .dst = arrays->dst});
+        };
+      },
+      degrees);
   add_maker<Tensor>(
       calls, "graph/host_graph.hpp HostGraph::to_graph_order", true,
       [=](bool wrong) {
