@@ -59,7 +59,8 @@ void read_header(const std::filesystem::path& path, const std::string& header, s
       }
       const std::string name = found[1];
       const bool collective = has(said, "\\bCollective\\b") || (all && !has(said, "\\b[Ll]ocal\\b"));
-      const bool special = name.starts_with("~") || has(code, "= (delete|default);");
+      const bool special =
+          name.starts_with("~") || name == "static_assert" || has(code, "= (delete|default);");
       if (collective && !hidden && !special)
         names.insert(concat(header, " ", indent == 0 || name == scope ? "" : scope + "::", name));
       comment.clear();

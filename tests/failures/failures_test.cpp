@@ -152,6 +152,7 @@ std::map<std::string, std::string> exceptions() {
                            "graph/distribute.hpp distribute_edges",
                            "graph/distribute.hpp transform_edges",
                            "comm/distributed_rows.hpp fetch_values",
+                           "graph/edge_ends.hpp find_ends",
                            "graph/edge_exchange.hpp exchange_edges",
                            "graph/ldg.hpp ldg_assignment",
                            "graph/metis.hpp metis_assignment",
