@@ -1,6 +1,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/nn/hetero_graph_conv.hpp>
+#include <sar/nn/relation_key.hpp>
 
 #include <algorithm>
 
@@ -11,7 +12,7 @@ HeteroGraphConv::HeteroGraphConv(RelationAggregate aggregate) : aggregate_(aggre
 }
 
 void HeteroGraphConv::add(Relation relation, Module& conv, Call call) {
-  mods_.register_module(relation.name, conv);
+  mods_.register_module(relation_key(relation.name), conv);
   layers_.push_back({std::move(relation), std::move(call)});
 }
 
@@ -49,4 +50,4 @@ HeteroGraphConv::Rows HeteroGraphConv::operator()(const Graphs& graphs, const Ro
   });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

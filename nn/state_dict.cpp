@@ -1,8 +1,10 @@
 #include <sar/comm/broadcast_texts.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/io/safetensors.hpp>
+#include <sar/nn/relation_key.hpp>
 #include <sar/nn/state_dict.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -32,17 +34,32 @@ struct Values {
   std::vector<std::uint64_t> counters;
 };
 
+using Entries = std::map<std::string, const SafetensorsEntry*>;
+
+/// Files may call the layers of relations by the names of the relations instead of DGL's keys.
+void take_old_name(Entries& entries, const std::string& name) {
+  if (name.find("('") == std::string::npos && name.find("(\"") == std::string::npos) return;
+  const auto old = std::ranges::find_if(
+      entries, [&](const auto& entry) { return with_relation_keys(entry.first) == name; });
+  if (old == entries.end()) return;
+  const SafetensorsEntry* entry = old->second;
+  entries.erase(old);
+  entries[name] = entry;
+}
+
 /// For rank 0 alone.
 LoadReport read(const std::string& path, const StateDict& state, const LoadOptions& options, Values& values) {
   const SafetensorsFile file(path);
   file.verify_checksum();
   LoadReport report;
-  std::map<std::string, const SafetensorsEntry*> entries;
+  Entries entries;
   for (const SafetensorsEntry& entry : file.entries())
     if (entry.name.starts_with(options.strip_prefix))
       entries[entry.name.substr(options.strip_prefix.size())] = &entry;
     else
       report.unexpected.push_back(entry.name);
+  for (const NamedBuffer& named : state.tensors)
+    if (!entries.contains(named.name)) take_old_name(entries, named.name);
   const auto take = [&](const std::string& name) -> const SafetensorsEntry* {
     const auto found = entries.extract(name);
     if (found.empty()) report.missing.push_back(name);
@@ -146,4 +163,4 @@ void save_weights(const Communicator& comm, const std::string& path, const Modul
   comm.agree([&] { save_state_dict(comm, path, state_dict(module), type, {{"format", "pt"}}); });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

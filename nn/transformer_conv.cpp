@@ -12,9 +12,9 @@ TransformerConv::TransformerConv(const InFeatures& in_feats, Index out_feats, In
                                  const TransformerConvOptions& options)
     : AttentionConv("TransformerConv", in_feats, out_feats, num_heads, 0, options.dropout, gen),
       options_(options),
-      lin_key_(in_feats.src, num_heads * out_feats, gen),
-      lin_query_(in_feats.dst, num_heads * out_feats, gen),
-      lin_value_(in_feats.src, num_heads * out_feats, gen) {
+      lin_key_(in_feats.src, num_heads * out_feats, gen, options.bias),
+      lin_query_(in_feats.dst, num_heads * out_feats, gen, options.bias),
+      lin_value_(in_feats.src, num_heads * out_feats, gen, options.bias) {
   require<InputError>(options.edge_dim >= 0, "TransformerConv with edge_dim ", options.edge_dim);
   register_module("lin_key", lin_key_);
   register_module("lin_query", lin_query_);
@@ -25,9 +25,8 @@ TransformerConv::TransformerConv(const InFeatures& in_feats, Index out_feats, In
   };
   const Index width = options.concat ? num_heads * out_feats : out_feats;
   if (options.edge_dim > 0) make(lin_edge_, "lin_edge", options.edge_dim, num_heads * out_feats, false);
-  if (!options.root_weight) return;
   make(lin_skip_, "lin_skip", in_feats.dst, width, options.bias);
-  if (options.beta) make(lin_beta_, "lin_beta", 3 * width, 1, false);
+  if (options.beta && options.root_weight) make(lin_beta_, "lin_beta", 3 * width, 1, false);
 }
 
 real TransformerConv::scale() const {
@@ -62,7 +61,7 @@ Variable TransformerConv::operator()(const GraphShardManager& graph, const NodeF
     const Ends x = ends(graph, feat, true, edge_feats, options_.edge_dim);
     Variable y = aggregate(graph, x, edge_feats);
     y = options_.concat ? join_heads(std::move(y)) : head_mean(std::move(y));
-    if (!lin_skip_) return y;
+    if (!options_.root_weight) return y;
     if (!lin_beta_) {
       y = add_linear(std::move(y), x.dst, lin_skip_->weight());
       return options_.bias ? add(std::move(y), lin_skip_->bias()) : y;
@@ -83,4 +82,4 @@ Variable TransformerConv::attention(const GraphShardManager& graph, const NodeFe
   });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

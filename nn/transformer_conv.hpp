@@ -10,8 +10,8 @@ struct TransformerConvOptions {
   bool beta = false;        ///< a learned gate between the skip connection and the aggregate
   double dropout = 0;       ///< of the attention coefficients
   Index edge_dim = 0;       ///< width of the edge features; 0: there are none
-  bool bias = true;         ///< of lin_skip
-  bool root_weight = true;  ///< whether there is a skip connection
+  bool bias = true;         ///< of lin_key, lin_query, lin_value and lin_skip
+  bool root_weight = true;  ///< whether there is a skip connection; `beta` needs one
 };
 
 /// Shi et al., arXiv 2009.03509; as torch_geometric.nn.TransformerConv. With H heads of D features, k, q, v =
@@ -23,12 +23,13 @@ struct TransformerConvOptions {
 ///
 ///     y_v = a_v + s_v
 ///
-/// with s = lin_skip(x) and a the heads side by side, or their mean; with beta
+/// with s = lin_skip(x), or 0 without root_weight, and a the heads side by side, or their mean; with beta
 ///
 ///     y_v = b_v s_v + (1 - b_v) a_v,  b = sigmoid(lin_beta([a, s, a - s]))
 ///
 /// Parameters: lin_key, lin_query, lin_value .weight [H D, in], .bias [H D]; lin_edge.weight [H D, edge_dim];
 /// lin_skip.weight [W, in], .bias [W] and lin_beta.weight [1, 3 W] for y of width W. All start as in Linear.
+/// As in PyG, lin_skip is there without root_weight, too, and gets no gradient then.
 ///
 /// Without edge features: one dot_attention, nothing per edge in memory. With them f is never computed:
 /// <q_v, f_e> = <lin_edge^T q_v, e>, and sums of coefficients times e go through lin_edge. Memory besides the
@@ -59,4 +60,4 @@ class TransformerConv : public AttentionConv {
   std::optional<Linear> lin_edge_, lin_skip_, lin_beta_;
 };
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -5,17 +5,6 @@
 namespace sar::tools {
 namespace {
 
-/// NAME=FILE.npy, any number of them.
-void read_node_data(const std::vector<std::string>& pairs, std::map<std::string, std::string>& node_data) {
-  for (const std::string& pair : pairs) {
-    const std::size_t sign = pair.find('=');
-    if (sign == std::string::npos || sign == 0 || sign + 1 == pair.size())
-      throw CLI::ValidationError("--node-data", "'" + pair + "', expected NAME=FILE.npy");
-    if (!node_data.emplace(pair.substr(0, sign), pair.substr(sign + 1)).second)
-      throw CLI::ValidationError("--node-data", pair.substr(0, sign) + " is given twice");
-  }
-}
-
 void read_separator(const std::string& word, std::optional<char>& separator) {
   static const std::map<std::string, std::optional<char>> words{
       {"auto", std::nullopt}, {"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"blank", ' '}};
@@ -26,6 +15,20 @@ void read_separator(const std::string& word, std::optional<char>& separator) {
 }
 
 }  // namespace
+
+CLI::Option* add_pairs(CLI::App& app, const std::string& option, std::map<std::string, std::string>& pairs,
+                       const std::string& form, const std::string& help) {
+  const auto read = [&pairs, option, form](const std::vector<std::string>& texts) {
+    for (const std::string& text : texts) {
+      const std::size_t sign = text.find('=');
+      if (sign == std::string::npos || sign == 0 || sign + 1 == text.size())
+        throw CLI::ValidationError(option, "'" + text + "', expected " + form);
+      if (!pairs.emplace(text.substr(0, sign), text.substr(sign + 1)).second)
+        throw CLI::ValidationError(option, text.substr(0, sign) + " is given twice");
+    }
+  };
+  return app.add_option_function<std::vector<std::string>>(option, read, help)->option_text(form + " ...");
+}
 
 const Choices<PartitionMethod>& partition_methods() {
   static const Choices<PartitionMethod> methods{{"contiguous", PartitionMethod::contiguous},
@@ -50,11 +53,8 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
                                            {"dense", formats::NodeIds::dense},
                                            {"names", formats::NodeIds::names}};
   return {
-      app.add_option_function<std::vector<std::string>>(
-             "--node-data",
-             [&o](const std::vector<std::string>& pairs) { read_node_data(pairs, o.node_data); },
-             "edge list, Matrix Market: features, labels, train_mask, ..., one row for each node")
-          ->option_text("NAME=FILE.npy ..."),
+      add_pairs(app, "--node-data", o.node_data, "NAME=FILE.npy",
+                "edge list, Matrix Market: features, labels, train_mask, ..., one row for each node"),
       add_choice(app, "--node-ids", o.node_ids, node_ids,
                  "edge list: auto, dense (numbers of nodes) or names (any words)"),
       app.add_option_function<std::string>(

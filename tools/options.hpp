@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,10 @@ CLI::Option* add_choice(CLI::App& app, const std::string& option, T& value, cons
       ->type_name("NAME")
       ->default_str(initial);
 }
+
+/// Adds an option of any number of pairs such as NAME=VALUE; `form` is what they look like.
+CLI::Option* add_pairs(CLI::App& app, const std::string& option, std::map<std::string, std::string>& pairs,
+                       const std::string& form, const std::string& help);
 
 /// All methods of partitioning.
 const Choices<PartitionMethod>& partition_methods();

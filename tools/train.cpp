@@ -9,6 +9,7 @@
 #include "train_models.hpp"
 #include "train_options.hpp"
 #include "train_predict.hpp"
+#include "train_weights.hpp"
 
 #include <sar/core/file.hpp>
 #include <sar/sar.hpp>
@@ -16,9 +17,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace sar::tools {
@@ -96,6 +99,13 @@ Accuracies evaluate(NodeClassifier& model, const GraphShardManager& graph, const
   return {.train = of(data.train_mask), .val = of(data.val_mask), .test = of(data.test_mask)};
 }
 
+/// Loads the initial weights; rank 0 says which names it recognised. Collective.
+void load(const Communicator& comm, WeightFile& weights, const TrainOptions& o) {
+  const std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
+  if (comm.rank() != 0) return;
+  for (const std::string& line : lines) std::cout << o.init_weights << ": " << line << std::endl;
+}
+
 void train(const Communicator& comm, const TrainOptions& o) {
   const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
   comm.agree([&] {
@@ -113,7 +123,10 @@ void train(const Communicator& comm, const TrainOptions& o) {
                       o.predict,
                       ": there are no weights to predict with, expected --init-weights, or --resume",
                       " and a checkpoint, where --epochs is 0");
-  if (!o.init_weights.empty() && start.epoch == 0) load_weights(comm, o.init_weights, model);
+  WeightFile weights(model);
+  if (!o.init_weights.empty() && start.epoch == 0) load(comm, weights, o);
+  if (!o.init_weights.empty() && start.epoch > 0 && !o.save_weights.empty())
+    weights.recognise(comm, o.init_weights, o.weight_names);
   Log log(comm, o.log_file, o.epochs, start);
   log.start(data, graph, o);
   std::optional<TrainingPart> part;
@@ -139,7 +152,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
     log.epoch(result);
     checkpoints.epoch_done(epoch, model, *optimizer, log.progress());
   }
-  if (!o.save_weights.empty()) save_weights(comm, o.save_weights, model);
+  if (!o.save_weights.empty()) weights.save(comm, o.save_weights);
   predict(comm, o, model, graph, data, relations);
   log.summary(graph);
 }

@@ -14,6 +14,8 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--layers", concat(m.layers)},
           {"--hidden", concat(m.hidden)},
           {"--heads", concat(m.heads)},
+          {"--out-heads", concat(m.out_heads)},
+          {"--residual", concat(m.first_residual)},
           {"--dropout", concat(m.dropout)},
           {"--attn-dropout", concat(m.attention_dropout)},
           {"--num-rels", concat(m.num_rels)},
@@ -32,7 +34,11 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
 }  // namespace
 
 Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph)
-    : every_(o.checkpoint_every), epochs_(o.epochs), speaks_(comm.rank() == 0), run_(describe(o, graph)) {
+    : every_(o.checkpoint_every),
+      epochs_(o.epochs),
+      speaks_(comm.rank() == 0),
+      run_(describe(o, graph)),
+      defaults_(describe(TrainOptions(), graph)) {
   if (o.checkpoint.empty()) return;
   checkpointer_.emplace(comm, o.checkpoint,
                         CheckpointerOptions{.keep_last = o.checkpoint_keep, .seed = o.seed});
@@ -46,9 +52,13 @@ Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const 
 CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer) {
   if (last_.empty()) return {};
   CheckpointInfo info = checkpointer_->load(last_, model, optimizer);
-  for (const auto& [option, value] : run_)
-    require<InputError>(info.extra[option] == value, last_, ": made with ", option, " ", info.extra[option],
+  for (const auto& [option, value] : run_) {
+    const auto made_with = info.extra.find(option);
+    if (made_with == info.extra.end() && value == defaults_.at(option)) continue;  // older than the option
+    require<InputError>(made_with != info.extra.end() && made_with->second == value, last_, ": made with ",
+                        option, " ", made_with != info.extra.end() ? made_with->second : defaults_.at(option),
                         ", expected ", value, " as in this run");
+  }
   require<InputError>(epochs_ == 0 || info.epoch <= epochs_, last_, ": ", info.epoch,
                       " epochs are done, expected --epochs of at least that, or 0 to predict only, not ",
                       epochs_);

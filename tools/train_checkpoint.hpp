@@ -28,7 +28,7 @@ class Checkpoints {
   std::optional<Checkpointer> checkpointer_;
   int every_, epochs_;
   bool speaks_;
-  std::map<std::string, std::string> run_;
+  std::map<std::string, std::string> run_, defaults_;
   std::string last_;
 };
 

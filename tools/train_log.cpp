@@ -105,6 +105,7 @@ void Log::start(const NodeData& data, const GraphShardManager& graph, const Trai
       integer(data.num_classes), comm_.size(), num_threads(),
       o.found.is_partitioned() ? "given" : to_string(o.data.partition), integer(most_nodes),
       integer(most_edges));
+  std::printf("%s\n", describe(o.model, data.features.row_size(), data.num_classes).c_str());
   std::fflush(stdout);
 }
 

@@ -20,33 +20,36 @@ Convolution convolution(std::unique_ptr<Conv> conv, Call call) {
 constexpr auto weighted = [](auto& conv, const GraphShardManager& graph, const Variable& h,
                              const Relations&) { return conv(graph, h, graph.edge_weight()); };
 
-/// [n, heads, features] -> [n, heads * features]
-Variable side_by_side(Variable y) {
+/// [n, heads, features] -> [n, heads * features], or the mean of the heads [n, features]
+Variable join(Variable y, bool mean) {
+  if (mean) return head_mean(std::move(y));
   const Shape shape{y.num_rows(), y.shape().row_size()};
   return reshape(std::move(y), shape);
 }
 
 Convolution make_sage(const LayerSize& size, const ModelOptions&, const Communicator&, Generator& gen) {
-  return convolution(std::make_unique<SAGEConv>(size.in, size.out, gen), weighted);
+  return convolution(std::make_unique<SAGEConv>(size.in, size.out(), gen), weighted);
 }
 
 Convolution make_gcn(const LayerSize& size, const ModelOptions&, const Communicator&, Generator& gen) {
-  return convolution(std::make_unique<GraphConv>(size.in, size.out, gen), weighted);
+  return convolution(std::make_unique<GraphConv>(size.in, size.out(), gen), weighted);
 }
 
 Convolution make_gat(const LayerSize& size, const ModelOptions& o, const Communicator&, Generator& gen) {
-  return convolution(std::make_unique<GATConv>(size.in, size.out / size.heads, size.heads, gen,
-                                               GATConvOptions{.attn_drop = o.attention_dropout}),
-                     [](GATConv& conv, const GraphShardManager& graph, const Variable& h, const Relations&) {
-                       return side_by_side(conv(graph, h, graph.edge_weight()));
-                     });
+  return convolution(
+      std::make_unique<GATConv>(size.in, size.head, size.heads, gen,
+                                GATConvOptions{.attn_drop = o.attention_dropout, .residual = size.residual}),
+      [mean = size.mean](GATConv& conv, const GraphShardManager& graph, const Variable& h, const Relations&) {
+        return join(conv(graph, h, graph.edge_weight()), mean);
+      });
 }
 
 Convolution make_gatv2(const LayerSize& size, const ModelOptions& o, const Communicator&, Generator& gen) {
-  return convolution(std::make_unique<GATv2Conv>(size.in, size.out / size.heads, size.heads, gen,
-                                                 GATv2ConvOptions{.attn_drop = o.attention_dropout}),
-                     [](GATv2Conv& conv, const GraphShardManager& graph, const Variable& h,
-                        const Relations&) { return side_by_side(conv(graph, h)); });
+  return convolution(std::make_unique<GATv2Conv>(
+                         size.in, size.head, size.heads, gen,
+                         GATv2ConvOptions{.attn_drop = o.attention_dropout, .residual = size.residual}),
+                     [mean = size.mean](GATv2Conv& conv, const GraphShardManager& graph, const Variable& h,
+                                        const Relations&) { return join(conv(graph, h), mean); });
 }
 
 Convolution make_gin(const LayerSize& size, const ModelOptions& o, const Communicator& comm, Generator& gen) {
@@ -54,14 +57,14 @@ Convolution make_gin(const LayerSize& size, const ModelOptions& o, const Communi
   mlp->emplace_back<Linear>(size.in, o.hidden, gen);
   mlp->emplace_back<DistributedBN1D>(o.hidden, comm);
   mlp->push_back(relu);
-  mlp->emplace_back<Linear>(o.hidden, size.out, gen);
+  mlp->emplace_back<Linear>(o.hidden, size.out(), gen);
   return convolution(std::make_unique<GINConv>(std::move(mlp), GINConvOptions{.learn_eps = true}), weighted);
 }
 
 Convolution make_rgcn(const LayerSize& size, const ModelOptions& o, const Communicator&, Generator& gen) {
   const Regularizer regularizer = o.num_bases > 0 ? Regularizer::basis : Regularizer::none;
   return convolution(std::make_unique<RelGraphConv>(
-                         size.in, size.out, o.num_rels, gen,
+                         size.in, size.out(), o.num_rels, gen,
                          RelGraphConvOptions{.regularizer = regularizer, .num_bases = o.num_bases}),
                      [](RelGraphConv& conv, const GraphShardManager& graph, const Variable& h,
                         const Relations& edges) { return conv(graph, h, edges.types, edges.norm); });
@@ -88,6 +91,35 @@ const ModelType& model_type(const std::string& name) {
   return *found;
 }
 
+std::vector<LayerSize> layer_sizes(const ModelOptions& o, Index in_feats, Index num_classes) {
+  const bool attends = model_type(o.type).attends;
+  require<InputError>(!attends || o.hidden % o.heads == 0, "--hidden ", o.hidden,
+                      " is no multiple of --heads ", o.heads);
+  std::vector<LayerSize> sizes;
+  for (int i = 1; i <= o.layers; ++i) {
+    const bool last = i == o.layers;
+    LayerSize& size = sizes.emplace_back();
+    size.in = i == 1 ? in_feats : o.hidden;
+    if (attends) size.heads = last ? o.out_heads : o.heads;
+    size.head = last ? num_classes : o.hidden / size.heads;
+    size.mean = last && size.heads > 1;
+    size.residual = attends && o.first_residual > 0 && i >= o.first_residual;
+  }
+  return sizes;
+}
+
+std::string describe(const ModelOptions& o, Index in_feats, Index num_classes) {
+  std::string text = concat(o.type, ": ", in_feats);
+  for (const LayerSize& size : layer_sizes(o, in_feats, num_classes)) {
+    text += concat(" -> ", size.out());
+    if (size.heads > 1)
+      text += size.mean ? concat(" (the mean of ", size.heads, " heads)")
+                        : concat(" (", size.heads, " heads of ", size.head, ")");
+    if (size.residual) text += " + residual";
+  }
+  return text;
+}
+
 void NodeClassifier::ConvolutionList::push_back(Convolution convolution) {
   register_module(std::to_string(convolutions_.size()), *convolution.module);
   convolutions_.push_back(std::move(convolution));
@@ -102,15 +134,9 @@ NodeClassifier::NodeClassifier(const ModelOptions& options, Index in_feats, Inde
   register_module(type_.list, convolutions_);
   register_module("bns", norms_);
   register_module("dropouts", dropouts_);
-  require<InputError>(!type_.attends || options.hidden % options.heads == 0, "--hidden ", options.hidden,
-                      " is no multiple of --heads ", options.heads);
-  for (int i = 0; i < options.layers; ++i) {
-    const bool last = i + 1 == options.layers;
-    const LayerSize size{.in = i == 0 ? in_feats : options.hidden,
-                         .out = last ? num_classes : options.hidden,
-                         .heads = last ? 1 : options.heads};
+  for (const LayerSize& size : layer_sizes(options, in_feats, num_classes)) {
     convolutions_.push_back(type_.make(size, options, comm, gen));
-    if (last) break;
+    if (convolutions_.size() == static_cast<std::size_t>(options.layers)) break;
     if (options.batch_norm) norms_.emplace_back(options.hidden, comm);
     dropouts_.emplace_back(options.dropout, gen);
   }

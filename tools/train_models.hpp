@@ -20,8 +20,11 @@ namespace sar::tools {
 struct ModelOptions {
   std::string type = "sage";  ///< one of model_types()
   int layers = 3;
-  Index hidden = 256;  ///< width between layers: heads * features of a head
-  Index heads = 4;     ///< of gat and gatv2, but for the last layer, which has one
+  Index hidden = 256;         ///< width between layers: heads * features of a head
+  Index hidden_per_head = 0;  ///< on the command line, instead of `hidden`
+  Index heads = 4;            ///< of gat and gatv2, but for the last layer
+  Index out_heads = 1;        ///< of the last layer of gat and gatv2, whose mean are the logits
+  int first_residual = 0;  ///< the first layer of gat and gatv2 with a residual connection, from 1; 0: none
   double dropout = 0.5;
   double attention_dropout = 0;
   Index num_rels = 4;   ///< of rgcn: types of edges
@@ -35,10 +38,15 @@ struct Convolution {
   std::function<Variable(const GraphShardManager&, const Variable&, const Relations&)> apply;
 };
 
-/// The widths of a layer.
+/// The shape of a layer.
 struct LayerSize {
-  Index in, out;
-  Index heads;  ///< whose outputs are `out` together
+  Index in = 0;
+  Index head = 0;  ///< features of a head
+  Index heads = 1;
+  bool mean = false;  ///< of the heads; otherwise they lie side by side
+  bool residual = false;
+
+  [[nodiscard]] Index out() const { return mean ? head : heads * head; }
 };
 
 /// What the models of one type have in common.
@@ -56,12 +64,20 @@ const std::vector<ModelType>& model_types();
 /// The type of that name. Throws InputError when there is none.
 const ModelType& model_type(const std::string& name);
 
+/// The layers of the model, from the first to the last. Throws InputError when `hidden` is no multiple of
+/// `heads` in a model that has heads.
+std::vector<LayerSize> layer_sizes(const ModelOptions& options, Index in_feats, Index num_classes);
+
+/// For people: "gat: 1433 -> 64 (8 heads of 8) -> 7 (the mean of 8 heads)".
+std::string describe(const ModelOptions& options, Index in_feats, Index num_classes);
+
 /// sage: conv, [batch norm], ReLU, dropout, ..., conv. gcn: dropout in front of every conv, as Kipf and
-/// Welling do. gat, gatv2: the same with ELU, or with batch norm and ReLU; heads lie side by side. gin, rgcn:
+/// Welling do. gat, gatv2: the same with ELU, or with batch norm and ReLU; heads lie side by side, and the
+/// logits are the mean of the last layer's. gin, rgcn:
 /// as sage; the network of a GIN layer is Linear, batch norm, ReLU, Linear, and its eps is learned.
 class NodeClassifier : public Module {
  public:
-  /// Throws InputError when `hidden` is no multiple of `heads`.
+  /// Throws InputError as layer_sizes().
   NodeClassifier(const ModelOptions& options, Index in_feats, Index num_classes, const Communicator& comm,
                  Generator& gen);
 
@@ -81,6 +97,7 @@ class NodeClassifier : public Module {
    public:
     void push_back(Convolution convolution);
     const Convolution& operator[](std::size_t i) const { return convolutions_[i]; }
+    [[nodiscard]] std::size_t size() const { return convolutions_.size(); }
 
    private:
     std::vector<Convolution> convolutions_;

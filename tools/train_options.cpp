@@ -30,6 +30,9 @@ DataOptions add_data_options(CLI::App& app, TrainOptions& o) {
       ->option_text("JSON")
       ->excludes(dataset);
   const std::vector<CLI::Option*> source = add_source_options(app, o.source);
+  add_pairs(app, "--fields", o.data.fields, "NAME=FIELD",
+            "which data of the nodes are the features, labels, train_mask, val_mask, test_mask, which of the "
+            "edges the weight, where they have other names: features=x labels=y");
   app.add_option("--num-classes", o.num_classes, "at least that of the labels; 0: that")
       ->check(CLI::NonNegativeNumber);
   add_choice(app, "--graph", o.graph, {{"karate", BuiltInGraph::karate}, {"sbm", BuiltInGraph::sbm}},
@@ -48,10 +51,24 @@ void add_model_options(CLI::App& app, ModelOptions& m) {
   for (const ModelType& type : model_types()) types.push_back(type.name);
   app.add_option("--model", m.type, "sage, gcn, gat, gatv2, gin or rgcn")->check(CLI::IsMember(types));
   app.add_option("--layers", m.layers, "number of convolutions")->check(CLI::PositiveNumber);
-  app.add_option("--hidden", m.hidden, "width between them, of all heads together")
-      ->check(CLI::PositiveNumber);
+  auto* hidden =
+      app.add_option("--hidden", m.hidden,
+                     "width between them; gat, gatv2: of all heads together, where papers, DGL and "
+                     "PyG count one head (--hidden-per-head)")
+          ->check(CLI::PositiveNumber);
+  app.add_option("--hidden-per-head", m.hidden_per_head,
+                 "gat, gatv2: width of one head; --hidden is --heads times that")
+      ->check(CLI::PositiveNumber)
+      ->excludes(hidden)
+      ->default_str("");
   app.add_option("--heads", m.heads, "gat, gatv2: attention heads, but for the last layer")
       ->check(CLI::PositiveNumber);
+  app.add_option("--out-heads", m.out_heads, "gat, gatv2: heads of the last layer; logits are their mean")
+      ->check(CLI::PositiveNumber);
+  app.add_option(
+         "--residual", m.first_residual,
+         "gat, gatv2: residual connections from this layer on (1: in all, 2: as DGL's example); 0: none")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--dropout", m.dropout, "probability, sage: between layers, others: in front of each")
       ->check(CLI::Range(0.0, 0.999));
   app.add_option("--attn-dropout", m.attention_dropout, "gat, gatv2: probability for a coefficient")
@@ -111,9 +128,17 @@ void add_result_options(CLI::App& app, TrainOptions& o) {
       ->check(CLI::PositiveNumber)
       ->needs(predict);
   app.add_option("--log", o.log_file, "one JSON object a line: epochs, then a summary")->option_text("FILE");
-  app.add_option("--init-weights", o.init_weights, "initial weights: .safetensors, names as in DGL")
+  app.add_option("--init-weights", o.init_weights,
+                 "initial weights: .safetensors. Names of DGL's and PyG's examples are recognised, and it "
+                 "is said what was taken for what")
       ->option_text("FILE");
-  app.add_option("--save-weights", o.save_weights, "write the weights after the last epoch")
+  add_pairs(app, "--rename", o.weight_names.rename, "FROM=TO",
+            "--init-weights: names that are FROM or begin with FROM and a dot begin with TO in the model");
+  app.add_option("--strip-prefix", o.weight_names.strip_prefix,
+                 "--init-weights: taken off the names that begin with it, before --rename")
+      ->option_text("TEXT");
+  app.add_option("--save-weights", o.save_weights,
+                 "write the weights after the last epoch, with the names of the --init-weights")
       ->option_text("FILE");
 }
 
@@ -133,6 +158,8 @@ void add_checkpoint_options(CLI::App& app, TrainOptions& o) {
 
 /// What CLI11 cannot know. Throws CLI::ValidationError.
 void check(const TrainOptions& o, const DataOptions& given) {
+  if (o.model.hidden_per_head > 0 && !model_type(o.model.type).attends)
+    throw CLI::ValidationError("--hidden-per-head: " + o.model.type + " has no heads, expected --hidden");
   if (o.predict_layer > o.model.layers)
     throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
                                       ", expected at most --layers ", o.model.layers));
@@ -160,6 +187,7 @@ void add_options(CLI::App& app, TrainOptions& o) {
   app.callback([&o, data] {
     o.found = find_dataset(o.dataset);
     check(o, data);
+    if (o.model.hidden_per_head > 0) o.model.hidden = o.model.hidden_per_head * o.model.heads;
     o.sbm.seed = o.seed;
     o.data.partition_seed = o.seed;
   });

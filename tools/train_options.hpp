@@ -3,6 +3,7 @@
 
 #include "formats/source_options.hpp"
 #include "train_models.hpp"
+#include "weight_names.hpp"
 
 #include <sar/graph/data/generators.hpp>
 #include <sar/graph/data/open_dataset.hpp>
@@ -42,6 +43,7 @@ struct TrainOptions {
   // files and directories; empty: none
   std::string log_file;
   std::string init_weights, save_weights;
+  WeightNames weight_names;
   std::string checkpoint;  ///< directory
   int checkpoint_every = 10, checkpoint_keep = 3;
   bool resume = false;

@@ -4,6 +4,8 @@
 #include <sar/graph/partition/partition.hpp>
 
 #include <cstdint>
+#include <map>
+#include <string>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -17,6 +19,10 @@ struct DatasetOptions {
   bool normalize_features = false;  ///< divide each row of the features by its sum, unless that is 0
   PartitionMethod partition = PartitionMethod::contiguous;
   std::uint64_t partition_seed = 0;
+  /// Which field is "features", "labels", "train_mask", "val_mask", "test_mask" (of the nodes) or "weight"
+  /// (of the edges), where not the one of the usual name: {{"features", "x"}}. A field that is named here
+  /// must exist.
+  std::map<std::string, std::string> fields = {};
 };
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -65,7 +65,7 @@ NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOp
     data.original_ids = std::move(nodes.original_ids);
     data.ids_are_original = nodes.ids_are_original;
     data.edges = std::move(edges.edges);
-    if (const std::string weight = weight_field(fields_of(edges.data)); !weight.empty())
+    if (const std::string weight = weight_field(fields_of(edges.data), options, graph.name); !weight.empty())
       data.edges.weight =
           to_edge_weights(edges.data.at(weight), data.edges.id, concat(graph.name, ": ", weight));
     edges.data.clear();
@@ -110,4 +110,4 @@ void require_training_labels(const Communicator& comm, const NodeData& data) {
   require_training_labels(comm, data, data.name);
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -53,7 +53,7 @@ struct GraphData {
 };
 
 /// A homogeneous graph as NodeData, after the transforms of `options`. Nodes stay where they are:
-/// options.partition is not used. Takes the fields
+/// options.partition is not used. Takes the fields that options.fields name, or
 ///     features      "features" or "feat"             numbers [nodes, F...], flattened to two dimensions
 ///     labels        "labels" or "label"              integers [nodes] or [nodes, 1]; or whole numbers in
 ///                                                    floating point, NaN: unlabelled (-1); without any:
@@ -71,4 +71,4 @@ GraphData to_graph_data(NodeData data);
 /// Throws InputError, the same on every rank, when no training node of any rank has a label. Collective.
 void require_training_labels(const Communicator& comm, const NodeData& data);
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

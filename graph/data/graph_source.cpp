@@ -11,7 +11,8 @@ NodeData load_graph(GraphSource& source, const DatasetOptions& options) {
   return comm.agree([&] {
     require_nodes_for_ranks(source.name(), source.num_nodes(), comm.size());
     EdgeList edges = source.read_edges();
-    if (const std::string weight = weight_field(source.edge_fields()); !weight.empty()) {
+    if (const std::string weight = weight_field(source.edge_fields(), options, source.name());
+        !weight.empty()) {
       const DataArray column = source.read_edge_data(weight, edges.id);
       edges.weight = to_edge_weights(column, edges.id, source.place_of(weight));
     }
@@ -28,4 +29,4 @@ NodeData load_graph(GraphSource& source, const DatasetOptions& options) {
   });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -28,8 +28,10 @@ struct NodeColumns {
 void read_node_columns(const Communicator& comm, const NodeColumns& columns, const DatasetOptions& options,
                        NodeData& data);
 
-/// The name of the field of edge weights; empty when there is none.
-std::string weight_field(const std::vector<DataField>& edge_fields);
+/// The name of the field of edge weights; empty when there is none. Throws InputError, beginning with
+/// `place`, when `options` name one that does not exist. Local.
+std::string weight_field(const std::vector<DataField>& edge_fields, const DatasetOptions& options,
+                         const std::string& place);
 
 /// Edge weights, which must be finite floating-point numbers. `ids` names the edges in messages. Local.
 Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids, const std::string& place);
@@ -38,4 +40,4 @@ Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids,
 /// has a label. Collective.
 void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place);
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

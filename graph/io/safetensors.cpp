@@ -81,6 +81,13 @@ class Crc32 {
   std::uint32_t state_ = 0xffffffff;
 };
 
+/// Whether a file that begins with these bytes is a .pt file: a ZIP archive or, before PyTorch 1.6, a pickle.
+/// As the length of a header they would be too large.
+bool is_of_torch(std::uint64_t first_bytes) {
+  const std::uint64_t four = first_bytes & 0xffffffff;
+  return (four == 0x04034b50 && first_bytes > max_header_bytes) || four == 0x0a8a0280;
+}
+
 /// The header's JSON. A name that occurs twice and deep nesting, which a parser would accept, are errors.
 json parse_json(const std::string& text, const std::string& path) {
   std::vector<std::set<std::string>> names;
@@ -279,6 +286,10 @@ void SafetensorsFile::read_header() {
                       " bytes, expected a .safetensors file, which begins with the 8 bytes of a length");
   std::uint64_t header_bytes = 0;
   file_.read(0, &header_bytes, 8);
+  require<InputError>(!is_of_torch(header_bytes), path,
+                      ": the file is one of torch.save, expected a .safetensors file, which Python makes of "
+                      "it: safetensors.torch.save_file(torch.load('",
+                      path, "', weights_only=True), 'weights.safetensors')");
   require<InputError>(
       header_bytes <= static_cast<std::uint64_t>(std::min(file_.size() - 8, max_header_bytes)), path,
       ": the file has ", file_.size(), " bytes and a header of ", header_bytes,
@@ -420,4 +431,4 @@ void write_safetensors(const std::string& path, const std::vector<NamedTensor>& 
   file.commit();
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -125,7 +125,8 @@ std::vector<TransformerCase> transformer_cases(bool square) {
                                                 {.concat = false, .beta = true, .edge_dim = edge_width},
                                                 {.edge_dim = edge_width},
                                                 {.edge_dim = edge_width, .bias = false},
-                                                {.edge_dim = edge_width, .root_weight = false}};
+                                                {.edge_dim = edge_width, .root_weight = false},
+                                                {.beta = true, .bias = false, .root_weight = false}};
   for (const TransformerConvOptions& options : all)
     for (const bool pair : {false, true})
       if (pair || square) cases.push_back({options, pair});
@@ -203,6 +204,28 @@ std::vector<double> transformer_formula(const TransformerConv& conv, const Trans
 }
 
 }  // namespace
+
+TEST_CASE("TransformerConv: parameters as in PyG 2.8.1") {
+  Generator gen(1);
+  const auto names = [&](const TransformerConvOptions& options) {
+    std::string text;
+    for (const auto& named : TransformerConv(3, 4, 2, gen, options).named_parameters())
+      text += (text.empty() ? "" : " ") + named.name + named.parameter.shape().to_string();
+    return text;
+  };
+  const std::string weights =
+      "lin_key.weight[8, 3] lin_query.weight[8, 3] lin_value.weight[8, 3] lin_skip.weight[8, 3]";
+  const std::string biased =
+      "lin_key.weight[8, 3] lin_key.bias[8] lin_query.weight[8, 3] lin_query.bias[8] lin_value.weight[8, 3] "
+      "lin_value.bias[8] lin_skip.weight[8, 3] lin_skip.bias[8]";
+  CHECK(names({.bias = false}) == weights);
+  CHECK(names({.beta = true, .bias = false}) == weights + " lin_beta.weight[1, 24]");
+  CHECK(names({}) == biased);
+  CHECK(names({.beta = true, .root_weight = false}) == biased);
+  CHECK(names({.concat = false, .beta = true, .bias = false}) ==
+        "lin_key.weight[8, 3] lin_query.weight[8, 3] lin_value.weight[8, 3] lin_skip.weight[4, 3] "
+        "lin_beta.weight[1, 12]");
+}
 
 TEST_CASE("TransformerConv: the formula, and finite differences") {
   const Communicator world = Communicator::world();
@@ -315,7 +338,7 @@ TEST_CASE(
   const auto run = [&](const Communicator& comm, int calls, bool training) {
     const GoldenGraph part = golden_graph(comm, golden, {});
     Generator gen(4);
-    GATConv conv(6, 5, 2, gen,
+    GATConv conv(golden.tensor("in.feat").row_size(), 5, 2, gen,
                  {.feat_drop = 0.2, .attn_drop = 0.5, .residual = true, .activation = [](Variable y) {
                     return elu(std::move(y));
                   }});

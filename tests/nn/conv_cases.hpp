@@ -137,9 +137,9 @@ struct Run {
 inline void for_each_run(std::initializer_list<const char*> names,
                          const std::function<void(const Run&)>& body) {
   const Communicator world = Communicator::world();
-  for (const char* name : names) {
-    const Case golden(std::string("conv/") + name);
-    const std::string layer = std::string(name).substr(0, std::string(name).find("__"));
+  for (const std::string name : names) {
+    const Case golden("conv/" + name);
+    const std::string layer = name.substr(0, name.find("__"));
     const bool one_hop = layer != "APPNPConv" && layer != "TAGConv" && layer != "SGConv";
     for (const GraphOptions& options : graph_ways())
       for (const bool wants_feat : {true, false})

@@ -192,10 +192,10 @@ TEST_CASE("SGConv: golden vectors") {
 
 TEST_CASE("HeteroGraphConv: golden vectors") {
   const Communicator world = Communicator::world();
-  for (const char* name : {"HeteroGraphConv__sum", "HeteroGraphConv__mean"})
+  for (const std::string name : {"HeteroGraphConv__sum", "HeteroGraphConv__mean"})
     for (const GraphOptions& options : graph_ways()) {
       CAPTURE(name);
-      const Case golden(std::string("conv/") + name);
+      const Case golden("conv/" + name);
       const auto count = [&](const std::string& key) { return static_cast<Index>(golden.number(key)); };
       const Index users = count("num_nodes.user"), items = count("num_nodes.item");
       const auto relation = [&](const std::string& r, Index sources, const char* kind) {
@@ -374,8 +374,9 @@ TEST_CASE("layers of several hops on message flow graphs give what the whole gra
     const Tensor x = part.src_rows(golden.tensor("in.feat"));
     Generator gen(3);
     APPNPConv appnp(2, 0.3, gen);
-    TAGConv tag(5, 3, gen), wide_tag(5, 9, gen);
-    SGConv sg(5, 3, gen, {.k = 2});
+    const Index width = x.row_size();
+    TAGConv tag(width, 2, gen), wide_tag(width, 2 * width, gen);
+    SGConv sg(width, 2, gen, {.k = 2});
     const auto check = [&](auto& conv) {
       const auto run = [&](const auto& on, const Variable& feat, const auto& pick) {
         const Variable y = pick(conv(on, feat));
@@ -397,7 +398,7 @@ TEST_CASE("layers of several hops on message flow graphs give what the whole gra
       CHECK(relative_error(mine.grad(), whole.grad()) < tolerance());
       CHECK_THROWS_AS((void)conv(std::span<const MessageFlowGraph>(hops).first(1), mine), InputError);
       const Index off = world.rank() + 1 == world.size() ? 1 : 0;  // only the last rank is wrong
-      const Tensor misfit({hops.front().num_src_nodes() + off, 5});
+      const Tensor misfit({hops.front().num_src_nodes() + off, width});
       CHECK_THROWS_AS((void)conv(std::span<const MessageFlowGraph>(hops), misfit), ShapeError);
     };
     check(appnp);

@@ -108,7 +108,7 @@ TEST_CASE("feature dropout hits the same elements on every number of ranks, and 
   const auto run = [&](const Communicator& comm, int calls) {
     const GoldenGraph part = golden_graph(comm, golden, {});
     Generator gen(4);
-    SAGEConv conv(6, 5, gen, {.feat_drop = 0.5});
+    SAGEConv conv(golden.tensor("in.feat").row_size(), 5, gen, {.feat_drop = 0.5});
     Tensor y;
     for (int k = 0; k < calls; ++k) y = conv(part.graph, part.src_rows(golden.tensor("in.feat"))).value();
     return std::pair(y, part.my_dst);

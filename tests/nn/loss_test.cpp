@@ -26,7 +26,7 @@ std::span<const T> my_part(const std::vector<T>& whole, const PartitionBook& boo
 
 TEST_CASE("cross_entropy: golden vectors") {
   const Communicator world = Communicator::world();
-  for (const char* name : {"loss/cross_entropy_masked", "loss/cross_entropy_masked_large"}) {
+  for (const std::string name : {"loss/cross_entropy_masked", "loss/cross_entropy_masked_large"}) {
     const Case golden(name);
     const Tensor logits = golden.tensor("in.logits");
     const auto labels = golden.indices("labels");
@@ -47,7 +47,7 @@ TEST_CASE("cross_entropy: golden vectors") {
 
 TEST_CASE("bce_with_logits and mse: golden vectors") {
   const Communicator world = Communicator::world();
-  for (const char* name : {"loss/bce_with_logits", "loss/bce_with_logits_large"}) {
+  for (const std::string name : {"loss/bce_with_logits", "loss/bce_with_logits_large"}) {
     const Case golden(name);
     for (const PartitionBook& book : row_splits(golden.tensor("in.logits").num_rows(), world.size())) {
       CAPTURE(name);

@@ -118,7 +118,7 @@ TEST_CASE(
   const Communicator world = Communicator::world();
   const Case golden("model/three_layer_sage_bn");
   const GoldenGraph part = golden_graph(world, golden, {});
-  constexpr Index in = 12, hidden = 32, classes = 7;
+  const Index in = golden.tensor("in.feat").row_size(), hidden = in + 20, classes = 7;
   Generator gen(1);
   Sage model(in, hidden, classes, 3, world, gen);
   const Tensor feat = part.src_rows(golden.tensor("in.feat"));

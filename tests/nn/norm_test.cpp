@@ -90,7 +90,7 @@ FusedRun run_chain(bool fused, const Tensor& x_rows, const Tensor& grad, const s
 TEST_CASE("DistributedBN1D: golden vectors, and the formulas on the rounded inputs") {
   const Communicator world = Communicator::world();
   const int rank = world.rank();
-  for (const char* name : {"norm/batch_norm", "norm/batch_norm_eval", "norm/batch_norm_large_mean",
+  for (const std::string name : {"norm/batch_norm", "norm/batch_norm_eval", "norm/batch_norm_large_mean",
                            "norm/batch_norm_no_affine"}) {
     CAPTURE(name);
     const Case golden(name);
@@ -330,7 +330,7 @@ TEST_CASE("batch norm of too little is an error on all ranks") {
 TEST_CASE("LayerNorm: golden vectors, and the formulas on the rounded inputs") {
   const Communicator world = Communicator::world();
   const int rank = world.rank();
-  for (const char* name : {"norm/layer_norm", "norm/layer_norm_large_mean"}) {
+  for (const std::string name : {"norm/layer_norm", "norm/layer_norm_large_mean"}) {
     CAPTURE(name);
     const Case golden(name);
     const Tensor whole = golden.tensor("in.x"), grad = golden.tensor("grad_out");

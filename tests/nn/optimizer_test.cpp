@@ -49,7 +49,7 @@ void give(const Variable& parameter, double gradient) {
 }  // namespace
 
 TEST_CASE("optimizers: golden vectors") {
-  for (const char* name : {"optim/adam", "optim/adam_weight_decay", "optim/adamw", "optim/sgd_momentum",
+  for (const std::string name : {"optim/adam", "optim/adam_weight_decay", "optim/adamw", "optim/sgd_momentum",
                            "optim/sgd_momentum_weight_decay"}) {
     CAPTURE(name);
     const Case golden(name);

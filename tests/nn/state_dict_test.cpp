@@ -5,12 +5,15 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/batch_norm.hpp>
 #include <sar/nn/dropout.hpp>
+#include <sar/nn/graph_conv.hpp>
+#include <sar/nn/hetero_graph_conv.hpp>
 #include <sar/nn/linear.hpp>
 #include <sar/nn/module_list.hpp>
 #include <sar/nn/state_dict.hpp>
 
 #include <doctest/doctest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -191,4 +194,40 @@ TEST_CASE("what cannot be loaded leaves the model as it was, with the same error
   CHECK(thrown_by_all<InputError>(comm, [&] {
           load_weights(comm, path, other);
         }).find("rank 1 has other names or shapes than rank 0") != std::string::npos);
+}
+
+TEST_CASE("HeteroGraphConv names its layers as DGL does, and reads the names of its relations, too") {
+  const Communicator world = Communicator::world();
+  const auto make = [](std::uint64_t seed) {
+    Generator gen(seed);
+    auto conv = std::make_unique<HeteroGraphConv>();
+    conv->emplace_back<GraphConv>({"user", "user:rates:item", "item"}, 3, 2, gen);
+    conv->emplace_back<GraphConv>({"user", "likes", "item"}, 3, 2, gen);
+    conv->emplace_back<GraphConv>({"user's", "user's:rates:item", "item"}, 3, 2, gen);
+    return conv;
+  };
+  const auto first = make(1), second = make(2), third = make(3);
+  // names and order of DGL 2.1.0: HeteroGraphConv({("user", "rates", "item"): ..., "likes": ..., ("user's",
+  // ...): ...})
+  std::vector<std::string> names;
+  for (const NamedParameter& each : first->named_parameters()) names.push_back(each.name);
+  CHECK(names == std::vector<std::string>{"mods.('user', 'rates', 'item').weight",
+                                          "mods.('user', 'rates', 'item').bias", "mods.likes.weight",
+                                          "mods.likes.bias", "mods.(\"user's\", 'rates', 'item').weight",
+                                          "mods.(\"user's\", 'rates', 'item').bias"});
+  const TemporaryDirectory directory(world);
+  const std::string path = directory.path() + "/w.safetensors";
+  save_weights(world, path, *first);
+  load_weights(world, path, *second);
+  StateDict old = state_dict(*first);  // as before the names were DGL's
+  for (NamedBuffer& each : old.tensors) {
+    const std::string last = each.name.substr(each.name.rfind('.'));
+    if (each.name.starts_with("mods.('")) each.name = "mods.user:rates:item" + last;
+    if (each.name.starts_with("mods.(\"")) each.name = "mods.user's:rates:item" + last;
+  }
+  save_state_dict(world, path, old, real_type);
+  load_weights(world, path, *third);
+  for (const auto& other : {second.get(), third.get()})
+    for (std::size_t i = 0; i < names.size(); ++i)
+      CHECK(same_bits(other->parameters()[i].value(), first->parameters()[i].value()));
 }

@@ -5,19 +5,32 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <set>
 #include <span>
 
 namespace sar::test {
 
+namespace {
+
+const std::string own_golden_directory = std::string(SAR_TEST_DATA) + "/golden";
+
+}  // namespace
+
+std::string golden_directory() {
+  const char* given = std::getenv("SAR_GOLDEN");
+  return given == nullptr ? own_golden_directory : given;
+}
+
 /// An open file of golden vectors. Tensors are called "<case>/<array>", metadata "<case>/<argument>".
+/// The group "peer" is not the generator's: the weights beside it belong to it.
 struct GoldenFile {
   SafetensorsFile file;
   std::map<std::string, const SafetensorsEntry*> entries;
 
   explicit GoldenFile(const std::string& group)
-      : file(std::string(SAR_TEST_DATA) + "/golden/" + group + ".safetensors") {
+      : file((group == "peer" ? own_golden_directory : golden_directory()) + "/" + group + ".safetensors") {
     for (const SafetensorsEntry& entry : file.entries()) entries[entry.name] = &entry;
   }
 };

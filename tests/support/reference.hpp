@@ -25,6 +25,10 @@ double relative_error(const Tensor& a, const std::vector<double>& b);
 
 struct GoldenFile;
 
+/// The directory of the golden vectors: that of the variable SAR_GOLDEN, which pack.py wrote from another set
+/// of the generator, or tests/data/golden.
+std::string golden_directory();
+
 /// The names of all cases of a group ("conv"), sorted: "conv/AGNNConv__bipartite", ...
 std::vector<std::string> golden_cases(const std::string& group);
 

@@ -22,7 +22,7 @@ TEST_CASE("every group has its cases, arrays and arguments") {
   for (const auto& [group, expected] : groups) {
     CAPTURE(group);
     CHECK(golden_cases(group).size() == expected.cases);
-    const SafetensorsFile file(std::string(SAR_TEST_DATA) + "/golden/" + group + ".safetensors");
+    const SafetensorsFile file(golden_directory() + "/" + group + ".safetensors");
     CHECK(file.entries().size() == expected.arrays);
     REQUIRE(file.metadata().contains("crc32"));
     CHECK(file.metadata().size() == expected.arguments + 1);

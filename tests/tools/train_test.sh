@@ -97,6 +97,46 @@ grep -q '"ids_are_original":false' dgl.jsonl || fail "the log does not say that 
   "ordered_out: labels.npy logits.npy  unordered_out: labels.partition_order.npy logits.partition_order.npy " ] ||
   fail "predictions are $(ls ordered_out unordered_out)"
 
+# Attention: the width of a head, residual connections, several heads in the last layer; and a run that is resumed with other ones.
+attention=(--graph karate --model gat --layers 3 --heads 3 --out-heads 2 --epochs 4)
+"${run[@]}" "$programs/train" "${attention[@]}" --residual 2 --hidden-per-head 8 --checkpoint gat >out 2>err || fail "residual GAT ends with $?"
+grep -Fqx "gat: 34 -> 24 (3 heads of 8) -> 24 (3 heads of 8) + residual -> 2 (the mean of 2 heads) + residual" out || fail "the model is not described"
+grep '^epoch' out | sed 's/  [0-9.]* s  .*//' >one
+"${run[@]}" "$programs/train" "${attention[@]}" --residual 2 --hidden 24 >out 2>err || fail "residual GAT ends with $?"
+grep '^epoch' out | sed 's/  [0-9.]* s  .*//' | cmp - one || fail "--hidden 24 is not --hidden-per-head 8 with three heads"
+expect 1 "made with --residual 2, expected 3 as in this run" "$programs/train" "${attention[@]}" --hidden 24 --residual 3 --checkpoint gat --resume
+expect 2 "--hidden-per-head: sage has no heads, expected --hidden" "$programs/train" --hidden-per-head 8
+expect 2 "--hidden excludes --hidden-per-head" "$programs/train" --model gat --hidden 8 --hidden-per-head 8
+
+# Weights of DGL and PyG: what was taken for what; saved with the names that they came with.
+peer=$data/peer
+karate=(--graph karate --features 5 --epochs 0 --predict peer)
+expect 1 "the model has no place for 'conv1.bias' [6], 'conv1.lin.weight' [6, 5]" "$programs/train" "${karate[@]}" --model gcn --layers 2 --hidden 6 \
+  --init-weights "$peer/gcn_pyg.safetensors"
+sized=(--nodes 40 --classes 4 --features 5 --layers 2 --epochs 0 --predict peer)
+expect 0 "gcn_pyg.safetensors: conv1.lin.weight is taken for layers.0.weight, transposed" "$programs/train" "${sized[@]}" --model gcn --hidden 6 \
+  --init-weights "$peer/gcn_pyg.safetensors" --save-weights again.safetensors
+[ "$(tr -c 'a-z0-9._' '\n' <again.safetensors | grep -o '^conv.*[ts]$' | sort | tr '\n' ' ')" = "conv1.bias conv1.lin.weight conv2.bias conv2.lin.weight " ] ||
+  fail "the names of the saved weights are not those of the loaded ones"
+expect 0 "gat_pyg.safetensors: conv2.bias is taken for layers.1.bias, for each head" "$programs/train" "${sized[@]}" --model gat --heads 2 --out-heads 3 \
+  --hidden-per-head 3 --init-weights "$peer/gat_pyg.safetensors"
+expect 1 "'layers.0.weight' [5, 6]" "$programs/train" "${sized[@]}" --model gcn --hidden 6 --rename conv1=layers.1 --init-weights "$peer/gcn_dgl.safetensors"
+expect 0 "conv2.weight is taken for layers.1.weight" "$programs/train" "${sized[@]}" --model gcn --hidden 6 --rename conv1=layers.0 conv2=layers.1 \
+  --init-weights "$peer/gcn_dgl.safetensors"
+expect 1 "no name in the file is or begins with 'conv3'" "$programs/train" "${sized[@]}" --model gcn --hidden 6 --rename conv3=layers.0 \
+  --init-weights "$peer/gcn_dgl.safetensors"
+printf 'PK\3\4\0\0\10\10\0\0 of torch' >model.pt
+expect 1 "train: model.pt: the file is one of torch.save, expected a .safetensors file" "$programs/train" --graph karate --init-weights model.pt
+
+# Fields of other names.
+sed -i 's/labels/answer/' unordered/part?/node_feat.dgl && sed -i 's/orig_it/orig_id/' unordered/part?/node_feat.dgl
+run=("$1" "$2" 2)
+expect 0 "epoch    1/1" "$programs/train" --dataset unordered "${dgl_options[@]}" --fields labels=answer train_mask=train_mask
+expect 1 "cycle: the data are answer, features, orig_id, train_mask, expected y among them, which shall be the labels" "$programs/train" \
+  --dataset unordered "${dgl_options[@]}" --fields labels=y
+expect 1 "cycle: a field shall be the label, expected features, labels," "$programs/train" --dataset unordered "${dgl_options[@]}" --fields label=y
+run=("$1" "$2" "$ranks")
+
 # What goes wrong: exit code, one sentence, once.
 expect 0 "--pipeline-depth" "$programs/train" --help
 expect 2 "--frobnicate" "$programs/train" --frobnicate

@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -89,6 +90,42 @@ TEST_CASE("other names, shapes and types of features, labels, masks and weights"
         "karate: the mask selects 0 training nodes, of which 0 have a label, expected at least one");
   graph.node_types[0].data.erase("label");
   CHECK(to_node_data(comm, graph).num_classes == 0);
+}
+
+TEST_CASE("fields that the options name") {
+  const Communicator comm = Communicator::world();
+  GraphData graph = karate(comm);
+  DataColumns& nodes = graph.node_types[0].data;
+  const NodeData expected = to_node_data(comm, graph);
+  for (const auto& [from, to] :
+       {std::pair("features", "x"), {"labels", "y"}, {"train_mask", "fit"}, {"test_mask", "held_out"}})
+    nodes[to] = std::move(nodes.extract(from).mapped());
+  nodes["features"] = DataArray(NpyType::float32, {2}, static_cast<Index>(expected.original_ids.size()));
+  graph.edge_types[0].data["cost"] = DataArray(NpyType::float32, {}, graph.edge_types[0].edges.size());
+  std::ranges::fill(graph.edge_types[0].data["cost"].bytes, std::byte{0});
+  const NodeData data = to_node_data(comm, graph,
+                                     {.fields = {{"features", "x"},
+                                                 {"labels", "y"},
+                                                 {"train_mask", "fit"},
+                                                 {"test_mask", "held_out"},
+                                                 {"weight", "cost"}}});
+  CHECK(std::ranges::equal(data.features.values(), expected.features.values()));
+  CHECK(data.labels == expected.labels);
+  CHECK(data.train_mask == expected.train_mask);
+  CHECK(data.val_mask == expected.val_mask);
+  CHECK(data.test_mask == expected.test_mask);
+  CHECK(data.edges.weight == Array<real>(data.edges.src.size(), 0));
+  const auto message = [&](DatasetOptions options) {
+    return thrown_by_all<InputError>(comm, [&] { static_cast<void>(to_node_data(comm, graph, options)); });
+  };
+  CHECK(message({.fields = {{"labels", "z"}}}) ==
+        "karate: the data are features, fit, held_out, val_mask, x, y, expected z among them, which shall be "
+        "the labels");
+  CHECK(message({.fields = {{"weight", "price"}}}) ==
+        "karate: the data are cost, expected price among them, which shall be the weight");
+  CHECK(message({.fields = {{"feature", "x"}}}) ==
+        "karate: a field shall be the feature, expected features, labels, train_mask, val_mask, test_mask or "
+        "weight");
 }
 
 TEST_CASE("graphs that are no NodeData") {

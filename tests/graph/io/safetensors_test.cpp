@@ -93,7 +93,7 @@ TEST_CASE("a file of every type, written byte by byte, is read") {
   CHECK(file.metadata() == std::map<std::string, std::string>{{"format", "pt"}, {"über", "ä\n\"quoted\""}});
   file.verify_checksum();  // it has none
   const Tensor expected = Tensor::from({2, 3}, {1, -2.5, 0.15625, 65280, 0x1p-20, -0.0});
-  for (const char* name : {"f64", "f32", "f16", "bf16"}) {
+  for (const std::string name : {"f64", "f32", "f16", "bf16"}) {
     CAPTURE(name);
     const Tensor found = file.tensor(entry(file, name));
     CHECK(same_bits(found, expected));
@@ -249,6 +249,21 @@ TEST_CASE("files of a wrong length are refused") {
   CHECK(thrown<InputError>([&] {
           const SafetensorsFile file(wrong.path() + "y");
         }).find("cannot open (No such file") != std::string::npos);
+}
+
+TEST_CASE("a file of torch.save is refused, and how to convert it is said") {
+  const TemporaryDirectory directory(Communicator::self());
+  const std::string path = directory.path() + "/model.pt";
+  // the first bytes of what PyTorch 2.2 and 1.5 write
+  for (const std::string begin :
+       {std::string("PK\3\4\0\0\10\10\0\0", 10), std::string("\x80\2\x8a\nl\xfc\x9c\x46\xf9 ")}) {
+    write_bytes(path, begin + std::string(100, ' '));
+    CHECK(thrown<InputError>([&] { const SafetensorsFile file(path); }) ==
+          path +
+              ": the file is one of torch.save, expected a .safetensors file, which Python makes of it: "
+              "safetensors.torch.save_file(torch.load('" +
+              path + "', weights_only=True), 'weights.safetensors')");
+  }
 }
 
 TEST_CASE("headers that are no JSON, or another, are refused") {

@@ -407,7 +407,8 @@ TEST_CASE("communication of every kind of message is what its gradients need") {
     const auto operand = [&](Index rows, bool wanted) {
       return Variable(Tensor::full(Shape{rows, width}, 1), wanted);
     };
-    const auto check = [&](const char* what, const auto& run, bool u_read, bool u_wanted, bool u_again) {
+    const auto check = [&](const std::string& what, const auto& run, bool u_read, bool u_wanted,
+                           bool u_again) {
       CAPTURE(what);
       CAPTURE(static_cast<int>(mode));
       Tape tape;
