@@ -1,3 +1,4 @@
+#include <sar/core/error.hpp>
 #include <sar/nn/relation_key.hpp>
 
 #include <algorithm>
@@ -22,15 +23,16 @@ std::string quoted(const std::string& text) {
 std::string relation_key(const std::string& name) {
   if (std::ranges::count(name, ':') != 2) return name;
   const std::size_t first = name.find(':'), second = name.rfind(':');
-  return "(" + quoted(name.substr(0, first)) + ", " + quoted(name.substr(first + 1, second - first - 1)) +
-         ", " + quoted(name.substr(second + 1)) + ")";
+  return concat("(", quoted(name.substr(0, first)), ", ", quoted(name.substr(first + 1, second - first - 1)),
+                ", ", quoted(name.substr(second + 1)), ")");
 }
 
 std::string with_relation_keys(const std::string& tensor_name) {
   std::string result;
   for (std::size_t begin = 0; begin <= tensor_name.size();) {
     const std::size_t end = std::min(tensor_name.find('.', begin), tensor_name.size());
-    result += (begin > 0 ? "." : "") + relation_key(tensor_name.substr(begin, end - begin));
+    if (begin > 0) result += '.';
+    result += relation_key(tensor_name.substr(begin, end - begin));
     begin = end + 1;
   }
   return result;

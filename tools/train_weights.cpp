@@ -1,10 +1,11 @@
 #include "train_weights.hpp"
 
-#include <sar/comm/broadcast_texts.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/io/safetensors.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <utility>
 
 namespace sar::tools {
@@ -81,8 +82,12 @@ StateDict WeightFile::in_file() const {
 /// Rank 0 reads the header.
 void WeightFile::recognise(const Communicator& comm, const std::string& path, const WeightNames& names) {
   comm.agree([&] {
-    const std::vector<std::string> texts = broadcast_texts(
-        comm, comm.rank() == 0 ? links_as_texts(path, model_, names) : std::vector<std::string>());
+    std::vector<std::string> texts;
+    if (comm.rank() == 0) texts = links_as_texts(path, model_, names);
+    auto count = std::ssize(texts);
+    comm.broadcast(std::span(&count, 1), 0);
+    texts.resize(static_cast<std::size_t>(count));
+    for (std::string& text : texts) text = comm.broadcast(text, 0);
     links_.clear();
     for (std::size_t i = 0; i < texts.size(); i += 4)
       links_.push_back({texts[i], texts[i + 1], static_cast<WeightLayout>(std::stoi(texts[i + 2])),

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <map>
 #include <string>
 
@@ -42,6 +43,10 @@ TEST_CASE("a case has its values, and says what it has not") {
   CHECK_THROWS(golden.values("src"));
   CHECK_THROWS(golden.tensor("absent"));
   CHECK_THROWS(golden.arg("absent"));
+  const std::string before = golden_directory();
+  REQUIRE(setenv("SAR_GOLDEN", "/another/set", 1) == 0);
+  CHECK(golden_directory() == "/another/set");
+  REQUIRE(setenv("SAR_GOLDEN", before.c_str(), 1) == 0);
   CHECK_THROWS(Case("edge_softmax/absent"));
   CHECK_THROWS(Case("absent/dst"));
 }

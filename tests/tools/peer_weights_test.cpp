@@ -7,6 +7,7 @@
 #include "tools/train_models.hpp"
 #include "tools/train_weights.hpp"
 
+#include <sar/autograd/gradcheck.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/io/safetensors.hpp>
 
@@ -108,6 +109,22 @@ TEST_CASE("logits of models of DGL and PyG, from files with their names, and bac
     PeerModel again(comm, golden);
     WeightFile(again.model).load(comm, saved, {});
     CHECK(again.error(golden) < tolerance());
+  }
+}
+
+TEST_CASE("gradients of attention with residual connections and several heads in the last layer") {
+  const Communicator comm = Communicator::world();
+  for (const std::string name : {"peer/gat_dgl", "peer/gat_residual_pyg", "peer/gatv2_dgl"}) {
+    CAPTURE(name);
+    const Case golden(name);
+    PeerModel peer(comm, golden);
+    WeightFile(peer.model).load(comm, weights_of(name), {});
+    std::vector<Variable> inputs{Variable(peer.part.src_rows(golden.tensor("in.feat")), true)};
+    for (const Variable& parameter : peer.model.parameters()) inputs.push_back(parameter);
+    const auto logits = [&](const std::vector<Variable>& in) { return peer.model(peer.part.graph, in[0]); };
+    CHECK_NOTHROW(gradcheck(logits, inputs, {.directions = 3, .sum_over_ranks = [&](double value) {
+                                               return comm.all_reduce(value, ReduceOp::sum);
+                                             }}));
   }
 }
 
