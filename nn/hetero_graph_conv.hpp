@@ -22,8 +22,9 @@ enum class RelationAggregate { sum, mean };
 ///     y_t = sum or mean over the relations r into nodes of type t of conv_r(graph_r, x_source, x_destination)
 ///
 /// Parameters: `mods.<relation>.*`, as they are called in the relation's layer. A relation whose name is its
-/// canonical one, "user:follows:user", is written as DGL writes the key of its layer, `mods.('user',
-/// 'follows', 'user').*`; `mods.user:follows:user.*` is read, too.
+/// canonical one, "user:follows:user", is written as DGL writes it; files with its own name are read, too:
+///
+///     mods.('user', 'follows', 'user').*
 ///
 ///     HeteroGraphConv conv(RelationAggregate::sum);
 ///     conv.emplace_back<GraphConv>({"user", "follows", "user"}, 8, 16, gen);

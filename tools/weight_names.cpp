@@ -20,7 +20,7 @@ struct Spelling {
 
 const std::vector<Spelling>& spellings() {
   static const std::vector<Spelling> all{
-      // PyG's SAGEConv, then DGL's before 0.8
+      // PyG's SAGEConv, then older releases of DGL
       {"lin_l.weight", "fc_neigh.weight"},
       {"lin_l.bias", "fc_self.bias"},
       {"lin_r.weight", "fc_self.weight"},
