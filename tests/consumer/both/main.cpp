@@ -45,8 +45,8 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     check(false, error.what());
   }
+  MPI_Finalize();
   const sar::test::MpiHandles open = sar::test::open_mpi_handles();
   check(open == sar::test::MpiHandles{}, sar::test::describe(open).c_str());
-  MPI_Finalize();
   return failures == 0 ? 0 : 1;
 }
