@@ -24,13 +24,14 @@ std::string golden_directory() {
 }
 
 /// An open file of golden vectors. Tensors are called "<case>/<array>", metadata "<case>/<argument>".
-/// The group "peer" is not the generator's: the weights beside it belong to it.
+/// The groups "peer" and "pyg" are not the generator's (tests/data/peer/make.py).
 struct GoldenFile {
   SafetensorsFile file;
   std::map<std::string, const SafetensorsEntry*> entries;
 
   explicit GoldenFile(const std::string& group)
-      : file((group == "peer" ? own_golden_directory : golden_directory()) + "/" + group + ".safetensors") {
+      : file((group == "peer" || group == "pyg" ? own_golden_directory : golden_directory()) + "/" + group +
+             ".safetensors") {
     for (const SafetensorsEntry& entry : file.entries()) entries[entry.name] = &entry;
   }
 };

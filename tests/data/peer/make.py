@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""make.py [FOLDER]: writes the files of this folder and golden/peer.safetensors with DGL 2.1.0 and PyTorch Geometric 2.8.1.
+"""make.py [FOLDER]: writes the files of this folder, golden/peer.safetensors and golden/pyg.safetensors with DGL 2.1.0 and PyTorch Geometric 2.8.1.
 
 Each model of `train`, built as the examples of both do and with their names: CASE.safetensors has its weights, golden/peer.safetensors the graph,
-the features and the logits. With a FOLDER of files that were saved from these models, their logits are compared instead."""
+the features and the logits; golden/pyg.safetensors has layers that DGL does not have, with gradients. With a FOLDER of files that were saved from these models, their logits are compared instead."""
 import importlib.util
 import os
 import sys
@@ -169,6 +169,38 @@ def randomize(model, name):
                 tensor.fill_(7)
 
 
+def transformer_cases():
+    return {'TransformerConv__plain': {}, 'TransformerConv__no_bias': dict(bias=False), 'TransformerConv__no_root_weight': dict(root_weight=False),
+            'TransformerConv__beta_mean': dict(beta=True, concat=False), 'TransformerConv__beta_no_bias_edge': dict(beta=True, bias=False, edge_dim=2),
+            'TransformerConv__edge': dict(edge_dim=2)}
+
+
+def save_transformer(name, options, folder):
+    """A layer of two heads of three features: inputs, parameters, result and the gradients of sum(out * grad_out)."""
+    generator = torch.Generator().manual_seed(sum(name.encode()))
+    draw = lambda *shape: torch.rand(shape, generator=generator) - 0.5
+    layer = pyg.TransformerConv(IN, 3, heads=2, **options)
+    randomize(layer, name)
+    x, e = draw(NODES, IN).requires_grad_(), draw(EDGES.shape[1], 2).requires_grad_()
+    out = layer(x, EDGES, e if 'edge_dim' in options else None)
+    grad_out = draw(*out.shape)
+    (out * grad_out).sum().backward()
+    arrays = {'src': EDGES[0], 'dst': EDGES[1], 'in.feat': x, 'grad_in.feat': x.grad, 'out': out, 'grad_out': grad_out}
+    if 'edge_dim' in options:
+        arrays.update({'in.efeat': e, 'grad_in.efeat': e.grad})
+    for key, parameter in layer.named_parameters():
+        arrays['param.' + key] = parameter
+        if parameter.grad is not None:
+            arrays['grad_param.' + key] = parameter.grad
+    folder.mkdir(parents=True)
+    for key, value in arrays.items():
+        np.save(folder / f'{key}.npy', value.detach().numpy())
+    lines = {**dict(bias=True, root_weight=True, beta=False, concat=True, edge_dim=0), **options}
+    lines = {key: int(value) for key, value in lines.items()}
+    lines.update(case=name, graph='homogeneous', num_src=NODES, num_dst=NODES, heads=2, out_feats=3)
+    (folder / 'args.txt').write_text(''.join(f'{key}={lines[key]}\n' for key in sorted(lines)))
+
+
 def main():
     torch.set_default_dtype(torch.float64)
     x = torch.rand((NODES, IN), generator=torch.Generator().manual_seed(1), dtype=torch.float64) - 0.5
@@ -197,7 +229,10 @@ def main():
             spec = importlib.util.spec_from_file_location('pack', HERE.parent / 'golden' / 'pack.py')
             pack = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(pack)
-            pack.pack(Path(scratch, 'peer'), HERE.parent / 'golden' / 'peer.safetensors')
+            for name, options in transformer_cases().items():
+                save_transformer(name, options, Path(scratch, 'pyg', name))
+            for group in ('peer', 'pyg'):
+                pack.pack(Path(scratch, group), HERE.parent / 'golden' / f'{group}.safetensors')
 
 
 if __name__ == '__main__':
