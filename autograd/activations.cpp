@@ -6,6 +6,8 @@
 #include <sar/core/error.hpp>
 #include <sar/core/softmax.hpp>
 
+#include <cmath>
+
 namespace sar::inline SAR_PRECISION {
 namespace {
 
@@ -61,6 +63,33 @@ Variable exp(Variable x) {
 }
 Variable log(Variable x) {
   return activation(Unary::log, std::move(x));
+}
+
+Variable sqrt(Variable x) {
+  return activation(Unary::sqrt, std::move(x));
+}
+Variable abs(Variable x) {
+  return activation(Unary::abs, std::move(x));
+}
+Variable silu(Variable x) {
+  return activation(Unary::silu, std::move(x));
+}
+Variable gelu(Variable x, GeluApproximation approximation) {
+  return activation(approximation == GeluApproximation::none ? Unary::gelu : Unary::gelu_tanh, std::move(x));
+}
+
+Variable clamp(Variable x, real low, real high) {
+  require(!std::isnan(low) && !std::isnan(high), "clamp between ", low, " and ", high, ", expected numbers");
+  const bool recorded = recording({&x});
+  const Tensor kept = recorded ? x.value() : Tensor();
+  Tensor y =
+      compute_elementwise(take_value(x), [&](const Tensor& in, Tensor& out) { clamp(in, low, high, out); });
+  if (!recorded) return y;
+  return record(std::move(y), [dx = x.gradient(), kept, low, high](Tensor grad) {
+    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
+      clamp_backward(kept, low, high, g, out, accumulate);
+    });
+  });
 }
 
 Variable softmax(Variable x) {

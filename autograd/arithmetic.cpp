@@ -45,6 +45,14 @@ void pass_product(const GradientPtr& to, Tensor grad, const Tensor& other) {
   }
 }
 
+/// x repeated to a shape that it broadcasts to.
+Tensor repeated(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  Tensor out = Tensor::zeros(shape);
+  binary(BinaryOp::add, x, Tensor::zeros({1}), out);
+  return out;
+}
+
 void negate(const Tensor& x, Tensor& out, bool accumulate) {
   scale_shift(x, -1, 0, out, accumulate);
 }
@@ -128,6 +136,26 @@ Variable scale_shift(Variable x, real scale, real shift) {
     pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
       scale_shift(g, scale, 0, out, accumulate);
     });
+  });
+}
+
+Variable where(const Tensor& condition, Variable a, Variable b) {
+  const Shape shape = broadcast(condition.shape(), broadcast(a.shape(), b.shape()));
+  const bool recorded = recording({&a, &b});
+  const Tensor choice = repeated(condition, shape);
+  Tensor y(shape);
+  select(choice, repeated(a.value(), shape), repeated(b.value(), shape), y);
+  if (!recorded) return y;
+  return record(std::move(y), [da = a.gradient(), db = b.gradient(), choice](const Tensor& grad) {
+    const Tensor none = Tensor::zeros(grad.shape());
+    const auto pass = [&](const GradientPtr& to, const Tensor& chosen, const Tensor& other) {
+      if (to == nullptr) return;
+      Tensor part(grad.shape());
+      select(choice, chosen, other, part);
+      pass_sum(to, std::move(part));
+    };
+    pass(da, grad, none);
+    pass(db, none, grad);
   });
 }
 

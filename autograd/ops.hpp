@@ -108,8 +108,26 @@ Variable softplus(Variable x);             ///< log(1 + exp(x)); keeps the resul
 Variable tanh(Variable x);                 ///< keeps the result
 Variable exp(Variable x);                  ///< keeps the result
 Variable log(Variable x);                  ///< keeps x
-Variable softmax(Variable x);              ///< over the last dimension; keeps the result
-Variable log_softmax(Variable x);          ///< over the last dimension; keeps the result
+Variable sqrt(Variable x);                 ///< slope infinite at 0; keeps the result
+Variable abs(Variable x);                  ///< slope 0 at 0; keeps x
+Variable silu(Variable x);                 ///< x / (1 + exp(-x)); keeps x
+
+/// How gelu computes the normal distribution function, as torch's argument `approximate`.
+enum class GeluApproximation { none, tanh };
+/// x (1 + erf(x / sqrt(2))) / 2; with the approximation tanh (Hendrycks & Gimpel, arXiv 1606.08415)
+/// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2. Keeps x.
+Variable gelu(Variable x, GeluApproximation approximation = GeluApproximation::none);
+
+/// min(max(x, low), high); an infinite bound is none. The slope is 1 where low <= x <= high and 0 elsewhere;
+/// where low > high, the result is high, as in torch. Keeps x. Throws Error for a bound that is NaN.
+Variable clamp(Variable x, real low, real high);
+
+/// a where the condition is not 0 (also where it is NaN), b elsewhere; the three broadcast. What is not
+/// chosen neither counts nor gets a gradient, NaN and infinity too. Keeps the condition.
+Variable where(const Tensor& condition, Variable a, Variable b);
+
+Variable softmax(Variable x);      ///< over the last dimension; keeps the result
+Variable log_softmax(Variable x);  ///< over the last dimension; keeps the result
 
 /// Each element is 0 with probability p, otherwise x / (1 - p). The draw is a function of (key, row_ids[i],
 /// column) and is made again in the backward pass: only the key and the ids are kept. `row_ids` are the

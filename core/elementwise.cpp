@@ -5,11 +5,14 @@
 #include <sar/core/vector_math.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index grain = 1 << 16;  // elements per block: some 50 us of memory traffic
+constexpr Index buffer_size = 512;
 
 template <bool accumulate>
 void store(real& out, real value) {
@@ -83,6 +86,92 @@ void gradient_loop(Op op, const Tensor& kept, const Tensor& grad, Tensor& out, b
   });
 }
 
+/// The same where the slopes of a few elements are computed at a time: slopes(kept, n, slope).
+template <class Slopes>
+void buffered_gradient_loop(const Slopes& slopes, const Tensor& kept, const Tensor& grad, Tensor& out,
+                            bool accumulate) {
+  dispatch(accumulate, [&](auto adding) {
+    parallel_for(out.size(), grain, [&](Index begin, Index end) {
+      real slope[buffer_size];
+      for (Index first = begin; first < end; first += buffer_size) {
+        const Index count = std::min(buffer_size, end - first);
+        slopes(kept.data() + first, count, slope);
+        const real* g = grad.data() + first;
+        real* to = out.data() + first;
+        for (Index i = 0; i < count; ++i) store<decltype(adding)::value>(to[i], g[i] * slope[i]);
+      }
+    });
+  });
+}
+
+/// to[i] = combine(x[i], buffer[i]), where fill(x, buffer, count) fills the buffer from a few elements at a
+/// time. `to` may be x.
+template <class Fill, class Combine>
+void buffered_values(const real* x, real* to, Index n, const Fill& fill, const Combine& combine) {
+  real buffer[buffer_size];
+  for (Index first = 0; first < n; first += buffer_size) {
+    const Index count = std::min(buffer_size, n - first);
+    fill(x + first, buffer, count);
+    for (Index i = 0; i < count; ++i) to[first + i] = combine(x[first + i], buffer[i]);
+  }
+}
+
+constexpr real sqrt_half = std::numbers::sqrt2_v<real> / 2;
+constexpr real inv_sqrt_2pi = std::numbers::inv_sqrtpi_v<real> * sqrt_half;
+constexpr real gelu_scale = 2 * std::numbers::inv_sqrtpi_v<real> * sqrt_half;  // sqrt(2 / pi)
+constexpr real gelu_cubic = static_cast<real>(0.044715);
+
+void erf_of_share(const real* x, real* erf, Index n) {
+  for (Index i = 0; i < n; ++i) erf[i] = x[i] * sqrt_half;
+  vector_math::erf(erf, erf, n);
+}
+
+void tanh_of_cubic(const real* x, real* tanh, Index n) {
+  for (Index i = 0; i < n; ++i) tanh[i] = gelu_scale * (x[i] + gelu_cubic * x[i] * x[i] * x[i]);
+  vector_math::tanh(tanh, tanh, n);
+}
+
+/// 1 - exp(-y) for y = softplus(x)
+void softplus_slopes(const real* y, Index n, real* slope) {
+  for (Index i = 0; i < n; ++i) slope[i] = -y[i];
+  vector_math::expm1(slope, slope, n);
+  for (Index i = 0; i < n; ++i) slope[i] = -slope[i];
+}
+
+/// s + x s (1 - s) for s = sigmoid(x)
+void silu_slopes(const real* x, Index n, real* slope) {
+  vector_math::sigmoid(x, slope, n);
+  for (Index i = 0; i < n; ++i) slope[i] += x[i] * slope[i] * (1 - slope[i]);
+}
+
+/// (1 + erf(x / sqrt(2))) / 2 + x exp(-x^2 / 2) / sqrt(2 pi)
+void gelu_slopes(const real* x, Index n, real* slope) {
+  real density[buffer_size] = {};
+  for (Index i = 0; i < n; ++i) density[i] = -x[i] * x[i] / 2;
+  vector_math::exp(density, density, n);
+  erf_of_share(x, slope, n);
+  for (Index i = 0; i < n; ++i) slope[i] = (1 + slope[i]) / 2 + x[i] * density[i] * inv_sqrt_2pi;
+}
+
+/// With t the hyperbolic tangent: (1 + t) / 2 + x (1 - t^2) sqrt(2 / pi) (1 + 3 * 0.044715 x^2) / 2
+void gelu_tanh_slopes(const real* x, Index n, real* slope) {
+  tanh_of_cubic(x, slope, n);
+  for (Index i = 0; i < n; ++i) {
+    const real t = slope[i];
+    const real inner = gelu_scale * (1 + 3 * gelu_cubic * x[i] * x[i]);
+    slope[i] = (1 + t) / 2 + x[i] * (1 - t * t) * inner / 2;
+  }
+}
+
+/// f(x) of n elements for the functions that are products with a transcendental one.
+void gated_values(Unary op, const real* from, real* to, Index n) {
+  if (op == Unary::silu)
+    return buffered_values(from, to, n, vector_math::sigmoid, [](real x, real s) { return x * s; });
+  const auto gate = [](real x, real t) { return x * (1 + t) / 2; };
+  if (op == Unary::gelu) return buffered_values(from, to, n, erf_of_share, gate);
+  buffered_values(from, to, n, tanh_of_cubic, gate);
+}
+
 }  // namespace
 
 void binary(BinaryOp op, const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
@@ -128,17 +217,10 @@ void unary(Unary op, const Tensor& x, Tensor& out, real parameter) {
       case Unary::leaky_relu:
         for (Index i = 0; i < n; ++i) to[i] = from[i] > 0 ? from[i] : parameter * from[i];
         break;
-      case Unary::elu: {
-        constexpr Index buffer_size = 512;
-        real negative[buffer_size];
-        for (Index first = 0; first < n; first += buffer_size) {
-          const Index count = std::min(buffer_size, n - first);
-          vector_math::expm1(from + first, negative, count);
-          for (Index i = 0; i < count; ++i)
-            to[first + i] = from[first + i] > 0 ? from[first + i] : parameter * negative[i];
-        }
+      case Unary::elu:
+        buffered_values(from, to, n, vector_math::expm1,
+                        [=](real value, real negative) { return value > 0 ? value : parameter * negative; });
         break;
-      }
       case Unary::sigmoid:
         vector_math::sigmoid(from, to, n);
         break;
@@ -153,6 +235,17 @@ void unary(Unary op, const Tensor& x, Tensor& out, real parameter) {
         break;
       case Unary::log:
         vector_math::log(from, to, n);
+        break;
+      case Unary::sqrt:
+        for (Index i = 0; i < n; ++i) to[i] = std::sqrt(from[i]);
+        break;
+      case Unary::abs:
+        for (Index i = 0; i < n; ++i) to[i] = std::abs(from[i]);
+        break;
+      case Unary::silu:
+      case Unary::gelu:
+      case Unary::gelu_tanh:
+        gated_values(op, from, to, n);
         break;
     }
   });
@@ -173,27 +266,57 @@ void unary_backward(Unary op, const Tensor& kept, const Tensor& grad, Tensor& ou
                            accumulate);
     case Unary::sigmoid:
       return gradient_loop([](real y, real g) { return g * y * (1 - y); }, kept, grad, out, accumulate);
-    case Unary::softplus:  // 1 - exp(-y)
-      return dispatch(accumulate, [&](auto adding) {
-        parallel_for(out.size(), grain, [&](Index begin, Index end) {
-          constexpr Index buffer_size = 512;
-          real slope[buffer_size];
-          for (Index first = begin; first < end; first += buffer_size) {
-            const Index count = std::min(buffer_size, end - first);
-            for (Index i = 0; i < count; ++i) slope[i] = -kept.data()[first + i];
-            vector_math::expm1(slope, slope, count);
-            for (Index i = 0; i < count; ++i)
-              store<decltype(adding)::value>(out.data()[first + i], -slope[i] * grad.data()[first + i]);
-          }
-        });
-      });
+    case Unary::softplus:
+      return buffered_gradient_loop(softplus_slopes, kept, grad, out, accumulate);
     case Unary::tanh:
       return gradient_loop([](real y, real g) { return g * (1 - y * y); }, kept, grad, out, accumulate);
     case Unary::exp:
       return gradient_loop([](real y, real g) { return g * y; }, kept, grad, out, accumulate);
     case Unary::log:
       return gradient_loop([](real x, real g) { return g / x; }, kept, grad, out, accumulate);
+    case Unary::sqrt:
+      return gradient_loop([](real y, real g) { return g / (2 * y); }, kept, grad, out, accumulate);
+    case Unary::abs:  // x g at 0 and of NaN
+      return gradient_loop([](real x, real g) { return x > 0   ? g
+                                                       : x < 0 ? -g
+                                                               : x * g; }, kept, grad, out,
+                           accumulate);
+    case Unary::silu:
+      return buffered_gradient_loop(silu_slopes, kept, grad, out, accumulate);
+    case Unary::gelu:
+      return buffered_gradient_loop(gelu_slopes, kept, grad, out, accumulate);
+    case Unary::gelu_tanh:
+      return buffered_gradient_loop(gelu_tanh_slopes, kept, grad, out, accumulate);
   }
+}
+
+void clamp(const Tensor& x, real low, real high, Tensor& out) {
+  require<ShapeError>(x.shape() == out.shape(), "result of shape ", out.shape(), " for an operand of shape ",
+                      x.shape());
+  parallel_for(out.size(), grain, [from = x.data(), to = out.data(), low, high](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      const real raised = from[i] < low ? low : from[i];
+      to[i] = raised > high ? high : raised;
+    }
+  });
+}
+
+void clamp_backward(const Tensor& x, real low, real high, const Tensor& grad, Tensor& out, bool accumulate) {
+  require<ShapeError>(x.shape() == grad.shape() && x.shape() == out.shape(), "gradient of shape ",
+                      grad.shape(), " for a value of shape ", x.shape(), " into ", out.shape());
+  gradient_loop([=](real value, real g) { return value >= low && value <= high ? g : real{0}; }, x, grad, out,
+                accumulate);
+}
+
+void select(const Tensor& condition, const Tensor& a, const Tensor& b, Tensor& out) {
+  require<ShapeError>(
+      condition.shape() == out.shape() && a.shape() == out.shape() && b.shape() == out.shape(),
+      "result of shape ", out.shape(), " where the condition has shape ", condition.shape(),
+      " and the operands have shapes ", a.shape(), " and ", b.shape());
+  parallel_for(out.size(), grain,
+               [c = condition.data(), x = a.data(), y = b.data(), to = out.data()](Index begin, Index end) {
+                 for (Index i = begin; i < end; ++i) to[i] = c[i] != 0 ? x[i] : y[i];
+               });
 }
 
 }  // namespace sar

@@ -68,6 +68,27 @@ void write_gradients(real* to, Index n, bool accumulate, const GradientOf& gradi
   }
 }
 
+/// The sum of term(a - b) over all elements.
+template <class Term>
+SumAndCount sum_of_differences(const Tensor& a, const Tensor& b, const Term& term) {
+  return sum_of_blocks(a.size(), [&, x = a.data(), y = b.data()](Index begin, Index end) {
+    return sum_of<double>(end - begin, [&, from = x + begin, to = y + begin](Index i) {
+      return term(static_cast<double>(from[i]) - static_cast<double>(to[i]));
+    });
+  });
+}
+
+/// out (+)= gradient(a - b)
+template <class GradientOf>
+void gradients_of_differences(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate,
+                              const GradientOf& gradient) {
+  parallel_for(out.size(), element_grain, [&](Index begin, Index end) {
+    write_gradients(
+        out.data() + begin, end - begin, accumulate,
+        [&, x = a.data() + begin, y = b.data() + begin](Index i) { return gradient(x[i] - y[i]); });
+  });
+}
+
 }  // namespace
 
 SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets) {
@@ -145,19 +166,35 @@ void bce_backward(const Tensor& x, const Tensor& target, real scale, Tensor& out
 }
 
 SumAndCount squared_error_sum(const Tensor& a, const Tensor& b) {
-  return sum_of_blocks(a.size(), [x = a.data(), y = b.data()](Index begin, Index end) {
-    return sum_of<double>(end - begin, [x = x + begin, y = y + begin](Index i) {
-      const double difference = static_cast<double>(x[i]) - static_cast<double>(y[i]);
-      return difference * difference;
-    });
-  });
+  return sum_of_differences(a, b, [](double d) { return d * d; });
 }
 
 void squared_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate) {
-  parallel_for(out.size(), element_grain, [&](Index begin, Index end) {
-    write_gradients(
-        out.data() + begin, end - begin, accumulate,
-        [=, x = a.data() + begin, y = b.data() + begin](Index i) { return scale * (x[i] - y[i]); });
+  gradients_of_differences(a, b, out, accumulate, [=](real d) { return scale * d; });
+}
+
+SumAndCount absolute_error_sum(const Tensor& a, const Tensor& b) {
+  return sum_of_differences(a, b, [](double d) { return std::abs(d); });
+}
+
+void absolute_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate) {
+  gradients_of_differences(a, b, out, accumulate,  // d at 0 and of NaN
+                           [=](real d) { return d > 0   ? scale
+                                                : d < 0 ? -scale
+                                                        : d; });
+}
+
+SumAndCount huber_sum(const Tensor& a, const Tensor& b, real delta) {
+  return sum_of_differences(a, b, [limit = static_cast<double>(delta)](double d) {
+    const double size = std::abs(d);
+    return size <= limit ? d * d / 2 : limit * (size - limit / 2);
+  });
+}
+
+void huber_backward(const Tensor& a, const Tensor& b, real delta, real scale, Tensor& out, bool accumulate) {
+  gradients_of_differences(a, b, out, accumulate, [=](real d) {
+    const real raised = d < -delta ? -delta : d;
+    return scale * (raised > delta ? delta : raised);
   });
 }
 

@@ -47,6 +47,20 @@ SumAndCount squared_error_sum(const Tensor& a, const Tensor& b);
 /// out (+)= scale (a - b)
 void squared_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate);
 
+/// sum |a - b|
+SumAndCount absolute_error_sum(const Tensor& a, const Tensor& b);
+
+/// out (+)= scale sign(a - b), 0 where a = b
+void absolute_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate);
+
+/// The sum over all d = a - b of
+///
+///     |d| <= delta ? d^2 / 2 : delta (|d| - delta / 2)
+SumAndCount huber_sum(const Tensor& a, const Tensor& b, real delta);
+
+/// out (+)= scale min(max(a - b, -delta), delta)
+void huber_backward(const Tensor& a, const Tensor& b, real delta, real scale, Tensor& out, bool accumulate);
+
 /// Of the rows where the mask is not 0: how many have their largest element (the first of equals) at the
 /// label. A row with a NaN has not.
 SumAndCount count_correct(const Tensor& x, std::span<const std::int64_t> labels,

@@ -105,6 +105,15 @@ void sum_terms_to(const Shape& shape, Terms terms, Tensor& out, bool accumulate)
   });
 }
 
+double sum_terms(Terms terms, Index n) {
+  double sum = 0;
+  sum_row_blocks(
+      n, 1,
+      [&](Index begin, Index end, double* partial) { *partial += line_sum(terms.at(begin), end - begin); },
+      {&sum, 1});
+  return sum;
+}
+
 }  // namespace
 
 void sum_row_blocks(Index rows, Index row_cost, FunctionRef<void(Index, Index, double*)> body,
@@ -125,13 +134,11 @@ void sum_row_blocks(Index rows, Index row_cost, FunctionRef<void(Index, Index, d
 }
 
 double sum_elements(const Tensor& x) {
-  double sum = 0;
-  sum_row_blocks(x.size(), 1,
-                 [&](Index begin, Index end, double* partial) {
-                   *partial += line_sum({x.data() + begin, nullptr}, end - begin);
-                 },
-                 {&sum, 1});
-  return sum;
+  return sum_terms({x.data(), nullptr}, x.size());
+}
+
+double sum_squares(const Tensor& x) {
+  return sum_terms({x.data(), x.data()}, x.size());
 }
 
 void sum_to(const Tensor& x, Tensor& out, bool accumulate) {

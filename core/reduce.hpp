@@ -12,6 +12,9 @@ namespace sar::inline SAR_PRECISION {
 /// Sum of all elements; 0 for none.
 double sum_elements(const Tensor& x);
 
+/// Sum of the squares of all elements; 0 for none.
+double sum_squares(const Tensor& x);
+
 /// out (+)= x summed over the dimensions that `out` repeats: the backward pass of broadcast(). The shape of
 /// out must broadcast to that of x.
 void sum_to(const Tensor& x, Tensor& out, bool accumulate = false);

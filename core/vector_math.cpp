@@ -1,6 +1,7 @@
 #include <sar/core/vector_math.hpp>
 
 #include <Eigen/Core>
+#include <unsupported/Eigen/SpecialFunctions>
 
 #include <algorithm>
 
@@ -40,6 +41,9 @@ void tanh(const real* x, real* out, Index n) {
 }
 void sigmoid(const real* x, real* out, Index n) {
   apply([](const auto& b) { return b.logistic(); }, x, out, n);
+}
+void erf(const real* x, real* out, Index n) {
+  apply([](const auto& b) { return b.erf(); }, x, out, n);
 }
 void softplus(const real* x, real* out, Index n) {
   apply([](const auto& b) { return b.max(real{0}) + (-b.abs()).exp().log1p(); }, x, out, n);

@@ -15,6 +15,8 @@ void log(const real* x, real* out, Index n);
 void tanh(const real* x, real* out, Index n);
 /// 1 / (1 + exp(-x))
 void sigmoid(const real* x, real* out, Index n);
+/// 2 / sqrt(pi) times the integral of exp(-t^2) over [0, x]; of NaN, any number
+void erf(const real* x, real* out, Index n);
 /// log(1 + exp(x)), without overflow
 void softplus(const real* x, real* out, Index n);
 

@@ -1,12 +1,11 @@
 #include <sar/comm/broadcast_texts.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/file.hpp>
+#include <sar/core/number_text.hpp>
 #include <sar/nn/checkpoint.hpp>
 #include <sar/nn/state_dict.hpp>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -22,20 +21,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view prefix = "checkpoint-", suffix = ".safetensors";
 constexpr std::string_view format_version = "1";
 constexpr std::string_view extra_prefix = "extra.";
-
-template <class Number>
-std::optional<Number> to_number(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-/// All digits: the same number when it is read.
-std::string exact(double value) {
-  std::array<char, 32> text{};
-  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
-}
+constexpr std::string_view schedule_prefix = "schedule.";
 
 std::string file_name(int epoch) {
   std::string digits = std::to_string(epoch);
@@ -104,6 +90,7 @@ std::string others(const std::string& damaged) {
 struct Description {
   CheckpointInfo info;
   double lr = 0;
+  std::map<std::string, std::string> schedule;  ///< "kind", and its state; empty: none
 };
 
 Description read_metadata(const SafetensorsFile& file, const std::string& optimizer, std::uint64_t seed) {
@@ -129,12 +116,15 @@ Description read_metadata(const SafetensorsFile& file, const std::string& optimi
   Description description;
   description.info.epoch = number("epoch", 0);
   description.lr = number("lr", 0.0);
-  for (const auto& [key, value] : file.metadata())
+  for (const auto& [key, value] : file.metadata()) {
     if (key.starts_with(extra_prefix)) description.info.extra[key.substr(extra_prefix.size())] = value;
+    if (key.starts_with(schedule_prefix)) description.schedule[key.substr(schedule_prefix.size())] = value;
+  }
   return description;
 }
 
-/// Epoch and learning rate, then keys and values of the program's own.
+/// Epoch, learning rate and how many keys and values of the schedule follow; these, and those of the
+/// program's own.
 std::vector<std::string> description_of(const std::string& path, const std::string& optimizer,
                                         std::uint64_t seed) {
   std::optional<SafetensorsFile> file;
@@ -145,7 +135,9 @@ std::vector<std::string> description_of(const std::string& path, const std::stri
     throw InputError(error.what() + others(path));
   }
   const Description description = read_metadata(*file, optimizer, seed);
-  std::vector<std::string> found{std::to_string(description.info.epoch), exact(description.lr)};
+  std::vector<std::string> found{std::to_string(description.info.epoch), exact_text(description.lr),
+                                 std::to_string(description.schedule.size())};
+  for (const auto& [key, value] : description.schedule) found.insert(found.end(), {key, value});
   for (const auto& [key, value] : description.info.extra) found.insert(found.end(), {key, value});
   return found;
 }
@@ -173,6 +165,16 @@ Checkpointer::Checkpointer(const Communicator& comm, std::string directory,
 
 void Checkpointer::save(int epoch, const Module& model, Optimizer& optimizer,
                         const std::map<std::string, std::string>& extra) const {
+  write(epoch, model, optimizer, nullptr, extra);
+}
+
+void Checkpointer::save(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler& schedule,
+                        const std::map<std::string, std::string>& extra) const {
+  write(epoch, model, optimizer, &schedule, extra);
+}
+
+void Checkpointer::write(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
+                         const std::map<std::string, std::string>& extra) const {
   comm_.agree([&] {
     if (comm_.rank() != 0) return;
     require<InputError>(epoch >= 0, "the epoch of a checkpoint is ", epoch, ", expected 0 or more");
@@ -187,8 +189,12 @@ void Checkpointer::save(int epoch, const Module& model, Optimizer& optimizer,
                                                   {"seed", std::to_string(options_.seed)},
                                                   {"precision", sizeof(real) == 8 ? "double" : "single"},
                                                   {"optimizer", optimizer.kind()},
-                                                  {"lr", exact(optimizer.lr())}};
+                                                  {"lr", exact_text(optimizer.lr())}};
       for (const auto& [key, value] : extra) metadata[concat(extra_prefix, key)] = value;
+      if (schedule != nullptr) {
+        metadata[concat(schedule_prefix, "kind")] = schedule->kind();
+        for (const auto& [key, value] : schedule->state()) metadata[concat(schedule_prefix, key)] = value;
+      }
       const StateDict state = whole_state(model, optimizer);
       existing[epoch] = (fs::path(directory_) / file_name(epoch)).string();
       write_state_dict(existing[epoch], state, real_type, metadata);
@@ -214,6 +220,16 @@ std::string Checkpointer::latest() const {
 }
 
 CheckpointInfo Checkpointer::load(const std::string& path, Module& model, Optimizer& optimizer) const {
+  return read(path, model, optimizer, nullptr);
+}
+
+CheckpointInfo Checkpointer::load(const std::string& path, Module& model, Optimizer& optimizer,
+                                  LRScheduler& schedule) const {
+  return read(path, model, optimizer, &schedule);
+}
+
+CheckpointInfo Checkpointer::read(const std::string& path, Module& model, Optimizer& optimizer,
+                                  LRScheduler* schedule) const {
   return comm_.agree([&] {
     // Rank 0 reads; what it finds travels as text.
     std::vector<std::string> found;
@@ -221,8 +237,25 @@ CheckpointInfo Checkpointer::load(const std::string& path, Module& model, Optimi
     found = broadcast_texts(comm_, std::move(found));
     CheckpointInfo info;
     info.epoch = *to_number<int>(found[0]);
-    for (std::size_t i = 2; i < found.size(); i += 2) info.extra[found[i]] = found[i + 1];
-    load_state_dict(comm_, path, whole_state(model, optimizer));  // from here on nothing fails
+    const std::size_t end_of_schedule = 3 + 2 * *to_number<std::size_t>(found[2]);
+    std::map<std::string, std::string> state;
+    for (std::size_t i = 3; i < found.size(); i += 2)
+      (i < end_of_schedule ? state : info.extra)[found[i]] = found[i + 1];
+    const double lr_before = optimizer.lr();
+    const auto before = schedule != nullptr ? schedule->state() : state;
+    if (schedule != nullptr) {
+      const std::string kind = state.contains("kind") ? state.at("kind") : "none";
+      require<InputError>(kind == schedule->kind(), path, ": the schedule is ", kind, ", expected ",
+                          schedule->kind());
+      schedule->load_state(state);
+    }
+    try {
+      load_state_dict(comm_, path, whole_state(model, optimizer));  // from here on nothing fails
+    } catch (...) {
+      if (schedule != nullptr) schedule->load_state(before);
+      optimizer.set_lr(lr_before);
+      throw;
+    }
     optimizer.set_lr(*to_number<double>(found[1]));
     return info;
   });

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
+#include <sar/nn/lr_scheduler.hpp>
 #include <sar/nn/module.hpp>
 #include <sar/nn/optimizer.hpp>
 
@@ -50,6 +51,9 @@ class Checkpointer {
   /// that are not finite, and when the directory has a checkpoint of a later epoch.
   void save(int epoch, const Module& model, Optimizer& optimizer,
             const std::map<std::string, std::string>& extra = {}) const;
+  /// The same with the state of a schedule of the learning rate.
+  void save(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler& schedule,
+            const std::map<std::string, std::string>& extra = {}) const;
 
   /// The path of the checkpoint with the largest epoch; empty when there is none.
   [[nodiscard]] std::string latest() const;
@@ -58,8 +62,16 @@ class Checkpointer {
   /// be another one. On an error they are as they were. Throws InputError for a damaged file, naming the
   /// complete ones in its directory, and for a checkpoint of another model, optimizer or seed.
   CheckpointInfo load(const std::string& path, Module& model, Optimizer& optimizer) const;
+  /// The same, and the schedule. Throws InputError, too, when the checkpoint has another schedule or none.
+  CheckpointInfo load(const std::string& path, Module& model, Optimizer& optimizer,
+                      LRScheduler& schedule) const;
 
  private:
+  void write(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
+             const std::map<std::string, std::string>& extra) const;
+  CheckpointInfo read(const std::string& path, Module& model, Optimizer& optimizer,
+                      LRScheduler* schedule) const;
+
   Communicator comm_;
   std::string directory_;
   CheckpointerOptions options_;

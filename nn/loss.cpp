@@ -25,10 +25,12 @@ struct MeanLoss {
   double count = 0;
 };
 
-/// The mean over all ranks of the terms that `local` adds up; `nothing` is the error of no terms.
-MeanLoss mean_over_ranks(const Communicator& comm, const char* nothing, FunctionRef<SumAndCount()> local) {
+/// The mean over all ranks of the terms that `local` adds up; `nothing` follows the name of the loss in the
+/// error of no terms.
+MeanLoss mean_over_ranks(const Communicator& comm, const char* name, FunctionRef<SumAndCount()> local,
+                         const char* nothing = " of no elements") {
   const SumAndCount total = sum_over_ranks(comm, local);
-  require<InputError>(total.count > 0, nothing);
+  require<InputError>(total.count > 0, name, nothing);
   return {Tensor::full({1}, static_cast<real>(total.sum / total.count)), total.count};
 }
 
@@ -53,6 +55,32 @@ Array<std::int32_t> targets_of(std::span<const std::int64_t> labels, std::span<c
   return targets;
 }
 
+/// The mean over all elements of all ranks of a function of prediction - target. sum(a, b): of the function;
+/// backward(a, b, scale, out, accumulate): out (+)= scale times its slope at a - b, which is odd.
+template <class Sum, class Backward>
+Variable mean_of_differences(const char* name, const Variable& prediction, const Variable& target,
+                             const Communicator& comm, const Sum& sum, const Backward& backward) {
+  return comm.agree([&]() -> Variable {
+    const Tensor& p = prediction.value();
+    const Tensor& t = target.value();
+    MeanLoss loss = mean_over_ranks(comm, name, [&] {
+      require<ShapeError>(p.shape() == t.shape(), name, ": the prediction has shape ", p.shape(),
+                          ", expected ", t.shape(), " as the target");
+      return sum(p, t);
+    });
+    if (!recording({&prediction, &target})) return loss.value;
+    return record(std::move(loss.value), [p, t, dp = prediction.gradient(), dt = target.gradient(),
+                                          count = loss.count, backward](const Tensor& grad) {
+      const auto send = [&](const GradientPtr& to, double scale) {
+        if (to == nullptr) return;
+        to->add([&](Tensor& out, bool accumulate) { backward(p, t, scale, out, accumulate); });
+      };
+      send(dp, grad.item() / count);
+      send(dt, -grad.item() / count);
+    });
+  });
+}
+
 }  // namespace
 
 Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
@@ -60,12 +88,14 @@ Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> lab
   return comm.agree([&]() -> Variable {
     const Tensor& x = logits.value();
     Array<std::int32_t> targets;
-    MeanLoss loss =
-        mean_over_ranks(comm, "cross_entropy over an empty mask: no row of any rank is labelled", [&] {
+    MeanLoss loss = mean_over_ranks(
+        comm, "cross_entropy",
+        [&] {
           require_rows(x, labels, mask);
           targets = targets_of(labels, mask, x.row_size());
           return cross_entropy_sum(x, targets);
-        });
+        },
+        " over an empty mask: no row of any rank is labelled");
     if (!recording({&logits})) return loss.value;
     return record(std::move(loss.value), [x, targets = std::move(targets), dx = logits.gradient(),
                                           count = loss.count](const Tensor& grad) {
@@ -79,7 +109,7 @@ Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> lab
 Variable bce_with_logits(const Variable& logits, const Tensor& target, const Communicator& comm) {
   return comm.agree([&]() -> Variable {
     const Tensor& x = logits.value();
-    MeanLoss loss = mean_over_ranks(comm, "bce_with_logits of no elements", [&] {
+    MeanLoss loss = mean_over_ranks(comm, "bce_with_logits", [&] {
       require<ShapeError>(x.shape() == target.shape(), "bce_with_logits: logits have shape ", x.shape(),
                           ", expected ", target.shape(), " as the target");
       return bce_sum(x, target);
@@ -95,27 +125,32 @@ Variable bce_with_logits(const Variable& logits, const Tensor& target, const Com
 }
 
 Variable mse(const Variable& prediction, const Variable& target, const Communicator& comm) {
-  return comm.agree([&]() -> Variable {
-    const Tensor& p = prediction.value();
-    const Tensor& t = target.value();
-    MeanLoss loss = mean_over_ranks(comm, "mse of no elements", [&] {
-      require<ShapeError>(p.shape() == t.shape(), "mse: the prediction has shape ", p.shape(), ", expected ",
-                          t.shape(), " as the target");
-      return squared_error_sum(p, t);
-    });
-    if (!recording({&prediction, &target})) return loss.value;
-    return record(std::move(loss.value), [p, t, dp = prediction.gradient(), dt = target.gradient(),
-                                          count = loss.count](const Tensor& grad) {
-      const auto send = [&](const GradientPtr& to, double scale) {
-        if (to == nullptr) return;
-        to->add([&](Tensor& out, bool accumulate) {
-          squared_error_backward(p, t, static_cast<real>(scale), out, accumulate);
-        });
-      };
-      send(dp, 2 * grad.item() / count);
-      send(dt, -2 * grad.item() / count);
-    });
-  });
+  return mean_of_differences(
+      "mse", prediction, target, comm, squared_error_sum,
+      [](const Tensor& a, const Tensor& b, double scale, Tensor& out, bool accumulate) {
+        squared_error_backward(a, b, static_cast<real>(2 * scale), out, accumulate);
+      });
+}
+
+Variable l1(const Variable& prediction, const Variable& target, const Communicator& comm) {
+  return mean_of_differences(
+      "l1", prediction, target, comm, absolute_error_sum,
+      [](const Tensor& a, const Tensor& b, double scale, Tensor& out, bool accumulate) {
+        absolute_error_backward(a, b, static_cast<real>(scale), out, accumulate);
+      });
+}
+
+Variable huber(const Variable& prediction, const Variable& target, const Communicator& comm, double delta) {
+  const auto limit = static_cast<real>(delta);
+  return mean_of_differences(
+      "huber", prediction, target, comm,
+      [=](const Tensor& a, const Tensor& b) {
+        require<InputError>(delta > 0, "huber: delta is ", delta, ", expected a positive number");
+        return huber_sum(a, b, limit);
+      },
+      [=](const Tensor& a, const Tensor& b, double scale, Tensor& out, bool accumulate) {
+        huber_backward(a, b, limit, static_cast<real>(scale), out, accumulate);
+      });
 }
 
 double accuracy(const Tensor& logits, std::span<const std::int64_t> labels,

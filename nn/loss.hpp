@@ -37,6 +37,18 @@ Variable bce_with_logits(const Variable& logits, const Tensor& target, const Com
 /// Throws ShapeError when shapes differ, InputError when no rank has a row.
 Variable mse(const Variable& prediction, const Variable& target, const Communicator& comm);
 
+/// The mean over all elements of |prediction - target| (torch's l1_loss), with slope 0 at 0; otherwise as
+/// mse().
+Variable l1(const Variable& prediction, const Variable& target, const Communicator& comm);
+
+/// The mean over all elements d = prediction - target of
+///
+///     |d| <= delta ? d^2 / 2 : delta (|d| - delta / 2)
+///
+/// (torch's huber_loss); otherwise as mse(). Throws InputError, too, unless delta > 0.
+Variable huber(const Variable& prediction, const Variable& target, const Communicator& comm,
+               double delta = 1);
+
 /// Of the rows of all ranks where the mask is not 0: the fraction whose largest logit (the first of equals)
 /// is that of the label. NaN when the mask is empty everywhere. A row with a NaN counts as wrong. Throws like
 /// cross_entropy when lengths differ.

@@ -42,6 +42,7 @@
 #include <sar/nn/batch_norm.hpp>
 #include <sar/nn/cf_conv.hpp>
 #include <sar/nn/checkpoint.hpp>
+#include <sar/nn/clip_grad.hpp>
 #include <sar/nn/compatibility.hpp>
 #include <sar/nn/distributed.hpp>
 #include <sar/nn/dot_gat_conv.hpp>
@@ -51,12 +52,14 @@
 #include <sar/nn/edge_weight_norm.hpp>
 #include <sar/nn/gat_conv.hpp>
 #include <sar/nn/gin_conv.hpp>
+#include <sar/nn/global_pooling.hpp>
 #include <sar/nn/graph_conv.hpp>
 #include <sar/nn/hetero_graph_conv.hpp>
 #include <sar/nn/init.hpp>
 #include <sar/nn/layer_norm.hpp>
 #include <sar/nn/linear.hpp>
 #include <sar/nn/loss.hpp>
+#include <sar/nn/lr_scheduler.hpp>
 #include <sar/nn/lstm.hpp>
 #include <sar/nn/module.hpp>
 #include <sar/nn/module_list.hpp>
@@ -64,6 +67,7 @@
 #include <sar/nn/nn_conv.hpp>
 #include <sar/nn/node_features.hpp>
 #include <sar/nn/optimizer.hpp>
+#include <sar/nn/reductions.hpp>
 #include <sar/nn/rel_graph_conv.hpp>
 #include <sar/nn/row_function.hpp>
 #include <sar/nn/sage_conv.hpp>

@@ -35,6 +35,30 @@ std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& m
   return std::make_unique<Adam>(model.named_parameters(), adam);
 }
 
+/// None when the learning rate stays as it is.
+std::unique_ptr<LRScheduler> make_schedule(const TrainOptions& o, Optimizer& optimizer) {
+  const ScheduleOptions& s = o.schedule;
+  const LinearLROptions linear{.start_factor = 0.1, .total_iters = std::max(1, s.warm_up)};
+  const auto warm_up = s.warm_up > 0 ? std::optional(linear) : std::nullopt;
+  switch (s.type) {
+    case ScheduleType::step:
+      return std::make_unique<StepLR>(
+          optimizer, StepLROptions{.step_size = s.step_size, .gamma = s.factor, .warm_up = warm_up});
+    case ScheduleType::cosine:
+      return std::make_unique<CosineAnnealingLR>(
+          optimizer,
+          CosineAnnealingLROptions{
+              .T_max = std::max(1, o.epochs - s.warm_up), .eta_min = s.min_lr, .warm_up = warm_up});
+    case ScheduleType::plateau:
+      return std::make_unique<ReduceLROnPlateau>(
+          optimizer,
+          ReduceLROnPlateauOptions{.factor = s.factor, .patience = s.patience, .min_lr = s.min_lr});
+    case ScheduleType::none:
+      break;
+  }
+  return s.warm_up > 0 ? std::make_unique<LinearLR>(optimizer, linear) : nullptr;
+}
+
 /// Generated edge types, for a model that has relations. Those of built-in graphs depend on the labels.
 std::vector<Relations> generate_relations(const GraphShardManager& graph, const NodeData& data,
                                           const TrainOptions& o) {
@@ -77,13 +101,15 @@ struct TrainingPart {
 };
 
 /// One step on the gradient of `loss()`; returns its value. Collective.
-double step(const Communicator& comm, Module& model, Optimizer& optimizer, EpochTimer& timer,
-            FunctionRef<Variable()> loss_of_model) {
+double step(const Communicator& comm, const TrainOptions& o, Module& model, Optimizer& optimizer,
+            EpochTimer& timer, FunctionRef<Variable()> loss_of_model) {
   Tape tape;
   const Variable loss = loss_of_model();
   timer.forward_done();
   tape.backward(loss);
   gather_grads(comm, model);
+  if (o.clip_value > 0) clip_grad_value(model, o.clip_value);
+  if (o.clip_norm > 0) clip_grad_norm(model, o.clip_norm);
   optimizer.step();
   optimizer.zero_grad();
   timer.backward_done();
@@ -117,8 +143,9 @@ void train(const Communicator& comm, const TrainOptions& o) {
   Generator gen(o.seed);
   NodeClassifier model(o.model, data.features.row_size(), data.num_classes, comm, gen);
   const auto optimizer = make_optimizer(o, model);
+  const auto schedule = make_schedule(o, *optimizer);
   Checkpoints checkpoints(comm, o, graph);
-  const CheckpointInfo start = checkpoints.resume(model, *optimizer);
+  const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
   require<InputError>(o.epochs > 0 || o.predict.empty() || start.epoch > 0 || !o.init_weights.empty(),
                       o.predict,
                       ": there are no weights to predict with, expected --init-weights, or --resume",
@@ -143,14 +170,16 @@ void train(const Communicator& comm, const TrainOptions& o) {
     EpochTimer timer(comm);
     Epoch result{.epoch = epoch};
     model.train();
-    result.loss = step(comm, model, *optimizer, timer, loss);
+    result.lr = optimizer->lr();
+    result.loss = step(comm, o, model, *optimizer, timer, loss);
     require(std::isfinite(result.loss), "the loss of epoch ", epoch, " is ", result.loss,
             ": try a smaller --lr than ", o.lr);
     if (o.eval_every > 0 && (epoch % o.eval_every == 0 || epoch == o.epochs))
       result.accuracy = evaluate(model, graph, data, relations);
+    if (schedule) schedule->step(result.loss);
     timer.finish(result);
     log.epoch(result);
-    checkpoints.epoch_done(epoch, model, *optimizer, log.progress());
+    checkpoints.epoch_done(epoch, model, *optimizer, schedule.get(), log.progress());
   }
   if (!o.save_weights.empty()) weights.save(comm, o.save_weights);
   predict(comm, o, model, graph, data, relations);

@@ -7,7 +7,24 @@
 namespace sar::tools {
 namespace {
 
-/// What the curve depends on, except for the seed and the type of the optimizer, which every checkpoint has.
+/// What the schedule of the learning rate depends on, as far as the type has it.
+std::string describe(const ScheduleOptions& s, int epochs) {
+  const std::string after = s.warm_up > 0 ? concat(" --warm-up ", s.warm_up) : "";
+  switch (s.type) {
+    case ScheduleType::step:
+      return concat("step --step-size ", s.step_size, " --lr-factor ", s.factor, after);
+    case ScheduleType::cosine:
+      return concat("cosine --epochs ", epochs, " --min-lr ", s.min_lr, after);
+    case ScheduleType::plateau:
+      return concat("plateau --patience ", s.patience, " --lr-factor ", s.factor, " --min-lr ", s.min_lr);
+    case ScheduleType::none:
+      break;
+  }
+  return "none" + after;
+}
+
+/// What the curve depends on, except for the seed and the type of the optimizer, which every checkpoint has,
+/// and the learning rate, which may change.
 std::map<std::string, std::string> describe(const TrainOptions& o, const GraphShardManager& graph) {
   const ModelOptions& m = o.model;
   return {{"--model", m.type},
@@ -22,7 +39,9 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--num-bases", concat(m.num_bases)},
           {"--batch-norm", concat(m.batch_norm)},
           {"--mfg", concat(o.mfg)},
-          {"--lr", concat(o.lr)},
+          {"--schedule", describe(o.schedule, o.epochs)},
+          {"--clip-norm", concat(o.clip_norm)},
+          {"--clip-value", concat(o.clip_value)},
           {"--momentum", concat(o.momentum)},
           {"--weight-decay", concat(o.weight_decay)},
           {"--normalize-features", concat(o.data.normalize_features)},
@@ -37,6 +56,7 @@ Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const 
     : every_(o.checkpoint_every),
       epochs_(o.epochs),
       speaks_(comm.rank() == 0),
+      lr_(o.lr),
       run_(describe(o, graph)),
       defaults_(describe(TrainOptions(), graph)) {
   if (o.checkpoint.empty()) return;
@@ -49,10 +69,12 @@ Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const 
     std::printf("no checkpoint in %s: starting from the beginning\n", o.checkpoint.c_str());
 }
 
-CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer) {
+CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRScheduler* schedule) {
   if (last_.empty()) return {};
   CheckpointInfo info = checkpointer_->load(last_, model, optimizer);
   for (const auto& [option, value] : run_) {
+    if (option == "--schedule" && epochs_ == 0)
+      continue;  // cosine depends on --epochs, and nothing is trained
     const auto made_with = info.extra.find(option);
     if (made_with == info.extra.end() && value == defaults_.at(option)) continue;  // older than the option
     require<InputError>(made_with != info.extra.end() && made_with->second == value, last_, ": made with ",
@@ -62,15 +84,30 @@ CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer) {
   require<InputError>(epochs_ == 0 || info.epoch <= epochs_, last_, ": ", info.epoch,
                       " epochs are done, expected --epochs of at least that, or 0 to predict only, not ",
                       epochs_);
+  if (schedule != nullptr && epochs_ > 0) checkpointer_->load(last_, model, optimizer, *schedule);
   if (speaks_) std::printf("resuming from %s, after epoch %d\n", last_.c_str(), info.epoch);
+  const std::string now = concat(lr_), before = info.extra["--lr"];
+  if (before != now && epochs_ > 0) {
+    if (schedule != nullptr) {
+      schedule->set_base_lr(lr_);
+    } else {
+      optimizer.set_lr(lr_);
+    }
+    if (speaks_) std::printf("going on with --lr %s, after %s before\n", now.c_str(), before.c_str());
+  }
   return info;
 }
 
 void Checkpoints::epoch_done(int epoch, const Module& model, Optimizer& optimizer,
-                             std::map<std::string, std::string> progress) const {
+                             const LRScheduler* schedule, std::map<std::string, std::string> progress) const {
   if (!checkpointer_ || (epoch % every_ != 0 && epoch != epochs_)) return;
   progress.insert(run_.begin(), run_.end());
-  checkpointer_->save(epoch, model, optimizer, progress);
+  progress["--lr"] = concat(lr_);
+  if (schedule != nullptr) {
+    checkpointer_->save(epoch, model, optimizer, *schedule, progress);
+  } else {
+    checkpointer_->save(epoch, model, optimizer, progress);
+  }
 }
 
 }  // namespace sar::tools

@@ -16,18 +16,20 @@ class Checkpoints {
   /// Throws InputError when there are checkpoints already and the run shall not resume from them.
   Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph);
 
-  /// The state after the last checkpoint; epoch 0 when there is none. Throws InputError for one of a run with
-  /// other options, or longer than this run shall be.
-  CheckpointInfo resume(Module& model, Optimizer& optimizer);
+  /// The state after the last checkpoint; epoch 0 when there is none. Another learning rate is taken, and
+  /// said. Throws InputError for a checkpoint of a run with other options, or longer than this run shall be.
+  /// `schedule` may be null.
+  CheckpointInfo resume(Module& model, Optimizer& optimizer, LRScheduler* schedule);
 
   /// Saves after every so many epochs and after the last. `progress`: see Log.
-  void epoch_done(int epoch, const Module& model, Optimizer& optimizer,
+  void epoch_done(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
                   std::map<std::string, std::string> progress) const;
 
  private:
   std::optional<Checkpointer> checkpointer_;
   int every_, epochs_;
   bool speaks_;
+  double lr_;
   std::map<std::string, std::string> run_, defaults_;
   std::string last_;
 };

@@ -124,6 +124,7 @@ void Log::epoch(const Epoch& e) {
   std::fflush(stdout);
   write({{"epoch", e.epoch},
          {"loss", e.loss},
+         {"lr", e.lr},
          {"train_acc", number(e.accuracy.train)},
          {"val_acc", number(e.accuracy.val)},
          {"test_acc", number(e.accuracy.test)},

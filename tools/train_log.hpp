@@ -24,7 +24,7 @@ struct Accuracies {
 
 struct Epoch {
   int epoch = 0;
-  double loss = 0;
+  double loss = 0, lr = 0;
   Accuracies accuracy = {};  ///< NaN where not evaluated, or no node is in the mask
   double seconds = 0, forward_seconds = 0, backward_seconds = 0, comm_seconds = 0;  ///< of the slowest rank
   std::uint64_t comm_bytes = 0;                                                     ///< sent, all ranks

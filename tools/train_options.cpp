@@ -89,11 +89,33 @@ void add_optimizer_options(CLI::App& app, TrainOptions& o) {
   add_choice(app, "--optimizer", o.optimizer,
              {{"adam", OptimizerType::adam}, {"adamw", OptimizerType::adamw}, {"sgd", OptimizerType::sgd}},
              "adam, adamw or sgd");
-  app.add_option("--lr", o.lr, "learning rate")->check(CLI::Range(0.0, 1e6));
+  app.add_option("--lr", o.lr, "learning rate; a resumed run may have another")->check(CLI::Range(0.0, 1e6));
   app.add_option("--momentum", o.momentum, "of sgd")->check(CLI::Range(0.0, 1.0));
   app.add_option("--weight-decay", o.weight_decay, "on all parameters")->check(CLI::Range(0.0, 1e6));
+  app.add_option("--clip-norm", o.clip_norm, "largest norm of all gradients together; 0: do not clip")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--clip-value", o.clip_value, "largest element of a gradient; 0: do not clip")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--seed", o.seed,
                  "of initial parameters, dropout, the generated graph and the random partition");
+}
+
+void add_schedule_options(CLI::App& app, ScheduleOptions& o) {
+  add_choice(app, "--schedule", o.type,
+             {{"none", ScheduleType::none},
+              {"step", ScheduleType::step},
+              {"cosine", ScheduleType::cosine},
+              {"plateau", ScheduleType::plateau}},
+             "of the learning rate: none, step, cosine (until --epochs) or plateau (of the loss)");
+  app.add_option("--warm-up", o.warm_up, "epochs from a tenth of the learning rate to all of it; 0: none")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--step-size", o.step_size, "step: epochs between reductions")->check(CLI::PositiveNumber);
+  app.add_option("--patience", o.patience, "plateau: epochs without progress before a reduction")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--lr-factor", o.factor, "step, plateau: what a reduction multiplies by")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--min-lr", o.min_lr, "cosine, plateau: smallest learning rate")
+      ->check(CLI::NonNegativeNumber);
 }
 
 void add_execution_options(CLI::App& app, TrainOptions& o) {
@@ -163,6 +185,13 @@ void check(const TrainOptions& o, const DataOptions& given) {
   if (o.predict_layer > o.model.layers)
     throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
                                       ", expected at most --layers ", o.model.layers));
+  if (o.schedule.type == ScheduleType::plateau && o.schedule.warm_up > 0)
+    throw CLI::ValidationError("--warm-up: goes with --schedule none, step or cosine, not plateau");
+  if (o.schedule.type == ScheduleType::plateau && o.schedule.factor == 1)
+    throw CLI::ValidationError("--lr-factor: is 1, expected less than that with --schedule plateau");
+  if (o.schedule.type == ScheduleType::cosine && o.epochs > 0 && o.schedule.warm_up >= o.epochs)
+    throw CLI::ValidationError(concat("--warm-up: is ", o.schedule.warm_up, ", expected less than --epochs ",
+                                      o.epochs, " with --schedule cosine"));
   for (const CLI::Option* option : given.source)
     if (option->count() > 0 && (o.dataset.empty() || o.found.kind != DatasetKind::unknown))
       throw CLI::ValidationError(
@@ -181,6 +210,7 @@ void add_options(CLI::App& app, TrainOptions& o) {
   const DataOptions data = add_data_options(app, o);
   add_model_options(app, o.model);
   add_optimizer_options(app, o);
+  add_schedule_options(app, o.schedule);
   add_execution_options(app, o);
   add_result_options(app, o);
   add_checkpoint_options(app, o);

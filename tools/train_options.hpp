@@ -20,6 +20,15 @@ namespace sar::tools {
 
 enum class BuiltInGraph { karate, sbm };
 enum class OptimizerType { adam, adamw, sgd };
+enum class ScheduleType { none, step, cosine, plateau };
+
+/// Of the learning rate.
+struct ScheduleOptions {
+  ScheduleType type = ScheduleType::none;
+  int warm_up = 0;  ///< epochs; 0: none
+  int step_size = 30, patience = 10;
+  double factor = 0.1, min_lr = 0;
+};
 
 struct TrainOptions {
   // the graph
@@ -37,6 +46,8 @@ struct TrainOptions {
   bool mfg = false;
   OptimizerType optimizer = OptimizerType::adam;
   double lr = 0.01, weight_decay = 0, momentum = 0.9;
+  ScheduleOptions schedule;
+  double clip_norm = 0, clip_value = 0;  ///< 0: not
   int epochs = 100, eval_every = 1, threads = 0;
   std::uint64_t seed = 0;
 

@@ -11,7 +11,9 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -255,6 +257,21 @@ TEST_CASE("gradients of activations") {
       "exp", [](const Inputs& in) { return exp(in[0]); }, x);
   check("log", [](const Inputs& in) { return log(in[0]); },
         {Variable(random_tensor({6, 5}, 2, 0.5, 2), true)});
+  check("sqrt", [](const Inputs& in) { return sqrt(in[0]); },
+        {Variable(random_tensor({6, 5}, 2, 0.5, 2), true)});
+  check(
+      "abs", [](const Inputs& in) { return abs(in[0]); }, x);
+  check(
+      "silu", [](const Inputs& in) { return silu(in[0]); }, x);
+  check(
+      "gelu", [](const Inputs& in) { return gelu(in[0]); }, x);
+  check(
+      "gelu, approximated", [](const Inputs& in) { return gelu(in[0], GeluApproximation::tanh); }, x);
+  check(
+      "clamp", [](const Inputs& in) { return clamp(in[0], real(-0.1), real(0.1)) + clamp(in[0], -2, 0); }, x);
+  check(
+      "a chain of functions that keep their argument",
+      [](const Inputs& in) { return gelu(silu(abs(in[0] * 2)) - 1); }, x);
   check(
       "softmax", [](const Inputs& in) { return softmax(in[0]); }, x);
   check(
@@ -280,6 +297,49 @@ TEST_CASE("gradients of activations") {
         return dropout(in[0] + in[0], 0.4, {1, 2, 3}, {5, 3, 9, 100, 2, 7}) * in[0];
       },
       x);
+}
+
+TEST_CASE("where: gradients of what is chosen, broadcast, and no NaN from the rest") {
+  const Tensor condition = Tensor::from({3, 2}, {1, 0, 0, 2, -1, 0}), column = Tensor::from({3, 1}, {1, 0, 1});
+  check("where", [&](const Inputs& in) { return where(condition, in[0], in[1]); },
+        {input({3, 2}, 1), input({3, 2}, 2)});
+  check("where, broadcast", [&](const Inputs& in) { return where(column, in[0], in[1]); },
+        {input({3, 2}, 1), input({2}, 2)});
+  check("where of one variable", [&](const Inputs& in) { return where(condition, in[0], in[0] * in[0]); },
+        {input({3, 2}, 1)});
+  const Variable x(Tensor::from({2}, {-1, 4}), true);
+  Tape tape;
+  const Variable y = where(Tensor::from({2}, {0, 1}), sqrt(clamp(x, 0, 9)), Tensor::full({1}, 7));
+  CHECK(relative_error(y.value(), Tensor::from({2}, {7, 2})) == 0);
+  tape.backward(y, Tensor::full({2}, 1));
+  CHECK(x.grad().data()[1] == real(0.25));
+  CHECK_THROWS_AS(where(Tensor::zeros({3}), x, x), ShapeError);
+  CHECK_THROWS_AS(clamp(x, std::numeric_limits<real>::quiet_NaN(), 1), Error);
+}
+
+TEST_CASE("torch's values and gradients") {
+  const std::vector<std::pair<std::string, std::function<Variable(Variable)>>> functions = {
+      {"sqrt", [](Variable x) { return sqrt(x); }},
+      {"abs", [](Variable x) { return abs(x); }},
+      {"tanh", [](Variable x) { return tanh(x); }},
+      {"softplus", [](Variable x) { return softplus(x); }},
+      {"silu", [](Variable x) { return silu(x); }},
+      {"gelu", [](Variable x) { return gelu(x); }},
+      {"gelu_tanh", [](Variable x) { return gelu(x, GeluApproximation::tanh); }},
+      {"clamp", [](Variable x) { return clamp(x, real(-0.5), real(0.75)); }},
+      {"where", [](Variable x) {
+         return where(test::Case("torch/where").tensor("condition"), x, sum(x, ReduceDim::rows));
+       }}};
+  for (const auto& [name, function] : functions) {
+    CAPTURE(name);
+    const test::Case golden("torch/" + name);
+    const Variable x(golden.tensor("x"), true);
+    Tape tape;
+    const Variable y = function(x);
+    CHECK(relative_error(y.value(), golden.values("out")) < tolerance() / 10);
+    tape.backward(y, golden.tensor("seed"));
+    CHECK(relative_error(x.grad(), golden.values("grad_x")) < tolerance() / 10);
+  }
 }
 
 TEST_CASE("gradients of rows, columns, shapes") {

@@ -60,6 +60,10 @@ struct UnaryCase {
 
 std::vector<UnaryCase> unary_cases() {
   const auto s = [](double x) { return 1 / (1 + std::exp(-x)); };
+  const auto normal = [](double x) { return (1 + std::erf(x / std::sqrt(2))) / 2; };
+  const auto density = [](double x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::acos(-1.0)); };
+  const double scale = std::sqrt(2 / std::acos(-1.0));
+  const auto t = [=](double x) { return std::tanh(scale * (x + 0.044715 * x * x * x)); };
   return {
       {Unary::relu, 0, [](double x) { return std::max(x, 0.0); }, [](double x) { return x > 0 ? 1.0 : 0.0; }},
       {Unary::leaky_relu, real(0.25), [](double x) { return x > 0 ? x : 0.25 * x; },
@@ -71,7 +75,18 @@ std::vector<UnaryCase> unary_cases() {
       {Unary::tanh, 0, [](double x) { return std::tanh(x); },
        [](double x) { return 1 / (std::cosh(x) * std::cosh(x)); }},
       {Unary::exp, 0, [](double x) { return std::exp(x); }, [](double x) { return std::exp(x); }},
-      {Unary::log, 0, [](double x) { return std::log(x); }, [](double x) { return 1 / x; }}};
+      {Unary::log, 0, [](double x) { return std::log(x); }, [](double x) { return 1 / x; }},
+      {Unary::sqrt, 0, [](double x) { return std::sqrt(x); },
+       [](double x) { return 1 / (2 * std::sqrt(x)); }},
+      {Unary::abs, 0, [](double x) { return std::abs(x); }, [](double x) { return x > 0 ? 1 : -1; }},
+      {Unary::silu, 0, [s](double x) { return x * s(x); },
+       [s](double x) { return s(x) * (1 + x * (1 - s(x))); }},
+      {Unary::gelu, 0, [=](double x) { return x * normal(x); },
+       [=](double x) { return normal(x) + x * density(x); }},
+      {Unary::gelu_tanh, 0, [=](double x) { return x * (1 + t(x)) / 2; },
+       [=](double x) {
+         return (1 + t(x)) / 2 + x * (1 - t(x) * t(x)) * scale * (1 + 3 * 0.044715 * x * x) / 2;
+       }}};
 }
 
 TEST_CASE("binary operations broadcast as a naive loop does") {
@@ -125,8 +140,8 @@ TEST_CASE("unary operations and their slopes") {
   for (const UnaryCase& c : unary_cases()) {
     CAPTURE(static_cast<int>(c.op));
     for (const Index size : {Index{0}, Index{1}, Index{7}, Index{1000}, Index{150001}}) {
-      const Tensor x =
-          c.op == Unary::log ? random_tensor({size}, 1, 0.1, 5) : random_tensor({size}, 1, -4, 4);
+      const Tensor x = c.op == Unary::log || c.op == Unary::sqrt ? random_tensor({size}, 1, 0.1, 5)
+                                                                 : random_tensor({size}, 1, -4, 4);
       const Tensor grad = random_tensor({size}, 2);
       Tensor y(x.shape());
       unary(c.op, x, y, c.parameter);
@@ -169,6 +184,46 @@ TEST_CASE("the result for an element depends on its value only, not on where it 
       }
     CHECK(same);
   }
+}
+
+TEST_CASE("clamp, and where it has a slope") {
+  const real nan = std::numeric_limits<real>::quiet_NaN(), infinity = std::numeric_limits<real>::infinity();
+  const Tensor x = Tensor::from({6}, {-2, -1, real(0.5), 1, 3, nan}), g = Tensor::full({6}, 2);
+  Tensor y({6}), dx = Tensor::full({6}, 1);
+  clamp(x, -1, 1, y);
+  for (const auto& [at, value] : {std::pair(0, -1), {1, -1}, {3, 1}, {4, 1}}) CHECK(y.data()[at] == value);
+  CHECK(y.data()[2] == real(0.5));
+  CHECK(std::isnan(y.data()[5]));
+  clamp_backward(x, -1, 1, g, dx, true);
+  CHECK(relative_error(dx, Tensor::from({6}, {1, 3, 3, 3, 1, 1})) == 0);
+  clamp(x, -infinity, 0, y);
+  CHECK(y.data()[0] == -2);
+  CHECK(y.data()[4] == 0);
+  clamp(x, 2, -3, y);
+  CHECK(y.data()[0] == -3);
+}
+
+TEST_CASE("select takes nothing from what is not chosen") {
+  const real nan = std::numeric_limits<real>::quiet_NaN();
+  Tensor y({4});
+  select(Tensor::from({4}, {0, 1, -2, nan}), Tensor::from({4}, {nan, 2, 3, 4}),
+         Tensor::from({4}, {5, nan, nan, nan}), y);
+  CHECK(relative_error(y, Tensor::from({4}, {5, 2, 3, 4})) == 0);
+  CHECK_THROWS_AS(select(Tensor::zeros({1}), y, y, y), ShapeError);
+}
+
+TEST_CASE("slopes at 0, and of functions whose arguments are far away") {
+  const Tensor x = Tensor::from({4}, {0, -200, 200, -30}), ones = Tensor::full({4}, 1);
+  Tensor y({4}), dx({4});
+  for (const auto op : {Unary::silu, Unary::gelu, Unary::gelu_tanh}) {
+    CAPTURE(static_cast<int>(op));
+    unary(op, x, y);
+    unary_backward(op, x, ones, dx);
+    CHECK(relative_error(y, Tensor::from({4}, {0, 0, 200, 0})) < tolerance());
+    CHECK(relative_error(dx, Tensor::from({4}, {real(0.5), 0, 1, 0})) < tolerance());
+  }
+  unary_backward(Unary::abs, x, ones, dx);
+  CHECK(relative_error(dx, Tensor::from({4}, {0, -1, 1, -1})) == 0);
 }
 
 TEST_CASE("extreme arguments stay finite where the function is") {

@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -64,6 +65,38 @@ TEST_CASE("binary cross entropy and squared errors against their formulas") {
   CHECK(relative_error(out, bce_gradient) < tolerance());
   squared_error_backward(x, t, 2, out, false);
   CHECK(relative_error(out, gradient) < tolerance());
+}
+
+TEST_CASE("absolute errors and Huber's against their formulas; NaN stays") {
+  const Tensor x = random_tensor({20'001}, 1, -3, 3), t = random_tensor({20'001}, 2, -1, 1);
+  double absolute = 0, huber = 0;
+  std::vector<double> signs, clamped;
+  for (Index i = 0; i < x.size(); ++i) {
+    const double d = static_cast<double>(x.data()[i]) - t.data()[i], size = std::abs(d);
+    absolute += size;
+    huber += size <= 0.75 ? d * d / 2 : 0.75 * (size - 0.375);
+    signs.push_back(d > 0 ? 2 : -2);
+    clamped.push_back(2 * std::min(std::max(d, -0.75), 0.75));
+  }
+  CHECK(absolute_error_sum(x, t).sum == doctest::Approx(absolute).epsilon(tolerance()));
+  CHECK(huber_sum(x, t, real(0.75)).sum == doctest::Approx(huber).epsilon(tolerance()));
+  CHECK(huber_sum(x, t, real(0.75)).count == 20'001);
+  Tensor out(x.shape());
+  absolute_error_backward(x, t, 2, out, false);
+  CHECK(relative_error(out, signs) == 0);
+  absolute_error_backward(x, x, 2, out, false);
+  CHECK(relative_error(out, std::vector<double>(20'001)) == 0);
+  huber_backward(x, t, real(0.75), 2, out, true);
+  CHECK(relative_error(out, clamped) < tolerance());
+
+  const Tensor none = Tensor::full({1}, std::numeric_limits<real>::quiet_NaN()), zero = Tensor::zeros({1});
+  Tensor slope({1});
+  CHECK(std::isnan(absolute_error_sum(none, zero).sum));
+  CHECK(std::isnan(huber_sum(none, zero, 1).sum));
+  absolute_error_backward(none, zero, 1, slope, false);
+  CHECK(std::isnan(slope.item()));
+  huber_backward(none, zero, 1, 1, slope, false);
+  CHECK(std::isnan(slope.item()));
 }
 
 TEST_CASE("a row is correct when the first of its largest elements is the label's, and no element is NaN") {

@@ -120,8 +120,9 @@ TEST_CASE("layer normalization of rows whose mean is large, and of constant rows
       double mean = 0, var = 0;
       for (Index j = 0; j < width; ++j) {
         x.row(i)[j] = static_cast<real>(1e4 + (i == 3 ? 0 : (j * 7 % 5 - 2 + i) / 8.0));
-        mean += x.row(i)[j] / static_cast<double>(width);
+        mean += x.row(i)[j];  // exact
       }
+      mean /= static_cast<double>(width);
       for (Index j = 0; j < width; ++j)
         var += (x.row(i)[j] - mean) * (x.row(i)[j] - mean) / static_cast<double>(width);
       for (Index j = 0; j < width; ++j) expected.push_back((x.row(i)[j] - mean) / std::sqrt(var + 1e-5));

@@ -235,6 +235,28 @@ TEST_CASE("a host's structs") {
   CHECK(cells[1].velocity[2] == 5);
 }
 
+TEST_CASE("sums over the whole graph") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  const GraphShardManager& graph = s.graph;
+  const Variable y = s.node_rows(), state = s.node_rows(false), target = s.node_rows(false), h = s.node_rows();
+  const Variable force(Tensor::full({graph.num_nodes(), 1}, 2), true), area(Tensor::full({graph.num_nodes(), 1}, 1));
+  const real measured = 599;
+  Linear head(width, 1, s.gen);
+  const Variable target_of_the_graph(Tensor::zeros({1, 1}));
+  Tape tape;
+#include "reductions.inc"
+  CHECK(drag.value().item() == 600);
+  CHECK(drift.shape() == Shape{width});
+  const bool mine = graph.num_nodes() > 0;
+  if (mine) CHECK(force.grad().data()[0] == 2);
+  const real error = head(whole.detach()).value().item();
+  CHECK(head.parameters()[1].grad().item() == doctest::Approx(2 * error));
+  if (mine)
+    CHECK(h.grad().data()[1] ==
+          doctest::Approx(2 * error * std::as_const(head.weight()).value().data()[1] / 300).epsilon(1e-4));
+}
+
 TEST_CASE("threads") {
   const sar::Communicator comm = sar::Communicator::world();
 #include "threads.inc"

@@ -37,6 +37,18 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
   add_layer<TransformerConv>(calls, comm, "nn/transformer_conv.hpp TransformerConv", in, out, heads);
   add_edge_layer<EdgeGATConv>(calls, comm, "nn/edge_gat_conv.hpp EdgeGATConv", in, Index{1}, out, heads);
   add_edge_layer<CFConv>(calls, comm, "nn/cf_conv.hpp CFConv", in, Index{1}, Index{2}, out);
+  const auto add_pooling = [&](const std::string& name, auto pooling) {
+    add_operation(calls, comm, name,
+                  [=](Scene& s) { return [&s, pooling] { return (*pooling)(s.graph, s.x); }; });
+  };
+  add_pooling("nn/global_pooling.hpp SumPooling", std::make_shared<SumPooling>());
+  add_pooling("nn/global_pooling.hpp AvgPooling", std::make_shared<AvgPooling>());
+  add_pooling("nn/global_pooling.hpp MaxPooling", std::make_shared<MaxPooling>());
+  add_operation(calls, comm, "nn/global_pooling.hpp GlobalAttentionPooling", [=](Scene& s) {
+    auto pooling = std::make_shared<GlobalAttentionPooling>(std::make_shared<Linear>(in, 1, s.gen),
+                                                            std::make_shared<Linear>(in, out, s.gen));
+    return [&s, pooling] { return (*pooling)(s.graph, s.x); };
+  });
   add_operation(calls, comm, "nn/gin_conv.hpp GINConv", [](Scene& s) {
     auto conv = std::make_shared<GINConv>();
     return [&s, conv] { return (*conv)(s.graph, s.x); };
@@ -74,6 +86,10 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
       return [&s, conv] { return conv->attention(s.graph, s.x); };
     });
   };
+  add_operation(calls, comm, "nn/global_pooling.hpp GlobalAttentionPooling::attention", [=](Scene& s) {
+    auto pooling = std::make_shared<GlobalAttentionPooling>(std::make_shared<Linear>(in, 1, s.gen));
+    return [&s, pooling] { return pooling->attention(s.graph, s.x); };
+  });
   add_coefficients("nn/gat_conv.hpp GATConv::attention",
                    [=](Scene& s) { return std::make_shared<GATConv>(in, out, heads, s.gen); });
   add_coefficients("nn/gat_conv.hpp GATv2Conv::attention",
@@ -125,6 +141,27 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
   add_operation(calls, comm, "nn/loss.hpp mse", [](Scene& s) {
     const Variable target(Tensor::full({s.graph.num_src_nodes(), scene_width}, 1));
     return [&s, target] { return mse(s.x, target, s.comm); };
+  });
+  add_operation(calls, comm, "nn/loss.hpp l1", [](Scene& s) {
+    const Variable target(Tensor::full({s.graph.num_src_nodes(), scene_width}, 1));
+    return [&s, target] { return l1(s.x, target, s.comm); };
+  });
+  add_operation(calls, comm, "nn/loss.hpp huber", [](Scene& s) {
+    const Variable target(Tensor::full({s.graph.num_src_nodes(), scene_width}, 1));
+    return [&s, target] { return huber(s.x, target, s.comm); };
+  });
+  add_operation(calls, comm, "nn/reductions.hpp dot", [](Scene& s) {
+    const Variable other(Tensor::full({s.graph.num_src_nodes(), scene_width}, 1));
+    return [&s, other] { return dot(s.x, other, s.comm); };
+  });
+  const auto over = [](const Scene& s) { return s.wrong ? ReduceDim::columns : ReduceDim::rows; };
+  add_operation(calls, comm, "nn/reductions.hpp sum",
+                [=](Scene& s) { return [&s, over] { return sum(s.x, s.comm, over(s)); }; });
+  add_operation(calls, comm, "nn/reductions.hpp mean",
+                [=](Scene& s) { return [&s, over] { return mean(s.x, s.comm, over(s)); }; });
+  add_operation(calls, comm, "nn/reductions.hpp all_reduce", [](Scene& s) {
+    s.x = Variable(s.wrong ? Tensor() : Tensor::full({2, scene_width}, 1), true);
+    return [&s] { return all_reduce(s.x, s.comm) + all_reduce(s.x, s.comm, ReduceOp::max); };
   });
   add_operation(calls, comm, "nn/batch_norm.hpp DistributedBN1D", [](Scene& s) {
     auto norm = std::make_shared<DistributedBN1D>(s.wrong ? scene_width + 1 : scene_width, s.comm);

@@ -104,6 +104,48 @@ TEST_CASE("interrupted and resumed, the curve is that of the uninterrupted train
   }
 }
 
+TEST_CASE("a checkpoint keeps the schedule of the learning rate") {
+  const Communicator comm = Communicator::world();
+  const TemporaryDirectory directory(comm);
+  const Checkpointer checkpoints(comm, directory.path() + "/run", {.seed = 3});
+  Training through(comm, PartitionMethod::contiguous, adam);
+  const CosineAnnealingLROptions cosine{.T_max = 9, .warm_up = LinearLROptions{.total_iters = 2}};
+  CosineAnnealingLR schedule(*through.optimizer, cosine);
+  const auto run = [](Training& training, LRScheduler& of, int epochs) {
+    std::vector<double> losses;
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      losses.push_back(training.run(1).front());
+      of.step(losses.back());
+    }
+    losses.push_back(training.optimizer->lr());
+    return losses;
+  };
+  run(through, schedule, 4);
+  checkpoints.save(4, through.net, *through.optimizer, schedule, {{"best", "0.25"}});
+  const std::vector<double> losses = run(through, schedule, 4);
+
+  Training again(comm, PartitionMethod::contiguous, adam);
+  CosineAnnealingLR resumed(*again.optimizer, cosine);
+  run(again, resumed, 1);
+  const CheckpointInfo info = checkpoints.load(checkpoints.latest(), again.net, *again.optimizer, resumed);
+  CHECK(info.epoch == 4);
+  CHECK(info.extra == std::map<std::string, std::string>{{"best", "0.25"}});
+  CHECK(run(again, resumed, 4) == losses);
+
+  // another schedule, and none: nothing changes
+  Training other(comm, PartitionMethod::contiguous, adam);
+  StepLR steps(*other.optimizer, {.step_size = 5, .warm_up = {}});
+  const Tensor before = other.net.parameters().front().value().clone();
+  CHECK(thrown_by_all<InputError>(comm, [&] {
+          (void)checkpoints.load(checkpoints.latest(), other.net, *other.optimizer, steps);
+        }) == checkpoints.latest() + ": the schedule is CosineAnnealingLR, expected StepLR");
+  checkpoints.save(5, other.net, *other.optimizer);
+  CHECK(thrown_by_all<InputError>(comm, [&] {
+          (void)checkpoints.load(checkpoints.latest(), other.net, *other.optimizer, steps);
+        }) == checkpoints.latest() + ": the schedule is none, expected StepLR");
+  CHECK(same_bits(other.net.parameters().front().value(), before));
+}
+
 TEST_CASE("the last checkpoints are kept, and what a killed run left is removed") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory directory(comm);

@@ -2,6 +2,7 @@
 #include "support/rows.hpp"
 #include "support/thrown.hpp"
 
+#include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>
@@ -10,6 +11,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <vector>
 
 using namespace sar;
 using namespace sar::test;
@@ -59,17 +64,44 @@ TEST_CASE("bce_with_logits and mse: golden vectors") {
       CHECK(error_of_rows(x.grad(), golden.tensor("grad_in.logits"), book.begin(world.rank())) < tolerance());
     }
   }
-  const Case golden("loss/mse");
-  for (const PartitionBook& book : row_splits(golden.tensor("in.pred").num_rows(), world.size())) {
-    Variable p(my_rows(golden.tensor("in.pred"), book, world.rank()), true);
-    Variable t(my_rows(golden.tensor("in.target"), book, world.rank()), true);
-    Tape tape;
-    const Variable loss = mse(p, t, world);
-    CHECK(relative_error(loss.value(), golden.values("out")) < tolerance());
-    tape.backward(loss);
-    CHECK(error_of_rows(p.grad(), golden.tensor("grad_in.pred"), book.begin(world.rank())) < tolerance());
-    CHECK(error_of_rows(t.grad(), golden.tensor("grad_in.target"), book.begin(world.rank())) < tolerance());
+}
+
+TEST_CASE("mse, l1 and huber: golden vectors") {
+  const Communicator world = Communicator::world();
+  using Loss = std::function<Variable(const Variable&, const Variable&)>;
+  const std::vector<std::tuple<std::string, std::string, Loss>> losses = {
+      {"loss/mse", "in.", [&](const Variable& p, const Variable& t) { return mse(p, t, world); }},
+      {"torch/l1", "", [&](const Variable& p, const Variable& t) { return l1(p, t, world); }},
+      {"torch/huber", "", [&](const Variable& p, const Variable& t) { return huber(p, t, world); }},
+      {"torch/huber_half", "", [&](const Variable& p, const Variable& t) { return huber(p, t, world, 0.5); }}};
+  for (const auto& [name, in, function] : losses) {
+    CAPTURE(name);
+    const Case golden(name);
+    const Tensor pred = golden.tensor(in + "pred"), target = golden.tensor(in + "target");
+    for (const PartitionBook& book : row_splits(pred.num_rows(), world.size())) {
+      Variable p(my_rows(pred, book, world.rank()), true);
+      Variable t(my_rows(target, book, world.rank()), true);
+      Tape tape;
+      const Variable loss = function(p, t);
+      CHECK(relative_error(loss.value(), golden.values("out")) < tolerance());
+      CHECK(same_on_all_ranks(world, loss.value()));
+      tape.backward(loss);
+      const Index first = book.begin(world.rank());
+      CHECK(error_of_rows(p.grad(), golden.tensor("grad_" + in + "pred"), first) < tolerance());
+      CHECK(error_of_rows(t.grad(), golden.tensor("grad_" + in + "target"), first) < tolerance());
+    }
   }
+}
+
+TEST_CASE("l1 and huber: finite differences") {
+  const Communicator self = Communicator::self();
+  const Variable target(random_values({5, 3}, 1), true);
+  Tensor away = target.value().clone();  // the differences are neither 0 nor delta
+  for (Index i = 0; i < away.size(); ++i)
+    away.data()[i] += (i % 2 == 0 ? 1 : -1) * (i % 3 == 0 ? real(0.3) : real(1.5));
+  const Variable prediction(away, true);
+  CHECK_NOTHROW(gradcheck([&](const auto& in) { return l1(in[0], in[1], self); }, {prediction, target}));
+  CHECK_NOTHROW(gradcheck([&](const auto& in) { return huber(in[0], in[1], self, 0.8); }, {prediction, target}));
 }
 
 TEST_CASE("losses of logits +-1000 are exact, and gradients add up") {
@@ -107,6 +139,11 @@ TEST_CASE("what is wrong on one rank is an error on all") {
   CHECK_THROWS_AS(cross_entropy(last ? Tensor::zeros({4, 2}) : logits, good, mask, world), ShapeError);
   CHECK_THROWS_AS(accuracy(last ? Tensor::zeros({4, 2}) : logits, good, mask, world), ShapeError);
   CHECK_THROWS_AS(mse(logits, last ? Tensor::zeros({3, 1}) : logits, world), ShapeError);
+  CHECK(test::thrown_by_all<InputError>(world, [&] { (void)huber(logits, logits, world, last ? 0 : 1); }) ==
+        "huber: delta is 0, expected a positive number");
+  CHECK(test::thrown_by_all<InputError>(
+            world, [&] { (void)l1(Tensor::zeros({0, 2}), Tensor::zeros({0, 2}), world); }) ==
+        "l1 of no elements");
   CHECK_THROWS_AS(bce_with_logits(Tensor::zeros({0, 2}), Tensor::zeros({0, 2}), world), InputError);
   CHECK(cross_entropy(logits, good, mask, world).value().item() == doctest::Approx(std::log(2.0)));
 }

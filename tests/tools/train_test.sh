@@ -155,6 +155,29 @@ expect 0 "no checkpoint in run: starting from the beginning" "$programs/train" -
 expect 1 "train: run/checkpoint-00000010.safetensors exists, expected --resume" "$programs/train" --graph karate --hidden 8 --checkpoint run
 expect 1 "made with --dropout 0.5, expected 0.4 as in this run" "$programs/train" --graph karate --hidden 8 --dropout 0.4 --checkpoint run --resume
 expect 0 "resuming from run/checkpoint-00000010.safetensors, after epoch 10" "$programs/train" --graph karate --hidden 8 --epochs 12 --checkpoint run --resume
+expect 0 "going on with --lr 0.002, after 0.01 before" "$programs/train" --graph karate --hidden 8 --epochs 14 --lr 0.002 --checkpoint run --resume --log lr.jsonl
+grep -q '"lr":0.002,' lr.jsonl || fail "the rate of the resumed run: $(cat lr.jsonl)"
+expect 1 "made with --schedule none, expected step --step-size 30 --lr-factor 0.1 as in this run" "$programs/train" --graph karate --hidden 8 \
+  --schedule step --checkpoint run --resume
+expect 2 "--warm-up: goes with --schedule none, step or cosine, not plateau" "$programs/train" --schedule plateau --warm-up 2
+expect 2 "--warm-up: is 5, expected less than --epochs 5" "$programs/train" --schedule cosine --warm-up 5 --epochs 5
+expect 2 "--clip-norm" "$programs/train" --clip-norm -1
+
+# A schedule, clipped gradients: interrupted and resumed, the curve is that of the run that was not.
+scheduled=(--graph karate --hidden 8 --epochs 12 --eval-every 0 --clip-norm 0.5 --clip-value 0.1)
+for schedule in "step --step-size 3 --warm-up 2" "cosine --min-lr 0.001" "plateau --patience 0 --lr-factor 0.5"; do
+  rm -rf whole part
+  "${run[@]}" "$programs/train" "${scheduled[@]}" --schedule $schedule --checkpoint whole --checkpoint-every 5 --keep 9 --log whole.jsonl >out 2>err ||
+    fail "--schedule $schedule ends with $?"
+  [ "$(grep -o '"lr":[^,]*' whole.jsonl | sort -u | wc -l)" -gt 1 ] || [ "${schedule%% *}" = plateau ] || fail "the rate stays: $(cat whole.jsonl)"
+  mkdir part && cp whole/checkpoint-00000005.safetensors part
+  "${run[@]}" "$programs/train" "${scheduled[@]}" --schedule $schedule --checkpoint part --resume --log part.jsonl >out 2>err ||
+    fail "--schedule $schedule, resumed, ends with $?"
+  paste <(tail -n 8 whole.jsonl) <(tail -n 8 part.jsonl) |
+    sed -n 's/.*"loss":\([^,]*\),"lr":\([^,]*\),.*"loss":\([^,]*\),"lr":\([^,]*\),.*/\1 \2 \3 \4/p' >both
+  awk '{ if ($1 != $3 || $2 != $4) exit 1; ++n } END { exit n != 7 }' both || fail "--schedule $schedule, resumed: $(cat both)"
+done
+
 expect 2 "there is no layer 4" "$programs/train" --predict nowhere --predict-layer 4
 expect 2 "--predict" "$programs/train" --predict-layer 1
 expect 1 "train: karate: the labels have 2 classes, expected --num-classes" "$programs/train" --graph karate --num-classes 1
@@ -163,8 +186,8 @@ expect 1 "train: nothing: is a directory, expected a file that can be written" "
 ! grep -q ^epoch out || fail "it trained before"
 mkdir -p taken/logits.npy
 expect 1 "train: taken/logits.npy: is a directory" "$programs/train" --graph karate --epochs 1 --predict taken
-expect 1 "12 epochs are done, expected --epochs of at least that" "$programs/train" --graph karate --hidden 8 --epochs 5 --checkpoint run --resume
-expect 0 "resuming from run/checkpoint-00000012.safetensors" "$programs/train" --graph karate --hidden 8 --epochs 0 --checkpoint run --resume --predict resumed
+expect 1 "14 epochs are done, expected --epochs of at least that" "$programs/train" --graph karate --hidden 8 --epochs 5 --checkpoint run --resume
+expect 0 "resuming from run/checkpoint-00000014.safetensors" "$programs/train" --graph karate --hidden 8 --epochs 0 --checkpoint run --resume --predict resumed
 expect 1 "there are no weights to predict with" "$programs/train" --graph karate --epochs 0 --checkpoint new --resume --predict untrained
 expect 2 "--dataset: the path is empty" "$programs/train" --dataset ""
 expect 2 "--node-data: is for a --dataset that is an edge list" "$programs/train" --graph karate --node-data features=x.npy
