@@ -66,6 +66,7 @@
 #include <sar/nn/multi_hop_conv.hpp>
 #include <sar/nn/nn_conv.hpp>
 #include <sar/nn/node_features.hpp>
+#include <sar/nn/normalizer.hpp>
 #include <sar/nn/optimizer.hpp>
 #include <sar/nn/reductions.hpp>
 #include <sar/nn/rel_graph_conv.hpp>

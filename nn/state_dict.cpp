@@ -6,12 +6,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <utility>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
+
+/// Of the metadata: what torch reads, and the checksum.
+constexpr const char* taken_keys[] = {"format", "crc32"};
 
 /// 'a', 'b' and 3 more
 std::string list(const std::vector<std::string>& names) {
@@ -159,8 +163,31 @@ LoadReport load_weights(const Communicator& comm, const std::string& path, Modul
 }
 
 void save_weights(const Communicator& comm, const std::string& path, const Module& module,
-                  SafetensorsType type) {
-  comm.agree([&] { save_state_dict(comm, path, state_dict(module), type, {{"format", "pt"}}); });
+                  SafetensorsType type, const std::map<std::string, std::string>& metadata) {
+  comm.agree([&] {
+    std::map<std::string, std::string> all = metadata;
+    for (const char* taken : taken_keys)
+      require<InputError>(!all.contains(taken), path, ": the metadata have the key '", taken,
+                          "', expected another one");
+    all["format"] = "pt";
+    save_state_dict(comm, path, state_dict(module), type, all);
+  });
+}
+
+std::map<std::string, std::string> load_metadata(const Communicator& comm, const std::string& path) {
+  return comm.agree([&] {
+    std::vector<std::string> texts;
+    if (comm.rank() == 0) {
+      const SafetensorsFile file(path);
+      for (const auto& [key, value] : file.metadata())
+        if (std::ranges::find(taken_keys, key) == std::end(taken_keys))
+          texts.insert(texts.end(), {key, value});
+    }
+    texts = broadcast_texts(comm, std::move(texts));
+    std::map<std::string, std::string> metadata;
+    for (std::size_t i = 0; i < texts.size(); i += 2) metadata[texts[i]] = texts[i + 1];
+    return metadata;
+  });
 }
 
 }  // namespace sar::inline SAR_PRECISION

@@ -50,10 +50,16 @@ void save_state_dict(const Communicator& comm, const std::string& path, const St
                      SafetensorsType type, const std::map<std::string, std::string>& metadata = {});
 
 /// The weights of a model: its state_dict() from and to a file, without loss unless `type` is narrower.
-/// Collective, errors as above.
+/// `metadata`: texts of the program's own, beside the weights; InputError for the keys "format" and "crc32",
+/// which are taken. Collective, errors as above.
 LoadReport load_weights(const Communicator& comm, const std::string& path, Module& module,
                         const LoadOptions& options = {});
 void save_weights(const Communicator& comm, const std::string& path, const Module& module,
-                  SafetensorsType type = real_type);
+                  SafetensorsType type = real_type, const std::map<std::string, std::string>& metadata = {});
+
+/// The metadata that save_weights() was given (or that any other .safetensors file has), the same on every
+/// rank; rank 0 reads the file. Throws InputError for a file that is damaged or none. Collective.
+[[nodiscard]] std::map<std::string, std::string> load_metadata(const Communicator& comm,
+                                                               const std::string& path);
 
 }  // namespace sar

@@ -24,6 +24,8 @@ namespace {
 
 #include "from_dgl.inc"
 #include "surrogate.inc"
+#include "buffers.inc"
+#include "edge_latents.inc"
 
 constexpr Index width = 64;
 
@@ -239,8 +241,9 @@ TEST_CASE("sums over the whole graph") {
   Setting s;
   const Communicator& comm = s.comm;
   const GraphShardManager& graph = s.graph;
-  const Variable y = s.node_rows(), state = s.node_rows(false), target = s.node_rows(false), h = s.node_rows();
-  const Variable force(Tensor::full({graph.num_nodes(), 1}, 2), true), area(Tensor::full({graph.num_nodes(), 1}, 1));
+  const Variable y = s.node_rows(), state = s.node_rows(false), target = s.node_rows(false);
+  const Variable h = s.node_rows(), area(Tensor::full({graph.num_nodes(), 1}, 1));
+  const Variable force(Tensor::full({graph.num_nodes(), 1}, 2), true);
   const real measured = 599;
   Linear head(width, 1, s.gen);
   const Variable target_of_the_graph(Tensor::zeros({1, 1}));
@@ -320,6 +323,39 @@ TEST_CASE("messages of one's own") {
   tape.backward(m, Tensor::full(m.shape(), 1));
   CHECK(h.grad().defined());
   for (const NamedParameter& p : mlp.named_parameters()) CHECK(p.parameter.grad().defined());
+}
+
+TEST_CASE("latents on edges") {
+  Setting s;
+  const GraphShardManager& graph = s.graph;
+  Variable h = s.node_rows(), e = s.edge_rows(width);
+  const Variable nodes = h, edges = e;
+  const Block first(width, s.gen), second(width, s.gen);
+  Tape tape;
+  first(graph, h, e);
+  second(graph, h, e);
+  check_nodes(s, h, width);
+  CHECK(e.shape() == Shape{graph.num_edges(), width});
+  tape.backward(h, Tensor::full(h.shape(), 1));
+  CHECK(nodes.grad().defined());
+  CHECK(edges.grad().defined());
+  for (const NamedParameter& p : first.named_parameters()) CHECK(p.parameter.grad().defined());
+}
+
+TEST_CASE("fields of different sizes") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  const GraphShardManager& graph = s.graph;
+  const Tensor before = Tensor::full({graph.num_nodes(), 3}, 300), length = Tensor::full({graph.num_edges(), 1}, 1);
+  const Surrogate net(3, 8, s.gen);
+  {
+#include "normalizer.inc"
+    check_nodes(s, y, 3);
+    CHECK(size_of_fields.count() == 300);
+  }
+  const Scaled scaled(Tensor::from({3}, {1, 10, 100}), 8, s.gen);
+  check_nodes(s, scaled(graph, before, length), 3);
+  CHECK(state_dict(scaled).tensors.back().name == "scale");
 }
 
 TEST_CASE("dropout of messages") {

@@ -163,6 +163,13 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
     s.x = Variable(s.wrong ? Tensor() : Tensor::full({2, scene_width}, 1), true);
     return [&s] { return all_reduce(s.x, s.comm) + all_reduce(s.x, s.comm, ReduceOp::max); };
   });
+  add_operation(calls, comm, "nn/normalizer.hpp Normalizer::update", [](Scene& s) {
+    auto normalizer = std::make_shared<Normalizer>(s.wrong ? scene_width + 1 : scene_width, s.comm);
+    return [&s, normalizer] {
+      normalizer->update(s.x.value());
+      return (*normalizer)(s.x);
+    };
+  });
   add_operation(calls, comm, "nn/batch_norm.hpp DistributedBN1D", [](Scene& s) {
     auto norm = std::make_shared<DistributedBN1D>(s.wrong ? scene_width + 1 : scene_width, s.comm);
     return [&s, norm] { return (*norm)(s.x); };
@@ -227,6 +234,8 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
       [=](Model& model, const Checkpointer&) { (void)load_weights(comm, weights, model.linear); });
   add("nn/state_dict.hpp save_weights", false,
       [=](Model& model, const Checkpointer&) { save_weights(comm, weights, model.linear); });
+  add("nn/state_dict.hpp load_metadata", false,
+      [=](Model&, const Checkpointer&) { (void)load_metadata(comm, weights); });
   add("nn/checkpoint.hpp Checkpointer::save", false,
       [=](Model& model, const Checkpointer& saver) { saver.save(1, model.linear, model.optimizer); });
   add("nn/checkpoint.hpp Checkpointer::latest, nn/checkpoint.hpp Checkpointer::load", true,

@@ -13,6 +13,7 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -230,4 +231,26 @@ TEST_CASE("HeteroGraphConv names its layers as DGL does, and reads the names of 
   for (const auto& other : {second.get(), third.get()})
     for (std::size_t i = 0; i < names.size(); ++i)
       CHECK(same_bits(other->parameters()[i].value(), first->parameters()[i].value()));
+}
+
+TEST_CASE("a program's texts travel with the weights") {
+  const Communicator comm = Communicator::world();
+  const TemporaryDirectory directory(comm);
+  const std::string path = directory.path() + "/texts.safetensors";
+  Net net(1), loaded(2);
+  const std::map<std::string, std::string> texts{
+      {"units", "m/s, Pa"}, {"", "empty"}, {"note", "\"quotes\", \u00fc\nand lines"}, {"none", ""}};
+  save_weights(comm, path, net, real_type, texts);
+  CHECK(load_metadata(comm, path) == texts);
+  load_weights(comm, path, loaded);
+  CHECK(same(state_dict(net), state_dict(loaded)));
+  save_weights(comm, path, net);
+  CHECK(load_metadata(comm, path).empty());
+  for (const std::string key : {"format", "crc32"})
+    CHECK(thrown_by_all<InputError>(comm, [&] {
+            save_weights(comm, path, net, real_type, {{key, "mine"}});
+          }) == path + ": the metadata have the key '" + key + "', expected another one");
+  CHECK(thrown_by_all<InputError>(comm, [&] { (void)load_metadata(comm, path + ".absent"); })
+            .starts_with(path + ".absent: cannot open"));
+  CHECK(load_metadata(comm, path).empty());
 }
