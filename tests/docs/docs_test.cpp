@@ -348,6 +348,7 @@ TEST_CASE("fields of different sizes") {
   const GraphShardManager& graph = s.graph;
   const Tensor before = Tensor::full({graph.num_nodes(), 3}, 300), length = Tensor::full({graph.num_edges(), 1}, 1);
   const Surrogate net(3, 8, s.gen);
+  const Tape tape;
   {
 #include "normalizer.inc"
     check_nodes(s, y, 3);

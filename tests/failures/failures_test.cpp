@@ -165,6 +165,7 @@ std::map<std::string, std::string> exceptions() {
                            "comm/node_directory.hpp NodeDirectory",
                            "comm/node_directory.hpp NodeDirectory::find",
                            "comm/replace_ids.hpp replace_ids",
+                           "nn/rank_moments.hpp merge_over_ranks",
                            "comm/row_route.hpp route_chunks",
                            "comm/unique_ids.hpp require_permutation",
                            "graph/driver.hpp Driver::backward",

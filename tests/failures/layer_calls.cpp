@@ -161,13 +161,17 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
                 [=](Scene& s) { return [&s, over] { return mean(s.x, s.comm, over(s)); }; });
   add_operation(calls, comm, "nn/reductions.hpp all_reduce", [](Scene& s) {
     s.x = Variable(s.wrong ? Tensor() : Tensor::full({2, scene_width}, 1), true);
-    return [&s] { return all_reduce(s.x, s.comm) + all_reduce(s.x, s.comm, ReduceOp::max); };
+    return [&s] {
+      return s.comm.agree([&] { return all_reduce(s.x, s.comm) + all_reduce(s.x, s.comm, ReduceOp::max); });
+    };
   });
   add_operation(calls, comm, "nn/normalizer.hpp Normalizer::update", [](Scene& s) {
     auto normalizer = std::make_shared<Normalizer>(s.wrong ? scene_width + 1 : scene_width, s.comm);
     return [&s, normalizer] {
-      normalizer->update(s.x.value());
-      return (*normalizer)(s.x);
+      return s.comm.agree([&] {
+        normalizer->update(s.x.value());
+        return (*normalizer)(s.x);
+      });
     };
   });
   add_operation(calls, comm, "nn/batch_norm.hpp DistributedBN1D", [](Scene& s) {
