@@ -4,7 +4,7 @@
 ///
 ///     bench_matmul [n k m]        default 160000 256 256
 #define EIGEN_DONT_PARALLELIZE
-#define EIGEN_STACK_ALLOCATION_LIMIT (512 * 1024)  // no page faults for the reference either
+#define EIGEN_STACK_ALLOCATION_LIMIT (512 * 1024)  // no page faults for the reference
 #include "bench.hpp"
 
 #include <sar/core/matmul.hpp>

@@ -10,8 +10,8 @@ namespace {
 bool kept_one = false;
 MPI_Comm kept = MPI_COMM_NULL;
 
-/// MPI_Finalize calls this before it does anything else (MPI 3.1, section 8.7.1). A rank stays as long as others
-/// make calls: those throw, and come here in the end or end the program with an error.
+/// MPI_Finalize calls this before it does anything else (MPI 3.1, section 8.7.1). A rank stays as long as
+/// others make calls: those throw, and come here in the end or end the program with an error.
 int meet_at_finalize(MPI_Comm, int, void*, void*) {
   try {
     while (exchange_status(kept, {}, 0, {.name = "the program", .ends = true}).failed) {
@@ -41,4 +41,4 @@ bool keep_until_finalize(MPI_Comm comm) {
   return true;
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -1,9 +1,8 @@
 #include <sar/core/error.hpp>
 #include <sar/core/gather_mm.hpp>
+#include <sar/core/packed_product.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/trace.hpp>
-
-#include <Eigen/Core>
 
 #include <algorithm>
 #include <utility>
@@ -77,7 +76,7 @@ void products(const Tensor& x, const TypeGroups& groups, Tensor& out, bool accum
     for (Index i = begin, last = begin; i < end; i = last, ++type) {
       last = std::min(end, groups.begin[type + 1]);
       if (i == last) continue;
-      y.resize(last - i, out.row_size());
+      y.setZero(last - i, out.row_size());
       multiply(gathered(x, groups, i, last), type, y);
       for (Index k = i; k < last; ++k) {
         real* to = out.row(row_number(groups, k));
@@ -109,7 +108,7 @@ void gather_mm(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tenso
   const Blocks of(w.shape());
   products(x, groups, out, accumulate, [&](const ConstView& rows, Index type, Matrix& y) {
     for (Index b = 0; b < of.blocks; ++b)
-      y.middleCols(b * of.cols, of.cols).noalias() = rows.middleCols(b * of.rows, of.rows) * of(w, type, b);
+      add_product(y.middleCols(b * of.cols, of.cols), rows.middleCols(b * of.rows, of.rows), of(w, type, b));
   });
 }
 
@@ -119,8 +118,8 @@ void gather_mm_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups, Te
   const Blocks of(w.shape());
   products(x, groups, out, accumulate, [&](const ConstView& rows, Index type, Matrix& y) {
     for (Index b = 0; b < of.blocks; ++b)
-      y.middleCols(b * of.rows, of.rows).noalias() =
-          rows.middleCols(b * of.cols, of.cols) * of(w, type, b).transpose();
+      add_product(y.middleCols(b * of.rows, of.rows), rows.middleCols(b * of.cols, of.cols),
+                  of(w, type, b).transpose());
   });
 }
 
@@ -142,9 +141,9 @@ void gather_mm_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Te
         const Index stop = std::min(last, i + block_rows);
         const ConstView rows_a = gathered_a(a, groups, i, stop), rows_b = gathered_b(b, groups, i, stop);
         for (Index k = 0; k < of.blocks; ++k)
-          View(out.row(type) + (k * of.rows + first) * of.cols, height, of.cols).noalias() +=
-              rows_a.middleCols(k * of.rows + first, height).transpose() *
-              rows_b.middleCols(k * of.cols, of.cols);
+          add_product(View(out.row(type) + (k * of.rows + first) * of.cols, height, of.cols),
+                      rows_a.middleCols(k * of.rows + first, height).transpose(),
+                      rows_b.middleCols(k * of.cols, of.cols));
       }
     }
   });

@@ -101,12 +101,13 @@ struct TrainingPart {
 };
 
 /// One step on the gradient of `loss()`; returns its value. Collective.
-double step(const Communicator& comm, const TrainOptions& o, Module& model, Optimizer& optimizer,
+double step(const Communicator& comm, const TrainOptions& o, NodeClassifier& model, Optimizer& optimizer,
             EpochTimer& timer, FunctionRef<Variable()> loss_of_model) {
   Tape tape;
   const Variable loss = loss_of_model();
   timer.forward_done();
   tape.backward(loss);
+  model.forget_noise();
   gather_grads(comm, model);
   if (o.clip_value > 0) clip_grad_value(model, o.clip_value);
   if (o.clip_norm > 0) clip_grad_norm(model, o.clip_norm);

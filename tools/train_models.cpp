@@ -70,16 +70,39 @@ Convolution make_rgcn(const LayerSize& size, const ModelOptions& o, const Commun
                         const Relations& edges) { return conv(graph, h, edges.types, edges.norm); });
 }
 
+/// The parameter of that name, or none for "".
+void add_parameter(const Module& module, const std::string& name, std::vector<Variable>& parameters) {
+  if (name.empty()) return;
+  const std::vector<NamedParameter> all = module.named_parameters();
+  const auto found = std::ranges::find(all, name, &NamedParameter::name);
+  require(found != all.end(), "the convolution has no parameter ", name);
+  parameters.push_back(found->parameter);
+}
+
 }  // namespace
 
 const std::vector<ModelType>& model_types() {
   static const std::vector<ModelType> types{
-      {.name = "sage", .list = "convs", .make = make_sage},
-      {.name = "gcn", .list = "layers", .drops_inputs = true, .make = make_gcn},
-      {.name = "gat", .list = "layers", .attends = true, .drops_inputs = true, .make = make_gat},
-      {.name = "gatv2", .list = "layers", .attends = true, .drops_inputs = true, .make = make_gatv2},
-      {.name = "gin", .list = "layers", .make = make_gin},
-      {.name = "rgcn", .list = "layers", .has_relations = true, .make = make_rgcn},
+      {.name = "sage", .list = "convs", .bias = "fc_self.bias", .make = make_sage},
+      {.name = "gcn", .list = "layers", .drops_inputs = true, .bias = "bias", .make = make_gcn},
+      {.name = "gat",
+       .list = "layers",
+       .attends = true,
+       .drops_inputs = true,
+       .bias = "bias",
+       .make = make_gat},
+      {.name = "gatv2",
+       .list = "layers",
+       .attends = true,
+       .drops_inputs = true,
+       .bias = "",
+       .make = make_gatv2},
+      {.name = "gin",
+       .list = "layers",
+       .bias = "apply_func.3.bias",
+       .inner_bias = "apply_func.0.bias",
+       .make = make_gin},
+      {.name = "rgcn", .list = "layers", .has_relations = true, .bias = "h_bias", .make = make_rgcn},
   };
   return types;
 }
@@ -120,6 +143,10 @@ std::string describe(const ModelOptions& o, Index in_feats, Index num_classes) {
   return text;
 }
 
+void NodeClassifier::forget_noise() {
+  for (Variable& bias : normalized_biases_) bias.zero_grad();
+}
+
 void NodeClassifier::ConvolutionList::push_back(Convolution convolution) {
   register_module(std::to_string(convolutions_.size()), *convolution.module);
   convolutions_.push_back(std::move(convolution));
@@ -136,7 +163,10 @@ NodeClassifier::NodeClassifier(const ModelOptions& options, Index in_feats, Inde
   register_module("dropouts", dropouts_);
   for (const LayerSize& size : layer_sizes(options, in_feats, num_classes)) {
     convolutions_.push_back(type_.make(size, options, comm, gen));
+    const Module& convolution = *convolutions_[convolutions_.size() - 1].module;
+    add_parameter(convolution, type_.inner_bias, normalized_biases_);
     if (convolutions_.size() == static_cast<std::size_t>(options.layers)) break;
+    if (options.batch_norm) add_parameter(convolution, type_.bias, normalized_biases_);
     if (options.batch_norm) norms_.emplace_back(options.hidden, comm);
     dropouts_.emplace_back(options.dropout, gen);
   }

@@ -54,8 +54,10 @@ struct ModelType {
   std::string name;
   std::string list;      ///< name of the list of convolutions, in the names of the weights
   bool attends = false;  ///< has heads; ELU follows a layer that batch norm does not follow, otherwise ReLU
-  bool drops_inputs = false;   ///< dropout in front of every convolution, as in the papers of these
-  bool has_relations = false;  ///< edges have types
+  bool drops_inputs = false;    ///< dropout in front of every convolution, as in the papers of these
+  bool has_relations = false;   ///< edges have types
+  std::string bias;             ///< of a convolution: what it adds to all rows of its result
+  std::string inner_bias = "";  ///< inside of a convolution in front of a batch norm
   Convolution (*make)(const LayerSize&, const ModelOptions&, const Communicator&, Generator&) = nullptr;
 };
 
@@ -91,6 +93,11 @@ class NodeClassifier : public Module {
   Variable after_layer(int layer, const LayerGraphs& graphs, const Variable& x,
                        std::span<const Relations> relations = {});
 
+  /// Forgets the gradients of biases in front of a batch norm, which subtracts them again. They are zero but
+  /// for rounding, which Adam would scale up to full steps. After the backward pass, in front of
+  /// gather_grads.
+  void forget_noise();
+
  private:
   /// As ModuleList, of convolutions of any type.
   class ConvolutionList : public Module {
@@ -109,6 +116,7 @@ class NodeClassifier : public Module {
   ConvolutionList convolutions_;
   ModuleList<DistributedBN1D> norms_;
   ModuleList<Dropout> dropouts_;
+  std::vector<Variable> normalized_biases_;  // in front of a batch norm
 };
 
 }  // namespace sar::tools

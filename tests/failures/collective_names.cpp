@@ -52,7 +52,8 @@ void read_header(const std::filesystem::path& path, const std::string& header, s
       std::string said = comment;
       if (const auto behind = line.find("///<"); behind != std::string::npos) said += line.substr(behind);
       const std::string code = line.substr(0, line.find("///<"));
-      const bool is_function = std::regex_search(code, found, std::regex("(~?\\w+)\\("));
+      const bool is_function =
+          !code.starts_with("static_assert") && std::regex_search(code, found, std::regex("(~?\\w+)\\("));
       if (!is_function) {
         if (!has(code, "^ *(template|requires|\\[\\[nodiscard\\]\\]$)")) comment.clear();
         continue;
