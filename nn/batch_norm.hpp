@@ -33,6 +33,9 @@ struct BatchNormOptions {
 /// running_var of ones. Counter: num_batches_tracked. With `local`, each rank has running statistics of its
 /// own; a rank with fewer than two rows leaves them as they are.
 ///
+/// Statistics take a bias of the layer in front out again: its gradient is zero but for rounding, and Adam turns
+/// that into full steps. Leave such a bias out, or zero_grad() it before gather_grads.
+///
 /// Collective in training unless local: one all_gather in the forward pass, one all_reduce in the backward
 /// pass. A rank may have no rows.
 class DistributedBN1D : public Module {
