@@ -3,6 +3,7 @@
 #include <sar/nn/normalizer.hpp>
 #include <sar/nn/rank_moments.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -10,6 +11,11 @@
 
 namespace sar::inline SAR_PRECISION {
 namespace {
+
+/// Deviations below that share of the mean are rounding errors: of the values, or of their moments in double
+/// precision.
+constexpr double resolution =
+    std::max<double>(std::numeric_limits<real>::epsilon(), 16 * std::numeric_limits<double>::epsilon());
 
 double joined(const Tensor& high, const Tensor& low, Index j) {
   return static_cast<double>(high.data()[j]) + static_cast<double>(low.data()[j]);
@@ -67,8 +73,7 @@ Tensor Normalizer::std() const {
   Tensor result(mean_.shape());
   for (Index j = 0; j < mean_.size(); ++j) {
     const double deviation = std::sqrt(joined(var_, var_low_, j));
-    const double rounding =
-        std::abs(joined(mean_, mean_low_, j)) * static_cast<double>(std::numeric_limits<real>::epsilon());
+    const double rounding = std::abs(joined(mean_, mean_low_, j)) * resolution;
     result.data()[j] = deviation > rounding ? static_cast<real>(deviation) : real{1};
   }
   return result;
