@@ -7,9 +7,9 @@
 /// first communicator is made (of more than one rank, if there are more), and FILE is written when its last
 /// handle goes. If another communicator follows, FILE is written once more, with everything since the start.
 /// If FILE cannot be written, the first communicator's constructor throws InputError on all ranks; a failure
-/// at the end is not reported. A communicator whose first process is rank W > 0 of MPI_COMM_WORLD writes
-/// FILE.groupW. Of a program with both precisions, sar::double writes FILE.double. A relative FILE refers to
-/// the directory in which the trace starts.
+/// at the end is told on stderr, and environment_trace_is_lost() is true on that rank. A communicator whose
+/// first process is rank W > 0 of MPI_COMM_WORLD writes FILE.groupW. Of a program with both precisions,
+/// sar::double writes FILE.double. A relative FILE refers to the directory in which the trace starts.
 ///
 /// Times count from the start of the trace. The ranks of a node share a clock. Across nodes, the zeros differ
 /// by as much as ranks leave one barrier apart (some microseconds on a fast network), and clocks may drift.
@@ -43,5 +43,9 @@ class Trace {
   std::string path_;
   bool running_ = false;
 };
+
+/// Whether the file of SAR_TRACE, which this process was to write when a communicator's last handle went,
+/// could not be written. Local.
+[[nodiscard]] bool environment_trace_is_lost() noexcept;
 
 }  // namespace sar

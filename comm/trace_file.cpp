@@ -1,10 +1,12 @@
 #include <sar/comm/mpi_error.hpp>
+#include <sar/comm/trace.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace_events.hpp>
 #include <sar/core/trace_text.hpp>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -24,6 +26,8 @@ constexpr char tail[] = "\n]}\n";
 
 /// A communicator has SAR_TRACE's file to write.
 std::atomic<bool> environment_trace_has_owner{false};
+/// It could not be written in the end.
+std::atomic<bool> environment_trace_failed{false};
 
 /// Whether `done` comes to hold before the deadline.
 template <class Done>
@@ -174,9 +178,20 @@ bool environment_trace_runs() noexcept {
   return environment_trace_has_owner;
 }
 
+bool environment_trace_is_lost() noexcept {
+  return environment_trace_failed;
+}
+
 void end_environment_trace(MPI_Comm comm, int rank, int size, const std::string& path) noexcept {
-  (void)write_trace(comm, rank, size, path, trace_patience);
+  const std::exception_ptr failure = write_trace(comm, rank, size, path, trace_patience);
   environment_trace_has_owner = false;
+  environment_trace_failed = failure != nullptr;
+  if (!failure) return;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "SAR_TRACE: %s\n", error.what());
+  }
 }
 
 }  // namespace sar

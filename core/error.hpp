@@ -1,5 +1,5 @@
 /// Exceptions of the library. Every message names the file or tensor concerned, the values found and what was
-/// expected.
+/// expected, and can be printed whatever the names in a file are.
 #pragma once
 
 #include <sar/config.hpp>
@@ -8,17 +8,23 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace sar::inline SAR_PRECISION {
 
 /// The class of an error: what ranks tell each other besides its text (see Communicator::agree).
 enum class ErrorKind : int { general, shape, input, communication, memory };
 
-/// Base of everything the library throws.
+/// The text with \\xNN in the place of each byte that is neither part of a UTF-8 character nor the end of a
+/// line, and of control characters: a name from a file cannot change the screen that it is printed on.
+/// printable(printable(text)) is printable(text).
+std::string printable(std::string_view text);
+
+/// Base of everything the library throws. The message is printable().
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, ErrorKind kind = ErrorKind::general)
-      : std::runtime_error(message), kind_(kind) {}
+      : std::runtime_error(printable(message)), kind_(kind) {}
   [[nodiscard]] ErrorKind kind() const noexcept { return kind_; }
 
  private:
@@ -61,6 +67,9 @@ std::string concat(const Parts&... parts) {
   (text << ... << parts);
   return text.str();
 }
+
+/// What an index below `size` can be, for messages: "0 to 9"; "none" without any.
+std::string index_range(Index size);
 
 /// Throws E with the concatenated parts unless `condition` holds.
 template <class E = Error, class... Parts>

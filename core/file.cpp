@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -20,14 +21,45 @@ std::string system_error() {
   return std::strerror(errno);
 }
 
+namespace {
+
+/// What a file is that is not a regular one.
+const char* to_string(mode_t mode) noexcept {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+/// The file at the end of symbolic links; it need not exist.
+std::string end_of_links(const std::string& path) {
+  namespace fs = std::filesystem;
+  fs::path end = path;
+  std::error_code none;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(end, none)); ++links) {
+    require<InputError>(links < 40, path, ": cannot write (", std::strerror(ELOOP), ")");
+    const fs::path target = fs::read_symlink(end, none);
+    require<InputError>(!none, path, ": cannot write (", none.message(), ")");
+    end = end.parent_path() / target;
+  }
+  return end.string();
+}
+
+}  // namespace
+
 InputFile::InputFile(std::string path, const std::string& expected) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK, a FIFO would be waited for, and O_NOCTTY keeps a terminal from becoming this
+  // program's.
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  const bool is_socket = descriptor_ < 0 && errno == ENXIO;
+  require<InputError>(!is_socket, path_, ": is a socket or a device, expected ", expected);
   require<InputError>(descriptor_ >= 0, path_, ": cannot open (", system_error(), "), expected ", expected);
   try {
     struct stat status {};
     const bool done = ::fstat(descriptor_, &status) == 0;
     require<InputError>(done, path_, ": cannot read (", system_error(), ")");
-    require<InputError>(S_ISREG(status.st_mode), path_, ": not a regular file, expected ", expected);
+    require<InputError>(S_ISREG(status.st_mode), path_, ": is ", to_string(status.st_mode), ", expected ",
+                        expected);
     size_ = status.st_size;
   } catch (...) {
     ::close(descriptor_);
@@ -53,11 +85,29 @@ void InputFile::read(Index offset, void* out, Index bytes) const {
   }
 }
 
-TemporaryFile::TemporaryFile(const std::string& path)
-    : path_(path),
-      temporary_(concat(path, ".tmp", ::getpid())),
-      descriptor_(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)) {
-  require<InputError>(descriptor_ >= 0, path_, ": cannot write (", system_error(), ")");
+Replacement open_replacement(const std::string& path) {
+  Replacement made{end_of_links(path), {}, -1};
+  struct stat status {};
+  if (::stat(made.target.c_str(), &status) == 0)
+    require<InputError>(S_ISREG(status.st_mode), path, ": is ", to_string(status.st_mode),
+                        ", expected a file that can be written");
+  // Another host's process, or one that was killed, may have left a file under the name of this process.
+  for (int attempt = 0; attempt < 100 && made.descriptor < 0; ++attempt) {
+    made.temporary = concat(made.target, ".tmp", ::getpid());
+    if (attempt > 0) made.temporary += concat('-', attempt);
+    made.descriptor =
+        ::open(made.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (made.descriptor < 0 && errno != EEXIST) break;
+  }
+  require<InputError>(made.descriptor >= 0, path, ": cannot write (", system_error(), ")");
+  return made;
+}
+
+TemporaryFile::TemporaryFile(const std::string& path) {
+  Replacement made = open_replacement(path);
+  path_ = std::move(made.target);
+  temporary_ = std::move(made.temporary);
+  descriptor_ = made.descriptor;
 }
 
 TemporaryFile::~TemporaryFile() {
@@ -90,6 +140,37 @@ void TemporaryFile::commit(bool flushed) {
   if (flushed) sync_directory(std::filesystem::path(path_).parent_path().string());
 }
 
+LineFile::LineFile(std::string path, bool append) : path_(std::move(path)) {
+  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  descriptor_ = ::open(path_.c_str(), append ? flags : flags | O_TRUNC, 0666);
+  const bool unread = descriptor_ < 0 && errno == ENXIO;
+  require<InputError>(!unread, path_, ": is a FIFO that no program reads, or a socket, expected a file that ",
+                      "can be written");
+  require<InputError>(descriptor_ >= 0, path_, ": cannot write (", system_error(), ")");
+  struct stat status {};
+  if (::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode)) size_ = status.st_size;
+  (void)::fcntl(descriptor_, F_SETFL, flags & ~O_NONBLOCK);  // a full pipe is waited for
+}
+
+LineFile::~LineFile() {
+  ::close(descriptor_);
+}
+
+void LineFile::add(const std::string& line) {
+  for (std::size_t done = 0; done < line.size();) {
+    const ssize_t written = ::write(descriptor_, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const std::string error = system_error();
+      const bool whole = size_ < 0 || done == 0 || ::ftruncate(descriptor_, size_) == 0;
+      throw InputError(
+          concat(path_, ": cannot write (", error, whole ? ")" : "), and the last line is not whole"));
+    }
+    done += static_cast<std::size_t>(written);
+  }
+  if (size_ >= 0) size_ += std::ssize(line);
+}
+
 void sync_file_system(const std::string& directory) {
   const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   require<InputError>(descriptor >= 0, directory, ": cannot open (", system_error(),
@@ -109,6 +190,11 @@ void sync_directory(const std::string& directory) {
   const bool unsupported = errno == EINVAL || errno == EROFS;  // some file systems cannot flush a directory
   ::close(descriptor);
   require<InputError>(synced == 0 || unsupported, path, ": cannot write (", error, ")");
+}
+
+bool is_there(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 // Not std::filesystem::directory_iterator: libstdc++'s ends the program when it gets no memory.
@@ -132,11 +218,6 @@ std::string read_text(const std::string& path, const std::string& expected, Inde
 }
 
 void check_writable(const std::string& path) {
-  std::error_code error;
-  require<InputError>(!std::filesystem::is_directory(path, error), path,
-                      ": is a directory, expected a file that can be written");
-  const bool fits = !std::filesystem::exists(path, error) || std::filesystem::is_regular_file(path, error);
-  require<InputError>(fits, path, ": not a regular file, expected one that can be replaced");
   const TemporaryFile probe(path);
 }
 

@@ -13,10 +13,12 @@ namespace sar::inline SAR_PRECISION {
 /// The text of errno.
 std::string system_error();
 
-/// An open regular file. Reading is safe from several threads. Errors are InputError.
+/// An open regular file. Reading is safe from several threads. Errors are InputError. This is how every file
+/// is opened that the library reads.
 class InputFile {
  public:
-  /// `expected` ends the message when the file cannot be opened: "a .npy file".
+  /// `expected` ends the message when the file cannot be opened: "a .npy file". A directory, FIFO, socket or
+  /// device is refused at once, without waiting for another program.
   InputFile(std::string path, const std::string& expected);
   ~InputFile();
   InputFile(const InputFile&) = delete;
@@ -33,8 +35,20 @@ class InputFile {
   Index size_ = 0;
 };
 
+/// A new file for what shall replace `target` when it is complete.
+struct Replacement {
+  std::string target;     ///< the given path, or where it leads if it is a symbolic link
+  std::string temporary;  ///< the name of the new file, beside the target
+  int descriptor;         ///< open for writing; the caller closes it
+};
+
+/// Makes the file: nothing had its name before, and no link is followed. Throws InputError when it cannot be
+/// made, and when the target is something else than a regular file.
+Replacement open_replacement(const std::string& path);
+
 /// A file that gets its name when it is complete: it is written beside `path` under another name, and removed
-/// if commit() is not reached. Errors are InputError.
+/// if commit() is not reached. If `path` is a symbolic link, this is about the file that it leads to. Errors
+/// are InputError.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& path);
@@ -50,7 +64,27 @@ class TemporaryFile {
  private:
   std::string path_;
   std::string temporary_;
-  int descriptor_;
+  int descriptor_ = -1;
+};
+
+/// A file that grows by whole lines while others read it, or a device such as /dev/stdout. Errors are
+/// InputError.
+class LineFile {
+ public:
+  /// Opens the file, or makes it; without `append`, it is empty then. A FIFO that no program reads is
+  /// refused.
+  LineFile(std::string path, bool append);
+  ~LineFile();
+  LineFile(const LineFile&) = delete;
+  LineFile& operator=(const LineFile&) = delete;
+
+  /// Writes a line, which ends with "\\n". If this fails, a file is as it was before.
+  void add(const std::string& line);
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  Index size_ = -1;  // of a regular file
 };
 
 /// Flushes all files of the file system that holds the directory. Throws InputError.
@@ -58,6 +92,10 @@ void sync_file_system(const std::string& directory);
 
 /// Flushes a directory's entries to the disk, so that a rename in it is durable. Throws InputError.
 void sync_directory(const std::string& directory);
+
+/// Whether there is a file of the name: also one that cannot be read, and a link that leads nowhere, so that
+/// opening it says what is wrong.
+bool is_there(const std::string& path);
 
 /// The names in a directory, but for "." and "..", in any order; `error` says why there are none.
 std::vector<std::string> names_in(const std::string& directory, std::error_code& error);

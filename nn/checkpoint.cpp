@@ -6,6 +6,7 @@
 #include <sar/nn/state_dict.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string_view>
@@ -68,6 +69,13 @@ void on_files(const std::string& path, const Action& action) {
   } catch (const fs::filesystem_error& error) {
     throw InputError(concat(path, ": ", error.code().message(), ", expected a directory for checkpoints"));
   }
+}
+
+/// What a killed run has left.
+void remove_unfinished(const std::string& directory) {
+  for (const std::string& name : entries_of(directory))
+    if (name.starts_with(prefix) && name.find(concat(suffix, ".tmp")) != std::string::npos)
+      fs::remove(fs::path(directory) / name);
 }
 
 /// The complete checkpoints beside a damaged one: "; complete are ...".
@@ -153,13 +161,18 @@ Checkpointer::Checkpointer(const Communicator& comm, std::string directory,
     if (comm_.rank() != 0) return;
     on_files(directory_, [&] {
       fs::create_directories(directory_);
-      std::vector<fs::path> unfinished;
-      for (const std::string& name : entries_of(directory_)) {
-        if (name.starts_with(prefix) && name.find(concat(suffix, ".tmp")) != std::string::npos)
-          unfinished.push_back(fs::path(directory_) / name);
+      try {
+        const DirectoryLock lock = lock_directory(directory_, std::chrono::milliseconds(0));
+        remove_unfinished(directory_);
+      } catch (const InputError&) {  // of a run that goes on; its checkpoints can be read
       }
-      for (const fs::path& path : unfinished) fs::remove(path);
     });
+  });
+}
+
+void Checkpointer::lock() const {
+  comm_.agree([&] {
+    if (comm_.rank() == 0 && !lock_) lock_ = lock_directory(directory_, std::chrono::seconds(1));
   });
 }
 
@@ -176,6 +189,7 @@ void Checkpointer::save(int epoch, const Module& model, Optimizer& optimizer, co
 void Checkpointer::write(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
                          const std::map<std::string, std::string>& extra) const {
   comm_.agree([&] {
+    lock();
     if (comm_.rank() != 0) return;
     require<InputError>(epoch >= 0, "the epoch of a checkpoint is ", epoch, ", expected 0 or more");
     on_files(directory_, [&] {

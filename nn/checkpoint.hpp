@@ -15,10 +15,12 @@
 /// statistics of each rank's own; the checkpoint keeps those of rank 0.)
 ///
 /// Everything here is collective, with the same error on all ranks. Rank 0 alone touches the directory, which
-/// belongs to one run at a time.
+/// belongs to one run at a time: a Checkpointer that has saved locks it (core/directory_lock.hpp) as long as
+/// it or a copy of it lives. Others may read meanwhile.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
+#include <sar/core/directory_lock.hpp>
 #include <sar/nn/lr_scheduler.hpp>
 #include <sar/nn/module.hpp>
 #include <sar/nn/optimizer.hpp>
@@ -46,9 +48,14 @@ class Checkpointer {
   /// InputError when that fails or keep_last is less than 1.
   Checkpointer(const Communicator& comm, std::string directory, const CheckpointerOptions& options = {});
 
+  /// Locks the directory now and not with the first save(). Throws InputError when another run has locked it,
+  /// and says which.
+  void lock() const;
+
   /// Writes `checkpoint-<epoch>.safetensors`: under another name, flushed, renamed; then deletes those before
   /// the last `keep_last`. Throws InputError when writing fails (the checkpoints that exist stay), for values
-  /// that are not finite, and when the directory has a checkpoint of a later epoch.
+  /// that are not finite, when another run uses the directory, and when the directory has a checkpoint of a
+  /// later epoch.
   void save(int epoch, const Module& model, Optimizer& optimizer,
             const std::map<std::string, std::string>& extra = {}) const;
   /// The same with the state of a schedule of the learning rate.
@@ -75,6 +82,7 @@ class Checkpointer {
   Communicator comm_;
   std::string directory_;
   CheckpointerOptions options_;
+  mutable DirectoryLock lock_;  // on rank 0
 };
 
 }  // namespace sar

@@ -1,14 +1,40 @@
 /// Writes a generated graph as a dataset directory, for programs that read files:
 ///     mpirun -n 2 generate --nodes 2000000 --degree 30 --out sbm
 #include "generate_options.hpp"
+#include "heartbeat.hpp"
 #include "program.hpp"
 
 #include <sar/graph/data/write_dataset.hpp>
 #include <sar/sar.hpp>
 
+#include <cmath>
+#include <filesystem>
 #include <iostream>
+#include <string>
+#include <system_error>
 
 using namespace sar;
+
+namespace {
+
+/// Throws InputError when the directory cannot hold the files. Collective.
+void require_space(const Communicator& comm, const tools::GenerateOptions& o) {
+  comm.agree([&] {
+    if (comm.rank() != 0) return;
+    const auto nodes = static_cast<double>(o.sbm.nodes);
+    const double bytes =
+        nodes * (static_cast<double>(o.sbm.features) * sizeof(real) + 11 + 16 * o.sbm.degree);
+    const std::string parent = std::filesystem::path(o.out).parent_path().string();
+    std::error_code unknown;
+    const auto space = std::filesystem::space(parent.empty() ? "." : parent, unknown);
+    require<InputError>(unknown || bytes <= static_cast<double>(space.available), o.out,
+                        ": a graph of --nodes ", o.sbm.nodes, ", --degree ", o.sbm.degree, " and --features ",
+                        o.sbm.features, " needs ", std::ceil(bytes / 1e9), " GB, expected less than the ",
+                        static_cast<double>(space.available) / 1e9, " GB that are free there");
+  });
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   const Environment environment(argc, argv);
@@ -16,8 +42,12 @@ int main(int argc, char** argv) {
   tools::GenerateOptions options;
   add_options(app, options);
   return tools::run(app, argc, argv, [&](const Communicator& comm) {
+    require_space(comm, options);
+    tools::Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);
+    heartbeat.phase("writing " + printable(options.out));
     const auto source = sbm_source(comm, options.sbm);
     write_dataset(*source, options.out);
-    if (comm.rank() == 0) std::cout << options.out << ": " << source->description() << std::endl;
+    if (comm.rank() == 0)
+      std::cout << printable(concat(options.out, ": ", source->description())) << std::endl;
   });
 }

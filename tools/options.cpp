@@ -39,13 +39,14 @@ const Choices<PartitionMethod>& partition_methods() {
 }
 
 void add_sbm_options(CLI::App& app, SbmOptions& sbm, const std::string& prefix) {
-  const CLI::Range share(0.0, 1.0);
-  app.add_option("--nodes", sbm.nodes, prefix + "number of nodes")->check(CLI::PositiveNumber);
-  app.add_option("--degree", sbm.degree, prefix + "average in-degree")->check(CLI::PositiveNumber);
-  app.add_option("--classes", sbm.classes, prefix + "number of classes")->check(CLI::PositiveNumber);
-  app.add_option("--features", sbm.features, prefix + "width of the features")->check(CLI::PositiveNumber);
-  app.add_option("--homophily", sbm.homophily, prefix + "share of edges inside a class")->check(share);
-  app.add_option("--train-share", sbm.train_share, prefix + "share of the training nodes")->check(share);
+  const auto positive = number_from<Index>(1);
+  const auto share = number_from(0.0, 1.0);
+  app.add_option("--nodes", sbm.nodes, prefix + "number of nodes")->transform(positive);
+  app.add_option("--degree", sbm.degree, prefix + "average in-degree")->transform(number_from(1e-6, 1e9));
+  app.add_option("--classes", sbm.classes, prefix + "number of classes")->transform(positive);
+  app.add_option("--features", sbm.features, prefix + "width of the features")->transform(positive);
+  app.add_option("--homophily", sbm.homophily, prefix + "share of edges inside a class")->transform(share);
+  app.add_option("--train-share", sbm.train_share, prefix + "share of the training nodes")->transform(share);
 }
 
 std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptions& o) {
@@ -66,10 +67,24 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
   };
 }
 
+CLI::Validator not_empty() {
+  return {[](const std::string& path) { return path.empty() ? std::string("the path is empty") : ""; }, ""};
+}
+
+void add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help) {
+  app.add_option("--seed", seed, help)->transform(number_from<std::uint64_t>(0));
+}
+
+CLI::Option* add_layers_option(CLI::App& app, int& layers, const std::string& help) {
+  constexpr int most = 10000;
+  return app.add_option("--layers", layers, help)->transform(number_from(1, most));
+}
+
 void add_threads_option(CLI::App& app, int& threads) {
+  constexpr int most = 1024;
   app.add_option("--threads", threads,
                  "per rank; 0: the processors a rank is bound to, shared among the ranks bound to them")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(number_from(0, most));
 }
 
 }  // namespace sar::tools

@@ -2,6 +2,7 @@
 ///     mpirun -n 2 partition path/to/dataset --parts 8 --method metis --out parts
 /// The number of ranks that partition and the number of parts are independent.
 #include "formats/open_source.hpp"
+#include "heartbeat.hpp"
 #include "partition_options.hpp"
 #include "partition_report.hpp"
 #include "program.hpp"
@@ -32,11 +33,15 @@ double seconds_since(Clock::time_point begin) {
 /// Prints a line for each phase (name, size, seconds), and every ten seconds how much of it is done.
 class Progress {
  public:
-  explicit Progress(const Communicator& comm) : speaks_(comm.rank() == 0) {}
+  Progress(const Communicator& comm, Heartbeat& heartbeat)
+      : speaks_(comm.rank() == 0), heartbeat_(heartbeat) {}
 
   void operator()(const std::string& phase, Index done, Index total) {
     if (!speaks_) return;
-    if (done == 0) begin_ = told_ = Clock::now();
+    if (done == 0) {
+      begin_ = told_ = Clock::now();
+      heartbeat_.phase(phase);
+    }
     if (done == total) {
       std::printf("%-28s %12lld   %.1f s\n", phase.c_str(), static_cast<long long>(total),
                   seconds_since(begin_));
@@ -50,6 +55,7 @@ class Progress {
 
  private:
   bool speaks_;
+  Heartbeat& heartbeat_;
   Clock::time_point begin_, told_;
 };
 
@@ -72,10 +78,12 @@ Index count_classes(GraphSource& source, const std::string& labels) {
   const PartitionBook slices = PartitionBook::even(source.num_nodes(), comm.size());
   std::vector<Index> nodes(static_cast<std::size_t>(slices.num_nodes(comm.rank())));
   std::iota(nodes.begin(), nodes.end(), slices.begin(comm.rank()));
-  const Tensor mine = source.read_node_data(labels, nodes).to_tensor();
-  real largest = 0;
-  for (const real label : mine.values()) largest = std::max(largest, label);
-  return static_cast<Index>(comm.all_reduce(largest, ReduceOp::max)) + 1;
+  const DataArray mine = source.read_node_data(labels, nodes);
+  std::vector<double> values(nodes.size());
+  convert_elements(mine.type, mine.bytes.data(), std::ssize(nodes), values.data());
+  double largest = 0;
+  for (const double label : values) largest = std::max(largest, label);  // not NaN
+  return static_cast<Index>(std::min(comm.all_reduce(largest, ReduceOp::max), 0x1p31)) + 1;
 }
 
 /// Fills in the widths that the command line leaves to the graph. Collective.
@@ -91,11 +99,15 @@ void complete(ModelSize& model, GraphSource& source) {
 void partition(const Communicator& comm, PartitionOptions& o) {
   const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
   check_outputs(comm, o);
+  Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);
+  heartbeat.phase("reading the graph");
   const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.input, o.source);
-  if (comm.rank() == 0) std::cout << source->description() << std::endl;
+  require<InputError>(o.graph.parts <= source->num_nodes(), o.input, ": there are ", source->num_nodes(),
+                      " nodes for --parts ", o.graph.parts, ", expected at least one for each part");
+  if (comm.rank() == 0) std::cout << printable(source->description()) << std::endl;
   complete(o.model, *source);
   const auto begin = Clock::now();
-  const PartitionReport report = partition_graph(*source, o.out, o.graph, Progress(comm));
+  const PartitionReport report = partition_graph(*source, o.out, o.graph, Progress(comm, heartbeat));
   const Measured measured = tools::measured(comm, seconds_since(begin));
   comm.agree([&] {
     if (comm.rank() != 0) return;

@@ -8,11 +8,11 @@ namespace sar::tools {
 namespace {
 
 void add_graph_options(CLI::App& app, PartitionGraphOptions& o) {
-  app.add_option("--parts", o.parts, "how many")->required()->check(CLI::PositiveNumber);
+  app.add_option("--parts", o.parts, "how many")->required()->transform(number_from(1));
   add_choice(app, "--method", o.method, partition_methods(), "metis, ldg, random or contiguous")->required();
   add_choice(app, "--order", o.order, {{"clusters", NodeOrder::clusters}, {"original", NodeOrder::original}},
              "of the nodes in a part: clusters (used together, lying together) or original");
-  app.add_option("--seed", o.seed, "of the random and metis methods");
+  add_seed_option(app, o.seed, "of the random and metis methods");
   add_edge_options(app, o);
   app.add_flag("!--no-balance-edges", o.balance_edges, "metis, ldg: parts need not have as many in-edges");
   app.add_flag("!--no-balance-training", o.balance_training,
@@ -20,15 +20,15 @@ void add_graph_options(CLI::App& app, PartitionGraphOptions& o) {
 }
 
 void add_model_options(CLI::App& app, ModelSize& m) {
-  app.add_option("--model", m.kind, "predict memory and traffic of sage, gcn or gat")
-      ->check(CLI::IsMember({"sage", "gcn", "gat"}));
-  app.add_option("--layers", m.layers, "of the model")->check(CLI::PositiveNumber);
-  app.add_option("--hidden", m.hidden, "its width, of all heads together")->check(CLI::PositiveNumber);
-  app.add_option("--heads", m.heads, "gat: attention heads")->check(CLI::PositiveNumber);
+  add_choice(app, "--model", m.kind, {{"sage", "sage"}, {"gcn", "gcn"}, {"gat", "gat"}},
+             "predict memory and traffic of sage, gcn or gat");
+  add_layers_option(app, m.layers, "of the model");
+  app.add_option("--hidden", m.hidden, "its width, of all heads together")->transform(number_from<Index>(1));
+  app.add_option("--heads", m.heads, "gat: attention heads")->transform(number_from<Index>(1));
   app.add_option("--features", m.features, "width of its input; 0: that of the graph's features")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(number_from<Index>(0));
   app.add_option("--classes", m.classes, "width of its output; 0: largest label + 1")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(number_from<Index>(0));
   app.add_flag("--batch-norm", m.batch_norm, "batch norm between its layers");
 }
 
@@ -40,12 +40,16 @@ void add_options(CLI::App& app, PartitionOptions& o) {
   app.add_option("input", o.input,
                  "dataset directory, OGB folder, edge list or Matrix Market file (.gz or not)")
       ->required()
+      ->check(not_empty())
       ->option_text("INPUT");
-  app.add_option("--out", o.out, "the partition directory to make")->required()->option_text("DIR");
+  app.add_option("--out", o.out, "the partition directory to make")
+      ->required()
+      ->check(not_empty())
+      ->option_text("DIR");
   add_graph_options(app, o.graph);
   add_source_options(app, o.source);
   add_model_options(app, o.model);
-  app.add_option("--report", o.report, "what is printed, as JSON")->option_text("FILE");
+  app.add_option("--report", o.report, "what is printed, as JSON")->check(not_empty())->option_text("FILE");
   add_threads_option(app, o.threads);
 }
 

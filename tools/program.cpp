@@ -1,9 +1,12 @@
 #include "program.hpp"
 
-#include <sar/core/error.hpp>
+#include <sar/sar.hpp>
 
 #include <mpi.h>
+#include <unistd.h>
 
+#include <cmath>
+#include <csignal>
 #include <exception>
 #include <iostream>
 #include <map>
@@ -51,13 +54,12 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv, const Communicato
                         out.str(), err.str());
     if (!all_end) require_equal_options(comm, app);
   });
-  if (exit_code && comm.rank() == 0) std::cout << out.str() << std::flush, std::cerr << err.str() << std::flush;
+  if (exit_code && comm.rank() == 0)
+    std::cout << out.str() << std::flush, std::cerr << printable(err.str()) << std::flush;
   return exit_code;
 }
 
-}  // namespace
-
-int run(CLI::App& app, int argc, char** argv, FunctionRef<void(const Communicator&)> body) {
+int run_on_all_ranks(CLI::App& app, int argc, char** argv, FunctionRef<void(const Communicator&)> body) {
   try {
     const Communicator comm = Communicator::world();  // throws if the file of SAR_TRACE cannot be written
     return comm.agree([&]() -> int {
@@ -68,9 +70,27 @@ int run(CLI::App& app, int argc, char** argv, FunctionRef<void(const Communicato
   } catch (const std::exception& error) {  // the same on all ranks
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0) std::cerr << app.get_name() << ": " << error.what() << std::endl;
+    if (rank == 0) std::cerr << app.get_name() << ": " << printable(error.what()) << std::endl;
     return 1;
   }
+}
+
+}  // namespace
+
+int run(CLI::App& app, int argc, char** argv, FunctionRef<void(const Communicator&)> body) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit (ulimit -f) is an error that names it
+  const int code = run_on_all_ranks(app, argc, argv, body);
+  return code == 0 && environment_trace_is_lost() ? 1 : code;
+}
+
+void require_memory(const Communicator& comm, double bytes, const std::string& what) {
+  comm.agree([&] {
+    const double machine =
+        static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+    require<InputError>(machine <= 0 || bytes <= machine, what, " needs at least ", std::ceil(bytes / 1e9),
+                        " GB on a rank, expected less than the ", std::ceil(machine / 1e9),
+                        " GB of its machine");
+  });
 }
 
 }  // namespace sar::tools

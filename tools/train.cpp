@@ -2,6 +2,7 @@
 ///     mpirun -n 4 train --graph sbm --nodes 160000 --degree 28 --batch-norm --log log.jsonl
 ///
 /// Room tools: Programs that users run: train, partition and generate, and the formats that they read.
+#include "heartbeat.hpp"
 #include "program.hpp"
 #include "train_checkpoint.hpp"
 #include "train_data.hpp"
@@ -130,7 +131,26 @@ Accuracies evaluate(NodeClassifier& model, const GraphShardManager& graph, const
 void load(const Communicator& comm, WeightFile& weights, const TrainOptions& o) {
   const std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
   if (comm.rank() != 0) return;
-  for (const std::string& line : lines) std::cout << o.init_weights << ": " << line << std::endl;
+  for (const std::string& line : lines)
+    std::cout << printable(concat(o.init_weights, ": ", line)) << std::endl;
+}
+
+/// Fails at once where memory would run out after a long while. Collective.
+void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const NodeData& data) {
+  const ModelOptions& m = o.model;
+  const Index matrices = !model_type(m.type).has_relations ? 1 : m.num_bases > 0 ? m.num_bases : m.num_rels;
+  const double copies = o.epochs > 0 ? 3 : 1;  // the gradient, and at least one of the optimizer
+  const auto nodes = static_cast<double>(data.features.num_rows());
+  double numbers = 0;
+  for (int i = 0; i < m.layers; ++i) {
+    const auto in = static_cast<double>(i == 0 ? data.features.row_size() : m.hidden);
+    const auto out = static_cast<double>(i + 1 == m.layers ? data.num_classes : m.hidden);
+    numbers += copies * in * out * static_cast<double>(matrices) + nodes * out;
+  }
+  std::string what = concat("the model of --layers ", m.layers, ", --hidden ", m.hidden);
+  if (model_type(m.type).has_relations) what += concat(", --num-rels ", m.num_rels);
+  require_memory(comm, numbers * static_cast<double>(sizeof(real)),
+                 concat(what, " and ", data.num_classes, " classes"));
 }
 
 void train(const Communicator& comm, const TrainOptions& o) {
@@ -139,7 +159,11 @@ void train(const Communicator& comm, const TrainOptions& o) {
     if (comm.rank() == 0 && !o.save_weights.empty()) check_writable(o.save_weights);
   });
   prepare_predictions(comm, o);
+  Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);
+  heartbeat.phase("reading the graph");
   NodeData data = load_data(comm, o);
+  require_memory_of_model(comm, o, data);
+  heartbeat.phase("building the graph and the model");
   const GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
   Generator gen(o.seed);
   NodeClassifier model(o.model, data.features.row_size(), data.num_classes, comm, gen);
@@ -155,7 +179,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
   if (!o.init_weights.empty() && start.epoch == 0) load(comm, weights, o);
   if (!o.init_weights.empty() && start.epoch > 0 && !o.save_weights.empty())
     weights.recognise(comm, o.init_weights, o.weight_names);
-  Log log(comm, o.log_file, o.epochs, start);
+  Log log(comm, o.log_file, o.epochs, start, checkpoints.resumed_from());
   log.start(data, graph, o);
   std::optional<TrainingPart> part;
   const std::vector<Relations> relations = generate_relations(graph, data, o);
@@ -168,6 +192,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
   };
 
   for (int epoch = start.epoch + 1; epoch <= o.epochs; ++epoch) {
+    heartbeat.phase(concat("epoch ", epoch, "/", o.epochs));
     EpochTimer timer(comm);
     Epoch result{.epoch = epoch};
     model.train();
@@ -182,6 +207,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
     log.epoch(result);
     checkpoints.epoch_done(epoch, model, *optimizer, schedule.get(), log.progress());
   }
+  heartbeat.phase("writing the results");
   if (!o.save_weights.empty()) weights.save(comm, o.save_weights);
   predict(comm, o, model, graph, data, relations);
   log.summary(graph);

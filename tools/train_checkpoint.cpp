@@ -62,6 +62,7 @@ Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const 
   if (o.checkpoint.empty()) return;
   checkpointer_.emplace(comm, o.checkpoint,
                         CheckpointerOptions{.keep_last = o.checkpoint_keep, .seed = o.seed});
+  if (o.epochs > 0) checkpointer_->lock();
   last_ = checkpointer_->latest();
   require<InputError>(last_.empty() || o.resume, last_,
                       " exists, expected --resume to go on from it, or another --checkpoint directory");

@@ -21,6 +21,9 @@ class Checkpoints {
   /// `schedule` may be null.
   CheckpointInfo resume(Module& model, Optimizer& optimizer, LRScheduler* schedule);
 
+  /// The file that the state comes from; empty for none.
+  [[nodiscard]] const std::string& resumed_from() const noexcept { return last_; }
+
   /// Saves after every so many epochs and after the last. `progress`: see Log.
   void epoch_done(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
                   std::map<std::string, std::string> progress) const;

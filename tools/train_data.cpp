@@ -1,6 +1,7 @@
 #include "train_data.hpp"
 
 #include "formats/open_source.hpp"
+#include "program.hpp"
 
 #include <sar/sar.hpp>
 
@@ -17,7 +18,7 @@ namespace {
 /// What the library reads by itself, then the formats of others. Rank 0 says what it was.
 NodeData load_file(const Communicator& comm, const TrainOptions& o) {
   const auto tell = [&](const std::string& found) {
-    if (comm.rank() == 0) std::cout << o.dataset << ": " << found << std::endl;
+    if (comm.rank() == 0) std::cout << printable(concat(o.dataset, ": ", found)) << std::endl;
   };
   const bool ours = comm.all_reduce(o.found.kind == DatasetKind::unknown ? 1 : 0, ReduceOp::max) == 0;
   if (ours) {
@@ -39,7 +40,23 @@ NodeData load_file(const Communicator& comm, const TrainOptions& o) {
 
 NodeData make_built_in(const Communicator& comm, const TrainOptions& o) {
   if (o.graph == BuiltInGraph::karate) return make_karate(comm, o.data);
+  const auto nodes = static_cast<double>(o.sbm.nodes) / comm.size();
+  const double node_bytes = static_cast<double>(sizeof(real)) * static_cast<double>(o.sbm.features);
+  require_memory(comm, nodes * (node_bytes + 24 * o.sbm.degree),
+                 concat("the graph of --nodes ", o.sbm.nodes, ", --degree ", o.sbm.degree, " and --features ",
+                        o.sbm.features));
   return make_sbm(comm, o.sbm, o.data);
+}
+
+/// A label far beyond the others would make a last layer that no memory can hold. Collective.
+void require_plausible_labels(const Communicator& comm, const NodeData& data, const std::string& place) {
+  comm.agree([&] {
+    const Index nodes = data.book.num_nodes();
+    for (std::size_t i = 0; i < data.labels.size(); ++i)
+      require<InputError>(data.labels[i] < nodes, place, ": the label of node ", data.original_ids[i], " is ",
+                          data.labels[i], ", and there are ", nodes,
+                          " nodes, expected fewer classes than nodes, or --num-classes");
+  });
 }
 
 }  // namespace
@@ -55,6 +72,7 @@ NodeData load_data(const Communicator& comm, const TrainOptions& o) {
                  "return_mapping=True), orig_nids.dgl in each part, or the node data orig_id"
               << std::endl;
   if (o.epochs > 0) require_training_labels(comm, data);
+  if (o.num_classes == 0) require_plausible_labels(comm, data, o.dataset.empty() ? data.name : o.dataset);
   require<InputError>(o.num_classes == 0 || o.num_classes >= data.num_classes, data.name,
                       ": the labels have ", data.num_classes,
                       " classes, expected --num-classes of at least that, not ", o.num_classes);

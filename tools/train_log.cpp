@@ -10,7 +10,10 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <span>
+#include <sstream>
+#include <system_error>
 #include <utility>
 
 namespace sar::tools {
@@ -32,10 +35,11 @@ nlohmann::json number(double x) {
 /// The lines of a log up to an epoch, whole ones.
 std::string lines_until(const std::string& file, int epoch) {
   std::string kept;
-  std::ifstream in(file);
+  std::istringstream in(read_text(file, "the log of the run that goes on", Index{1} << 40));
   for (std::string line; std::getline(in, line) && !in.eof();) {
     const auto object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (object.is_object() && object.contains("epoch") && object["epoch"] <= epoch) kept += line + "\n";
+    const bool counts = object.is_object() && object.contains("epoch") && object["epoch"].is_number_integer();
+    if (counts && object["epoch"].get<std::int64_t>() <= epoch) kept += line + "\n";
   }
   return kept;
 }
@@ -63,14 +67,16 @@ void EpochTimer::finish(Epoch& epoch) const {
   epoch.comm_bytes = comm_.all_reduce(now.bytes_sent - before_.bytes_sent);
 }
 
-Log::Log(const Communicator& comm, const std::string& file, int epochs, const CheckpointInfo& start)
+Log::Log(const Communicator& comm, const std::string& file, int epochs, const CheckpointInfo& start,
+         const std::string& checkpoint)
     : comm_(comm), speaks_(comm.rank() == 0), epochs_(epochs) {
-  if (start.epoch > 0) restore(start.extra);
+  if (start.epoch > 0) restore(start.extra, checkpoint);
   comm.agree([&] {
     if (!speaks_ || file.empty()) return;
-    if (start.epoch > 0 && std::filesystem::exists(file)) write_text(file, lines_until(file, start.epoch));
-    file_.open(file, start.epoch > 0 ? std::ios::app : std::ios::trunc);
-    require<InputError>(file_.good(), "cannot write the log file ", file);
+    std::error_code unreachable;
+    if (start.epoch > 0 && std::filesystem::is_regular_file(file, unreachable))
+      write_text(file, lines_until(file, start.epoch));
+    file_.emplace(file, /*append=*/start.epoch > 0);
   });
 }
 
@@ -81,15 +87,23 @@ std::map<std::string, std::string> Log::progress() const {
   return {{"best", progress.dump()}};
 }
 
-void Log::restore(const std::map<std::string, std::string>& extra) {
-  const nlohmann::json progress = nlohmann::json::parse(extra.at("best"));
-  const auto accuracy = [&](const char* key) {
-    return progress.at(key).is_null() ? Accuracies().val : progress.at(key).get<double>();
+void Log::restore(const std::map<std::string, std::string>& extra, const std::string& checkpoint) {
+  const auto found = extra.find("best");
+  const auto progress = nlohmann::json::parse(found == extra.end() ? "" : found->second, nullptr,
+                                              /*allow_exceptions=*/false);
+  const auto value = [&](const char* key, double least, double missing) {
+    const bool has = progress.is_object() && progress.contains(key);
+    if (has && progress[key].is_null()) return missing;
+    const double number = has && progress[key].is_number() ? progress[key].get<double>() : -1;
+    require<InputError>(number >= least && number <= 0x1p53, checkpoint, ": extra.best has no number '", key,
+                        "' of ", least, " or more, expected a checkpoint that train has written");
+    return number;
   };
-  best_ = {accuracy("train_acc"), accuracy("val_acc"), accuracy("test_acc")};
-  best_epoch_ = progress.at("epoch");
-  total_seconds_ = progress.at("seconds");
-  largest_peak_ = progress.at("peak_bytes");
+  const double none = Accuracies().val;
+  best_ = {value("train_acc", 0, none), value("val_acc", 0, none), value("test_acc", 0, none)};
+  best_epoch_ = static_cast<int>(std::min<double>(value("epoch", 0, 0), std::numeric_limits<int>::max()));
+  total_seconds_ = value("seconds", 0, 0);
+  largest_peak_ = static_cast<std::uint64_t>(value("peak_bytes", 0, 0));
 }
 
 void Log::start(const NodeData& data, const GraphShardManager& graph, const TrainOptions& o) {
@@ -100,7 +114,7 @@ void Log::start(const NodeData& data, const GraphShardManager& graph, const Trai
   std::printf(
       "%s: %lld nodes, %lld edges%s, %lld features, %lld classes; %d ranks x %d threads, %s partition, at "
       "most %lld nodes and %lld edges a rank\n",
-      data.name.c_str(), integer(graph.num_global_nodes()), integer(graph.num_global_edges()),
+      printable(data.name).c_str(), integer(graph.num_global_nodes()), integer(graph.num_global_edges()),
       graph.edge_weight().defined() ? " with weights" : "", integer(data.features.row_size()),
       integer(data.num_classes), comm_.size(), num_threads(),
       o.found.is_partitioned() ? "given" : to_string(o.data.partition), integer(most_nodes),
@@ -141,7 +155,11 @@ void Log::summary(const GraphShardManager& graph) {
   getrusage(RUSAGE_SELF, &usage);
   const auto rss = comm_.all_reduce(static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, ReduceOp::max);
   const auto graph_bytes = comm_.all_reduce(static_cast<std::uint64_t>(graph.index_bytes()), ReduceOp::max);
-  if (!speaks_) return;
+  if (speaks_) write_summary(graph_bytes, rss);
+  comm_.agree([&] { require<InputError>(failure_.empty(), "the log is not complete: ", failure_); });
+}
+
+void Log::write_summary(std::uint64_t graph_bytes, std::uint64_t rss) {
   std::printf("%d epochs in %.1f s", epochs_, total_seconds_);
   if (best_epoch_ > 0)
     std::printf(", best validation accuracy %.4f in epoch %d with test accuracy %.4f", best_.val, best_epoch_,
@@ -162,11 +180,14 @@ void Log::summary(const GraphShardManager& graph) {
 }
 
 void Log::write(const nlohmann::ordered_json& line) {
-  if (!file_.is_open()) return;
-  file_ << line.dump() << std::endl;
-  if (file_.good()) return;
-  std::fprintf(stderr, "train: the log file cannot be written any more\n");
-  file_.close();
+  if (!file_) return;
+  try {
+    file_->add(line.dump() + "\n");
+  } catch (const InputError& error) {
+    failure_ = error.what();
+    std::fprintf(stderr, "train: %s; the training goes on without its log\n", error.what());
+    file_.reset();
+  }
 }
 
 }  // namespace sar::tools

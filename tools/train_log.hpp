@@ -4,6 +4,7 @@
 #include "train_options.hpp"
 
 #include <sar/comm/communicator.hpp>
+#include <sar/core/file.hpp>
 #include <sar/graph/data/node_data.hpp>
 #include <sar/nn/checkpoint.hpp>
 
@@ -11,9 +12,9 @@
 
 #include <chrono>
 #include <cstdint>
-#include <fstream>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace sar::tools {
@@ -51,24 +52,29 @@ class EpochTimer {
 /// Speaks on rank 0 only; its functions are collective.
 class Log {
  public:
-  /// A run that goes on from `start` goes on with its log, too: the lines of later epochs are dropped.
-  Log(const Communicator& comm, const std::string& file, int epochs, const CheckpointInfo& start);
+  /// A run that goes on from `start`, which `checkpoint` holds, goes on with its log, too: the lines of later
+  /// epochs are dropped.
+  Log(const Communicator& comm, const std::string& file, int epochs, const CheckpointInfo& start,
+      const std::string& checkpoint);
 
   /// What is needed to go on after this epoch.
   [[nodiscard]] std::map<std::string, std::string> progress() const;
 
   void start(const NodeData& data, const GraphShardManager& graph, const TrainOptions& o);
   void epoch(const Epoch& e);
+  /// Throws InputError when a part of the log could not be written: the training went on without it.
   void summary(const GraphShardManager& graph);
 
  private:
-  void restore(const std::map<std::string, std::string>& extra);
+  void restore(const std::map<std::string, std::string>& extra, const std::string& checkpoint);
   void write(const nlohmann::ordered_json& line);
+  void write_summary(std::uint64_t graph_bytes, std::uint64_t rss);
 
   const Communicator& comm_;
   bool speaks_;
   int epochs_;
-  std::ofstream file_;
+  std::optional<LineFile> file_;
+  std::string failure_;  // of the file
   double total_seconds_ = 0;
   std::uint64_t largest_peak_ = 0;
   Accuracies best_;

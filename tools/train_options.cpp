@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <limits>
+#include <string>
 #include <vector>
 
 namespace sar::tools {
@@ -18,15 +20,13 @@ struct DataOptions {
 };
 
 DataOptions add_data_options(CLI::App& app, TrainOptions& o) {
-  const CLI::Validator not_empty(
-      [](const std::string& path) { return path.empty() ? std::string("the path is empty") : ""; }, "");
   auto* dataset = app.add_option("--dataset", o.dataset,
                                  "dataset directory, partition directory, DGL partition, OGB folder, edge "
                                  "list or Matrix Market file")
-                      ->check(not_empty)
+                      ->check(not_empty())
                       ->option_text("PATH");
   app.add_option("--partition-data", o.dataset, "the same, of a graph that is partitioned")
-      ->check(not_empty)
+      ->check(not_empty())
       ->option_text("JSON")
       ->excludes(dataset);
   const std::vector<CLI::Option*> source = add_source_options(app, o.source);
@@ -34,7 +34,7 @@ DataOptions add_data_options(CLI::App& app, TrainOptions& o) {
             "which data of the nodes are the features, labels, train_mask, val_mask, test_mask, which of the "
             "edges the weight, where they have other names: features=x labels=y");
   app.add_option("--num-classes", o.num_classes, "at least that of the labels; 0: that")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(number_from<Index>(0));
   add_choice(app, "--graph", o.graph, {{"karate", BuiltInGraph::karate}, {"sbm", BuiltInGraph::sbm}},
              "built-in graph: karate or sbm")
       ->excludes(dataset);
@@ -47,57 +47,59 @@ DataOptions add_data_options(CLI::App& app, TrainOptions& o) {
 }
 
 void add_model_options(CLI::App& app, ModelOptions& m) {
-  std::vector<std::string> types;
-  for (const ModelType& type : model_types()) types.push_back(type.name);
-  app.add_option("--model", m.type, "sage, gcn, gat, gatv2, gin or rgcn")->check(CLI::IsMember(types));
-  app.add_option("--layers", m.layers, "number of convolutions")->check(CLI::PositiveNumber);
+  constexpr Index most = std::numeric_limits<int>::max();  // of factors of a width
+  Choices<std::string> types;
+  for (const ModelType& type : model_types()) types.emplace_back(type.name, type.name);
+  add_choice(app, "--model", m.type, types, "sage, gcn, gat, gatv2, gin or rgcn");
+  add_layers_option(app, m.layers, "number of convolutions");
   auto* hidden =
       app.add_option("--hidden", m.hidden,
                      "width between them; gat, gatv2: of all heads together, where papers, DGL and "
                      "PyG count one head (--hidden-per-head)")
-          ->check(CLI::PositiveNumber);
+          ->transform(number_from<Index>(1));
   app.add_option("--hidden-per-head", m.hidden_per_head,
                  "gat, gatv2: width of one head; --hidden is --heads times that")
-      ->check(CLI::PositiveNumber)
+      ->transform(number_from<Index>(1, most))
       ->excludes(hidden)
       ->default_str("");
   app.add_option("--heads", m.heads, "gat, gatv2: attention heads, but for the last layer")
-      ->check(CLI::PositiveNumber);
+      ->transform(number_from<Index>(1, most));
   app.add_option("--out-heads", m.out_heads, "gat, gatv2: heads of the last layer; logits are their mean")
-      ->check(CLI::PositiveNumber);
+      ->transform(number_from<Index>(1));
   app.add_option(
          "--residual", m.first_residual,
          "gat, gatv2: residual connections from this layer on (1: in all, 2: as DGL's example); 0: none")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(number_from(0));
   app.add_option("--dropout", m.dropout, "probability, sage: between layers, others: in front of each")
-      ->check(CLI::Range(0.0, 0.999));
+      ->transform(number_from(0.0, 0.999));
   app.add_option("--attn-dropout", m.attention_dropout, "gat, gatv2: probability for a coefficient")
-      ->check(CLI::Range(0.0, 0.999));
+      ->transform(number_from(0.0, 0.999));
   app.add_option(
          "--num-rels", m.num_rels,
          "rgcn: number of edge types. Files have none, so they are generated: on built-in graphs from "
          "the classes of both ends and noise, on others from noise alone, since labels must not leak")
-      ->check(CLI::PositiveNumber);
+      ->transform(number_from<Index>(1));
   app.add_option("--num-bases", m.num_bases, "rgcn: matrices that the types share; 0: one for each")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(number_from<Index>(0));
   app.add_flag("--batch-norm", m.batch_norm,
                "batch norm over all nodes of all workers between layers (gin has it inside of them anyway)");
 }
 
 void add_optimizer_options(CLI::App& app, TrainOptions& o) {
-  app.add_option("--epochs", o.epochs, "full-batch steps; 0: only --predict")->check(CLI::NonNegativeNumber);
+  app.add_option("--epochs", o.epochs, "full-batch steps; 0: only --predict")->transform(number_from(0));
   add_choice(app, "--optimizer", o.optimizer,
              {{"adam", OptimizerType::adam}, {"adamw", OptimizerType::adamw}, {"sgd", OptimizerType::sgd}},
              "adam, adamw or sgd");
-  app.add_option("--lr", o.lr, "learning rate; a resumed run may have another")->check(CLI::Range(0.0, 1e6));
-  app.add_option("--momentum", o.momentum, "of sgd")->check(CLI::Range(0.0, 1.0));
-  app.add_option("--weight-decay", o.weight_decay, "on all parameters")->check(CLI::Range(0.0, 1e6));
+  app.add_option("--lr", o.lr, "learning rate; a resumed run may have another")
+      ->transform(number_from(0.0, 1e6));
+  app.add_option("--momentum", o.momentum, "of sgd")->transform(number_from(0.0, 1.0));
+  app.add_option("--weight-decay", o.weight_decay, "on all parameters")->transform(number_from(0.0, 1e6));
   app.add_option("--clip-norm", o.clip_norm, "largest norm of all gradients together; 0: do not clip")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(number_from(0.0, 1e30));
   app.add_option("--clip-value", o.clip_value, "largest element of a gradient; 0: do not clip")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--seed", o.seed,
-                 "of initial parameters, dropout, the generated graph and the random partition");
+      ->transform(number_from(0.0, 1e30));
+  add_seed_option(app, o.seed,
+                  "of initial parameters, dropout, the generated graph and the random partition");
 }
 
 void add_schedule_options(CLI::App& app, ScheduleOptions& o) {
@@ -108,14 +110,14 @@ void add_schedule_options(CLI::App& app, ScheduleOptions& o) {
               {"plateau", ScheduleType::plateau}},
              "of the learning rate: none, step, cosine (until --epochs) or plateau (of the loss)");
   app.add_option("--warm-up", o.warm_up, "epochs from a tenth of the learning rate to all of it; 0: none")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--step-size", o.step_size, "step: epochs between reductions")->check(CLI::PositiveNumber);
+      ->transform(number_from(0));
+  app.add_option("--step-size", o.step_size, "step: epochs between reductions")->transform(number_from(1));
   app.add_option("--patience", o.patience, "plateau: epochs without progress before a reduction")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(number_from(0));
   app.add_option("--lr-factor", o.factor, "step, plateau: what a reduction multiplies by")
-      ->check(CLI::Range(0.0, 1.0));
+      ->transform(number_from(0.0, 1.0));
   app.add_option("--min-lr", o.min_lr, "cosine, plateau: smallest learning rate")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(number_from(0.0, 1e30));
 }
 
 void add_execution_options(CLI::App& app, TrainOptions& o) {
@@ -128,31 +130,35 @@ void add_execution_options(CLI::App& app, TrainOptions& o) {
               {"one-shot", HaloMode::one_shot}},
              "rematerialize, sequential or one-shot");
   app.add_option("--pipeline-depth", o.graph_options.pipeline_depth, "stages in flight while one is used")
-      ->check(CLI::PositiveNumber);
+      ->transform(number_from<int>(1));
   app.add_option("--max-halo-bytes", o.graph_options.max_halo_bytes,
                  "divide stages whose halo rows need more; 0: never")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(number_from<Index>(0));
   app.add_option("--edge-block", o.graph_options.edge_block,
                  "edges at a time where a message is a function of its own (rgcn without bases)")
-      ->check(CLI::PositiveNumber);
+      ->transform(number_from<Index>(1));
   add_threads_option(app, o.threads);
 }
 
 void add_result_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--eval-every", o.eval_every, "evaluate after so many epochs and after the last; 0: never")
-      ->check(CLI::NonNegativeNumber);
+      ->transform(number_from(0));
   auto* predict = app.add_option("--predict", o.predict,
                                  "after the last epoch, write logits.npy and labels.npy there, rows by "
                                  "original node id; *.partition_order.npy where a DGL partition does not "
                                  "say those")
+                      ->check(not_empty())
                       ->option_text("DIR");
   app.add_option("--predict-layer", o.predict_layer, "and the output of this layer, embeddings.npy")
-      ->check(CLI::PositiveNumber)
+      ->transform(number_from<int>(1))
       ->needs(predict);
-  app.add_option("--log", o.log_file, "one JSON object a line: epochs, then a summary")->option_text("FILE");
+  app.add_option("--log", o.log_file, "one JSON object a line: epochs, then a summary")
+      ->check(not_empty())
+      ->option_text("FILE");
   app.add_option("--init-weights", o.init_weights,
                  "initial weights: .safetensors. Names of DGL's and PyG's examples are recognised, and it "
                  "is said what was taken for what")
+      ->check(not_empty())
       ->option_text("FILE");
   add_pairs(app, "--rename", o.weight_names.rename, "FROM=TO",
             "--init-weights: names that are FROM or begin with FROM and a dot begin with TO in the model");
@@ -161,17 +167,20 @@ void add_result_options(CLI::App& app, TrainOptions& o) {
       ->option_text("TEXT");
   app.add_option("--save-weights", o.save_weights,
                  "write the weights after the last epoch, with the names of the --init-weights")
+      ->check(not_empty())
       ->option_text("FILE");
 }
 
 void add_checkpoint_options(CLI::App& app, TrainOptions& o) {
-  auto* checkpoint =
-      app.add_option("--checkpoint", o.checkpoint, "write checkpoints there")->option_text("DIR");
+  auto* checkpoint = app.add_option("--checkpoint", o.checkpoint,
+                                    "write checkpoints there, which no other run does meanwhile")
+                         ->check(not_empty())
+                         ->option_text("DIR");
   app.add_option("--checkpoint-every", o.checkpoint_every, "epochs; and one after the last epoch")
-      ->check(CLI::PositiveNumber)
+      ->transform(number_from(1))
       ->needs(checkpoint);
   app.add_option("--keep", o.checkpoint_keep, "delete all but the last so many checkpoints")
-      ->check(CLI::PositiveNumber)
+      ->transform(number_from<int>(1))
       ->needs(checkpoint);
   app.add_flag("--resume", o.resume,
                "go on from the last checkpoint, if any, on any number of ranks and partition; the log, too")

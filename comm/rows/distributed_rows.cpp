@@ -11,8 +11,8 @@ void fetch_row_bytes(const Communicator& comm, const PartitionBook& book, const 
                      Index row_bytes, std::span<const Index> rows, std::byte* out) {
   comm.agree([&] {
     for (const Index row : rows)
-      require<InputError>(0 <= row && row < book.num_nodes(), "there is no row ", row, ", expected 0 to ",
-                          book.num_nodes() - 1);
+      require<InputError>(0 <= row && row < book.num_nodes(), "there is no row ", row, ", expected ",
+                          index_range(book.num_nodes()));
     const Index first_row = book.begin(comm.rank());
     std::vector<std::byte> answers;
     route_chunks(

@@ -49,7 +49,8 @@ void require_permutation(const Communicator& comm, std::span<const Index> ids, I
   comm.agree([&] {
     require<InputError>(total == n, place, ": there are ", total, " ids, expected ", n);
     for (const Index id : ids)
-      require<InputError>(0 <= id && id < n, place, ": id ", id, " does not exist, expected 0 to ", n - 1);
+      require<InputError>(0 <= id && id < n, place, ": id ", id, " does not exist, expected ",
+                          index_range(n));
   });
   require_unique_ids(comm, ids, place);  // n different ids below n are all of them
 }

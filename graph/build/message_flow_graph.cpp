@@ -186,7 +186,7 @@ Array<Index> rows_of_seeds(const ShardedGraph& graph, std::span<const Index> see
     std::vector<bool> seen(last - first);
     for (Index& seed : rows) {
       require<InputError>(0 <= seed && seed < graph.dst_book.num_nodes(), "seed ", seed,
-                          " is no node, expected 0 to ", graph.dst_book.num_nodes() - 1);
+                          " is no node, expected ", index_range(graph.dst_book.num_nodes()));
       require<InputError>(first <= seed && seed < last, "seed ", seed, " of rank ", rank,
                           " is a node of rank ", graph.dst_book.owner(seed));
       require<InputError>(!seen[seed - first], "seed ", seed, " is given twice");

@@ -62,8 +62,7 @@ void DatasetSource::open_files(bool for_training) {
     if (for_training && field.ends_with("_mask")) file.expect({NpyType::boolean}, 1);
     if (&file != &features) expect_length(file, num_nodes(), "row", features);
   }
-  std::error_code unreachable;
-  if (const std::string path = directory_ + "/edge_weight.npy"; fs::exists(path, unreachable)) {
+  if (const std::string path = directory_ + "/edge_weight.npy"; is_there(path)) {
     const NpyFile& weight = edges_.try_emplace("weight", path).first->second;
     weight.expect({NpyType::float16, NpyType::float32, NpyType::float64}, 1);
     expect_length(weight, num_edges(), "edge", *edge_index_);
@@ -76,8 +75,7 @@ void DatasetSource::open_files(bool for_training) {
 void DatasetSource::open_labels_and_masks(bool required) {
   for (const char* field : {"labels", "train_mask", "val_mask", "test_mask"}) {
     const std::string path = directory_ + "/" + field + ".npy";
-    std::error_code unreachable;
-    if (required || fs::exists(path, unreachable)) nodes_.try_emplace(field, path);
+    if (required || is_there(path)) nodes_.try_emplace(field, path);
   }
 }
 

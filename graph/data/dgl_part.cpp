@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/core/file.hpp>
 #include <sar/graph/data/dgl_part.hpp>
 #include <sar/graph/io/dgl_file.hpp>
 #include <sar/graph/io/npy.hpp>
@@ -97,7 +98,7 @@ class OriginalIds {
       : kind_(kind), part_(part), graph_(partition.parts[part].graph), members_(members) {
     if (graph_data.contains("orig_id"))
       by_place_ = graph_data.at("orig_id").to_integers(graph_ + ": tensor 'orig_id'");
-    else if (const fs::path path = fs::path(graph_).parent_path() / kind.tensors; fs::exists(path)) {
+    else if (const fs::path path = fs::path(graph_).parent_path() / kind.tensors; is_there(path.string())) {
       tensors_path_ = path.string();
       tensors_ = read_dgl_tensors(tensors_path_);
     }
@@ -151,7 +152,8 @@ class OriginalIds {
     if (kind_.names.size() == 1) suffixes.emplace_back(".npy");
     for (const std::string& name : kind_.names[t]) suffixes.push_back("." + name + ".npy");
     for (const std::string& suffix : suffixes)
-      if (const fs::path path = directory_ / (kind_.npy + suffix); fs::exists(path)) return path.string();
+      if (const fs::path path = directory_ / (kind_.npy + suffix); is_there(path.string()))
+        return path.string();
     return {};
   }
 
@@ -205,8 +207,8 @@ EdgeTypeData take_edges(const DglPartition& partition, int part, std::size_t t, 
   const auto end_of = [&](Index node, std::string& end_type, Index edge) {
     const Index id = nodes.ids[node];
     const DglPartition::Range* range = partition.nodes.find(id);
-    require<InputError>(range != nullptr, path, ": node ", node, " has _ID ", id, ", expected 0 to ",
-                        partition.nodes.size() - 1);
+    require<InputError>(range != nullptr, path, ": node ", node, " has _ID ", id, ", expected ",
+                        index_range(partition.nodes.size()));
     const std::string& name = partition.node_types[range->type];
     if (end_type.empty()) end_type = name;
     require<InputError>(name == end_type, path, ": edge ", edge, " of type ", type.name,

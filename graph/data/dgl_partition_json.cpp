@@ -2,6 +2,7 @@
 #include <sar/core/file.hpp>
 #include <sar/graph/data/dgl_partition_json.hpp>
 #include <sar/graph/data/graph_data.hpp>
+#include <sar/graph/io/parse_json.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -154,12 +155,7 @@ const DglPartition::Range* DglPartition::Ids::find(Index id) const {
 
 DglPartition read_dgl_partition(const std::string& json_path) {
   const std::string text = read_text(json_path, "the JSON file of a DGL partition");
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::exception& error) {
-    throw InputError(concat(json_path, ": ", error.what(), ", expected the JSON file of a DGL partition"));
-  }
+  const Json json = parse_json<Json>(text, json_path + ": the file", "the JSON file of a DGL partition");
   const Node root{json, json_path + ":"};
   DglPartition partition;
   partition.path = json_path;

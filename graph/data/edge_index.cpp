@@ -41,8 +41,8 @@ EdgeList read_edge_range(const NpyFile& edge_index, Index num_nodes, Index begin
     edges.id[e] = begin + e;
     for (const Index node : {edges.src[e], edges.dst[e]})
       require<InputError>(0 <= node && node < num_nodes, edge_index.path(), ": edge ", edges.id[e], " is (",
-                          edges.src[e], ", ", edges.dst[e], "), but there is no node ", node,
-                          ", expected 0 to ", num_nodes - 1);
+                          edges.src[e], ", ", edges.dst[e], "), but there is no node ", node, ", expected ",
+                          index_range(num_nodes));
   }
   return edges;
 }

@@ -59,6 +59,13 @@ Index first_not_finite(std::span<const real> values) {
       [](Index a, Index b) { return std::min(a, b); });
 }
 
+/// An element as it is in the file; one that is finite there, and not as a real, says what it shall become.
+std::string number_text(const DataArray& column, Index element) {
+  double value = 0;
+  convert_elements(column.type, column.bytes.data() + element * element_bytes(column.type), 1, &value);
+  return concat(value, std::isfinite(value) ? ", which single precision cannot hold" : "");
+}
+
 /// Copies the rows of `column` to the rows of x from `first` on. They must be finite.
 void take_features(const DataArray& column, std::span<const Index> ids, const std::string& place, Index first,
                    Tensor& x) {
@@ -71,7 +78,7 @@ void take_features(const DataArray& column, std::span<const Index> ids, const st
   const Index bad = first_not_finite(taken);
   if (bad < std::ssize(taken))
     throw InputError(concat(place, ": row ", ids[first + bad / width], ", column ", bad % width, " is ",
-                            taken[bad], ", expected a finite number"));
+                            number_text(column, bad), ", expected a finite number"));
 }
 
 void read_features(const Communicator& comm, const NodeColumns& columns, const FieldNames& names,
@@ -171,21 +178,27 @@ Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids,
   convert_elements(column.type, column.bytes.data(), column.num_rows, weights.data());
   const Index bad = first_not_finite(weights);
   if (bad < column.num_rows)
-    throw InputError(
-        concat(place, ": the weight of edge ", ids[bad], " is ", weights[bad], ", expected a finite number"));
+    throw InputError(concat(place, ": the weight of edge ", ids[bad], " is ", number_text(column, bad),
+                            ", expected a finite number"));
   return weights;
 }
 
 void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place) {
   comm.agree([&] {
-    std::array<Index, 2> training{0, 0};  // nodes, nodes with a label
+    std::array<Index, 3> counts{0, 0, 0};  // training nodes, those with a label, all nodes with a label
     for (std::size_t i = 0; i < data.train_mask.size(); ++i) {
-      training[0] += data.train_mask[i];
-      training[1] += data.train_mask[i] != 0 && data.labels[i] >= 0 ? 1 : 0;
+      const bool trains = data.train_mask[i] != 0, has_label = data.labels[i] >= 0;
+      counts[0] += trains ? 1 : 0;
+      counts[1] += trains && has_label ? 1 : 0;
+      counts[2] += has_label ? 1 : 0;
     }
-    comm.all_reduce(std::span<Index>(training));
-    require<InputError>(training[1] > 0, place, ": the mask selects ", training[0],
-                        " training nodes, of which ", training[1], " have a label, expected at least one");
+    comm.all_reduce(std::span<Index>(counts));
+    require<InputError>(counts[0] > 0, place, ": no node is a training node, expected a train_mask that ",
+                        "selects at least one");
+    require<InputError>(counts[2] > 0, place, ": no node has a label, expected labels (or label) among the ",
+                        "data of the nodes, with a class for at least one training node");
+    require<InputError>(counts[1] > 0, place, ": the mask selects ", counts[0], " training nodes, of which ",
+                        "none has a label, expected one at least");
   });
 }
 

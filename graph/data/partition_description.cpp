@@ -2,6 +2,7 @@
 #include <sar/core/file.hpp>
 #include <sar/graph/data/partition_description.hpp>
 #include <sar/graph/io/npy_header.hpp>
+#include <sar/graph/io/parse_json.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -193,12 +194,7 @@ Index EdgeTypeDescription::num_edges() const noexcept {
 }
 
 PartitionDescription parse_partition_description(const std::string& text, const std::string& path) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::exception& error) {
-    throw InputError(concat(path, ": ", error.what(), ", expected the JSON of a partition directory"));
-  }
+  const Json json = parse_json<Json>(text, path + ": the file", "the JSON of a partition directory");
   const Value root(json, path + ": the description");
   const std::string format = root.at("format").text();
   require<InputError>(format == format_name, path, ": the format is ", format, ", expected ", format_name);

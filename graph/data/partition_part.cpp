@@ -311,7 +311,7 @@ class PartReader {
       for (; static_cast<Index>(i - begin) == files.rows[file]; ++file) begin = i;
       require<InputError>(0 <= data.original_ids[i] && data.original_ids[i] < type.book.num_nodes(),
                           files.paths[file], ": element ", i - begin, " is ", data.original_ids[i],
-                          ", expected 0 to ", type.book.num_nodes() - 1);
+                          ", expected ", index_range(type.book.num_nodes()));
     }
     for (const DataField& field : type.data)
       data.data[field.name] =

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <utility>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -31,15 +32,16 @@ void SharedNpyFile::open(const std::string& path, std::span<const Index> shape, 
   const std::string header = format_npy_header(type, shape);
   data_begin_ = static_cast<Index>(header.size());
   if (comm_.rank() == 0) {
-    temporary_ = concat(path, ".tmp", ::getpid());
-    descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    fail_unless(descriptor_ >= 0);
+    Replacement made = open_replacement(path);
+    path_ = std::move(made.target);
+    temporary_ = std::move(made.temporary);
+    descriptor_ = made.descriptor;
     fail_unless(::ftruncate(descriptor_, data_begin_ + size_) == 0);
     fail_unless(::pwrite(descriptor_, header.data(), header.size(), 0) == data_begin_);
   }
   const std::string name = comm_.broadcast(temporary_, 0);
   if (comm_.rank() == 0) return;
-  descriptor_ = ::open(name.c_str(), O_WRONLY | O_CLOEXEC);
+  descriptor_ = ::open(name.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
   fail_unless(descriptor_ >= 0);
 }
 

@@ -216,7 +216,7 @@ void order_by_id(const Reader& reader, Elements& elements, const Array<Index>& i
   for (Index k = 0; k < size; ++k) {
     const Index id = ids[k];
     reader.check(0 <= id && id < size && !seen[id], "element ", k, " of a matrix has id ", id,
-                 ", expected each from 0 to ", size - 1, " once");
+                 ", expected each of ", index_range(size), " once");
     seen[id] = true;
     row[id] = elements.row[k];
     col[id] = elements.col[k];
@@ -235,7 +235,8 @@ void read_extents(Reader& reader, Elements& elements) {
 
 void require_in_range(const Reader& reader, const Array<Index>& indices, Index end, const char* what) {
   for (const Index i : indices)
-    reader.check(0 <= i && i < end, "a matrix has an element in ", what, " ", i, ", expected 0 to ", end - 1);
+    reader.check(0 <= i && i < end, "a matrix has an element in ", what, " ", i, ", expected ",
+                 index_range(end));
 }
 
 Elements read_csr(Reader& reader) {

@@ -123,6 +123,9 @@ NpyPreamble parse_npy_preamble(const unsigned char* head, Index bytes, const std
                       " bytes, expected a .npy file with a header of at least ", text_begin);
   Index text_bytes = head[8] | head[9] << 8;
   if (version > 1) text_bytes |= Index{head[10]} << 16 | Index{head[11]} << 24;
+  constexpr Index most = Index{1} << 20;
+  require<InputError>(text_bytes <= most, path, ": the .npy header has ", text_bytes,
+                      " bytes, expected at most ", most);
   require<InputError>(text_begin + text_bytes <= bytes, path, ": the file has ", bytes,
                       " bytes, expected a header of ", text_begin + text_bytes);
   return {text_begin, text_begin + text_bytes};

@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/half.hpp>
+#include <sar/graph/io/parse_json.hpp>
 #include <sar/graph/io/safetensors.hpp>
 
 #include <nlohmann/json.hpp>
@@ -89,7 +90,7 @@ bool is_of_torch(std::uint64_t first_bytes) {
 }
 
 /// The header's JSON. A name that occurs twice and deep nesting, which a parser would accept, are errors.
-json parse_json(const std::string& text, const std::string& path) {
+json parse_header(const std::string& text, const std::string& path) {
   std::vector<std::set<std::string>> names;
   const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
     switch (event) {
@@ -113,14 +114,7 @@ json parse_json(const std::string& text, const std::string& path) {
     }
     return true;
   };
-  try {
-    return json::parse(text, watch);
-  } catch (const json::parse_error& error) {
-    throw InputError(
-        concat(path, ": the header is no JSON at its byte ", error.byte, ", expected a .safetensors file"));
-  } catch (const json::out_of_range&) {
-    throw InputError(path + ": the header has a number that is too large, expected a .safetensors file");
-  }
+  return parse_json<json>(text, path + ": the header", "a .safetensors file", watch);
 }
 
 std::optional<Index> to_index(const json& value) {
@@ -300,7 +294,7 @@ void SafetensorsFile::read_header() {
                       ": the header does not begin with '{', expected a .safetensors file");
   data_begin_ = 8 + static_cast<Index>(header_bytes);
 
-  const json header = parse_json(text, path);
+  const json header = parse_header(text, path);
   for (const auto& [name, value] : header.items()) {
     if (name != metadata_key) {
       entries_.push_back(parse_entry(name, value, path));

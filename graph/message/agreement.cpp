@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/message/agreement.hpp>
+#include <sar/graph/message/trace_names.hpp>
 
 #include <algorithm>
 #include <string>
@@ -15,7 +16,7 @@ CollectiveCall& CollectiveCall::equal(const char* what, const Shape& rows) {
 }
 
 CollectiveCall& CollectiveCall::equal(const GraphOptions& options) {
-  return equal("mode", options.mode)
+  return equal("mode", options.mode, name_of<HaloMode>)
       .equal("pipeline_depth", options.pipeline_depth)
       .equal("max_halo_bytes", options.max_halo_bytes)
       .equal("edge_block", options.edge_block);
@@ -34,6 +35,7 @@ std::int64_t CollectiveCall::digest() const {
 }
 
 std::string CollectiveCall::text_of(const Argument& argument, const std::int64_t* value) {
+  if (argument.name != nullptr) return argument.name(value[0]);
   if (!argument.is_shape) return std::to_string(value[0]);
   if (value[0] == 0) return "none";
   std::string text = "[*";

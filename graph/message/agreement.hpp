@@ -16,6 +16,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -30,6 +31,13 @@ class CollectiveCall {
   template <class T>
   requires std::is_integral_v<T> || std::is_enum_v<T> CollectiveCall& equal(const char* what, T number) {
     arguments_.push_back({.what = what, .value = {static_cast<std::int64_t>(number)}});
+    return *this;
+  }
+  /// The same of a number that has a name, such as an enumerator's.
+  template <class T>
+  requires std::is_integral_v<T> || std::is_enum_v<T> CollectiveCall& equal(
+      const char* what, T number, std::string (*name)(std::int64_t)) {
+    arguments_.push_back({.what = what, .value = {static_cast<std::int64_t>(number)}, .name = name});
     return *this;
   }
   /// All but the number of rows; an undefined shape is one, too.
@@ -47,6 +55,7 @@ class CollectiveCall {
     const char* what;
     std::array<std::int64_t, 4> value{};
     bool is_shape = false;
+    std::string (*name)(std::int64_t) = nullptr;
   };
   [[nodiscard]] std::int64_t digest() const;
   [[noreturn]] void report_difference(const Communicator& comm) const;

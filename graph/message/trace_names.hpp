@@ -1,10 +1,11 @@
-/// Names of operations in a timeline. For the sources of graph/ only.
+/// Names of operations in a timeline and in messages. For the sources of graph/ only.
 #pragma once
 
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/message.hpp>
 
 #include <array>
+#include <cstdint>
 #include <string>
 
 namespace sar::inline SAR_PRECISION {
@@ -13,28 +14,42 @@ inline const char* trace_name(HaloMode mode) {
   return std::array{"rematerialize", "sequential", "one_shot"}[static_cast<std::size_t>(mode)];
 }
 
+inline const char* trace_name(Reduce reduce) {
+  return std::array{"sum", "mean", "max", "min"}[static_cast<std::size_t>(reduce)];
+}
+
+inline const char* trace_name(MessageTarget target) {
+  return std::array{"u", "v", "e"}[static_cast<std::size_t>(target)];
+}
+
+inline const char* trace_name(Message::Op op) {
+  switch (op) {
+    case Message::Op::copy:
+      return "copy";
+    case Message::Op::add:
+      return "add";
+    case Message::Op::sub:
+      return "sub";
+    case Message::Op::mul:
+      return "mul";
+    case Message::Op::div:
+      return "div";
+    case Message::Op::dot:
+      break;
+  }
+  return "dot";
+}
+
+/// The name of the enumerator with that number; "none" for -1.
+template <class Enum>
+std::string name_of(std::int64_t number) {
+  return number < 0 ? "none" : trace_name(static_cast<Enum>(number));
+}
+
 /// As in fn::, "u_mul_e".
 inline std::string trace_name(Message::Op op, MessageTarget lhs, MessageTarget rhs) {
-  const auto name = [op] {
-    switch (op) {
-      case Message::Op::copy:
-        return "copy";
-      case Message::Op::add:
-        return "add";
-      case Message::Op::sub:
-        return "sub";
-      case Message::Op::mul:
-        return "mul";
-      case Message::Op::div:
-        return "div";
-      case Message::Op::dot:
-        break;
-    }
-    return "dot";
-  }();
-  const auto letter = [](MessageTarget target) { return "uve"[static_cast<std::size_t>(target)]; };
-  if (op == Message::Op::copy) return std::string(name) + '_' + letter(lhs);
-  return std::string{letter(lhs), '_'} + name + '_' + letter(rhs);
+  const std::string name = trace_name(op), left = trace_name(lhs);
+  return op == Message::Op::copy ? name + '_' + left : left + '_' + name + '_' + trace_name(rhs);
 }
 
 }  // namespace sar

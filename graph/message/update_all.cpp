@@ -222,10 +222,11 @@ CollectiveCall collective_call(const GraphShardManager& graph, const char* opera
   };
   return CollectiveCall(operation)
       .equal(graph.options())
-      .equal("message", message.op)
-      .equal("left operand", message.lhs)
-      .equal("right operand", message.op == Message::Op::copy ? message.lhs : message.rhs)
-      .equal("reduction", reduction)
+      .equal("message", message.op, name_of<Message::Op>)
+      .equal("left operand", message.lhs, name_of<MessageTarget>)
+      .equal("right operand", message.op == Message::Op::copy ? message.lhs : message.rhs,
+             name_of<MessageTarget>)
+      .equal("reduction", reduction, name_of<Reduce>)
       .equal("shape of the source rows", shape(MessageTarget::u))
       .equal("shape of the destination rows", shape(MessageTarget::v))
       .equal("shape of the edge rows", shape(MessageTarget::e))

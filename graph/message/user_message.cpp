@@ -111,7 +111,7 @@ MessageInputs agreed_inputs(const GraphShardManager& graph, Frames& frames, cons
   MessageInputs inputs = probe(graph, frames, function);
   CollectiveCall(operation)
       .equal(graph.options())
-      .equal("reduction", reduce ? static_cast<int>(*reduce) : -1)
+      .equal("reduction", reduce ? static_cast<int>(*reduce) : -1, name_of<Reduce>)
       .equal("shape of the message", inputs.message)
       .equal("wish for gradients", Tape::current() != nullptr && inputs.requires_grad)
       .equal("number of calls of edges.src()", inputs.u.calls.size())

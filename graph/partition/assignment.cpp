@@ -27,7 +27,7 @@ void check(const Communicator& comm, Index num_nodes, const EdgeList& edges,
     const auto is_node = [&](Index v) { return 0 <= v && v < num_nodes; };
     for (std::size_t e = 0; e < edges.src.size(); ++e)
       require<InputError>(is_node(edges.src[e]) && is_node(edges.dst[e]), "an edge joins nodes ",
-                          edges.src[e], " and ", edges.dst[e], ", expected 0 to ", num_nodes - 1);
+                          edges.src[e], " and ", edges.dst[e], ", expected ", index_range(num_nodes));
   });
 }
 

@@ -242,6 +242,8 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
       [=](Model&, const Checkpointer&) { (void)load_metadata(comm, weights); });
   add("nn/checkpoint.hpp Checkpointer::save", false,
       [=](Model& model, const Checkpointer& saver) { saver.save(1, model.linear, model.optimizer); });
+  add("nn/checkpoint.hpp Checkpointer::lock", false,
+      [=](Model&, const Checkpointer& saver) { saver.lock(); });
   add("nn/checkpoint.hpp Checkpointer::latest, nn/checkpoint.hpp Checkpointer::load", true,
       [=](Model& model, const Checkpointer& saver) {
         model.path = saver.latest();

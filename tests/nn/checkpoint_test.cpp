@@ -57,9 +57,11 @@ std::unique_ptr<Optimizer> sgd(const Module& model) {
   return std::make_unique<SGD>(model.named_parameters(), SGDOptions{.lr = 0.1, .momentum = 0.9});
 }
 
+/// But for the lock of a Checkpointer that lives.
 std::set<std::string> files(const std::string& directory) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(directory)) names.insert(entry.path().filename().string());
+  names.erase("lock");
   return names;
 }
 
@@ -177,6 +179,35 @@ TEST_CASE("the last checkpoints are kept, and what a killed run left is removed"
   CHECK(thrown_by_all<InputError>(comm, [&] {
           Checkpointer(comm, place, {.keep_last = 0});
         }).find("the number of checkpoints to keep is 0") != std::string::npos);
+}
+
+TEST_CASE("another process that saves in the same directory is refused by name, one that reads is not") {
+  const Communicator comm = Communicator::world();
+  if (comm.size() < 2) return;
+  const TemporaryDirectory directory(comm);
+  const std::string place = directory.path();
+  Training training(comm, PartitionMethod::contiguous, adam);
+  std::string message;
+  {
+    const Checkpointer checkpoints(comm, place);
+    checkpoints.save(1, training.net, *training.optimizer);
+    const Checkpointer twin = checkpoints;  // of the same run
+    twin.save(2, training.net, *training.optimizer);
+    const Checkpointer alone(Communicator::self(), place);
+    CHECK(alone.latest() == place + "/checkpoint-00000002.safetensors");
+    if (comm.rank() == 1) message = thrown<InputError>([&] { alone.lock(); });
+    comm.barrier();
+  }
+  if (comm.rank() == 1) {
+    CHECK(message.starts_with(place + ": another run uses the directory (host "));
+    CHECK(message.find(", process ") != std::string::npos);
+    CHECK(message.ends_with(" UTC), expected one that no other run uses"));
+  }
+  comm.agree([&] {
+    CHECK(!fs::exists(place + "/lock"));
+    comm.barrier();
+    if (comm.rank() == 1) Checkpointer(Communicator::self(), place).lock();  // free again
+  });
 }
 
 TEST_CASE("a damaged checkpoint is an error that names the complete ones") {

@@ -46,7 +46,7 @@ expect 2 "--out" "$programs/partition" data --parts 2 --method random
 expect 1 "partition: parts" "$programs/partition" data --parts 2 --method random --out parts
 expect 1 "partition: parts: the graph is partitioned already" "$programs/partition" parts --parts 2 --method random --out new
 expect 1 "partition: none/new: cannot write (No such file or directory)" "$programs/partition" missing --parts 2 --method random --out none/new/
-expect 1 "partition: the name of the output directory is empty" "$programs/partition" data --parts 2 --method random --out ""
+expect 2 "--out: the path is empty" "$programs/partition" data --parts 2 --method random --out ""
 expect 1 "partition: none/report.json: cannot write (No such file or directory)" "$programs/partition" data --parts 2 --method random --out new --report none/report.json
 expect 1 "data: the directory has node data of its own" "$programs/partition" data --parts 2 --method random --out new --node-data x=x.npy
 expect 2 "--separator: 'two'" "$programs/partition" data --parts 2 --method random --out new --separator two

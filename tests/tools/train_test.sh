@@ -172,7 +172,7 @@ expect 2 "--num-bases" "$programs/train" --model rgcn --num-bases -1
 expect 2 "--edge-block" "$programs/train" --edge-block 0
 expect 1 "train: missing: there is no such file or directory, expected a dataset directory," "$programs/train" --dataset missing
 expect 1 "train: sbm: 20 nodes, expected at least two for each of the 16 classes" "$programs/train" --nodes 20
-expect 1 "train: cannot write the log file missing/log" "$programs/train" --graph karate --log missing/log
+expect 1 "train: missing/log: cannot write (No such file or directory)" "$programs/train" --graph karate --log missing/log
 expect 2 "--checkpoint" "$programs/train" --resume
 expect 1 "train: missing/w: cannot write (No such file or directory)" "$programs/train" --graph karate --save-weights missing/w
 expect 1 "train: missing: cannot open (No such file or directory), expected a .safetensors file" "$programs/train" --graph karate --init-weights missing

@@ -32,7 +32,8 @@ std::int64_t parse_integer(std::string_view field, const TableFormat& format, In
   }
   if (!value) wrong_field(line, column, field, "an integer");
   if (*value < format.smallest || *value > format.largest)
-    wrong_field(line, column, field, concat(format.smallest, " to ", format.largest));
+    wrong_field(line, column, field,
+                format.smallest <= format.largest ? concat(format.smallest, " to ", format.largest) : "none");
   return *value;
 }
 

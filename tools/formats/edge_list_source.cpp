@@ -21,6 +21,8 @@ EdgeListFormat guess_from_file(const std::string& path, const SourceOptions& opt
     require<InputError>(
         text.find('\0') == std::string::npos, path,
         ": the file is binary (it has bytes that are 0), expected a text with an edge a line");
+    require<InputError>(trimmed(text).empty() || trimmed(text)[0] != '{', path,
+                        ": the file begins with '{' as JSON does, expected a text with an edge a line");
     const auto format =
         guess_edge_list_format(text, whole, options.separator, options.header, options.ignore_data);
     if (format) return *format;

@@ -54,8 +54,9 @@ void parse_sizes(const Lines& lines, MatrixMarketHeader& header) {
 Index parse_place(Fields& fields, const Lines& lines, Index size) {
   const auto place = fields.next() ? to_integer(fields.field()) : std::nullopt;
   if (!place || *place < 1 || *place > size)
-    throw LineError(lines.number(), concat("an entry is ", quoted(lines.line()),
-                                           ", expected row and column from 1 to ", size));
+    throw LineError(lines.number(), concat("an entry is ", quoted(lines.line()), ", expected ",
+                                           size > 0 ? concat("row and column from 1 to ", size)
+                                                    : "none in a matrix without rows"));
   return *place - 1;
 }
 

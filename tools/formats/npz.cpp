@@ -138,16 +138,15 @@ void NpzFile::read_directory(Index begin, Index bytes, Index count) {
     member.bytes = static_cast<Index>(plain_bytes);
     if (!member.name.ends_with(".npy")) continue;
     member.name.resize(member.name.size() - 4);
-    expect(find(member.name) == nullptr, "is named ", member.name,
+    expect(by_name_.emplace(member.name, members_.size()).second, "is named ", member.name,
            " as another one, expected different names");
     members_.push_back(std::move(member));
   }
 }
 
-const NpzMember* NpzFile::find(const std::string& name) const noexcept {
-  const auto found = std::find_if(members_.begin(), members_.end(),
-                                  [&](const NpzMember& member) { return member.name == name; });
-  return found == members_.end() ? nullptr : &*found;
+const NpzMember* NpzFile::find(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &members_[found->second];
 }
 
 PackedArray::PackedArray(const NpzFile& archive, const NpzMember& member)

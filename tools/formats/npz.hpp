@@ -7,7 +7,9 @@
 #include <sar/core/file.hpp>
 #include <sar/graph/io/npy_header.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,7 +33,7 @@ class NpzFile {
   [[nodiscard]] const InputFile& file() const noexcept { return file_; }
   [[nodiscard]] const std::vector<NpzMember>& members() const noexcept { return members_; }
   /// nullptr: there is none of this name.
-  [[nodiscard]] const NpzMember* find(const std::string& name) const noexcept;
+  [[nodiscard]] const NpzMember* find(const std::string& name) const;
   /// For messages: "data.npz: node_feat".
   [[nodiscard]] std::string place_of(const NpzMember& member) const { return path() + ": " + member.name; }
 
@@ -40,6 +42,7 @@ class NpzFile {
 
   InputFile file_;
   std::vector<NpzMember> members_;
+  std::map<std::string, std::size_t> by_name_;
 };
 
 /// A deflated array, read from front to back.

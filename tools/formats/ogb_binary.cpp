@@ -3,13 +3,12 @@
 #include "ogb_source.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/file.hpp>
 #include <sar/graph/data/edge_index.hpp>
 
 #include <array>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 namespace sar::formats {
@@ -92,8 +91,7 @@ void OgbSource::read_binary_graph() {
       add_binary_field(edges_, member.name == "edge_feat" ? "features" : member.name, *archive, member);
   }
   const std::string labels = path_ + "/raw/node-label.npz";
-  std::error_code unreachable;
-  const bool binary_labels = std::filesystem::exists(labels, unreachable);
+  const bool binary_labels = is_there(labels);
   if (comm().all_reduce(binary_labels ? 1 : 0, ReduceOp::max) == 1) {
     const auto label_archive = open_archive(comm(), labels);
     add_binary_field(nodes_, "labels", *label_archive, find_member(*label_archive, "node_label"));
@@ -146,7 +144,7 @@ void OgbSource::read_binary_edges(const NpzFile& archive) {
       for (const std::vector<Index>& nodes : ends)
         require<InputError>(0 <= nodes[e] && nodes[e] < num_nodes_, place, ": edge ",
                             begin + static_cast<Index>(e), " is (", ends[0][e], ", ", ends[1][e],
-                            "), but there is no node ", nodes[e], ", expected 0 to ", num_nodes_ - 1);
+                            "), but there is no node ", nodes[e], ", expected ", index_range(num_nodes_));
     chunks_.add(begin, ends[0], ends[1]);
   });
 }

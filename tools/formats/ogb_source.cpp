@@ -4,6 +4,7 @@
 #include "text.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/file.hpp>
 
 #include <algorithm>
 #include <concepts>
@@ -16,11 +17,6 @@ namespace sar::formats {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool exists(const std::string& path) {
-  std::error_code unreachable;
-  return fs::exists(path, unreachable);
-}
 
 /// A list of rank 0 on all ranks.
 std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::vector<std::string>()> find) {
@@ -52,9 +48,9 @@ OgbSource::OgbSource(const Communicator& comm_of_source, const std::string& path
   comm().agree([&] {
     for (const char* part : {"/raw/triplet-type-list.csv.gz", "/raw/relations", "/raw/num-node-dict.csv.gz",
                              "/raw/edge_index_dict.npz"})
-      require<InputError>(!exists(path_ + part), path_, part,
+      require<InputError>(!is_there(path_ + part), path_, part,
                           ": the graph has several types of nodes or edges, expected one of each");
-    binary = exists(path_ + "/raw/data.npz");
+    binary = is_there(path_ + "/raw/data.npz");
   });
   if (comm().all_reduce(binary ? 1 : 0, ReduceOp::max) == 1)
     read_binary_graph();
@@ -69,7 +65,7 @@ std::string OgbSource::find_file(const std::string& name, bool required) const {
   const std::string path = path_ + "/raw/" + name + ".csv";
   const auto found = shared_list(comm(), [&] {
     for (const std::string& candidate : {path + ".gz", path})
-      if (exists(candidate)) return std::vector<std::string>{candidate};
+      if (is_there(candidate)) return std::vector<std::string>{candidate};
     require<InputError>(!required, path, ".gz: there is no such file, expected an OGB node property folder");
     return std::vector<std::string>();
   });
@@ -223,9 +219,9 @@ void OgbSource::read_splits(const std::string& scheme) {
        {std::pair{"train", "train_mask"}, {"valid", "val_mask"}, {"test", "test_mask"}}) {
     const std::string path = concat(directory, "/", chosen, "/", file, ".csv");
     const auto found = shared_list(comm(), [&] {
-      require<InputError>(exists(path + ".gz") || exists(path), path,
+      require<InputError>(is_there(path + ".gz") || is_there(path), path,
                           ".gz: there is no such file, expected the numbers of nodes");
-      return std::vector<std::string>{exists(path + ".gz") ? path + ".gz" : path};
+      return std::vector<std::string>{is_there(path + ".gz") ? path + ".gz" : path};
     });
     read_split(found[0], mask);
   }

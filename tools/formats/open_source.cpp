@@ -6,7 +6,9 @@
 #include "ogb_source.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/file.hpp>
 #include <sar/graph/data/dataset_source.hpp>
+#include <sar/graph/data/dgl_partition_json.hpp>
 #include <sar/graph/data/open_dataset.hpp>
 
 #include <array>
@@ -15,6 +17,18 @@
 
 namespace sar::formats {
 namespace {
+
+/// The one file in a directory that is called .json; empty for none or several.
+std::string only_json(const std::string& directory) {
+  std::string only;
+  std::error_code unreachable;
+  for (const std::string& name : names_in(directory, unreachable)) {
+    if (!name.ends_with(".json")) continue;
+    if (!only.empty()) return "";
+    only = directory + "/" + name;
+  }
+  return only;
+}
 
 enum class Kind : int { dataset, ogb, matrix_market, edge_list };
 
@@ -25,11 +39,16 @@ Kind kind_of(const std::string& path) {
   require<InputError>(exists(""), path, ": there is no such file or directory");
   require<InputError>(!find_dataset(path).is_partitioned(), path,
                       ": the graph is partitioned already, expected one that is not");
-  if (!std::filesystem::is_directory(path, unreachable))
+  const bool is_directory = std::filesystem::is_directory(path, unreachable);
+  if (!is_directory && path.ends_with(".json"))
+    static_cast<void>(read_dgl_partition(path));  // says what is wrong
+  if (!is_directory)
     return path.ends_with(".mtx") || path.ends_with(".mtx.gz") || read_beginning(path, 14) == "%%MatrixMarket"
                ? Kind::matrix_market
                : Kind::edge_list;
   if (exists("/edge_index.npy")) return Kind::dataset;
+  if (const std::string json = exists("/raw") ? "" : only_json(path); !json.empty())
+    static_cast<void>(read_dgl_partition(json));
   require<InputError>(exists("/raw"), path,
                       ": the directory has no edge_index.npy, no raw/ and no JSON file of a partition, "
                       "expected a dataset directory, an OGB folder, or to train from, a partition");

@@ -129,6 +129,16 @@ TEST_CASE("values") {
   CHECK(data.message([](WholeGraph& graph) { graph.features[9] = infinity; }, [](const std::string&) {},
                      {.partition = PartitionMethod::random}) ==
         data.path() + "/features.npy: row 1, column 4 is inf, expected a finite number");
+  if (sizeof(real) == 4)
+    CHECK(
+        data.with_files([](const std::string& path) {
+          std::vector<double> values(37 * 5, 1.0);
+          values[7] = 1e300;
+          rewrite<double>(path + "/features.npy", {37, 5}, values, NpyType::float64);
+        }) ==
+        data.path() +
+            "/features.npy: row 1, column 2 is 1e+300, which single precision cannot hold, expected a finite "
+            "number");
   CHECK(data.with_graph([](WholeGraph& graph) { graph.labels[35] = -2; }) ==
         data.path() +
             "/labels.npy: the label of node 35 is -2, expected a class from 0 to 2147483646 or -1 for an "
@@ -148,12 +158,17 @@ TEST_CASE("nothing to train on") {
   const Broken data;
   CHECK(data.with_graph([](WholeGraph& graph) { graph.train_mask.assign(37, 0); }) ==
         data.path() +
-            "/train_mask.npy: the mask selects 0 training nodes, of which 0 have a label, expected at least "
-            "one");
+            "/train_mask.npy: no node is a training node, expected a train_mask that selects at least one");
   CHECK(data.with_graph([](WholeGraph& graph) { graph.labels.assign(37, -1); }) ==
         data.path() +
-            "/train_mask.npy: the mask selects 13 training nodes, of which 0 have a label, expected at least "
-            "one");
+            "/train_mask.npy: no node has a label, expected labels (or label) among the data of the nodes, "
+            "with a class for at least one training node");
+  CHECK(data.with_graph([](WholeGraph& graph) {
+    for (std::size_t v = 0; v < 37; ++v)
+      if (graph.train_mask[v]) graph.labels[v] = -1;
+  }) == data.path() +
+            "/train_mask.npy: the mask selects 13 training nodes, of which none has a label, expected one at "
+            "least");
 }
 
 TEST_CASE("too few nodes") {

@@ -87,7 +87,7 @@ TEST_CASE("other names, shapes and types of features, labels, masks and weights"
   for (std::size_t e = 0; e < data.edges.src.size(); ++e)
     CHECK(data.edges.weight[e] == static_cast<real>(data.edges.id[e] < 156 ? data.edges.id[e] : 1));
   CHECK(thrown_by_all<InputError>(comm, [&] { require_training_labels(comm, data); }) ==
-        "karate: the mask selects 0 training nodes, of which 0 have a label, expected at least one");
+        "karate: no node is a training node, expected a train_mask that selects at least one");
   graph.node_types[0].data.erase("label");
   CHECK(to_node_data(comm, graph).num_classes == 0);
 }

@@ -167,7 +167,7 @@ TEST_CASE("a file that cannot be used is named with what was found and what was 
   CHECK(message_of([&] { NpyFile file(path); }) ==
         path + ": cannot open (No such file or directory), expected a .npy file");
   CHECK(message_of([&] { NpyFile file(directory.path()); }) ==
-        directory.path() + ": not a regular file, expected a .npy file");
+        directory.path() + ": is a directory, expected a .npy file");
   CHECK(opening("") == path + ": the file has 0 bytes, expected a .npy file with a header of at least 10");
   CHECK(opening("PK\x03\x04 something else") ==
         path + ": the file does not begin with \\x93NUMPY, expected a .npy file");

@@ -245,7 +245,7 @@ TEST_CASE("files of a wrong length are refused") {
   REFUSED(file_of(good, 9), "the file has 9 bytes of data, expected 8");
   CHECK(thrown<InputError>([&] {
           const SafetensorsFile file(std::filesystem::path(wrong.path()).parent_path().string());
-        }).find("not a regular file") != std::string::npos);
+        }).find("is a directory, expected a .safetensors file") != std::string::npos);
   CHECK(thrown<InputError>([&] {
           const SafetensorsFile file(wrong.path() + "y");
         }).find("cannot open (No such file") != std::string::npos);
