@@ -55,4 +55,8 @@ void Trace::write() {
   });
 }
 
+bool environment_trace_is_lost() noexcept {
+  return environment_trace_failed();
+}
+
 }  // namespace sar

@@ -1,5 +1,4 @@
 #include <sar/comm/mpi_error.hpp>
-#include <sar/comm/trace.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace_events.hpp>
@@ -27,7 +26,7 @@ constexpr char tail[] = "\n]}\n";
 /// A communicator has SAR_TRACE's file to write.
 std::atomic<bool> environment_trace_has_owner{false};
 /// It could not be written in the end.
-std::atomic<bool> environment_trace_failed{false};
+std::atomic<bool> environment_trace_not_written{false};
 
 /// Whether `done` comes to hold before the deadline.
 template <class Done>
@@ -178,14 +177,14 @@ bool environment_trace_runs() noexcept {
   return environment_trace_has_owner;
 }
 
-bool environment_trace_is_lost() noexcept {
-  return environment_trace_failed;
+bool environment_trace_failed() noexcept {
+  return environment_trace_not_written;
 }
 
 void end_environment_trace(MPI_Comm comm, int rank, int size, const std::string& path) noexcept {
   const std::exception_ptr failure = write_trace(comm, rank, size, path, trace_patience);
   environment_trace_has_owner = false;
-  environment_trace_failed = failure != nullptr;
+  environment_trace_not_written = failure != nullptr;
   if (!failure) return;
   try {
     std::rethrow_exception(failure);

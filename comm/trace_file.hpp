@@ -57,6 +57,7 @@ const char* environment_trace_file(int size);
 void check_environment_trace(const std::string& path);
 void begin_environment_trace(std::int64_t zero);
 [[nodiscard]] bool environment_trace_runs() noexcept;
+[[nodiscard]] bool environment_trace_failed() noexcept;  ///< it could not be written in the end
 /// Writes the file, or says on stderr why it cannot; `comm` is MPI_COMM_NULL when MPI is finalized.
 void end_environment_trace(MPI_Comm comm, int rank, int size, const std::string& path) noexcept;
 

@@ -281,6 +281,18 @@ TEST_CASE("SAR_TRACE makes a trace from the first communicator to its end") {
   CHECK(std::filesystem::exists(directory.file("relative.json")));
   CHECK(!std::filesystem::exists("relative.json"));
 
+  // the directory goes away meanwhile
+  CHECK(!environment_trace_is_lost());
+  const std::string lost = directory.file("lost");
+  if (comm.rank() == 0) std::filesystem::create_directory(lost);
+  comm.barrier();
+  setenv("SAR_TRACE", (lost + "/trace.json").c_str(), 1);
+  {
+    const Communicator fifth = Communicator::world();
+    if (comm.rank() == 0) std::filesystem::remove_all(lost);
+  }
+  CHECK(environment_trace_is_lost() == (comm.rank() == 0));
+
   setenv("SAR_TRACE", directory.file("no/such/directory").c_str(), 1);
   const std::string text = test::thrown_by_all<InputError>(comm, [] { (void)Communicator::world(); });
   CHECK(text.find("SAR_TRACE: ") == 0);

@@ -2,6 +2,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/graph/io/npy.hpp>
+#include <sar/graph/io/npy_header.hpp>
 
 #include <doctest/doctest.h>
 
@@ -196,6 +197,12 @@ TEST_CASE("a file that cannot be used is named with what was found and what was 
           std::string::npos);
   CHECK(opening(npy_bytes("{'descr': '<i4', 'shape': (2,)}", "")).find("cannot be understood") !=
         std::string::npos);
+}
+
+TEST_CASE("a header that would take much memory is refused before it is read") {
+  const std::array<unsigned char, 12> head{0x93, 'N', 'U', 'M', 'P', 'Y', 2, 0, 0xff, 0xff, 0xff, 0x7f};
+  CHECK(message_of([&] { static_cast<void>(parse_npy_preamble(head.data(), Index{1} << 40, "a: x")); }) ==
+        "a: x: the .npy header has 2147483647 bytes, expected at most 1048576");
 }
 
 TEST_CASE("type, dimensions, ranges and a file that shrinks are checked") {
