@@ -198,6 +198,7 @@ TEST_CASE("another process that saves in the same directory is refused by name, 
     if (comm.rank() == 1) message = thrown<InputError>([&] { alone.lock(); });
     comm.barrier();
   }
+  comm.barrier();
   if (comm.rank() == 1) {
     CHECK(message.starts_with(place + ": another run uses the directory (host "));
     CHECK(message.find(", process ") != std::string::npos);
