@@ -218,7 +218,7 @@ def option_cases():
     needs = {"--checkpoint-every": checkpoint, "--keep": checkpoint, "--predict-layer": ["--predict", "never"]}
     for option in ["--layers", "--hidden", "--heads", "--num-rels", "--num-bases", "--eval-every", "--pipeline-depth", "--edge-block",
                    "--max-halo-bytes", "--threads", "--seed", "--num-classes", "--nodes", "--classes", "--features", "--checkpoint-every",
-                   "--keep", "--predict-layer"]:
+                   "--keep", "--predict-layer", "--hidden-per-head", "--out-heads", "--residual"]:
         for value in whole:
             yield "train", [*small, *needs.get(option, []), option, value], [option, "'" + value + "'", "expected"]
     for value in whole:
@@ -246,6 +246,8 @@ def option_cases():
         yield "partition", [*arguments, "--method", "random", "--parts", "2"], ["the path is empty"]
     yield "partition", ["", "--out", "new", "--method", "random", "--parts", "2"], ["the path is empty"]
     yield "generate", ["--out", ""], ["--out: the path is empty"]
+    yield "train", ["--dataset", "data", "--fields", "features"], ["--fields", "'features', expected NAME=FIELD"]
+    yield "train", [*small, "--rename", "=x"], ["--rename", "'=x', expected FROM=TO"]
     yield "train", ["--frobnicate"], []
     yield "train", ["positional"], []
     yield "train", ["--lr"], ["--lr"]
