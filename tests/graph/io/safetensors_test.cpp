@@ -255,7 +255,7 @@ TEST_CASE("a file of torch.save is refused, and how to convert it is said") {
   const TemporaryDirectory directory(Communicator::self());
   const std::string path = directory.path() + "/model.pt";
   // the first bytes of what PyTorch 2.2 and 1.5 write
-  for (const std::string begin :
+  for (const std::string& begin :
        {std::string("PK\3\4\0\0\10\10\0\0", 10), std::string("\x80\2\x8a\nl\xfc\x9c\x46\xf9 ")}) {
     write_bytes(path, begin + std::string(100, ' '));
     CHECK(thrown<InputError>([&] { const SafetensorsFile file(path); }) ==
