@@ -1,12 +1,17 @@
 #include "heartbeat.hpp"
 
+#include <system_error>
 #include <utility>
 
 namespace sar::tools {
 
 Heartbeat::Heartbeat(std::ostream* out, std::chrono::steady_clock::duration interval)
     : out_(out), interval_(interval) {
-  if (out_ != nullptr) thread_ = std::thread([this] { beat(); });
+  if (out_ == nullptr) return;
+  try {
+    thread_ = std::thread([this] { beat(); });
+  } catch (const std::system_error&) {  // no memory for a thread: nothing is said
+  }
 }
 
 Heartbeat::~Heartbeat() {
