@@ -76,7 +76,8 @@ Communicator::Communicator(MPI_Comm comm) {
     for (const int first : all_gather(first_of_node)) state_->on_same_node.push_back(first == first_of_node);
     state_->trace = start_environment_trace(*this);
     const char* debug = std::getenv("SAR_DEBUG");
-    state_->debug = all_reduce(debug != nullptr && *debug != 0 && std::strcmp(debug, "0") != 0 ? 1 : 0, ReduceOp::max) == 1;
+    const bool is_set = debug != nullptr && *debug != 0 && std::strcmp(debug, "0") != 0;
+    state_->debug = all_reduce(is_set ? 1 : 0, ReduceOp::max) == 1;
     state_->kept_until_finalize = keep_until_finalize(state_->owned.comm);
   });
   state_->stats = {};

@@ -45,6 +45,8 @@ class LockFile {
 
   Outcome try_to_lock() {
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (descriptor_ < 0 && errno == EACCES)  // another user's: it can be locked without writing
+      descriptor_ = ::open(path_.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (descriptor_ < 0 && (errno == EACCES || errno == EPERM || errno == EROFS)) return Outcome::impossible;
     require<InputError>(descriptor_ >= 0, path_, ": cannot write (", system_error(), ")");
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0)

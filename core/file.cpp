@@ -86,11 +86,11 @@ void InputFile::read(Index offset, void* out, Index bytes) const {
 }
 
 Replacement open_replacement(const std::string& path) {
-  Replacement made{end_of_links(path), {}, -1};
   struct stat status {};
-  if (::stat(made.target.c_str(), &status) == 0)
+  if (::stat(path.c_str(), &status) == 0)
     require<InputError>(S_ISREG(status.st_mode), path, ": is ", to_string(status.st_mode),
                         ", expected a file that can be written");
+  Replacement made{end_of_links(path), {}, -1};
   // Another host's process, or one that was killed, may have left a file under the name of this process.
   for (int attempt = 0; attempt < 100 && made.descriptor < 0; ++attempt) {
     made.temporary = concat(made.target, ".tmp", ::getpid());

@@ -141,6 +141,12 @@ double sum_squares(const Tensor& x) {
   return sum_terms({x.data(), x.data()}, x.size());
 }
 
+double sum_products(const Tensor& x, const Tensor& y) {
+  require<ShapeError>(x.shape() == y.shape(), "products of tensors of shapes ", x.shape(), " and ",
+                      y.shape());
+  return sum_terms({x.data(), y.data()}, x.size());
+}
+
 void sum_to(const Tensor& x, Tensor& out, bool accumulate) {
   sum_terms_to(x.shape(), {x.data(), nullptr}, out, accumulate);
 }

@@ -15,6 +15,9 @@ double sum_elements(const Tensor& x);
 /// Sum of the squares of all elements; 0 for none.
 double sum_squares(const Tensor& x);
 
+/// Sum of the products x_i y_i of tensors of equal shapes; 0 for none.
+double sum_products(const Tensor& x, const Tensor& y);
+
 /// out (+)= x summed over the dimensions that `out` repeats: the backward pass of broadcast(). The shape of
 /// out must broadcast to that of x.
 void sum_to(const Tensor& x, Tensor& out, bool accumulate = false);

@@ -1,7 +1,7 @@
 /// Schedules of the learning rate, with the names and formulas of torch.optim.lr_scheduler:
 ///
 ///     Adam optimizer(model.named_parameters(), {.lr = 0.01});
-///     CosineAnnealingLR schedule(optimizer, {.T_max = 200, .warm_up = LinearLROptions{.total_iters = 10}});
+///     CosineAnnealingLR schedule(optimizer, {.T_max = 190, .warm_up = LinearLROptions{.total_iters = 10}});
 ///     for (int epoch = 1; epoch <= 200; ++epoch) {
 ///       ...                                                // the steps of the epoch
 ///       schedule.step();                                   // ReduceLROnPlateau: schedule.step(loss)

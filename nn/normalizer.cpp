@@ -32,12 +32,12 @@ Normalizer::Normalizer(Index num_features, const Communicator& comm) : comm_(com
   require<InputError>(num_features > 0, "Normalizer of ", num_features, " features, expected 1 or more");
   mean_ = Tensor::zeros({num_features});
   mean_low_ = Tensor::zeros({num_features});
-  var_ = Tensor::full({num_features}, 1);
-  var_low_ = Tensor::zeros({num_features});
+  std_ = Tensor::full({num_features}, 1);
+  std_low_ = Tensor::zeros({num_features});
   register_buffer("mean", mean_);
   register_buffer("mean_low", mean_low_);
-  register_buffer("var", var_);
-  register_buffer("var_low", var_low_);
+  register_buffer("std", std_);
+  register_buffer("std_low", std_low_);
   register_counter("count", count_, /*in_state_dict=*/true);
 }
 
@@ -53,7 +53,8 @@ void Normalizer::update(const Tensor& x) {
                        std::vector<double>(mean_.size())};
     for (Index j = 0; j < mean_.size(); ++j) {
       seen.mean[j] = joined(mean_, mean_low_, j);
-      seen.m2[j] = joined(var_, var_low_, j) * seen.count;
+      const double deviation = joined(std_, std_low_, j);
+      seen.m2[j] = deviation * deviation * seen.count;
     }
     seen.merge(merge_over_ranks(comm_, column_moments(x)));
     for (Index j = 0; j < mean_.size(); ++j)
@@ -65,14 +66,14 @@ void Normalizer::update(const Tensor& x) {
   count_ = static_cast<std::uint64_t>(all.count);
   for (Index j = 0; j < mean_.size(); ++j) {
     split(all.mean[j], mean_, mean_low_, j);
-    split(all.m2[j] / all.count, var_, var_low_, j);
+    split(std::sqrt(all.m2[j] / all.count), std_, std_low_, j);
   }
 }
 
 Tensor Normalizer::std() const {
   Tensor result(mean_.shape());
   for (Index j = 0; j < mean_.size(); ++j) {
-    const double deviation = std::sqrt(joined(var_, var_low_, j));
+    const double deviation = joined(std_, std_low_, j);
     const double rounding = std::abs(joined(mean_, mean_low_, j)) * resolution;
     result.data()[j] = deviation > rounding ? static_cast<real>(deviation) : real{1};
   }

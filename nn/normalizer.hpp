@@ -21,8 +21,8 @@ namespace sar::inline SAR_PRECISION {
 /// above the rounding error of its mean; there std_j is 1, so that normalized values are 0. Before the first
 /// update, both functions are the identity.
 ///
-/// Buffers, which files of weights and checkpoints keep: mean and var [features], and the digits of both that
-/// do not fit in `real`, mean_low and var_low. Counter, in state_dict(), too: count, the number of rows.
+/// Buffers, which files of weights and checkpoints keep: mean and std [features], and the digits of both that
+/// do not fit in `real`, mean_low and std_low. Counter, in state_dict(), too: count, the number of rows.
 class Normalizer : public Module {
  public:
   /// Throws InputError unless num_features > 0.
@@ -34,7 +34,7 @@ class Normalizer : public Module {
 
   /// x [n, num_features], normalized. Keeps num_features numbers. Throws ShapeError for another width. Local.
   [[nodiscard]] Variable operator()(Variable x) const;
-  /// The way back: inverse((*this)(x)) is x to rounding. Local.
+  /// The inverse: inverse((*this)(x)) is x to rounding. Local.
   [[nodiscard]] Variable inverse(Variable x) const;
 
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }  ///< rows; local
@@ -44,7 +44,7 @@ class Normalizer : public Module {
  private:
   void check_width(const Shape& shape) const;
 
-  Tensor mean_, mean_low_, var_, var_low_;
+  Tensor mean_, mean_low_, std_, std_low_;
   std::uint64_t count_ = 0;
   Communicator comm_;
 };

@@ -24,10 +24,11 @@ Tensor summed(const Communicator& comm, const Tensor& mine) {
   return result;
 }
 
-/// scale times the sum over the rows of all ranks, where `share` is that of this rank's rows; a loss. The
-/// gradient of x is scale times that of the result, repeated.
-Variable loss_of_sums(const Variable& x, Tensor total, double scale) {
-  if (scale != 1) scale_shift(total, static_cast<real>(scale), 0, total);
+/// A loss: scale times the sums over all ranks, which get their shape and are rounded here. The gradient of x
+/// is scale times that of the result, repeated.
+Variable loss_of_sums(const Variable& x, const Shape& shape, const std::vector<double>& sums, double scale) {
+  Tensor total(shape);
+  std::transform(sums.begin(), sums.end(), total.data(), [&](double s) { return static_cast<real>(scale * s); });
   if (!recording({&x})) return total;
   return record(std::move(total), [dx = x.gradient(), scale](const Tensor& grad) {
     dx->add([&](Tensor& out, bool accumulate) {
@@ -46,15 +47,28 @@ Shape shape_of_sum(const Shape& shape, ReduceDim over, const char* operation) {
   return Shape(extents);
 }
 
-/// This rank's part, and the sum of all.
-Tensor total_of(const Variable& x, const Communicator& comm, ReduceDim over, const char* operation) {
-  Tensor mine(shape_of_sum(x.shape(), over, operation));
-  sum_to(x.value(), mine);
+/// The sums over all ranks, not rounded to `real`: the result must not depend on how the rows are spread.
+std::vector<double> total_of(const Variable& x, const Communicator& comm, const Shape& shape,
+                             const char* operation) {
   CollectiveCall(operation)
-      .equal("shape of the result", mine.shape())
-      .equal("number of columns", mine.num_rows())
+      .equal("shape of the result", shape)
+      .equal("number of columns", shape[0])
       .require_equal(comm);
-  return summed(comm, mine);
+  std::vector<double> sums(static_cast<std::size_t>(shape.size()));
+  if (shape.size() == 1)
+    sums[0] = sum_elements(x.value());
+  else
+    sum_row_blocks(
+        x.num_rows(), shape.size(),
+        [&](Index begin, Index end, double* partial) {
+          for (Index i = begin; i < end; ++i) {
+            const real* row = x.value().row(i);
+            for (Index j = 0; j < shape.size(); ++j) partial[j] += static_cast<double>(row[j]);
+          }
+        },
+        sums);
+  comm.all_reduce(std::span<double>(sums));
+  return sums;
 }
 
 /// For each element the rank whose value is the result: the lowest that has the largest (smallest), or NaN.
@@ -76,16 +90,20 @@ std::vector<std::int32_t> choose(const std::vector<real>& of_ranks, Tensor& resu
 }  // namespace
 
 Variable sum(const Variable& x, const Communicator& comm, ReduceDim over) {
-  return comm.agree([&] { return loss_of_sums(x, total_of(x, comm, over, "sum"), 1); });
+  return comm.agree([&] {
+    const Shape shape = shape_of_sum(x.shape(), over, "sum");
+    return loss_of_sums(x, shape, total_of(x, comm, shape, "sum"), 1);
+  });
 }
 
 Variable mean(const Variable& x, const Communicator& comm, ReduceDim over) {
   return comm.agree([&] {
-    Tensor total = total_of(x, comm, over, "mean");
+    const Shape shape = shape_of_sum(x.shape(), over, "mean");
+    const std::vector<double> sums = total_of(x, comm, shape, "mean");
     const Index mine = over == ReduceDim::rows ? x.num_rows() : x.value().size();
     const auto count = static_cast<double>(comm.all_reduce(mine));
     require<InputError>(count > 0, "mean over all ranks of no elements");
-    return loss_of_sums(x, std::move(total), 1 / count);
+    return loss_of_sums(x, shape, sums, 1 / count);
   });
 }
 
@@ -93,9 +111,8 @@ Variable dot(const Variable& x, const Variable& y, const Communicator& comm) {
   return comm.agree([&]() -> Variable {
     require<ShapeError>(x.defined() && x.shape() == y.shape(), "dot over all ranks: operands of shapes ",
                         x.shape(), " and ", y.shape(), ", expected the same");
-    Tensor total({1});
-    sum_products_to(x.value(), y.value(), total);
-    total = summed(comm, total);
+    const double sum = comm.all_reduce(sum_products(x.value(), y.value()));
+    Tensor total = Tensor::full({1}, static_cast<real>(sum));
     if (!recording({&x, &y})) return total;
     return record(std::move(total), [dx = x.gradient(), dy = y.gradient(),
                                      kept_x = y.requires_grad() ? x.value() : Tensor(),

@@ -64,6 +64,8 @@ LoadReport read(const std::string& path, const StateDict& state, const LoadOptio
       report.unexpected.push_back(entry.name);
   for (const NamedBuffer& named : state.tensors)
     if (!entries.contains(named.name)) take_old_name(entries, named.name);
+  for (const NamedCounter& named : state.counters)
+    if (!entries.contains(named.name)) take_old_name(entries, named.name);
   const auto take = [&](const std::string& name) -> const SafetensorsEntry* {
     const auto found = entries.extract(name);
     if (found.empty()) report.missing.push_back(name);

@@ -79,6 +79,7 @@ int run_on_all_ranks(CLI::App& app, int argc, char** argv, FunctionRef<void(cons
 
 int run(CLI::App& app, int argc, char** argv, FunctionRef<void(const Communicator&)> body) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file beyond the limit (ulimit -f) is an error that names it
+  std::signal(SIGPIPE, SIG_IGN);  // and so is a log whose reader has ended
   const int code = run_on_all_ranks(app, argc, argv, body);
   return code == 0 && environment_trace_is_lost() ? 1 : code;
 }

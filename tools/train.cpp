@@ -141,15 +141,22 @@ void require_memory_of_model(const Communicator& comm, const TrainOptions& o, co
   const Index matrices = !model_type(m.type).has_relations ? 1 : m.num_bases > 0 ? m.num_bases : m.num_rels;
   const double copies = o.epochs > 0 ? 3 : 1;  // the gradient, and at least one of the optimizer
   const auto nodes = static_cast<double>(data.features.num_rows());
-  double numbers = 0;
+  // The backward pass needs the rows of every layer, a forward pass alone those of one.
+  const bool keeps_rows = o.epochs > 0 && !o.mfg;
+  const bool has_all_rows = o.epochs == 0 || o.eval_every > 0 || !o.predict.empty();
+  double numbers = 0, rows = 0;
   for (int i = 0; i < m.layers; ++i) {
     const auto in = static_cast<double>(i == 0 ? data.features.row_size() : m.hidden);
     const auto out = static_cast<double>(i + 1 == m.layers ? data.num_classes : m.hidden);
-    numbers += copies * in * out * static_cast<double>(matrices) + nodes * out;
+    numbers += copies * in * out * static_cast<double>(matrices);
+    if (keeps_rows)
+      rows += nodes * out;
+    else if (has_all_rows)
+      rows = std::max(rows, nodes * out);
   }
   std::string what = concat("the model of --layers ", m.layers, ", --hidden ", m.hidden);
   if (model_type(m.type).has_relations) what += concat(", --num-rels ", m.num_rels);
-  require_memory(comm, numbers * static_cast<double>(sizeof(real)),
+  require_memory(comm, (numbers + rows) * static_cast<double>(sizeof(real)),
                  concat(what, " and ", data.num_classes, " classes"));
 }
 

@@ -23,6 +23,12 @@ std::string describe(const ScheduleOptions& s, int epochs) {
   return "none" + after;
 }
 
+std::string describe(const std::map<std::string, std::string>& pairs) {
+  std::string text;
+  for (const auto& [name, field] : pairs) text += concat(text.empty() ? "" : " ", name, '=', field);
+  return text.empty() ? "none" : text;
+}
+
 /// What the curve depends on, except for the seed and the type of the optimizer, which every checkpoint has,
 /// and the learning rate, which may change.
 std::map<std::string, std::string> describe(const TrainOptions& o, const GraphShardManager& graph) {
@@ -44,6 +50,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--clip-value", concat(o.clip_value)},
           {"--momentum", concat(o.momentum)},
           {"--weight-decay", concat(o.weight_decay)},
+          {"--fields", describe(o.data.fields)},
           {"--normalize-features", concat(o.data.normalize_features)},
           {"edge weights", concat(graph.edge_weight().defined())},
           {"a number of nodes of", concat(graph.num_global_nodes())},

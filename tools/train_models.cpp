@@ -166,7 +166,10 @@ NodeClassifier::NodeClassifier(const ModelOptions& options, Index in_feats, Inde
     const Module& convolution = *convolutions_[convolutions_.size() - 1].module;
     add_parameter(convolution, type_.inner_bias, normalized_biases_);
     if (convolutions_.size() == static_cast<std::size_t>(options.layers)) break;
-    if (options.batch_norm) add_parameter(convolution, type_.bias, normalized_biases_);
+    // where the residual connection is a product, it has the bias (gatv2: one more)
+    const bool projects = size.residual && size.in != size.out();
+    if (options.batch_norm)
+      add_parameter(convolution, projects ? "res_fc.bias" : type_.bias, normalized_biases_);
     if (options.batch_norm) norms_.emplace_back(options.hidden, comm);
     dropouts_.emplace_back(options.dropout, gen);
   }

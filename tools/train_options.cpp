@@ -16,6 +16,7 @@ namespace {
 /// Options that go with some datasets only.
 struct DataOptions {
   std::vector<CLI::Option*> source;
+  CLI::Option* fields;
   CLI::Option* partition;
 };
 
@@ -30,7 +31,8 @@ DataOptions add_data_options(CLI::App& app, TrainOptions& o) {
       ->option_text("JSON")
       ->excludes(dataset);
   const std::vector<CLI::Option*> source = add_source_options(app, o.source);
-  add_pairs(app, "--fields", o.data.fields, "NAME=FIELD",
+  auto* fields =
+      add_pairs(app, "--fields", o.data.fields, "NAME=FIELD",
             "which data of the nodes are the features, labels, train_mask, val_mask, test_mask, which of the "
             "edges the weight, where they have other names: features=x labels=y");
   app.add_option("--num-classes", o.num_classes, "at least that of the labels; 0: that")
@@ -43,7 +45,7 @@ DataOptions add_data_options(CLI::App& app, TrainOptions& o) {
   app.add_flag("--normalize-features", o.data.normalize_features, "divide feature rows by their sum");
   auto* partition = add_choice(app, "--partition", o.data.partition, partition_methods(),
                                "contiguous, random, metis or ldg");
-  return {source, partition};
+  return {source, fields, partition};
 }
 
 void add_model_options(CLI::App& app, ModelOptions& m) {
@@ -155,16 +157,19 @@ void add_result_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--log", o.log_file, "one JSON object a line: epochs, then a summary")
       ->check(not_empty())
       ->option_text("FILE");
-  app.add_option("--init-weights", o.init_weights,
+  auto* init =
+      app.add_option("--init-weights", o.init_weights,
                  "initial weights: .safetensors. Names of DGL's and PyG's examples are recognised, and it "
                  "is said what was taken for what")
       ->check(not_empty())
       ->option_text("FILE");
   add_pairs(app, "--rename", o.weight_names.rename, "FROM=TO",
-            "--init-weights: names that are FROM or begin with FROM and a dot begin with TO in the model");
+            "--init-weights: names that are FROM or begin with FROM and a dot begin with TO in the model")
+      ->needs(init);
   app.add_option("--strip-prefix", o.weight_names.strip_prefix,
                  "--init-weights: taken off the names that begin with it, before --rename")
-      ->option_text("TEXT");
+      ->option_text("TEXT")
+      ->needs(init);
   app.add_option("--save-weights", o.save_weights,
                  "write the weights after the last epoch, with the names of the --init-weights")
       ->check(not_empty())
@@ -201,6 +206,8 @@ void check(const TrainOptions& o, const DataOptions& given) {
   if (o.schedule.type == ScheduleType::cosine && o.epochs > 0 && o.schedule.warm_up >= o.epochs)
     throw CLI::ValidationError(concat("--warm-up: is ", o.schedule.warm_up, ", expected less than --epochs ",
                                       o.epochs, " with --schedule cosine"));
+  if (given.fields->count() > 0 && o.dataset.empty())
+    throw CLI::ValidationError("--fields: is for a --dataset, not for a built-in graph");
   for (const CLI::Option* option : given.source)
     if (option->count() > 0 && (o.dataset.empty() || o.found.kind != DatasetKind::unknown))
       throw CLI::ValidationError(

@@ -37,7 +37,7 @@ struct WeightLink {
 
 /// Finds a partner for every tensor of the file and of the model. Where the names are those of the model
 /// after `names` were applied, nothing is guessed. Otherwise a prefix that all names have (module., model.,
-/// net., gnn., _orig_mod.) is ignored; the tensors of a layer are those with the same beginning ("conv1",
+/// net., gnn., _orig_mod.) is ignored, unless names.rename says what becomes of it; the tensors of a layer are those with the same beginning ("conv1",
 /// "convs.0"); and the layers of the model take, one after the other, the first layer of the file that has
 /// their shapes under the names of the model or under those of PyTorch Geometric or older releases of DGL.
 /// Throws InputError, beginning with `place`, when a tensor stays without a partner, when layers of different

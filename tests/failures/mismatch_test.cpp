@@ -31,7 +31,7 @@ struct TimeLimit {
 
 struct Mismatch {
   const char* what;
-  std::function<void()> most, last;  ///< what the last rank does, and what all others do
+  std::function<void()> most, last;  ///< what all others do, and what the last rank does
   std::string first_text, last_text;
 };
 

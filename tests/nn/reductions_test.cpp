@@ -127,6 +127,23 @@ TEST_CASE("sums, means and dot products: values") {
   CHECK(dot(x, x, world).value().item() == 30 * holders);
 }
 
+TEST_CASE("large rows that cancel leave the same sum wherever they are") {
+  const Communicator world = Communicator::world();
+  const real big = sizeof(real) == 4 ? real(1e8) : real(1e17);
+  // rank 0 has what rounds away beside `big`, the last rank what cancels it
+  const bool first = world.rank() == 0, last = world.rank() == world.size() - 1;
+  std::vector<real> mine;
+  if (first) mine.insert(mine.end(), {sizeof(real) == 4 ? real(1) : real(64), big});
+  if (last) mine.push_back(-big);
+  const Tensor x = Tensor::from({std::ssize(mine), 1}, mine);
+  const Tensor ones = Tensor::full(x.shape(), 1);
+  const double expected = sizeof(real) == 4 ? 1 : 64;
+  CHECK(sum(x, world).value().item() == expected);
+  CHECK(sum(x, world, ReduceDim::rows).value().item() == expected);
+  CHECK(dot(x, ones, world).value().item() == expected);
+  CHECK(mean(x, world).value().item() == doctest::Approx(expected / 3));
+}
+
 TEST_CASE("all_reduce adds values up, and the shares of their gradients") {
   Generator gen(0);
   Head head(gen);

@@ -19,6 +19,11 @@ awk -v a="$accuracy" 'BEGIN { exit !(a > 0.8) }' || fail "validation accuracy $a
 if [ "$ranks" -eq 1 ]; then bytes=0; else bytes='[1-9][0-9]*'; fi
 [ "$(grep -Ec "\"comm_bytes\":$bytes,\"peak_bytes\":[1-9]" log.jsonl)" -eq 12 ] || fail "comm_bytes is not $bytes"
 
+for model in gat gatv2; do
+  "${run[@]}" "$programs/train" --graph karate --hidden 8 --heads 2 --model $model --batch-norm --residual 1 --epochs 1 >out 2>err ||
+    fail "--batch-norm --residual 1 --model $model ends with $?"
+done
+
 # A bias in front of a batch norm has a gradient of zero, and rounding does not move it, although Adam would scale it up.
 for python in python3 /usr/bin/python3 none; do "$python" -c 'import numpy' 2>/dev/null && break; done
 for model in sage gcn gat rgcn gin; do
