@@ -247,6 +247,8 @@ def option_cases():
     yield "partition", ["", "--out", "new", "--method", "random", "--parts", "2"], ["the path is empty"]
     yield "generate", ["--out", ""], ["--out: the path is empty"]
     yield "train", ["--dataset", "data", "--fields", "features"], ["--fields", "'features', expected NAME=FIELD"]
+    yield "train", ["--graph", "karate", "--fields", "features=x"], ["--fields", "built-in graph"]
+    yield "train", ["--graph", "karate", "--rename", "a=b"], ["--rename", "--init-weights"]
     yield "train", [*small, "--rename", "=x"], ["--rename", "'=x', expected FROM=TO"]
     yield "train", ["--frobnicate"], []
     yield "train", ["positional"], []
