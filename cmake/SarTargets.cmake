@@ -48,10 +48,41 @@ function(sar_library name)
   endif()
 endfunction()
 
+# What the compiler is told of the processor, SAR_MARCH, and the instruction sets that kernels are compiled for, SAR_ISA_LEVELS: with
+# SAR_NATIVE=OFF levels of x86-64, elsewhere none, which means what the compiler takes anyway.
+set(SAR_MARCH "")
+set(SAR_ISA_LEVELS "")
+if(SAR_NATIVE)
+  set(SAR_MARCH -march=native)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
+  set(SAR_MARCH -march=x86-64-v2)
+  set(SAR_ISA_LEVELS 2 3 4)
+endif()
+
+# Sources with a region of core/isa_begin.hpp, compiled once for each instruction set: sar_kernels(SOURCES... [OPTIONS compiler options...])
+function(sar_kernels)
+  cmake_parse_arguments(arg "" "" "OPTIONS" ${ARGN})
+  foreach(source ${arg_UNPARSED_ARGUMENTS})
+    set(compiled ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    cmake_path(RELATIVE_PATH compiled BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE path)
+    if(SAR_ISA_LEVELS)
+      set(compiled "")
+      foreach(level ${SAR_ISA_LEVELS})
+        string(REPLACE ".cpp" "_v${level}.cpp" file ${PROJECT_BINARY_DIR}/isa/${path})
+        set(text "#define SAR_ISA x86_64_v${level}\n#define SAR_ISA_LEVEL ${level}\n#include <sar/${path}>\n")
+        file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
+        list(APPEND compiled ${file})
+      endforeach()
+    endif()
+    target_sources(sar PRIVATE ${compiled})
+    set_source_files_properties(${compiled} TARGET_DIRECTORY sar PROPERTIES COMPILE_OPTIONS "${arg_OPTIONS}")
+  endforeach()
+endfunction()
+
 # Warnings, architecture and sanitizers of one of our own targets; nothing of this reaches an embedding project.
 function(sar_compile_settings target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
-                                           $<$<BOOL:${SAR_WERROR}>:-Werror> $<$<BOOL:${SAR_NATIVE}>:-march=native>
+                                           $<$<BOOL:${SAR_WERROR}>:-Werror> ${SAR_MARCH}
                                            $<$<CXX_COMPILER_ID:GNU>:-Wno-psabi>) # wide vectors pass between functions of one file only
   if(SAR_SANITIZE STREQUAL "thread")
     target_compile_options(${target} PRIVATE -fsanitize=thread -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)

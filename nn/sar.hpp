@@ -11,6 +11,7 @@
 #include <sar/comm/trace.hpp>
 #include <sar/core/columns.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/instruction_set.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/random.hpp>

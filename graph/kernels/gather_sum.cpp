@@ -3,20 +3,16 @@
 #include <algorithm>
 #include <cstring>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
+
 namespace {
 
 constexpr Index block_bytes = Index{1} << 19;  // gathered bytes of a block: about 50 microseconds of one core
 constexpr Index prefetch_bytes = 4096;         // of rows requested ahead
 constexpr Index line = 64;                     // bytes of a cache line
 
-#ifdef __AVX512F__
-constexpr Index vector_bytes = 64;
-constexpr Index max_vectors = 16;  // accumulators that fit the registers
-#else
-constexpr Index vector_bytes = 32;
-constexpr Index max_vectors = 8;
-#endif
+constexpr Index vector_bytes = SAR_VECTOR_BYTES;
+constexpr Index max_vectors = vector_bytes == 64 ? 16 : 8;  // accumulators that fit the registers
 using Vector [[gnu::vector_size(vector_bytes)]] = real;
 constexpr Index lanes = vector_bytes / static_cast<Index>(sizeof(real));
 
@@ -152,4 +148,10 @@ void gather_sum(const GatherSum& task) {
     run<false>(task);
 }
 
-}  // namespace sar
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(void, gather_sum, (const GatherSum& task), (task));
+SAR_DISPATCH(void, for_row_blocks,
+             (const local_index* offsets, Index num_rows, Index bytes_per_edge,
+              FunctionRef<void(Index, Index)> body),
+             (offsets, num_rows, bytes_per_edge, body));
