@@ -4,7 +4,7 @@
 namespace sar::inline SAR_PRECISION {
 
 GINConv::GINConv(RowFunction apply_func, const GINConvOptions& options)
-    : options_(options), apply_func_(std::move(apply_func)) {
+    : options_(options), apply_func_(std::move(apply_func)), cache_(options.cached, "GINConv") {
   const Tensor eps = Tensor::full({1}, static_cast<real>(options.init_eps));
   if (options.learn_eps) {
     eps_ = Variable(eps, true);
@@ -31,7 +31,12 @@ Variable GINConv::operator()(const GraphShardManager& graph, const NodeFeatures&
       const Variable x = dst_feats(graph, feat);
       return options_.learn_eps ? mul(x, eps_ + 1) : scale_shift(x, 1 + fixed_eps_.item());
     };
-    Variable y = graph.update_all(message(feat.src, edge_weight), options_.aggregator, self);
+    const auto aggregate = [&] {
+      return graph.update_all(message(feat.src, edge_weight), options_.aggregator);
+    };
+    Variable y = options_.cached
+                     ? add(self(), cache_(graph, {&feat.src, &edge_weight}, aggregate))
+                     : graph.update_all(message(feat.src, edge_weight), options_.aggregator, self);
     return apply_func_ ? apply_func_(std::move(y)) : y;
   });
 }

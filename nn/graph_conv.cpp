@@ -24,7 +24,7 @@ Variable divide_rows(Variable x, const Array<Index>& degrees, bool by_degree, bo
 }  // namespace
 
 GraphConv::GraphConv(Index in_feats, Index out_feats, Generator& gen, const GraphConvOptions& options)
-    : in_feats_(in_feats), options_(options) {
+    : in_feats_(in_feats), options_(options), cache_(options.cached, "GraphConv") {
   require<InputError>(in_feats > 0 && out_feats > 0, "GraphConv from ", in_feats, " to ", out_feats,
                       " features");
   require<InputError>(options.weight || in_feats == out_feats, "GraphConv without a weight cannot go from ",
@@ -44,12 +44,14 @@ Variable GraphConv::operator()(const GraphShardManager& graph, const Variable& f
   return graph.comm().agree([&] {
     require_rows(feat, graph.num_src_nodes(), in_feats_, "GraphConv, features");
     const bool both = options_.norm == GraphConvNorm::both;
-    const bool multiply_first = weight_.defined() && multiplies_first(feat, weight_.shape()[1]);
-
-    Variable h = multiply_first ? matmul(feat, weight_) : feat;
-    h = divide_rows(std::move(h), graph.out_degrees(), options_.norm == GraphConvNorm::left, both);
-    h = graph.update_all(message(std::move(h), edge_weight), fn::sum);
-    h = divide_rows(std::move(h), graph.in_degrees(), options_.norm == GraphConvNorm::right, both);
+    const bool multiply_first =
+        weight_.defined() && !options_.cached && multiplies_first(feat, weight_.shape()[1]);
+    Variable h = cache_(graph, {&feat, &edge_weight}, [&] {
+      Variable x = multiply_first ? matmul(feat, weight_) : feat;
+      x = divide_rows(std::move(x), graph.out_degrees(), options_.norm == GraphConvNorm::left, both);
+      x = graph.update_all(message(std::move(x), edge_weight), fn::sum);
+      return divide_rows(std::move(x), graph.in_degrees(), options_.norm == GraphConvNorm::right, both);
+    });
     if (weight_.defined() && !multiply_first) return affine(std::move(h), weight_, bias_);
     return bias_.defined() ? add(std::move(h), bias_) : h;
   });

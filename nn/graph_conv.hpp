@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/aggregate_cache.hpp>
 #include <sar/nn/init.hpp>
 #include <sar/nn/module.hpp>
 
@@ -19,6 +20,9 @@ struct GraphConvOptions {
   GraphConvNorm norm = GraphConvNorm::both;
   bool weight = true;  ///< false: no product; in_feats = out_feats
   bool bias = true;
+  /// Keeps the sums c_v sum w_uv c_u x_u of constant features (AggregateCache), [local destinations, in],
+  /// which then always come before the product. Rows travel in the first call only.
+  bool cached = false;
 };
 
 /// Kipf & Welling, arXiv 1609.02907; as dgl.nn.GraphConv, but a node without in-edges is no error (it yields
@@ -29,14 +33,16 @@ struct GraphConvOptions {
 /// with c from the norm and optional edge weights w.
 ///
 /// Parameters: weight W [in, out], Xavier-uniform at the start, bias b [out], zero. Rows are aggregated
-/// before or after the product with W, whichever is narrower. Collective: one update_all.
+/// before or after the product with W, whichever is narrower. Collective: one update_all; cached, one
+/// all_reduce from the second call on.
 class GraphConv : public Module {
  public:
   /// Throws InputError unless widths are positive, and equal when there is no weight.
   GraphConv(Index in_feats, Index out_feats, Generator& gen, const GraphConvOptions& options = {});
 
   /// feat [local sources, in] -> [local destinations, out]; edge_weight [local edges] is optional. The graph
-  /// may be bipartite. Throws ShapeError when shapes do not fit.
+  /// may be bipartite. Throws ShapeError when shapes do not fit; cached, InputError for features or edge
+  /// weights that want a gradient, or whose tensor has other values than in the last call.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
                                     const Variable& edge_weight = {}) const;
 
@@ -44,6 +50,7 @@ class GraphConv : public Module {
   Index in_feats_;
   GraphConvOptions options_;
   Variable weight_, bias_;
+  mutable AggregateCache cache_;
 };
 
 }  // namespace sar

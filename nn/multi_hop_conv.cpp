@@ -193,7 +193,7 @@ Variable TAGConv::operator()(std::span<const MessageFlowGraph> hops, const Varia
 }
 
 SGConv::SGConv(Index in_feats, Index out_feats, Generator& gen, const SGConvOptions& options)
-    : options_(options), fc_(in_feats, out_feats, gen, options.bias) {
+    : options_(options), fc_(in_feats, out_feats, gen, options.bias), cache_(options.cached, "SGConv") {
   require<InputError>(options.k >= 0, "SGConv with ", options.k, " hops");
   start_weight(fc_, init::xavier_uniform(fc_.weight().shape(), 1, gen.next_stream()));
   if (options.bias) Variable(fc_.bias()).value().fill(0);
@@ -212,12 +212,9 @@ Variable SGConv::operator()(const GraphShardManager& graph, const Variable& feat
   return graph.comm().agree([&] {
     check(graph, feat, fc_.weight().shape()[1], "SGConv");
     if (!options_.cached) return apply(WholeGraph(graph, edge_weight, SourceDegree::in), feat);
-    require<InputError>(!feat.requires_grad() && !edge_weight.requires_grad(),
-                        "SGConv keeps what it made of features or edge weights that want a gradient");
-    if (!cache_.defined())  // all ranks have it, or none
-      cache_ = graph.comm().agree(
-          [&] { return steps(WholeGraph(graph, edge_weight, SourceDegree::in), options_.k, feat).value(); });
-    return fc_(cache_);
+    return fc_(cache_(graph, {&feat, &edge_weight}, [&] {
+      return steps(WholeGraph(graph, edge_weight, SourceDegree::in), options_.k, feat);
+    }));
   });
 }
 

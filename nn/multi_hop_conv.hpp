@@ -8,6 +8,7 @@
 
 #include <sar/graph/build/message_flow_graph.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/aggregate_cache.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/linear.hpp>
 
@@ -80,8 +81,8 @@ class TAGConv : public Module {
 struct SGConvOptions {
   int k = 1;  ///< hops
   bool bias = true;
-  /// Keeps S^k x of the first call on a whole graph for all later calls, which must have the same graph and
-  /// features: from then on training communicates gradients only.
+  /// Keeps S^k x of constant features on a whole graph (AggregateCache), [local nodes, in], which then always
+  /// comes before the product. Rows travel in the first call only.
   bool cached = false;
 };
 
@@ -90,14 +91,15 @@ struct SGConvOptions {
 ///     y = S^k x W^T + b
 ///
 /// Parameters: fc.weight W [out, in], Xavier-uniform at the start, fc.bias b [out], zero. Unless cached, the
-/// product goes first where that makes rows narrower. Collective: k update_all, or none when cached.
+/// product goes first where that makes rows narrower. Collective: k update_all; cached, one
+/// all_reduce from the second call on.
 class SGConv : public Module {
  public:
   /// Throws InputError unless widths are positive and k >= 0.
   SGConv(Index in_feats, Index out_feats, Generator& gen, const SGConvOptions& options = {});
 
-  /// feat [local nodes, in] -> [local nodes, out]. Errors as APPNPConv; InputError also for features or edge
-  /// weights that want a gradient when cached.
+  /// feat [local nodes, in] -> [local nodes, out]. Errors as APPNPConv; cached, InputError also for features
+  /// or edge weights that want a gradient, or whose tensor has other values than in the last call.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
                                     const Variable& edge_weight = {});
   [[nodiscard]] Variable operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const;
@@ -108,7 +110,7 @@ class SGConv : public Module {
 
   SGConvOptions options_;
   Linear fc_;
-  Tensor cache_;
+  AggregateCache cache_;
 };
 
 }  // namespace sar

@@ -10,7 +10,15 @@ SAGEConv::SAGEConv(const InFeatures& in_feats, Index out_feats, Generator& gen,
     : options_(options),
       in_feats_(in_feats),
       feat_drop_(options.feat_drop, gen),
-      fc_neigh_(in_feats.src, out_feats, gen, false) {
+      fc_neigh_(in_feats.src, out_feats, gen, false),
+      cache_(options.cached, "SAGEConv") {
+  const bool has_constant_aggregate =
+      options.aggregator == SAGEAggregator::mean || options.aggregator == SAGEAggregator::gcn;
+  require<InputError>(!options.cached || has_constant_aggregate,
+                      "SAGEConv with cached and the aggregator pool or lstm, whose parameters change the "
+                      "aggregate, expected mean or gcn");
+  require<InputError>(!options.cached || options.feat_drop == 0, "SAGEConv with cached and feat_drop ",
+                      options.feat_drop, ", which changes the features in every call, expected 0");
   const auto xavier = [&](const Linear& fc) {
     start_weight(fc, init::xavier_uniform(fc.weight().shape(), init::relu_gain, gen.next_stream()));
   };
@@ -51,12 +59,13 @@ Variable SAGEConv::operator()(const GraphShardManager& graph, const NodeFeatures
 }
 
 Variable SAGEConv::apply(const GraphShardManager& graph, const Variable& src, const Variable& dst,
-                         const Variable& edge_weight) const {
+                         const Variable& edge_weight) {
   if (options_.aggregator == SAGEAggregator::gcn) return gcn(graph, src, dst, edge_weight);
   const auto self = [&] { return (*fc_self_)(dst.defined() ? dst : first_rows(src, graph.num_dst_nodes())); };
-  if (options_.aggregator == SAGEAggregator::mean && multiplies_first(src, fc_neigh_.weight().shape()[0]))
+  if (options_.aggregator == SAGEAggregator::mean && multiplies_first(src))
     return graph.update_all(message(fc_neigh_(src), edge_weight), fn::mean, self);
-  const Variable neigh = aggregate(graph, src, edge_weight);
+  const Variable neigh =
+      cache_(graph, {&src, &edge_weight}, [&] { return aggregate(graph, src, edge_weight); });
   return add_linear(self(), neigh, fc_neigh_.weight());
 }
 
@@ -71,17 +80,23 @@ Variable SAGEConv::aggregate(const GraphShardManager& graph, const Variable& src
 }
 
 Variable SAGEConv::gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
-                       const Variable& edge_weight) const {
+                       const Variable& edge_weight) {
   const Tensor factors = degree_column(graph.in_degrees(), [](double degree) { return 1 / (degree + 1); });
-  const bool multiply_first = multiplies_first(src, fc_neigh_.weight().shape()[0]);
+  const bool multiply_first = multiplies_first(src);
   const Variable rows = multiply_first ? fc_neigh_(src) : src;
   const auto self = [&] {
     if (!dst.defined()) return first_rows(rows, graph.num_dst_nodes());
     return multiply_first ? fc_neigh_(dst) : dst;
   };
-  Variable y = scale_rows(graph.update_all(message(rows, edge_weight), fn::sum, self), factors);
+  Variable y = cache_(graph, {&src, &dst, &edge_weight}, [&] {
+    return scale_rows(graph.update_all(message(rows, edge_weight), fn::sum, self), factors);
+  });
   if (!multiply_first) return linear(std::move(y), fc_neigh_.weight(), bias_);
   return bias_.defined() ? add(std::move(y), bias_) : y;
+}
+
+bool SAGEConv::multiplies_first(const Variable& rows) const {
+  return !cache_.enabled() && sar::multiplies_first(rows, fc_neigh_.weight().shape()[0]);
 }
 
 }  // namespace sar

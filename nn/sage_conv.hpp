@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/aggregate_cache.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/linear.hpp>
 #include <sar/nn/lstm.hpp>
@@ -22,6 +23,9 @@ struct SAGEConvOptions {
   SAGEAggregator aggregator = SAGEAggregator::mean;
   double feat_drop = 0;  ///< dropout of the input features
   bool bias = true;
+  /// Mean and gcn: keeps the aggregate of constant features (AggregateCache), [local destinations, in_src],
+  /// which then always comes before the product. Rows travel in the first call only.
+  bool cached = false;
 };
 
 /// Hamilton et al., arXiv 1706.02216; as dgl.nn.SAGEConv:
@@ -43,27 +47,31 @@ struct SAGEConvOptions {
 /// Mean and gcn aggregate rows before or after the product with W_neigh, whichever is narrower. They keep the
 /// input for the backward pass, and the aggregate where that comes first. A sequence needs all its rows at
 /// once: lstm is no sequential aggregation, but fetches and keeps a row, and the gates, for each edge.
-/// Collective: one update_all, or apply_edges.
+/// Collective: one update_all, or apply_edges; cached, one all_reduce from the second call on.
 class SAGEConv : public Module {
  public:
-  /// Throws InputError unless widths are positive, and equal for gcn, and 0 <= feat_drop < 1.
+  /// Throws InputError unless widths are positive, and equal for gcn, and 0 <= feat_drop < 1; and when cached
+  /// with pool, lstm or feat_drop, because their aggregates change.
   SAGEConv(const InFeatures& in_feats, Index out_feats, Generator& gen, const SAGEConvOptions& options = {});
 
   /// feat [local sources, in] for both ends, or {[local sources, in_src], [local destinations, in_dst]} ->
   /// [local destinations, out]. edge_weight [local edges] is optional. Throws, the same on every rank,
-  /// ShapeError when shapes do not fit.
+  /// ShapeError when shapes do not fit; cached, InputError for features or edge weights that want a gradient,
+  /// or whose tensor has other values than in the last call.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                                     const Variable& edge_weight = {});
 
  private:
   /// The layer on features after dropout; an undefined dst stands for the first rows of src.
   [[nodiscard]] Variable apply(const GraphShardManager& graph, const Variable& src, const Variable& dst,
-                               const Variable& edge_weight) const;
+                               const Variable& edge_weight);
   /// The aggregate of pool and lstm, and of mean before the product: [local destinations, in_src].
   [[nodiscard]] Variable aggregate(const GraphShardManager& graph, const Variable& src,
                                    const Variable& edge_weight) const;
   [[nodiscard]] Variable gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
-                             const Variable& edge_weight) const;
+                             const Variable& edge_weight);
+  /// Whether the product comes before the aggregation.
+  [[nodiscard]] bool multiplies_first(const Variable& rows) const;
 
   SAGEConvOptions options_;
   InFeatures in_feats_;
@@ -73,6 +81,7 @@ class SAGEConv : public Module {
   std::optional<Linear> fc_pool_;  // pool
   std::optional<LSTM> lstm_;       // lstm
   Variable bias_;                  // gcn
+  AggregateCache cache_;
 };
 
 }  // namespace sar

@@ -39,12 +39,17 @@ Index linear_sent(const ModelSize& m, int layer) {
   return layer == 0 && in <= out ? in : 2 * std::min(in, out);
 }
 
+/// Features whose aggregate the first layer keeps do not travel again.
+Index sage_sent(const ModelSize& m, int layer) {
+  return layer == 0 && m.features <= m.width(1) ? 0 : linear_sent(m, layer);
+}
+
 Index gat_sent(const ModelSize& m, int layer) {
   return 3 * (m.width(layer + 1) + (layer + 1 < m.layers ? m.heads : 1));
 }
 
 const Cost& cost(const ModelSize& m) {
-  static const std::map<std::string, Cost> costs{{"sage", {2, 16, sage_kept, linear_sent}},
+  static const std::map<std::string, Cost> costs{{"sage", {2, 16, sage_kept, sage_sent}},
                                                  {"gcn", {1, 16, gcn_kept, linear_sent}},
                                                  {"gat", {1, 20, gat_kept, gat_sent}}};
   return costs.at(m.kind);

@@ -34,9 +34,10 @@ double predicted_bytes(const ModelSize& model, const PartSize& part, int parts);
 /// The largest of the parts'.
 double predicted_bytes(const ModelSize& model, const PartitionReport& report);
 
-/// Bytes that all workers together send in one training step without evaluation. A source row travels once to
-/// each part that reads it, and its gradient travels back. Rows that have no gradient (features that are
-/// aggregated before they are multiplied) travel once; rows of attention travel twice before their gradient.
+/// Bytes that all workers together send in one training step without evaluation, but the first. A source row
+/// travels once to each part that reads it, and its gradient travels back. Rows that have no gradient
+/// (features that are aggregated before they are multiplied) travel once, and not at all where sage keeps
+/// their aggregate; rows of attention travel twice before their gradient.
 double predicted_bytes_sent(const ModelSize& model, const PartitionReport& report);
 
 }  // namespace sar::tools

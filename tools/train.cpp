@@ -173,7 +173,9 @@ void train(const Communicator& comm, const TrainOptions& o) {
   heartbeat.phase("building the graph and the model");
   const GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
   Generator gen(o.seed);
-  NodeClassifier model(o.model, data.features.row_size(), data.num_classes, comm, gen);
+  ModelOptions model_options = o.model;
+  model_options.cached = !o.mfg || o.eval_every == 0;  // otherwise the graph changes twice an epoch
+  NodeClassifier model(model_options, data.features.row_size(), data.num_classes, comm, gen);
   const auto optimizer = make_optimizer(o, model);
   const auto schedule = make_schedule(o, *optimizer);
   Checkpoints checkpoints(comm, o, graph);

@@ -28,11 +28,14 @@ Variable join(Variable y, bool mean) {
 }
 
 Convolution make_sage(const LayerSize& size, const ModelOptions&, const Communicator&, Generator& gen) {
-  return convolution(std::make_unique<SAGEConv>(size.in, size.out(), gen), weighted);
+  return convolution(
+      std::make_unique<SAGEConv>(size.in, size.out(), gen, SAGEConvOptions{.cached = size.cached}), weighted);
 }
 
 Convolution make_gcn(const LayerSize& size, const ModelOptions&, const Communicator&, Generator& gen) {
-  return convolution(std::make_unique<GraphConv>(size.in, size.out(), gen), weighted);
+  return convolution(
+      std::make_unique<GraphConv>(size.in, size.out(), gen, GraphConvOptions{.cached = size.cached}),
+      weighted);
 }
 
 Convolution make_gat(const LayerSize& size, const ModelOptions& o, const Communicator&, Generator& gen) {
@@ -58,7 +61,9 @@ Convolution make_gin(const LayerSize& size, const ModelOptions& o, const Communi
   mlp->emplace_back<DistributedBN1D>(o.hidden, comm);
   mlp->push_back(relu);
   mlp->emplace_back<Linear>(o.hidden, size.out(), gen);
-  return convolution(std::make_unique<GINConv>(std::move(mlp), GINConvOptions{.learn_eps = true}), weighted);
+  return convolution(
+      std::make_unique<GINConv>(std::move(mlp), GINConvOptions{.learn_eps = true, .cached = size.cached}),
+      weighted);
 }
 
 Convolution make_rgcn(const LayerSize& size, const ModelOptions& o, const Communicator&, Generator& gen) {
@@ -83,8 +88,13 @@ void add_parameter(const Module& module, const std::string& name, std::vector<Va
 
 const std::vector<ModelType>& model_types() {
   static const std::vector<ModelType> types{
-      {.name = "sage", .list = "convs", .bias = "fc_self.bias", .make = make_sage},
-      {.name = "gcn", .list = "layers", .drops_inputs = true, .bias = "bias", .make = make_gcn},
+      {.name = "sage", .list = "convs", .caches = true, .bias = "fc_self.bias", .make = make_sage},
+      {.name = "gcn",
+       .list = "layers",
+       .drops_inputs = true,
+       .caches = true,
+       .bias = "bias",
+       .make = make_gcn},
       {.name = "gat",
        .list = "layers",
        .attends = true,
@@ -99,6 +109,7 @@ const std::vector<ModelType>& model_types() {
        .make = make_gatv2},
       {.name = "gin",
        .list = "layers",
+       .caches = true,
        .bias = "apply_func.3.bias",
        .inner_bias = "apply_func.0.bias",
        .make = make_gin},
@@ -114,6 +125,11 @@ const ModelType& model_type(const std::string& name) {
   return *found;
 }
 
+bool caches_features(const ModelOptions& o, Index in_feats, Index out_feats) {
+  const ModelType& type = model_type(o.type);
+  return type.caches && !(type.drops_inputs && o.dropout > 0) && in_feats <= out_feats;
+}
+
 std::vector<LayerSize> layer_sizes(const ModelOptions& o, Index in_feats, Index num_classes) {
   const bool attends = model_type(o.type).attends;
   require<InputError>(!attends || o.hidden % o.heads == 0, "--hidden ", o.hidden,
@@ -126,6 +142,7 @@ std::vector<LayerSize> layer_sizes(const ModelOptions& o, Index in_feats, Index 
     if (attends) size.heads = last ? o.out_heads : o.heads;
     size.head = last ? num_classes : o.hidden / size.heads;
     size.mean = last && size.heads > 1;
+    size.cached = i == 1 && o.cached && caches_features(o, size.in, size.out());
     size.residual = attends && o.first_residual > 0 && i >= o.first_residual;
   }
   return sizes;

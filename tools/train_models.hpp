@@ -30,6 +30,8 @@ struct ModelOptions {
   Index num_rels = 4;   ///< of rgcn: types of edges
   Index num_bases = 0;  ///< of rgcn: matrices that the types share; 0: one for each type
   bool batch_norm = false;
+  bool cached =
+      false;  ///< the first layer keeps the aggregate of the features where caches_features() allows it
 };
 
 /// A convolution of any type.
@@ -45,6 +47,7 @@ struct LayerSize {
   Index heads = 1;
   bool mean = false;  ///< of the heads; otherwise they lie side by side
   bool residual = false;
+  bool cached = false;  ///< keeps the aggregate of its input
 
   [[nodiscard]] Index out() const { return mean ? head : heads * head; }
 };
@@ -56,6 +59,7 @@ struct ModelType {
   bool attends = false;  ///< has heads; ELU follows a layer that batch norm does not follow, otherwise ReLU
   bool drops_inputs = false;    ///< dropout in front of every convolution, as in the papers of these
   bool has_relations = false;   ///< edges have types
+  bool caches = false;          ///< the convolution has the option `cached`
   std::string bias;             ///< of a convolution: what it adds to all rows of its result
   std::string inner_bias = "";  ///< inside of a convolution in front of a batch norm
   Convolution (*make)(const LayerSize&, const ModelOptions&, const Communicator&, Generator&) = nullptr;
@@ -65,6 +69,10 @@ const std::vector<ModelType>& model_types();
 
 /// The type of that name. Throws InputError when there is none.
 const ModelType& model_type(const std::string& name);
+
+/// Whether the first layer may keep the aggregate of the features: they reach it without dropout, and the
+/// aggregate is no wider than the layer's result, which is kept for the backward pass in any case.
+bool caches_features(const ModelOptions& options, Index in_feats, Index out_feats);
 
 /// The layers of the model, from the first to the last. Throws InputError when `hidden` is no multiple of
 /// `heads` in a model that has heads.

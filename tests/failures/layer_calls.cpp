@@ -62,6 +62,11 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
     auto conv = std::make_shared<SGConv>(in, out, s.gen, SGConvOptions{.cached = true});
     return [&s, conv] { return (*conv)(s.graph, s.x); };
   });
+  add_operation(calls, comm, "nn/aggregate_cache.hpp AggregateCache", [=](Scene& s) {
+    s.x = s.x.detach();
+    auto conv = std::make_shared<SAGEConv>(in, out, s.gen, SAGEConvOptions{.cached = true});
+    return [&s, conv] { return (*conv)(s.graph, s.x); };
+  });
   add_operation(calls, comm, "nn/nn_conv.hpp NNConv", [=](Scene& s) {
     auto conv = std::make_shared<NNConv>(in, out, std::make_shared<Linear>(1, in * out, s.gen), s.gen);
     return [&s, conv] { return (*conv)(s.graph, s.x, s.e); };

@@ -1,0 +1,48 @@
+#include <sar/core/error.hpp>
+#include <sar/core/fingerprint.hpp>
+#include <sar/nn/aggregate_cache.hpp>
+
+#include <utility>
+
+namespace sar::inline SAR_PRECISION {
+
+bool AggregateCache::is_valid(const GraphShardManager& graph,
+                              std::initializer_list<const Variable*> operands) const {
+  for (const Variable* x : operands)
+    require<InputError>(!x->requires_grad(), layer_, " with cached got features or edge weights of shape ",
+                        x->shape(), " that want a gradient, expected constants");
+  if (!value_.defined() || graph_.lock() != graph.shards()) return false;
+  auto kept = operands_.begin();
+  for (const Variable* x : operands) {
+    const Tensor& before = (kept++)->tensor;
+    if (x->value().data() != before.data() || x->shape() != before.shape()) return false;
+  }
+  for (const Constant& constant : operands_)
+    require<InputError>(
+        fingerprint(constant.tensor) == constant.fingerprint, layer_,
+        " with cached got features or edge weights of shape ", constant.tensor.shape(),
+        " whose values have changed since the last call, expected constants, or another tensor");
+  return true;
+}
+
+Variable AggregateCache::operator()(const GraphShardManager& graph,
+                                    std::initializer_list<const Variable*> operands,
+                                    FunctionRef<Variable()> aggregate) {
+  if (!enabled_) return aggregate();
+  const Communicator& comm = graph.comm();
+  const bool valid = comm.all_reduce(is_valid(graph, operands) ? 0 : 1, ReduceOp::max) == 0;
+  if (valid) return value_;
+  value_ = Tensor();
+  std::vector<Constant> read;
+  Tensor value = comm.agree([&] {  // all ranks have it afterwards, or none
+    for (const Variable* x : operands)
+      read.push_back({x->value(), x->defined() ? fingerprint(x->value()) : 0});
+    return aggregate().value();
+  });
+  graph_ = graph.shards();
+  operands_ = std::move(read);
+  value_ = std::move(value);
+  return value_;
+}
+
+}  // namespace sar
