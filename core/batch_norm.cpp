@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
+
 namespace {
 
 /// Rows that a kernel takes at once: what it reads and writes of them stays in the second-level cache.
@@ -21,19 +22,6 @@ void draw(const NormActivation& activation, Index begin, Index end, Index column
 }
 
 }  // namespace
-
-BatchNormCoefficients::BatchNormCoefficients(Index columns)
-    : center(columns), inv_std(columns), xhat_shift(columns), scale(columns), shift(columns) {}
-
-void BatchNormCoefficients::set(Index j, double mean, double var, double eps, double weight, double bias) {
-  const double inverse = 1 / std::sqrt(var + eps);
-  center[j] = static_cast<real>(mean);
-  const double rounded_off = mean - static_cast<double>(center[j]);
-  inv_std[j] = static_cast<real>(inverse);
-  xhat_shift[j] = static_cast<real>(-rounded_off * inverse);
-  scale[j] = static_cast<real>(inverse * weight);
-  shift[j] = static_cast<real>(bias - rounded_off * inverse * weight);
-}
 
 void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
                 Tensor& y) {
@@ -104,4 +92,35 @@ void batch_norm_backward_x(const Tensor& x, const BatchNormCoefficients& c, cons
   });
 }
 
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(void, batch_norm,
+             (const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Tensor& y),
+             (x, c, activation, y));
+SAR_DISPATCH(void, batch_norm_backward_sums,
+             (const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
+              const Tensor& grad, Tensor& g, std::span<double> sums),
+             (x, c, activation, grad, g, sums));
+SAR_DISPATCH(void, batch_norm_backward_x,
+             (const Tensor& x, const BatchNormCoefficients& c, const Tensor& g, std::span<const real> mean_g,
+              std::span<const real> mean_gx, Tensor& dx),
+             (x, c, g, mean_g, mean_gx, dx));
+
+#if SAR_COMPILED_ONCE
+namespace sar::inline SAR_PRECISION {
+
+BatchNormCoefficients::BatchNormCoefficients(Index columns)
+    : center(columns), inv_std(columns), xhat_shift(columns), scale(columns), shift(columns) {}
+
+void BatchNormCoefficients::set(Index j, double mean, double var, double eps, double weight, double bias) {
+  const double inverse = 1 / std::sqrt(var + eps);
+  center[j] = static_cast<real>(mean);
+  const double rounded_off = mean - static_cast<double>(center[j]);
+  inv_std[j] = static_cast<real>(inverse);
+  xhat_shift[j] = static_cast<real>(-rounded_off * inverse);
+  scale[j] = static_cast<real>(inverse * weight);
+  shift[j] = static_cast<real>(bias - rounded_off * inverse * weight);
+}
+
 }  // namespace sar
+#endif

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
+
 namespace {
 
 constexpr Index max_blocks = 64;  // partial results of two doubles per column each
@@ -35,21 +36,6 @@ ColumnMoments moments_of_chunk(const Tensor& x, Index begin, Index end) {
 
 }  // namespace
 
-void ColumnMoments::merge(const ColumnMoments& other) {
-  if (other.count == 0) return;
-  if (count == 0) {
-    *this = other;
-    return;
-  }
-  const double total = count + other.count;
-  for (Index j = 0; j < std::ssize(mean); ++j) {
-    const double delta = other.mean[j] - mean[j];
-    mean[j] += delta * (other.count / total);
-    m2[j] += other.m2[j] + delta * delta * (count * other.count / total);
-  }
-  count = total;
-}
-
 ColumnMoments column_moments(const Tensor& x) {
   const Index columns = x.row_size();
   const Index chunk_rows = std::max<Index>(8, cached_elements / std::max<Index>(columns, 1));
@@ -69,4 +55,27 @@ ColumnMoments column_moments(const Tensor& x) {
       });
 }
 
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(ColumnMoments, column_moments, (const Tensor& x), (x));
+
+#if SAR_COMPILED_ONCE
+namespace sar::inline SAR_PRECISION {
+
+void ColumnMoments::merge(const ColumnMoments& other) {
+  if (other.count == 0) return;
+  if (count == 0) {
+    *this = other;
+    return;
+  }
+  const double total = count + other.count;
+  for (Index j = 0; j < std::ssize(mean); ++j) {
+    const double delta = other.mean[j] - mean[j];
+    mean[j] += delta * (other.count / total);
+    m2[j] += other.m2[j] + delta * delta * (count * other.count / total);
+  }
+  count = total;
+}
+
 }  // namespace sar
+#endif

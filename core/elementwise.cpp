@@ -8,7 +8,8 @@
 #include <cmath>
 #include <numbers>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
+
 namespace {
 
 constexpr Index grain = 1 << 16;  // elements per block: some 50 us of memory traffic
@@ -319,4 +320,19 @@ void select(const Tensor& condition, const Tensor& a, const Tensor& b, Tensor& o
                });
 }
 
-}  // namespace sar
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(void, binary, (BinaryOp op, const Tensor& a, const Tensor& b, Tensor& out, bool accumulate),
+             (op, a, b, out, accumulate));
+SAR_DISPATCH(void, scale_shift, (const Tensor& x, real scale, real shift, Tensor& out, bool accumulate),
+             (x, scale, shift, out, accumulate));
+SAR_DISPATCH(void, unary, (Unary op, const Tensor& x, Tensor& out, real parameter), (op, x, out, parameter));
+SAR_DISPATCH(void, unary_backward,
+             (Unary op, const Tensor& kept, const Tensor& grad, Tensor& out, bool accumulate, real parameter),
+             (op, kept, grad, out, accumulate, parameter));
+SAR_DISPATCH(void, clamp, (const Tensor& x, real low, real high, Tensor& out), (x, low, high, out));
+SAR_DISPATCH(void, clamp_backward,
+             (const Tensor& x, real low, real high, const Tensor& grad, Tensor& out, bool accumulate),
+             (x, low, high, grad, out, accumulate));
+SAR_DISPATCH(void, select, (const Tensor& condition, const Tensor& a, const Tensor& b, Tensor& out),
+             (condition, a, b, out));

@@ -4,17 +4,11 @@
 #include <sar/core/reduce.hpp>
 #include <sar/core/sum_of.hpp>
 
-#include <Eigen/Core>
-
 #include <algorithm>
 
-namespace sar::inline SAR_PRECISION {
-namespace {
+#include <sar/core/isa_begin.hpp>
 
-using Row = Eigen::Array<real, 1, Eigen::Dynamic>;
-using View = Eigen::Map<Row>;
-using ConstView = Eigen::Map<const Row>;
-using Sums = Eigen::Map<Eigen::Array<double, 1, Eigen::Dynamic>>;
+namespace {
 
 struct Heads {
   Index rows, heads, columns;
@@ -48,12 +42,13 @@ void head_dots_backward_x(const Tensor& grad, const Tensor& a, Tensor& out, bool
   parallel_for(n.rows, n.grain(), [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i)
       for (Index h = 0; h < n.heads; ++h) {
-        View to(out.row(i) + h * n.columns, n.columns);
-        const ConstView from(a.data() + h * n.columns, n.columns);
+        const real g = grad.row(i)[h];
+        const real* from = a.data() + h * n.columns;
+        real* to = out.row(i) + h * n.columns;
         if (accumulate)
-          to += grad.row(i)[h] * from;
+          for (Index j = 0; j < n.columns; ++j) to[j] += g * from[j];
         else
-          to = grad.row(i)[h] * from;
+          for (Index j = 0; j < n.columns; ++j) to[j] = g * from[j];
       }
   });
 }
@@ -64,11 +59,20 @@ void head_dots_backward_a(const Tensor& grad, const Tensor& x, std::span<double>
       n.rows, n.heads * n.columns,
       [&](Index begin, Index end, double* partial) {
         for (Index i = begin; i < end; ++i)
-          for (Index h = 0; h < n.heads; ++h)
-            Sums(partial + h * n.columns, n.columns) +=
-                (grad.row(i)[h] * ConstView(x.row(i) + h * n.columns, n.columns)).cast<double>();
+          for (Index h = 0; h < n.heads; ++h) {
+            const real g = grad.row(i)[h];
+            const real* from = x.row(i) + h * n.columns;
+            double* to = partial + h * n.columns;
+            for (Index j = 0; j < n.columns; ++j) to[j] += static_cast<double>(g * from[j]);
+          }
       },
       out);
 }
 
-}  // namespace sar
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(void, head_dots, (const Tensor& x, const Tensor& a, Tensor& out), (x, a, out));
+SAR_DISPATCH(void, head_dots_backward_x, (const Tensor& grad, const Tensor& a, Tensor& out, bool accumulate),
+             (grad, a, out, accumulate));
+SAR_DISPATCH(void, head_dots_backward_a, (const Tensor& grad, const Tensor& x, std::span<double> out),
+             (grad, x, out));

@@ -37,4 +37,4 @@ enum class InstructionSet {
 /// "x86-64-v3"
 [[nodiscard]] const char* to_string(InstructionSet set) noexcept;
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

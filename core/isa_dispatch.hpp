@@ -3,6 +3,7 @@
 /// SAR_ISA           the namespace of this compilation's kernels
 /// SAR_ISA_LEVEL     2, 3, 4: x86-64-v2, v3, v4; 0: the only one
 /// SAR_VECTOR_BYTES  16, 32, 64: the size of the vector registers
+/// SAR_COMPILED_ONCE  1 in one of the compilations of a source: for its code outside of regions
 /// SAR_DISPATCH(result, name, parameters, arguments)  defines the function of all instruction sets
 #pragma once
 
@@ -21,6 +22,8 @@
 #else
 #define SAR_VECTOR_BYTES 16
 #endif
+
+#define SAR_COMPILED_ONCE (SAR_ISA_LEVEL <= 2)
 
 #if SAR_ISA_LEVEL == 0
 #define SAR_DISPATCH(result, name, parameters, arguments) \

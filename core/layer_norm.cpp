@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
+
 namespace {
 
 using row_lanes::group;
@@ -139,4 +140,12 @@ void layer_norm_backward_x(const Tensor& x, const Tensor& weight, double eps, Te
   }
 }
 
-}  // namespace sar
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(void, layer_norm,
+             (const Tensor& x, const Tensor& weight, const Tensor& bias, double eps, Tensor& y),
+             (x, weight, bias, eps, y));
+SAR_DISPATCH(void, layer_norm_backward_sums,
+             (const Tensor& x, const Tensor& grad, double eps, std::span<double> sums), (x, grad, eps, sums));
+SAR_DISPATCH(void, layer_norm_backward_x, (const Tensor& x, const Tensor& weight, double eps, Tensor& g),
+             (x, weight, eps, g));

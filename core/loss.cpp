@@ -9,7 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
+
 namespace {
 
 constexpr Index row_grain = 1024;
@@ -215,4 +216,30 @@ SumAndCount count_correct(const Tensor& x, std::span<const std::int64_t> labels,
   return parallel_reduce(x.num_rows(), row_grain, SumAndCount{}, correct_rows, add);
 }
 
-}  // namespace sar
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(SumAndCount, cross_entropy_sum, (const Tensor& x, std::span<const std::int32_t> targets),
+             (x, targets));
+SAR_DISPATCH(void, cross_entropy_backward,
+             (const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
+              bool accumulate),
+             (x, targets, scale, out, accumulate));
+SAR_DISPATCH(SumAndCount, bce_sum, (const Tensor& x, const Tensor& target), (x, target));
+SAR_DISPATCH(void, bce_backward,
+             (const Tensor& x, const Tensor& target, real scale, Tensor& out, bool accumulate),
+             (x, target, scale, out, accumulate));
+SAR_DISPATCH(SumAndCount, squared_error_sum, (const Tensor& a, const Tensor& b), (a, b));
+SAR_DISPATCH(void, squared_error_backward,
+             (const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate),
+             (a, b, scale, out, accumulate));
+SAR_DISPATCH(SumAndCount, absolute_error_sum, (const Tensor& a, const Tensor& b), (a, b));
+SAR_DISPATCH(void, absolute_error_backward,
+             (const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate),
+             (a, b, scale, out, accumulate));
+SAR_DISPATCH(SumAndCount, huber_sum, (const Tensor& a, const Tensor& b, real delta), (a, b, delta));
+SAR_DISPATCH(void, huber_backward,
+             (const Tensor& a, const Tensor& b, real delta, real scale, Tensor& out, bool accumulate),
+             (a, b, delta, scale, out, accumulate));
+SAR_DISPATCH(SumAndCount, count_correct,
+             (const Tensor& x, std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask),
+             (x, labels, mask));

@@ -3,7 +3,8 @@
 
 #include <cmath>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
+
 namespace {
 
 constexpr Index grain = 1 << 14;
@@ -39,4 +40,13 @@ void adam_step(Tensor& parameter, const Tensor& gradient, Tensor& first, Tensor&
   });
 }
 
-}  // namespace sar
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(void, sgd_step,
+             (Tensor & parameter, const Tensor& gradient, Tensor& buffer, real rate, real momentum,
+              real decay),
+             (parameter, gradient, buffer, rate, momentum, decay));
+SAR_DISPATCH(void, adam_step,
+             (Tensor & parameter, const Tensor& gradient, Tensor& first, Tensor& second,
+              const AdamCoefficients& c),
+             (parameter, gradient, first, second, c));

@@ -89,4 +89,4 @@ Processor this_processor() noexcept {
 
 #endif
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -17,4 +17,4 @@ struct Processor {
 /// Reads CPUID and XCR0, and asks Linux for the tiles.
 [[nodiscard]] Processor this_processor() noexcept;
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -6,7 +6,8 @@
 #include <algorithm>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
+
 namespace {
 
 constexpr Index grain = 1 << 16;  // elements per block
@@ -157,4 +158,15 @@ void sum_products_to(const Tensor& x, const Tensor& y, Tensor& out, bool accumul
   sum_terms_to(x.shape(), {x.data(), y.data()}, out, accumulate);
 }
 
-}  // namespace sar
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(void, sum_row_blocks,
+             (Index rows, Index row_cost, FunctionRef<void(Index, Index, double*)> body,
+              std::span<double> out),
+             (rows, row_cost, body, out));
+SAR_DISPATCH(double, sum_elements, (const Tensor& x), (x));
+SAR_DISPATCH(double, sum_squares, (const Tensor& x), (x));
+SAR_DISPATCH(double, sum_products, (const Tensor& x, const Tensor& y), (x, y));
+SAR_DISPATCH(void, sum_to, (const Tensor& x, Tensor& out, bool accumulate), (x, out, accumulate));
+SAR_DISPATCH(void, sum_products_to, (const Tensor& x, const Tensor& y, Tensor& out, bool accumulate),
+             (x, y, out, accumulate));

@@ -4,7 +4,7 @@
 #include <sar/core/row_lanes.hpp>
 #include <sar/core/vector_math.hpp>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
 
 /// With row_of(r) the numbers of row r < count <= row_lanes::group, `width` of them, and m_r the largest:
 ///
@@ -28,4 +28,4 @@ inline void exponentials_of_rows(const RowOf& row_of, Index count, Index width, 
       sums);
 }
 
-}  // namespace sar
+#include <sar/core/isa_end.hpp>

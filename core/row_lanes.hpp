@@ -14,7 +14,9 @@
 #include <type_traits>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION::row_lanes {
+#include <sar/core/isa_begin.hpp>
+
+namespace row_lanes {
 
 inline constexpr Index lanes = 64 / static_cast<Index>(sizeof(real));
 using Vector [[gnu::vector_size(64)]] = real;
@@ -157,4 +159,6 @@ inline void write_columns(real* to, Index n, const Value& value) {
   std::memcpy(to + n - lanes, &last, sizeof last);
 }
 
-}  // namespace sar::row_lanes
+}  // namespace row_lanes
+
+#include <sar/core/isa_end.hpp>

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
+
 namespace {
 
 constexpr Index grain = 1 << 16;  // elements per block
@@ -99,4 +100,12 @@ void copy_columns(const Tensor& from, Index from_begin, Tensor& to, Index to_beg
   });
 }
 
-}  // namespace sar
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(void, gather_rows, (const Tensor& x, std::span<const Index> ids, Tensor& out, bool accumulate),
+             (x, ids, out, accumulate));
+SAR_DISPATCH(void, scatter_add_rows, (const Tensor& x, std::span<const Index> ids, Tensor& out),
+             (x, ids, out));
+SAR_DISPATCH(void, copy_columns,
+             (const Tensor& from, Index from_begin, Tensor& to, Index to_begin, Index count, bool accumulate),
+             (from, from_begin, to, to_begin, count, accumulate));

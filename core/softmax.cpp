@@ -9,7 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
+
 namespace {
 
 using row_lanes::group;
@@ -134,4 +135,11 @@ void log_softmax_rows_backward(const Tensor& y, const Tensor& grad, Tensor& out,
   });
 }
 
-}  // namespace sar
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(void, softmax_rows, (const Tensor& x, Tensor& out), (x, out));
+SAR_DISPATCH(void, softmax_rows_backward, (const Tensor& y, const Tensor& grad, Tensor& out, bool accumulate),
+             (y, grad, out, accumulate));
+SAR_DISPATCH(void, log_softmax_rows, (const Tensor& x, Tensor& out), (x, out));
+SAR_DISPATCH(void, log_softmax_rows_backward,
+             (const Tensor& y, const Tensor& grad, Tensor& out, bool accumulate), (y, grad, out, accumulate));

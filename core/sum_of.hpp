@@ -3,7 +3,7 @@
 
 #include <sar/config.hpp>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
 
 /// Sum of term(j) over [0, n) as a fixed number of partial sums of the type Sum. The compiler may not divide
 /// one sum so by itself.
@@ -25,4 +25,4 @@ inline Sum sum_of(Index n, const Term& term) {
   return part[0];
 }
 
-}  // namespace sar
+#include <sar/core/isa_end.hpp>

@@ -18,7 +18,9 @@
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION::attention {
+#include <sar/core/isa_begin.hpp>
+
+namespace attention {
 
 using columns::Rows;
 
@@ -337,4 +339,6 @@ class Attention : public ShardKernel {
   bool first_ = true;  ///< the next stage is the first one: it sets the results
 };
 
-}  // namespace sar::attention
+}  // namespace attention
+
+#include <sar/core/isa_end.hpp>

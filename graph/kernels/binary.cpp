@@ -1,11 +1,13 @@
 #include <sar/graph/kernels/binary.hpp>
+#include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
+
 namespace {
 
 constexpr Index prefetch_edges = 4;
@@ -48,15 +50,64 @@ void take_extremum(Index n, const real* m, local_index edge, const Index* ids, r
   }
 }
 
-}  // namespace
+class Binary final : public BinaryKernel {
+ public:
+  explicit Binary(Operands operands) : o_(std::move(operands)) {}
 
-Index BinaryKernel::edge_bytes() const {
+  void set_output(real* out, bool has_base) override {
+    o_.out = out;
+    o_.has_base = has_base;
+  }
+
+  void begin() override { first_ = true; }
+  void accumulate(const Stage& stage) override;
+  [[nodiscard]] bool needs_source_in_backward() const override;
+  void backward(const Stage& stage, real* grad_src, bool accumulate) override;
+
+ private:
+  [[nodiscard]] const Operand& operand(MessageTarget target) const {
+    return target == MessageTarget::u ? o_.u : target == MessageTarget::v ? o_.v : o_.e;
+  }
+  [[nodiscard]] bool reads(MessageTarget target) const { return o_.lhs == target || o_.rhs == target; }
+  [[nodiscard]] bool wants(MessageTarget target) const {
+    return reads(target) && (target == MessageTarget::u ? o_.wants_u : operand(target).grad != nullptr);
+  }
+  [[nodiscard]] bool extremum() const { return o_.result == Result::max || o_.result == Result::min; }
+  /// Bytes that an edge touches, for cutting work into blocks.
+  [[nodiscard]] Index edge_bytes() const;
+  /// gm_e; uses `buffer` [width].
+  [[nodiscard]] const real* message_gradient(Index v, Index edge, real* buffer) const;
+  void add_gradient(MessageTarget target, const real* a, const real* b, const real* g, real* to) const {
+    target == o_.lhs ? o_.row.add_gradient_a(a, b, g, to) : o_.row.add_gradient_b(a, b, g, to);
+  }
+  /// The gradient of one row of e, which no other edge adds to.
+  void set_edge_gradient(Index edge, const real* a, const real* b, const real* g) const {
+    real* to = o_.e.grad + edge * o_.e.width;
+    std::fill_n(to, o_.e.width, real{0});
+    add_gradient(MessageTarget::e, a, b, g, to);
+  }
+  template <class Visit>
+  void for_edges(const Stage& stage, const EdgeRanges& edges, Index i, const Visit& visit) const;
+  /// The i-th row of the stage; `buffer` [width].
+  void sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool overwrite, real* buffer) const;
+  void extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
+                    real* buffer) const;
+  void backward_by_source(const Stage& stage, real* grad_src, bool accumulate) const;
+  void backward_by_destination(const Stage& stage);
+  void backward_of_equal_gradients(const Stage& stage);
+
+  Operands o_;
+  EdgeCursor cursor_;
+  bool first_ = true;  ///< the next stage is the first one: it sets the results
+};
+
+Index Binary::edge_bytes() const {
   return (o_.row.cost() + o_.row.width()) * static_cast<Index>(sizeof(real));
 }
 
 /// visit(edge, row of lhs, row of rhs) for the edges of the i-th row.
 template <class Visit>
-void BinaryKernel::for_edges(const Stage& stage, const EdgeRanges& edges, Index i, const Visit& visit) const {
+void Binary::for_edges(const Stage& stage, const EdgeRanges& edges, Index i, const Visit& visit) const {
   const GraphShard& shard = stage.shard;
   const Index v = edges.row(i);
   for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
@@ -73,8 +124,8 @@ void BinaryKernel::for_edges(const Stage& stage, const EdgeRanges& edges, Index 
   }
 }
 
-void BinaryKernel::sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool overwrite,
-                           real* buffer) const {
+void Binary::sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool overwrite,
+                     real* buffer) const {
   const Index width = o_.row.width();
   const Index v = edges.row(i);
   real* out = o_.out + v * width;
@@ -91,8 +142,8 @@ void BinaryKernel::sum_row(const Stage& stage, const EdgeRanges& edges, Index i,
     for (Index j = 0; j < width; ++j) out[j] += scale * buffer[j];
 }
 
-void BinaryKernel::extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
-                                real* buffer) const {
+void Binary::extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
+                          real* buffer) const {
   const MessageRow& row = o_.row;
   const Index width = row.width();
   const auto take = o_.result == Result::min ? take_extremum<true> : take_extremum<false>;
@@ -116,7 +167,7 @@ void BinaryKernel::extremum_row(const Stage& stage, const EdgeRanges& edges, Ind
   });
 }
 
-void BinaryKernel::accumulate(const Stage& stage) {
+void Binary::accumulate(const Stage& stage) {
   const EdgeRanges edges = cursor_.ranges(stage);
   const Index width = o_.row.width();
   const bool first_stage = std::exchange(first_, false);
@@ -135,14 +186,14 @@ void BinaryKernel::accumulate(const Stage& stage) {
   });
 }
 
-bool BinaryKernel::needs_source_in_backward() const {
+bool Binary::needs_source_in_backward() const {
   if (!reads(MessageTarget::u) || o_.row.is_copy()) return false;
   const bool a = wants(o_.lhs);
   const bool b = wants(o_.rhs);
   return o_.lhs == MessageTarget::u ? o_.row.reads_a(a, b) : o_.row.reads_b(a, b);
 }
 
-void BinaryKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
+void Binary::backward(const Stage& stage, real* grad_src, bool accumulate) {
   const bool edges_by_destination = wants(MessageTarget::e) && !o_.wants_u;
   if (wants(MessageTarget::v) && !edges_by_destination && o_.row.linear() && o_.result == Result::sum)
     backward_of_equal_gradients(stage);
@@ -151,7 +202,7 @@ void BinaryKernel::backward(const Stage& stage, real* grad_src, bool accumulate)
   if (grad_src != nullptr) backward_by_source(stage, grad_src, accumulate);
 }
 
-const real* BinaryKernel::message_gradient(Index v, Index edge, real* buffer) const {
+const real* Binary::message_gradient(Index v, Index edge, real* buffer) const {
   const Index width = o_.row.width();
   if (o_.result == Result::edges) return o_.grad_out + edge * width;
   const real* g = o_.grad_out + v * width;
@@ -162,7 +213,7 @@ const real* BinaryKernel::message_gradient(Index v, Index edge, real* buffer) co
   return buffer;
 }
 
-void BinaryKernel::backward_by_source(const Stage& stage, real* grad_src, bool accumulate) const {
+void Binary::backward_by_source(const Stage& stage, real* grad_src, bool accumulate) const {
   const GraphShard& shard = stage.shard;
   const ShardTranspose& transpose = shard.transpose();
   const bool numbered = reads(MessageTarget::e) || o_.result != Result::sum;
@@ -202,7 +253,7 @@ void BinaryKernel::backward_by_source(const Stage& stage, real* grad_src, bool a
   });
 }
 
-void BinaryKernel::backward_by_destination(const Stage& stage) {
+void Binary::backward_by_destination(const Stage& stage) {
   const GraphShard& shard = stage.shard;
   const EdgeRanges edges = cursor_.ranges(stage);
   const bool edge_gradients = o_.e.grad != nullptr && !o_.wants_u;
@@ -224,7 +275,7 @@ void BinaryKernel::backward_by_destination(const Stage& stage) {
   });
 }
 
-void BinaryKernel::backward_of_equal_gradients(const Stage& stage) {
+void Binary::backward_of_equal_gradients(const Stage& stage) {
   const EdgeRanges edges = cursor_.ranges(stage);
   parallel_for(edges.num_rows, 1024, [&](Index first, Index last) {
     Array<real> once(o_.v.width);
@@ -240,4 +291,13 @@ void BinaryKernel::backward_of_equal_gradients(const Stage& stage) {
   });
 }
 
-}  // namespace sar
+}  // namespace
+
+std::unique_ptr<BinaryKernel> make_binary_kernel(BinaryKernel::Operands operands) {
+  return std::make_unique<Binary>(std::move(operands));
+}
+
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(std::unique_ptr<BinaryKernel>, make_binary_kernel, (BinaryKernel::Operands operands),
+             (std::move(operands)));

@@ -16,11 +16,10 @@
 /// max and min.
 #pragma once
 
-#include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/message_row.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
-#include <algorithm>
+#include <memory>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -48,54 +47,11 @@ class BinaryKernel : public ShardKernel {
     bool wants_u = false;             ///< backward: sources want a gradient
     const real* grad_out = nullptr;   ///< backward: as out, times s_v
   };
-  explicit BinaryKernel(Operands operands) : o_(std::move(operands)) {}
 
   /// Where the result goes; before begin().
-  void set_output(real* out, bool has_base) {
-    o_.out = out;
-    o_.has_base = has_base;
-  }
-
-  void begin() override { first_ = true; }
-  void accumulate(const Stage& stage) override;
-  [[nodiscard]] bool needs_source_in_backward() const override;
-  void backward(const Stage& stage, real* grad_src, bool accumulate) override;
-
- private:
-  [[nodiscard]] const Operand& operand(MessageTarget target) const {
-    return target == MessageTarget::u ? o_.u : target == MessageTarget::v ? o_.v : o_.e;
-  }
-  [[nodiscard]] bool reads(MessageTarget target) const { return o_.lhs == target || o_.rhs == target; }
-  [[nodiscard]] bool wants(MessageTarget target) const {
-    return reads(target) && (target == MessageTarget::u ? o_.wants_u : operand(target).grad != nullptr);
-  }
-  [[nodiscard]] bool extremum() const { return o_.result == Result::max || o_.result == Result::min; }
-  /// Bytes that an edge touches, for cutting work into blocks.
-  [[nodiscard]] Index edge_bytes() const;
-  /// gm_e; uses `buffer` [width].
-  [[nodiscard]] const real* message_gradient(Index v, Index edge, real* buffer) const;
-  void add_gradient(MessageTarget target, const real* a, const real* b, const real* g, real* to) const {
-    target == o_.lhs ? o_.row.add_gradient_a(a, b, g, to) : o_.row.add_gradient_b(a, b, g, to);
-  }
-  /// The gradient of one row of e, which no other edge adds to.
-  void set_edge_gradient(Index edge, const real* a, const real* b, const real* g) const {
-    real* to = o_.e.grad + edge * o_.e.width;
-    std::fill_n(to, o_.e.width, real{0});
-    add_gradient(MessageTarget::e, a, b, g, to);
-  }
-  template <class Visit>
-  void for_edges(const Stage& stage, const EdgeRanges& edges, Index i, const Visit& visit) const;
-  /// The i-th row of the stage; `buffer` [width].
-  void sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool overwrite, real* buffer) const;
-  void extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
-                    real* buffer) const;
-  void backward_by_source(const Stage& stage, real* grad_src, bool accumulate) const;
-  void backward_by_destination(const Stage& stage);
-  void backward_of_equal_gradients(const Stage& stage);
-
-  Operands o_;
-  EdgeCursor cursor_;
-  bool first_ = true;  ///< the next stage is the first one: it sets the results
+  virtual void set_output(real* out, bool has_base) = 0;
 };
+
+std::unique_ptr<BinaryKernel> make_binary_kernel(BinaryKernel::Operands operands);
 
 }  // namespace sar

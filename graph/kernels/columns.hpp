@@ -9,13 +9,11 @@
 #include <type_traits>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION::columns {
+#include <sar/core/isa_begin.hpp>
 
-#ifdef __AVX512F__
-inline constexpr Index vector_bytes = 64;
-#else
-inline constexpr Index vector_bytes = 32;
-#endif
+namespace columns {
+
+inline constexpr Index vector_bytes = SAR_VECTOR_BYTES;
 inline constexpr Index vector_lanes = vector_bytes / static_cast<Index>(sizeof(real));
 
 template <Index Lanes>
@@ -273,4 +271,6 @@ inline real largest(Index n, const real* x) {
   return most;
 }
 
-}  // namespace sar::columns
+}  // namespace columns
+
+#include <sar/core/isa_end.hpp>

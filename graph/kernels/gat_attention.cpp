@@ -2,7 +2,9 @@
 #include <sar/core/reduce.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
 
-namespace sar::inline SAR_PRECISION::attention {
+#include <sar/core/isa_begin.hpp>
+
+namespace attention {
 namespace {
 
 /// leaky_relu(el[u, h] + dst[v, h])
@@ -252,8 +254,12 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
 };
 
 }  // namespace
-}  // namespace sar::attention
+}  // namespace attention
 
-std::unique_ptr<sar::ShardKernel> sar::make_gat_kernel(const AttentionOperands& operands) {
+std::unique_ptr<ShardKernel> make_gat_kernel(const AttentionOperands& operands) {
   return std::make_unique<attention::AdditiveAttention>(operands);
 }
+
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(std::unique_ptr<ShardKernel>, make_gat_kernel, (const AttentionOperands& operands), (operands));

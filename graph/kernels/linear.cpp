@@ -4,6 +4,34 @@
 
 #include <utility>
 
+#include <sar/core/isa_begin.hpp>
+
+void linear_edge_gradient(const LinearKernel::Operands& o, const Stage& stage) {
+  const GraphShard& shard = stage.shard;
+  const ShardTranspose& transpose = shard.transpose();
+  const Array<local_index>& positions = shard.transpose_positions();
+  const Index width = o.width;
+  const local_index* offsets = transpose.begin.data() + stage.begin;
+  for_row_blocks(offsets, stage.size(), width * static_cast<Index>(sizeof(real)),
+                 [&](Index first, Index last) {
+                   for (Index i = first; i < last; ++i) {
+                     const real* x = stage.rows + i * width;
+                     for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
+                       const Index v = transpose.dst[k];
+                       const real* g = o.grad_out + v * width;
+                       const real dot = sum_of(width, [&](Index j) { return g[j] * x[j]; });
+                       o.grad_edge_weight[shard.edge(positions[k])] =
+                           (o.dst_scale != nullptr ? o.dst_scale[v] : 1) * dot;
+                     }
+                   }
+                 });
+}
+
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(void, linear_edge_gradient, (const LinearKernel::Operands& o, const Stage& stage), (o, stage));
+
+#if SAR_COMPILED_ONCE
 namespace sar::inline SAR_PRECISION {
 namespace {
 
@@ -36,7 +64,7 @@ void LinearKernel::accumulate(const Stage& stage) {
 
 void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
   const GraphShard& shard = stage.shard;
-  if (o_.grad_edge_weight != nullptr) edge_gradient(stage);
+  if (o_.grad_edge_weight != nullptr) linear_edge_gradient(o_, stage);
   if (grad_src == nullptr) return;
   const ShardTranspose& transpose = shard.transpose();
   gather_sum({.num_rows = stage.size(),
@@ -55,25 +83,5 @@ void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate)
               .accumulate = accumulate});
 }
 
-void LinearKernel::edge_gradient(const Stage& stage) {
-  const GraphShard& shard = stage.shard;
-  const ShardTranspose& transpose = shard.transpose();
-  const Array<local_index>& positions = shard.transpose_positions();
-  const Index width = o_.width;
-  const local_index* offsets = transpose.begin.data() + stage.begin;
-  for_row_blocks(offsets, stage.size(), width * static_cast<Index>(sizeof(real)),
-                 [&](Index first, Index last) {
-                   for (Index i = first; i < last; ++i) {
-                     const real* x = stage.rows + i * width;
-                     for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
-                       const Index v = transpose.dst[k];
-                       const real* g = o_.grad_out + v * width;
-                       const real dot = sum_of(width, [&](Index j) { return g[j] * x[j]; });
-                       o_.grad_edge_weight[shard.edge(positions[k])] =
-                           (o_.dst_scale != nullptr ? o_.dst_scale[v] : 1) * dot;
-                     }
-                   }
-                 });
-}
-
 }  // namespace sar
+#endif

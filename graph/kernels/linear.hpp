@@ -43,11 +43,12 @@ class LinearKernel : public ShardKernel {
   void backward(const Stage& stage, real* grad_src, bool accumulate) override;
 
  private:
-  void edge_gradient(const Stage& stage);
-
   Operands o_;
   EdgeCursor cursor_;
   bool adds_ = false;  ///< the result has values in all rows already
 };
+
+/// The gradient dw of the edges of a stage.
+void linear_edge_gradient(const LinearKernel::Operands& operands, const Stage& stage);
 
 }  // namespace sar

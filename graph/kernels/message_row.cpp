@@ -8,7 +8,8 @@
 #include <span>
 #include <type_traits>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
+
 namespace {
 
 using Op = MessageOp;
@@ -69,17 +70,15 @@ inline void with_steps(bool a_repeats, bool b_repeats, const Run& run) {
     b_repeats ? run(One{}, Zero{}) : run(One{}, One{});
 }
 
-}  // namespace
-
 template <MessageOp op>
-struct MessageRow::Loops {
+struct Loops {
   static constexpr bool is_dot = op == Op::dot;
 
   template <bool add>
-  static void forward(const MessageRow& row, const real* a, const real* b, real* m) {
-    const Index n = row.length_;
-    with_steps(row.a_repeats_, row.b_repeats_, [&](auto step_a, auto step_b) {
-      for (const Line& line : row.lines_) {
+  static void forward(const MessageLines& row, const real* a, const real* b, real* m) {
+    const Index n = row.length;
+    with_steps(row.a_repeats, row.b_repeats, [&](auto step_a, auto step_b) {
+      for (const MessageLines::Line& line : row.lines) {
         const real* x = a + line.a;
         const real* y = b + line.b;
         const auto term = [&](Index j) { return value<op>(x[j * step_a], y[j * step_b]); };
@@ -97,10 +96,10 @@ struct MessageRow::Loops {
 
   /// to[j] += g[j] * derivative(j) along every line of the operand, or their sum where it is repeated.
   template <bool of_a>
-  static void backward(const MessageRow& row, const real* a, const real* b, const real* g, real* out) {
-    const Index n = row.length_;
-    with_steps(row.a_repeats_, row.b_repeats_, [&](auto step_a, auto step_b) {
-      for (const Line& line : row.lines_) {
+  static void backward(const MessageLines& row, const real* a, const real* b, const real* g, real* out) {
+    const Index n = row.length;
+    with_steps(row.a_repeats, row.b_repeats, [&](auto step_a, auto step_b) {
+      for (const MessageLines::Line& line : row.lines) {
         const auto term = [&](Index j) {
           const Index i = line.a + j * step_a;
           const Index k = line.b + j * step_b;
@@ -116,22 +115,49 @@ struct MessageRow::Loops {
     });
   }
 
-  static constexpr Functions functions{&forward<false>, &forward<true>, &backward<true>, &backward<false>};
+  static constexpr MessageLoops functions{&forward<false>, &forward<true>, &backward<true>, &backward<false>};
 };
 
 template <>
-struct MessageRow::Loops<MessageOp::copy> {
+struct Loops<MessageOp::copy> {
   template <bool add>
-  static void forward(const MessageRow& row, const real* a, const real*, real* m) {
-    for (Index j = 0; j < row.length_; ++j) m[j] = add ? m[j] + a[j] : a[j];
+  static void forward(const MessageLines& row, const real* a, const real*, real* m) {
+    for (Index j = 0; j < row.length; ++j) m[j] = add ? m[j] + a[j] : a[j];
   }
-  static void backward(const MessageRow& row, const real*, const real*, const real* g, real* out) {
-    for (Index j = 0; j < row.length_; ++j) out[j] += g[j];
+  static void backward(const MessageLines& row, const real*, const real*, const real* g, real* out) {
+    for (Index j = 0; j < row.length; ++j) out[j] += g[j];
   }
-  static constexpr Functions functions{&forward<false>, &forward<true>, &backward, &backward};
+  static constexpr MessageLoops functions{&forward<false>, &forward<true>, &backward, &backward};
 };
 
-MessageRow::MessageRow(Op op, const Shape& a, const Shape& b) : op_(op) {
+}  // namespace
+
+MessageLoops message_loops(MessageOp op) {
+  switch (op) {
+    case Op::copy:
+      return Loops<Op::copy>::functions;
+    case Op::add:
+      return Loops<Op::add>::functions;
+    case Op::sub:
+      return Loops<Op::sub>::functions;
+    case Op::mul:
+      return Loops<Op::mul>::functions;
+    case Op::div:
+      return Loops<Op::div>::functions;
+    case Op::dot:
+      return Loops<Op::dot>::functions;
+  }
+  return {};
+}
+
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(MessageLoops, message_loops, (MessageOp op), (op));
+
+#if SAR_COMPILED_ONCE
+namespace sar::inline SAR_PRECISION {
+
+MessageRow::MessageRow(MessageOp op, const Shape& a, const Shape& b) : op_(op) {
   const Shape row_a = a.with_rows(1);
   const Shape row_b = b.with_rows(1);
   for (int d = 1; d < std::min(a.dims(), b.dims()); ++d) {
@@ -147,56 +173,39 @@ MessageRow::MessageRow(Op op, const Shape& a, const Shape& b) : op_(op) {
     for (int d = 0; d < s.dims(); ++d) extents[d] = d > 0 && d + 1 == s.dims() ? 1 : s[d];
     return Shape(std::span<const Index>(extents.data(), s.dims()));
   };
-  if (op != Op::dot) {
+  if (op != MessageOp::dot) {
     const BroadcastLoops loops(row_a, row_b, shape_);
     const int last = loops.dims - 1;
-    length_ = loops.inner();
-    a_repeats_ = loops.stride_a[last] == 0;
-    b_repeats_ = loops.stride_b[last] == 0;
-    for (Index i = 0; i < loops.lines(); ++i) lines_.push_back({loops.offsets(i)[0], loops.offsets(i)[1]});
+    lines_.length = loops.inner();
+    lines_.a_repeats = loops.stride_a[last] == 0;
+    lines_.b_repeats = loops.stride_b[last] == 0;
+    for (Index i = 0; i < loops.lines(); ++i)
+      lines_.lines.push_back({loops.offsets(i)[0], loops.offsets(i)[1]});
   } else {  // a line for every element of the result, the contracted dimension along it
-    length_ = last_extent(shape_);
-    a_repeats_ = last_extent(row_a) != length_;
-    b_repeats_ = last_extent(row_b) != length_;
+    lines_.length = last_extent(shape_);
+    lines_.a_repeats = last_extent(row_a) != lines_.length;
+    lines_.b_repeats = last_extent(row_b) != lines_.length;
     shape_ = without_last(shape_);
     const BroadcastLoops loops(without_last(row_a), without_last(row_b), shape_);
     const int last = loops.dims - 1;
     for (Index i = 0; i < loops.lines(); ++i)
       for (Index j = 0; j < loops.inner(); ++j)
-        lines_.push_back({(loops.offsets(i)[0] + j * loops.stride_a[last]) * last_extent(row_a),
-                          (loops.offsets(i)[1] + j * loops.stride_b[last]) * last_extent(row_b)});
+        lines_.lines.push_back({(loops.offsets(i)[0] + j * loops.stride_a[last]) * last_extent(row_a),
+                                (loops.offsets(i)[1] + j * loops.stride_b[last]) * last_extent(row_b)});
   }
-  switch (op) {
-    case Op::copy:
-      functions_ = Loops<Op::copy>::functions;
-      break;
-    case Op::add:
-      functions_ = Loops<Op::add>::functions;
-      break;
-    case Op::sub:
-      functions_ = Loops<Op::sub>::functions;
-      break;
-    case Op::mul:
-      functions_ = Loops<Op::mul>::functions;
-      break;
-    case Op::div:
-      functions_ = Loops<Op::div>::functions;
-      break;
-    case Op::dot:
-      functions_ = Loops<Op::dot>::functions;
-      break;
-  }
+  loops_ = message_loops(op);
 }
 
 Index MessageRow::cost() const {
-  return static_cast<Index>(lines_.size()) * (length_ + 1);
+  return static_cast<Index>(lines_.lines.size()) * (lines_.length + 1);
 }
 
 bool MessageRow::reads_a(bool, bool wants_b) const {
   return !linear() && wants_b;
 }
 bool MessageRow::reads_b(bool wants_a, bool wants_b) const {
-  return !linear() && (wants_a || (wants_b && op_ == Op::div));
+  return !linear() && (wants_a || (wants_b && op_ == MessageOp::div));
 }
 
 }  // namespace sar
+#endif

@@ -14,6 +14,25 @@
 
 namespace sar::inline SAR_PRECISION {
 
+/// The lines of a message's operands.
+struct MessageLines {
+  struct Line {
+    Index a, b;  ///< where the line begins in a row of each operand
+  };
+  std::vector<Line> lines;
+  Index length = 0;                           ///< of a line
+  bool a_repeats = false, b_repeats = false;  ///< one element along the line
+};
+
+/// The loops of an operation; arguments as those of MessageRow.
+struct MessageLoops {
+  using Forward = void (*)(const MessageLines&, const real* a, const real* b, real* m);
+  using Backward = void (*)(const MessageLines&, const real* a, const real* b, const real* g, real* out);
+  Forward store = nullptr, add = nullptr;
+  Backward add_gradient_a = nullptr, add_gradient_b = nullptr;
+};
+MessageLoops message_loops(MessageOp op);
+
 class MessageRow {
  public:
   /// Nothing yet.
@@ -29,16 +48,16 @@ class MessageRow {
   [[nodiscard]] Index cost() const;
 
   /// m = a op b
-  void store(const real* a, const real* b, real* m) const { functions_.store(*this, a, b, m); }
+  void store(const real* a, const real* b, real* m) const { loops_.store(lines_, a, b, m); }
   /// m += a op b
-  void add(const real* a, const real* b, real* m) const { functions_.add(*this, a, b, m); }
+  void add(const real* a, const real* b, real* m) const { loops_.add(lines_, a, b, m); }
   /// da += the gradient of a for the gradient g of m. What the gradient does not depend on may be
   /// null: see reads_a and reads_b.
   void add_gradient_a(const real* a, const real* b, const real* g, real* da) const {
-    functions_.add_gradient_a(*this, a, b, g, da);
+    loops_.add_gradient_a(lines_, a, b, g, da);
   }
   void add_gradient_b(const real* a, const real* b, const real* g, real* db) const {
-    functions_.add_gradient_b(*this, a, b, g, db);
+    loops_.add_gradient_b(lines_, a, b, g, db);
   }
   /// Whether the backward pass reads the values of a (b), when the gradients of a and b are wanted or not.
   [[nodiscard]] bool reads_a(bool wants_a, bool wants_b) const;
@@ -48,24 +67,10 @@ class MessageRow {
   [[nodiscard]] bool is_copy() const { return op_ == MessageOp::copy; }
 
  private:
-  struct Line {
-    Index a, b;  ///< where the line begins in a row of each operand
-  };
-  struct Functions {
-    using Forward = void (*)(const MessageRow&, const real* a, const real* b, real* m);
-    using Backward = void (*)(const MessageRow&, const real* a, const real* b, const real* g, real* out);
-    Forward store = nullptr, add = nullptr;
-    Backward add_gradient_a = nullptr, add_gradient_b = nullptr;
-  };
-  template <MessageOp op>
-  struct Loops;
-
   MessageOp op_ = MessageOp::copy;
   Shape shape_;
-  std::vector<Line> lines_;
-  Index length_ = 0;                            ///< of a line
-  bool a_repeats_ = false, b_repeats_ = false;  ///< one element along the line
-  Functions functions_;
+  MessageLines lines_;
+  MessageLoops loops_;
 };
 
 }  // namespace sar

@@ -2,7 +2,9 @@
 #include <sar/core/reduce.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
 
-namespace sar::inline SAR_PRECISION::attention {
+#include <sar/core/isa_begin.hpp>
+
+namespace attention {
 namespace {
 
 /// c <x[u, h], dst[v, h]>
@@ -324,11 +326,16 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
 };
 
 }  // namespace
-}  // namespace sar::attention
+}  // namespace attention
 
-std::unique_ptr<sar::ShardKernel> sar::make_dot_kernel(const AttentionOperands& operands) {
+std::unique_ptr<ShardKernel> make_dot_kernel(const AttentionOperands& operands) {
   return std::make_unique<attention::PairAttention<attention::DotScore>>(operands);
 }
-std::unique_ptr<sar::ShardKernel> sar::make_gatv2_kernel(const AttentionOperands& operands) {
+std::unique_ptr<ShardKernel> make_gatv2_kernel(const AttentionOperands& operands) {
   return std::make_unique<attention::PairAttention<attention::AdditiveV2Score>>(operands);
 }
+
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(std::unique_ptr<ShardKernel>, make_dot_kernel, (const AttentionOperands& operands), (operands));
+SAR_DISPATCH(std::unique_ptr<ShardKernel>, make_gatv2_kernel, (const AttentionOperands& operands), (operands));

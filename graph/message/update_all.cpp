@@ -78,7 +78,7 @@ class MessagePass {
                                                             : graph_->local.num_dst);
     GradientPtr base_gradient;
     Tensor out;
-    const auto forward = [&](auto kernel) {
+    const auto forward = [&](auto& kernel) {
       driver.forward(side(MessageTarget::u).value, kernel, [&] {
         Variable base = make_base();
         const bool has_base = base.defined();
@@ -88,15 +88,16 @@ class MessagePass {
       });
     };
     if (linear_) {
-      forward(LinearKernel(
-          {.width = row_.width(), .edge_weight = data(MessageTarget::e), .dst_scale = dst_scale}));
+      LinearKernel kernel(
+          {.width = row_.width(), .edge_weight = data(MessageTarget::e), .dst_scale = dst_scale});
+      forward(kernel);
     } else {
       if (result_ == Result::max || result_ == Result::min)
         argmax_ = std::make_shared<Array<local_index>>(shape.size());
       BinaryKernel::Operands operands = kernel_operands();
       operands.dst_scale = dst_scale;
       operands.edge_ids = graph_->edge_ids.data();
-      forward(BinaryKernel(std::move(operands)));
+      forward(*make_binary_kernel(std::move(operands)));
     }
 
     if (!recorded_ && base_gradient == nullptr) return out;
@@ -174,7 +175,7 @@ class MessagePass {
       operands.e.grad = grad_e.defined() ? grad_e.data() : nullptr;
       operands.wants_u = u.gradient != nullptr;
       operands.grad_out = grad.data();
-      run(BinaryKernel(std::move(operands)));
+      run(std::move(*make_binary_kernel(std::move(operands))));
     }
     if (wants(MessageTarget::v)) side(MessageTarget::v).gradient->add(std::move(grad_v));
     if (wants(MessageTarget::e)) side(MessageTarget::e).gradient->add(std::move(grad_e));

@@ -18,6 +18,7 @@
 namespace {
 
 using namespace sar;
+namespace row_lanes = sar::SAR_ISA::row_lanes;
 using sar::test::random_tensor;
 using sar::test::relative_error;
 using sar::test::tolerance;

@@ -31,9 +31,9 @@ struct Product {
   }
   Tensor forward(Result result) {
     Tensor out = Tensor::full({result == Result::edges ? g.num_edges() : g.num_dst, width}, 99);
-    BinaryKernel kernel(operands(result));
-    kernel.set_output(out.data(), false);
-    g.forward(kernel, x);
+    const auto kernel = make_binary_kernel(operands(result));
+    kernel->set_output(out.data(), false);
+    g.forward(*kernel, x);
     return out;
   }
   /// dx, dy
@@ -43,9 +43,9 @@ struct Product {
     o.v.grad = dy.data();
     o.wants_u = true;
     o.grad_out = grad.data();
-    BinaryKernel kernel(std::move(o));
-    CHECK(kernel.needs_source_in_backward());
-    g.backward(kernel, x, dx);
+    const auto kernel = make_binary_kernel(std::move(o));
+    CHECK(kernel->needs_source_in_backward());
+    g.backward(*kernel, x, dx);
     return {dx, dy};
   }
 };
