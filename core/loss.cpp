@@ -22,22 +22,13 @@ SumAndCount add(SumAndCount a, SumAndCount b) {
   return {a.sum + b.sum, a.count + b.count};
 }
 
-/// The rows of [begin, end) with a target, a group at a time:
-/// body(number of rows, their numbers, their exponentials, the sums of these, their largest numbers).
+/// The rows of [begin, end) with a target, a group at a time: body(number of rows, their numbers).
 template <class Body>
-void for_groups_with_target(const Tensor& x, std::span<const std::int32_t> targets, Index begin, Index end,
-                            const Body& body) {
-  const Index columns = x.row_size();
-  Array<real> exponentials(group * columns);
+void for_groups_with_target(std::span<const std::int32_t> targets, Index begin, Index end, const Body& body) {
   Index chosen[group];
-  double sums[group];
-  real largest[group];
   Index count = 0;
   const auto finish = [&] {
-    if (count == 0) return;
-    exponentials_of_rows([&](Index r) { return x.data() + chosen[r] * columns; }, count, columns,
-                         exponentials.data(), sums, largest);
-    body(count, chosen, exponentials.data(), sums, largest);
+    if (count > 0) body(count, chosen);
     count = 0;
   };
   for (Index i = begin; i < end; ++i) {
@@ -96,14 +87,17 @@ SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> tar
   const Index columns = x.row_size();
   const auto loss_of_rows = [&](Index begin, Index end) {
     SumAndCount part;
-    for_groups_with_target(
-        x, targets, begin, end,
-        [&](Index count, const Index* rows, const real*, const double* sums, const real* largest) {
-          for (Index r = 0; r < count; ++r)
-            part.sum += static_cast<double>(largest[r]) - x.data()[rows[r] * columns + targets[rows[r]]] +
-                        std::log(sums[r]);
-          part.count += static_cast<double>(count);
-        });
+    for_groups_with_target(targets, begin, end, [&](Index count, const Index* rows) {
+      double sums[group];
+      real largest[group];
+      sum_exponentials([&](Index r) { return x.row(rows[r]); }, count, columns,
+                       [&](Index r) { row_lanes::prefetch(x.row(rows[r]) + group * columns, columns); }, sums,
+                       largest);
+      vector_math::log_of_sums(sums, sums, count);
+      for (Index r = 0; r < count; ++r)
+        part.sum += static_cast<double>(largest[r]) - x.row(rows[r])[targets[rows[r]]] + sums[r];
+      part.count += static_cast<double>(count);
+    });
     return part;
   };
   return parallel_reduce(x.num_rows(), row_grain, SumAndCount{}, loss_of_rows, add);
@@ -116,41 +110,42 @@ void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targe
     if (!accumulate)
       for (Index i = begin; i < end; ++i)
         if (targets[i] < 0) std::fill_n(out.data() + i * columns, columns, real{0});
-    for_groups_with_target(
-        x, targets, begin, end,
-        [&](Index count, const Index* rows, const real* exponentials, const double* sums, const real*) {
-          for (Index r = 0; r < count; ++r) {
-            real* to = out.data() + rows[r] * columns;
-            const auto gradient = [e = exponentials + r * columns,
-                                   factor = static_cast<real>(scale / sums[r])](auto at) {
-              return at(e) * factor;
-            };
-            if (accumulate) {
-              row_lanes::write_columns(to, columns, [=](auto at) { return at(to) + gradient(at); });
-            } else {
-              row_lanes::write_columns(to, columns, gradient);
-            }
-            to[targets[rows[r]]] -= scale;
-          }
-        });
+    Array<real> exponentials(group * columns);
+    for_groups_with_target(targets, begin, end, [&](Index count, const Index* rows) {
+      double sums[group];
+      real largest[group];
+      const auto prefetch = [&](Index r) {
+        row_lanes::prefetch(x.row(rows[r]) + group * columns, columns);
+        row_lanes::prefetch_to_write(out.row(rows[r]), columns);
+      };
+      exponentials_of_rows<Keep::exponentials>([&](Index r) { return x.row(rows[r]); }, count, columns,
+                                               prefetch, exponentials.data(), sums, largest);
+      for (Index r = 0; r < count; ++r) {
+        real* to = out.row(rows[r]);
+        const auto gradient = [e = exponentials.data() + r * columns,
+                               factor = static_cast<real>(scale / sums[r])](auto at) {
+          return at(e) * factor;
+        };
+        if (accumulate) {
+          row_lanes::write_columns(to, columns, [=](auto at) { return at(to) + gradient(at); });
+        } else {
+          row_lanes::write_columns(to, columns, gradient);
+        }
+        to[targets[rows[r]]] -= scale;
+      }
+    });
   });
 }
 
 SumAndCount bce_sum(const Tensor& x, const Tensor& target) {
   return sum_of_blocks(x.size(), [&](Index begin, Index end) {
-    double sum = 0;
-    real logs[buffer_size];  // log(1 + exp(-|z|))
-    for (Index first = begin; first < end; first += buffer_size) {
-      const Index count = std::min(buffer_size, end - first);
-      const real* z = x.data() + first;
-      const real* t = target.data() + first;
-      for (Index i = 0; i < count; ++i) logs[i] = -std::abs(z[i]);
-      vector_math::softplus(logs, logs, count);
-      sum += sum_of<double>(count, [&](Index i) {
-        return static_cast<double>(z[i] < 0 ? real{0} : z[i]) - static_cast<double>(z[i]) * t[i] + logs[i];
-      });
-    }
-    return sum;
+    const auto term = [z = x.data() + begin, t = target.data() + begin](auto at) {
+      const auto value = at(z);
+      const decltype(at(z)) zero{};
+      const auto size = value < zero ? -value : value;
+      return (value < zero ? zero : value) - value * at(t) + row_lanes::log1p_exp_minus(size);
+    };
+    return row_lanes::sum(end - begin, term);
   });
 }
 

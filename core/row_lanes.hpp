@@ -25,15 +25,18 @@ inline constexpr Index column_block = 32 * lanes;  ///< columns that are added u
 
 struct AtVector {
   Index j;
+  Index done = 0;  ///< places at the front that a vector before has covered: at the end of a row
   Vector operator()(const real* row) const {
     Vector v;
     std::memcpy(&v, row + j, sizeof v);
     return v;
   }
+  Vector write(real* row, const Vector& v, bool keep_done) const;
 };
 struct AtNumber {
   Index j;
   real operator()(const real* row) const { return row[j]; }
+  real write(real* row, real value, bool) const { return row[j] = value; }
 };
 
 /// The last `count` lanes of v, and `other` in the lanes before them.
@@ -50,6 +53,13 @@ inline Vector last_lanes(const Vector& v, Index count, const Vector& other) {
   Mask mask;
   std::memcpy(&mask, flags.of + count, sizeof mask);
   return mask ? v : other;
+}
+
+/// Writes v to the row, or, where what is done there is to be kept, the rest of v; returns v.
+inline Vector AtVector::write(real* row, const Vector& v, bool keep_done) const {
+  const Vector to = keep_done && done > 0 ? last_lanes(v, lanes - done, (*this)(row)) : v;
+  std::memcpy(row + j, &to, sizeof to);
+  return v;
 }
 
 struct Plus {
@@ -86,7 +96,7 @@ inline Vector lanes_of(Index begin, Index end, const Op& op, const Term& term) {
     a = op(a, term(AtVector{j}));
     j += lanes;
   }
-  if (j < end) b = op(b, last_lanes(term(AtVector{end - lanes}), end - j, neutral));
+  if (j < end) b = op(b, last_lanes(term(AtVector{end - lanes, lanes - (end - j)}), end - j, neutral));
   return op(a, b);
 }
 
@@ -125,6 +135,18 @@ inline void combine_rows(Index count, Index n, const Op& op, const TermOfRow& te
   }
 }
 
+/// The sum of term(at) over n places: in `real` over 32 terms a lane at most, beyond that in double
+/// precision.
+template <class Term>
+inline double sum(Index n, const Term& term) {
+  double all = 0;
+  for (Index begin = 0; begin < n; begin += column_block) {
+    const Vector part = lanes_of(begin, std::min(n, begin + column_block), Plus{}, term);
+    for (Index l = 0; l < lanes; ++l) all += static_cast<double>(part[l]);
+  }
+  return all;
+}
+
 /// The sums of the terms of each row: in `real` over 32 terms a lane at most, beyond that in double
 /// precision.
 template <class TermOfRow>
@@ -142,6 +164,12 @@ inline void largest_of_rows(Index count, Index n, const TermOfRow& term_of_row, 
 inline void prefetch(const real* row, Index n) {
   constexpr Index cache_line = 64 / static_cast<Index>(sizeof(real));
   for (Index j = 0; j < n; j += cache_line) __builtin_prefetch(row + j);
+}
+
+/// Requests a row that will be written soon.
+inline void prefetch_to_write(const real* row, Index n) {
+  constexpr Index cache_line = 64 / static_cast<Index>(sizeof(real));
+  for (Index j = 0; j < n; j += cache_line) __builtin_prefetch(row + j, 1);
 }
 
 /// to[j] = value(at j) for n columns; value may read `to`.

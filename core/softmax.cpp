@@ -1,5 +1,4 @@
 #include <sar/core/error.hpp>
-#include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/row_exponentials.hpp>
 #include <sar/core/row_lanes.hpp>
@@ -7,7 +6,6 @@
 #include <sar/core/vector_math.hpp>
 
 #include <algorithm>
-#include <cmath>
 
 #include <sar/core/isa_begin.hpp>
 
@@ -42,6 +40,14 @@ void for_groups(const Rows& rows, const Body& body) {
   });
 }
 
+/// Requests the rows of the next group that belong to row r of this one.
+auto next_group(const Rows& rows, const real* from, const real* to) {
+  return [=, width = rows.width](Index r) {
+    row_lanes::prefetch(from + (r + group) * width, width);
+    row_lanes::prefetch_to_write(to + (r + group) * width, width);
+  };
+}
+
 /// out (+)= value over the columns of a row
 template <class Value>
 void add_or_write(real* out, Index width, bool accumulate, const Value& value) {
@@ -67,7 +73,8 @@ void softmax_rows(const Tensor& x, Tensor& out) {
     double sums[group];
     real largest[group];
     const auto row_of = [&, from = x.data() + offset](Index r) { return from + r * rows.width; };
-    exponentials_of_rows(row_of, count, rows.width, to, sums, largest);
+    exponentials_of_rows<Keep::exponentials>(row_of, count, rows.width,
+                                             next_group(rows, x.data() + offset, to), to, sums, largest);
     for (Index r = 0; r < count; ++r) {
       real* row = to + r * rows.width;
       row_lanes::write_columns(
@@ -105,17 +112,18 @@ void softmax_rows_backward(const Tensor& y, const Tensor& grad, Tensor& out, boo
 void log_softmax_rows(const Tensor& x, Tensor& out) {
   const Rows rows = rows_of_last_dimension(x, out);
   for_groups(rows, [&](Index offset, Index count) {
-    Array<real> exponentials(count * rows.width);
+    real* to = out.data() + offset;
     double sums[group];
     real largest[group];
     const auto row_of = [&, from = x.data() + offset](Index r) { return from + r * rows.width; };
-    exponentials_of_rows(row_of, count, rows.width, exponentials.data(), sums, largest);
-    for (Index r = 0; r < count; ++r)
+    exponentials_of_rows<Keep::differences>(row_of, count, rows.width,
+                                            next_group(rows, x.data() + offset, to), to, sums, largest);
+    vector_math::log_of_sums(sums, sums, count);
+    for (Index r = 0; r < count; ++r) {
+      real* row = to + r * rows.width;
       row_lanes::write_columns(
-          out.data() + offset + r * rows.width, rows.width,
-          [from = row_of(r), m = largest[r], log_sum = static_cast<real>(std::log(sums[r]))](auto at) {
-            return at(from) - m - log_sum;
-          });
+          row, rows.width, [=, log_sum = static_cast<real>(sums[r])](auto at) { return at(row) - log_sum; });
+    }
   });
 }
 
@@ -124,14 +132,13 @@ void log_softmax_rows_backward(const Tensor& y, const Tensor& grad, Tensor& out,
   require<ShapeError>(grad.shape() == y.shape(), "gradient of shape ", grad.shape(),
                       " for log_softmax of shape ", y.shape());
   for_groups(rows, [&](Index offset, Index count) {
-    Array<real> softmax(count * rows.width);
-    vector_math::exp(y.data() + offset, softmax.data(), count * rows.width);
     double sums[group];
     sums_of(grad.data() + offset, count, rows.width, sums);
     for (Index r = 0; r < count; ++r)
-      add_or_write(out.data() + offset + r * rows.width, rows.width, accumulate,
-                   [p = softmax.data() + r * rows.width, g = grad.data() + offset + r * rows.width,
-                    total = static_cast<real>(sums[r])](auto at) { return at(g) - at(p) * total; });
+      add_or_write(
+          out.data() + offset + r * rows.width, rows.width, accumulate,
+          [from = y.data() + offset + r * rows.width, g = grad.data() + offset + r * rows.width,
+           total = static_cast<real>(sums[r])](auto at) { return at(g) - row_lanes::exp(at(from)) * total; });
   });
 }
 

@@ -7,8 +7,10 @@
 ///
 /// Memory traffic: each function reads its operands and writes its result once. Exponentials are taken over
 /// groups of rows that fit into the cache, so that short rows (a few classes) vectorise as well as long ones.
-/// Time, to that of a copy of the tensors that are read (bench_rows): softmax 1.8 to 2.2, log_softmax 2.1 to
-/// 3.1 (the exponentials are more than half of it), the backward passes 0.8 and 1.1 to 1.4.
+/// Time, to that of a copy of the tensors that are read (bench_rows, AVX-512): softmax and log_softmax 1.3
+/// to 1.6 from 128 columns on; 2.0 to 2.4 at 32 and 40 columns, where the copy stays in the caches and the
+/// limit is arithmetic (about 20 operations a vector for the exponentials, as many for the reductions of a
+/// row); the backward passes 0.8 and 0.9.
 #pragma once
 
 #include <sar/core/tensor.hpp>
@@ -25,4 +27,4 @@ void log_softmax_rows(const Tensor& x, Tensor& out);
 /// out (+)= grad - exp(y) sum(grad) for y = log_softmax(x)
 void log_softmax_rows_backward(const Tensor& y, const Tensor& grad, Tensor& out, bool accumulate = false);
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

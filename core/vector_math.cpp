@@ -1,3 +1,4 @@
+#include <sar/core/vector_exp.hpp>
 #include <sar/core/vector_math.hpp>
 
 #include <Eigen/Core>
@@ -9,26 +10,27 @@ namespace sar::inline SAR_PRECISION::vector_math {
 namespace {
 
 constexpr Index block_size = 64;
-using Block = Eigen::Array<real, block_size, 1>;
+template <class Number>
+using Block = Eigen::Array<Number, block_size, 1>;
 
 /// In whole blocks, the last one padded: Eigen's vector and scalar paths round differently, and the path of
 /// an element would otherwise depend on addresses and lengths.
-template <class Function>
-void apply(const Function& function, const real* x, real* out, Index n) {
+template <class Function, class Number>
+void apply(const Function& function, const Number* x, Number* out, Index n) {
   const Index whole = n - n % block_size;
   for (Index first = 0; first < whole; first += block_size)
-    Eigen::Map<Block>(out + first) = function(Eigen::Map<const Block>(x + first));
+    Eigen::Map<Block<Number>>(out + first) = function(Eigen::Map<const Block<Number>>(x + first));
   if (whole == n) return;
-  Block block = Block::Ones();
+  Block<Number> block = Block<Number>::Ones();
   std::copy(x + whole, x + n, block.data());
-  const Block result = function(block);
+  const Block<Number> result = function(block);
   std::copy_n(result.data(), n - whole, out + whole);
 }
 
 }  // namespace
 
 void exp(const real* x, real* out, Index n) {
-  apply([](const auto& b) { return b.exp(); }, x, out, n);
+  exp_of_numbers(x, out, n);
 }
 void expm1(const real* x, real* out, Index n) {
   apply([](const auto& b) { return b.expm1(); }, x, out, n);
@@ -36,17 +38,28 @@ void expm1(const real* x, real* out, Index n) {
 void log(const real* x, real* out, Index n) {
   apply([](const auto& b) { return b.log(); }, x, out, n);
 }
+void log_of_sums(const double* x, double* out, Index n) {
+  constexpr Index group_size = 16;
+  using Group = Eigen::Array<double, group_size, 1>;
+  for (Index first = 0; first < n; first += group_size) {
+    const Index count = std::min(group_size, n - first);
+    Group sums = Group::Ones();
+    std::copy_n(x + first, count, sums.data());
+    const Group logs = sums.log();
+    std::copy_n(logs.data(), count, out + first);
+  }
+}
 void tanh(const real* x, real* out, Index n) {
   apply([](const auto& b) { return b.tanh(); }, x, out, n);
 }
 void sigmoid(const real* x, real* out, Index n) {
-  apply([](const auto& b) { return b.logistic(); }, x, out, n);
+  sigmoid_of_numbers(x, out, n);
 }
 void erf(const real* x, real* out, Index n) {
   apply([](const auto& b) { return b.erf(); }, x, out, n);
 }
 void softplus(const real* x, real* out, Index n) {
-  apply([](const auto& b) { return b.max(real{0}) + (-b.abs()).exp().log1p(); }, x, out, n);
+  softplus_of_numbers(x, out, n);
 }
 
-}  // namespace sar::vector_math
+}  // namespace sar::inline SAR_PRECISION::vector_math

@@ -3,6 +3,7 @@
 #include <sar/core/parallel.hpp>
 #include <sar/core/row_lanes.hpp>
 #include <sar/core/softmax.hpp>
+#include <sar/core/vector_exp.hpp>
 
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"
@@ -22,6 +23,54 @@ namespace row_lanes = sar::SAR_ISA::row_lanes;
 using sar::test::random_tensor;
 using sar::test::relative_error;
 using sar::test::tolerance;
+
+/// f(x) in every lane of a vector, which must have the bits of f(x) of the number alone.
+template <class Function>
+real in_every_lane(const Function& f, real x) {
+  const row_lanes::Vector v = f(row_lanes::Vector{} + x);
+  const real alone = f(x);
+  for (Index l = 0; l < row_lanes::lanes; ++l)
+    CHECK((v[l] == alone || (std::isnan(v[l]) && std::isnan(alone))));
+  return alone;
+}
+
+TEST_CASE("exponentials of vectors and of single numbers") {
+  const auto f = [](const auto& x) { return row_lanes::exp(x); };
+  const auto log1p_exp_minus = [](const auto& x) { return row_lanes::log1p_exp_minus(x); };
+  const auto eps = static_cast<double>(std::numeric_limits<real>::epsilon());
+  const double end = std::log(static_cast<double>(std::numeric_limits<real>::max()));
+  for (int i = -4000; i <= 4000; ++i) {
+    const real x = static_cast<real>(end * 0.984 * i / 4000);
+    CAPTURE(x);
+    const double exact = std::exp(static_cast<double>(x));
+    CHECK(std::abs(in_every_lane(f, x) - exact) <= 2 * eps * exact);
+    const real size = std::abs(x) / 4;
+    const double log = std::log1p(std::exp(-static_cast<double>(size)));
+    CHECK(std::abs(in_every_lane(log1p_exp_minus, size) - log) <= 4 * eps * log);
+  }
+  constexpr real infinity = std::numeric_limits<real>::infinity();
+  CHECK(in_every_lane(f, 0) == 1);
+  CHECK(in_every_lane(f, -0.0) == 1);
+  CHECK(in_every_lane(f, -infinity) == 0);
+  CHECK(in_every_lane(f, static_cast<real>(-end - 30)) == 0);
+  CHECK(in_every_lane(f, infinity) == infinity);
+  CHECK(in_every_lane(f, static_cast<real>(end + 1)) == infinity);
+  CHECK(std::isnan(in_every_lane(f, std::numeric_limits<real>::quiet_NaN())));
+  CHECK(in_every_lane(log1p_exp_minus, infinity) == 0);
+}
+
+TEST_CASE("softmax in place, of rows of every width") {
+  for (const Index width : {1, 3, 7, 15, 16, 17, 33, 40, 47, 513, 1300}) {
+    CAPTURE(width);
+    const Tensor x = random_tensor({19, width}, 2, -3, 3);
+    for (const auto& softmax : {softmax_rows, log_softmax_rows}) {
+      Tensor separate(x.shape()), in_place = x.clone();
+      softmax(x, separate);
+      softmax(in_place, in_place);
+      CHECK(std::equal(separate.data(), separate.data() + x.size(), in_place.data()));
+    }
+  }
+}
 
 TEST_CASE("sums and maxima of groups of rows of every width") {
   using namespace row_lanes;
