@@ -1,7 +1,6 @@
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/matmul.hpp>
 #include <sar/core/reduce.hpp>
@@ -25,6 +24,13 @@ Shape with_columns(const Shape& shape, Index columns) {
   return Shape(extents);
 }
 
+void multiply_rows(const Tensor& x, const Tensor& weight, const Variable& bias, bool out_in, Tensor& y) {
+  if (bias.defined())
+    out_in ? matmul_nt(x, weight, bias.value(), y) : matmul(x, weight, bias.value(), y);
+  else
+    out_in ? matmul_nt(x, weight, y) : matmul(x, weight, y);
+}
+
 /// x W^T + b for weight [out, in], x W + b for weight [in, out].
 Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
   const Shape& w = weight.shape();
@@ -38,10 +44,7 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
 
   Tensor y(with_columns(x.shape(), out));
   Tensor flat_y = flatten(y);
-  const auto product =
-      out_in ? matmul_nt : static_cast<void (*)(const Tensor&, const Tensor&, Tensor&, bool)>(matmul);
-  product(flatten(x.value()), weight.value(), flat_y, false);
-  if (bias.defined()) binary(BinaryOp::add, flat_y, bias.value(), flat_y);
+  multiply_rows(flatten(x.value()), weight.value(), bias, out_in, flat_y);
   if (!recording({&x, &weight, &bias})) return y;
   return record(std::move(y), [dx = x.gradient(), dw = weight.gradient(), db = bias.gradient(), out_in,
                                kept_x = weight.requires_grad() ? x.value() : Tensor(),

@@ -1,7 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/matmul.hpp>
-#include <sar/core/packed_product.hpp>
 #include <sar/core/parallel.hpp>
+#include <sar/core/product.hpp>
 #include <sar/core/trace.hpp>
 
 #include <algorithm>
@@ -11,26 +11,18 @@
 namespace sar::inline SAR_PRECISION {
 namespace {
 
-using Matrix = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using View = Eigen::Map<Matrix>;
-using ConstView = Eigen::Map<const Matrix>;
+MatrixView view(const Tensor& t) {
+  return {t.data(), t.num_rows(), t.row_size(), t.row_size(), 1};
+}
 
-ConstView rows(const Tensor& t, Index begin, Index end) {
-  return {t.row(begin), end - begin, t.shape()[1]};
-}
-View rows(Tensor& t, Index begin, Index end) {
-  return {t.row(begin), end - begin, t.shape()[1]};
-}
-ConstView view(const Tensor& t) {
-  return rows(t, 0, t.num_rows());
-}
+constexpr Index block_unit = 48;  // rows of whole tiles
 
 /// Rows of the long operands in one block: about 32 million operations, 200 microseconds, where an element
-/// moved costs as much time as 16 operations; but 256 at least, because Eigen packs the short operand anew
-/// for each block (a loss of 3 % at 128 rows, of less than 1 % at 256).
+/// moved costs as much time as 16 operations.
 Index block_rows(Index k, Index m) {
   constexpr Index block_operations = Index{1} << 25;
-  return std::clamp<Index>(block_operations / (2 * k * m + 16 * (k + m) + 1), 256, 1 << 15);
+  const Index rows = block_operations / (2 * k * m + 16 * (k + m) + 1);
+  return std::clamp<Index>(rows / block_unit * block_unit, block_unit, 1 << 15);
 }
 
 void check(bool fits, const char* formula, const Tensor& a, const Tensor& b, const Tensor& out) {
@@ -39,14 +31,37 @@ void check(bool fits, const char* formula, const Tensor& a, const Tensor& b, con
                       out.shape());
 }
 
-/// The rows of `out` are independent: out_i = a_i b for each block i of rows.
-template <class Short>
-void row_blocks(const Tensor& a, const Short& b, Tensor& out, bool accumulate) {
-  parallel_for(out.num_rows(), block_rows(b.rows(), b.cols()), [&](Index begin, Index end) {
-    View block = rows(out, begin, end);
-    if (!accumulate) block.setZero();
-    add_product(block, rows(a, begin, end), b);
+void check_bias(const char* formula, const Tensor& bias, const Tensor& out) {
+  require<ShapeError>(bias.shape() == Shape{out.row_size()}, formula, ": bias has shape ", bias.shape(),
+                      ", out ", out.shape());
+}
+
+/// out = start + a b, where row i of `start` is at start + i * stride. The rows are independent.
+void row_blocks(const Tensor& a, const MatrixView& b, Tensor& out, const real* start, Index stride) {
+  if (out.size() == 0) return;
+  PackedMatrix packed;
+  packed.pack(b);
+  parallel_for(out.num_rows(), block_rows(b.rows, b.cols), [&](Index begin, Index end) {
+    multiply(view(a).row_range(begin, end), packed,
+             {out.row(begin), b.cols, start == nullptr ? nullptr : start + begin * stride, stride});
   });
+}
+
+constexpr const char* matmul_formula = "out [n, m] = a [n, k] b [k, m]";
+constexpr const char* matmul_nt_formula = "out [n, m] = a [n, k] (b [m, k])^T";
+
+void matmul(const Tensor& a, const Tensor& b, Tensor& out, const real* start, Index stride) {
+  const TraceScope scope("matmul", TraceKind::compute);
+  check(a.row_size() == b.num_rows() && out.num_rows() == a.num_rows() && out.row_size() == b.row_size(),
+        matmul_formula, a, b, out);
+  row_blocks(a, view(b), out, start, stride);
+}
+
+void matmul_nt(const Tensor& a, const Tensor& b, Tensor& out, const real* start, Index stride) {
+  const TraceScope scope("matmul_nt", TraceKind::compute);
+  check(a.row_size() == b.row_size() && out.num_rows() == a.num_rows() && out.row_size() == b.num_rows(),
+        matmul_nt_formula, a, b, out);
+  row_blocks(a, view(b).transposed(), out, start, stride);
 }
 
 /// How the sum over n rows of a^T b is divided: `parts` sums of `part_rows` rows, each computed in `tiles`
@@ -57,11 +72,10 @@ struct SumPlan {
 };
 
 /// A power of two of parts divides evenly among the usual numbers of threads. Where a short sum has few
-/// parts, the result is divided into tiles, too, although b is then packed once for each tile.
+/// parts, the result is divided into tiles, too.
 SumPlan plan_sum(Index n, Index k, Index m) {
   constexpr Index max_parts = 256;
   constexpr Index min_tasks = 16;
-  constexpr Index min_tile_rows = 128;
   const Index by_memory = n * (k + m) / (32 * k * m);
   const Index by_work = n / block_rows(k, m);
   const auto wanted =
@@ -70,56 +84,89 @@ SumPlan plan_sum(Index n, Index k, Index m) {
   SumPlan plan{};
   plan.part_rows = (n + parts - 1) / parts;
   plan.parts = (n + plan.part_rows - 1) / plan.part_rows;
-  plan.tiles = std::clamp<Index>(min_tasks / plan.parts, 1, std::max<Index>(k / min_tile_rows, 1));
-  plan.tile_rows = (k + plan.tiles - 1) / plan.tiles;
+  const Index tiles = std::max<Index>(min_tasks / plan.parts, 1);
+  plan.tile_rows = ((k + tiles - 1) / tiles + block_unit - 1) / block_unit * block_unit;
+  plan.tiles = (k + plan.tile_rows - 1) / plan.tile_rows;
   return plan;
+}
+
+/// sum [height, b columns] += columns [first, first + height) of a, transposed, times b, over the rows
+/// [begin, end). The products of `depth` rows at a time are added up before they are added to the sum.
+void add_sum(const Tensor& a, Index first, Index height, const Tensor& b, Index begin, Index end, real* sum) {
+  constexpr Index depth = 256;
+  const Index m = b.row_size();
+  PackedMatrix right;
+  for (Index i = begin; i < end; i += depth) {
+    const Index stop = std::min(end, i + depth);
+    right.pack_or_borrow(view(b).row_range(i, stop), (b.num_rows() - stop) * m);
+    const Index rows = block_rows(depth, m);
+    for (Index j = 0; j < height; j += rows) {
+      const MatrixView left =
+          view(a).row_range(i, stop).column_range(first + j, first + std::min(height, j + rows));
+      multiply(left.transposed(), right, {sum + j * m, m, sum + j * m, m});
+      poll_progress();
+    }
+  }
+}
+
+/// out [i, j] += sum [j, i]
+void add_transposed(const real* sum, Tensor& out) {
+  const Index k = out.num_rows(), m = out.row_size();
+  for (Index j = 0; j < m; ++j)
+    for (Index i = 0; i < k; ++i) out.data()[i * m + j] += sum[j * k + i];
 }
 
 }  // namespace
 
 void matmul(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
-  const TraceScope scope("matmul", TraceKind::compute);
-  check(a.row_size() == b.num_rows() && out.num_rows() == a.num_rows() && out.row_size() == b.row_size(),
-        "out [n, m] = a [n, k] b [k, m]", a, b, out);
-  row_blocks(a, view(b), out, accumulate);
+  matmul(a, b, out, accumulate ? out.data() : nullptr, out.row_size());
+}
+
+void matmul(const Tensor& a, const Tensor& b, const Tensor& bias, Tensor& out) {
+  check_bias(matmul_formula, bias, out);
+  matmul(a, b, out, bias.data(), 0);
 }
 
 void matmul_nt(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
-  const TraceScope scope("matmul_nt", TraceKind::compute);
-  check(a.row_size() == b.row_size() && out.num_rows() == a.num_rows() && out.row_size() == b.num_rows(),
-        "out [n, m] = a [n, k] (b [m, k])^T", a, b, out);
-  row_blocks(a, view(b).transpose(), out, accumulate);
+  matmul_nt(a, b, out, accumulate ? out.data() : nullptr, out.row_size());
+}
+
+void matmul_nt(const Tensor& a, const Tensor& b, const Tensor& bias, Tensor& out) {
+  check_bias(matmul_nt_formula, bias, out);
+  matmul_nt(a, b, out, bias.data(), 0);
 }
 
 void matmul_tn(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
   const TraceScope scope("matmul_tn", TraceKind::compute);
   check(a.num_rows() == b.num_rows() && out.num_rows() == a.row_size() && out.row_size() == b.row_size(),
         "out [k, m] = (a [n, k])^T b [n, m]", a, b, out);
-  const Index n = a.num_rows(), k = a.row_size(), m = b.row_size();
   if (!accumulate) out.fill(0);
+  const Index n = a.num_rows();
   if (n == 0 || out.size() == 0) return;
 
+  // The right operand is read once for each tile of rows of the left one, and best when its rows are short
+  // and lie side by side: then the result is computed transposed.
+  const bool swapped = a.row_size() <= 64 && a.row_size() < b.row_size();
+  const Tensor &left = swapped ? b : a, &right = swapped ? a : b;
+  const Index k = left.row_size(), m = right.row_size();
   const SumPlan plan = plan_sum(n, k, m);
-  const Index step = block_rows(k, m);
-  Tensor partial({plan.parts - 1, k, m});  // the first part is summed in `out`
+  const Index in_out = swapped ? 0 : 1;  // parts that are summed in `out`
+  Tensor partial({plan.parts - in_out, k, m});
   parallel_for(plan.parts * plan.tiles, 1, [&](Index task, Index) {
-    const Index part = task / plan.tiles, tile = task % plan.tiles;
-    const Index first = tile * plan.tile_rows, height = std::min(plan.tile_rows, k - first);
-    View sum((part == 0 ? out.data() : partial.row(part - 1)) + first * m, height, m);
-    if (part > 0) sum.setZero();
-    const Index end = std::min(n, (part + 1) * plan.part_rows);
-    for (Index i = part * plan.part_rows; i < end; i += step) {
-      const Index stop = std::min(end, i + step);
-      add_product(sum, rows(a, i, stop).middleCols(first, height).transpose(), rows(b, i, stop));
-      poll_progress();
+    const Index part = task / plan.tiles, first = task % plan.tiles * plan.tile_rows;
+    const Index height = std::min(plan.tile_rows, k - first);
+    real* sum = (part < in_out ? out.data() : partial.row(part - in_out)) + first * m;
+    if (part >= in_out) std::fill_n(sum, height * m, real{0});
+    add_sum(left, first, height, right, part * plan.part_rows, std::min(n, (part + 1) * plan.part_rows), sum);
+  });
+  real* total = swapped ? partial.data() : out.data();
+  parallel_for(k * m, 1 << 14, [&](Index begin, Index end) {
+    for (Index part = 1; part < plan.parts; ++part) {
+      const real* addend = partial.row(part - in_out);
+      for (Index i = begin; i < end; ++i) total[i] += addend[i];
     }
   });
-  parallel_for(out.size(), 1 << 14, [&](Index begin, Index end) {
-    for (Index part = 0; part < plan.parts - 1; ++part) {
-      const real* addend = partial.row(part);
-      for (Index i = begin; i < end; ++i) out.data()[i] += addend[i];
-    }
-  });
+  if (swapped) add_transposed(total, out);
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

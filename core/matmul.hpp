@@ -1,15 +1,13 @@
-/// Products of tall-skinny matrices (up to millions of rows, up to some thousand columns), on Eigen, cut into
-/// blocks over oneTBB.
+/// Products of tall-skinny matrices (up to millions of rows, up to some thousand columns), on the kernel of
+/// core/product.hpp, cut into blocks over oneTBB.
 ///
-/// All operands are tensors of 2 dimensions; `accumulate` adds to `out` instead of overwriting it. `out` must
-/// not share memory with `a` or `b`. Shapes that do not fit throw ShapeError naming all three. Results do not
-/// depend on the number of threads.
+/// All operands are tensors of 2 dimensions; `accumulate` adds to `out` instead of overwriting it, `bias` [m]
+/// is added to each row. `out` must not share memory with `a` or `b`. Shapes that do not fit throw ShapeError
+/// naming all three. Results do not depend on the number of threads.
 ///
 /// Cost: 2 n k m operations; n (k + m) values move once, `b` of matmul (`out` of matmul_tn) stays in cache.
-/// From a width of about 64 on, the products are bound by arithmetic and run at the rate of Eigen's kernel:
-/// in single precision and at width 256, 145 to 175 GFLOP/s on a core of a Zen 5, 55 to 65 % of the 268 that
-/// fused multiply-adds alone reach. Narrower operands get less (width 40: 85 to 110, 16: 60 to 95, 7: 25 to
-/// 35, 1: 20).
+/// From a width of about 40 on, the products are bound by arithmetic: bench/matmul.cpp compares with the
+/// BLAS of the machine, docs/performance.md has figures.
 #pragma once
 
 #include <sar/core/tensor.hpp>
@@ -18,6 +16,8 @@ namespace sar::inline SAR_PRECISION {
 
 /// out [n, m] = a [n, k] b [k, m]
 void matmul(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate = false);
+/// out [n, m] = a [n, k] b [k, m] + bias [m]
+void matmul(const Tensor& a, const Tensor& b, const Tensor& bias, Tensor& out);
 
 /// out [k, m] = a^T b  for a [n, k], b [n, m]: the sum over the rows n is taken in parts whose number depends
 /// on the shapes only, and which need at most 1/32 of the memory of a and b.
@@ -25,5 +25,7 @@ void matmul_tn(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate = 
 
 /// out [n, m] = a [n, k] b^T  for b [m, k]
 void matmul_nt(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate = false);
+/// out [n, m] = a [n, k] b^T + bias [m]  for b [m, k]
+void matmul_nt(const Tensor& a, const Tensor& b, const Tensor& bias, Tensor& out);
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION
