@@ -13,7 +13,7 @@
 //
 // The linker keeps one of all functions of a name that are inline or made from a template. One that is not in
 // a region is therefore never compiled for more than all processors have, or it could become the one that a
-// lesser processor calls.
+// lesser processor calls. Nor does such a function take or return a vector by value: that changes with the size of the registers.
 #ifdef SAR_ISA_IS_OPEN
 #error "a region of kernel code within another: include headers before isa_begin.hpp"
 #endif
@@ -21,20 +21,6 @@
 
 #include <sar/core/isa_dispatch.hpp>
 
-#if SAR_ISA_LEVEL == 3
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("arch=x86-64-v3"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v3")
-#endif
-#elif SAR_ISA_LEVEL == 4
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("arch=x86-64-v4"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("arch=x86-64-v4,prefer-vector-width=512")
-#endif
-#endif
+#include <sar/core/isa_push.hpp>
 
 namespace sar::inline SAR_PRECISION::SAR_ISA {

@@ -1,10 +1,13 @@
 /// The macros of core/isa_begin.hpp.
 ///
-/// SAR_ISA           the namespace of this compilation's kernels
-/// SAR_ISA_LEVEL     2, 3, 4: x86-64-v2, v3, v4; 0: the only one
-/// SAR_VECTOR_BYTES  16, 32, 64: the size of the vector registers
-/// SAR_COMPILED_ONCE  1 in one of the compilations of a source: for its code outside of regions
-/// SAR_DISPATCH(result, name, parameters, arguments)  defines the function of all instruction sets
+///     SAR_ISA            the namespace of the kernels of this compilation
+///     SAR_ISA_LEVEL      2, 3, 4: x86-64-v2, v3, v4; 0: the only one
+///     SAR_VECTOR_BYTES   16, 32, 64: the size of the vector registers
+///     SAR_COMPILED_ONCE  1 in one of the compilations of a source: for its code outside of regions
+///     SAR_DISPATCH(result, name, parameters, arguments)
+///                        defines the function `name` that calls the one of instruction_set()
+///     SAR_DISPATCH_IN(scope, result, name, parameters, arguments)
+///                        the same for a function in a namespace `scope`, here and in the region
 #pragma once
 
 #include <sar/config.hpp>
@@ -26,34 +29,51 @@
 #define SAR_COMPILED_ONCE (SAR_ISA_LEVEL <= 2)
 
 #if SAR_ISA_LEVEL == 0
+#define SAR_DISPATCH_BODY(name, arguments) return SAR_ISA::name arguments;
+#elif SAR_ISA_LEVEL == 2
+#define SAR_DISPATCH_BODY(name, arguments) \
+  switch (instruction_set()) {             \
+    case InstructionSet::x86_64_v2:        \
+      return x86_64_v2::name arguments;    \
+    case InstructionSet::x86_64_v3:        \
+      return x86_64_v3::name arguments;    \
+    default:                               \
+      return x86_64_v4::name arguments;    \
+  }
+#endif
+
+#if SAR_ISA_LEVEL == 0
+#define SAR_DECLARE_ISAS(...)
+#elif SAR_ISA_LEVEL == 2
+#define SAR_DECLARE_ISAS(...) \
+  namespace x86_64_v3 {       \
+  __VA_ARGS__;                \
+  }                           \
+  namespace x86_64_v4 {       \
+  __VA_ARGS__;                \
+  }
+#endif
+
+#if SAR_COMPILED_ONCE
 #define SAR_DISPATCH(result, name, parameters, arguments) \
   namespace sar::inline SAR_PRECISION {                   \
+  SAR_DECLARE_ISAS(result name parameters)                \
   result name parameters {                                \
-    return SAR_ISA::name arguments;                       \
+    SAR_DISPATCH_BODY(name, arguments)                    \
   }                                                       \
   }                                                       \
   static_assert(true)
-#elif SAR_ISA_LEVEL == 2
-#define SAR_DISPATCH(result, name, parameters, arguments) \
-  namespace sar::inline SAR_PRECISION {                   \
-  namespace x86_64_v3 {                                   \
-  result name parameters;                                 \
-  }                                                       \
-  namespace x86_64_v4 {                                   \
-  result name parameters;                                 \
-  }                                                       \
-  result name parameters {                                \
-    switch (instruction_set()) {                          \
-      case InstructionSet::x86_64_v2:                     \
-        return x86_64_v2::name arguments;                 \
-      case InstructionSet::x86_64_v3:                     \
-        return x86_64_v3::name arguments;                 \
-      default:                                            \
-        return x86_64_v4::name arguments;                 \
-    }                                                     \
-  }                                                       \
-  }                                                       \
+#define SAR_DISPATCH_IN(scope, result, name, parameters, arguments) \
+  namespace sar::inline SAR_PRECISION {                             \
+  SAR_DECLARE_ISAS(namespace scope { result name parameters; })     \
+  namespace scope {                                                 \
+  result name parameters {                                          \
+    SAR_DISPATCH_BODY(scope::name, arguments)                       \
+  }                                                                 \
+  }                                                                 \
+  }                                                                 \
   static_assert(true)
 #else
 #define SAR_DISPATCH(result, name, parameters, arguments) static_assert(true)
+#define SAR_DISPATCH_IN(scope, result, name, parameters, arguments) static_assert(true)
 #endif

@@ -1,4 +1,5 @@
 #include <sar/core/vector_exp.hpp>
+#include <sar/core/vector_math.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -26,15 +27,17 @@ void apply(const Function& function, const real* x, real* out, Index n) {
 
 }  // namespace
 
-void exp_of_numbers(const real* x, real* out, Index n) {
+namespace vector_math {
+
+void exp(const real* x, real* out, Index n) {
   apply([](const auto& v) { return row_lanes::exp(v); }, x, out, n);
 }
 
-void sigmoid_of_numbers(const real* x, real* out, Index n) {
+void sigmoid(const real* x, real* out, Index n) {
   apply([](const auto& v) { return 1 / (1 + row_lanes::exp(-v)); }, x, out, n);
 }
 
-void softplus_of_numbers(const real* x, real* out, Index n) {
+void softplus(const real* x, real* out, Index n) {
   apply(
       [](const row_lanes::Vector& v) {
         const row_lanes::Vector zero{}, size = v < 0 ? -v : v;
@@ -43,8 +46,10 @@ void softplus_of_numbers(const real* x, real* out, Index n) {
       x, out, n);
 }
 
+}  // namespace vector_math
+
 #include <sar/core/isa_end.hpp>
 
-SAR_DISPATCH(void, exp_of_numbers, (const real* x, real* out, Index n), (x, out, n));
-SAR_DISPATCH(void, sigmoid_of_numbers, (const real* x, real* out, Index n), (x, out, n));
-SAR_DISPATCH(void, softplus_of_numbers, (const real* x, real* out, Index n), (x, out, n));
+SAR_DISPATCH_IN(vector_math, void, exp, (const real* x, real* out, Index n), (x, out, n));
+SAR_DISPATCH_IN(vector_math, void, sigmoid, (const real* x, real* out, Index n), (x, out, n));
+SAR_DISPATCH_IN(vector_math, void, softplus, (const real* x, real* out, Index n), (x, out, n));

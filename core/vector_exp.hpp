@@ -16,15 +16,6 @@
 #include <limits>
 #include <type_traits>
 
-namespace sar::inline SAR_PRECISION {
-
-// the functions of vector_math.hpp
-void exp_of_numbers(const real* x, real* out, Index n);
-void sigmoid_of_numbers(const real* x, real* out, Index n);
-void softplus_of_numbers(const real* x, real* out, Index n);
-
-}  // namespace sar::inline SAR_PRECISION
-
 #include <sar/core/isa_begin.hpp>
 
 namespace row_lanes {

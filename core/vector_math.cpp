@@ -1,12 +1,12 @@
+#include <sar/core/isa_eigen.hpp>
 #include <sar/core/vector_exp.hpp>
 #include <sar/core/vector_math.hpp>
 
-#include <Eigen/Core>
-#include <unsupported/Eigen/SpecialFunctions>
-
 #include <algorithm>
 
-namespace sar::inline SAR_PRECISION::vector_math {
+#include <sar/core/isa_begin.hpp>
+
+namespace vector_math {
 namespace {
 
 constexpr Index block_size = 64;
@@ -29,9 +29,6 @@ void apply(const Function& function, const Number* x, Number* out, Index n) {
 
 }  // namespace
 
-void exp(const real* x, real* out, Index n) {
-  exp_of_numbers(x, out, n);
-}
 void expm1(const real* x, real* out, Index n) {
   apply([](const auto& b) { return b.expm1(); }, x, out, n);
 }
@@ -52,14 +49,16 @@ void log_of_sums(const double* x, double* out, Index n) {
 void tanh(const real* x, real* out, Index n) {
   apply([](const auto& b) { return b.tanh(); }, x, out, n);
 }
-void sigmoid(const real* x, real* out, Index n) {
-  sigmoid_of_numbers(x, out, n);
-}
 void erf(const real* x, real* out, Index n) {
   apply([](const auto& b) { return b.erf(); }, x, out, n);
 }
-void softplus(const real* x, real* out, Index n) {
-  softplus_of_numbers(x, out, n);
-}
 
-}  // namespace sar::inline SAR_PRECISION::vector_math
+}  // namespace vector_math
+
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH_IN(vector_math, void, expm1, (const real* x, real* out, Index n), (x, out, n));
+SAR_DISPATCH_IN(vector_math, void, log, (const real* x, real* out, Index n), (x, out, n));
+SAR_DISPATCH_IN(vector_math, void, log_of_sums, (const double* x, double* out, Index n), (x, out, n));
+SAR_DISPATCH_IN(vector_math, void, tanh, (const real* x, real* out, Index n), (x, out, n));
+SAR_DISPATCH_IN(vector_math, void, erf, (const real* x, real* out, Index n), (x, out, n));

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <type_traits>
 
-namespace sar::inline SAR_PRECISION {
+#include <sar/core/isa_begin.hpp>
+
 namespace {
 
 /// Scattered rows are too short for the processor to see a stream: ask for a row a few rows ahead of its use.
@@ -71,21 +72,37 @@ class ValuesAs final : public WireFormat {
  private:
   template <class From, class To>
   static To* convert(const From* from, Index n, To* to) {
-    if constexpr (std::is_same_v<From, To>)
-      return std::copy_n(from, n, to);
-    else
-      return std::transform(from, from + n, to, [](From x) { return static_cast<To>(x); });
+    if constexpr (std::is_same_v<From, To>) return std::copy_n(from, n, to);
+    for (Index i = 0; i < n; ++i) to[i] = static_cast<To>(from[i]);
+    return to + n;
   }
 };
 
 }  // namespace
 
+const WireFormat& float_format() {
+  static const ValuesAs<float> format;
+  return format;
+}
+const WireFormat& double_format() {
+  static const ValuesAs<double> format;
+  return format;
+}
+
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(const WireFormat&, float_format, (), ());
+SAR_DISPATCH(const WireFormat&, double_format, (), ());
+
+#if SAR_COMPILED_ONCE
+namespace sar::inline SAR_PRECISION {
+
 template <class Value>
 const WireFormat& wire_format() {
-  static const ValuesAs<Value> format;
-  return format;
+  return std::is_same_v<Value, float> ? float_format() : double_format();
 }
 template const WireFormat& wire_format<float>();
 template const WireFormat& wire_format<double>();
 
 }  // namespace sar
+#endif
