@@ -1,5 +1,4 @@
 #include <sar/core/isa_eigen.hpp>
-#include <sar/core/vector_exp.hpp>
 #include <sar/core/vector_math.hpp>
 
 #include <algorithm>
