@@ -105,13 +105,12 @@ Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids) {
                       " row ids for a tensor of shape ", x.shape());
   if (p == 0) return x;
   const bool recorded = recording({&x});
-  Tensor y = compute_elementwise(take_value(x),
-                                 [&](const Tensor& in, Tensor& out) { mask.apply(in, row_ids.span(), out); });
+  const DropoutBits bits(mask, row_ids.span(), x.value().row_size());
+  Tensor y = compute_elementwise(take_value(x), [&](const Tensor& in, Tensor& out) { bits.apply(in, out); });
   if (!recorded) return y;
-  return record(std::move(y), [dx = x.gradient(), mask, row_ids = std::move(row_ids)](Tensor grad) {
-    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
-      mask.apply(g, row_ids.span(), out, accumulate);
-    });
+  return record(std::move(y), [dx = x.gradient(), bits](Tensor grad) {
+    pass_elementwise(*dx, std::move(grad),
+                     [&](const Tensor& g, Tensor& out, bool accumulate) { bits.apply(g, out, accumulate); });
   });
 }
 

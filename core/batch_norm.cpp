@@ -15,10 +15,12 @@ Index rows_at_once(Index columns) {
   return std::max<Index>(1, (1 << 14) / columns);
 }
 
-/// The mask's factors of rows [begin, end).
-void draw(const NormActivation& activation, Index begin, Index end, Index columns, Array<real>& factors) {
-  factors.resize((end - begin) * columns);
-  activation.mask->factors(activation.row_ids.subspan(begin, end - begin), columns, factors.data());
+/// row *= the factors of the dropout.
+void drop(const DropoutBits& dropout, Index i, Index columns, real* row) {
+  const std::uint32_t* words = dropout.words(i);
+  const std::uint32_t bit = 1u << i % DropoutBits::rows_of_word;
+  const real scale = dropout.keep_scale();
+  for (Index j = 0; j < columns; ++j) row[j] *= (words[j] & bit) != 0 ? scale : real{0};
 }
 
 }  // namespace
@@ -27,18 +29,13 @@ void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActiv
                 Tensor& y) {
   const Index columns = x.row_size();
   parallel_for(x.num_rows(), rows_at_once(columns), [&](Index begin, Index end) {
-    Array<real> factors;
-    if (activation.mask) draw(activation, begin, end, columns, factors);
     for (Index i = begin; i < end; ++i) {
       const real* from = x.row(i);
       real* to = y.row(i);
       for (Index j = 0; j < columns; ++j) to[j] = (from[j] - c.center[j]) * c.scale[j] + c.shift[j];
       if (activation.relu)
         for (Index j = 0; j < columns; ++j) to[j] = to[j] < 0 ? 0 : to[j];
-      if (activation.mask) {
-        const real* factor = factors.data() + (i - begin) * columns;
-        for (Index j = 0; j < columns; ++j) to[j] *= factor[j];
-      }
+      if (activation.dropout) drop(activation.dropout, i, columns, to);
     }
   });
 }
@@ -49,27 +46,18 @@ void batch_norm_backward_sums(const Tensor& x, const BatchNormCoefficients& c,
   const Index columns = x.row_size();
   const auto add_rows = [&](Index block_begin, Index block_end, double* sum_g) {
     double* sum_gx = sum_g + columns;
-    Array<real> factors;
-    for (Index begin = block_begin; begin < block_end; begin += rows_at_once(columns)) {
-      const Index end = std::min(block_end, begin + rows_at_once(columns));
-      if (activation.mask) draw(activation, begin, end, columns, factors);
-      for (Index i = begin; i < end; ++i) {
-        const real* from = x.row(i);
-        real* to = g.row(i);
-        if (activation.relu) {
-          const real* incoming = grad.row(i);
-          for (Index j = 0; j < columns; ++j)
-            to[j] = (from[j] - c.center[j]) * c.scale[j] + c.shift[j] > 0 ? incoming[j] : 0;
-        }
-        if (activation.mask) {
-          const real* factor = factors.data() + (i - begin) * columns;
-          for (Index j = 0; j < columns; ++j) to[j] *= factor[j];
-        }
-        for (Index j = 0; j < columns; ++j) {
-          sum_g[j] += to[j];
-          sum_gx[j] +=
-              static_cast<double>(to[j]) * ((from[j] - c.center[j]) * c.inv_std[j] + c.xhat_shift[j]);
-        }
+    for (Index i = block_begin; i < block_end; ++i) {
+      const real* from = x.row(i);
+      real* to = g.row(i);
+      if (activation.relu) {
+        const real* incoming = grad.row(i);
+        for (Index j = 0; j < columns; ++j)
+          to[j] = (from[j] - c.center[j]) * c.scale[j] + c.shift[j] > 0 ? incoming[j] : 0;
+      }
+      if (activation.dropout) drop(activation.dropout, i, columns, to);
+      for (Index j = 0; j < columns; ++j) {
+        sum_g[j] += to[j];
+        sum_gx[j] += static_cast<double>(to[j]) * ((from[j] - c.center[j]) * c.inv_std[j] + c.xhat_shift[j]);
       }
     }
   };

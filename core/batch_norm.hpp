@@ -3,14 +3,13 @@
 ///     xhat_ij = (x_ij - mean_j) / sqrt(var_j + eps)
 ///     y_ij    = a(xhat_ij weight_j + bias_j)              a: nothing, or ReLU and dropout
 ///
-/// Nothing but x is kept for the backward pass: xhat, the sign that ReLU looks at and the dropped elements
-/// are computed again.
+/// Nothing but x and the draws of the dropout are kept for the backward pass: xhat and the sign that ReLU
+/// looks at are computed again.
 #pragma once
 
 #include <sar/core/dropout.hpp>
 #include <sar/core/tensor.hpp>
 
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,8 +31,7 @@ struct BatchNormCoefficients {
 /// What follows the normalization in the same operation.
 struct NormActivation {
   bool relu = false;
-  std::optional<DropoutMask> mask = {};
-  std::span<const Index> row_ids = {};  ///< with a mask: the global id of each row
+  DropoutBits dropout = {};
 };
 
 /// y = a(xhat weight + bias). Reads x and writes y once; y may be x.

@@ -1,133 +1,251 @@
+// A draw costs about half a nanosecond of one core an element with AVX-512, twice that with AVX2, most of it
+// the ten rounds of Philox. Applying bits is bound by memory: x is read, the result written, and a bit an
+// element read.
 #include <sar/core/dropout.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <vector>
+#include <cstring>
+#include <memory>
+#include <utility>
 
-namespace sar::inline SAR_PRECISION {
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include <sar/core/isa_begin.hpp>
+
 namespace {
 
-constexpr int lanes = 32;          // Philox blocks drawn together
-constexpr Index tile = 4 * lanes;  // elements
-constexpr Index grain = 1 << 15;   // elements per block of the parallel loop
+constexpr Index lanes = SAR_VECTOR_BYTES / 8;  // blocks of four words that are drawn together
+constexpr Index tile = 4 * lanes;              // the words of them
+using Words [[gnu::vector_size(SAR_VECTOR_BYTES)]] = std::uint64_t;
 
-/// Counters of `lanes` blocks, one array per word.
-using Counters = std::array<std::array<std::uint64_t, lanes>, 4>;
+/// The low half of each lane times a 32-bit number.
+inline Words multiply(const Words& a, std::uint64_t number) {
+#if defined(__x86_64__) && SAR_VECTOR_BYTES == 64
+  return reinterpret_cast<Words>(_mm512_maskz_mul_epu32(0xff, reinterpret_cast<__m512i>(a),
+                                                        reinterpret_cast<__m512i>(Words{} + number)));
+#elif defined(__x86_64__) && SAR_VECTOR_BYTES == 32
+  return reinterpret_cast<Words>(
+      _mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(Words{} + number)));
+#elif defined(__x86_64__)
+  return reinterpret_cast<Words>(
+      _mm_mul_epu32(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(Words{} + number)));
+#else
+  return (a & 0xffffffffu) * number;
+#endif
+}
 
-/// As philox() of random.hpp, in every lane. Words are kept in 64-bit elements of local arrays: compilers
-/// then turn the 32 x 32 -> 64 bit products of a round into vector instructions.
-void draw(const Counters& counters, std::array<std::uint32_t, 2> key, std::uint32_t* words) noexcept {
-  std::uint64_t c0[lanes], c1[lanes], c2[lanes], c3[lanes];
-  for (std::size_t l = 0; l < lanes; ++l) {
-    c0[l] = counters[0][l];
-    c1[l] = counters[1][l];
-    c2[l] = counters[2][l];
-    c3[l] = counters[3][l];
+/// The lane of block k of `lanes`: those of the first half are the even ones, so that interleaving the words
+/// of two neighbours in 128 bits puts them in order.
+constexpr std::size_t lane_of(Index k) {
+  return static_cast<std::size_t>(k < lanes / 2 ? 2 * k : 2 * k - lanes + 1);
+}
+
+template <std::size_t... I>
+inline void store_in_order(const Words& first, const Words& second, std::uint32_t* to,
+                           std::index_sequence<I...>) {
+  const Words low =
+      __builtin_shufflevector(first, second, static_cast<int>(I % 2 == 0 ? I : I - 1 + lanes)...);
+  const Words high =
+      __builtin_shufflevector(first, second, static_cast<int>(I % 2 == 0 ? I + 1 : I + lanes)...);
+  std::memcpy(to, &low, sizeof low);
+  std::memcpy(to + tile / 2, &high, sizeof high);
+}
+
+/// As philox() of random.hpp for Groups * lanes blocks: lane l of group g has the row id and block number of
+/// its block. The upper halves of the lanes are never read, so nothing clears them between the rounds.
+template <std::size_t Groups>
+inline void philox_blocks(const Words (&ids)[Groups], const Words (&blocks)[Groups],
+                          std::array<std::uint32_t, 2> key, std::uint32_t* words) {
+  Words c0[Groups], c1[Groups], c2[Groups], c3[Groups];
+  for (std::size_t g = 0; g < Groups; ++g) {
+    c0[g] = ids[g];
+    c1[g] = ids[g] >> 32;
+    c2[g] = blocks[g];
+    c3[g] = blocks[g] >> 32;
   }
   for (int round = 0; round < 10; ++round) {
-    for (std::size_t l = 0; l < lanes; ++l) {
-      const std::uint64_t p0 = std::uint64_t{0xD2511F53u} * static_cast<std::uint32_t>(c0[l]);
-      const std::uint64_t p1 = std::uint64_t{0xCD9E8D57u} * static_cast<std::uint32_t>(c2[l]);
-      c0[l] = (p1 >> 32) ^ c1[l] ^ key[0];
-      c1[l] = static_cast<std::uint32_t>(p1);
-      c2[l] = (p0 >> 32) ^ c3[l] ^ key[1];
-      c3[l] = static_cast<std::uint32_t>(p0);
+    for (std::size_t g = 0; g < Groups; ++g) {
+      const Words p0 = multiply(c0[g], 0xD2511F53u);
+      const Words p1 = multiply(c2[g], 0xCD9E8D57u);
+      c0[g] = (p1 >> 32) ^ c1[g] ^ std::uint64_t{key[0]};
+      c1[g] = p1;
+      c2[g] = (p0 >> 32) ^ c3[g] ^ std::uint64_t{key[1]};
+      c3[g] = p0;
     }
     key[0] += 0x9E3779B9u;
     key[1] += 0xBB67AE85u;
   }
-  for (std::size_t l = 0; l < lanes; ++l) {
-    words[4 * l] = static_cast<std::uint32_t>(c0[l]);
-    words[4 * l + 1] = static_cast<std::uint32_t>(c1[l]);
-    words[4 * l + 2] = static_cast<std::uint32_t>(c2[l]);
-    words[4 * l + 3] = static_cast<std::uint32_t>(c3[l]);
+  for (std::size_t g = 0; g < Groups; ++g)
+    store_in_order((c0[g] & 0xffffffffu) | (c1[g] << 32), (c2[g] & 0xffffffffu) | (c3[g] << 32),
+                   words + static_cast<Index>(g) * tile,
+                   std::make_index_sequence<static_cast<std::size_t>(lanes)>());
+}
+
+/// Blocks [first, first + count) of a row, count >= lanes. The last vector repeats blocks that are there
+/// already.
+void draw_blocks(std::uint64_t id, Index first, Index count, const std::array<std::uint32_t, 2>& key,
+                 std::uint32_t* words) {
+  Words order{};
+  for (Index k = 0; k < lanes; ++k) order[lane_of(k)] = static_cast<std::uint64_t>(first + k);
+  const Words ids = Words{} + id;
+  const auto from = [&](Index block) { return order + static_cast<std::uint64_t>(block); };
+  Index block = 0;
+  for (; block + 4 * lanes <= count; block += 4 * lanes)
+    philox_blocks({ids, ids, ids, ids},
+                  {from(block), from(block + lanes), from(block + 2 * lanes), from(block + 3 * lanes)}, key,
+                  words + 4 * block);
+  for (; block < count; block += lanes) {
+    const Index at = std::min(block, count - lanes);
+    philox_blocks({ids}, {from(at)}, key, words + 4 * at);
+  }
+}
+
+/// All `blocks` < lanes blocks of several rows, one row after the other.
+void draw_short_rows(std::span<const Index> row_ids, Index blocks, const std::array<std::uint32_t, 2>& key,
+                     std::uint32_t* words) {
+  const Index all = blocks * std::ssize(row_ids);
+  Index row = 0, block = 0;
+  for (Index first = 0; first < all; first += lanes) {
+    Words ids{}, numbers{};
+    const Index used = std::min(lanes, all - first);
+    for (Index k = 0; k < used; ++k) {
+      ids[lane_of(k)] = static_cast<std::uint64_t>(row_ids[static_cast<std::size_t>(row)]);
+      numbers[lane_of(k)] = static_cast<std::uint64_t>(block);
+      if (++block == blocks) block = 0, ++row;
+    }
+    std::uint32_t drawn[tile];
+    philox_blocks({ids}, {numbers}, key, drawn);
+    std::copy_n(drawn, 4 * used, words + 4 * first);
+  }
+}
+
+constexpr Index blocks_at_once = 1 << 10;  // 16 KiB of words, which stay in the first-level cache
+
+/// body(row, first column, columns, words) for each row, or for its parts where it is long.
+template <class Body>
+void for_drawn_rows(std::span<const Index> row_ids, Index row_size, const std::array<std::uint32_t, 2>& key,
+                    const Body& body) {
+  const Index blocks = (row_size + 3) / 4, rows = std::ssize(row_ids);
+  std::uint32_t words[4 * blocks_at_once];
+  if (blocks >= lanes) {
+    for (Index row = 0; row < rows; ++row)
+      for (Index begin = 0; begin < blocks; begin += blocks_at_once) {
+        const Index first = std::min(begin, blocks - lanes), count = std::min(blocks_at_once, blocks - first);
+        draw_blocks(static_cast<std::uint64_t>(row_ids[static_cast<std::size_t>(row)]), first, count, key,
+                    words);
+        body(row, 4 * first, std::min(4 * count, row_size - 4 * first), words);
+      }
+    return;
+  }
+  const Index rows_at_once = blocks_at_once / std::max<Index>(blocks, 1);
+  for (Index first = 0; first < rows; first += rows_at_once) {
+    const Index count = std::min(rows_at_once, rows - first);
+    draw_short_rows(row_ids.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), blocks,
+                    key, words);
+    for (Index r = 0; r < count; ++r) body(first + r, 0, row_size, words + 4 * blocks * r);
   }
 }
 
 }  // namespace
 
-DropoutMask::DropoutMask(const RandomKey& key, double p) : key_(Random(key).key()) {
-  require(p >= 0 && p < 1, "the probability of dropout must be at least 0 and below 1, not ", p);
-  threshold_ = static_cast<std::uint32_t>(std::min(std::round(p * 0x1p32), 0x1p32 - 1));
-  scale_ = static_cast<real>(1 / (1 - p));
+void draw_factors(const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, real* factors) {
+  const std::uint32_t threshold = draw.threshold;
+  const real scale = draw.keep_scale;
+  for_drawn_rows(row_ids, row_size, draw.key,
+                 [&](Index row, Index first, Index columns, const std::uint32_t* words) {
+                   real* to = factors + row * row_size + first;
+                   for (Index j = 0; j < columns; ++j) to[j] = words[j] < threshold ? real{0} : scale;
+                 });
 }
 
-void DropoutMask::factors(std::span<const Index> row_ids, Index row_size, real* factors) const noexcept {
-  const std::uint32_t threshold = threshold_;
-  const real scale = scale_;
-  const Index blocks = (row_size + 3) / 4;  // per row
-  const Index all_blocks = blocks * static_cast<Index>(row_ids.size());
-  std::array<std::uint32_t, tile> words;
-  Counters counters;
-  Index row = 0;
-  Index block = 0;
-  for (Index first = 0; first < all_blocks; first += lanes) {
-    const Index first_row = row;
-    const Index first_block = block;
-    const std::size_t used = std::min<Index>(lanes, all_blocks - first);
-    for (std::size_t l = 0; l < lanes; ++l) {
-      const auto id = static_cast<std::uint64_t>(row_ids[row]);
-      counters[0][l] = id & 0xffffffffu;
-      counters[1][l] = id >> 32;
-      counters[2][l] = static_cast<std::uint64_t>(block) & 0xffffffffu;
-      counters[3][l] = static_cast<std::uint64_t>(block) >> 32;
-      if (l + 1 < used && ++block == blocks) {  // lanes behind the end repeat the last block
-        block = 0;
-        ++row;
-      }
-    }
-    if (++block == blocks) {
-      block = 0;
-      ++row;
-    }
-    draw(counters, key_, words.data());
-    if (row_size % 4 == 0) {
-      real* to = factors + 4 * first;
-      for (std::size_t i = 0; i < 4 * used; ++i) to[i] = words[i] < threshold ? real{0} : scale;
-      continue;
-    }
-    std::array<real, tile> drawn;
-    for (std::size_t i = 0; i < tile; ++i) drawn[i] = words[i] < threshold ? real{0} : scale;
-    Index r = first_row;
-    Index b = first_block;
-    for (std::size_t l = 0; l < used; ++l) {
-      std::copy_n(&drawn[4 * l], std::min<Index>(4, row_size - 4 * b), factors + r * row_size + 4 * b);
-      if (++b == blocks) {
-        b = 0;
-        ++r;
-      }
-    }
+/// Of at most 32 rows.
+void draw_bits(const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, std::uint32_t* bits) {
+  const std::uint32_t threshold = draw.threshold;
+  std::fill_n(bits, row_size, 0u);
+  for_drawn_rows(row_ids, row_size, draw.key,
+                 [&](Index row, Index first, Index columns, const std::uint32_t* words) {
+                   const std::uint32_t bit = 1u << row;
+                   std::uint32_t* to = bits + first;
+                   for (Index j = 0; j < columns; ++j) to[j] |= words[j] < threshold ? 0u : bit;
+                 });
+}
+
+/// to (+)= from * factors of a row.
+void apply_bits(const std::uint32_t* words, Index row, real keep_scale, Index row_size, const real* from,
+                real* to, bool accumulate) {
+  const std::uint32_t bit = 1u << row % DropoutBits::rows_of_word;
+  if (accumulate) {
+    for (Index j = 0; j < row_size; ++j) to[j] += from[j] * ((words[j] & bit) != 0 ? keep_scale : real{0});
+  } else {
+    for (Index j = 0; j < row_size; ++j) to[j] = from[j] * ((words[j] & bit) != 0 ? keep_scale : real{0});
   }
 }
 
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(void, draw_factors,
+             (const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, real* factors),
+             (draw, row_ids, row_size, factors));
+SAR_DISPATCH(void, draw_bits,
+             (const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, std::uint32_t* bits),
+             (draw, row_ids, row_size, bits));
+SAR_DISPATCH(void, apply_bits,
+             (const std::uint32_t* words, Index row, real keep_scale, Index row_size, const real* from,
+              real* to, bool accumulate),
+             (words, row, keep_scale, row_size, from, to, accumulate));
+
+#if SAR_COMPILED_ONCE
+namespace sar::inline SAR_PRECISION {
+
+DropoutMask::DropoutMask(const RandomKey& key, double p)
+    : draw_{.key = Random(key).key(), .threshold = 0, .keep_scale = 1} {
+  require(p >= 0 && p < 1, "the probability of dropout must be at least 0 and below 1, not ", p);
+  draw_.threshold = static_cast<std::uint32_t>(std::min(std::round(p * 0x1p32), 0x1p32 - 1));
+  draw_.keep_scale = static_cast<real>(1 / (1 - p));
+}
+
+void DropoutMask::factors(std::span<const Index> row_ids, Index row_size, real* factors) const noexcept {
+  draw_factors(draw_, row_ids, row_size, factors);
+}
+
 void DropoutMask::apply(const Tensor& x, std::span<const Index> row_ids, Tensor& out, bool accumulate) const {
-  require<ShapeError>(x.shape() == out.shape() && static_cast<Index>(row_ids.size()) == x.num_rows(),
-                      "dropout of a tensor of shape ", x.shape(), " with ", row_ids.size(),
-                      " row ids into one of shape ", out.shape());
-  const Index width = x.row_size();
-  if (width == 0) return;
-  // Factors are drawn into a buffer that stays in the first-level cache, a few rows or the whole of a long
-  // one.
-  constexpr Index buffer_size = 16 * tile;
-  const Index rows_at_once = std::max<Index>(1, buffer_size / width);
-  parallel_for(x.num_rows(), std::max(rows_at_once, grain / width), [&](Index begin, Index end) {
-    std::vector<real> buffer(rows_at_once * width);
-    for (Index first = begin; first < end; first += rows_at_once) {
-      const Index rows = std::min(rows_at_once, end - first);
-      factors(row_ids.subspan(first, rows), width, buffer.data());
-      const real* from = x.row(first);
-      real* to = out.row(first);
-      const real* factor = buffer.data();
-      if (accumulate) {
-        for (Index i = 0; i < rows * width; ++i) to[i] += from[i] * factor[i];
-      } else {
-        for (Index i = 0; i < rows * width; ++i) to[i] = from[i] * factor[i];
-      }
+  require<ShapeError>(static_cast<Index>(row_ids.size()) == x.num_rows(), "dropout of a tensor of shape ",
+                      x.shape(), " with ", row_ids.size(), " row ids");
+  DropoutBits(*this, row_ids, x.row_size()).apply(x, out, accumulate);
+}
+
+DropoutBits::DropoutBits(const DropoutMask& mask, std::span<const Index> row_ids, Index row_size)
+    : num_rows_(std::ssize(row_ids)), row_size_(row_size), keep_scale_(mask.keep_scale()) {
+  const Index groups = (num_rows_ + rows_of_word - 1) / rows_of_word;
+  const auto words = std::make_shared<Array<std::uint32_t>>();
+  words->resize(static_cast<std::size_t>(groups * row_size));
+  words_ = words;
+  if (row_size == 0) return;
+  parallel_for(groups, std::max<Index>(1, (1 << 10) / row_size), [&](Index begin, Index end) {
+    for (Index g = begin; g < end; ++g) {
+      const Index first = g * rows_of_word, count = std::min(rows_of_word, num_rows_ - first);
+      draw_bits(mask.draw(),
+                row_ids.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), row_size,
+                words->data() + g * row_size);
     }
   });
 }
 
+void DropoutBits::apply(const Tensor& x, Tensor& out, bool accumulate) const {
+  require<ShapeError>(x.shape() == out.shape() && x.num_rows() == num_rows_ && x.row_size() == row_size_,
+                      "dropout of a tensor of shape ", x.shape(), " with draws for ", num_rows_, " rows of ",
+                      row_size_, " into one of shape ", out.shape());
+  parallel_for(x.num_rows(), std::max<Index>(1, (1 << 15) / std::max<Index>(row_size_, 1)),
+               [&](Index begin, Index end) {
+                 for (Index i = begin; i < end; ++i)
+                   apply_bits(words(i), i, keep_scale_, row_size_, x.row(i), out.row(i), accumulate);
+               });
+}
+
 }  // namespace sar
+#endif

@@ -92,33 +92,34 @@ void DistributedBN1D::track(const ColumnMoments& moments) {
 }
 
 // Running statistics move when no rank can fail any more, so that they stay the same on all.
-Variable DistributedBN1D::apply(Variable x, const NormActivation& activation, RowIds row_ids) {
+Variable DistributedBN1D::apply(Variable x, bool relu, const DropoutMask* mask, const RowIds& row_ids) {
   std::optional<ColumnMoments> seen;
-  const auto normalize = [&] { return normalized(std::move(x), activation, std::move(row_ids), seen); };
+  const auto normalize = [&] { return normalized(std::move(x), relu, mask, row_ids, seen); };
   Variable y = is_training() && !options_.local ? comm_.agree(normalize) : normalize();
   if (seen) track(*seen);
   return y;
 }
 
-Variable DistributedBN1D::normalized(Variable x, NormActivation activation, RowIds row_ids,
+Variable DistributedBN1D::normalized(Variable x, bool relu, const DropoutMask* mask, const RowIds& row_ids,
                                      std::optional<ColumnMoments>& seen) const {
   const Index columns = running_mean_.size();
   require<ShapeError>(x.shape().dims() == 2 && x.value().row_size() == columns, "batch norm of ", columns,
                       " features got a tensor of shape ", x.shape());
-  require<ShapeError>(!activation.mask || row_ids.size() == x.num_rows(), "dropout of ", x.num_rows(),
+  require<ShapeError>(mask == nullptr || row_ids.size() == x.num_rows(), "dropout of ", x.num_rows(),
                       " rows with ", row_ids.size(), " row ids");
-  activation.row_ids = row_ids.span();
   const bool records = recording({&x, &weight_, &bias_});
   const GradientPtr dx = x.gradient();
   Tensor input = std::exchange(x.value(), Tensor());
   Statistics s = statistics(input, seen);
+  const NormActivation activation{
+      .relu = relu, .dropout = mask != nullptr ? DropoutBits(*mask, row_ids.span(), columns) : DropoutBits()};
   Tensor y = !records && input.unique() ? input : Tensor(input.shape());
   batch_norm(input, s.coefficients, activation, y);
   if (!records) return y;
 
   const bool over_ranks = s.over_ranks;
-  const auto backward = [input, s = std::move(s), activation, row_ids = std::move(row_ids), dx,
-                         dweight = weight_.gradient(), dbias = bias_.gradient(), comm = comm_](Tensor grad) {
+  const auto backward = [input, s = std::move(s), activation, dx, dweight = weight_.gradient(),
+                         dbias = bias_.gradient(), comm = comm_](Tensor grad) {
     const auto width = input.row_size();
     Tensor g = grad.unique() || !activation.relu ? grad : Tensor(grad.shape());
     std::vector<double> sums(2 * width);  // of g, then of g xhat
@@ -146,13 +147,13 @@ Variable DistributedBN1D::normalized(Variable x, NormActivation activation, RowI
 }
 
 Variable DistributedBN1D::operator()(Variable x) {
-  return apply(std::move(x), {}, {});
+  return apply(std::move(x), false, nullptr, {});
 }
 
 Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout, RowIds row_ids) {
-  NormActivation activation{.relu = true};
-  if (dropout.is_active()) activation.mask.emplace(dropout.next_call(), dropout.p());
-  return norm.apply(std::move(x), activation, activation.mask ? std::move(row_ids) : RowIds());
+  if (!dropout.is_active()) return norm.apply(std::move(x), true, nullptr, {});
+  const DropoutMask mask(dropout.next_call(), dropout.p());
+  return norm.apply(std::move(x), true, &mask, row_ids);
 }
 
 }  // namespace sar

@@ -10,7 +10,7 @@
 namespace sar::inline SAR_PRECISION {
 
 struct ColumnMoments;
-struct NormActivation;
+class DropoutMask;
 
 struct BatchNormOptions {
   double eps = 1e-5;
@@ -33,8 +33,8 @@ struct BatchNormOptions {
 /// running_var of ones. Counter: num_batches_tracked. With `local`, each rank has running statistics of its
 /// own; a rank with fewer than two rows leaves them as they are.
 ///
-/// Statistics take a bias of the layer in front out again: its gradient is zero but for rounding, and Adam turns
-/// that into full steps. Leave such a bias out, or zero_grad() it before gather_grads.
+/// Statistics take a bias of the layer in front out again: its gradient is zero but for rounding, and Adam
+/// turns that into full steps. Leave such a bias out, or zero_grad() it before gather_grads.
 ///
 /// Collective in training unless local: one all_gather in the forward pass, one all_reduce in the backward
 /// pass. A rank may have no rows.
@@ -52,9 +52,10 @@ class DistributedBN1D : public Module {
   friend Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout,
                                           RowIds row_ids);
 
-  [[nodiscard]] Variable apply(Variable x, const NormActivation& activation, RowIds row_ids);
+  /// With ReLU and dropout behind it, unless `mask` is null.
+  [[nodiscard]] Variable apply(Variable x, bool relu, const DropoutMask* mask, const RowIds& row_ids);
   /// `seen`: the moments that the running statistics move by. Collective in training unless local.
-  [[nodiscard]] Variable normalized(Variable x, NormActivation activation, RowIds row_ids,
+  [[nodiscard]] Variable normalized(Variable x, bool relu, const DropoutMask* mask, const RowIds& row_ids,
                                     std::optional<ColumnMoments>& seen) const;
   [[nodiscard]] Statistics statistics(const Tensor& x, std::optional<ColumnMoments>& seen) const;
   void track(const ColumnMoments& moments);
@@ -66,9 +67,9 @@ class DistributedBN1D : public Module {
   BatchNormOptions options_;
 };
 
-/// dropout(relu(norm(x)), row_ids) as one operation that keeps only x for the backward pass: the normalized
-/// values, the sign that ReLU looks at and the dropped elements are computed again. Values, gradients and
-/// draws are those of the three operations. Collective like `norm`; `row_ids` as in Dropout.
+/// dropout(relu(norm(x)), row_ids) as one operation that keeps x and a bit an element for the backward pass:
+/// the normalized values and the sign that ReLU looks at are computed again. Values, gradients and draws are
+/// those of the three operations. Collective like `norm`; `row_ids` as in Dropout.
 [[nodiscard]] Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout,
                                                RowIds row_ids);
 

@@ -44,10 +44,11 @@ TEST_CASE(
   Tensor factors(x.shape());
   mask.factors(ids, columns, factors.data());
 
-  for (const NormActivation& activation : {NormActivation{}, NormActivation{.relu = true},
-                                           NormActivation{.relu = true, .mask = mask, .row_ids = ids}}) {
+  for (const NormActivation& activation :
+       {NormActivation{}, NormActivation{.relu = true},
+        NormActivation{.relu = true, .dropout = DropoutBits(mask, ids, columns)}}) {
     CAPTURE(activation.relu);
-    CAPTURE(activation.mask.has_value());
+    CAPTURE(static_cast<bool>(activation.dropout));
     const auto mean_g = [](Index j) { return 0.01 * static_cast<double>(j); };
     const auto mean_gx = [](Index j) { return 0.02 * static_cast<double>(j) - 0.05; };
     std::vector<double> y, g, dx, sums(2 * columns);
@@ -57,7 +58,7 @@ TEST_CASE(
         const double xhat = (x.row(i)[j] - mean_of(j)) * inv_std;
         const double before = xhat * weight_of(j) + bias_of(j);
         const double slope =
-            (activation.relu && before <= 0 ? 0 : 1) * (activation.mask ? factors.row(i)[j] : 1);
+            (activation.relu && before <= 0 ? 0 : 1) * (activation.dropout ? factors.row(i)[j] : 1);
         y.push_back(before * slope);
         g.push_back(grad.row(i)[j] * slope);
         sums[j] += g.back();

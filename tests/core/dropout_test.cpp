@@ -27,7 +27,7 @@ std::vector<Index> scattered_ids(Index n) {
 TEST_CASE("the mask is the one that Random draws word by word") {
   for (const double p : {0.0, 0.1, 0.5, 0.9})
     for (const Index width : {Index{1}, Index{2}, Index{3}, Index{4}, Index{5}, Index{16}, Index{31},
-                              Index{64}, Index{127}, Index{256}, Index{1001}}) {
+                              Index{64}, Index{127}, Index{256}, Index{1001}, Index{4100}}) {
       CAPTURE(p);
       CAPTURE(width);
       const std::vector<Index> ids = scattered_ids(23);
@@ -73,6 +73,38 @@ TEST_CASE("apply multiplies by the factors, for every split of the rows and numb
   Tensor sum = x.clone();
   mask.apply(x, ids, sum, true);
   CHECK(sum.data()[12345] == doctest::Approx(x.data()[12345] * (1 + factors[12345])));
+}
+
+TEST_CASE("bits are the draws of the mask, whatever the rows and the width") {
+  for (const Index n : {Index{0}, Index{1}, Index{31}, Index{32}, Index{33}, Index{100}})
+    for (const Index width :
+         {Index{1}, Index{3}, Index{4}, Index{30}, Index{32}, Index{40}, Index{129}, Index{5003}}) {
+      CAPTURE(n);
+      CAPTURE(width);
+      const std::vector<Index> ids = scattered_ids(n);
+      const DropoutMask mask(key, 0.4);
+      const DropoutBits bits(mask, ids, width);
+      std::vector<real> factors(static_cast<std::size_t>(n * width));
+      mask.factors(ids, width, factors.data());
+      const Tensor x = random_tensor({n, width}, 1);
+      Tensor y({n, width}), sum = x.clone(), here = x.clone();
+      bits.apply(x, y);
+      bits.apply(x, sum, true);
+      bits.apply(here, here);
+      bool same = bits.keep_scale() == mask.keep_scale();
+      for (Index i = 0; i < n * width; ++i) {
+        const real factor = factors[static_cast<std::size_t>(i)];
+        const bool kept = (bits.words(i / width)[i % width] >> (i / width) % 32 & 1) != 0;
+        same = same && kept == (factor != 0) && y.data()[i] == x.data()[i] * factor &&
+               here.data()[i] == y.data()[i] && std::abs(sum.data()[i] - (x.data()[i] + y.data()[i])) < 1e-6;
+      }
+      CHECK(same);
+    }
+  CHECK_FALSE(static_cast<bool>(DropoutBits()));
+  Tensor x = Tensor::zeros({3, 2}), y = Tensor::zeros({2, 2});
+  const DropoutBits bits(DropoutMask(key, 0.4), std::vector<Index>{1, 2, 3}, 2);
+  CHECK_THROWS_AS(bits.apply(x, y), ShapeError);
+  CHECK_THROWS_AS(bits.apply(y, y), ShapeError);
 }
 
 TEST_CASE("the share of dropped elements is p") {
