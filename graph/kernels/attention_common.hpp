@@ -52,10 +52,16 @@ struct Batch {
   std::array<std::array<const real*, batch_edges>, Tables> rows;
 };
 
-/// The gathered rows of a segment, from one of the tables.
+/// The gathered rows of a segment, from one of the tables: `heads` times `dim` columns from `first` on.
 template <std::size_t Tables>
-Rows rows_of(const Batch<Tables>& batch, const Batch<Tables>& next, const Segment& s, std::size_t table) {
-  return {batch.rows[table].data() + s.first, next.rows[table].data() + s.first, s.edges};
+Rows rows_of(const Batch<Tables>& batch, const Batch<Tables>& next, const Segment& s, std::size_t table,
+             Index first, Index heads, Index dim) {
+  return {.at = batch.rows[table].data() + s.first,
+          .next = next.rows[table].data() + s.first,
+          .n = s.edges,
+          .first = first,
+          .heads = heads,
+          .dim = dim};
 }
 
 /// run(batch, next) over the edges of rows [first, last). Behind the last edge of `next`, rows are those of
@@ -91,9 +97,12 @@ void for_batches(const local_index* begin, const local_index* end, Index first, 
   }
 }
 
-/// Edges of a batch: fewer when there are very many heads, so that what is kept per edge stays in cache.
-inline Index edges_at_once(Index heads) {
-  return std::clamp<Index>(2048 / heads, 8, static_cast<Index>(batch_edges));
+/// Edges of a batch whose gathered rows have `width` columns in all: few enough that these rows, those of the
+/// next batch and what is kept per edge and head stay in the first-level cache.
+inline Index edges_at_once(Index width, Index heads) {
+  constexpr Index bytes = 1 << 14;
+  return std::clamp<Index>(std::min(bytes / (width * real_bytes), 2048 / heads), 8,
+                           static_cast<Index>(batch_edges));
 }
 
 /// Exponentials of differences to a maximum: those that count for nothing are exactly 0 (and not subnormal).
@@ -111,7 +120,8 @@ inline Index value_at(const AttentionOperands& o) {
   return o.separate_value ? o.heads * o.key_dim : 0;
 }
 
-inline real leaky(real x, real slope) {
+template <Index L>
+inline columns::Vector<L> leaky(const columns::Vector<L>& x, real slope) {
   return x > 0 ? x : slope * x;
 }
 
@@ -120,10 +130,8 @@ class Factors {
  public:
   explicit Factors(const AttentionOperands& o) : o_(o) {
     if (!any()) return;
-    const std::size_t values = batch_edges * o.heads;
-    drawn_.resize(values);
-    mask_.assign(values, 1);
-    factor_.resize(values);
+    mask_.assign(batch_edges * o.heads, 1);
+    factor_.resize(mask_.size());
   }
   [[nodiscard]] bool any() const { return o_.mask != nullptr || o_.edge_weight != nullptr; }
 
@@ -143,13 +151,12 @@ class Factors {
     if (o_.mask != nullptr) {
       std::array<Index, batch_edges> ids;
       for (Index x = 0; x < n; ++x) ids[x] = o_.edge_ids[edge_[x]];
-      o_.mask->factors(std::span(ids.data(), n), o_.heads, drawn_.data());
-      for (Index x = 0; x < n; ++x)
-        for (Index h = 0; h < o_.heads; ++h) mask_[h * n + x] = drawn_[x * o_.heads + h];
+      o_.mask->factors(std::span(ids.data(), n), o_.heads, mask_.data());
     }
-    for (Index h = 0; h < o_.heads; ++h)
-      for (Index x = 0; x < n; ++x)
-        factor_[h * n + x] = mask_[h * n + x] * (o_.edge_weight != nullptr ? o_.edge_weight[edge_[x]] : 1);
+    for (Index x = 0; x < n; ++x) {
+      const real weight = o_.edge_weight != nullptr ? o_.edge_weight[edge_[x]] : 1;
+      for (Index i = x * o_.heads; i < (x + 1) * o_.heads; ++i) factor_[i] = mask_[i] * weight;
+    }
   }
   /// alpha, times the factors of the batch's edges where there are some: then in `buffer`.
   template <class B>
@@ -165,7 +172,7 @@ class Factors {
     if (!any()) return;
     for (Index x = 0; grad_edge_weight != nullptr && x < n; ++x) {
       real sum = 0;
-      for (Index h = 0; h < o_.heads; ++h) sum += mask_[h * n + x] * alpha[h * n + x] * dalpha[h * n + x];
+      for (Index i = x * o_.heads; i < (x + 1) * o_.heads; ++i) sum += mask_[i] * alpha[i] * dalpha[i];
       grad_edge_weight[edge_[x]] = sum;
     }
     for (Index i = 0; i < n * o_.heads; ++i) dalpha[i] *= factor_[i];
@@ -174,18 +181,19 @@ class Factors {
  private:
   const AttentionOperands& o_;
   std::array<Index, batch_edges> edge_;
-  std::vector<real> drawn_, mask_, factor_;  // [heads, edges of the batch], drawn_ the other way round
+  std::vector<real> mask_, factor_;  // [edges of the batch, heads]
 };
 
-/// What a loop body keeps per edge and head of a batch; rows of `edges of the batch` values, one per head.
+/// What a loop body keeps of a batch: [edges, heads].
 inline std::vector<real> per_edge(Index heads) {
   return std::vector<real>(batch_edges * heads);
 }
 
-/// The online softmax of the destinations of one thread. Score has
+/// The online softmax of the destinations of one thread: between batches, `out` is the result of the edges so
+/// far, divided by their sum. Score has
 ///
 ///     void prepare(const Stage&)                                  before a stage, forward and backward
-///     void by_destination(edges, batch, next, real* s) const      scores s [heads, edges] of a batch
+///     void by_destination(edges, batch, next, real* s) const      scores s [edges, heads] of a batch
 template <class Score>
 struct OnlineSoftmax {
   const AttentionOperands& o;
@@ -194,64 +202,96 @@ struct OnlineSoftmax {
   const bool first_stage;  ///< results are set, not added to
   real *out = o.result->out.data(), *max = o.result->max.data(), *sum = o.result->log_sum.data();
   std::vector<real> s =
-      std::vector<real>(2 * batch_edges * o.heads);  ///< of a batch; behind them a factor per segment
+      std::vector<real>(2 * batch_edges * o.heads);  ///< of a batch; behind them what to keep per segment
   std::vector<real> weighted = per_edge(o.heads);
+  std::vector<real> ones = std::vector<real>(o.heads, real{1});
   Factors factors{o};
 
   /// Sets the results of those of the rows [first, last) that have no edges.
   void clear(Index first, Index last) {
-    const Index heads = o.heads;
+    const Index width = o.heads * o.dim;
     for (Index v = first; v < last; ++v) {
       if (edges.begin[v] < edges.end[v]) continue;
-      std::fill_n(out + v * heads * o.dim, heads * o.dim, real{0});
-      std::fill_n(max + v * heads, heads, -std::numeric_limits<real>::infinity());
-      std::fill_n(sum + v * heads, heads, real{0});
+      if (o.bias != nullptr)
+        std::copy_n(o.bias, width, out + v * width);
+      else
+        std::fill_n(out + v * width, width, real{0});
+      std::fill_n(max + v * o.heads, o.heads, -std::numeric_limits<real>::infinity());
+      std::fill_n(sum + v * o.heads, o.heads, real{0});
     }
   }
 
   void take(const GraphShard& shard, const Batch<1>& batch, const Batch<1>& next) {
     score.by_destination(edges, batch, next, s.data());
-    subtract_maxima(batch);
+    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { subtract_maxima<lanes>(batch, h); });
     exp_below_zero(s.data(), (batch.edges + batch.segments) * o.heads);
+    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { divide_by_sums<lanes>(batch, h); });
     add_values(batch, next, factors.weights(shard, nullptr, batch, s.data(), weighted));
   }
 
-  /// Scores become differences to the new maxima; behind them, those of the old maxima, for each segment.
-  void subtract_maxima(const Batch<1>& batch) {
-    const Index n = batch.edges;
-    const Index heads = o.heads;
-    real* rescale = s.data() + n * heads;
-    for (Index i = 0; i < batch.segments; ++i) {
+  [[nodiscard]] bool sets(const Segment& segment) const { return first_stage && segment.begins; }
+
+  /// Scores of heads h .. h + L - 1 become differences to the new maxima; behind them, those of the old
+  /// maxima, for each segment.
+  template <Index L>
+  void subtract_maxima(const Batch<1>& batch, Index h) {
+    using columns::load, columns::store;
+    real* old = s.data() + batch.edges * o.heads + h;
+    for (Index i = 0; i < batch.segments; ++i, old += o.heads) {
       const Segment& seg = batch.segment[i];
-      real* most_so_far = max + edges.row(seg.row) * heads;
-      for (Index h = 0; h < heads; ++h) {
-        real* mine = s.data() + h * n + seg.first;
-        const real most = columns::largest(seg.edges, mine);
-        const real before = first_stage && seg.begins ? most : most_so_far[h];
-        most_so_far[h] = std::max(before, most);
-        for (Index x = 0; x < seg.edges; ++x) mine[x] -= most_so_far[h];
-        rescale[i * heads + h] = before - most_so_far[h];
+      real* so_far = max + edges.row(seg.row) * o.heads + h;
+      real* mine = s.data() + seg.first * o.heads + h;
+      real* end = mine + seg.edges * o.heads;
+      auto most = load<L>(mine);
+      for (const real* x = mine + o.heads; x < end; x += o.heads) {
+        const auto v = load<L>(x);
+        most = v > most ? v : most;
       }
+      const auto before = sets(seg) ? most : load<L>(so_far);
+      most = before > most ? before : most;
+      store<L>(so_far, most);
+      store<L>(old, before - most);
+      for (real* x = mine; x < end; x += o.heads) store<L>(x, load<L>(x) - most);
+    }
+  }
+
+  /// Exponentials become coefficients of the edges; behind them, those of the result so far.
+  template <Index L>
+  void divide_by_sums(const Batch<1>& batch, Index h) {
+    using columns::load, columns::store;
+    real* old = s.data() + batch.edges * o.heads + h;
+    for (Index i = 0; i < batch.segments; ++i, old += o.heads) {
+      const Segment& seg = batch.segment[i];
+      real* so_far = sum + edges.row(seg.row) * o.heads + h;
+      real* mine = s.data() + seg.first * o.heads + h;
+      real* end = mine + seg.edges * o.heads;
+      auto total = load<L>(mine);
+      for (const real* x = mine + o.heads; x < end; x += o.heads) total += load<L>(x);
+      const auto before = sets(seg) ? total - total : load<L>(old) * load<L>(so_far);
+      total += before;
+      store<L>(so_far, total);
+      const auto scale = 1 / total;
+      store<L>(old, before * scale);
+      for (real* x = mine; x < end; x += o.heads) store<L>(x, load<L>(x) * scale);
     }
   }
 
   void add_values(const Batch<1>& batch, const Batch<1>& next, const real* weights) {
-    const Index n = batch.edges;
-    const Index heads = o.heads;
-    const Index dim = o.dim;
-    const real* rescale = s.data() + n * heads;
-    for (Index i = 0; i < batch.segments; ++i) {
+    const Index width = o.heads * o.dim;
+    const real* keep = s.data() + batch.edges * o.heads;
+    for (Index i = 0; i < batch.segments; ++i, keep += o.heads) {
       const Segment& seg = batch.segment[i];
-      const Index v = edges.row(seg.row);
-      const Rows rows = rows_of(batch, next, seg, 0);
-      for (Index h = 0; h < heads; ++h) {
-        const Index from = h * n + seg.first;
-        const real keep = first_stage && seg.begins ? 0 : rescale[i * heads + h];
-        real& total = sum[v * heads + h];
-        total = columns::sum(seg.edges, s.data() + from) + (keep != 0 ? keep * total : 0);
-        columns::add_rows(rows, value_at(o) + h * dim, dim, weights + from, keep,
-                          out + (v * heads + h) * dim);
+      const Rows rows = rows_of(batch, next, seg, 0, value_at(o), o.heads, o.dim);
+      real* to = out + edges.row(seg.row) * width;
+      const real* factor = weights + seg.first * o.heads;
+      if (o.bias == nullptr) {
+        columns::add_rows(rows, factor, sets(seg) ? nullptr : keep, to);
+        continue;
       }
+      for (Index h = 0; h < o.heads; ++h)
+        for (Index j = h * o.dim; j < (h + 1) * o.dim; ++j)
+          to[j] = sets(seg) ? o.bias[j] : o.bias[j] + keep[h] * (to[j] - o.bias[j]);
+      columns::add_rows(rows, factor, ones.data(), to);
     }
   }
 };
@@ -276,30 +316,16 @@ class Attention : public ShardKernel {
           if (first_stage) softmax.clear(first, last);
           for_batches<1>(
               edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
-              edges_at_once(o_.heads), {Gathered{stage.rows, source_width(o_)}},
+              edges_at_once(source_width(o_), o_.heads), {Gathered{stage.rows, source_width(o_)}},
               [&](const Batch<1>& batch, const Batch<1>& next) { softmax.take(stage.shard, batch, next); });
         });
   }
 
-  /// out /= sum, and the sum becomes its logarithm. Destinations without edges keep 0.
+  /// Sums become their logarithms.
   void finish() override {
-    AttentionResult& r = *o_.result;
-    const Index heads = o_.heads;
-    const Index dim = o_.dim;
-    parallel_for(r.out.num_rows(), destinations_at_once(), [&](Index first, Index last) {
-      for (Index i = first * heads; i < last * heads; ++i) {
-        real* row = r.out.data() + i * dim;
-        if (r.max.data()[i] != -std::numeric_limits<real>::infinity()) {
-          real& total = r.log_sum.data()[i];
-          const real scale = 1 / total;
-          for (Index j = 0; j < dim; ++j) row[j] *= scale;
-          total = std::log(total);
-        }
-        if (o_.bias == nullptr) continue;
-        const real* of_head = o_.bias + i % heads * dim;
-        for (Index j = 0; j < dim; ++j) row[j] += of_head[j];
-      }
-    });
+    real* sums = o_.result->log_sum.data();
+    parallel_for(o_.result->log_sum.size(), 1 << 12,
+                 [&](Index first, Index last) { vector_math::log(sums + first, sums + first, last - first); });
   }
 
   [[nodiscard]] bool needs_source_in_backward() const override { return true; }
@@ -312,17 +338,18 @@ class Attention : public ShardKernel {
     const Index dim = o_.dim;
     stats_ = Tensor(Shape{r.out.num_rows(), Score::num_stats, heads});
     parallel_for(r.out.num_rows(), destinations_at_once(), [&](Index first, Index last) {
+      std::vector<real> of_bias(heads);
       for (Index v = first; v < last; ++v) {
         real* to = stats_.row(v);
-        for (Index h = 0; h < heads; ++h) {
-          const Index i = v * heads + h;
-          const real* g = o_.grad_out + i * dim;
-          to[h] = r.max.data()[i];
-          to[heads + h] = r.log_sum.data()[i];
-          to[2 * heads + h] = columns::dot(dim, g, r.out.data() + i * dim);
-          if (o_.bias != nullptr) to[2 * heads + h] -= columns::dot(dim, g, o_.bias + h * dim);
-          if constexpr (Score::num_stats == 4) to[3 * heads + h] = o_.dst[i];
+        const real* g = o_.grad_out + v * heads * dim;
+        std::copy_n(r.max.row(v), heads, to);
+        std::copy_n(r.log_sum.row(v), heads, to + heads);
+        columns::head_dots(heads, dim, g, r.out.row(v), to + 2 * heads);
+        if (o_.bias != nullptr) {
+          columns::head_dots(heads, dim, g, o_.bias, of_bias.data());
+          for (Index h = 0; h < heads; ++h) to[2 * heads + h] -= of_bias[h];
         }
+        if constexpr (Score::num_stats == 4) std::copy_n(o_.dst + v * heads, heads, to + 3 * heads);
       }
     });
   }

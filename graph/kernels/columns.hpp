@@ -1,5 +1,5 @@
 /// Columns of gathered rows in registers: the inner loops of kernels that combine one row at hand with rows
-/// from anywhere. For implementation files.
+/// from anywhere, several heads at a time. For implementation files.
 #pragma once
 
 #include <sar/config.hpp>
@@ -36,22 +36,48 @@ inline void store(real* to, const Vector<Lanes>& v) {
   std::memcpy(to, &v, sizeof v);
 }
 
-template <Index Lanes, std::size_t... I>
-inline Vector<Lanes> folded(const Vector<Lanes * 2>& v, std::index_sequence<I...>) {
-  return __builtin_shufflevector(v, v, static_cast<int>(I)...) +
-         __builtin_shufflevector(v, v, static_cast<int>(I + Lanes)...);
+/// Lanes of two vectors, or of one, whose groups of `group` lanes are to be added up: half of a group is
+/// added to the other half.
+template <Index Lanes, Index Out, Index group, std::size_t... I>
+inline Vector<Out> folded(const Vector<Lanes>& a, const Vector<Lanes>& b, std::index_sequence<I...>) {
+  constexpr Index half = group / 2;
+  return __builtin_shufflevector(a, b, static_cast<int>(I / half * group + I % half)...) +
+         __builtin_shufflevector(a, b, static_cast<int>(I / half * group + I % half + half)...);
 }
 
-/// The sum of the lanes, by halves.
-template <Index Lanes>
-inline real lane_sum(const Vector<Lanes>& v) {
-  if constexpr (Lanes == 1)
-    return v[0];
-  else if constexpr (Lanes == 2)
-    return v[0] + v[1];
+/// The sums of G groups of neighbouring lanes.
+template <Index G, Index Lanes>
+inline Vector<G> lanes_folded(const Vector<Lanes>& v) {
+  if constexpr (Lanes == G)
+    return v;
   else
-    return lane_sum<Lanes / 2>(
-        folded<Lanes / 2>(v, std::make_index_sequence<static_cast<std::size_t>(Lanes / 2)>()));
+    return lanes_folded<G, Lanes / 2>(folded<Lanes, Lanes / 2, Lanes / G>(
+        v, v, std::make_index_sequence<static_cast<std::size_t>(Lanes / 2)>()));
+}
+
+/// The sums of the lanes of each of G vectors, by halves: pairs of vectors become one until one is left.
+template <Index G, Index Lanes>
+inline Vector<G> lane_sums(const Vector<Lanes>* v) {
+  static_assert(G <= Lanes && vector_lanes % G == 0);
+  if constexpr (Lanes == 1) {
+    return *v;
+  } else {
+    Vector<Lanes> left[G];
+    for (Index g = 0; g < G; ++g) left[g] = v[g];
+    const auto pairs = [&](auto self, auto count) -> Vector<G> {
+      constexpr Index n = decltype(count)::value;
+      constexpr Index group = Lanes * n / G;  // lanes that belong to one sum
+      if constexpr (n > 1) {
+        for (Index i = 0; i < n / 2; ++i)
+          left[i] = folded<Lanes, Lanes, group>(left[2 * i], left[2 * i + 1],
+                                                std::make_index_sequence<static_cast<std::size_t>(Lanes)>());
+        return self(self, std::integral_constant<Index, n / 2>());
+      } else {
+        return lanes_folded<G, Lanes>(left[0]);
+      }
+    };
+    return pairs(pairs, std::integral_constant<Index, G>());
+  }
 }
 
 /// N columns of one row.
@@ -87,21 +113,16 @@ struct Columns {
     }
     return c;
   }
-  [[nodiscard]] static Columns leaky_slope(const Columns& x, const Columns& y, real slope) {
-    const Vector<lanes> one = Vector<lanes>{} + real{1};
-    Columns c;
-    for (Index i = 0; i < count; ++i) c.v[i] = x.v[i] + y.v[i] > 0 ? one : slope * one;
-    return c;
+  /// += factor where x + y > 0, otherwise += factor_below
+  void add_leaky_slope(real factor, real factor_below, const Columns& x, const Columns& y) {
+    const Vector<lanes> above = Vector<lanes>{} + factor, below = Vector<lanes>{} + factor_below;
+    for (Index i = 0; i < count; ++i) v[i] += x.v[i] + y.v[i] > 0 ? above : below;
   }
-  [[nodiscard]] real sum() const {
-    Vector<lanes> all = v[0];
-    for (Index i = 1; i < count; ++i) all += v[i];
-    return lane_sum<lanes>(all);
-  }
-  [[nodiscard]] real dot(const Columns& x) const {
+  /// Their sum over the lanes is <*this, x>.
+  [[nodiscard]] Vector<lanes> products(const Columns& x) const {
     Vector<lanes> all = v[0] * x.v[0];
     for (Index i = 1; i < count; ++i) all += v[i] * x.v[i];
-    return lane_sum<lanes>(all);
+    return all;
   }
 };
 
@@ -122,6 +143,112 @@ inline void for_columns(Index n, const Visit& visit) {
   if (j < n) rest(rest, std::integral_constant<Index, most / 2>());
 }
 
+/// N columns of each of G consecutive heads: of all columns of these heads, unless G is 1.
+template <Index G, Index N>
+struct Tile {
+  static constexpr Index lanes = Columns<N>::lanes;
+  Columns<N> head[G];
+
+  static Tile from(const real* row) {
+    Tile t;
+    for (Index g = 0; g < G; ++g) t.head[g] = Columns<N>::from(row + g * N);
+    return t;
+  }
+  /// factor[g] row, or 0 when `factor` is null: the row is not read then.
+  static Tile scaled(const real* factor, const real* row) {
+    Tile t{};
+    if (factor == nullptr) return t;
+    t = from(row);
+    for (Index g = 0; g < G; ++g) t.head[g].scale(factor[g]);
+    return t;
+  }
+  void to(real* row) const {
+    for (Index g = 0; g < G; ++g) head[g].to(row + g * N);
+  }
+  void add(const real* factor, const Tile& x) {
+    for (Index g = 0; g < G; ++g) head[g].add(factor[g], x.head[g]);
+  }
+  void add_product(const Tile& x, const Tile& y) {
+    for (Index g = 0; g < G; ++g) head[g].add_product(x.head[g], y.head[g]);
+  }
+  /// One number a head.
+  [[nodiscard]] Vector<G> dot(const Tile& x) const {
+    Vector<lanes> products[G];
+    for (Index g = 0; g < G; ++g) products[g] = head[g].products(x.head[g]);
+    return lane_sums<G, lanes>(products);
+  }
+  /// <a, leaky_relu(x + y)>
+  [[nodiscard]] static Vector<G> leaky_dot(const Tile& a, const Tile& x, const Tile& y, real slope) {
+    Vector<lanes> products[G];
+    for (Index g = 0; g < G; ++g)
+      products[g] = a.head[g].products(Columns<N>::leaky_sum(x.head[g], y.head[g], slope));
+    return lane_sums<G, lanes>(products);
+  }
+  /// += factor leaky_relu(x + y)
+  void add_leaky(const real* factor, const Tile& x, const Tile& y, real slope) {
+    for (Index g = 0; g < G; ++g)
+      head[g].add(factor[g], Columns<N>::leaky_sum(x.head[g], y.head[g], slope));
+  }
+  /// += factor leaky_relu'(x + y)
+  void add_leaky_slope(const real* factor, const Tile& x, const Tile& y, real slope) {
+    for (Index g = 0; g < G; ++g)
+      head[g].add_leaky_slope(factor[g], factor[g] * slope, x.head[g], y.head[g]);
+  }
+};
+
+/// Vectors of a tile: so many sums, and as many of the row at hand, stay in registers.
+inline constexpr Index tile_vectors = vector_bytes == 64 ? 8 : 4;
+
+/// visit(constant G, constant N, h, j): columns j .. j + N - 1 of heads h .. h + G - 1; all columns of all
+/// heads, several heads at once where their width allows it.
+template <class Visit>
+inline void for_tiles(Index heads, Index dim, const Visit& visit) {
+  const auto heads_of_width = [&]<Index N>(std::integral_constant<Index, N> width) {
+    constexpr Index vectors = std::max<Index>(N / vector_lanes, 1);
+    constexpr Index most = std::min(tile_vectors / vectors, std::min(N, vector_lanes));
+    if constexpr (most > 1) {
+      if (dim != N || heads == 1) return false;
+      Index h = 0;
+      for (; heads - h >= most; h += most) visit(std::integral_constant<Index, most>(), width, h, Index{0});
+      const auto rest = [&](auto self, auto count) -> void {
+        constexpr Index G = decltype(count)::value;
+        if (heads - h >= G) {
+          visit(count, width, h, Index{0});
+          h += G;
+        }
+        if constexpr (G > 1) self(self, std::integral_constant<Index, G / 2>());
+      };
+      if (h < heads) rest(rest, std::integral_constant<Index, most / 2>());
+      return true;
+    }
+    return false;
+  };
+  const bool done = [&]<Index... N>(std::integer_sequence<Index, N...>) {
+    return (heads_of_width(std::integral_constant<Index, N>()) || ...);
+  }(std::integer_sequence<Index, 64, 32, 16, 8, 4>());
+  if (done) return;
+  for (Index h = 0; h < heads; ++h)
+    for_columns(dim, [&](auto width, Index j) { visit(std::integral_constant<Index, 1>(), width, h, j); });
+}
+
+/// visit(constant L, h): numbers of heads h .. h + L - 1, for all heads.
+template <class Visit>
+inline void for_head_lanes(Index heads, const Visit& visit) {
+  const auto run = [&](auto lanes) {
+    for (Index h = 0; h < heads; h += lanes) visit(lanes, h);
+  };
+  const auto choose = [&](auto self, auto lanes) -> void {
+    constexpr Index L = decltype(lanes)::value;
+    if constexpr (L == 1) {
+      run(lanes);
+    } else {
+      if (heads % L == 0) return run(lanes);
+      self(self, std::integral_constant<Index, L / 2>());
+    }
+  };
+  choose(choose, std::integral_constant<Index, vector_lanes>());
+}
+
 /// Asks for N columns that will be read soon.
 template <Index N>
 inline void request(const real* row) {
@@ -129,146 +256,128 @@ inline void request(const real* row) {
   for (Index j = 0; j < N; j += line) __builtin_prefetch(row + j);
 }
 
-/// Gathered rows, and those that are gathered after them: next[i] is requested when at[i] is used.
+/// Gathered rows, of which `heads` times `dim` columns count, from `first` on. next[i] are the rows that are
+/// gathered after them: requested when at[i] is used, unless `next` is null.
 struct Rows {
   const real* const* at;
   const real* const* next;
   Index n;
+  Index first;
+  Index heads;
+  Index dim;
+
+  /// The same rows, which lie in cache now.
+  [[nodiscard]] Rows again() const { return {at, nullptr, n, first, heads, dim}; }
 };
 
-/// to = keep to + sum over the rows i of  factor[i] rows[i][first .. first + n);  keep = 0: to is not read.
-inline void add_rows(const Rows& rows, Index first, Index n, const real* factor, real keep, real* to) {
-  for_columns(n, [&](auto size, Index j) {
-    constexpr Index N = decltype(size)::value;
-    Columns<N> sum{};
-    if (keep != 0) {
-      sum = Columns<N>::from(to + j);
-      sum.scale(keep);
-    }
+/// use(i, tile of row i) for all rows.
+template <Index G, Index N, class Use>
+inline void for_rows(const Rows& rows, Index h, Index j, const Use& use) {
+  const Index column = rows.first + h * rows.dim + j;
+  if (rows.next == nullptr)
+    for (Index i = 0; i < rows.n; ++i) use(i, Tile<G, N>::from(rows.at[i] + column));
+  else
     for (Index i = 0; i < rows.n; ++i) {
-      sum.add(factor[i], Columns<N>::from(rows.at[i] + first + j));
-      request<N>(rows.next[i] + first + j);
+      request<G * N>(rows.next[i] + column);
+      use(i, Tile<G, N>::from(rows.at[i] + column));
     }
-    sum.to(to + j);
+}
+
+/// Numbers of heads h .. h + G - 1 of edge i; the first columns of a row set them, others add to them.
+template <Index G>
+inline void put(const Vector<G>& v, bool set, real* to) {
+  store<G>(to, set ? v : load<G>(to) + v);
+}
+
+// In what follows x, to and a are [heads, dim], factor and out are [n, heads], keep is [heads].
+
+/// to = keep to + sum over the rows i of  factor[i] rows[i];  keep = null stands for 0: to is not read.
+inline void add_rows(const Rows& rows, const real* factor, const real* keep, real* to) {
+  for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
+    real* column = to + h * rows.dim + j;
+    auto sum = Tile<g, n>::scaled(keep != nullptr ? keep + h : nullptr, column);
+    for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) { sum.add(factor + i * rows.heads + h, row); });
+    sum.to(column);
   });
 }
 
-/// out[i] = <x, rows[i][first .. first + n)>
-inline void dots(const Rows& rows, Index first, Index n, const real* x, real* out) {
-  for_columns(n, [&](auto size, Index j) {
-    constexpr Index N = decltype(size)::value;
-    const auto mine = Columns<N>::from(x + j);
-    for (Index i = 0; i < rows.n; ++i) {
-      const real dot = mine.dot(Columns<N>::from(rows.at[i] + first + j));
-      out[i] = j == 0 ? dot : out[i] + dot;
-      request<N>(rows.next[i] + first + j);
-    }
+/// out[i] = <x, rows[i]>
+inline void dots(const Rows& rows, const real* x, real* out) {
+  for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
+    const auto mine = Tile<g, n>::from(x + h * rows.dim + j);
+    for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) {
+      put<g>(mine.dot(row), j == 0, out + i * rows.heads + h);
+    });
   });
 }
 
 /// Both at once.
-inline void dots_and_add(const Rows& rows, Index first, Index n, const real* x, real* out, const real* factor,
-                         real keep, real* to) {
-  for_columns(n, [&](auto size, Index j) {
-    constexpr Index N = decltype(size)::value;
-    const auto mine = Columns<N>::from(x + j);
-    Columns<N> sum{};
-    if (keep != 0) {
-      sum = Columns<N>::from(to + j);
-      sum.scale(keep);
+inline void dots_and_add(const Rows& rows, const real* x, real* out, const real* factor, const real* keep,
+                         real* to) {
+  for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
+    real* column = to + h * rows.dim + j;
+    const auto mine = Tile<g, n>::from(x + h * rows.dim + j);
+    auto sum = Tile<g, n>::scaled(keep != nullptr ? keep + h : nullptr, column);
+    for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) {
+      put<g>(mine.dot(row), j == 0, out + i * rows.heads + h);
+      sum.add(factor + i * rows.heads + h, row);
+    });
+    sum.to(column);
+  });
+}
+
+/// out[i] = <a, leaky_relu(x + rows[i])>
+inline void leaky_dots(const Rows& rows, const real* x, const real* a, real slope, real* out) {
+  for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
+    const auto mine = Tile<g, n>::from(x + h * rows.dim + j);
+    const auto factor = Tile<g, n>::from(a + h * rows.dim + j);
+    for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) {
+      put<g>(Tile<g, n>::leaky_dot(factor, mine, row, slope), j == 0, out + i * rows.heads + h);
+    });
+  });
+}
+
+/// to = keep to + a sum over i of  factor[i] leaky_relu'(x + rows[i]), elementwise; with `values` [heads,
+/// dim], that is set to the sum of  factor[i] leaky_relu(x + rows[i]).
+inline void add_leaky_slopes(const Rows& rows, const real* x, const real* a, real slope, const real* factor,
+                             const real* keep, real* to, real* values) {
+  for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
+    const Index column = h * rows.dim + j;
+    const auto mine = Tile<g, n>::from(x + column);
+    Tile<g, n> slopes{}, sum{};
+    if (values == nullptr) {
+      for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) {
+        slopes.add_leaky_slope(factor + i * rows.heads + h, mine, row, slope);
+      });
+    } else {
+      for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) {
+        slopes.add_leaky_slope(factor + i * rows.heads + h, mine, row, slope);
+        sum.add_leaky(factor + i * rows.heads + h, mine, row, slope);
+      });
+      sum.to(values + column);
     }
-    for (Index i = 0; i < rows.n; ++i) {
-      const auto row = Columns<N>::from(rows.at[i] + first + j);
-      const real dot = mine.dot(row);
-      out[i] = j == 0 ? dot : out[i] + dot;
-      sum.add(factor[i], row);
-      request<N>(rows.next[i] + first + j);
-    }
-    sum.to(to + j);
+    sum = Tile<g, n>::scaled(keep != nullptr ? keep + h : nullptr, to + column);
+    sum.add_product(Tile<g, n>::from(a + column), slopes);
+    sum.to(to + column);
   });
 }
 
-/// out[i] = <a, leaky_relu(x + rows[i][first .. first + n))>
-inline void leaky_dots(const Rows& rows, Index first, Index n, const real* x, const real* a, real slope,
-                       real* out) {
-  for_columns(n, [&](auto size, Index j) {
-    constexpr Index N = decltype(size)::value;
-    const auto mine = Columns<N>::from(x + j);
-    const auto factor = Columns<N>::from(a + j);
-    for (Index i = 0; i < rows.n; ++i) {
-      const auto row = Columns<N>::from(rows.at[i] + first + j);
-      const real dot = factor.dot(Columns<N>::leaky_sum(mine, row, slope));
-      out[i] = j == 0 ? dot : out[i] + dot;
-      request<N>(rows.next[i] + first + j);
-    }
+/// to += factor x, per head
+inline void add_scaled(Index heads, Index dim, const real* factor, const real* x, real* to) {
+  for_tiles(heads, dim, [&](auto g, auto n, Index h, Index j) {
+    const Index column = h * dim + j;
+    auto sum = Tile<g, n>::from(to + column);
+    sum.add(factor + h, Tile<g, n>::from(x + column));
+    sum.to(to + column);
   });
 }
 
-/// to = keep to + a sum over i of  factor[i] leaky_relu'(x + rows[i][first .. first + n)), elementwise; with
-/// `values`, that is set to the sum of  factor[i] leaky_relu(x + rows[i]).
-inline void add_leaky_slopes(const Rows& rows, Index first, Index n, const real* x, const real* a, real slope,
-                             const real* factor, real keep, real* to, real* values) {
-  for_columns(n, [&](auto size, Index j) {
-    constexpr Index N = decltype(size)::value;
-    const auto mine = Columns<N>::from(x + j);
-    Columns<N> slopes{}, sum{};
-    for (Index i = 0; i < rows.n; ++i) {
-      const auto row = Columns<N>::from(rows.at[i] + first + j);
-      slopes.add(factor[i], Columns<N>::leaky_slope(mine, row, slope));
-      if (values != nullptr) sum.add(factor[i], Columns<N>::leaky_sum(mine, row, slope));
-    }
-    if (values != nullptr) sum.to(values + j);
-    sum = Columns<N>{};
-    if (keep != 0) {
-      sum = Columns<N>::from(to + j);
-      sum.scale(keep);
-    }
-    sum.add_product(Columns<N>::from(a + j), slopes);
-    sum.to(to + j);
+/// out[h] = <x[h], y[h]>
+inline void head_dots(Index heads, Index dim, const real* x, const real* y, real* out) {
+  for_tiles(heads, dim, [&](auto g, auto n, Index h, Index j) {
+    const Index column = h * dim + j;
+    put<g>(Tile<g, n>::from(x + column).dot(Tile<g, n>::from(y + column)), j == 0, out + h);
   });
-}
-
-/// to += factor x
-inline void add_scaled(Index n, real factor, const real* x, real* to) {
-  for_columns(n, [&](auto size, Index j) {
-    constexpr Index N = decltype(size)::value;
-    auto sum = Columns<N>::from(to + j);
-    sum.add(factor, Columns<N>::from(x + j));
-    sum.to(to + j);
-  });
-}
-
-/// <x, y>
-inline real dot(Index n, const real* x, const real* y) {
-  real sum = 0;
-  for_columns(n, [&](auto size, Index j) {
-    constexpr Index N = decltype(size)::value;
-    sum += Columns<N>::from(x + j).dot(Columns<N>::from(y + j));
-  });
-  return sum;
-}
-
-/// Sum and largest of n > 0 values.
-inline real sum(Index n, const real* x) {
-  real all = 0;
-  for_columns(n, [&](auto size, Index j) {
-    constexpr Index N = decltype(size)::value;
-    all += Columns<N>::from(x + j).sum();
-  });
-  return all;
-}
-
-inline real largest(Index n, const real* x) {
-  constexpr Index lanes = 128 / (8 * static_cast<Index>(sizeof(real)));
-  if (n < lanes) return *std::max_element(x, x + n);
-  auto best = load<lanes>(x + n - lanes);
-  for (Index j = 0; j + lanes < n; j += lanes) {
-    const auto v = load<lanes>(x + j);
-    best = v > best ? v : best;
-  }
-  real most = best[0];
-  for (Index l = 1; l < lanes; ++l) most = std::max(most, best[l]);
-  return most;
 }
 
 }  // namespace columns

@@ -19,22 +19,22 @@ class AdditiveScore {
     el_.resize(rows * o_.heads);
     parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
       for (Index i = first; i < last; ++i)
-        for (Index h = 0; h < o_.heads; ++h)
-          el_[i * o_.heads + h] =
-              columns::dot(o_.dim, o_.attn + h * o_.dim, stage.rows + i * width + h * o_.dim);
+        columns::head_dots(o_.heads, o_.dim, o_.attn, stage.rows + i * width, el_.data() + i * o_.heads);
     });
   }
 
-  void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>&, real* s) const {
-    const Index n = batch.edges;
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
-      const real* er = o_.dst + edges.row(seg.row) * o_.heads;
-      for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
-        const real* el = source(batch.other[x]);
-        for (Index h = 0; h < o_.heads; ++h) s[h * n + x] = leaky(el[h] + er[h], o_.slope);
+  void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
+    for (Index x = 0; x < next.edges; ++x) __builtin_prefetch(source(next.other[x]));
+    columns::for_head_lanes(o_.heads, [&](auto lanes, Index h) {
+      for (Index i = 0; i < batch.segments; ++i) {
+        const Segment& seg = batch.segment[i];
+        const auto er = columns::load<lanes>(o_.dst + edges.row(seg.row) * o_.heads + h);
+        for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
+          const auto sum = columns::load<lanes>(source(batch.other[x]) + h) + er;
+          columns::store<lanes>(s + x * o_.heads + h, leaky<lanes>(sum, o_.slope));
+        }
       }
-    }
+    });
   }
 
   /// el of a source row of the stage, [heads].
@@ -70,9 +70,14 @@ class DestinationSums {
   void add_to(real* sums) const {
     for_row_blocks(edges_.before, edges_.num_rows, heads_ * real_bytes, [&](Index first, Index last) {
       for (Index i = first; i < last; ++i) {
-        real* sum = sums + edges_.row(i) * heads_;
-        for (Index k = first_slot(i); k < first_slot(i + 1); ++k)
-          for (Index h = 0; h < heads_; ++h) sum[h] += buffer_[k * heads_ + h];
+        real* to = sums + edges_.row(i) * heads_;
+        const Index begin = first_slot(i);
+        const Index end = first_slot(i + 1);
+        columns::for_head_lanes(heads_, [&](auto lanes, Index h) {
+          auto sum = columns::load<lanes>(to + h);
+          for (Index k = begin; k < end; ++k) sum += columns::load<lanes>(&buffer_[k * heads_ + h]);
+          columns::store<lanes>(to + h, sum);
+        });
       }
     });
   }
@@ -116,72 +121,80 @@ struct AdditiveBackward {
 
   const local_index* positions = block.shard.transpose_positions().data();
   std::vector<real> alpha = per_edge(o.heads), dalpha = alpha, slope = alpha, mean = alpha, weighted = alpha;
+  std::vector<real> ones = std::vector<real>(o.heads, real{1});
+  std::array<real*, batch_edges> slot{};  ///< of ds, for the edges of the batch
   Factors factors{o};
 
   void take(const Batch<1>& batch, const Batch<1>& next) {
-    compute_alpha(batch);
+    if (o.grad_dst != nullptr) find_slots(batch);
+    for (Index x = 0; x < next.edges; ++x) __builtin_prefetch(stats + next.other[x] * 4 * o.heads);
+    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { compute_scores<lanes>(batch, h); });
+    exp_below_zero(alpha.data(), batch.edges * o.heads);
     add_values(batch, next, factors.weights(block.shard, positions, batch, alpha.data(), weighted));
     factors.backward(batch.edges, alpha.data(), dalpha.data(), o.grad_edge_weight);
     for (Index i = 0; i < batch.edges * o.heads; ++i) alpha[i] *= slope[i] * (dalpha[i] - mean[i]);
-    add_score_gradients(batch);
+    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { add_up<lanes>(batch, h); });
   }
 
-  void compute_alpha(const Batch<1>& batch) {
-    const Index n = batch.edges;
+  void find_slots(const Batch<1>& batch) {
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      for (Index x = 0; x < seg.edges; ++x) {
+        slot[seg.first + x] = sums.slot(batch.other[seg.first + x], positions[seg.position + x]);
+        __builtin_prefetch(slot[seg.first + x], 1);
+      }
+    }
+  }
+
+  /// Logarithms of alpha, and what else depends on both ends of an edge.
+  template <Index L>
+  void compute_scores(const Batch<1>& batch, Index h) {
+    using columns::load, columns::store;
     const Index heads = o.heads;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const real* el = score.source(seg.row + skipped);
+      const auto el = load<L>(score.source(seg.row + skipped) + h);
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
-        const real* of_dst = stats + batch.other[x] * 4 * heads;
-        for (Index h = 0; h < heads; ++h) {
-          const real sum = el[h] + of_dst[3 * heads + h];
-          slope[h * n + x] = sum > 0 ? 1 : o.slope;
-          alpha[h * n + x] = leaky(sum, o.slope) - of_dst[h] - of_dst[heads + h];
-          mean[h * n + x] = of_dst[2 * heads + h];
-        }
+        const real* of_dst = stats + batch.other[x] * 4 * heads + h;
+        const auto raw = el + load<L>(of_dst + 3 * heads);
+        const auto one = columns::Vector<L>{} + real{1};
+        store<L>(&slope[x * heads + h], raw > 0 ? one : o.slope * one);
+        store<L>(&alpha[x * heads + h], leaky<L>(raw, o.slope) - load<L>(of_dst) - load<L>(of_dst + heads));
+        store<L>(&mean[x * heads + h], load<L>(of_dst + 2 * heads));
       }
     }
-    exp_below_zero(alpha.data(), n * heads);
   }
 
   /// dalpha, and the gradient of the source rows as values.
   void add_values(const Batch<1>& batch, const Batch<1>& next, const real* weights) {
-    const Index dim = o.dim;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0);
-      const real keep = accumulate || !seg.begins ? 1 : 0;
-      for (Index h = 0; h < o.heads; ++h) {
-        const Index from = h * batch.edges + seg.first;
-        const Index column = (seg.row * o.heads + h) * dim;
-        const real* x = block.rows + column;
-        if (grad_src != nullptr)
-          columns::dots_and_add(rows, h * dim, dim, x, &dalpha[from], weights + from, keep,
-                                grad_src + column);
-        else
-          columns::dots(rows, h * dim, dim, x, &dalpha[from]);
-      }
+      const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.dim);
+      const Index column = seg.row * o.heads * o.dim;
+      const Index from = seg.first * o.heads;
+      if (grad_src != nullptr)
+        columns::dots_and_add(rows, block.rows + column, &dalpha[from], weights + from,
+                              accumulate || !seg.begins ? ones.data() : nullptr, grad_src + column);
+      else
+        columns::dots(rows, block.rows + column, &dalpha[from]);
     }
   }
 
-  /// From ds, which lies in alpha.
-  void add_score_gradients(const Batch<1>& batch) {
-    const Index n = batch.edges;
+  /// Takes ds, which lies in alpha, to both ends of the edges.
+  template <Index L>
+  void add_up(const Batch<1>& batch, Index h) {
+    using columns::load, columns::store;
     const Index heads = o.heads;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      for (Index h = 0; h < heads; ++h) {
-        const real sum = columns::sum(seg.edges, &alpha[h * n + seg.first]);
-        grad_el[(seg.row + skipped) * heads + h] += sum;
-        if (grad_src != nullptr)
-          columns::add_scaled(o.dim, sum, o.attn + h * o.dim, grad_src + (seg.row * heads + h) * o.dim);
+      columns::Vector<L> sum{};
+      for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
+        const auto ds = load<L>(&alpha[x * heads + h]);
+        sum += ds;
+        if (o.grad_dst != nullptr) store<L>(slot[x] + h, ds);
       }
-      if (o.grad_dst == nullptr) continue;
-      for (Index x = 0; x < seg.edges; ++x) {
-        real* slot = sums.slot(batch.other[seg.first + x], positions[seg.position + x]);
-        for (Index h = 0; h < heads; ++h) slot[h] = alpha[h * n + seg.first + x];
-      }
+      real* to = grad_el + (seg.row + skipped) * heads + h;
+      store<L>(to, load<L>(to) + sum);
     }
   }
 };
@@ -223,9 +236,12 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
       if (grad_src != nullptr && !accumulate)
         for (Index i = first; i < last; ++i)
           if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
-      for_batches<1>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(o_.heads),
+      for_batches<1>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(width, o_.heads),
                      {Gathered{o_.grad_out, width}},
                      [&](const Batch<1>& batch, const Batch<1>& next) { pass.take(batch, next); });
+      for (Index i = first; grad_src != nullptr && i < last; ++i)
+        columns::add_scaled(o_.heads, o_.dim, grad_el_.data() + (i + skipped) * o_.heads, o_.attn,
+                            grad_src + i * width);
     });
   }
 

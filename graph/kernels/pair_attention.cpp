@@ -21,35 +21,40 @@ class DotScore {
       for (Index i = first; i < last; ++i)
         for (Index h = 0; h < o_.heads; ++h) {
           const real* x = stage.rows + i * width + h * o_.key_dim;
-          inverse_norm_[i * o_.heads + h] =
-              1 / std::max(std::sqrt(columns::dot(o_.key_dim, x, x)), smallest_norm);
+          real& to = inverse_norm_[i * o_.heads + h];
+          columns::head_dots(1, o_.key_dim, x, x, &to);
+          to = 1 / std::max(std::sqrt(to), smallest_norm);
         }
     });
   }
 
   /// Scores of `mine` with rows of the other end, but for c.
-  void raw(const Rows& rows, Index h, const real* mine, real* s) const {
-    columns::dots(rows, h * o_.key_dim, o_.key_dim, mine, s);
-  }
+  void raw(const Rows& rows, const real* mine, real* s) const { columns::dots(rows, mine, s); }
   /// c, for a source row of the stage.
   [[nodiscard]] real factor(Index source, Index h) const {
     return o_.unit_sources ? o_.scale * inverse_norm_[source * o_.heads + h] : o_.scale;
   }
   /// to = keep to + the gradient of the source's row, from rows of destinations and c ds.
-  void source_gradient(const Rows& rows, Index h, Index source, const real* x, const real* ds, real keep,
+  void source_gradient(const Rows& rows, Index source, const real* x, const real* ds, const real* keep,
                        real* to, real* scratch) const {
+    if (!o_.unit_sources) return columns::add_rows(rows, ds, keep, to);
     const Index dim = o_.key_dim;
-    if (!o_.unit_sources) return columns::add_rows(rows, h * dim, dim, ds, keep, to);
-    columns::add_rows(rows, h * dim, dim, ds, 0, scratch);
-    if (keep == 0) std::fill_n(to, dim, real{0});
-    columns::add_scaled(dim, 1, scratch, to);
-    const real inverse = inverse_norm_[source * o_.heads + h];
-    if (inverse * smallest_norm < 1)
-      columns::add_scaled(dim, -inverse * inverse * columns::dot(dim, x, scratch), x, to);
+    columns::add_rows(rows, ds, nullptr, scratch);
+    for (Index h = 0; h < o_.heads; ++h, x += dim, scratch += dim, to += dim) {
+      if (keep == nullptr) std::fill_n(to, dim, real{0});
+      real factor = 1;
+      columns::add_scaled(1, dim, &factor, scratch, to);
+      const real inverse = inverse_norm_[source * o_.heads + h];
+      if (inverse * smallest_norm >= 1) continue;
+      columns::head_dots(1, dim, x, scratch, &factor);
+      factor *= -inverse * inverse;
+      columns::add_scaled(1, dim, &factor, x, to);
+    }
   }
   /// to += the gradient of the destination's row, from rows of sources and c ds.
-  void dst_gradient(const Rows& rows, Index h, const real*, const real* ds, real* to, double*, real*) const {
-    columns::add_rows(rows, h * o_.key_dim, o_.key_dim, ds, 1, to);
+  void dst_gradient(const Rows& rows, const real*, const real* ds, const real* ones, real* to, double*,
+                    real*) const {
+    columns::add_rows(rows, ds, ones, to);
   }
 
  private:
@@ -64,22 +69,20 @@ class AdditiveV2Score {
   explicit AdditiveV2Score(const AttentionOperands& o) : o_(o) {}
 
   void prepare(const Stage&) {}
-  void raw(const Rows& rows, Index h, const real* mine, real* s) const {
-    columns::leaky_dots(rows, h * o_.dim, o_.dim, mine, o_.attn + h * o_.dim, o_.slope, s);
+  void raw(const Rows& rows, const real* mine, real* s) const {
+    columns::leaky_dots(rows, mine, o_.attn, o_.slope, s);
   }
   [[nodiscard]] real factor(Index, Index) const { return 1; }
-  void source_gradient(const Rows& rows, Index h, Index, const real* x, const real* ds, real keep, real* to,
+  void source_gradient(const Rows& rows, Index, const real* x, const real* ds, const real* keep, real* to,
                        real*) const {
-    columns::add_leaky_slopes(rows, h * o_.dim, o_.dim, x, o_.attn + h * o_.dim, o_.slope, ds, keep, to,
-                              nullptr);
+    columns::add_leaky_slopes(rows, x, o_.attn, o_.slope, ds, keep, to, nullptr);
   }
   /// The gradient of attn is added to `attn`, unless null.
-  void dst_gradient(const Rows& rows, Index h, const real* dst, const real* ds, real* to, double* attn,
-                    real* scratch) const {
-    columns::add_leaky_slopes(rows, h * o_.dim, o_.dim, dst, o_.attn + h * o_.dim, o_.slope, ds, 1, to,
-                              attn != nullptr ? scratch : nullptr);
-    for (Index j = 0; attn != nullptr && j < o_.dim; ++j)
-      attn[h * o_.dim + j] += static_cast<double>(scratch[j]);
+  void dst_gradient(const Rows& rows, const real* dst, const real* ds, const real* ones, real* to,
+                    double* attn, real* scratch) const {
+    columns::add_leaky_slopes(rows, dst, o_.attn, o_.slope, ds, ones, to, attn != nullptr ? scratch : nullptr);
+    for (Index j = 0; attn != nullptr && j < o_.heads * o_.dim; ++j)
+      attn[j] += static_cast<double>(scratch[j]);
   }
 
  private:
@@ -94,19 +97,17 @@ class ScoreOfPairs : public PairScore {
   explicit ScoreOfPairs(const AttentionOperands& o) : PairScore(o), o_(o) {}
 
   void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
-    const Index n = batch.edges;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0);
-      const real* dst = o_.dst + edges.row(seg.row) * o_.heads * o_.key_dim;
-      for (Index h = 0; h < o_.heads; ++h) this->raw(rows, h, dst + h * o_.key_dim, s + h * n + seg.first);
+      const Rows rows = rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim);
+      this->raw(rows, o_.dst + edges.row(seg.row) * o_.heads * o_.key_dim, s + seg.first * o_.heads);
     }
     multiply(batch, s);
   }
   /// By c, what lies as scores do.
   void multiply(const Batch<1>& batch, real* s) const {
-    for (Index h = 0; h < o_.heads; ++h)
-      for (Index x = 0; x < batch.edges; ++x) s[h * batch.edges + x] *= this->factor(batch.other[x], h);
+    for (Index x = 0; x < batch.edges; ++x)
+      for (Index h = 0; h < o_.heads; ++h) s[x * o_.heads + h] *= this->factor(batch.other[x], h);
   }
 
  private:
@@ -126,7 +127,8 @@ struct PairBackwardBySource {
   Factors factors{o};
   const local_index* positions = factors.any() ? stage.shard.transpose_positions().data() : nullptr;
   std::vector<real> alpha = per_edge(o.heads), dalpha = alpha, weighted = alpha, mean = alpha;
-  std::vector<real> scratch = std::vector<real>(o.key_dim);
+  std::vector<real> scratch = std::vector<real>(o.heads * o.key_dim);
+  std::vector<real> ones = std::vector<real>(o.heads, real{1});
 
   void take(const Batch<2>& batch, const Batch<2>& next) {
     const Index values = batch.edges * o.heads;
@@ -138,42 +140,44 @@ struct PairBackwardBySource {
   }
 
   void compute_alpha(const Batch<2>& batch, const Batch<2>& next) {
-    const Index n = batch.edges;
     const Index heads = o.heads;
+    for (Index x = 0; x < next.edges; ++x) __builtin_prefetch(stats + next.other[x] * 3 * heads);
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0);
-      for (Index h = 0; h < heads; ++h) {
-        real* s = &alpha[h * n + seg.first];
-        score.raw(rows, h, stage.rows + seg.row * source_width(o) + h * o.key_dim, s);
-        const real c = score.factor(seg.row, h);
-        for (Index x = 0; x < seg.edges; ++x) s[x] *= c;
-      }
+      const Rows rows = rows_of(batch, next, seg, 0, 0, heads, o.key_dim);
+      score.raw(rows, stage.rows + seg.row * source_width(o), &alpha[seg.first * heads]);
+      multiply(seg, alpha.data());
     }
-    for (Index x = 0; x < n; ++x) {
-      const real* of_dst = stats + batch.other[x] * 3 * heads;
-      for (Index h = 0; h < heads; ++h) {
-        alpha[h * n + x] -= of_dst[h];
-        alpha[h * n + x] -= of_dst[heads + h];
-        mean[h * n + x] = of_dst[2 * heads + h];
-      }
+    columns::for_head_lanes(heads, [&](auto lanes, Index h) { subtract_logarithms<lanes>(batch, h); });
+    exp_below_zero(alpha.data(), batch.edges * heads);
+  }
+
+  /// By c, what lies as scores do.
+  void multiply(const Segment& seg, real* s) const {
+    for (Index x = seg.first; x < seg.first + seg.edges; ++x)
+      for (Index h = 0; h < o.heads; ++h) s[x * o.heads + h] *= score.factor(seg.row, h);
+  }
+
+  template <Index L>
+  void subtract_logarithms(const Batch<2>& batch, Index h) {
+    using columns::load, columns::store;
+    for (Index x = 0; x < batch.edges; ++x) {
+      const real* of_dst = stats + batch.other[x] * 3 * o.heads + h;
+      real* s = &alpha[x * o.heads + h];
+      store<L>(s, load<L>(s) - load<L>(of_dst) - load<L>(of_dst + o.heads));
+      store<L>(&mean[x * o.heads + h], load<L>(of_dst + 2 * o.heads));
     }
-    exp_below_zero(alpha.data(), n * heads);
   }
 
   /// dalpha, and the gradient of the source rows as values.
   void add_values(const Batch<2>& batch, const Batch<2>& next, const real* weights) {
-    const Index dim = o.dim;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 1);
-      const real keep = accumulate || !seg.begins ? 1 : 0;
-      for (Index h = 0; h < o.heads; ++h) {
-        const Index from = h * batch.edges + seg.first;
-        const Index column = seg.row * source_width(o) + value_at(o) + h * dim;
-        columns::dots_and_add(rows, h * dim, dim, stage.rows + column, &dalpha[from], weights + from, keep,
-                              grad_src + column);
-      }
+      const Rows rows = rows_of(batch, next, seg, 1, 0, o.heads, o.dim);
+      const Index from = seg.first * o.heads;
+      const Index column = seg.row * source_width(o) + value_at(o);
+      columns::dots_and_add(rows, stage.rows + column, &dalpha[from], weights + from,
+                            accumulate || !seg.begins ? ones.data() : nullptr, grad_src + column);
     }
   }
 
@@ -181,16 +185,12 @@ struct PairBackwardBySource {
   void add_keys(const Batch<2>& batch, const Batch<2>& next) {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0);
-      const real keep = !o.separate_value || accumulate || !seg.begins ? 1 : 0;
-      for (Index h = 0; h < o.heads; ++h) {
-        real* ds = &alpha[h * batch.edges + seg.first];
-        const real c = score.factor(seg.row, h);
-        for (Index x = 0; x < seg.edges; ++x) ds[x] *= c;
-        const Index column = seg.row * source_width(o) + h * o.key_dim;
-        score.source_gradient(rows, h, seg.row, stage.rows + column, ds, keep, grad_src + column,
-                              scratch.data());
-      }
+      const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.key_dim).again();
+      const bool adds = !o.separate_value || accumulate || !seg.begins;
+      multiply(seg, alpha.data());
+      const Index column = seg.row * source_width(o);
+      score.source_gradient(rows, seg.row, stage.rows + column, &alpha[seg.first * o.heads],
+                            adds ? ones.data() : nullptr, grad_src + column, scratch.data());
     }
   }
 };
@@ -207,7 +207,8 @@ struct PairBackwardByDestination {
 
   Factors factors{o};
   std::vector<real> alpha = per_edge(o.heads), dalpha = alpha;
-  std::vector<real> scratch = std::vector<real>(o.key_dim), nowhere = scratch;
+  std::vector<real> scratch = std::vector<real>(o.heads * o.key_dim), nowhere = scratch;
+  std::vector<real> ones = std::vector<real>(o.heads, real{1});
 
   void take(const Batch<1>& batch, const Batch<1>& next) {
     compute_alpha(batch, next);
@@ -219,45 +220,56 @@ struct PairBackwardByDestination {
 
   /// And dalpha.
   void compute_alpha(const Batch<1>& batch, const Batch<1>& next) {
-    const Index n = batch.edges;
     const Index heads = o.heads;
-    const Index dim = o.dim;
     score.by_destination(edges, batch, next, alpha.data());
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       const Index v = edges.row(seg.row);
-      const Rows rows = rows_of(batch, next, seg, 0);
-      const real* of_dst = stats + v * 3 * heads;
-      for (Index h = 0; h < heads; ++h) {
-        real* s = &alpha[h * n + seg.first];
-        for (Index x = 0; x < seg.edges; ++x) s[x] = s[x] - of_dst[h] - of_dst[heads + h];
-        columns::dots(rows, value_at(o) + h * dim, dim, o.grad_out + (v * heads + h) * dim,
-                      &dalpha[h * n + seg.first]);
+      const Rows rows = rows_of(batch, next, seg, 0, value_at(o), heads, o.dim);
+      columns::dots(o.separate_value ? rows : rows.again(), o.grad_out + v * heads * o.dim,
+                    &dalpha[seg.first * heads]);
+    }
+    columns::for_head_lanes(heads, [&](auto lanes, Index h) { subtract_logarithms<lanes>(batch, h); });
+    exp_below_zero(alpha.data(), batch.edges * heads);
+  }
+
+  template <Index L>
+  void subtract_logarithms(const Batch<1>& batch, Index h) {
+    using columns::load, columns::store;
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      const real* of_dst = stats + edges.row(seg.row) * 3 * o.heads + h;
+      const auto max = load<L>(of_dst);
+      const auto log_sum = load<L>(of_dst + o.heads);
+      for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
+        real* s = &alpha[x * o.heads + h];
+        store<L>(s, load<L>(s) - max - log_sum);
       }
     }
-    exp_below_zero(alpha.data(), n * heads);
+  }
+
+  /// alpha becomes ds.
+  template <Index L>
+  void differentiate(const Batch<1>& batch, Index h) {
+    using columns::load, columns::store;
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      const auto mean = load<L>(stats + (edges.row(seg.row) * 3 + 2) * o.heads + h);
+      for (Index at = seg.first * o.heads + h; at < (seg.first + seg.edges) * o.heads; at += o.heads)
+        store<L>(&alpha[at], load<L>(&alpha[at]) * (load<L>(&dalpha[at]) - mean));
+    }
   }
 
   void add_gradients(const Batch<1>& batch, const Batch<1>& next) {
-    const Index n = batch.edges;
-    const Index heads = o.heads;
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
-      const real* of_dst = stats + edges.row(seg.row) * 3 * heads;
-      for (Index h = 0; h < heads; ++h)
-        for (Index x = seg.first; x < seg.first + seg.edges; ++x)
-          alpha[h * n + x] *= dalpha[h * n + x] - of_dst[2 * heads + h];
-    }
+    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { differentiate<lanes>(batch, h); });
     score.multiply(batch, alpha.data());
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0);
-      for (Index h = 0; h < heads; ++h) {
-        const Index column = (edges.row(seg.row) * heads + h) * o.key_dim;
-        score.dst_gradient(rows, h, o.dst + column, &alpha[h * n + seg.first],
-                           o.grad_dst != nullptr ? o.grad_dst + column : nowhere.data(), grad_attn,
-                           scratch.data());
-      }
+      const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.key_dim).again();
+      const Index column = edges.row(seg.row) * o.heads * o.key_dim;
+      score.dst_gradient(rows, o.dst + column, &alpha[seg.first * o.heads], ones.data(),
+                         o.grad_dst != nullptr ? o.grad_dst + column : nowhere.data(), grad_attn,
+                         scratch.data());
     }
   }
 };
@@ -304,7 +316,8 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
       if (!accumulate)
         for (Index i = first; i < last; ++i)
           if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
-      for_batches<2>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(o_.heads),
+      for_batches<2>(begin, begin + 1, first, last, transpose.dst.data(), 0, 
+                     edges_at_once(o_.heads * (o_.key_dim + o_.dim), o_.heads),
                      {Gathered{o_.dst, o_.heads * o_.key_dim}, Gathered{o_.grad_out, o_.heads * o_.dim}},
                      [&](const Batch<2>& batch, const Batch<2>& next) { pass.take(batch, next); });
     });
@@ -320,7 +333,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                                               .stats = stats_.data(),
                                               .grad_attn = grad_attn};
     for_batches<1>(edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
-                   edges_at_once(o_.heads), {Gathered{stage.rows, source_width(o_)}},
+                   edges_at_once(source_width(o_), o_.heads), {Gathered{stage.rows, source_width(o_)}},
                    [&](const Batch<1>& batch, const Batch<1>& next) { pass.take(batch, next); });
   }
 };
