@@ -1,6 +1,7 @@
 /// Fused attention on the sbm graph, forward and backward, beside update_all(copy_u, sum) of the same width
 /// in the same run, and beside the same attention written with separate operations.
-///     bench_attention [nodes] [degree] [threads]            on one rank or several
+///     bench_attention [nodes] [degree] [threads] [name]     on one rank or several; with a name, that one alone
+/// Ratios are to copy_u of the same pass: forward, backward, and both together.
 #include "bench.hpp"
 
 #include <sar/autograd/ops.hpp>
@@ -65,7 +66,9 @@ int main(int argc, char** argv) {
                    return graph.update_all(fn::u_mul_e(x, alpha), fn::sum);
                  }});
   all.push_back({"dot_attention", [&] { return dot_attention(graph, x, y, {}, real(0.2)); }});
-  for (int repetition = 0; repetition < 9; ++repetition) {  // the first builds the transpose
+  if (argc > 4)
+    std::erase_if(all, [&](const Timed& timed) { return &timed != &all[0] && timed.name != argv[4]; });
+  for (int repetition = 0; repetition < (argc > 4 ? 30 : 9); ++repetition) {  // the first builds the transpose
     for (Timed& timed : all) {
       for (Variable v : {x, y, attn, score}) v.zero_grad();
       Tape tape;

@@ -25,21 +25,21 @@ template <Index Lanes>
 using Vector = typename VectorOf<Lanes>::type;
 
 template <Index Lanes>
-inline Vector<Lanes> load(const real* from) {
+[[gnu::always_inline]] inline Vector<Lanes> load(const real* from) {
   Vector<Lanes> v;
   std::memcpy(&v, from, sizeof v);
   return v;
 }
 
 template <Index Lanes>
-inline void store(real* to, const Vector<Lanes>& v) {
+[[gnu::always_inline]] inline void store(real* to, const Vector<Lanes>& v) {
   std::memcpy(to, &v, sizeof v);
 }
 
 /// Lanes of two vectors, or of one, whose groups of `group` lanes are to be added up: half of a group is
 /// added to the other half.
 template <Index Lanes, Index Out, Index group, std::size_t... I>
-inline Vector<Out> folded(const Vector<Lanes>& a, const Vector<Lanes>& b, std::index_sequence<I...>) {
+[[gnu::always_inline]] inline Vector<Out> folded(const Vector<Lanes>& a, const Vector<Lanes>& b, std::index_sequence<I...>) {
   constexpr Index half = group / 2;
   return __builtin_shufflevector(a, b, static_cast<int>(I / half * group + I % half)...) +
          __builtin_shufflevector(a, b, static_cast<int>(I / half * group + I % half + half)...);
@@ -47,7 +47,7 @@ inline Vector<Out> folded(const Vector<Lanes>& a, const Vector<Lanes>& b, std::i
 
 /// The sums of G groups of neighbouring lanes.
 template <Index G, Index Lanes>
-inline Vector<G> lanes_folded(const Vector<Lanes>& v) {
+[[gnu::always_inline]] inline Vector<G> lanes_folded(const Vector<Lanes>& v) {
   if constexpr (Lanes == G)
     return v;
   else
@@ -57,7 +57,7 @@ inline Vector<G> lanes_folded(const Vector<Lanes>& v) {
 
 /// The sums of the lanes of each of G vectors, by halves: pairs of vectors become one until one is left.
 template <Index G, Index Lanes>
-inline Vector<G> lane_sums(const Vector<Lanes>* v) {
+[[gnu::always_inline]] inline Vector<G> lane_sums(const Vector<Lanes>* v) {
   static_assert(G <= Lanes && vector_lanes % G == 0);
   if constexpr (Lanes == 1) {
     return *v;
@@ -80,52 +80,6 @@ inline Vector<G> lane_sums(const Vector<Lanes>* v) {
   }
 }
 
-/// N columns of one row.
-template <Index N>
-struct Columns {
-  static constexpr Index lanes = std::min(N, vector_lanes);
-  static constexpr Index count = N / lanes;
-  Vector<lanes> v[count];
-
-  static Columns from(const real* row) {
-    Columns c;
-    for (Index i = 0; i < count; ++i) c.v[i] = load<lanes>(row + i * lanes);
-    return c;
-  }
-  void to(real* row) const {
-    for (Index i = 0; i < count; ++i) store<lanes>(row + i * lanes, v[i]);
-  }
-  void scale(real factor) {
-    for (Index i = 0; i < count; ++i) v[i] *= factor;
-  }
-  void add(real factor, const Columns& x) {
-    for (Index i = 0; i < count; ++i) v[i] += factor * x.v[i];
-  }
-  void add_product(const Columns& x, const Columns& y) {
-    for (Index i = 0; i < count; ++i) v[i] += x.v[i] * y.v[i];
-  }
-  /// leaky_relu of x + y, and its slope.
-  [[nodiscard]] static Columns leaky_sum(const Columns& x, const Columns& y, real slope) {
-    Columns c;
-    for (Index i = 0; i < count; ++i) {
-      const Vector<lanes> z = x.v[i] + y.v[i];
-      c.v[i] = z > 0 ? z : slope * z;
-    }
-    return c;
-  }
-  /// += factor where x + y > 0, otherwise += factor_below
-  void add_leaky_slope(real factor, real factor_below, const Columns& x, const Columns& y) {
-    const Vector<lanes> above = Vector<lanes>{} + factor, below = Vector<lanes>{} + factor_below;
-    for (Index i = 0; i < count; ++i) v[i] += x.v[i] + y.v[i] > 0 ? above : below;
-  }
-  /// Their sum over the lanes is <*this, x>.
-  [[nodiscard]] Vector<lanes> products(const Columns& x) const {
-    Vector<lanes> all = v[0] * x.v[0];
-    for (Index i = 1; i < count; ++i) all += v[i] * x.v[i];
-    return all;
-  }
-};
-
 /// visit(std::integral_constant<Index, N>, j): columns j .. j + N - 1, for all of n columns.
 template <class Visit>
 inline void for_columns(Index n, const Visit& visit) {
@@ -143,56 +97,59 @@ inline void for_columns(Index n, const Visit& visit) {
   if (j < n) rest(rest, std::integral_constant<Index, most / 2>());
 }
 
-/// N columns of each of G consecutive heads: of all columns of these heads, unless G is 1.
+/// N columns of each of G consecutive heads: of all columns of these heads, unless G is 1. The loops are over
+/// one array, so that the compiler keeps it in registers.
 template <Index G, Index N>
 struct Tile {
-  static constexpr Index lanes = Columns<N>::lanes;
-  Columns<N> head[G];
+  static constexpr Index lanes = std::min(N, vector_lanes);
+  static constexpr Index per_head = N / lanes;
+  static constexpr Index count = G * per_head;
+  using V = Vector<lanes>;
+  V v[count];
 
-  static Tile from(const real* row) {
+  [[gnu::always_inline]] static Tile from(const real* row) {
     Tile t;
-    for (Index g = 0; g < G; ++g) t.head[g] = Columns<N>::from(row + g * N);
+    for (Index i = 0; i < count; ++i) t.v[i] = load<lanes>(row + i * lanes);
     return t;
   }
   /// factor[g] row, or 0 when `factor` is null: the row is not read then.
-  static Tile scaled(const real* factor, const real* row) {
+  [[gnu::always_inline]] static Tile scaled(const real* factor, const real* row) {
     Tile t{};
-    if (factor == nullptr) return t;
-    t = from(row);
-    for (Index g = 0; g < G; ++g) t.head[g].scale(factor[g]);
+    if (factor != nullptr)
+      for (Index i = 0; i < count; ++i) t.v[i] = factor[i / per_head] * load<lanes>(row + i * lanes);
     return t;
   }
-  void to(real* row) const {
-    for (Index g = 0; g < G; ++g) head[g].to(row + g * N);
+  [[gnu::always_inline]] void to(real* row) const {
+    for (Index i = 0; i < count; ++i) store<lanes>(row + i * lanes, v[i]);
   }
-  void add(const real* factor, const Tile& x) {
-    for (Index g = 0; g < G; ++g) head[g].add(factor[g], x.head[g]);
+  [[gnu::always_inline]] void add(const real* factor, const Tile& x) {
+    for (Index i = 0; i < count; ++i) v[i] += factor[i / per_head] * x.v[i];
   }
-  void add_product(const Tile& x, const Tile& y) {
-    for (Index g = 0; g < G; ++g) head[g].add_product(x.head[g], y.head[g]);
+  [[gnu::always_inline]] void add_product(const Tile& x, const Tile& y) {
+    for (Index i = 0; i < count; ++i) v[i] += x.v[i] * y.v[i];
   }
   /// One number a head.
-  [[nodiscard]] Vector<G> dot(const Tile& x) const {
-    Vector<lanes> products[G];
-    for (Index g = 0; g < G; ++g) products[g] = head[g].products(x.head[g]);
+  [[nodiscard, gnu::always_inline]] Vector<G> dot(const Tile& x) const {
+    V products[G];
+    for (Index i = 0; i < count; ++i)
+      products[i / per_head] = i % per_head == 0 ? v[i] * x.v[i] : products[i / per_head] + v[i] * x.v[i];
     return lane_sums<G, lanes>(products);
   }
-  /// <a, leaky_relu(x + y)>
-  [[nodiscard]] static Vector<G> leaky_dot(const Tile& a, const Tile& x, const Tile& y, real slope) {
-    Vector<lanes> products[G];
-    for (Index g = 0; g < G; ++g)
-      products[g] = a.head[g].products(Columns<N>::leaky_sum(x.head[g], y.head[g], slope));
-    return lane_sums<G, lanes>(products);
-  }
-  /// += factor leaky_relu(x + y)
-  void add_leaky(const real* factor, const Tile& x, const Tile& y, real slope) {
-    for (Index g = 0; g < G; ++g)
-      head[g].add(factor[g], Columns<N>::leaky_sum(x.head[g], y.head[g], slope));
+  /// leaky_relu(x + y)
+  [[nodiscard, gnu::always_inline]] static Tile leaky_sum(const Tile& x, const Tile& y, real slope) {
+    Tile t;
+    for (Index i = 0; i < count; ++i) {
+      const V z = x.v[i] + y.v[i];
+      t.v[i] = z > 0 ? z : slope * z;
+    }
+    return t;
   }
   /// += factor leaky_relu'(x + y)
-  void add_leaky_slope(const real* factor, const Tile& x, const Tile& y, real slope) {
-    for (Index g = 0; g < G; ++g)
-      head[g].add_leaky_slope(factor[g], factor[g] * slope, x.head[g], y.head[g]);
+  [[gnu::always_inline]] void add_leaky_slope(const real* factor, const Tile& x, const Tile& y, real slope) {
+    for (Index i = 0; i < count; ++i) {
+      const V above = V{} + factor[i / per_head];
+      v[i] += x.v[i] + y.v[i] > 0 ? above : above * slope;
+    }
   }
 };
 
@@ -251,7 +208,7 @@ inline void for_head_lanes(Index heads, const Visit& visit) {
 
 /// Asks for N columns that will be read soon.
 template <Index N>
-inline void request(const real* row) {
+[[gnu::always_inline]] inline void request(const real* row) {
   constexpr Index line = 64 / static_cast<Index>(sizeof(real));
   for (Index j = 0; j < N; j += line) __builtin_prefetch(row + j);
 }
@@ -272,20 +229,22 @@ struct Rows {
 
 /// use(i, tile of row i) for all rows.
 template <Index G, Index N, class Use>
-inline void for_rows(const Rows& rows, Index h, Index j, const Use& use) {
+[[gnu::always_inline]] inline void for_rows(const Rows& rows, Index h, Index j, const Use& use) {
   const Index column = rows.first + h * rows.dim + j;
-  if (rows.next == nullptr)
-    for (Index i = 0; i < rows.n; ++i) use(i, Tile<G, N>::from(rows.at[i] + column));
+  const Index n = rows.n;
+  const real* const* at = rows.at;
+  if (const real* const* next = rows.next; next == nullptr)
+    for (Index i = 0; i < n; ++i) use(i, Tile<G, N>::from(at[i] + column));
   else
-    for (Index i = 0; i < rows.n; ++i) {
-      request<G * N>(rows.next[i] + column);
-      use(i, Tile<G, N>::from(rows.at[i] + column));
+    for (Index i = 0; i < n; ++i) {
+      request<G * N>(next[i] + column);
+      use(i, Tile<G, N>::from(at[i] + column));
     }
 }
 
 /// Numbers of heads h .. h + G - 1 of edge i; the first columns of a row set them, others add to them.
 template <Index G>
-inline void put(const Vector<G>& v, bool set, real* to) {
+[[gnu::always_inline]] inline void put(const Vector<G>& v, bool set, real* to) {
   store<G>(to, set ? v : load<G>(to) + v);
 }
 
@@ -296,7 +255,7 @@ inline void add_rows(const Rows& rows, const real* factor, const real* keep, rea
   for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
     real* column = to + h * rows.dim + j;
     auto sum = Tile<g, n>::scaled(keep != nullptr ? keep + h : nullptr, column);
-    for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) { sum.add(factor + i * rows.heads + h, row); });
+    for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) __attribute__((always_inline)) { sum.add(factor + i * rows.heads + h, row); });
     sum.to(column);
   });
 }
@@ -305,7 +264,7 @@ inline void add_rows(const Rows& rows, const real* factor, const real* keep, rea
 inline void dots(const Rows& rows, const real* x, real* out) {
   for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
     const auto mine = Tile<g, n>::from(x + h * rows.dim + j);
-    for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) {
+    for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) __attribute__((always_inline)) {
       put<g>(mine.dot(row), j == 0, out + i * rows.heads + h);
     });
   });
@@ -318,7 +277,7 @@ inline void dots_and_add(const Rows& rows, const real* x, real* out, const real*
     real* column = to + h * rows.dim + j;
     const auto mine = Tile<g, n>::from(x + h * rows.dim + j);
     auto sum = Tile<g, n>::scaled(keep != nullptr ? keep + h : nullptr, column);
-    for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) {
+    for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) __attribute__((always_inline)) {
       put<g>(mine.dot(row), j == 0, out + i * rows.heads + h);
       sum.add(factor + i * rows.heads + h, row);
     });
@@ -331,8 +290,8 @@ inline void leaky_dots(const Rows& rows, const real* x, const real* a, real slop
   for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
     const auto mine = Tile<g, n>::from(x + h * rows.dim + j);
     const auto factor = Tile<g, n>::from(a + h * rows.dim + j);
-    for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) {
-      put<g>(Tile<g, n>::leaky_dot(factor, mine, row, slope), j == 0, out + i * rows.heads + h);
+    for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) __attribute__((always_inline)) {
+      put<g>(factor.dot(Tile<g, n>::leaky_sum(mine, row, slope)), j == 0, out + i * rows.heads + h);
     });
   });
 }
@@ -346,13 +305,13 @@ inline void add_leaky_slopes(const Rows& rows, const real* x, const real* a, rea
     const auto mine = Tile<g, n>::from(x + column);
     Tile<g, n> slopes{}, sum{};
     if (values == nullptr) {
-      for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) {
+      for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) __attribute__((always_inline)) {
         slopes.add_leaky_slope(factor + i * rows.heads + h, mine, row, slope);
       });
     } else {
-      for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) {
+      for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) __attribute__((always_inline)) {
         slopes.add_leaky_slope(factor + i * rows.heads + h, mine, row, slope);
-        sum.add_leaky(factor + i * rows.heads + h, mine, row, slope);
+        sum.add(factor + i * rows.heads + h, Tile<g, n>::leaky_sum(mine, row, slope));
       });
       sum.to(values + column);
     }

@@ -56,8 +56,7 @@ class EdgeCursor {
         if (!is_here(i)) continue;
         const local_index* edges = shard.src.data();
         const local_index last = offsets[i + 1];
-        const auto end = static_cast<local_index>(
-            std::lower_bound(edges + next_[i], edges + last, static_cast<local_index>(stage.end)) - edges);
+        const local_index end = first_not_below(edges, next_[i], last, static_cast<local_index>(stage.end));
         rows_[n] = static_cast<local_index>(shard.dst_row(i));
         begin_[n] = std::exchange(next_[i], end);
         end_[n++] = end;
@@ -71,6 +70,13 @@ class EdgeCursor {
 
  private:
   static constexpr local_index no_more = std::numeric_limits<local_index>::max();
+  /// The first of the edges [k, last) whose source is not below `bound`. Most often only a few are.
+  static local_index first_not_below(const local_index* src, local_index k, local_index last,
+                                     local_index bound) {
+    const local_index near = std::min(last, k + 16);
+    while (k < near && src[k] < bound) ++k;
+    return k < near ? k : static_cast<local_index>(std::lower_bound(src + k, src + last, bound) - src);
+  }
   void start(const GraphShard& shard) {
     const local_index* offsets = shard.row_begin.data();
     next_.assign(offsets, offsets + shard.num_rows());
