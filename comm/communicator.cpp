@@ -5,6 +5,7 @@
 #include <sar/comm/program_end.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/instruction_set.hpp>
 #include <sar/core/trace_events.hpp>
 
 #include <cstdlib>
@@ -73,6 +74,8 @@ Communicator::Communicator(MPI_Comm comm) {
   int first_of_node = state_->rank;
   check_mpi(MPI_Bcast(&first_of_node, 1, MPI_INT, 0, node.comm), "MPI_Bcast");
   agree([&] {
+    const auto mine = static_cast<int>(instruction_set());
+    lower_instruction_set(static_cast<InstructionSet>(all_reduce(mine, ReduceOp::min)));
     for (const int first : all_gather(first_of_node)) state_->on_same_node.push_back(first == first_of_node);
     state_->trace = start_environment_trace(*this);
     const char* debug = std::getenv("SAR_DEBUG");

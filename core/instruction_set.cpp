@@ -2,6 +2,7 @@
 #include <sar/core/instruction_set.hpp>
 #include <sar/core/processor.hpp>
 
+#include <atomic>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -40,11 +41,19 @@ InstructionSet choose() {
                           "'; with this library and on this processor it can be: ", words));
 }
 
+std::atomic<InstructionSet>& chosen() {
+  static std::atomic<InstructionSet> set(choose());
+  return set;
+}
+
 }  // namespace
 
 InstructionSet instruction_set() {
-  static const InstructionSet chosen = choose();
-  return chosen;
+  return chosen().load(std::memory_order_relaxed);
+}
+
+void lower_instruction_set(InstructionSet set) {
+  if (set < instruction_set()) chosen().store(set, std::memory_order_relaxed);
 }
 
 bool has_amx_bf16() {

@@ -6,14 +6,15 @@
 /// without that ends at its start with a sentence on stderr.
 ///
 /// Results of different instruction sets differ by rounding; with one, they do not depend on the number of
-/// threads. Where the ranks of a program run on different processors, give all of them the same set.
+/// threads. The ranks of a communicator use the lowest set that one of them has, so that what all of them
+/// compute, an optimizer's step say, stays the same on all.
 #pragma once
 
 #include <sar/config.hpp>
 
 namespace sar::inline SAR_PRECISION {
 
-/// Instruction sets, by the names that SAR_INSTRUCTION_SET and to_string() have.
+/// Instruction sets, the lowest first, by the names that SAR_INSTRUCTION_SET and to_string() have.
 enum class InstructionSet {
   generic,    ///< "generic": another architecture, and what its compiler takes by itself
   x86_64_v2,  ///< "x86-64-v2": SSE4.2
@@ -28,10 +29,15 @@ enum class InstructionSet {
 /// this list or not available. Local.
 [[nodiscard]] InstructionSet instruction_set();
 
+/// From now on, kernels use `set` where it is lower than instruction_set(). A Communicator does this when it
+/// is made. Local.
+void lower_instruction_set(InstructionSet set);
+
 /// Whether kernels may use AMX-BF16: instruction_set() is `amx`.
 [[nodiscard]] bool has_amx_bf16();
 
-/// Whether kernels may use AVX512-BF16: instruction_set() is `x86_64_v4` or after it, and the processor has it.
+/// Whether kernels may use AVX512-BF16: instruction_set() is `x86_64_v4` or after it, and the processor has
+/// it.
 [[nodiscard]] bool has_avx512_bf16();
 
 /// "x86-64-v3"

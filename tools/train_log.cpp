@@ -112,11 +112,11 @@ void Log::start(const NodeData& data, const GraphShardManager& graph, const Trai
   const auto most_edges = comm_.all_reduce(graph.num_edges(), ReduceOp::max);
   if (!speaks_) return;
   std::printf(
-      "%s: %lld nodes, %lld edges%s, %lld features, %lld classes; %d ranks x %d threads, %s partition, at "
-      "most %lld nodes and %lld edges a rank\n",
+      "%s: %lld nodes, %lld edges%s, %lld features, %lld classes; %d ranks x %d threads, instruction set %s, "
+      "%s partition, at most %lld nodes and %lld edges a rank\n",
       printable(data.name).c_str(), integer(graph.num_global_nodes()), integer(graph.num_global_edges()),
       graph.edge_weight().defined() ? " with weights" : "", integer(data.features.row_size()),
-      integer(data.num_classes), comm_.size(), num_threads(),
+      integer(data.num_classes), comm_.size(), num_threads(), to_string(instruction_set()),
       o.found.is_partitioned() ? "given" : to_string(o.data.partition), integer(most_nodes),
       integer(most_edges));
   std::printf("%s\n", describe(o.model, data.features.row_size(), data.num_classes).c_str());
@@ -147,7 +147,8 @@ void Log::epoch(const Epoch& e) {
          {"backward_seconds", e.backward_seconds},
          {"comm_seconds", e.comm_seconds},
          {"comm_bytes", e.comm_bytes},
-         {"peak_bytes", e.peak_bytes}});
+         {"peak_bytes", e.peak_bytes},
+         {"instruction_set", to_string(instruction_set())}});
 }
 
 void Log::summary(const GraphShardManager& graph) {
