@@ -11,23 +11,6 @@
 #define SAR_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-namespace sar::inline SAR_PRECISION {
-
-void PackedMatrix::pack(const MatrixView& b) {
-  b_ = b;
-  memory_.resize(static_cast<std::size_t>(b.rows * ((b.cols + slack - 1) / slack * slack)));
-  pack_panels(b, memory_.data());
-  panels_ = memory_.data();
-}
-
-void PackedMatrix::pack_or_borrow(const MatrixView& b, Index readable_behind) {
-  if (b.col_step != 1 || readable_behind < slack) return pack(b);
-  b_ = b;
-  panels_ = nullptr;
-}
-
-}  // namespace sar::inline SAR_PRECISION
-
 #include <sar/core/isa_begin.hpp>
 
 namespace {
@@ -246,3 +229,22 @@ void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& t
 SAR_DISPATCH(void, pack_panels, (const MatrixView& b, real* to), (b, to));
 SAR_DISPATCH(void, multiply, (const MatrixView& a, const PackedMatrix& b, const ProductTarget& target),
              (a, b, target));
+
+#if SAR_COMPILED_ONCE
+namespace sar::inline SAR_PRECISION {
+
+void PackedMatrix::pack(const MatrixView& b) {
+  b_ = b;
+  memory_.resize(static_cast<std::size_t>(b.rows * ((b.cols + slack - 1) / slack * slack)));
+  pack_panels(b, memory_.data());
+  panels_ = memory_.data();
+}
+
+void PackedMatrix::pack_or_borrow(const MatrixView& b, Index readable_behind) {
+  if (b.col_step != 1 || readable_behind < slack) return pack(b);
+  b_ = b;
+  panels_ = nullptr;
+}
+
+}  // namespace sar
+#endif
