@@ -1,7 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/matmul.hpp>
 #include <sar/core/parallel.hpp>
-#include <sar/core/product.hpp>
+#include <sar/core/right_operand.hpp>
 #include <sar/core/trace.hpp>
 
 #include <algorithm>
@@ -39,11 +39,11 @@ void check_bias(const char* formula, const Tensor& bias, const Tensor& out) {
 /// out = start + a b, where row i of `start` is at start + i * stride. The rows are independent.
 void row_blocks(const Tensor& a, const MatrixView& b, Tensor& out, const real* start, Index stride) {
   if (out.size() == 0) return;
-  PackedMatrix packed;
-  packed.pack(b);
+  RightOperand right(product_method());
+  right.pack(b);
   parallel_for(out.num_rows(), block_rows(b.rows, b.cols), [&](Index begin, Index end) {
-    multiply(view(a).row_range(begin, end), packed,
-             {out.row(begin), b.cols, start == nullptr ? nullptr : start + begin * stride, stride});
+    right.multiply(view(a).row_range(begin, end),
+                   {out.row(begin), b.cols, start == nullptr ? nullptr : start + begin * stride, stride});
   });
 }
 
@@ -92,10 +92,11 @@ SumPlan plan_sum(Index n, Index k, Index m) {
 
 /// sum [height, b columns] += columns [first, first + height) of a, transposed, times b, over the rows
 /// [begin, end). The products of `depth` rows at a time are added up before they are added to the sum.
-void add_sum(const Tensor& a, Index first, Index height, const Tensor& b, Index begin, Index end, real* sum) {
+void add_sum(ProductMethod method, const Tensor& a, Index first, Index height, const Tensor& b, Index begin,
+             Index end, real* sum) {
   constexpr Index depth = 256;
   const Index m = b.row_size();
-  PackedMatrix right;
+  RightOperand right(method);
   for (Index i = begin; i < end; i += depth) {
     const Index stop = std::min(end, i + depth);
     right.pack_or_borrow(view(b).row_range(i, stop), (b.num_rows() - stop) * m);
@@ -103,7 +104,7 @@ void add_sum(const Tensor& a, Index first, Index height, const Tensor& b, Index 
     for (Index j = 0; j < height; j += rows) {
       const MatrixView left =
           view(a).row_range(i, stop).column_range(first + j, first + std::min(height, j + rows));
-      multiply(left.transposed(), right, {sum + j * m, m, sum + j * m, m});
+      right.multiply(left.transposed(), {sum + j * m, m, sum + j * m, m});
       poll_progress();
     }
   }
@@ -147,6 +148,7 @@ void matmul_tn(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
   // The right operand is read once for each tile of rows of the left one, and best when its rows are short
   // and lie side by side: then the result is computed transposed.
   const bool swapped = a.row_size() <= 64 && a.row_size() < b.row_size();
+  const ProductMethod method = product_method();
   const Tensor &left = swapped ? b : a, &right = swapped ? a : b;
   const Index k = left.row_size(), m = right.row_size();
   const SumPlan plan = plan_sum(n, k, m);
@@ -157,7 +159,8 @@ void matmul_tn(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
     const Index height = std::min(plan.tile_rows, k - first);
     real* sum = (part < in_out ? out.data() : partial.row(part - in_out)) + first * m;
     if (part >= in_out) std::fill_n(sum, height * m, real{0});
-    add_sum(left, first, height, right, part * plan.part_rows, std::min(n, (part + 1) * plan.part_rows), sum);
+    add_sum(method, left, first, height, right, part * plan.part_rows,
+            std::min(n, (part + 1) * plan.part_rows), sum);
   });
   real* total = swapped ? partial.data() : out.data();
   parallel_for(k * m, 1 << 14, [&](Index begin, Index end) {

@@ -12,6 +12,7 @@
 #include <sar/core/columns.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/instruction_set.hpp>
+#include <sar/core/matmul_precision.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/random.hpp>

@@ -88,6 +88,23 @@ TEST_CASE("out = a b, out += a b agree with the definition") {
       }
 }
 
+TEST_CASE("a bias is added to each row") {
+  for (const auto& sizes : {small_sizes, large_sizes})
+    for (const auto [n, k, m] : sizes) {
+      CAPTURE(n);
+      CAPTURE(k);
+      CAPTURE(m);
+      const Tensor a = random_tensor({n, k}, 1), b = random_tensor({k, m}, 2), bias = random_tensor({m}, 3);
+      Tensor rows({n, m}), out({n, m});
+      for (Index i = 0; i < n; ++i) std::copy_n(bias.data(), m, rows.row(i));
+      matmul(a, b, bias, out);
+      CHECK(error(a, b, rows, true, out) < 1);
+      out.fill(7);
+      matmul_nt(a, transposed(b), bias, out);
+      CHECK(error(a, b, rows, true, out) < 1);
+    }
+}
+
 TEST_CASE("out = a^T b, out += a^T b agree with the definition") {
   for (const auto& sizes : {small_sizes, large_sizes})
     for (const auto [n, k, m] : sizes)
@@ -200,6 +217,8 @@ TEST_CASE("shapes that do not fit are named, all three") {
   CHECK_THROWS_WITH_AS(matmul_nt(a, b, out),
                        "out [n, m] = a [n, k] (b [m, k])^T: a has shape [3, 2], b [2, 4], out [3, 4]",
                        ShapeError);
+  CHECK_THROWS_WITH_AS(matmul(a, b, Tensor({3}), out),
+                       "out [n, m] = a [n, k] b [k, m]: bias has shape [3], out [3, 4]", ShapeError);
   Tensor small({2, 4});
   CHECK_THROWS_AS(matmul(a, b, small), ShapeError);
   CHECK_THROWS_AS(matmul(Tensor({6}), b, out), ShapeError);

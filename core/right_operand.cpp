@@ -1,0 +1,119 @@
+#include <sar/core/bfloat16_tiles.hpp>
+#include <sar/core/instruction_set.hpp>
+#include <sar/core/right_operand.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+int num_parts(MatmulPrecision precision) {
+  return precision == MatmulPrecision::high ? 2 : 1;
+}
+
+/// The high and low parts of a matrix, which lie as the matrix does.
+class Parts {
+ public:
+  Parts(const MatrixView& x, int parts) : high_(x.rows * x.cols), low_(parts == 2 ? x.rows * x.cols : 0) {
+    split_bfloat16(x, high_.data(), parts == 2 ? low_.data() : nullptr);
+    high = low = x.col_step == 1 ? MatrixView{nullptr, x.rows, x.cols, x.cols, 1}
+                                 : MatrixView{nullptr, x.rows, x.cols, 1, x.rows};
+    high.data = high_.data();
+    low.data = low_.data();
+  }
+  MatrixView high{}, low{};
+
+ private:
+  Array<real> high_, low_;
+};
+
+}  // namespace
+
+ProductMethod product_method() {
+  ProductMethod method{matmul_precision()};
+  if (sizeof(real) > sizeof(float)) method.precision = MatmulPrecision::highest;
+  if (method.precision == MatmulPrecision::highest || !has_bfloat16_tiles) return method;
+  if (has_amx_bf16())
+    method.unit = Bfloat16Unit::amx;
+  else if (has_avx512_bf16())
+    method.unit = Bfloat16Unit::avx512;
+  return method;
+}
+
+void RightOperand::pack(const MatrixView& b) {
+  cols_ = b.cols;
+  if (method_.precision == MatmulPrecision::highest) {
+    high_.pack(b);
+  } else if (method_.unit == Bfloat16Unit::emulated) {
+    const int parts = num_parts(method_.precision);
+    const Parts of_b(b, parts);
+    high_.pack(of_b.high);
+    if (parts == 2) low_.pack(of_b.low);
+  } else if constexpr (has_bfloat16_tiles) {
+    const int parts = num_parts(method_.precision);
+    tiles_.resize(static_cast<std::size_t>(bfloat16_tile_numbers(b.cols, b.rows, parts)));
+    pack_right_tiles(b, parts, tiles_.data());
+  }
+}
+
+void RightOperand::pack_or_borrow(const MatrixView& b, Index readable_behind) {
+  if (method_.precision != MatmulPrecision::highest) return pack(b);
+  cols_ = b.cols;
+  high_.pack_or_borrow(b, readable_behind);
+}
+
+void RightOperand::multiply(const MatrixView& a, const ProductTarget& target) const {
+  if (method_.precision == MatmulPrecision::highest)
+    sar::multiply(a, high_, target);
+  else if (method_.unit == Bfloat16Unit::emulated)
+    multiply_parts(a, target);
+  else if constexpr (has_bfloat16_tiles)
+    multiply_tiles(a, tiles_.data(), cols_, num_parts(method_.precision), method_.unit == Bfloat16Unit::amx,
+                   target);
+}
+
+void RightOperand::multiply_parts(const MatrixView& a, const ProductTarget& target) const {
+  constexpr Index block_rows = 48;
+  for (Index i = 0; i < a.rows; i += block_rows) {
+    const Parts of_a(a.row_range(i, std::min(a.rows, i + block_rows)), num_parts(method_.precision));
+    real* out = target.out + i * target.stride;
+    const real* start = target.start == nullptr ? nullptr : target.start + i * target.start_stride;
+    sar::multiply(of_a.high, high_, {out, target.stride, start, target.start_stride});
+    if (method_.precision != MatmulPrecision::high) continue;
+    sar::multiply(of_a.low, high_, {out, target.stride, out, target.stride});
+    sar::multiply(of_a.high, low_, {out, target.stride, out, target.stride});
+  }
+}
+
+}  // namespace sar::inline SAR_PRECISION
+
+#include <sar/core/isa_begin.hpp>
+
+namespace {
+
+/// Rounded to the nearest bfloat16 number, ties to even; NaN stays NaN.
+float rounded(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
+  const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  return std::bit_cast<float>((nan ? bits | 0x00400000u : nearest) & 0xffff0000u);
+}
+
+}  // namespace
+
+void split_bfloat16(const MatrixView& x, real* high, real* low) {
+  const MatrixView lines = x.col_step == 1 ? x : x.transposed();
+  for (Index i = 0; i < lines.rows; ++i) {
+    const real* from = lines.data + i * lines.row_step;
+    for (Index j = 0; j < lines.cols; ++j) high[i * lines.cols + j] = rounded(static_cast<float>(from[j]));
+    if (low == nullptr) continue;
+    for (Index j = 0; j < lines.cols; ++j)
+      low[i * lines.cols + j] = rounded(static_cast<float>(from[j] - high[i * lines.cols + j]));
+  }
+}
+
+#include <sar/core/isa_end.hpp>
+
+SAR_DISPATCH(void, split_bfloat16, (const MatrixView& x, real* high, real* low), (x, high, low));

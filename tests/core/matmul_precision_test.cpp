@@ -1,0 +1,215 @@
+#include <sar/core/error.hpp>
+#include <sar/core/instruction_set.hpp>
+#include <sar/core/matmul.hpp>
+#include <sar/core/matmul_precision.hpp>
+#include <sar/core/parallel.hpp>
+#include <sar/core/random.hpp>
+#include <sar/core/right_operand.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace sar;
+
+namespace {
+
+class Precision {
+ public:
+  explicit Precision(MatmulPrecision precision) { set_matmul_precision(precision); }
+  ~Precision() { set_matmul_precision(MatmulPrecision::highest); }
+  Precision(const Precision&) = delete;
+  Precision& operator=(const Precision&) = delete;
+};
+
+Tensor random_tensor(const Shape& shape, std::uint64_t stream) {
+  const Random random({23, stream, 0});
+  Tensor t(shape);
+  for (Index i = 0; i < t.size(); ++i)
+    t.data()[i] = static_cast<real>(2 * random.uniform(static_cast<std::uint64_t>(i)) - 1);
+  return t;
+}
+
+Tensor transposed(const Tensor& a) {
+  Tensor t({a.shape()[1], a.shape()[0]});
+  for (Index i = 0; i < a.shape()[0]; ++i)
+    for (Index j = 0; j < a.shape()[1]; ++j) t.row(j)[i] = a.row(i)[j];
+  return t;
+}
+
+MatrixView view(const Tensor& t) {
+  return {t.data(), t.num_rows(), t.row_size(), t.row_size(), 1};
+}
+
+/// The largest |result - (start + a b)|, each divided by its sum of |a| |b|.
+double relative_error(const Tensor& a, const Tensor& b, const Tensor& start, const Tensor& result) {
+  double worst = 0;
+  for (Index i = 0; i < a.shape()[0]; ++i)
+    for (Index j = 0; j < b.shape()[1]; ++j) {
+      double sum = start.row(i)[j], magnitudes = std::abs(sum);
+      for (Index k = 0; k < a.shape()[1]; ++k) {
+        const double product = static_cast<double>(a.row(i)[k]) * static_cast<double>(b.row(k)[j]);
+        sum += product;
+        magnitudes += std::abs(product);
+      }
+      const double difference = std::abs(static_cast<double>(result.row(i)[j]) - sum);
+      worst = std::max(worst, difference == 0 ? 0 : difference / magnitudes);
+    }
+  return worst;
+}
+
+/// The largest relative error of a product, and of the sum of k of them.
+double bound(MatmulPrecision precision, Index k) {
+  const double sum = static_cast<double>(k + 4) * static_cast<double>(std::numeric_limits<float>::epsilon());
+  return sum + (precision == MatmulPrecision::high     ? 3 * std::ldexp(1, -16)
+                : precision == MatmulPrecision::medium ? std::ldexp(1, -7) * (1 + std::ldexp(1, -8))
+                                                       : 0);
+}
+
+const std::vector<MatmulPrecision> precisions = {MatmulPrecision::highest, MatmulPrecision::high,
+                                                 MatmulPrecision::medium};
+
+struct Sizes {
+  Index n, k, m;
+};
+const std::vector<Sizes> shapes = {{1, 1, 1},    {3, 0, 2},    {5, 1, 7},    {17, 33, 9},   {16, 32, 16},
+                                   {64, 64, 32}, {31, 65, 47}, {65, 31, 33}, {300, 70, 40}, {130, 600, 130}};
+
+std::vector<Bfloat16Unit> units() {
+  std::vector<Bfloat16Unit> there = {Bfloat16Unit::emulated};
+  if (sizeof(real) > sizeof(float)) return there;
+  if (has_avx512_bf16()) there.push_back(Bfloat16Unit::avx512);
+  if (has_amx_bf16()) there.push_back(Bfloat16Unit::amx);
+  return there;
+}
+
+}  // namespace
+
+TEST_CASE("each precision keeps its bound, in all forms") {
+  for (const MatmulPrecision precision : precisions)
+    for (const auto [n, k, m] : shapes) {
+      CAPTURE(to_string(precision));
+      CAPTURE(n);
+      CAPTURE(k);
+      CAPTURE(m);
+      const Precision scope(precision);
+      const Tensor a = random_tensor({n, k}, 1), b = random_tensor({k, m}, 2), zero = Tensor::zeros({n, m}),
+                   start = random_tensor({n, m}, 3), bias = random_tensor({m}, 4);
+      Tensor out({n, m}), rows({n, m});
+      for (Index i = 0; i < n; ++i) std::copy_n(bias.data(), m, rows.row(i));
+      matmul(a, b, out);
+      CHECK(relative_error(a, b, zero, out) <= bound(precision, k));
+      matmul(a, b, bias, out);
+      CHECK(relative_error(a, b, rows, out) <= bound(precision, k));
+      matmul_nt(a, transposed(b), out);
+      CHECK(relative_error(a, b, zero, out) <= bound(precision, k));
+      out.copy_from(start);
+      matmul_nt(a, transposed(b), out, true);
+      CHECK(relative_error(a, b, start, out) <= bound(precision, k));
+      matmul_tn(transposed(a), b, out);
+      CHECK(relative_error(a, b, zero, out) <= bound(precision, k));
+      out.copy_from(start);
+      matmul_tn(transposed(a), b, out, true);
+      CHECK(relative_error(a, b, start, out) <= bound(precision, k));
+    }
+}
+
+TEST_CASE("the precisions differ in single precision, and are the same in double") {
+  const Tensor a = random_tensor({100, 256}, 1), b = random_tensor({256, 64}, 2),
+               zero = Tensor::zeros({100, 64});
+  std::vector<double> errors;
+  for (const MatmulPrecision precision : precisions) {
+    const Precision scope(precision);
+    Tensor out({100, 64});
+    matmul(a, b, out);
+    errors.push_back(relative_error(a, b, zero, out));
+  }
+  if (sizeof(real) > sizeof(float)) {
+    CHECK(errors[2] == errors[0]);
+    CHECK(errors[1] == errors[0]);
+    CHECK(errors[0] < 1e-14);
+  } else {
+    CHECK(errors[2] > 100 * errors[1]);
+    CHECK(errors[1] > errors[0]);
+  }
+}
+
+TEST_CASE("instructions for bfloat16 give what single precision gives on the same parts") {
+  for (const MatmulPrecision precision : {MatmulPrecision::high, MatmulPrecision::medium})
+    for (const auto [n, k, m] : shapes)
+      for (const bool a_by_columns : {false, true})
+        for (const bool b_by_columns : {false, true}) {
+          CAPTURE(to_string(precision));
+          CAPTURE(n);
+          CAPTURE(k);
+          CAPTURE(m);
+          const Tensor a = random_tensor({n, k}, 1), b = random_tensor({k, m}, 2),
+                       start = random_tensor({n, m}, 3);
+          const Tensor at = transposed(a), bt = transposed(b);
+          std::vector<Tensor> results;
+          for (const Bfloat16Unit unit : units()) {
+            RightOperand right({precision, unit});
+            right.pack(b_by_columns ? view(bt).transposed() : view(b));
+            Tensor& out = results.emplace_back(start.clone());
+            right.multiply(a_by_columns ? view(at).transposed() : view(a), {out.data(), m, out.data(), m});
+          }
+          const double rounding = 4 * static_cast<double>(k + 4) * static_cast<double>(std::numeric_limits<float>::epsilon());
+          for (const Tensor& result : results) {
+            double difference = 0;
+            for (Index i = 0; i < result.size(); ++i)
+              difference = std::max<double>(difference, std::abs(result.data()[i] - results[0].data()[i]));
+            CHECK(difference <= rounding);
+          }
+        }
+}
+
+TEST_CASE("numbers at the ends of the range, NaN") {
+  const real largest = std::numeric_limits<float>::max() / 2, nan = std::numeric_limits<real>::quiet_NaN();
+  for (const MatmulPrecision precision : precisions)
+    for (const Bfloat16Unit unit : units()) {
+      const Tensor a = Tensor::from({3, 2}, {largest, 1, nan, 1, 0, static_cast<real>(1e-30)});
+      const Tensor b = Tensor::from({2, 1}, {1, 1});
+      Tensor out({3, 1});
+      RightOperand right({precision, unit});
+      right.pack(view(b));
+      right.multiply(view(a), {out.data(), 1});
+      CHECK(std::abs(out.data()[0] / largest - 1) < real{0.01});
+      CHECK(std::isnan(out.data()[1]));
+      CHECK(std::abs(out.data()[2] / static_cast<real>(1e-30) - 1) < real{0.01});
+    }
+}
+
+TEST_CASE("each precision gives the same bits on one thread and on two") {
+  for (const MatmulPrecision precision : precisions) {
+    const Precision scope(precision);
+    const Tensor a = random_tensor({3000, 130}, 1), b = random_tensor({130, 70}, 2),
+                 g = random_tensor({3000, 70}, 3);
+    const auto products = [&](int threads) {
+      const ThreadLimit limit(threads);
+      std::vector<Tensor> out = {Tensor({3000, 70}), Tensor({130, 70}), Tensor({3000, 130})};
+      matmul(a, b, out[0]);
+      matmul_tn(a, g, out[1]);
+      matmul_nt(g, b, out[2]);
+      return out;
+    };
+    const auto one = products(1), two = products(2);
+    for (std::size_t i = 0; i < one.size(); ++i)
+      CHECK(std::equal(one[i].values().begin(), one[i].values().end(), two[i].values().begin()));
+  }
+}
+
+TEST_CASE("precisions have torch's words") {
+  CHECK(matmul_precision() == MatmulPrecision::highest);
+  for (const MatmulPrecision precision : precisions) {
+    const Precision scope(MatmulPrecision::highest);
+    set_matmul_precision(to_string(precision));
+    CHECK(matmul_precision() == precision);
+  }
+  CHECK_THROWS_WITH_AS(set_matmul_precision("low"),
+                       "matmul_precision is 'low', expected 'highest', 'high' or 'medium'", InputError);
+  CHECK(matmul_precision() == MatmulPrecision::highest);
+}
