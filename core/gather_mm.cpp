@@ -1,19 +1,14 @@
 #include <sar/core/error.hpp>
 #include <sar/core/gather_mm.hpp>
-#include <sar/core/packed_product.hpp>
 #include <sar/core/parallel.hpp>
+#include <sar/core/right_operand.hpp>
 #include <sar/core/trace.hpp>
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
-
-using Matrix = Eigen::Matrix<real, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-using View = Eigen::Map<Matrix>;
-using ConstView = Eigen::Map<const Matrix>;
 
 constexpr Index block_rows = 256;  // rows that are gathered at a time
 
@@ -25,14 +20,27 @@ Index row_number(const TypeGroups& groups, Index position) {
   return groups.rows.empty() ? position : groups.rows[position];
 }
 
+/// A part of a larger array.
+struct Part {
+  MatrixView matrix;
+  const real* end;  ///< of the array
+
+  [[nodiscard]] Part columns(Index first, Index count) const {
+    return {matrix.column_range(first, first + count), end};
+  }
+  [[nodiscard]] Index readable_behind() const {
+    return end - (matrix.data + (matrix.rows - 1) * matrix.row_step + matrix.cols);
+  }
+};
+
 /// The matrices of w: `blocks` of [rows, cols] on the diagonal of each.
 struct Blocks {
   Index blocks, rows, cols;
 
   explicit Blocks(const Shape& w)
       : blocks(w.dims() == 4 ? w[1] : 1), rows(w[w.dims() - 2]), cols(w[w.dims() - 1]) {}
-  [[nodiscard]] ConstView operator()(const Tensor& w, Index type, Index block) const {
-    return {w.row(type) + block * rows * cols, rows, cols};
+  [[nodiscard]] Part operator()(const Tensor& w, Index type, Index block) const {
+    return {{w.row(type) + block * rows * cols, rows, cols, cols, 1}, w.data() + w.size()};
   }
 };
 
@@ -52,36 +60,78 @@ void check(const Tensor& x, const Tensor& y, const Tensor& w, const TypeGroups& 
 /// Some rows of a tensor as a matrix, copied to memory of its own unless they lie side by side.
 class GatheredRows {
  public:
-  ConstView operator()(const Tensor& x, const TypeGroups& groups, Index first, Index last) {
+  Part operator()(const Tensor& x, const TypeGroups& groups, Index first, Index last) {
     const Index width = x.row_size();
-    if (groups.rows.empty()) return {x.row(first), last - first, width};
-    buffer_.resize((last - first) * width);
+    if (groups.rows.empty()) return {{x.row(first), last - first, width, width, 1}, x.data() + x.size()};
+    constexpr Index behind = 64 / static_cast<Index>(sizeof(real));  // may be read
+    buffer_.resize(static_cast<std::size_t>((last - first) * width + behind), real{0});
     for (Index i = first; i < last; ++i)
       std::copy_n(x.row(row_number(groups, i)), width, buffer_.data() + (i - first) * width);
-    return {buffer_.data(), last - first, width};
+    return {{buffer_.data(), last - first, width, width, 1}, buffer_.data() + buffer_.size()};
   }
 
  private:
-  std::vector<real> buffer_;
+  Array<real> buffer_;
 };
 
-/// out[i] (+)= x[i] m_t for every row; multiply(x, type, y) makes y = x m_t.
+/// Products of blocks of rows with one matrix each, on one thread.
+class RowProducts {
+ public:
+  explicit RowProducts(ProductMethod method) : right_(method) {}
+
+  /// out (+)= x w, row i of out at out + i * stride
+  void multiply(const MatrixView& x, const Part& w, real* out, Index stride, bool accumulate) {
+    right_.pack_or_borrow(w.matrix, w.readable_behind());
+    right_.multiply(x, {out, stride, accumulate ? out : nullptr, stride});
+  }
+
+  /// out (+)= x w^T. For few rows, w is not packed: out^T = w x^T.
+  void multiply_transposed(const MatrixView& x, const Part& w, real* out, Index stride, bool accumulate) {
+    constexpr Index few = 8;
+    if (x.rows > few) {
+      right_.pack(w.matrix.transposed());
+      return right_.multiply(x, {out, stride, accumulate ? out : nullptr, stride});
+    }
+    right_.pack(x.transposed());
+    transposed_.resize(static_cast<std::size_t>(w.matrix.rows * x.rows));
+    right_.multiply(w.matrix, {transposed_.data(), x.rows});
+    for (Index i = 0; i < x.rows; ++i)
+      for (Index j = 0; j < w.matrix.rows; ++j) {
+        real& y = out[i * stride + j];
+        y = transposed_[j * x.rows + i] + (accumulate ? y : 0);
+      }
+  }
+
+ private:
+  RightOperand right_;
+  Array<real> transposed_;
+};
+
+/// out[i] (+)= x[i] m_t for every row; multiply(products, rows of x, type, y, accumulate) makes y (+)= x m_t.
 template <class Multiply>
 void products(const Tensor& x, const TypeGroups& groups, Tensor& out, bool accumulate,
               const Multiply& multiply) {
+  const ProductMethod method = product_method();
+  const Index width = out.row_size();
   parallel_for(x.num_rows(), block_rows, [&](Index begin, Index end) {
     GatheredRows gathered;
-    Matrix y;
+    RowProducts of_rows(method);
+    Array<real> y;
     auto type = std::upper_bound(groups.begin.begin(), groups.begin.end(), begin) - groups.begin.begin() - 1;
     for (Index i = begin, last = begin; i < end; i = last, ++type) {
       last = std::min(end, groups.begin[type + 1]);
       if (i == last) continue;
-      y.setZero(last - i, out.row_size());
-      multiply(gathered(x, groups, i, last), type, y);
+      const MatrixView rows = gathered(x, groups, i, last).matrix;
+      if (groups.rows.empty()) {
+        multiply(of_rows, rows, type, out.row(i), accumulate);
+        continue;
+      }
+      y.resize(static_cast<std::size_t>((last - i) * width));
+      multiply(of_rows, rows, type, y.data(), false);
       for (Index k = i; k < last; ++k) {
         real* to = out.row(row_number(groups, k));
-        const real* from = y.data() + (k - i) * y.cols();
-        for (Index j = 0; j < y.cols(); ++j) to[j] = accumulate ? to[j] + from[j] : from[j];
+        const real* from = y.data() + (k - i) * width;
+        for (Index j = 0; j < width; ++j) to[j] = accumulate ? to[j] + from[j] : from[j];
       }
     }
   });
@@ -106,21 +156,24 @@ void gather_mm(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tenso
   const TraceScope scope("gather_mm", TraceKind::compute);
   check(x, out, w, groups);
   const Blocks of(w.shape());
-  products(x, groups, out, accumulate, [&](const ConstView& rows, Index type, Matrix& y) {
-    for (Index b = 0; b < of.blocks; ++b)
-      add_product(y.middleCols(b * of.cols, of.cols), rows.middleCols(b * of.rows, of.rows), of(w, type, b));
-  });
+  products(x, groups, out, accumulate,
+           [&](RowProducts& products, const MatrixView& rows, Index type, real* y, bool add) {
+             for (Index b = 0; b < of.blocks; ++b)
+               products.multiply(rows.column_range(b * of.rows, (b + 1) * of.rows), of(w, type, b),
+                                 y + b * of.cols, out.row_size(), add);
+           });
 }
 
 void gather_mm_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out, bool accumulate) {
   const TraceScope scope("gather_mm_nt", TraceKind::compute);
   check(out, x, w, groups);
   const Blocks of(w.shape());
-  products(x, groups, out, accumulate, [&](const ConstView& rows, Index type, Matrix& y) {
-    for (Index b = 0; b < of.blocks; ++b)
-      add_product(y.middleCols(b * of.rows, of.rows), rows.middleCols(b * of.cols, of.cols),
-                  of(w, type, b).transpose());
-  });
+  products(x, groups, out, accumulate,
+           [&](RowProducts& products, const MatrixView& rows, Index type, real* y, bool add) {
+             for (Index b = 0; b < of.blocks; ++b)
+               products.multiply_transposed(rows.column_range(b * of.cols, (b + 1) * of.cols), of(w, type, b),
+                                            y + b * of.rows, out.row_size(), add);
+           });
 }
 
 void gather_mm_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Tensor& out, bool accumulate) {
@@ -129,24 +182,26 @@ void gather_mm_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Te
   if (!accumulate) out.fill(0);
   // When there are few matrices, each is computed in tiles of columns of a, so that every thread has work.
   const Blocks of(out.shape());
+  const ProductMethod method = product_method();
   const Index types = num_types(groups);
   const Index tiles = of.blocks == 1 && types < 64 ? std::max<Index>(1, of.rows / 16) : 1;
   parallel_for(types * tiles, std::max<Index>(1, types / 256), [&](Index begin, Index end) {
     GatheredRows gathered_a, gathered_b;
+    RowProducts products(method);
     for (Index task = begin; task < end; ++task) {
       const Index type = task / tiles, tile = task % tiles;
       const Index first = of.rows * tile / tiles, height = of.rows * (tile + 1) / tiles - first;
       const Index last = groups.begin[type + 1];
       for (Index i = groups.begin[type]; i < last; i += block_rows) {
         const Index stop = std::min(last, i + block_rows);
-        const ConstView rows_a = gathered_a(a, groups, i, stop), rows_b = gathered_b(b, groups, i, stop);
+        const Part rows_a = gathered_a(a, groups, i, stop), rows_b = gathered_b(b, groups, i, stop);
         for (Index k = 0; k < of.blocks; ++k)
-          add_product(View(out.row(type) + (k * of.rows + first) * of.cols, height, of.cols),
-                      rows_a.middleCols(k * of.rows + first, height).transpose(),
-                      rows_b.middleCols(k * of.cols, of.cols));
+          products.multiply(rows_a.columns(k * of.rows + first, height).matrix.transposed(),
+                            rows_b.columns(k * of.cols, of.cols),
+                            out.row(type) + (k * of.rows + first) * of.cols, of.cols, true);
       }
     }
   });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

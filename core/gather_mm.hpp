@@ -1,4 +1,5 @@
-/// Products of each row with the matrix of its type, on Eigen and oneTBB.
+/// Products of each row with the matrix of its type, on the kernel of core/product.hpp and oneTBB, in
+/// matmul_precision().
 ///
 /// Rows of a type are gathered in small blocks: besides the groups, nothing of the size of the operands is
 /// allocated. `accumulate` adds to `out` instead of overwriting it; `out` must not share memory with

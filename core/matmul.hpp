@@ -3,7 +3,8 @@
 ///
 /// All operands are tensors of 2 dimensions; `accumulate` adds to `out` instead of overwriting it, `bias` [m]
 /// is added to each row. `out` must not share memory with `a` or `b`. Shapes that do not fit throw ShapeError
-/// naming all three. Results do not depend on the number of threads.
+/// naming all three. core/matmul_precision.hpp says how exact they are. Results do not depend on the number
+/// of threads.
 ///
 /// Cost: 2 n k m operations; n (k + m) values move once, `b` of matmul (`out` of matmul_tn) stays in cache.
 /// From a width of about 40 on, the products are bound by arithmetic: bench/matmul.cpp compares with the

@@ -162,6 +162,7 @@ void require_memory_of_model(const Communicator& comm, const TrainOptions& o, co
 
 void train(const Communicator& comm, const TrainOptions& o) {
   const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
+  set_matmul_precision(o.matmul_precision);
   comm.agree([&] {
     if (comm.rank() == 0 && !o.save_weights.empty()) check_writable(o.save_weights);
   });

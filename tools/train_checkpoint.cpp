@@ -45,6 +45,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--num-bases", concat(m.num_bases)},
           {"--batch-norm", concat(m.batch_norm)},
           {"--mfg", concat(o.mfg)},
+          {"--matmul-precision", to_string(o.matmul_precision)},
           {"--schedule", describe(o.schedule, o.epochs)},
           {"--clip-norm", concat(o.clip_norm)},
           {"--clip-value", concat(o.clip_value)},

@@ -113,10 +113,11 @@ void Log::start(const NodeData& data, const GraphShardManager& graph, const Trai
   if (!speaks_) return;
   std::printf(
       "%s: %lld nodes, %lld edges%s, %lld features, %lld classes; %d ranks x %d threads, instruction set %s, "
-      "%s partition, at most %lld nodes and %lld edges a rank\n",
+      "matmul precision %s, %s partition, at most %lld nodes and %lld edges a rank\n",
       printable(data.name).c_str(), integer(graph.num_global_nodes()), integer(graph.num_global_edges()),
       graph.edge_weight().defined() ? " with weights" : "", integer(data.features.row_size()),
       integer(data.num_classes), comm_.size(), num_threads(), to_string(instruction_set()),
+      to_string(o.matmul_precision),
       o.found.is_partitioned() ? "given" : to_string(o.data.partition), integer(most_nodes),
       integer(most_edges));
   std::printf("%s\n", describe(o.model, data.features.row_size(), data.num_classes).c_str());

@@ -139,6 +139,12 @@ void add_execution_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--edge-block", o.graph_options.edge_block,
                  "edges at a time where a message is a function of its own (rgcn without bases)")
       ->transform(number_from<Index>(1));
+  add_choice(app, "--matmul-precision", o.matmul_precision,
+             {{"highest", MatmulPrecision::highest},
+              {"high", MatmulPrecision::high},
+              {"medium", MatmulPrecision::medium}},
+             "of products of matrices: highest, high (two bfloat16 numbers for a factor) or medium "
+             "(one)");
   add_threads_option(app, o.threads);
 }
 

@@ -5,6 +5,7 @@
 #include "train_models.hpp"
 #include "weight_names.hpp"
 
+#include <sar/core/matmul_precision.hpp>
 #include <sar/graph/data/generators.hpp>
 #include <sar/graph/data/open_dataset.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
@@ -40,6 +41,7 @@ struct TrainOptions {
   SbmOptions sbm;
   DatasetOptions data;
   GraphOptions graph_options;
+  MatmulPrecision matmul_precision = MatmulPrecision::highest;
 
   // the model and its training
   ModelOptions model;

@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/core/gather_mm.hpp>
 #include <sar/core/instruction_set.hpp>
 #include <sar/core/matmul.hpp>
 #include <sar/core/matmul_precision.hpp>
@@ -157,7 +158,8 @@ TEST_CASE("instructions for bfloat16 give what single precision gives on the sam
             Tensor& out = results.emplace_back(start.clone());
             right.multiply(a_by_columns ? view(at).transposed() : view(a), {out.data(), m, out.data(), m});
           }
-          const double rounding = 4 * static_cast<double>(k + 4) * static_cast<double>(std::numeric_limits<float>::epsilon());
+          const double rounding =
+              4 * static_cast<double>(k + 4) * static_cast<double>(std::numeric_limits<float>::epsilon());
           for (const Tensor& result : results) {
             double difference = 0;
             for (Index i = 0; i < result.size(); ++i)
@@ -199,6 +201,48 @@ TEST_CASE("each precision gives the same bits on one thread and on two") {
     const auto one = products(1), two = products(2);
     for (std::size_t i = 0; i < one.size(); ++i)
       CHECK(std::equal(one[i].values().begin(), one[i].values().end(), two[i].values().begin()));
+  }
+}
+
+TEST_CASE("products with the matrix of a type have the precision, too") {
+  constexpr Index n = 400, in = 70, out = 50, types = 5;
+  const Tensor x = random_tensor({n, in}, 1), w = random_tensor({types, in, out}, 2),
+               g = random_tensor({n, out}, 3);
+  for (const bool sorted : {false, true}) {
+    std::vector<Index> type(n);
+    for (Index i = 0; i < n; ++i) type[static_cast<std::size_t>(i)] = i < 3 ? 0 : 1 + i * 7 % (types - 1);
+    if (sorted) std::sort(type.begin(), type.end());
+    const TypeGroups groups(type, types);
+    const auto products = [&](MatmulPrecision precision) {
+      const Precision scope(precision);
+      std::vector<Tensor> results = {Tensor({n, out}), Tensor({n, in}), Tensor({types, in, out})};
+      gather_mm(x, w, groups, results[0]);
+      gather_mm_nt(g, w, groups, results[1]);
+      gather_mm_tn(x, g, groups, results[2]);
+      return results;
+    };
+    const auto exact = products(MatmulPrecision::highest);
+    for (const MatmulPrecision precision : precisions) {
+      const auto results = products(precision);
+      const std::vector<Index> terms = {in, out, n};
+      for (std::size_t r = 0; r < 3; ++r) {
+        double difference = 0;
+        for (Index i = 0; i < exact[r].size(); ++i)
+          difference = std::max<double>(difference, std::abs(results[r].data()[i] - exact[r].data()[i]));
+        CHECK(difference <= bound(precision, terms[r]) * static_cast<double>(terms[r]));
+        if (precision == MatmulPrecision::medium && sizeof(real) == sizeof(float)) CHECK(difference > 1e-4);
+      }
+    }
+    double error = 0;  // of `exact`, to the definition
+    for (Index i = 0; i < n; ++i)
+      for (Index j = 0; j < out; ++j) {
+        double sum = 0;
+        const real* matrix = w.row(type[static_cast<std::size_t>(i)]);
+        for (Index k = 0; k < in; ++k)
+          sum += static_cast<double>(x.row(i)[k]) * static_cast<double>(matrix[k * out + j]);
+        error = std::max(error, std::abs(static_cast<double>(exact[0].row(i)[j]) - sum));
+      }
+    CHECK(error < bound(MatmulPrecision::highest, in) * in);
   }
 }
 

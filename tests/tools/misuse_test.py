@@ -234,9 +234,10 @@ def option_cases():
             yield "train", [*small, option, value], [option, "'" + value + "'", "expected"]
     for option in ["--degree", "--homophily", "--train-share"]:
         yield "generate", ["--out", "new", option, "nan"], [option, "'nan'", "expected"]
-    for option in ["--mode", "--optimizer", "--partition", "--model"]:
+    for option in ["--mode", "--optimizer", "--partition", "--model", "--matmul-precision"]:
         for value in ["fast", "", "Sage\x1b[2J"]:
             yield "train", [*small, option, value], [option, "expected one of"]
+    yield "train", ["--matmul-precision", "low"], ["--matmul-precision", "'low'", "expected one of highest, high, medium"]
     yield "train", ["--graph", "petersen"], ["--graph", "'petersen'", "expected one of karate, sbm"]
     for option in ["--method", "--order", "--model", "--node-ids"]:
         yield "partition", ["data", "--method", "random", "--out", "new", "--parts", "2", option, "best"], [option]
