@@ -1,35 +1,131 @@
-#include <sar/core/sum_of.hpp>
+#include <sar/graph/kernels/edge_batches.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/kernels/linear.hpp>
 
+#include <algorithm>
+#include <array>
 #include <utility>
+#include <vector>
 
 #include <sar/core/isa_begin.hpp>
 
-void linear_edge_gradient(const LinearKernel::Operands& o, const Stage& stage) {
-  const GraphShard& shard = stage.shard;
-  const ShardTranspose& transpose = shard.transpose();
-  const Array<local_index>& positions = shard.transpose_positions();
-  const Index width = o.width;
-  const local_index* offsets = transpose.begin.data() + stage.begin;
-  for_row_blocks(offsets, stage.size(), width * static_cast<Index>(sizeof(real)),
-                 [&](Index first, Index last) {
-                   for (Index i = first; i < last; ++i) {
-                     const real* x = stage.rows + i * width;
-                     for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
-                       const Index v = transpose.dst[k];
-                       const real* g = o.grad_out + v * width;
-                       const real dot = sum_of(width, [&](Index j) { return g[j] * x[j]; });
-                       o.grad_edge_weight[shard.edge(positions[k])] =
-                           (o.dst_scale != nullptr ? o.dst_scale[v] : 1) * dot;
+namespace {
+
+using namespace edge_batches;
+
+/// The coefficients of the edges of a batch: weights times s_v.
+struct Coefficients {
+  const LinearKernel::Operands& o;
+  std::vector<real> values = per_edge(o.heads);
+  std::vector<real> ones = std::vector<real>(o.heads, real{1});
+
+  [[nodiscard]] real dst_scale(Index v) const { return o.dst_scale != nullptr ? o.dst_scale[v] : 1; }
+  void set(Index x, Index edge, Index v) {
+    const real scale = dst_scale(v);
+    for (Index h = 0; h < o.heads; ++h)
+      values[x * o.heads + h] = o.edge_weight != nullptr ? scale * o.edge_weight[edge * o.heads + h] : scale;
+  }
+};
+
+/// The backward pass of the source rows of one thread.
+struct WeightedBackward {
+  const LinearKernel::Operands& o;
+  const Stage& stage;
+  real* grad_src;  ///< null: not wanted
+  bool accumulate;
+
+  const local_index* positions = stage.shard.transpose_positions().data();
+  Coefficients coefficients{o};
+  std::vector<real> dots = per_edge(o.heads);
+  std::array<Index, batch_edges> edge{}, next_edge{};  ///< numbers of the edges of a batch and of the next
+  bool started = false;
+
+  void take(const Batch<1>& batch, const Batch<1>& next) {
+    if (!std::exchange(started, true)) find_edges(batch, edge);
+    find_edges(next, next_edge);
+    for (Index x = 0; x < batch.edges; ++x) coefficients.set(x, edge[x], batch.other[x]);
+    for (Index i = 0; i < batch.segments; ++i) add_segment(batch, next, batch.segment[i]);
+    for (Index x = 0; o.grad_edge_weight != nullptr && x < batch.edges; ++x) {
+      const real scale = coefficients.dst_scale(batch.other[x]);
+      for (Index h = 0; h < o.heads; ++h)
+        o.grad_edge_weight[edge[x] * o.heads + h] = scale * dots[x * o.heads + h];
+    }
+    std::swap(edge, next_edge);
+  }
+
+  void find_edges(const Batch<1>& batch, std::array<Index, batch_edges>& numbers) const {
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      for (Index x = 0; x < seg.edges; ++x) {
+        const Index number = stage.shard.edge(positions[seg.position + x]);
+        numbers[seg.first + x] = number;
+        if (o.edge_weight != nullptr) __builtin_prefetch(o.edge_weight + number * o.heads);
+        if (o.grad_edge_weight != nullptr) __builtin_prefetch(o.grad_edge_weight + number * o.heads, 1);
+      }
+    }
+  }
+
+  void add_segment(const Batch<1>& batch, const Batch<1>& next, const Segment& seg) {
+    const columns::Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads);
+    const real* factor = &coefficients.values[seg.first * o.heads];
+    const real* keep = accumulate || !seg.begins ? coefficients.ones.data() : nullptr;
+    const Index column = seg.row * o.width;
+    real* dot = &dots[seg.first * o.heads];
+    if (o.grad_edge_weight == nullptr)
+      columns::add_rows(rows, factor, keep, grad_src + column);
+    else if (grad_src == nullptr)
+      columns::dots(rows, stage.rows + column, dot);
+    else
+      columns::dots_and_add(rows, stage.rows + column, dot, factor, keep, grad_src + column);
+  }
+};
+
+}  // namespace
+
+void weighted_sum(const LinearKernel::Operands& o, const Stage& stage, const EdgeRanges& edges, bool add) {
+  for_row_blocks(edges.before, edges.num_rows, o.width * real_bytes, [&](Index first, Index last) {
+    Coefficients coefficients{.o = o};
+    for (Index i = first; !add && i < last; ++i)
+      if (edges.begin[i] == edges.end[i]) std::fill_n(o.out + edges.row(i) * o.width, o.width, real{0});
+    for_batches<1>(edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
+                   edges_at_once(o.width, o.heads), {Gathered{stage.rows, o.width}},
+                   [&](const Batch<1>& batch, const Batch<1>& next) {
+                     for (Index i = 0; i < batch.segments; ++i) {
+                       const Segment& seg = batch.segment[i];
+                       const Index v = edges.row(seg.row);
+                       for (Index x = 0; x < seg.edges; ++x)
+                         coefficients.set(seg.first + x, stage.shard.edge(seg.position + x), v);
+                       columns::add_rows(rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads),
+                                         &coefficients.values[seg.first * o.heads],
+                                         add || !seg.begins ? coefficients.ones.data() : nullptr,
+                                         o.out + v * o.width);
                      }
-                   }
-                 });
+                   });
+  });
+}
+
+void weighted_sum_backward(const LinearKernel::Operands& o, const Stage& stage, real* grad_src,
+                           bool accumulate) {
+  const ShardTranspose& transpose = stage.shard.transpose();
+  const local_index* begin = transpose.begin.data() + stage.begin;
+  for_row_blocks(begin, stage.size(), 2 * o.width * real_bytes, [&](Index first, Index last) {
+    WeightedBackward pass{.o = o, .stage = stage, .grad_src = grad_src, .accumulate = accumulate};
+    for (Index i = first; grad_src != nullptr && !accumulate && i < last; ++i)
+      if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * o.width, o.width, real{0});
+    for_batches<1>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(o.width, o.heads),
+                   {Gathered{o.grad_out, o.width}},
+                   [&](const Batch<1>& batch, const Batch<1>& next) { pass.take(batch, next); });
+  });
 }
 
 #include <sar/core/isa_end.hpp>
 
-SAR_DISPATCH(void, linear_edge_gradient, (const LinearKernel::Operands& o, const Stage& stage), (o, stage));
+SAR_DISPATCH(void, weighted_sum,
+             (const LinearKernel::Operands& o, const Stage& stage, const EdgeRanges& edges, bool add),
+             (o, stage, edges, add));
+SAR_DISPATCH(void, weighted_sum_backward,
+             (const LinearKernel::Operands& o, const Stage& stage, real* grad_src, bool accumulate),
+             (o, stage, grad_src, accumulate));
 
 #if SAR_COMPILED_ONCE
 namespace sar::inline SAR_PRECISION {
@@ -44,6 +140,7 @@ const local_index* data_or_null(const Array<local_index>& values) {
 void LinearKernel::accumulate(const Stage& stage) {
   const GraphShard& shard = stage.shard;
   const EdgeRanges edges = cursor_.ranges(stage);
+  if (o_.heads > 1) return weighted_sum(o_, stage, edges, std::exchange(adds_, true));
   gather_sum({.num_rows = edges.num_rows,
               .begin = edges.begin,
               .end = edges.end,
@@ -64,7 +161,8 @@ void LinearKernel::accumulate(const Stage& stage) {
 
 void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
   const GraphShard& shard = stage.shard;
-  if (o_.grad_edge_weight != nullptr) linear_edge_gradient(o_, stage);
+  if (o_.heads > 1 || o_.grad_edge_weight != nullptr)
+    return weighted_sum_backward(o_, stage, grad_src, accumulate);
   if (grad_src == nullptr) return;
   const ShardTranspose& transpose = shard.transpose();
   gather_sum({.num_rows = stage.size(),

@@ -1,13 +1,15 @@
-/// Linear aggregation: sum and mean of copy_u and of u * e with one scalar per edge.
+/// Linear aggregation: sum and mean of copy_u and of u times numbers of the edge, one for each head (H of them;
+/// the columns of u are [H, D]).
 ///
 ///     s_v = 1 or 1 / in-degree(v)
 ///
-///     forward     out[v] (+)= s_v * sum over in-edges (u, v) of  w_e x_u
-///     backward    dx[u]   =  sum over out-edges (u, v) of  w_e s_v g[v]             does not read x
-///                 dw_e    =  s_v <g[v], x_u>                                        reads x
+///     forward     out[v, h] (+)= s_v * sum over in-edges (u, v) of  w_e,h x[u, h]
+///     backward    dx[u, h]    =  sum over out-edges (u, v) of  w_e,h s_v g[v, h]      does not read x
+///                 dw_e,h      =  s_v <g[v, h], x[u, h]>                               reads x
 ///
 /// The backward pass goes over the transpose: gathered sums again, without atomics. Traffic: see
-/// gather_sum.hpp; dw streams x once per edge and keeps g[v] in cache.
+/// gather_sum.hpp. Where dw is wanted, dx and dw come from one walk over the rows of g, with x_u and dx_u in
+/// registers; besides, each edge reads and writes H numbers at its place (bench/aggregate.cpp: u_mul_e).
 ///
 /// Room graph/kernels: The kernels of message passing, forward and backward, on one stage in local memory.
 /// They know neither ranks nor, except for user-defined messages, tapes.
@@ -22,12 +24,13 @@ class LinearKernel : public ShardKernel {
  public:
   struct Operands {
     Index width = 0;
-    const real* edge_weight = nullptr;  ///< per local edge; null: 1
+    Index heads = 1;                    ///< numbers of an edge; a divisor of width
+    const real* edge_weight = nullptr;  ///< [local edges, heads]; null: 1
     const real* dst_scale = nullptr;    ///< s_v per destination row; null: 1
     real* out = nullptr;                ///< forward: [destinations, width]
     bool has_base = false;              ///< forward: out holds values to add to
     const real* grad_out = nullptr;     ///< backward: [destinations, width]
-    real* grad_edge_weight = nullptr;   ///< backward: per local edge, overwritten; null: not wanted
+    real* grad_edge_weight = nullptr;   ///< backward: as edge_weight, overwritten; null: not wanted
   };
   explicit LinearKernel(const Operands& operands) : o_(operands) {}
 
@@ -48,7 +51,10 @@ class LinearKernel : public ShardKernel {
   bool adds_ = false;  ///< the result has values in all rows already
 };
 
-/// The gradient dw of the edges of a stage.
-void linear_edge_gradient(const LinearKernel::Operands& operands, const Stage& stage);
+/// The sums of a stage with numbers per head; they are added to out, or overwrite it.
+void weighted_sum(const LinearKernel::Operands& operands, const Stage& stage, const EdgeRanges& edges, bool add);
+/// Their gradients, and dw whatever the number of heads; grad_src may be null.
+void weighted_sum_backward(const LinearKernel::Operands& operands, const Stage& stage, real* grad_src,
+                           bool accumulate);
 
 }  // namespace sar

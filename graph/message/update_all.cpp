@@ -12,6 +12,7 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/trace_names.hpp>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
@@ -40,6 +41,15 @@ Tensor scaled_rows(Tensor x, const Array<real>& scale) {
   });
 }
 
+/// Whether rows of `e` are one number, or one for each of the lines along the last dimension of rows of `u`.
+bool is_number_per_head(const Shape& e, const Shape& u) {
+  if (e.row_size() == 1) return true;
+  if (e.dims() != u.dims() || e[e.dims() - 1] != 1) return false;
+  for (int d = 1; d + 1 < e.dims(); ++d)
+    if (e[d] != u[d]) return false;
+  return true;
+}
+
 /// The forward and the backward pass of a message. Between the two it keeps the values that gradients depend
 /// on, and no others.
 class MessagePass {
@@ -63,8 +73,8 @@ class MessagePass {
     }
     recorded_ = side(lhs_).gradient != nullptr || side(rhs_).gradient != nullptr;
     const bool u_with_weight = message.op == Message::Op::mul && message.reads(MessageTarget::u) &&
-                               message.reads(MessageTarget::e) && side(MessageTarget::e).width == 1 &&
-                               row_.width() == side(MessageTarget::u).width;
+                               message.reads(MessageTarget::e) &&
+                               is_number_per_head(side(MessageTarget::e).shape, side(MessageTarget::u).shape);
     linear_ = result == Result::sum && (u_with_weight || (row_.is_copy() && lhs_ == MessageTarget::u));
   }
 
@@ -88,8 +98,10 @@ class MessagePass {
       });
     };
     if (linear_) {
-      LinearKernel kernel(
-          {.width = row_.width(), .edge_weight = data(MessageTarget::e), .dst_scale = dst_scale});
+      LinearKernel kernel({.width = row_.width(),
+                           .heads = edge_heads(),
+                           .edge_weight = data(MessageTarget::e),
+                           .dst_scale = dst_scale});
       forward(kernel);
     } else {
       if (result_ == Result::max || result_ == Result::min)
@@ -126,6 +138,8 @@ class MessagePass {
     const Tensor& value = side(target).value;
     return value.defined() ? value.data() : nullptr;
   }
+  /// Numbers of an edge, of which each multiplies the columns of a head of u.
+  [[nodiscard]] Index edge_heads() const { return std::max<Index>(side(MessageTarget::e).width, 1); }
   [[nodiscard]] bool wants(MessageTarget target) const { return side(target).gradient != nullptr; }
   /// Whether a gradient depends on the operand's values.
   [[nodiscard]] bool needs_value(MessageTarget target) const {
@@ -164,6 +178,7 @@ class MessagePass {
     const auto run = [&](ShardKernel&& kernel) { driver.backward(u.value, u.shape, kernel, u.gradient); };
     if (linear_) {
       run(LinearKernel({.width = row_.width(),
+                        .heads = edge_heads(),
                         .edge_weight = data(MessageTarget::e),
                         .dst_scale = mean_ ? graph_->inverse_in_degrees.data() : nullptr,
                         .grad_out = grad.data(),
@@ -188,7 +203,7 @@ class MessagePass {
   MessageRow row_;
   Result result_;
   bool mean_;
-  bool linear_ = false;  ///< sum of u or of u * e with a number e: LinearKernel knows it
+  bool linear_ = false;  ///< sum of u or of u * e with a number e per head: LinearKernel knows it
   bool recorded_ = false;
   std::array<Side, 3> sides_;  ///< of u, v, e
   std::shared_ptr<Array<local_index>> argmax_;

@@ -9,18 +9,25 @@ using namespace sar::test;
 
 TEST_CASE("weighted sums, scaled by destination, and their gradients") {
   const TwoShards g;
-  const Index width = 19;
-  const Tensor x = numbers({g.num_src(), width}, 1), w = numbers(Shape{g.num_edges()}, 2),
+  Index heads = 1, width = 19;
+  SUBCASE("a number of an edge") {}
+  SUBCASE("three numbers") { heads = 3, width = 21; }
+  SUBCASE("heads of whole vectors") { heads = 7, width = 7 * 32; }
+  SUBCASE("heads of part of a vector") { heads = 12, width = 12 * 8; }
+  const Index dim = width / heads;
+  const Tensor x = numbers({g.num_src(), width}, 1), w = numbers(Shape{g.num_edges(), heads}, 2),
                scale = numbers(Shape{g.num_dst}, 3), grad = numbers({g.num_dst, width}, 4),
                base = numbers({g.num_dst, width}, 5);
   for (const bool has_base : {false, true}) {
     Tensor out = has_base ? base.clone() : Tensor::full({g.num_dst, width}, 99);
-    LinearKernel forward({.width = width, .edge_weight = w.data(), .dst_scale = scale.data()});
+    LinearKernel forward(
+        {.width = width, .heads = heads, .edge_weight = w.data(), .dst_scale = scale.data()});
     forward.set_output(out.data(), has_base);
     g.forward(forward, x);
 
     Tensor dx = Tensor::full(x.shape(), 99), dw = Tensor::full(w.shape(), 99);
     LinearKernel backward({.width = width,
+                           .heads = heads,
                            .edge_weight = w.data(),
                            .dst_scale = scale.data(),
                            .grad_out = grad.data(),
@@ -33,9 +40,10 @@ TEST_CASE("weighted sums, scaled by destination, and their gradients") {
     for (const auto& [v, u, e] : g.edges)
       for (Index j = 0; j < width; ++j) {
         const real s = scale.data()[v];
-        want.row(v)[j] += s * w.data()[e] * x.row(u)[j];
-        want_dx.row(u)[j] += s * w.data()[e] * grad.row(v)[j];
-        want_dw.data()[e] += s * x.row(u)[j] * grad.row(v)[j];
+        const Index h = j / dim;
+        want.row(v)[j] += s * w.row(e)[h] * x.row(u)[j];
+        want_dx.row(u)[j] += s * w.row(e)[h] * grad.row(v)[j];
+        want_dw.row(e)[h] += s * x.row(u)[j] * grad.row(v)[j];
       }
     CHECK(largest_error(out, want) < small);
     CHECK(largest_error(dx, want_dx) < small);
