@@ -4,6 +4,7 @@
 #include <sar/core/rows.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include <sar/core/isa_begin.hpp>
 
@@ -33,20 +34,123 @@ void write_row(const real* from, real* to, Index n, bool accumulate) {
   }
 }
 
-/// Positions grouped by the row they go to, in ascending order within a group: counting sort.
+/// Positions grouped by the row they go to, in ascending order within a group. They are sorted by range of
+/// rows first, chunks of positions in parallel, then by row, ranges in parallel: counting sorts.
 struct RowGroups {
   Array<Index> begin;      // rows + 1
   Array<Index> positions;  // begin[r] .. begin[r + 1] go to row r
 
-  RowGroups(std::span<const Index> ids, Index rows) : begin(rows + 1, 0), positions(ids.size()) {
-    for (const Index id : ids) ++begin[id];
-    Index first = 0;
-    for (Index& count : begin) first += std::exchange(count, first);
-    for (std::size_t i = 0; i < ids.size(); ++i) positions[begin[ids[i]]++] = static_cast<Index>(i);
-    std::rotate(begin.begin(), begin.end() - 1, begin.end());  // each begin has advanced to the next one
-    begin.front() = 0;
+  RowGroups(std::span<const Index> ids, Index rows) : begin(rows + 1), positions(ids.size()) {
+    const auto n = static_cast<Index>(ids.size());
+    const Index chunks = std::clamp<Index>(n / grain, 1, 64);
+    const Index ranges = chunks == 1 ? 1 : std::min<Index>(rows, 256);
+    const auto first_row = [&](Index range) { return range * rows / ranges; };
+    const auto range_of = [&](Index row) { return (row * ranges + ranges - 1) / rows; };
+    const auto first_position = [&](Index chunk) { return chunk * n / chunks; };
+
+    Array<Index> place(chunks * ranges, 0);  // where the next position of a chunk and range goes
+    parallel_for(chunks, 1, [&](Index chunk, Index) {
+      for (Index i = first_position(chunk); i < first_position(chunk + 1); ++i)
+        ++place[chunk * ranges + range_of(ids[i])];
+    });
+    Array<Index> range_begin(ranges + 1, n);
+    Index next = 0;
+    for (Index range = 0; range < ranges; ++range) {
+      range_begin[range] = next;
+      for (Index chunk = 0; chunk < chunks; ++chunk)
+        next += std::exchange(place[chunk * ranges + range], next);
+    }
+    Array<Index> by_range(n);
+    parallel_for(chunks, 1, [&](Index chunk, Index) {
+      for (Index i = first_position(chunk); i < first_position(chunk + 1); ++i)
+        by_range[place[chunk * ranges + range_of(ids[i])]++] = i;
+    });
+    parallel_for(ranges, 1, [&](Index range, Index) {
+      sort(ids, {by_range.data() + range_begin[range], by_range.data() + range_begin[range + 1]},
+           range_begin[range], first_row(range), first_row(range + 1));
+    });
+    begin[rows] = n;
+  }
+
+ private:
+  /// The positions of rows [first, last), which become positions[place ...].
+  void sort(std::span<const Index> ids, std::span<const Index> of_range, Index place, Index first,
+            Index last) {
+    std::fill(begin.data() + first, begin.data() + last, Index{0});
+    for (const Index i : of_range) ++begin[ids[i]];
+    Index next = place;
+    for (Index row = first; row < last; ++row) next += std::exchange(begin[row], next);
+    for (const Index i : of_range) positions[begin[ids[i]]++] = i;
+    for (Index row = last - 1; row > first; --row) begin[row] = begin[row - 1];  // each was the next one's
+    if (first < last) begin[first] = place;
   }
 };
+
+constexpr Index block_terms = 1024;    // added in `real`; sums of these in double precision
+constexpr Index hub_terms = 1 << 16;   // a row with so many is divided
+constexpr Index part_terms = 1 << 14;  // into parts of so many
+
+/// sums += the rows x[positions[k]], k in [first, last)
+void add_blocks(const Tensor& x, const Index* positions, Index first, Index last, double* sums) {
+  const Index width = x.row_size();
+  Array<real> block(width);
+  for (Index k = first; k < last; k += block_terms) {
+    std::fill(block.begin(), block.end(), real{0});
+    for (Index i = k; i < std::min(last, k + block_terms); ++i)
+      write_row(x.row(positions[i]), block.data(), width, true);
+    for (Index j = 0; j < width; ++j) sums[j] += static_cast<double>(block[j]);
+  }
+}
+
+void add_sums(const double* sums, Index width, real* out) {
+  for (Index j = 0; j < width; ++j) out[j] = static_cast<real>(static_cast<double>(out[j]) + sums[j]);
+}
+
+/// out += the rows x[positions[k]], k in [first, last): one task.
+void add_terms(const Tensor& x, const Index* positions, Index first, Index last, real* out) {
+  const Index width = x.row_size();
+  if (last - first <= block_terms) {
+    for (Index k = first; k < last; ++k) write_row(x.row(positions[k]), out, width, true);
+    return;
+  }
+  Array<double> sums(width, 0);
+  add_blocks(x, positions, first, last, sums.data());
+  add_sums(sums.data(), width, out);
+}
+
+/// The same in parts of which each is a task.
+void add_terms_of_hub(const Tensor& x, const Index* positions, Index first, Index last, real* out) {
+  const Index width = x.row_size();
+  const Index parts = (last - first + part_terms - 1) / part_terms;
+  Array<double> sums(parts * width, 0);
+  parallel_for(parts, 1, [&](Index part, Index) {
+    const Index begin = first + part * part_terms;
+    add_blocks(x, positions, begin, std::min(last, begin + part_terms), sums.data() + part * width);
+  });
+  for (Index part = 1; part < parts; ++part)
+    for (Index j = 0; j < width; ++j) sums[j] += sums[part * width + j];
+  add_sums(sums.data(), width, out);
+}
+
+/// body(first, last) for rows in blocks of about equally many terms and rows.
+template <class Body>
+void for_blocks_of_terms(const Array<Index>& begin, Index rows, Index grain_terms, const Body& body) {
+  const Index blocks = (begin[rows] + rows + grain_terms - 1) / grain_terms;
+  const auto first_row = [&](Index block) {  // the first row with so many terms and rows before it
+    Index low = 0, high = rows;
+    while (low < high) {
+      const Index middle = low + (high - low) / 2;
+      if (begin[middle] + middle < block * grain_terms)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  };
+  parallel_for(blocks, 1, [&](Index block, Index) {
+    body(first_row(block), block + 1 == blocks ? rows : first_row(block + 1));
+  });
+}
 
 }  // namespace
 
@@ -71,13 +175,15 @@ void scatter_add_rows(const Tensor& x, std::span<const Index> ids, Tensor& out) 
   const Index rows = out.num_rows();
   if (n == 0) return;
   const RowGroups groups(ids, rows);
-  // As many destinations per block as receive a block's worth of rows on average.
-  const Index block = std::max<Index>(1, rows_per_block(width) * rows / (n + rows));
-  parallel_for(rows, block, [&](Index begin, Index end) {
-    for (Index r = begin; r < end; ++r)
-      for (Index k = groups.begin[r]; k < groups.begin[r + 1]; ++k)
-        write_row(x.row(groups.positions[k]), out.row(r), width, true);
+  const Index* positions = groups.positions.data();
+  const auto is_hub = [&](Index r) { return groups.begin[r + 1] - groups.begin[r] >= hub_terms; };
+  for_blocks_of_terms(groups.begin, rows, rows_per_block(width), [&](Index first, Index last) {
+    for (Index r = first; r < last; ++r)
+      if (!is_hub(r)) add_terms(x, positions, groups.begin[r], groups.begin[r + 1], out.row(r));
   });
+  if (n < hub_terms) return;
+  for (Index r = 0; r < rows; ++r)
+    if (is_hub(r)) add_terms_of_hub(x, positions, groups.begin[r], groups.begin[r + 1], out.row(r));
 }
 
 void copy_columns(const Tensor& from, Index from_begin, Tensor& to, Index to_begin, Index count,

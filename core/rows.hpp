@@ -15,7 +15,10 @@ namespace sar::inline SAR_PRECISION {
 void gather_rows(const Tensor& x, std::span<const Index> ids, Tensor& out, bool accumulate = false);
 
 /// out[ids[i]] += x[i]. Rows with the same destination are added in the order of i, so that the result does
-/// not depend on the number of threads.
+/// not depend on the number of threads: up to 1,024 of them in `real`, sums of these in double precision. A
+/// destination of 65,536 rows or more is divided among the threads.
+///
+/// Memory traffic: x once and out twice, besides 40 bytes for each i to group them.
 void scatter_add_rows(const Tensor& x, std::span<const Index> ids, Tensor& out);
 
 /// Copies `count` columns: to[.., to_begin + j] (+)= from[.., from_begin + j].

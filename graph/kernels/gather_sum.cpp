@@ -1,7 +1,11 @@
+#include <sar/core/memory.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
+#include <type_traits>
+#include <vector>
 
 #include <sar/core/isa_begin.hpp>
 
@@ -9,6 +13,9 @@ namespace {
 
 constexpr Index block_bytes = Index{1} << 19;  // gathered bytes of a block: about 50 microseconds of one core
 constexpr Index prefetch_bytes = 4096;         // of rows requested ahead
+constexpr Index block_edges = 1024;            // terms that are added in `real`; blocks of them in double
+constexpr Index hub_edges = 1 << 16;           // a row with so many is divided
+constexpr Index part_edges = 1 << 14;          // into parts of so many
 constexpr Index line = 64;                     // bytes of a cache line
 
 constexpr Index vector_bytes = SAR_VECTOR_BYTES;
@@ -44,6 +51,9 @@ struct RowSum {
     if (t.col_scale != nullptr) c *= t.col_scale[t.col[k]];
     return c;
   }
+  [[nodiscard]] real scale_of(Index out_row) const {
+    return t.row_scale != nullptr ? t.row_scale[out_row] : 1;
+  }
   /// Requests the row of edge k; the edges behind a row may belong to another stage of the sources.
   void prefetch(Index k) const {
     if (k >= all_edges) return;
@@ -54,9 +64,9 @@ struct RowSum {
       __builtin_prefetch(bytes + b);
   }
 
+  /// sum += the columns from j on of the rows of edges [first, last)
   template <Index N>
-  void tile(Index first, Index last, Index j, real* out, real scale) const {
-    Vector sum[N] = {};
+  void add_edges(Index first, Index last, Index j, Vector (&sum)[N]) const {
     for (Index k = first; k < last; ++k) {
       if (j == 0) prefetch(k + ahead);
       const real* x = row(k) + j;
@@ -67,50 +77,137 @@ struct RowSum {
         for (Index i = 0; i < N; ++i) sum[i] += load(x + i * lanes);
       }
     }
-    for (Index i = 0; i < N; ++i) {
-      real* to = out + j + i * lanes;
-      store(to, t.accumulate ? load(to) + scale * sum[i] : scale * sum[i]);
-    }
   }
-
   /// The last columns, fewer than a vector.
-  void tail(Index first, Index last, Index j, real* out, real scale) const {
+  void add_edges_of_tail(Index first, Index last, Index j, real* sum) const {
     const Index count = t.width - j;
-    real sum[lanes] = {};
     for (Index k = first; k < last; ++k) {
       if (j == 0) prefetch(k + ahead);
       const real* x = row(k) + j;
       const real c = Weighted ? coefficient(k) : 1;
       for (Index i = 0; i < count; ++i) sum[i] += c * x[i];
     }
-    for (Index i = 0; i < count; ++i) out[j + i] = (t.accumulate ? out[j + i] : 0) + scale * sum[i];
   }
 
-  void operator()(Index first, Index last, real* out, real scale) const {
+  /// totals += the sum of `count` columns from j on: N vectors, or, N = 0, the last ones.
+  template <Index N>
+  [[gnu::noinline]] void add_blocks(Index first, Index last, Index j, Index count, double* totals) const {
+    const Index step = t.out_in_double != nullptr ? 1 : block_edges;
+    for (Index k = first; k < last; k += step) {
+      Vector sum[std::max<Index>(N, 1)] = {};
+      real sums[std::max<Index>(N, 1) * lanes] = {};
+      const Index end = std::min(last, k + step);
+      if constexpr (N > 0) {
+        add_edges<N>(k, end, j, sum);
+        std::memcpy(sums, sum, sizeof sums);
+      } else {
+        add_edges_of_tail(k, end, j, sums);
+      }
+      for (Index i = 0; i < count; ++i) totals[i] += static_cast<double>(sums[i]);
+    }
+  }
+
+  /// Writes, or adds, columns from j on.
+  void write(Index j, Index count, Index out_row, const double* totals) const {
+    const double scale = scale_of(out_row);
+    const auto write_to = [&](auto* to) {
+      using Number = std::remove_pointer_t<decltype(to)>;
+      for (Index i = 0; i < count; ++i)
+        to[i] = static_cast<Number>((t.accumulate ? static_cast<double>(to[i]) : 0) + scale * totals[i]);
+    };
+    const Index place = out_row * t.width + j;
+    if (t.out_in_double != nullptr)
+      write_to(t.out_in_double + place);
+    else
+      write_to(t.out + place);
+  }
+
+  template <Index N>
+  void tile(Index first, Index last, Index j, Index out_row) const {
+    Vector sum[N] = {};
+    add_edges<N>(first, last, j, sum);
+    const real scale = scale_of(out_row);
+    real* out = t.out + out_row * t.width + j;
+    for (Index i = 0; i < N; ++i) {
+      real* to = out + i * lanes;
+      store(to, t.accumulate ? load(to) + scale * sum[i] : scale * sum[i]);
+    }
+  }
+  void tail(Index first, Index last, Index j, Index out_row) const {
+    real sum[lanes] = {};
+    add_edges_of_tail(first, last, j, sum);
+    const real scale = scale_of(out_row);
+    real* out = t.out + out_row * t.width + j;
+    for (Index i = 0; i < t.width - j; ++i) out[i] = (t.accumulate ? out[i] : 0) + scale * sum[i];
+  }
+
+  /// visit(std::integral_constant<Index, N>, j) for N vectors of columns from j on; N = 0 for the last ones.
+  template <class Visit>
+  void for_tiles(const Visit& visit) const {
     Index j = 0;
-    for (; t.width - j >= max_vectors * lanes; j += max_vectors * lanes)
-      tile<max_vectors>(first, last, j, out, scale);
-    if constexpr (max_vectors > 8)
-      if (t.width - j >= 8 * lanes) tile<8>(first, last, j, out, scale), j += 8 * lanes;
-    if (t.width - j >= 4 * lanes) tile<4>(first, last, j, out, scale), j += 4 * lanes;
-    if (t.width - j >= 2 * lanes) tile<2>(first, last, j, out, scale), j += 2 * lanes;
-    if (t.width - j >= lanes) tile<1>(first, last, j, out, scale), j += lanes;
-    if (j < t.width) tail(first, last, j, out, scale);
+    const auto while_wide = [&](auto n) {
+      for (; t.width - j >= n * lanes; j += n * lanes) visit(n, j);
+    };
+    while_wide(std::integral_constant<Index, max_vectors>());
+    if constexpr (max_vectors > 8) while_wide(std::integral_constant<Index, 8>());
+    while_wide(std::integral_constant<Index, 4>());
+    while_wide(std::integral_constant<Index, 2>());
+    while_wide(std::integral_constant<Index, 1>());
+    if (j < t.width) visit(std::integral_constant<Index, 0>(), j);
+  }
+
+  void operator()(Index first, Index last, Index out_row) const {
+    const bool in_blocks = last - first > block_edges || t.out_in_double != nullptr;
+    for_tiles([&](auto n, Index j) {
+      if (in_blocks) {
+        const Index count = n > 0 ? n * lanes : t.width - j;
+        double totals[std::max<Index>(n, 1) * lanes] = {};
+        add_blocks<n>(first, last, j, count, totals);
+        write(j, count, out_row, totals);
+      } else if constexpr (n > 0) {
+        tile<n>(first, last, j, out_row);
+      } else {
+        tail(first, last, j, out_row);
+      }
+    });
+  }
+
+  /// The row of a hub, in parts of which each is a task.
+  void hub(Index first, Index last, Index out_row) const {
+    const Index parts = (last - first + part_edges - 1) / part_edges;
+    Array<double> totals(parts * t.width, 0);
+    parallel_for(parts, 1, [&](Index part, Index) {
+      const Index begin = first + part * part_edges;
+      for_tiles([&](auto n, Index j) {
+        add_blocks<n>(begin, std::min(last, begin + part_edges), j, n > 0 ? n * lanes : t.width - j,
+                      totals.data() + part * t.width + j);
+      });
+    });
+    for (Index part = 1; part < parts; ++part)
+      for (Index j = 0; j < t.width; ++j) totals[j] += totals[part * t.width + j];
+    write(0, t.width, out_row, totals.data());
   }
 };
 
 template <bool Weighted>
 void run(const GatherSum& t) {
   const RowSum<Weighted> row_sum{t};
+  const auto out_row = [&](Index i) { return t.rows != nullptr ? Index{t.rows[i]} : i; };
+  std::vector<Index> hubs;
+  std::mutex hubs_mutex;
   for_row_blocks(t.before != nullptr ? t.before : t.begin, t.num_rows,
                  t.width * static_cast<Index>(sizeof(real)), [&](Index first, Index last) {
                    for (Index i = first; i < last; ++i) {
-                     const Index row = t.rows != nullptr ? t.rows[i] : i;
                      if (t.begin[i] == t.end[i] && t.accumulate) continue;
-                     row_sum(t.begin[i], t.end[i], t.out + row * t.width,
-                             t.row_scale != nullptr ? t.row_scale[row] : 1);
+                     if (t.end[i] - t.begin[i] >= hub_edges) {
+                       const std::lock_guard lock(hubs_mutex);
+                       hubs.push_back(i);
+                     } else {
+                       row_sum(t.begin[i], t.end[i], out_row(i));
+                     }
                    }
                  });
+  for (const Index i : hubs) row_sum.hub(t.begin[i], t.end[i], out_row(i));
 }
 
 }  // namespace

@@ -7,7 +7,10 @@
 /// of indices (4 more for edge_of, and a real for each of weight and col_scale, where given) and one write
 /// (and read, when adding) of each output row. A row of columns is summed in registers, rows are requested
 /// some edges ahead. Bound by memory: bench/aggregate.cpp compares with a STREAM triad, docs/performance.md
-/// has figures; rows of hubs come from cache. A row is one task, however many edges it has.
+/// has figures; rows of hubs come from cache.
+///
+/// Up to 1,024 terms are added in `real`, sums of these in double precision. A row of 65,536 edges or more is
+/// divided into parts that run in parallel.
 #pragma once
 
 #include <sar/config.hpp>
@@ -34,7 +37,8 @@ struct GatherSum {
   const real* row_scale = nullptr;  ///< per output row; null: 1
   const real* x = nullptr;          ///< [x_rows, width]
   Index x_rows = 0;
-  real* out = nullptr;
+  real* out = nullptr;               ///< [rows, width]
+  double* out_in_double = nullptr;   ///< instead of out: every addition in double precision
   Index width = 0;
   bool accumulate = false;  ///< add to out instead of overwriting it
 };

@@ -42,3 +42,84 @@ TEST_CASE("blocks of rows cover all rows once") {
   });
   CHECK(visits == std::vector<int>(6, 1));
 }
+
+namespace {
+
+/// Rows of edges to sources i mod `sources`; x = 1 + (source mod 4).
+struct ManyEdges {
+  Array<local_index> begin, col;
+  Tensor x;
+  ManyEdges(const std::vector<Index>& row_edges, Index sources, Index width) : x({sources, width}) {
+    begin.resize(row_edges.size() + 1);
+    begin[0] = 0;
+    for (std::size_t i = 0; i < row_edges.size(); ++i)
+      begin[i + 1] = begin[i] + static_cast<local_index>(row_edges[i]);
+    col.resize(begin[row_edges.size()]);
+    for (std::size_t k = 0; k < col.size(); ++k) col[k] = static_cast<local_index>(k % sources);
+    for (Index i = 0; i < x.size(); ++i) x.data()[i] = static_cast<real>(1 + i / width % 4);
+  }
+  [[nodiscard]] GatherSum task() const {
+    return {.num_rows = static_cast<Index>(begin.size()) - 1,
+            .begin = begin.data(),
+            .end = begin.data() + 1,
+            .col = col.data(),
+            .x = x.data(),
+            .x_rows = x.num_rows(),
+            .width = x.row_size()};
+  }
+  [[nodiscard]] double sum(Index row) const {
+    double all = 0;
+    for (Index k = begin[row]; k < begin[row + 1]; ++k) all += x.row(col[k])[0];
+    return all;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("rows of hubs, in real and in double precision") {
+  const std::vector<Index> row_edges{3, 200'000, 0, 1024, 1025, 70'000, 5};
+  for (const Index width : {1, 19, 64, 300}) {
+    CAPTURE(width);
+    const ManyEdges g(row_edges, 97, width);
+    for (const bool accumulate : {false, true}) {
+      Tensor out({g.task().num_rows, width});
+      out.fill(10);
+      Array<double> in_double(out.size(), 10);
+      GatherSum task = g.task();
+      task.accumulate = accumulate;
+      task.out = out.data();
+      gather_sum(task);
+      task.out_in_double = in_double.data();
+      gather_sum(task);
+      for (Index i = 0; i < task.num_rows; ++i)
+        for (const Index j : {Index{0}, width - 1}) {
+          const double want = g.sum(i) + (accumulate ? 10 : 0);
+          CHECK(out.row(i)[j] == want);  // integers below 2^24
+          CHECK(in_double[i * width + j] == want);
+        }
+    }
+  }
+}
+
+TEST_CASE("20 million edges of one row") {
+  const ManyEdges g({20'000'000, 1}, 1, 1);
+  for (const int threads : {1, 2}) {
+    const ThreadLimit limit(threads);
+    Tensor out({2, 1});
+    GatherSum task = g.task();
+    task.out = out.data();
+    gather_sum(task);
+    CHECK(out.row(0)[0] == 20'000'000);
+    CHECK(out.row(1)[0] == 1);
+  }
+}
+
+TEST_CASE("sums in double precision keep what single precision loses") {
+  ManyEdges g({2000}, 2, 5);
+  for (Index j = 0; j < 5; ++j) g.x.row(0)[j] = real{1e7}, g.x.row(1)[j] = real{-1e7} + 1;
+  Array<double> out(5);
+  GatherSum task = g.task();
+  task.out_in_double = out.data();
+  gather_sum(task);
+  for (const double sum : out) CHECK(sum == 1000);
+}

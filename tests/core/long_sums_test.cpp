@@ -1,0 +1,73 @@
+/// Sums of more terms than a float can count one by one: 16,777,216 + 1 = 16,777,216.
+#include <sar/core/column_moments.hpp>
+#include <sar/core/loss.hpp>
+#include <sar/core/matmul.hpp>
+#include <sar/core/parallel.hpp>
+#include <sar/core/reduce.hpp>
+#include <sar/core/rows.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace {
+
+using namespace sar;
+
+constexpr Index count = 20'000'000;
+
+Tensor full(const Shape& shape, real value) {
+  Tensor t(shape);
+  t.fill(value);
+  return t;
+}
+
+TEST_CASE("columns, elements, losses and products of 20 million rows") {
+  const Tensor ones = full({count, 1}, 1);
+  Tensor sum = Tensor::zeros({1});
+  sum_to(ones, sum);
+  CHECK(sum.data()[0] == count);
+  sum_products_to(ones, ones, sum, true);
+  CHECK(sum.data()[0] == 2 * count);
+  CHECK(sum_elements(ones) == count);
+  CHECK(sum_products(ones, ones) == count);
+  CHECK(column_moments(ones).mean[0] == 1);
+  CHECK(squared_error_sum(ones, full({count, 1}, 2)).sum == count);
+  Tensor product({1, 1});
+  matmul_tn(ones, ones, product);
+  CHECK(std::abs(product.data()[0] - count) <= 2);  // the parts are added in real
+}
+
+TEST_CASE("20 million rows scattered to one row, on any number of threads") {
+  const Index width = 2;
+  std::vector<Index> ids(count, 1);
+  ids[7] = 0;
+  const Tensor ones = full({count, width}, 1);
+  for (const int threads : {1, 2}) {
+    const ThreadLimit limit(threads);
+    Tensor out = Tensor::zeros({3, width});
+    scatter_add_rows(ones, ids, out);
+    for (Index j = 0; j < width; ++j) {
+      CHECK(out.row(0)[j] == 1);
+      CHECK(out.row(1)[j] == count - 1);
+      CHECK(out.row(2)[j] == 0);
+    }
+  }
+}
+
+TEST_CASE("rows of hubs among others are scattered as by one loop") {
+  const Index rows = 300, n = 300'000;
+  std::vector<Index> ids(n);
+  for (Index i = 0; i < n; ++i) ids[i] = i % 3 == 0 ? 17 : i * 7919 % rows;
+  Tensor x({n, 3});
+  for (Index i = 0; i < x.size(); ++i) x.data()[i] = static_cast<real>(i % 64);
+  std::vector<double> expected(rows * 3, 0);
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < 3; ++j) expected[ids[i] * 3 + j] += x.row(i)[j];
+  Tensor out = Tensor::zeros({rows, 3});
+  scatter_add_rows(x, ids, out);
+  for (Index i = 0; i < out.size(); ++i) CHECK(out.data()[i] == expected[i]);  // integers below 2^24
+}
+
+}  // namespace
