@@ -163,11 +163,13 @@ void matmul_tn(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
             std::min(n, (part + 1) * plan.part_rows), sum);
   });
   real* total = swapped ? partial.data() : out.data();
-  parallel_for(k * m, 1 << 14, [&](Index begin, Index end) {
-    for (Index part = 1; part < plan.parts; ++part) {
-      const real* addend = partial.row(part - in_out);
-      for (Index i = begin; i < end; ++i) total[i] += addend[i];
+  parallel_for(k * m, 1 << 12, [&](Index begin, Index end) {
+    Array<double> sums(end - begin, 0);
+    for (Index part = 0; part < plan.parts; ++part) {
+      const real* addend = (part < in_out ? out.data() : partial.row(part - in_out)) + begin;
+      for (Index i = 0; i < end - begin; ++i) sums[i] += static_cast<double>(addend[i]);
     }
+    for (Index i = begin; i < end; ++i) total[i] = static_cast<real>(sums[i - begin]);
   });
   if (swapped) add_transposed(total, out);
 }

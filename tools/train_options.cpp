@@ -145,6 +145,9 @@ void add_execution_options(CLI::App& app, TrainOptions& o) {
               {"medium", MatmulPrecision::medium}},
              "of products of matrices: highest, high (two bfloat16 numbers for a factor) or medium "
              "(one)");
+  app.add_flag("--aggregate-in-double", o.graph_options.aggregate_in_double,
+               "add the sums and means of message passing in double precision, over all ranks; gradients "
+               "that travel take twice the bytes");
   add_threads_option(app, o.threads);
 }
 

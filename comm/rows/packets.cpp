@@ -8,6 +8,7 @@ Packets::Packets(const std::vector<HaloStage>& stages, const std::vector<Index>&
                  Index row_size, const WireFormat& wire, std::size_t max_bytes)
     : num_stages_(stages.size()) {
   Index most = std::max<Index>(static_cast<Index>(max_bytes) / wire.bytes(1), 1);
+  most = std::max(most - most % wire.group(), wire.group());
   if (row_size > 0 && row_size <= most) most -= most % row_size;
   for (std::size_t s = 0; s < stages.size(); ++s) {
     const HaloStage& stage = stages[s];
@@ -31,4 +32,4 @@ Index Packets::largest() const noexcept {
   return most;
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

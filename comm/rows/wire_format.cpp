@@ -1,6 +1,7 @@
 #include <sar/comm/rows/wire_format.hpp>
 
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 #include <sar/core/isa_begin.hpp>
@@ -78,6 +79,39 @@ class ValuesAs final : public WireFormat {
   }
 };
 
+class Doubles final : public WireFormat {
+ public:
+  [[nodiscard]] Index group() const override { return reals_per_double; }
+  [[nodiscard]] Index bytes(Index values) const override { return stored().bytes(values); }
+  [[nodiscard]] bool as_stored() const override { return true; }
+  void pack(const Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+            std::byte* out) const override {
+    stored().pack(tensor, rows, begin, end, out);
+  }
+  void pack(const real* values, Index n, std::byte* out) const override { stored().pack(values, n, out); }
+  void unpack(const std::byte* packed, Index values, real* out) const override {
+    stored().unpack(packed, values, out);
+  }
+  void combine(Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+               const std::byte* packed, ReduceOp) const override {
+    for_each_row(tensor.row_size(), begin, end, [&](Index i, Index column, Index length) {
+      prefetch_later_row(tensor, rows, i);
+      std::byte* to = reinterpret_cast<std::byte*>(tensor.row(rows[i]) + column);
+      for (Index at = 0; at < bytes(length); at += sizeof(double)) {
+        double sum = 0, term = 0;
+        std::memcpy(&sum, to + at, sizeof sum);
+        std::memcpy(&term, packed + at, sizeof term);
+        sum += term;
+        std::memcpy(to + at, &sum, sizeof sum);
+      }
+      packed += bytes(length);
+    });
+  }
+
+ private:
+  static const WireFormat& stored() { return wire_format<real>(); }
+};
+
 }  // namespace
 
 const WireFormat& float_format() {
@@ -88,11 +122,16 @@ const WireFormat& double_format() {
   static const ValuesAs<double> format;
   return format;
 }
+const WireFormat& wire_format_of_doubles() {
+  static const Doubles format;
+  return format;
+}
 
 #include <sar/core/isa_end.hpp>
 
 SAR_DISPATCH(const WireFormat&, float_format, (), ());
 SAR_DISPATCH(const WireFormat&, double_format, (), ());
+SAR_DISPATCH(const WireFormat&, wire_format_of_doubles, (), ());
 
 #if SAR_COMPILED_ONCE
 namespace sar::inline SAR_PRECISION {

@@ -16,6 +16,8 @@ namespace sar::inline SAR_PRECISION {
 class WireFormat {
  public:
   virtual ~WireFormat() = default;
+  /// Values that only travel together: packets hold whole groups of so many.
+  [[nodiscard]] virtual Index group() const { return 1; }
   /// Bytes of so many values.
   [[nodiscard]] virtual Index bytes(Index values) const = 0;
   /// Values travel as they lie in memory: neighbouring rows are sent from where they lie, and rows are
@@ -37,4 +39,12 @@ class WireFormat {
 template <class Value>
 const WireFormat& wire_format();
 
-}  // namespace sar
+/// Numbers in double precision in the memory of tensors of `real`: a row of n of them has
+/// doubles_shape(...)'s row size. As stored; added in double precision (sum only).
+const WireFormat& wire_format_of_doubles();
+inline constexpr Index reals_per_double = sizeof(double) / sizeof(real);
+inline Shape doubles_shape(const Shape& rows) {
+  return {rows[0], rows.row_size() * reals_per_double};
+}
+
+}  // namespace sar::inline SAR_PRECISION

@@ -33,21 +33,26 @@ inline void store(real* to, const Vector& v) {
   std::memcpy(to, &v, sizeof v);
 }
 
+enum class Terms { rows, weighted_rows, rows_of_edges };
+
 /// The sum of one output row, a tile of columns at a time in registers.
-template <bool Weighted>
+template <Terms terms>
 struct RowSum {
   const GatherSum& t;
   Index all_edges = t.end[t.num_rows - 1];
   Index ahead =
       std::max<Index>(prefetch_bytes / std::max<Index>(t.width * static_cast<Index>(sizeof(real)), 1), 2);
 
-  [[nodiscard]] const real* row(Index k) const { return t.x + (t.col[k] - t.col_offset) * t.width; }
+  [[nodiscard]] Index edge(Index k) const {
+    const Index position = t.position_of != nullptr ? t.position_of[k] : k;
+    return t.edge_of != nullptr ? Index{t.edge_of[position]} : t.first_edge + position;
+  }
+  [[nodiscard]] const real* row(Index k) const {
+    return t.x + (terms == Terms::rows_of_edges ? edge(k) : t.col[k] - t.col_offset) * t.width;
+  }
   [[nodiscard]] real coefficient(Index k) const {
     real c = 1;
-    if (t.weight != nullptr) {
-      const Index position = t.position_of != nullptr ? t.position_of[k] : k;
-      c = t.weight[t.edge_of != nullptr ? t.edge_of[position] : t.first_edge + position];
-    }
+    if (t.weight != nullptr) c = t.weight[edge(k)];
     if (t.col_scale != nullptr) c *= t.col_scale[t.col[k]];
     return c;
   }
@@ -57,9 +62,11 @@ struct RowSum {
   /// Requests the row of edge k; the edges behind a row may belong to another stage of the sources.
   void prefetch(Index k) const {
     if (k >= all_edges) return;
-    const Index at = t.col[k] - t.col_offset;
-    if (at < 0 || at >= t.x_rows) return;
-    const char* bytes = reinterpret_cast<const char*>(t.x + at * t.width);
+    if constexpr (terms != Terms::rows_of_edges) {
+      const Index at = t.col[k] - t.col_offset;
+      if (at < 0 || at >= t.x_rows) return;
+    }
+    const char* bytes = reinterpret_cast<const char*>(row(k));
     for (Index b = 0; b < t.width * static_cast<Index>(sizeof(real)); b += line)
       __builtin_prefetch(bytes + b);
   }
@@ -70,7 +77,7 @@ struct RowSum {
     for (Index k = first; k < last; ++k) {
       if (j == 0) prefetch(k + ahead);
       const real* x = row(k) + j;
-      if constexpr (Weighted) {
+      if constexpr (terms == Terms::weighted_rows) {
         const real c = coefficient(k);
         for (Index i = 0; i < N; ++i) sum[i] += c * load(x + i * lanes);
       } else {
@@ -84,7 +91,7 @@ struct RowSum {
     for (Index k = first; k < last; ++k) {
       if (j == 0) prefetch(k + ahead);
       const real* x = row(k) + j;
-      const real c = Weighted ? coefficient(k) : 1;
+      const real c = terms == Terms::weighted_rows ? coefficient(k) : 1;
       for (Index i = 0; i < count; ++i) sum[i] += c * x[i];
     }
   }
@@ -189,9 +196,9 @@ struct RowSum {
   }
 };
 
-template <bool Weighted>
+template <Terms terms>
 void run(const GatherSum& t) {
-  const RowSum<Weighted> row_sum{t};
+  const RowSum<terms> row_sum{t};
   const auto out_row = [&](Index i) { return t.rows != nullptr ? Index{t.rows[i]} : i; };
   std::vector<Index> hubs;
   std::mutex hubs_mutex;
@@ -239,10 +246,12 @@ void for_row_blocks(const local_index* offsets, Index num_rows, Index bytes_per_
 
 void gather_sum(const GatherSum& task) {
   if (task.num_rows <= 0 || task.width == 0) return;
-  if (task.weight != nullptr || task.col_scale != nullptr)
-    run<true>(task);
+  if (task.col == nullptr)
+    run<Terms::rows_of_edges>(task);
+  else if (task.weight != nullptr || task.col_scale != nullptr)
+    run<Terms::weighted_rows>(task);
   else
-    run<false>(task);
+    run<Terms::rows>(task);
 }
 
 #include <sar/core/isa_end.hpp>

@@ -27,7 +27,7 @@ struct GatherSum {
   const local_index* end = nullptr;          ///< [num_rows] one past the last
   const local_index* before = nullptr;       ///< [num_rows] edges of the rows before each; null: begin
   const local_index* rows = nullptr;         ///< output row of each; null: i itself
-  const local_index* col = nullptr;          ///< gathered row per edge
+  const local_index* col = nullptr;          ///< gathered row per edge; null: that of the edge's number
   Index col_offset = 0;                      ///< subtracted from col: x starts at this row
   const real* weight = nullptr;              ///< per edge number; null: 1
   const local_index* position_of = nullptr;  ///< position in the shard of each k; null: k
@@ -37,8 +37,8 @@ struct GatherSum {
   const real* row_scale = nullptr;  ///< per output row; null: 1
   const real* x = nullptr;          ///< [x_rows, width]
   Index x_rows = 0;
-  real* out = nullptr;               ///< [rows, width]
-  double* out_in_double = nullptr;   ///< instead of out: every addition in double precision
+  real* out = nullptr;              ///< [rows, width]
+  double* out_in_double = nullptr;  ///< instead of out: every addition in double precision
   Index width = 0;
   bool accumulate = false;  ///< add to out instead of overwriting it
 };
@@ -51,4 +51,4 @@ void gather_sum(const GatherSum& task);
 void for_row_blocks(const local_index* offsets, Index num_rows, Index bytes_per_edge,
                     FunctionRef<void(Index first, Index last)> body);
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -131,6 +131,14 @@ SAR_DISPATCH(void, weighted_sum_backward,
 namespace sar::inline SAR_PRECISION {
 namespace {
 
+template <class From, class To>
+void copy_numbers(const From* from, Index n, To* to) {
+  constexpr Index grain = 1 << 16;
+  parallel_for(n, grain, [&](Index begin, Index end) {
+    std::transform(from + begin, from + end, to + begin, [](From x) { return static_cast<To>(x); });
+  });
+}
+
 const local_index* data_or_null(const Array<local_index>& values) {
   return values.empty() ? nullptr : values.data();
 }
@@ -139,6 +147,10 @@ const local_index* data_or_null(const Array<local_index>& values) {
 
 void LinearKernel::accumulate(const Stage& stage) {
   const GraphShard& shard = stage.shard;
+  if (o_.in_double && sums_.empty()) {
+    sums_.resize(shard.num_dst * o_.width);
+    if (adds_) copy_numbers(o_.out, std::ssize(sums_), sums_.data());
+  }
   const EdgeRanges edges = cursor_.ranges(stage);
   if (o_.heads > 1) return weighted_sum(o_, stage, edges, std::exchange(adds_, true));
   gather_sum({.num_rows = edges.num_rows,
@@ -146,24 +158,30 @@ void LinearKernel::accumulate(const Stage& stage) {
               .end = edges.end,
               .before = edges.before,
               .rows = edges.rows,
-              .col = shard.src.data(),
+              .col = o_.edge_rows != nullptr ? nullptr : shard.src.data(),
               .col_offset = stage.begin,
               .weight = o_.edge_weight,
               .edge_of = data_or_null(shard.edge_of),
               .first_edge = shard.first_edge,
               .row_scale = o_.dst_scale,
-              .x = stage.rows,
+              .x = o_.edge_rows != nullptr ? o_.edge_rows : stage.rows,
               .x_rows = stage.size(),
               .out = o_.out,
+              .out_in_double = o_.in_double ? sums_.data() : nullptr,
               .width = o_.width,
               .accumulate = std::exchange(adds_, true)});
 }
 
+void LinearKernel::finish() {
+  copy_numbers(sums_.data(), std::ssize(sums_), o_.out);
+  sums_ = {};
+}
+
 void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
   const GraphShard& shard = stage.shard;
-  if (o_.heads > 1 || o_.grad_edge_weight != nullptr)
-    return weighted_sum_backward(o_, stage, grad_src, accumulate);
-  if (grad_src == nullptr) return;
+  const bool both = o_.heads > 1 || o_.grad_edge_weight != nullptr;
+  if (both) weighted_sum_backward(o_, stage, o_.in_double ? nullptr : grad_src, accumulate);
+  if (grad_src == nullptr || (both && !o_.in_double)) return;
   const ShardTranspose& transpose = shard.transpose();
   gather_sum({.num_rows = stage.size(),
               .begin = transpose.begin.data() + stage.begin,
@@ -177,9 +195,10 @@ void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate)
               .x = o_.grad_out,
               .x_rows = shard.num_dst,
               .out = grad_src,
+              .out_in_double = o_.in_double ? reinterpret_cast<double*>(grad_src) : nullptr,
               .width = o_.width,
               .accumulate = accumulate});
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION
 #endif

@@ -1,5 +1,5 @@
-/// Linear aggregation: sum and mean of copy_u and of u times numbers of the edge, one for each head (H of them;
-/// the columns of u are [H, D]).
+/// Linear aggregation: sum and mean of copy_u and of u times numbers of the edge, one for each head (H of
+/// them; the columns of u are [H, D]); forward also of copy_e.
 ///
 ///     s_v = 1 or 1 / in-degree(v)
 ///
@@ -26,13 +26,15 @@ class LinearKernel : public ShardKernel {
     Index width = 0;
     Index heads = 1;                    ///< numbers of an edge; a divisor of width
     const real* edge_weight = nullptr;  ///< [local edges, heads]; null: 1
+    const real* edge_rows = nullptr;    ///< forward: [local edges, width], summed in place of source rows
     const real* dst_scale = nullptr;    ///< s_v per destination row; null: 1
     real* out = nullptr;                ///< forward: [destinations, width]
     bool has_base = false;              ///< forward: out holds values to add to
     const real* grad_out = nullptr;     ///< backward: [destinations, width]
     real* grad_edge_weight = nullptr;   ///< backward: as edge_weight, overwritten; null: not wanted
+    bool in_double = false;             ///< one head: every sum in double precision; gradients leave so
   };
-  explicit LinearKernel(const Operands& operands) : o_(operands) {}
+  explicit LinearKernel(const Operands& operands) : o_(operands) { o_.in_double &= o_.heads == 1; }
 
   /// Where the result goes; before begin().
   void set_output(real* out, bool has_base) {
@@ -42,19 +44,23 @@ class LinearKernel : public ShardKernel {
 
   void begin() override { adds_ = o_.has_base; }
   void accumulate(const Stage& stage) override;
+  void finish() override;
   [[nodiscard]] bool needs_source_in_backward() const override { return o_.grad_edge_weight != nullptr; }
+  [[nodiscard]] bool gradients_in_double() const override { return o_.in_double; }
   void backward(const Stage& stage, real* grad_src, bool accumulate) override;
 
  private:
   Operands o_;
   EdgeCursor cursor_;
-  bool adds_ = false;  ///< the result has values in all rows already
+  Array<double> sums_;  ///< in_double: [destinations, width]
+  bool adds_ = false;   ///< the result has values in all rows already
 };
 
 /// The sums of a stage with numbers per head; they are added to out, or overwrite it.
-void weighted_sum(const LinearKernel::Operands& operands, const Stage& stage, const EdgeRanges& edges, bool add);
+void weighted_sum(const LinearKernel::Operands& operands, const Stage& stage, const EdgeRanges& edges,
+                  bool add);
 /// Their gradients, and dw whatever the number of heads; grad_src may be null.
 void weighted_sum_backward(const LinearKernel::Operands& operands, const Stage& stage, real* grad_src,
                            bool accumulate);
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -18,6 +18,7 @@ CollectiveCall& CollectiveCall::equal(const char* what, const Shape& rows) {
 CollectiveCall& CollectiveCall::equal(const GraphOptions& options) {
   return equal("mode", options.mode, name_of<HaloMode>)
       .equal("pipeline_depth", options.pipeline_depth)
+      .equal("aggregate_in_double", options.aggregate_in_double)
       .equal("max_halo_bytes", options.max_halo_bytes)
       .equal("edge_block", options.edge_block);
 }
@@ -75,4 +76,4 @@ Variable record_collective(const Communicator& comm, Tensor value, Tape::Backwar
   });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

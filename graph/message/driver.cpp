@@ -1,3 +1,4 @@
+#include <sar/core/parallel.hpp>
 #include <sar/core/trace.hpp>
 #include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/graph_plan.hpp>
@@ -81,6 +82,16 @@ class GradientSender {
   std::size_t next_ = 0;  // stage of plan.push
 };
 
+/// out (+)= the doubles of `sums`, rounded
+void round_sums(const Tensor& sums, Tensor& out, bool accumulate) {
+  constexpr Index grain = 1 << 16;
+  const auto* from = reinterpret_cast<const double*>(sums.data());
+  parallel_for(out.size(), grain, [&, to = out.data()](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i)
+      to[i] = static_cast<real>((accumulate ? static_cast<double>(to[i]) : 0) + from[i]);
+  });
+}
+
 }  // namespace
 
 Driver::Driver(std::shared_ptr<const ShardedGraph> graph, const GraphOptions& options, bool keeps_rows)
@@ -121,10 +132,21 @@ void Driver::forward(const Tensor& src, ShardKernel& kernel, FunctionRef<void()>
 
 void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                       bool accumulate, ReduceOp op) const {
+  if (grad_src == nullptr || !kernel.gradients_in_double())
+    return run_backward(src, src_shape, kernel, grad_src, accumulate, op);
+  Tensor sums(doubles_shape(src_shape));
+  run_backward(src, src_shape, kernel, &sums, false, op);
+  round_sums(sums, *grad_src, accumulate);
+}
+
+void Driver::run_backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
+                          bool accumulate, ReduceOp op) const {
   kernel.begin_backward();
   const bool reads_rows = kernel.needs_source_in_backward();
   const bool fetches = reads_rows && kept_ == nullptr;
-  const GraphPlan plan(*graph_, options_, src_shape, {.fetch = fetches, .push = grad_src != nullptr});
+  GraphPlan plan(*graph_, options_, src_shape, {.fetch = fetches, .push = grad_src != nullptr});
+  if (kernel.gradients_in_double()) plan.push.wire = &wire_format_of_doubles();
+  const Shape grad_shape = grad_src != nullptr ? grad_src->shape() : src_shape;
   const auto local_shard = [&](bool add) {
     const TraceScope scope("local shard", TraceKind::compute);
     kernel.backward(whole(graph_->local, reads_rows ? src.data() : nullptr),
@@ -139,7 +161,7 @@ void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& ke
 
   if (fetches) {  // the local shard is computed while the first rows travel
     HaloFetch fetch(graph_->comm, src, plan.fetch, HaloStart::later);
-    GradientSender sender(graph_->comm, plan, src_shape, kernel, grad_src, op);
+    GradientSender sender(graph_->comm, plan, grad_shape, kernel, grad_src, op);
     sender.start(&fetch);
     const auto progress_fetch = [&] { fetch.progress(); };
     {
@@ -153,7 +175,7 @@ void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& ke
     sender.receive_all_but_last();
     sender.finish();
   } else {  // gradients of halo rows first: they travel while the local shard is computed
-    GradientSender sender(graph_->comm, plan, src_shape, kernel, grad_src, op);
+    GradientSender sender(graph_->comm, plan, grad_shape, kernel, grad_src, op);
     sender.start(nullptr);
     const bool sums_start_early = sender.adds_before_finish();
     if (sums_start_early && !accumulate) grad_src->fill(0);
@@ -176,4 +198,4 @@ void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& ke
   gradient->add([&](Tensor& sum, bool accumulate) { backward(src, src_shape, kernel, &sum, accumulate); });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

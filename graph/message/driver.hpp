@@ -47,9 +47,13 @@ class Driver {
                 const GradientPtr& gradient) const;
 
  private:
+  /// `grad_src` in doubles where the kernel has them.
+  void run_backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
+                    bool accumulate, ReduceOp op) const;
+
   std::shared_ptr<const ShardedGraph> graph_;
   GraphOptions options_;
   std::shared_ptr<std::vector<HaloRows>> kept_;  // of the forward pass; null: fetched again
 };
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -45,6 +45,11 @@ struct GraphOptions {
   Index max_halo_bytes = 0;
   /// A user-defined message is computed for so many edges at a time; at least 1.
   Index edge_block = Index{1} << 12;
+  /// Sums and means of copy_u, copy_e and u * e with a number e are added in double precision, over all
+  /// stages and ranks, and rounded once; so are the gradients of u. A result then depends on the number of
+  /// ranks in rare roundings only. Costs twice the bytes of the gradients that travel, and 8 bytes a value of
+  /// the result (of u, in the backward pass) during the operation. Without effect in double precision.
+  bool aggregate_in_double = false;
 };
 
 class DistributedBlock;
@@ -188,4 +193,4 @@ class DistributedBlock : public GraphShardManager {
   explicit DistributedBlock(GraphShardManager graph) : GraphShardManager(std::move(graph)) {}
 };
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

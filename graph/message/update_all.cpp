@@ -97,11 +97,14 @@ class MessagePass {
         kernel.set_output(out.data(), has_base);
       });
     };
-    if (linear_) {
+    const bool sum_of_edge_rows = result_ == Result::sum && row_.is_copy() && lhs_ == MessageTarget::e;
+    if (linear_ || sum_of_edge_rows) {
       LinearKernel kernel({.width = row_.width(),
-                           .heads = edge_heads(),
-                           .edge_weight = data(MessageTarget::e),
-                           .dst_scale = dst_scale});
+                           .heads = linear_ ? edge_heads() : 1,
+                           .edge_weight = linear_ ? data(MessageTarget::e) : nullptr,
+                           .edge_rows = sum_of_edge_rows ? data(MessageTarget::e) : nullptr,
+                           .dst_scale = dst_scale,
+                           .in_double = in_double()});
       forward(kernel);
     } else {
       if (result_ == Result::max || result_ == Result::min)
@@ -147,6 +150,10 @@ class MessagePass {
            (rhs_ == target && row_.reads_b(wants(lhs_), wants(rhs_)));
   }
 
+  [[nodiscard]] bool in_double() const {
+    return options_.aggregate_in_double && sizeof(real) < sizeof(double);
+  }
+
   [[nodiscard]] BinaryKernel::Operands kernel_operands() const {
     return {.row = row_,
             .lhs = lhs_,
@@ -182,7 +189,8 @@ class MessagePass {
                         .edge_weight = data(MessageTarget::e),
                         .dst_scale = mean_ ? graph_->inverse_in_degrees.data() : nullptr,
                         .grad_out = grad.data(),
-                        .grad_edge_weight = grad_e.defined() ? grad_e.data() : nullptr}));
+                        .grad_edge_weight = grad_e.defined() ? grad_e.data() : nullptr,
+                        .in_double = in_double()}));
     } else {
       if (mean_) grad = scaled_rows(std::move(grad), graph_->inverse_in_degrees);
       BinaryKernel::Operands operands = kernel_operands();
@@ -303,4 +311,4 @@ Variable GraphShardManager::apply_edges(const Message& message) const {
       [&] { return MessagePass(*this, message, Result::edges, false).run([] { return Variable(); }); });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

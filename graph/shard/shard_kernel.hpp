@@ -38,6 +38,8 @@ class ShardKernel {
   /// Whether backward() reads the values of source rows.
   [[nodiscard]] virtual bool needs_source_in_backward() const = 0;
   virtual void begin_backward() {}
+  /// Whether grad_src of backward() is an array of doubles.
+  [[nodiscard]] virtual bool gradients_in_double() const { return false; }
   /// Writes the gradient of the stage's source rows to grad_src [end - begin, ...], or adds it when
   /// `accumulate`, and collects the gradients of other operands. `grad_src` is null when the sources want no
   /// gradient. The local shard is one stage. Stages of another shard come in ascending order and may be
@@ -47,4 +49,4 @@ class ShardKernel {
   virtual void finish_backward() {}
 };
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -11,6 +11,7 @@
 #include <sar/core/memory.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 using namespace sar;
@@ -134,6 +135,55 @@ TEST_CASE("the smallest edge id takes the gradient of equal messages, on any num
     const auto want = expected(whole, 1, reduce, u, std::vector<double>(whole.src.size(), 1), g).grad_u;
     CHECK(relative_error(u_local.grad(), slice(want, books.src, comm.rank(), 1)) < tolerance());
   }
+}
+
+TEST_CASE("sums in double precision are rounded once, on any number of ranks") {
+  const Communicator comm = Communicator::world();
+  const Index width = 3;
+  // sums of these are exact in double precision, and far from it in single precision
+  const auto numbers = [](Index n, std::uint64_t seed) {
+    auto values = random_values(n, seed);
+    for (double& x : values) x = std::round(x * 500) * 1024 + (x > 0 ? 0.0625 : -0.125);
+    return values;
+  };
+  const auto rounded = [](const Tensor& mine, const std::vector<double>& want) {
+    REQUIRE(mine.size() == std::ssize(want));
+    for (Index i = 0; i < mine.size(); ++i) CHECK(mine.data()[i] == static_cast<real>(want[i]));
+  };
+  for (const WholeGraph& whole : test_graphs())
+    for (const Books& books : test_books(whole, comm.size()))
+      for (const GraphOptions& options :
+           {GraphOptions{.aggregate_in_double = true},
+            GraphOptions{.mode = HaloMode::sequential, .max_halo_bytes = 1, .aggregate_in_double = true},
+            GraphOptions{.mode = HaloMode::one_shot, .pipeline_depth = 2, .aggregate_in_double = true}}) {
+        CAPTURE(whole.name);
+        const int p = comm.rank();
+        const auto edges = std::ssize(whole.src);
+        const auto u = numbers(whole.num_src * width, 1), g = numbers(whole.num_dst * width, 2);
+        auto e = numbers(edges, 3);
+        for (double& x : e) x = x > 0 ? 2 : -1;
+        const Expected want = expected(whole, width, Reduce::sum, u, e, g);
+        const GraphShardManager graph = shard(comm, whole, books, options);
+        const Variable u_local(local_rows(u, books.src, p, width), true);
+        const Variable e_local(edge_rows(e, graph), true);
+        const Variable base(local_rows(g, books.dst, p, width), true);
+        Tape tape;
+        const Variable out = graph.update_all(fn::u_mul_e(u_local, e_local), Reduce::sum, base);
+        std::vector<double> sums = want.out;
+        for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += g[i];
+        rounded(out.value(), slice(sums, books.dst, p, width));
+        tape.backward(out, local_rows(g, books.dst, p, width));
+        rounded(u_local.grad(), slice(want.grad_u, books.src, p, width));
+
+        // rows of edges: the rows of their sources
+        std::vector<double> rows;
+        for (const Index from : whole.src)
+          rows.insert(rows.end(), u.begin() + from * width, u.begin() + (from + 1) * width);
+        const Tensor of_edges = graph.local_edge_rows(to_tensor(rows, {edges, width}));
+        const auto ones = std::vector<double>(edges, 1);
+        rounded(graph.update_all(fn::copy_e(Variable(of_edges)), Reduce::sum).value(),
+                slice(expected(whole, width, Reduce::sum, u, ones, g).out, books.dst, p, width));
+      }
 }
 
 TEST_CASE("golden vectors of update_all") {
