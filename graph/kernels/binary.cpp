@@ -1,4 +1,5 @@
 #include <sar/graph/kernels/binary.hpp>
+#include <sar/graph/kernels/columns.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
@@ -72,6 +73,11 @@ class Binary final : public BinaryKernel {
   [[nodiscard]] bool wants(MessageTarget target) const {
     return reads(target) && (target == MessageTarget::u ? o_.wants_u : operand(target).grad != nullptr);
   }
+  /// Whether the message of all in-edges of v is a product of v and the sum of their sources.
+  [[nodiscard]] bool sums_sources() const {
+    return o_.result == Result::sum && o_.row.bilinear() && reads(MessageTarget::u) &&
+           reads(MessageTarget::v);
+  }
   [[nodiscard]] bool extremum() const { return o_.result == Result::max || o_.result == Result::min; }
   /// Bytes that an edge touches, for cutting work into blocks.
   [[nodiscard]] Index edge_bytes() const;
@@ -88,15 +94,20 @@ class Binary final : public BinaryKernel {
   }
   template <class Visit>
   void for_edges(const Stage& stage, const EdgeRanges& edges, Index i, const Visit& visit) const;
-  /// The i-th row of the stage; `buffer` [width].
+  /// The i-th row of the stage; `buffer` [width], and behind it the sum of sources.
   void sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool overwrite, real* buffer) const;
   void extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
                     real* buffer) const;
   void backward_by_source(const Stage& stage, real* grad_src, bool accumulate) const;
   void backward_by_destination(const Stage& stage);
   void backward_of_equal_gradients(const Stage& stage);
+  /// sum = the sum of the source rows of the i-th row's edges, [width of u].
+  void sum_sources(const Stage& stage, const EdgeRanges& edges, Index i, real* sum) const;
+  void backward_of_source_sums(const Stage& stage);
+  void gather_equal_gradients(const Stage& stage, real* grad_src, bool accumulate);
 
   Operands o_;
+  Tensor z_;  ///< of gather_equal_gradients(): [destinations, width of u]
   EdgeCursor cursor_;
   bool first_ = true;  ///< the next stage is the first one: it sets the results
 };
@@ -133,8 +144,15 @@ void Binary::sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool 
     if (overwrite) std::fill_n(out, width, real{0});
     return;
   }
-  std::fill_n(buffer, width, real{0});
-  for_edges(stage, edges, i, [&](Index, const real* a, const real* b) { o_.row.add(a, b, buffer); });
+  if (sums_sources()) {
+    real* sum = buffer + width;
+    sum_sources(stage, edges, i, sum);
+    const real* y = o_.v.values + v * o_.v.width;
+    o_.lhs == MessageTarget::u ? o_.row.store(sum, y, buffer) : o_.row.store(y, sum, buffer);
+  } else {
+    std::fill_n(buffer, width, real{0});
+    for_edges(stage, edges, i, [&](Index, const real* a, const real* b) { o_.row.add(a, b, buffer); });
+  }
   const real scale = o_.dst_scale != nullptr ? o_.dst_scale[v] : 1;
   if (overwrite)
     for (Index j = 0; j < width; ++j) out[j] = scale * buffer[j];
@@ -172,7 +190,7 @@ void Binary::accumulate(const Stage& stage) {
   const Index width = o_.row.width();
   const bool first_stage = std::exchange(first_, false);
   for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
-    Array<real> buffer(width);
+    Array<real> buffer(width + (sums_sources() ? o_.u.width : 0));
     for (Index i = first; i < last; ++i) {
       if (o_.result == Result::edges)
         for_edges(stage, edges, i, [&](Index edge, const real* a, const real* b) {
@@ -194,6 +212,11 @@ bool Binary::needs_source_in_backward() const {
 }
 
 void Binary::backward(const Stage& stage, real* grad_src, bool accumulate) {
+  if (sums_sources()) {
+    if (wants(MessageTarget::v)) backward_of_source_sums(stage);
+    if (grad_src != nullptr) gather_equal_gradients(stage, grad_src, accumulate);
+    return;
+  }
   const bool edges_by_destination = wants(MessageTarget::e) && !o_.wants_u;
   if (wants(MessageTarget::v) && !edges_by_destination && o_.row.linear() && o_.result == Result::sum)
     backward_of_equal_gradients(stage);
@@ -289,6 +312,63 @@ void Binary::backward_of_equal_gradients(const Stage& stage) {
       for (Index j = 0; j < o_.v.width; ++j) grad[j] += count * once[j];
     }
   });
+}
+
+void Binary::sum_sources(const Stage& stage, const EdgeRanges& edges, Index i, real* sum) const {
+  constexpr Index ahead = 8;
+  const Index width = o_.u.width;
+  const local_index* src = stage.shard.src.data();
+  const Index behind = std::min<Index>(edges.end[edges.num_rows - 1], edges.end[i] + ahead);
+  columns::for_columns(width, [&](auto n, Index j) {
+    columns::Tile<1, n> all{};
+    for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
+      if (const Index next = k + ahead < behind ? src[k + ahead] - stage.begin : -1;
+          next >= 0 && next < stage.size())
+        columns::request<n>(stage.rows + next * width + j);
+      all.add(columns::Tile<1, n>::from(stage.rows + (src[k] - stage.begin) * width + j));
+    }
+    all.to(sum + j);
+  });
+}
+
+void Binary::backward_of_source_sums(const Stage& stage) {
+  const EdgeRanges edges = cursor_.ranges(stage);
+  for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
+    Array<real> sum(o_.u.width);
+    for (Index i = first; i < last; ++i) {
+      if (edges.begin[i] == edges.end[i]) continue;
+      const Index v = edges.row(i);
+      sum_sources(stage, edges, i, sum.data());
+      const EdgeRows rows{{sum.data(), row_of(o_.v.values, v, o_.v.width), nullptr}};
+      add_gradient(MessageTarget::v, rows[o_.lhs], rows[o_.rhs], o_.grad_out + v * o_.row.width(),
+                   o_.v.grad + v * o_.v.width);
+    }
+  });
+}
+
+void Binary::gather_equal_gradients(const Stage& stage, real* grad_src, bool accumulate) {
+  const Index num_dst = stage.shard.num_dst;
+  if (!z_.defined()) {
+    z_ = Tensor({num_dst, o_.u.width});
+    parallel_for(num_dst, std::max<Index>((1 << 15) / edge_bytes(), 1), [&](Index first, Index last) {
+      for (Index v = first; v < last; ++v) {
+        std::fill_n(z_.row(v), o_.u.width, real{0});
+        const EdgeRows rows{{nullptr, row_of(o_.v.values, v, o_.v.width), nullptr}};
+        add_gradient(MessageTarget::u, rows[o_.lhs], rows[o_.rhs], o_.grad_out + v * o_.row.width(),
+                     z_.row(v));
+      }
+    });
+  }
+  const ShardTranspose& transpose = stage.shard.transpose();
+  gather_sum({.num_rows = stage.size(),
+              .begin = transpose.begin.data() + stage.begin,
+              .end = transpose.begin.data() + stage.begin + 1,
+              .col = transpose.dst.data(),
+              .x = z_.data(),
+              .x_rows = num_dst,
+              .out = grad_src,
+              .width = o_.u.width,
+              .accumulate = accumulate});
 }
 
 }  // namespace

@@ -13,7 +13,14 @@
 /// Traffic: forward the operands' rows per edge, v's and the output's from cache; backward the same and the
 /// gradient's row (and the argmax') per edge that is visited by source; sources stay in cache then. For
 /// messages that add or subtract, v needs no pass over its edges: gm_e is the same for all of them, but for
-/// max and min.
+/// max and min. For the sum of products of u and v, with z_v the gradient of x_u by one edge (u, v), which is the
+/// same for all edges of v,
+///
+///     out[v] = s_v (sum over in-edges of x_u) op y_v,    dx[u] = sum over out-edges of z_v,
+///     dy[v] = the gradient of y_v in (sum over in-edges of x_u) op y_v
+///
+/// which gathers one row an edge three times; the backward pass holds z, as large as rows of u for all
+/// destinations. Times beside copy_u sum: bench/aggregate.cpp.
 #pragma once
 
 #include <sar/graph/kernels/message_row.hpp>

@@ -125,6 +125,9 @@ struct Tile {
   [[gnu::always_inline]] void add(const real* factor, const Tile& x) {
     for (Index i = 0; i < count; ++i) v[i] += factor[i / per_head] * x.v[i];
   }
+  [[gnu::always_inline]] void add(const Tile& x) {
+    for (Index i = 0; i < count; ++i) v[i] += x.v[i];
+  }
   [[gnu::always_inline]] void add_product(const Tile& x, const Tile& y) {
     for (Index i = 0; i < count; ++i) v[i] += x.v[i] * y.v[i];
   }

@@ -64,6 +64,8 @@ class MessageRow {
   [[nodiscard]] bool reads_b(bool wants_a, bool wants_b) const;
   /// Whether gradients depend on no value at all, but for the gradient of the message.
   [[nodiscard]] bool linear() const { return op_ == MessageOp::add || op_ == MessageOp::sub || is_copy(); }
+  /// Whether a sum of messages with one b is the message of the sum of their a's, and the other way round.
+  [[nodiscard]] bool bilinear() const { return op_ == MessageOp::mul || op_ == MessageOp::dot; }
   [[nodiscard]] bool is_copy() const { return op_ == MessageOp::copy; }
 
  private:
