@@ -9,7 +9,7 @@
 #   subdirectory   FetchContent, configured; add_subdirectory, in a build of single precision with both precisions, built, run
 #                  on two ranks and installed
 #   both           both precisions in one program: the installed library of the command subdirectory by find_package and
-#                  by pkg-config
+#                  by pkg-config; with the kernels of each instruction set of this processor
 set -euo pipefail
 build=$1 command=$2
 here=$(cd "$(dirname "$0")" && pwd)
@@ -122,6 +122,12 @@ case $command in
     configure "$here/both" "$scratch/both" -DCMAKE_PREFIX_PATH="$scratch/both_prefix"
     cmake --build "$scratch/both" --parallel 2
     on_two_ranks "$scratch/both/consumer_of_both"
+    if [ "$(uname -m)" = x86_64 ]; then
+      words=$(SAR_INSTRUCTION_SET=none "$scratch/both/consumer_of_both" 2>&1 | sed -n 's/.* it can be: //p' | tr -d ,)
+      [[ $words == x86-64-v2* ]] || { echo "FAILED: the instruction sets are: $words"; exit 1; }
+      for word in $words; do SAR_INSTRUCTION_SET=$word "$scratch/both/consumer_of_both"; done
+      "$here/foreign_instructions_test.sh" "$scratch"/both_prefix/lib*/libsar*.a || [ $? = 77 ]
+    fi
 
     # what both libraries define are names of other libraries, which are the same in both
     names() { nm --extern-only --defined-only "$scratch"/both_prefix/lib*/"$1" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u; }
