@@ -1,4 +1,5 @@
 #include <sar/core/bfloat16_tiles.hpp>
+#include <sar/core/blas_product.hpp>
 #include <sar/core/instruction_set.hpp>
 #include <sar/core/right_operand.hpp>
 
@@ -41,7 +42,9 @@ ProductMethod product_method() {
 }
 
 void RightOperand::pack(const MatrixView& b) {
-  cols_ = b.cols;
+  b_ = b;
+  by_blas_ = has_blas && method_.precision == MatmulPrecision::highest && b.rows > 0;
+  if (by_blas_) return;
   if (method_.precision == MatmulPrecision::highest) {
     high_.pack(b);
   } else if (method_.unit == Bfloat16Unit::emulated) {
@@ -57,18 +60,20 @@ void RightOperand::pack(const MatrixView& b) {
 }
 
 void RightOperand::pack_or_borrow(const MatrixView& b, Index readable_behind) {
-  if (method_.precision != MatmulPrecision::highest) return pack(b);
-  cols_ = b.cols;
+  if (has_blas || method_.precision != MatmulPrecision::highest) return pack(b);
+  b_ = b;
   high_.pack_or_borrow(b, readable_behind);
 }
 
 void RightOperand::multiply(const MatrixView& a, const ProductTarget& target) const {
+  if constexpr (has_blas)
+    if (by_blas_) return blas_product(a, b_, target);
   if (method_.precision == MatmulPrecision::highest)
     sar::multiply(a, high_, target);
   else if (method_.unit == Bfloat16Unit::emulated)
     multiply_parts(a, target);
   else if constexpr (has_bfloat16_tiles)
-    multiply_tiles(a, tiles_.data(), cols_, num_parts(method_.precision), method_.unit == Bfloat16Unit::amx,
+    multiply_tiles(a, tiles_.data(), b_.cols, num_parts(method_.precision), method_.unit == Bfloat16Unit::amx,
                    target);
 }
 

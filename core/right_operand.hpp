@@ -1,8 +1,9 @@
 /// The right operand of products under a MatmulPrecision, and the products with it. For implementation files
 /// of core/.
 ///
-/// `highest` is the kernel of core/product.hpp. The others split each factor x into a high part h, x rounded
-/// to bfloat16, and for `high` a low part l, x - h rounded to bfloat16, and compute
+/// `highest` is the kernel of core/product.hpp, or a BLAS (core/blas_product.hpp). The others split each
+/// factor x into a high part h, x rounded to bfloat16, and for `high` a low part l, x - h rounded to
+/// bfloat16, and compute
 ///
 ///     medium   h_a h_b              high   h_a h_b + l_a h_b + h_a l_b
 ///
@@ -33,9 +34,10 @@ class RightOperand {
  public:
   explicit RightOperand(ProductMethod method) : method_(method) {}
 
-  /// Takes b [depth, cols]. The memory of the last call is used again.
+  /// Takes b [depth, cols], which must stay until the last product. The memory of the last call is used
+  /// again.
   void pack(const MatrixView& b);
-  /// The same, for few rows: see PackedMatrix. `b` must stay until the last product.
+  /// The same, for few rows: see PackedMatrix.
   void pack_or_borrow(const MatrixView& b, Index readable_behind);
 
   /// out [a.rows, cols] = start + a b, on this thread
@@ -47,7 +49,8 @@ class RightOperand {
   ProductMethod method_;
   PackedMatrix high_, low_;  // `highest`: b itself and nothing
   Array<std::uint16_t> tiles_;
-  Index cols_ = 0;
+  MatrixView b_{};
+  bool by_blas_ = false;
 };
 
 /// The high parts of x, and the low ones unless `low` is null: element (i, j) of x at i * x.cols + j where x
