@@ -1,10 +1,13 @@
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
+#include <sar/autograd/row_chunks.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/matmul.hpp>
 #include <sar/core/reduce.hpp>
 
+#include <algorithm>
 #include <vector>
 
 namespace sar::inline SAR_PRECISION {
@@ -31,6 +34,31 @@ void multiply_rows(const Tensor& x, const Tensor& weight, const Variable& bias, 
     out_in ? matmul_nt(x, weight, y) : matmul(x, weight, y);
 }
 
+/// to += grad W for weight [out, in], grad W^T for weight [in, out]: in the memory of `grad`, some rows after
+/// the other, when the shapes are the same, nobody else refers to it and nothing has arrived yet.
+void pass_product(Gradient& to, Tensor grad, const Tensor& weight, bool out_in) {
+  const auto product = [&](const Tensor& g, Tensor& out, bool accumulate) {
+    out_in ? matmul(g, weight, out, accumulate) : matmul_nt(g, weight, out, accumulate);
+  };
+  if (!grad.unique() || grad.shape() != to.shape() || to.value().defined())
+    return to.add([&](Tensor& sum, bool accumulate) {
+      Tensor flat = flatten(sum);
+      product(flatten(grad), flat, accumulate);
+    });
+  {
+    Tensor flat = flatten(grad);
+    const Index chunk = std::max<Index>(256, (Index{1} << 19) / std::max<Index>(flat.row_size(), 1));
+    Tensor buffer({std::min(chunk, flat.num_rows()), flat.row_size()});
+    for (Index first = 0; first < flat.num_rows(); first += chunk) {
+      Tensor rows = flat.slice_rows(first, std::min(first + chunk, flat.num_rows()));
+      Tensor result = buffer.slice_rows(0, rows.num_rows());
+      product(rows, result, false);
+      scale_shift(result, 1, 0, rows);
+    }
+  }
+  to.add(std::move(grad));
+}
+
 /// x W^T + b for weight [out, in], x W + b for weight [in, out].
 Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
   const Shape& w = weight.shape();
@@ -43,31 +71,28 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
                       " for a weight of shape ", w);
 
   Tensor y(with_columns(x.shape(), out));
-  Tensor flat_y = flatten(y);
-  multiply_rows(flatten(x.value()), weight.value(), bias, out_in, flat_y);
+  for_row_chunks(x, [&](Index first, const Tensor& rows) {
+    Tensor to = flatten(y.slice_rows(first, first + rows.num_rows()));
+    multiply_rows(flatten(rows), weight.value(), bias, out_in, to);
+  });
   if (!recording({&x, &weight, &bias})) return y;
   return record(std::move(y), [dx = x.gradient(), dw = weight.gradient(), db = bias.gradient(), out_in,
-                               kept_x = weight.requires_grad() ? x.value() : Tensor(),
-                               kept_w = x.requires_grad() ? weight.value() : Tensor()](const Tensor& grad) {
-    const Tensor g = flatten(grad);
-    if (db != nullptr) db->add([&](Tensor& sum, bool accumulate) { sum_to(g, sum, accumulate); });
+                               kept_x = weight.requires_grad() ? x.detach() : Variable(),
+                               kept_w = x.requires_grad() ? weight.value() : Tensor()](Tensor grad) {
+    if (db != nullptr) db->add([&](Tensor& sum, bool accumulate) { sum_to(flatten(grad), sum, accumulate); });
     if (dw != nullptr)
       dw->add([&](Tensor& sum, bool accumulate) {
-        if (out_in) {
-          matmul_tn(g, flatten(kept_x), sum, accumulate);
-        } else {
-          matmul_tn(flatten(kept_x), g, sum, accumulate);
-        }
+        for_row_chunks(kept_x, [&](Index first, const Tensor& rows) {
+          const Tensor g_rows = flatten(grad.slice_rows(first, first + rows.num_rows()));
+          if (out_in) {
+            matmul_tn(g_rows, flatten(rows), sum, accumulate);
+          } else {
+            matmul_tn(flatten(rows), g_rows, sum, accumulate);
+          }
+          accumulate = true;
+        });
       });
-    if (dx != nullptr)
-      dx->add([&](Tensor& sum, bool accumulate) {
-        Tensor flat = flatten(sum);
-        if (out_in) {
-          matmul(g, kept_w, flat, accumulate);
-        } else {
-          matmul_nt(g, kept_w, flat, accumulate);
-        }
-      });
+    if (dx != nullptr) pass_product(*dx, std::move(grad), kept_w, out_in);
   });
 }
 
@@ -106,14 +131,22 @@ Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
   const bool recorded = recording({&base, &x, &weight});
   Tensor y = take_value(base);
   if (!y.unique()) y = y.clone();
-  matmul_nt(x.value(), weight.value(), y, true);
+  for_row_chunks(x, [&](Index first, const Tensor& rows) {
+    Tensor to = y.slice_rows(first, first + rows.num_rows());
+    matmul_nt(rows, weight.value(), to, true);
+  });
   if (!recorded) return y;
   return record(std::move(y),
-                [kept_x = weight.requires_grad() ? x.value() : Tensor(),
+                [kept_x = weight.requires_grad() ? x.detach() : Variable(),
                  kept_w = x.requires_grad() ? weight.value() : Tensor(), dbase = base.gradient(),
                  dx = x.gradient(), dw = weight.gradient()](Tensor grad) {
                   if (dw != nullptr)
-                    dw->add([&](Tensor& sum, bool accumulate) { matmul_tn(grad, kept_x, sum, accumulate); });
+                    dw->add([&](Tensor& sum, bool accumulate) {
+                      for_row_chunks(kept_x, [&](Index first, const Tensor& rows) {
+                        matmul_tn(grad.slice_rows(first, first + rows.num_rows()), rows, sum, accumulate);
+                        accumulate = true;
+                      });
+                    });
                   if (dx != nullptr)
                     dx->add([&](Tensor& sum, bool accumulate) { matmul(grad, kept_w, sum, accumulate); });
                   if (dbase != nullptr) dbase->add(std::move(grad));

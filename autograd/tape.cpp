@@ -70,9 +70,10 @@ bool recording(std::initializer_list<const Variable*> inputs) noexcept {
   return false;
 }
 
-Variable record(Tensor value, Tape::Backward backward) {
+Variable record(const Variable& value, Tape::Backward backward) {
   require(current_tape != nullptr, "record() without a tape in scope");
-  Variable output(std::move(value), true);
+  Variable output =
+      value.deferred() != nullptr ? Variable(value.deferred(), true) : Variable(value.value(), true);
   current_tape->record(output.gradient(), std::move(backward));
   return output;
 }

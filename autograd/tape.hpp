@@ -70,7 +70,7 @@ class NoTape {
 /// an operation keeps values for the backward pass.
 bool recording(std::initializer_list<const Variable*> inputs) noexcept;
 
-/// For authors of operations: makes `value` the output of a recorded operation.
-Variable record(Tensor value, Tape::Backward backward);
+/// For authors of operations: makes `value`, a constant, the output of a recorded operation.
+Variable record(const Variable& value, Tape::Backward backward);
 
 }  // namespace sar

@@ -1,3 +1,4 @@
+#include <sar/autograd/deferred_rows.hpp>
 #include <sar/autograd/variable.hpp>
 #include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
@@ -47,6 +48,30 @@ void Gradient::require_live() const {
 
 Variable::Variable(Tensor value, bool requires_grad) : value_(std::move(value)) {
   if (requires_grad) gradient_ = std::make_shared<Gradient>(value_.shape());
+}
+
+Variable::Variable(std::shared_ptr<const DeferredRows> deferred, bool requires_grad)
+    : deferred_(std::move(deferred)) {
+  if (requires_grad) gradient_ = std::make_shared<Gradient>(deferred_->shape());
+}
+
+const Tensor& Variable::all_rows() const {
+  return deferred_->all();
+}
+
+void Variable::compute_value() {
+  value_ = deferred_->all();
+  deferred_ = nullptr;
+}
+
+const Shape& Variable::deferred_shape() const noexcept {
+  return deferred_->shape();
+}
+
+Variable Variable::detach() const {
+  Variable constant = *this;
+  constant.gradient_ = nullptr;
+  return constant;
 }
 
 Tensor Variable::grad() const {

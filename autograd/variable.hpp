@@ -44,31 +44,47 @@ class Gradient {
 
 using GradientPtr = std::shared_ptr<Gradient>;
 
+class DeferredRows;
+
 /// A cheap handle: value, whether a gradient is wanted, and the gradient. Copies are the same variable.
 class Variable {
  public:
   Variable() = default;
   /// A leaf. With requires_grad, operations on it are recorded by the tape in scope.
   Variable(Tensor value, bool requires_grad = false);  // NOLINT: a tensor is a constant variable
+  /// For authors of operations: a value that is computed when it is read.
+  explicit Variable(std::shared_ptr<const DeferredRows> deferred, bool requires_grad = false);
 
-  [[nodiscard]] bool defined() const noexcept { return value_.defined(); }
-  [[nodiscard]] const Tensor& value() const noexcept { return value_; }
-  [[nodiscard]] Tensor& value() noexcept { return value_; }
-  [[nodiscard]] const Shape& shape() const noexcept { return value_.shape(); }
-  [[nodiscard]] Index num_rows() const noexcept { return value_.num_rows(); }
+  [[nodiscard]] bool defined() const noexcept { return deferred_ != nullptr || value_.defined(); }
+  [[nodiscard]] const Tensor& value() const { return deferred_ == nullptr ? value_ : all_rows(); }
+  [[nodiscard]] Tensor& value() {
+    if (deferred_ != nullptr) compute_value();
+    return value_;
+  }
+  [[nodiscard]] const Shape& shape() const noexcept {
+    return deferred_ == nullptr ? value_.shape() : deferred_shape();
+  }
+  [[nodiscard]] Index num_rows() const noexcept { return shape()[0]; }
   [[nodiscard]] bool requires_grad() const noexcept { return gradient_ != nullptr; }
   /// The gradient collected by Tape::backward; undefined when none arrived. Only leaves keep theirs: the
   /// gradient of an intermediate result is released as soon as it has been passed on.
   [[nodiscard]] Tensor grad() const;
   void zero_grad();
   /// The same value as a constant.
-  [[nodiscard]] Variable detach() const { return Variable(value_); }
+  [[nodiscard]] Variable detach() const;
 
   /// For authors of operations: where gradients of this variable go; null for a constant.
   [[nodiscard]] const GradientPtr& gradient() const noexcept { return gradient_; }
+  /// For authors of operations: null unless the value is computed when it is read (row_chunks.hpp).
+  [[nodiscard]] const std::shared_ptr<const DeferredRows>& deferred() const noexcept { return deferred_; }
 
  private:
-  Tensor value_;
+  [[nodiscard]] const Tensor& all_rows() const;
+  void compute_value();
+  [[nodiscard]] const Shape& deferred_shape() const noexcept;
+
+  Tensor value_;  // undefined while it is deferred
+  std::shared_ptr<const DeferredRows> deferred_;
   GradientPtr gradient_;
 };
 

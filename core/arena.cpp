@@ -17,6 +17,11 @@ std::size_t held_limit(std::size_t peak_live) {
   return peak_live + peak_live / 4 + (std::size_t{32} << 20);
 }
 
+/// New addresses are taken up to here rather than a part of a large range.
+std::size_t growth_limit(std::size_t peak_live) {
+  return peak_live + peak_live / 10;
+}
+
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
@@ -65,8 +70,11 @@ void* Arena::allocate(std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   prepare();
   auto fit = by_size_.lower_bound({bytes, nullptr});
-  if (fit == by_size_.end()) {
-    if (!grow(bytes)) return nullptr;
+  const auto used = static_cast<std::size_t>(top_ - begin_);
+  const bool spare = fit != by_size_.end() && fit->first > 2 * bytes &&
+                     used + bytes <= growth_limit(std::max(peak_live_, live_ + bytes));
+  if (fit == by_size_.end() || spare) {
+    if (!grow(bytes) && !spare) return nullptr;
     fit = by_size_.lower_bound({bytes, nullptr});
   }
   char* const block = fit->second;

@@ -25,17 +25,17 @@ void drop(const DropoutBits& dropout, Index i, Index columns, real* row) {
 
 }  // namespace
 
-void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
-                Tensor& y) {
+void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Tensor& y,
+                Index first) {
   const Index columns = x.row_size();
-  parallel_for(x.num_rows(), rows_at_once(columns), [&](Index begin, Index end) {
+  parallel_for(y.num_rows(), rows_at_once(columns), [&](Index begin, Index end) {
     for (Index i = begin; i < end; ++i) {
-      const real* from = x.row(i);
+      const real* from = x.row(first + i);
       real* to = y.row(i);
       for (Index j = 0; j < columns; ++j) to[j] = (from[j] - c.center[j]) * c.scale[j] + c.shift[j];
       if (activation.relu)
         for (Index j = 0; j < columns; ++j) to[j] = to[j] < 0 ? 0 : to[j];
-      if (activation.dropout) drop(activation.dropout, i, columns, to);
+      if (activation.dropout) drop(activation.dropout, first + i, columns, to);
     }
   });
 }
@@ -83,8 +83,9 @@ void batch_norm_backward_x(const Tensor& x, const BatchNormCoefficients& c, cons
 #include <sar/core/isa_end.hpp>
 
 SAR_DISPATCH(void, batch_norm,
-             (const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Tensor& y),
-             (x, c, activation, y));
+             (const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Tensor& y,
+              Index first),
+             (x, c, activation, y, first));
 SAR_DISPATCH(void, batch_norm_backward_sums,
              (const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
               const Tensor& grad, Tensor& g, std::span<double> sums),

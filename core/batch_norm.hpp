@@ -34,8 +34,10 @@ struct NormActivation {
   DropoutBits dropout = {};
 };
 
-/// y = a(xhat weight + bias). Reads x and writes y once; y may be x.
-void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Tensor& y);
+/// y = a(xhat weight + bias) for the rows of x from `first` on, as many as y has. Reads them and writes y
+/// once; y may be x.
+void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Tensor& y,
+                Index first = 0);
 
 /// With grad the gradient of y: g, the gradient before the activation, and its sums over the rows,
 ///

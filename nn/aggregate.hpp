@@ -22,7 +22,7 @@ inline Message message(Variable u, const Variable& edge_weight) {
 /// widths when the rows want a gradient, because the gradient of the weight then needs the rows but no
 /// aggregate.
 inline bool multiplies_first(const Variable& rows, Index out_feats) {
-  const Index in_feats = rows.value().row_size();
+  const Index in_feats = rows.shape().row_size();
   return in_feats > out_feats || (in_feats == out_feats && rows.requires_grad());
 }
 

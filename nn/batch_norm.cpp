@@ -1,6 +1,7 @@
 // The forward pass reads x twice (statistics, values) and writes y. The backward pass reads x and the
 // gradient, writes the gradient before the activation over it and takes its sums, then reads both again and
 // writes dx: all in the memory of the incoming gradient when nobody else holds that.
+#include <sar/autograd/deferred_rows.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/batch_norm.hpp>
 #include <sar/core/column_moments.hpp>
@@ -10,6 +11,7 @@
 #include <sar/nn/rank_moments.hpp>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -31,6 +33,25 @@ struct DistributedBN1D::Statistics {
   BatchNormCoefficients coefficients;
   double count = 0;  // rows that the statistics come from; 0: they are constants (evaluation)
   bool over_ranks = false;
+};
+
+/// What the backward pass knows of a call.
+struct DistributedBN1D::Call {
+  Tensor x;
+  Statistics statistics;
+  NormActivation activation;
+};
+
+/// The result of a call, computed from x when it is read.
+class DistributedBN1D::Rows : public DeferredRows {
+ public:
+  explicit Rows(std::shared_ptr<const Call> call) : DeferredRows(call->x.shape()), call_(std::move(call)) {}
+  void compute(Index first, Tensor& out) const override {
+    batch_norm(call_->x, call_->statistics.coefficients, call_->activation, out, first);
+  }
+
+ private:
+  std::shared_ptr<const Call> call_;
 };
 
 DistributedBN1D::DistributedBN1D(Index num_features, const Communicator& comm,
@@ -103,7 +124,7 @@ Variable DistributedBN1D::apply(Variable x, bool relu, const DropoutMask* mask, 
 Variable DistributedBN1D::normalized(Variable x, bool relu, const DropoutMask* mask, const RowIds& row_ids,
                                      std::optional<ColumnMoments>& seen) const {
   const Index columns = running_mean_.size();
-  require<ShapeError>(x.shape().dims() == 2 && x.value().row_size() == columns, "batch norm of ", columns,
+  require<ShapeError>(x.shape().dims() == 2 && x.shape().row_size() == columns, "batch norm of ", columns,
                       " features got a tensor of shape ", x.shape());
   require<ShapeError>(mask == nullptr || row_ids.size() == x.num_rows(), "dropout of ", x.num_rows(),
                       " rows with ", row_ids.size(), " row ids");
@@ -113,37 +134,53 @@ Variable DistributedBN1D::normalized(Variable x, bool relu, const DropoutMask* m
   Statistics s = statistics(input, seen);
   const NormActivation activation{
       .relu = relu, .dropout = mask != nullptr ? DropoutBits(*mask, row_ids.span(), columns) : DropoutBits()};
-  Tensor y = !records && input.unique() ? input : Tensor(input.shape());
-  batch_norm(input, s.coefficients, activation, y);
-  if (!records) return y;
-
+  if (!records) {
+    Tensor y = input.unique() ? input : Tensor(input.shape());
+    batch_norm(input, s.coefficients, activation, y);
+    return y;
+  }
   const bool over_ranks = s.over_ranks;
-  const auto backward = [input, s = std::move(s), activation, dx, dweight = weight_.gradient(),
-                         dbias = bias_.gradient(), comm = comm_](Tensor grad) {
-    const auto width = input.row_size();
-    Tensor g = grad.unique() || !activation.relu ? grad : Tensor(grad.shape());
-    std::vector<double> sums(2 * width);  // of g, then of g xhat
-    batch_norm_backward_sums(input, s.coefficients, activation, grad, g, sums);
-    grad = Tensor();
-    const auto sum_g = std::span(sums).first(width), sum_gx = std::span(sums).last(width);
-    if (dbias != nullptr) dbias->add(rounded(sum_g));
-    if (dweight != nullptr) dweight->add(rounded(sum_gx));
-    if (dx == nullptr) return;
+  const auto call = std::make_shared<const Call>(Call{std::move(input), std::move(s), activation});
+  Variable y;
+  if (relu) {
+    y = Variable(std::make_shared<const Rows>(call));
+  } else {  // what follows may overwrite it
+    Tensor values(call->x.shape());
+    batch_norm(call->x, call->statistics.coefficients, activation, values);
+    y = std::move(values);
+  }
+  const auto backward = [call, dx, dweight = weight_.gradient(), dbias = bias_.gradient(), comm = comm_](
+                            Tensor grad) { pass_back(*call, std::move(grad), dx, dweight, dbias, comm); };
+  return over_ranks ? record_collective(comm_, y, backward) : record(y, backward);
+}
 
-    // The means over the rows that the statistics come from. Without statistics (evaluation) they are absent.
-    if (s.over_ranks) comm.all_reduce(std::span<double>(sums));
-    std::vector<real> mean_g(width), mean_gx(width);
-    if (s.count > 0)
-      for (Index j = 0; j < width; ++j) {
-        mean_g[j] = static_cast<real>(sum_g[j] / s.count);
-        mean_gx[j] = static_cast<real>(sum_gx[j] / s.count);
-      }
-    Tensor result = g.unique() ? g : Tensor(g.shape());
-    batch_norm_backward_x(input, s.coefficients, g, mean_g, mean_gx, result);
-    g = Tensor();
-    dx->add(std::move(result));
-  };
-  return over_ranks ? record_collective(comm_, std::move(y), backward) : record(std::move(y), backward);
+void DistributedBN1D::pass_back(const Call& call, Tensor grad, const GradientPtr& dx,
+                                const GradientPtr& dweight, const GradientPtr& dbias,
+                                const Communicator& comm) {
+  const Tensor& x = call.x;
+  const Statistics& s = call.statistics;
+  const auto width = x.row_size();
+  Tensor g = grad.unique() || !call.activation.relu ? grad : Tensor(grad.shape());
+  std::vector<double> sums(2 * width);  // of g, then of g xhat
+  batch_norm_backward_sums(x, s.coefficients, call.activation, grad, g, sums);
+  grad = Tensor();
+  const auto sum_g = std::span(sums).first(width), sum_gx = std::span(sums).last(width);
+  if (dbias != nullptr) dbias->add(rounded(sum_g));
+  if (dweight != nullptr) dweight->add(rounded(sum_gx));
+  if (dx == nullptr) return;
+
+  // The means over the rows that the statistics come from. Without statistics (evaluation) they are absent.
+  if (s.over_ranks) comm.all_reduce(std::span<double>(sums));
+  std::vector<real> mean_g(width), mean_gx(width);
+  if (s.count > 0)
+    for (Index j = 0; j < width; ++j) {
+      mean_g[j] = static_cast<real>(sum_g[j] / s.count);
+      mean_gx[j] = static_cast<real>(sum_gx[j] / s.count);
+    }
+  Tensor result = g.unique() ? g : Tensor(g.shape());
+  batch_norm_backward_x(x, s.coefficients, g, mean_g, mean_gx, result);
+  g = Tensor();
+  dx->add(std::move(result));
 }
 
 Variable DistributedBN1D::operator()(Variable x) {

@@ -49,6 +49,8 @@ class DistributedBN1D : public Module {
 
  private:
   struct Statistics;
+  struct Call;
+  class Rows;
   friend Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout,
                                           RowIds row_ids);
 
@@ -59,6 +61,8 @@ class DistributedBN1D : public Module {
                                     std::optional<ColumnMoments>& seen) const;
   [[nodiscard]] Statistics statistics(const Tensor& x, std::optional<ColumnMoments>& seen) const;
   void track(const ColumnMoments& moments);
+  static void pass_back(const Call& call, Tensor grad, const GradientPtr& dx, const GradientPtr& dweight,
+                        const GradientPtr& dbias, const Communicator& comm);
 
   Variable weight_, bias_;
   Tensor running_mean_, running_var_;
@@ -68,8 +72,10 @@ class DistributedBN1D : public Module {
 };
 
 /// dropout(relu(norm(x)), row_ids) as one operation that keeps x and a bit an element for the backward pass:
-/// the normalized values and the sign that ReLU looks at are computed again. Values, gradients and draws are
-/// those of the three operations. Collective like `norm`; `row_ids` as in Dropout.
+/// the normalized values and the sign that ReLU looks at are computed again. While a tape records, the result
+/// is computed when it is read, and linear layers read it in chunks: it is never in memory as a whole.
+/// Values, gradients and draws are those of the three operations. Collective like `norm`; `row_ids` as in
+/// Dropout.
 [[nodiscard]] Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout,
                                                RowIds row_ids);
 

@@ -47,7 +47,7 @@ Variable GraphConv::operator()(const GraphShardManager& graph, const Variable& f
     const bool multiply_first =
         weight_.defined() && !options_.cached && multiplies_first(feat, weight_.shape()[1]);
     Variable h = cache_(graph, {&feat, &edge_weight}, [&] {
-      Variable x = multiply_first ? matmul(feat, weight_) : feat;
+      Variable x = multiply_first ? affine(feat, weight_, {}) : feat;
       x = divide_rows(std::move(x), graph.out_degrees(), options_.norm == GraphConvNorm::left, both);
       x = graph.update_all(message(std::move(x), edge_weight), fn::sum);
       return divide_rows(std::move(x), graph.in_degrees(), options_.norm == GraphConvNorm::right, both);

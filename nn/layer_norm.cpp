@@ -14,7 +14,7 @@ LayerNorm::LayerNorm(Index features, double eps, bool affine) : features_(featur
 }
 
 Variable LayerNorm::operator()(const Variable& x) const {
-  require<ShapeError>(x.shape().dims() == 2 && x.value().row_size() == features_, "LayerNorm over ",
+  require<ShapeError>(x.shape().dims() == 2 && x.shape().row_size() == features_, "LayerNorm over ",
                       features_, " features got a tensor of shape ", x.shape());
   return layer_norm(x, weight_, bias_, eps_);
 }

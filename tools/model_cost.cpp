@@ -19,18 +19,23 @@ Index last_gradient(const ModelSize& m) {
   return m.layers > 1 ? m.hidden : 0;
 }
 
+/// Tensors between the convolutions: the input of a batch norm, or the input and the result of the ReLU.
+Index kept_between(const ModelSize& m) {
+  return m.batch_norm ? 1 : 2;
+}
+
 Index sage_kept(const ModelSize& m) {
-  return m.features + (m.features <= m.width(1) ? m.features : 0) + 2 * m.hidden * (m.layers - 1) +
-         last_gradient(m) + 2 * m.classes;
+  return m.features + (m.features <= m.width(1) ? m.features : 0) +
+         kept_between(m) * m.hidden * (m.layers - 1) + last_gradient(m) + 2 * m.classes;
 }
 
 Index gcn_kept(const ModelSize& m) {
-  return 2 * m.features + 2 * m.hidden * (m.layers - 1) +
+  return 2 * m.features + kept_between(m) * m.hidden * (m.layers - 1) +
          std::max(last_gradient(m) + m.classes, 2 * m.classes);
 }
 
 Index gat_kept(const ModelSize& m) {
-  return 2 * m.features + ((m.batch_norm ? 3 : 4) * m.hidden + 3 * m.heads) * (m.layers - 1) +
+  return 2 * m.features + ((m.batch_norm ? 2 : 4) * m.hidden + 3 * m.heads) * (m.layers - 1) +
          std::max(last_gradient(m) + m.classes, (m.layers > 1 ? 3 : 4) * m.classes);
 }
 

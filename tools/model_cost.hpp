@@ -23,8 +23,8 @@ struct ModelSize {
 /// Bytes of tensors and graph on the worker that has this part, at the peak of a training step: what `train`
 /// reports as peak_bytes, within about 15 %. They are the sum of
 ///   - rows of the part: the features and what is kept of them; for each hidden layer, what lies between its
-///     forward and its backward pass (its input and the sum before the ReLU; the attention also its projection
-///     and, without batch norm, the ELU's result; 3 numbers a head); the gradients that are alive together;
+///     forward and its backward pass (the sum before the ReLU and, without batch norm, the ReLU's result; the
+///     attention also its projection and, without batch norm, the ELU's result; 3 numbers a head); the gradients that are alive together;
 ///   - four numbers for each parameter: itself, its gradient, two of Adam;
 ///   - labels, masks, ids and the graph's index arrays;
 ///   - a quarter of the halo rows of a shard, which arrive, and the rows of two shards, at most 4 MiB, which

@@ -70,8 +70,8 @@ void CollectiveCall::require_equal(const Communicator& comm) const {
   if (!comm.all_equal(digest(), operation_)) report_difference(comm);
 }
 
-Variable record_collective(const Communicator& comm, Tensor value, Tape::Backward backward) {
-  return record(std::move(value), [comm, backward = std::move(backward)](Tensor grad) {
+Variable record_collective(const Communicator& comm, const Variable& value, Tape::Backward backward) {
+  return record(value, [comm, backward = std::move(backward)](Tensor grad) {
     comm.agree([&] { backward(std::move(grad)); }, "a backward pass");
   });
 }

@@ -46,8 +46,9 @@ class CollectiveCall {
   CollectiveCall& equal(const GraphOptions& options);
 
   /// Throws on all ranks: CommunicationError when operations differ, InputError when arguments do:
-  /// "<operation> is called with a different <what> on different ranks: ...". In the body of Communicator::agree, after what each rank checks by itself: one
-  /// small all_reduce tells of both when everything is right. Collective.
+  /// "<operation> is called with a different <what> on different ranks: ...". In the body of
+  /// Communicator::agree, after what each rank checks by itself: one small all_reduce tells of both when
+  /// everything is right. Collective.
   void require_equal(const Communicator& comm) const;
 
  private:
@@ -81,6 +82,6 @@ auto collective(const Communicator& comm, const Describe& describe, const Body& 
 }
 
 /// record() of an operation whose backward pass is collective: it runs in Communicator::agree.
-Variable record_collective(const Communicator& comm, Tensor value, Tape::Backward backward);
+Variable record_collective(const Communicator& comm, const Variable& value, Tape::Backward backward);
 
 }  // namespace sar

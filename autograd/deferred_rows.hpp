@@ -1,0 +1,33 @@
+/// Values that are computed when they are read.
+#pragma once
+
+#include <sar/core/tensor.hpp>
+
+#include <mutex>
+
+namespace sar::inline SAR_PRECISION {
+
+/// The rows of a result that is cheap to compute from what its operation keeps for the backward pass anyway,
+/// such as those of a normalization. A product reads them a chunk at a time, while the chunk is in the cache,
+/// and again in the backward pass: the result is never in memory as a whole. Any other operation reads all of
+/// them.
+class DeferredRows {
+ public:
+  explicit DeferredRows(const Shape& shape) : shape_(shape) {}
+  virtual ~DeferredRows() = default;
+  DeferredRows(const DeferredRows&) = delete;
+  DeferredRows& operator=(const DeferredRows&) = delete;
+
+  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  /// out = rows [first, first + rows of out).
+  virtual void compute(Index first, Tensor& out) const = 0;
+  /// All rows, computed at the first call and kept from then on. On any thread.
+  [[nodiscard]] const Tensor& all() const;
+
+ private:
+  Shape shape_;
+  mutable std::mutex mutex_;
+  mutable Tensor all_;
+};
+
+}  // namespace sar

@@ -1,0 +1,28 @@
+/// For authors of operations: the rows of an operand a chunk at a time.
+#pragma once
+
+#include <sar/autograd/deferred_rows.hpp>
+#include <sar/autograd/variable.hpp>
+#include <sar/core/parallel.hpp>
+
+#include <algorithm>
+
+namespace sar::inline SAR_PRECISION {
+
+/// body(first, rows) for chunks of x that follow each other: all rows at once where they are in memory, and
+/// at least one call. `rows` is valid during the call.
+inline void for_row_chunks(const Variable& x, FunctionRef<void(Index first, const Tensor& rows)> body) {
+  constexpr Index chunk_elements = Index{1} << 22;
+  const auto& deferred = x.deferred();
+  if (deferred == nullptr) return body(0, x.value());
+  const Shape& shape = x.shape();
+  const Index chunk = std::max<Index>(1024, chunk_elements / std::max<Index>(shape.row_size(), 1));
+  Tensor buffer(shape.with_rows(std::min(chunk, shape[0])));
+  for (Index first = 0; first == 0 || first < shape[0]; first += chunk) {
+    Tensor rows = buffer.slice_rows(0, std::min(chunk, shape[0] - first));
+    deferred->compute(first, rows);
+    body(first, rows);
+  }
+}
+
+}  // namespace sar

@@ -1,0 +1,141 @@
+/// Values that are computed when they are read: the same as those in memory, in every operation.
+#include <doctest/doctest.h>
+
+#include <sar/autograd/deferred_rows.hpp>
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/row_chunks.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/elementwise.hpp>
+#include <sar/core/memory.hpp>
+
+#include "support/random_tensor.hpp"
+#include "support/reference.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace sar;
+using namespace sar::test;
+
+/// 2 x, and how many rows were computed.
+class Doubled : public DeferredRows {
+ public:
+  explicit Doubled(Tensor x) : DeferredRows(x.shape()), x_(std::move(x)) {}
+  void compute(Index first, Tensor& out) const override {
+    computed += out.num_rows();
+    scale_shift(x_.slice_rows(first, first + out.num_rows()), 2, 0, out);
+  }
+  mutable std::atomic<Index> computed = 0;
+
+ private:
+  Tensor x_;
+};
+
+/// y = 2 x, in memory or deferred.
+Variable doubled(const Variable& x, bool deferred) {
+  const auto backward = [dx = x.gradient()](Tensor grad) {
+    Tensor twice(grad.shape());
+    scale_shift(grad, 2, 0, twice);
+    dx->add(std::move(twice));
+  };
+  if (deferred) return record(Variable(std::make_shared<const Doubled>(x.value())), backward);
+  Tensor y(x.shape());
+  scale_shift(x.value(), 2, 0, y);
+  return record(y, backward);
+}
+
+/// The result of f(2 x, weight, bias) and the gradients of all.
+template <class F>
+std::vector<Tensor> run(const Shape& rows, const Shape& weight_shape, Index out, bool deferred, const F& f) {
+  Variable x(random_tensor(rows, 1), true), weight(random_tensor(weight_shape, 2), true),
+      bias(random_tensor({out}, 3), true);
+  Tape tape;
+  const Variable y = f(doubled(x, deferred), weight, bias);
+  tape.backward(y, random_tensor(y.shape(), 4));
+  return {y.value(), x.grad(), weight.grad(), bias.grad()};
+}
+
+template <class F>
+void check_same(const Shape& rows, const Shape& weight_shape, Index out, const F& f) {
+  const std::vector<Tensor> expected = run(rows, weight_shape, out, false, f),
+                            found = run(rows, weight_shape, out, true, f);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    CAPTURE(i);
+    REQUIRE(found[i].defined() == expected[i].defined());
+    if (found[i].defined()) CHECK(relative_error(found[i], expected[i]) < tolerance());
+  }
+}
+
+TEST_CASE("products of deferred rows, and their gradients: no row, one chunk, several chunks") {
+  // a chunk has 2^22 elements, and 1024 rows at least
+  for (const auto& [rows, columns] : {std::pair<Index, Index>{0, 3}, {7, 3}, {1030, 4100}}) {
+    CAPTURE(rows);
+    for (const Index out : {Index{2}, columns == 3 ? Index{3} : Index{1}}) {
+      check_same({rows, columns}, {out, columns}, out,
+                 [](Variable y, const Variable& w, const Variable& b) { return linear(std::move(y), w, b); });
+      check_same({rows, columns}, {columns, out}, out,
+                 [](Variable y, const Variable& w, const Variable& b) { return affine(std::move(y), w, b); });
+      check_same({rows, columns}, {out, columns}, out,
+                 [&](const Variable& y, const Variable& w, const Variable& b) {
+                   return add_linear(add(Variable(random_tensor({y.num_rows(), w.shape()[0]}, 5)), b), y, w);
+                 });
+      check_same({rows, columns}, {columns, out}, out,
+                 [](const Variable& y, const Variable& w, const Variable&) { return matmul(y, w); });
+    }
+  }
+  check_same({6, 4, 3}, {2, 3}, 2,
+             [](Variable y, const Variable& w, const Variable& b) { return linear(std::move(y), w, b); });
+}
+
+TEST_CASE("two products of the same deferred rows, and elementwise operations") {
+  check_same({50, 4}, {4, 4}, 4, [](const Variable& y, const Variable& w, const Variable& b) {
+    return add(linear(y, w, b), relu(linear(y, w, {})));
+  });
+  check_same({50, 4}, {4, 4}, 4, [](const Variable& y, const Variable& w, const Variable& b) {
+    return add(add(relu(y), mul(y, b)), slice_rows(concat_columns({matmul(y, w)}), 0, 50));
+  });
+}
+
+TEST_CASE("a linear layer reads chunks only; a value is computed once for all copies") {
+  const Tensor x = random_tensor({2100, 4100}, 1);
+  const auto rows = std::make_shared<const Doubled>(x);
+  const Variable y(rows);
+  CHECK(y.defined());
+  CHECK(y.shape() == x.shape());
+  CHECK(y.num_rows() == 2100);
+  CHECK_FALSE(y.requires_grad());
+  CHECK(rows->computed == 0);
+  const std::size_t before = live_bytes();
+  reset_peak_bytes();
+  (void)linear(y, random_tensor({2, 4100}, 2));
+  CHECK(rows->computed == 2100);
+  CHECK(peak_bytes() - before < x.bytes() / 2);
+  Variable copy = y, other = y.detach();
+  CHECK(copy.value().row(2099)[7] == 2 * x.row(2099)[7]);
+  CHECK(copy.value().data() == other.value().data());
+  CHECK(y.deferred() != nullptr);
+  CHECK(other.deferred() == nullptr);  // it was asked for as something to write to
+  CHECK(rows->computed == 4200);
+}
+
+TEST_CASE("chunks follow each other and cover all rows") {
+  for (const Index n : {Index{0}, Index{1}, Index{1024}, Index{1025}}) {
+    const Tensor x = random_tensor({n, 4100}, 1);
+    Index next = 0, calls = 0;
+    for_row_chunks(Variable(std::make_shared<const Doubled>(x)), [&](Index first, const Tensor& rows) {
+      CHECK(first == next);
+      next += rows.num_rows();
+      ++calls;
+      for (Index i = 0; i < rows.num_rows(); i += 500) CHECK(rows.row(i)[3] == 2 * x.row(first + i)[3]);
+    });
+    CHECK(next == n);
+    CHECK(calls >= 1);
+  }
+}
+
+}  // namespace
