@@ -31,6 +31,7 @@ class DotScore {
   /// Scores of `mine` with rows of the other end, but for c.
   void raw(const Rows& rows, const real* mine, real* s) const { columns::dots(rows, mine, s); }
   /// c, for a source row of the stage.
+  [[nodiscard]] bool equal_factors() const { return !o_.unit_sources; }
   [[nodiscard]] real factor(Index source, Index h) const {
     return o_.unit_sources ? o_.scale * inverse_norm_[source * o_.heads + h] : o_.scale;
   }
@@ -72,6 +73,7 @@ class AdditiveV2Score {
   void raw(const Rows& rows, const real* mine, real* s) const {
     columns::leaky_dots(rows, mine, o_.attn, o_.slope, s);
   }
+  [[nodiscard]] bool equal_factors() const { return true; }
   [[nodiscard]] real factor(Index, Index) const { return 1; }
   void source_gradient(const Rows& rows, Index, const real* x, const real* ds, const real* keep, real* to,
                        real*) const {
@@ -106,6 +108,10 @@ class ScoreOfPairs : public PairScore {
   }
   /// By c, what lies as scores do.
   void multiply(const Batch<1>& batch, real* s) const {
+    if (const real c = this->factor(0, 0); this->equal_factors()) {
+      for (Index i = 0; i < batch.edges * o_.heads; ++i) s[i] *= c;
+      return;
+    }
     for (Index x = 0; x < batch.edges; ++x)
       for (Index h = 0; h < o_.heads; ++h) s[x * o_.heads + h] *= this->factor(batch.other[x], h);
   }
@@ -154,6 +160,10 @@ struct PairBackwardBySource {
 
   /// By c, what lies as scores do.
   void multiply(const Segment& seg, real* s) const {
+    if (const real c = score.factor(seg.row, 0); score.equal_factors()) {
+      for (Index i = seg.first * o.heads; i < (seg.first + seg.edges) * o.heads; ++i) s[i] *= c;
+      return;
+    }
     for (Index x = seg.first; x < seg.first + seg.edges; ++x)
       for (Index h = 0; h < o.heads; ++h) s[x * o.heads + h] *= score.factor(seg.row, h);
   }
