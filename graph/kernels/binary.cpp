@@ -12,6 +12,7 @@
 namespace {
 
 constexpr Index prefetch_edges = 4;
+constexpr Index sources_ahead = 8;
 
 /// Row i, or null where there are none.
 template <class T>
@@ -49,6 +50,37 @@ void take_extremum(Index n, const real* m, local_index edge, const Index* ids, r
     const bool wins = (m[j] == best[j]) & (id < ids[who[j]]);
     who[j] = wins ? edge : who[j];
   }
+}
+
+/// The largest (smallest) of `count` values that row(k) holds at each of N columns, and the edges they came from,
+/// as take_extremum(), in registers; `starts`: there was none before. False, and nothing is written, when equal
+/// values may have competed.
+template <bool minimum, Index N, class Row, class Number>
+bool take_extrema(Index count, const Row& row, const Number& number, bool starts, real* best,
+                  local_index* who) {
+  using T = columns::Tile<1, N>;
+  using Mask = columns::Mask<T::lanes>;
+  T most = T::from(starts ? row(0) : best);
+  Mask from[T::count], ties[T::count] = {};
+  for (Index c = 0; c < T::count; ++c)
+    from[c] = starts ? Mask{} + number(0) : columns::load_indices<T::lanes>(who + c * T::lanes);
+  for (Index k = starts ? 1 : 0; k < count; ++k) {
+    const T m = T::from(row(k));
+    const Mask edge = Mask{} + number(k);
+    for (Index c = 0; c < T::count; ++c) {
+      const Mask wins = (minimum ? m.v[c] < most.v[c] : m.v[c] > most.v[c]) | (m.v[c] != m.v[c]);
+      ties[c] = (ties[c] & ~wins) | (m.v[c] == most.v[c]);
+      most.v[c] = wins ? m.v[c] : most.v[c];
+      from[c] = wins ? edge : from[c];
+    }
+  }
+  for (Index c = 1; c < T::count; ++c) ties[0] |= ties[c];
+  bool tied = false;
+  for (Index l = 0; l < T::lanes; ++l) tied |= ties[0][l] != 0;
+  if (tied) return false;
+  most.to(best);
+  for (Index c = 0; c < T::count; ++c) columns::store_indices<T::lanes>(who + c * T::lanes, from[c]);
+  return true;
 }
 
 class Binary final : public BinaryKernel {
@@ -98,7 +130,12 @@ class Binary final : public BinaryKernel {
   void sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool overwrite, real* buffer) const;
   void extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
                     real* buffer) const;
+  /// The same for copy_u.
+  template <bool minimum>
+  void extremum_of_sources(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage) const;
   void backward_by_source(const Stage& stage, real* grad_src, bool accumulate) const;
+  /// The same for max and min of copy_u.
+  void gather_from_argmax(const Stage& stage, real* grad_src, bool accumulate) const;
   void backward_by_destination(const Stage& stage);
   void backward_of_equal_gradients(const Stage& stage);
   /// sum = the sum of the source rows of the i-th row's edges, [width of u].
@@ -185,6 +222,41 @@ void Binary::extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, 
   });
 }
 
+template <bool minimum>
+void Binary::extremum_of_sources(const Stage& stage, const EdgeRanges& edges, Index i,
+                                 bool first_stage) const {
+  const Index width = o_.row.width();
+  const Index begin = edges.begin[i];
+  const Index count = edges.end[i] - begin;
+  real* out = o_.out + edges.row(i) * width;
+  local_index* argmax = o_.argmax + edges.row(i) * width;
+  if (count == 0) {
+    if (!first_stage) return;
+    std::fill_n(out, width, real{0});
+    std::fill_n(argmax, width, local_index{-1});
+    return;
+  }
+  const local_index* src = stage.shard.src.data() + begin;
+  const auto number = [&](Index k) { return static_cast<local_index>(stage.shard.edge(begin + k)); };
+  const Index behind = std::min<Index>(edges.end[edges.num_rows - 1] - begin, count + sources_ahead);
+  columns::for_columns(width, [&](auto n, Index j) {
+    const auto row = [&](Index k) {
+      if (const Index next = k + sources_ahead < behind ? src[k + sources_ahead] - stage.begin : -1;
+          next >= 0 && next < stage.size())
+        columns::request<n>(stage.rows + next * width + j);
+      return stage.rows + (src[k] - stage.begin) * width + j;
+    };
+    const bool starts = first_stage || argmax[j] < 0;
+    if (take_extrema<minimum, n>(count, row, number, starts, out + j, argmax + j)) return;
+    if (starts) {
+      std::copy_n(row(0), n, out + j);
+      std::fill_n(argmax + j, n, number(0));
+    }
+    for (Index k = starts ? 1 : 0; k < count; ++k)
+      take_extremum<minimum>(n, row(k), number(k), o_.edge_ids, out + j, argmax + j);
+  });
+}
+
 void Binary::accumulate(const Stage& stage) {
   const EdgeRanges edges = cursor_.ranges(stage);
   const Index width = o_.row.width();
@@ -198,8 +270,12 @@ void Binary::accumulate(const Stage& stage) {
         });
       else if (o_.result == Result::sum)
         sum_row(stage, edges, i, first_stage && !o_.has_base, buffer.data());
-      else
+      else if (!o_.row.is_copy() || o_.lhs != MessageTarget::u)
         extremum_row(stage, edges, i, first_stage, buffer.data());
+      else if (o_.result == Result::min)
+        extremum_of_sources<true>(stage, edges, i, first_stage);
+      else
+        extremum_of_sources<false>(stage, edges, i, first_stage);
     }
   });
 }
@@ -222,7 +298,11 @@ void Binary::backward(const Stage& stage, real* grad_src, bool accumulate) {
     backward_of_equal_gradients(stage);
   else if (wants(MessageTarget::v) || edges_by_destination)
     backward_by_destination(stage);
-  if (grad_src != nullptr) backward_by_source(stage, grad_src, accumulate);
+  if (grad_src == nullptr) return;
+  if (extremum() && o_.row.is_copy())
+    gather_from_argmax(stage, grad_src, accumulate);
+  else
+    backward_by_source(stage, grad_src, accumulate);
 }
 
 const real* Binary::message_gradient(Index v, Index edge, real* buffer) const {
@@ -243,7 +323,6 @@ void Binary::backward_by_source(const Stage& stage, real* grad_src, bool accumul
   const local_index* positions = numbered ? shard.transpose_positions().data() : nullptr;
   const local_index* offsets = transpose.begin.data() + stage.begin;
   const Index width = o_.row.width();
-  const bool masked_copy = o_.row.is_copy() && extremum();
   const Index all_edges = shard.num_edges();
   for_row_blocks(offsets, stage.size(), edge_bytes(), [&](Index first, Index last) {
     Array<real> buffer(width);
@@ -260,19 +339,45 @@ void Binary::backward_by_source(const Stage& stage, real* grad_src, bool accumul
           if (extremum())
             prefetch_row(o_.argmax + next * width, width * static_cast<Index>(sizeof(local_index)));
         }
-        if (masked_copy) {
-          const local_index* argmax = o_.argmax + v * width;
-          const real* g = o_.grad_out + v * width;
-          const auto number = static_cast<local_index>(edge);
-          for (Index j = 0; j < width; ++j) grad[j] += argmax[j] == number ? g[j] : real{0};
-          continue;
-        }
         const real* g = message_gradient(v, edge, buffer.data());
         const EdgeRows rows{{u, row_of(o_.v.values, v, o_.v.width), row_of(o_.e.values, edge, o_.e.width)}};
         add_gradient(MessageTarget::u, rows[o_.lhs], rows[o_.rhs], g, grad);
         if (o_.e.grad != nullptr) set_edge_gradient(edge, rows[o_.lhs], rows[o_.rhs], g);
       }
     }
+  });
+}
+
+void Binary::gather_from_argmax(const Stage& stage, real* grad_src, bool accumulate) const {
+  const GraphShard& shard = stage.shard;
+  const ShardTranspose& transpose = shard.transpose();
+  const local_index* positions = shard.transpose_positions().data();
+  const local_index* offsets = transpose.begin.data() + stage.begin;
+  const Index width = o_.row.width();
+  const auto add_row = [&](Index i, auto n, Index j) {
+    using T = columns::Tile<1, n>;
+    real* grad = grad_src + i * width + j;
+    T sum{};
+    if (accumulate) sum = T::from(grad);
+    for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
+      if (k + sources_ahead < shard.num_edges()) {
+        const Index next = transpose.dst[k + sources_ahead] * width + j;
+        columns::request<n>(o_.grad_out + next);
+        columns::request<n>(reinterpret_cast<const real*>(o_.argmax + next));
+      }
+      const Index at = transpose.dst[k] * width + j;
+      const auto edge = columns::Mask<T::lanes>{} + static_cast<local_index>(shard.edge(positions[k]));
+      const T g = T::from(o_.grad_out + at);
+      for (Index c = 0; c < T::count; ++c) {
+        const auto argmax = columns::load_indices<T::lanes>(o_.argmax + at + c * T::lanes);
+        sum.v[c] += argmax == edge ? g.v[c] : typename T::V{};
+      }
+    }
+    sum.to(grad);
+  };
+  for_row_blocks(offsets, stage.size(), edge_bytes(), [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i)
+      columns::for_columns(width, [&](auto n, Index j) { add_row(i, n, j); });
   });
 }
 
@@ -315,14 +420,13 @@ void Binary::backward_of_equal_gradients(const Stage& stage) {
 }
 
 void Binary::sum_sources(const Stage& stage, const EdgeRanges& edges, Index i, real* sum) const {
-  constexpr Index ahead = 8;
   const Index width = o_.u.width;
   const local_index* src = stage.shard.src.data();
-  const Index behind = std::min<Index>(edges.end[edges.num_rows - 1], edges.end[i] + ahead);
+  const Index behind = std::min<Index>(edges.end[edges.num_rows - 1], edges.end[i] + sources_ahead);
   columns::for_columns(width, [&](auto n, Index j) {
     columns::Tile<1, n> all{};
     for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
-      if (const Index next = k + ahead < behind ? src[k + ahead] - stage.begin : -1;
+      if (const Index next = k + sources_ahead < behind ? src[k + sources_ahead] - stage.begin : -1;
           next >= 0 && next < stage.size())
         columns::request<n>(stage.rows + next * width + j);
       all.add(columns::Tile<1, n>::from(stage.rows + (src[k] - stage.begin) * width + j));

@@ -5,6 +5,7 @@
 #include <sar/config.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -33,6 +34,28 @@ template <Index Lanes>
 
 template <Index Lanes>
 [[gnu::always_inline]] inline void store(real* to, const Vector<Lanes>& v) {
+  std::memcpy(to, &v, sizeof v);
+}
+
+/// What a comparison of vectors gives, and as which indices are compared and chosen.
+template <Index Lanes>
+using Mask = decltype(Vector<Lanes>{} > Vector<Lanes>{});
+
+template <Index Lanes>
+struct IndicesOf {
+  typedef std::int32_t type __attribute__((vector_size(Lanes * sizeof(std::int32_t))));  // NOLINT
+};
+
+template <Index Lanes>
+[[gnu::always_inline]] inline Mask<Lanes> load_indices(const std::int32_t* from) {
+  typename IndicesOf<Lanes>::type v;
+  std::memcpy(&v, from, sizeof v);
+  return __builtin_convertvector(v, Mask<Lanes>);
+}
+
+template <Index Lanes>
+[[gnu::always_inline]] inline void store_indices(std::int32_t* to, const Mask<Lanes>& indices) {
+  const auto v = __builtin_convertvector(indices, typename IndicesOf<Lanes>::type);
   std::memcpy(to, &v, sizeof v);
 }
 
