@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <span>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
@@ -75,7 +76,7 @@ struct SumPlan {
 /// parts, the result is divided into tiles, too.
 SumPlan plan_sum(Index n, Index k, Index m) {
   constexpr Index max_parts = 256;
-  constexpr Index min_tasks = 16;
+  constexpr Index min_tasks = 8;
   const Index by_memory = n * (k + m) / (32 * k * m);
   const Index by_work = n / block_rows(k, m);
   const auto wanted =
@@ -90,31 +91,31 @@ SumPlan plan_sum(Index n, Index k, Index m) {
   return plan;
 }
 
+/// Share `part` of `parts` of the rows [begin, begin + count) that are there.
+std::span<const real> share(const Tensor& t, Index begin, Index count, Index part, Index parts) {
+  const Index rows = std::min(count, t.num_rows() - begin), first = rows * part / parts;
+  return {t.row(begin + first), static_cast<std::size_t>((rows * (part + 1) / parts - first) * t.row_size())};
+}
+
 /// sum [height, b columns] += columns [first, first + height) of a, transposed, times b, over the rows
-/// [begin, end). The products of `depth` rows at a time are added up before they are added to the sum.
+/// [begin, end). The products of `depth` rows at a time are added up before they are added to the sum; the
+/// next ones are requested meanwhile.
 void add_sum(ProductMethod method, const Tensor& a, Index first, Index height, const Tensor& b, Index begin,
              Index end, real* sum) {
-  constexpr Index depth = 256;
-  const Index m = b.row_size();
+  const Index depth = method.precision == MatmulPrecision::highest ? 128 : 512;
+  const Index m = b.row_size(), strips = (height + block_rows(depth, m) - 1) / block_rows(depth, m);
   RightOperand right(method);
   for (Index i = begin; i < end; i += depth) {
     const Index stop = std::min(end, i + depth);
     right.pack_or_borrow(view(b).row_range(i, stop), (b.num_rows() - stop) * m);
-    const Index rows = block_rows(depth, m);
-    for (Index j = 0; j < height; j += rows) {
-      const MatrixView left =
-          view(a).row_range(i, stop).column_range(first + j, first + std::min(height, j + rows));
-      right.multiply(left.transposed(), {sum + j * m, m, sum + j * m, m});
+    for (Index s = 0; s < strips; ++s) {
+      const Index j = height * s / strips, next = height * (s + 1) / strips;
+      const MatrixView left = view(a).row_range(i, stop).column_range(first + j, first + next);
+      right.multiply(left.transposed(), {sum + j * m, m, sum + j * m, m},
+                     {share(a, stop, depth, s, strips), share(b, stop, depth, s, strips)});
       poll_progress();
     }
   }
-}
-
-/// out [i, j] += sum [j, i]
-void add_transposed(const real* sum, Tensor& out) {
-  const Index k = out.num_rows(), m = out.row_size();
-  for (Index j = 0; j < m; ++j)
-    for (Index i = 0; i < k; ++i) out.data()[i * m + j] += sum[j * k + i];
 }
 
 }  // namespace
@@ -145,33 +146,26 @@ void matmul_tn(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
   const Index n = a.num_rows();
   if (n == 0 || out.size() == 0) return;
 
-  // The right operand is read once for each tile of rows of the left one, and best when its rows are short
-  // and lie side by side: then the result is computed transposed.
-  const bool swapped = a.row_size() <= 64 && a.row_size() < b.row_size();
   const ProductMethod method = product_method();
-  const Tensor &left = swapped ? b : a, &right = swapped ? a : b;
-  const Index k = left.row_size(), m = right.row_size();
+  const Index k = a.row_size(), m = b.row_size();
   const SumPlan plan = plan_sum(n, k, m);
-  const Index in_out = swapped ? 0 : 1;  // parts that are summed in `out`
-  Tensor partial({plan.parts - in_out, k, m});
+  Tensor partial({plan.parts - 1, k, m});  // the first part is summed in `out`
   parallel_for(plan.parts * plan.tiles, 1, [&](Index task, Index) {
     const Index part = task / plan.tiles, first = task % plan.tiles * plan.tile_rows;
     const Index height = std::min(plan.tile_rows, k - first);
-    real* sum = (part < in_out ? out.data() : partial.row(part - in_out)) + first * m;
-    if (part >= in_out) std::fill_n(sum, height * m, real{0});
-    add_sum(method, left, first, height, right, part * plan.part_rows,
-            std::min(n, (part + 1) * plan.part_rows), sum);
+    real* sum = (part == 0 ? out.data() : partial.row(part - 1)) + first * m;
+    if (part > 0) std::fill_n(sum, height * m, real{0});
+    add_sum(method, a, first, height, b, part * plan.part_rows, std::min(n, (part + 1) * plan.part_rows),
+            sum);
   });
-  real* total = swapped ? partial.data() : out.data();
-  parallel_for(k * m, 1 << 12, [&](Index begin, Index end) {
+  parallel_for(out.size(), 1 << 12, [&](Index begin, Index end) {
     Array<double> sums(end - begin, 0);
     for (Index part = 0; part < plan.parts; ++part) {
-      const real* addend = (part < in_out ? out.data() : partial.row(part - in_out)) + begin;
+      const real* addend = (part == 0 ? out.data() : partial.row(part - 1)) + begin;
       for (Index i = 0; i < end - begin; ++i) sums[i] += static_cast<double>(addend[i]);
     }
-    for (Index i = begin; i < end; ++i) total[i] = static_cast<real>(sums[i - begin]);
+    for (Index i = begin; i < end; ++i) out.data()[i] = static_cast<real>(sums[i - begin]);
   });
-  if (swapped) add_transposed(total, out);
 }
 
 }  // namespace sar::inline SAR_PRECISION

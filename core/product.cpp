@@ -54,7 +54,6 @@ struct PanelProduct {
   Index b_step;
   Index cols;  ///< of the panel, without those that fill up its last vector
   ProductTarget target;
-  bool request_ahead;  ///< of `a`, what lies block_rows further
 
   /// Goes on after some rows.
   void skip_rows(Index rows) {
@@ -102,22 +101,38 @@ template <int vectors>
   }
 }
 
-/// Requests the rows of `a` of a later tile for the second cache, and those of out that this tile will write.
-template <int rows>
-void request(const PanelProduct& p) {
-  if (p.request_ahead)
-    for (Index i = block_rows; i < block_rows + rows; ++i)
-      for (Index k = 0; k < p.a.cols; k += cache_line)
-        __builtin_prefetch(p.a.data + i * p.a.row_step + k, 0, 2);
-  for (Index i = 0; i < rows; ++i)
-    for (Index j = 0; j < p.cols; j += cache_line)
-      __builtin_prefetch(p.target.out + i * p.target.stride + j, 1);
-}
+/// What the tiles of a product request for the second cache, each a part.
+class Requests {
+ public:
+  Requests(const ReadAhead& ahead, Index tiles)
+      : streams_{Stream(ahead.first, tiles), Stream(ahead.second, tiles)} {}
+  void next_part() {
+    for (Stream& s : streams_) {
+      const real* end = std::min(s.end, s.next + s.step);
+      for (const real* line = s.next; line < end; line += cache_line) __builtin_prefetch(line, 0, 2);
+      s.next = end;
+    }
+  }
+
+ private:
+  struct Stream {
+    Stream(std::span<const real> numbers, Index tiles)
+        : next(numbers.data()),
+          end(next + numbers.size()),
+          step((static_cast<Index>(numbers.size()) / tiles / cache_line + 1) * cache_line) {}
+    const real *next, *end;
+    Index step;
+  };
+  Stream streams_[2];
+};
 
 /// The first `rows` rows of a panel of `vectors` vectors.
 template <int rows, int vectors>
-void tile(const PanelProduct& p) {
-  request<rows>(p);
+void tile(const PanelProduct& p, Requests& requests) {
+  requests.next_part();
+  for (Index i = 0; i < rows; ++i)
+    for (Index j = 0; j < p.cols; j += cache_line)
+      __builtin_prefetch(p.target.out + i * p.target.stride + j, 1);
   Vector sum[rows][vectors] = {};
   const real *a = p.a.data, *b = p.b;
   for (Index k = 0; k < p.a.cols; ++k) {
@@ -142,21 +157,21 @@ void tile(const PanelProduct& p) {
 
 /// All rows in tiles of `rows` rows; what is left in lower ones.
 template <int rows, int vectors>
-void tiles(PanelProduct p) {
-  for (; p.a.rows >= rows; p.skip_rows(rows)) tile<rows, vectors>(p);
+void tiles(PanelProduct p, Requests& requests) {
+  for (; p.a.rows >= rows; p.skip_rows(rows)) tile<rows, vectors>(p, requests);
   if constexpr (rows > 1) {
     constexpr int fewer = rows > 4 ? 4 : rows / 2;
-    if (p.a.rows > 0) tiles<fewer, vectors>(p);
+    if (p.a.rows > 0) tiles<fewer, vectors>(p, requests);
   }
 }
 
 template <int vectors = most_vectors>
-void multiply_panel(const PanelProduct& p, Index num_vectors) {
+void multiply_panel(const PanelProduct& p, Index num_vectors, Requests& requests) {
   if constexpr (vectors > 0) {
     if (num_vectors == vectors)
-      tiles<tile_rows(vectors), vectors>(p);
+      tiles<tile_rows(vectors), vectors>(p, requests);
     else
-      multiply_panel<vectors - 1>(p, num_vectors);
+      multiply_panel<vectors - 1>(p, num_vectors, requests);
   }
 }
 
@@ -196,10 +211,16 @@ void pack_panels(const MatrixView& b, real* to) {
   });
 }
 
-void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& target) {
+void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& target,
+              const ReadAhead& ahead) {
   const MatrixView& right = b.matrix();
   const Index step = depth_block(a.cols);
   const Panels panels(right.cols);
+  const int rows_of_tile = tile_rows(static_cast<int>(panels.first_col(1) / lanes));
+  const Index tiles = panels.count * (a.cols / step + 1) * (a.rows / rows_of_tile + 1);
+  const ReadAhead next_rows = {
+      {a.data + block_rows * a.row_step, static_cast<std::size_t>(a.rows * a.row_step)}, {}};
+  Requests requests(a.col_step == 1 ? next_rows : ahead, tiles);
   PanelProduct p{};
   for (Index i = 0; i < a.rows; i += block_rows)
     for (Index k = 0; k == 0 || k < a.cols; k += step) {
@@ -218,8 +239,7 @@ void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& t
           p.target.start = target.start + i * target.start_stride + first;
           p.target.start_stride = target.start_stride;
         }
-        p.request_ahead = panel == 0 && a.col_step == 1;
-        multiply_panel(p, (end - first) / lanes);
+        multiply_panel(p, (end - first) / lanes, requests);
       }
     }
 }
@@ -227,8 +247,10 @@ void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& t
 #include <sar/core/isa_end.hpp>
 
 SAR_DISPATCH(void, pack_panels, (const MatrixView& b, real* to), (b, to));
-SAR_DISPATCH(void, multiply, (const MatrixView& a, const PackedMatrix& b, const ProductTarget& target),
-             (a, b, target));
+SAR_DISPATCH(void, multiply,
+             (const MatrixView& a, const PackedMatrix& b, const ProductTarget& target,
+              const ReadAhead& ahead),
+             (a, b, target, ahead));
 
 #if SAR_COMPILED_ONCE
 namespace sar::inline SAR_PRECISION {
@@ -246,5 +268,5 @@ void PackedMatrix::pack_or_borrow(const MatrixView& b, Index readable_behind) {
   panels_ = nullptr;
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION
 #endif

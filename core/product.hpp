@@ -3,8 +3,8 @@
 ///
 /// A tile of out, 6 rows x 4 vectors where there are 32 vector registers (6 x 2 with 16), stays in registers
 /// while the products of one depth block (at most 512) are added. A panel of `b`, as wide as a tile, serves
-/// 48 rows of `a`, so that a panel and these rows stay in the first and second cache; the next 48 rows are
-/// requested meanwhile. What is left at the end of the columns is a narrower and higher tile. (Goto and van
+/// 48 rows of `a`, so that a panel and these rows stay in the first and second cache; what is read next is
+/// requested meanwhile, a part by each tile. What is left at the end of the columns is a narrower and higher tile. (Goto and van
 /// de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008, without their packed `a`: each of its
 /// elements is broadcast from where it lies, once for each panel.)
 ///
@@ -13,6 +13,8 @@
 #pragma once
 
 #include <sar/core/memory.hpp>
+
+#include <span>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -61,8 +63,14 @@ struct ProductTarget {
   Index start_stride = 0;
 };
 
-/// out [a.rows, b cols] = start + a b
-void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& target);
+/// Memory that is read soon after a product, and requested meanwhile.
+struct ReadAhead {
+  std::span<const real> first, second;
+};
+
+/// out [a.rows, b cols] = start + a b. Where `a` lies row after row, its next rows are requested as well.
+void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& target,
+              const ReadAhead& ahead = {});
 
 /// Writes the panels of `b` to rows * (cols, rounded up to 64 bytes) numbers.
 void pack_panels(const MatrixView& b, real* to);

@@ -65,11 +65,11 @@ void RightOperand::pack_or_borrow(const MatrixView& b, Index readable_behind) {
   high_.pack_or_borrow(b, readable_behind);
 }
 
-void RightOperand::multiply(const MatrixView& a, const ProductTarget& target) const {
+void RightOperand::multiply(const MatrixView& a, const ProductTarget& target, const ReadAhead& ahead) const {
   if constexpr (has_blas)
     if (by_blas_) return blas_product(a, b_, target);
   if (method_.precision == MatmulPrecision::highest)
-    sar::multiply(a, high_, target);
+    sar::multiply(a, high_, target, ahead);
   else if (method_.unit == Bfloat16Unit::emulated)
     multiply_parts(a, target);
   else if constexpr (has_bfloat16_tiles)

@@ -41,7 +41,7 @@ class RightOperand {
   void pack_or_borrow(const MatrixView& b, Index readable_behind);
 
   /// out [a.rows, cols] = start + a b, on this thread
-  void multiply(const MatrixView& a, const ProductTarget& target) const;
+  void multiply(const MatrixView& a, const ProductTarget& target, const ReadAhead& ahead = {}) const;
 
  private:
   void multiply_parts(const MatrixView& a, const ProductTarget& target) const;
