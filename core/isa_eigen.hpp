@@ -32,9 +32,28 @@
 #undef Eigen
 #define Eigen sar::eigen::SAR_ISA
 #endif
+// Eigen looks at the compiler's macros, which do not follow the pragmas of a region (GCC 12, clang).
+#if SAR_ISA_LEVEL >= 3 && !defined(__AVX__)
+#define SAR_ISA_MACROS
+#define __AVX__ 1
+#define __AVX2__ 1
+#define __FMA__ 1
+#if SAR_ISA_LEVEL >= 4
+#define __AVX512F__ 1
+#define __AVX512DQ__ 1
+#endif
+#endif
 #include <sar/core/isa_push.hpp>
 
 #include <Eigen/Core>
 #include <unsupported/Eigen/SpecialFunctions>
 
 #include <sar/core/isa_pop.hpp>
+#ifdef SAR_ISA_MACROS
+#undef SAR_ISA_MACROS
+#undef __AVX__
+#undef __AVX2__
+#undef __FMA__
+#undef __AVX512F__
+#undef __AVX512DQ__
+#endif
