@@ -37,7 +37,8 @@ struct CommunicatorState;
 
 enum class ReduceOp { sum, max, min };
 
-/// A cheap handle to a duplicated communicator; the duplicate is freed with the last handle.
+/// A cheap handle to a duplicated communicator. The duplicate is freed with the last handle; the first one of a
+/// program, when it has all processes, in MPI_Finalize, where ranks that end early are noticed.
 class Communicator {
  public:
   /// Duplicates `comm`, which stays the caller's: its error handler and attributes are left alone. Errors of

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <initializer_list>
 #include <limits>
 #include <string>
 #include <vector>
@@ -31,10 +32,10 @@ DataOptions add_data_options(CLI::App& app, TrainOptions& o) {
       ->option_text("JSON")
       ->excludes(dataset);
   const std::vector<CLI::Option*> source = add_source_options(app, o.source);
-  auto* fields =
-      add_pairs(app, "--fields", o.data.fields, "NAME=FIELD",
-            "which data of the nodes are the features, labels, train_mask, val_mask, test_mask, which of the "
-            "edges the weight, where they have other names: features=x labels=y");
+  auto* fields = add_pairs(
+      app, "--fields", o.data.fields, "NAME=FIELD",
+      "which data of the nodes are the features, labels, train_mask, val_mask, test_mask, which of the "
+      "edges the weight, where they have other names: features=x labels=y");
   app.add_option("--num-classes", o.num_classes, "at least that of the labels; 0: that")
       ->transform(number_from<Index>(0));
   add_choice(app, "--graph", o.graph, {{"karate", BuiltInGraph::karate}, {"sbm", BuiltInGraph::sbm}},
@@ -167,11 +168,12 @@ void add_result_options(CLI::App& app, TrainOptions& o) {
       ->check(not_empty())
       ->option_text("FILE");
   auto* init =
-      app.add_option("--init-weights", o.init_weights,
-                 "initial weights: .safetensors. Names of DGL's and PyG's examples are recognised, and it "
-                 "is said what was taken for what")
-      ->check(not_empty())
-      ->option_text("FILE");
+      app.add_option(
+             "--init-weights", o.init_weights,
+             "initial weights: .safetensors. Names of DGL's and PyG's examples are recognised, and it "
+             "is said what was taken for what")
+          ->check(not_empty())
+          ->option_text("FILE");
   add_pairs(app, "--rename", o.weight_names.rename, "FROM=TO",
             "--init-weights: names that are FROM or begin with FROM and a dot begin with TO in the model")
       ->needs(init);
@@ -199,6 +201,32 @@ void add_checkpoint_options(CLI::App& app, TrainOptions& o) {
   app.add_flag("--resume", o.resume,
                "go on from the last checkpoint, if any, on any number of ranks and partition; the log, too")
       ->needs(checkpoint);
+}
+
+/// Options that only some choices of another option read.
+void refuse_unread(const CLI::App& app, const TrainOptions& o) {
+  const ModelType& model = model_type(o.model.type);
+  const ScheduleType schedule = o.schedule.type;
+  const bool step = schedule == ScheduleType::step, plateau = schedule == ScheduleType::plateau;
+  struct Use {
+    const char* option;
+    bool is_read;
+    const char* with;
+  };
+  for (const Use& use : std::initializer_list<Use>{
+           {"--step-size", step, "--schedule step"},
+           {"--patience", plateau, "--schedule plateau"},
+           {"--lr-factor", step || plateau, "--schedule step or plateau"},
+           {"--min-lr", schedule == ScheduleType::cosine || plateau, "--schedule cosine or plateau"},
+           {"--momentum", o.optimizer == OptimizerType::sgd, "--optimizer sgd"},
+           {"--heads", model.attends, "--model gat or gatv2"},
+           {"--out-heads", model.attends, "--model gat or gatv2"},
+           {"--residual", model.attends, "--model gat or gatv2"},
+           {"--attn-dropout", model.attends, "--model gat or gatv2"},
+           {"--num-rels", model.has_relations, "--model rgcn"},
+           {"--num-bases", model.has_relations, "--model rgcn"}})
+    if (app.get_option(use.option)->count() > 0 && !use.is_read)
+      throw CLI::ValidationError(std::string(use.option) + ": goes with " + use.with);
 }
 
 /// What CLI11 cannot know. Throws CLI::ValidationError.
@@ -239,7 +267,8 @@ void add_options(CLI::App& app, TrainOptions& o) {
   add_execution_options(app, o);
   add_result_options(app, o);
   add_checkpoint_options(app, o);
-  app.callback([&o, data] {
+  app.callback([&o, &app, data] {
+    refuse_unread(app, o);
     o.found = find_dataset(o.dataset);
     check(o, data);
     if (o.model.hidden_per_head > 0) o.model.hidden = o.model.hidden_per_head * o.model.heads;

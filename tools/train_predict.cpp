@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <system_error>
 
 namespace sar::tools {
@@ -38,6 +39,12 @@ void predict(const Communicator& comm, const TrainOptions& o, NodeClassifier& mo
   }
   write_npy_rows(comm, o.predict + "/logits" + end, logits, ids);
   write_npy_rows(comm, o.predict + "/labels" + end, labels, ids);
+  // rows of an earlier run in the other order would be taken for those of this one
+  const std::string other_end = data.ids_are_original ? ".partition_order.npy" : ".npy";
+  std::error_code ignored;
+  if (comm.rank() == 0)
+    for (const char* name : {"/embeddings", "/logits", "/labels"})
+      std::filesystem::remove(o.predict + name + other_end, ignored);
   if (was_training) model.train();
 }
 

@@ -125,9 +125,13 @@ class OriginalIds {
       file.read(book.begin(part_), book.end(part_), std::span<Index>(ids));
       return ids;
     }
-    if (const auto field = data.find("orig_id"); field != data.end())
-      return field->second.to_integers(
+    if (const auto field = data.find("orig_id"); field != data.end()) {
+      // a user's field of that name need not hold ids
+      Array<Index> values = field->second.to_integers(
           concat(graph_, ": the data 'orig_id' of ", kind_.what, "s of type ", kind_.names[t].front()));
+      if (std::ranges::all_of(values, [&](Index id) { return 0 <= id && id < book.num_nodes(); }))
+        return values;
+    }
     if (size > 0 && book.num_parts() > 1) return std::nullopt;
     std::iota(ids.begin(), ids.end(), Index{0});  // DGL leaves the order of a graph in one part as it is
     return ids;
@@ -279,4 +283,4 @@ GraphData read_dgl_part(const DglPartition& partition, int part) {
   return result;
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

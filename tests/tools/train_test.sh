@@ -208,6 +208,13 @@ for schedule in "step --step-size 3 --warm-up 2" "cosine --min-lr 0.001" "platea
   awk '{ if ($1 != $3 || $2 != $4) exit 1; ++n } END { exit n != 7 }' both || fail "--schedule $schedule, resumed: $(cat both)"
 done
 
+for unread in "--step-size 3" "--patience 2 --schedule cosine" "--min-lr 0.1 --schedule step" "--lr-factor 0.5" "--heads 2" "--residual 1 --model gcn" \
+  "--out-heads 2" "--attn-dropout 0.1" "--num-rels 2" "--num-bases 1 --model gat" "--momentum 0.5"; do
+  expect 2 "${unread%% *}: goes with --" "$programs/train" --graph karate --epochs 1 $unread
+done
+mkdir predictions && touch predictions/labels.partition_order.npy
+expect 0 "1 epochs in" "$programs/train" --graph karate --hidden 8 --epochs 1 --predict predictions
+[ -e predictions/labels.npy ] && [ ! -e predictions/labels.partition_order.npy ] || fail "predictions of another order stay beside those of this run"
 expect 2 "there is no layer 4" "$programs/train" --predict nowhere --predict-layer 4
 expect 2 "--predict" "$programs/train" --predict-layer 1
 expect 1 "train: karate: the labels have 2 classes, expected --num-classes" "$programs/train" --graph karate --num-classes 1
