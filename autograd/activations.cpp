@@ -1,3 +1,4 @@
+#include <sar/autograd/deferred_rows.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
@@ -7,6 +8,8 @@
 #include <sar/core/softmax.hpp>
 
 #include <cmath>
+#include <memory>
+#include <utility>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
@@ -37,6 +40,20 @@ Variable of_rows(void (*forward)(const Tensor& x, Tensor& y),
                      [&](const Tensor& g, Tensor& out, bool accumulate) { backward(y, g, out, accumulate); });
   });
 }
+
+/// x with some elements dropped, where x is kept by others anyway.
+class DroppedRows : public DeferredRows {
+ public:
+  DroppedRows(Tensor x, DropoutBits bits)
+      : DeferredRows(x.shape()), x_(std::move(x)), bits_(std::move(bits)) {}
+  void compute(Index first, Tensor& out) const override {
+    bits_.apply_from(first, x_.slice_rows(first, first + out.num_rows()), out);
+  }
+
+ private:
+  Tensor x_;
+  DropoutBits bits_;
+};
 
 }  // namespace
 
@@ -106,9 +123,15 @@ Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids) {
   if (p == 0) return x;
   const bool recorded = recording({&x});
   const DropoutBits bits(mask, row_ids.span(), x.value().row_size());
-  Tensor y = compute_elementwise(take_value(x), [&](const Tensor& in, Tensor& out) { bits.apply(in, out); });
+  Tensor input = take_value(x);
+  Variable y;
+  if (Tape::current() != nullptr && !input.unique()) {
+    y = Variable(std::make_shared<const DroppedRows>(std::move(input), bits));
+  } else {
+    y = compute_elementwise(std::move(input), [&](const Tensor& in, Tensor& out) { bits.apply(in, out); });
+  }
   if (!recorded) return y;
-  return record(std::move(y), [dx = x.gradient(), bits](Tensor grad) {
+  return record(y, [dx = x.gradient(), bits](Tensor grad) {
     pass_elementwise(*dx, std::move(grad),
                      [&](const Tensor& g, Tensor& out, bool accumulate) { bits.apply(g, out, accumulate); });
   });

@@ -130,9 +130,10 @@ Variable softmax(Variable x);      ///< over the last dimension; keeps the resul
 Variable log_softmax(Variable x);  ///< over the last dimension; keeps the result
 
 /// Each element is 0 with probability p, otherwise x / (1 - p). The draw is a function of (key, row_ids[i],
-/// column) and is made again in the backward pass: only the key and the ids are kept. `row_ids` are the
-/// GLOBAL ids of the N rows (see RowIds for who keeps them alive), so that the draws are the same for every
-/// distribution of the rows. p = 0 is the identity. Throws Error unless 0 <= p < 1.
+/// column), of which a bit an element is kept for the backward pass. `row_ids` are the GLOBAL ids of the N
+/// rows, so that the draws are the same for every distribution of the rows. p = 0 is the identity. While a
+/// tape records and others hold x, the result is computed from x when it is read, and x must not change
+/// before. Throws Error unless 0 <= p < 1.
 Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids);
 
 // ---- normalization: layer_norm.cpp

@@ -37,7 +37,7 @@ def shards(x0, y0, side):
 def law(workers):
     """MB of docs/concepts.md: N = 160000, E = 28 N, SAGE 3 x 256, 64 features, 16 classes, random parts."""
     nodes, edges, hidden, layers, features, classes = 160000 / workers, 28 * 160000 / workers, 256, 3, 64, 16
-    columns = 2 * features + 2 * hidden * (layers - 1) + hidden + 2 * classes
+    columns = 2 * features + hidden * (layers - 1) + hidden + 2 * classes
     parameters = 2 * (features * hidden + hidden * hidden + hidden * classes)
     halo = 160000 - nodes
     own = 4 * nodes * columns + 16 * parameters

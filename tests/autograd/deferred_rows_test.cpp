@@ -5,7 +5,9 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/row_chunks.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/core/dropout.hpp>
 #include <sar/core/elementwise.hpp>
+#include <sar/core/matmul.hpp>
 #include <sar/core/memory.hpp>
 
 #include "support/random_tensor.hpp"
@@ -121,6 +123,34 @@ TEST_CASE("a linear layer reads chunks only; a value is computed once for all co
   CHECK(y.deferred() != nullptr);
   CHECK(other.deferred() == nullptr);  // it was asked for as something to write to
   CHECK(rows->computed == 4200);
+}
+
+TEST_CASE("dropout of values that others hold is computed when it is read: the same draws and gradients") {
+  std::vector<Index> ids(70);
+  for (Index i = 0; i < 70; ++i) ids[static_cast<std::size_t>(i)] = 3 * i + 1;
+  const DropoutMask mask({1, 2, 3}, 0.4);
+  for (const bool wanted : {false, true}) {
+    const Variable x(random_tensor({70, 5}, 1), wanted);
+    Tensor expected(x.shape());
+    mask.apply(x.value(), ids, expected);
+    Tape tape;
+    const Variable y = dropout(x, 0.4, {1, 2, 3}, ids);
+    CHECK(y.deferred() != nullptr);
+    const Variable weight(random_tensor({2, 5}, 2), true);
+    const Variable z = linear(y, weight, {});
+    CHECK(relative_error(z.value(), linear(expected, weight.detach(), {}).value()) < tolerance());
+    CHECK(std::ranges::equal(y.value().values(), expected.values()));
+    const Tensor seed = random_tensor(z.shape(), 3);
+    tape.backward(z, seed.clone());
+    Tensor dw({2, 5}), dy({70, 5}), dx({70, 5});
+    matmul_tn(seed, expected, dw);
+    matmul(seed, weight.value(), dy);
+    mask.apply(dy, ids, dx);
+    CHECK(relative_error(weight.grad(), dw) < tolerance());
+    if (wanted) CHECK(relative_error(x.grad(), dx) < tolerance());
+  }
+  const Variable x(random_tensor({70, 5}, 1));
+  CHECK(dropout(x, 0.4, {1, 2, 3}, ids).deferred() == nullptr);  // no tape
 }
 
 TEST_CASE("chunks follow each other and cover all rows") {
