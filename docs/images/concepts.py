@@ -47,7 +47,7 @@ def law(workers):
 
 
 def memory(x0, y0, width, height):
-    measured = {1: 1005, 2: 530, 4: 255, 8: 130}
+    measured = {1: 695, 2: 439, 4: 216, 8: 118}
     scale = height / 1100
     for megabytes in range(0, 1101, 250):
         y = y0 + height - megabytes * scale
