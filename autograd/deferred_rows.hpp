@@ -23,6 +23,11 @@ class DeferredRows {
   virtual void compute(Index first, Tensor& out) const = 0;
   /// All rows, computed at the first call and kept from then on. On any thread.
   [[nodiscard]] const Tensor& all() const;
+  /// What all() keeps; undefined before its first call.
+  [[nodiscard]] Tensor computed() const {
+    const std::lock_guard lock(mutex_);
+    return all_;
+  }
 
  private:
   Shape shape_;

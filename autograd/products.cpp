@@ -70,6 +70,10 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
   require<ShapeError>(!bias.defined() || bias.shape() == Shape{out}, "linear: bias of shape ", bias.shape(),
                       " for a weight of shape ", w);
 
+  if (x.shape().dims() == 1) {
+    Variable row = reshape(std::move(x), {1, in});
+    return reshape(linear_layer(std::move(row), std::move(weight), std::move(bias), out_in), {out});
+  }
   Tensor y(with_columns(x.shape(), out));
   for_row_chunks(x, [&](Index first, const Tensor& rows) {
     Tensor to = flatten(y.slice_rows(first, first + rows.num_rows()));

@@ -20,13 +20,14 @@ double norm(const real* row, Index width) {
 }  // namespace
 
 Variable scaled_unit_rows(const Variable& x, const Variable& scale) {
-  const Index width = x.value().row_size();
+  const Tensor& rows = x.value();
+  const Index width = rows.row_size();
   const Index grain = std::max<Index>((1 << 15) / width, 1);
   Tensor out(x.shape());
   const auto factor = static_cast<double>(scale.value().item());
   parallel_for(x.num_rows(), grain, [&](Index first, Index last) {
     for (Index i = first; i < last; ++i) {
-      const real* row = x.value().row(i);
+      const real* row = rows.row(i);
       const auto c = static_cast<real>(factor / std::max(norm(row, width), smallest_norm));
       for (Index j = 0; j < width; ++j) out.row(i)[j] = c * row[j];
     }
@@ -36,11 +37,12 @@ Variable scaled_unit_rows(const Variable& x, const Variable& scale) {
     Tensor grad_x;
     if (x.requires_grad()) grad_x = Tensor(x.shape());
     double grad_scale = 0;
+    const Tensor& values = x.value();
     sum_row_blocks(
         x.num_rows(), width,
         [&](Index first, Index last, double* partial) {
           for (Index i = first; i < last; ++i) {
-            const real* row = x.value().row(i);
+            const real* row = values.row(i);
             const real* g = grad.row(i);
             const double length = norm(row, width);
             const double inverse = 1 / std::max(length, smallest_norm);

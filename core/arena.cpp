@@ -71,7 +71,9 @@ void* Arena::allocate(std::size_t bytes) {
   prepare();
   auto fit = by_size_.lower_bound({bytes, nullptr});
   const auto used = static_cast<std::size_t>(top_ - begin_);
-  const bool spare = fit != by_size_.end() && fit->first > 2 * bytes &&
+  const bool fits_at_top = !free_.empty() && free_.rbegin()->second.bytes >= bytes &&
+                           free_.rbegin()->first + free_.rbegin()->second.bytes == top_;
+  const bool spare = fit != by_size_.end() && fit->first > 2 * bytes && !fits_at_top &&
                      used + bytes <= growth_limit(std::max(peak_live_, live_ + bytes));
   if (fit == by_size_.end() || spare) {
     if (!grow(bytes) && !spare) return nullptr;

@@ -209,7 +209,7 @@ DropoutMask::DropoutMask(const RandomKey& key, double p)
   draw_.keep_scale = static_cast<real>(1 / (1 - p));
 }
 
-void DropoutMask::factors(std::span<const Index> row_ids, Index row_size, real* factors) const noexcept {
+void DropoutMask::factors(std::span<const Index> row_ids, Index row_size, real* factors) const {
   draw_factors(draw_, row_ids, row_size, factors);
 }
 

@@ -28,7 +28,7 @@ class DropoutMask {
   /// factors[i * row_size + j] = 0 or 1 / (1 - p) for the rows row_ids[0], row_ids[1], ... On the calling
   /// thread: for fused kernels, which pass a few rows at a time (at least 128 elements make full use of the
   /// vector units).
-  void factors(std::span<const Index> row_ids, Index row_size, real* factors) const noexcept;
+  void factors(std::span<const Index> row_ids, Index row_size, real* factors) const;
 
   /// out (+)= x * factors; out may be x. Throws ShapeError when shapes differ or there is not one id per row.
   void apply(const Tensor& x, std::span<const Index> row_ids, Tensor& out, bool accumulate = false) const;

@@ -1,5 +1,6 @@
-// Multiply and xor in 32-bit lanes, as FNV-1a (Fowler, Noll, Vo). Each step is a bijection of the lane, so
-// that one changed word changes the lane whatever follows it.
+// Multiply and xor in 32-bit lanes, as FNV-1a (Fowler, Noll, Vo), and move the high bits down, which a product
+// never does: signs that change are the usual case here. Each step is a bijection of the lane, so that one
+// changed word changes the lane whatever follows it.
 #include <sar/core/fingerprint.hpp>
 #include <sar/core/parallel.hpp>
 
@@ -26,7 +27,10 @@ std::uint64_t fingerprint_of_block(const char* bytes, Index count) {
   for (Index at = 0; at < count; at += step) {
     std::uint32_t words[lanes] = {};
     std::memcpy(words, bytes + at, std::min(step, count - at));
-    for (Index l = 0; l < lanes; ++l) lane[l] = (lane[l] ^ words[l]) * 0x01000193u;
+    for (Index l = 0; l < lanes; ++l) {
+      const std::uint32_t product = (lane[l] ^ words[l]) * 0x01000193u;
+      lane[l] = product ^ (product >> 15);
+    }
   }
   std::uint64_t all = 0;
   for (Index l = 0; l < lanes; l += 2) all = mix(all ^ (std::uint64_t{lane[l]} << 32 | lane[l + 1]));

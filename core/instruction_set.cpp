@@ -28,13 +28,21 @@ std::vector<InstructionSet> available_sets() {
   return sets;
 }
 
+/// Products in double precision have no use for tiles: that library does not ask for them.
+bool can_use(InstructionSet set) {
+  return set != InstructionSet::amx || sizeof(real) == sizeof(double) || ask_for_tiles();
+}
+
 InstructionSet choose() {
-  const std::vector<InstructionSet> sets = available_sets();
+  std::vector<InstructionSet> sets = available_sets();
   const char* wanted = std::getenv("SAR_INSTRUCTION_SET");
-  if (wanted == nullptr || *wanted == '\0') return sets.back();
+  if (wanted == nullptr || *wanted == '\0') {
+    if (!can_use(sets.back())) sets.pop_back();
+    return sets.back();
+  }
   std::string words;
   for (const InstructionSet set : sets) {
-    if (to_string(set) == std::string_view(wanted)) return set;
+    if (to_string(set) == std::string_view(wanted) && can_use(set)) return set;
     words += (words.empty() ? "" : ", ") + std::string(to_string(set));
   }
   throw InputError(concat("SAR_INSTRUCTION_SET is '", wanted,

@@ -7,7 +7,8 @@
 ///
 /// Results of different instruction sets differ by rounding; with one, they do not depend on the number of
 /// threads. The ranks of a communicator use the lowest set that one of them has, so that what all of them
-/// compute, an optimizer's step say, stays the same on all.
+/// compute, an optimizer's step say, stays the same on all. Whether products of bfloat16 numbers use
+/// AVX512-BF16 is each rank's own: there, ranks on different processors may differ by rounding.
 #pragma once
 
 #include <sar/config.hpp>

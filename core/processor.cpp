@@ -38,8 +38,9 @@ bool has(unsigned word, unsigned wanted) {
   return (word & wanted) == wanted;
 }
 
-/// Linux gives the tiles only to processes that ask.
-bool ask_for_tiles() {
+}  // namespace
+
+bool ask_for_tiles() noexcept {
 #if defined(__linux__) && defined(SYS_arch_prctl)
   constexpr int request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr int tile_data = 18;
@@ -48,8 +49,6 @@ bool ask_for_tiles() {
   return false;
 #endif
 }
-
-}  // namespace
 
 Processor this_processor() noexcept {
   const Registers one = cpuid(1), seven = cpuid(7), seven_more = cpuid(7, 1), extended = cpuid(0x80000001);
@@ -64,7 +63,7 @@ Processor this_processor() noexcept {
   p.x86_64_v4 = p.x86_64_v3 && has(seven.b, bits(16, 17, 28, 30, 31)) && has(saved, bits(5, 6, 7));
   p.avx512_bf16 = p.x86_64_v4 && has(seven_more.a, bits(5));
   // AMX-BF16, AMX-TILE | tiles and their configuration
-  p.amx_bf16 = p.x86_64_v4 && has(seven.d, bits(22, 24)) && has(saved, bits(17, 18)) && ask_for_tiles();
+  p.amx_bf16 = p.avx512_bf16 && has(seven.d, bits(22, 24)) && has(saved, bits(17, 18));
   return p;
 }
 
@@ -85,6 +84,9 @@ __attribute__((constructor(101))) void require_x86_64_v2() {
 
 Processor this_processor() noexcept {
   return {};
+}
+bool ask_for_tiles() noexcept {
+  return false;
 }
 
 #endif

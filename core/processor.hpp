@@ -11,10 +11,14 @@ struct Processor {
   bool x86_64_v3 = false;
   bool x86_64_v4 = false;
   bool avx512_bf16 = false;
-  bool amx_bf16 = false;  ///< AMX-TILE, AMX-BF16, and the system has given tiles to this process
+  bool amx_bf16 = false;  ///< AMX-TILE, AMX-BF16, and AVX512-BF16 to convert for them
 };
 
-/// Reads CPUID and XCR0, and asks Linux for the tiles.
+/// Reads CPUID and XCR0.
 [[nodiscard]] Processor this_processor() noexcept;
+
+/// Linux gives tiles only to processes that ask, since frames of their signals are larger from then on. Returns
+/// whether it has.
+[[nodiscard]] bool ask_for_tiles() noexcept;
 
 }  // namespace sar

@@ -214,6 +214,7 @@ void pack_panels(const MatrixView& b, real* to) {
 void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& target,
               const ReadAhead& ahead) {
   const MatrixView& right = b.matrix();
+  if (a.rows == 0 || right.cols == 0) return;
   const Index step = depth_block(a.cols);
   const Panels panels(right.cols);
   const int rows_of_tile = tile_rows(static_cast<int>(panels.first_col(1) / lanes));

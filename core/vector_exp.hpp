@@ -21,7 +21,7 @@
 namespace row_lanes {
 namespace vector_exp {
 
-using Integer = std::conditional_t<sizeof(real) == 4, std::int32_t, std::int64_t>;
+using Integer = std::conditional_t<sizeof(real) == 4, std::uint32_t, std::uint64_t>;  // wraps around
 using IntegerVector [[gnu::vector_size(64)]] = Integer;
 template <class T>
 using Bits = std::conditional_t<std::is_same_v<T, real>, Integer, IntegerVector>;

@@ -55,14 +55,15 @@ std::vector<double> total_of(const Variable& x, const Communicator& comm, const 
       .equal("number of columns", shape[0])
       .require_equal(comm);
   std::vector<double> sums(static_cast<std::size_t>(shape.size()));
+  const Tensor& rows = x.value();
   if (shape.size() == 1)
-    sums[0] = sum_elements(x.value());
+    sums[0] = sum_elements(rows);
   else
     sum_row_blocks(
         x.num_rows(), shape.size(),
         [&](Index begin, Index end, double* partial) {
           for (Index i = begin; i < end; ++i) {
-            const real* row = x.value().row(i);
+            const real* row = rows.row(i);
             for (Index j = 0; j < shape.size(); ++j) partial[j] += static_cast<double>(row[j]);
           }
         },

@@ -46,6 +46,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--batch-norm", concat(m.batch_norm)},
           {"--mfg", concat(o.mfg)},
           {"--matmul-precision", to_string(o.matmul_precision)},
+          {"--aggregate-in-double", concat(o.graph_options.aggregate_in_double)},
           {"--schedule", describe(o.schedule, o.epochs)},
           {"--clip-norm", concat(o.clip_norm)},
           {"--clip-value", concat(o.clip_value)},

@@ -42,7 +42,8 @@ void predict(const Communicator& comm, const TrainOptions& o, NodeClassifier& mo
   // rows of an earlier run in the other order would be taken for those of this one
   const std::string other_end = data.ids_are_original ? ".partition_order.npy" : ".npy";
   std::error_code ignored;
-  if (comm.rank() == 0)
+  if (comm.rank() == 0 && std::filesystem::exists(o.predict + "/logits" + other_end, ignored) &&
+      !std::filesystem::exists(o.predict + "/features.npy", ignored))
     for (const char* name : {"/embeddings", "/logits", "/labels"})
       std::filesystem::remove(o.predict + name + other_end, ignored);
   if (was_training) model.train();

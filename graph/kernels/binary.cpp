@@ -454,7 +454,7 @@ void Binary::gather_equal_gradients(const Stage& stage, real* grad_src, bool acc
   const Index num_dst = stage.shard.num_dst;
   if (!z_.defined()) {
     z_ = Tensor({num_dst, o_.u.width});
-    parallel_for(num_dst, std::max<Index>((1 << 15) / edge_bytes(), 1), [&](Index first, Index last) {
+    parallel_for(num_dst, std::max<Index>((1 << 15) / std::max<Index>(edge_bytes(), 1), 1), [&](Index first, Index last) {
       for (Index v = first; v < last; ++v) {
         std::fill_n(z_.row(v), o_.u.width, real{0});
         const EdgeRows rows{{nullptr, row_of(o_.v.values, v, o_.v.width), nullptr}};

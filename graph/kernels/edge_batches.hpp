@@ -93,7 +93,7 @@ void for_batches(const local_index* begin, const local_index* end, Index first, 
 /// next batch and what is kept per edge and head stay in the first-level cache.
 inline Index edges_at_once(Index width, Index heads) {
   constexpr Index bytes = 1 << 14;
-  return std::clamp<Index>(std::min(bytes / (width * real_bytes), 2048 / heads), 8,
+  return std::clamp<Index>(std::min(bytes / std::max<Index>(width * real_bytes, 1), 2048 / heads), 8,
                            static_cast<Index>(batch_edges));
 }
 

@@ -108,6 +108,12 @@ void weighted_sum_backward(const LinearKernel::Operands& o, const Stage& stage, 
                            bool accumulate) {
   const ShardTranspose& transpose = stage.shard.transpose();
   const local_index* begin = transpose.begin.data() + stage.begin;
+  if (o.width == 0) {  // sums of nothing
+    const Array<local_index>& positions = stage.shard.transpose_positions();
+    for (Index k = begin[0]; o.grad_edge_weight != nullptr && k < begin[stage.size()]; ++k)
+      std::fill_n(o.grad_edge_weight + stage.shard.edge(positions[k]) * o.heads, o.heads, real{0});
+    return;
+  }
   for_row_blocks(begin, stage.size(), 2 * o.width * real_bytes, [&](Index first, Index last) {
     WeightedBackward pass{.o = o, .stage = stage, .grad_src = grad_src, .accumulate = accumulate};
     for (Index i = first; grad_src != nullptr && !accumulate && i < last; ++i)

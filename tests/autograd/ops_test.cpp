@@ -91,6 +91,7 @@ TEST_CASE("products with a matrix for each type, or for each row") {
   const Variable x = input({7, 3}, 1), w = input({7, 3, 4}, 2);
   CHECK(relative_error(bmm(x, w).value(), expected(x.value(), w.value(), each)) < tolerance() / 10);
   CHECK(gather_mm(Tensor({0, 3}), w, {}).shape() == Shape{0, 4});
+  CHECK(gather_mm(Tensor::zeros({9, 3}), Tensor({2, 3, 0}), {0, 1, 1, 1, 1, 1, 1, 1, 1}).shape() == Shape{9, 0});
 
   // more rows than a block, types without rows, sums on top of others
   std::vector<Index> many;
@@ -126,6 +127,9 @@ TEST_CASE("gradients of products") {
         {input({5, 4}, 1), input({3, 4}, 2), input({3}, 3)});
   check("linear without bias", [](const Inputs& in) { return linear(in[0], in[1]); },
         {input({5, 4}, 1), input({3, 4}, 2)});
+  check("linear of a vector", [](const Inputs& in) { return linear(in[0], in[1], in[2]); },
+        {input({4}, 1), input({2, 4}, 2), input({2}, 3)});
+  CHECK(linear(input({2}, 1), input({5, 2}, 2)).shape() == Shape{5});
   check("linear, 3 dimensions", [](const Inputs& in) { return linear(in[0], in[1], in[2]); },
         {input({2, 5, 4}, 1), input({3, 4}, 2), input({3}, 3)});
   check("affine", [](const Inputs& in) { return affine(in[0], in[1], in[2]); },

@@ -108,6 +108,19 @@ TEST_CASE("what is held stays within 1.25 times the peak plus 32 MB when sizes k
   give_back(arena, blocks);
 }
 
+TEST_CASE("a small block after large ones leaves their pages in the account, so that they can be returned") {
+  Arena arena(1024 * mb);
+  std::vector<Block> blocks{touched(arena, 400 * mb)};
+  give_back(arena, blocks);
+  const std::size_t held = arena.held_bytes();
+  CHECK(held >= 400 * mb);
+  blocks.push_back(touched(arena, 40 * mb));
+  CHECK(arena.held_bytes() >= held);
+  give_back(arena, blocks);
+  arena.release_free();
+  CHECK(arena.held_bytes() == 0);
+}
+
 TEST_CASE("pages of large free ranges are returned when ever larger blocks cannot use them") {
   Arena arena(4096 * mb);
   std::size_t peak = 0;

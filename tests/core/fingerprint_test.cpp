@@ -31,6 +31,15 @@ TEST_CASE("fingerprint: each element counts, wherever it is, and so does the ord
   }
 }
 
+TEST_CASE("fingerprint: signs that change together") {
+  Tensor x = random_tensor({1024, 128}, 3);
+  std::set<std::uint64_t> seen{fingerprint(x)};
+  for (const Index step : {1, 2, 128, 256}) {  // all, half of the columns, a column, half of it
+    for (Index i = 0; i < x.size(); i += step) x.data()[i] = -x.data()[i];
+    CHECK(seen.insert(fingerprint(x)).second);
+  }
+}
+
 TEST_CASE("fingerprint: empty tensors, zeros of either sign, any number of threads") {
   CHECK(fingerprint(Tensor({0, 3})) == fingerprint(Tensor({0, 3})));
   CHECK(fingerprint(Tensor::full({2}, 0)) != fingerprint(Tensor::full({2}, -real{0})));

@@ -212,7 +212,7 @@ for unread in "--step-size 3" "--patience 2 --schedule cosine" "--min-lr 0.1 --s
   "--out-heads 2" "--attn-dropout 0.1" "--num-rels 2" "--num-bases 1 --model gat" "--momentum 0.5"; do
   expect 2 "${unread%% *}: goes with --" "$programs/train" --graph karate --epochs 1 $unread
 done
-mkdir predictions && touch predictions/labels.partition_order.npy
+mkdir predictions && touch predictions/{labels,logits}.partition_order.npy
 expect 0 "1 epochs in" "$programs/train" --graph karate --hidden 8 --epochs 1 --predict predictions
 [ -e predictions/labels.npy ] && [ ! -e predictions/labels.partition_order.npy ] || fail "predictions of another order stay beside those of this run"
 expect 2 "there is no layer 4" "$programs/train" --predict nowhere --predict-layer 4

@@ -115,8 +115,8 @@ TEST_CASE("20 million edges of one row") {
 }
 
 TEST_CASE("sums in double precision keep what single precision loses") {
-  ManyEdges g({2000}, 2, 5);
-  for (Index j = 0; j < 5; ++j) g.x.row(0)[j] = real{1e7}, g.x.row(1)[j] = real{-1e7} + 1;
+  ManyEdges g({3000}, 3, 5);
+  for (Index j = 0; j < 5; ++j) g.x.row(0)[j] = real{1e8}, g.x.row(1)[j] = 1, g.x.row(2)[j] = real{-1e8};
   Array<double> out(5);
   GatherSum task = g.task();
   task.out_in_double = out.data();
