@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <sar/core/isa_begin.hpp>
 
@@ -23,19 +24,47 @@ void drop(const DropoutBits& dropout, Index i, Index columns, real* row) {
   for (Index j = 0; j < columns; ++j) row[j] *= (words[j] & bit) != 0 ? scale : real{0};
 }
 
+/// The coefficients of all columns.
+struct Columns {
+  const real *center, *scale, *shift;
+  real lowest;  // of the result: 0 with ReLU
+  Index count;
+};
+
+void normalize_row(const Columns c, const real* from, real* to) {
+#pragma GCC ivdep
+  for (Index j = 0; j < c.count; ++j) {
+    const real value = (from[j] - c.center[j]) * c.scale[j] + c.shift[j];
+    to[j] = value < c.lowest ? c.lowest : value;
+  }
+}
+
+/// The same with dropout: `bit` of each word tells what is kept.
+void normalize_row(const Columns c, const std::uint32_t* words, std::uint32_t bit, real kept,
+                   const real* from, real* to) {
+#pragma GCC ivdep
+  for (Index j = 0; j < c.count; ++j) {
+    const real value = (from[j] - c.center[j]) * c.scale[j] + c.shift[j];
+    to[j] = (value < c.lowest ? c.lowest : value) * ((words[j] & bit) != 0 ? kept : real{0});
+  }
+}
+
 }  // namespace
 
 void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Tensor& y,
                 Index first) {
-  const Index columns = x.row_size();
-  parallel_for(y.num_rows(), rows_at_once(columns), [&](Index begin, Index end) {
+  const Columns columns{c.center.data(), c.scale.data(), c.shift.data(),
+                        activation.relu ? real{0} : -std::numeric_limits<real>::infinity(), x.row_size()};
+  parallel_for(y.num_rows(), rows_at_once(columns.count), [&](Index begin, Index end) {
+    const DropoutBits& dropout = activation.dropout;
     for (Index i = begin; i < end; ++i) {
-      const real* from = x.row(first + i);
-      real* to = y.row(i);
-      for (Index j = 0; j < columns; ++j) to[j] = (from[j] - c.center[j]) * c.scale[j] + c.shift[j];
-      if (activation.relu)
-        for (Index j = 0; j < columns; ++j) to[j] = to[j] < 0 ? 0 : to[j];
-      if (activation.dropout) drop(activation.dropout, first + i, columns, to);
+      const Index row = first + i;
+      if (dropout) {
+        normalize_row(columns, dropout.words(row), 1u << row % DropoutBits::rows_of_word,
+                      dropout.keep_scale(), x.row(row), y.row(i));
+      } else {
+        normalize_row(columns, x.row(row), y.row(i));
+      }
     }
   });
 }
