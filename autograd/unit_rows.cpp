@@ -63,4 +63,4 @@ Variable scaled_unit_rows(const Variable& x, const Variable& scale) {
   });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -1,6 +1,6 @@
-// Multiply and xor in 32-bit lanes, as FNV-1a (Fowler, Noll, Vo), and move the high bits down, which a product
-// never does: signs that change are the usual case here. Each step is a bijection of the lane, so that one
-// changed word changes the lane whatever follows it.
+// Multiply and xor in 32-bit lanes, as FNV-1a (Fowler, Noll, Vo), and move the high bits down, which a
+// product never does: signs that change are the usual case here. Each step is a bijection of the lane, so
+// that one changed word changes the lane whatever follows it.
 #include <sar/core/fingerprint.hpp>
 #include <sar/core/parallel.hpp>
 
@@ -47,4 +47,4 @@ std::uint64_t fingerprint(const Tensor& x) {
       [](std::uint64_t all, std::uint64_t block) { return mix(all + 0x9e3779b97f4a7c15u) ^ block; });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

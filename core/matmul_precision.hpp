@@ -8,9 +8,10 @@
 ///
 /// Sums are always taken in single precision. `high` and `medium` are for processors that multiply bfloat16
 /// numbers themselves, in AMX tiles or, for `medium`, with AVX512-BF16. Elsewhere they give the same numbers,
-/// up to the rounding of the sums, and take longer than `highest`. The bounds are for factors between 1e-35 and
-/// 3.3e38 in size: the instructions take numbers below 2^-126 for zero, and larger ones round to infinity. An
-/// infinite factor of `high` gives NaN. A library of double precision accepts all three and always computes in double precision.
+/// up to the rounding of the sums, and take longer than `highest`. The bounds are for factors between 1e-35
+/// and 3.3e38 in size: the instructions take numbers below 2^-126 for zero, and larger ones round to
+/// infinity. An infinite factor of `high` gives NaN. A library of double precision accepts all three and
+/// always computes in double precision.
 #pragma once
 
 #include <sar/config.hpp>

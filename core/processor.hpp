@@ -17,8 +17,8 @@ struct Processor {
 /// Reads CPUID and XCR0.
 [[nodiscard]] Processor this_processor() noexcept;
 
-/// Linux gives tiles only to processes that ask, since frames of their signals are larger from then on. Returns
-/// whether it has.
+/// Linux gives tiles only to processes that ask, since frames of their signals are larger from then on.
+/// Returns whether it has.
 [[nodiscard]] bool ask_for_tiles() noexcept;
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

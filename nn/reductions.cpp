@@ -28,7 +28,8 @@ Tensor summed(const Communicator& comm, const Tensor& mine) {
 /// is scale times that of the result, repeated.
 Variable loss_of_sums(const Variable& x, const Shape& shape, const std::vector<double>& sums, double scale) {
   Tensor total(shape);
-  std::transform(sums.begin(), sums.end(), total.data(), [&](double s) { return static_cast<real>(scale * s); });
+  std::transform(sums.begin(), sums.end(), total.data(),
+                 [&](double s) { return static_cast<real>(scale * s); });
   if (!recording({&x})) return total;
   return record(std::move(total), [dx = x.gradient(), scale](const Tensor& grad) {
     dx->add([&](Tensor& out, bool accumulate) {
@@ -161,4 +162,4 @@ Variable all_reduce(const Variable& x, const Communicator& comm, ReduceOp op) {
       });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -52,9 +52,9 @@ void take_extremum(Index n, const real* m, local_index edge, const Index* ids, r
   }
 }
 
-/// The largest (smallest) of `count` values that row(k) holds at each of N columns, and the edges they came from,
-/// as take_extremum(), in registers; `starts`: there was none before. False, and nothing is written, when equal
-/// values may have competed.
+/// The largest (smallest) of `count` values that row(k) holds at each of N columns, and the edges they came
+/// from, as take_extremum(), in registers; `starts`: there was none before. False, and nothing is written,
+/// when equal values may have competed.
 template <bool minimum, Index N, class Row, class Number>
 bool take_extrema(Index count, const Row& row, const Number& number, bool starts, real* best,
                   local_index* who) {
@@ -454,14 +454,15 @@ void Binary::gather_equal_gradients(const Stage& stage, real* grad_src, bool acc
   const Index num_dst = stage.shard.num_dst;
   if (!z_.defined()) {
     z_ = Tensor({num_dst, o_.u.width});
-    parallel_for(num_dst, std::max<Index>((1 << 15) / std::max<Index>(edge_bytes(), 1), 1), [&](Index first, Index last) {
-      for (Index v = first; v < last; ++v) {
-        std::fill_n(z_.row(v), o_.u.width, real{0});
-        const EdgeRows rows{{nullptr, row_of(o_.v.values, v, o_.v.width), nullptr}};
-        add_gradient(MessageTarget::u, rows[o_.lhs], rows[o_.rhs], o_.grad_out + v * o_.row.width(),
-                     z_.row(v));
-      }
-    });
+    parallel_for(num_dst, std::max<Index>((1 << 15) / std::max<Index>(edge_bytes(), 1), 1),
+                 [&](Index first, Index last) {
+                   for (Index v = first; v < last; ++v) {
+                     std::fill_n(z_.row(v), o_.u.width, real{0});
+                     const EdgeRows rows{{nullptr, row_of(o_.v.values, v, o_.v.width), nullptr}};
+                     add_gradient(MessageTarget::u, rows[o_.lhs], rows[o_.rhs],
+                                  o_.grad_out + v * o_.row.width(), z_.row(v));
+                   }
+                 });
   }
   const ShardTranspose& transpose = stage.shard.transpose();
   gather_sum({.num_rows = stage.size(),

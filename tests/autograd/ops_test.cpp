@@ -91,7 +91,8 @@ TEST_CASE("products with a matrix for each type, or for each row") {
   const Variable x = input({7, 3}, 1), w = input({7, 3, 4}, 2);
   CHECK(relative_error(bmm(x, w).value(), expected(x.value(), w.value(), each)) < tolerance() / 10);
   CHECK(gather_mm(Tensor({0, 3}), w, {}).shape() == Shape{0, 4});
-  CHECK(gather_mm(Tensor::zeros({9, 3}), Tensor({2, 3, 0}), {0, 1, 1, 1, 1, 1, 1, 1, 1}).shape() == Shape{9, 0});
+  CHECK(gather_mm(Tensor::zeros({9, 3}), Tensor({2, 3, 0}), {0, 1, 1, 1, 1, 1, 1, 1, 1}).shape() ==
+        Shape{9, 0});
 
   // more rows than a block, types without rows, sums on top of others
   std::vector<Index> many;
@@ -304,7 +305,8 @@ TEST_CASE("gradients of activations") {
 }
 
 TEST_CASE("where: gradients of what is chosen, broadcast, and no NaN from the rest") {
-  const Tensor condition = Tensor::from({3, 2}, {1, 0, 0, 2, -1, 0}), column = Tensor::from({3, 1}, {1, 0, 1});
+  const Tensor condition = Tensor::from({3, 2}, {1, 0, 0, 2, -1, 0}),
+               column = Tensor::from({3, 1}, {1, 0, 1});
   check("where", [&](const Inputs& in) { return where(condition, in[0], in[1]); },
         {input({3, 2}, 1), input({3, 2}, 2)});
   check("where, broadcast", [&](const Inputs& in) { return where(column, in[0], in[1]); },

@@ -11,11 +11,21 @@ TEST_CASE("weighted sums, scaled by destination, and their gradients") {
   const TwoShards g;
   Index heads = 1, width = 19;
   SUBCASE("a number of an edge") {}
-  SUBCASE("three numbers") { heads = 3, width = 21; }
-  SUBCASE("heads of whole vectors") { heads = 7, width = 7 * 32; }
-  SUBCASE("heads of part of a vector") { heads = 12, width = 12 * 8; }
-  SUBCASE("no columns") { width = 0; }
-  SUBCASE("three heads without columns") { heads = 3, width = 0; }
+  SUBCASE("three numbers") {
+    heads = 3, width = 21;
+  }
+  SUBCASE("heads of whole vectors") {
+    heads = 7, width = 7 * 32;
+  }
+  SUBCASE("heads of part of a vector") {
+    heads = 12, width = 12 * 8;
+  }
+  SUBCASE("no columns") {
+    width = 0;
+  }
+  SUBCASE("three heads without columns") {
+    heads = 3, width = 0;
+  }
   const Index dim = width / heads;
   const Tensor x = numbers({g.num_src(), width}, 1), w = numbers(Shape{g.num_edges(), heads}, 2),
                scale = numbers(Shape{g.num_dst}, 3), grad = numbers({g.num_dst, width}, 4),
