@@ -35,4 +35,4 @@ class DeferredRows {
   mutable Tensor all_;
 };
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

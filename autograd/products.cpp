@@ -157,4 +157,4 @@ Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
                 });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

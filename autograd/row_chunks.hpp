@@ -26,4 +26,4 @@ inline void for_row_chunks(const Variable& x, FunctionRef<void(Index first, cons
   }
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

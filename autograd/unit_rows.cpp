@@ -63,4 +63,4 @@ Variable scaled_unit_rows(const Variable& x, const Variable& scale) {
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -41,4 +41,4 @@ bool keep_until_finalize(MPI_Comm comm) {
   return true;
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

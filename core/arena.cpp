@@ -191,4 +191,4 @@ void Arena::release_until(std::size_t limit) noexcept {
   }
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

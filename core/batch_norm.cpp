@@ -140,5 +140,5 @@ void BatchNormCoefficients::set(Index j, double mean, double var, double eps, do
   shift[j] = static_cast<real>(bias - rounded_off * inverse * weight);
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar
 #endif

@@ -285,7 +285,7 @@ void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int
   if (amx) _tile_release();
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -35,4 +35,4 @@ void pack_right_tiles(const MatrixView& b, int parts, std::uint16_t* to);
 void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, bool amx,
                     const ProductTarget& target);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -45,4 +45,4 @@ void blas_product(const MatrixView& a, const MatrixView& b, const ProductTarget&
        &stride);
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -16,4 +16,4 @@ inline constexpr bool has_blas = false;
 /// out [a.rows, b.cols] = start + a b, for a depth of at least 1
 void blas_product(const MatrixView& a, const MatrixView& b, const ProductTarget& target);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

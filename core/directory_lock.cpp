@@ -116,4 +116,4 @@ DirectoryLock lock_directory(const std::string& directory, std::chrono::millisec
   }
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -255,5 +255,5 @@ void DropoutBits::apply_from(Index first, const Tensor& x, Tensor& out, bool acc
                });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar
 #endif

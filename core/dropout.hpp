@@ -68,4 +68,4 @@ class DropoutBits {
   real keep_scale_ = 1;
 };
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

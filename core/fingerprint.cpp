@@ -47,4 +47,4 @@ std::uint64_t fingerprint(const Tensor& x) {
       [](std::uint64_t all, std::uint64_t block) { return mix(all + 0x9e3779b97f4a7c15u) ^ block; });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

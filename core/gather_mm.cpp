@@ -204,4 +204,4 @@ void gather_mm_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Te
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

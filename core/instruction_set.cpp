@@ -91,4 +91,4 @@ const char* to_string(InstructionSet set) noexcept {
   return "";
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -44,4 +44,4 @@ void lower_instruction_set(InstructionSet set);
 /// "x86-64-v3"
 [[nodiscard]] const char* to_string(InstructionSet set) noexcept;
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

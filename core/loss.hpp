@@ -66,4 +66,4 @@ void huber_backward(const Tensor& a, const Tensor& b, real delta, real scale, Te
 SumAndCount count_correct(const Tensor& x, std::span<const std::int64_t> labels,
                           std::span<const std::uint8_t> mask);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

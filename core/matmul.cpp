@@ -168,4 +168,4 @@ void matmul_tn(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -29,4 +29,4 @@ void matmul_nt(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate = 
 /// out [n, m] = a [n, k] b^T + bias [m]  for b [m, k]
 void matmul_nt(const Tensor& a, const Tensor& b, const Tensor& bias, Tensor& out);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -35,4 +35,4 @@ const char* to_string(MatmulPrecision precision) noexcept {
   }
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

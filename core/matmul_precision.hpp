@@ -32,4 +32,4 @@ void set_matmul_precision(std::string_view name);
 /// "high"
 [[nodiscard]] const char* to_string(MatmulPrecision precision) noexcept;
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -91,4 +91,4 @@ bool ask_for_tiles() noexcept {
 
 #endif
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

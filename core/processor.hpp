@@ -21,4 +21,4 @@ struct Processor {
 /// Returns whether it has.
 [[nodiscard]] bool ask_for_tiles() noexcept;
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -269,5 +269,5 @@ void PackedMatrix::pack_or_borrow(const MatrixView& b, Index readable_behind) {
   panels_ = nullptr;
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar
 #endif

@@ -75,4 +75,4 @@ void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& t
 /// Writes the panels of `b` to rows * (cols, rounded up to 64 bytes) numbers.
 void pack_panels(const MatrixView& b, real* to);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

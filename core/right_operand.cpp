@@ -90,4 +90,4 @@ void RightOperand::multiply_parts(const MatrixView& a, const ProductTarget& targ
   }
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -57,4 +57,4 @@ class RightOperand {
 /// lies row after row, else at j * x.rows + i.
 void split_bfloat16(const MatrixView& x, real* high, real* low);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -27,4 +27,4 @@ void log_softmax_rows(const Tensor& x, Tensor& out);
 /// out (+)= grad - exp(y) sum(grad) for y = log_softmax(x)
 void log_softmax_rows_backward(const Tensor& y, const Tensor& grad, Tensor& out, bool accumulate = false);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

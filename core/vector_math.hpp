@@ -23,4 +23,4 @@ void erf(const real* x, real* out, Index n);
 /// log(1 + exp(x)), without overflow
 void softplus(const real* x, real* out, Index n);
 
-}  // namespace sar::inline SAR_PRECISION::vector_math
+}  // namespace sar::vector_math

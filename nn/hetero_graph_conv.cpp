@@ -50,4 +50,4 @@ HeteroGraphConv::Rows HeteroGraphConv::operator()(const Graphs& graphs, const Ro
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -80,4 +80,4 @@ class HeteroGraphConv : public Module {
   std::vector<Layer> layers_;
 };
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

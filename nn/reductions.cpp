@@ -162,4 +162,4 @@ Variable all_reduce(const Variable& x, const Communicator& comm, ReduceOp op) {
       });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -38,4 +38,4 @@ std::string with_relation_keys(const std::string& tensor_name) {
   return result;
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

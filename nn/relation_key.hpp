@@ -15,4 +15,4 @@ std::string relation_key(const std::string& name);
 /// "mods.('user', 'follows', 'user').weight".
 std::string with_relation_keys(const std::string& tensor_name);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -192,4 +192,4 @@ std::map<std::string, std::string> load_metadata(const Communicator& comm, const
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

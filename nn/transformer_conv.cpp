@@ -82,4 +82,4 @@ Variable TransformerConv::attention(const GraphShardManager& graph, const NodeFe
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -60,4 +60,4 @@ class TransformerConv : public AttentionConv {
   std::optional<Linear> lin_edge_, lin_skip_, lin_beta_;
 };
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -32,4 +32,4 @@ Index Packets::largest() const noexcept {
   return most;
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -47,4 +47,4 @@ inline Shape doubles_shape(const Shape& rows) {
   return {rows[0], rows.row_size() * reals_per_double};
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -25,4 +25,4 @@ struct DatasetOptions {
   std::map<std::string, std::string> fields = {};
 };
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

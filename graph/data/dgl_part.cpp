@@ -283,4 +283,4 @@ GraphData read_dgl_part(const DglPartition& partition, int part) {
   return result;
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

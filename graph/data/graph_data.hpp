@@ -71,4 +71,4 @@ GraphData to_graph_data(NodeData data);
 /// Throws InputError, the same on every rank, when no training node of any rank has a label. Collective.
 void require_training_labels(const Communicator& comm, const NodeData& data);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

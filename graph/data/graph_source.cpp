@@ -29,4 +29,4 @@ NodeData load_graph(GraphSource& source, const DatasetOptions& options) {
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

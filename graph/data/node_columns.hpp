@@ -40,4 +40,4 @@ Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids,
 /// has a label. Collective.
 void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

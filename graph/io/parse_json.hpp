@@ -24,4 +24,4 @@ Json parse_json(const std::string& text, const std::string& what, const std::str
   }
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

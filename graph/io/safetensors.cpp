@@ -425,4 +425,4 @@ void write_safetensors(const std::string& path, const std::vector<NamedTensor>& 
   file.commit();
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -51,4 +51,4 @@ void gather_sum(const GatherSum& task);
 void for_row_blocks(const local_index* offsets, Index num_rows, Index bytes_per_edge,
                     FunctionRef<void(Index first, Index last)> body);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

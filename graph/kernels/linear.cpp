@@ -206,5 +206,5 @@ void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate)
               .accumulate = accumulate});
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar
 #endif

@@ -63,4 +63,4 @@ void weighted_sum(const LinearKernel::Operands& operands, const Stage& stage, co
 void weighted_sum_backward(const LinearKernel::Operands& operands, const Stage& stage, real* grad_src,
                            bool accumulate);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

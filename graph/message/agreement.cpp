@@ -76,4 +76,4 @@ Variable record_collective(const Communicator& comm, const Variable& value, Tape
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -198,4 +198,4 @@ void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& ke
   gradient->add([&](Tensor& sum, bool accumulate) { backward(src, src_shape, kernel, &sum, accumulate); });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

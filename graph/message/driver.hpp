@@ -56,4 +56,4 @@ class Driver {
   std::shared_ptr<std::vector<HaloRows>> kept_;  // of the forward pass; null: fetched again
 };
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

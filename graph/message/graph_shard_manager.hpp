@@ -193,4 +193,4 @@ class DistributedBlock : public GraphShardManager {
   explicit DistributedBlock(GraphShardManager graph) : GraphShardManager(std::move(graph)) {}
 };
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -311,4 +311,4 @@ Variable GraphShardManager::apply_edges(const Message& message) const {
       [&] { return MessagePass(*this, message, Result::edges, false).run([] { return Variable(); }); });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -49,4 +49,4 @@ class ShardKernel {
   virtual void finish_backward() {}
 };
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

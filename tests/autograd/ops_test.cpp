@@ -91,8 +91,8 @@ TEST_CASE("products with a matrix for each type, or for each row") {
   const Variable x = input({7, 3}, 1), w = input({7, 3, 4}, 2);
   CHECK(relative_error(bmm(x, w).value(), expected(x.value(), w.value(), each)) < tolerance() / 10);
   CHECK(gather_mm(Tensor({0, 3}), w, {}).shape() == Shape{0, 4});
-  CHECK(gather_mm(Tensor::zeros({9, 3}), Tensor({2, 3, 0}), {0, 1, 1, 1, 1, 1, 1, 1, 1}).shape() ==
-        Shape{9, 0});
+  const std::vector<Index> nine{0, 1, 1, 1, 1, 1, 1, 1, 1};
+  CHECK(gather_mm(Tensor::zeros({9, 3}), Tensor({2, 3, 0}), nine).shape() == Shape{9, 0});
 
   // more rows than a block, types without rows, sums on top of others
   std::vector<Index> many;
