@@ -22,10 +22,10 @@ using namespace sar;
 
 namespace {
 
-#include "from_dgl.inc"
-#include "surrogate.inc"
 #include "buffers.inc"
 #include "edge_latents.inc"
+#include "from_dgl.inc"
+#include "surrogate.inc"
 
 constexpr Index width = 64;
 
@@ -101,6 +101,18 @@ TEST_CASE("a partitioned graph") {
 #include "checkpoints.inc"
   }
   CHECK(trained == epochs);
+}
+
+TEST_CASE("an aggregate that is kept") {
+  Setting s;
+  const Index in_feats = width, hidden = 4;
+  Generator& gen = s.gen;
+  const GraphShardManager& graph = s.graph;
+  const Variable features = s.node_rows(false);
+#include "cached.inc"
+  const std::uint64_t before = s.comm.stats().bytes_sent;
+  CHECK(conv(graph, features).shape() == Shape{graph.num_nodes(), hidden});
+  CHECK(s.comm.stats().bytes_sent - before < width * sizeof(real));  // less than a row
 }
 
 TEST_CASE("a model from DGL") {
@@ -346,7 +358,8 @@ TEST_CASE("fields of different sizes") {
   Setting s;
   const Communicator& comm = s.comm;
   const GraphShardManager& graph = s.graph;
-  const Tensor before = Tensor::full({graph.num_nodes(), 3}, 300), length = Tensor::full({graph.num_edges(), 1}, 1);
+  const Tensor before = Tensor::full({graph.num_nodes(), 3}, 300),
+               length = Tensor::full({graph.num_edges(), 1}, 1);
   const Surrogate net(3, 8, s.gen);
   const Tape tape;
   {
