@@ -49,17 +49,27 @@ MatrixView view(const Tensor& t) {
 /// The largest |result - (start + a b)|, each divided by its sum of |a| |b|.
 double relative_error(const Tensor& a, const Tensor& b, const Tensor& start, const Tensor& result) {
   double worst = 0;
-  for (Index i = 0; i < a.shape()[0]; ++i)
-    for (Index j = 0; j < b.shape()[1]; ++j) {
-      double sum = start.row(i)[j], magnitudes = std::abs(sum);
-      for (Index k = 0; k < a.shape()[1]; ++k) {
-        const double product = static_cast<double>(a.row(i)[k]) * static_cast<double>(b.row(k)[j]);
-        sum += product;
-        magnitudes += std::abs(product);
-      }
-      const double difference = std::abs(static_cast<double>(result.row(i)[j]) - sum);
-      worst = std::max(worst, difference == 0 ? 0 : difference / magnitudes);
+  const Index k = a.shape()[1], m = b.shape()[1];
+  std::vector<double> sums(static_cast<std::size_t>(m)), magnitudes(static_cast<std::size_t>(m));
+  for (Index i = 0; i < a.shape()[0]; ++i) {
+    double *const sum = sums.data(), *const magnitude = magnitudes.data();
+    for (Index j = 0; j < m; ++j) {
+      sum[j] = start.data()[i * m + j];
+      magnitude[j] = std::abs(sum[j]);
     }
+    for (Index l = 0; l < k; ++l) {
+      const double factor = a.data()[i * k + l];
+      for (Index j = 0; j < m; ++j) {
+        const double product = factor * static_cast<double>(b.data()[l * m + j]);
+        sum[j] += product;
+        magnitude[j] += std::abs(product);
+      }
+    }
+    for (Index j = 0; j < m; ++j) {
+      const double difference = std::abs(static_cast<double>(result.data()[i * m + j]) - sum[j]);
+      worst = std::max(worst, difference == 0 ? 0 : difference / magnitude[j]);
+    }
+  }
   return worst;
 }
 
