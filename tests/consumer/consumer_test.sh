@@ -130,7 +130,7 @@ case $command in
     cmake --build "$scratch/both" --parallel 2
     on_two_ranks "$scratch/both/consumer_of_both"
     if [ "$(uname -m)" = x86_64 ]; then
-      words=$(SAR_INSTRUCTION_SET=none "$scratch/both/consumer_of_both" 2>&1 | sed -n 's/.* it can be: //p' | tr -d ,)
+      words=$({ SAR_INSTRUCTION_SET=none "$scratch/both/consumer_of_both" || true; } 2>&1 | sed -n 's/.* it can be: //p' | tr -d ,)
       [[ $words == x86-64-v2* ]] || { echo "FAILED: the instruction sets are: $words"; exit 1; }
       for word in $words; do SAR_INSTRUCTION_SET=$word "$scratch/both/consumer_of_both"; done
       "$here/foreign_instructions_test.sh" "$scratch"/both_prefix/lib*/libsar*.a || [ $? = 77 ]
