@@ -22,10 +22,11 @@ using namespace sar;
 
 namespace {
 
-#include "buffers.inc"
-#include "edge_latents.inc"
 #include "from_dgl.inc"
 #include "surrogate.inc"
+
+#include "buffers.inc"  // of the surrogate
+#include "edge_latents.inc"
 
 constexpr Index width = 64;
 
