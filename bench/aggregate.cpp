@@ -3,6 +3,7 @@
 /// other messages and reductions beside copy_u sum of the same width in the same run.
 ///     bench_aggregate [nodes] [degree] [threads]            on one rank or several
 #include "bench.hpp"
+#include "passes.hpp"
 
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
@@ -10,8 +11,6 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <cstdlib>
-#include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,32 +19,17 @@ using namespace sar;
 
 namespace {
 
-/// Values of either sign, the same in every run.
-Variable leaf(const Shape& shape, unsigned seed) {
-  Tensor values(shape);
-  for (real& x : values.values()) {
-    seed = seed * 1664525u + 1013904223u;
-    x = static_cast<real>(seed >> 8) / (1 << 23) - 1;
-  }
-  return {values, true};
-}
-
-struct Timed {
-  std::string name;
-  std::function<Variable()> aggregate;
-  double forward = std::numeric_limits<double>::infinity();
-  double backward = std::numeric_limits<double>::infinity();
-};
-
 /// Milliseconds of messages of 4 heads x 32, and as the ratio the time of copy_u sum.
 void compare_messages(const GraphShardManager& graph) {
   constexpr Index heads = 4, dim = 32;
   const Communicator& comm = graph.comm();
   const Index n = graph.num_src_nodes(), edges = graph.num_edges();
-  const Variable u = leaf(Shape{n, heads, dim}, 1), v = leaf(Shape{graph.num_dst_nodes(), heads, dim}, 2),
-                 by_head = leaf(Shape{edges, heads, 1}, 3), number = leaf(Shape{edges, 1, 1}, 4);
-  const Tensor gradient = leaf(v.shape(), 5).value();
-  std::vector<Timed> all;
+  const Variable u = bench::leaf(Shape{n, heads, dim}, 1),
+                 v = bench::leaf(Shape{graph.num_dst_nodes(), heads, dim}, 2),
+                 by_head = bench::leaf(Shape{edges, heads, 1}, 3),
+                 number = bench::leaf(Shape{edges, 1, 1}, 4);
+  const Tensor gradient = bench::leaf(v.shape(), 5).value();
+  std::vector<bench::Operation> all;
   const auto add = [&](const std::string& name, const Message& message, Reduce reduce) {
     all.push_back({name, [&graph, message, reduce] { return graph.update_all(message, reduce); }});
   };
@@ -55,35 +39,7 @@ void compare_messages(const GraphShardManager& graph) {
   add("u_mul_e_sum_number", fn::u_mul_e(u, number), fn::sum);
   add("u_mul_e_sum_heads", fn::u_mul_e(u, by_head), fn::sum);
   add("u_mul_v_sum", fn::u_mul_v(u, v), fn::sum);
-  for (int repetition = 0; repetition < 9; ++repetition)  // the first builds the transpose
-    for (Timed& timed : all) {
-      for (Variable x : {u, v, by_head, number}) x.zero_grad();
-      Tape tape;
-      Variable out;
-      comm.barrier();
-      const double forward = bench::seconds_of([&] { out = timed.aggregate(); });
-      comm.barrier();
-      const double backward = bench::seconds_of([&] { tape.backward(out, gradient); });
-      if (repetition == 0) continue;
-      timed.forward = std::min(timed.forward, forward);
-      timed.backward = std::min(timed.backward, backward);
-    }
-  const auto report = [&](const std::string& name, double seconds, double reference) {
-    seconds = comm.all_reduce(seconds, ReduceOp::max);
-    reference = comm.all_reduce(reference, ReduceOp::max);
-    if (comm.rank() == 0)
-      bench::print({.name = name,
-                    .ranks = comm.size(),
-                    .seconds = seconds,
-                    .rate = seconds * 1e3,
-                    .unit = "ms",
-                    .reference = reference * 1e3});
-  };
-  for (const Timed& timed : all) {
-    report(timed.name + "_forward", timed.forward, all[0].forward);
-    report(timed.name + "_backward", timed.backward, all[0].backward);
-    report(timed.name, timed.forward + timed.backward, all[0].forward + all[0].backward);
-  }
+  bench::compare_passes(comm, all, {u, v, by_head, number}, gradient, 8);
 }
 
 }  // namespace
