@@ -1,6 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
+#include <sar/core/row_blocks.hpp>
 #include <sar/core/rows.hpp>
 
 #include <algorithm>
@@ -132,26 +133,6 @@ void add_terms_of_hub(const Tensor& x, const Index* positions, Index first, Inde
   add_sums(sums.data(), width, out);
 }
 
-/// body(first, last) for rows in blocks of about equally many terms and rows.
-template <class Body>
-void for_blocks_of_terms(const Array<Index>& begin, Index rows, Index grain_terms, const Body& body) {
-  const Index blocks = (begin[rows] + rows + grain_terms - 1) / grain_terms;
-  const auto first_row = [&](Index block) {  // the first row with so many terms and rows before it
-    Index low = 0, high = rows;
-    while (low < high) {
-      const Index middle = low + (high - low) / 2;
-      if (begin[middle] + middle < block * grain_terms)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
-  };
-  parallel_for(blocks, 1, [&](Index block, Index) {
-    body(first_row(block), block + 1 == blocks ? rows : first_row(block + 1));
-  });
-}
-
 }  // namespace
 
 void gather_rows(const Tensor& x, std::span<const Index> ids, Tensor& out, bool accumulate) {
@@ -177,7 +158,8 @@ void scatter_add_rows(const Tensor& x, std::span<const Index> ids, Tensor& out) 
   const RowGroups groups(ids, rows);
   const Index* positions = groups.positions.data();
   const auto is_hub = [&](Index r) { return groups.begin[r + 1] - groups.begin[r] >= hub_terms; };
-  for_blocks_of_terms(groups.begin, rows, rows_per_block(width), [&](Index first, Index last) {
+  const auto work_before = [&](Index r) { return groups.begin[r] + r; };
+  for_blocks_of_work(rows, n + rows, rows_per_block(width), work_before, [&](Index first, Index last) {
     for (Index r = first; r < last; ++r)
       if (!is_hub(r)) add_terms(x, positions, groups.begin[r], groups.begin[r + 1], out.row(r));
   });

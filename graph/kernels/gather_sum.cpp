@@ -1,4 +1,5 @@
 #include <sar/core/memory.hpp>
+#include <sar/core/row_blocks.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>
@@ -222,26 +223,10 @@ void run(const GatherSum& t) {
 void for_row_blocks(const local_index* offsets, Index num_rows, Index bytes_per_edge,
                     FunctionRef<void(Index, Index)> body) {
   if (num_rows <= 0) return;
-  // Work up to row i: edges before it, and one per row for those that have none.
-  const auto work = [&](Index i) { return offsets[i] - offsets[0] + i; };
-  const Index total = work(num_rows - 1) + 1;
+  // Edges, and one for each row, for those that have none.
+  const auto work_before = [&](Index i) { return offsets[i] - offsets[0] + i; };
   const Index grain = std::max<Index>(block_bytes / std::max<Index>(bytes_per_edge, 1), 16);
-  const Index blocks = (total + grain - 1) / grain;
-  const auto first_row = [&](Index block) {  // the first row with work(row) >= block * grain
-    Index low = 0;
-    Index high = num_rows;
-    while (low < high) {
-      const Index middle = low + (high - low) / 2;
-      if (work(middle) < block * grain)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    return low;
-  };
-  parallel_for(blocks, 1, [&](Index block, Index) {
-    body(first_row(block), block + 1 == blocks ? num_rows : first_row(block + 1));
-  });
+  for_blocks_of_work(num_rows, work_before(num_rows - 1) + 1, grain, work_before, body);
 }
 
 void gather_sum(const GatherSum& task) {
