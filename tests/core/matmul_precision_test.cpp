@@ -7,6 +7,9 @@
 #include <sar/core/random.hpp>
 #include <sar/core/right_operand.hpp>
 
+#include "support/random_tensor.hpp"
+#include "support/transposed.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,6 +19,8 @@
 #include <vector>
 
 using namespace sar;
+using sar::test::random_tensor;
+using sar::test::transposed;
 
 namespace {
 
@@ -26,21 +31,6 @@ class Precision {
   Precision(const Precision&) = delete;
   Precision& operator=(const Precision&) = delete;
 };
-
-Tensor random_tensor(const Shape& shape, std::uint64_t stream) {
-  const Random random({23, stream, 0});
-  Tensor t(shape);
-  for (Index i = 0; i < t.size(); ++i)
-    t.data()[i] = static_cast<real>(2 * random.uniform(static_cast<std::uint64_t>(i)) - 1);
-  return t;
-}
-
-Tensor transposed(const Tensor& a) {
-  Tensor t({a.shape()[1], a.shape()[0]});
-  for (Index i = 0; i < a.shape()[0]; ++i)
-    for (Index j = 0; j < a.shape()[1]; ++j) t.row(j)[i] = a.row(i)[j];
-  return t;
-}
 
 MatrixView view(const Tensor& t) {
   return {t.data(), t.num_rows(), t.row_size(), t.row_size(), 1};

@@ -4,6 +4,9 @@
 #include <sar/core/parallel.hpp>
 #include <sar/core/random.hpp>
 
+#include "support/random_tensor.hpp"
+#include "support/transposed.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,23 +19,10 @@
 #include <climits>
 
 using namespace sar;
+using sar::test::random_tensor;
+using sar::test::transposed;
 
 namespace {
-
-Tensor random_tensor(const Shape& shape, std::uint64_t stream) {
-  const Random random({17, stream, 0});
-  Tensor t(shape);
-  for (Index i = 0; i < t.size(); ++i)
-    t.data()[i] = static_cast<real>(2 * random.uniform(static_cast<std::uint64_t>(i)) - 1);
-  return t;
-}
-
-Tensor transposed(const Tensor& a) {
-  Tensor t({a.shape()[1], a.shape()[0]});
-  for (Index i = 0; i < a.shape()[0]; ++i)
-    for (Index j = 0; j < a.shape()[1]; ++j) t.row(j)[i] = a.row(i)[j];
-  return t;
-}
 
 /// out = (accumulate ? out : 0) + a b by the definition, in double precision. The largest error of `result`
 /// against it, in units of the rounding that a sum of k products of magnitude at most 1 may have.
