@@ -56,6 +56,14 @@ TEST_CASE("20 million rows scattered to one row, on any number of threads") {
   }
 }
 
+TEST_CASE("a number that is too large for ones to count loses those of its block only") {
+  constexpr Index rows = 60'000;  // no hub
+  Tensor x = full({rows, 1}, 1), out = Tensor::zeros({1, 1});
+  x.data()[0] = 1 << 24;
+  scatter_add_rows(x, std::vector<Index>(rows, 0), out);
+  CHECK(std::abs(out.data()[0] - ((1 << 24) + rows - 1)) <= 1024);
+}
+
 TEST_CASE("rows of hubs among others are scattered as by one loop") {
   const Index rows = 300, n = 300'000;
   std::vector<Index> ids(n);

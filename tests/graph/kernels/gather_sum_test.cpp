@@ -4,6 +4,8 @@
 
 #include <sar/graph/kernels/gather_sum.hpp>
 
+#include <cmath>
+
 using namespace sar;
 using namespace sar::test;
 
@@ -112,6 +114,18 @@ TEST_CASE("20 million edges of one row") {
     CHECK(out.row(0)[0] == 20'000'000);
     CHECK(out.row(1)[0] == 1);
   }
+}
+
+TEST_CASE("a number that is too large for ones to count loses those of its block only") {
+  constexpr Index edges = 60'000;  // no hub
+  ManyEdges g({edges}, edges, 1);
+  g.x.fill(1);
+  g.x.data()[0] = 1 << 24;
+  Tensor out({1, 1});
+  GatherSum task = g.task();
+  task.out = out.data();
+  gather_sum(task);
+  CHECK(std::abs(out.data()[0] - ((1 << 24) + edges - 1)) <= 1024);
 }
 
 TEST_CASE("sums in double precision keep what single precision loses") {
