@@ -26,6 +26,7 @@ constexpr int most_vectors = 2;
 
 constexpr Index most_depth = 512;
 constexpr Index block_rows = 48;
+constexpr Index request_depth = 16;  // rows of b between two requests of a tile: a burst would stall it
 constexpr Index cache_line = 64 / static_cast<Index>(sizeof(real));
 
 /// Rows of a tile of so many vectors: as many as the registers hold, and a divisor of block_rows.
@@ -101,11 +102,11 @@ template <int vectors>
   }
 }
 
-/// What the tiles of a product request for the second cache, each a part.
+/// What a product requests for the second cache, in equal parts.
 class Requests {
  public:
-  Requests(const ReadAhead& ahead, Index tiles)
-      : streams_{Stream(ahead.first, tiles), Stream(ahead.second, tiles)} {}
+  Requests(const ReadAhead& ahead, Index parts)
+      : streams_{Stream(ahead.first, parts), Stream(ahead.second, parts)} {}
   void next_part() {
     for (Stream& s : streams_) {
       const real* end = std::min(s.end, s.next + s.step);
@@ -116,10 +117,11 @@ class Requests {
 
  private:
   struct Stream {
-    Stream(std::span<const real> numbers, Index tiles)
+    Stream(std::span<const real> numbers, Index parts)
         : next(numbers.data()),
           end(next + numbers.size()),
-          step((static_cast<Index>(numbers.size()) / tiles / cache_line + 1) * cache_line) {}
+          step((static_cast<Index>(numbers.size()) / std::max<Index>(parts, 1) / cache_line + 1) *
+               cache_line) {}
     const real *next, *end;
     Index step;
   };
@@ -129,24 +131,26 @@ class Requests {
 /// The first `rows` rows of a panel of `vectors` vectors.
 template <int rows, int vectors>
 void tile(const PanelProduct& p, Requests& requests) {
-  requests.next_part();
   for (Index i = 0; i < rows; ++i)
     for (Index j = 0; j < p.cols; j += cache_line)
       __builtin_prefetch(p.target.out + i * p.target.stride + j, 1);
   Vector sum[rows][vectors] = {};
   const real *a = p.a.data, *b = p.b;
-  for (Index k = 0; k < p.a.cols; ++k) {
-    Vector right[vectors];
-    SAR_UNROLL
-    for (int j = 0; j < vectors; ++j) right[j] = load(b + j * lanes);
-    SAR_UNROLL
-    for (int i = 0; i < rows; ++i) {
-      const real left = a[i * p.a.row_step];
+  for (Index k = 0; k < p.a.cols; k += request_depth) {
+    requests.next_part();
+    for (Index rest = std::min(request_depth, p.a.cols - k); rest > 0; --rest) {
+      Vector right[vectors];
       SAR_UNROLL
-      for (int j = 0; j < vectors; ++j) sum[i][j] += left * right[j];
+      for (int j = 0; j < vectors; ++j) right[j] = load(b + j * lanes);
+      SAR_UNROLL
+      for (int i = 0; i < rows; ++i) {
+        const real left = a[i * p.a.row_step];
+        SAR_UNROLL
+        for (int j = 0; j < vectors; ++j) sum[i][j] += left * right[j];
+      }
+      a += p.a.col_step;
+      b += p.b_step;
     }
-    a += p.a.col_step;
-    b += p.b_step;
   }
   const ProductTarget& to = p.target;
   SAR_UNROLL
@@ -218,12 +222,18 @@ void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& t
   const Index step = depth_block(a.cols);
   const Panels panels(right.cols);
   const int rows_of_tile = tile_rows(static_cast<int>(panels.first_col(1) / lanes));
-  const Index tiles = panels.count * (a.cols / step + 1) * (a.rows / rows_of_tile + 1);
-  const ReadAhead next_rows = {
-      {a.data + block_rows * a.row_step, static_cast<std::size_t>(a.rows * a.row_step)}, {}};
-  Requests requests(a.col_step == 1 ? next_rows : ahead, tiles);
+  const auto parts = [&](Index rows) {
+    return panels.count * ((a.cols + request_depth - 1) / request_depth) *
+           ((rows + rows_of_tile - 1) / rows_of_tile);
+  };
+  Requests requests(ahead, parts(a.rows));
   PanelProduct p{};
-  for (Index i = 0; i < a.rows; i += block_rows)
+  for (Index i = 0; i < a.rows; i += block_rows) {
+    if (a.col_step == 1) {
+      const real* next_rows = a.data + (i + block_rows) * a.row_step;
+      requests = Requests({{next_rows, static_cast<std::size_t>(block_rows * a.row_step)}, {}},
+                          parts(std::min(block_rows, a.rows - i)));
+    }
     for (Index k = 0; k == 0 || k < a.cols; k += step) {
       p.a = a.row_range(i, std::min(a.rows, i + block_rows)).column_range(k, std::min(a.cols, k + step));
       for (Index panel = 0; panel < panels.count; ++panel) {
@@ -243,6 +253,7 @@ void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& t
         multiply_panel(p, (end - first) / lanes, requests);
       }
     }
+  }
 }
 
 #include <sar/core/isa_end.hpp>

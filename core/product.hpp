@@ -4,9 +4,10 @@
 /// A tile of out, 6 rows x 4 vectors where there are 32 vector registers (6 x 2 with 16), stays in registers
 /// while the products of one depth block (at most 512) are added. A panel of `b`, as wide as a tile, serves
 /// 48 rows of `a`, so that a panel and these rows stay in the first and second cache; what is read next is
-/// requested meanwhile, a part by each tile. What is left at the end of the columns is a narrower and higher tile. (Goto and van
-/// de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008, without their packed `a`: each of its
-/// elements is broadcast from where it lies, once for each panel.)
+/// requested meanwhile, a few lines after every 16 steps of the depth. What is left at the end of the columns
+/// is a narrower and higher tile. (Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication,
+/// 2008, without their packed `a`: each of its elements is broadcast from where it lies, once for each
+/// panel.)
 ///
 /// Each element is a sum in the order of the depth, block after block: its bits depend neither on the other
 /// rows and columns nor on threads.
