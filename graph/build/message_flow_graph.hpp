@@ -11,9 +11,12 @@
 
 namespace sar::inline SAR_PRECISION {
 
+struct LayerGraph;
+
 /// A block: a graph from the nodes that a layer reads to those it computes. The destinations of each rank are
 /// the first of its sources. It is used like any graph and has the options of the graph it was made from.
-/// Degrees are those in the whole graph, so that a layer computes for a node what it computes there.
+/// In-degrees are those in the block, out-degrees those in the whole graph. So a layer computes for a node what
+/// it computes there, where the block has all of the node's in-edges.
 class MessageFlowGraph : public GraphShardManager {
  public:
   // Local rows in the graph that it was made from.
@@ -21,16 +24,10 @@ class MessageFlowGraph : public GraphShardManager {
   [[nodiscard]] const Array<Index>& dst_rows() const noexcept { return dst_rows_; }
   [[nodiscard]] const Array<Index>& edge_rows() const noexcept { return edge_rows_; }
 
- private:
-  friend std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph,
-                                                      std::span<const Index> seeds, int num_layers);
-  MessageFlowGraph(GraphShardManager graph, Array<Index> src_rows, Array<Index> dst_rows,
-                   Array<Index> edge_rows)
-      : GraphShardManager(std::move(graph)),
-        src_rows_(std::move(src_rows)),
-        dst_rows_(std::move(dst_rows)),
-        edge_rows_(std::move(edge_rows)) {}
+  /// For makers of layers.
+  MessageFlowGraph(LayerGraph layer, Array<Index> dst_rows, const GraphOptions& options);
 
+ private:
   Array<Index> src_rows_, dst_rows_, edge_rows_;
 };
 

@@ -164,8 +164,7 @@ class GraphShardManager {
   [[nodiscard]] const std::shared_ptr<const ShardedGraph>& shards() const noexcept { return state_; }
 
  private:
-  friend std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph,
-                                                      std::span<const Index> seeds, int num_layers);
+  friend class MessageFlowGraph;
   GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options);
 
   GraphOptions options_;

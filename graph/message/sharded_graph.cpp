@@ -107,7 +107,8 @@ void ShardedGraph::build(EdgeList edges, Array<Index> ids_of_sources, Array<Inde
   dst_ids = ids_or_range(std::move(ids_of_destinations), dst_book, comm.rank(), "destination");
   check_edges(comm, src_book, dst_book, edges, weighted);
   ask_owners(make_shards(std::move(edges), weighted));
-  count_degrees();
+  count_in_degrees();
+  count_out_degrees();
 }
 
 void ShardedGraph::check_books() const {
@@ -178,8 +179,7 @@ void ShardedGraph::ask_owners(const std::vector<Array<local_index>>& wanted) {
   num_global_edges = comm.all_reduce(static_cast<Index>(edge_ids.size()));
 }
 
-void ShardedGraph::count_degrees() {
-  const int size = comm.size();
+void ShardedGraph::count_in_degrees() {
   in_degrees.assign(local.num_dst, 0);
   const auto count_in = [&](const GraphShard& shard) {
     for (Index i = 0; i < shard.num_rows(); ++i)
@@ -190,8 +190,11 @@ void ShardedGraph::count_degrees() {
   inverse_in_degrees.resize(in_degrees.size());
   std::transform(in_degrees.begin(), in_degrees.end(), inverse_in_degrees.begin(),
                  [](Index degree) { return degree > 0 ? real{1} / static_cast<real>(degree) : real{0}; });
+}
 
+void ShardedGraph::count_out_degrees() {
   // Each reader tells the owners how often it uses their rows.
+  const int size = comm.size();
   out_degrees.assign(local.num_src_rows, 0);
   for (const local_index u : local.src) ++out_degrees[u];
   Array<Index> uses;

@@ -46,6 +46,12 @@ struct ShardedGraph {
   ShardedGraph(const Communicator& communicator, const PartitionBook& sources,
                const PartitionBook& destinations, EdgeList edges, bool prefix, Array<Index> ids_of_sources,
                Array<Index> ids_of_destinations);
+  /// A layer of a graph, whose maker fills in the rest (graph/build/layer_graph.cpp).
+  ShardedGraph(const Communicator& communicator, const PartitionBook& sources,
+               const PartitionBook& destinations)
+      : comm(communicator), src_book(sources), dst_book(destinations), is_block(true) {}
+  /// in_degrees and inverse_in_degrees, from the shards.
+  void count_in_degrees();
 
  private:
   void build(EdgeList edges, Array<Index> ids_of_sources, Array<Index> ids_of_destinations);
@@ -54,7 +60,7 @@ struct ShardedGraph {
   std::vector<Array<local_index>> make_shards(EdgeList edges, bool weighted);
   /// The rounds: tells each owner which rows this rank reads. Collective.
   void ask_owners(const std::vector<Array<local_index>>& wanted);
-  void count_degrees();
+  void count_out_degrees();
   mutable std::once_flag merged_once_;
   mutable std::unique_ptr<GraphShard> merged_;
 };

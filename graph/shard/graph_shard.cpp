@@ -85,22 +85,7 @@ GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge
   shard.src.resize(num_edges);
   for (Index k = 0; k < num_edges; ++k) shard.src[k] = compress ? row_of_owner[edges[k].src] : edges[k].src;
 
-  if (compress) {
-    Index rows = 0;
-    for (Index k = 0; k < num_edges; ++k) rows += k == 0 || edges[k].dst != edges[k - 1].dst ? 1 : 0;
-    shard.dst_rows.reserve(rows);
-    shard.row_begin.reserve(rows + 1);
-    for (Index k = 0; k < num_edges; ++k) {
-      if (k > 0 && edges[k].dst == edges[k - 1].dst) continue;
-      shard.dst_rows.push_back(edges[k].dst);
-      shard.row_begin.push_back(static_cast<local_index>(k));
-    }
-    shard.row_begin.push_back(static_cast<local_index>(num_edges));
-  } else {
-    shard.row_begin.assign(num_dst + 1, 0);
-    for (Index k = 0; k < num_edges; ++k) ++shard.row_begin[edges[k].dst + 1];
-    accumulate_offsets(shard.row_begin);
-  }
+  list_rows(shard, num_edges, [&](Index k) { return edges[k].dst; }, compress);
   return shard;
 }
 

@@ -78,6 +78,32 @@ struct LocalEdge {
 GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge, Index num_dst,
                        Index num_owner_rows, bool compress, Array<local_index>& used_rows);
 
+/// Sets dst_rows and row_begin of a shard whose `num_edges` edges are sorted by their destination row,
+/// dst_of(k). With `compress`, only the rows with edges are listed, otherwise all.
+template <class DstOf>
+void list_rows(GraphShard& shard, Index num_edges, const DstOf& dst_of, bool compress) {
+  if (compress) {
+    Index rows = 0;
+    for (Index k = 0; k < num_edges; ++k) rows += k == 0 || dst_of(k) != dst_of(k - 1) ? 1 : 0;
+    shard.dst_rows.reserve(rows);
+    shard.row_begin.reserve(rows + 1);
+    for (Index k = 0; k < num_edges; ++k) {
+      if (k > 0 && dst_of(k) == dst_of(k - 1)) continue;
+      shard.dst_rows.push_back(dst_of(k));
+      shard.row_begin.push_back(static_cast<local_index>(k));
+    }
+    shard.row_begin.push_back(static_cast<local_index>(num_edges));
+  } else {
+    shard.row_begin.resize(shard.num_dst + 1);
+    Index k = 0;
+    for (Index i = 0; i < shard.num_dst; ++i) {
+      shard.row_begin[i] = static_cast<local_index>(k);
+      while (k < num_edges && dst_of(k) == i) ++k;
+    }
+    shard.row_begin[shard.num_dst] = static_cast<local_index>(num_edges);
+  }
+}
+
 /// One shard with the edges of all, source rows of the first before those of the second and so on.
 GraphShard merge_shards(const std::vector<GraphShard>& shards, Index num_dst);
 
