@@ -131,14 +131,15 @@ class Requests {
 /// The first `rows` rows of a panel of `vectors` vectors.
 template <int rows, int vectors>
 void tile(const PanelProduct& p, Requests& requests) {
-  for (Index i = 0; i < rows; ++i)
-    for (Index j = 0; j < p.cols; j += cache_line)
-      __builtin_prefetch(p.target.out + i * p.target.stride + j, 1);
+  const Index depth = p.a.cols, requested_rows = (rows * request_depth - 1) / std::max<Index>(depth, 1) + 1;
   Vector sum[rows][vectors] = {};
   const real *a = p.a.data, *b = p.b;
-  for (Index k = 0; k < p.a.cols; k += request_depth) {
+  for (Index k = 0, row = 0; k < depth; k += request_depth) {
     requests.next_part();
-    for (Index rest = std::min(request_depth, p.a.cols - k); rest > 0; --rest) {
+    for (const Index end = std::min<Index>(rows, row + requested_rows); row < end; ++row)
+      for (Index j = 0; j < p.cols; j += cache_line)
+        __builtin_prefetch(p.target.out + row * p.target.stride + j, 1);
+    for (Index rest = std::min(request_depth, depth - k); rest > 0; --rest) {
       Vector right[vectors];
       SAR_UNROLL
       for (int j = 0; j < vectors; ++j) right[j] = load(b + j * lanes);
