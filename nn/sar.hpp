@@ -7,6 +7,7 @@
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/environment.hpp>
+#include <sar/comm/rows/distributed_tensor.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/trace.hpp>
 #include <sar/core/columns.hpp>

@@ -2,6 +2,7 @@
 
 #include <sar/comm/broadcast_texts.hpp>
 #include <sar/comm/distributed.hpp>
+#include <sar/comm/rows/distributed_tensor.hpp>
 #include <sar/comm/trace.hpp>
 
 namespace sar::test {
@@ -10,6 +11,64 @@ namespace {
 template <class T>
 std::vector<double> as_numbers(const std::vector<T>& values) {
   return {values.begin(), values.end()};
+}
+
+using Numbers = DistributedTensor<std::int32_t>;
+
+/// Of 5 rows on each rank.
+PartitionBook five_rows_each(const Communicator& comm) {
+  return PartitionBook::even(5 * Index{comm.size()}, comm.size());
+}
+
+/// Calls of a distributed tensor whose row i is [i, i + 1].
+void add_distributed_tensor(std::vector<Call>& calls, const Communicator& comm) {
+  const PartitionBook book = five_rows_each(comm);
+  const auto rows_of = [=] {
+    Array<std::int32_t> rows;
+    for (Index i = book.begin(comm.rank()); i < book.end(comm.rank()); ++i)
+      for (const Index value : {i, i + 1}) rows.push_back(static_cast<std::int32_t>(value));
+    return rows;
+  };
+  add_maker<Numbers>(
+      calls,
+      "comm/distributed_tensor.hpp DistributedTensor, comm/distributed_tensor.hpp DistributedTensor::borrow",
+      true,
+      [=](bool wrong) {
+        return [=] {
+          static std::vector<std::int32_t> memory(10);
+          return Numbers::borrow(comm, book, std::span(memory), {wrong ? 4 : 5, 2});
+        };
+      },
+      [](const Numbers& made) { return std::vector<double>{static_cast<double>(made.row_size())}; });
+  const auto add_call = [&](const std::string& name, auto call) {
+    calls.push_back({name, true, [=](bool wrong) -> Attempt {
+                       auto tensor = std::make_shared<Numbers>(comm, book, rows_of(), Shape{5, 2});
+                       auto result = std::make_shared<Array<std::int32_t>>();
+                       std::vector<Index> ids{0, book.num_nodes() - 1, comm.rank(), 1};
+                       if (wrong) ids.push_back(-1);
+                       return {[=] { *result = call(*tensor, ids); },
+                               [=] { return std::vector<double>(result->begin(), result->end()); }};
+                     }});
+  };
+  add_call("comm/distributed_tensor.hpp DistributedTensor::pull_all",
+           [](const Numbers& tensor, const std::vector<Index>& ids) { return tensor.pull_all(ids); });
+  add_call("comm/distributed_tensor.hpp DistributedTensor::start_pull",
+           [=](const Numbers& tensor, const std::vector<Index>& ids) {
+             return comm.agree([&] {
+               PendingRows<std::int32_t> pending = tensor.start_pull(ids);
+               const std::vector<std::int32_t> some(3, comm.all_reduce(1));
+               return pending.finish();
+             });
+           });
+  add_call("comm/distributed_tensor.hpp DistributedTensor::barrier",
+           [=](const Numbers& tensor, const std::vector<Index>& ids) {
+             return comm.agree([&] {
+               const std::vector<std::int32_t> rows(2 * ids.size(), 7);
+               tensor.push_add(ids, rows);
+               tensor.barrier();
+               return tensor.pull(ids);
+             });
+           });
 }
 
 }  // namespace
@@ -76,6 +135,7 @@ std::vector<Call> communication_calls(const Communicator& comm, const std::strin
       [](const std::vector<std::string>& texts) {
         return std::vector<double>{static_cast<double>(texts.size())};
       });
+  add_distributed_tensor(calls, comm);
   for (const bool gradients : {false, true})
     add_maker<double>(
         calls, gradients ? "comm/distributed.hpp gather_grads" : "comm/distributed.hpp sync_params",

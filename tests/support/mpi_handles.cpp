@@ -47,7 +47,8 @@ MpiHandles open_mpi_handles() noexcept {
 
 std::string describe(const MpiHandles& handles) {
   return std::to_string(handles.communicators) + " communicators, " + std::to_string(handles.requests) +
-         " requests";
+         " requests, " + std::to_string(handles.windows) + " windows, " + std::to_string(handles.types) +
+         " types";
 }
 
 }  // namespace sar::test
@@ -69,6 +70,26 @@ int MPI_Comm_create(MPI_Comm comm, MPI_Group group, MPI_Comm* part) {
 int MPI_Comm_free(MPI_Comm* comm) {
   now_open.communicators -= count(*comm);
   return PMPI_Comm_free(comm);
+}
+
+int MPI_Win_create(void* base, MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, MPI_Win* window) {
+  const int code = PMPI_Win_create(base, size, unit, info, comm, window);
+  if (code == MPI_SUCCESS) ++now_open.windows;
+  return code;
+}
+int MPI_Win_free(MPI_Win* window) {
+  --now_open.windows;
+  return PMPI_Win_free(window);
+}
+int MPI_Type_create_hindexed(int n, const int* lengths, const MPI_Aint* begins, MPI_Datatype old,
+                             MPI_Datatype* type) {
+  const int code = PMPI_Type_create_hindexed(n, lengths, begins, old, type);
+  if (code == MPI_SUCCESS) ++now_open.types;
+  return code;
+}
+int MPI_Type_free(MPI_Datatype* type) {
+  --now_open.types;
+  return PMPI_Type_free(type);
 }
 
 int MPI_Isend(const void* data, int n, MPI_Datatype type, int to, int tag, MPI_Comm comm,

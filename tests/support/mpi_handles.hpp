@@ -9,13 +9,15 @@ namespace sar::test {
 struct MpiHandles {
   int communicators = 0;
   int requests = 0;
+  int windows = 0;
+  int types = 0;
   bool operator==(const MpiHandles&) const = default;
 };
 
 /// The open handles of this rank.
 MpiHandles open_mpi_handles() noexcept;
 
-/// "2 communicators, 1 request"
+/// "2 communicators, 1 requests, 0 windows, 0 types"
 std::string describe(const MpiHandles& handles);
 
 }  // namespace sar::test

@@ -1,0 +1,101 @@
+#include <sar/comm/communicator_state.hpp>
+#include <sar/comm/mpi_error.hpp>
+#include <sar/comm/rows/row_pull.hpp>
+#include <sar/core/error.hpp>
+
+#include <algorithm>
+#include <climits>
+#include <functional>
+
+namespace sar::inline SAR_PRECISION {
+RowPull::RowPull(const Communicator& comm, const PartitionBook& book, const std::byte* mine, Index row_bytes,
+                 std::span<const Index> ids, std::byte* out)
+    : comm_(comm), row_bytes_(row_bytes), out_(out) {
+  comm.agree([&] {
+    wanted_ = RowsByOwner(book, ids, "pull_all");
+    const int me = comm.rank();
+    std::vector<Index> counts(comm.size());
+    for (int q = 0; q < comm.size(); ++q) counts[q] = q == me ? 0 : wanted_.size(q);
+    Array<Index> asking(wanted_.rows);  // without the own rows, which do not travel
+    asking.erase(asking.begin() + wanted_.begin[me], asking.begin() + wanted_.begin[me + 1]);
+    const auto asked = comm.all_to_all_v(std::span<const Index>(asking), counts);
+    outgoing_.resize(asked.values.size() * row_bytes);
+    copy_rows(
+        std::ssize(asked.values), row_bytes, mine, [&](Index k) { return asked.values[k]; }, outgoing_.data(),
+        std::identity());
+    incoming_.resize(asking.size() * row_bytes);
+    const std::span<const Index> own = wanted_.rows_of(me), places = wanted_.places_of(me);
+    copy_rows(
+        std::ssize(own), row_bytes, mine, [&](Index k) { return own[k]; }, out,
+        [&](Index k) { return places[k]; });
+    post(asked.counts);
+  });
+}
+
+void RowPull::post(std::span<const Index> out_counts) {
+  const Index most = static_cast<Index>(std::min<std::size_t>(comm_.max_collective_size(), INT_MAX));
+  const int size = comm_.size(), me = comm_.rank();
+  std::size_t messages = 0;
+  for (int q = 0; q < size; ++q) messages += 2 + (out_counts[q] + wanted_.size(q)) * row_bytes_ / most;
+  requests_.reserve(messages);
+  comm_.synchronize("pull_all");
+  const int tag = comm_.new_tag();
+  const auto each_message = [&](Index bytes, const auto& post_one) {
+    for (Index begin = 0; begin < bytes; begin += most)
+      post_one(begin, static_cast<int>(std::min(most, bytes - begin)));
+  };
+  std::byte* in = incoming_.data();
+  const std::byte* out = outgoing_.data();
+  for (int q = 0; q < size; ++q) {
+    if (q == me) continue;
+    each_message(wanted_.size(q) * row_bytes_, [&](Index begin, int bytes) {
+      check_mpi(MPI_Irecv(in + begin, bytes, MPI_BYTE, q, tag, comm_.handle(), &requests_.emplace_back()),
+                "MPI_Irecv");
+    });
+    in += wanted_.size(q) * row_bytes_;
+  }
+  for (int q = 0; q < size; ++q) {
+    each_message(out_counts[q] * row_bytes_, [&](Index begin, int bytes) {
+      check_mpi(MPI_Isend(out + begin, bytes, MPI_BYTE, q, tag, comm_.handle(), &requests_.emplace_back()),
+                "MPI_Isend");
+    });
+    out += out_counts[q] * row_bytes_;
+  }
+  comm_.add_to_stats({.bytes_sent = outgoing_.size(), .bytes_received = incoming_.size()});
+}
+
+void RowPull::wait() {
+  CommStats stats;
+  {
+    const WaitTimer timer(stats, "pull_all");
+    check_mpi(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE),
+              "MPI_Waitall");
+  }
+  requests_.clear();
+  comm_.add_to_stats(stats);
+}
+
+RowPull::~RowPull() {
+  int finalized = 0;
+  if (requests_.empty() || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0) return;
+  try {
+    wait();
+  } catch (const CommunicationError&) {  // nobody uses the rows
+  }
+}
+
+void RowPull::finish() {
+  if (requests_.empty() && incoming_.empty()) return;
+  wait();
+  const std::byte* in = incoming_.data();
+  for (int q = 0; q < comm_.size(); ++q) {
+    if (q == comm_.rank()) continue;
+    const std::span<const Index> places = wanted_.places_of(q);
+    copy_rows(std::ssize(places), row_bytes_, in, std::identity(), out_, [&](Index k) { return places[k]; });
+    in += std::ssize(places) * row_bytes_;
+  }
+  incoming_ = {};
+  outgoing_ = {};
+}
+
+}  // namespace sar

@@ -1,0 +1,151 @@
+#include <sar/comm/communicator_state.hpp>
+#include <sar/comm/mpi_error.hpp>
+#include <sar/comm/rows/row_window.hpp>
+#include <sar/core/error.hpp>
+
+#include <algorithm>
+#include <climits>
+#include <exception>
+#include <utility>
+#include <vector>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+struct OwnedType {
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+
+  OwnedType() = default;
+  OwnedType(const OwnedType&) = delete;
+  OwnedType& operator=(const OwnedType&) = delete;
+  ~OwnedType() {
+    if (type != MPI_DATATYPE_NULL) MPI_Type_free(&type);
+  }
+};
+
+/// Rows of a rank as MPI describes them: neighbouring rows are one range of bytes.
+struct Ranges {
+  std::vector<int> lengths;
+  std::vector<MPI_Aint> begins;
+
+  /// As many of the rows as fit into `most` bytes, at least one; returns their number.
+  Index take(std::span<const Index> rows, Index row_bytes, Index most) {
+    lengths.clear();
+    begins.clear();
+    const Index count = std::min<Index>(std::ssize(rows), std::max<Index>(1, most / row_bytes));
+    for (Index i = 0; i < count; ++i) {
+      if (i > 0 && rows[i] == rows[i - 1] + 1) {
+        lengths.back() += static_cast<int>(row_bytes);
+      } else {
+        lengths.push_back(static_cast<int>(row_bytes));
+        begins.push_back(static_cast<MPI_Aint>(rows[i] * row_bytes));
+      }
+    }
+    return count;
+  }
+};
+
+Index next_number = 0;
+
+}  // namespace
+
+std::list<RowWindow::Open>& RowWindow::left_behind() {
+  static std::list<Open> windows;
+  return windows;
+}
+
+// Not every MPI makes a window over every network: ranks that do without pull() need none.
+void RowWindow::Open::create(const std::byte* mine, Index bytes) {
+  const int code = MPI_Win_create(const_cast<std::byte*>(mine), static_cast<MPI_Aint>(bytes), 1,  // NOLINT
+                                  MPI_INFO_NULL, comm.handle(), &window);
+  if (comm.all_reduce(code == MPI_SUCCESS ? 1 : 0, ReduceOp::min) == 0) {
+    window = MPI_WIN_NULL;
+    return;
+  }
+  check_mpi(MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
+  check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all");
+}
+
+void RowWindow::Open::free() noexcept {
+  if (window == MPI_WIN_NULL) return;
+  MPI_Win_unlock_all(window);
+  MPI_Win_free(&window);
+}
+
+// A window is freed by all ranks together: only those can be that every rank has left behind.
+void RowWindow::free_left_behind(const Communicator& comm) {
+  std::list<Open>& windows = left_behind();
+  const auto is_here = [&](const Open& open) { return open.comm.handle() == comm.handle(); };
+  std::vector<Index> mine;
+  for (const Open& open : windows)
+    if (is_here(open)) mine.push_back(open.number);
+  std::vector<Index> all = comm.all_gather(std::span<const Index>(mine));
+  std::ranges::sort(all);
+  const auto of_all = [&](const Open& open) {
+    return is_here(open) && std::ranges::count(all, open.number) == comm.size();
+  };
+  windows.sort([](const Open& a, const Open& b) { return a.number < b.number; });
+  std::erase_if(windows, [&](Open& open) {
+    if (!of_all(open)) return false;
+    open.free();
+    return true;
+  });
+}
+
+RowWindow::RowWindow(const Communicator& comm, const std::byte* mine, Index bytes,
+                     std::shared_ptr<const void> memory) {
+  comm.agree([&] {
+    free_left_behind(comm);
+    const Index number = comm.all_reduce(next_number, ReduceOp::max);
+    open_.push_back({comm, std::move(memory), number});
+    comm.synchronize("RowWindow");  // from here on nothing fails but MPI
+    next_number = number + 1;
+    if (comm.size() == 1) return;  // nobody reads, and not every MPI makes such a window
+    open_.front().create(mine, bytes);
+  });
+}
+
+RowWindow::~RowWindow() {
+  int finalized = 0;
+  if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0) return;
+  const Communicator& comm = open().comm;
+  if (!comm.in_agreement() || std::uncaught_exceptions() == 0) try {
+      comm.synchronize("the end of a distributed tensor");
+      open_.front().free();
+      return;
+    } catch (const std::exception&) {  // another rank reports it
+    }
+  left_behind().splice(left_behind().end(), open_);
+}
+
+void RowWindow::get(int owner, std::span<const Index> rows, Index row_bytes, std::byte* out) const {
+  require<CommunicationError>(open().window != MPI_WIN_NULL,
+                              "pull: MPI cannot read the memory of other ranks over this network "
+                              "(MPI_Win_create fails), expected one "
+                              "that it can, or Open MPI with OMPI_MCA_osc=pt2pt; pull_all() does without");
+  const Index most = static_cast<Index>(std::min<std::size_t>(open().comm.max_collective_size(), INT_MAX));
+  Ranges ranges;
+  while (!rows.empty()) {
+    const Index count = ranges.take(rows, row_bytes, most);
+    OwnedType type;
+    check_mpi(MPI_Type_create_hindexed(static_cast<int>(ranges.lengths.size()), ranges.lengths.data(),
+                                       ranges.begins.data(), MPI_BYTE, &type.type),
+              "MPI_Type_create_hindexed");
+    check_mpi(MPI_Type_commit(&type.type), "MPI_Type_commit");
+    check_mpi(
+        MPI_Get(out, static_cast<int>(count * row_bytes), MPI_BYTE, owner, 0, 1, type.type, open().window),
+        "MPI_Get");
+    rows = rows.subspan(count);
+    out += count * row_bytes;
+  }
+}
+
+void RowWindow::wait() const {
+  if (open().window != MPI_WIN_NULL) check_mpi(MPI_Win_flush_all(open().window), "MPI_Win_flush_all");
+}
+
+void RowWindow::changed() const {
+  if (open().window != MPI_WIN_NULL) check_mpi(MPI_Win_sync(open().window), "MPI_Win_sync");
+}
+
+}  // namespace sar

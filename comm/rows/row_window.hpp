@@ -1,0 +1,57 @@
+/// RowWindow: memory of each rank that the others read while it does something else. For the sources of comm/
+/// only.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <span>
+
+namespace sar::inline SAR_PRECISION {
+
+/// A window of MPI's one-sided communication over `bytes` bytes of each rank, open for reading from the first
+/// moment to the last.
+class RowWindow {
+ public:
+  /// `memory` keeps the bytes alive, unless it is null: then they live as long as the window. Collective.
+  RowWindow(const Communicator& comm, const std::byte* mine, Index bytes, std::shared_ptr<const void> memory);
+  /// Waits for the other ranks, which may still read. Where that is impossible, because this rank is leaving
+  /// the body of agree() by an exception or the ranks make different calls, the window and `memory` wait for
+  /// the next RowWindow of the communicator instead.
+  ~RowWindow();
+  RowWindow(const RowWindow&) = delete;
+  RowWindow& operator=(const RowWindow&) = delete;
+
+  /// Reads row rows[i] of another rank `owner` into row i of `out`, in as few messages as the largest message
+  /// allows; the rows are there after wait(). Throws CommunicationError where MPI has no window.
+  void get(int owner, std::span<const Index> rows, Index row_bytes, std::byte* out) const;
+  /// Waits for everything that this rank has asked for.
+  void wait() const;
+  /// Between a change of the memory by its owner and a synchronization point.
+  void changed() const;
+
+ private:
+  struct Open;
+  static void free_left_behind(const Communicator& comm);
+  [[nodiscard]] const Open& open() const { return open_.front(); }
+
+  std::list<Open> open_;  // one, which can be moved to the list of those left behind without an allocation
+  static std::list<Open>& left_behind();
+};
+
+/// One window, and what it needs as long as it is open.
+struct RowWindow::Open {
+  Communicator comm;
+  std::shared_ptr<const void> memory;
+  Index number;  // the same on all ranks, and of no other window of the communicator
+  MPI_Win window = MPI_WIN_NULL;
+
+  void create(const std::byte* mine, Index bytes);
+  void free() noexcept;
+};
+
+}  // namespace sar

@@ -1,0 +1,48 @@
+/// Rows that a rank wants, in the order of the ranks that own them. For the sources of comm/ only.
+#pragma once
+
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/core/memory.hpp>
+#include <sar/core/parallel.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace sar::inline SAR_PRECISION {
+
+struct RowsByOwner {
+  std::vector<Index> begin;  ///< where the rows of each rank begin, and where the last end
+  Array<Index> rows;         ///< local rows of their owners; of one owner in the order of `ids`
+  Array<Index> places;       ///< rows[k] is row ids[places[k]]
+
+  RowsByOwner() = default;
+  /// Throws InputError, which begins with `call`, unless all ids are rows of the book.
+  RowsByOwner(const PartitionBook& book, std::span<const Index> ids, const char* call);
+
+  [[nodiscard]] Index size(int owner) const { return begin[owner + 1] - begin[owner]; }
+  [[nodiscard]] std::span<const Index> rows_of(int owner) const {
+    return std::span<const Index>(rows).subspan(begin[owner], size(owner));
+  }
+  [[nodiscard]] std::span<const Index> places_of(int owner) const {
+    return std::span<const Index>(places).subspan(begin[owner], size(owner));
+  }
+};
+
+/// Throws InputError, which begins with `call`, unless all ids are rows of the book.
+void require_rows(const PartitionBook& book, std::span<const Index> ids, const char* call);
+
+/// Row to(k) of `out` = row from(k) of `in`, for k below `count`; no row of `out` is named twice.
+template <class From, class To>
+void copy_rows(Index count, Index row_bytes, const std::byte* in, const From& from, std::byte* out,
+               const To& to) {
+  const Index grain = std::max<Index>(1, (Index{1} << 16) / std::max<Index>(1, row_bytes));
+  parallel_for(count, grain, [&](Index first, Index last) {
+    for (Index k = first; k < last; ++k)
+      std::memcpy(out + to(k) * row_bytes, in + from(k) * row_bytes, row_bytes);
+  });
+}
+
+}  // namespace sar

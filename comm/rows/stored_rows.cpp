@@ -1,0 +1,188 @@
+#include <sar/comm/communicator_state.hpp>
+#include <sar/comm/rows/row_route.hpp>
+#include <sar/comm/rows/row_window.hpp>
+#include <sar/comm/rows/rows_by_owner.hpp>
+#include <sar/comm/rows/stored_rows.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+namespace sar::inline SAR_PRECISION {
+
+StoredRows::StoredRows(const Communicator& comm, const PartitionBook& book, const OwnRows& mine)
+    : comm_(comm), book_(book), mine_(mine), row_bytes_(mine.shape.row_size() * mine.element_bytes) {
+  comm.agree(
+      [&] {
+        check_own_rows();
+        window_ = std::make_unique<RowWindow>(comm, mine.data, mine.shape[0] * row_bytes_, mine.memory);
+      },
+      "DistributedTensor");
+}
+
+StoredRows::~StoredRows() = default;
+
+void StoredRows::require_ranks(const Communicator& comm, const PartitionBook& book) {
+  require<InputError>(book.num_parts() == comm.size(), "a distributed tensor has a partition book of ",
+                      book.num_parts(), " ranks, expected ", comm.size(), ", as the communicator has");
+}
+
+void StoredRows::check_own_rows() {
+  const char* tensor = "a distributed tensor";
+  require_ranks(comm_, book_);
+  const Index expected = book_.num_nodes(comm_.rank());
+  require<ShapeError>(mine_.shape.dims() > 0 && mine_.shape[0] == expected, tensor, ": this rank's rows are ",
+                      mine_.shape, ", expected ", expected, " rows, as the partition book says");
+  require<ShapeError>(row_bytes_ <= INT_MAX, tensor, " has rows of ", row_bytes_,
+                      " bytes, expected less than 2^31");
+  std::array<Index, 5> row{mine_.shape.dims(), mine_.element_bytes};
+  for (int d = 1; d < mine_.shape.dims(); ++d) row[static_cast<std::size_t>(d) + 1] = mine_.shape[d];
+  const auto rows = comm_.all_gather(row);
+  for (int q = 1; q < comm_.size(); ++q)
+    require<InputError>(rows[q] == rows[0], tensor, " has rows of another shape on rank ", q,
+                        " than on rank 0");
+  std::uint64_t offsets = 0;
+  for (int q = 0; q < book_.num_parts(); ++q)
+    offsets = offsets * 0x9E3779B97F4A7C15U + static_cast<std::uint64_t>(book_.end(q));
+  require<InputError>(comm_.all_equal(static_cast<std::int64_t>(offsets), "DistributedTensor"), tensor,
+                      " has different partition books on different ranks");
+  mine_.writable = comm_.all_reduce(mine_.writable ? 1 : 0, ReduceOp::min) == 1;
+}
+
+void StoredRows::require_writable(const char* call) const {
+  require<InputError>(mine_.writable, call,
+                      ": the rows were borrowed for reading, expected memory that can be written");
+}
+
+/// Other ranks learn at the end of agree() what fails in it, and else at the next collective call.
+void StoredRows::noting_failure(FunctionRef<void()> call) {
+  try {
+    call();
+  } catch (...) {
+    if (!comm_.in_agreement() && !failure_) failure_ = std::current_exception();
+    throw;
+  }
+}
+
+void StoredRows::report_failure() {
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void StoredRows::pull(std::span<const Index> ids, FunctionRef<std::byte*()> make_out) {
+  const TraceScope scope("pull", TraceKind::communication);
+  noting_failure([&] {
+    require_running_mpi("pull");
+    only_thread();
+    const RowsByOwner wanted(book_, ids, "pull");
+    std::byte* const out = make_out();
+    if (row_bytes_ == 0) return;
+    const int me = comm_.rank();
+    // Where the rows of an owner lie together in `out`, they arrive there.
+    const auto arrives_in_place = [&](int q) {
+      const std::span<const Index> places = wanted.places_of(q);
+      return places.empty() || places.back() - places.front() == std::ssize(places) - 1;
+    };
+    Index buffered = 0;
+    for (int q = 0; q < comm_.size(); ++q)
+      if (q != me && !arrives_in_place(q)) buffered += wanted.size(q);
+    Array<std::byte> buffer(buffered * row_bytes_);
+    CommStats stats;
+    {
+      const WaitTimer timer(stats, "pull");
+      std::byte* next = buffer.data();
+      for (int q = 0; q < comm_.size(); ++q) {
+        if (q == me || wanted.size(q) == 0) continue;
+        const bool in_place = arrives_in_place(q);
+        window_->get(q, wanted.rows_of(q), row_bytes_,
+                     in_place ? out + wanted.places_of(q)[0] * row_bytes_ : next);
+        if (!in_place) next += wanted.size(q) * row_bytes_;
+      }
+      window_->wait();
+    }
+    stats.bytes_received = (ids.size() - wanted.size(me)) * row_bytes_;
+    comm_.add_to_stats(stats);
+    const std::byte* next = buffer.data();
+    for (int q = 0; q < comm_.size(); ++q) {
+      const std::span<const Index> rows = wanted.rows_of(q), places = wanted.places_of(q);
+      const auto place = [&](Index k) { return places[k]; };
+      if (q == me) {
+        copy_rows(
+            std::ssize(rows), row_bytes_, mine_.data, [&](Index k) { return rows[k]; }, out, place);
+      } else if (!arrives_in_place(q)) {
+        copy_rows(std::ssize(rows), row_bytes_, next, std::identity(), out, place);
+        next += std::ssize(rows) * row_bytes_;
+      }
+    }
+  });
+}
+
+std::unique_ptr<RowPull> StoredRows::start_pull(std::span<const Index> ids,
+                                                FunctionRef<std::byte*()> make_out) {
+  const TraceScope scope("pull_all", TraceKind::communication);
+  return comm_.agree(
+      [&] {
+        report_failure();
+        return std::make_unique<RowPull>(comm_, book_, mine_.data, row_bytes_, ids, make_out());
+      },
+      "pull_all");
+}
+
+void StoredRows::push(std::span<const Index> ids, const std::byte* rows, Index num_elements, bool add) {
+  noting_failure([&] {
+    const char* call = add ? "push_add" : "push";
+    require_writable(call);
+    require_rows(book_, ids, call);
+    const Index expected = std::ssize(ids) * mine_.shape.row_size();
+    require<ShapeError>(num_elements == expected, call, ": ", num_elements, " numbers for ", ids.size(),
+                        " ids, expected ", expected, ", as rows are ", mine_.shape.with_rows(1));
+    const auto make_room = [](auto& array, std::size_t more) {
+      if (array.capacity() < array.size() + more)
+        array.reserve(std::max(array.size() + more, 2 * array.capacity()));
+    };
+    make_room(pushed_ids_, ids.size());
+    make_room(pushed_rows_, expected * mine_.element_bytes);
+    for (const Index id : ids) pushed_ids_.push_back(add ? ~id : id);
+    pushed_rows_.insert(pushed_rows_.end(), rows, rows + expected * mine_.element_bytes);
+  });
+}
+
+void StoredRows::barrier() {
+  const TraceScope scope("barrier", TraceKind::communication);
+  comm_.agree([&] {
+    const Array<Index> ids = std::exchange(pushed_ids_, {});
+    const Array<std::byte> rows = std::exchange(pushed_rows_, {});
+    report_failure();
+    if (comm_.all_reduce(std::ssize(ids), ReduceOp::max) > 0) {
+      std::vector<std::int32_t> owners;
+      for (const Index id : ids) owners.push_back(book_.owner(id < 0 ? ~id : id));
+      const RowRoute route(comm_, owners);
+      const Array<Index> entries = route.forward(std::span<const Index>(ids));
+      Array<std::byte> arrived(route.num_arrived() * row_bytes_);
+      route.forward(rows.data(), row_bytes_, arrived.data());
+      apply(entries, arrived.data());
+    }
+    window_->changed();
+  });
+}
+
+// A route keeps the order of the ranks, and of the rows of a rank.
+void StoredRows::apply(std::span<const Index> entries, const std::byte* rows) {
+  const Index first = book_.begin(comm_.rank());
+  for (const Index entry : entries) {
+    const bool add = entry < 0;
+    std::byte* const row = mine_.data + ((add ? ~entry : entry) - first) * row_bytes_;
+    if (add)
+      mine_.add(row, rows, mine_.shape.row_size());
+    else
+      std::memcpy(row, rows, row_bytes_);
+    rows += row_bytes_;
+  }
+}
+
+}  // namespace sar
