@@ -45,7 +45,7 @@ std::string printable(std::string_view text) {
 }
 
 std::string index_range(Index size) {
-  return size > 0 ? concat("0 to ", size - 1) : "none";
+  return size > 0 ? "0 to " + std::to_string(size - 1) : "none";
 }
 
 void throw_error(ErrorKind kind, const std::string& message) {

@@ -208,11 +208,11 @@ EdgeTypeData take_edges(const DglPartition& partition, int part, std::size_t t, 
   const std::string& path = partition.parts[part].graph;
   const DglPartition::EdgeType& type = partition.edge_types[t];
   EdgeTypeData result{type.src_type, type.name, type.dst_type, {}, 0, {}};
+  const std::string expected = index_range(partition.nodes.size());
   const auto end_of = [&](Index node, std::string& end_type, Index edge) {
     const Index id = nodes.ids[node];
     const DglPartition::Range* range = partition.nodes.find(id);
-    require<InputError>(range != nullptr, path, ": node ", node, " has _ID ", id, ", expected ",
-                        index_range(partition.nodes.size()));
+    require<InputError>(range != nullptr, path, ": node ", node, " has _ID ", id, ", expected ", expected);
     const std::string& name = partition.node_types[range->type];
     if (end_type.empty()) end_type = name;
     require<InputError>(name == end_type, path, ": edge ", edge, " of type ", type.name,

@@ -37,12 +37,13 @@ EdgeList read_edge_range(const NpyFile& edge_index, Index num_nodes, Index begin
   edges.dst.resize(count);
   edges.id.resize(count);
   read_ends(edge_index, begin, end, edges);
+  const std::string expected = index_range(num_nodes);
   for (Index e = 0; e < count; ++e) {
     edges.id[e] = begin + e;
     for (const Index node : {edges.src[e], edges.dst[e]})
       require<InputError>(0 <= node && node < num_nodes, edge_index.path(), ": edge ", edges.id[e], " is (",
                           edges.src[e], ", ", edges.dst[e], "), but there is no node ", node, ", expected ",
-                          index_range(num_nodes));
+                          expected);
   }
   return edges;
 }

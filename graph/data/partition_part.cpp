@@ -148,15 +148,16 @@ void write_edges(const std::string& directory, int part, const PartitionDescript
   const PartitionBook& src_book = node_type(description, type.src_type).book;
   const PartitionBook& dst_book = node_type(description, type.dst_type).book;
   const EdgeList& edges = data.edges;
-  require<ShapeError>(edges.weight.empty(), data.canonical_name(),
+  const std::string place = data.canonical_name();
+  require<ShapeError>(edges.weight.empty(), place,
                       ": edges of a GraphData have weights, expected them as data");
   require<ShapeError>(edges.src.size() == edges.dst.size() && edges.src.size() == edges.id.size(),
-                      data.canonical_name(), ": there are ", edges.src.size(), " sources, ", edges.dst.size(),
+                      place, ": there are ", edges.src.size(), " sources, ", edges.dst.size(),
                       " destinations and ", edges.id.size(), " ids, expected the same number");
   for (std::size_t e = 0; e < edges.src.size(); ++e)
     require<InputError>(0 <= edges.src[e] && edges.src[e] < src_book.num_nodes() &&
                             dst_book.begin(part) <= edges.dst[e] && edges.dst[e] < dst_book.end(part),
-                        data.canonical_name(), ": edge ", edges.id[e], " is (", edges.src[e], ", ",
+                        place, ": edge ", edges.id[e], " is (", edges.src[e], ", ",
                         edges.dst[e], "), expected a destination of part ", part);
   const std::string here = edge_directory(directory, part, type);
   make_directories(here + "/data");
@@ -307,11 +308,12 @@ class PartReader {
     const PartFiles files =
         files_of([&](int part) { return node_file(directory_, part, type.name, "original_ids"); }, rows);
     data.original_ids = read_ids(files);
+    const std::string expected = index_range(type.book.num_nodes());
     for (std::size_t i = 0, file = 0, begin = 0; i < data.original_ids.size(); ++i) {
       for (; static_cast<Index>(i - begin) == files.rows[file]; ++file) begin = i;
       require<InputError>(0 <= data.original_ids[i] && data.original_ids[i] < type.book.num_nodes(),
                           files.paths[file], ": element ", i - begin, " is ", data.original_ids[i],
-                          ", expected ", index_range(type.book.num_nodes()));
+                          ", expected ", expected);
     }
     for (const DataField& field : type.data)
       data.data[field.name] =

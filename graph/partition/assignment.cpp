@@ -25,9 +25,10 @@ void check(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                         "the train mask of rank ", comm.rank(), " has ", options.train_mask.size(),
                         " entries, expected one for each of the ", slice, " nodes of its slice");
     const auto is_node = [&](Index v) { return 0 <= v && v < num_nodes; };
+    const std::string expected = index_range(num_nodes);
     for (std::size_t e = 0; e < edges.src.size(); ++e)
       require<InputError>(is_node(edges.src[e]) && is_node(edges.dst[e]), "an edge joins nodes ",
-                          edges.src[e], " and ", edges.dst[e], ", expected ", index_range(num_nodes));
+                          edges.src[e], " and ", edges.dst[e], ", expected ", expected);
   });
 }
 

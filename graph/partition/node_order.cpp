@@ -33,9 +33,10 @@ Graph undirected(Index num_nodes, std::span<const Index> src, std::span<const In
   Array<Index>& ends = graph.offsets;
   ends.assign(num_nodes + 1, 0);
   const auto is_node = [&](Index v) { return 0 <= v && v < num_nodes; };
+  const std::string expected = index_range(num_nodes);
   for (std::size_t e = 0; e < src.size(); ++e) {
     require<InputError>(is_node(src[e]) && is_node(dst[e]), "an edge joins nodes ", src[e], " and ", dst[e],
-                        ", expected ", index_range(num_nodes));
+                        ", expected ", expected);
     if (src[e] != dst[e]) {
       ++ends[src[e] + 1];
       ++ends[dst[e] + 1];

@@ -140,11 +140,12 @@ void OgbSource::read_binary_edges(const NpzFile& archive) {
       for (std::size_t i = 0; i < 2; ++i)
         convert_elements(header.type, parts[i].bytes.data(), end - begin, ends[i].data());
     }
+    const std::string expected = index_range(num_nodes_);
     for (std::size_t e = 0; e < count; ++e)
       for (const std::vector<Index>& nodes : ends)
         require<InputError>(0 <= nodes[e] && nodes[e] < num_nodes_, place, ": edge ",
                             begin + static_cast<Index>(e), " is (", ends[0][e], ", ", ends[1][e],
-                            "), but there is no node ", nodes[e], ", expected ", index_range(num_nodes_));
+                            "), but there is no node ", nodes[e], ", expected ", expected);
     chunks_.add(begin, ends[0], ends[1]);
   });
 }
