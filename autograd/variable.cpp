@@ -1,12 +1,52 @@
 #include <sar/autograd/deferred_rows.hpp>
+#include <sar/autograd/outer_gradients.hpp>
 #include <sar/autograd/variable.hpp>
 #include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace sar::inline SAR_PRECISION {
+namespace {
+
+thread_local OuterGradients* current_outer = nullptr;
+
+}  // namespace
+
+OuterGradients::OuterGradients() = default;
+OuterGradients::~OuterGradients() = default;
+
+OuterGradients::Scope::Scope(OuterGradients& to) : hidden_(std::exchange(current_outer, &to)) {
+  for (const auto& entry : to.kept_) to.inner_.insert(entry.second.get());
+}
+OuterGradients::Scope::~Scope() {
+  current_outer->inner_.clear();
+  current_outer = hidden_;
+}
+
+GradientPtr OuterGradients::make_gradient(const Shape& shape) {
+  auto gradient = std::make_shared<Gradient>(shape);
+  if (current_outer != nullptr) current_outer->inner_.insert(gradient.get());
+  return gradient;
+}
+
+Gradient& OuterGradients::receiver(Gradient& gradient) {
+  if (current_outer == nullptr || current_outer->inner_.contains(&gradient)) return gradient;
+  auto& kept = current_outer->kept_;
+  const auto found = std::ranges::find_if(kept, [&](const auto& entry) { return entry.first == &gradient; });
+  if (found != kept.end()) return *found->second;
+  Gradient& receiver = *kept.emplace_back(&gradient, std::make_unique<Gradient>(gradient.shape())).second;
+  current_outer->inner_.insert(&receiver);
+  return receiver;
+}
+
+void OuterGradients::pass_on() {
+  for (const auto& [gradient, sum] : std::exchange(kept_, {})) gradient->add(sum->take());
+}
+
 void Gradient::add(Tensor gradient) {
+  if (Gradient& to = OuterGradients::receiver(*this); &to != this) return to.add(std::move(gradient));
   require<ShapeError>(gradient.shape() == shape_, "gradient of shape ", gradient.shape(),
                       " for a variable of shape ", shape_);
   require_live();
@@ -20,6 +60,7 @@ void Gradient::add(Tensor gradient) {
 }
 
 void Gradient::add(FunctionRef<void(Tensor&, bool)> compute) {
+  if (Gradient& to = OuterGradients::receiver(*this); &to != this) return to.add(compute);
   require_live();
   if (!value_.defined()) {
     Tensor fresh(shape_);
@@ -47,12 +88,12 @@ void Gradient::require_live() const {
 }
 
 Variable::Variable(Tensor value, bool requires_grad) : value_(std::move(value)) {
-  if (requires_grad) gradient_ = std::make_shared<Gradient>(value_.shape());
+  if (requires_grad) gradient_ = OuterGradients::make_gradient(value_.shape());
 }
 
 Variable::Variable(std::shared_ptr<const DeferredRows> deferred, bool requires_grad)
     : deferred_(std::move(deferred)) {
-  if (requires_grad) gradient_ = std::make_shared<Gradient>(deferred_->shape());
+  if (requires_grad) gradient_ = OuterGradients::make_gradient(deferred_->shape());
 }
 
 const Tensor& Variable::all_rows() const {

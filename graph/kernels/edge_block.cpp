@@ -17,121 +17,126 @@ Index rows_per_task(Index width) {
   return std::max<Index>(block_bytes / std::max<Index>(width * static_cast<Index>(sizeof(real)), 1), 16);
 }
 
-/// The edges [begin[i], end[i]) of rows [0, num_rows), at most `limit` edges at a time:
-/// write(i, first, last, n) puts edges [first, last) of row i at position n of the block, flush(n) ends one.
-template <class Write, class Flush>
-void cut_rows(Index num_rows, const local_index* begin, const local_index* end, Index limit,
-              const Write& write, const Flush& flush) {
-  Index n = 0;
-  for (Index i = 0; i < num_rows; ++i) {
-    for (Index first = begin[i]; first < end[i];) {
-      const Index last = std::min<Index>(end[i], first + limit - n);
-      write(i, first, last, n);
-      n += last - first;
-      first = last;
-      if (n < limit) continue;
-      flush(n);
-      n = 0;
-    }
-  }
-  if (n > 0) flush(n);
-}
-
 }  // namespace
 
 void EdgeBlock::resize(Index n) {
   for (Array<local_index>* list : {&src, &dst, &edge}) list->resize(n);
 }
 
-void EdgeBlocks::by_destination(const Stage& stage, FunctionRef<void(const EdgeBlock&)> visit) {
+void EdgeBlocks::by_destination(const Stage& stage) {
+  shard_ = &stage.shard;
+  begin_ = stage.begin;
+  by_source_ = false;
+  num_edges_ = 0;
   if (stage.begin == stage.end) return;
-  const GraphShard& shard = stage.shard;
-  const EdgeRanges edges = cursor_.ranges(stage);
-  const Index limit = std::min(max_size_, std::max<Index>(shard.num_edges(), 1));
-  block_.resize(limit);
-  cut_rows(
-      edges.num_rows, edges.begin, edges.end, limit,
-      [&](Index i, Index first, Index last, Index n) {
-        const auto v = static_cast<local_index>(edges.row(i));
-        for (Index k = first; k < last; ++k, ++n) {
-          block_.src[n] = shard.src[k] - static_cast<local_index>(stage.begin);
-          block_.dst[n] = v;
-          block_.edge[n] = static_cast<local_index>(shard.edge(k));
-        }
-      },
-      [&](Index n) {
-        block_.resize(n);
-        visit(block_);
-        block_.resize(limit);
-      });
+  rows_ = cursor_.ranges(stage);
+  if (const Index last = rows_.num_rows - 1; last >= 0)
+    num_edges_ = rows_.before[last] - rows_.before[0] + rows_.end[last] - rows_.begin[last];
 }
 
-void EdgeBlocks::by_source(const Stage& stage, FunctionRef<void(const EdgeBlock&)> visit) {
-  const GraphShard& shard = stage.shard;
-  const ShardTranspose& transpose = shard.transpose();
-  const Array<local_index>& positions = shard.transpose_positions();
-  const local_index* offsets = transpose.begin.data() + stage.begin;
-  const Index limit = std::min(max_size_, std::max<Index>(shard.num_edges(), 1));
-  block_.resize(limit);
-  cut_rows(
-      stage.size(), offsets, offsets + 1, limit,
-      [&](Index i, Index first, Index last, Index n) {
-        for (Index k = first; k < last; ++k, ++n) {
-          block_.src[n] = static_cast<local_index>(i);
-          block_.dst[n] = transpose.dst[k];
-          block_.edge[n] = static_cast<local_index>(shard.edge(positions[k]));
-        }
-      },
-      [&](Index n) {
-        block_.resize(n);
-        visit(block_);
-        block_.resize(limit);
-      });
+void EdgeBlocks::by_source(const Stage& stage) {
+  shard_ = &stage.shard;
+  (void)stage.shard.transpose_positions();
+  by_source_ = true;
+  const local_index* offsets = stage.shard.transpose().begin.data() + stage.begin;
+  rows_ = {stage.size(), nullptr, offsets, offsets + 1, offsets};
+  num_edges_ = offsets[stage.size()] - offsets[0];
+}
+
+/// write_edge(position in the block, row, position among the edges) for all edges of block b
+template <class WriteEdge>
+void EdgeBlocks::for_edges(Index b, const WriteEdge& write_edge) const {
+  const Index first = b * max_size_, n = std::min(num_edges_ - first, max_size_);
+  const auto edges_before = static_cast<local_index>(rows_.before[0] + first);
+  Index row = std::upper_bound(rows_.before, rows_.before + rows_.num_rows, edges_before) - rows_.before - 1;
+  Index k = rows_.begin[row] + edges_before - rows_.before[row];
+  for (Index at = 0; at < n; k = rows_.begin[++row]) {
+    for (const Index end = std::min<Index>(rows_.end[row], k + n - at); k < end; ++k, ++at)
+      write_edge(at, row, k);
+    if (at == n) return;
+  }
+}
+
+void EdgeBlocks::write(Index b, EdgeBlock& block) const {
+  block.resize(std::min(num_edges_ - b * max_size_, max_size_));
+  const GraphShard& shard = *shard_;
+  if (by_source_) {
+    const ShardTranspose& transpose = shard.transpose();
+    const Array<local_index>& positions = shard.transpose_positions();
+    for_edges(b, [&](Index at, Index row, Index k) {
+      block.src[at] = static_cast<local_index>(row);
+      block.dst[at] = transpose.dst[k];
+      block.edge[at] = static_cast<local_index>(shard.edge(positions[k]));
+    });
+  } else {
+    for_edges(b, [&](Index at, Index row, Index k) {
+      block.src[at] = shard.src[k] - static_cast<local_index>(begin_);
+      block.dst[at] = static_cast<local_index>(rows_.row(row));
+      block.edge[at] = static_cast<local_index>(shard.edge(k));
+    });
+  }
 }
 
 void BlockGroups::build(const Array<local_index>& ids) {
-  order.resize(ids.size());
-  std::iota(order.begin(), order.end(), 0);
-  if (!std::is_sorted(ids.begin(), ids.end())) {
-    constexpr int digit_bits = 11;
-    constexpr std::size_t digits = std::size_t{1} << digit_bits;
-    const auto largest = static_cast<std::uint32_t>(*std::max_element(ids.begin(), ids.end()));
-    other_.resize(ids.size());
-    for (int shift = 0; shift < 32 && (largest >> shift) != 0; shift += digit_bits) {
-      const auto digit = [&](local_index position) {
-        return (static_cast<std::uint32_t>(ids[position]) >> shift) & (digits - 1);
-      };
-      std::array<local_index, digits> first{};
-      for (const local_index position : order) ++first[digit(position)];
-      local_index sum = 0;
-      for (local_index& count : first) sum += std::exchange(count, sum);
-      for (const local_index position : order) other_[first[digit(position)]++] = position;
-      order.swap(other_);
-    }
-  }
+  order.clear();
+  if (!std::is_sorted(ids.begin(), ids.end())) sort(ids);
   rows.clear();
   begin.clear();
-  for (std::size_t k = 0; k < order.size(); ++k) {
-    const local_index row = ids[order[k]];
+  const auto n = static_cast<Index>(ids.size());
+  for (Index k = 0; k < n; ++k) {
+    const local_index row = ids[position(k)];
     if (k > 0 && row == rows.back()) continue;
     rows.push_back(row);
     begin.push_back(static_cast<local_index>(k));
   }
-  begin.push_back(static_cast<local_index>(order.size()));
+  begin.push_back(static_cast<local_index>(n));
 }
 
-void BlockGroups::add_rows_to(real* out, const Tensor& x, const real* scale) const {
-  gather_sum({.num_rows = size(),
-              .begin = begin.data(),
-              .end = begin.data() + 1,
-              .rows = rows.data(),
-              .col = order.data(),
+void BlockGroups::sort(const Array<local_index>& ids) {
+  constexpr int digit_bits = 11;
+  constexpr std::size_t digits = std::size_t{1} << digit_bits;
+  const auto largest = static_cast<std::uint32_t>(*std::max_element(ids.begin(), ids.end()));
+  order.resize(ids.size());
+  std::iota(order.begin(), order.end(), 0);
+  other_.resize(ids.size());
+  for (int shift = 0; shift < 32 && (largest >> shift) != 0; shift += digit_bits) {
+    const auto digit = [&](local_index position) {
+      return (static_cast<std::uint32_t>(ids[position]) >> shift) & (digits - 1);
+    };
+    std::array<local_index, digits> first{};
+    for (const local_index position : order) ++first[digit(position)];
+    local_index sum = 0;
+    for (local_index& count : first) sum += std::exchange(count, sum);
+    for (const local_index position : order) other_[first[digit(position)]++] = position;
+    order.swap(other_);
+  }
+}
+
+void BlockGroups::add_rows_to(real* out, const Tensor& x, Index first, Index last, const real* scale) const {
+  gather_sum({.num_rows = last - first,
+              .begin = begin.data() + first,
+              .end = begin.data() + first + 1,
+              .rows = rows.data() + first,
+              .col = order.empty() ? nullptr : order.data(),
               .row_scale = scale,
               .x = x.data(),
               .x_rows = x.num_rows(),
               .out = out,
               .width = x.row_size(),
               .accumulate = true});
+}
+
+Tensor BlockGroups::sum_of(const Tensor& x, Index i) const {
+  Tensor sum({1, x.row_size()});
+  gather_sum({.num_rows = 1,
+              .begin = begin.data() + i,
+              .end = begin.data() + i + 1,
+              .col = order.empty() ? nullptr : order.data(),
+              .x = x.data(),
+              .x_rows = x.num_rows(),
+              .out = sum.data(),
+              .width = x.row_size()});
+  return sum;
 }
 
 void take_rows(const real* x, Index stride, Index width, const Array<local_index>& ids, const real* scale,

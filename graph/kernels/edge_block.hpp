@@ -6,7 +6,8 @@
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
-#include <span>
+#include <algorithm>
+#include <limits>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -20,23 +21,37 @@ struct EdgeBlock {
   void resize(Index n);
 };
 
-/// The edges of stages, at most so many at a time.
+/// The edges of a stage, divided into blocks of at most so many.
 class EdgeBlocks {
  public:
-  explicit EdgeBlocks(Index max_size) : max_size_(max_size) {}
-  /// Visits the stage's edges by destination, then source, then id. The stages of a shard come in ascending
+  explicit EdgeBlocks(Index max_size)
+      : max_size_(std::min<Index>(max_size, std::numeric_limits<local_index>::max())) {}
+  /// Divides the stage's edges by destination, then source, then id. The stages of a shard come in ascending
   /// order.
-  void by_destination(const Stage& stage, FunctionRef<void(const EdgeBlock&)> visit);
-  /// Visits them by source. Stages come in any order.
-  void by_source(const Stage& stage, FunctionRef<void(const EdgeBlock&)> visit);
+  void by_destination(const Stage& stage);
+  /// Divides them by source. Stages come in any order.
+  void by_source(const Stage& stage);
+
+  /// Blocks of the stage that was divided last, which must live.
+  [[nodiscard]] Index size() const noexcept { return (num_edges_ + max_size_ - 1) / max_size_; }
+  /// Writes out block b; several threads may do so at once.
+  void write(Index b, EdgeBlock& block) const;
 
  private:
+  template <class WriteEdge>
+  void for_edges(Index b, const WriteEdge& write_edge) const;
+
   Index max_size_;
   EdgeCursor cursor_;
-  EdgeBlock block_;
+  const GraphShard* shard_ = nullptr;
+  Index begin_ = 0;         // of the stage
+  bool by_source_ = false;  // rows are those of the transpose
+  EdgeRanges rows_{};
+  Index num_edges_ = 0;
 };
 
-/// The positions of a block by the row they belong to: those of rows[i] are order[begin[i]] ..
+/// The positions of a block by the row they belong to. Where rows ascend with the positions, those of rows[i]
+/// are begin[i] .. begin[i + 1] - 1 and there is no order; else they are order[begin[i]] ..
 /// order[begin[i + 1] - 1], ascending.
 struct BlockGroups {
   Array<local_index> rows;
@@ -46,11 +61,16 @@ struct BlockGroups {
   /// Linear time: radix sort where the ids do not ascend already.
   void build(const Array<local_index>& ids);
   [[nodiscard]] Index size() const noexcept { return static_cast<Index>(rows.size()); }
-  /// out[rows[i]] += scale[rows[i]] * sum of the rows of x [block size, width] at the positions of rows[i];
-  /// `scale` null: 1. As gather_sum.
-  void add_rows_to(real* out, const Tensor& x, const real* scale = nullptr) const;
+  [[nodiscard]] Index position(Index k) const { return order.empty() ? k : order[k]; }
+  /// out[rows[i]] += scale[rows[i]] * sum of the rows of x [block size, width] at the positions of rows[i] for
+  /// groups i of [first, last); `scale` null: 1. As gather_sum.
+  void add_rows_to(real* out, const Tensor& x, Index first, Index last, const real* scale = nullptr) const;
+  /// The sum of the rows of x at the positions of rows[i]: [1, width].
+  [[nodiscard]] Tensor sum_of(const Tensor& x, Index i) const;
 
  private:
+  void sort(const Array<local_index>& ids);
+
   Array<local_index> other_;
 };
 

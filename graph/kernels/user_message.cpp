@@ -127,14 +127,37 @@ class UserMessageKernel::Batch final : public EdgeBatch {
   mutable Leaves u_, v_, e_;
 };
 
-void UserMessageKernel::guarded(FunctionRef<void()> work) {
-  if (failure_) return;
+namespace {
+
+/// Keeps what `work` throws, the first time. Failures of the communication that goes on meanwhile pass.
+void guarded(std::exception_ptr& failure, FunctionRef<void()> work) {
   try {
     work();
   } catch (const CommunicationError&) {
     throw;
   } catch (...) {
-    failure_ = std::current_exception();
+    failure = std::current_exception();
+  }
+}
+
+}  // namespace
+
+void UserMessageKernel::for_blocks(FunctionRef<void(Work&)> compute,
+                                   FunctionRef<void(std::span<Work>)> add) {
+  const Index threads = num_threads();
+  const Index at_once = std::min(o_.serial || threads == 1 ? 1 : 2 * threads, blocks_.size());
+  if (std::ssize(works_) < at_once) works_ = std::vector<Work>(at_once);
+  for (Index first = 0; first < blocks_.size() && !failure_; first += at_once) {
+    const std::span works = std::span(works_).first(std::min(at_once, blocks_.size() - first));
+    parallel_for(std::ssize(works), 1, [&](Index i, Index) {
+      guarded(works[i].failure, [&] {
+        blocks_.write(first + i, works[i].block);
+        compute(works[i]);
+      });
+    });
+    for (const Work& work : works)
+      if (!failure_) failure_ = work.failure;
+    if (!failure_) guarded(failure_, [&] { add(works); });
   }
 }
 
@@ -152,47 +175,67 @@ void UserMessageKernel::begin() {
 }
 
 void UserMessageKernel::accumulate(const Stage& stage) {
-  guarded([&] {
-    const NoTape nothing_is_recorded;
-    blocks_.by_destination(stage, [&](const EdgeBlock& block) {
-      const Variable message = call(Batch(o_, block, &stage));
-      reduce(block, message.value());
-    });
-  });
+  if (failure_) return;
+  blocks_.by_destination(stage);
+  for_blocks(
+      [&](Work& work) {
+        const NoTape nothing_is_recorded;
+        reduce(work, call(Batch(o_, work.block, &stage)).value());
+      },
+      [&](std::span<Work> works) {
+        for (Work& work : works) add_first(work);
+      });
 }
 
-void UserMessageKernel::reduce(const EdgeBlock& block, const Tensor& messages) {
-  if (!o_.reduce) return put_rows(messages, block.edge, o_.out.data());
-  groups_.build(block.dst);
-  if (*o_.reduce == Reduce::sum || *o_.reduce == Reduce::mean)
-    groups_.add_rows_to(o_.out.data(), messages, o_.dst_scale);
-  else
-    reduce_extremum(block, messages);
+void UserMessageKernel::reduce(Work& work, const Tensor& messages) {
+  if (!o_.reduce) return put_rows(messages, work.block.edge, o_.out.data());
+  work.groups.build(work.block.dst);
+  if (o_.argmax != nullptr) return reduce_extremum(work, messages);
+  work.first = work.groups.sum_of(messages, 0);
+  work.groups.add_rows_to(o_.out.data(), messages, 1, work.groups.size(), o_.dst_scale);
 }
 
-void UserMessageKernel::reduce_extremum(const EdgeBlock& block, const Tensor& messages) {
+void UserMessageKernel::reduce_extremum(Work& work, const Tensor& messages) {
+  const BlockGroups& groups = work.groups;
   const Index width = messages.row_size();
-  const real sign = *o_.reduce == Reduce::min ? -1 : 1;  // the smallest is the largest of the negatives
-  const auto id = [&](local_index edge) { return o_.edge_ids[edge]; };
-  for_row_blocks(groups_.begin.data(), groups_.size(), 3 * width * static_cast<Index>(sizeof(real)),
+  work.first = Tensor({1, width});
+  work.first_argmax.assign(width, -1);
+  for_row_blocks(groups.begin.data(), groups.size(), 3 * width * static_cast<Index>(sizeof(real)),
                  [&](Index first, Index last) {
                    for (Index i = first; i < last; ++i) {
-                     const Index v = groups_.rows[i];
-                     real* out = o_.out.row(v);
-                     local_index* argmax = o_.argmax + v * width;
-                     for (Index k = groups_.begin[i]; k < groups_.begin[i + 1]; ++k) {
-                       const Index at = groups_.order[k];
-                       const local_index edge = block.edge[at];
-                       const real* m = messages.row(at);
-                       for (Index j = 0; j < width; ++j) {
-                         const bool wins = argmax[j] < 0 || sign * m[j] > sign * out[j] || std::isnan(m[j]) ||
-                                           (m[j] == out[j] && id(edge) < id(argmax[j]));
-                         out[j] = wins ? m[j] : out[j];
-                         argmax[j] = wins ? edge : argmax[j];
-                       }
-                     }
+                     const Index v = groups.rows[i];
+                     real* out = i == 0 ? work.first.data() : o_.out.row(v);
+                     local_index* argmax = i == 0 ? work.first_argmax.data() : o_.argmax + v * width;
+                     for (Index k = groups.begin[i]; k < groups.begin[i + 1]; ++k)
+                       take_extremum(messages.row(k), work.block.edge[k], out, argmax, width);
                    }
                  });
+}
+
+void UserMessageKernel::take_extremum(const real* m, local_index edge, real* out, local_index* argmax,
+                                      Index width) const {
+  const real sign = *o_.reduce == Reduce::min ? -1 : 1;  // the smallest is the largest of the negatives
+  const auto id = [&](local_index e) { return o_.edge_ids[e]; };
+  for (Index j = 0; j < width; ++j) {
+    const bool wins = argmax[j] < 0 || sign * m[j] > sign * out[j] || std::isnan(m[j]) ||
+                      (m[j] == out[j] && id(edge) < id(argmax[j]));
+    out[j] = wins ? m[j] : out[j];
+    argmax[j] = wins ? edge : argmax[j];
+  }
+}
+
+void UserMessageKernel::add_first(const Work& work) {
+  if (!o_.reduce) return;
+  const Index v = work.groups.rows.front(), width = work.first.row_size();
+  const real* first = work.first.data();
+  real* out = o_.out.row(v);
+  if (o_.argmax != nullptr) {
+    for (Index j = 0; j < width; ++j)
+      take_extremum(first + j, work.first_argmax[j], out + j, o_.argmax + v * width + j, 1);
+  } else {
+    const real scale = o_.dst_scale != nullptr ? o_.dst_scale[v] : 1;
+    for (Index j = 0; j < width; ++j) out[j] += scale * first[j];
+  }
 }
 
 Tensor UserMessageKernel::seed(const EdgeBlock& block) const {
@@ -218,24 +261,30 @@ void UserMessageKernel::backward(const Stage& stage, real* grad_src, bool accumu
     parallel_for(n, Index{1} << 16,
                  [&](Index begin, Index end) { std::fill(grad_src + begin, grad_src + end, real{0}); });
   }
-  guarded([&] {
-    const auto visit = [&](const EdgeBlock& block) { backward_block(block, stage, grad_src); };
-    if (grad_src != nullptr)
-      blocks_.by_source(stage, visit);
-    else
-      blocks_.by_destination(stage, visit);
-  });
+  if (failure_) return;
+  if (grad_src != nullptr)
+    blocks_.by_source(stage);
+  else
+    blocks_.by_destination(stage);
+  for_blocks([&](Work& work) { differentiate(work, stage, grad_src); },
+             [&](std::span<Work> works) { add_gradients(works, grad_src); });
 }
 
 void UserMessageKernel::begin_backward() {
   if (!o_.edge_ids.empty()) return;
-  guarded([&] {
+  guarded(failure_, [&] {
     const GraphShard none;
-    backward_block(EdgeBlock(), {none, 0, 0, nullptr}, nullptr);
+    Work work;
+    differentiate(work, {none, 0, 0, nullptr}, nullptr);
+    work.outer.pass_on();
   });
 }
 
-void UserMessageKernel::backward_block(const EdgeBlock& block, const Stage& stage, real* grad_src) {
+void UserMessageKernel::differentiate(Work& work, const Stage& stage, real* grad_src) {
+  const EdgeBlock& block = work.block;
+  work.first = Tensor();
+  work.rows_v.assign(o_.grad_v.size(), Tensor());
+  const OuterGradients::Scope outer(work.outer);
   const Batch batch(o_, block, &stage);
   {
     Tape tape;
@@ -246,33 +295,57 @@ void UserMessageKernel::backward_block(const EdgeBlock& block, const Stage& stag
   if (block.size() == 0) return;
 
   if (grad_src != nullptr) {
-    const std::vector<Variable>& slots = o_.inputs.u.slots;
-    Tensor rows = batch.grad_u(0);
-    if (slots.size() > 1) {  // side by side, as they travel
-      rows = Tensor::zeros({block.size(), o_.inputs.u_width()});
-      Index offset = 0;
-      for (std::size_t i = 0; i < slots.size(); ++i) {
-        const Index width = slots[i].shape().row_size();
-        if (const Tensor part = batch.grad_u(i); part.defined())
-          copy_columns(part.reshape({block.size(), width}), 0, rows, offset, width);
-        offset += width;
-      }
-    }
-    if (rows.defined()) {
-      groups_.build(block.src);
-      groups_.add_rows_to(grad_src, rows);
+    if (const Tensor rows = source_gradients(batch); rows.defined()) {
+      work.groups.build(block.src);
+      work.first = work.groups.sum_of(rows, 0);
+      work.groups.add_rows_to(grad_src, rows, 1, work.groups.size());
     }
   }
   bool grouped = false;
   for (std::size_t i = 0; i < o_.grad_v.size(); ++i) {
-    const Tensor rows = batch.grad_v(i);
-    if (!o_.grad_v[i].defined() || !rows.defined()) continue;
-    if (!std::exchange(grouped, true)) groups_.build(block.dst);
-    groups_.add_rows_to(o_.grad_v[i].data(), rows);
+    if (!o_.grad_v[i].defined()) continue;
+    work.rows_v[i] = batch.grad_v(i);
+    if (work.rows_v[i].defined() && !std::exchange(grouped, true)) work.groups_v.build(block.dst);
   }
   for (std::size_t i = 0; i < o_.grad_e.size(); ++i) {
     if (!o_.grad_e[i].defined()) continue;
     if (const Tensor rows = batch.grad_e(i); rows.defined()) put_rows(rows, block.edge, o_.grad_e[i].data());
+  }
+}
+
+/// Of all source variables side by side, as they travel; undefined when none arrived.
+Tensor UserMessageKernel::source_gradients(const Batch& batch) const {
+  const std::vector<Variable>& slots = o_.inputs.u.slots;
+  if (slots.size() == 1) return batch.grad_u(0);
+  Tensor rows = Tensor::zeros({batch.num_edges(), o_.inputs.u_width()});
+  Index offset = 0;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const Index width = slots[i].shape().row_size();
+    if (const Tensor part = batch.grad_u(i); part.defined())
+      copy_columns(part.reshape({batch.num_edges(), width}), 0, rows, offset, width);
+    offset += width;
+  }
+  return rows;
+}
+
+void UserMessageKernel::add_gradients(std::span<Work> works, real* grad_src) {
+  for (Work& work : works) {
+    work.outer.pass_on();
+    if (!work.first.defined()) continue;
+    real* out = grad_src + work.groups.rows.front() * work.first.size();
+    for (Index j = 0; j < work.first.size(); ++j) out[j] += work.first.data()[j];
+  }
+  for (std::size_t i = 0; i < o_.grad_v.size(); ++i) {
+    if (!o_.grad_v[i].defined()) continue;
+    const Index rows = o_.grad_v[i].num_rows(), slice = std::max<Index>(rows / (4 * num_threads()), 64);
+    parallel_for(rows, slice, [&](Index begin, Index end) {
+      for (const Work& work : works) {
+        if (!work.rows_v[i].defined()) continue;
+        const Array<local_index>& ids = work.groups_v.rows;
+        const auto group = [&](Index row) { return std::ranges::lower_bound(ids, row) - ids.begin(); };
+        work.groups_v.add_rows_to(o_.grad_v[i].data(), work.rows_v[i], group(begin), group(end));
+      }
+    });
   }
 }
 

@@ -7,9 +7,15 @@
 /// A row of the message must depend on its own edge only: in the backward pass blocks are others, by source,
 /// so that gradients of sources are sums of consecutive rows. Traffic besides the function's own: forward a
 /// row read and written per edge and operand, and a row of m read; backward the same, a row of g read and
-/// written per edge, and a row of gradient read per edge and operand. Memory: that of one block.
+/// written per edge, and a row of gradient read per edge and operand.
+///
+/// Several blocks are computed at the same time, each by one thread (by all threads when there is only one).
+/// Rows of the result that a block shares with its neighbours, the first one's, gradients of destinations, and
+/// those of what the function captures are added afterwards, in the order of the blocks. Memory: that of one
+/// block for each thread, and of the results of two.
 #pragma once
 
+#include <sar/autograd/outer_gradients.hpp>
 #include <sar/graph/kernels/edge_batch.hpp>
 #include <sar/graph/kernels/edge_block.hpp>
 #include <sar/graph/kernels/message_op.hpp>
@@ -18,6 +24,7 @@
 #include <exception>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,6 +55,7 @@ class UserMessageKernel : public ShardKernel {
     const MessageFunction& function;
     const MessageInputs& inputs;
     Index edge_block = 1;
+    bool serial = false;              ///< the function is called by one thread at a time
     const Array<Index>& edge_ids;     ///< global id per local edge
     std::optional<Reduce> reduce;     ///< empty: a row per edge
     const real* dst_scale = nullptr;  ///< of a mean: per destination
@@ -72,19 +80,37 @@ class UserMessageKernel : public ShardKernel {
 
  private:
   class Batch;
+  /// A block and what is added in the order of the blocks.
+  struct Work {
+    EdgeBlock block;
+    BlockGroups groups;               // by the rows that ascend from block to block
+    BlockGroups groups_v;             // backward: by destination
+    Tensor first;                     // the sum, or the extremum, of groups.rows[0]; undefined: nothing
+    Array<local_index> first_argmax;  // of max and min
+    std::vector<Tensor> rows_v;       // backward: gradients of the destinations' rows, by slot
+    OuterGradients outer;
+    std::exception_ptr failure;
+  };
+
   void rethrow() const {
     if (failure_) std::rethrow_exception(failure_);
   }
-  void guarded(FunctionRef<void()> work);
+  /// Calls compute(work) for all blocks of the stage, for several at the same time, and add(works) for these
+  /// in order.
+  void for_blocks(FunctionRef<void(Work&)> compute, FunctionRef<void(std::span<Work>)> add);
   Variable call(const Batch& batch) const;
-  void reduce(const EdgeBlock& block, const Tensor& messages);
-  void reduce_extremum(const EdgeBlock& block, const Tensor& messages);
+  void reduce(Work& work, const Tensor& messages);
+  void reduce_extremum(Work& work, const Tensor& messages);
+  void take_extremum(const real* m, local_index edge, real* out, local_index* argmax, Index width) const;
+  void add_first(const Work& work);
   [[nodiscard]] Tensor seed(const EdgeBlock& block) const;
-  void backward_block(const EdgeBlock& block, const Stage& stage, real* grad_src);
+  void differentiate(Work& work, const Stage& stage, real* grad_src);
+  [[nodiscard]] Tensor source_gradients(const Batch& batch) const;
+  void add_gradients(std::span<Work> works, real* grad_src);
 
   Operands o_;
   EdgeBlocks blocks_;
-  BlockGroups groups_;
+  std::vector<Work> works_;
   std::exception_ptr failure_;
 };
 

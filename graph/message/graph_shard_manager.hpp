@@ -45,6 +45,9 @@ struct GraphOptions {
   Index max_halo_bytes = 0;
   /// A user-defined message is computed for so many edges at a time; at least 1.
   Index edge_block = Index{1} << 12;
+  /// One thread at a time calls the function of a user-defined message, which may then change what it
+  /// captures. The results are the same.
+  bool serial_messages = false;
   /// Sums and means of copy_u, copy_e and u * e with a number e are added in double precision, over all
   /// stages and ranks, and rounded once; so are the gradients of u. A result then depends on the number of
   /// ranks in rare roundings only. Costs twice the bytes of the gradients that travel, and 8 bytes a value of
@@ -85,7 +88,8 @@ class GraphShardManager {
   /// The same with a message of the caller's own: any differentiable function of blocks of
   /// options().edge_block edges. Memory does not depend on the number of edges. Variables that the function
   /// captures, parameters above all, receive their gradients without being declared. The backward pass
-  /// computes messages again. Communication: as above, for all variables that edges.src() was asked for.
+  /// computes messages again. Several threads call the function at once, unless options().serial_messages.
+  /// Communication: as above, for all variables that edges.src() was asked for.
   /// Collective, but the function must not communicate. What it throws on any rank is thrown on all; the
   /// graph can be used afterwards. Throws, the same on every rank, ShapeError when it returns another number
   /// of rows than edges, or rows of changing shape.

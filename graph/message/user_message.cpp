@@ -147,6 +147,7 @@ struct UserMessage {
     return {.function = function,
             .inputs = inputs,
             .edge_block = options.edge_block,
+            .serial = options.serial_messages,
             .edge_ids = graph->edge_ids,
             .reduce = reduce,
             .dst_scale = reduce == Reduce::mean ? graph->inverse_in_degrees.data() : nullptr,

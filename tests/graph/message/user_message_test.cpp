@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <new>
@@ -437,27 +438,111 @@ TEST_CASE("dropout keyed by the ids of the edges is the same on any number of ra
   }
 }
 
-TEST_CASE("the same bits for every number of threads") {
+TEST_CASE("the same bits for every number of threads, and where one thread calls the function") {
   const Communicator comm = Communicator::world();
-  const WholeGraph g = random_graph("large", 3000, 3000, 40000, 5);
-  const Books books = test_books(g, comm.size()).front();
-  const GraphShardManager graph = shard(comm, g, books, {});
-  const Tensor rows = my_rows(whole_tensor({g.num_src, 16}, 1), books.src, comm.rank());
-  const Tensor weight = whole_tensor({16, 32}, 2);
-  std::vector<Tensor> results;
-  for (const int threads : {1, 2, 5}) {
-    const ThreadLimit limit(threads);
-    const Variable h(rows, true), w(weight, true);
-    Tape tape;
-    const Variable out = graph.update_all(
-        [=](const EdgeBatch& edges) {
-          return relu(linear(concat_columns({edges.src(h), edges.dst(h)}), w));
-        },
-        Reduce::mean);
-    tape.backward(out, Tensor::full(out.shape(), 1));
-    for (const Tensor& result : {out.value(), h.grad(), w.grad()}) results.push_back(result);
+  for (const bool hub : {false, true}) {
+    WholeGraph g = random_graph("large", 3000, 3000, 40000, 5);
+    for (std::size_t k = 0; hub && k < g.src.size(); k += 3) (k % 2 == 0 ? g.dst : g.src)[k] = 7;
+    const Books books = test_books(g, comm.size()).front();
+    const Tensor rows = my_rows(whole_tensor({g.num_src, 16}, 1), books.src, comm.rank());
+    const Tensor weight = whole_tensor({16, 32}, 2);
+    for (const Reduce reduce : {Reduce::mean, Reduce::max}) {
+      std::vector<Tensor> results;
+      for (const int threads : {1, 2, 4, -4}) {
+        const ThreadLimit limit(std::abs(threads));
+        const GraphShardManager graph =
+            shard(comm, g, books, {.edge_block = 1000, .serial_messages = threads < 0});
+        const Variable h(rows, true), w(weight, true);
+        Tape tape;
+        const Variable out = graph.update_all(
+            [=](const EdgeBatch& edges) {
+              return relu(linear(concat_columns({edges.src(h), edges.dst(h)}), w));
+            },
+            reduce);
+        tape.backward(out, Tensor::full(out.shape(), 1));
+        for (const Tensor& result : {out.value(), h.grad(), w.grad()}) results.push_back(result);
+      }
+      for (std::size_t i = 3; i < results.size(); ++i) CHECK(same_bits(results[i], results[i % 3]));
+    }
   }
-  for (std::size_t i = 3; i < results.size(); ++i) CHECK(same_bits(results[i], results[i % 3]));
+}
+
+TEST_CASE("gradients on several threads, with many blocks that share a row") {
+  const Communicator comm = Communicator::world();
+  const ThreadLimit limit(4);
+  WholeGraph g = random_graph("hubs", 30, 30, 120, 8);
+  for (std::size_t k = 0; k < 30; ++k) g.dst[k] = g.src[k + 30] = 3;
+  for (const Books& books : test_books(g, comm.size())) {
+    for (const Reduce reduce : {Reduce::sum, Reduce::mean, Reduce::max})
+      check_case(comm, g, books, {.max_halo_bytes = 60, .edge_block = 4}, reduce);
+    const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 60, .edge_block = 4});
+    const Variable h(my_rows(whole_tensor({g.num_src, 3}, 1), books.src, comm.rank()), true);
+    const Variable w(whole_tensor({4, 3}, 2), true), b(whole_tensor({4}, 3), true);
+    GradcheckOptions options;
+    options.directions = 3;
+    options.sum_over_ranks = [&](double x) { return comm.all_reduce(x); };
+    for (const Reduce reduce : {Reduce::sum, Reduce::mean}) {
+      const auto layer = [&](const std::vector<Variable>& in) {
+        const Variable w2 = tanh(in[1]);
+        return graph.update_all(
+            [=](const EdgeBatch& edges) {
+              const Variable own(Tensor::full({edges.num_edges(), 3}, real(0.5)), true);  // of the block
+              return tanh(linear(edges.src(in[0]) * edges.dst(in[0]) + own, w2, in[2]));
+            },
+            reduce);
+      };
+      CHECK(thrown<Error>([&] { gradcheck(layer, {h, w, b}, options); }) == "nothing");
+    }
+  }
+}
+
+TEST_CASE("of what several blocks throw at once, all ranks throw that of the first block") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph g = random_graph("random", 60, 60, 900, 1);
+  const Books books = test_books(g, comm.size()).front();
+  for (const bool backward : {false, true}) {
+    std::vector<std::string> texts;
+    for (const int threads : {1, 2, 4}) {
+      const ThreadLimit limit(threads);
+      const GraphShardManager graph = shard(comm, g, books, {.edge_block = 2});
+      const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
+      bool fails = !backward;
+      texts.push_back(thrown_by_all<InputError>(comm, [&] {
+        Tape tape;
+        const Variable out = graph.update_all(
+            [&](const EdgeBatch& edges) {
+              const Index first = edges.num_edges() > 0 ? edges.rows().span()[0] : 0;
+              if (fails && comm.rank() == 0 && first >= 20) throw InputError("edge " + std::to_string(first));
+              return edges.src(h) * real(2);
+            },
+            Reduce::sum);
+        fails = true;
+        tape.backward(out, Tensor::full(out.shape(), 1));
+      }));
+    }
+    if (!backward && comm.size() == 1) CHECK(texts[0] == "edge 20");
+    CHECK(contains(texts[0], "edge "));
+    for (const std::string& text : texts) CHECK(text == texts[0]);
+  }
+}
+
+TEST_CASE("with serial_messages a function may change what it captures") {
+  const Communicator comm = Communicator::world();
+  const ThreadLimit limit(4);
+  const WholeGraph g = random_graph("large", 500, 500, 6000, 5);
+  const Books books = test_books(g, comm.size()).front();
+  const GraphShardManager graph = shard(comm, g, books, {.edge_block = 50, .serial_messages = true});
+  const Variable h(my_rows(whole_tensor({g.num_src, 4}, 1), books.src, comm.rank()), true);
+  Index edges_seen = 0;  // forward and backward
+  Tape tape;
+  const Variable out = graph.update_all(
+      [&](const EdgeBatch& edges) {
+        edges_seen += edges.num_edges();
+        return edges.src(h) * edges.dst(h);
+      },
+      Reduce::sum);
+  tape.backward(out, Tensor::full(out.shape(), 1));
+  CHECK(edges_seen == 2 * graph.num_edges());
 }
 
 TEST_CASE("memory does not depend on the number of edges") {
@@ -536,7 +621,8 @@ TEST_CASE("what a function does wrong on one rank is told on all, and the graph 
   for (const Books& books : test_books(g, comm.size())) {
     for (const HaloMode mode : all_modes) {
       const GraphShardManager graph =
-          shard(comm, g, books, {.mode = mode, .max_halo_bytes = 60, .edge_block = 2});
+          shard(comm, g, books,
+                {.mode = mode, .max_halo_bytes = 60, .edge_block = 2, .serial_messages = true});
       const bool here = comm.rank() == comm.size() - 1;  // owns edges in all partitions
       const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
       const Variable other(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
@@ -653,7 +739,7 @@ TEST_CASE("positions of a block by row") {
       for (std::size_t i = 0; i < groups.rows.size(); ++i) {
         if (i > 0) CHECK(groups.rows[i - 1] < groups.rows[i]);
         for (local_index k = groups.begin[i]; k < groups.begin[i + 1]; ++k)
-          found.emplace_back(groups.rows[i], groups.order[static_cast<std::size_t>(k)]);
+          found.emplace_back(groups.rows[i], static_cast<local_index>(groups.position(k)));
       }
       CHECK(found == want);
     }
