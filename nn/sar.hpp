@@ -19,11 +19,15 @@
 #include <sar/core/random.hpp>
 #include <sar/core/tensor.hpp>
 #include <sar/core/trace.hpp>
+#include <sar/graph/build/edge_set.hpp>
 #include <sar/graph/build/host_graph.hpp>
 #include <sar/graph/build/message_flow_graph.hpp>
+#include <sar/graph/build/negative_sampler.hpp>
+#include <sar/graph/build/node_pairs.hpp>
 #include <sar/graph/data/dataset.hpp>
 #include <sar/graph/data/dataset_source.hpp>
 #include <sar/graph/data/dgl_partition.hpp>
+#include <sar/graph/data/edge_split.hpp>
 #include <sar/graph/data/generators.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/graph_source.hpp>
@@ -61,6 +65,8 @@
 #include <sar/nn/init.hpp>
 #include <sar/nn/layer_norm.hpp>
 #include <sar/nn/linear.hpp>
+#include <sar/nn/link_loss.hpp>
+#include <sar/nn/link_predictor.hpp>
 #include <sar/nn/loss.hpp>
 #include <sar/nn/lr_scheduler.hpp>
 #include <sar/nn/lstm.hpp>
@@ -71,6 +77,7 @@
 #include <sar/nn/node_features.hpp>
 #include <sar/nn/normalizer.hpp>
 #include <sar/nn/optimizer.hpp>
+#include <sar/nn/ranking.hpp>
 #include <sar/nn/reductions.hpp>
 #include <sar/nn/rel_graph_conv.hpp>
 #include <sar/nn/row_function.hpp>

@@ -249,6 +249,95 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       [](const Array<Index>& rows) { return std::vector<double>(rows.begin(), rows.end()); });
 }
 
+void add_pairs(std::vector<Call>& calls, const Communicator& comm) {
+  using Ids = std::vector<Index>;
+  const PartitionBook book = PartitionBook::even(scene_nodes, comm.size());
+  const Ids src{3, 17, 0, 3}, dst{1, 2, 9, 1};
+  add_maker<NodePairs>(
+      calls, "graph/node_pairs.hpp NodePairs", true,
+      [=](bool wrong) {
+        const Ids ends = wrong ? Ids{3, 17, 0, scene_nodes} : src;
+        return [=] { return NodePairs(comm, book, ends, dst); };
+      },
+      [](const NodePairs& pairs) { return std::vector<double>{static_cast<double>(pairs.num_pairs())}; });
+  add_operation(calls, comm, "graph/node_pairs.hpp NodePairs::src", [=](Scene& s) {
+    auto pairs = std::make_shared<NodePairs>(comm, book, src, dst);
+    return [&s, pairs] { return pairs->src(s.x); };
+  });
+  add_operation(calls, comm, "graph/node_pairs.hpp NodePairs::dst", [=](Scene& s) {
+    auto pairs = std::make_shared<NodePairs>(comm, book, src, dst);
+    return [&s, pairs] { return pairs->dst(s.x); };
+  });
+}
+
+std::vector<double> ends(const NodePairList& pairs) {
+  std::vector<double> all(pairs.src.begin(), pairs.src.end());
+  all.insert(all.end(), pairs.dst.begin(), pairs.dst.end());
+  return all;
+}
+
+void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
+  using Ids = std::vector<Index>;
+  const PartitionBook book = PartitionBook::even(scene_nodes, comm.size());
+  add_maker<EdgeSet>(
+      calls, "graph/edge_set.hpp EdgeSet", true,
+      [=](bool wrong) {
+        auto edges = std::make_shared<EdgeList>(scene_edges(book, comm.rank()));
+        if (wrong) edges->dst[0] = -1;
+        return [=] { return EdgeSet(comm, book, *edges); };
+      },
+      [](const EdgeSet&) { return std::vector<double>{}; });
+  const auto edge_set = [=] { return std::make_shared<EdgeSet>(comm, book, scene_edges(book, comm.rank())); };
+  add_maker<Array<std::uint8_t>>(
+      calls, "graph/edge_set.hpp EdgeSet::contains", true,
+      [=](bool wrong) {
+        return [edges = edge_set(), src = Ids{1, 2, 6}, dst = Ids{0, 0, wrong ? scene_nodes : 0}] {
+          return edges->contains(src, dst);
+        };
+      },
+      [](const Array<std::uint8_t>& found) { return std::vector<double>(found.begin(), found.end()); });
+  add_maker<NegativeSampler>(
+      calls, "graph/negative_sampler.hpp NegativeSampler", true,
+      [=](bool wrong) {
+        auto s = std::make_shared<Scene>(comm, GraphOptions{}, false);
+        return [=] { return NegativeSampler(s->graph, {.k = wrong ? 0 : 2}); };
+      },
+      [](const NegativeSampler&) { return std::vector<double>{}; });
+  const auto sampler = [=] {  // with a table, because the original ids are others
+    Array<Index> ids;
+    for (Index v = book.begin(comm.rank()); v < book.end(comm.rank()); ++v)
+      ids.push_back(scene_nodes - 1 - v);
+    const GraphShardManager graph(comm, book, book, scene_edges(book, comm.rank()), true, {}, ids, ids);
+    return std::make_shared<NegativeSampler>(
+        graph, NegativeOptions{.k = 2, .exclude_self_loops = true, .exclude_edges = edge_set()});
+  };
+  add_maker<NodePairList>(
+      calls, "graph/negative_sampler.hpp NegativeSampler::per_source", true,
+      [=](bool wrong) {
+        return [=, negatives = sampler(), ids = Ids{4, 5}, src = wrong ? Ids{1} : Ids{1, 2}] {
+          return negatives->per_source(src, ids, 3);
+        };
+      },
+      ends);
+  add_maker<NodePairList>(
+      calls, "graph/negative_sampler.hpp NegativeSampler::global_uniform", false,
+      [=](bool) {
+        return [=, negatives = sampler(), ids = Ids{4, 5}] { return negatives->global_uniform(ids, 3); };
+      },
+      ends);
+  add_maker<EdgeSplit>(
+      calls, "graph/edge_split.hpp split_edges", true,
+      [=](bool wrong) {
+        auto data = std::make_shared<NodeData>();
+        data->book = book;
+        data->edges = scene_edges(book, comm.rank());
+        for (Index v = book.begin(comm.rank()); v < book.end(comm.rank()); ++v)
+          data->original_ids.push_back(v);
+        return [=] { return split_edges(comm, *data, {.test = wrong ? 2 : 0.5}); };
+      },
+      [](const EdgeSplit& split) { return std::vector<double>(split.test.id.begin(), split.test.id.end()); });
+}
+
 }  // namespace
 
 std::vector<Call> graph_calls(const Communicator& comm) {
@@ -256,6 +345,8 @@ std::vector<Call> graph_calls(const Communicator& comm) {
   add_messages(calls, comm);
   add_attention(calls, comm);
   add_graphs(calls, comm);
+  add_pairs(calls, comm);
+  add_negatives(calls, comm);
   return calls;
 }
 

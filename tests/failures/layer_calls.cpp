@@ -1,6 +1,7 @@
 #include "failures/scene.hpp"
 
 #include <filesystem>
+#include <limits>
 
 namespace sar::test {
 namespace {
@@ -119,6 +120,56 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
     const Variable alpha(Tensor::full({s.graph.num_edges() + (s.wrong ? 1 : 0), 2, 1}, 1), true);
     return [&s, alpha] { return weighted_edge_sums(s.graph, alpha, s.e); };
   });
+}
+
+/// Predictors, losses and metrics of links.
+void add_links(std::vector<Call>& calls, const Communicator& comm) {
+  add_operation(calls, comm, "nn/link_predictor.hpp DotPredictor",
+                [](Scene& s) { return [&s] { return DotPredictor()(s.graph, s.x); }; });
+  add_layer<MLPPredictor>(calls, comm, "nn/link_predictor.hpp MLPPredictor", scene_width);
+  add_operation(calls, comm, "nn/link_predictor.hpp DistMultPredictor", [](Scene& s) {
+    auto predictor = std::make_shared<DistMultPredictor>(2, scene_width, s.gen);
+    const RowIds rels(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));
+    return [&s, predictor, rels] { return (*predictor)(s.graph, s.x, rels); };
+  });
+  // a row too many of the wrong rank: negatives that cannot be divided among the positives
+  const auto add_loss = [&](const std::string& name, auto loss) {
+    add_operation(calls, comm, name, [=](Scene& s) {
+      const Variable positive(Tensor::full({s.graph.num_nodes(), 1}, 1));
+      return [&s, loss, positive] { return loss(positive, s.x, s.comm); };
+    });
+  };
+  const auto bce = [](const Variable& p, const Variable& q, const Communicator& on) {
+    return on.agree([&] {
+      require<InputError>(q.num_rows() == p.num_rows(), "a wrong rank");
+      return link_bce_with_logits(p, q, on);
+    });
+  };
+  const auto margin = [](const Variable& p, const Variable& q, const Communicator& on) {
+    return link_margin(p, q, on, 0.3);
+  };
+  const auto nce = [](const Variable& p, const Variable& q, const Communicator& on) {
+    return info_nce(p, q, on);
+  };
+  add_loss("nn/link_loss.hpp link_bce_with_logits", bce);
+  add_loss("nn/link_loss.hpp link_margin", margin);
+  add_loss("nn/link_loss.hpp info_nce", nce);
+  const auto add_metric = [&](const std::string& name, auto metric) {
+    add_operation(calls, comm, name, [=](Scene& s) {
+      const Tensor positive = Tensor::full({s.graph.num_nodes()}, real(1.5));
+      return [&s, positive, metric] {
+        return s.comm.agree([&] {
+          const Tensor none = Tensor::full({1}, std::numeric_limits<real>::quiet_NaN());
+          return s.x * static_cast<real>(metric(s.wrong ? none : positive, s.x.value(), s.comm));
+        });
+      };
+    });
+  };
+  add_metric("nn/ranking.hpp roc_auc", roc_auc);
+  add_metric("nn/ranking.hpp hits_at_k", [](const Tensor& p, const Tensor& q, const Communicator& on) {
+    return hits_at_k(p, q, 3, on);
+  });
+  add_metric("nn/ranking.hpp mean_reciprocal_rank", mean_reciprocal_rank);
 }
 
 void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
@@ -271,6 +322,7 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
 std::vector<Call> layer_calls(const Communicator& comm, const std::string& directory) {
   std::vector<Call> calls;
   add_convolutions(calls, comm);
+  add_links(calls, comm);
   add_norms_and_losses(calls, comm);
   add_files(calls, comm, directory);
   return calls;

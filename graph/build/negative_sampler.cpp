@@ -1,0 +1,136 @@
+#include <sar/comm/rows/replace_ids.hpp>
+#include <sar/comm/rows/row_route.hpp>
+#include <sar/comm/rows/unique_ids.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/random.hpp>
+#include <sar/graph/build/negative_sampler.hpp>
+#include <sar/graph/message/agreement.hpp>
+#include <sar/graph/message/sharded_graph.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+constexpr std::uint64_t negative_stream = 0x6e656761;  // of random draws, for this purpose alone
+constexpr std::uint64_t max_draws = 100;
+
+/// Replaces the values of `slots` in `all`, which are original ids.
+template <class Nodes>
+void translate(const Communicator& comm, const Nodes& nodes, const Array<Index>& slots, Array<Index>& all) {
+  if (nodes.same) return;
+  Array<Index> ids;
+  for (const Index slot : slots) ids.push_back(all[slot]);
+  replace_ids(comm, nodes.slices, nodes.table, ids);
+  for (Index i = 0; i < std::ssize(slots); ++i) all[slots[i]] = ids[i];
+}
+
+}  // namespace
+
+NegativeSampler::Nodes NegativeSampler::make_nodes(const Communicator& comm, const PartitionBook& book,
+                                                   const Array<Index>& ids, const char* what) {
+  require_permutation(comm, ids, book.num_nodes(),
+                      concat("NegativeSampler, original ids of the ", what, "s"));
+  Array<Index> global(ids.size());
+  std::iota(global.begin(), global.end(), book.begin(comm.rank()));
+  Nodes nodes{PartitionBook::even(book.num_nodes(), comm.size()), {}, false};
+  nodes.same = comm.all_reduce(ids == global ? 1 : 0, ReduceOp::min) == 1;
+  if (nodes.same) return nodes;
+  const Index begin = nodes.slices.begin(comm.rank());
+  nodes.table.resize(static_cast<std::size_t>(nodes.slices.num_nodes(comm.rank())));
+  const auto owner = [&](Index i) { return nodes.slices.owner(ids[i]); };
+  const auto enter = [&](const RowRoute& route, Index first, Index last) {
+    const auto count = static_cast<std::size_t>(last - first);
+    const Array<Index> known = route.forward(std::span<const Index>(ids.data() + first, count));
+    const Array<Index> numbers = route.forward(std::span<const Index>(global.data() + first, count));
+    for (Index i = 0; i < std::ssize(known); ++i) nodes.table[known[i] - begin] = numbers[i];
+  };
+  route_chunks(comm, std::ssize(ids), sizeof(Index), owner, enter);
+  return nodes;
+}
+
+NegativeSampler::NegativeSampler(const GraphShardManager& graph, const NegativeOptions& options)
+    : comm_(graph.comm()), options_(options) {
+  comm_.agree([&] {
+    require<InputError>(options.k >= 1, "NegativeSampler: k is ", options.k, ", expected 1 or more");
+    CollectiveCall("NegativeSampler")
+        .equal("k", options.k)
+        .equal("seed", static_cast<std::int64_t>(options.seed))
+        .equal("exclude_self_loops", options.exclude_self_loops)
+        .equal("need of exclude_edges", options.exclude_edges != nullptr)
+        .require_equal(comm_);
+    const ShardedGraph& shards = *graph.shards();
+    dst_ = make_nodes(comm_, shards.dst_book, graph.dst_ids(), "destination");
+    if (!shards.is_homogeneous()) src_ = make_nodes(comm_, shards.src_book, graph.src_ids(), "source");
+  });
+}
+
+Array<Index> NegativeSampler::excluded(const NodePairList& pairs, const Array<Index>& slots) const {
+  const bool loops = options_.exclude_self_loops && !src_;
+  Array<std::uint8_t> known(slots.size());
+  std::ranges::fill(known, std::uint8_t{0});
+  if (options_.exclude_edges != nullptr) {
+    Array<Index> src, dst;
+    for (const Index slot : slots) {
+      src.push_back(pairs.src[slot]);
+      dst.push_back(pairs.dst[slot]);
+    }
+    known = options_.exclude_edges->contains(src, dst);
+  }
+  Array<Index> again;
+  for (Index i = 0; i < std::ssize(slots); ++i)
+    if (known[i] != 0 || (loops && pairs.src[slots[i]] == pairs.dst[slots[i]])) again.push_back(slots[i]);
+  return again;
+}
+
+NodePairList NegativeSampler::draw(const std::span<const Index>* src, std::span<const Index> edge_ids,
+                                   std::uint64_t epoch) const {
+  const Random random({options_.seed, negative_stream, epoch});
+  const Nodes& sources = src_ ? *src_ : *dst_;
+  const auto k = static_cast<std::uint64_t>(options_.k);
+  const auto node_of = [&](Index slot, std::uint64_t draw, std::uint64_t end, const Nodes& nodes) {
+    const auto edge = static_cast<std::uint64_t>(edge_ids[static_cast<std::size_t>(slot) / k]);
+    const std::uint64_t number = draw * k + static_cast<std::uint64_t>(slot) % k;
+    return static_cast<Index>(random.uniform(edge, 2 * number + end) *
+                              static_cast<double>(nodes.slices.num_nodes()));
+  };
+  Array<Index> slots(edge_ids.size() * k);
+  std::iota(slots.begin(), slots.end(), Index{0});
+  NodePairList pairs{Array<Index>(slots.size()), Array<Index>(slots.size())};
+  for (std::uint64_t draw = 0; comm_.all_reduce(std::ssize(slots), ReduceOp::max) > 0; ++draw) {
+    require<InputError>(slots.empty() || draw < max_draws, "NegativeSampler: ", max_draws,
+                        " pairs drawn for edge ",
+                        slots.empty() ? 0 : edge_ids[static_cast<std::size_t>(slots[0]) / k],
+                        " are all edges or self loops, which are excluded");
+    for (const Index slot : slots) {
+      pairs.dst[slot] = node_of(slot, draw, 0, *dst_);
+      pairs.src[slot] =
+          src != nullptr ? (*src)[static_cast<std::size_t>(slot) / k] : node_of(slot, draw, 1, sources);
+    }
+    translate(comm_, *dst_, slots, pairs.dst);
+    if (src == nullptr) translate(comm_, sources, slots, pairs.src);
+    slots = excluded(pairs, slots);
+  }
+  return pairs;
+}
+
+NodePairList NegativeSampler::per_source(std::span<const Index> src, std::span<const Index> edge_ids,
+                                         std::uint64_t epoch) const {
+  return comm_.agree([&] {
+    require<ShapeError>(src.size() == edge_ids.size(), "NegativeSampler: ", edge_ids.size(),
+                        " ids of edges for ", src.size(), " sources");
+    CollectiveCall("per_source").equal("epoch", static_cast<std::int64_t>(epoch)).require_equal(comm_);
+    return draw(&src, edge_ids, epoch);
+  });
+}
+
+NodePairList NegativeSampler::global_uniform(std::span<const Index> edge_ids, std::uint64_t epoch) const {
+  return comm_.agree([&] {
+    CollectiveCall("global_uniform").equal("epoch", static_cast<std::int64_t>(epoch)).require_equal(comm_);
+    return draw(nullptr, edge_ids, epoch);
+  });
+}
+
+}  // namespace sar::inline SAR_PRECISION

@@ -1,0 +1,72 @@
+/// NegativeSampler: pairs of nodes for an edge to be told from, as DGL's negative samplers.
+#pragma once
+
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/core/memory.hpp>
+#include <sar/graph/build/edge_set.hpp>
+#include <sar/graph/build/node_pairs.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+namespace sar::inline SAR_PRECISION {
+
+struct NegativeOptions {
+  Index k = 1;  ///< pairs for each edge
+  std::uint64_t seed = 0;
+  /// Draws a pair again when its ends are the same node (of a graph whose sources are its destinations).
+  bool exclude_self_loops = false;
+  /// Draws a pair again when it is one of these edges, for example of the whole graph.
+  std::shared_ptr<const EdgeSet> exclude_edges = nullptr;
+};
+
+/// Draws are functions of (seed, epoch, id of the edge, number of the pair) in terms of original ids, so that
+/// an edge has the same pairs for every number of ranks, and whichever rank asks. Where the global ids are
+/// others, a table translates: 8 bytes for each node of the rank.
+///
+/// The k pairs of an edge come one after the other: pairs k i, ..., k i + k - 1 are those of edge i. Pairs
+/// are global ids, for NodePairs. Nothing keeps a node from being drawn twice or, without exclude_edges, an
+/// edge from being drawn.
+class NegativeSampler {
+ public:
+  /// The sources (destinations) of the graph must have the original ids 0 .. n - 1, in any order. The same
+  /// options on every rank. Collective. Throws InputError, the same on every rank, when they have not, and
+  /// unless k >= 1.
+  explicit NegativeSampler(const GraphShardManager& graph, const NegativeOptions& options = {});
+
+  /// DGL's PerSourceUniform: the edge's source with k destinations, uniform over all. `src`: global ids of
+  /// the sources of the edges, `edge_ids`: their original ids; any edges on any ranks. Collective. Throws,
+  /// the same on every rank, ShapeError when lengths differ, InputError when 100 draws for a pair are
+  /// excluded.
+  [[nodiscard]] NodePairList per_source(std::span<const Index> src, std::span<const Index> edge_ids,
+                                        std::uint64_t epoch) const;
+  /// DGL's GlobalUniform: both ends uniform over all nodes (DGL excludes self loops and the edges of the
+  /// graph). Collective. Throws as per_source.
+  [[nodiscard]] NodePairList global_uniform(std::span<const Index> edge_ids, std::uint64_t epoch) const;
+
+ private:
+  /// From original ids to global ids; rank p has the part of the table that `slices` gives it.
+  struct Nodes {
+    PartitionBook slices;
+    Array<Index> table;
+    bool same;  ///< original ids are global ids, and there is no table
+  };
+  static Nodes make_nodes(const Communicator& comm, const PartitionBook& book, const Array<Index>& ids,
+                          const char* what);
+
+  /// Without `src`, sources are drawn, too.
+  [[nodiscard]] NodePairList draw(const std::span<const Index>* src, std::span<const Index> edge_ids,
+                                  std::uint64_t epoch) const;
+  /// Those of the pairs `slots` that must be drawn again. Collective.
+  [[nodiscard]] Array<Index> excluded(const NodePairList& pairs, const Array<Index>& slots) const;
+
+  Communicator comm_;
+  NegativeOptions options_;
+  std::optional<Nodes> dst_;  // made where all ranks learn of a failure
+  std::optional<Nodes> src_;  // none: sources are the destinations
+};
+
+}  // namespace sar::inline SAR_PRECISION

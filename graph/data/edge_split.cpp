@@ -1,0 +1,44 @@
+#include <sar/comm/rows/distributed_rows.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/random.hpp>
+#include <sar/graph/data/edge_split.hpp>
+
+#include <algorithm>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+constexpr std::uint64_t split_stream = 0x73706c69;  // of random draws, for this purpose alone
+
+void append(EdgeList& to, const EdgeList& from, Index e) {
+  to.src.push_back(from.src[e]);
+  to.dst.push_back(from.dst[e]);
+  to.id.push_back(from.id[e]);
+  if (!from.weight.empty()) to.weight.push_back(from.weight[e]);
+}
+
+}  // namespace
+
+EdgeSplit split_edges(const Communicator& comm, const NodeData& data, const EdgeSplitOptions& options) {
+  return comm.agree([&] {
+    const double valid = options.valid, test = options.test;
+    require<InputError>(valid >= 0 && test >= 0 && valid + test < 1, "split_edges: shares of ", valid,
+                        " for validation and ", test,
+                        " for test, expected 0 or more, and less than 1 together");
+    const EdgeList& edges = data.edges;
+    const Array<Index> src_ids = fetch_values(comm, data.book, std::span<const Index>(data.original_ids),
+                                              std::span<const Index>(edges.src));
+    const Random random({options.seed, split_stream, 0});
+    const auto nodes = static_cast<std::uint64_t>(data.num_nodes());
+    EdgeSplit split;
+    for (Index e = 0; e < edges.size(); ++e) {
+      const Index u = src_ids[e], v = data.original_ids[edges.dst[e] - data.book.begin(comm.rank())];
+      const auto [low, high] = std::minmax({static_cast<std::uint64_t>(u), static_cast<std::uint64_t>(v)});
+      const double draw = random.uniform(low * nodes + high);
+      append(draw < test ? split.test : draw < test + valid ? split.valid : split.train, edges, e);
+    }
+    return split;
+  });
+}
+
+}  // namespace sar::inline SAR_PRECISION
