@@ -125,6 +125,7 @@ struct TileProduct {
   const std::uint16_t *a0, *a1, *b0, *b1;
   Index depth_tiles;
   int parts;
+  Requests* requests;  ///< a part for each tile of the depth
 };
 
 struct alignas(64) TileConfig {
@@ -152,6 +153,7 @@ void amx_block(const TileProduct& p, float* out, Index stride) {
   _tile_zero(3);
   for (Index k = 0; k < p.depth_tiles; ++k) {
     const Index high = k * p.parts * tile_numbers, low = high + tile_numbers;
+    p.requests->next_part();
     _tile_loadd(6, p.b0 + high, 64);
     if constexpr (two_cols) _tile_loadd(7, p.b1 + high, 64);
     if (p.parts == 2) {
@@ -203,6 +205,7 @@ void avx512_block(const TileProduct& p, float* out, Index stride) {
       for (__m512& sum : row) sum = _mm512_setzero_ps();
     for (Index k = 0; k < p.depth_tiles; ++k) {
       const Index high = k * p.parts * tile_numbers, low = high + tile_numbers;
+      if (i == 0) p.requests->next_part();
       if (p.parts == 2) {
         add_vectors(a + low, p.b0 + high, p.b1 + high, sums);
         add_vectors(a + high, p.b0 + low, p.b1 + low, sums);
@@ -234,13 +237,6 @@ void write_block(const float* sums, Index rows, Index cols, const ProductTarget&
   }
 }
 
-/// Requests the rows that will be converted next.
-void request(const MatrixView& a, Index begin) {
-  if (a.col_step != 1) return;
-  for (Index i = begin; i < std::min(a.rows, begin + block_rows); ++i)
-    for (Index k = 0; k < a.cols; k += 16) _mm_prefetch(a.data + i * a.row_step + k, _MM_HINT_T1);
-}
-
 /// The product of up to 32 rows of a with up to 32 columns of b.
 void multiply_block(const TileProduct& p, Index rows, Index cols, bool amx, float* sums,
                     const ProductTarget& target) {
@@ -259,23 +255,28 @@ void pack_right_tiles(const MatrixView& b, int parts, std::uint16_t* to) {
 }
 
 void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, bool amx,
-                    const ProductTarget& target) {
+                    const ProductTarget& target, const ReadAhead& ahead) {
   const Index depth_tiles = (a.cols + tile_depth - 1) / tile_depth,
               strip = depth_tiles * parts * tile_numbers;
   Array<std::uint16_t> left(static_cast<std::size_t>(block_rows / tile_rows * strip));
   Array<float> sums(4 * tile_rows * tile_rows);
+  const auto request_parts = [&](Index rows) {
+    return (rows + 2 * tile_rows - 1) / (2 * tile_rows) * ((cols + 2 * tile_rows - 1) / (2 * tile_rows)) *
+           depth_tiles;
+  };
+  Requests requests(ahead, request_parts(a.rows));
   if (amx) _tile_loadconfig(&all_tiles);
   for (Index begin = 0; begin < a.rows; begin += block_rows) {
     const Index end = std::min(a.rows, begin + block_rows);
-    request(a, end);
+    if (a.col_step == 1) requests = Requests(rows_after(a, end, block_rows), request_parts(end - begin));
     pack_tiles(a.row_range(begin, end), parts, false, left.data());
     memory_barrier();
     for (Index j = 0; j < cols; j += 2 * tile_rows)
       for (Index i = begin; i < end; i += 2 * tile_rows) {
         const std::uint16_t *left_tiles = left.data() + (i - begin) / tile_rows * strip,
                             *right_tiles = b + j / tile_rows * strip;
-        const TileProduct p{left_tiles,          left_tiles + strip, right_tiles,
-                            right_tiles + strip, depth_tiles,        parts};
+        const TileProduct p{left_tiles, left_tiles + strip, right_tiles, right_tiles + strip, depth_tiles,
+                            parts,      &requests};
         const real* start = target.start == nullptr ? nullptr : target.start + i * target.start_stride + j;
         multiply_block(p, std::min<Index>(end - i, 32), std::min<Index>(cols - j, 32), amx, sums.data(),
                        {target.out + i * target.stride + j, target.stride, start, target.start_stride});

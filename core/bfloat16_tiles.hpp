@@ -31,8 +31,9 @@ constexpr Index bfloat16_tile_numbers(Index rows, Index depth, int parts) {
 /// The tiles of b [depth, cols]. Needs AVX512-BF16.
 void pack_right_tiles(const MatrixView& b, int parts, std::uint16_t* to);
 
-/// out = start + a b for the tiles of b, in AMX tiles or with AVX512-BF16; on this thread.
+/// out = start + a b for the tiles of b, in AMX tiles or with AVX512-BF16; on this thread. As multiply() of
+/// core/product.hpp, it requests what is read next.
 void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int parts, bool amx,
-                    const ProductTarget& target);
+                    const ProductTarget& target, const ReadAhead& ahead = {});
 
 }  // namespace sar

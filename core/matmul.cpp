@@ -102,7 +102,7 @@ std::span<const real> share(const Tensor& t, Index begin, Index count, Index par
 /// next ones are requested meanwhile.
 void add_sum(ProductMethod method, const Tensor& a, Index first, Index height, const Tensor& b, Index begin,
              Index end, real* sum) {
-  const Index depth = method.precision == MatmulPrecision::highest ? 128 : 512;
+  const Index depth = method.precision == MatmulPrecision::highest ? 128 : 256;
   const Index m = b.row_size(), strips = (height + block_rows(depth, m) - 1) / block_rows(depth, m);
   RightOperand right(method);
   for (Index i = begin; i < end; i += depth) {

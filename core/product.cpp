@@ -27,7 +27,6 @@ constexpr int most_vectors = 2;
 constexpr Index most_depth = 512;
 constexpr Index block_rows = 48;
 constexpr Index request_depth = 16;  // rows of b between two requests of a tile: a burst would stall it
-constexpr Index cache_line = 64 / static_cast<Index>(sizeof(real));
 
 /// Rows of a tile of so many vectors: as many as the registers hold, and a divisor of block_rows.
 constexpr int tile_rows(int vectors) {
@@ -101,32 +100,6 @@ template <int vectors>
     }
   }
 }
-
-/// What a product requests for the second cache, in equal parts.
-class Requests {
- public:
-  Requests(const ReadAhead& ahead, Index parts)
-      : streams_{Stream(ahead.first, parts), Stream(ahead.second, parts)} {}
-  void next_part() {
-    for (Stream& s : streams_) {
-      const real* end = std::min(s.end, s.next + s.step);
-      for (const real* line = s.next; line < end; line += cache_line) __builtin_prefetch(line, 0, 2);
-      s.next = end;
-    }
-  }
-
- private:
-  struct Stream {
-    Stream(std::span<const real> numbers, Index parts)
-        : next(numbers.data()),
-          end(next + numbers.size()),
-          step((static_cast<Index>(numbers.size()) / std::max<Index>(parts, 1) / cache_line + 1) *
-               cache_line) {}
-    const real *next, *end;
-    Index step;
-  };
-  Stream streams_[2];
-};
 
 /// The first `rows` rows of a panel of `vectors` vectors.
 template <int rows, int vectors>
@@ -230,11 +203,8 @@ void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& t
   Requests requests(ahead, parts(a.rows));
   PanelProduct p{};
   for (Index i = 0; i < a.rows; i += block_rows) {
-    if (a.col_step == 1) {
-      const real* next_rows = a.data + (i + block_rows) * a.row_step;
-      requests = Requests({{next_rows, static_cast<std::size_t>(block_rows * a.row_step)}, {}},
-                          parts(std::min(block_rows, a.rows - i)));
-    }
+    if (a.col_step == 1)
+      requests = Requests(rows_after(a, i + block_rows, block_rows), parts(std::min(block_rows, a.rows - i)));
     for (Index k = 0; k == 0 || k < a.cols; k += step) {
       p.a = a.row_range(i, std::min(a.rows, i + block_rows)).column_range(k, std::min(a.cols, k + step));
       for (Index panel = 0; panel < panels.count; ++panel) {

@@ -14,8 +14,7 @@
 #pragma once
 
 #include <sar/core/memory.hpp>
-
-#include <span>
+#include <sar/core/requests.hpp>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -64,10 +63,10 @@ struct ProductTarget {
   Index start_stride = 0;
 };
 
-/// Memory that is read soon after a product, and requested meanwhile.
-struct ReadAhead {
-  std::span<const real> first, second;
-};
+/// The rows of a matrix that lies row after row from `first` on. There may be fewer.
+inline ReadAhead rows_after(const MatrixView& a, Index first, Index count) {
+  return {{a.data + first * a.row_step, static_cast<std::size_t>(count * a.row_step)}, {}};
+}
 
 /// out [a.rows, b cols] = start + a b. Where `a` lies row after row, its next rows are requested as well.
 void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& target,

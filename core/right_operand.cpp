@@ -74,7 +74,7 @@ void RightOperand::multiply(const MatrixView& a, const ProductTarget& target, co
     multiply_parts(a, target);
   else if constexpr (has_bfloat16_tiles)
     multiply_tiles(a, tiles_.data(), b_.cols, num_parts(method_.precision), method_.unit == Bfloat16Unit::amx,
-                   target);
+                   target, ahead);
 }
 
 void RightOperand::multiply_parts(const MatrixView& a, const ProductTarget& target) const {
