@@ -14,12 +14,12 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t small_reserve = std::size_t{64} << 20;
 
 std::size_t held_limit(std::size_t peak_live) {
-  return peak_live + peak_live / 4 + (std::size_t{32} << 20);
+  return peak_live + peak_live / 20 + (std::size_t{16} << 20);
 }
 
 /// New addresses are taken up to here rather than a part of a large range.
 std::size_t growth_limit(std::size_t peak_live) {
-  return peak_live + peak_live / 10;
+  return peak_live + peak_live / 2;
 }
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
@@ -73,7 +73,7 @@ void* Arena::allocate(std::size_t bytes) {
   const auto used = static_cast<std::size_t>(top_ - begin_);
   const bool fits_at_top = !free_.empty() && free_.rbegin()->second.bytes >= bytes &&
                            free_.rbegin()->first + free_.rbegin()->second.bytes == top_;
-  const bool spare = fit != by_size_.end() && fit->first > 2 * bytes && !fits_at_top &&
+  const bool spare = fit != by_size_.end() && fit->first > 4 * bytes && !fits_at_top &&
                      used + bytes <= growth_limit(std::max(peak_live_, live_ + bytes));
   if (fit == by_size_.end() || spare) {
     if (!grow(bytes) && !spare) return nullptr;

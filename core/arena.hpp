@@ -4,14 +4,14 @@
 /// activations anew pays this for every page, every time. The arena takes blocks from one range of addresses,
 /// which it reserves once and which is backed by 2 MB pages where the system has them. It keeps the blocks
 /// that are given back: neighbouring free ranges merge, and a request takes the smallest free range that
-/// holds it (best fit; Knuth, TAOCP 1, 2.5). A range of more than twice the request stays whole for a request
-/// of its size, as long as new addresses in place of a part of it reach no further than 1.1 times the largest
-/// sum of live blocks so far. A program that repeats its requests gets the same addresses again, and touches
-/// no new page after the first time.
+/// holds it (best fit; Knuth, TAOCP 1, 2.5). A range of more than four times the request stays whole for a
+/// request of its size, as long as new addresses in place of a part of it reach no further than 1.5 times the
+/// largest sum of live blocks so far. A program that repeats its requests gets the same addresses again, and touches
+/// new pages only where the bound had them returned.
 ///
-/// Bound: the arena holds at most 1.25 times the largest sum of live blocks so far, plus 32 MB. Where
+/// Bound: the arena holds at most 1.05 times the largest sum of live blocks so far, plus 16 MB. Where
 /// fragmentation would exceed that, it returns the pages of the largest free ranges to the system, and keeps
-/// their addresses.
+/// their addresses. Touching a page of 2 MB again costs about 0.2 ms.
 #pragma once
 
 #include <sar/config.hpp>

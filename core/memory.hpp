@@ -1,7 +1,7 @@
 /// The byte account: every tensor and every index array of a graph is counted, live and at its peak.
 ///
 /// Blocks of 64 KB and more come from an Arena (arena.hpp) on huge pages, which keeps their pages for reuse.
-/// The resident memory stays within 1.25 times the largest account so far, plus 32 MB. Smaller blocks come
+/// The resident memory stays within 1.05 times the largest account so far, plus 16 MB. Smaller blocks come
 /// from oneTBB's scalable allocator; no setting of the process is changed.
 #pragma once
 

@@ -132,6 +132,12 @@ void Driver::forward(const Tensor& src, ShardKernel& kernel, FunctionRef<void()>
 
 void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                       bool accumulate, ReduceOp op) const {
+  kernel.begin_backward();
+  add_gradients(src, src_shape, kernel, grad_src, accumulate, op);
+}
+
+void Driver::add_gradients(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
+                           bool accumulate, ReduceOp op) const {
   if (grad_src == nullptr || !kernel.gradients_in_double())
     return run_backward(src, src_shape, kernel, grad_src, accumulate, op);
   Tensor sums(doubles_shape(src_shape));
@@ -141,7 +147,6 @@ void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& ke
 
 void Driver::run_backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                           bool accumulate, ReduceOp op) const {
-  kernel.begin_backward();
   const bool reads_rows = kernel.needs_source_in_backward();
   const bool fetches = reads_rows && kept_ == nullptr;
   GraphPlan plan(*graph_, options_, src_shape, {.fetch = fetches, .push = grad_src != nullptr});
@@ -195,7 +200,10 @@ void Driver::run_backward(const Tensor& src, const Shape& src_shape, ShardKernel
 void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
                       const GradientPtr& gradient) const {
   if (gradient == nullptr) return backward(src, src_shape, kernel, nullptr, false);
-  gradient->add([&](Tensor& sum, bool accumulate) { backward(src, src_shape, kernel, &sum, accumulate); });
+  kernel.begin_backward();  // before there is memory for the gradient: kernels give up what they kept
+  gradient->add([&](Tensor& sum, bool accumulate) {
+    add_gradients(src, src_shape, kernel, &sum, accumulate, ReduceOp::sum);
+  });
 }
 
 }  // namespace sar

@@ -47,6 +47,9 @@ class Driver {
                 const GradientPtr& gradient) const;
 
  private:
+  /// backward() after kernel.begin_backward().
+  void add_gradients(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
+                     bool accumulate, ReduceOp op) const;
   /// `grad_src` in doubles where the kernel has them.
   void run_backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                     bool accumulate, ReduceOp op) const;

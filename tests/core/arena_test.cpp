@@ -84,7 +84,7 @@ TEST_CASE("a request takes the smallest free range that holds it") {
   CHECK(wall != end);
 }
 
-TEST_CASE("what is held stays within 1.25 times the peak plus 32 MB when sizes keep changing") {
+TEST_CASE("what is held stays within 1.05 times the peak plus 16 MB when sizes keep changing") {
   Arena arena(4096 * mb);
   std::mt19937 random(7);
   std::vector<Block> blocks;
@@ -103,7 +103,7 @@ TEST_CASE("what is held stays within 1.25 times the peak plus 32 MB when sizes k
       blocks.pop_back();
     }
     REQUIRE(arena.held_bytes() >= live);
-    REQUIRE(arena.held_bytes() <= peak + peak / 4 + 32 * mb);
+    REQUIRE(arena.held_bytes() <= peak + peak / 20 + 16 * mb);
   }
   give_back(arena, blocks);
 }
@@ -130,7 +130,7 @@ TEST_CASE("pages of large free ranges are returned when ever larger blocks canno
     walls.push_back(arena.allocate(Arena::granularity));
     arena.deallocate(block.at, block.bytes);
     peak = size + walls.size() * Arena::granularity;
-    CHECK(arena.held_bytes() <= peak + peak / 4 + 32 * mb);
+    CHECK(arena.held_bytes() <= peak + peak / 20 + 16 * mb);
   }
   arena.release_free();
   CHECK(arena.held_bytes() <= walls.size() * 2 * 2 * mb);  // the edges within shared huge pages

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 #include <sar/autograd/gradcheck.hpp>
+#include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
@@ -326,6 +327,32 @@ TEST_CASE("memory does not grow with the number of edges") {
     CAPTURE(peaks[0]);
     CAPTURE(peaks[1]);
     CHECK(static_cast<double>(peaks[1]) < 1.1 * static_cast<double>(peaks[0]));
+  }
+}
+
+TEST_CASE("the result gives its memory back before the gradient of the sources takes as much") {
+  const Communicator comm = Communicator::self();
+  const Index nodes = 4000;
+  const WholeGraph whole = random_graph("memory", nodes, nodes, nodes * 14, 5);
+  const Books books = test_books(whole, comm.size()).front();
+  const GraphShardManager graph = shard(comm, whole, books, {});
+  for (const Score kind : scores) {
+    const AttentionProblem p =
+        problem_of(whole, {.kind = kind, .heads = kind == Score::cosine ? 1 : 4, .dim = 32});
+    const Operands mine(p, graph, books);
+    for (int i = 0; i < 2; ++i) {  // the first pass builds the transposes
+      for (Variable v : {mine.x, mine.dst, mine.attn}) v.zero_grad();
+      Tape tape;
+      const Variable loss = sum(mine.attend(p, graph));
+      reset_peak_bytes();
+      const std::size_t before = live_bytes();
+      tape.backward(loss);
+      if (i == 0) continue;
+      // of this size are the gradients of the result, of x and of dst, and the result, which goes
+      const std::size_t result = mine.x.value().bytes();
+      const std::size_t tensors = kind == Score::gat ? 2 : 3;
+      CHECK(peak_bytes() - before < (tensors - 1) * result + result / 2);
+    }
   }
 }
 
