@@ -40,6 +40,18 @@ void adam_step(Tensor& parameter, const Tensor& gradient, Tensor& first, Tensor&
   });
 }
 
+void adagrad_step(Tensor& parameter, const Tensor& gradient, Tensor& sum, real rate, real eps) {
+  real* p = parameter.data();
+  real* s = sum.data();
+  parallel_for(gradient.size(), grain, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) {
+      const real g = gradient.data()[i];
+      s[i] += g * g;
+      p[i] -= rate * g / (std::sqrt(s[i]) + eps);
+    }
+  });
+}
+
 #include <sar/core/isa_end.hpp>
 
 SAR_DISPATCH(void, sgd_step,
@@ -50,3 +62,6 @@ SAR_DISPATCH(void, adam_step,
              (Tensor & parameter, const Tensor& gradient, Tensor& first, Tensor& second,
               const AdamCoefficients& c),
              (parameter, gradient, first, second, c));
+SAR_DISPATCH(void, adagrad_step,
+             (Tensor & parameter, const Tensor& gradient, Tensor& sum, real rate, real eps),
+             (parameter, gradient, sum, rate, eps));

@@ -29,4 +29,7 @@ struct AdamCoefficients {
 ///     p <- keep p - rate m / (sqrt(v) / root_of_correction + eps)
 void adam_step(Tensor& p, const Tensor& g, Tensor& m, Tensor& v, const AdamCoefficients& c);
 
+///     s <- s + g^2        p <- p - rate g / (sqrt(s) + eps)
+void adagrad_step(Tensor& p, const Tensor& g, Tensor& s, real rate, real eps);
+
 }  // namespace sar

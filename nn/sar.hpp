@@ -52,6 +52,7 @@
 #include <sar/nn/clip_grad.hpp>
 #include <sar/nn/compatibility.hpp>
 #include <sar/nn/distributed.hpp>
+#include <sar/nn/distributed_embedding.hpp>
 #include <sar/nn/dot_gat_conv.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/edge_conv.hpp>
@@ -82,5 +83,6 @@
 #include <sar/nn/rel_graph_conv.hpp>
 #include <sar/nn/row_function.hpp>
 #include <sar/nn/sage_conv.hpp>
+#include <sar/nn/sparse_optimizer.hpp>
 #include <sar/nn/state_dict.hpp>
 #include <sar/nn/transformer_conv.hpp>

@@ -317,6 +317,79 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
       [](double) { return std::vector<double>{}; });
 }
 
+/// An embedding of 5 rows on each rank, after a backward pass.
+struct Embedded {
+  Generator gen{0};
+  DistributedEmbedding embedding;
+  SparseAdam optimizer;
+  std::vector<Index> ids;
+  std::string path;
+
+  static std::vector<Index> numbers_of(const PartitionBook& book, int rank) {
+    std::vector<Index> rows;
+    for (Index i = book.begin(rank); i < book.end(rank); ++i) rows.push_back(i);
+    return rows;
+  }
+  Embedded(const Communicator& comm, const PartitionBook& book, std::string directory)
+      : embedding("node", comm, book, numbers_of(book, comm.rank()), 2, gen),
+        optimizer({embedding}),
+        ids{0, book.num_nodes() - 1, comm.rank(), 0},
+        path(std::move(directory)) {
+    Tape tape;
+    tape.backward(sum(embedding(ids)));
+  }
+};
+
+void add_embedding(std::vector<Call>& calls, const Communicator& comm, const std::string& directory) {
+  const PartitionBook book = PartitionBook::even(5 * Index{comm.size()}, comm.size());
+  const std::string saved = directory + "/embedding", fresh = directory + "/new_embedding";
+  add_maker<double>(
+      calls, "nn/distributed_embedding.hpp DistributedEmbedding", true,
+      [=](bool wrong) {
+        auto rows = std::make_shared<std::vector<Index>>(Embedded::numbers_of(book, comm.rank()));
+        if (wrong) rows->pop_back();
+        return [=] {
+          Generator gen(0);
+          const DistributedEmbedding made("node", comm, book, *rows, 2, gen);
+          return static_cast<double>(made.mine().data()[0]);
+        };
+      },
+      [](double value) { return std::vector<double>{value}; });
+  const auto add = [&](const std::string& name, bool has_wrong, auto spoil, auto run) {
+    calls.push_back({name, has_wrong, [=](bool wrong) -> Attempt {
+                       if (comm.rank() == 0) {
+                         std::filesystem::remove_all(fresh);
+                         std::filesystem::remove_all(saved);
+                       }
+                       comm.barrier();
+                       auto e = std::make_shared<Embedded>(comm, book, saved);
+                       e->optimizer.save(saved);
+                       if (wrong) spoil(*e);
+                       auto result = std::make_shared<Tensor>();
+                       return {[=] { *result = run(*e); }, [=] { return numbers(*result); }};
+                     }});
+  };
+  const auto add_id = [](Embedded& e) { e.ids.push_back(-1); };
+  add("nn/distributed_embedding.hpp DistributedEmbedding::operator", true, add_id,
+      [](Embedded& e) { return e.embedding(e.ids).value(); });
+  add("nn/distributed_embedding.hpp DistributedEmbedding::gradient", false, add_id,
+      [](Embedded& e) { return e.embedding.gradient().rows; });
+  add("nn/sparse_optimizer.hpp SparseOptimizer::step", false, add_id, [](Embedded& e) {
+    e.optimizer.step();
+    return e.embedding.mine();
+  });
+  add("nn/sparse_optimizer.hpp SparseOptimizer::save", false, add_id, [=](Embedded& e) {
+    e.optimizer.save(fresh);
+    return e.embedding.mine();
+  });
+  add(
+      "nn/sparse_optimizer.hpp SparseOptimizer::load", true, [](Embedded& e) { e.path += "2"; },
+      [](Embedded& e) {
+        e.optimizer.load(e.path);
+        return e.embedding.mine();
+      });
+}
+
 }  // namespace
 
 std::vector<Call> layer_calls(const Communicator& comm, const std::string& directory) {
@@ -325,6 +398,7 @@ std::vector<Call> layer_calls(const Communicator& comm, const std::string& direc
   add_links(calls, comm);
   add_norms_and_losses(calls, comm);
   add_files(calls, comm, directory);
+  add_embedding(calls, comm, directory);
   return calls;
 }
 

@@ -24,14 +24,15 @@ std::string golden_directory() {
 }
 
 /// An open file of golden vectors. Tensors are called "<case>/<array>", metadata "<case>/<argument>".
-/// The groups "peer" and "pyg" are not the generator's (tests/data/peer/make.py).
+/// The groups "peer", "pyg" and "sparse" are not the generator's (tests/data/README.md).
 struct GoldenFile {
   SafetensorsFile file;
   std::map<std::string, const SafetensorsEntry*> entries;
 
   explicit GoldenFile(const std::string& group)
-      : file((group == "peer" || group == "pyg" ? own_golden_directory : golden_directory()) + "/" + group +
-             ".safetensors") {
+      : file((group == "peer" || group == "pyg" || group == "sparse" ? own_golden_directory
+                                                                     : golden_directory()) +
+             "/" + group + ".safetensors") {
     for (const SafetensorsEntry& entry : file.entries()) entries[entry.name] = &entry;
   }
 };
