@@ -2,16 +2,29 @@
 #include <sar/core/fingerprint.hpp>
 #include <sar/nn/aggregate_cache.hpp>
 
+#include <tuple>
 #include <utility>
 
 namespace sar::inline SAR_PRECISION {
+namespace {
+
+/// Whether sums have the same bits with both.
+bool add_alike(const GraphOptions& a, const GraphOptions& b) {
+  const auto bits = [](const GraphOptions& o) {
+    return std::tuple(o.mode, o.pipeline_depth, o.max_halo_bytes, o.edge_block, o.aggregate_in_double);
+  };
+  return bits(a) == bits(b);
+}
+
+}  // namespace
 
 bool AggregateCache::is_valid(const GraphShardManager& graph,
                               std::initializer_list<const Variable*> operands) const {
   for (const Variable* x : operands)
     require<InputError>(!x->requires_grad(), layer_, " with cached got features or edge weights of shape ",
                         x->shape(), " that want a gradient, expected constants");
-  if (!value_.defined() || graph_.lock() != graph.shards()) return false;
+  if (!value_.defined() || graph_.lock() != graph.shards() || !add_alike(options_, graph.options()))
+    return false;
   auto kept = operands_.begin();
   for (const Variable* x : operands) {
     const Tensor& before = (kept++)->tensor;
@@ -40,6 +53,7 @@ Variable AggregateCache::operator()(const GraphShardManager& graph,
     return aggregate().value();
   });
   graph_ = graph.shards();
+  options_ = graph.options();
   operands_ = std::move(read);
   value_ = std::move(value);
   return value_;

@@ -12,9 +12,9 @@
 namespace sar::inline SAR_PRECISION {
 
 /// Keeps the aggregate of constant rows, which a layer without dropout or parameters in front of it computes
-/// from the same rows in every call: the option `cached` of SAGEConv, GraphConv, GINConv and SGConv. Exact:
-/// the rows are fetched and added up as without it, once. Another graph or another tensor on any rank drops
-/// what is kept, on all ranks. Rows that want a gradient are refused, and so are rows that were overwritten
+/// from the same rows in every call: the option `cached` of SAGEConv, GraphConv, GINConv and the convolutions
+/// of several hops. Exact: the rows are fetched and added up as without it, once. Another graph, other options
+/// of its handle, or another tensor on any rank drops what is kept, on all ranks. Rows that want a gradient are refused, and so are rows that were overwritten
 /// where they lie, which a fingerprint of their values shows. Collective.
 class AggregateCache {
  public:
@@ -44,6 +44,7 @@ class AggregateCache {
   bool enabled_;
   std::string layer_;
   std::weak_ptr<const ShardedGraph> graph_;
+  GraphOptions options_;
   std::vector<Constant> operands_;
   Tensor value_;  // undefined: nothing is kept
 };

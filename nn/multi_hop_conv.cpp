@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
@@ -129,9 +130,11 @@ Blocks checked(std::span<const MessageFlowGraph> hops, int k, SourceDegree degre
 
 }  // namespace
 
-APPNPConv::APPNPConv(int k, double alpha, Generator& gen, double edge_drop)
-    : k_(k), alpha_(alpha), edge_drop_(edge_drop, gen) {
+APPNPConv::APPNPConv(int k, double alpha, Generator& gen, double edge_drop, bool cached)
+    : k_(k), alpha_(alpha), edge_drop_(edge_drop, gen), cache_(cached, "APPNPConv") {
   require<InputError>(k >= 0 && alpha >= 0 && alpha <= 1, "APPNPConv with ", k, " hops and alpha ", alpha);
+  require<InputError>(!cached || edge_drop == 0, "APPNPConv with cached and edge_drop ", edge_drop,
+                      ", which changes the result in every call, expected 0");
   register_module("edge_drop", edge_drop_);
 }
 
@@ -139,7 +142,9 @@ Variable APPNPConv::operator()(const GraphShardManager& graph, const Variable& f
                                const Variable& edge_weight) {
   return graph.comm().agree([&] {
     check(graph, feat, 0, "APPNPConv");
-    return pagerank(WholeGraph(graph, edge_weight, SourceDegree::out), k_, alpha_, edge_drop_, feat);
+    return cache_(graph, {&feat, &edge_weight}, [&] {
+      return pagerank(WholeGraph(graph, edge_weight, SourceDegree::out), k_, alpha_, edge_drop_, feat);
+    });
   });
 }
 
@@ -152,7 +157,8 @@ Variable APPNPConv::operator()(std::span<const MessageFlowGraph> hops, const Var
 TAGConv::TAGConv(Index in_feats, Index out_feats, Generator& gen, const TAGConvOptions& options)
     : k_(options.k),
       in_feats_(in_feats),
-      lin_((std::max(options.k, 0) + 1) * in_feats, out_feats, gen, options.bias) {
+      lin_((std::max(options.k, 0) + 1) * in_feats, out_feats, gen, options.bias),
+      cache_(options.cached, "TAGConv") {
   require<InputError>(options.k >= 0, "TAGConv with ", options.k, " hops");
   start_weight(lin_, init::xavier_normal(lin_.weight().shape(), init::relu_gain, gen.next_stream()));
   register_module("lin", lin_);
@@ -183,7 +189,13 @@ Variable TAGConv::operator()(const GraphShardManager& graph, const Variable& fea
                              const Variable& edge_weight) const {
   return graph.comm().agree([&] {
     check(graph, feat, in_feats_, "TAGConv");
-    return apply(WholeGraph(graph, edge_weight, SourceDegree::in), feat);
+    if (!cache_.enabled()) return apply(WholeGraph(graph, edge_weight, SourceDegree::in), feat);
+    return lin_(cache_(graph, {&feat, &edge_weight}, [&] {
+      const WholeGraph hops(graph, edge_weight, SourceDegree::in);
+      std::vector<Variable> powers{feat};  // S^i x
+      for (int hop = 0; hop < k_; ++hop) powers.push_back(step(hops, hop, powers.back()));
+      return concat_columns(powers);
+    }));
   });
 }
 

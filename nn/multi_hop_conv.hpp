@@ -25,14 +25,17 @@ namespace sar::inline SAR_PRECISION {
 /// Degrees count edges and are at least 1; with edge weights, A holds them and the degrees are their sums. In
 /// training, edge_drop drops entries of A, others at each hop, and the same for every number of ranks.
 ///
-/// No parameters. Collective: k update_all.
+/// No parameters. With `cached`, h_k of constant features on a whole graph is kept (AggregateCache). Collective:
+/// k update_all; cached, one all_reduce from the second call on.
 class APPNPConv : public Module {
  public:
-  /// Throws InputError unless k >= 0, 0 <= alpha <= 1, 0 <= edge_drop < 1.
-  APPNPConv(int k, double alpha, Generator& gen, double edge_drop = 0);
+  /// Throws InputError unless k >= 0, 0 <= alpha <= 1, 0 <= edge_drop < 1, and 0 = edge_drop if cached.
+  APPNPConv(int k, double alpha, Generator& gen, double edge_drop = 0, bool cached = false);
 
   /// feat [local nodes, ...] -> the same shape. Throws, the same on every rank, InputError when a weight is
-  /// not positive, and ShapeError when sources and destinations are not the same nodes (a block).
+  /// not positive, and ShapeError when sources and destinations are not the same nodes (a block); cached,
+  /// InputError also for features or edge weights that want a gradient, or whose tensor has other values than
+  /// in the last call.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
                                     const Variable& edge_weight = {});
   /// feat [local sources of the first hop, ...] -> [local destinations of the last hop, ...]. Throws, the
@@ -43,11 +46,15 @@ class APPNPConv : public Module {
   int k_;
   double alpha_;
   Dropout edge_drop_;
+  AggregateCache cache_;
 };
 
 struct TAGConvOptions {
   int k = 2;  ///< hops
   bool bias = true;
+  /// Keeps [x, S x, ..., S^k x] of constant features on a whole graph (AggregateCache), [local nodes,
+  /// (k + 1) in], which W then multiplies as a whole. Rows travel in the first call only.
+  bool cached = false;
 };
 
 /// Du et al., arXiv 1710.10370; as dgl.nn.TAGConv:
@@ -58,13 +65,14 @@ struct TAGConvOptions {
 ///
 /// Parameters: lin.weight W [out, (k + 1) in], Xavier-normal with ReLU's gain at the start, lin.bias b [out].
 /// The parts W_i of W are applied one by one; where that makes rows narrower before the aggregation, by
-/// Horner's rule: x W_0 + S (x W_1 + S (x W_2 + ...)). Collective: k update_all.
+/// Horner's rule: x W_0 + S (x W_1 + S (x W_2 + ...)). Collective: k update_all; cached, one all_reduce from
+/// the second call on.
 class TAGConv : public Module {
  public:
   /// Throws InputError unless widths are positive and k >= 0.
   TAGConv(Index in_feats, Index out_feats, Generator& gen, const TAGConvOptions& options = {});
 
-  /// feat [local nodes, in] -> [local nodes, out]. Errors as APPNPConv.
+  /// feat [local nodes, in] -> [local nodes, out]. Errors as APPNPConv, those of `cached` too.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
                                     const Variable& edge_weight = {}) const;
   [[nodiscard]] Variable operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const;
@@ -76,6 +84,7 @@ class TAGConv : public Module {
   int k_;
   Index in_feats_;
   Linear lin_;
+  mutable AggregateCache cache_;
 };
 
 struct SGConvOptions {
