@@ -1,24 +1,19 @@
 #include <sar/core/error.hpp>
+#include <sar/graph/message/degree_factors.hpp>
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/graph_conv.hpp>
-
-#include <algorithm>
-#include <cmath>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
 
-double inverse(double degree) {
-  return 1 / std::max(degree, 1.0);
-}
-double inverse_root(double degree) {
-  return 1 / std::sqrt(std::max(degree, 1.0));
-}
-
-/// x with its rows divided by the degree, or by its root; x itself when neither is asked for.
-Variable divide_rows(Variable x, const Array<Index>& degrees, bool by_degree, bool by_root) {
-  if (!by_degree && !by_root) return x;
-  return scale_rows(std::move(x), degree_column(degrees, by_degree ? inverse : inverse_root));
+SumFactors factors_of(GraphConvNorm norm) {
+  switch (norm) {
+    case GraphConvNorm::none: return {};
+    case GraphConvNorm::left: return {.src = DegreeFactor::inverse, .dst = {}};
+    case GraphConvNorm::right: return {.src = {}, .dst = DegreeFactor::inverse};
+    case GraphConvNorm::both: break;
+  }
+  return {.src = DegreeFactor::inverse_root, .dst = DegreeFactor::inverse_root};
 }
 
 }  // namespace
@@ -43,14 +38,11 @@ Variable GraphConv::operator()(const GraphShardManager& graph, const Variable& f
                                const Variable& edge_weight) const {
   return graph.comm().agree([&] {
     require_rows(feat, graph.num_src_nodes(), in_feats_, "GraphConv, features");
-    const bool both = options_.norm == GraphConvNorm::both;
     const bool multiply_first =
         weight_.defined() && !options_.cached && multiplies_first(feat, weight_.shape()[1]);
     Variable h = cache_(graph, {&feat, &edge_weight}, [&] {
-      Variable x = multiply_first ? affine(feat, weight_, {}) : feat;
-      x = divide_rows(std::move(x), graph.out_degrees(), options_.norm == GraphConvNorm::left, both);
-      x = graph.update_all(message(std::move(x), edge_weight), fn::sum);
-      return divide_rows(std::move(x), graph.in_degrees(), options_.norm == GraphConvNorm::right, both);
+      return scaled_sum(graph, multiply_first ? affine(feat, weight_, {}) : feat, edge_weight,
+                        factors_of(options_.norm));
     });
     if (weight_.defined() && !multiply_first) return affine(std::move(h), weight_, bias_);
     return bias_.defined() ? add(std::move(h), bias_) : h;

@@ -1,32 +1,24 @@
+#include <sar/graph/message/degree_factors.hpp>
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/edge_weight_norm.hpp>
 #include <sar/nn/multi_hop_conv.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
 
-/// Which degrees scale the sources' rows of an unweighted hop.
-enum class SourceDegree { in, out };
+/// Those of a hop without weights: 1 / sqrt(degree); the sources' is one or the other of theirs.
+SumFactors inverse_roots(NodeDegree of_sources) {
+  return {.src = DegreeFactor::inverse_root, .src_degree = of_sources, .dst = DegreeFactor::inverse_root};
+}
 
-/// The factors [n, 1] of source rows and of sums.
+/// The factors [n, 1] of source rows and of sums of a hop with weights.
 struct Factors {
   Variable src, dst;
 };
-
-Variable inverse_roots(const Array<Index>& degrees) {
-  return degree_column(degrees, [](double degree) { return 1 / std::sqrt(std::max(degree, 1.0)); })
-      .reshape({static_cast<Index>(degrees.size()), 1});
-}
-
-Factors degree_factors(const GraphShardManager& graph, SourceDegree degree) {
-  return {inverse_roots(degree == SourceDegree::in ? graph.src_in_degrees() : graph.out_degrees()),
-          inverse_roots(graph.in_degrees())};
-}
 
 Variable with_factor(Variable rows, const Variable& column) {
   return column.requires_grad() ? mul(std::move(rows), column) : scale_rows(std::move(rows), column.value());
@@ -35,8 +27,8 @@ Variable with_factor(Variable rows, const Variable& column) {
 /// The same graph at every hop.
 class WholeGraph {
  public:
-  WholeGraph(const GraphShardManager& graph, const Variable& edge_weight, SourceDegree degree)
-      : graph_(graph), edge_weight_(edge_weight) {
+  WholeGraph(const GraphShardManager& graph, const Variable& edge_weight, NodeDegree degree)
+      : graph_(graph), edge_weight_(edge_weight), degree_(degree) {
     require<ShapeError>(graph.is_block() && graph.num_global_src_nodes() == graph.num_global_dst_nodes(),
                         "several hops need a graph whose sources and destinations are the same nodes, or a "
                         "message flow graph for each hop; this one goes from ",
@@ -44,43 +36,51 @@ class WholeGraph {
     if (edge_weight.defined()) {
       const WeightSums sums = weight_sums(graph, edge_weight);
       factors_ = {inverse_root(sums.out), inverse_root(sums.in)};
-    } else {
-      factors_ = degree_factors(graph, degree);
     }
   }
   [[nodiscard]] const GraphShardManager& graph(int) const { return graph_; }
   [[nodiscard]] const Variable& edge_weight() const { return edge_weight_; }
-  [[nodiscard]] const Factors& factors(int) const { return factors_; }
+  [[nodiscard]] NodeDegree degree() const { return degree_; }
+  /// Where there are weights.
+  [[nodiscard]] const Factors& factors() const { return factors_; }
 
  private:
   const GraphShardManager& graph_;
   const Variable& edge_weight_;
+  NodeDegree degree_;
   Factors factors_;
 };
 
 /// One graph for each hop.
 class Blocks {
  public:
-  Blocks(std::span<const MessageFlowGraph> hops, int k, SourceDegree degree) : hops_(hops), degree_(degree) {
+  Blocks(std::span<const MessageFlowGraph> hops, int k, NodeDegree degree) : hops_(hops), degree_(degree) {
     require<InputError>(static_cast<int>(hops.size()) == k, hops.size(), " message flow graphs for ", k,
                         " hops");
   }
   [[nodiscard]] const GraphShardManager& graph(int hop) const { return hops_[hop]; }
   [[nodiscard]] Variable edge_weight() const { return {}; }
-  [[nodiscard]] Factors factors(int hop) const { return degree_factors(graph(hop), degree_); }
+  [[nodiscard]] NodeDegree degree() const { return degree_; }
+  [[nodiscard]] Factors factors() const { return {}; }
 
  private:
   std::span<const MessageFlowGraph> hops_;
-  SourceDegree degree_;
+  NodeDegree degree_;
 };
 
-/// S x
+/// S x, where `weight` is that of the hops, or drops some of their edges.
+template <class Hops>
+Variable step(const Hops& hops, int hop, Variable x, const Variable& weight) {
+  const GraphShardManager& graph = hops.graph(hop);
+  if (!hops.edge_weight().defined())
+    return scaled_sum(graph, std::move(x), weight, inverse_roots(hops.degree()));
+  const Factors factors = hops.factors();
+  return with_factor(graph.update_all(message(with_factor(std::move(x), factors.src), weight), fn::sum),
+                     factors.dst);
+}
 template <class Hops>
 Variable step(const Hops& hops, int hop, Variable x) {
-  const Factors factors = hops.factors(hop);
-  return with_factor(hops.graph(hop).update_all(
-                         message(with_factor(std::move(x), factors.src), hops.edge_weight()), fn::sum),
-                     factors.dst);
+  return step(hops, hop, std::move(x), hops.edge_weight());
 }
 
 template <class Hops>
@@ -99,9 +99,7 @@ Variable pagerank(const Hops& hops, int k, double alpha, Dropout& edge_drop, con
       if (!weight.defined()) weight = Tensor::full({graph.num_edges()}, 1);
       weight = edge_drop(std::move(weight), graph.edge_ids());
     }
-    const Factors factors = hops.factors(hop);
-    h = graph.update_all(message(with_factor(std::move(h), factors.src), weight), fn::sum);
-    h = with_factor(std::move(h), factors.dst * static_cast<real>(1 - alpha)) +
+    h = step(hops, hop, std::move(h), weight) * static_cast<real>(1 - alpha) +
         first_rows(x, graph.num_dst_nodes()) * static_cast<real>(alpha);
   }
   return h;
@@ -121,7 +119,7 @@ Variable agree_over(std::span<const MessageFlowGraph> hops, const Body& body) {
 }
 
 /// The hops, and features that fit the first one.
-Blocks checked(std::span<const MessageFlowGraph> hops, int k, SourceDegree degree, const Variable& feat,
+Blocks checked(std::span<const MessageFlowGraph> hops, int k, NodeDegree degree, const Variable& feat,
                Index width, const char* layer) {
   const Blocks blocks(hops, k, degree);
   if (!hops.empty()) check(hops.front(), feat, width, layer);
@@ -143,14 +141,14 @@ Variable APPNPConv::operator()(const GraphShardManager& graph, const Variable& f
   return graph.comm().agree([&] {
     check(graph, feat, 0, "APPNPConv");
     return cache_(graph, {&feat, &edge_weight}, [&] {
-      return pagerank(WholeGraph(graph, edge_weight, SourceDegree::out), k_, alpha_, edge_drop_, feat);
+      return pagerank(WholeGraph(graph, edge_weight, NodeDegree::out), k_, alpha_, edge_drop_, feat);
     });
   });
 }
 
 Variable APPNPConv::operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) {
   return agree_over(hops, [&] {
-    return pagerank(checked(hops, k_, SourceDegree::out, feat, 0, "APPNPConv"), k_, alpha_, edge_drop_, feat);
+    return pagerank(checked(hops, k_, NodeDegree::out, feat, 0, "APPNPConv"), k_, alpha_, edge_drop_, feat);
   });
 }
 
@@ -189,9 +187,9 @@ Variable TAGConv::operator()(const GraphShardManager& graph, const Variable& fea
                              const Variable& edge_weight) const {
   return graph.comm().agree([&] {
     check(graph, feat, in_feats_, "TAGConv");
-    if (!cache_.enabled()) return apply(WholeGraph(graph, edge_weight, SourceDegree::in), feat);
+    if (!cache_.enabled()) return apply(WholeGraph(graph, edge_weight, NodeDegree::source_in), feat);
     return lin_(cache_(graph, {&feat, &edge_weight}, [&] {
-      const WholeGraph hops(graph, edge_weight, SourceDegree::in);
+      const WholeGraph hops(graph, edge_weight, NodeDegree::source_in);
       std::vector<Variable> powers{feat};  // S^i x
       for (int hop = 0; hop < k_; ++hop) powers.push_back(step(hops, hop, powers.back()));
       return concat_columns(powers);
@@ -201,7 +199,7 @@ Variable TAGConv::operator()(const GraphShardManager& graph, const Variable& fea
 
 Variable TAGConv::operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const {
   return agree_over(
-      hops, [&] { return apply(checked(hops, k_, SourceDegree::in, feat, in_feats_, "TAGConv"), feat); });
+      hops, [&] { return apply(checked(hops, k_, NodeDegree::source_in, feat, in_feats_, "TAGConv"), feat); });
 }
 
 SGConv::SGConv(Index in_feats, Index out_feats, Generator& gen, const SGConvOptions& options)
@@ -223,16 +221,16 @@ Variable SGConv::operator()(const GraphShardManager& graph, const Variable& feat
                             const Variable& edge_weight) {
   return graph.comm().agree([&] {
     check(graph, feat, fc_.weight().shape()[1], "SGConv");
-    if (!options_.cached) return apply(WholeGraph(graph, edge_weight, SourceDegree::in), feat);
+    if (!options_.cached) return apply(WholeGraph(graph, edge_weight, NodeDegree::source_in), feat);
     return fc_(cache_(graph, {&feat, &edge_weight}, [&] {
-      return steps(WholeGraph(graph, edge_weight, SourceDegree::in), options_.k, feat);
+      return steps(WholeGraph(graph, edge_weight, NodeDegree::source_in), options_.k, feat);
     }));
   });
 }
 
 Variable SGConv::operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const {
   return agree_over(hops, [&] {
-    return apply(checked(hops, options_.k, SourceDegree::in, feat, fc_.weight().shape()[1], "SGConv"), feat);
+    return apply(checked(hops, options_.k, NodeDegree::source_in, feat, fc_.weight().shape()[1], "SGConv"), feat);
   });
 }
 

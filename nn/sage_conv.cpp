@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/build/edge_sequences.hpp>
+#include <sar/graph/message/degree_factors.hpp>
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/sage_conv.hpp>
 
@@ -81,7 +82,6 @@ Variable SAGEConv::aggregate(const GraphShardManager& graph, const Variable& src
 
 Variable SAGEConv::gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
                        const Variable& edge_weight) {
-  const Tensor factors = degree_column(graph.in_degrees(), [](double degree) { return 1 / (degree + 1); });
   const bool multiply_first = multiplies_first(src);
   const Variable rows = multiply_first ? fc_neigh_(src) : src;
   const auto self = [&] {
@@ -89,7 +89,10 @@ Variable SAGEConv::gcn(const GraphShardManager& graph, const Variable& src, cons
     return multiply_first ? fc_neigh_(dst) : dst;
   };
   Variable y = cache_(graph, {&src, &dst, &edge_weight}, [&] {
-    return scale_rows(graph.update_all(message(rows, edge_weight), fn::sum, self), factors);
+    return scaled_sum(graph, rows, edge_weight, {.src = {}, .dst = DegreeFactor::inverse_with_self}, [&] {
+      return scale_rows(self(),
+                        degree_factors(graph, NodeDegree::in, DegreeFactor::inverse_with_self));
+    });
   });
   if (!multiply_first) return linear(std::move(y), fc_neigh_.weight(), bias_);
   return bias_.defined() ? add(std::move(y), bias_) : y;

@@ -151,6 +151,12 @@ const local_index* data_or_null(const Array<local_index>& values) {
 
 }  // namespace
 
+const real* LinearKernel::src_scale(const GraphShard& shard) const {
+  for (const SourceScale& of : o_.src_scales)
+    if (of.shard == &shard) return of.scale;
+  return nullptr;
+}
+
 void LinearKernel::accumulate(const Stage& stage) {
   const GraphShard& shard = stage.shard;
   if (o_.in_double && sums_.empty()) {
@@ -169,6 +175,7 @@ void LinearKernel::accumulate(const Stage& stage) {
               .weight = o_.edge_weight,
               .edge_of = data_or_null(shard.edge_of),
               .first_edge = shard.first_edge,
+              .col_scale = src_scale(shard),
               .row_scale = o_.dst_scale,
               .x = o_.edge_rows != nullptr ? o_.edge_rows : stage.rows,
               .x_rows = stage.size(),
@@ -189,6 +196,7 @@ void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate)
   if (both) weighted_sum_backward(o_, stage, o_.in_double ? nullptr : grad_src, accumulate);
   if (grad_src == nullptr || (both && !o_.in_double)) return;
   const ShardTranspose& transpose = shard.transpose();
+  const real* scale = src_scale(shard);
   gather_sum({.num_rows = stage.size(),
               .begin = transpose.begin.data() + stage.begin,
               .end = transpose.begin.data() + stage.begin + 1,
@@ -198,6 +206,7 @@ void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate)
               .edge_of = data_or_null(shard.edge_of),
               .first_edge = shard.first_edge,
               .col_scale = o_.dst_scale,
+              .row_scale = scale != nullptr ? scale + stage.begin : nullptr,
               .x = o_.grad_out,
               .x_rows = shard.num_dst,
               .out = grad_src,

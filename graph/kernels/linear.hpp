@@ -1,11 +1,11 @@
 /// Linear aggregation: sum and mean of copy_u and of u times numbers of the edge, one for each head (H of
 /// them; the columns of u are [H, D]); forward also of copy_e.
 ///
-///     s_v = 1 or 1 / in-degree(v)
+///     s_v, c_u: factors of rows, 1 or functions of degrees; c_u = 1 unless H = 1 and dw is not wanted
 ///
-///     forward     out[v, h] (+)= s_v * sum over in-edges (u, v) of  w_e,h x[u, h]
-///     backward    dx[u, h]    =  sum over out-edges (u, v) of  w_e,h s_v g[v, h]      does not read x
-///                 dw_e,h      =  s_v <g[v, h], x[u, h]>                               reads x
+///     forward     out[v, h] (+)= s_v * sum over in-edges (u, v) of  w_e,h c_u x[u, h]
+///     backward    dx[u, h]    =  c_u * sum over out-edges (u, v) of  w_e,h s_v g[v, h]  does not read x
+///                 dw_e,h      =  s_v <g[v, h], x[u, h]>                                 reads x
 ///
 /// The backward pass goes over the transpose: gathered sums again, without atomics. Traffic: see
 /// gather_sum.hpp. Where dw is wanted, dx and dw come from one walk over the rows of g, with x_u and dx_u in
@@ -18,16 +18,24 @@
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
+#include <span>
+
 namespace sar::inline SAR_PRECISION {
 
 class LinearKernel : public ShardKernel {
  public:
+  /// c_u per source row of a shard.
+  struct SourceScale {
+    const GraphShard* shard;
+    const real* scale;
+  };
   struct Operands {
     Index width = 0;
     Index heads = 1;                    ///< numbers of an edge; a divisor of width
     const real* edge_weight = nullptr;  ///< [local edges, heads]; null: 1
     const real* edge_rows = nullptr;    ///< forward: [local edges, width], summed in place of source rows
     const real* dst_scale = nullptr;    ///< s_v per destination row; null: 1
+    std::span<const SourceScale> src_scales;  ///< of all shards; empty: c_u = 1
     real* out = nullptr;                ///< forward: [destinations, width]
     bool has_base = false;              ///< forward: out holds values to add to
     const real* grad_out = nullptr;     ///< backward: [destinations, width]
@@ -50,6 +58,8 @@ class LinearKernel : public ShardKernel {
   void backward(const Stage& stage, real* grad_src, bool accumulate) override;
 
  private:
+  [[nodiscard]] const real* src_scale(const GraphShard& shard) const;
+
   Operands o_;
   EdgeCursor cursor_;
   Array<double> sums_;  ///< in_double: [destinations, width]

@@ -223,6 +223,10 @@ std::size_t ShardedGraph::bytes() const noexcept {
   for (const HaloRound& round : rounds) bytes += round.send_rows.capacity() * sizeof(local_index);
   for (const Array<Index>* array : {&src_ids, &dst_ids, &in_degrees, &out_degrees, &edge_ids})
     bytes += array->capacity() * sizeof(Index);
+  for (const auto& of_degree : row_factors)
+    for (const RowFactors& factors : of_degree)
+      for (const Tensor* x : {&factors.rows, &factors.halo})
+        if (x->defined()) bytes += x->bytes();
   if (src_in_degrees) bytes += src_in_degrees->capacity() * sizeof(Index);
   return bytes;
 }

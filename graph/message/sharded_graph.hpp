@@ -9,6 +9,7 @@
 #include <sar/graph/shard/edge_list.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 
+#include <array>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,6 +26,12 @@ struct ShardedGraph {
   /// Of a message flow graph, which has its degrees from the graph that it was made from.
   std::optional<Array<Index>> src_in_degrees;
   Array<real> inverse_in_degrees;  ///< 1 / in-degree, 0 where that is 0: the factor of a mean
+  /// Factors of rows, as far as an operation has asked for them (degree_factors.hpp).
+  struct RowFactors {
+    Tensor rows;  ///< of the local ones
+    Tensor halo;  ///< of the halo rows of all shards
+  };
+  mutable std::array<std::array<RowFactors, 3>, 3> row_factors;  ///< by NodeDegree and DegreeFactor
   Array<Index> edge_ids;
   Tensor edge_weight;
   Index num_global_edges = 0;

@@ -8,6 +8,7 @@
 #include <sar/graph/kernels/binary.hpp>
 #include <sar/graph/kernels/linear.hpp>
 #include <sar/graph/message/agreement.hpp>
+#include <sar/graph/message/degree_factors.hpp>
 #include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/trace_names.hpp>
@@ -50,11 +51,40 @@ bool is_number_per_head(const Shape& e, const Shape& u) {
   return true;
 }
 
+/// The factors of rows of a linear message.
+struct RowScales {
+  const real* dst = nullptr;  ///< null: 1
+  std::vector<LinearKernel::SourceScale> src;
+};
+
+/// Those of a mean.
+RowScales mean_scales(const ShardedGraph& graph) {
+  return {.dst = graph.inverse_in_degrees.data(), .src = {}};
+}
+
+/// Collective where sources have factors and the graph does not know those of the halo rows yet.
+RowScales row_scales(const GraphShardManager& graph, const SumFactors& factors) {
+  RowScales scales;
+  if (factors.dst) scales.dst = degree_factors(graph, NodeDegree::in, *factors.dst).data();
+  if (!factors.src) return scales;
+  const ShardedGraph& g = *graph.shards();
+  scales.src.push_back({&g.local, degree_factors(graph, factors.src_degree, *factors.src).data()});
+  if (g.remote.empty()) return scales;
+  const real* halo = halo_degree_factors(graph, factors.src_degree, *factors.src).data();
+  if (graph.options().mode == HaloMode::one_shot) scales.src.push_back({&g.merged(), halo});
+  for (const GraphShard& shard : g.remote) {
+    scales.src.push_back({&shard, halo});
+    halo += shard.num_src_rows;
+  }
+  return scales;
+}
+
 /// The forward and the backward pass of a message. Between the two it keeps the values that gradients depend
 /// on, and no others.
 class MessagePass {
  public:
-  MessagePass(const GraphShardManager& graph, const Message& message, Result result, bool mean)
+  MessagePass(const GraphShardManager& graph, const Message& message, Result result, bool mean,
+              RowScales scales = {})
       : graph_(graph.shards()),
         options_(graph.options()),
         op_(message.op),
@@ -62,7 +92,8 @@ class MessagePass {
         rhs_(message.op == Message::Op::copy ? message.lhs : message.rhs),
         row_(message.op, message.operand(lhs_).shape(), message.operand(rhs_).shape()),
         result_(result),
-        mean_(mean) {
+        mean_(mean),
+        scales_(mean ? mean_scales(*graph_) : std::move(scales)) {
     for (const MessageTarget target : {lhs_, rhs_}) {
       const Variable& x = message.operand(target);
       Side& s = side(target);
@@ -83,7 +114,6 @@ class MessagePass {
     TraceScope scope(result_ == Result::edges ? "apply_edges" : "update_all", TraceKind::compute);
     describe(scope);
     const Driver driver(graph_, options_, recorded_ && needs_value(MessageTarget::u));
-    const real* dst_scale = mean_ ? graph_->inverse_in_degrees.data() : nullptr;
     const Shape shape = row_.shape(result_ == Result::edges ? static_cast<Index>(graph_->edge_ids.size())
                                                             : graph_->local.num_dst);
     GradientPtr base_gradient;
@@ -103,14 +133,15 @@ class MessagePass {
                            .heads = linear_ ? edge_heads() : 1,
                            .edge_weight = linear_ ? data(MessageTarget::e) : nullptr,
                            .edge_rows = sum_of_edge_rows ? data(MessageTarget::e) : nullptr,
-                           .dst_scale = dst_scale,
+                           .dst_scale = scales_.dst,
+                           .src_scales = scales_.src,
                            .in_double = in_double()});
       forward(kernel);
     } else {
       if (result_ == Result::max || result_ == Result::min)
         argmax_ = std::make_shared<Array<local_index>>(shape.size());
       BinaryKernel::Operands operands = kernel_operands();
-      operands.dst_scale = dst_scale;
+      operands.dst_scale = scales_.dst;
       operands.edge_ids = graph_->edge_ids.data();
       forward(*make_binary_kernel(std::move(operands)));
     }
@@ -187,7 +218,8 @@ class MessagePass {
       run(LinearKernel({.width = row_.width(),
                         .heads = edge_heads(),
                         .edge_weight = data(MessageTarget::e),
-                        .dst_scale = mean_ ? graph_->inverse_in_degrees.data() : nullptr,
+                        .dst_scale = scales_.dst,
+                        .src_scales = scales_.src,
                         .grad_out = grad.data(),
                         .grad_edge_weight = grad_e.defined() ? grad_e.data() : nullptr,
                         .in_double = in_double()}));
@@ -211,6 +243,7 @@ class MessagePass {
   MessageRow row_;
   Result result_;
   bool mean_;
+  RowScales scales_;     ///< they point into graph_
   bool linear_ = false;  ///< sum of u or of u * e with a number e per head: LinearKernel knows it
   bool recorded_ = false;
   std::array<Side, 3> sides_;  ///< of u, v, e
@@ -276,7 +309,35 @@ Variable run_update_all(const GraphShardManager& graph, const Message& message, 
   return add(std::move(base), std::move(extremum));
 }
 
+/// scaled_sum() with passes of their own for the factors.
+Variable sum_between_scales(const GraphShardManager& graph, Message message, const SumFactors& factors,
+                            FunctionRef<Variable()> make_base) {
+  if (factors.src)
+    message.u = scale_rows(std::move(message.u), degree_factors(graph, factors.src_degree, *factors.src));
+  Variable base;
+  Variable sum = graph.update_all(message, Reduce::sum, [&] {
+    base = make_base();
+    return Variable();
+  });
+  if (factors.dst) sum = scale_rows(std::move(sum), degree_factors(graph, NodeDegree::in, *factors.dst));
+  return base.defined() ? add(std::move(base), std::move(sum)) : sum;
+}
+
 }  // namespace
+
+Variable scaled_sum(const GraphShardManager& graph, Variable x, const Variable& edge_weight,
+                    const SumFactors& factors, FunctionRef<Variable()> make_base) {
+  return graph.comm().agree([&] {
+    const bool weighted = edge_weight.defined();
+    const Message message =
+        weighted ? fn::u_mul_e(std::move(x), edge_weight) : fn::copy_u(std::move(x));
+    if (weighted && (edge_weight.requires_grad() || edge_weight.shape().row_size() != 1))
+      return sum_between_scales(graph, message, factors, make_base);
+    (void)check_operands(graph, message, graph.num_dst_nodes());
+    collective_call(graph, "update_all", message, static_cast<int>(Reduce::sum)).require_equal(graph.comm());
+    return MessagePass(graph, message, Result::sum, false, row_scales(graph, factors)).run(make_base);
+  });
+}
 
 Variable GraphShardManager::update_all(const Message& message, Reduce reduce, Variable base) const {
   return collective(

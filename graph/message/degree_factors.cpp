@@ -1,0 +1,86 @@
+#include <sar/graph/message/degree_factors.hpp>
+#include <sar/graph/message/driver.hpp>
+#include <sar/graph/message/sharded_graph.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+double value_of(DegreeFactor factor, double degree) {
+  switch (factor) {
+    case DegreeFactor::inverse: return 1 / std::max(degree, 1.0);
+    case DegreeFactor::inverse_root: return 1 / std::sqrt(std::max(degree, 1.0));
+    case DegreeFactor::inverse_with_self: break;
+  }
+  return 1 / (degree + 1);
+}
+
+const Array<Index>& degrees_of(const GraphShardManager& graph, NodeDegree degree) {
+  switch (degree) {
+    case NodeDegree::in: return graph.in_degrees();
+    case NodeDegree::out: return graph.out_degrees();
+    case NodeDegree::source_in: break;
+  }
+  return graph.src_in_degrees();
+}
+
+ShardedGraph::RowFactors& factors_of(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
+  return graph.shards()->row_factors[static_cast<std::size_t>(degree)][static_cast<std::size_t>(factor)];
+}
+
+/// Keeps the halo rows, of one number each, that the driver brings.
+class HaloColumn final : public ShardKernel {
+ public:
+  explicit HaloColumn(const ShardedGraph& graph) : graph_(graph) {
+    Index rows = 0;
+    for (const GraphShard& shard : graph.remote) rows += shard.num_src_rows;
+    values_ = Tensor({rows});
+  }
+  void accumulate(const Stage& stage) override {
+    if (&stage.shard == &graph_.local) return;
+    real* to = values_.data() + stage.begin;
+    for (const GraphShard& shard : graph_.remote) {
+      if (&shard == &stage.shard) break;
+      to += shard.num_src_rows;
+    }
+    std::copy_n(stage.rows, stage.size(), to);
+  }
+  [[nodiscard]] bool needs_source_in_backward() const override { return false; }
+  void backward(const Stage&, real*, bool) override {}
+  [[nodiscard]] Tensor take() { return std::exchange(values_, {}); }
+
+ private:
+  const ShardedGraph& graph_;
+  Tensor values_;
+};
+
+}  // namespace
+
+const Tensor& degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
+  Tensor& rows = factors_of(graph, degree, factor).rows;
+  if (rows.defined()) return rows;
+  const Array<Index>& degrees = degrees_of(graph, degree);
+  Tensor made({std::ssize(degrees)});
+  std::ranges::transform(degrees, made.data(), [factor](Index d) {
+    return static_cast<real>(value_of(factor, static_cast<double>(d)));
+  });
+  return rows = std::move(made);
+}
+
+const Tensor& halo_degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
+  Tensor& halo = factors_of(graph, degree, factor).halo;
+  if (halo.defined()) return halo;
+  Tensor fetched = graph.comm().agree([&] {  // all ranks have it afterwards, or none
+    const Tensor& rows = degree_factors(graph, degree, factor);
+    HaloColumn column(*graph.shards());
+    const GraphOptions one_shard_at_a_time;
+    Driver(graph.shards(), one_shard_at_a_time, false).forward(rows.reshape({rows.size(), 1}), column);
+    return column.take();
+  });
+  return halo = std::move(fetched);
+}
+
+}  // namespace sar

@@ -1,0 +1,50 @@
+/// Sums of rows with factors that are functions of degrees, as GraphConv and its like have them. The factors
+/// are computed once for a graph and applied where rows are gathered: no pass over rows of its own.
+#pragma once
+
+#include <sar/graph/message/graph_shard_manager.hpp>
+
+#include <optional>
+
+namespace sar::inline SAR_PRECISION {
+
+/// A function of a degree d.
+enum class DegreeFactor {
+  inverse,            ///< 1 / max(d, 1)
+  inverse_root,       ///< 1 / sqrt(max(d, 1))
+  inverse_with_self,  ///< 1 / (d + 1)
+};
+
+/// Which number of edges of a node.
+enum class NodeDegree {
+  in,         ///< of destinations
+  out,        ///< of sources
+  source_in,  ///< in-edges of sources (GraphShardManager::src_in_degrees)
+};
+
+/// c_u and c_v of scaled_sum(); none: 1.
+struct SumFactors {
+  std::optional<DegreeFactor> src;
+  NodeDegree src_degree = NodeDegree::out;  ///< out or source_in
+  std::optional<DegreeFactor> dst;          ///< of in-degrees
+};
+
+/// out[v] = base[v] + c_v sum over the in-edges (u, v) of  w_uv c_u x_u: [local destinations, ...]
+///
+/// for x [local sources, ...] and optional edge weights w [local edges]; the base is optional, too.
+/// Differentiable in x, w and base. Communication, errors and make_base as GraphShardManager::update_all; the
+/// first call with a factor of the sources fetches a number for each halo row. Where w wants a gradient, or is
+/// more than a number an edge, the factors are applied in passes of their own. Collective.
+[[nodiscard]] Variable scaled_sum(
+    const GraphShardManager& graph, Variable x, const Variable& edge_weight, const SumFactors& factors,
+    FunctionRef<Variable()> make_base = [] { return Variable(); });
+
+/// The factor of each local row, [local sources] or [local destinations]; computed once for a graph. Local.
+[[nodiscard]] const Tensor& degree_factors(const GraphShardManager& graph, NodeDegree degree,
+                                           DegreeFactor factor);
+
+/// The same for the halo rows of all shards, shard after shard: [halo rows]. Collective.
+[[nodiscard]] const Tensor& halo_degree_factors(const GraphShardManager& graph, NodeDegree degree,
+                                                DegreeFactor factor);
+
+}  // namespace sar
