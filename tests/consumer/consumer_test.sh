@@ -17,6 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 cached() { sed -n "s/^$1:[^=]*=//p" "$build/CMakeCache.txt"; }
 scratch=$build/tests/consumer/outside
+refused=$scratch/refused_$command
 prefix=$scratch/prefix
 mpiexec=$(cached MPIEXEC_EXECUTABLE) mpicxx=$(cached MPI_CXX_COMPILER)
 on_two_ranks() { "$root/tests/mpirun.sh" "$mpiexec" 2 "$@"; }
@@ -30,9 +31,9 @@ configure() {
 
 # refuses TEXT ARGUMENT...: the compiler refuses the program, and its error has the text
 refuses() {
-  "$mpicxx" -std=c++20 -fsyntax-only "${@:2}" 2>"$scratch/refused" && { echo "FAILED: this compiles: ${*:2}"; exit 1; }
-  tr '\n' ' ' <"$scratch/refused" | grep -q "$1" ||
-    { cat "$scratch/refused"; echo "FAILED: the compiler does not say: $1"; exit 1; }
+  "$mpicxx" -std=c++20 -fsyntax-only "${@:2}" 2>"$refused" && { echo "FAILED: this compiles: ${*:2}"; exit 1; }
+  tr '\n' ' ' <"$refused" | grep -q "$1" ||
+    { cat "$refused"; echo "FAILED: the compiler does not say: $1"; exit 1; }
 }
 
 mkdir -p "$scratch"
@@ -55,13 +56,13 @@ case $command in
     mkdir -p "$scratch/other_mpi/lib/cmake" "$scratch/other_mpi/include/sar"
     cp -r "$package" "$scratch/other_mpi/lib/cmake"
     sed -i 's/^set(sar_MPI ".*")/set(sar_MPI "Some MPI 1.0")/' "$scratch/other_mpi/lib/cmake/sar/sarConfig.cmake"
-    configure "$here/package" "$scratch/other_mpi/package" -DCMAKE_PREFIX_PATH="$scratch/other_mpi" >"$scratch/refused" &&
+    configure "$here/package" "$scratch/other_mpi/package" -DCMAKE_PREFIX_PATH="$scratch/other_mpi" >"$refused" &&
       { echo "FAILED: a library of another MPI was found"; exit 1; }
-    tr -s ' \n' ' ' <"$scratch/refused" | grep -q "sar was built with Some MPI 1.0 .*, and this project has found .*$mpicxx"
+    tr -s ' \n' ' ' <"$refused" | grep -q "sar was built with Some MPI 1.0 .*, and this project has found .*$mpicxx"
     if [ "$(cached SAR_PRECISION)" != both ]; then
-      configure "$here/both" "$scratch/other_mpi/both" -DCMAKE_PREFIX_PATH="$prefix" >"$scratch/refused" &&
+      configure "$here/both" "$scratch/other_mpi/both" -DCMAKE_PREFIX_PATH="$prefix" >"$refused" &&
         { echo "FAILED: a library of one precision was found for two"; exit 1; }
-      tr -s ' \n' ' ' <"$scratch/refused" | grep -q "was built with SAR_PRECISION=$(cached SAR_PRECISION); the components asked for are: single;double"
+      tr -s ' \n' ' ' <"$refused" | grep -q "was built with SAR_PRECISION=$(cached SAR_PRECISION); the components asked for are: single;double"
     fi
     letter=$(sed -n 's/^#define SAR_MPI "\(.\).*/\1/p' "$prefix/include/sar/config.hpp")
     sed "s/^#define SAR_MPI .*/#define SAR_MPI \"$(tr MO OM <<<"$letter") MPI\"/" "$prefix/include/sar/config.hpp" \
@@ -120,9 +121,9 @@ case $command in
     ;;
   blas)
     rm -rf "$scratch/blas"
-    configure "$root" "$scratch/blas" -DSAR_BLAS=ON -DBLA_VENDOR=None_such >"$scratch/refused" &&
+    configure "$root" "$scratch/blas" -DSAR_BLAS=ON -DBLA_VENDOR=None_such >"$refused" &&
       { echo "FAILED: a BLAS that is not there was found"; exit 1; }
-    tr -s ' \n' ' ' <"$scratch/refused" | grep -q "SAR_BLAS is ON, and CMake finds no BLAS: install one, or name it"
+    tr -s ' \n' ' ' <"$refused" | grep -q "SAR_BLAS is ON, and CMake finds no BLAS: install one, or name it"
     ;;
   both)
     rm -rf "$scratch/both"

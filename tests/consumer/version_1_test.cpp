@@ -14,8 +14,11 @@
 #include <sar/nn/safetensors.hpp>
 #include <sar/sar.hpp>
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 using namespace sar;
@@ -46,7 +49,7 @@ TEST_CASE("names of version 1.0 mean what they meant") {
 TEST_CASE("write_safetensors takes the state of a module, as in version 1.0") {
   Generator gen(1);
   const Linear linear(2, 3, gen);
-  const auto path = std::filesystem::temp_directory_path() / "version_1.safetensors";
+  const auto path = std::filesystem::temp_directory_path() / ("version_1." + std::to_string(::getpid()) + ".safetensors");
   write_safetensors(path.string(), linear.named_buffers(), linear.named_counters(), real_type);
   CHECK(SafetensorsFile(path.string()).entries().size() == linear.named_buffers().size());
   write_safetensors(path.string(), {{"w", Tensor::zeros({2})}}, {}, real_type);
