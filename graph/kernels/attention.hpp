@@ -23,18 +23,24 @@
 ///                  dot            s = c <x[u, h], dst[v, h]>
 ///                                 c = scale, divided by |x[u, h]| (at least 1e-12) when `unit_sources`
 ///
-///              Scores need rows of both ends. The backward pass goes over the edges twice and computes scores
-///              anew: by source for dx (rows of dst and g pass by), by destination for ddst and the others (rows
-///              of x pass by). No buffer.
+///              Scores need rows of both ends. The backward pass goes over the transpose: rows of dst and of g pass
+///              by, and x_u and its gradient stay at hand. For the gradients by destination it writes c ds to where
+///              the edge lies in the order of destinations, for a block of source rows with at most 16 edges a
+///              destination. Those of dot add rows of x up. Those of additive_v2 need no row, but the sign of each
+///              column of x + dst: a bit, written beside ds.
 ///
 /// Edges are worked on in batches of up to 64, also of several rows: scores, maxima, exponentials of all,
 /// then the rows, each requested one batch ahead; all heads of an edge at once. Between batches the result is
 /// that of the edges so far, divided by their sum, so that no pass over it follows. Traffic per edge: additive a row of x forward and a row of
 /// g backward, as copy_u, and besides a few numbers per head: el and el, four of the destination (a line of
-/// cache), ds twice. The others a row of x forward; of dst, of g and of x backward. Time, forward and
+/// cache), ds twice. The others a row of x forward; backward rows of dst and of g, ds twice, and a row of x for
+/// dot, 4 bytes of signs for 32 columns twice for additive_v2. Time, forward and
 /// backward, of 4 heads x 32 to copy_u sum of width 128 on a Xeon with AVX-512: additive 2.1 to 2.5 (forward 1.5
-/// to 1.8), the others 4 to 4.5 (bench/attention.cpp): the others gather four rows an edge where copy_u gathers
-/// two, and compute while no rows are under way.
+/// to 1.8), the others 3.6 to 4 (forward 1.6 to 1.8; bench/attention.cpp).
+///
+/// Up to 1,024 terms are added in `real`, sums of these in double precision: a row with more edges is divided
+/// into parts, which run in parallel, each with a softmax of its own (long_rows.hpp). The backward pass of
+/// additive adds its gradients in `real` throughout.
 #pragma once
 
 #include <sar/core/dropout.hpp>

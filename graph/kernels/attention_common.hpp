@@ -9,6 +9,7 @@
 #include <sar/graph/kernels/edge_batches.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
+#include <sar/graph/kernels/long_rows.hpp>
 
 #include <algorithm>
 #include <array>
@@ -115,12 +116,15 @@ struct OnlineSoftmax {
   const Score& score;
   const EdgeRanges& edges;
   const bool first_stage;  ///< results are set, not added to
-  real *out = o.result->out.data(), *max = o.result->max.data(), *sum = o.result->log_sum.data();
+  AttentionResult& result;
+  const bool of_parts = false;  ///< the result has a row for each of the ranges, not for each destination
+  real *out = result.out.data(), *max = result.max.data(), *sum = result.log_sum.data();
   std::vector<real> s =
       std::vector<real>(2 * batch_edges * o.heads);  ///< of a batch; behind them what to keep per segment
   std::vector<real> weighted = per_edge(o.heads);
   std::vector<real> ones = std::vector<real>(o.heads, real{1});
   Factors factors{o};
+  const bool scores_read_values = Score::num_stats == 3 && !o.separate_value;  ///< and request a half of them
 
   /// Sets the results of those of the rows [first, last) that have no edges.
   void clear(Index first, Index last) {
@@ -144,6 +148,9 @@ struct OnlineSoftmax {
     add_values(batch, next, factors.weights(shard, nullptr, batch, s.data(), weighted));
   }
 
+  [[nodiscard]] Index row(const Segment& segment) const {
+    return of_parts ? segment.row : edges.row(segment.row);
+  }
   [[nodiscard]] bool sets(const Segment& segment) const { return first_stage && segment.begins; }
 
   /// Scores of heads h .. h + L - 1 become differences to the new maxima; behind them, those of the old
@@ -154,7 +161,7 @@ struct OnlineSoftmax {
     real* old = s.data() + batch.edges * o.heads + h;
     for (Index i = 0; i < batch.segments; ++i, old += o.heads) {
       const Segment& seg = batch.segment[i];
-      real* so_far = max + edges.row(seg.row) * o.heads + h;
+      real* so_far = max + row(seg) * o.heads + h;
       real* mine = s.data() + seg.first * o.heads + h;
       real* end = mine + seg.edges * o.heads;
       auto most = load<L>(mine);
@@ -177,7 +184,7 @@ struct OnlineSoftmax {
     real* old = s.data() + batch.edges * o.heads + h;
     for (Index i = 0; i < batch.segments; ++i, old += o.heads) {
       const Segment& seg = batch.segment[i];
-      real* so_far = sum + edges.row(seg.row) * o.heads + h;
+      real* so_far = sum + row(seg) * o.heads + h;
       real* mine = s.data() + seg.first * o.heads + h;
       real* end = mine + seg.edges * o.heads;
       auto total = load<L>(mine);
@@ -196,8 +203,9 @@ struct OnlineSoftmax {
     const real* keep = s.data() + batch.edges * o.heads;
     for (Index i = 0; i < batch.segments; ++i, keep += o.heads) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0, value_at(o), o.heads, o.dim);
-      real* to = out + edges.row(seg.row) * width;
+      const Rows rows = rows_of(batch, next, seg, 0, value_at(o), o.heads, o.dim)
+                            .requesting(scores_read_values ? Requests::second_half : Requests::all);
+      real* to = out + row(seg) * width;
       const real* factor = weights + seg.first * o.heads;
       if (o.bias == nullptr) {
         columns::add_rows(rows, factor, sets(seg) ? nullptr : keep, to);
@@ -225,15 +233,19 @@ class Attention : public ShardKernel {
     const EdgeRanges edges = cursor_.ranges(stage);
     const bool first_stage = std::exchange(first_, false);
     score_.prepare(stage);
-    for_row_blocks(
-        edges.before, edges.num_rows, o_.heads * o_.dim * real_bytes, [&](Index first, Index last) {
-          OnlineSoftmax<Score> softmax{.o = o_, .score = score_, .edges = edges, .first_stage = first_stage};
-          if (first_stage) softmax.clear(first, last);
-          for_batches<1>(
-              edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
-              edges_at_once(source_width(o_), o_.heads), {Gathered{stage.rows, source_width(o_)}},
-              [&](const Batch<1>& batch, const Batch<1>& next) { softmax.take(stage.shard, batch, next); });
-        });
+    attend(stage, edges, *o_.result, first_stage, false);
+    const LongRows long_rows(edges.begin, edges.end, edges.num_rows);
+    if (long_rows.parts() == 0) return;
+    const Index parts = long_rows.parts();
+    std::vector<local_index> destinations;
+    const EdgeRanges ranges = long_rows.ranges(edges, destinations);
+    AttentionResult of_parts{.out = Tensor(Shape{parts, o_.heads, o_.dim}),
+                             .max = Tensor(Shape{parts, o_.heads}),
+                             .log_sum = Tensor(Shape{parts, o_.heads})};
+    attend(stage, ranges, of_parts, true, true);
+    long_rows.for_rows([&](Index row, Index first, Index last) {
+      for (Index h = 0; h < o_.heads; ++h) merge(of_parts, first, last, edges.row(row), h, first_stage);
+    });
   }
 
   /// Sums become their logarithms.
@@ -267,6 +279,53 @@ class Attention : public ShardKernel {
         if constexpr (Score::num_stats == 4) std::copy_n(o_.dst + v * heads, heads, to + 3 * heads);
       }
     });
+  }
+
+ private:
+  /// The edges of all rows but long ones.
+  void attend(const Stage& stage, const EdgeRanges& edges, AttentionResult& result, bool first_stage,
+              bool of_parts) {
+    for_row_blocks(edges.before, edges.num_rows, o_.heads * o_.dim * real_bytes,
+                   [&](Index first, Index last) {
+                     OnlineSoftmax<Score> softmax{.o = o_,
+                                                  .score = score_,
+                                                  .edges = edges,
+                                                  .first_stage = first_stage,
+                                                  .result = result,
+                                                  .of_parts = of_parts};
+                     if (first_stage) softmax.clear(first, last);
+                     for_batches<1>(
+                         edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
+                         edges_at_once(source_width(o_), o_.heads), {Gathered{stage.rows, source_width(o_)}},
+                         [&](const Batch<1>& batch, const Batch<1>& next) {
+                           softmax.take(stage.shard, batch, next);
+                         },
+                         LongRows::part_edges);
+                   });
+  }
+
+  /// Head h of destination v, from the parts [first, last) and, unless `sets`, what it was before, in double
+  /// precision.
+  void merge(const AttentionResult& parts, Index first, Index last, Index v, Index h, bool sets) {
+    AttentionResult& r = *o_.result;
+    real* max = r.max.row(v) + h;
+    real* sum = r.log_sum.row(v) + h;
+    real* out = r.out.row(v) + h * o_.dim;
+    real most = sets ? parts.max.row(first)[h] : *max;
+    for (Index part = first; part < last; ++part) most = std::max(most, parts.max.row(part)[h]);
+    double total = 0;
+    std::vector<double> values(o_.dim, 0);
+    const auto add = [&](real max_of, real sum_of, const real* row) {
+      const double weight = static_cast<double>(sum_of) * std::exp(static_cast<double>(max_of) - most);
+      total += weight;
+      for (Index j = 0; j < o_.dim; ++j) values[j] += weight * static_cast<double>(row[j]);
+    };
+    if (!sets) add(*max, *sum, out);
+    for (Index part = first; part < last; ++part)
+      add(parts.max.row(part)[h], parts.log_sum.row(part)[h], parts.out.row(part) + h * o_.dim);
+    *max = most;
+    *sum = static_cast<real>(total);
+    for (Index j = 0; j < o_.dim; ++j) out[j] = static_cast<real>(values[j] / total);
   }
 
  protected:

@@ -78,6 +78,44 @@ template <Index G, Index Lanes>
         v, v, std::make_index_sequence<static_cast<std::size_t>(Lanes / 2)>()));
 }
 
+/// Signs of up to 8 vectors: a bit each. That of lane l of vector i is bit 8 (l / words) + i of word l % words.
+template <Index Lanes>
+struct Signs {
+  static constexpr Index words = std::max<Index>(Lanes / static_cast<Index>(sizeof(real)), 1);
+  using Words = Mask<words>;
+
+  /// With the bits of vector i set in all lanes.
+  [[gnu::always_inline]] static Mask<Lanes> bits(Index i) {
+    Mask<Lanes> all{};
+    for (Index l = 0; l < Lanes; ++l)
+      all[l] = static_cast<std::remove_reference_t<decltype(all[l])>>(std::uint64_t{1} << (l / words * 8 + i));
+    return all;
+  }
+  /// The words of what lanes have collected.
+  template <Index L = Lanes>
+  [[gnu::always_inline]] static void save(const Mask<L>& lanes, real* to) {
+    if constexpr (L == words) {
+      std::memcpy(to, &lanes, sizeof lanes);
+    } else {
+      const auto half = [&]<std::size_t... I>(std::index_sequence<I...>, auto from) __attribute__((always_inline)) {
+        return __builtin_shufflevector(lanes, lanes, static_cast<int>(I + from)...);
+      };
+      const auto indices = std::make_index_sequence<static_cast<std::size_t>(L / 2)>();
+      save<L / 2>(half(indices, std::integral_constant<std::size_t, 0>()) |
+                      half(indices, std::integral_constant<std::size_t, L / 2>()),
+                  to);
+    }
+  }
+  /// Words in all lanes that have bits in them.
+  [[gnu::always_inline]] static Mask<Lanes> load(const real* from) {
+    Words v;
+    std::memcpy(&v, from, sizeof v);
+    return [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+      return __builtin_shufflevector(v, v, static_cast<int>(I % words)...);
+    }(std::make_index_sequence<static_cast<std::size_t>(Lanes)>());
+  }
+};
+
 /// The sums of the lanes of each of G vectors, by halves: pairs of vectors become one until one is left.
 template <Index G, Index Lanes>
 [[gnu::always_inline]] inline Vector<G> lane_sums(const Vector<Lanes>* v) {
@@ -170,12 +208,18 @@ struct Tile {
     }
     return t;
   }
-  /// += factor leaky_relu'(x + y)
-  [[gnu::always_inline]] void add_leaky_slope(const real* factor, const Tile& x, const Tile& y, real slope) {
-    for (Index i = 0; i < count; ++i) {
-      const V above = V{} + factor[i / per_head];
-      v[i] += x.v[i] + y.v[i] > 0 ? above : above * slope;
-    }
+  /// Of x + y: set where it is above 0.
+  [[nodiscard, gnu::always_inline]] static Mask<lanes> signs_of_sum(const Tile& x, const Tile& y) {
+    static_assert(count <= 8);
+    Mask<lanes> signs{};
+    for (Index i = 0; i < count; ++i)
+      signs = x.v[i] + y.v[i] > 0 ? signs | Signs<lanes>::bits(i) : signs;
+    return signs;
+  }
+  /// += factor where `signs` are set
+  [[gnu::always_inline]] void add_where(const Mask<lanes>& signs, const real* factor) {
+    for (Index i = 0; i < count; ++i)
+      v[i] = (signs & Signs<lanes>::bits(i)) != 0 ? v[i] + factor[i / per_head] : v[i];
   }
 };
 
@@ -239,8 +283,12 @@ template <Index N>
   for (Index j = 0; j < N; j += line) __builtin_prefetch(row + j);
 }
 
+/// Which columns of the rows that are gathered next a loop requests: loops that share them keep memory busy
+/// for longer.
+enum class Requests { none, all, first_half, second_half };
+
 /// Gathered rows, of which `heads` times `dim` columns count, from `first` on. next[i] are the rows that are
-/// gathered after them: requested when at[i] is used, unless `next` is null.
+/// gathered after them: requested when at[i] is used.
 struct Rows {
   const real* const* at;
   const real* const* next;
@@ -248,24 +296,42 @@ struct Rows {
   Index first;
   Index heads;
   Index dim;
+  Requests requests = Requests::all;
 
+  [[nodiscard]] Rows requesting(Requests columns) const { return {at, next, n, first, heads, dim, columns}; }
   /// The same rows, which lie in cache now.
-  [[nodiscard]] Rows again() const { return {at, nullptr, n, first, heads, dim}; }
+  [[nodiscard]] Rows again() const { return requesting(Requests::none); }
 };
+
+/// use(i) for all rows.
+template <Index G, Index N, class Use>
+[[gnu::always_inline]] inline void for_each(const Rows& rows, Index h, Index j, const Use& use) {
+  const Index column = rows.first + h * rows.dim + j;
+  const Index n = rows.n;
+  const real* const* next = rows.next;
+  if (rows.requests == Requests::none) {
+    for (Index i = 0; i < n; ++i) use(i);
+  } else if (rows.requests == Requests::all) {
+    for (Index i = 0; i < n; ++i) {
+      request<G * N>(next[i] + column);
+      use(i);
+    }
+  } else {
+    constexpr Index half = (G * N + 1) / 2;
+    const Index requested = column + (rows.requests == Requests::first_half ? 0 : G * N - half);
+    for (Index i = 0; i < n; ++i) {
+      request<half>(next[i] + requested);
+      use(i);
+    }
+  }
+}
 
 /// use(i, tile of row i) for all rows.
 template <Index G, Index N, class Use>
 [[gnu::always_inline]] inline void for_rows(const Rows& rows, Index h, Index j, const Use& use) {
   const Index column = rows.first + h * rows.dim + j;
-  const Index n = rows.n;
   const real* const* at = rows.at;
-  if (const real* const* next = rows.next; next == nullptr)
-    for (Index i = 0; i < n; ++i) use(i, Tile<G, N>::from(at[i] + column));
-  else
-    for (Index i = 0; i < n; ++i) {
-      request<G * N>(next[i] + column);
-      use(i, Tile<G, N>::from(at[i] + column));
-    }
+  for_each<G, N>(rows, h, j, [&](Index i) __attribute__((always_inline)) { use(i, Tile<G, N>::from(at[i] + column)); });
 }
 
 /// Numbers of heads h .. h + G - 1 of edge i; the first columns of a row set them, others add to them.
@@ -311,40 +377,55 @@ inline void dots_and_add(const Rows& rows, const real* x, real* out, const real*
   });
 }
 
-/// out[i] = <a, leaky_relu(x + rows[i])>
-inline void leaky_dots(const Rows& rows, const real* x, const real* a, real slope, real* out) {
+/// Words, of the size of a real, for the signs of a row's columns.
+inline Index sign_words(Index heads, Index dim) {
+  Index words = 0;
+  for_tiles(heads, dim, [&](auto g, auto n, Index, Index) { words += Signs<Tile<g, n>::lanes>::words; });
+  return words;
+}
+
+/// out[i] = <a, leaky_relu(x + rows[i])>;  `signs` [n, sign_words()] become those of x + rows[i], unless null.
+inline void leaky_dots(const Rows& rows, const real* x, const real* a, real slope, real* out, real* signs) {
+  const Index words = signs != nullptr ? sign_words(rows.heads, rows.dim) : 0;
   for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
-    const auto mine = Tile<g, n>::from(x + h * rows.dim + j);
-    const auto factor = Tile<g, n>::from(a + h * rows.dim + j);
+    using T = Tile<g, n>;
+    const auto mine = T::from(x + h * rows.dim + j);
+    const auto factor = T::from(a + h * rows.dim + j);
+    const auto dot = [&](Index i, const auto& row) __attribute__((always_inline)) {
+      put<g>(factor.dot(T::leaky_sum(mine, row, slope)), j == 0, out + i * rows.heads + h);
+    };
+    if (signs == nullptr) return for_rows<g, n>(rows, h, j, dot);
     for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) __attribute__((always_inline)) {
-      put<g>(factor.dot(Tile<g, n>::leaky_sum(mine, row, slope)), j == 0, out + i * rows.heads + h);
+      dot(i, row);
+      Signs<T::lanes>::save(T::signs_of_sum(mine, row), signs + i * words);
     });
+    signs += Signs<T::lanes>::words;
   });
 }
 
-/// to = keep to + a sum over i of  factor[i] leaky_relu'(x + rows[i]), elementwise; with `values` [heads,
-/// dim], that is set to the sum of  factor[i] leaky_relu(x + rows[i]).
-inline void add_leaky_slopes(const Rows& rows, const real* x, const real* a, real slope, const real* factor,
-                             const real* keep, real* to, real* values) {
-  for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
-    const Index column = h * rows.dim + j;
-    const auto mine = Tile<g, n>::from(x + column);
-    Tile<g, n> slopes{}, sum{};
-    if (values == nullptr) {
-      for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) __attribute__((always_inline)) {
-        slopes.add_leaky_slope(factor + i * rows.heads + h, mine, row, slope);
-      });
-    } else {
-      for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) __attribute__((always_inline)) {
-        slopes.add_leaky_slope(factor + i * rows.heads + h, mine, row, slope);
-        sum.add(factor + i * rows.heads + h, Tile<g, n>::leaky_sum(mine, row, slope));
-      });
-      sum.to(values + column);
-    }
-    sum = Tile<g, n>::scaled(keep != nullptr ? keep + h : nullptr, to + column);
-    sum.add_product(Tile<g, n>::from(a + column), slopes);
-    sum.to(to + column);
+/// sums = sum over the rows i of  factor[i] where signs[i] are set, slope factor[i] elsewhere. Those of row i lie
+/// at factor + i factor_stride and signs + i signs_stride; the rows themselves are not read.
+inline void sum_by_signs(const Rows& rows, const real* factor, Index factor_stride, const real* signs,
+                         Index signs_stride, real slope, real* sums) {
+  for_tiles(rows.heads, rows.dim, [&](auto g, auto width, Index h, Index j) {
+    using T = Tile<g, width>;
+    T where_set{};
+    Vector<g> all{};
+    for_each<g, width>(rows, h, j, [&](Index i) __attribute__((always_inline)) {
+      const real* of_edge = factor + i * factor_stride + h;
+      where_set.add_where(Signs<T::lanes>::load(signs + i * signs_stride), of_edge);
+      all += load<g>(of_edge);
+    });
+    for (Index k = 0; k < T::count; ++k)
+      where_set.v[k] = slope * all[k / T::per_head] + (1 - slope) * where_set.v[k];
+    where_set.to(sums + h * rows.dim + j);
+    signs += Signs<T::lanes>::words;
   });
+}
+
+/// to += x y
+inline void add_products(Index n, const real* x, const real* y, real* to) {
+  for (Index j = 0; j < n; ++j) to[j] += x[j] * y[j];
 }
 
 /// to += factor x, per head

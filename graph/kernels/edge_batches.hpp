@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 
 namespace edge_batches {
 
+using columns::Requests;
 using columns::Rows;
 
 inline constexpr Index real_bytes = static_cast<Index>(sizeof(real));
@@ -56,26 +58,28 @@ Rows rows_of(const Batch<Tables>& batch, const Batch<Tables>& next, const Segmen
           .dim = dim};
 }
 
-/// run(batch, next) over the edges of rows [first, last). Behind the last edge of `next`, rows are those of
-/// the first edge.
+/// run(batch, next) over the edges of rows [first, last), but for rows with more than `longest` edges. Behind
+/// the last edge of `next`, rows are those of the first edge.
 template <std::size_t Tables, class Run>
 void for_batches(const local_index* begin, const local_index* end, Index first, Index last,
                  const local_index* col, Index col_offset, Index most,
-                 const std::array<Gathered, Tables>& tables, const Run& run) {
+                 const std::array<Gathered, Tables>& tables, const Run& run,
+                 Index longest = std::numeric_limits<Index>::max()) {
   std::array<Batch<Tables>, 2> batches;
   Batch<Tables>* current = &batches[0];
   Batch<Tables>* next = &batches[1];
   Index row = first;
   Index k = row < last ? begin[row] : 0;
+  const auto end_of = [&](Index i) { return end[i] - begin[i] <= longest ? end[i] : begin[i]; };
   const auto fill = [&](Batch<Tables>& batch) {
     batch.edges = batch.segments = 0;
     while (row < last && batch.edges < most) {
-      const Index n = std::min(end[row] - k, most - batch.edges);
+      const Index n = std::min(end_of(row) - k, most - batch.edges);
       if (n > 0) batch.segment[batch.segments++] = {row, k, batch.edges, n, k == begin[row]};
       for (Index i = 0; i < n; ++i) batch.other[batch.edges + i] = col[k + i] - col_offset;
       batch.edges += n;
       k += n;
-      if (k == end[row] && ++row < last) k = begin[row];
+      if (k == end_of(row) && ++row < last) k = begin[row];
     }
     for (std::size_t t = 0; t < Tables; ++t) {
       for (Index x = 0; x < batch.edges; ++x)

@@ -1,6 +1,7 @@
 /// Scores that need rows of both ends of an edge: the dot product, and the additive score of GATv2.
 #include <sar/core/reduce.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
+#include <sar/graph/kernels/destination_slots.hpp>
 
 #include <sar/core/isa_begin.hpp>
 
@@ -28,16 +29,18 @@ class DotScore {
     });
   }
 
+  /// Reals per edge that a pass by source leaves for source_gradient() and the destinations.
+  [[nodiscard]] Index sign_words() const { return 0; }
   /// Scores of `mine` with rows of the other end, but for c.
-  void raw(const Rows& rows, const real* mine, real* s) const { columns::dots(rows, mine, s); }
+  void raw(const Rows& rows, const real* mine, real* s, real*) const { columns::dots(rows, mine, s); }
   /// c, for a source row of the stage.
   [[nodiscard]] bool equal_factors() const { return !o_.unit_sources; }
   [[nodiscard]] real factor(Index source, Index h) const {
     return o_.unit_sources ? o_.scale * inverse_norm_[source * o_.heads + h] : o_.scale;
   }
   /// to = keep to + the gradient of the source's row, from rows of destinations and c ds.
-  void source_gradient(const Rows& rows, Index source, const real* x, const real* ds, const real* keep,
-                       real* to, real* scratch) const {
+  void source_gradient(const Rows& rows, const real*, Index source, const real* x, const real* ds,
+                       const real* keep, real* to, double*, real* scratch) const {
     if (!o_.unit_sources) return columns::add_rows(rows, ds, keep, to);
     const Index dim = o_.key_dim;
     columns::add_rows(rows, ds, nullptr, scratch);
@@ -52,10 +55,24 @@ class DotScore {
       columns::add_scaled(1, dim, &factor, x, to);
     }
   }
-  /// to += the gradient of the destination's row, from rows of sources and c ds.
-  void dst_gradient(const Rows& rows, const real*, const real* ds, const real* ones, real* to, double*,
-                    real*) const {
-    columns::add_rows(rows, ds, ones, to);
+  /// Adds the gradients of the rows [first, last) of `edges`, but for long ones, from rows of sources and c
+  /// ds: that of row i to to(i).
+  template <class To>
+  void add_destinations(const Stage& block, const EdgeRanges& edges, DestinationSlots& slots, Index first,
+                        Index last, const To& to, double*) const {
+    const Index width = o_.heads * o_.key_dim;
+    const std::vector<real> ones(o_.heads, real{1});
+    for_batches<1>(
+        edges.begin, edges.end, first, last, block.shard.src.data(), block.begin,
+        edges_at_once(width, o_.heads), {Gathered{block.rows, source_width(o_)}},
+        [&](const Batch<1>& batch, const Batch<1>& next) {
+          for (Index i = 0; i < batch.segments; ++i) {
+            const Segment& seg = batch.segment[i];
+            columns::add_rows(rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim),
+                              slots.at(edges.row(seg.row), seg.position), ones.data(), to(seg.row));
+          }
+        },
+        LongRows::part_edges);
   }
 
  private:
@@ -64,30 +81,49 @@ class DotScore {
   Array<real> inverse_norm_;
 };
 
-/// <attn[h], leaky_relu(x[u, h] + dst[v, h])>
+/// <attn[h], leaky_relu(x[u, h] + dst[v, h])>. Both ends have the gradient  attn sum of ds leaky_relu'(x +
+/// dst): signs of x + dst, a bit a column, stand for the row at the other end. Since leaky_relu(z) = z
+/// leaky_relu'(z), the gradient of attn is the sum of that sum times the row, over the rows of both ends.
 class AdditiveV2Score {
  public:
   explicit AdditiveV2Score(const AttentionOperands& o) : o_(o) {}
 
   void prepare(const Stage&) {}
-  void raw(const Rows& rows, const real* mine, real* s) const {
-    columns::leaky_dots(rows, mine, o_.attn, o_.slope, s);
+  [[nodiscard]] Index sign_words() const { return columns::sign_words(o_.heads, o_.dim); }
+  void raw(const Rows& rows, const real* mine, real* s, real* signs) const {
+    columns::leaky_dots(rows, mine, o_.attn, o_.slope, s, signs);
   }
   [[nodiscard]] bool equal_factors() const { return true; }
   [[nodiscard]] real factor(Index, Index) const { return 1; }
-  void source_gradient(const Rows& rows, Index, const real* x, const real* ds, const real* keep, real* to,
-                       real*) const {
-    columns::add_leaky_slopes(rows, x, o_.attn, o_.slope, ds, keep, to, nullptr);
+  void source_gradient(const Rows& rows, const real* signs, Index, const real* x, const real* ds, const real*,
+                       real* to, double* attn, real* scratch) const {
+    columns::sum_by_signs(rows, ds, o_.heads, signs, sign_words(), o_.slope, scratch);
+    add(scratch, x, to, attn);
   }
-  /// The gradient of attn is added to `attn`, unless null.
-  void dst_gradient(const Rows& rows, const real* dst, const real* ds, const real* ones, real* to,
-                    double* attn, real* scratch) const {
-    columns::add_leaky_slopes(rows, dst, o_.attn, o_.slope, ds, ones, to, attn != nullptr ? scratch : nullptr);
-    for (Index j = 0; attn != nullptr && j < o_.heads * o_.dim; ++j)
-      attn[j] += static_cast<double>(scratch[j]);
+  template <class To>
+  void add_destinations(const Stage&, const EdgeRanges& edges, DestinationSlots& slots, Index first,
+                        Index last, const To& to, double* attn) const {
+    const Index width = o_.heads * o_.dim;
+    std::vector<real> sums(width);
+    for (Index i = first; i < last; ++i) {
+      const Index n = edges.end[i] - edges.begin[i];
+      if (n == 0 || n > LongRows::part_edges) continue;
+      const real* slot = slots.at(edges.row(i), edges.begin[i]);
+      const Rows rows{nullptr, nullptr, n, 0, o_.heads, o_.dim, Requests::none};
+      columns::sum_by_signs(rows, slot, slots.width(), slot + o_.heads, slots.width(), o_.slope, sums.data());
+      add(sums.data(), o_.dst + edges.row(i) * width, to(i), attn);
+    }
   }
 
  private:
+  /// to += attn sums, and the gradient of attn, unless they are null.
+  void add(const real* sums, const real* row, real* to, double* attn) const {
+    const Index width = o_.heads * o_.dim;
+    if (to != nullptr) columns::add_products(width, o_.attn, sums, to);
+    if (attn == nullptr) return;
+    for (Index j = 0; j < width; ++j) attn[j] += static_cast<double>(row[j]) * static_cast<double>(sums[j]);
+  }
+
   const AttentionOperands& o_;
 };
 
@@ -101,8 +137,9 @@ class ScoreOfPairs : public PairScore {
   void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim);
-      this->raw(rows, o_.dst + edges.row(seg.row) * o_.heads * o_.key_dim, s + seg.first * o_.heads);
+      const Rows rows = rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim)
+                            .requesting(o_.separate_value ? Requests::all : Requests::first_half);
+      this->raw(rows, o_.dst + edges.row(seg.row) * o_.heads * o_.key_dim, s + seg.first * o_.heads, nullptr);
     }
     multiply(batch, s);
   }
@@ -122,36 +159,72 @@ class ScoreOfPairs : public PairScore {
 
 /// The backward pass of the source rows of one thread.
 template <class PairScore>
-struct PairBackwardBySource {
+struct PairBackward {
   const AttentionOperands& o;
   const PairScore& score;
-  const Stage& stage;
-  const real* stats;  ///< [destinations, 3, heads]
-  real* grad_src;
+  const Stage& block;  ///< of source rows
+  const real* stats;   ///< [destinations, 3, heads]
+  real* grad_src;      ///< as block.rows; null: not wanted
   bool accumulate;
+  DestinationSlots* slots;          ///< c ds and signs go there, unless null
+  double* grad_attn;                ///< added to, unless null
+  const LongRows* parts = nullptr;  ///< grad_src has a row for each part, not for each source
 
   Factors factors{o};
-  const local_index* positions = factors.any() ? stage.shard.transpose_positions().data() : nullptr;
+  const local_index* positions =
+      factors.any() || slots != nullptr ? block.shard.transpose_positions().data() : nullptr;
+  Index sign_words = score.sign_words();
   std::vector<real> alpha = per_edge(o.heads), dalpha = alpha, weighted = alpha, mean = alpha;
+  std::vector<real> signs = std::vector<real>(batch_edges * sign_words);
   std::vector<real> scratch = std::vector<real>(o.heads * o.key_dim);
   std::vector<real> ones = std::vector<real>(o.heads, real{1});
+  std::array<real*, batch_edges> slot{};  ///< for the edges of the batch
 
   void take(const Batch<2>& batch, const Batch<2>& next) {
-    const Index values = batch.edges * o.heads;
+    if (slots != nullptr) find_slots(batch);
     compute_alpha(batch, next);
-    add_values(batch, next, factors.weights(stage.shard, positions, batch, alpha.data(), weighted));
-    factors.backward(batch.edges, alpha.data(), dalpha.data(), nullptr);
-    for (Index i = 0; i < values; ++i) alpha[i] *= dalpha[i] - mean[i];
+    add_values(batch, next, factors.weights(block.shard, positions, batch, alpha.data(), weighted));
+    factors.backward(batch.edges, alpha.data(), dalpha.data(), o.grad_edge_weight);
+    for (Index i = 0; i < batch.edges * o.heads; ++i) alpha[i] *= dalpha[i] - mean[i];
     add_keys(batch, next);
+    if (slots != nullptr) fill_slots(batch);
+  }
+
+  [[nodiscard]] Index source(const Segment& segment) const {
+    return parts != nullptr ? parts->ranges().row(segment.row) : segment.row;
+  }
+
+  void find_slots(const Batch<2>& batch) {
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
+        slot[x] = slots->at(batch.other[x], positions[seg.position + x - seg.first]);
+        __builtin_prefetch(slot[x], 1);
+      }
+    }
+  }
+  void fill_slots(const Batch<2>& batch) {
+    const auto copy = [&](const real* from, Index n, Index to) {
+      columns::for_head_lanes(n, [&](auto lanes, Index j) {
+        for (Index x = 0; x < batch.edges; ++x)
+          columns::store<lanes>(slot[x] + to + j, columns::load<lanes>(from + x * n + j));
+      });
+    };
+    copy(alpha.data(), o.heads, 0);
+    copy(signs.data(), sign_words, o.heads);
   }
 
   void compute_alpha(const Batch<2>& batch, const Batch<2>& next) {
     const Index heads = o.heads;
-    for (Index x = 0; x < next.edges; ++x) __builtin_prefetch(stats + next.other[x] * 3 * heads);
+    for (Index x = 0; x < next.edges; ++x) {
+      __builtin_prefetch(stats + next.other[x] * 3 * heads);
+      __builtin_prefetch(stats + next.other[x] * 3 * heads + 3 * heads - 1);
+    }
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       const Rows rows = rows_of(batch, next, seg, 0, 0, heads, o.key_dim);
-      score.raw(rows, stage.rows + seg.row * source_width(o), &alpha[seg.first * heads]);
+      score.raw(rows, block.rows + source(seg) * source_width(o), &alpha[seg.first * heads],
+                &signs[seg.first * sign_words]);
       multiply(seg, alpha.data());
     }
     columns::for_head_lanes(heads, [&](auto lanes, Index h) { subtract_logarithms<lanes>(batch, h); });
@@ -160,12 +233,12 @@ struct PairBackwardBySource {
 
   /// By c, what lies as scores do.
   void multiply(const Segment& seg, real* s) const {
-    if (const real c = score.factor(seg.row, 0); score.equal_factors()) {
+    if (const real c = score.factor(source(seg), 0); score.equal_factors()) {
       for (Index i = seg.first * o.heads; i < (seg.first + seg.edges) * o.heads; ++i) s[i] *= c;
       return;
     }
     for (Index x = seg.first; x < seg.first + seg.edges; ++x)
-      for (Index h = 0; h < o.heads; ++h) s[x * o.heads + h] *= score.factor(seg.row, h);
+      for (Index h = 0; h < o.heads; ++h) s[x * o.heads + h] *= score.factor(source(seg), h);
   }
 
   template <Index L>
@@ -183,103 +256,35 @@ struct PairBackwardBySource {
   void add_values(const Batch<2>& batch, const Batch<2>& next, const real* weights) {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 1, 0, o.heads, o.dim);
+      const Rows rows = rows_of(batch, next, seg, 1, 0, o.heads, o.dim)
+                            .requesting(o.separate_value ? Requests::all : Requests::first_half);
       const Index from = seg.first * o.heads;
-      const Index column = seg.row * source_width(o) + value_at(o);
-      columns::dots_and_add(rows, stage.rows + column, &dalpha[from], weights + from,
-                            accumulate || !seg.begins ? ones.data() : nullptr, grad_src + column);
+      const real* values = block.rows + source(seg) * source_width(o) + value_at(o);
+      if (grad_src != nullptr)
+        columns::dots_and_add(rows, values, &dalpha[from], weights + from,
+                              accumulate || !seg.begins ? ones.data() : nullptr,
+                              grad_src + seg.row * source_width(o) + value_at(o));
+      else
+        columns::dots(rows, values, &dalpha[from]);
     }
   }
 
-  /// The gradient of the source rows as keys, from ds, which lies in alpha.
+  /// The gradient of the source rows as keys, from ds, which lies in alpha and becomes c ds.
   void add_keys(const Batch<2>& batch, const Batch<2>& next) {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.key_dim).again();
-      const bool adds = !o.separate_value || accumulate || !seg.begins;
       multiply(seg, alpha.data());
-      const Index column = seg.row * source_width(o);
-      score.source_gradient(rows, seg.row, stage.rows + column, &alpha[seg.first * o.heads],
-                            adds ? ones.data() : nullptr, grad_src + column, scratch.data());
-    }
-  }
-};
-
-/// The backward pass of the destination rows of one thread.
-template <class PairScore>
-struct PairBackwardByDestination {
-  const AttentionOperands& o;
-  const ScoreOfPairs<PairScore>& score;
-  const GraphShard& shard;
-  const EdgeRanges& edges;
-  const real* stats;  ///< [destinations, 3, heads]
-  double* grad_attn;  ///< added to, unless null
-
-  Factors factors{o};
-  std::vector<real> alpha = per_edge(o.heads), dalpha = alpha;
-  std::vector<real> scratch = std::vector<real>(o.heads * o.key_dim), nowhere = scratch;
-  std::vector<real> ones = std::vector<real>(o.heads, real{1});
-
-  void take(const Batch<1>& batch, const Batch<1>& next) {
-    compute_alpha(batch, next);
-    if (factors.any()) factors.draw(shard, nullptr, batch);
-    factors.backward(batch.edges, alpha.data(), dalpha.data(), o.grad_edge_weight);
-    if (o.grad_dst == nullptr && grad_attn == nullptr) return;
-    add_gradients(batch, next);
-  }
-
-  /// And dalpha.
-  void compute_alpha(const Batch<1>& batch, const Batch<1>& next) {
-    const Index heads = o.heads;
-    score.by_destination(edges, batch, next, alpha.data());
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
-      const Index v = edges.row(seg.row);
-      const Rows rows = rows_of(batch, next, seg, 0, value_at(o), heads, o.dim);
-      columns::dots(o.separate_value ? rows : rows.again(), o.grad_out + v * heads * o.dim,
-                    &dalpha[seg.first * heads]);
-    }
-    columns::for_head_lanes(heads, [&](auto lanes, Index h) { subtract_logarithms<lanes>(batch, h); });
-    exp_below_zero(alpha.data(), batch.edges * heads);
-  }
-
-  template <Index L>
-  void subtract_logarithms(const Batch<1>& batch, Index h) {
-    using columns::load, columns::store;
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
-      const real* of_dst = stats + edges.row(seg.row) * 3 * o.heads + h;
-      const auto max = load<L>(of_dst);
-      const auto log_sum = load<L>(of_dst + o.heads);
-      for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
-        real* s = &alpha[x * o.heads + h];
-        store<L>(s, load<L>(s) - max - log_sum);
+      if (grad_src == nullptr && grad_attn == nullptr) continue;
+      Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.key_dim).again();
+      if (!o.separate_value) {  // the other half of the rows of add_values()
+        rows.next = next.rows[1].data() + seg.first;
+        rows.requests = Requests::second_half;
       }
-    }
-  }
-
-  /// alpha becomes ds.
-  template <Index L>
-  void differentiate(const Batch<1>& batch, Index h) {
-    using columns::load, columns::store;
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
-      const auto mean = load<L>(stats + (edges.row(seg.row) * 3 + 2) * o.heads + h);
-      for (Index at = seg.first * o.heads + h; at < (seg.first + seg.edges) * o.heads; at += o.heads)
-        store<L>(&alpha[at], load<L>(&alpha[at]) * (load<L>(&dalpha[at]) - mean));
-    }
-  }
-
-  void add_gradients(const Batch<1>& batch, const Batch<1>& next) {
-    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { differentiate<lanes>(batch, h); });
-    score.multiply(batch, alpha.data());
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.key_dim).again();
-      const Index column = edges.row(seg.row) * o.heads * o.key_dim;
-      score.dst_gradient(rows, o.dst + column, &alpha[seg.first * o.heads], ones.data(),
-                         o.grad_dst != nullptr ? o.grad_dst + column : nowhere.data(), grad_attn,
-                         scratch.data());
+      const bool adds = !o.separate_value || accumulate || !seg.begins;
+      score.source_gradient(
+          rows, &signs[seg.first * sign_words], source(seg), block.rows + source(seg) * source_width(o),
+          &alpha[seg.first * o.heads], adds ? ones.data() : nullptr,
+          grad_src != nullptr ? grad_src + seg.row * source_width(o) : nullptr, grad_attn, scratch.data());
     }
   }
 };
@@ -290,62 +295,111 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
   using Base::o_, Base::score_, Base::cursor_, Base::stats_;
 
  public:
-  using Base::Base;
+  explicit PairAttention(const AttentionOperands& operands)
+      : Base(operands), slots_(o_.heads + score_.sign_words()) {}
 
   void backward(const Stage& stage, real* grad_src, bool accumulate) override {
-    score_.prepare(stage);
-    if (grad_src != nullptr) by_source(stage, grad_src, accumulate);
-    if (o_.grad_dst == nullptr && o_.grad_attn == nullptr && o_.grad_edge_weight == nullptr) return;
-    const EdgeRanges edges = cursor_.ranges(stage);
-    if (o_.grad_attn == nullptr) {
-      for_row_blocks(edges.before, edges.num_rows, 2 * source_width(o_) * real_bytes,
-                     [&](Index first, Index last) { by_destination(stage, edges, first, last, nullptr); });
+    if (o_.grad_dst == nullptr && o_.grad_attn == nullptr) {
+      if (grad_src != nullptr || o_.grad_edge_weight != nullptr)
+        by_source(stage, grad_src, accumulate, nullptr);
       return;
     }
-    const Index degree = stage.shard.num_edges() / std::max<Index>(stage.shard.num_rows(), 1) + 1;
-    std::vector<double> grad_attn(o_.heads * o_.key_dim);
-    sum_row_blocks(
-        edges.num_rows, source_width(o_) * degree,
-        [&](Index first, Index last, double* partial) { by_destination(stage, edges, first, last, partial); },
-        grad_attn);
-    for (std::size_t j = 0; j < grad_attn.size(); ++j) o_.grad_attn[j] += grad_attn[j];
-  }
-
- private:
-  void by_source(const Stage& stage, real* grad_src, bool accumulate) {
-    const ShardTranspose& transpose = stage.shard.transpose();
-    const local_index* begin = transpose.begin.data() + stage.begin;
+    // Slots for three to 16 edges a destination, in half the memory of the result where that is enough.
+    const Index per_row = std::clamp<Index>(o_.heads * o_.dim / (2 * slots_.width()), 3, 16);
+    const Index most_edges = std::max<Index>(per_row * stage.shard.num_dst, 1 << 12);
     const Index width = source_width(o_);
-    for_row_blocks(begin, stage.size(), 2 * width * real_bytes, [&](Index first, Index last) {
-      PairBackwardBySource<PairScore> pass{.o = o_,
-                                           .score = score_,
-                                           .stage = stage,
-                                           .stats = stats_.data(),
-                                           .grad_src = grad_src,
-                                           .accumulate = accumulate};
-      if (!accumulate)
-        for (Index i = first; i < last; ++i)
-          if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
-      for_batches<2>(begin, begin + 1, first, last, transpose.dst.data(), 0, 
-                     edges_at_once(o_.heads * (o_.key_dim + o_.dim), o_.heads),
-                     {Gathered{o_.dst, o_.heads * o_.key_dim}, Gathered{o_.grad_out, o_.heads * o_.dim}},
-                     [&](const Batch<2>& batch, const Batch<2>& next) { pass.take(batch, next); });
+    for_blocks_of_sources(stage, width, most_edges, [&](const Stage& block) {
+      const EdgeRanges edges = cursor_.ranges(block);
+      slots_.open(block.shard.num_dst, edges);
+      const Index skipped = (block.begin - stage.begin) * width;
+      by_source(block, grad_src != nullptr ? grad_src + skipped : nullptr, accumulate, &slots_);
+      by_destination(block, edges);
     });
   }
 
-  /// Rows [first, last) of the shard; `grad_attn` is added to, unless null.
-  void by_destination(const Stage& stage, const EdgeRanges& edges, Index first, Index last,
-                      double* grad_attn) {
-    PairBackwardByDestination<PairScore> pass{.o = o_,
-                                              .score = score_,
-                                              .shard = stage.shard,
-                                              .edges = edges,
-                                              .stats = stats_.data(),
-                                              .grad_attn = grad_attn};
-    for_batches<1>(edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
-                   edges_at_once(source_width(o_), o_.heads), {Gathered{stage.rows, source_width(o_)}},
-                   [&](const Batch<1>& batch, const Batch<1>& next) { pass.take(batch, next); });
+ private:
+  /// body(first, last, gradient of attn or null) over rows.
+  template <class Body>
+  void over_rows(const local_index* before, Index rows, Index bytes_per_edge, const Body& body) {
+    if (o_.grad_attn == nullptr)
+      return for_row_blocks(before, rows, bytes_per_edge,
+                            [&](Index first, Index last) { body(first, last, nullptr); });
+    std::vector<double> sums(o_.heads * o_.key_dim);
+    const Index degree = rows > 0 ? (before[rows - 1] - before[0]) / rows + 1 : 1;
+    sum_row_blocks(
+        rows, bytes_per_edge / real_bytes * degree,
+        [&](Index first, Index last, double* partial) { body(first, last, partial); }, sums);
+    for (std::size_t j = 0; j < sums.size(); ++j) o_.grad_attn[j] += sums[j];
   }
+
+  void by_source(const Stage& block, real* grad_src, bool accumulate, DestinationSlots* slots) {
+    score_.prepare(block);
+    const local_index* begin = block.shard.transpose().begin.data() + block.begin;
+    const Index width = source_width(o_);
+    const EdgeRanges rows{block.size(), nullptr, begin, begin + 1, begin};
+    if (grad_src != nullptr && !accumulate)
+      parallel_for(block.size(), 1 << 12, [&](Index first, Index last) {
+        for (Index i = first; i < last; ++i)
+          if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
+      });
+    take_sources(block, rows, grad_src, accumulate, slots, nullptr);
+    const LongRows long_rows(begin, begin + 1, block.size());
+    if (long_rows.parts() == 0) return;
+    Tensor parts;
+    if (grad_src != nullptr) parts = Tensor(Shape{long_rows.parts(), width});
+    take_sources(block, long_rows.ranges(), parts.defined() ? parts.data() : nullptr, false, slots,
+                 &long_rows);
+    if (grad_src == nullptr) return;
+    long_rows.for_rows([&](Index row, Index first, Index last) {
+      sum_parts(parts.data(), first, last, width, accumulate, grad_src + row * width);
+    });
+  }
+
+  void take_sources(const Stage& block, const EdgeRanges& rows, real* grad_src, bool accumulate,
+                    DestinationSlots* slots, const LongRows* parts) {
+    over_rows(rows.before, rows.num_rows, 2 * source_width(o_) * real_bytes,
+              [&](Index first, Index last, double* grad_attn) {
+                PairBackward<PairScore> pass{.o = o_,
+                                             .score = score_,
+                                             .block = block,
+                                             .stats = stats_.data(),
+                                             .grad_src = grad_src,
+                                             .accumulate = accumulate,
+                                             .slots = slots,
+                                             .grad_attn = grad_attn,
+                                             .parts = parts};
+                for_batches<2>(
+                    rows.begin, rows.end, first, last, block.shard.transpose().dst.data(), 0,
+                    edges_at_once(o_.heads * (o_.key_dim + o_.dim), o_.heads),
+                    {Gathered{o_.dst, o_.heads * o_.key_dim}, Gathered{o_.grad_out, o_.heads * o_.dim}},
+                    [&](const Batch<2>& batch, const Batch<2>& next) { pass.take(batch, next); },
+                    LongRows::part_edges);
+              });
+  }
+
+  void by_destination(const Stage& block, const EdgeRanges& edges) {
+    const Index width = o_.heads * o_.key_dim;
+    const auto take = [&](const EdgeRanges& ranges, const auto& to) {
+      over_rows(ranges.before, ranges.num_rows, source_width(o_) * real_bytes,
+                [&](Index first, Index last, double* grad_attn) {
+                  score_.add_destinations(block, ranges, slots_, first, last, to, grad_attn);
+                });
+    };
+    real* grad_dst = o_.grad_dst;
+    take(edges, [&](Index i) { return grad_dst != nullptr ? grad_dst + edges.row(i) * width : nullptr; });
+    const LongRows long_rows(edges.begin, edges.end, edges.num_rows);
+    if (long_rows.parts() == 0) return;
+    std::vector<local_index> destinations;
+    const EdgeRanges ranges = long_rows.ranges(edges, destinations);
+    Tensor parts = Tensor::zeros(Shape{long_rows.parts(), width});
+    take(ranges, [&](Index i) { return parts.row(i); });
+    if (grad_dst == nullptr) return;
+    long_rows.for_rows([&](Index row, Index first, Index last) {
+      sum_parts(parts.data(), first, last, width, true, grad_dst + edges.row(row) * width);
+    });
+  }
+
+  DestinationSlots slots_;  ///< [c ds per head, signs]
 };
 
 }  // namespace
@@ -361,4 +415,5 @@ std::unique_ptr<ShardKernel> make_gatv2_kernel(const AttentionOperands& operands
 #include <sar/core/isa_end.hpp>
 
 SAR_DISPATCH(std::unique_ptr<ShardKernel>, make_dot_kernel, (const AttentionOperands& operands), (operands));
-SAR_DISPATCH(std::unique_ptr<ShardKernel>, make_gatv2_kernel, (const AttentionOperands& operands), (operands));
+SAR_DISPATCH(std::unique_ptr<ShardKernel>, make_gatv2_kernel, (const AttentionOperands& operands),
+             (operands));

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <sar/core/parallel.hpp>
 #include <sar/graph/kernels/attention.hpp>
 
 using namespace sar;
@@ -101,5 +102,136 @@ TEST_CASE("a softmax over two shards, and the gradients of sources and destinati
       CHECK(dx.data()[i] == doctest::Approx(difference(p.x.data()[i])).epsilon(0.01).scale(0.1));
     for (Index i = 0; i < p.dst.size(); i += 7)
       CHECK(ddst.data()[i] == doctest::Approx(difference(p.dst.data()[i])).epsilon(0.01).scale(0.1));
+  }
+}
+
+namespace {
+
+/// One destination, to which `edges` edges come from `sources` sources, each with as many as the others; and
+/// its softmax by definition, in double precision.
+struct Hub {
+  static constexpr Index sources = 40, width = 6, of_head = width / heads;
+  GraphShard shard;
+  Score score;
+  Tensor x = numbers({sources, width}, 1), attn = numbers({width}, 2), dst, grad = numbers({1, width}, 4);
+  double each;
+
+  Hub(Score with, Index edges) : score(with), each(static_cast<double>(edges) / sources) {
+    shard.num_src_rows = sources;
+    shard.num_dst = 1;
+    shard.row_begin = {0, static_cast<local_index>(edges)};
+    shard.src.resize(edges);
+    for (Index k = 0; k < edges; ++k) shard.src[k] = static_cast<local_index>(k * sources / edges);
+    dst = numbers({1, score == Score::gat ? heads : width}, 3);
+  }
+
+  struct Sums {
+    Tensor out = Tensor({1, width}), log_sum = Tensor({1, heads}), dx = Tensor({sources, width}), ddst;
+    std::vector<double> dattn = std::vector<double>(width);
+  };
+  Sums run() {
+    AttentionResult result{
+        .out = Tensor({1, heads, of_head}), .max = Tensor({1, heads}), .log_sum = Tensor({1, heads})};
+    Sums sums;
+    sums.ddst = Tensor::zeros(dst.shape());
+    const AttentionOperands o{.heads = heads,
+                              .dim = of_head,
+                              .key_dim = of_head,
+                              .attn = attn.data(),
+                              .dst = dst.data(),
+                              .slope = real(0.2),
+                              .result = &result,
+                              .grad_out = grad.data(),
+                              .grad_dst = sums.ddst.data(),
+                              .grad_attn = score == Score::dot ? nullptr : sums.dattn.data()};
+    const auto kernel = score == Score::gat     ? make_gat_kernel(o)
+                        : score == Score::gatv2 ? make_gatv2_kernel(o)
+                                                : make_dot_kernel(o);
+    const Stage stage{shard, 0, sources, x.data()};
+    kernel->begin();
+    kernel->accumulate(stage);
+    kernel->finish();
+    std::copy_n(result.out.data(), width, sums.out.data());
+    for (Index h = 0; h < heads; ++h)
+      sums.log_sum.data()[h] = result.max.data()[h] + result.log_sum.data()[h];
+    kernel->begin_backward();
+    kernel->backward(stage, sums.dx.data(), false);
+    kernel->finish_backward();
+    return sums;
+  }
+
+  static constexpr double exact = sizeof(real) == 4 ? 4e-6 : 1e-13;  // log(sum) has the error of its last bit
+
+  /// Compares with head h.
+  void check(const Sums& sums, Index h) const {
+    const Index from = h * of_head;
+    std::vector<double> s(sources), alpha(sources);
+    double total = 0, mean = 0;  // mean: <g, out>
+    std::vector<double> out(of_head), ddst(of_head), dattn(of_head);
+    for (Index u = 0; u < sources; ++u) {
+      for (Index j = from; j < from + of_head; ++j) s[u] += term(u, j);
+      total += each * std::exp(s[u]);
+    }
+    CHECK(sums.log_sum.data()[h] == doctest::Approx(std::log(total)).epsilon(exact));
+    for (Index u = 0; u < sources; ++u) {
+      alpha[u] = std::exp(s[u]) / total;
+      for (Index j = 0; j < of_head; ++j) out[j] += each * alpha[u] * x.row(u)[from + j];
+    }
+    for (Index j = 0; j < of_head; ++j) {
+      CHECK(std::abs(sums.out.data()[from + j] - out[j]) < exact);
+      mean += out[j] * grad.data()[from + j];
+    }
+    for (Index u = 0; u < sources; ++u) {
+      double dalpha = 0;
+      for (Index j = from; j < from + of_head; ++j)
+        dalpha += static_cast<double>(grad.data()[j]) * x.row(u)[j];
+      const double ds = each * alpha[u] * (dalpha - mean);
+      for (Index j = 0; j < of_head; ++j) {
+        const double a = attn.data()[from + j], at_u = x.row(u)[from + j], at_v = dst.data()[from + j];
+        const double z = at_u + at_v, slope = z > 0 ? 1 : 0.2;
+        const double key = score == Score::dot ? at_v : a * slope;
+        const double dx = each * alpha[u] * grad.data()[from + j] + ds * key;
+        CHECK(std::abs(sums.dx.row(u)[from + j] - dx) < exact);
+        ddst[j] += ds * (score == Score::dot ? at_u : a * slope);
+        dattn[j] += ds * z * slope;
+      }
+    }
+    for (Index j = 0; j < of_head; ++j) {
+      CHECK(std::abs(sums.ddst.data()[from + j] - ddst[j]) < exact);
+      if (score == Score::gatv2) CHECK(std::abs(sums.dattn[from + j] - dattn[j]) < exact);
+    }
+  }
+  [[nodiscard]] double term(Index u, Index j) const {
+    const double at_u = x.row(u)[j], at_v = dst.data()[j];
+    if (score == Score::dot) return at_u * at_v;
+    return attn.data()[j] * (at_u + at_v > 0 ? 1 : 0.2) * (at_u + at_v);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("20 million edges of one destination") {
+  for (const Score score : {Score::gatv2, Score::dot}) {
+    CAPTURE(static_cast<int>(score));
+    Hub hub(score, 20'000'000);
+    const Hub::Sums sums = hub.run();
+    for (Index h = 0; h < heads; ++h) hub.check(sums, h);
+  }
+}
+
+TEST_CASE("a hub has the same bits on any number of threads") {
+  for (const Score score : {Score::gat, Score::gatv2, Score::dot}) {
+    CAPTURE(static_cast<int>(score));
+    Hub hub(score, 200'003);
+    std::vector<Hub::Sums> all;
+    for (const int threads : {1, 3}) {
+      const ThreadLimit limit(threads);
+      all.push_back(hub.run());
+    }
+    CHECK(largest_error(all[0].out, all[1].out) == 0);
+    CHECK(largest_error(all[0].log_sum, all[1].log_sum) == 0);
+    CHECK(largest_error(all[0].dx, all[1].dx) == 0);
+    CHECK(largest_error(all[0].ddst, all[1].ddst) == 0);
+    CHECK(all[0].dattn == all[1].dattn);
   }
 }

@@ -1,0 +1,68 @@
+/// Rows with many edges in parts: a part adds its terms in `real`, the parts of a row are added in double
+/// precision and run in parallel. For implementation files.
+#pragma once
+
+#include <sar/core/memory.hpp>
+#include <sar/core/parallel.hpp>
+#include <sar/graph/kernels/edge_cursor.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace sar::inline SAR_PRECISION {
+
+class LongRows {
+ public:
+  static constexpr Index part_edges = 1024;  ///< a row with more is long
+
+  /// The long ones of the `rows` rows with edges [begin[i], end[i]).
+  LongRows(const local_index* begin, const local_index* end, Index rows) {
+    for (Index i = 0; i < rows; ++i) {
+      if (end[i] - begin[i] <= part_edges) continue;
+      rows_.push_back(i);
+      first_part_.push_back(std::ssize(begin_));
+      for (local_index k = begin[i]; k < end[i]; k += part_edges) {
+        const local_index last = std::min<local_index>(end[i], k + static_cast<local_index>(part_edges));
+        before_.push_back(before_.empty() ? 0 : before_.back() + end_.back() - begin_.back());
+        row_of_.push_back(static_cast<local_index>(i));
+        begin_.push_back(k);
+        end_.push_back(last);
+      }
+    }
+    first_part_.push_back(std::ssize(begin_));
+  }
+
+  [[nodiscard]] Index parts() const { return std::ssize(begin_); }
+  /// The parts, as rows with their edges; `rows` are numbers of rows.
+  [[nodiscard]] EdgeRanges ranges() const {
+    return {parts(), row_of_.data(), begin_.data(), end_.data(), before_.data()};
+  }
+  /// The same, where the rows are those of `edges`: `destinations` receives the destination of each part.
+  [[nodiscard]] EdgeRanges ranges(const EdgeRanges& edges, std::vector<local_index>& destinations) const {
+    destinations.resize(row_of_.size());
+    for (Index i = 0; i < parts(); ++i) destinations[i] = static_cast<local_index>(edges.row(row_of_[i]));
+    return {parts(), destinations.data(), begin_.data(), end_.data(), before_.data()};
+  }
+  /// merge(row, first, last): the row has the parts [first, last). Rows run in parallel.
+  template <class Merge>
+  void for_rows(const Merge& merge) const {
+    parallel_for(std::ssize(rows_), 1, [&](Index from, Index to) {
+      for (Index n = from; n < to; ++n) merge(rows_[n], first_part_[n], first_part_[n + 1]);
+    });
+  }
+
+ private:
+  std::vector<Index> rows_, first_part_;
+  std::vector<local_index> row_of_, begin_, end_, before_;  // of each part
+};
+
+/// to = (add ? to : 0) + the sum of the rows [first, last) of parts, in double precision.
+inline void sum_parts(const real* parts, Index first, Index last, Index width, bool add, real* to) {
+  std::vector<double> sums(width, 0);
+  for (Index part = first; part < last; ++part)
+    for (Index j = 0; j < width; ++j) sums[j] += static_cast<double>(parts[part * width + j]);
+  for (Index j = 0; j < width; ++j)
+    to[j] = static_cast<real>((add ? static_cast<double>(to[j]) : 0) + sums[j]);
+}
+
+}  // namespace sar
