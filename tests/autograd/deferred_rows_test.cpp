@@ -168,4 +168,14 @@ TEST_CASE("chunks follow each other and cover all rows") {
   }
 }
 
+TEST_CASE("a chunk is at most an eighth of the rows") {
+  const Tensor x = random_tensor({20000, 3}, 1);
+  Index rows_seen = 0;
+  for_row_chunks(Variable(std::make_shared<const Doubled>(x)), [&](Index, const Tensor& rows) {
+    CHECK(rows.num_rows() <= 2500);
+    rows_seen += rows.num_rows();
+  });
+  CHECK(rows_seen == 20000);
+}
+
 }  // namespace
