@@ -77,7 +77,7 @@ struct SumPlan {
 SumPlan plan_sum(Index n, Index k, Index m) {
   constexpr Index max_parts = 256;
   constexpr Index min_tasks = 8;
-  const Index by_memory = n * (k + m) / (32 * k * m);
+  const Index by_memory = n * (k + m) / (16 * k * m);
   const Index by_work = n / block_rows(k, m);
   const auto wanted =
       static_cast<std::uint64_t>(std::clamp<Index>(std::min(by_memory, by_work), 1, max_parts));

@@ -21,7 +21,7 @@ void matmul(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate = fal
 void matmul(const Tensor& a, const Tensor& b, const Tensor& bias, Tensor& out);
 
 /// out [k, m] = a^T b  for a [n, k], b [n, m]: the sum over the rows n is taken in parts whose number depends
-/// on the shapes only, and which need at most 1/32 of the memory of a and b.
+/// on the shapes only, and which need at most 1/16 of the memory of a and b.
 void matmul_tn(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate = false);
 
 /// out [n, m] = a [n, k] b^T  for b [m, k]
