@@ -10,7 +10,8 @@ namespace {
 struct Cost {
   Index weights;                               ///< matrices of a layer
   Index edge_bytes;                            ///< of the graph, for each in-edge
-  Index (*kept)(const ModelSize&);             ///< numbers for each node at the peak
+  Index (*kept)(const ModelSize&);             ///< numbers for each node in the backward pass, at its peak
+  Index (*fetching)(const ModelSize&);         ///< the same while the last hidden layer fetches rows
   Index (*sent)(const ModelSize&, int layer);  ///< numbers for each halo node, both passes
 };
 
@@ -24,9 +25,25 @@ Index kept_between(const ModelSize& m) {
   return m.batch_norm ? 1 : 2;
 }
 
+/// The features and, where the first layer aggregates them before it multiplies, their aggregate.
+Index sage_features(const ModelSize& m) {
+  return m.features + (m.features <= m.width(1) ? m.features : 0);
+}
+
 Index sage_kept(const ModelSize& m) {
-  return m.features + (m.features <= m.width(1) ? m.features : 0) +
-         kept_between(m) * m.hidden * (m.layers - 1) + last_gradient(m) + 2 * m.classes;
+  return sage_features(m) + kept_between(m) * m.hidden * (m.layers - 1) + last_gradient(m) + 2 * m.classes;
+}
+
+/// The projection and the result of the last hidden layer, what the layers before keep, and the rows of one
+/// chunk of a product (autograd/row_chunks.hpp).
+Index linear_fetching(const ModelSize& m) {
+  if (m.layers < 3) return 0;
+  return sage_features(m) + (kept_between(m) * (m.layers - 2) + 2) * m.hidden +
+         (m.batch_norm ? m.hidden / 8 : 0);
+}
+
+Index gat_fetching(const ModelSize&) {
+  return 0;  // never more than its backward pass
 }
 
 Index gcn_kept(const ModelSize& m) {
@@ -54,9 +71,9 @@ Index gat_sent(const ModelSize& m, int layer) {
 }
 
 const Cost& cost(const ModelSize& m) {
-  static const std::map<std::string, Cost> costs{{"sage", {2, 16, sage_kept, sage_sent}},
-                                                 {"gcn", {1, 16, gcn_kept, linear_sent}},
-                                                 {"gat", {1, 20, gat_kept, gat_sent}}};
+  static const std::map<std::string, Cost> costs{{"sage", {2, 16, sage_kept, linear_fetching, sage_sent}},
+                                                 {"gcn", {1, 16, gcn_kept, linear_fetching, linear_sent}},
+                                                 {"gat", {1, 20, gat_kept, gat_fetching, gat_sent}}};
   return costs.at(m.kind);
 }
 
@@ -74,8 +91,10 @@ double predicted_bytes(const ModelSize& m, const PartSize& part, int parts) {
                        (36 + 8 * static_cast<double>(parts)) * nodes + 8 * halo;
   const double shard = parts > 1 ? real_bytes * static_cast<double>(m.hidden) * halo / (parts - 1) : 0;
   const double leaving = std::min(std::min(2, parts - 1) * shard, 4.0 * (1 << 20));
-  return real_bytes * (nodes * static_cast<double>(of.kept(m)) + 4 * static_cast<double>(parameters)) +
-         shard / 4 + leaving + 19 * nodes + graph;
+  const double backward = real_bytes * nodes * static_cast<double>(of.kept(m)) + shard / 4;
+  const double forward = real_bytes * nodes * static_cast<double>(of.fetching(m)) + shard;
+  return std::max(forward, backward) + real_bytes * 4 * static_cast<double>(parameters) + leaving +
+         19 * nodes + graph;
 }
 
 double predicted_bytes(const ModelSize& m, const PartitionReport& report) {

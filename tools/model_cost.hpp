@@ -29,6 +29,8 @@ struct ModelSize {
 ///   - labels, masks, ids and the graph's index arrays;
 ///   - a quarter of the halo rows of a shard, which arrive, and the rows of two shards, at most 4 MiB, which
 ///     leave.
+/// Or, if that is more, what the forward pass of the last hidden layer needs: its projection and its result
+/// instead of the gradients, and all halo rows of a shard.
 double predicted_bytes(const ModelSize& model, const PartSize& part, int parts);
 
 /// The largest of the parts'.
