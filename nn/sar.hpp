@@ -64,6 +64,7 @@
 #include <sar/nn/graph_conv.hpp>
 #include <sar/nn/hetero_graph_conv.hpp>
 #include <sar/nn/init.hpp>
+#include <sar/nn/label_propagation.hpp>
 #include <sar/nn/layer_norm.hpp>
 #include <sar/nn/linear.hpp>
 #include <sar/nn/link_loss.hpp>
@@ -78,11 +79,13 @@
 #include <sar/nn/node_features.hpp>
 #include <sar/nn/normalizer.hpp>
 #include <sar/nn/optimizer.hpp>
+#include <sar/nn/propagation.hpp>
 #include <sar/nn/ranking.hpp>
 #include <sar/nn/reductions.hpp>
 #include <sar/nn/rel_graph_conv.hpp>
 #include <sar/nn/row_function.hpp>
 #include <sar/nn/sage_conv.hpp>
+#include <sar/nn/sign.hpp>
 #include <sar/nn/sparse_optimizer.hpp>
 #include <sar/nn/state_dict.hpp>
 #include <sar/nn/transformer_conv.hpp>

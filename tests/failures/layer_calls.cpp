@@ -172,6 +172,43 @@ void add_links(std::vector<Call>& calls, const Communicator& comm) {
   add_metric("nn/ranking.hpp mean_reciprocal_rank", mean_reciprocal_rank);
 }
 
+/// What is computed once from the graph and known labels.
+void add_precomputed(std::vector<Call>& calls, const Communicator& comm) {
+  add_operation(calls, comm, "nn/propagation.hpp propagate",
+                [](Scene& s) { return [&s] { return propagate(s.graph, s.x); }; });
+  const auto add = [&](const std::string& name, auto compute) {
+    add_operation(calls, comm, name, [=](Scene& s) {
+      const auto rows = static_cast<std::size_t>(s.graph.num_nodes());
+      const std::vector<std::int64_t> labels(rows, s.wrong ? -1 : 1);
+      const std::vector<std::uint8_t> mask(rows, 1);
+      const Tensor y = Tensor::full({s.graph.num_nodes(), scene_width}, real(0.25));
+      return [=, &s] {
+        return s.comm.agree([&] {
+          const Tensor result = compute(s.graph, y, labels, mask);
+          return s.x * static_cast<real>(result.num_rows() > 0 ? result.data()[1] : 0);
+        });
+      };
+    });
+  };
+  add("nn/sign.hpp sign_features", [](const auto& graph, const Tensor& y, const auto& labels, const auto&) {
+    return sign_features(graph, y, labels[0] < 0 ? -1 : 2);
+  });
+  add("nn/label_propagation.hpp label_propagation",
+      [](const auto& graph, const Tensor&, const auto& labels, const auto& mask) {
+        return label_propagation(graph, labels, mask, scene_width, {.layers = 2});
+      });
+  const CorrectAndSmoothOptions two{.correction_layers = 2, .smoothing_layers = 2};
+  add("nn/label_propagation.hpp correct_predictions", [=](const auto&... of) {
+    return correct_predictions(of..., two);
+  });
+  add("nn/label_propagation.hpp smooth_predictions", [=](const auto&... of) {
+    return smooth_predictions(of..., two);
+  });
+  add("nn/label_propagation.hpp correct_and_smooth", [=](const auto&... of) {
+    return correct_and_smooth(of..., two);
+  });
+}
+
 void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
   const auto labels = std::make_shared<std::vector<std::int64_t>>(scene_nodes, 1);
   const auto mask = std::make_shared<std::vector<std::uint8_t>>(scene_nodes, 1);
@@ -396,6 +433,7 @@ std::vector<Call> layer_calls(const Communicator& comm, const std::string& direc
   std::vector<Call> calls;
   add_convolutions(calls, comm);
   add_links(calls, comm);
+  add_precomputed(calls, comm);
   add_norms_and_losses(calls, comm);
   add_files(calls, comm, directory);
   add_embedding(calls, comm, directory);

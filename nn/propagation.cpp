@@ -1,0 +1,29 @@
+#include <sar/nn/aggregate.hpp>
+#include <sar/nn/propagation.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+Tensor inverse_roots(const Array<Index>& degrees) {
+  return degree_column(degrees, [](double degree) { return 1 / std::sqrt(std::max(degree, 1.0)); });
+}
+
+}  // namespace
+
+Variable propagate(const GraphShardManager& graph, const Variable& x, HopNorm norm) {
+  return graph.comm().agree([&] {
+    require<ShapeError>(graph.is_block() && graph.num_global_src_nodes() == graph.num_global_dst_nodes(),
+                        "propagate needs a graph whose sources and destinations are the same nodes; this one "
+                        "goes from ",
+                        graph.num_global_src_nodes(), " to ", graph.num_global_dst_nodes(), " nodes");
+    require_num_rows(x, graph.num_src_nodes(), "propagate, rows");
+    if (norm == HopNorm::mean) return graph.update_all(fn::copy_u(x), fn::mean);
+    const Variable scaled = scale_rows(x, inverse_roots(graph.out_degrees()));
+    return scale_rows(graph.update_all(fn::copy_u(scaled), fn::sum), inverse_roots(graph.in_degrees()));
+  });
+}
+
+}  // namespace sar::inline SAR_PRECISION
