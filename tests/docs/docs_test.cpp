@@ -12,6 +12,7 @@
 #include <functional>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -501,4 +502,42 @@ TEST_CASE("what travels") {
             agreements);
     }
   }
+}
+
+TEST_CASE("link prediction") {
+  Setting s;
+  Communicator& comm = s.comm;
+  NodeData data = make_sbm(comm, {.nodes = 300, .degree = 6, .classes = 4, .features = width});
+  const Index edges = comm.all_reduce(data.edges.size());
+#include "link_split.inc"
+  CHECK(graph.num_global_edges() < edges);
+  CHECK(graph.num_edges() == static_cast<Index>(train_ids.size()));
+  const std::uint64_t epoch = 3;
+#include "link_negatives.inc"
+  SAGEConv encoder(width, 8, s.gen);
+  const DotPredictor predictor;
+  const Variable x = data.features;
+  Tape tape;
+#include "link_loss.inc"
+  CHECK(negative.num_rows() == graph.num_edges());
+  tape.backward(loss);
+  CHECK(encoder.parameters()[0].grad().defined());
+#include "link_metrics.inc"
+  CHECK(auc > 0);
+  CHECK(hits <= 1);
+}
+
+TEST_CASE("hops that are computed once") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  const GraphShardManager& graph = s.graph;
+  const NodeData& data = s.data;
+  Generator& gen = s.gen;
+  const Index hidden = 8;
+#include "sign.inc"
+  CHECK(logits.shape() == Shape{graph.num_nodes(), data.num_classes});
+#include "label_propagation.inc"
+  CHECK(found > 0.4);
+#include "correct_and_smooth.inc"
+  CHECK(accuracy(better, data.labels, data.test_mask, comm) > 0.4);
 }
