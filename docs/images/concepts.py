@@ -42,12 +42,12 @@ def law(workers):
     halo = 160000 - nodes
     own = 4 * nodes * columns + 16 * parameters
     graph = 16 * edges + (55 + 8 * workers) * nodes + 8 * halo
-    stage = 4 * hidden * halo / (workers - 1) / 4 if workers > 1 else 0
+    stage = 4 * hidden * halo / (workers - 1) if workers > 1 else 0
     return own / 1e6, graph / 1e6, stage / 1e6, 4 * hidden * halo / 1e6
 
 
 def memory(x0, y0, width, height):
-    measured = {1: 695, 2: 439, 4: 216, 8: 118}
+    measured = {1: 695, 2: 448, 4: 211, 8: 109}
     scale = height / 1100
     for megabytes in range(0, 1101, 250):
         y = y0 + height - megabytes * scale
@@ -67,7 +67,7 @@ def memory(x0, y0, width, height):
         out.append(f'<line x1="{x - 6}" y1="{y:.1f}" x2="{x + bar + 2}" y2="{y:.1f}" stroke="{INK}" stroke-width="2.5"/>')
         text(x + bar / 2, y0 + height + 18, f"P = {workers}")
     keys = ((OWN, OWN, "activations of its nodes, parameters"), (GRAPH, GRAPH, "index arrays of its edges"),
-            (HALO, HALO, "a quarter of a stage's halo rows"), ("#ffffff", HALO, "all halo rows of one layer, for comparison"))
+            (HALO, HALO, "halo rows of one shard"), ("#ffffff", HALO, "all halo rows of one layer, for comparison"))
     for i, (fill, stroke, words) in enumerate(keys):
         rect(x0 + 150, y0 + 4 + 20 * i, 12, 12, fill, stroke)
         text(x0 + 168, y0 + 14 + 20 * i, words, "start", 11)
