@@ -2,6 +2,7 @@
 
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/graph/data/fetch_rows.hpp>
+#include <sar/graph/message/degree_factors.hpp>
 #include <sar/graph/partition/assignment.hpp>
 
 #include <array>
@@ -58,6 +59,13 @@ void add_messages(std::vector<Call>& calls, const Communicator& comm) {
     return [&s, message] {
       s.graph.apply_edges(message);
       return s.graph.edata().at("m");
+    };
+  });
+  add_operation(calls, comm, "graph/degree_factors.hpp scaled_sum", [](Scene& s) {  // fetches factors
+    const Variable weight = s.wrong ? Variable(Tensor(Shape{s.graph.num_edges() + 1})) : s.e.detach();
+    const SumFactors factors{.src = DegreeFactor::inverse_root, .dst = DegreeFactor::inverse_root};
+    return [&s, weight, factors] {
+      return scaled_sum(s.graph, s.x, weight, factors, [&s] { return s.x * real{2}; });
     };
   });
   for (const NormBy by : {NormBy::dst, NormBy::src})
