@@ -1,5 +1,5 @@
-# Cross compilation for aarch64 with Debian's g++-aarch64-linux-gnu; programs run under qemu-user. AARCH64_SYSROOT: a folder with what the
-# packages libopenmpi-dev and libtbb-dev of arm64 and those that they need contain (docs/testing.md).
+# Cross compilation for aarch64 with Debian's g++-aarch64-linux-gnu; programs run under qemu-user. AARCH64_SYSROOT: a folder that
+# aarch64-sysroot.sh filled.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES AARCH64_SYSROOT)
@@ -8,6 +8,7 @@ set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L ${AARCH64_SYSROOT})
 set(CMAKE_FIND_ROOT_PATH ${AARCH64_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)  # compilers and mpirun are those of this machine
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE BOTH)  # headers without code, such as Eigen's, may be those of this machine
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE BOTH)
@@ -15,3 +16,4 @@ set(MPI_CXX_SKIP_MPICXX ON CACHE BOOL "")
 set(MPI_CXX_LIB_NAMES mpi CACHE STRING "")
 set(MPI_mpi_LIBRARY ${AARCH64_SYSROOT}/usr/lib/aarch64-linux-gnu/openmpi/lib/libmpi.so CACHE FILEPATH "")
 set(MPI_CXX_HEADER_DIR ${AARCH64_SYSROOT}/usr/lib/aarch64-linux-gnu/openmpi/include CACHE PATH "")
+set(TBB_DIR ${AARCH64_SYSROOT}/usr/lib/aarch64-linux-gnu/cmake/TBB CACHE PATH "")

@@ -18,7 +18,11 @@ for argument in "$@"; do
   esac
 done
 [ ${#presets[@]} -gt 0 ] || presets=(release)
-case " ${presets[*]} " in *" mpich "*) cmake/install-packages.sh mpich libmpich-dev ;; *) cmake/install-packages.sh ;; esac
+packages=()
+case " ${presets[*]} " in *" mpich "*) packages+=(mpich libmpich-dev) ;; esac
+case " ${presets[*]} " in *" aarch64 "*) packages+=(g++-aarch64-linux-gnu qemu-user) ;; esac
+cmake/install-packages.sh "${packages[@]}"
+case " ${presets[*]} " in *" aarch64 "*) [ -d build/aarch64-sysroot ] || cmake/aarch64-sysroot.sh build/aarch64-sysroot ;; esac
 
 # run CONFIGURE_PRESET BUILD_AND_TEST_PRESET
 run() {
