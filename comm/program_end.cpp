@@ -3,19 +3,35 @@
 #include <sar/comm/status.hpp>
 
 #include <exception>
+#include <utility>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
 
 bool kept_one = false;
 MPI_Comm kept = MPI_COMM_NULL;
+void (*last_action)() noexcept = nullptr;
 
-/// MPI_Finalize calls this before it does anything else (MPI 3.1, section 8.7.1). A rank stays as long as
-/// others make calls: those throw, and come here in the end or end the program with an error.
-int agree_at_finalize(MPI_Comm, int, void*, void*) {
+int act_at_finalize(MPI_Comm, int, void*, void*) {
+  if (last_action != nullptr) std::exchange(last_action, nullptr)();
+  return MPI_SUCCESS;
+}
+
+/// MPI_Finalize calls `callback` before it does anything else (MPI 3.1, section 8.7.1), the last one first.
+void call_at_finalize(MPI_Comm_delete_attr_function* callback) {
+  int key = MPI_KEYVAL_INVALID;
+  check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, callback, &key, nullptr), "MPI_Comm_create_keyval");
+  check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "MPI_Comm_set_attr");
+  check_mpi(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");
+}
+
+/// A rank stays as long as others make calls: those throw, and come here in the end or end the program with
+/// an error.
+int agree_at_finalize(MPI_Comm comm, int key, void* value, void* state) {
   try {
     while (exchange_status(kept, {}, 0, {.name = "the program", .ends = true}).failed) {
     }
+    act_at_finalize(comm, key, value, state);
   } catch (const std::exception&) {
     // MPI has failed: nobody can be told.
   }
@@ -31,14 +47,16 @@ bool keep_until_finalize(MPI_Comm comm) {
   check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &processes), "MPI_Comm_size");
   if (kept_one || size != processes || size == 1) return false;
-  int key = MPI_KEYVAL_INVALID;
-  check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, agree_at_finalize, &key, nullptr),
-            "MPI_Comm_create_keyval");
-  check_mpi(MPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr), "MPI_Comm_set_attr");
-  check_mpi(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");
+  call_at_finalize(agree_at_finalize);
   kept = comm;
   kept_one = true;
   return true;
+}
+
+void at_program_end(void (*action)() noexcept) {
+  if (last_action != nullptr) return;
+  if (!kept_one) call_at_finalize(act_at_finalize);
+  last_action = action;
 }
 
 }  // namespace sar

@@ -41,6 +41,15 @@ using RowsOf = std::conditional_t<std::is_same_v<T, real>, Tensor, Array<T>>;
 template <RowNumber T>
 class PendingRows {
  public:
+  PendingRows() = default;
+  PendingRows(PendingRows&&) noexcept = default;
+  PendingRows& operator=(PendingRows other) noexcept {  // what was under way ends with `other`
+    std::swap(rows_, other.rows_);
+    std::swap(pull_, other.pull_);
+    return *this;
+  }
+  ~PendingRows() = default;
+
   /// Waits for the rows; once. Local: it waits for messages that have been posted already.
   [[nodiscard]] RowsOf<T> finish() {
     pull_->finish();

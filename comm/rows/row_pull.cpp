@@ -23,7 +23,10 @@ RowPull::RowPull(const Communicator& comm, const PartitionBook& book, const std:
     copy_rows(
         std::ssize(asked.values), row_bytes, mine, [&](Index k) { return asked.values[k]; }, outgoing_.data(),
         std::identity());
-    incoming_.resize(asking.size() * row_bytes);
+    Index buffered = 0;
+    for (int q = 0; q < comm.size(); ++q)
+      if (q != me && !wanted_.lie_together(q)) buffered += wanted_.size(q);
+    incoming_.resize(buffered * row_bytes);
     const std::span<const Index> own = wanted_.rows_of(me), places = wanted_.places_of(me);
     copy_rows(
         std::ssize(own), row_bytes, mine, [&](Index k) { return own[k]; }, out,
@@ -46,13 +49,18 @@ void RowPull::post(std::span<const Index> out_counts) {
   };
   std::byte* in = incoming_.data();
   const std::byte* out = outgoing_.data();
+  Index received = 0;
   for (int q = 0; q < size; ++q) {
-    if (q == me) continue;
-    each_message(wanted_.size(q) * row_bytes_, [&](Index begin, int bytes) {
-      check_mpi(MPI_Irecv(in + begin, bytes, MPI_BYTE, q, tag, comm_.handle(), &requests_.emplace_back()),
+    const Index bytes_of_q = wanted_.size(q) * row_bytes_;
+    if (q == me || bytes_of_q == 0) continue;
+    const bool in_place = wanted_.lie_together(q);
+    std::byte* const to = in_place ? out_ + wanted_.places_of(q)[0] * row_bytes_ : in;
+    each_message(bytes_of_q, [&](Index begin, int bytes) {
+      check_mpi(MPI_Irecv(to + begin, bytes, MPI_BYTE, q, tag, comm_.handle(), &requests_.emplace_back()),
                 "MPI_Irecv");
     });
-    in += wanted_.size(q) * row_bytes_;
+    if (!in_place) in += bytes_of_q;
+    received += bytes_of_q;
   }
   for (int q = 0; q < size; ++q) {
     each_message(out_counts[q] * row_bytes_, [&](Index begin, int bytes) {
@@ -61,10 +69,12 @@ void RowPull::post(std::span<const Index> out_counts) {
     });
     out += out_counts[q] * row_bytes_;
   }
-  comm_.add_to_stats({.bytes_sent = outgoing_.size(), .bytes_received = incoming_.size()});
+  comm_.add_to_stats(
+      {.bytes_sent = outgoing_.size(), .bytes_received = static_cast<std::uint64_t>(received)});
 }
 
 void RowPull::wait() {
+  if (requests_.empty()) return;
   CommStats stats;
   {
     const WaitTimer timer(stats, "pull_all");
@@ -85,11 +95,10 @@ RowPull::~RowPull() {
 }
 
 void RowPull::finish() {
-  if (requests_.empty() && incoming_.empty()) return;
   wait();
   const std::byte* in = incoming_.data();
   for (int q = 0; q < comm_.size(); ++q) {
-    if (q == comm_.rank()) continue;
+    if (q == comm_.rank() || wanted_.lie_together(q)) continue;
     const std::span<const Index> places = wanted_.places_of(q);
     copy_rows(std::ssize(places), row_bytes_, in, std::identity(), out_, [&](Index k) { return places[k]; });
     in += std::ssize(places) * row_bytes_;

@@ -19,8 +19,8 @@ namespace sar::inline SAR_PRECISION {
 class RowPull {
  public:
   /// Row i of `out` becomes row ids[i], as it is now: row ids[i] - book.begin(p) of `mine` of its owner p.
-  /// `out` is written until finish(). Buffers: the rows that other ranks own, and the own rows that other
-  /// ranks want. Collective.
+  /// `out` is written until finish(), and must live as long as this. Buffers: the own rows that other ranks
+  /// want, and the rows of owners whose rows do not lie together in `ids`. Collective.
   RowPull(const Communicator& comm, const PartitionBook& book, const std::byte* mine, Index row_bytes,
           std::span<const Index> ids, std::byte* out);
   /// Waits for the messages, unless finish() did.

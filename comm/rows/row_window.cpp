@@ -1,11 +1,13 @@
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/mpi_error.hpp>
+#include <sar/comm/program_end.hpp>
 #include <sar/comm/rows/row_window.hpp>
 #include <sar/core/error.hpp>
 
 #include <algorithm>
 #include <climits>
 #include <exception>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -49,9 +51,22 @@ Index next_number = 0;
 
 }  // namespace
 
-std::list<RowWindow::Open>& RowWindow::left_behind() {
-  static std::list<Open> windows;
-  return windows;
+/// One window, and what it needs as long as it is open.
+struct RowWindow::Open {
+  Communicator comm;
+  std::shared_ptr<const void> memory;
+  Index number;  // the same on all ranks, and of no other window of the communicator; rising
+  MPI_Win window = MPI_WIN_NULL;
+  bool left_behind = false;
+
+  void create(const std::byte* mine, Index bytes);
+  void free() noexcept;
+};
+
+// Those of a host's global objects outlive every list that has an end.
+std::list<RowWindow::Open>& RowWindow::all() {
+  static auto* const windows = new std::list<Open>;
+  return *windows;
 }
 
 // Not every MPI makes a window over every network: ranks that do without pull() need none.
@@ -70,60 +85,70 @@ void RowWindow::Open::free() noexcept {
   if (window == MPI_WIN_NULL) return;
   MPI_Win_unlock_all(window);
   MPI_Win_free(&window);
+  window = MPI_WIN_NULL;
 }
 
 // A window is freed by all ranks together: only those can be that every rank has left behind.
 void RowWindow::free_left_behind(const Communicator& comm) {
-  std::list<Open>& windows = left_behind();
-  const auto is_here = [&](const Open& open) { return open.comm.handle() == comm.handle(); };
   std::vector<Index> mine;
-  for (const Open& open : windows)
-    if (is_here(open)) mine.push_back(open.number);
-  std::vector<Index> all = comm.all_gather(std::span<const Index>(mine));
-  std::ranges::sort(all);
-  const auto of_all = [&](const Open& open) {
-    return is_here(open) && std::ranges::count(all, open.number) == comm.size();
+  const auto is_left_here = [&](const Open& open) {
+    return open.left_behind && open.comm.handle() == comm.handle();
   };
-  windows.sort([](const Open& a, const Open& b) { return a.number < b.number; });
-  std::erase_if(windows, [&](Open& open) {
-    if (!of_all(open)) return false;
+  for (const Open& open : all())
+    if (is_left_here(open)) mine.push_back(open.number);
+  std::vector<Index> numbers = comm.all_gather(std::span<const Index>(mine));
+  std::erase_if(all(), [&](Open& open) {
+    if (!is_left_here(open) || std::ranges::count(numbers, open.number) != comm.size()) return false;
     open.free();
     return true;
   });
+}
+
+// MPI_Finalize needs that; the ranks free their windows in the order in which they made them.
+void RowWindow::free_all() noexcept {
+  for (Open& open : all()) open.free();
 }
 
 RowWindow::RowWindow(const Communicator& comm, const std::byte* mine, Index bytes,
                      std::shared_ptr<const void> memory) {
   comm.agree([&] {
     free_left_behind(comm);
+    at_program_end(free_all);
     const Index number = comm.all_reduce(next_number, ReduceOp::max);
-    open_.push_back({comm, std::move(memory), number});
+    std::list<Open> made;
+    made.push_back({comm, std::move(memory), number});
     comm.synchronize("RowWindow");  // from here on nothing fails but MPI
     next_number = number + 1;
-    if (comm.size() == 1) return;  // nobody reads, and not every MPI makes such a window
-    open_.front().create(mine, bytes);
+    all().splice(all().end(), made);
+    open_ = std::prev(all().end());
+    if (comm.size() > 1)
+      open_->create(mine, bytes);  // or nobody reads, and not every MPI makes such a window
   });
 }
 
 RowWindow::~RowWindow() {
   int finalized = 0;
-  if (MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0) return;
-  const Communicator& comm = open().comm;
-  if (!comm.in_agreement() || std::uncaught_exceptions() == 0) try {
+  const bool mpi_runs = MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
+  const Communicator comm = open_->comm;
+  if (mpi_runs) {
+    open_->left_behind = true;
+    if (comm.in_agreement() && std::uncaught_exceptions() > 0) return;
+    try {
       comm.synchronize("the end of a distributed tensor");
-      open_.front().free();
-      return;
     } catch (const std::exception&) {  // another rank reports it
+      return;
     }
-  left_behind().splice(left_behind().end(), open_);
+    open_->free();
+  }
+  all().erase(open_);
 }
 
 void RowWindow::get(int owner, std::span<const Index> rows, Index row_bytes, std::byte* out) const {
-  require<CommunicationError>(open().window != MPI_WIN_NULL,
+  require<CommunicationError>(open_->window != MPI_WIN_NULL,
                               "pull: MPI cannot read the memory of other ranks over this network "
                               "(MPI_Win_create fails), expected one "
                               "that it can, or Open MPI with OMPI_MCA_osc=pt2pt; pull_all() does without");
-  const Index most = static_cast<Index>(std::min<std::size_t>(open().comm.max_collective_size(), INT_MAX));
+  const Index most = static_cast<Index>(std::min<std::size_t>(open_->comm.max_collective_size(), INT_MAX));
   Ranges ranges;
   while (!rows.empty()) {
     const Index count = ranges.take(rows, row_bytes, most);
@@ -133,7 +158,7 @@ void RowWindow::get(int owner, std::span<const Index> rows, Index row_bytes, std
               "MPI_Type_create_hindexed");
     check_mpi(MPI_Type_commit(&type.type), "MPI_Type_commit");
     check_mpi(
-        MPI_Get(out, static_cast<int>(count * row_bytes), MPI_BYTE, owner, 0, 1, type.type, open().window),
+        MPI_Get(out, static_cast<int>(count * row_bytes), MPI_BYTE, owner, 0, 1, type.type, open_->window),
         "MPI_Get");
     rows = rows.subspan(count);
     out += count * row_bytes;
@@ -141,11 +166,11 @@ void RowWindow::get(int owner, std::span<const Index> rows, Index row_bytes, std
 }
 
 void RowWindow::wait() const {
-  if (open().window != MPI_WIN_NULL) check_mpi(MPI_Win_flush_all(open().window), "MPI_Win_flush_all");
+  if (open_->window != MPI_WIN_NULL) check_mpi(MPI_Win_flush_all(open_->window), "MPI_Win_flush_all");
 }
 
 void RowWindow::changed() const {
-  if (open().window != MPI_WIN_NULL) check_mpi(MPI_Win_sync(open().window), "MPI_Win_sync");
+  if (open_->window != MPI_WIN_NULL) check_mpi(MPI_Win_sync(open_->window), "MPI_Win_sync");
 }
 
 }  // namespace sar

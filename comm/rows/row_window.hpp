@@ -21,7 +21,7 @@ class RowWindow {
   RowWindow(const Communicator& comm, const std::byte* mine, Index bytes, std::shared_ptr<const void> memory);
   /// Waits for the other ranks, which may still read. Where that is impossible, because this rank is leaving
   /// the body of agree() by an exception or the ranks make different calls, the window and `memory` wait for
-  /// the next RowWindow of the communicator instead.
+  /// the next RowWindow of the communicator, or the end of the program, instead.
   ~RowWindow();
   RowWindow(const RowWindow&) = delete;
   RowWindow& operator=(const RowWindow&) = delete;
@@ -36,22 +36,11 @@ class RowWindow {
 
  private:
   struct Open;
+  static std::list<Open>& all();
   static void free_left_behind(const Communicator& comm);
-  [[nodiscard]] const Open& open() const { return open_.front(); }
+  static void free_all() noexcept;
 
-  std::list<Open> open_;  // one, which can be moved to the list of those left behind without an allocation
-  static std::list<Open>& left_behind();
-};
-
-/// One window, and what it needs as long as it is open.
-struct RowWindow::Open {
-  Communicator comm;
-  std::shared_ptr<const void> memory;
-  Index number;  // the same on all ranks, and of no other window of the communicator
-  MPI_Win window = MPI_WIN_NULL;
-
-  void create(const std::byte* mine, Index bytes);
-  void free() noexcept;
+  std::list<Open>::iterator open_;  // among all()
 };
 
 }  // namespace sar

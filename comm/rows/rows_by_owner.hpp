@@ -29,6 +29,11 @@ struct RowsByOwner {
   [[nodiscard]] std::span<const Index> places_of(int owner) const {
     return std::span<const Index>(places).subspan(begin[owner], size(owner));
   }
+  /// Whether the rows of an owner lie together in `ids`, so that they can arrive where they are wanted.
+  [[nodiscard]] bool lie_together(int owner) const {
+    const std::span<const Index> list = places_of(owner);
+    return list.empty() || list.back() - list.front() == std::ssize(list) - 1;
+  }
 };
 
 /// Throws InputError, which begins with `call`, unless all ids are rows of the book.

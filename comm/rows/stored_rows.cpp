@@ -83,14 +83,9 @@ void StoredRows::pull(std::span<const Index> ids, FunctionRef<std::byte*()> make
     std::byte* const out = make_out();
     if (row_bytes_ == 0) return;
     const int me = comm_.rank();
-    // Where the rows of an owner lie together in `out`, they arrive there.
-    const auto arrives_in_place = [&](int q) {
-      const std::span<const Index> places = wanted.places_of(q);
-      return places.empty() || places.back() - places.front() == std::ssize(places) - 1;
-    };
     Index buffered = 0;
     for (int q = 0; q < comm_.size(); ++q)
-      if (q != me && !arrives_in_place(q)) buffered += wanted.size(q);
+      if (q != me && !wanted.lie_together(q)) buffered += wanted.size(q);
     Array<std::byte> buffer(buffered * row_bytes_);
     CommStats stats;
     {
@@ -98,7 +93,7 @@ void StoredRows::pull(std::span<const Index> ids, FunctionRef<std::byte*()> make
       std::byte* next = buffer.data();
       for (int q = 0; q < comm_.size(); ++q) {
         if (q == me || wanted.size(q) == 0) continue;
-        const bool in_place = arrives_in_place(q);
+        const bool in_place = wanted.lie_together(q);
         window_->get(q, wanted.rows_of(q), row_bytes_,
                      in_place ? out + wanted.places_of(q)[0] * row_bytes_ : next);
         if (!in_place) next += wanted.size(q) * row_bytes_;
@@ -114,7 +109,7 @@ void StoredRows::pull(std::span<const Index> ids, FunctionRef<std::byte*()> make
       if (q == me) {
         copy_rows(
             std::ssize(rows), row_bytes_, mine_.data, [&](Index k) { return rows[k]; }, out, place);
-      } else if (!arrives_in_place(q)) {
+      } else if (!wanted.lie_together(q)) {
         copy_rows(std::ssize(rows), row_bytes_, next, std::identity(), out, place);
         next += std::ssize(rows) * row_bytes_;
       }
@@ -148,7 +143,9 @@ void StoredRows::push(std::span<const Index> ids, const std::byte* rows, Index n
     make_room(pushed_ids_, ids.size());
     make_room(pushed_rows_, expected * mine_.element_bytes);
     for (const Index id : ids) pushed_ids_.push_back(add ? ~id : id);
-    pushed_rows_.insert(pushed_rows_.end(), rows, rows + expected * mine_.element_bytes);
+    const std::size_t before = pushed_rows_.size();
+    pushed_rows_.resize(before + expected * mine_.element_bytes);
+    if (expected > 0) std::memcpy(pushed_rows_.data() + before, rows, expected * mine_.element_bytes);
   });
 }
 

@@ -1,5 +1,6 @@
 /// A host program that owns MPI: the library uses it, leaves it alone, and its handles may outlive it.
 #include <sar/comm/environment.hpp>
+#include <sar/comm/rows/distributed_tensor.hpp>
 #include <sar/comm/rows/halo.hpp>
 #include <sar/core/error.hpp>
 
@@ -86,8 +87,12 @@ int main(int argc, char** argv) {
   MPI_Errhandler handler{};
   MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
   check(handler == MPI_ERRORS_ARE_FATAL, "the error handler of MPI_COMM_WORLD is left alone");
+  const sar::DistributedTensor<> left(copy, sar::PartitionBook::even(4, copy.size()), sar::Shape{4, 2});
+  const std::vector<sar::Index> ids{3, 0};
+  check(left.pull(ids).num_rows() == 2, "a rank reads the rows of others");
   MPI_Finalize();
 
+  check_throws([&] { (void)left.pull(ids); }, "a pull after MPI_Finalize throws");
   check_throws([&] { copy.barrier(); }, "a collective call after MPI_Finalize throws");
   check_throws([&] { copy.agree([] {}); }, "agree after MPI_Finalize throws");
   check_throws([&] { sar::HaloFetch(copy, rows, sar::plan_single_rounds(no_rounds)); }, "an exchange after MPI_Finalize throws");

@@ -117,6 +117,39 @@ TEST_CASE("an aggregate that is kept") {
   CHECK(s.comm.stats().bytes_sent - before < width * sizeof(real));  // less than a row
 }
 
+TEST_CASE("rows of all workers") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  const NodeData& data = s.data;
+  const std::vector<Index> ids{0, 299, 17}, next_ids{5};
+  int trained = 0;
+  const auto train = [&](const Tensor&) { ++trained; };
+  const Tensor before = distributed_features(comm, data).pull(ids);
+  const Tensor new_rows = (Variable(before) * 2).value();
+#include "distributed_rows.inc"
+  CHECK(trained == 1);
+  CHECK(next.shape() == Shape{1, width});
+  CHECK(std::ranges::equal(std::as_const(new_rows).values(), x.pull(ids).values()));
+}
+
+TEST_CASE("nodes without features") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  const NodeData& data = s.data;
+  Generator& gen = s.gen;
+  const NewWorkingDirectory directory(comm);
+  const std::vector<Index> ids{0, 299, 17};
+  std::vector<double> losses;
+  const auto model = [&](const Variable& rows) {
+    const Variable loss = mean(rows * rows);
+    losses.push_back(static_cast<double>(loss.value().item()));
+    return loss;
+  };
+#include "embedding.inc"
+  CHECK(losses.back() < losses.front());
+  sparse.load("embedding-3");
+}
+
 TEST_CASE("a model from DGL") {
   Setting s;
   const NewWorkingDirectory directory(s.comm);

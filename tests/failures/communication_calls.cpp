@@ -71,6 +71,32 @@ void add_distributed_tensor(std::vector<Call>& calls, const Communicator& comm) 
            });
 }
 
+/// Tensors of what a rank has loaded.
+void add_distributed_data(std::vector<Call>& calls, const Communicator& comm) {
+  const std::string header = "graph/distributed_data.hpp ";
+  add_maker<double>(
+      calls,
+      header + "distributed_features, " + header + "distributed_labels, " + header + "distributed_field, " +
+          header + "edge_book",
+      true,
+      [=](bool wrong) {
+        auto nodes = std::make_shared<NodeData>(make_karate(comm));
+        auto graph = std::make_shared<GraphData>(to_graph_data(*nodes));
+        EdgeTypeData& edges = graph->edge_types.front();
+        edges.data["weight"] = DataArray(NpyType::int32, {}, std::ssize(edges.edges.dst));
+        auto field = std::make_shared<std::string>(wrong ? "none" : "weight");
+        return [=] {
+          return comm.agree([&] {
+            const auto features = distributed_features(comm, *nodes);
+            const auto labels = distributed_labels(comm, *nodes);
+            const auto weights = distributed_field<std::int32_t>(comm, graph->edge_types.front(), *field);
+            return static_cast<double>(features.row_size() + labels.row_size() + weights.row_size());
+          });
+        };
+      },
+      [](double value) { return std::vector<double>{value}; });
+}
+
 }  // namespace
 
 std::vector<Call> communication_calls(const Communicator& comm, const std::string& directory) {
@@ -136,6 +162,7 @@ std::vector<Call> communication_calls(const Communicator& comm, const std::strin
         return std::vector<double>{static_cast<double>(texts.size())};
       });
   add_distributed_tensor(calls, comm);
+  add_distributed_data(calls, comm);
   for (const bool gradients : {false, true})
     add_maker<double>(
         calls, gradients ? "comm/distributed.hpp gather_grads" : "comm/distributed.hpp sync_params",

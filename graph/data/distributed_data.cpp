@@ -1,0 +1,31 @@
+#include <sar/core/error.hpp>
+#include <sar/graph/data/distributed_data.hpp>
+
+namespace sar::inline SAR_PRECISION {
+
+DistributedTensor<> distributed_features(const Communicator& comm, const NodeData& data) {
+  return {comm, data.book, data.features};
+}
+
+DistributedTensor<std::int64_t> distributed_labels(const Communicator& comm, const NodeData& data) {
+  return DistributedTensor<std::int64_t>::borrow(comm, data.book, std::span(data.labels),
+                                                 {std::ssize(data.labels)});
+}
+
+PartitionBook edge_book(const Communicator& comm, Index mine) {
+  return comm.agree([&] {
+    std::vector<Index> offsets{0};
+    for (const Index count : comm.all_gather(mine)) offsets.push_back(offsets.back() + count);
+    return PartitionBook(std::move(offsets));
+  });
+}
+
+const DataArray& require_field(const DataColumns& columns, const std::string& name) {
+  const auto found = columns.find(name);
+  if (found != columns.end()) return found->second;
+  std::string names;
+  for (const auto& [other, column] : columns) names += (names.empty() ? "" : ", ") + other;
+  throw InputError(concat("there is no field '", name, "', expected one of: ", names));
+}
+
+}  // namespace sar
