@@ -53,10 +53,9 @@ DistributedEmbedding::DistributedEmbedding(std::string name, const Communicator&
                                            const PartitionBook& book, std::span<const Index> original_ids,
                                            Index width, Generator& gen, double bound)
     : name_(std::move(name)),
+      original_ids_(comm.agree([&] { return Array<Index>(original_ids.begin(), original_ids.end()); })),
       mine_(initial_rows(comm, book, original_ids, width, bound, gen.next_stream())),
-      rows_(comm, book, mine_) {
-  comm.agree([&] { original_ids_.assign(original_ids.begin(), original_ids.end()); });
-}
+      rows_(comm, book, mine_) {}
 
 Variable DistributedEmbedding::operator()(std::span<const Index> ids) {
   return comm().agree([&] {

@@ -67,7 +67,7 @@ class PendingRows {
 
 /// [N, ...] numbers T, N = book.num_nodes(); rank p stores the rows from book.begin(p) to book.end(p). A
 /// handle: copies are the same tensor. With the last handle of a rank, the tensor ends; that is collective,
-/// because other ranks may still read (a rank that leaves the body of agree() by an exception does not wait).
+/// because other ranks may still read (a rank that leaves by an exception does not wait).
 ///
 /// A call that is not collective and fails throws on its rank; unless that is in the body of
 /// Communicator::agree, the next collective call of the tensor throws the same on all ranks.

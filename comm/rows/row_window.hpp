@@ -20,8 +20,8 @@ class RowWindow {
   /// `memory` keeps the bytes alive, unless it is null: then they live as long as the window. Collective.
   RowWindow(const Communicator& comm, const std::byte* mine, Index bytes, std::shared_ptr<const void> memory);
   /// Waits for the other ranks, which may still read. Where that is impossible, because this rank is leaving
-  /// the body of agree() by an exception or the ranks make different calls, the window and `memory` wait for
-  /// the next RowWindow of the communicator, or the end of the program, instead.
+  /// by an exception or the ranks make different calls, the window and `memory` wait for the next RowWindow
+  /// of the communicator, or the end of the program, instead.
   ~RowWindow();
   RowWindow(const RowWindow&) = delete;
   RowWindow& operator=(const RowWindow&) = delete;

@@ -71,30 +71,33 @@ void add_distributed_tensor(std::vector<Call>& calls, const Communicator& comm) 
            });
 }
 
-/// Tensors of what a rank has loaded.
+/// Tensors of what a rank has loaded; where it is wrong, that has a row too many or another name.
 void add_distributed_data(std::vector<Call>& calls, const Communicator& comm) {
   const std::string header = "graph/distributed_data.hpp ";
-  add_maker<double>(
-      calls,
-      header + "distributed_features, " + header + "distributed_labels, " + header + "distributed_field, " +
-          header + "edge_book",
-      true,
-      [=](bool wrong) {
-        auto nodes = std::make_shared<NodeData>(make_karate(comm));
-        auto graph = std::make_shared<GraphData>(to_graph_data(*nodes));
-        EdgeTypeData& edges = graph->edge_types.front();
-        edges.data["weight"] = DataArray(NpyType::int32, {}, std::ssize(edges.edges.dst));
-        auto field = std::make_shared<std::string>(wrong ? "none" : "weight");
-        return [=] {
-          return comm.agree([&] {
-            const auto features = distributed_features(comm, *nodes);
-            const auto labels = distributed_labels(comm, *nodes);
-            const auto weights = distributed_field<std::int32_t>(comm, graph->edge_types.front(), *field);
-            return static_cast<double>(features.row_size() + labels.row_size() + weights.row_size());
-          });
-        };
-      },
-      [](double value) { return std::vector<double>{value}; });
+  const auto row_size = [](const auto& made) {
+    return std::vector<double>{static_cast<double>(made.row_size())};
+  };
+  const auto add = [&]<class T>(const std::string& names, T, auto make) {
+    add_maker<DistributedTensor<T>>(
+        calls, names, true,
+        [=](bool wrong) {
+          auto data = std::make_shared<NodeData>(make_karate(comm));
+          auto edges = std::make_shared<EdgeTypeData>(to_graph_data(*data).edge_types.front());
+          edges->data[wrong ? "other" : "size"] = DataArray(NpyType::int32, {}, std::ssize(edges->edges.dst));
+          if (wrong) data->features = Tensor::zeros({data->features.num_rows() + 1, 1});
+          if (wrong) data->labels.push_back(0);
+          return [=] { return make(*data, *edges); };
+        },
+        row_size);
+  };
+  add(header + "distributed_features", real(0),
+      [=](const NodeData& data, const EdgeTypeData&) { return distributed_features(comm, data); });
+  add(header + "distributed_labels", std::int64_t{0},
+      [=](const NodeData& data, const EdgeTypeData&) { return distributed_labels(comm, data); });
+  add(header + "distributed_field, " + header + "edge_book", std::int32_t{0},
+      [=](const NodeData&, const EdgeTypeData& edges) {
+        return distributed_field<std::int32_t>(comm, edges, "size");
+      });
 }
 
 }  // namespace
