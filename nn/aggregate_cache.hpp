@@ -13,9 +13,9 @@ namespace sar::inline SAR_PRECISION {
 
 /// Keeps the aggregate of constant rows, which a layer without dropout or parameters in front of it computes
 /// from the same rows in every call: the option `cached` of SAGEConv, GraphConv, GINConv and the convolutions
-/// of several hops. Exact: the rows are fetched and added up as without it, once. Another graph, other options
-/// of its handle, or another tensor on any rank drops what is kept, on all ranks. Rows that want a gradient are refused, and so are rows that were overwritten
-/// where they lie, which a fingerprint of their values shows. Collective.
+/// of several hops. Exact: the rows are fetched and added up as without it, once. Another graph, other
+/// options of it, or another tensor on any rank drop what is kept, on all ranks. Rows that want a gradient
+/// are refused, and so are rows that were overwritten where they lie, which a fingerprint shows. Collective.
 class AggregateCache {
  public:
   /// `layer` is for error messages.

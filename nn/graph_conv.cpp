@@ -8,10 +8,14 @@ namespace {
 
 SumFactors factors_of(GraphConvNorm norm) {
   switch (norm) {
-    case GraphConvNorm::none: return {};
-    case GraphConvNorm::left: return {.src = DegreeFactor::inverse, .dst = {}};
-    case GraphConvNorm::right: return {.src = {}, .dst = DegreeFactor::inverse};
-    case GraphConvNorm::both: break;
+    case GraphConvNorm::none:
+      return {};
+    case GraphConvNorm::left:
+      return {.src = DegreeFactor::inverse, .dst = {}};
+    case GraphConvNorm::right:
+      return {.src = {}, .dst = DegreeFactor::inverse};
+    case GraphConvNorm::both:
+      break;
   }
   return {.src = DegreeFactor::inverse_root, .dst = DegreeFactor::inverse_root};
 }

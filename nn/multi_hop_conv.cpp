@@ -198,8 +198,9 @@ Variable TAGConv::operator()(const GraphShardManager& graph, const Variable& fea
 }
 
 Variable TAGConv::operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const {
-  return agree_over(
-      hops, [&] { return apply(checked(hops, k_, NodeDegree::source_in, feat, in_feats_, "TAGConv"), feat); });
+  return agree_over(hops, [&] {
+    return apply(checked(hops, k_, NodeDegree::source_in, feat, in_feats_, "TAGConv"), feat);
+  });
 }
 
 SGConv::SGConv(Index in_feats, Index out_feats, Generator& gen, const SGConvOptions& options)
@@ -230,7 +231,8 @@ Variable SGConv::operator()(const GraphShardManager& graph, const Variable& feat
 
 Variable SGConv::operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const {
   return agree_over(hops, [&] {
-    return apply(checked(hops, options_.k, NodeDegree::source_in, feat, fc_.weight().shape()[1], "SGConv"), feat);
+    return apply(checked(hops, options_.k, NodeDegree::source_in, feat, fc_.weight().shape()[1], "SGConv"),
+                 feat);
   });
 }
 

@@ -25,8 +25,8 @@ namespace sar::inline SAR_PRECISION {
 /// Degrees count edges and are at least 1; with edge weights, A holds them and the degrees are their sums. In
 /// training, edge_drop drops entries of A, others at each hop, and the same for every number of ranks.
 ///
-/// No parameters. With `cached`, h_k of constant features on a whole graph is kept (AggregateCache). Collective:
-/// k update_all; cached, one all_reduce from the second call on.
+/// No parameters. With `cached`, h_k of constant features on a whole graph is kept (AggregateCache).
+/// Collective: k update_all; cached, one all_reduce from the second call on.
 class APPNPConv : public Module {
  public:
   /// Throws InputError unless k >= 0, 0 <= alpha <= 1, 0 <= edge_drop < 1, and 0 = edge_drop if cached.

@@ -90,8 +90,7 @@ Variable SAGEConv::gcn(const GraphShardManager& graph, const Variable& src, cons
   };
   Variable y = cache_(graph, {&src, &dst, &edge_weight}, [&] {
     return scaled_sum(graph, rows, edge_weight, {.src = {}, .dst = DegreeFactor::inverse_with_self}, [&] {
-      return scale_rows(self(),
-                        degree_factors(graph, NodeDegree::in, DegreeFactor::inverse_with_self));
+      return scale_rows(self(), degree_factors(graph, NodeDegree::in, DegreeFactor::inverse_with_self));
     });
   });
   if (!multiply_first) return linear(std::move(y), fc_neigh_.weight(), bias_);

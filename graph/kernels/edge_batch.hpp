@@ -50,10 +50,10 @@ class EdgeBatch {
 /// it refers to must live as long. Capture by value ([=], [h, this]) unless everything outlives the tape; a
 /// Variable is a cheap handle.
 ///
-/// Several threads call it at once, each for a block of its own, so it must not change what it refers to. Tapes
-/// and gradients are the library's concern: a captured Variable may want a gradient, and operations, Linear
-/// and other modules without a state can be used. A function that counts, logs or draws from a generator needs
-/// GraphOptions::serial_messages, which lets one thread call it at a time. Results do not depend on either.
+/// Several threads call it at once, each for a block of its own, so it must not change what it refers to.
+/// Gradients are the library's concern: a captured Variable may want one, and operations, Linear and other
+/// modules without a state can be used. A function that counts, logs or draws from a generator needs
+/// GraphOptions::serial_messages: one thread calls it at a time. Results do not depend on either.
 using MessageFunction = std::function<Variable(const EdgeBatch& edges)>;
 
 }  // namespace sar

@@ -62,8 +62,8 @@ struct BlockGroups {
   void build(const Array<local_index>& ids);
   [[nodiscard]] Index size() const noexcept { return static_cast<Index>(rows.size()); }
   [[nodiscard]] Index position(Index k) const { return order.empty() ? k : order[k]; }
-  /// out[rows[i]] += scale[rows[i]] * sum of the rows of x [block size, width] at the positions of rows[i] for
-  /// groups i of [first, last); `scale` null: 1. As gather_sum.
+  /// out[rows[i]] += scale[rows[i]] * sum of the rows of x [block size, width] at the positions of rows[i]
+  /// for groups i of [first, last); `scale` null: 1. As gather_sum.
   void add_rows_to(real* out, const Tensor& x, Index first, Index last, const real* scale = nullptr) const;
   /// The sum of the rows of x at the positions of rows[i]: [1, width].
   [[nodiscard]] Tensor sum_of(const Tensor& x, Index i) const;

@@ -142,8 +142,7 @@ void guarded(std::exception_ptr& failure, FunctionRef<void()> work) {
 
 }  // namespace
 
-void UserMessageKernel::for_blocks(FunctionRef<void(Work&)> compute,
-                                   FunctionRef<void(std::span<Work>)> add) {
+void UserMessageKernel::for_blocks(FunctionRef<void(Work&)> compute, FunctionRef<void(std::span<Work>)> add) {
   const Index threads = num_threads();
   const Index at_once = std::min(o_.serial || threads == 1 ? 1 : 2 * threads, blocks_.size());
   if (std::ssize(works_) < at_once) works_ = std::vector<Work>(at_once);

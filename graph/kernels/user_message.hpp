@@ -10,9 +10,9 @@
 /// written per edge, and a row of gradient read per edge and operand.
 ///
 /// Several blocks are computed at the same time, each by one thread (by all threads when there is only one).
-/// Rows of the result that a block shares with its neighbours, the first one's, gradients of destinations, and
-/// those of what the function captures are added afterwards, in the order of the blocks. Memory: that of one
-/// block for each thread, and of the results of two.
+/// Rows of the result that a block shares with its neighbours, the first one's, gradients of destinations,
+/// and those of what the function captures are added afterwards, in the order of the blocks. Memory: that of
+/// one block for each thread, and of the results of two.
 #pragma once
 
 #include <sar/autograd/outer_gradients.hpp>

@@ -11,18 +11,24 @@ namespace {
 
 double value_of(DegreeFactor factor, double degree) {
   switch (factor) {
-    case DegreeFactor::inverse: return 1 / std::max(degree, 1.0);
-    case DegreeFactor::inverse_root: return 1 / std::sqrt(std::max(degree, 1.0));
-    case DegreeFactor::inverse_with_self: break;
+    case DegreeFactor::inverse:
+      return 1 / std::max(degree, 1.0);
+    case DegreeFactor::inverse_root:
+      return 1 / std::sqrt(std::max(degree, 1.0));
+    case DegreeFactor::inverse_with_self:
+      break;
   }
   return 1 / (degree + 1);
 }
 
 const Array<Index>& degrees_of(const GraphShardManager& graph, NodeDegree degree) {
   switch (degree) {
-    case NodeDegree::in: return graph.in_degrees();
-    case NodeDegree::out: return graph.out_degrees();
-    case NodeDegree::source_in: break;
+    case NodeDegree::in:
+      return graph.in_degrees();
+    case NodeDegree::out:
+      return graph.out_degrees();
+    case NodeDegree::source_in:
+      break;
   }
   return graph.src_in_degrees();
 }

@@ -33,8 +33,8 @@ struct SumFactors {
 ///
 /// for x [local sources, ...] and optional edge weights w [local edges]; the base is optional, too.
 /// Differentiable in x, w and base. Communication, errors and make_base as GraphShardManager::update_all; the
-/// first call with a factor of the sources fetches a number for each halo row. Where w wants a gradient, or is
-/// more than a number an edge, the factors are applied in passes of their own. Collective.
+/// first call with a factor of the sources fetches a number for each halo row. Where w wants a gradient, or
+/// is more than a number an edge, the factors are applied in passes of their own. Collective.
 [[nodiscard]] Variable scaled_sum(
     const GraphShardManager& graph, Variable x, const Variable& edge_weight, const SumFactors& factors,
     FunctionRef<Variable()> make_base = [] { return Variable(); });

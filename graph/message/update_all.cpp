@@ -329,8 +329,7 @@ Variable scaled_sum(const GraphShardManager& graph, Variable x, const Variable& 
                     const SumFactors& factors, FunctionRef<Variable()> make_base) {
   return graph.comm().agree([&] {
     const bool weighted = edge_weight.defined();
-    const Message message =
-        weighted ? fn::u_mul_e(std::move(x), edge_weight) : fn::copy_u(std::move(x));
+    const Message message = weighted ? fn::u_mul_e(std::move(x), edge_weight) : fn::copy_u(std::move(x));
     if (weighted && (edge_weight.requires_grad() || edge_weight.shape().row_size() != 1))
       return sum_between_scales(graph, message, factors, make_base);
     (void)check_operands(graph, message, graph.num_dst_nodes());

@@ -39,7 +39,8 @@ Tensor column(const std::vector<Index>& ends, Index n, std::optional<DegreeFacto
   for (const Index end : ends) degree[static_cast<std::size_t>(end)] += 1;
   Tensor values({n});
   for (Index i = 0; i < n; ++i)
-    values.data()[i] = factor ? static_cast<real>(factor_of(*factor, degree[static_cast<std::size_t>(i)])) : 1;
+    values.data()[i] =
+        factor ? static_cast<real>(factor_of(*factor, degree[static_cast<std::size_t>(i)])) : 1;
   return values;
 }
 
@@ -69,8 +70,8 @@ Result expected(const WholeGraph& g, const Choice& c) {
   return r;
 }
 
-void check_case(const Communicator& comm, const WholeGraph& g, const Books& books, const GraphOptions& options,
-                const Choice& c) {
+void check_case(const Communicator& comm, const WholeGraph& g, const Books& books,
+                const GraphOptions& options, const Choice& c) {
   const GraphShardManager graph = shard(comm, g, books, options);
   const Result want = expected(g, c);
   const int p = comm.rank();
@@ -80,9 +81,8 @@ void check_case(const Communicator& comm, const WholeGraph& g, const Books& book
     const Variable weight(gather_rows(Variable(want.weight.value()), graph.edge_ids()).value(),
                           c.weight_gradient);
     Tape tape;
-    const Variable out =
-        scaled_sum(graph, x, c.weighted ? weight : Variable(), c.factors,
-                   [&] { return c.base ? scale_shift(base, 1) : Variable(); });
+    const Variable out = scaled_sum(graph, x, c.weighted ? weight : Variable(), c.factors,
+                                    [&] { return c.base ? scale_shift(base, 1) : Variable(); });
     tape.backward(out, my_rows(whole_tensor({g.num_dst, width}, 4), books.dst, p));
     const auto check = [&](const Tensor& found, const Tensor& whole, const PartitionBook& book) {
       CHECK(error_of_part(found, my_rows(whole, book, p), whole) < tolerance());
@@ -170,11 +170,13 @@ TEST_CASE("sums with factors of degrees: operands that do not fit are the same e
   const Tensor x = Tensor::full({graph.num_src_nodes(), 2}, 1);
   const Tensor wrong = Tensor::full({graph.num_src_nodes() + (here ? 1 : 0), 2}, 1);
   const SumFactors root{.src = DegreeFactor::inverse_root, .dst = {}};
-  CHECK(thrown_by_all<ShapeError>(comm, [&] { (void)scaled_sum(graph, wrong, {}, root); })
-            .find("source rows have shape") != std::string::npos);
+  CHECK(thrown_by_all<ShapeError>(comm, [&] {
+          (void)scaled_sum(graph, wrong, {}, root);
+        }).find("source rows have shape") != std::string::npos);
   const SumFactors in_degrees{
       .src = DegreeFactor::inverse_root, .src_degree = NodeDegree::source_in, .dst = {}};
-  CHECK(thrown_by_all<InputError>(comm, [&] { (void)scaled_sum(graph, x, {}, in_degrees); })
-            .find("the in-degrees of the sources are not known") != std::string::npos);
+  CHECK(thrown_by_all<InputError>(comm, [&] {
+          (void)scaled_sum(graph, x, {}, in_degrees);
+        }).find("the in-degrees of the sources are not known") != std::string::npos);
   CHECK(scaled_sum(graph, x, {}, root).num_rows() == graph.num_dst_nodes());
 }

@@ -620,9 +620,8 @@ TEST_CASE("what a function does wrong on one rank is told on all, and the graph 
   const WholeGraph g = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(g, comm.size())) {
     for (const HaloMode mode : all_modes) {
-      const GraphShardManager graph =
-          shard(comm, g, books,
-                {.mode = mode, .max_halo_bytes = 60, .edge_block = 2, .serial_messages = true});
+      const GraphShardManager graph = shard(
+          comm, g, books, {.mode = mode, .max_halo_bytes = 60, .edge_block = 2, .serial_messages = true});
       const bool here = comm.rank() == comm.size() - 1;  // owns edges in all partitions
       const Variable h(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
       const Variable other(my_rows(whole_tensor({g.num_src, 2}, 1), books.src, comm.rank()), true);
