@@ -177,4 +177,4 @@ Tensor correct_and_smooth(const GraphShardManager& graph, const Tensor& y,
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

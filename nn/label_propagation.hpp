@@ -76,4 +76,4 @@ struct CorrectAndSmoothOptions {
                                         std::span<const std::uint8_t> mask,
                                         const CorrectAndSmoothOptions& options = {});
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -55,4 +55,4 @@ Variable info_nce(const Variable& positive, const Variable& negative, const Comm
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

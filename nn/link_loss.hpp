@@ -32,4 +32,4 @@ Variable link_margin(const Variable& positive, const Variable& negative, const C
 Variable info_nce(const Variable& positive, const Variable& negative, const Communicator& comm,
                   double temperature = 1);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

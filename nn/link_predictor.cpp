@@ -113,4 +113,4 @@ Variable DistMultPredictor::operator()(const GraphShardManager& graph, const Nod
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -81,4 +81,4 @@ class DistMultPredictor : public Module {
   Variable w_relation_;
 };
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

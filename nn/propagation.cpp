@@ -26,4 +26,4 @@ Variable propagate(const GraphShardManager& graph, const Variable& x, HopNorm no
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

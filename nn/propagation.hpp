@@ -17,4 +17,4 @@ enum class HopNorm {
 [[nodiscard]] Variable propagate(const GraphShardManager& graph, const Variable& x,
                                  HopNorm norm = HopNorm::symmetric);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

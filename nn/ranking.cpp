@@ -179,4 +179,4 @@ double mean_reciprocal_rank(const Tensor& positive, const Tensor& negative, cons
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

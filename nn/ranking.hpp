@@ -31,4 +31,4 @@ double hits_at_k(const Tensor& positive, const Tensor& negative, Index k, const 
 /// all_reduce of 16 k bytes, how many positives have which rank. Throws ShapeError for other shapes.
 double mean_reciprocal_rank(const Tensor& positive, const Tensor& negative, const Communicator& comm);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -79,4 +79,4 @@ Variable SIGN::operator()(const Variable& x, const RowIds& row_ids) {
   return project_(dropout_(prelu_(concat_columns(hidden)), row_ids), row_ids);
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -65,4 +65,4 @@ class SIGN : public Module {
   FeedForward project_;
 };
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -45,4 +45,4 @@ Array<std::uint8_t> EdgeSet::contains(std::span<const Index> src, std::span<cons
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

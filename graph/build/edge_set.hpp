@@ -37,4 +37,4 @@ class EdgeSet {
   Array<Edge> edges_;                      // sorted
 };
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -133,4 +133,4 @@ NodePairList NegativeSampler::global_uniform(std::span<const Index> edge_ids, st
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

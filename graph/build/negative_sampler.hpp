@@ -69,4 +69,4 @@ class NegativeSampler {
   std::optional<Nodes> src_;  // none: sources are the destinations
 };
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

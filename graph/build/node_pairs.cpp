@@ -50,4 +50,4 @@ Variable NodePairs::dst(const Variable& h) const {
   return dst_.update_all(fn::copy_u(h), fn::sum);
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

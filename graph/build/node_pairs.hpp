@@ -47,4 +47,4 @@ class NodePairs {
   GraphShardManager src_, dst_;
 };
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

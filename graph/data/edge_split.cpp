@@ -41,4 +41,4 @@ EdgeSplit split_edges(const Communicator& comm, const NodeData& data, const Edge
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -27,4 +27,4 @@ struct EdgeSplit {
 /// same on every rank, for shares that are not as above.
 EdgeSplit split_edges(const Communicator& comm, const NodeData& data, const EdgeSplitOptions& options = {});
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar
