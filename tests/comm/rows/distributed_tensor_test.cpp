@@ -230,6 +230,8 @@ TEST_CASE("rows that cannot be a distributed tensor are refused on all ranks") {
   CHECK(thrown_by_all<ShapeError>(comm, [&] {
           DistributedTensor<std::uint8_t>::borrow(comm, book, std::span<std::uint8_t>(), {mine, 3});
         }).find("a distributed tensor: 0 numbers") != std::string::npos);
+  CHECK(make(PartitionBook::even(0, comm.size()), {0, Index{1} << 29, 4}) ==
+        concat("a distributed tensor has rows of ", sizeof(real) << 31, " bytes, expected less than 2^31"));
   if (comm.size() == 1) return;
   CHECK(make(book, {mine, comm.rank() == last ? 3 : 2}) ==
         concat("a distributed tensor has rows of another shape on rank ", last, " than on rank 0"));
