@@ -304,8 +304,10 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
         by_source(stage, grad_src, accumulate, nullptr);
       return;
     }
-    // Slots for three to 16 edges a destination, in half the memory of the result where that is enough.
-    const Index per_row = std::clamp<Index>(o_.heads * o_.dim / (2 * slots_.width()), 3, 16);
+    // Slots for three to 16 edges a destination: with what is kept for a destination besides, in half the
+    // memory of the result where that is enough.
+    const Index free = o_.heads * o_.dim / 2 - ScoreOfPairs<PairScore>::num_stats * o_.heads - 8;
+    const Index per_row = std::clamp<Index>(free / slots_.width(), 3, 16);
     const Index most_edges = std::max<Index>(per_row * stage.shard.num_dst, 1 << 12);
     const Index width = source_width(o_);
     for_blocks_of_sources(stage, width, most_edges, [&](const Stage& block) {
