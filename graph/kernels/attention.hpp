@@ -12,9 +12,9 @@
 ///                  s = leaky_relu(el[u, h] + dst[v, h]),    el[u, h] = <attn[h], x[u, h]>
 ///
 ///              The backward pass goes over the transpose: x_u and its gradient stay in registers while rows of
-///              g pass by. ds is needed by destination, too: it is written, for a block of source rows with
-///              about three edges a destination, to where the edge lies in the order of destinations, and added
-///              up there.
+///              g pass by. ds is needed by destination, too: it is written, edge after edge, for a block of
+///              source rows with about three edges a destination; then every destination gathers what belongs to
+///              it, while it is still in the cache.
 ///
 /// additive_v2, dot    GATv2, dot product and AGNN (pair_attention.cpp). The value is x, or for dot with
 ///              `separate_value` the second part of the source's row.
@@ -33,8 +33,8 @@
 /// then the rows, each requested one batch ahead; all heads of an edge at once. Between batches the result is
 /// that of the edges so far, divided by their sum, so that no pass over it follows. Traffic per edge: additive a row of x forward and a row of
 /// g backward, as copy_u, and besides a few numbers per head: el and el, four of the destination (a line of
-/// cache), ds twice. The others a row of x forward; backward rows of dst and of g, ds twice, and a row of x for
-/// dot, 4 bytes of signs for 32 columns twice for additive_v2. Time, forward and
+/// cache), ds twice (and its place, 4 bytes). The others a row of x forward; backward rows of dst and of g, ds
+/// twice, and a row of x for dot, 4 bytes of signs for 32 columns twice for additive_v2. Time, forward and
 /// backward, of 4 heads x 32 to copy_u sum of width 128 on a Xeon with AVX-512: additive 2.1 to 2.5 (forward 1.5
 /// to 1.8), additive_v2 3.9 to 4.2 (1.6 to 1.9), dot 3.6 to 3.8 (1.6 to 1.8; bench/attention.cpp, one thread).
 /// The rows gathered, three and four where copy_u gathers two, would allow 1.5 and 2: most of the rest is

@@ -1,6 +1,7 @@
 /// The additive score of GAT: one number of each end of an edge.
 #include <sar/core/reduce.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
+#include <sar/graph/kernels/destination_slots.hpp>
 
 #include <sar/core/isa_begin.hpp>
 
@@ -45,67 +46,83 @@ class AdditiveScore {
   Array<real> el_;
 };
 
-/// Sums by destination of something that is computed source row by source row: a buffer with a slot per edge
-/// of a block of source rows, in the order of destinations.
+/// Sums by destination of something that is computed source row by source row: a buffer with a place per edge
+/// of a block of source rows, in their order, from which every destination takes what belongs to it.
 class DestinationSums {
  public:
   explicit DestinationSums(Index heads) : heads_(heads) {}
 
-  /// Of `edges`, which stay as they are until add_to(); `num_dst`: destinations of the worker.
-  void open(Index num_dst, const EdgeRanges& edges) {
-    edges_ = edges;
-    shift_.resize(num_dst);
-    for (Index i = 0; i < edges.num_rows; ++i) shift_[edges.row(i)] = edges.before[i] - edges.begin[i];
-    const std::size_t values = (first_slot(edges.num_rows) * heads_);
+  /// For the edges of `block`, a part of the shard's source rows. Those of a shard come in ascending order.
+  void open(const Stage& block) {
+    const Array<local_index>& begin = block.shard.transpose().begin;
+    if (block.begin == 0) start(block.shard);
+    first_ = begin[block.begin];
+    const std::size_t values = (begin[block.end] - first_) * heads_;
     if (buffer_.size() < values) {
       buffer_ = Array<real>();  // so that there are never two
       buffer_.resize(values);
     }
   }
-  /// Where the edge at `position` into destination v writes: [heads].
-  [[nodiscard]] real* slot(Index v, Index position) {
-    return buffer_.data() + (position + shift_[v]) * heads_;
-  }
-  /// Adds what was written since open() to sums [destinations, heads].
-  void add_to(real* sums) const {
-    for_row_blocks(edges_.before, edges_.num_rows, heads_ * real_bytes, [&](Index first, Index last) {
+  /// Where the edge at `position` of the transpose writes: [heads]. The next edge follows.
+  [[nodiscard]] real* place(Index position) { return buffer_.data() + (position - first_) * heads_; }
+
+  /// Adds what was written since open(block) to sums [destinations, heads].
+  void add_to(const Stage& block, real* sums) {
+    const GraphShard& shard = block.shard;
+    const local_index* offsets = shard.row_begin.data();
+    const local_index* src = shard.src.data();
+    const local_index* position = shard.positions_in_transpose().data();
+    for_row_blocks(offsets, shard.num_rows(), heads_ * real_bytes, [&](Index first, Index last) {
       for (Index i = first; i < last; ++i) {
-        real* to = sums + edges_.row(i) * heads_;
-        const Index begin = first_slot(i);
-        const Index end = first_slot(i + 1);
-        columns::for_head_lanes(heads_, [&](auto lanes, Index h) {
-          auto sum = columns::load<lanes>(to + h);
-          for (Index k = begin; k < end; ++k) sum += columns::load<lanes>(&buffer_[k * heads_ + h]);
-          columns::store<lanes>(to + h, sum);
-        });
+        request(shard, position, i, last);
+        if (source_[i] >= block.end) continue;
+        const Index begin = next_[i];
+        Index end = begin + 1;
+        while (end < offsets[i + 1] && src[end] < block.end) ++end;
+        add(position + begin, end - begin, sums + shard.dst_row(i) * heads_);
+        next_[i] = static_cast<local_index>(end);
+        source_[i] = end < offsets[i + 1] ? src[end] : no_more;
       }
     });
   }
 
  private:
-  /// Slots of the rows before row i.
-  [[nodiscard]] Index first_slot(Index i) const {
-    return i == 0 ? 0 : Index{edges_.before[i - 1]} + edges_.end[i - 1] - edges_.begin[i - 1];
+  static constexpr local_index no_more = std::numeric_limits<local_index>::max();
+
+  void start(const GraphShard& shard) {
+    const local_index* offsets = shard.row_begin.data();
+    next_.assign(offsets, offsets + shard.num_rows());
+    source_.resize(next_.size());
+    for (Index i = 0; i < shard.num_rows(); ++i)
+      source_[i] = offsets[i] < offsets[i + 1] ? shard.src[offsets[i]] : no_more;
+  }
+  /// What the rows behind row i will read: first their edges, then, nearer to their turn, the first places.
+  void request(const GraphShard& shard, const local_index* position, Index i, Index last) const {
+    constexpr Index rows = 12, places = 3;
+    if (const Index later = i + 2 * rows; later < last) {
+      __builtin_prefetch(shard.src.data() + next_[later]);
+      __builtin_prefetch(position + next_[later]);
+    }
+    const Index soon = i + rows;
+    if (soon >= last) return;
+    const Index end = std::min<Index>(next_[soon] + places, shard.row_begin[soon + 1]);
+    for (Index k = next_[soon]; k < end; ++k)
+      if (const Index at = (position[k] - first_) * heads_; at < std::ssize(buffer_))
+        __builtin_prefetch(buffer_.data() + at);
+  }
+  void add(const local_index* position, Index n, real* to) {
+    columns::for_head_lanes(heads_, [&](auto lanes, Index h) {
+      auto sum = columns::load<lanes>(to + h);
+      for (Index k = 0; k < n; ++k) sum += columns::load<lanes>(place(position[k]) + h);
+      columns::store<lanes>(to + h, sum);
+    });
   }
 
   Index heads_;
-  EdgeRanges edges_{};
-  Array<local_index> shift_;
+  Index first_ = 0;                   // position of the block's first edge
+  Array<local_index> next_, source_;  // first edge of each row that is still to come, and its source
   Array<real> buffer_;
 };
-
-/// visit(block) for blocks of the source rows of a stage with at most `most_edges` edges each, or one row.
-template <class Visit>
-void for_source_blocks(const Stage& stage, Index width, Index most_edges, const Visit& visit) {
-  const Array<local_index>& begin = stage.shard.transpose().begin;
-  for (Index from = stage.begin; from < stage.end;) {
-    const auto behind =
-        std::upper_bound(begin.begin() + from + 1, begin.begin() + stage.end + 1, begin[from] + most_edges);
-    const Index to = std::max<Index>(behind - begin.begin() - 1, from + 1);
-    visit(Stage{stage.shard, from, to, stage.rows + (from - stage.begin) * width});
-    from = to;
-  }
-}
 
 /// The backward pass of the source rows of one thread.
 struct AdditiveBackward {
@@ -119,31 +136,20 @@ struct AdditiveBackward {
   real* grad_src;         ///< as block.rows; null: not wanted
   bool accumulate;
 
-  const local_index* positions = block.shard.transpose_positions().data();
   std::vector<real> alpha = per_edge(o.heads), dalpha = alpha, slope = alpha, mean = alpha, weighted = alpha;
   std::vector<real> ones = std::vector<real>(o.heads, real{1});
-  std::array<real*, batch_edges> slot{};  ///< of ds, for the edges of the batch
   Factors factors{o};
+  const local_index* positions = factors.any() ? block.shard.transpose_positions().data() : nullptr;
 
   void take(const Batch<1>& batch, const Batch<1>& next) {
-    if (o.grad_dst != nullptr) find_slots(batch);
     for (Index x = 0; x < next.edges; ++x) __builtin_prefetch(stats + next.other[x] * 4 * o.heads);
     columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { compute_scores<lanes>(batch, h); });
     exp_below_zero(alpha.data(), batch.edges * o.heads);
     add_values(batch, next, factors.weights(block.shard, positions, batch, alpha.data(), weighted));
     factors.backward(batch.edges, alpha.data(), dalpha.data(), o.grad_edge_weight);
-    for (Index i = 0; i < batch.edges * o.heads; ++i) alpha[i] *= slope[i] * (dalpha[i] - mean[i]);
-    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { add_up<lanes>(batch, h); });
-  }
-
-  void find_slots(const Batch<1>& batch) {
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
-      for (Index x = 0; x < seg.edges; ++x) {
-        slot[seg.first + x] = sums.slot(batch.other[seg.first + x], positions[seg.position + x]);
-        __builtin_prefetch(slot[seg.first + x], 1);
-      }
-    }
+    real* ds = o.grad_dst != nullptr ? sums.place(batch.segment[0].position) : alpha.data();
+    for (Index i = 0; i < batch.edges * o.heads; ++i) ds[i] = alpha[i] * slope[i] * (dalpha[i] - mean[i]);
+    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { add_up<lanes>(batch, ds, h); });
   }
 
   /// Logarithms of alpha, and what else depends on both ends of an edge.
@@ -180,19 +186,15 @@ struct AdditiveBackward {
     }
   }
 
-  /// Takes ds, which lies in alpha, to both ends of the edges.
+  /// Adds ds of the edges to the sources.
   template <Index L>
-  void add_up(const Batch<1>& batch, Index h) {
+  void add_up(const Batch<1>& batch, const real* ds, Index h) {
     using columns::load, columns::store;
     const Index heads = o.heads;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       columns::Vector<L> sum{};
-      for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
-        const auto ds = load<L>(&alpha[x * heads + h]);
-        sum += ds;
-        if (o.grad_dst != nullptr) store<L>(slot[x] + h, ds);
-      }
+      for (Index x = seg.first; x < seg.first + seg.edges; ++x) sum += load<L>(ds + x * heads + h);
       real* to = grad_el + (seg.row + skipped) * heads + h;
       store<L>(to, load<L>(to) + sum);
     }
@@ -209,11 +211,11 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     score_.prepare(stage);
     grad_el_.assign(stage.size() * o_.heads, 0);
     const Index most_edges = std::max<Index>(3 * stage.shard.num_dst, 1 << 12);
-    for_source_blocks(stage, width, most_edges, [&](const Stage& block) {
-      if (o_.grad_dst != nullptr) by_destination_.open(block.shard.num_dst, cursor_.ranges(block));
+    for_blocks_of_sources(stage, width, most_edges, [&](const Stage& block) {
+      if (o_.grad_dst != nullptr) by_destination_.open(block);
       const Index skipped = block.begin - stage.begin;
       backward_block(block, skipped, grad_src != nullptr ? grad_src + skipped * width : nullptr, accumulate);
-      if (o_.grad_dst != nullptr) by_destination_.add_to(o_.grad_dst);
+      if (o_.grad_dst != nullptr) by_destination_.add_to(block, o_.grad_dst);
     });
     if (o_.grad_attn != nullptr) add_grad_attn(stage);
   }

@@ -30,8 +30,8 @@ void for_each_transposed(const GraphShard& shard, const Array<local_index>& begi
 
 std::size_t GraphShard::bytes() const noexcept {
   std::size_t indices = dst_rows.capacity() + row_begin.capacity() + src.capacity() + edge_of.capacity();
-  indices +=
-      lazy_->transpose.begin.capacity() + lazy_->transpose.dst.capacity() + lazy_->positions.capacity();
+  indices += lazy_->transpose.begin.capacity() + lazy_->transpose.dst.capacity();
+  indices += lazy_->positions.capacity() + lazy_->inverse.capacity();
   return indices * sizeof(local_index);
 }
 
@@ -58,6 +58,16 @@ const Array<local_index>& GraphShard::transpose_positions() const {
     });
   });
   return lazy_->positions;
+}
+
+const Array<local_index>& GraphShard::positions_in_transpose() const {
+  const ShardTranspose& t = transpose();
+  std::call_once(lazy_->inverse_once, [&] {
+    lazy_->inverse.resize(src.size());
+    for_each_transposed(*this, t.begin,
+                        [&](Index, Index k, local_index to) { lazy_->inverse[k] = to; });
+  });
+  return lazy_->inverse;
 }
 
 GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge, Index num_dst,

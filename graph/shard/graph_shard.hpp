@@ -53,12 +53,15 @@ struct GraphShard {
   /// For each edge of transpose(): its position among the edges of this shard. Made at the first call and
   /// kept.
   [[nodiscard]] const Array<local_index>& transpose_positions() const;
+  /// For each edge of this shard: its position among the edges of transpose(). Made at the first call and
+  /// kept.
+  [[nodiscard]] const Array<local_index>& positions_in_transpose() const;
 
  private:
   struct Lazy {
-    std::once_flag transpose_once, positions_once;
+    std::once_flag transpose_once, positions_once, inverse_once;
     ShardTranspose transpose;
-    Array<local_index> positions;
+    Array<local_index> positions, inverse;
   };
   std::unique_ptr<Lazy> lazy_ = std::make_unique<Lazy>();
 };
