@@ -2,6 +2,8 @@
 #include <sar/core/vector_math.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include <sar/core/isa_begin.hpp>
 
@@ -47,6 +49,12 @@ void log_of_sums(const double* x, double* out, Index n) {
 }
 void tanh(const real* x, real* out, Index n) {
   apply([](const auto& b) { return b.tanh(); }, x, out, n);
+#ifndef __x86_64__
+  // Eigen 3.4 on NEON ends three roundings before 1, and 1 - tanh^2 is multiplied by large numbers (gelu_tanh).
+  constexpr real nearly_one = 1 - 2 * std::numeric_limits<real>::epsilon();
+  for (Index i = 0; i < n; ++i)
+    if (std::abs(out[i]) >= nearly_one) out[i] = std::copysign(real(1), out[i]);
+#endif
 }
 void erf(const real* x, real* out, Index n) {
   apply([](const auto& b) { return b.erf(); }, x, out, n);
