@@ -64,8 +64,7 @@ const Array<local_index>& GraphShard::positions_in_transpose() const {
   const ShardTranspose& t = transpose();
   std::call_once(lazy_->inverse_once, [&] {
     lazy_->inverse.resize(src.size());
-    for_each_transposed(*this, t.begin,
-                        [&](Index, Index k, local_index to) { lazy_->inverse[k] = to; });
+    for_each_transposed(*this, t.begin, [&](Index, Index k, local_index to) { lazy_->inverse[k] = to; });
   });
   return lazy_->inverse;
 }
