@@ -36,7 +36,7 @@
 /// cache), ds twice (and its place, 4 bytes). The others a row of x forward; backward rows of dst and of g, ds
 /// twice, and a row of x for dot, 4 bytes of signs for 32 columns twice for additive_v2. Time, forward and
 /// backward, of 4 heads x 32 to copy_u sum of width 128 on a Xeon with AVX-512: additive 2.1 to 2.5 (forward 1.5
-/// to 1.8), additive_v2 3.9 to 4.2 (1.6 to 1.9), dot 3.6 to 3.8 (1.6 to 1.8; bench/attention.cpp, one thread).
+/// to 1.8), additive_v2 3.7 to 4.4 (1.6 to 1.9), dot 3.4 to 3.9 (1.6 to 1.8; bench/attention.cpp, one thread).
 /// The rows gathered, three and four where copy_u gathers two, would allow 1.5 and 2: most of the rest is
 /// computation (signs, dot products by heads) during which few rows are under way.
 ///
