@@ -43,7 +43,7 @@ Variable GraphConv::operator()(const GraphShardManager& graph, const Variable& f
   return graph.comm().agree([&] {
     require_rows(feat, graph.num_src_nodes(), in_feats_, "GraphConv, features");
     const bool multiply_first =
-        weight_.defined() && !options_.cached && multiplies_first(feat, weight_.shape()[1]);
+        weight_.defined() && !options_.cached && multiplies_first(graph, feat, weight_.shape()[1]);
     Variable h = cache_(graph, {&feat, &edge_weight}, [&] {
       return scaled_sum(graph, multiply_first ? affine(feat, weight_, {}) : feat, edge_weight,
                         factors_of(options_.norm));

@@ -63,7 +63,7 @@ Variable SAGEConv::apply(const GraphShardManager& graph, const Variable& src, co
                          const Variable& edge_weight) {
   if (options_.aggregator == SAGEAggregator::gcn) return gcn(graph, src, dst, edge_weight);
   const auto self = [&] { return (*fc_self_)(dst.defined() ? dst : first_rows(src, graph.num_dst_nodes())); };
-  if (options_.aggregator == SAGEAggregator::mean && multiplies_first(src))
+  if (options_.aggregator == SAGEAggregator::mean && multiplies_first(graph, src))
     return graph.update_all(message(fc_neigh_(src), edge_weight), fn::mean, self);
   const Variable neigh =
       cache_(graph, {&src, &edge_weight}, [&] { return aggregate(graph, src, edge_weight); });
@@ -82,7 +82,7 @@ Variable SAGEConv::aggregate(const GraphShardManager& graph, const Variable& src
 
 Variable SAGEConv::gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
                        const Variable& edge_weight) {
-  const bool multiply_first = multiplies_first(src);
+  const bool multiply_first = multiplies_first(graph, src);
   const Variable rows = multiply_first ? fc_neigh_(src) : src;
   const auto self = [&] {
     if (!dst.defined()) return first_rows(rows, graph.num_dst_nodes());
@@ -97,8 +97,8 @@ Variable SAGEConv::gcn(const GraphShardManager& graph, const Variable& src, cons
   return bias_.defined() ? add(std::move(y), bias_) : y;
 }
 
-bool SAGEConv::multiplies_first(const Variable& rows) const {
-  return !cache_.enabled() && sar::multiplies_first(rows, fc_neigh_.weight().shape()[0]);
+bool SAGEConv::multiplies_first(const GraphShardManager& graph, const Variable& rows) const {
+  return !cache_.enabled() && sar::multiplies_first(graph, rows, fc_neigh_.weight().shape()[0]);
 }
 
 }  // namespace sar

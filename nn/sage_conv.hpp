@@ -71,7 +71,7 @@ class SAGEConv : public Module {
   [[nodiscard]] Variable gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
                              const Variable& edge_weight);
   /// Whether the product comes before the aggregation.
-  [[nodiscard]] bool multiplies_first(const Variable& rows) const;
+  [[nodiscard]] bool multiplies_first(const GraphShardManager& graph, const Variable& rows) const;
 
   SAGEConvOptions options_;
   InFeatures in_feats_;

@@ -46,6 +46,9 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/message.hpp>
 #include <sar/graph/partition/partition.hpp>
+#include <sar/graph/sampling/data_loader.hpp>
+#include <sar/graph/sampling/edge_data_loader.hpp>
+#include <sar/graph/sampling/neighbor_sampler.hpp>
 #include <sar/nn/attention_conv.hpp>
 #include <sar/nn/batch_norm.hpp>
 #include <sar/nn/cf_conv.hpp>

@@ -1,4 +1,4 @@
-/// Full-batch training with everything selectable on the command line; try --help.
+/// Training, full batch or by mini-batches, with everything selectable on the command line; try --help.
 ///     mpirun -n 4 train --graph sbm --nodes 160000 --degree 28 --batch-norm --log log.jsonl
 ///
 /// Room tools: Programs that users run: train, partition and generate, and the formats that they read.
@@ -10,6 +10,7 @@
 #include "train_models.hpp"
 #include "train_options.hpp"
 #include "train_predict.hpp"
+#include "train_steps.hpp"
 #include "train_weights.hpp"
 
 #include <sar/core/file.hpp>
@@ -72,61 +73,6 @@ std::vector<Relations> generate_relations(const GraphShardManager& graph, const 
   return {make_relations(graph, o.model.num_rels, labels)};
 }
 
-/// What the training nodes depend on, and nothing else.
-struct TrainingPart {
-  std::vector<MessageFlowGraph> mfgs;
-  std::vector<Relations> relations;
-  Tensor features;             ///< of the first one's sources
-  Array<std::int64_t> labels;  ///< of the last one's destinations, the training nodes
-  Array<std::uint8_t> mask;    ///< all of them
-
-  /// `relations`: those of the whole graph. Collective.
-  TrainingPart(const GraphShardManager& graph, const NodeData& data, std::span<const Relations> of_graph,
-               int layers) {
-    Array<Index> seeds;
-    const Index first = data.book.begin(graph.comm().rank());
-    for (Index v = 0; v < data.book.num_nodes(graph.comm().rank()); ++v) {
-      if (data.train_mask[v] == 0) continue;
-      seeds.push_back(first + v);
-      labels.push_back(data.labels[v]);
-    }
-    mask.assign(seeds.size(), 1);
-    mfgs = construct_mfgs(graph, seeds, layers);
-    features = gather_rows(data.features, mfgs.front().src_rows()).value();
-    for (const Relations& all : of_graph)
-      for (const MessageFlowGraph& mfg : mfgs) {
-        relations.push_back({.types = {}, .norm = gather_rows(all.norm, mfg.edge_rows()).value()});
-        for (const Index e : mfg.edge_rows()) relations.back().types.push_back(all.types[e]);
-      }
-  }
-};
-
-/// One step on the gradient of `loss()`; returns its value. Collective.
-double step(const Communicator& comm, const TrainOptions& o, NodeClassifier& model, Optimizer& optimizer,
-            EpochTimer& timer, FunctionRef<Variable()> loss_of_model) {
-  Tape tape;
-  const Variable loss = loss_of_model();
-  timer.forward_done();
-  tape.backward(loss);
-  model.forget_noise();
-  gather_grads(comm, model);
-  if (o.clip_value > 0) clip_grad_value(model, o.clip_value);
-  if (o.clip_norm > 0) clip_grad_norm(model, o.clip_norm);
-  optimizer.step();
-  optimizer.zero_grad();
-  timer.backward_done();
-  return static_cast<double>(loss.value().item());
-}
-
-/// Collective.
-Accuracies evaluate(NodeClassifier& model, const GraphShardManager& graph, const NodeData& data,
-                    std::span<const Relations> relations) {
-  model.eval();
-  const Tensor logits = model(graph, data.features, relations).value();
-  const auto of = [&](const auto& mask) { return accuracy(logits, data.labels, mask, graph.comm()); };
-  return {.train = of(data.train_mask), .val = of(data.val_mask), .test = of(data.test_mask)};
-}
-
 /// Loads the initial weights; rank 0 says which names it recognised. Collective.
 void load(const Communicator& comm, WeightFile& weights, const TrainOptions& o) {
   const std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
@@ -142,8 +88,8 @@ void require_memory_of_model(const Communicator& comm, const TrainOptions& o, co
   const double copies = o.epochs > 0 ? 3 : 1;  // the gradient, and at least one of the optimizer
   const auto nodes = static_cast<double>(data.features.num_rows());
   // The backward pass needs the rows of every layer, a forward pass alone those of one.
-  const bool keeps_rows = o.epochs > 0 && !o.mfg;
-  const bool has_all_rows = o.epochs == 0 || o.eval_every > 0 || !o.predict.empty();
+  const bool keeps_rows = o.epochs > 0 && !o.mfg && o.sample.fan_outs.empty();
+  const bool has_all_rows = o.epochs == 0 || (o.eval_every > 0 && !o.sample.evaluate) || !o.predict.empty();
   double numbers = 0, rows = 0;
   for (int i = 0; i < m.layers; ++i) {
     const auto in = static_cast<double>(i == 0 ? data.features.row_size() : m.hidden);
@@ -175,43 +121,40 @@ void train(const Communicator& comm, const TrainOptions& o) {
   const GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
   Generator gen(o.seed);
   ModelOptions model_options = o.model;
-  model_options.cached = !o.mfg || o.eval_every == 0;  // otherwise the graph changes twice an epoch
+  // otherwise the graph changes twice an epoch, or with every batch
+  model_options.cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0);
   NodeClassifier model(model_options, data.features.row_size(), data.num_classes, comm, gen);
   const auto optimizer = make_optimizer(o, model);
   const auto schedule = make_schedule(o, *optimizer);
   Checkpoints checkpoints(comm, o, graph);
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
-  require<InputError>(o.epochs > 0 || o.predict.empty() || start.epoch > 0 || !o.init_weights.empty(),
-                      o.predict,
+  const bool resumed = !checkpoints.resumed_from().empty();
+  require<InputError>(o.epochs > 0 || o.predict.empty() || resumed || !o.init_weights.empty(), o.predict,
                       ": there are no weights to predict with, expected --init-weights, or --resume",
                       " and a checkpoint, where --epochs is 0");
   WeightFile weights(model);
-  if (!o.init_weights.empty() && start.epoch == 0) load(comm, weights, o);
-  if (!o.init_weights.empty() && start.epoch > 0 && !o.save_weights.empty())
+  if (!o.init_weights.empty() && !resumed) load(comm, weights, o);
+  if (!o.init_weights.empty() && resumed && !o.save_weights.empty())
     weights.recognise(comm, o.init_weights, o.weight_names);
   Log log(comm, o.log_file, o.epochs, start, checkpoints.resumed_from());
   log.start(data, graph, o);
-  std::optional<TrainingPart> part;
   const std::vector<Relations> relations = generate_relations(graph, data, o);
-  if (o.mfg && o.epochs > 0) part.emplace(graph, data, relations, o.model.layers);
-  const auto loss = [&] {
-    if (part)
-      return cross_entropy(model(part->mfgs, part->features, part->relations), part->labels, part->mask,
-                           comm);
-    return cross_entropy(model(graph, data.features, relations), data.labels, data.train_mask, comm);
-  };
+  Steps steps(graph, data, relations, o, model, *optimizer);
+  EpochProgress progress = EpochProgress::from_checkpoint(start.extra, checkpoints.resumed_from());
 
   for (int epoch = start.epoch + 1; epoch <= o.epochs; ++epoch) {
     heartbeat.phase(concat("epoch ", epoch, "/", o.epochs));
     EpochTimer timer(comm);
     Epoch result{.epoch = epoch};
-    model.train();
     result.lr = optimizer->lr();
-    result.loss = step(comm, o, model, *optimizer, timer, loss);
-    require(std::isfinite(result.loss), "the loss of epoch ", epoch, " is ", result.loss,
-            ": try a smaller --lr than ", o.lr);
+    steps.epoch(result, timer, std::exchange(progress, {}), [&](const EpochProgress& now, Index batches) {
+      heartbeat.phase(concat("epoch ", epoch, "/", o.epochs, ", batch ", now.batch, "/", batches, ", loss ",
+                             now.loss_sum / static_cast<double>(std::max<Index>(now.seeds, 1))));
+      if (now.batch < batches)
+        checkpoints.batch_done(epoch, now, model, *optimizer, schedule.get(), log.progress());
+    });
     if (o.eval_every > 0 && (epoch % o.eval_every == 0 || epoch == o.epochs))
-      result.accuracy = evaluate(model, graph, data, relations);
+      result.accuracy = steps.evaluate();
     if (schedule) schedule->step(result.loss);
     timer.finish(result);
     log.epoch(result);
@@ -229,7 +172,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
 int main(int argc, char** argv) {
   using namespace sar;
   const Environment environment(argc, argv);
-  CLI::App app("Trains a graph neural network, full batch, on all ranks of mpirun.", "train");
+  CLI::App app("Trains a graph neural network, full batch or by --sample, on all ranks of mpirun.", "train");
   tools::TrainOptions options;
   add_options(app, options);
   return tools::run(app, argc, argv, [&](const Communicator& comm) { tools::train(comm, options); });

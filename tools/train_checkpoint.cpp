@@ -3,6 +3,7 @@
 #include <sar/sar.hpp>
 
 #include <cstdio>
+#include <utility>
 
 namespace sar::tools {
 namespace {
@@ -29,6 +30,15 @@ std::string describe(const std::map<std::string, std::string>& pairs) {
   return text.empty() ? "none" : text;
 }
 
+std::string describe(const SampleOptions& s) {
+  if (s.fan_outs.empty()) return "none";
+  std::string text;
+  for (const Index fan_out : s.fan_outs) text += concat(text.empty() ? "" : ",", fan_out);
+  return concat(text, " --batch-size ", s.batch_size, s.batch_per_rank ? " --batch-per-rank" : "",
+                s.drop_last ? " --drop-last" : "", s.replace ? " --sample-replace" : "",
+                s.by_weight ? " --sample-by-weight" : "");
+}
+
 /// What the curve depends on, except for the seed and the type of the optimizer, which every checkpoint has,
 /// and the learning rate, which may change.
 std::map<std::string, std::string> describe(const TrainOptions& o, const GraphShardManager& graph) {
@@ -45,6 +55,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--num-bases", concat(m.num_bases)},
           {"--batch-norm", concat(m.batch_norm)},
           {"--mfg", concat(o.mfg)},
+          {"--sample", describe(o.sample)},
           {"--matmul-precision", to_string(o.matmul_precision)},
           {"--aggregate-in-double", concat(o.graph_options.aggregate_in_double)},
           {"--schedule", describe(o.schedule, o.epochs)},
@@ -64,6 +75,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
 Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph)
     : every_(o.checkpoint_every),
       epochs_(o.epochs),
+      every_batches_(o.checkpoint_batches),
       speaks_(comm.rank() == 0),
       lr_(o.lr),
       run_(describe(o, graph)),
@@ -95,7 +107,11 @@ CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRSchedu
                       " epochs are done, expected --epochs of at least that, or 0 to predict only, not ",
                       epochs_);
   if (schedule != nullptr && epochs_ > 0) checkpointer_->load(last_, model, optimizer, *schedule);
-  if (speaks_) std::printf("resuming from %s, after epoch %d\n", last_.c_str(), info.epoch);
+  if (speaks_) {
+    const Index batch = EpochProgress::from_checkpoint(info.extra, last_).batch;
+    std::printf("resuming from %s, after epoch %d%s\n", last_.c_str(), info.epoch,
+                batch > 0 ? concat(" and ", batch, " batches of the next").c_str() : "");
+  }
   const std::string now = concat(lr_), before = info.extra["--lr"];
   if (before != now && epochs_ > 0) {
     if (schedule != nullptr) {
@@ -110,7 +126,19 @@ CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRSchedu
 
 void Checkpoints::epoch_done(int epoch, const Module& model, Optimizer& optimizer,
                              const LRScheduler* schedule, std::map<std::string, std::string> progress) const {
-  if (!checkpointer_ || (epoch % every_ != 0 && epoch != epochs_)) return;
+  if (checkpointer_ && (epoch % every_ == 0 || epoch == epochs_))
+    save(epoch, model, optimizer, schedule, std::move(progress));
+}
+
+void Checkpoints::batch_done(int epoch, const EpochProgress& now, const Module& model, Optimizer& optimizer,
+                             const LRScheduler* schedule, std::map<std::string, std::string> progress) const {
+  if (!checkpointer_ || every_batches_ == 0 || now.batch % every_batches_ != 0) return;
+  progress.merge(now.to_checkpoint());
+  save(epoch - 1, model, optimizer, schedule, std::move(progress));
+}
+
+void Checkpoints::save(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
+                       std::map<std::string, std::string> progress) const {
   progress.insert(run_.begin(), run_.end());
   progress["--lr"] = concat(lr_);
   if (schedule != nullptr) {

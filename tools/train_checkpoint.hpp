@@ -2,6 +2,7 @@
 #pragma once
 
 #include "train_options.hpp"
+#include "train_steps.hpp"
 
 #include <sar/nn/checkpoint.hpp>
 
@@ -24,13 +25,20 @@ class Checkpoints {
   /// The file that the state comes from; empty for none.
   [[nodiscard]] const std::string& resumed_from() const noexcept { return last_; }
 
+  /// Saves within the epoch, after every so many batches, in the place of the last checkpoint.
+  void batch_done(int epoch, const EpochProgress& now, const Module& model, Optimizer& optimizer,
+                  const LRScheduler* schedule, std::map<std::string, std::string> progress) const;
   /// Saves after every so many epochs and after the last. `progress`: see Log.
   void epoch_done(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
                   std::map<std::string, std::string> progress) const;
 
  private:
+  void save(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
+            std::map<std::string, std::string> progress) const;
+
   std::optional<Checkpointer> checkpointer_;
   int every_, epochs_;
+  Index every_batches_;
   bool speaks_;
   double lr_;
   std::map<std::string, std::string> run_, defaults_;

@@ -56,27 +56,32 @@ double EpochTimer::elapsed() const {
 
 void EpochTimer::finish(Epoch& epoch) const {
   const CommStats now = comm_.stats();
-  double slowest[] = {elapsed(), forward_, backward_, now.wait_seconds - before_.wait_seconds,
-                      static_cast<double>(peak_bytes())};
+  double slowest[] = {elapsed(),
+                      forward_,
+                      backward_,
+                      now.wait_seconds - before_.wait_seconds,
+                      static_cast<double>(peak_bytes()),
+                      steps_};
   comm_.all_reduce(std::span<double>(slowest), ReduceOp::max);
   epoch.seconds = slowest[0];
   epoch.forward_seconds = slowest[1];
   epoch.backward_seconds = slowest[2];
   epoch.comm_seconds = slowest[3];
   epoch.peak_bytes = static_cast<std::uint64_t>(slowest[4]);
+  if (epoch.seeds > 0) epoch.seeds_per_second = static_cast<double>(epoch.seeds) / slowest[5];
   epoch.comm_bytes = comm_.all_reduce(now.bytes_sent - before_.bytes_sent);
 }
 
 Log::Log(const Communicator& comm, const std::string& file, int epochs, const CheckpointInfo& start,
          const std::string& checkpoint)
     : comm_(comm), speaks_(comm.rank() == 0), epochs_(epochs) {
-  if (start.epoch > 0) restore(start.extra, checkpoint);
+  if (!checkpoint.empty()) restore(start.extra, checkpoint);
   comm.agree([&] {
     if (!speaks_ || file.empty()) return;
     std::error_code unreachable;
-    if (start.epoch > 0 && std::filesystem::is_regular_file(file, unreachable))
+    if (!checkpoint.empty() && std::filesystem::is_regular_file(file, unreachable))
       write_text(file, lines_until(file, start.epoch));
-    file_.emplace(file, /*append=*/start.epoch > 0);
+    file_.emplace(file, /*append=*/!checkpoint.empty());
   });
 }
 
@@ -117,9 +122,8 @@ void Log::start(const NodeData& data, const GraphShardManager& graph, const Trai
       printable(data.name).c_str(), integer(graph.num_global_nodes()), integer(graph.num_global_edges()),
       graph.edge_weight().defined() ? " with weights" : "", integer(data.features.row_size()),
       integer(data.num_classes), comm_.size(), num_threads(), to_string(instruction_set()),
-      to_string(o.matmul_precision),
-      o.found.is_partitioned() ? "given" : to_string(o.data.partition), integer(most_nodes),
-      integer(most_edges));
+      to_string(o.matmul_precision), o.found.is_partitioned() ? "given" : to_string(o.data.partition),
+      integer(most_nodes), integer(most_edges));
   std::printf("%s\n", describe(o.model, data.features.row_size(), data.num_classes).c_str());
   std::fflush(stdout);
 }
@@ -134,22 +138,28 @@ void Log::epoch(const Epoch& e) {
   for (const auto& [name, accuracy] : {std::pair("train", e.accuracy.train), std::pair("val", e.accuracy.val),
                                        std::pair("test", e.accuracy.test)})
     if (!std::isnan(accuracy)) std::printf("  %s %.4f", name, accuracy);
+  if (e.seeds > 0) std::printf("  %lld batches, %.0f seeds/s", integer(e.batches), e.seeds_per_second);
   std::printf("  %.3f s  peak %.1f MB  %.0f s left\n", e.seconds, megabytes(e.peak_bytes),
               total_seconds_ / e.epoch * (epochs_ - e.epoch));
   std::fflush(stdout);
-  write({{"epoch", e.epoch},
-         {"loss", e.loss},
-         {"lr", e.lr},
-         {"train_acc", number(e.accuracy.train)},
-         {"val_acc", number(e.accuracy.val)},
-         {"test_acc", number(e.accuracy.test)},
-         {"seconds", e.seconds},
-         {"forward_seconds", e.forward_seconds},
-         {"backward_seconds", e.backward_seconds},
-         {"comm_seconds", e.comm_seconds},
-         {"comm_bytes", e.comm_bytes},
-         {"peak_bytes", e.peak_bytes},
-         {"instruction_set", to_string(instruction_set())}});
+  nlohmann::ordered_json line = {{"epoch", e.epoch},
+                                 {"loss", e.loss},
+                                 {"lr", e.lr},
+                                 {"train_acc", number(e.accuracy.train)},
+                                 {"val_acc", number(e.accuracy.val)},
+                                 {"test_acc", number(e.accuracy.test)},
+                                 {"seconds", e.seconds},
+                                 {"forward_seconds", e.forward_seconds},
+                                 {"backward_seconds", e.backward_seconds},
+                                 {"comm_seconds", e.comm_seconds},
+                                 {"comm_bytes", e.comm_bytes},
+                                 {"peak_bytes", e.peak_bytes},
+                                 {"instruction_set", to_string(instruction_set())}};
+  if (e.seeds > 0) {
+    line["batches"] = e.batches;
+    line["seeds_per_second"] = e.seeds_per_second;
+  }
+  write(line);
 }
 
 void Log::summary(const GraphShardManager& graph) {

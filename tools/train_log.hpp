@@ -16,6 +16,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace sar::tools {
 
@@ -30,23 +31,29 @@ struct Epoch {
   double seconds = 0, forward_seconds = 0, backward_seconds = 0, comm_seconds = 0;  ///< of the slowest rank
   std::uint64_t comm_bytes = 0;                                                     ///< sent, all ranks
   std::uint64_t peak_bytes = 0;  ///< tensor account, largest rank
+  // of mini-batches; 0 full batch
+  Index batches = 0, seeds = 0;  ///< in this epoch of this run
+  double seeds_per_second = 0;   ///< over whole steps, with sampling
 };
 
 /// Measures one epoch on this rank; finish() is collective.
 class EpochTimer {
  public:
   explicit EpochTimer(const Communicator& comm);
-  void forward_done() { forward_ = elapsed(); }
-  void backward_done() { backward_ = elapsed() - forward_; }
+  void step_begins() { mark_ = elapsed(); }  ///< after sampling; the only step begins with the epoch
+  void forward_done() { lap(forward_); }
+  void backward_done() { lap(backward_); }
+  void steps_done() { steps_ = elapsed(); }
   void finish(Epoch& epoch) const;
 
  private:
   [[nodiscard]] double elapsed() const;
+  void lap(double& sum) { sum += elapsed() - std::exchange(mark_, elapsed()); }
 
   const Communicator& comm_;
   CommStats before_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  double forward_ = 0, backward_ = 0;
+  double mark_ = 0, forward_ = 0, backward_ = 0, steps_ = 0;
 };
 
 /// Speaks on rank 0 only; its functions are collective.

@@ -6,9 +6,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sar::tools {
@@ -89,7 +92,9 @@ void add_model_options(CLI::App& app, ModelOptions& m) {
 }
 
 void add_optimizer_options(CLI::App& app, TrainOptions& o) {
-  app.add_option("--epochs", o.epochs, "full-batch steps; 0: only --predict")->transform(number_from(0));
+  app.add_option("--epochs", o.epochs,
+                 "times that all training nodes are used, full batch in one step; 0: only --predict")
+      ->transform(number_from(0));
   add_choice(app, "--optimizer", o.optimizer,
              {{"adam", OptimizerType::adam}, {"adamw", OptimizerType::adamw}, {"sgd", OptimizerType::sgd}},
              "adam, adamw or sgd");
@@ -123,10 +128,44 @@ void add_schedule_options(CLI::App& app, ScheduleOptions& o) {
       ->transform(number_from(0.0, 1e30));
 }
 
+void add_sample_options(CLI::App& app, SampleOptions& o) {
+  const auto read = [&o](const std::string& text) {
+    std::string_view rest = text;
+    for (o.fan_outs.clear(); o.fan_outs.empty() || !rest.empty();) {
+      const std::size_t comma = std::min(rest.find(','), rest.size());
+      const auto fan_out = to_number<Index>(rest.substr(0, comma));
+      if (!fan_out || *fan_out < -1 || comma + 1 == rest.size())
+        throw CLI::ValidationError(
+            "--sample",
+            "'" + text + "', expected a fan-out for each layer, such as 15,10,5; " + "-1 is all in-edges");
+      o.fan_outs.push_back(*fan_out);
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+    }
+  };
+  auto* sample = app.add_option_function<std::string>("--sample", read,
+                                                      "mini-batches of training nodes, on so many in-edges "
+                                                      "of a node in each layer, the first layer first; "
+                                                      "-1: all. Evaluation is on the whole graph")
+                     ->option_text("LIST");
+  app.add_option("--batch-size", o.batch_size, "training nodes of a step, of all ranks together")
+      ->transform(number_from<Index>(1))
+      ->needs(sample);
+  app.add_flag("--batch-per-rank", o.batch_per_rank,
+               "--batch-size is that of each rank, as in DGL; the curve then depends on their number")
+      ->needs(sample);
+  app.add_flag("--drop-last", o.drop_last, "leave out the last batch of an epoch if it is smaller")
+      ->needs(sample);
+  app.add_flag("--sample-replace", o.replace, "an in-edge may be drawn several times")->needs(sample);
+  app.add_flag("--sample-by-weight", o.by_weight, "draw in-edges in proportion to their weights")
+      ->needs(sample);
+  app.add_flag("--sample-eval", o.evaluate, "evaluate on sampled in-edges, too")->needs(sample);
+}
+
 void add_execution_options(CLI::App& app, TrainOptions& o) {
   app.add_flag("--mfg", o.mfg,
                "training steps compute only what the training nodes depend on (batch norm then sees those "
-               "nodes only)");
+               "nodes only)")
+      ->excludes("--sample");
   add_choice(app, "--mode", o.graph_options.mode,
              {{"rematerialize", HaloMode::rematerialize},
               {"sequential", HaloMode::sequential},
@@ -195,6 +234,11 @@ void add_checkpoint_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--checkpoint-every", o.checkpoint_every, "epochs; and one after the last epoch")
       ->transform(number_from(1))
       ->needs(checkpoint);
+  app.add_option("--checkpoint-batches", o.checkpoint_batches,
+                 "and after so many batches within an epoch, in the place of the last one; 0: never")
+      ->transform(number_from<Index>(0))
+      ->needs(checkpoint)
+      ->needs("--sample");
   app.add_option("--keep", o.checkpoint_keep, "delete all but the last so many checkpoints")
       ->transform(number_from<int>(1))
       ->needs(checkpoint);
@@ -233,6 +277,9 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
 void check(const TrainOptions& o, const DataOptions& given) {
   if (o.model.hidden_per_head > 0 && !model_type(o.model.type).attends)
     throw CLI::ValidationError("--hidden-per-head: " + o.model.type + " has no heads, expected --hidden");
+  if (!o.sample.fan_outs.empty() && std::ssize(o.sample.fan_outs) != o.model.layers)
+    throw CLI::ValidationError(concat("--sample: there are ", o.sample.fan_outs.size(),
+                                      " fan-outs, expected one for each of --layers ", o.model.layers));
   if (o.predict_layer > o.model.layers)
     throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
                                       ", expected at most --layers ", o.model.layers));
@@ -264,11 +311,14 @@ void add_options(CLI::App& app, TrainOptions& o) {
   add_model_options(app, o.model);
   add_optimizer_options(app, o);
   add_schedule_options(app, o.schedule);
+  add_sample_options(app, o.sample);
   add_execution_options(app, o);
   add_result_options(app, o);
   add_checkpoint_options(app, o);
   app.callback([&o, &app, data] {
     refuse_unread(app, o);
+    if (app.get_option("--layers")->count() == 0 && !o.sample.fan_outs.empty())
+      o.model.layers = static_cast<int>(o.sample.fan_outs.size());
     o.found = find_dataset(o.dataset);
     check(o, data);
     if (o.model.hidden_per_head > 0) o.model.hidden = o.model.hidden_per_head * o.model.heads;

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -31,6 +32,14 @@ struct ScheduleOptions {
   double factor = 0.1, min_lr = 0;
 };
 
+/// Of mini-batches.
+struct SampleOptions {
+  std::vector<Index> fan_outs;  ///< of the layers; empty: full batch
+  Index batch_size = 1024;
+  bool batch_per_rank = false, replace = false, by_weight = false, drop_last = false;
+  bool evaluate = false;  ///< on sampled neighbours, too
+};
+
 struct TrainOptions {
   // the graph
   std::string dataset;            ///< path; empty: a built-in graph
@@ -46,6 +55,7 @@ struct TrainOptions {
   // the model and its training
   ModelOptions model;
   bool mfg = false;
+  SampleOptions sample;
   OptimizerType optimizer = OptimizerType::adam;
   double lr = 0.01, weight_decay = 0, momentum = 0.9;
   ScheduleOptions schedule;
@@ -59,6 +69,7 @@ struct TrainOptions {
   WeightNames weight_names;
   std::string checkpoint;  ///< directory
   int checkpoint_every = 10, checkpoint_keep = 3;
+  Index checkpoint_batches = 0;  ///< within an epoch; 0: never
   bool resume = false;
   std::string predict;    ///< directory
   int predict_layer = 0;  ///< whose output is written, too; 0: none

@@ -15,8 +15,8 @@ namespace sar::tools {
 void prepare_predictions(const Communicator& comm, const TrainOptions& o);
 
 /// Writes logits.npy float32 [nodes, classes], labels.npy int64 [nodes] (the class with the largest logit),
-/// and embeddings.npy float32 [nodes, width of the layer]; row v is that of original node v. Where the dataset
-/// does not say the original ids, row v is that of node v of the partition, and the files are called
+/// and embeddings.npy float32 [nodes, width of the layer]; row v is that of original node v. Where the
+/// dataset does not say the original ids, row v is that of node v of the partition, and the files are called
 /// logits.partition_order.npy and so on. Collective.
 void predict(const Communicator& comm, const TrainOptions& o, NodeClassifier& model,
              const GraphShardManager& graph, const NodeData& data, std::span<const Relations> relations);

@@ -339,6 +339,29 @@ void for_edges_to(const Array<Index>& rows, const GraphShard& shard, const Visit
 
 }  // namespace
 
+Array<Index> rows_of_seeds(const ShardedGraph& graph, std::span<const Index> seeds) {
+  return graph.comm.agree([&] {
+    require<InputError>(
+        graph.is_homogeneous(),
+        "message flow graphs are made from a graph of one kind of nodes, not from a bipartite "
+        "graph or a block");
+    Array<Index> rows(seeds.begin(), seeds.end());
+    const int rank = graph.comm.rank();
+    const Index first = graph.dst_book.begin(rank), last = graph.dst_book.end(rank);
+    RowSet seen(last - first);
+    for (Index& seed : rows) {
+      require<InputError>(0 <= seed && seed < graph.dst_book.num_nodes(), "seed ", seed,
+                          " is no node, expected ", index_range(graph.dst_book.num_nodes()));
+      require<InputError>(first <= seed && seed < last, "seed ", seed, " of rank ", rank,
+                          " is a node of rank ", graph.dst_book.owner(seed));
+      require<InputError>(!seen.contains(seed - first), "seed ", seed, " is given twice");
+      seed -= first;
+      seen.insert(seed);
+    }
+    return rows;
+  });
+}
+
 LayerGraph make_layer(const ShardedGraph& whole, const Array<Index>& dst_rows, const KeptEdges& kept) {
   return whole.comm.agree([&] { return Layer(whole, dst_rows, kept).make(); });
 }

@@ -6,6 +6,7 @@
 #include <sar/graph/message/sharded_graph.hpp>
 
 #include <memory>
+#include <span>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -21,6 +22,10 @@ struct LayerGraph {
   Array<Index> src_rows;   ///< sources of the layer as rows of the whole graph, the destinations first
   Array<Index> edge_rows;  ///< edges of the layer as edge rows of the whole graph
 };
+
+/// Seeds, which are global ids, as rows of this rank. Collective. Throws InputError, the same on every rank,
+/// naming a seed that is no node, a node of another rank or given twice, and unless the graph is homogeneous.
+Array<Index> rows_of_seeds(const ShardedGraph& graph, std::span<const Index> seeds);
 
 /// The layer that computes the rows `dst_rows` of the whole graph, each once, from the edges that are kept of
 /// them. In-degrees are those in the layer, out-degrees those in the whole graph. One request to each owner

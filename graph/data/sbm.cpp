@@ -2,7 +2,7 @@
 #include <sar/core/random.hpp>
 #include <sar/graph/data/distribute.hpp>
 #include <sar/graph/data/generators.hpp>
-#include <sar/graph/partition/bijection.hpp>
+#include <sar/core/keyed_bijection.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -3,7 +3,7 @@
 
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory.hpp>
-#include <sar/graph/partition/bijection.hpp>
+#include <sar/core/keyed_bijection.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -61,6 +61,28 @@ for model in sage gcn gat gatv2 rgcn "rgcn --num-bases 3 --edge-block 100"; do
     fail "$model: loss and comm_bytes without and with --mfg: $(cat both)"
 done
 
+# Mini-batches: the losses of one rank on any number, with batch norm and dropout; and a run that goes on within an epoch.
+sampled=("$programs/train" --graph sbm --nodes 600 --classes 4 --degree 8 --sample 4,3 --batch-size 50 --hidden 16 --epochs 3 --dropout 0.3
+  --batch-norm --partition random)
+"$1" "$2" 1 "${sampled[@]}" --log log1.jsonl >out 2>err || fail "--sample ends with $?"
+"${run[@]}" "${sampled[@]}" --log log.jsonl --checkpoint ck --checkpoint-batches 2 >out 2>err || fail "--sample ends with $?"
+grep -q "batches, .* seeds/s" out || fail "no seeds a second"
+[ "$(grep -c '"seeds_per_second":[1-9]' log.jsonl)" -eq 3 ] || fail "no seeds_per_second in the log"
+paste log1.jsonl log.jsonl | sed -n 's/.*"loss":\([^,]*\),.*"loss":\([^,]*\),.*/\1 \2/p' >both
+awk '{ if (($1 - $2) ^ 2 > 1e-6 * $1 ^ 2) exit 1; ++n } END { exit n != 3 }' both || fail "--sample: losses on 1 and on $ranks ranks: $(cat both)"
+rm ck/checkpoint-00000003.safetensors
+cp log.jsonl whole.jsonl
+"${run[@]}" "${sampled[@]}" --log log.jsonl --checkpoint ck --resume >out 2>err || fail "--resume within an epoch ends with $?"
+grep -q "after epoch 2 and [0-9]* batches of the next" out || fail "does not go on within the epoch: $(grep resuming out)"
+[ "$(grep -o '"loss":[^,]*' whole.jsonl)" = "$(grep -o '"loss":[^,]*' log.jsonl)" ] || fail "other losses after going on within an epoch"
+rm -r ck
+"${run[@]}" "${sampled[@]}" --sample-eval --drop-last --sample-replace --model gat --heads 2 >out 2>err || fail "--sample-eval ends with $?"
+"${run[@]}" "${sampled[@]}" --model rgcn --batch-per-rank >out 2>err || fail "--sample --model rgcn ends with $?"
+for wrong in "--sample 4,x" "--sample 4,,3" "--sample 4,-2" "--sample 4,3 --layers 3" "--sample 3 --mfg" "--batch-size 9"; do
+  "${run[@]}" "$programs/train" --graph karate $wrong >out 2>err && fail "$wrong is accepted"
+  [ "$(wc -l <err)" -le 3 ] || fail "$wrong: more than a sentence: $(cat err)"
+done
+
 # Relations and GIN: the losses of one rank, on any number, with stages and messages cut; and with --mfg, where all nodes are seeds
 # because batch norm takes its statistics over them.
 for model in gin rgcn "rgcn --num-bases 2"; do

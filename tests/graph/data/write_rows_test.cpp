@@ -6,7 +6,7 @@
 
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/partition/bijection.hpp>
+#include <sar/core/keyed_bijection.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/partition/assignment.hpp>
-#include <sar/graph/partition/bijection.hpp>
+#include <sar/core/keyed_bijection.hpp>
 #include <sar/graph/partition/metis.hpp>
 #include <sar/graph/partition/partition.hpp>
 

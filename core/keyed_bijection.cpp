@@ -1,5 +1,5 @@
 #include <sar/core/error.hpp>
-#include <sar/graph/partition/bijection.hpp>
+#include <sar/core/keyed_bijection.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,111 @@
+#include <sar/comm/rows/row_route.hpp>
+#include <sar/core/error.hpp>
+#include <sar/graph/build/layer_graph.hpp>
+#include <sar/graph/sampling/data_loader.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+constexpr std::uint64_t order_stream = std::uint64_t{1} << 41;
+
+/// The place of each key among the keys of all ranks, in ascending order. Keys that are equal are in the
+/// order of the ranks. Collective.
+Array<Index> ranks_of_keys(const Communicator& comm, std::span<const Index> keys) {
+  const Index largest =
+      comm.all_reduce(keys.empty() ? Index{0} : *std::max_element(keys.begin(), keys.end()), ReduceOp::max);
+  const Index range = largest / comm.size() + 1;  // keys of a rank
+  std::vector<std::int32_t> targets;
+  for (const Index key : keys) targets.push_back(static_cast<std::int32_t>(key / range));
+  const RowRoute route(comm, targets);
+  const Array<Index> arrived = route.forward(keys);
+  Array<Index> order(arrived.size()), place(arrived.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return arrived[a] < arrived[b]; });
+  const std::vector<Index> counts = comm.all_gather(static_cast<Index>(arrived.size()));
+  const Index before = std::accumulate(counts.begin(), counts.begin() + comm.rank(), Index{0});
+  for (std::size_t i = 0; i < order.size(); ++i)
+    place[order[static_cast<Index>(i)]] = before + static_cast<Index>(i);
+  return route.back(std::span<const Index>(place.data(), place.size()));
+}
+
+Array<Index> original_ids(const GraphShardManager& graph, std::span<const Index> seeds) {
+  const ShardedGraph& whole = *graph.shards();
+  Array<Index> ids = rows_of_seeds(whole, seeds);
+  for (Index& id : ids) id = whole.dst_ids[id];
+  return ids;
+}
+
+}  // namespace
+
+SeedBatches::SeedBatches(const Communicator& comm, std::span<const Index> keys,
+                         const DataLoaderOptions& options)
+    : options_(options), rank_(comm.rank()) {
+  comm.agree([&] {
+    const Index size = options_.batch_size;
+    require<InputError>(size >= 1, "the batch size is ", size, ", expected 1 or more");
+    for (const Index key : keys)
+      require<InputError>(key >= 0, "the original id of a seed is ", key, ", expected 0 or more");
+    const bool same[] = {options_.per_rank, options_.shuffle, options_.drop_last};
+    std::uint64_t digest = options_.seed * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(size);
+    for (const bool flag : same) digest = 2 * digest + (flag ? 1 : 0);
+    require<InputError>(comm.all_equal(static_cast<std::int64_t>(digest), "SeedBatches"),
+                        "the options of batches differ between ranks");
+    number_ = ranks_of_keys(options_.per_rank ? Communicator::self() : comm, keys);
+    total_ = static_cast<Index>(keys.size());
+    if (!options_.per_rank) total_ = comm.all_reduce(total_);
+    const Index full = total_ / size, begun = (total_ + size - 1) / size;
+    num_batches_ =
+        options_.drop_last ? comm.all_reduce(full, ReduceOp::min) : comm.all_reduce(begun, ReduceOp::max);
+    num_seeds_ = std::min(total_, num_batches_ * size);
+    if (options_.per_rank) num_seeds_ = comm.all_reduce(num_seeds_);
+  });
+  start_epoch(0);
+}
+
+void SeedBatches::start_epoch(std::uint64_t epoch) {
+  const std::uint64_t stream = order_stream + (options_.per_rank ? static_cast<std::uint64_t>(rank_) : 0);
+  const KeyedBijection place(total_, {.seed = options_.seed, .stream = stream, .step = epoch});
+  order_.clear();
+  for (std::size_t i = 0; i < number_.size(); ++i) {
+    const Index number = number_[static_cast<Index>(i)];
+    order_.emplace_back(options_.shuffle ? place(number) : number, static_cast<Index>(i));
+  }
+  std::sort(order_.begin(), order_.end());
+}
+
+std::vector<Index> SeedBatches::operator[](Index batch) const {
+  const auto first =
+      std::lower_bound(order_.begin(), order_.end(), std::pair(batch * options_.batch_size, Index{0}));
+  std::vector<Index> seeds;
+  for (auto seed = first; seed != order_.end() && seed->first < (batch + 1) * options_.batch_size; ++seed)
+    seeds.push_back(seed->second);
+  return seeds;
+}
+
+DataLoader::DataLoader(NeighborSampler sampler, std::span<const Index> seeds,
+                       const DataLoaderOptions& options)
+    : sampler_(std::move(sampler)),
+      seeds_(seeds.begin(), seeds.end()),
+      batches_(sampler_.graph().comm(), original_ids(sampler_.graph(), seeds), options) {}
+
+void DataLoader::start_epoch(std::uint64_t epoch, Index first_batch) {
+  require<InputError>(0 <= first_batch && first_batch <= num_batches(), "there is no batch ", first_batch,
+                      ", expected ", index_range(num_batches() + 1));
+  batches_.start_epoch(epoch);
+  epoch_ = epoch;
+  next_ = first_batch;
+}
+
+std::optional<MiniBatch> DataLoader::next() {
+  if (next_ == num_batches()) return std::nullopt;
+  MiniBatch batch{.number = next_, .seeds = {}, .blocks = {}};
+  for (const Index i : batches_[next_]) batch.seeds.push_back(seeds_[i]);
+  batch.blocks = sampler_.sample_blocks(batch.seeds, epoch_);
+  ++next_;
+  return batch;
+}
+
+}  // namespace sar

@@ -1,0 +1,193 @@
+#include <sar/comm/rows/row_route.hpp>
+#include <sar/core/error.hpp>
+#include <sar/graph/message/sharded_graph.hpp>
+#include <sar/graph/sampling/edge_data_loader.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+/// Where each node is, as a rank.
+std::vector<std::int32_t> owners_of(const PartitionBook& book, std::span<const Index> nodes) {
+  std::vector<std::int32_t> owners;
+  for (const Index node : nodes) owners.push_back(static_cast<std::int32_t>(book.owner(node)));
+  return owners;
+}
+
+std::span<const Index> span_of(const Array<Index>& values) {
+  return {values.data(), values.size()};
+}
+
+/// The global ids of the source rows of each remote shard. Collective.
+std::vector<Array<Index>> ask_halo_ids(const ShardedGraph& graph) {
+  const Communicator& comm = graph.comm;
+  std::vector<Index> ids, counts(static_cast<std::size_t>(comm.size()), 0);
+  for (int reader = 0; reader < comm.size(); ++reader) {
+    if (reader == comm.rank()) continue;
+    const HaloRound& round = graph.rounds[(reader - comm.rank() + comm.size()) % comm.size() - 1];
+    for (const auto row : round.send_rows) ids.push_back(graph.src_book.begin(comm.rank()) + row);
+    counts[static_cast<std::size_t>(reader)] = std::ssize(round.send_rows);
+  }
+  const auto received = comm.all_to_all_v<Index>(ids, counts);
+  std::vector<Array<Index>> halo_ids(graph.remote.size());
+  auto from = received.values.begin();
+  for (int owner = 0; owner < comm.size(); ++owner) {
+    const Index count = received.counts[static_cast<std::size_t>(owner)];
+    if (owner != comm.rank())
+      halo_ids[static_cast<std::size_t>((comm.rank() - owner + comm.size()) % comm.size() - 1)].assign(
+          from, from + count);
+    from += count;
+  }
+  return halo_ids;
+}
+
+/// Adds the edge rows of a shard from source row u to the destination row v of the rank.
+void add_edges(const GraphShard& shard, Index u, Index v, Array<Index>& found) {
+  if (!shard.dst_rows.empty()) {
+    const auto row = std::lower_bound(shard.dst_rows.begin(), shard.dst_rows.end(), v);
+    if (row == shard.dst_rows.end() || *row != v) return;
+    v = row - shard.dst_rows.begin();
+  }
+  if (shard.num_edges() == 0) return;
+  const auto begin = shard.src.begin() + shard.row_begin[v], end = shard.src.begin() + shard.row_begin[v + 1];
+  const auto [first, last] = std::equal_range(begin, end, static_cast<local_index>(u));
+  for (auto at = first; at != last; ++at) found.push_back(shard.edge(at - shard.src.begin()));
+}
+
+/// The nodes that pairs of all ranks name, at their owners, and the pairs in terms of these nodes.
+struct Ends {
+  Array<Index> seeds;    ///< of this rank, ascending global ids
+  PartitionBook book;    ///< of the seeds of all ranks
+  Array<Index> numbers;  ///< of the nodes that this rank has asked for: in `book`
+};
+
+/// Collective.
+Ends find_ends(const Communicator& comm, const PartitionBook& nodes_book, std::span<const Index> nodes) {
+  const RowRoute route(comm, owners_of(nodes_book, nodes));
+  Array<Index> arrived = route.forward(nodes);
+  Array<Index> seeds = arrived;
+  std::sort(seeds.begin(), seeds.end());
+  seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
+  std::vector<Index> offsets{0};
+  for (const Index count : comm.all_gather(static_cast<Index>(seeds.size())))
+    offsets.push_back(offsets.back() + count);
+  PartitionBook book(std::move(offsets));
+  for (Index& node : arrived)
+    node = book.begin(comm.rank()) + (std::lower_bound(seeds.begin(), seeds.end(), node) - seeds.begin());
+  return {std::move(seeds), std::move(book), route.back(span_of(arrived))};
+}
+
+SeedEdges checked(const GraphShardManager& graph, SeedEdges edges) {
+  graph.comm().agree([&] {
+    const auto length = edges.id.size();
+    require<ShapeError>(edges.src.size() == length && edges.dst.size() == length, "seed edges have ",
+                        edges.src.size(), " sources, ", edges.dst.size(), " destinations and ", length,
+                        " ids");
+    for (Index i = 0; i < edges.size(); ++i)
+      for (const Index end : {edges.src[i], edges.dst[i]})
+        require<InputError>(0 <= end && end < graph.num_global_nodes(), "seed edge ", edges.id[i],
+                            " has the end ", end, ", expected a node from 0 to ",
+                            graph.num_global_nodes() - 1);
+  });
+  return edges;
+}
+
+}  // namespace
+
+EdgeDataLoader::EdgeDataLoader(NeighborSampler sampler, SeedEdges edges, const EdgeDataLoaderOptions& options)
+    : sampler_(std::move(sampler)),
+      edges_(checked(sampler_.graph(), std::move(edges))),
+      options_(options),
+      batches_(sampler_.graph().comm(), span_of(edges_.id), options.batches) {
+  const Communicator& comm = sampler_.graph().comm();
+  const auto kinds =
+      static_cast<std::int64_t>(options.exclude) * 8 + static_cast<std::int64_t>(options.negatives);
+  require<InputError>(comm.all_equal(kinds, "EdgeDataLoader"),
+                      "which edges are excluded, or the negatives, differ between ranks");
+  if (options.negatives != Negatives::none) negatives_.emplace(sampler_.graph(), options.negative);
+  if (options.exclude != ExcludeEdges::none) halo_ids_ = ask_halo_ids(*sampler_.graph().shards());
+}
+
+void EdgeDataLoader::start_epoch(std::uint64_t epoch, Index first_batch) {
+  require<InputError>(0 <= first_batch && first_batch <= num_batches(), "there is no batch ", first_batch,
+                      ", expected ", index_range(num_batches() + 1));
+  batches_.start_epoch(epoch);
+  epoch_ = epoch;
+  next_ = first_batch;
+}
+
+Array<Index> EdgeDataLoader::find_excluded(const NodePairList& edges) const {
+  const ShardedGraph& graph = *sampler_.graph().shards();
+  const Communicator& comm = graph.comm;
+  Array<Index> src = edges.src, dst = edges.dst;
+  if (options_.exclude == ExcludeEdges::reverse) {
+    src.insert(src.end(), edges.dst.begin(), edges.dst.end());
+    dst.insert(dst.end(), edges.src.begin(), edges.src.end());
+  }
+  const RowRoute route(comm, owners_of(graph.dst_book, span_of(dst)));
+  src = route.forward(span_of(src));
+  dst = route.forward(span_of(dst));
+  Array<Index> found;
+  for (std::size_t i = 0; i < src.size(); ++i) {
+    const Index u = src[static_cast<Index>(i)];
+    const Index v = dst[static_cast<Index>(i)] - graph.dst_book.begin(comm.rank());
+    const int owner = graph.src_book.owner(u);
+    if (owner == comm.rank()) {
+      add_edges(graph.local, u - graph.src_book.begin(owner), v, found);
+      continue;
+    }
+    const auto round = static_cast<std::size_t>((comm.rank() - owner + comm.size()) % comm.size() - 1);
+    const Array<Index>& ids = halo_ids_[round];
+    const auto row = std::lower_bound(ids.begin(), ids.end(), u);
+    if (row != ids.end() && *row == u) add_edges(graph.remote[round], row - ids.begin(), v, found);
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+std::optional<EdgeMiniBatch> EdgeDataLoader::next() {
+  if (next_ == num_batches()) return std::nullopt;
+  const Communicator& comm = sampler_.graph().comm();
+  return comm.agree([&]() -> std::optional<EdgeMiniBatch> {
+    EdgeMiniBatch batch{
+        .number = next_, .positions = batches_[next_], .blocks = {}, .positive = {}, .negative = {}};
+    NodePairList positive;
+    Array<Index> ids;
+    for (const Index i : batch.positions) {
+      positive.src.push_back(edges_.src[i]);
+      positive.dst.push_back(edges_.dst[i]);
+      ids.push_back(edges_.id[i]);
+    }
+    NodePairList negative;
+    if (options_.negatives == Negatives::per_source)
+      negative = negatives_->per_source(span_of(positive.src), span_of(ids), epoch_);
+    if (options_.negatives == Negatives::global) negative = negatives_->global_uniform(span_of(ids), epoch_);
+
+    Array<Index> excluded;
+    if (options_.exclude != ExcludeEdges::none) excluded = find_excluded(positive);
+    Array<Index> nodes;
+    for (const Array<Index>* column : {&positive.src, &positive.dst, &negative.src, &negative.dst})
+      nodes.insert(nodes.end(), column->begin(), column->end());
+    const Ends ends = find_ends(comm, sampler_.graph().shards()->dst_book, span_of(nodes));
+    batch.blocks = sampler_.sample_blocks(span_of(ends.seeds), epoch_, span_of(excluded));
+
+    std::span<const Index> numbers = span_of(ends.numbers);
+    const auto take = [&](std::size_t count) {
+      return std::exchange(numbers, numbers.subspan(count)).first(count);
+    };
+    const auto pairs = [&](std::size_t count) {
+      const std::span<const Index> src = take(count), dst = take(count);
+      return NodePairs(comm, ends.book, src, dst, sampler_.graph().options());
+    };
+    batch.positive.emplace(pairs(positive.src.size()));
+    if (options_.negatives != Negatives::none) batch.negative.emplace(pairs(negative.src.size()));
+    ++next_;
+    return batch;
+  });
+}
+
+}  // namespace sar

@@ -1,0 +1,324 @@
+/// Sampled neighbours: their distribution, the same draws for every number of ranks, and what is left out.
+#include "graph/test_graphs.hpp"
+#include "support/reference.hpp"
+#include "support/thrown.hpp"
+
+#include <doctest/doctest.h>
+#include <sar/core/error.hpp>
+#include <sar/core/parallel.hpp>
+#include <sar/graph/sampling/neighbor_sampler.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numeric>
+
+using namespace sar;
+using namespace sar::test;
+
+namespace {
+
+Index original_id(Index node) {
+  return 7000 - 3 * node;
+}
+
+GraphShardManager sampled_shard(const Communicator& comm, const WholeGraph& g, const PartitionBook& book) {
+  EdgeList edges;
+  for (std::size_t k = g.src.size(); k-- > 0;) {
+    if (book.owner(g.dst[k]) != comm.rank()) continue;
+    edges.src.push_back(g.src[k]);
+    edges.dst.push_back(g.dst[k]);
+    edges.id.push_back(static_cast<Index>(k));
+  }
+  Array<Index> ids;
+  for (Index v = book.begin(comm.rank()); v < book.end(comm.rank()); ++v) ids.push_back(original_id(v));
+  Array<Index> same = ids;
+  return {comm, book, book, std::move(edges), true, {}, std::move(ids), std::move(same)};
+}
+
+/// Made by all ranks at the beginning of a test, also where the first rank goes on alone: Open MPI does not
+/// bear that one rank makes a communicator of itself while others make one of all.
+struct Ranks {
+  Communicator world = Communicator::world();
+  Communicator self = Communicator::self();
+};
+
+/// A star: `leaves` nodes with an edge to node 0, on this rank alone.
+GraphShardManager star(const Communicator& self, Index leaves) {
+  EdgeList edges;
+  for (Index u = 1; u <= leaves; ++u) {
+    edges.src.push_back(u);
+    edges.dst.push_back(0);
+    edges.id.push_back(u - 1);
+  }
+  const PartitionBook book = PartitionBook::even(leaves + 1, 1);
+  return {self, book, book, std::move(edges), true};
+}
+
+/// How often each edge of a star is drawn in `epochs` epochs.
+std::vector<double> draws(const NeighborSampler& sampler, Index leaves, Index epochs) {
+  std::vector<double> count(static_cast<std::size_t>(leaves), 0);
+  const Index seeds[] = {0};
+  for (Index epoch = 0; epoch < epochs; ++epoch) {
+    const auto blocks = sampler.sample_blocks(seeds, static_cast<std::uint64_t>(epoch));
+    for (const Index e : blocks[0].edge_ids()) ++count[static_cast<std::size_t>(e)];
+  }
+  return count;
+}
+
+/// (X^2 - n) / sqrt(2 n), about standard normal for n degrees of freedom, n large.
+double chi_square(const std::vector<double>& seen, const std::vector<double>& expected, double freedom) {
+  double sum = 0;
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    sum += (seen[i] - expected[i]) * (seen[i] - expected[i]) / expected[i];
+  return (sum - freedom) / std::sqrt(2 * freedom);
+}
+
+/// All edges of a layer on all ranks, by id.
+std::vector<Index> edges_of(const Communicator& comm, const MessageFlowGraph& block) {
+  std::vector<Index> ids =
+      comm.all_gather(std::span<const Index>(block.edge_ids().data(), block.edge_ids().size()));
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+std::vector<Index> seeds_of(const PartitionBook& book, int rank) {
+  std::vector<Index> seeds;
+  for (Index v = book.begin(rank); v < book.end(rank); ++v)
+    if (v % 4 != 1) seeds.push_back(v);
+  return seeds;
+}
+
+Tensor probabilities(const GraphShardManager& graph) {
+  Tensor prob({graph.num_edges()});
+  for (Index e = 0; e < graph.num_edges(); ++e)
+    prob.data()[e] = static_cast<real>((graph.edge_ids()[e] * 7) % 5);
+  return prob;
+}
+
+std::vector<WholeGraph> square_graphs() {
+  std::vector<WholeGraph> graphs = test_graphs();
+  std::erase_if(graphs, [](const WholeGraph& g) { return !g.square; });
+  return graphs;
+}
+
+}  // namespace
+
+TEST_CASE("neighbours drawn without replacement are uniform") {
+  const Ranks ranks;
+  if (ranks.world.rank() > 0) return;
+  {  // every set of 3 of 6 leaves alike
+    const GraphShardManager graph = star(ranks.self, 6);
+    const NeighborSampler sampler(graph, {3}, {.seed = 4});
+    std::vector<double> seen(64, 0);
+    const Index seeds[] = {0};
+    const int epochs = 8000;
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      std::size_t set = 0;
+      const auto blocks = sampler.sample_blocks(seeds, static_cast<std::uint64_t>(epoch));
+      for (const Index e : blocks[0].edge_ids()) set |= std::size_t{1} << e;
+      ++seen[set];
+    }
+    std::vector<double> of_three;
+    for (std::size_t set = 0; set < 64; ++set) {
+      if (std::popcount(set) == 3)
+        of_three.push_back(seen[set]);
+      else
+        CHECK(seen[set] == 0);
+    }
+    REQUIRE(of_three.size() == 20);
+    CHECK(std::abs(chi_square(of_three, std::vector<double>(20, epochs / 20.0), 19)) < 4);
+  }
+  {  // every tenth of the in-edges of a hub of 10^6 alike, by the search and by marks
+    const Index leaves = 1000000;
+    const GraphShardManager graph = star(ranks.self, leaves);
+    for (const Index fan_out : {Index{50}, Index{2000}}) {
+      const NeighborSampler sampler(graph, {fan_out}, {.seed = 5});
+      std::vector<double> tenths(10, 0);
+      const Index seeds[] = {0};
+      Index drawn = 0;
+      for (std::uint64_t epoch = 0; epoch < 20; ++epoch) {
+        const auto blocks = sampler.sample_blocks(seeds, epoch);
+        std::vector<Index> ids(blocks[0].edge_ids().begin(), blocks[0].edge_ids().end());
+        std::sort(ids.begin(), ids.end());
+        CHECK(std::adjacent_find(ids.begin(), ids.end()) == ids.end());
+        for (const Index e : ids) ++tenths[static_cast<std::size_t>(e / (leaves / 10))];
+        drawn += std::ssize(ids);
+      }
+      REQUIRE(drawn == 20 * fan_out);
+      CHECK(std::abs(chi_square(tenths, std::vector<double>(10, static_cast<double>(drawn) / 10), 9)) < 4);
+    }
+  }
+}
+
+TEST_CASE("neighbours drawn with replacement are independent and uniform") {
+  const Ranks ranks;
+  if (ranks.world.rank() > 0) return;
+  const GraphShardManager graph = star(ranks.self, 10);
+  const std::vector<double> seen =
+      draws(NeighborSampler(graph, {20}, {.replace = true, .seed = 6}), 10, 1000);
+  CHECK(std::accumulate(seen.begin(), seen.end(), 0.0) == 20000);
+  CHECK(std::abs(chi_square(seen, std::vector<double>(10, 2000), 9)) < 4);
+}
+
+TEST_CASE("weighted draws follow the probabilities") {
+  const Ranks ranks;
+  if (ranks.world.rank() > 0) return;
+  const Index leaves = 8;
+  const GraphShardManager graph = star(ranks.self, leaves);
+  Tensor prob({leaves});
+  double sum = 0;
+  for (Index e = 0; e < leaves; ++e) sum += prob.data()[e] = static_cast<real>(e);  // edge 0 never
+  const double epochs = 10000;
+  {  // one at a time
+    for (const bool replace : {false, true}) {
+      std::vector<double> seen =
+          draws(NeighborSampler(graph, {1}, {.replace = replace, .prob = prob, .seed = 7}), leaves,
+                static_cast<Index>(epochs));
+      CHECK(seen[0] == 0);
+      std::vector<double> expected;
+      for (Index e = 1; e < leaves; ++e) expected.push_back(epochs * static_cast<double>(e) / sum);
+      seen.erase(seen.begin());
+      CHECK(std::abs(chi_square(seen, expected, 6)) < 4);
+    }
+  }
+  {                                                                     // two one after the other
+    std::vector<double> expected(static_cast<std::size_t>(leaves), 0);  // P(first) + P(second)
+    for (Index a = 1; a < leaves; ++a)
+      for (Index b = 1; b < leaves; ++b) {
+        if (a == b) continue;
+        const double p =
+            static_cast<double>(a) / sum * static_cast<double>(b) / (sum - static_cast<double>(a));
+        expected[static_cast<std::size_t>(a)] += p * epochs;
+        expected[static_cast<std::size_t>(b)] += p * epochs;
+      }
+    const std::vector<double> seen =
+        draws(NeighborSampler(graph, {2}, {.prob = prob, .seed = 8}), leaves, static_cast<Index>(epochs));
+    for (std::size_t e = 0; e < seen.size(); ++e)  // 5 standard deviations at least
+      CHECK(std::abs(seen[e] - expected[e]) <= 5 * std::sqrt(expected[e]));
+  }
+}
+
+TEST_CASE("the same blocks on every number of ranks and threads, with at most fan-out many in-edges") {
+  const Ranks ranks;
+  const Communicator &comm = ranks.world, &self = ranks.self;
+  const int p = comm.rank();
+  for (const WholeGraph& whole : square_graphs())
+    for (const Books& books : test_books(whole, comm.size()))
+      for (int choice = 0; choice < 4; ++choice) {
+        CAPTURE(whole.name);
+        CAPTURE(choice);
+        const bool weighted = choice >= 2 && whole.src.size() > 2, replace = choice % 2 == 1;
+        const std::vector<Index> fan_outs{2, -1, 3};
+        const GraphShardManager alone = sampled_shard(self, whole, PartitionBook::even(whole.num_src, 1));
+        const GraphShardManager graph = sampled_shard(comm, whole, books.src);
+        const auto sampler_on = [&](const GraphShardManager& g) {
+          return NeighborSampler(
+              g, fan_outs, {.replace = replace, .prob = weighted ? probabilities(g) : Tensor(), .seed = 3});
+        };
+        const auto want = sampler_on(alone).sample_blocks(seeds_of(PartitionBook::even(whole.num_src, 1), 0),
+                                                          static_cast<std::uint64_t>(choice));
+        const NeighborSampler sampler = sampler_on(graph);
+        for (const int threads : {1, 2}) {
+          const ThreadLimit limit(threads);
+          const auto got = sampler.sample_blocks(seeds_of(books.src, p), static_cast<std::uint64_t>(choice));
+          REQUIRE(got.size() == 3);
+          for (std::size_t l = 0; l < 3; ++l) {
+            CHECK(edges_of(comm, got[l]) == edges_of(self, want[l]));
+            CHECK(got[l].num_global_edges() == want[l].num_edges());
+            CHECK(got[l].num_global_src_nodes() == want[l].num_src_nodes());
+            const Index fan_out = fan_outs[l];
+            for (Index i = 0; i < got[l].num_dst_nodes(); ++i) {
+              const Index degree = got[l].in_degrees()[i];
+              const Index all = graph.in_degrees()[got[l].dst_rows()[i]];
+              if (fan_out >= 0) CHECK(degree <= fan_out);
+              if (!weighted && fan_out < 0) CHECK(degree == all);
+              if (!weighted && fan_out >= 0)
+                CHECK(degree == (all == 0 ? 0 : replace ? fan_out : std::min(all, fan_out)));
+            }
+            if (l > 0) CHECK(got[l].src_rows().size() == got[l - 1].dst_rows().size());
+          }
+        }
+      }
+}
+
+TEST_CASE("all in-edges are those of construct_mfgs") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
+  for (const Books& books : test_books(whole, comm.size())) {
+    const GraphShardManager graph = sampled_shard(comm, whole, books.src);
+    const std::vector<Index> seeds = seeds_of(books.src, comm.rank());
+    const auto want = construct_mfgs(graph, seeds, 2);
+    const auto got = NeighborSampler(graph, {-1, -1}).sample_blocks(seeds);
+    for (std::size_t l = 0; l < 2; ++l) {
+      CHECK(std::ranges::equal(got[l].edge_rows(), want[l].edge_rows()));
+      CHECK(std::ranges::equal(got[l].src_rows(), want[l].src_rows()));
+    }
+  }
+}
+
+TEST_CASE("other epochs, seeds and layers draw other neighbours") {
+  const Ranks ranks;
+  if (ranks.world.rank() > 0) return;
+  const GraphShardManager graph = star(ranks.self, 1000);
+  const Index seeds[] = {0};
+  const auto edges = [&](std::uint64_t seed, std::uint64_t epoch) {
+    const auto blocks = NeighborSampler(graph, {20}, {.seed = seed}).sample_blocks(seeds, epoch);
+    return std::vector<Index>(blocks[0].edge_ids().begin(), blocks[0].edge_ids().end());
+  };
+  CHECK(edges(1, 1) == edges(1, 1));
+  CHECK(edges(1, 1) != edges(1, 2));
+  CHECK(edges(1, 1) != edges(2, 1));
+}
+
+TEST_CASE("excluded edges are in no layer") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
+  for (const Books& books : test_books(whole, comm.size())) {
+    const GraphShardManager graph = sampled_shard(comm, whole, books.src);
+    const std::vector<Index> seeds = seeds_of(books.src, comm.rank());
+    std::vector<Index> excluded;
+    for (Index e = 0; e < graph.num_edges(); ++e)
+      if (graph.edge_ids()[e] % 3 == 0) excluded.push_back(e);
+    for (const Index fan_out : {Index{-1}, Index{2}}) {
+      const NeighborSampler sampler(graph, {fan_out, fan_out});
+      std::size_t kept = 0;
+      const auto blocks = sampler.sample_blocks(seeds, 1, excluded);
+      for (const MessageFlowGraph& block : blocks)
+        for (const Index id : block.edge_ids()) {
+          CHECK(id % 3 != 0);
+          ++kept;
+        }
+      CHECK(comm.all_reduce(static_cast<Index>(kept)) > 0);
+    }
+    std::vector<Index> wrong{graph.num_edges()};
+    CHECK(thrown_by_all<InputError>(comm, [&] {
+            (void)NeighborSampler(graph, {1}).sample_blocks(seeds, 1, wrong);
+          }).find("is no edge of this rank") != std::string::npos);
+  }
+}
+
+TEST_CASE("bad input is one sentence on all ranks") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
+  const GraphShardManager graph = sampled_shard(comm, whole, PartitionBook::even(60, comm.size()));
+  const auto text = [&](std::vector<Index> fan_outs, const NeighborSamplerOptions& options = {}) {
+    return thrown_by_all<InputError>(comm, [&] { NeighborSampler(graph, std::move(fan_outs), options); });
+  };
+  const auto has = [](const std::string& whole_text, const char* part) {
+    return whole_text.find(part) != std::string::npos;
+  };
+  CHECK(has(text({}), "there are no fan-outs"));
+  CHECK(has(text({5, -2}), "a fan-out is -2"));
+  if (comm.size() > 1) CHECK(has(text({comm.rank() == 1 ? 4 : 5}), "differ between ranks"));
+  Tensor prob = Tensor::zeros({graph.num_edges()});
+  CHECK(has(text({5}, {.prob = prob}), "the probabilities of all edges are 0"));
+  CHECK(has(text({5}, {.prob = Tensor::zeros({graph.num_edges() + 1})}), "probabilities for"));
+  if (comm.rank() == comm.size() - 1) prob.data()[0] = -1;
+  CHECK(has(text({5}, {.prob = prob}), "is -1, expected 0 or more"));
+  const NeighborSampler sampler(graph, {3});
+  const Index none[] = {comm.rank() == 0 ? Index{60} : Index{-1}};
+  CHECK(has(thrown_by_all<InputError>(comm, [&] { (void)sampler.sample_blocks(none); }), "is no node"));
+  CHECK(sampler.sample_blocks({}).size() == 1);  // the communicator can be used afterwards
+}
