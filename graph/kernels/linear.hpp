@@ -35,12 +35,12 @@ class LinearKernel : public ShardKernel {
     const real* edge_weight = nullptr;  ///< [local edges, heads]; null: 1
     const real* edge_rows = nullptr;    ///< forward: [local edges, width], summed in place of source rows
     const real* dst_scale = nullptr;    ///< s_v per destination row; null: 1
-    std::span<const SourceScale> src_scales;  ///< of all shards; empty: c_u = 1
-    real* out = nullptr;                      ///< forward: [destinations, width]
-    bool has_base = false;                    ///< forward: out holds values to add to
-    const real* grad_out = nullptr;           ///< backward: [destinations, width]
-    real* grad_edge_weight = nullptr;         ///< backward: as edge_weight, overwritten; null: not wanted
-    bool in_double = false;                   ///< one head: every sum in double precision; gradients leave so
+    std::span<const SourceScale> src_scales = {};  ///< of all shards; empty: c_u = 1
+    real* out = nullptr;                           ///< forward: [destinations, width]
+    bool has_base = false;                         ///< forward: out holds values to add to
+    const real* grad_out = nullptr;                ///< backward: [destinations, width]
+    real* grad_edge_weight = nullptr;  ///< backward: as edge_weight, overwritten; null: not wanted
+    bool in_double = false;            ///< one head: every sum in double precision; gradients leave so
   };
   explicit LinearKernel(const Operands& operands) : o_(operands) { o_.in_double &= o_.heads == 1; }
 

@@ -61,8 +61,8 @@ SeedBatches::SeedBatches(const Communicator& comm, std::span<const Index> keys,
         options_.drop_last ? comm.all_reduce(full, ReduceOp::min) : comm.all_reduce(begun, ReduceOp::max);
     num_seeds_ = std::min(total_, num_batches_ * size);
     if (options_.per_rank) num_seeds_ = comm.all_reduce(num_seeds_);
+    start_epoch(0);
   });
-  start_epoch(0);
 }
 
 void SeedBatches::start_epoch(std::uint64_t epoch) {
@@ -88,7 +88,7 @@ std::vector<Index> SeedBatches::operator[](Index batch) const {
 DataLoader::DataLoader(NeighborSampler sampler, std::span<const Index> seeds,
                        const DataLoaderOptions& options)
     : sampler_(std::move(sampler)),
-      seeds_(seeds.begin(), seeds.end()),
+      seeds_(sampler_.graph().comm().agree([&] { return Array<Index>(seeds.begin(), seeds.end()); })),
       batches_(sampler_.graph().comm(), original_ids(sampler_.graph(), seeds), options) {}
 
 void DataLoader::start_epoch(std::uint64_t epoch, Index first_batch) {
@@ -101,11 +101,13 @@ void DataLoader::start_epoch(std::uint64_t epoch, Index first_batch) {
 
 std::optional<MiniBatch> DataLoader::next() {
   if (next_ == num_batches()) return std::nullopt;
-  MiniBatch batch{.number = next_, .seeds = {}, .blocks = {}};
-  for (const Index i : batches_[next_]) batch.seeds.push_back(seeds_[i]);
-  batch.blocks = sampler_.sample_blocks(batch.seeds, epoch_);
-  ++next_;
-  return batch;
+  return sampler_.graph().comm().agree([&]() -> std::optional<MiniBatch> {
+    MiniBatch batch{.number = next_, .seeds = {}, .blocks = {}};
+    for (const Index i : batches_[next_]) batch.seeds.push_back(seeds_[i]);
+    batch.blocks = sampler_.sample_blocks(batch.seeds, epoch_);
+    ++next_;
+    return batch;
+  });
 }
 
 }  // namespace sar

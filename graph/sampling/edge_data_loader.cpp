@@ -107,8 +107,10 @@ EdgeDataLoader::EdgeDataLoader(NeighborSampler sampler, SeedEdges edges, const E
       static_cast<std::int64_t>(options.exclude) * 8 + static_cast<std::int64_t>(options.negatives);
   require<InputError>(comm.all_equal(kinds, "EdgeDataLoader"),
                       "which edges are excluded, or the negatives, differ between ranks");
-  if (options.negatives != Negatives::none) negatives_.emplace(sampler_.graph(), options.negative);
-  if (options.exclude != ExcludeEdges::none) halo_ids_ = ask_halo_ids(*sampler_.graph().shards());
+  comm.agree([&] {
+    if (options.negatives != Negatives::none) negatives_.emplace(sampler_.graph(), options.negative);
+    if (options.exclude != ExcludeEdges::none) halo_ids_ = ask_halo_ids(*sampler_.graph().shards());
+  });
 }
 
 void EdgeDataLoader::start_epoch(std::uint64_t epoch, Index first_batch) {

@@ -156,6 +156,7 @@ std::map<std::string, std::string> exceptions() {
                            "graph/edge_ends.hpp find_ends",
                            "graph/edge_exchange.hpp exchange_edges",
                            "graph/layer_graph.hpp make_layer",
+                           "graph/layer_graph.hpp rows_of_seeds",
                            "graph/ldg.hpp ldg_assignment",
                            "graph/metis.hpp metis_assignment",
                            "graph/neighbor_lists.hpp gather_neighbors",

@@ -346,6 +346,88 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       [](const EdgeSplit& split) { return std::vector<double>(split.test.id.begin(), split.test.id.end()); });
 }
 
+/// Mini-batches.
+void add_samples(std::vector<Call>& calls, const Communicator& comm) {
+  const auto scene = [=] { return std::make_shared<Scene>(comm, GraphOptions{}, false); };
+  const auto edges_of = [](const std::vector<MessageFlowGraph>& blocks) {
+    std::vector<double> ids;
+    for (const MessageFlowGraph& block : blocks)
+      ids.insert(ids.end(), block.edge_ids().begin(), block.edge_ids().end());
+    return ids;
+  };
+  const auto seeds_of = [](const Scene& s, bool wrong) {
+    return std::vector<Index>{wrong ? scene_nodes : s.book.begin(s.comm.rank())};
+  };
+  add_maker<NeighborSampler>(
+      calls, "graph/neighbor_sampler.hpp NeighborSampler", true,
+      [=](bool wrong) {
+        auto fan_outs = std::make_shared<std::vector<Index>>(std::vector<Index>{1, wrong ? -2 : 2});
+        return [=, s = scene()] { return NeighborSampler(s->graph, std::move(*fan_outs)); };
+      },
+      [](const NeighborSampler& sampler) {
+        return std::vector<double>(sampler.fan_outs().begin(), sampler.fan_outs().end());
+      });
+  add_maker<std::vector<MessageFlowGraph>>(
+      calls, "graph/neighbor_sampler.hpp NeighborSampler::sample_blocks", true,
+      [=](bool wrong) {
+        auto s = scene();
+        const NeighborSampler sampler(s->graph, {1, 2});
+        return [=, seeds = seeds_of(*s, wrong)] { return sampler.sample_blocks(seeds, 3); };
+      },
+      edges_of);
+  add_maker<SeedBatches>(
+      calls, "graph/data_loader.hpp SeedBatches", true,
+      [=](bool wrong) {
+        const std::vector<Index> keys{wrong ? Index{-1} : Index{comm.rank()}};
+        return [=] { return SeedBatches(comm, keys, {.batch_size = 1}); };
+      },
+      [](const SeedBatches& batches) {
+        return std::vector<double>{static_cast<double>(batches.num_batches())};
+      });
+  add_maker<DataLoader>(
+      calls, "graph/data_loader.hpp DataLoader", true,
+      [=](bool wrong) {
+        auto s = scene();
+        auto sampler = std::make_shared<NeighborSampler>(s->graph, std::vector<Index>{2});
+        return [=, seeds = seeds_of(*s, wrong)] {
+          return DataLoader(std::move(*sampler), seeds, {.batch_size = 1});
+        };
+      },
+      [](const DataLoader& loader) {
+        return std::vector<double>{static_cast<double>(loader.num_batches())};
+      });
+  add_maker<std::optional<MiniBatch>>(
+      calls, "graph/data_loader.hpp DataLoader::next", false,
+      [=](bool) {
+        auto s = scene();
+        auto loader = std::make_shared<DataLoader>(NeighborSampler(s->graph, {2}), seeds_of(*s, false));
+        return [=] { return loader->next(); };
+      },
+      [=](const std::optional<MiniBatch>& batch) { return edges_of(batch->blocks); });
+  const EdgeDataLoaderOptions options{.exclude = ExcludeEdges::reverse, .negatives = Negatives::per_source};
+  const auto seed_edges = [](bool wrong) {
+    return SeedEdges{.src = {0}, .dst = {wrong ? scene_nodes : Index{1}}, .id = {2}};
+  };
+  add_maker<EdgeDataLoader>(
+      calls, "graph/edge_data_loader.hpp EdgeDataLoader", true,
+      [=](bool wrong) {
+        auto sampler = std::make_shared<NeighborSampler>(scene()->graph, std::vector<Index>{2});
+        auto edges = std::make_shared<SeedEdges>(seed_edges(wrong));
+        return [=] { return EdgeDataLoader(std::move(*sampler), std::move(*edges), options); };
+      },
+      [](const EdgeDataLoader& loader) {
+        return std::vector<double>{static_cast<double>(loader.num_batches())};
+      });
+  add_maker<std::optional<EdgeMiniBatch>>(
+      calls, "graph/edge_data_loader.hpp EdgeDataLoader::next", false,
+      [=](bool) {
+        auto loader = std::make_shared<EdgeDataLoader>(NeighborSampler(scene()->graph, {2}),
+                                                       seed_edges(false), options);
+        return [=] { return loader->next(); };
+      },
+      [=](const std::optional<EdgeMiniBatch>& batch) { return edges_of(batch->blocks); });
+}
+
 }  // namespace
 
 std::vector<Call> graph_calls(const Communicator& comm) {
@@ -355,6 +437,7 @@ std::vector<Call> graph_calls(const Communicator& comm) {
   add_graphs(calls, comm);
   add_pairs(calls, comm);
   add_negatives(calls, comm);
+  add_samples(calls, comm);
   return calls;
 }
 
