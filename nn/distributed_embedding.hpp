@@ -31,7 +31,7 @@ struct SparseRows {
 /// their owners.
 class DistributedEmbedding {
  public:
-  /// original_ids[i] is the original id of row i of this rank. Rows are uniform in [-bound, bound), drawn for
+  /// original_ids[i] is the original id of row i of this rank. Rows are uniform in [-bound, bound], drawn for
   /// the original id: the same for any number of ranks and any partition. `name` is that of files and errors.
   /// Collective. Throws as DistributedTensor; ShapeError for another number of original ids than the book's.
   DistributedEmbedding(std::string name, const Communicator& comm, const PartitionBook& book,

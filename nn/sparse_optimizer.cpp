@@ -70,6 +70,7 @@ std::vector<Tensor> SparseOptimizer::tensors_of(const Slot& slot) const {
 
 void SparseOptimizer::step() {
   const TraceScope scope("sparse optimizer", TraceKind::compute);
+  for (const Slot& slot : slots_) slot.embedding->rows().barrier();  // what was pushed is there before
   for (Slot& slot : slots_) {
     const Communicator& comm = slot.embedding->comm();
     comm.agree([&] {
@@ -144,7 +145,8 @@ void SparseOptimizer::load(const std::string& path) {
         read[i].push_back(rows_of_file(file_of(path, slots_[i], k), embedding.original_ids(),
                                        embedding.book().num_nodes(), embedding.width()));
     }
-    comm.barrier();  // nothing fails any more, and nobody reads
+    for (const Slot& slot : slots_) slot.embedding->rows().barrier();
+    // nothing fails any more, and nobody reads
     lr_ = *lr;
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       slots_[i].steps = steps[i];

@@ -249,6 +249,42 @@ TEST_CASE("a training that is resumed on another number of ranks goes on as it w
   }
 }
 
+TEST_CASE("what was pushed is there before step() and load() change rows") {
+  const Communicator comm = Communicator::world();
+  const TemporaryDirectory directory(comm);
+  constexpr Index n = 6, width = 2;
+  Embedded e(comm, PartitionBook::even(n, comm.size()), width);
+  SparseSGD sgd({e.embedding}, {.lr = 0.5});
+  sgd.save(directory.path() + "/saved");
+  const Tensor saved = e.all();
+  const std::vector<Index> ids{0, n - 1};
+  {
+    Tape tape;
+    tape.backward(sum(e.embedding(ids)));
+  }
+  const Tensor pushed = Tensor::from({2, width}, {8, 9, 10, 11});
+  if (comm.rank() == comm.size() - 1) e.embedding.rows().push(ids, pushed);
+  sgd.step();
+  const Tensor moved = e.embedding.rows().pull_all(ids);
+  for (Index i = 0; i < moved.size(); ++i)
+    CHECK(moved.data()[i] == pushed.data()[i] - real(0.5) * static_cast<real>(comm.size()));
+
+  if (comm.rank() == comm.size() - 1) e.embedding.rows().push_add(ids, pushed);
+  sgd.load(directory.path() + "/saved");
+  CHECK(same_bits(e.all(), saved));
+
+  sgd.step();
+  sgd.set_lr(0.25);
+  const Tensor before = e.all();
+  comm.barrier();
+  const std::vector<Index> bad{n};
+  if (comm.rank() == 0) CHECK_THROWS_AS((void)e.embedding.rows().pull(bad), InputError);
+  CHECK(thrown_by_all<InputError>(comm, [&] { sgd.load(directory.path() + "/saved"); }) ==
+        "pull: id 0 of 1 is 6, expected 0 to 5");
+  CHECK(sgd.lr() == 0.25);
+  CHECK(same_bits(e.all(), before));
+}
+
 TEST_CASE("what does not fit is refused on all ranks, and nothing has changed") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory directory(comm);
