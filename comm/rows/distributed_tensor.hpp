@@ -103,6 +103,9 @@ class DistributedTensor {
             comm, [&] { return own(std::move(mine), shape); }, book) {}
   /// A host's array of this rank's rows, which must live as long as the tensor; `shape` is [rows of
   /// this rank, ...]. For reading when U is const. Collective.
+  ///
+  /// Where the tensor is made in the body of Communicator::agree, the array must outlive agree(): a rank that
+  /// fails in the body does not wait there for the others, which may still read.
   template <class U>
   requires std::same_as<std::remove_const_t<U>, T>
   static DistributedTensor borrow(const Communicator& comm, const PartitionBook& book, std::span<U> mine,

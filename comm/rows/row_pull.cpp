@@ -8,9 +8,14 @@
 #include <functional>
 
 namespace sar::inline SAR_PRECISION {
+
+RowPull::RowPull(const Communicator& comm, Index row_bytes, std::byte* out)
+    : comm_(comm), row_bytes_(row_bytes), out_(out) {}
+
+// The destructor waits for messages that have been posted when something else fails.
 RowPull::RowPull(const Communicator& comm, const PartitionBook& book, const std::byte* mine, Index row_bytes,
                  std::span<const Index> ids, std::byte* out)
-    : comm_(comm), row_bytes_(row_bytes), out_(out) {
+    : RowPull(comm, row_bytes, out) {
   comm.agree([&] {
     wanted_ = RowsByOwner(book, ids, "pull_all");
     const int me = comm.rank();
@@ -56,7 +61,7 @@ void RowPull::post(std::span<const Index> out_counts) {
     const bool in_place = wanted_.lie_together(q);
     std::byte* const to = in_place ? out_ + wanted_.places_of(q)[0] * row_bytes_ : in;
     each_message(bytes_of_q, [&](Index begin, int bytes) {
-      check_mpi(MPI_Irecv(to + begin, bytes, MPI_BYTE, q, tag, comm_.handle(), &requests_.emplace_back()),
+      check_mpi(MPI_Irecv(to + begin, bytes, MPI_BYTE, q, tag, comm_.handle(), &requests_.emplace_back(MPI_REQUEST_NULL)),
                 "MPI_Irecv");
     });
     if (!in_place) in += bytes_of_q;
@@ -64,7 +69,7 @@ void RowPull::post(std::span<const Index> out_counts) {
   }
   for (int q = 0; q < size; ++q) {
     each_message(out_counts[q] * row_bytes_, [&](Index begin, int bytes) {
-      check_mpi(MPI_Isend(out + begin, bytes, MPI_BYTE, q, tag, comm_.handle(), &requests_.emplace_back()),
+      check_mpi(MPI_Isend(out + begin, bytes, MPI_BYTE, q, tag, comm_.handle(), &requests_.emplace_back(MPI_REQUEST_NULL)),
                 "MPI_Isend");
     });
     out += out_counts[q] * row_bytes_;

@@ -32,6 +32,7 @@ class RowPull {
   void finish();
 
  private:
+  RowPull(const Communicator& comm, Index row_bytes, std::byte* out);
   void post(std::span<const Index> out_counts);
   void wait();
 

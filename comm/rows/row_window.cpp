@@ -57,7 +57,8 @@ struct RowWindow::Open {
   std::shared_ptr<const void> memory;
   Index number;  // the same on all ranks, and of no other window of the communicator; rising
   MPI_Win window = MPI_WIN_NULL;
-  bool left_behind = false;
+  bool locked = false;
+  bool left_behind = true;  // until all ranks have made it
 
   void create(const std::byte* mine, Index bytes);
   void free() noexcept;
@@ -79,13 +80,15 @@ void RowWindow::Open::create(const std::byte* mine, Index bytes) {
   }
   check_mpi(MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
   check_mpi(MPI_Win_lock_all(MPI_MODE_NOCHECK, window), "MPI_Win_lock_all");
+  locked = true;
 }
 
 void RowWindow::Open::free() noexcept {
   if (window == MPI_WIN_NULL) return;
-  MPI_Win_unlock_all(window);
+  if (locked) MPI_Win_unlock_all(window);
   MPI_Win_free(&window);
   window = MPI_WIN_NULL;
+  locked = false;
 }
 
 // A window is freed by all ranks together: only those can be that every rank has left behind.
@@ -104,9 +107,11 @@ void RowWindow::free_left_behind(const Communicator& comm) {
   });
 }
 
-// MPI_Finalize needs that; the ranks free their windows in the order in which they made them.
+// MPI_Finalize needs that; the ranks free their windows in the order in which they made them. Nobody else
+// erases those left behind, and with the last handle of a communicator the file of SAR_TRACE is written.
 void RowWindow::free_all() noexcept {
   for (Open& open : all()) open.free();
+  std::erase_if(all(), [](const Open& open) { return open.left_behind; });
 }
 
 RowWindow::RowWindow(const Communicator& comm, const std::byte* mine, Index bytes,
@@ -124,6 +129,7 @@ RowWindow::RowWindow(const Communicator& comm, const std::byte* mine, Index byte
     if (comm.size() > 1)
       open_->create(mine, bytes);  // or nobody reads, and not every MPI makes such a window
   });
+  open_->left_behind = false;
 }
 
 RowWindow::~RowWindow() {

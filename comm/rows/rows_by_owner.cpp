@@ -2,13 +2,15 @@
 #include <sar/core/error.hpp>
 
 #include <numeric>
+#include <string>
 
 namespace sar::inline SAR_PRECISION {
 
 void require_rows(const PartitionBook& book, std::span<const Index> ids, const char* call) {
+  const std::string expected = index_range(book.num_nodes());
   for (std::size_t i = 0; i < ids.size(); ++i)
     require<InputError>(0 <= ids[i] && ids[i] < book.num_nodes(), call, ": id ", i, " of ", ids.size(),
-                        " is ", ids[i], ", expected ", index_range(book.num_nodes()));
+                        " is ", ids[i], ", expected ", expected);
 }
 
 RowsByOwner::RowsByOwner(const PartitionBook& book, std::span<const Index> ids, const char* call)

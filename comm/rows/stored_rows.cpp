@@ -74,6 +74,26 @@ void StoredRows::report_failure() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
+/// Rows of other ranks, to `out` where those of an owner lie together, else to `buffer`.
+void StoredRows::get_rows(const RowsByOwner& wanted, std::byte* out, std::byte* buffer) const {
+  try {
+    for (int q = 0; q < comm_.size(); ++q) {
+      if (q == comm_.rank() || wanted.size(q) == 0) continue;
+      const bool in_place = wanted.lie_together(q);
+      window_->get(q, wanted.rows_of(q), row_bytes_,
+                   in_place ? out + wanted.places_of(q)[0] * row_bytes_ : buffer);
+      if (!in_place) buffer += wanted.size(q) * row_bytes_;
+    }
+  } catch (...) {  // the caller frees the memory to which rows are on their way
+    try {
+      window_->wait();
+    } catch (const Error&) {  // the first failure says more
+    }
+    throw;
+  }
+  window_->wait();
+}
+
 void StoredRows::pull(std::span<const Index> ids, FunctionRef<std::byte*()> make_out) {
   const TraceScope scope("pull", TraceKind::communication);
   noting_failure([&] {
@@ -90,15 +110,7 @@ void StoredRows::pull(std::span<const Index> ids, FunctionRef<std::byte*()> make
     CommStats stats;
     {
       const WaitTimer timer(stats, "pull");
-      std::byte* next = buffer.data();
-      for (int q = 0; q < comm_.size(); ++q) {
-        if (q == me || wanted.size(q) == 0) continue;
-        const bool in_place = wanted.lie_together(q);
-        window_->get(q, wanted.rows_of(q), row_bytes_,
-                     in_place ? out + wanted.places_of(q)[0] * row_bytes_ : next);
-        if (!in_place) next += wanted.size(q) * row_bytes_;
-      }
-      window_->wait();
+      get_rows(wanted, out, buffer.data());
     }
     stats.bytes_received = (ids.size() - wanted.size(me)) * row_bytes_;
     comm_.add_to_stats(stats);

@@ -51,6 +51,7 @@ class StoredRows {
 
  private:
   void check_own_rows();
+  void get_rows(const RowsByOwner& wanted, std::byte* out, std::byte* buffer) const;
   void noting_failure(FunctionRef<void()> call);
   void report_failure();
   void apply(std::span<const Index> entries, const std::byte* rows);
