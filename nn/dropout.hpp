@@ -10,13 +10,13 @@ namespace sar::inline SAR_PRECISION {
 
 /// In training, each element becomes 0 with probability p, and is divided by 1 - p otherwise; in evaluation,
 /// nothing happens (Srivastava et al. 2014). The draws of one call depend on the seed, on the module's
-/// stream, on the number of training calls before, and on the row's global id; they are the same for every P.
+/// stream, on the number of training calls before, and on the row's original id; they are the same for every P.
 class Dropout : public Module {
  public:
   /// Throws InputError unless 0 <= p < 1.
   Dropout(double p, Generator& gen);
 
-  /// x [n, ...] and the global ids of its n rows, for example graph.src_ids() (see RowIds for who keeps them
+  /// x [n, ...] and the original ids of its n rows, for example graph.src_ids() (see RowIds for who keeps them
   /// alive).
   /// Throws ShapeError when the numbers differ.
   [[nodiscard]] Variable operator()(Variable x, RowIds row_ids);

@@ -67,6 +67,7 @@ Tensor propagate_layers(const GraphShardManager& graph, const Tensor& start, int
                         HopNorm norm, const After& after) {
   require<InputError>(layers >= 0 && alpha >= 0 && alpha <= 1, "label propagation: ", layers,
                       " layers with alpha ", alpha, ", expected 0 layers or more and a number from 0 to 1");
+  require_can_propagate(graph, start);
   const NoTape constant;
   const auto share = static_cast<real>(alpha), rest = static_cast<real>(1 - alpha);
   Tensor y = start.clone();

@@ -163,8 +163,9 @@ double hits_at_k(const Tensor& positive, const Tensor& negative, Index k, const 
 double mean_reciprocal_rank(const Tensor& positive, const Tensor& negative, const Communicator& comm) {
   return comm.agree([&] {
     const Index n = positive.size(), k = n == 0 ? 0 : negative.size() / n;
-    require<ShapeError>(negative.size() == n * k, "mean_reciprocal_rank: negatives have shape ",
-                        negative.shape(), ", expected [", n, ", k] for ", n, " positives");
+    const Shape& shape = negative.shape();
+    require<ShapeError>(negative.size() == n * k && (shape.dims() != 2 || shape[0] == n), "mean_reciprocal_rank: negatives have shape ",
+                        shape, ", expected [", n, ", k] for ", n, " positives");
     (void)keys_of(positive, "mean_reciprocal_rank", "positives");
     (void)keys_of(negative, "mean_reciprocal_rank", "negatives");
     const Counts counts = count_scores(positive, negative, comm, "mean_reciprocal_rank");

@@ -13,6 +13,7 @@ namespace sar::inline SAR_PRECISION {
 Tensor sign_features(const GraphShardManager& graph, const Tensor& x, int hops, HopNorm norm) {
   return graph.comm().agree([&] {
     require<InputError>(hops >= 0, "sign_features: ", hops, " hops, expected 0 or more");
+    require_can_propagate(graph, x);
     const NoTape constant;
     const Index width = x.row_size();
     Tensor features({x.num_rows(), (hops + 1) * width});
@@ -32,7 +33,8 @@ SIGN::PReLU::PReLU() : weight_(Tensor::full({1}, static_cast<real>(0.25)), true)
 }
 
 Variable SIGN::PReLU::operator()(const Variable& x) const {
-  return relu(x) - weight_ * relu(-x);
+  const Variable positive = relu(x);
+  return positive + weight_ * (x - positive);  // the slope at 0 is the weight, as in PyTorch
 }
 
 SIGN::FeedForward::FeedForward(Index in, Index hidden, Index out, Generator& gen, const SIGNOptions& options)

@@ -34,7 +34,7 @@ class SIGN : public Module {
   /// Throws InputError unless widths and `layers` are positive, hops >= 0 and 0 <= dropout < 1.
   SIGN(Index in_feats, Index hidden, Index out_feats, Generator& gen, const SIGNOptions& options = {});
 
-  /// x [n, (hops + 1) in_feats] from sign_features(), and the global ids of its rows, which key dropout ->
+  /// x [n, (hops + 1) in_feats] from sign_features(), and the original ids of its rows, which key dropout ->
   /// [n, out_feats]. Throws ShapeError for another width.
   [[nodiscard]] Variable operator()(const Variable& x, const RowIds& row_ids);
 

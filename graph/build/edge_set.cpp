@@ -10,6 +10,11 @@ namespace sar::inline SAR_PRECISION {
 EdgeSet::EdgeSet(const Communicator& comm, const PartitionBook& dst_book, const EdgeList& edges)
     : comm_(comm) {
   comm_.agree([&] {
+    require<InputError>(dst_book.num_parts() == comm_.size(), "EdgeSet: a partition book of ",
+                        dst_book.num_parts(), " ranks, expected ", comm_.size(),
+                        ", as the communicator has");
+    require<ShapeError>(edges.dst.size() == edges.src.size(), "EdgeSet: ", edges.dst.size(),
+                        " destinations for ", edges.src.size(), " sources");
     dst_book_ = dst_book;
     const Index begin = dst_book.begin(comm_.rank()), end = dst_book.end(comm_.rank());
     edges_.resize(static_cast<std::size_t>(edges.size()));

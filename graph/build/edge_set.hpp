@@ -17,8 +17,8 @@ namespace sar::inline SAR_PRECISION {
 class EdgeSet {
  public:
   /// `edges`: those of this rank's destinations, as a graph takes them; `dst_book` says who owns which
-  /// destination. Collective. Throws InputError, the same on every rank, for a destination that the rank does
-  /// not own.
+  /// destination. Collective. Throws, the same on every rank, InputError for a destination that the rank does
+  /// not own and for a book that is not of as many ranks as the communicator, ShapeError when lengths differ.
   EdgeSet(const Communicator& comm, const PartitionBook& dst_book, const EdgeList& edges);
 
   /// For each pair of global ids whether it is an edge: 1 or 0. A pair may occur again; 17 bytes of it travel

@@ -123,6 +123,21 @@ TEST_CASE("SIGN's network: golden vectors, names and dropout") {
   }
 }
 
+TEST_CASE("SIGN's PReLU has its weight as the slope at 0") {
+  Generator gen(0);
+  SIGN net(1, 1, 1, gen, {.hops = 0, .layers = 1});
+  net.set_parameter("inception_ffs.0.layers.0.weight", Tensor::from({1, 1}, {2}));
+  net.set_parameter("project.layers.0.weight", Tensor::from({1, 1}, {3}));
+  net.set_parameter("prelu.weight", Tensor::from({1}, {0.5}));
+  net.eval();
+  const Variable x(Tensor::from({3, 1}, {-1, 0, 1}), true);
+  Tape tape;
+  const Variable y = net(x, {0, 1, 2});
+  CHECK(same_bits(y.value(), Tensor::from({3, 1}, {-3, 0, 6})));
+  tape.backward(y, Tensor::full({3, 1}, 1));
+  CHECK(same_bits(x.grad(), Tensor::from({3, 1}, {3, 3, 6})));
+}
+
 TEST_CASE("label propagation: golden vectors") {
   const std::vector<std::pair<std::string, LabelPropagationOptions>> cases = {
       {"labels", {.layers = 10, .alpha = 0.9}},
@@ -176,6 +191,19 @@ TEST_CASE("precompute: what is wrong on one rank is an error on all") {
   CHECK(text([&] { (void)sign_features(graph, x, last ? -1 : 1); }) ==
         "sign_features: -1 hops, expected 0 or more");
   CHECK_THROWS_AS(sign_features(graph, last ? Tensor::zeros({graph.num_nodes() + 1, 3}) : x, 1), ShapeError);
+  CHECK_THROWS_AS(sign_features(graph, last ? Tensor::zeros({graph.num_nodes() + 1, 3}) : x, 0), ShapeError);
+  const PartitionBook book = PartitionBook::even(4, world.size());
+  const GraphShardManager bipartite(world, book, PartitionBook::even(5, world.size()), {}, false);
+  const Tensor of_sources = Tensor::zeros({bipartite.num_src_nodes(), 3});
+  const std::vector<std::int64_t> unknown(static_cast<std::size_t>(bipartite.num_nodes()), -1);
+  const std::vector<std::uint8_t> no_mask(unknown.size(), 0);
+  const std::vector<std::function<void()>> calls = {
+      [&] { (void)sign_features(bipartite, of_sources, 0); },
+      [&] { (void)label_propagation(bipartite, unknown, no_mask, 2, {.layers = 0}); }};
+  for (const auto& call : calls)
+    CHECK(thrown_by_all<ShapeError>(world, call) ==
+          "propagate needs a graph whose sources and destinations are the same nodes; this one goes from 4 to "
+          "5 nodes");
   CHECK(
       text([&] { (void)label_propagation(graph, p.labels, p.mask, classes, {.alpha = last ? 1.5 : 0.5}); }) ==
       "label propagation: 10 layers with alpha 1.5, expected 0 layers or more and a number from 0 to 1");

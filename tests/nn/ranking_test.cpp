@@ -91,4 +91,7 @@ TEST_CASE("metrics say what is wrong, on all ranks") {
   CHECK(thrown_by_all<ShapeError>(world, [&] {
           (void)mean_reciprocal_rank(some, last ? Tensor::zeros({3}) : Tensor::zeros({2, 1}), world);
         }) == "mean_reciprocal_rank: negatives have shape [3], expected [2, k] for 2 positives");
+  CHECK(thrown_by_all<ShapeError>(world, [&] {
+          (void)mean_reciprocal_rank(some, last ? Tensor::zeros({1, 4}) : Tensor::zeros({2, 2}), world);
+        }) == "mean_reciprocal_rank: negatives have shape [1, 4], expected [2, k] for 2 positives");
 }

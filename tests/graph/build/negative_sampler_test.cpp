@@ -205,6 +205,15 @@ TEST_CASE("negatives: what is wrong on one rank is an error on all") {
         "NegativeSampler: 100 pairs drawn for edge 0 are all edges or self loops, which are excluded");
   CHECK(text([&] { (void)all->contains(id, std::vector<Index>{last ? 4 : 0}); }) ==
         "EdgeSet: destination 4, expected a node from 0 to 3");
+  EdgeList uneven = full;
+  if (last) uneven.dst.push_back(0);
+  CHECK(thrown_by_all<ShapeError>(world, [&] {
+          EdgeSet(world, s.book, uneven);
+        }) == concat("EdgeSet: ", s.book.num_nodes(world.size() - 1) + 1, " destinations for ",
+                     s.book.num_nodes(world.size() - 1), " sources"));
+  CHECK(text([&] { EdgeSet(world, PartitionBook::even(4, world.size() + 1), full); }) ==
+        concat("EdgeSet: a partition book of ", world.size() + 1, " ranks, expected ", world.size(),
+               ", as the communicator has"));
   if (last) full.dst[0] = -1;
   CHECK_THROWS_AS(EdgeSet(world, s.book, full), InputError);
   Array<Index> ids = s.numbering.originals(s.book, world.rank());
