@@ -26,6 +26,8 @@ struct NegativeOptions {
 /// Draws are functions of (seed, epoch, id of the edge, number of the pair) in terms of original ids, so that
 /// an edge has the same pairs for every number of ranks, and whichever rank asks. Where the global ids are
 /// others, a table translates: 8 bytes for each node of the rank.
+/// Where the files do not say the original ids (NodeData::ids_are_original is false), those of the partition
+/// stand for them, and another partition has other pairs.
 ///
 /// The k pairs of an edge come one after the other: pairs k i, ..., k i + k - 1 are those of edge i. Pairs
 /// are global ids, for NodePairs. Nothing keeps a node from being drawn twice or, without exclude_edges, an
