@@ -17,7 +17,7 @@ namespace sar::inline SAR_PRECISION {
 /// receives about twice its share at most, 24 bytes a score, and P^2 samples of 8 bytes.
 double roc_auc(const Tensor& positive, const Tensor& negative, const Communicator& comm);
 
-/// OGB's Hits@K: the share of positives whose score is above that of the K-th best negative of all; 1 when
+/// OGB's "Hits at K": the share of positives whose score is above that of the K-th best negative of all; 1 when
 /// there are fewer than K negatives. Throws InputError, too, unless K >= 1.
 ///
 /// Eight all_reduces of 2 KiB find the K-th best; a rank takes 8 bytes for each of its negatives.

@@ -26,7 +26,7 @@ struct SIGNOptions {
 ///     y = project(dropout(prelu([ff_0(x), ff_1(S x), ..., ff_k(S^k x)])))
 ///
 /// Each ff_i and project is a network of `layers` Linear, between which are a PReLU (one slope, 0.25 at the
-/// start) and dropout. Parameters: inception_ffs.<i>.layers.<j>.weight, .bias, inception_ffs.<i>.prelu.weight
+/// start) and dropout. Parameters: inception_ffs.I.layers.J.weight, .bias, inception_ffs.I.prelu.weight
 /// [1], the same of project, and prelu.weight. Weights start Xavier-uniform with ReLU's gain, biases at zero.
 /// Local: a row depends on the same row only, and no rows travel while it is trained.
 class SIGN : public Module {

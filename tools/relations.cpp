@@ -7,14 +7,18 @@
 
 namespace sar::tools {
 
-Relations make_relations(const GraphShardManager& graph, Index num_rels, const Tensor& labels) {
+Tensor averaging_norm(const GraphShardManager& graph) {
   const NoTape data_only;
   Tensor inverse({graph.num_dst_nodes(), 1});
   for (Index v = 0; v < graph.num_dst_nodes(); ++v)
     inverse.row(v)[0] = real(1) / static_cast<real>(std::max<Index>(graph.in_degrees()[v], 1));
+  return graph.apply_edges([&](const EdgeBatch& edges) { return edges.dst(Variable(inverse)); }).value();
+}
+
+Relations make_relations(const GraphShardManager& graph, Index num_rels, const Tensor& labels) {
+  const NoTape data_only;
   Relations relations;
-  relations.norm =
-      graph.apply_edges([&](const EdgeBatch& edges) { return edges.dst(Variable(inverse)); }).value();
+  relations.norm = averaging_norm(graph);
 
   Tensor steps;  // from the class of the source to that of the destination
   if (labels.defined()) steps = graph.apply_edges(fn::v_sub_u(labels, labels)).value();

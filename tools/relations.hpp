@@ -13,6 +13,9 @@ struct Relations {
   Tensor norm;         ///< [local edges, 1]: 1 / in-degree of the destination, so that messages are averaged
 };
 
+/// Relations::norm of a graph or of a block. Collective.
+Tensor averaging_norm(const GraphShardManager& graph);
+
 /// Types 0 .. num_rels - 1. The type of about every other edge tells how far apart the classes of its ends
 /// are, modulo num_rels. The other types are drawn, and so are all types when `labels` [local nodes, 1] is
 /// undefined. They depend on labels and edge ids only: any number of workers gets the same. Collective.

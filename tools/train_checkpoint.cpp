@@ -30,13 +30,16 @@ std::string describe(const std::map<std::string, std::string>& pairs) {
   return text.empty() ? "none" : text;
 }
 
-std::string describe(const SampleOptions& s) {
+/// Batches of each rank depend on what the rank has.
+std::string describe(const SampleOptions& s, int ranks, const std::string& partition) {
   if (s.fan_outs.empty()) return "none";
   std::string text;
   for (const Index fan_out : s.fan_outs) text += concat(text.empty() ? "" : ",", fan_out);
-  return concat(text, " --batch-size ", s.batch_size, s.batch_per_rank ? " --batch-per-rank" : "",
-                s.drop_last ? " --drop-last" : "", s.replace ? " --sample-replace" : "",
-                s.by_weight ? " --sample-by-weight" : "");
+  return concat(
+      text, " --batch-size ", s.batch_size,
+      s.batch_per_rank ? concat(" --batch-per-rank on ", ranks, " ranks, partition ", partition) : "",
+      s.drop_last ? " --drop-last" : "", s.replace ? " --sample-replace" : "",
+      s.by_weight ? " --sample-by-weight" : "");
 }
 
 /// What the curve depends on, except for the seed and the type of the optimizer, which every checkpoint has,
@@ -55,7 +58,8 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--num-bases", concat(m.num_bases)},
           {"--batch-norm", concat(m.batch_norm)},
           {"--mfg", concat(o.mfg)},
-          {"--sample", describe(o.sample)},
+          {"--sample", describe(o.sample, graph.comm().size(),
+                                o.found.is_partitioned() ? "given" : to_string(o.data.partition))},
           {"--matmul-precision", to_string(o.matmul_precision)},
           {"--aggregate-in-double", concat(o.graph_options.aggregate_in_double)},
           {"--schedule", describe(o.schedule, o.epochs)},

@@ -153,7 +153,8 @@ void add_sample_options(CLI::App& app, SampleOptions& o) {
   app.add_flag("--batch-per-rank", o.batch_per_rank,
                "--batch-size is that of each rank, as in DGL; the curve then depends on their number")
       ->needs(sample);
-  app.add_flag("--drop-last", o.drop_last, "leave out the last batch of an epoch if it is smaller")
+  app.add_flag("--drop-last", o.drop_last,
+               "leave out the batches of an epoch that are not full (--batch-per-rank: on every rank)")
       ->needs(sample);
   app.add_flag("--sample-replace", o.replace, "an in-edge may be drawn several times")->needs(sample);
   app.add_flag("--sample-by-weight", o.by_weight, "draw in-edges in proportion to their weights")
@@ -235,7 +236,8 @@ void add_checkpoint_options(CLI::App& app, TrainOptions& o) {
       ->transform(number_from(1))
       ->needs(checkpoint);
   app.add_option("--checkpoint-batches", o.checkpoint_batches,
-                 "and after so many batches within an epoch, in the place of the last one; 0: never")
+                 "and after so many batches within an epoch, in the place of the checkpoint after the epoch "
+                 "before; 0: never")
       ->transform(number_from<Index>(0))
       ->needs(checkpoint)
       ->needs("--sample");

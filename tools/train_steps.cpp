@@ -29,7 +29,7 @@ BlockData::BlockData(std::vector<MessageFlowGraph> graphs, const NodeData& data,
   mask.assign(labels.size(), 1);
   for (const Relations& all : of_graph)
     for (const MessageFlowGraph& block : blocks) {
-      relations.push_back({.types = {}, .norm = gather_rows(all.norm, block.edge_rows()).value()});
+      relations.push_back({.types = {}, .norm = averaging_norm(block)});
       for (const Index e : block.edge_rows()) relations.back().types.push_back(all.types[e]);
     }
 }
@@ -86,8 +86,10 @@ Steps::Steps(const GraphShardManager& graph, const NodeData& data, std::span<con
                                       .per_rank = o.sample.batch_per_rank,
                                       .drop_last = o.sample.drop_last,
                                       .seed = o.seed});
-    require<InputError>(loader_->num_batches() > 0, "--drop-last leaves no batch: there are ", seeds.size(),
-                        " training nodes on a rank, and the batch size is ", o.sample.batch_size);
+    const Index all_seeds = comm_.all_reduce(static_cast<Index>(seeds.size()));
+    require<InputError>(loader_->num_batches() > 0, "--drop-last leaves no batch: there are ", all_seeds,
+                        " training nodes on ", comm_.size(), " ranks, and the batch size is ",
+                        o.sample.batch_size, o.sample.batch_per_rank ? " of each rank" : "");
   }
 }
 

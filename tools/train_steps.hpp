@@ -24,7 +24,7 @@ struct BlockData {
   Array<std::int64_t> labels;  ///< of the last one's destinations, the seeds
   Array<std::uint8_t> mask;    ///< all of them
 
-  /// `of_graph`: relations of the whole graph. Local.
+  /// `of_graph`: relations of the whole graph. Collective.
   BlockData(std::vector<MessageFlowGraph> graphs, const NodeData& data, std::span<const Relations> of_graph);
 };
 

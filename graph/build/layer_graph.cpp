@@ -7,6 +7,8 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -15,6 +17,11 @@ namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index grain = Index{1} << 12;  // rows or edges that one task takes
+
+void check_count(Index edges) {
+  require<InputError>(edges <= std::numeric_limits<local_index>::max(), "a layer has ", edges,
+                      " edges on a rank, at most 2147483647 are possible: use more ranks");
+}
 
 /// column[rows[i]] for each i
 template <class Column>
@@ -80,6 +87,7 @@ class Layer {
  public:
   Layer(const ShardedGraph& whole, const Array<Index>& dst_rows, const KeptEdges& kept)
       : whole_(whole), comm_(whole.comm), dst_rows_(dst_rows) {
+    check_count(std::ssize(kept.edge));
     divide_by_round(kept);
   }
 
@@ -372,6 +380,7 @@ KeptEdges all_in_edges(const ShardedGraph& whole, const Array<Index>& dst_rows) 
   for (std::size_t i = 0; i < dst_rows.size(); ++i)
     kept.begin[static_cast<Index>(i) + 1] =
         kept.begin[static_cast<Index>(i)] + whole.in_degrees[dst_rows[static_cast<Index>(i)]];
+  check_count(kept.begin.back());
   kept.edge.resize(static_cast<std::size_t>(kept.begin.back()));
   Array<Index> next(kept.begin.begin(), kept.begin.end() - 1);
   const auto take = [&](const GraphShard& shard) {

@@ -40,8 +40,8 @@
 /// The rows gathered, three and four where copy_u gathers two, would allow 1.5 and 2: most of the rest is
 /// computation (signs, dot products by heads) during which few rows are under way.
 ///
-/// Up to 1,024 terms are added in `real`, sums of these in double precision: a row with more edges is divided
-/// into parts, which run in parallel, each with a softmax of its own (long_rows.hpp). The backward pass of
+/// Within a stage, or a block of sources in the backward pass, up to 1,024 terms are added in `real`, sums of
+/// these in double precision; stages and blocks are added in `real`. A row with more edges is divided into parts, which run in parallel, each with a softmax of its own (long_rows.hpp). The backward pass of
 /// additive adds its gradients in `real` throughout.
 #pragma once
 

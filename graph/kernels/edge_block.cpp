@@ -31,7 +31,7 @@ void EdgeBlocks::by_destination(const Stage& stage) {
   if (stage.begin == stage.end) return;
   rows_ = cursor_.ranges(stage);
   if (const Index last = rows_.num_rows - 1; last >= 0)
-    num_edges_ = rows_.before[last] - rows_.before[0] + rows_.end[last] - rows_.begin[last];
+    num_edges_ = Index{rows_.before[last]} - rows_.before[0] + rows_.end[last] - rows_.begin[last];
 }
 
 void EdgeBlocks::by_source(const Stage& stage) {
@@ -49,7 +49,7 @@ void EdgeBlocks::for_edges(Index b, const WriteEdge& write_edge) const {
   const Index first = b * max_size_, n = std::min(num_edges_ - first, max_size_);
   const auto edges_before = static_cast<local_index>(rows_.before[0] + first);
   Index row = std::upper_bound(rows_.before, rows_.before + rows_.num_rows, edges_before) - rows_.before - 1;
-  Index k = rows_.begin[row] + edges_before - rows_.before[row];
+  Index k = Index{rows_.begin[row]} + edges_before - rows_.before[row];
   for (Index at = 0; at < n; k = rows_.begin[++row]) {
     for (const Index end = std::min<Index>(rows_.end[row], k + n - at); k < end; ++k, ++at)
       write_edge(at, row, k);

@@ -21,12 +21,11 @@ class LongRows {
       if (end[i] - begin[i] <= part_edges) continue;
       rows_.push_back(i);
       first_part_.push_back(std::ssize(begin_));
-      for (local_index k = begin[i]; k < end[i]; k += part_edges) {
-        const local_index last = std::min<local_index>(end[i], k + static_cast<local_index>(part_edges));
-        before_.push_back(before_.empty() ? 0 : before_.back() + end_.back() - begin_.back());
+      for (Index k = begin[i]; k < end[i]; k += part_edges) {
+        before_.push_back(before_.empty() ? 0 : before_.back() + (end_.back() - begin_.back()));
         row_of_.push_back(static_cast<local_index>(i));
-        begin_.push_back(k);
-        end_.push_back(last);
+        begin_.push_back(static_cast<local_index>(k));
+        end_.push_back(static_cast<local_index>(std::min<Index>(end[i], k + part_edges)));
       }
     }
     first_part_.push_back(std::ssize(begin_));

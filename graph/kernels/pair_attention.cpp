@@ -224,7 +224,7 @@ struct PairBackward {
       const Segment& seg = batch.segment[i];
       const Rows rows = rows_of(batch, next, seg, 0, 0, heads, o.key_dim);
       score.raw(rows, block.rows + source(seg) * source_width(o), &alpha[seg.first * heads],
-                &signs[seg.first * sign_words]);
+                signs.data() + seg.first * sign_words);
       multiply(seg, alpha.data());
     }
     columns::for_head_lanes(heads, [&](auto lanes, Index h) { subtract_logarithms<lanes>(batch, h); });
@@ -281,10 +281,11 @@ struct PairBackward {
         rows.requests = Requests::second_half;
       }
       const bool adds = !o.separate_value || accumulate || !seg.begins;
-      score.source_gradient(
-          rows, &signs[seg.first * sign_words], source(seg), block.rows + source(seg) * source_width(o),
-          &alpha[seg.first * o.heads], adds ? ones.data() : nullptr,
-          grad_src != nullptr ? grad_src + seg.row * source_width(o) : nullptr, grad_attn, scratch.data());
+      score.source_gradient(rows, signs.data() + seg.first * sign_words, source(seg),
+                            block.rows + source(seg) * source_width(o), &alpha[seg.first * o.heads],
+                            adds ? ones.data() : nullptr,
+                            grad_src != nullptr ? grad_src + seg.row * source_width(o) : nullptr, grad_attn,
+                            scratch.data());
     }
   }
 };
@@ -374,7 +375,10 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
                     rows.begin, rows.end, first, last, block.shard.transpose().dst.data(), 0,
                     edges_at_once(o_.heads * (o_.key_dim + o_.dim), o_.heads),
                     {Gathered{o_.dst, o_.heads * o_.key_dim}, Gathered{o_.grad_out, o_.heads * o_.dim}},
-                    [&](const Batch<2>& batch, const Batch<2>& next) { pass.take(batch, next); },
+                    [&](const Batch<2>& batch, const Batch<2>& next) {
+                      pass.take(batch, next);
+                      poll_progress();  // a task of sum_row_blocks may have many edges
+                    },
                     LongRows::part_edges);
               });
   }

@@ -1,6 +1,7 @@
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/build/layer_graph.hpp>
+#include <sar/graph/message/agreement.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
 
 #include <algorithm>
@@ -44,19 +45,23 @@ SeedBatches::SeedBatches(const Communicator& comm, std::span<const Index> keys,
                          const DataLoaderOptions& options)
     : options_(options), rank_(comm.rank()) {
   comm.agree([&] {
-    const Index size = options_.batch_size;
+    Index& size = options_.batch_size;
     require<InputError>(size >= 1, "the batch size is ", size, ", expected 1 or more");
     for (const Index key : keys)
       require<InputError>(key >= 0, "the original id of a seed is ", key, ", expected 0 or more");
-    const bool same[] = {options_.per_rank, options_.shuffle, options_.drop_last};
-    std::uint64_t digest = options_.seed * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(size);
-    for (const bool flag : same) digest = 2 * digest + (flag ? 1 : 0);
-    require<InputError>(comm.all_equal(static_cast<std::int64_t>(digest), "SeedBatches"),
-                        "the options of batches differ between ranks");
+    CollectiveCall("SeedBatches")
+        .equal("batch size", size)
+        .equal("per_rank", options_.per_rank)
+        .equal("shuffle", options_.shuffle)
+        .equal("drop_last", options_.drop_last)
+        .equal("seed", options_.seed)
+        .require_equal(comm);
     number_ = ranks_of_keys(options_.per_rank ? Communicator::self() : comm, keys);
     total_ = static_cast<Index>(keys.size());
     if (!options_.per_rank) total_ = comm.all_reduce(total_);
-    const Index full = total_ / size, begun = (total_ + size - 1) / size;
+    const Index full = total_ / size;
+    size = std::min(size, std::max<Index>(comm.all_reduce(total_, ReduceOp::max), 1));  // no sum overflows
+    const Index begun = (total_ + size - 1) / size;
     num_batches_ =
         options_.drop_last ? comm.all_reduce(full, ReduceOp::min) : comm.all_reduce(begun, ReduceOp::max);
     num_seeds_ = std::min(total_, num_batches_ * size);
@@ -100,8 +105,10 @@ void DataLoader::start_epoch(std::uint64_t epoch, Index first_batch) {
 }
 
 std::optional<MiniBatch> DataLoader::next() {
-  if (next_ == num_batches()) return std::nullopt;
-  return sampler_.graph().comm().agree([&]() -> std::optional<MiniBatch> {
+  const Communicator& comm = sampler_.graph().comm();
+  return comm.agree([&]() -> std::optional<MiniBatch> {
+    CollectiveCall("DataLoader::next").equal("epoch", epoch_).equal("batch", next_).require_equal(comm);
+    if (next_ == num_batches()) return std::nullopt;
     MiniBatch batch{.number = next_, .seeds = {}, .blocks = {}};
     for (const Index i : batches_[next_]) batch.seeds.push_back(seeds_[i]);
     batch.blocks = sampler_.sample_blocks(batch.seeds, epoch_);

@@ -22,7 +22,8 @@ struct DataLoaderOptions {
   bool per_rank = false;
   /// Another order in every epoch; otherwise that of the original ids.
   bool shuffle = true;
-  /// Leaves out the last batch of an epoch when it is smaller than the others.
+  /// Leaves out the last batch of an epoch when it is smaller than the others; with per_rank all batches that
+  /// are not full on every rank.
   bool drop_last = false;
   std::uint64_t seed = 0;
 };
@@ -82,7 +83,8 @@ class DataLoader {
   [[nodiscard]] Index num_seeds() const noexcept { return batches_.num_seeds(); }      ///< of all ranks
   /// The next batch is `first_batch` of the epoch. Throws InputError for a batch that is none.
   void start_epoch(std::uint64_t epoch, Index first_batch = 0);
-  /// The next batch; empty after the last. Collective.
+  /// The next batch; empty after the last. Collective. Throws InputError, the same on every rank, when epochs
+  /// or batches of the ranks differ.
   [[nodiscard]] std::optional<MiniBatch> next();
 
  private:

@@ -1,5 +1,6 @@
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
+#include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/sharded_graph.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
 
@@ -103,11 +104,11 @@ EdgeDataLoader::EdgeDataLoader(NeighborSampler sampler, SeedEdges edges, const E
       options_(options),
       batches_(sampler_.graph().comm(), span_of(edges_.id), options.batches) {
   const Communicator& comm = sampler_.graph().comm();
-  const auto kinds =
-      static_cast<std::int64_t>(options.exclude) * 8 + static_cast<std::int64_t>(options.negatives);
-  require<InputError>(comm.all_equal(kinds, "EdgeDataLoader"),
-                      "which edges are excluded, or the negatives, differ between ranks");
   comm.agree([&] {
+    CollectiveCall("EdgeDataLoader")
+        .equal("exclude", options.exclude)
+        .equal("negatives", options.negatives)
+        .require_equal(comm);
     if (options.negatives != Negatives::none) negatives_.emplace(sampler_.graph(), options.negative);
     if (options.exclude != ExcludeEdges::none) halo_ids_ = ask_halo_ids(*sampler_.graph().shards());
   });
@@ -152,9 +153,10 @@ Array<Index> EdgeDataLoader::find_excluded(const NodePairList& edges) const {
 }
 
 std::optional<EdgeMiniBatch> EdgeDataLoader::next() {
-  if (next_ == num_batches()) return std::nullopt;
   const Communicator& comm = sampler_.graph().comm();
   return comm.agree([&]() -> std::optional<EdgeMiniBatch> {
+    CollectiveCall("EdgeDataLoader::next").equal("epoch", epoch_).equal("batch", next_).require_equal(comm);
+    if (next_ == num_batches()) return std::nullopt;
     EdgeMiniBatch batch{
         .number = next_, .positions = batches_[next_], .blocks = {}, .positive = {}, .negative = {}};
     NodePairList positive;

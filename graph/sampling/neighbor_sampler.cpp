@@ -4,11 +4,13 @@
 #include <sar/core/row_blocks.hpp>
 #include <sar/core/trace.hpp>
 #include <sar/graph/build/layer_graph.hpp>
+#include <sar/graph/message/agreement.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -103,21 +105,23 @@ class Choice {
   std::vector<local_index> order_;
 };
 
-void check(const GraphShardManager& graph, const std::vector<Index>& fan_outs,
-           const NeighborSamplerOptions& options) {
-  const Communicator& comm = graph.comm();
+CollectiveCall check(const GraphShardManager& graph, const std::vector<Index>& fan_outs,
+                     const NeighborSamplerOptions& options) {
   require<InputError>(
       graph.shards()->is_homogeneous(),
       "neighbours are sampled from a graph of one kind of nodes, not from a bipartite graph or a block");
   require<InputError>(!fan_outs.empty(), "there are no fan-outs, expected one for each layer");
-  for (const Index fan_out : fan_outs)
-    require<InputError>(fan_out >= -1, "a fan-out is ", fan_out,
-                        ", expected 0 or more, or -1 for all in-edges");
-  std::uint64_t digest = options.seed * 2 + (options.replace ? 1 : 0);
-  for (const Index fan_out : fan_outs)
-    digest = (digest ^ static_cast<std::uint64_t>(fan_out + 2)) * 0x9e3779b97f4a7c15u;
-  require<InputError>(comm.all_equal(static_cast<std::int64_t>(digest), "NeighborSampler"),
-                      "the fan-outs, `replace` or the seed of neighbour sampling differ between ranks");
+  constexpr Index most = std::numeric_limits<local_index>::max();
+  CollectiveCall call("NeighborSampler");
+  call.equal("number of fan-outs", fan_outs.size())
+      .equal("replace", options.replace)
+      .equal("seed", options.seed);
+  for (const Index fan_out : fan_outs) {
+    require<InputError>(-1 <= fan_out && fan_out <= most, "a fan-out is ", fan_out,
+                        ", expected 0 or more and less than 2^31, or -1 for all in-edges");
+    call.equal("fan-out", fan_out);
+  }
+  return call;
 }
 
 /// Collective.
@@ -299,7 +303,7 @@ NeighborSampler::NeighborSampler(const GraphShardManager& graph, std::vector<Ind
                                  const NeighborSamplerOptions& options)
     : graph_(graph), fan_outs_(std::move(fan_outs)), replace_(options.replace), seed_(options.seed) {
   graph_.comm().agree([&] {
-    check(graph_, fan_outs_, options);
+    check(graph_, fan_outs_, options).require_equal(graph_.comm());
     const bool weighted = check_probabilities(graph_, options.prob);
     candidates_ = std::make_shared<CandidateEdges>(find_candidates(graph_, options.prob, weighted));
   });
@@ -311,7 +315,8 @@ std::vector<MessageFlowGraph> NeighborSampler::sample_blocks(std::span<const Ind
   const TraceScope scope("sample_blocks", TraceKind::compute);
   const ShardedGraph& whole = *graph_.shards();
   return whole.comm.agree([&] {
-    const ExcludedEdges excluded_edges = whole.comm.agree([&] { return ExcludedEdges(whole, excluded); });
+    const ExcludedEdges excluded_edges(whole, excluded);
+    CollectiveCall("sample_blocks").equal("epoch", epoch).require_equal(whole.comm);
     Array<Index> dst_rows = rows_of_seeds(whole, seeds);
     std::vector<MessageFlowGraph> blocks;
     for (std::size_t l = fan_outs_.size(); l-- > 0;) {

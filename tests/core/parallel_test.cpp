@@ -138,7 +138,7 @@ TEST_CASE("all threads of a loop round as the one that calls, and trap nothing")
   std::fegetenv(&before);
   std::fesetround(FE_UPWARD);
   std::feclearexcept(FE_ALL_EXCEPT);
-  feenableexcept(FE_DIVBYZERO);
+  const bool traps = feenableexcept(FE_DIVBYZERO) != -1;  // not on every processor of ARM
   std::atomic<int> rounding_otherwise{0}, threads{0};
   parallel_for(2, 1, [&](Index, Index) {
     const volatile double zero = 0;
@@ -153,7 +153,10 @@ TEST_CASE("all threads of a loop round as the one that calls, and trap nothing")
   std::fesetenv(&before);
   CHECK(rounding_otherwise == 0);
   CHECK(rounding == FE_UPWARD);
-  CHECK(trapped == FE_DIVBYZERO);
+#if defined(__x86_64__)
+  CHECK(traps);
+#endif
+  CHECK(trapped == (traps ? FE_DIVBYZERO : 0));
   CHECK(raised == 0);
 }
 

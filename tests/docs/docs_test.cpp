@@ -132,6 +132,62 @@ TEST_CASE("rows of all workers") {
   CHECK(std::ranges::equal(std::as_const(new_rows).values(), x.pull(ids).values()));
 }
 
+namespace {
+
+/// Two SAGE layers on blocks.
+struct Sampled : Module {
+  SAGEConv first, second;
+  Sampled(Index out, Generator& gen) : first(width, 8, gen), second(8, out, gen) {
+    register_module("first", first);
+    register_module("second", second);
+  }
+  Variable operator()(const LayerGraphs& graphs, const Variable& x) {
+    return second(graphs[1], relu(first(graphs[0], x)));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("mini-batches") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  const GraphShardManager& graph = s.graph;
+  const Tensor& features = s.data.features;
+  std::vector<Index> seeds;
+  for (Index v = s.data.book.begin(comm.rank()); v < s.data.book.end(comm.rank()); v += 2) seeds.push_back(v);
+  Sampled model(s.data.num_classes, s.gen);
+  Adam adam(model.named_parameters(), {.lr = 0.01});
+  std::vector<double> losses;
+  const auto loss_of = [&](const Variable& logits, const Array<Index>& nodes) {
+    Array<std::int64_t> labels;
+    for (const Index v : nodes) labels.push_back(s.data.labels[v - s.data.book.begin(comm.rank())]);
+    const Variable loss = cross_entropy(logits, labels, Array<std::uint8_t>(nodes.size(), 1), comm);
+    losses.push_back(static_cast<double>(loss.value().item()));
+    return loss;
+  };
+#include "mini_batches.inc"
+  CHECK(std::ssize(losses) == 3 * loader.num_batches());
+  CHECK(losses.back() < losses.front());
+}
+
+TEST_CASE("mini-batches of edges") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  const GraphShardManager& graph = s.graph;
+  const Tensor& features = s.data.features;
+  SeedEdges edges;
+  for (Index i = comm.rank(); i < 300; i += comm.size()) {
+    edges.src.push_back(i);
+    edges.dst.push_back((i + 1) % 300);
+    edges.id.push_back(i);
+  }
+  Sampled encoder(8, s.gen);
+  const DotPredictor predictor;
+#include "edge_batches.inc"
+  CHECK(loader.num_batches() == 3);
+  CHECK(loader.num_edges() == 300);
+}
+
 TEST_CASE("nodes without features") {
   Setting s;
   const Communicator& comm = s.comm;

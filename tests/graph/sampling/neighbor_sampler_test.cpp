@@ -311,7 +311,7 @@ TEST_CASE("bad input is one sentence on all ranks") {
   };
   CHECK(has(text({}), "there are no fan-outs"));
   CHECK(has(text({5, -2}), "a fan-out is -2"));
-  if (comm.size() > 1) CHECK(has(text({comm.rank() == 1 ? 4 : 5}), "differ between ranks"));
+  if (comm.size() > 1) CHECK(has(text({comm.rank() == 1 ? 4 : 5}), "a different fan-out on different ranks"));
   Tensor prob = Tensor::zeros({graph.num_edges()});
   CHECK(has(text({5}, {.prob = prob}), "the probabilities of all edges are 0"));
   CHECK(has(text({5}, {.prob = Tensor::zeros({graph.num_edges() + 1})}), "probabilities for"));
