@@ -61,16 +61,16 @@ void RowPull::post(std::span<const Index> out_counts) {
     const bool in_place = wanted_.lie_together(q);
     std::byte* const to = in_place ? out_ + wanted_.places_of(q)[0] * row_bytes_ : in;
     each_message(bytes_of_q, [&](Index begin, int bytes) {
-      check_mpi(MPI_Irecv(to + begin, bytes, MPI_BYTE, q, tag, comm_.handle(), &requests_.emplace_back(MPI_REQUEST_NULL)),
-                "MPI_Irecv");
+      MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
+      check_mpi(MPI_Irecv(to + begin, bytes, MPI_BYTE, q, tag, comm_.handle(), &request), "MPI_Irecv");
     });
     if (!in_place) in += bytes_of_q;
     received += bytes_of_q;
   }
   for (int q = 0; q < size; ++q) {
     each_message(out_counts[q] * row_bytes_, [&](Index begin, int bytes) {
-      check_mpi(MPI_Isend(out + begin, bytes, MPI_BYTE, q, tag, comm_.handle(), &requests_.emplace_back(MPI_REQUEST_NULL)),
-                "MPI_Isend");
+      MPI_Request& request = requests_.emplace_back(MPI_REQUEST_NULL);
+      check_mpi(MPI_Isend(out + begin, bytes, MPI_BYTE, q, tag, comm_.handle(), &request), "MPI_Isend");
     });
     out += out_counts[q] * row_bytes_;
   }

@@ -11,8 +11,7 @@ EdgeSet::EdgeSet(const Communicator& comm, const PartitionBook& dst_book, const 
     : comm_(comm) {
   comm_.agree([&] {
     require<InputError>(dst_book.num_parts() == comm_.size(), "EdgeSet: a partition book of ",
-                        dst_book.num_parts(), " ranks, expected ", comm_.size(),
-                        ", as the communicator has");
+                        dst_book.num_parts(), " ranks, expected ", comm_.size(), ", as the communicator has");
     require<ShapeError>(edges.dst.size() == edges.src.size(), "EdgeSet: ", edges.dst.size(),
                         " destinations for ", edges.src.size(), " sources");
     dst_book_ = dst_book;

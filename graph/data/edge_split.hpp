@@ -23,9 +23,9 @@ struct EdgeSplit {
 /// A draw for each pair of nodes, keyed by their original ids, says to which part the edges between them
 /// belong: both directions and parallel edges go together, so that none gives the other away. The parts are
 /// the same for every number of ranks. Their sizes are about those wanted, to the deviation of independent
-/// draws. Where NodeData::ids_are_original is false, the ids of the partition stand for the original ones, and
-/// another partition has other parts. Collective: the original ids of the sources are asked from their owners.
-/// Throws InputError, the same on every rank, for shares that are not as above.
+/// draws. Where NodeData::ids_are_original is false, the ids of the partition stand for the original ones,
+/// and another partition has other parts. Collective: the original ids of the sources are asked from their
+/// owners. Throws InputError, the same on every rank, for shares that are not as above.
 EdgeSplit split_edges(const Communicator& comm, const NodeData& data, const EdgeSplitOptions& options = {});
 
 }  // namespace sar
