@@ -22,17 +22,21 @@ struct RowsByOwner {
   /// Throws InputError, which begins with `call`, unless all ids are rows of the book.
   RowsByOwner(const PartitionBook& book, std::span<const Index> ids, const char* call);
 
-  [[nodiscard]] Index size(int owner) const { return begin[owner + 1] - begin[owner]; }
-  [[nodiscard]] std::span<const Index> rows_of(int owner) const {
-    return std::span<const Index>(rows).subspan(begin[owner], size(owner));
+  [[nodiscard]] Index size(int owner) const {
+    const auto at = static_cast<std::size_t>(owner);
+    return begin[at + 1] - begin[at];
   }
-  [[nodiscard]] std::span<const Index> places_of(int owner) const {
-    return std::span<const Index>(places).subspan(begin[owner], size(owner));
-  }
+  [[nodiscard]] std::span<const Index> rows_of(int owner) const { return part(rows, owner); }
+  [[nodiscard]] std::span<const Index> places_of(int owner) const { return part(places, owner); }
   /// Whether the rows of an owner lie together in `ids`, so that they can arrive where they are wanted.
   [[nodiscard]] bool lie_together(int owner) const {
     const std::span<const Index> list = places_of(owner);
     return list.empty() || list.back() - list.front() == std::ssize(list) - 1;
+  }
+
+ private:
+  [[nodiscard]] std::span<const Index> part(const Array<Index>& of_all, int owner) const {
+    return {of_all.data() + begin[static_cast<std::size_t>(owner)], static_cast<std::size_t>(size(owner))};
   }
 };
 

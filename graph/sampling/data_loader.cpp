@@ -1,5 +1,6 @@
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/keyed_bijection.hpp>
 #include <sar/graph/build/layer_graph.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/sampling/data_loader.hpp>

@@ -1,7 +1,6 @@
 /// DataLoader: the seeds of an epoch in mini-batches. The name is DGL's (dgl.dataloading.DataLoader).
 #pragma once
 
-#include <sar/core/keyed_bijection.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 
