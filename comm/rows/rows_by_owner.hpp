@@ -47,7 +47,8 @@ void require_rows(const PartitionBook& book, std::span<const Index> ids, const c
 template <class From, class To>
 void copy_rows(Index count, Index row_bytes, const std::byte* in, const From& from, std::byte* out,
                const To& to) {
-  const Index grain = std::max<Index>(1, (Index{1} << 16) / std::max<Index>(1, row_bytes));
+  if (row_bytes == 0) return;
+  const Index grain = std::max<Index>(1, (Index{1} << 16) / row_bytes);
   parallel_for(count, grain, [&](Index first, Index last) {
     for (Index k = first; k < last; ++k)
       std::memcpy(out + to(k) * row_bytes, in + from(k) * row_bytes, row_bytes);
