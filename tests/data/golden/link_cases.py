@@ -3,7 +3,6 @@
 Writes OUT/link/<case>/*.npy and args.txt, for pack.py: predictors of links (DGL's EdgePredictor and the models of its guide), their losses, and
 metrics by their definitions (all pairs; SciPy's Mann-Whitney statistic; OGB's formulas), in double precision."""
 import sys
-from pathlib import Path
 
 import dgl
 import dgl.function as fn
@@ -12,24 +11,9 @@ import torch
 import torch.nn.functional as F
 from dgl.nn import EdgePredictor
 from scipy.stats import mannwhitneyu
+from cases import Group, values
 
-OUT = Path(sys.argv[1]) / "link"
-torch.set_default_dtype(torch.float64)
-torch.manual_seed(11)
-
-
-def save(case, **arrays):
-    folder = OUT / case
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "args.txt").write_text(f"case={case}\n")
-    for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", np.ascontiguousarray(array.detach().numpy() if torch.is_tensor(array) else np.asarray(array)))
-
-
-def values(*shape):
-    return torch.randn(*shape).float().double()  # exact in single precision, too
-
-
+save = Group(sys.argv[1], "link", seed=11).save
 nodes, pairs, width, rels = 17, 40, 6, 3
 h = values(nodes, width).requires_grad_()
 src, dst = torch.randint(nodes, (pairs,)), torch.randint(nodes, (pairs,))

@@ -3,30 +3,14 @@
 Writes OUT/precompute/<case>/*.npy and args.txt, for pack.py: hops of features and the network of SIGN, label propagation (DGL's), and
 correct-and-smooth (the formulas of PyTorch Geometric's CorrectAndSmooth on dense matrices), in double precision."""
 import sys
-from pathlib import Path
 
 import dgl
 import numpy as np
 import torch
 from dgl.nn import LabelPropagation
+from cases import Group, values
 
-OUT = Path(sys.argv[1]) / "precompute"
-torch.set_default_dtype(torch.float64)
-torch.manual_seed(13)
-
-
-def save(case, **arrays):
-    folder = OUT / case
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "args.txt").write_text(f"case={case}\n")
-    for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", np.ascontiguousarray(array.detach().numpy() if torch.is_tensor(array) else np.asarray(array)))
-
-
-def values(*shape):
-    return torch.randn(*shape).float().double()  # exact in single precision, too
-
-
+save = Group(sys.argv[1], "precompute", seed=13).save
 nodes, classes, width = 29, 4, 5
 half = torch.randint(nodes - 2, (2, 50))  # the last two nodes are isolated
 half[0, :12] = 3  # a hub

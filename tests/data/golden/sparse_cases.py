@@ -3,13 +3,10 @@
 Writes OUT/sparse/<case>/*.npy and args.txt, for pack.py: five steps of PyTorch's optimizers for sparse gradients on an embedding, in double
 precision. Step t looks ids.step_t up (with repetitions; none in one step), and its loss is the sum of the rows times weight.step_t."""
 import sys
-from pathlib import Path
 
-import numpy as np
 import torch
+from cases import Group, values
 
-OUT = Path(sys.argv[1]) / "sparse"
-torch.set_default_dtype(torch.float64)
 NODES, WIDTH = 11, 3
 IDS = [[0, 4, 4, 10, 7], [4, 3, 0, 0, 9, 2, 4], [], [10, 10, 10, 1], [5, 6, 0, 8, 3, 7, 4, 10]]
 
@@ -20,25 +17,19 @@ OPTIMIZERS = {
 }
 
 for kind, (make, options) in OPTIMIZERS.items():
-    torch.manual_seed(11)
-    draw = lambda *shape: torch.randn(*shape).float().double()  # exact in single precision, too
+    group = Group(sys.argv[1], "sparse", seed=11)
     embedding = torch.nn.Embedding(NODES, WIDTH, sparse=True)
     with torch.no_grad():
-        embedding.weight.copy_(draw(NODES, WIDTH))
+        embedding.weight.copy_(values(NODES, WIDTH))
     optimizer = make(embedding.parameters(), **options)
-    folder = OUT / kind
-    folder.mkdir(parents=True, exist_ok=True)
-    save = lambda name, array: np.save(folder / f"{name}.npy", np.ascontiguousarray(array))
-    save("init", embedding.weight.detach().numpy().copy())
+    arrays = {"init": embedding.weight.detach().clone()}
     for step, ids in enumerate(IDS):
-        ids, weight = torch.tensor(ids, dtype=torch.int64), draw(len(ids), WIDTH)
+        ids, weight = torch.tensor(ids, dtype=torch.int64), values(len(ids), WIDTH)
         optimizer.zero_grad()
         (embedding(ids) * weight).sum().backward()
         optimizer.step()
-        save(f"ids.step_{step}", ids.numpy())
-        save(f"weight.step_{step}", weight.numpy())
-        save(f"rows.step_{step}", embedding.weight.detach().numpy().copy())
-    lines = {"case": kind, "optimizer": kind, "steps": len(IDS)}
+        arrays.update({f"ids.step_{step}": ids, f"weight.step_{step}": weight, f"rows.step_{step}": embedding.weight.detach().clone()})
+    args = {"optimizer": kind, "steps": len(IDS)}
     for key, value in options.items():
-        lines.update({"beta1": value[0], "beta2": value[1]} if key == "betas" else {key: value})
-    (folder / "args.txt").write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
+        args.update({"beta1": value[0], "beta2": value[1]} if key == "betas" else {key: value})
+    group.save(kind, args, **arrays)

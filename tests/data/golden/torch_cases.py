@@ -4,27 +4,13 @@ Writes OUT/torch/<case>/*.npy and args.txt, for pack.py: what PyTorch computes i
 learning rates."""
 import math
 import sys
-from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from cases import Group, values
 
-OUT = Path(sys.argv[1]) / "torch"
-torch.set_default_dtype(torch.float64)
-torch.manual_seed(7)
-
-
-def save(case, **arrays):
-    folder = OUT / case
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "args.txt").write_text(f"case={case}\n")
-    for name, array in arrays.items():
-        np.save(folder / f"{name}.npy", np.ascontiguousarray(array.detach().numpy() if torch.is_tensor(array) else np.asarray(array)))
-
-
-def values(*shape):
-    return torch.randn(*shape).float().double()  # exact in single precision, too
+save = Group(sys.argv[1], "torch", seed=7).save
 
 
 def function(case, f, x):
