@@ -8,6 +8,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sar::test {
@@ -52,6 +53,12 @@ inline std::vector<WholeGraph> test_graphs() {
           {"one node", 1, 1, true, {0, 0}, {0, 0}},         random_graph("dense", 17, 17, 900, 4)};
 }
 
+inline std::vector<WholeGraph> square_graphs() {
+  std::vector<WholeGraph> graphs = test_graphs();
+  std::erase_if(graphs, [](const WholeGraph& g) { return !g.square; });
+  return graphs;
+}
+
 /// Even, all on the last rank, and uneven with an empty first rank.
 inline std::vector<Books> test_books(const WholeGraph& g, int parts) {
   const auto all_on_last = [&](Index n) {
@@ -76,16 +83,43 @@ inline std::vector<Books> test_books(const WholeGraph& g, int parts) {
   return books;
 }
 
-inline GraphShardManager shard(const Communicator& comm, const WholeGraph& g, const Books& books,
-                               const GraphOptions& options) {
+/// The in-edges of this rank's nodes, in no helpful order.
+inline EdgeList edges_of_rank(const Communicator& comm, const WholeGraph& g, const PartitionBook& dst_book) {
   EdgeList edges;
-  for (std::size_t k = g.src.size(); k-- > 0;) {  // in no helpful order
-    if (books.dst.owner(g.dst[k]) != comm.rank()) continue;
+  for (std::size_t k = g.src.size(); k-- > 0;) {
+    if (dst_book.owner(g.dst[k]) != comm.rank()) continue;
     edges.src.push_back(g.src[k]);
     edges.dst.push_back(g.dst[k]);
     edges.id.push_back(static_cast<Index>(k));
   }
-  return {comm, books.src, books.dst, std::move(edges), g.square, options};
+  return edges;
+}
+
+inline GraphShardManager shard(const Communicator& comm, const WholeGraph& g, const Books& books,
+                               const GraphOptions& options) {
+  return {comm, books.src, books.dst, edges_of_rank(comm, g, books.dst), g.square, options};
+}
+
+/// An original id that is not the global id.
+inline Index original_id(Index node) {
+  return 7000 - 3 * node;
+}
+
+inline real weight_of(Index edge) {
+  return static_cast<real>(0.5 + 0.01 * static_cast<double>(edge % 90));
+}
+
+/// A square graph whose nodes have these original ids and, if wanted, whose edges these weights.
+inline GraphShardManager renamed_shard(const Communicator& comm, const WholeGraph& g,
+                                       const PartitionBook& book, const GraphOptions& options = {},
+                                       bool weighted = false) {
+  EdgeList edges = edges_of_rank(comm, g, book);
+  if (weighted)
+    for (const Index k : edges.id) edges.weight.push_back(weight_of(k));
+  Array<Index> ids;
+  for (Index v = book.begin(comm.rank()); v < book.end(comm.rank()); ++v) ids.push_back(original_id(v));
+  Array<Index> same = ids;
+  return {comm, book, book, std::move(edges), true, options, std::move(ids), std::move(same)};
 }
 
 inline std::vector<double> random_values(Index n, std::uint64_t stream) {

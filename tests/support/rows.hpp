@@ -1,4 +1,4 @@
-/// How the tests of nn/ distribute the rows of a golden case over the ranks, and compare results.
+/// How tests distribute rows over the ranks, and compare results.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -26,6 +26,13 @@ inline std::vector<PartitionBook> row_splits(Index n, int ranks) {
   offsets.push_back(n);
   books.emplace_back(offsets);
   return books;
+}
+
+/// Ranges of different lengths; with several ranks, rank 1 has none.
+inline PartitionBook uneven_book(int ranks) {
+  std::vector<Index> offsets{0};
+  for (int p = 0; p < ranks; ++p) offsets.push_back(offsets.back() + (p == 1 ? 0 : 10 + 7 * p));
+  return PartitionBook(offsets);
 }
 
 /// This rank's rows, in memory of their own.

@@ -1,6 +1,7 @@
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
 
+#include <support/rows.hpp>
 #include <support/thrown.hpp>
 
 #include <doctest/doctest.h>
@@ -8,16 +9,6 @@
 #include <vector>
 
 namespace sar::test {
-namespace {
-
-/// Ranges of different lengths; with several ranks, rank 1 has none.
-PartitionBook uneven_book(int ranks) {
-  std::vector<Index> offsets{0};
-  for (int p = 0; p < ranks; ++p) offsets.push_back(offsets.back() + (p == 1 ? 0 : 10 + 7 * p));
-  return PartitionBook(offsets);
-}
-
-}  // namespace
 
 TEST_CASE("every rank gets the rows it asks for, in its order, in any number of rounds") {
   const Communicator comm = Communicator::world();

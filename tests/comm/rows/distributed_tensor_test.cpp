@@ -2,6 +2,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
 
+#include <support/rows.hpp>
 #include <support/thrown.hpp>
 
 #include <doctest/doctest.h>
@@ -13,13 +14,6 @@
 
 namespace sar::test {
 namespace {
-
-/// Ranges of different lengths; with several ranks, rank 1 has none.
-PartitionBook uneven_book(int ranks) {
-  std::vector<Index> offsets{0};
-  for (int p = 0; p < ranks; ++p) offsets.push_back(offsets.back() + (p == 1 ? 0 : 10 + 7 * p));
-  return PartitionBook(offsets);
-}
 
 /// Element j of row i; fits into every type.
 template <class T>

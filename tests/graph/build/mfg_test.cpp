@@ -30,36 +30,6 @@ using Lists = std::vector<std::vector<Index>>;  // of nodes, for each rank
 
 constexpr HaloMode modes[] = {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot};
 
-Index original_id(Index node) {
-  return 7000 - 3 * node;
-}
-double weight_of(Index edge) {
-  return static_cast<real>(0.5 + 0.01 * static_cast<double>(edge % 90));
-}
-
-/// The graph with original ids and, if wanted, edge weights.
-GraphShardManager weighted_shard(const Communicator& comm, const WholeGraph& g, const PartitionBook& book,
-                                 const GraphOptions& options, bool weighted = true) {
-  EdgeList edges;
-  for (std::size_t k = g.src.size(); k-- > 0;) {
-    if (book.owner(g.dst[k]) != comm.rank()) continue;
-    edges.src.push_back(g.src[k]);
-    edges.dst.push_back(g.dst[k]);
-    edges.id.push_back(static_cast<Index>(k));
-    if (weighted) edges.weight.push_back(static_cast<real>(weight_of(static_cast<Index>(k))));
-  }
-  Array<Index> ids;
-  for (Index v = book.begin(comm.rank()); v < book.end(comm.rank()); ++v) ids.push_back(original_id(v));
-  Array<Index> same = ids;
-  return {comm, book, book, std::move(edges), true, options, std::move(ids), std::move(same)};
-}
-
-std::vector<WholeGraph> square_graphs() {
-  std::vector<WholeGraph> graphs = test_graphs();
-  std::erase_if(graphs, [](const WholeGraph& g) { return !g.square; });
-  return graphs;
-}
-
 /// Seeds of every rank: 0 all nodes; 1 every third, descending; 2 few, on ranks 1, 3, ... (or the only one);
 /// 3 none; 4 the isolated last node.
 constexpr int num_choices = 5;
@@ -122,7 +92,7 @@ TEST_CASE("nodes, edges, ids and degrees of message flow graphs are what a searc
         const bool weighted = choice != 1 && !whole.src.empty();
         const GraphOptions options{
             .mode = modes[choice % 3], .pipeline_depth = 2, .max_halo_bytes = 64, .edge_block = 5};
-        const GraphShardManager graph = weighted_shard(comm, whole, book, options, weighted);
+        const GraphShardManager graph = renamed_shard(comm, whole, book, options, weighted);
         const Lists seeds = choose_seeds(book, choice);
         const std::vector<MessageFlowGraph> mfgs = construct_mfgs(graph, seeds[me], 3);
         REQUIRE(mfgs.size() == 3);
@@ -157,7 +127,7 @@ TEST_CASE("nodes, edges, ids and degrees of message flow graphs are what a searc
           CHECK(picked(graph.edge_ids(), plain(mfg.edge_rows())) == ids);
           REQUIRE(mfg.edge_weight().defined() == weighted);
           for (std::size_t k = 0; weighted && k < ids.size(); ++k)
-            CHECK(mfg.edge_weight().data()[k] == static_cast<real>(weight_of(ids[k])));
+            CHECK(mfg.edge_weight().data()[k] == weight_of(ids[k]));
           std::sort(ids.begin(), ids.end());
           CHECK(ids == edges);
           CHECK(mfg.num_edges() == static_cast<Index>(edges.size()));
@@ -288,7 +258,7 @@ TEST_CASE("a network gives the seeds the same values and everything the same gra
           CAPTURE(static_cast<int>(mode));
           CAPTURE(k);
           CAPTURE(turn);
-          const GraphShardManager graph = weighted_shard(comm, whole, books.src, options);
+          const GraphShardManager graph = renamed_shard(comm, whole, books.src, options, /*weighted=*/true);
           const Lists seeds = choose_seeds(books.src, choice);
           const auto& mine = seeds[static_cast<std::size_t>(p)];
           const auto mfgs = construct_mfgs(graph, mine, layers);
@@ -312,7 +282,7 @@ TEST_CASE("a one-shot block of a message flow graph gives the same sums") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   const PartitionBook book = PartitionBook::even(60, comm.size());
-  const GraphShardManager graph = weighted_shard(comm, whole, book, {});
+  const GraphShardManager graph = renamed_shard(comm, whole, book, {}, /*weighted=*/true);
   const Lists seeds = choose_seeds(book, 1);
   const auto mfgs = construct_mfgs(graph, seeds[static_cast<std::size_t>(comm.rank())], 1);
   const Tensor x = local_rows(random_values(60 * 3, 1), book, comm.rank(), 3);
@@ -358,7 +328,7 @@ TEST_CASE("messages of the caller's own and frames on message flow graphs") {
           CAPTURE(turn);
           const GraphOptions options{
               .mode = mode, .max_halo_bytes = turn % 2 == 0 ? 0 : Index{20}, .edge_block = 7};
-          const GraphShardManager graph = weighted_shard(comm, whole, books.src, options);
+          const GraphShardManager graph = renamed_shard(comm, whole, books.src, options, /*weighted=*/true);
           const Lists seeds = choose_seeds(books.src, turn++ % num_choices);
           const auto mfgs = construct_mfgs(graph, seeds[static_cast<std::size_t>(p)], 2);
           const MessageFlowGraph& last = mfgs.back();
@@ -437,7 +407,7 @@ TEST_CASE("wrong seeds are the same error on all ranks, and the graph goes on wo
   const int last = comm.size() - 1;
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   const PartitionBook book = PartitionBook::even(60, comm.size());
-  const GraphShardManager graph = weighted_shard(comm, whole, book, {});
+  const GraphShardManager graph = renamed_shard(comm, whole, book, {}, /*weighted=*/true);
   const Index own = book.begin(comm.rank());
   const auto message = [&](const GraphShardManager& g, std::vector<Index> seeds, int layers) {
     const std::string text =

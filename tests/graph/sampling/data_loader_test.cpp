@@ -27,24 +27,6 @@ using namespace sar::test;
 
 namespace {
 
-Index original_id(Index node) {
-  return 7000 - 3 * node;
-}
-
-GraphShardManager shard(const Communicator& comm, const WholeGraph& g, const PartitionBook& book) {
-  EdgeList edges;
-  for (std::size_t k = g.src.size(); k-- > 0;) {
-    if (book.owner(g.dst[k]) != comm.rank()) continue;
-    edges.src.push_back(g.src[k]);
-    edges.dst.push_back(g.dst[k]);
-    edges.id.push_back(static_cast<Index>(k));
-  }
-  Array<Index> ids;
-  for (Index v = book.begin(comm.rank()); v < book.end(comm.rank()); ++v) ids.push_back(original_id(v));
-  Array<Index> same = ids;
-  return {comm, book, book, std::move(edges), true, {}, std::move(ids), std::move(same)};
-}
-
 /// Every third node is none.
 std::vector<Index> seeds_of(const PartitionBook& book, int rank) {
   std::vector<Index> seeds;
@@ -84,9 +66,9 @@ TEST_CASE("every seed is in one batch of an epoch, in the same one for every num
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   const Communicator self = Communicator::self();
   const PartitionBook one = PartitionBook::even(60, 1);
-  const GraphShardManager alone = shard(self, whole, one);
+  const GraphShardManager alone = renamed_shard(self, whole, one);
   for (const Books& books : test_books(whole, comm.size())) {
-    const GraphShardManager graph = shard(comm, whole, books.src);
+    const GraphShardManager graph = renamed_shard(comm, whole, books.src);
     for (const bool shuffle : {true, false})
       for (const bool drop_last : {true, false}) {
         const DataLoaderOptions options{
@@ -123,7 +105,7 @@ TEST_CASE("batches of a size per rank") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(whole, comm.size())) {
-    const GraphShardManager graph = shard(comm, whole, books.src);
+    const GraphShardManager graph = renamed_shard(comm, whole, books.src);
     const std::vector<Index> seeds = seeds_of(books.src, comm.rank());
     const auto mine = static_cast<Index>(seeds.size());
     DataLoader loader(NeighborSampler(graph, {2}), seeds, {.batch_size = 4, .per_rank = true});
@@ -146,7 +128,7 @@ TEST_CASE("no seeds at all, batches larger than the seeds, and bad input") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   const PartitionBook book = PartitionBook::even(60, comm.size());
-  const GraphShardManager graph = shard(comm, whole, book);
+  const GraphShardManager graph = renamed_shard(comm, whole, book);
   const NeighborSampler sampler(graph, {2});
   DataLoader none(sampler, {}, {});
   CHECK(none.num_batches() == 0);
@@ -211,7 +193,7 @@ Array<std::int64_t> labels_of(std::span<const Index> nodes) {
 /// The losses of all steps of three epochs.
 std::vector<double> curve(const Communicator& comm, const WholeGraph& whole, const PartitionBook& book,
                           std::vector<Index> fan_outs) {
-  const GraphShardManager graph = shard(comm, whole, book);
+  const GraphShardManager graph = renamed_shard(comm, whole, book);
   const Tensor features = local_rows(random_values(whole.num_src * 5, 1), book, comm.rank(), 5);
   Net net(comm, 0.4);
   Adam adam(net.named_parameters(), {.lr = 0.05});
@@ -256,7 +238,7 @@ TEST_CASE("with all in-edges, loss and gradients are those of the whole graph fo
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(whole, comm.size())) {
-    const GraphShardManager graph = shard(comm, whole, books.src);
+    const GraphShardManager graph = renamed_shard(comm, whole, books.src);
     const Tensor features = local_rows(random_values(whole.num_src * 5, 1), books.src, comm.rank(), 5);
     DataLoader loader(NeighborSampler(graph, {-1, -1}), seeds_of(books.src, comm.rank()), {.batch_size = 11});
     loader.start_epoch(4);

@@ -18,18 +18,6 @@ using namespace sar::test;
 
 namespace {
 
-/// Original ids are the global ids, as negatives want them.
-GraphShardManager shard(const Communicator& comm, const WholeGraph& g, const PartitionBook& book) {
-  EdgeList edges;
-  for (std::size_t k = 0; k < g.src.size(); ++k) {
-    if (book.owner(g.dst[k]) != comm.rank()) continue;
-    edges.src.push_back(g.src[k]);
-    edges.dst.push_back(g.dst[k]);
-    edges.id.push_back(static_cast<Index>(k));
-  }
-  return {comm, book, book, std::move(edges), true};
-}
-
 /// Every second edge, on the rank that k mod P says: not that of its ends.
 SeedEdges seed_edges(const Communicator& comm, const WholeGraph& g) {
   SeedEdges edges;
@@ -79,8 +67,8 @@ TEST_CASE("batches of edges have their ends, and the same negatives for every nu
       const EdgeDataLoaderOptions options{
           .batches = {.batch_size = 13, .seed = 4}, .negatives = negatives, .negative = {.k = 3, .seed = 5}};
       const SeedEdges mine = seed_edges(comm, whole), all = seed_edges(self, whole);
-      EdgeDataLoader loader(NeighborSampler(shard(comm, whole, books.src), {2, 3}), mine, options);
-      EdgeDataLoader alone(NeighborSampler(shard(self, whole, one), {2, 3}), all, options);
+      EdgeDataLoader loader(NeighborSampler(shard(comm, whole, books, {}), {2, 3}), mine, options);
+      EdgeDataLoader alone(NeighborSampler(shard(self, whole, {one, one}, {}), {2, 3}), all, options);
       CHECK(loader.num_edges() == all.size());
       REQUIRE(loader.num_batches() == (all.size() + 12) / 13);
       loader.start_epoch(2);
@@ -124,7 +112,7 @@ TEST_CASE("edges of the batch, and their reverses, pass no messages") {
   for (const Books& books : test_books(whole, comm.size()))
     for (const ExcludeEdges exclude : {ExcludeEdges::none, ExcludeEdges::self, ExcludeEdges::reverse}) {
       const SeedEdges mine = seed_edges(comm, whole);
-      EdgeDataLoader loader(NeighborSampler(shard(comm, whole, books.src), {-1, -1}), mine,
+      EdgeDataLoader loader(NeighborSampler(shard(comm, whole, books, {}), {-1, -1}), mine,
                             {.batches = {.batch_size = 15}, .exclude = exclude});
       loader.start_epoch(1);
       while (const auto batch = loader.next()) {
@@ -157,7 +145,7 @@ TEST_CASE("edges of the batch, and their reverses, pass no messages") {
 TEST_CASE("no edges at all, and bad input") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole{"no edges", 12, 12, true, {}, {}};
-  const GraphShardManager graph = shard(comm, whole, PartitionBook::even(12, comm.size()));
+  const GraphShardManager graph = shard(comm, whole, test_books(whole, comm.size()).front(), {});
   const NeighborSampler sampler(graph, {2});
   EdgeDataLoader none(sampler, {}, {.exclude = ExcludeEdges::reverse, .negatives = Negatives::global});
   CHECK(none.num_batches() == 0);

@@ -19,24 +19,6 @@ using namespace sar::test;
 
 namespace {
 
-Index original_id(Index node) {
-  return 7000 - 3 * node;
-}
-
-GraphShardManager sampled_shard(const Communicator& comm, const WholeGraph& g, const PartitionBook& book) {
-  EdgeList edges;
-  for (std::size_t k = g.src.size(); k-- > 0;) {
-    if (book.owner(g.dst[k]) != comm.rank()) continue;
-    edges.src.push_back(g.src[k]);
-    edges.dst.push_back(g.dst[k]);
-    edges.id.push_back(static_cast<Index>(k));
-  }
-  Array<Index> ids;
-  for (Index v = book.begin(comm.rank()); v < book.end(comm.rank()); ++v) ids.push_back(original_id(v));
-  Array<Index> same = ids;
-  return {comm, book, book, std::move(edges), true, {}, std::move(ids), std::move(same)};
-}
-
 /// Made by all ranks at the beginning of a test, also where the first rank goes on alone: Open MPI does not
 /// bear that one rank makes a communicator of itself while others make one of all.
 struct Ranks {
@@ -95,12 +77,6 @@ Tensor probabilities(const GraphShardManager& graph) {
   for (Index e = 0; e < graph.num_edges(); ++e)
     prob.data()[e] = static_cast<real>((graph.edge_ids()[e] * 7) % 5);
   return prob;
-}
-
-std::vector<WholeGraph> square_graphs() {
-  std::vector<WholeGraph> graphs = test_graphs();
-  std::erase_if(graphs, [](const WholeGraph& g) { return !g.square; });
-  return graphs;
 }
 
 }  // namespace
@@ -211,8 +187,8 @@ TEST_CASE("the same blocks on every number of ranks and threads, with at most fa
         CAPTURE(choice);
         const bool weighted = choice >= 2 && whole.src.size() > 2, replace = choice % 2 == 1;
         const std::vector<Index> fan_outs{2, -1, 3};
-        const GraphShardManager alone = sampled_shard(self, whole, PartitionBook::even(whole.num_src, 1));
-        const GraphShardManager graph = sampled_shard(comm, whole, books.src);
+        const GraphShardManager alone = renamed_shard(self, whole, PartitionBook::even(whole.num_src, 1));
+        const GraphShardManager graph = renamed_shard(comm, whole, books.src);
         const auto sampler_on = [&](const GraphShardManager& g) {
           return NeighborSampler(
               g, fan_outs, {.replace = replace, .prob = weighted ? probabilities(g) : Tensor(), .seed = 3});
@@ -247,7 +223,7 @@ TEST_CASE("all in-edges are those of construct_mfgs") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(whole, comm.size())) {
-    const GraphShardManager graph = sampled_shard(comm, whole, books.src);
+    const GraphShardManager graph = renamed_shard(comm, whole, books.src);
     const std::vector<Index> seeds = seeds_of(books.src, comm.rank());
     const auto want = construct_mfgs(graph, seeds, 2);
     const auto got = NeighborSampler(graph, {-1, -1}).sample_blocks(seeds);
@@ -276,7 +252,7 @@ TEST_CASE("excluded edges are in no layer") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
   for (const Books& books : test_books(whole, comm.size())) {
-    const GraphShardManager graph = sampled_shard(comm, whole, books.src);
+    const GraphShardManager graph = renamed_shard(comm, whole, books.src);
     const std::vector<Index> seeds = seeds_of(books.src, comm.rank());
     std::vector<Index> excluded;
     for (Index e = 0; e < graph.num_edges(); ++e)
@@ -302,7 +278,7 @@ TEST_CASE("excluded edges are in no layer") {
 TEST_CASE("bad input is one sentence on all ranks") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
-  const GraphShardManager graph = sampled_shard(comm, whole, PartitionBook::even(60, comm.size()));
+  const GraphShardManager graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
   const auto text = [&](std::vector<Index> fan_outs, const NeighborSamplerOptions& options = {}) {
     return thrown_by_all<InputError>(comm, [&] { NeighborSampler(graph, std::move(fan_outs), options); });
   };
