@@ -2,44 +2,7 @@
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/core/parallel.hpp>
 
-#include <algorithm>
-#include <bit>
-
 namespace sar::inline SAR_PRECISION {
-namespace {
-
-constexpr std::size_t step = 8;  // words from one entry of before_ to the next
-
-}  // namespace
-
-Index IndexSet::size() const noexcept {
-  Index count = 0;
-  for (const std::uint64_t word : bits_) count += std::popcount(word);
-  return count;
-}
-
-Array<Index> IndexSet::members() const {
-  Array<Index> found;
-  found.reserve(size());
-  for_each([&](Index i) { found.push_back(i); });
-  return found;
-}
-
-void IndexSet::make_numbers() {
-  before_.assign(bits_.size() / step + 1, 0);
-  Index count = 0;
-  for (std::size_t w = 0; w < bits_.size(); ++w) {
-    if (w % step == 0) before_[w / step] = count;
-    count += std::popcount(bits_[w]);
-  }
-}
-
-Index IndexSet::number(Index i) const noexcept {
-  const auto word = static_cast<std::size_t>(i / 64);
-  Index count = before_[word / step];
-  for (std::size_t w = word - word % step; w < word; ++w) count += std::popcount(bits_[w]);
-  return count + std::popcount(bits_[word] & ((std::uint64_t{1} << (i % 64)) - 1));
-}
 
 void replace_ids(const Communicator& comm, const PartitionBook& slices, std::span<const Index> mine,
                  std::span<Index> ids) {

@@ -1,7 +1,7 @@
-#include <sar/comm/rows/replace_ids.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/index_set.hpp>
 
 #include <algorithm>
 #include <cstdint>

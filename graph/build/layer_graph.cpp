@@ -1,12 +1,11 @@
 #include <sar/core/error.hpp>
+#include <sar/core/index_set.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/row_blocks.hpp>
 #include <sar/graph/build/layer_graph.hpp>
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -39,42 +38,6 @@ Tensor select_numbers(const Tensor& column, const Array<Index>& rows) {
   std::transform(rows.begin(), rows.end(), selected.data(), [&](Index row) { return column.data()[row]; });
   return selected;
 }
-
-/// A set of rows, one bit each, which numbers its rows in ascending order.
-class RowSet {
- public:
-  explicit RowSet(Index rows) : bits_((rows + 63) / 64), before_(bits_.size()) {
-    std::fill(bits_.begin(), bits_.end(), 0);
-  }
-  void insert(Index row) { bits_[row / 64] |= bit(row); }
-  void erase(Index row) { bits_[row / 64] &= ~bit(row); }
-  /// After the last insert(). Returns how many rows there are.
-  Index count() {
-    local_index total = 0;
-    for (std::size_t i = 0; i < bits_.size(); ++i) {
-      before_[static_cast<Index>(i)] = total;
-      total += std::popcount(bits_[static_cast<Index>(i)]);
-    }
-    return total;
-  }
-  /// How many rows of the set are smaller. After count().
-  [[nodiscard]] local_index number(Index row) const {
-    return before_[row / 64] + std::popcount(bits_[row / 64] & (bit(row) - 1));
-  }
-  [[nodiscard]] bool contains(Index row) const { return (bits_[row / 64] & bit(row)) != 0; }
-  /// visit(row), ascending.
-  template <class Visit>
-  void for_each(const Visit& visit) const {
-    for (std::size_t i = 0; i < bits_.size(); ++i)
-      for (std::uint64_t word = bits_[static_cast<Index>(i)]; word != 0; word &= word - 1)
-        visit(static_cast<Index>(i) * 64 + std::countr_zero(word));
-  }
-
- private:
-  static std::uint64_t bit(Index row) { return std::uint64_t{1} << (row % 64); }
-  Array<std::uint64_t> bits_;
-  Array<local_index> before_;
-};
 
 /// An edge that a layer keeps.
 struct KeptEdge {
@@ -120,7 +83,6 @@ class Layer {
   [[nodiscard]] const GraphShard& shard(int round) const {
     return round == 0 ? whole_.local : whole_.remote[round - 1];
   }
-  [[nodiscard]] int owner(int round) const { return (comm_.rank() - round + comm_.size()) % comm_.size(); }
 
   /// Sorts the edges by round, then destination, then source in the whole graph, then id: edges_,
   /// round_begin_. Edge rows are in this order for each destination.
@@ -175,13 +137,13 @@ class Layer {
     std::vector<Array<local_index>> used(static_cast<std::size_t>(comm_.size()));
     for (int round = 1; round < num_rounds(); ++round) {
       if (round_begin_[round] == round_begin_[round + 1]) continue;
-      RowSet rows(shard(round).num_src_rows);
+      IndexSet rows(shard(round).num_src_rows);
       for (Index k = round_begin_[round]; k < round_begin_[round + 1]; ++k) rows.insert(edges_[k].src);
-      Array<local_index>& asked = used[static_cast<std::size_t>(owner(round))];
-      asked.reserve(static_cast<std::size_t>(rows.count()));
+      Array<local_index>& asked = used[static_cast<std::size_t>(whole_.owner_in_round(round))];
       rows.for_each([&](Index row) { asked.push_back(static_cast<local_index>(row)); });
       halo_rows_[static_cast<std::size_t>(round)] = static_cast<Index>(asked.size());
-      for_edges(round, [&](KeptEdge& edge) { edge.src = rows.number(edge.src); });
+      rows.make_numbers();
+      for_edges(round, [&](KeptEdge& edge) { edge.src = static_cast<local_index>(rows.number(edge.src)); });
     }
     Array<local_index> request;
     std::vector<Index> counts;
@@ -197,13 +159,13 @@ class Layer {
   /// Local edges and requests have these numbers afterwards.
   void number_sources() {
     Array<local_index> number(static_cast<std::size_t>(whole_.local.num_src_rows));  // where in the layer
-    RowSet used(whole_.local.num_src_rows);
+    IndexSet used(whole_.local.num_src_rows);
     for (Index k = 0; k < round_begin_[1]; ++k) used.insert(edges_[k].src);
     auto row = requested_.values.begin();
     for (int q = 0; q < comm_.size(); ++q) {
       const Index count = requested_.counts[static_cast<std::size_t>(q)];
       if (count == 0) continue;
-      const auto& read = whole_.rounds[(q - comm_.rank() + comm_.size()) % comm_.size() - 1].send_rows;
+      const auto& read = whole_.rounds[whole_.round_of_reader(q) - 1].send_rows;
       for (Index i = 0; i < count; ++i, ++row) used.insert(*row = read[*row]);
     }
     for (std::size_t i = 0; i < dst_rows_.size(); ++i) {
@@ -211,7 +173,7 @@ class Layer {
       number[dst] = static_cast<local_index>(i);
       used.erase(dst);
     }
-    src_rows_.reserve(dst_rows_.size() + static_cast<std::size_t>(used.count()));
+    src_rows_.reserve(dst_rows_.size() + static_cast<std::size_t>(used.size()));
     src_rows_ = dst_rows_;
     used.for_each([&](Index u) {
       number[u] = static_cast<local_index>(src_rows_.size());
@@ -233,7 +195,7 @@ class Layer {
     std::partial_sum(asked_.begin(), asked_.end(), begin.begin() + 1);
     Array<local_index> order, place;
     for (int round = 1; round < num_rounds(); ++round) {
-      const auto at = static_cast<std::size_t>(owner(round));
+      const auto at = static_cast<std::size_t>(whole_.owner_in_round(round));
       const local_index* const numbers = answers.values.data() + begin[at];
       order.resize(static_cast<std::size_t>(asked_[at]));
       place.resize(order.size());
@@ -275,8 +237,8 @@ class Layer {
       }
       layer.remote.push_back(std::move(part));
       HaloRound rows;
-      rows.owner = owner(round);
-      rows.reader = (comm_.rank() + round) % comm_.size();
+      rows.owner = whole_.owner_in_round(round);
+      rows.reader = whole_.reader_in_round(round);
       rows.recv_rows = halo_rows_[static_cast<std::size_t>(round)];
       rows.send_rows.assign(requested_.values.begin() + begin[static_cast<std::size_t>(rows.reader)],
                             requested_.values.begin() + begin[static_cast<std::size_t>(rows.reader) + 1]);
@@ -356,7 +318,7 @@ Array<Index> rows_of_seeds(const ShardedGraph& graph, std::span<const Index> see
     Array<Index> rows(seeds.begin(), seeds.end());
     const int rank = graph.comm.rank();
     const Index first = graph.dst_book.begin(rank), last = graph.dst_book.end(rank);
-    RowSet seen(last - first);
+    IndexSet seen(last - first);
     for (Index& seed : rows) {
       require<InputError>(0 <= seed && seed < graph.dst_book.num_nodes(), "seed ", seed,
                           " is no node, expected ", index_range(graph.dst_book.num_nodes()));

@@ -37,19 +37,27 @@ std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph, std
                                              int num_layers) {
   const TraceScope scope("construct_mfgs", TraceKind::compute);
   return graph.comm().agree([&] {
-    const ShardedGraph& whole = *graph.shards();
-    Array<Index> dst_rows = rows_of_seeds(whole, seeds);
-    check_layers(whole.comm, num_layers);
-    std::vector<MessageFlowGraph> mfgs;
-    for (int l = 0; l < num_layers; ++l) {  // the last layer first
-      LayerGraph layer = make_layer(whole, dst_rows, all_in_edges(whole, dst_rows));
-      Array<Index> next = layer.src_rows;
-      mfgs.emplace_back(std::move(layer), std::move(dst_rows), graph.options());
-      dst_rows = std::move(next);
-    }
-    std::reverse(mfgs.begin(), mfgs.end());
-    return mfgs;
+    check_layers(graph.comm(), num_layers);
+    return make_layers(graph, seeds, num_layers, [&](Index, const Array<Index>& dst_rows) {
+      return all_in_edges(*graph.shards(), dst_rows);
+    });
   });
+}
+
+std::vector<MessageFlowGraph> make_layers(const GraphShardManager& graph, std::span<const Index> seeds,
+                                          Index num_layers,
+                                          const std::function<KeptEdges(Index, const Array<Index>&)>& keep) {
+  const ShardedGraph& whole = *graph.shards();
+  Array<Index> dst_rows = rows_of_seeds(whole, seeds);
+  std::vector<MessageFlowGraph> layers;
+  for (Index l = num_layers - 1; l >= 0; --l) {
+    LayerGraph layer = make_layer(whole, dst_rows, keep(l, dst_rows));
+    Array<Index> next = layer.src_rows;
+    layers.emplace_back(std::move(layer), std::move(dst_rows), graph.options());
+    dst_rows = std::move(next);
+  }
+  std::reverse(layers.begin(), layers.end());
+  return layers;
 }
 
 }  // namespace sar

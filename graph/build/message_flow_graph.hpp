@@ -6,17 +6,19 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
 namespace sar::inline SAR_PRECISION {
 
+struct KeptEdges;
 struct LayerGraph;
 
 /// A block: a graph from the nodes that a layer reads to those it computes. The destinations of each rank are
 /// the first of its sources. It is used like any graph and has the options of the graph it was made from.
-/// In-degrees are those in the block, out-degrees those in the whole graph. So a layer computes for a node what
-/// it computes there, where the block has all of the node's in-edges.
+/// In-degrees are those in the block, out-degrees those in the whole graph. So a layer computes for a node
+/// what it computes there, where the block has all of the node's in-edges.
 class MessageFlowGraph : public GraphShardManager {
  public:
   // Local rows in the graph that it was made from.
@@ -61,5 +63,12 @@ class LayerGraphs {
 /// Time and memory are linear in this rank's nodes, its halo, and the edges kept.
 [[nodiscard]] std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph,
                                                            std::span<const Index> seeds, int num_layers);
+
+/// The graphs of `num_layers` layers, the first layer first: the last one computes the seeds, and each other
+/// one the sources of the next. keep(layer, rows) gives the in-edges that a layer uses; layers count from 0.
+/// For makers of layers. Collective. Throws as construct_mfgs.
+std::vector<MessageFlowGraph> make_layers(const GraphShardManager& graph, std::span<const Index> seeds,
+                                          Index num_layers,
+                                          const std::function<KeptEdges(Index, const Array<Index>&)>& keep);
 
 }  // namespace sar

@@ -2,6 +2,7 @@
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/half.hpp>
+#include <sar/core/index_set.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/graph/build/edge_exchange.hpp>
 #include <sar/graph/data/graph_data.hpp>

@@ -14,11 +14,6 @@
 namespace sar::inline SAR_PRECISION {
 namespace {
 
-/// Round of the rotation in which this rank receives from `owner`; 0 is the local one.
-int round_of(const Communicator& comm, int owner) {
-  return (comm.rank() - owner + comm.size()) % comm.size();
-}
-
 struct SortedEdges {
   Array<LocalEdge> edges;          ///< by (round, dst, src, id)
   std::vector<Index> round_begin;  ///< [P + 1]
@@ -43,19 +38,20 @@ void check_edges(const Communicator& comm, const PartitionBook& src_book, const 
   }
 }
 
-SortedEdges sort_edges(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
-                       const EdgeList& list) {
+SortedEdges sort_edges(const ShardedGraph& graph, const EdgeList& list) {
+  const Communicator& comm = graph.comm;
+  const PartitionBook& src_book = graph.src_book;
   SortedEdges sorted;
   sorted.round_begin.assign(comm.size() + 1, 0);
-  for (const Index u : list.src) ++sorted.round_begin[round_of(comm, src_book.owner(u)) + 1];
+  for (const Index u : list.src) ++sorted.round_begin[graph.round_of_owner(src_book.owner(u)) + 1];
   std::partial_sum(sorted.round_begin.begin(), sorted.round_begin.end(), sorted.round_begin.begin());
 
   sorted.edges.resize(list.size());
   std::vector<Index> next = sorted.round_begin;
-  const Index first_dst = dst_book.begin(comm.rank());
+  const Index first_dst = graph.dst_book.begin(comm.rank());
   for (std::size_t k = 0; k < list.src.size(); ++k) {
     const int owner = src_book.owner(list.src[k]);
-    sorted.edges[next[round_of(comm, owner)]++] = {
+    sorted.edges[next[graph.round_of_owner(owner)]++] = {
         static_cast<local_index>(list.dst[k] - first_dst),
         static_cast<local_index>(list.src[k] - src_book.begin(owner)), list.id[k],
         list.weight.empty() ? real{1} : list.weight[k]};
@@ -130,10 +126,10 @@ std::vector<Array<local_index>> ShardedGraph::make_shards(EdgeList edges, bool w
   const int p = comm.rank();
   const int size = comm.size();
   std::vector<Array<local_index>> wanted(size);
-  const SortedEdges sorted = sort_edges(comm, src_book, dst_book, edges);
+  const SortedEdges sorted = sort_edges(*this, edges);
   edges = {};
   for (int r = 0; r < size; ++r) {
-    const int owner = (p - r + size) % size;
+    const int owner = owner_in_round(r);
     const Index begin = sorted.round_begin[r];
     GraphShard shard = build_shard(sorted.edges.data() + begin, sorted.round_begin[r + 1] - begin, begin,
                                    dst_book.num_nodes(p), src_book.num_nodes(owner), r > 0, wanted[owner]);
@@ -153,7 +149,6 @@ std::vector<Array<local_index>> ShardedGraph::make_shards(EdgeList edges, bool w
 }
 
 void ShardedGraph::ask_owners(const std::vector<Array<local_index>>& wanted) {
-  const int p = comm.rank();
   const int size = comm.size();
   Array<local_index> request;
   std::vector<Index> counts;
@@ -167,8 +162,8 @@ void ShardedGraph::ask_owners(const std::vector<Array<local_index>>& wanted) {
   std::partial_sum(requested.counts.begin(), requested.counts.end(), begin.begin() + 1);
   for (int r = 1; r < size; ++r) {
     HaloRound round;
-    round.reader = (p + r) % size;
-    round.owner = (p - r + size) % size;
+    round.reader = reader_in_round(r);
+    round.owner = owner_in_round(r);
     round.recv_rows = remote[r - 1].num_src_rows;
     round.send_rows.assign(requested.values.begin() + begin[round.reader],
                            requested.values.begin() + begin[round.reader + 1]);
@@ -201,7 +196,7 @@ void ShardedGraph::count_out_degrees() {
   std::vector<Index> counts(size, 0);
   for (int q = 0; q < size; ++q) {
     if (q == comm.rank()) continue;
-    const GraphShard& shard = remote[round_of(comm, q) - 1];
+    const GraphShard& shard = remote[round_of_owner(q) - 1];
     const auto first = static_cast<Index>(uses.size());
     uses.resize(uses.size() + shard.num_src_rows);
     std::fill(uses.begin() + first, uses.end(), 0);

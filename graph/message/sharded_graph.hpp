@@ -47,6 +47,19 @@ struct ShardedGraph {
   /// Of all arrays that are there now: edges, ids, degrees, halo rows; not edge_weight.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
+  /// The rotation: in round r = 0 .. P-1 this rank reads rows of rank owner_in_round(r) and its own rows are
+  /// read by reader_in_round(r). Round 0 is the rank itself.
+  [[nodiscard]] int owner_in_round(int round) const {
+    return (comm.rank() - round + comm.size()) % comm.size();
+  }
+  [[nodiscard]] int round_of_owner(int owner) const {
+    return (comm.rank() - owner + comm.size()) % comm.size();
+  }
+  [[nodiscard]] int reader_in_round(int round) const { return (comm.rank() + round) % comm.size(); }
+  [[nodiscard]] int round_of_reader(int reader) const {
+    return (reader - comm.rank() + comm.size()) % comm.size();
+  }
+
   /// All remote shards as one; made at the first call and kept.
   [[nodiscard]] const GraphShard& merged() const;
 

@@ -1,7 +1,7 @@
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/comm/rows/replace_ids.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/index_set.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/graph/partition/neighbor_lists.hpp>
 

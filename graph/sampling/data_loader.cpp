@@ -57,7 +57,7 @@ SeedBatches::SeedBatches(const Communicator& comm, std::span<const Index> keys,
         .equal("drop_last", options_.drop_last)
         .equal("seed", options_.seed)
         .require_equal(comm);
-    number_ = ranks_of_keys(options_.per_rank ? Communicator::self() : comm, keys);
+    places_ = ranks_of_keys(options_.per_rank ? Communicator::self() : comm, keys);
     total_ = static_cast<Index>(keys.size());
     if (!options_.per_rank) total_ = comm.all_reduce(total_);
     const Index full = total_ / size;
@@ -71,22 +71,26 @@ SeedBatches::SeedBatches(const Communicator& comm, std::span<const Index> keys,
   });
 }
 
-void SeedBatches::start_epoch(std::uint64_t epoch) {
+void SeedBatches::start_epoch(std::uint64_t epoch, Index first_batch) {
+  require<InputError>(0 <= first_batch && first_batch <= num_batches_, "there is no batch ", first_batch,
+                      ", expected ", index_range(num_batches_ + 1));
   const std::uint64_t stream = order_stream + (options_.per_rank ? static_cast<std::uint64_t>(rank_) : 0);
   const KeyedBijection place(total_, {.seed = options_.seed, .stream = stream, .step = epoch});
   order_.clear();
-  for (std::size_t i = 0; i < number_.size(); ++i) {
-    const Index number = number_[static_cast<Index>(i)];
-    order_.emplace_back(options_.shuffle ? place(number) : number, static_cast<Index>(i));
-  }
+  for (Index i = 0; i < std::ssize(places_); ++i)
+    order_.emplace_back(options_.shuffle ? place(places_[i]) : places_[i], i);
   std::sort(order_.begin(), order_.end());
+  epoch_ = epoch;
+  number_ = first_batch;
 }
 
-std::vector<Index> SeedBatches::operator[](Index batch) const {
+std::optional<std::vector<Index>> SeedBatches::at_hand(const Communicator& comm, const char* call) const {
+  CollectiveCall(call).equal("epoch", epoch_).equal("batch", number_).require_equal(comm);
+  if (number_ == num_batches_) return std::nullopt;
   const auto first =
-      std::lower_bound(order_.begin(), order_.end(), std::pair(batch * options_.batch_size, Index{0}));
+      std::lower_bound(order_.begin(), order_.end(), std::pair(number_ * options_.batch_size, Index{0}));
   std::vector<Index> seeds;
-  for (auto seed = first; seed != order_.end() && seed->first < (batch + 1) * options_.batch_size; ++seed)
+  for (auto seed = first; seed != order_.end() && seed->first < (number_ + 1) * options_.batch_size; ++seed)
     seeds.push_back(seed->second);
   return seeds;
 }
@@ -97,23 +101,15 @@ DataLoader::DataLoader(NeighborSampler sampler, std::span<const Index> seeds,
       seeds_(sampler_.graph().comm().agree([&] { return Array<Index>(seeds.begin(), seeds.end()); })),
       batches_(sampler_.graph().comm(), original_ids(sampler_.graph(), seeds), options) {}
 
-void DataLoader::start_epoch(std::uint64_t epoch, Index first_batch) {
-  require<InputError>(0 <= first_batch && first_batch <= num_batches(), "there is no batch ", first_batch,
-                      ", expected ", index_range(num_batches() + 1));
-  batches_.start_epoch(epoch);
-  epoch_ = epoch;
-  next_ = first_batch;
-}
-
 std::optional<MiniBatch> DataLoader::next() {
   const Communicator& comm = sampler_.graph().comm();
   return comm.agree([&]() -> std::optional<MiniBatch> {
-    CollectiveCall("DataLoader::next").equal("epoch", epoch_).equal("batch", next_).require_equal(comm);
-    if (next_ == num_batches()) return std::nullopt;
-    MiniBatch batch{.number = next_, .seeds = {}, .blocks = {}};
-    for (const Index i : batches_[next_]) batch.seeds.push_back(seeds_[i]);
-    batch.blocks = sampler_.sample_blocks(batch.seeds, epoch_);
-    ++next_;
+    const auto positions = batches_.at_hand(comm, "DataLoader::next");
+    if (!positions) return std::nullopt;
+    MiniBatch batch{.number = batches_.number(), .seeds = {}, .blocks = {}};
+    for (const Index i : *positions) batch.seeds.push_back(seeds_[i]);
+    batch.blocks = sampler_.sample_blocks(batch.seeds, batches_.epoch());
+    batches_.advance();
     return batch;
   });
 }

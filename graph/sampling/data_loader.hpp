@@ -39,17 +39,25 @@ class SeedBatches {
 
   [[nodiscard]] Index num_batches() const noexcept { return num_batches_; }  ///< the same on every rank
   [[nodiscard]] Index num_seeds() const noexcept { return num_seeds_; }      ///< of all ranks, in an epoch
-  void start_epoch(std::uint64_t epoch);
-  /// Positions in `keys` of this rank's seeds of a batch, in the order of the epoch.
-  [[nodiscard]] std::vector<Index> operator[](Index batch) const;
+  /// The batch at hand is `first_batch` of the epoch. Throws InputError for a batch that is none.
+  void start_epoch(std::uint64_t epoch, Index first_batch = 0);
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+  [[nodiscard]] Index number() const noexcept { return number_; }  ///< of the batch at hand, in its epoch
+  /// Positions in `keys` of this rank's seeds of the batch at hand, in the order of the epoch; nothing after
+  /// the last batch. Collective. Throws InputError, the same on every rank, when the ranks are in different
+  /// epochs or batches; `call` is what it says they called.
+  [[nodiscard]] std::optional<std::vector<Index>> at_hand(const Communicator& comm, const char* call) const;
+  void advance() noexcept { ++number_; }  ///< The next batch is at hand.
 
  private:
   DataLoaderOptions options_;
   int rank_;
   Index total_ = 0;  // seeds that are permuted together
   Index num_seeds_ = 0, num_batches_ = 0;
-  Array<Index> number_;                         // of each seed among them, by original id
+  Array<Index> places_;                         // of each seed among them, by original id
   std::vector<std::pair<Index, Index>> order_;  // place in the epoch, position in keys
+  std::uint64_t epoch_ = 0;
+  Index number_ = 0;
 };
 
 /// What a step of training takes.
@@ -81,7 +89,7 @@ class DataLoader {
   [[nodiscard]] Index num_batches() const noexcept { return batches_.num_batches(); }  ///< in an epoch
   [[nodiscard]] Index num_seeds() const noexcept { return batches_.num_seeds(); }      ///< of all ranks
   /// The next batch is `first_batch` of the epoch. Throws InputError for a batch that is none.
-  void start_epoch(std::uint64_t epoch, Index first_batch = 0);
+  void start_epoch(std::uint64_t epoch, Index first_batch = 0) { batches_.start_epoch(epoch, first_batch); }
   /// The next batch; empty after the last. Collective. Throws InputError, the same on every rank, when epochs
   /// or batches of the ranks differ.
   [[nodiscard]] std::optional<MiniBatch> next();
@@ -90,8 +98,6 @@ class DataLoader {
   NeighborSampler sampler_;
   Array<Index> seeds_;
   SeedBatches batches_;
-  std::uint64_t epoch_ = 0;
-  Index next_ = 0;
 };
 
 }  // namespace sar

@@ -18,17 +18,13 @@ std::vector<std::int32_t> owners_of(const PartitionBook& book, std::span<const I
   return owners;
 }
 
-std::span<const Index> span_of(const Array<Index>& values) {
-  return {values.data(), values.size()};
-}
-
 /// The global ids of the source rows of each remote shard. Collective.
 std::vector<Array<Index>> ask_halo_ids(const ShardedGraph& graph) {
   const Communicator& comm = graph.comm;
   std::vector<Index> ids, counts(static_cast<std::size_t>(comm.size()), 0);
   for (int reader = 0; reader < comm.size(); ++reader) {
     if (reader == comm.rank()) continue;
-    const HaloRound& round = graph.rounds[(reader - comm.rank() + comm.size()) % comm.size() - 1];
+    const HaloRound& round = graph.rounds[graph.round_of_reader(reader) - 1];
     for (const auto row : round.send_rows) ids.push_back(graph.src_book.begin(comm.rank()) + row);
     counts[static_cast<std::size_t>(reader)] = std::ssize(round.send_rows);
   }
@@ -38,8 +34,7 @@ std::vector<Array<Index>> ask_halo_ids(const ShardedGraph& graph) {
   for (int owner = 0; owner < comm.size(); ++owner) {
     const Index count = received.counts[static_cast<std::size_t>(owner)];
     if (owner != comm.rank())
-      halo_ids[static_cast<std::size_t>((comm.rank() - owner + comm.size()) % comm.size() - 1)].assign(
-          from, from + count);
+      halo_ids[static_cast<std::size_t>(graph.round_of_owner(owner) - 1)].assign(from, from + count);
     from += count;
   }
   return halo_ids;
@@ -78,7 +73,7 @@ Ends find_ends(const Communicator& comm, const PartitionBook& nodes_book, std::s
   PartitionBook book(std::move(offsets));
   for (Index& node : arrived)
     node = book.begin(comm.rank()) + (std::lower_bound(seeds.begin(), seeds.end(), node) - seeds.begin());
-  return {std::move(seeds), std::move(book), route.back(span_of(arrived))};
+  return {std::move(seeds), std::move(book), route.back<Index>(arrived)};
 }
 
 SeedEdges checked(const GraphShardManager& graph, SeedEdges edges) {
@@ -102,7 +97,7 @@ EdgeDataLoader::EdgeDataLoader(NeighborSampler sampler, SeedEdges edges, const E
     : sampler_(std::move(sampler)),
       edges_(checked(sampler_.graph(), std::move(edges))),
       options_(options),
-      batches_(sampler_.graph().comm(), span_of(edges_.id), options.batches) {
+      batches_(sampler_.graph().comm(), edges_.id, options.batches) {
   const Communicator& comm = sampler_.graph().comm();
   comm.agree([&] {
     CollectiveCall("EdgeDataLoader")
@@ -114,14 +109,6 @@ EdgeDataLoader::EdgeDataLoader(NeighborSampler sampler, SeedEdges edges, const E
   });
 }
 
-void EdgeDataLoader::start_epoch(std::uint64_t epoch, Index first_batch) {
-  require<InputError>(0 <= first_batch && first_batch <= num_batches(), "there is no batch ", first_batch,
-                      ", expected ", index_range(num_batches() + 1));
-  batches_.start_epoch(epoch);
-  epoch_ = epoch;
-  next_ = first_batch;
-}
-
 Array<Index> EdgeDataLoader::find_excluded(const NodePairList& edges) const {
   const ShardedGraph& graph = *sampler_.graph().shards();
   const Communicator& comm = graph.comm;
@@ -130,9 +117,9 @@ Array<Index> EdgeDataLoader::find_excluded(const NodePairList& edges) const {
     src.insert(src.end(), edges.dst.begin(), edges.dst.end());
     dst.insert(dst.end(), edges.src.begin(), edges.src.end());
   }
-  const RowRoute route(comm, owners_of(graph.dst_book, span_of(dst)));
-  src = route.forward(span_of(src));
-  dst = route.forward(span_of(dst));
+  const RowRoute route(comm, owners_of(graph.dst_book, dst));
+  src = route.forward<Index>(src);
+  dst = route.forward<Index>(dst);
   Array<Index> found;
   for (std::size_t i = 0; i < src.size(); ++i) {
     const Index u = src[static_cast<Index>(i)];
@@ -142,7 +129,7 @@ Array<Index> EdgeDataLoader::find_excluded(const NodePairList& edges) const {
       add_edges(graph.local, u - graph.src_book.begin(owner), v, found);
       continue;
     }
-    const auto round = static_cast<std::size_t>((comm.rank() - owner + comm.size()) % comm.size() - 1);
+    const auto round = static_cast<std::size_t>(graph.round_of_owner(owner) - 1);
     const Array<Index>& ids = halo_ids_[round];
     const auto row = std::lower_bound(ids.begin(), ids.end(), u);
     if (row != ids.end() && *row == u) add_edges(graph.remote[round], row - ids.begin(), v, found);
@@ -155,10 +142,14 @@ Array<Index> EdgeDataLoader::find_excluded(const NodePairList& edges) const {
 std::optional<EdgeMiniBatch> EdgeDataLoader::next() {
   const Communicator& comm = sampler_.graph().comm();
   return comm.agree([&]() -> std::optional<EdgeMiniBatch> {
-    CollectiveCall("EdgeDataLoader::next").equal("epoch", epoch_).equal("batch", next_).require_equal(comm);
-    if (next_ == num_batches()) return std::nullopt;
-    EdgeMiniBatch batch{
-        .number = next_, .positions = batches_[next_], .blocks = {}, .positive = {}, .negative = {}};
+    auto positions = batches_.at_hand(comm, "EdgeDataLoader::next");
+    if (!positions) return std::nullopt;
+    const std::uint64_t epoch = batches_.epoch();
+    EdgeMiniBatch batch{.number = batches_.number(),
+                        .positions = std::move(*positions),
+                        .blocks = {},
+                        .positive = {},
+                        .negative = {}};
     NodePairList positive;
     Array<Index> ids;
     for (const Index i : batch.positions) {
@@ -168,18 +159,18 @@ std::optional<EdgeMiniBatch> EdgeDataLoader::next() {
     }
     NodePairList negative;
     if (options_.negatives == Negatives::per_source)
-      negative = negatives_->per_source(span_of(positive.src), span_of(ids), epoch_);
-    if (options_.negatives == Negatives::global) negative = negatives_->global_uniform(span_of(ids), epoch_);
+      negative = negatives_->per_source(positive.src, ids, epoch);
+    if (options_.negatives == Negatives::global) negative = negatives_->global_uniform(ids, epoch);
 
     Array<Index> excluded;
     if (options_.exclude != ExcludeEdges::none) excluded = find_excluded(positive);
     Array<Index> nodes;
     for (const Array<Index>* column : {&positive.src, &positive.dst, &negative.src, &negative.dst})
       nodes.insert(nodes.end(), column->begin(), column->end());
-    const Ends ends = find_ends(comm, sampler_.graph().shards()->dst_book, span_of(nodes));
-    batch.blocks = sampler_.sample_blocks(span_of(ends.seeds), epoch_, span_of(excluded));
+    const Ends ends = find_ends(comm, sampler_.graph().shards()->dst_book, nodes);
+    batch.blocks = sampler_.sample_blocks(ends.seeds, epoch, excluded);
 
-    std::span<const Index> numbers = span_of(ends.numbers);
+    std::span<const Index> numbers = ends.numbers;
     const auto take = [&](std::size_t count) {
       return std::exchange(numbers, numbers.subspan(count)).first(count);
     };
@@ -189,7 +180,7 @@ std::optional<EdgeMiniBatch> EdgeDataLoader::next() {
     };
     batch.positive.emplace(pairs(positive.src.size()));
     if (options_.negatives != Negatives::none) batch.negative.emplace(pairs(negative.src.size()));
-    ++next_;
+    batches_.advance();
     return batch;
   });
 }

@@ -70,7 +70,7 @@ class EdgeDataLoader {
   [[nodiscard]] Index num_batches() const noexcept { return batches_.num_batches(); }  ///< in an epoch
   [[nodiscard]] Index num_edges() const noexcept { return batches_.num_seeds(); }      ///< of all ranks
   /// The next batch is `first_batch` of the epoch. Throws InputError for a batch that is none.
-  void start_epoch(std::uint64_t epoch, Index first_batch = 0);
+  void start_epoch(std::uint64_t epoch, Index first_batch = 0) { batches_.start_epoch(epoch, first_batch); }
   /// The next batch; empty after the last. Collective.
   [[nodiscard]] std::optional<EdgeMiniBatch> next();
 
@@ -83,8 +83,6 @@ class EdgeDataLoader {
   SeedBatches batches_;
   std::optional<NegativeSampler> negatives_;
   std::vector<Array<Index>> halo_ids_;  // global ids of the source rows of each remote shard, where wanted
-  std::uint64_t epoch_ = 0;
-  Index next_ = 0;
 };
 
 }  // namespace sar

@@ -113,9 +113,7 @@ CollectiveCall check(const GraphShardManager& graph, const std::vector<Index>& f
   require<InputError>(!fan_outs.empty(), "there are no fan-outs, expected one for each layer");
   constexpr Index most = std::numeric_limits<local_index>::max();
   CollectiveCall call("NeighborSampler");
-  call.equal("number of fan-outs", fan_outs.size())
-      .equal("replace", options.replace)
-      .equal("seed", options.seed);
+  call.equal("replace", options.replace).equal("seed", options.seed);
   for (const Index fan_out : fan_outs) {
     require<InputError>(-1 <= fan_out && fan_out <= most, "a fan-out is ", fan_out,
                         ", expected 0 or more and less than 2^31, or -1 for all in-edges");
@@ -303,7 +301,11 @@ NeighborSampler::NeighborSampler(const GraphShardManager& graph, std::vector<Ind
                                  const NeighborSamplerOptions& options)
     : graph_(graph), fan_outs_(std::move(fan_outs)), replace_(options.replace), seed_(options.seed) {
   graph_.comm().agree([&] {
-    check(graph_, fan_outs_, options).require_equal(graph_.comm());
+    const CollectiveCall call = check(graph_, fan_outs_, options);
+    CollectiveCall("NeighborSampler")
+        .equal("number of fan-outs", fan_outs_.size())
+        .require_equal(graph_.comm());
+    call.require_equal(graph_.comm());
     const bool weighted = check_probabilities(graph_, options.prob);
     candidates_ = std::make_shared<CandidateEdges>(find_candidates(graph_, options.prob, weighted));
   });
@@ -317,18 +319,12 @@ std::vector<MessageFlowGraph> NeighborSampler::sample_blocks(std::span<const Ind
   return whole.comm.agree([&] {
     const ExcludedEdges excluded_edges(whole, excluded);
     CollectiveCall("sample_blocks").equal("epoch", epoch).require_equal(whole.comm);
-    Array<Index> dst_rows = rows_of_seeds(whole, seeds);
-    std::vector<MessageFlowGraph> blocks;
-    for (std::size_t l = fan_outs_.size(); l-- > 0;) {
+    return make_layers(graph_, seeds, std::ssize(fan_outs_), [&](Index layer, const Array<Index>& dst_rows) {
+      const auto l = static_cast<std::size_t>(layer);
       const Random random({.seed = seed_, .stream = sampling_stream + l, .step = epoch});
-      const LayerSampler sampler(*candidates_, whole.dst_ids, fan_outs_[l], replace_, random, excluded_edges);
-      LayerGraph layer = make_layer(whole, dst_rows, sampler.sample(dst_rows));
-      Array<Index> next = layer.src_rows;
-      blocks.emplace_back(std::move(layer), std::move(dst_rows), graph_.options());
-      dst_rows = std::move(next);
-    }
-    std::reverse(blocks.begin(), blocks.end());
-    return blocks;
+      return LayerSampler(*candidates_, whole.dst_ids, fan_outs_[l], replace_, random, excluded_edges)
+          .sample(dst_rows);
+    });
   });
 }
 

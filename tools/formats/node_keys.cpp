@@ -3,6 +3,7 @@
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/file.hpp>
+#include <sar/core/index_set.hpp>
 
 #include <algorithm>
 #include <numeric>
