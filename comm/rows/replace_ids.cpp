@@ -1,8 +1,36 @@
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/comm/rows/replace_ids.hpp>
+#include <sar/comm/rows/row_route.hpp>
 #include <sar/core/parallel.hpp>
 
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+#include <vector>
+
 namespace sar::inline SAR_PRECISION {
+
+Array<Index> numbers_of_ids(const Communicator& comm, std::span<const Index> ids) {
+  return comm.agree([&] {
+    std::array<Index, 2> ends{0, -std::numeric_limits<Index>::max()};
+    for (const Index id : ids) ends = {std::max(ends[0], id), std::max(ends[1], -id)};
+    comm.all_reduce(std::span<Index>(ends), ReduceOp::max);
+    const Index first = -ends[1], length = (ends[0] - first) / comm.size() + 1;  // of a rank's ids
+    std::vector<std::int32_t> targets(ids.size());
+    std::ranges::transform(ids, targets.begin(),
+                           [&](Index id) { return static_cast<std::int32_t>((id - first) / length); });
+    const RowRoute route(comm, targets);
+    const Array<Index> arrived = route.forward(ids);
+    Array<Index> order(arrived.size()), number(arrived.size());
+    std::iota(order.begin(), order.end(), Index{0});
+    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return arrived[a] < arrived[b]; });
+    const std::vector<Index> counts = comm.all_gather(std::ssize(arrived));
+    const Index before = std::accumulate(counts.begin(), counts.begin() + comm.rank(), Index{0});
+    for (Index i = 0; i < std::ssize(order); ++i) number[order[i]] = before + i;
+    return route.back(std::span<const Index>(number.data(), number.size()));
+  });
+}
 
 void replace_ids(const Communicator& comm, const PartitionBook& slices, std::span<const Index> mine,
                  std::span<Index> ids) {

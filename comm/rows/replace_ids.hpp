@@ -1,4 +1,5 @@
-/// Renumbering: a table that is spread over the ranks replaces the ids of a long list.
+/// Renumbering: ids in their order, and a table that is spread over the ranks replaces the ids of a long
+/// list.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -8,6 +9,11 @@
 #include <span>
 
 namespace sar::inline SAR_PRECISION {
+
+/// The number of each id among those of all ranks, 0, 1, ... in ascending order. Ids that are equal are in
+/// the order of the ranks, and of a rank's list. They are not negative, and no rank has 2^31 or more. Memory:
+/// 32 bytes for each id; each rank sorts those in its share of the range of the ids. Collective.
+Array<Index> numbers_of_ids(const Communicator& comm, std::span<const Index> ids);
 
 /// Replaces each id by table[id]. Rank slices.owner(i) stores table[i], as element i - slices.begin(rank) of
 /// `mine`. The ids exist. A rank asks for each distinct id once. It needs 16 bytes for each of these, and

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint64_t negative_stream = 0x6e656761;  // of random draws, for this purpose alone
 constexpr std::uint64_t max_draws = 100;
 
-/// Replaces the values of `slots` in `all`, which are original ids.
+/// Replaces the values of `slots` in `all`, which are numbers of nodes.
 template <class Nodes>
 void translate(const Communicator& comm, const Nodes& nodes, const Array<Index>& slots, Array<Index>& all) {
   if (nodes.same) return;
@@ -31,23 +31,27 @@ void translate(const Communicator& comm, const Nodes& nodes, const Array<Index>&
 
 NegativeSampler::Nodes NegativeSampler::make_nodes(const Communicator& comm, const PartitionBook& book,
                                                    const Array<Index>& ids, const char* what) {
-  require_permutation(comm, ids, book.num_nodes(),
-                      concat("NegativeSampler, original ids of the ", what, "s"));
+  Nodes nodes{PartitionBook::even(book.num_nodes(), comm.size()), {}, false};
   Array<Index> global(ids.size());
   std::iota(global.begin(), global.end(), book.begin(comm.rank()));
-  Nodes nodes{PartitionBook::even(book.num_nodes(), comm.size()), {}, false};
   nodes.same = comm.all_reduce(ids == global ? 1 : 0, ReduceOp::min) == 1;
   if (nodes.same) return nodes;
+  const std::string place = concat("NegativeSampler, original ids of the ", what, "s");
+  comm.agree([&] {
+    for (const Index id : ids) require<InputError>(id >= 0, place, ": id ", id, ", expected 0 or more");
+  });
+  require_unique_ids(comm, ids, place);
+  const Array<Index> numbers = numbers_of_ids(comm, ids);
   const Index begin = nodes.slices.begin(comm.rank());
   nodes.table.resize(static_cast<std::size_t>(nodes.slices.num_nodes(comm.rank())));
-  const auto owner = [&](Index i) { return nodes.slices.owner(ids[i]); };
+  const auto owner = [&](Index i) { return nodes.slices.owner(numbers[i]); };
   const auto enter = [&](const RowRoute& route, Index first, Index last) {
     const auto count = static_cast<std::size_t>(last - first);
-    const Array<Index> known = route.forward(std::span<const Index>(ids.data() + first, count));
-    const Array<Index> numbers = route.forward(std::span<const Index>(global.data() + first, count));
-    for (Index i = 0; i < std::ssize(known); ++i) nodes.table[known[i] - begin] = numbers[i];
+    const Array<Index> entries = route.forward(std::span<const Index>(numbers.data() + first, count));
+    const Array<Index> ids_there = route.forward(std::span<const Index>(global.data() + first, count));
+    for (Index i = 0; i < std::ssize(entries); ++i) nodes.table[entries[i] - begin] = ids_there[i];
   };
-  route_chunks(comm, std::ssize(ids), sizeof(Index), owner, enter);
+  route_chunks(comm, std::ssize(numbers), sizeof(Index), owner, enter);
   return nodes;
 }
 

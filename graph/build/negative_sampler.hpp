@@ -23,20 +23,19 @@ struct NegativeOptions {
   std::shared_ptr<const EdgeSet> exclude_edges = nullptr;
 };
 
-/// Draws are functions of (seed, epoch, id of the edge, number of the pair) in terms of original ids, so that
-/// an edge has the same pairs for every number of ranks, and whichever rank asks. Where the global ids are
-/// others, a table translates: 8 bytes for each node of the rank.
-/// Where the files do not say the original ids (NodeData::ids_are_original is false), those of the partition
-/// stand for them, and another partition has other pairs.
+/// Draws are functions of (seed, epoch, id of the edge, number of the pair) in terms of the nodes in the
+/// order of their original ids, so that an edge has the same pairs for every number of ranks, and whichever
+/// rank asks. Where the global ids are not the original ones, a table translates: 8 bytes for each node of
+/// the rank. Where the files do not say the original ids (NodeData::ids_are_original is false), those of the
+/// partition stand for them, and another partition has other pairs.
 ///
 /// The k pairs of an edge come one after the other: pairs k i, ..., k i + k - 1 are those of edge i. Pairs
 /// are global ids, for NodePairs. Nothing keeps a node from being drawn twice or, without exclude_edges, an
 /// edge from being drawn.
 class NegativeSampler {
  public:
-  /// The sources (destinations) of the graph must have the original ids 0 .. n - 1, in any order. The same
-  /// options on every rank. Collective. Throws InputError, the same on every rank, when they have not, and
-  /// unless k >= 1.
+  /// Original ids may be any from 0 on, each of one source (destination). The same options on every rank. Collective.
+  /// Throws InputError, the same on every rank, for an original id of two nodes, and unless k >= 1.
   explicit NegativeSampler(const GraphShardManager& graph, const NegativeOptions& options = {});
 
   /// DGL's PerSourceUniform: the edge's source with k destinations, uniform over all. `src`: global ids of
@@ -50,11 +49,12 @@ class NegativeSampler {
   [[nodiscard]] NodePairList global_uniform(std::span<const Index> edge_ids, std::uint64_t epoch) const;
 
  private:
-  /// From original ids to global ids; rank p has the part of the table that `slices` gives it.
+  /// From the numbers of nodes in the order of their original ids to global ids; rank p has the part of the
+  /// table that `slices` gives it.
   struct Nodes {
     PartitionBook slices;
     Array<Index> table;
-    bool same;  ///< original ids are global ids, and there is no table
+    bool same;  ///< they are the global ids, and there is no table
   };
   static Nodes make_nodes(const Communicator& comm, const PartitionBook& book, const Array<Index>& ids,
                           const char* what);

@@ -1,4 +1,4 @@
-#include <sar/comm/rows/row_route.hpp>
+#include <sar/comm/rows/replace_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/keyed_bijection.hpp>
 #include <sar/graph/build/layer_graph.hpp>
@@ -6,32 +6,11 @@
 #include <sar/graph/sampling/data_loader.hpp>
 
 #include <algorithm>
-#include <numeric>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr std::uint64_t order_stream = std::uint64_t{1} << 41;
-
-/// The place of each key among the keys of all ranks, in ascending order. Keys that are equal are in the
-/// order of the ranks. Collective.
-Array<Index> ranks_of_keys(const Communicator& comm, std::span<const Index> keys) {
-  const Index largest =
-      comm.all_reduce(keys.empty() ? Index{0} : *std::max_element(keys.begin(), keys.end()), ReduceOp::max);
-  const Index range = largest / comm.size() + 1;  // keys of a rank
-  std::vector<std::int32_t> targets;
-  for (const Index key : keys) targets.push_back(static_cast<std::int32_t>(key / range));
-  const RowRoute route(comm, targets);
-  const Array<Index> arrived = route.forward(keys);
-  Array<Index> order(arrived.size()), place(arrived.size());
-  std::iota(order.begin(), order.end(), Index{0});
-  std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return arrived[a] < arrived[b]; });
-  const std::vector<Index> counts = comm.all_gather(static_cast<Index>(arrived.size()));
-  const Index before = std::accumulate(counts.begin(), counts.begin() + comm.rank(), Index{0});
-  for (std::size_t i = 0; i < order.size(); ++i)
-    place[order[static_cast<Index>(i)]] = before + static_cast<Index>(i);
-  return route.back(std::span<const Index>(place.data(), place.size()));
-}
 
 Array<Index> original_ids(const GraphShardManager& graph, std::span<const Index> seeds) {
   const ShardedGraph& whole = *graph.shards();
@@ -57,7 +36,7 @@ SeedBatches::SeedBatches(const Communicator& comm, std::span<const Index> keys,
         .equal("drop_last", options_.drop_last)
         .equal("seed", options_.seed)
         .require_equal(comm);
-    places_ = ranks_of_keys(options_.per_rank ? Communicator::self() : comm, keys);
+    places_ = numbers_of_ids(options_.per_rank ? Communicator::self() : comm, keys);
     total_ = static_cast<Index>(keys.size());
     if (!options_.per_rank) total_ = comm.all_reduce(total_);
     const Index full = total_ / size;

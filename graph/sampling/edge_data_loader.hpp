@@ -62,9 +62,8 @@ struct EdgeMiniBatch {
 class EdgeDataLoader {
  public:
   /// `edges`: of this rank, each on one rank, in any order; a rank may give none. They need not be edges of
-  /// the sampler's graph. With negatives, original ids are as NegativeSampler wants them. Collective. Throws,
-  /// the same on every rank, ShapeError for columns of different lengths, InputError for an end that is no
-  /// node, and as SeedBatches and NegativeSampler.
+  /// the sampler's graph. Collective. Throws, the same on every rank, ShapeError for columns of different
+  /// lengths, InputError for an end that is no node, and as SeedBatches and NegativeSampler.
   EdgeDataLoader(NeighborSampler sampler, SeedEdges edges, const EdgeDataLoaderOptions& options = {});
 
   [[nodiscard]] Index num_batches() const noexcept { return batches_.num_batches(); }  ///< in an epoch

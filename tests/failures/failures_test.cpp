@@ -169,6 +169,7 @@ std::map<std::string, std::string> exceptions() {
                            "comm/node_directory.hpp NodeDirectory::find",
                            "comm/replace_ids.hpp replace_ids",
                            "nn/rank_moments.hpp merge_over_ranks",
+                           "comm/replace_ids.hpp numbers_of_ids",
                            "comm/row_pull.hpp RowPull",
                            "comm/row_route.hpp route_chunks",
                            "comm/row_window.hpp RowWindow",

@@ -78,6 +78,10 @@ grep -q "after epoch 2 and [0-9]* batches of the next" out || fail "does not go 
 rm -r ck
 "${run[@]}" "${sampled[@]}" --sample-eval --drop-last --sample-replace --model gat --heads 2 >out 2>err || fail "--sample-eval ends with $?"
 "${run[@]}" "${sampled[@]}" --model rgcn --batch-per-rank >out 2>err || fail "--sample --model rgcn ends with $?"
+"$1" "$2" 1 "${sampled[@]}" --batch-per-rank --checkpoint ck >out 2>err || fail "--batch-per-rank --checkpoint ends with $?"
+expect 1 "50 --batch-per-rank on 1 ranks, partition random, expected 4,3 --batch-size 50 --batch-per-rank on $ranks ranks" \
+  "${sampled[@]}" --batch-per-rank --checkpoint ck --resume
+rm -r ck
 for wrong in 4,x 4,,3 4,-2; do
   expect 2 "'$wrong', expected a fan-out for each layer" "$programs/train" --graph karate --sample $wrong
 done

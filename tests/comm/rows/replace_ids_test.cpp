@@ -21,4 +21,31 @@ TEST_CASE("ids are replaced by a table that is spread over the ranks") {
   CHECK(ids == expected);
 }
 
+TEST_CASE("ids have numbers in their order, equal ones in that of the ranks") {
+  const Communicator comm = Communicator::world();
+  for (const Index spread : {Index{1}, Index{1} << 50}) {
+    const auto ids_of = [&](int rank) {
+      std::vector<Index> ids;
+      for (Index k = 0; k < 20 * rank; ++k) ids.push_back(4 + (k * k + 3 * rank) % 60 * spread);
+      if (comm.size() == 1) ids = {9, 0, 9, 4};
+      return ids;
+    };
+    std::vector<Index> mine = ids_of(comm.rank()), before, all;
+    for (int rank = 0; rank < comm.size(); ++rank) {
+      const std::vector<Index> ids = ids_of(rank);
+      if (rank < comm.rank()) before.insert(before.end(), ids.begin(), ids.end());
+      all.insert(all.end(), ids.begin(), ids.end());
+    }
+    const Array<Index> numbers = numbers_of_ids(comm, mine);
+    REQUIRE(numbers.size() == mine.size());
+    for (Index i = 0; i < std::ssize(mine); ++i) {
+      const Index id = mine[static_cast<std::size_t>(i)];
+      const auto smaller = std::ranges::count_if(all, [&](Index other) { return other < id; });
+      CHECK(numbers[i] == smaller + std::ranges::count(before, id));
+      before.push_back(id);
+    }
+  }
+  CHECK(numbers_of_ids(comm, {}).empty());
+}
+
 }  // namespace sar::test

@@ -116,6 +116,21 @@ TEST_CASE("pairs of an edge do not depend on the ranks or the partition") {
     }
 }
 
+TEST_CASE("original ids may be any: their order counts") {
+  const Communicator world = Communicator::world();
+  const Index n = 23;
+  for (const PartitionBook& book : row_splits(n, world.size())) {
+    const Setting s(n, 5, book);
+    Array<Index> ids = s.numbering.originals(book, world.rank());
+    for (Index& id : ids) id = id * id * 1000000007 + 90;
+    const GraphShardManager sparse(world, book, book, s.edges, true, {}, ids, ids);
+    const NodePairList want = NegativeSampler(s.graph, {.k = 3}).global_uniform(s.edges.id, 2);
+    const NodePairList got = NegativeSampler(sparse, {.k = 3}).global_uniform(s.edges.id, 2);
+    CHECK(got.src == want.src);
+    CHECK(got.dst == want.dst);
+  }
+}
+
 TEST_CASE("edges and self loops are left out on demand") {
   const Communicator world = Communicator::world();
   std::vector<std::set<std::tuple<Index, Index, Index, Index>>> seen;
@@ -207,17 +222,20 @@ TEST_CASE("negatives: what is wrong on one rank is an error on all") {
         "EdgeSet: destination 4, expected a node from 0 to 3");
   EdgeList uneven = full;
   if (last) uneven.dst.push_back(0);
-  CHECK(thrown_by_all<ShapeError>(world, [&] {
-          EdgeSet(world, s.book, uneven);
-        }) == concat("EdgeSet: ", s.book.num_nodes(world.size() - 1) + 1, " destinations for ",
-                     s.book.num_nodes(world.size() - 1), " sources"));
+  CHECK(thrown_by_all<ShapeError>(world, [&] { EdgeSet(world, s.book, uneven); }) ==
+        concat("EdgeSet: ", s.book.num_nodes(world.size() - 1) + 1, " destinations for ",
+               s.book.num_nodes(world.size() - 1), " sources"));
   CHECK(text([&] { EdgeSet(world, PartitionBook::even(4, world.size() + 1), full); }) ==
         concat("EdgeSet: a partition book of ", world.size() + 1, " ranks, expected ", world.size(),
                ", as the communicator has"));
   if (last) full.dst[0] = -1;
   CHECK_THROWS_AS(EdgeSet(world, s.book, full), InputError);
-  Array<Index> ids = s.numbering.originals(s.book, world.rank());
-  for (Index& i : ids) i += 1;
-  const GraphShardManager other(world, s.book, s.book, {}, true, {}, ids, ids);
-  CHECK_THROWS_AS(NegativeSampler{other}, InputError);
+  const auto with_ids = [&](Index all_nodes) {
+    const Array<Index> ids(static_cast<std::size_t>(s.book.num_nodes(world.rank())), all_nodes);
+    const GraphShardManager other(world, s.book, s.book, {}, true, {}, ids, ids);
+    return text([&] { const NegativeSampler negatives(other); });
+  };
+  CHECK(with_ids(7) ==
+        "NegativeSampler, original ids of the destinations: 7 occurs twice, expected each id once");
+  CHECK(with_ids(-7) == "NegativeSampler, original ids of the destinations: id -7, expected 0 or more");
 }

@@ -239,13 +239,15 @@ TEST_CASE("other epochs, seeds and layers draw other neighbours") {
   if (ranks.world.rank() > 0) return;
   const GraphShardManager graph = star(ranks.self, 1000);
   const Index seeds[] = {0};
-  const auto edges = [&](std::uint64_t seed, std::uint64_t epoch) {
-    const auto blocks = NeighborSampler(graph, {20}, {.seed = seed}).sample_blocks(seeds, epoch);
-    return std::vector<Index>(blocks[0].edge_ids().begin(), blocks[0].edge_ids().end());
+  const auto edges = [&](std::uint64_t seed, std::uint64_t epoch, std::size_t layer = 0) {
+    const auto blocks = NeighborSampler(graph, {20, 20}, {.seed = seed}).sample_blocks(seeds, epoch);
+    return std::vector<Index>(blocks[layer].edge_ids().begin(), blocks[layer].edge_ids().end());
   };
+  REQUIRE(edges(1, 1, 1).size() == 20);
   CHECK(edges(1, 1) == edges(1, 1));
   CHECK(edges(1, 1) != edges(1, 2));
   CHECK(edges(1, 1) != edges(2, 1));
+  CHECK(edges(1, 1, 0) != edges(1, 1, 1));
 }
 
 TEST_CASE("excluded edges are in no layer") {
@@ -288,8 +290,13 @@ TEST_CASE("bad input is one sentence on all ranks") {
   CHECK(has(text({}), "there are no fan-outs"));
   CHECK(has(text({5, -2}), "a fan-out is -2"));
   if (comm.size() > 1) {
-    CHECK(has(text({comm.rank() == 1 ? 4 : 5}), "a different fan-out on different ranks"));
-    CHECK(has(text(std::vector<Index>(comm.rank() == 1 ? 2 : 3, 5)), "a different number of fan-outs"));
+    const auto differ = [&](std::vector<Index> of_rank_1, const NeighborSamplerOptions& options = {}) {
+      return comm.rank() == 1 ? text(std::move(of_rank_1), options) : text({5});
+    };
+    CHECK(has(differ({4}), "a different fan-out on different ranks"));
+    CHECK(has(differ({5, 5}), "a different number of fan-outs on different ranks"));
+    CHECK(has(differ({5}, {.replace = true}), "a different replace on different ranks"));
+    CHECK(has(differ({5}, {.seed = 1}), "a different seed on different ranks"));
   }
   Tensor prob = Tensor::zeros({graph.num_edges()});
   CHECK(has(text({5}, {.prob = prob}), "the probabilities of all edges are 0"));
