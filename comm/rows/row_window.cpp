@@ -25,28 +25,6 @@ struct OwnedType {
   }
 };
 
-/// Rows of a rank as MPI describes them: neighbouring rows are one range of bytes.
-struct Ranges {
-  std::vector<int> lengths;
-  std::vector<MPI_Aint> begins;
-
-  /// As many of the rows as fit into `most` bytes, at least one; returns their number.
-  Index take(std::span<const Index> rows, Index row_bytes, Index most) {
-    lengths.clear();
-    begins.clear();
-    const Index count = std::min<Index>(std::ssize(rows), std::max<Index>(1, most / row_bytes));
-    for (Index i = 0; i < count; ++i) {
-      if (i > 0 && rows[i] == rows[i - 1] + 1) {
-        lengths.back() += static_cast<int>(row_bytes);
-      } else {
-        lengths.push_back(static_cast<int>(row_bytes));
-        begins.push_back(static_cast<MPI_Aint>(rows[i] * row_bytes));
-      }
-    }
-    return count;
-  }
-};
-
 Index next_number = 0;
 
 }  // namespace
@@ -149,26 +127,30 @@ RowWindow::~RowWindow() {
   all().erase(open_);
 }
 
-void RowWindow::get(int owner, std::span<const Index> rows, Index row_bytes, std::byte* out) const {
+Index RowWindow::max_rows(Index row_bytes) const {
+  const auto most = static_cast<Index>(std::min<std::size_t>(open_->comm.max_collective_size(), INT_MAX));
+  return std::max<Index>(1, most / row_bytes);
+}
+
+void RowWindow::get(int owner, std::span<const RowRange> ranges, Index row_bytes, std::byte* out) const {
   require<CommunicationError>(open_->window != MPI_WIN_NULL,
                               "pull: MPI cannot read the memory of other ranks over this network "
                               "(MPI_Win_create fails), expected one "
                               "that it can, or Open MPI with OMPI_MCA_osc=pt2pt; pull_all() does without");
-  const Index most = static_cast<Index>(std::min<std::size_t>(open_->comm.max_collective_size(), INT_MAX));
-  Ranges ranges;
-  while (!rows.empty()) {
-    const Index count = ranges.take(rows, row_bytes, most);
-    OwnedType type;
-    check_mpi(MPI_Type_create_hindexed(static_cast<int>(ranges.lengths.size()), ranges.lengths.data(),
-                                       ranges.begins.data(), MPI_BYTE, &type.type),
-              "MPI_Type_create_hindexed");
-    check_mpi(MPI_Type_commit(&type.type), "MPI_Type_commit");
-    check_mpi(
-        MPI_Get(out, static_cast<int>(count * row_bytes), MPI_BYTE, owner, 0, 1, type.type, open_->window),
-        "MPI_Get");
-    rows = rows.subspan(count);
-    out += count * row_bytes;
+  std::vector<int> lengths;
+  std::vector<MPI_Aint> begins;
+  int bytes = 0;
+  for (const RowRange& range : ranges) {
+    lengths.push_back(static_cast<int>((range.last - range.first) * row_bytes));
+    begins.push_back(static_cast<MPI_Aint>(range.first * row_bytes));
+    bytes += lengths.back();
   }
+  OwnedType type;
+  check_mpi(MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), begins.data(),
+                                     MPI_BYTE, &type.type),
+            "MPI_Type_create_hindexed");
+  check_mpi(MPI_Type_commit(&type.type), "MPI_Type_commit");
+  check_mpi(MPI_Get(out, bytes, MPI_BYTE, owner, 0, 1, type.type, open_->window), "MPI_Get");
 }
 
 void RowWindow::wait() const {

@@ -13,6 +13,11 @@
 
 namespace sar::inline SAR_PRECISION {
 
+/// Rows first, ..., last - 1 of a rank.
+struct RowRange {
+  Index first, last;
+};
+
 /// A window of MPI's one-sided communication over `bytes` bytes of each rank, open for reading from the first
 /// moment to the last.
 class RowWindow {
@@ -26,9 +31,12 @@ class RowWindow {
   RowWindow(const RowWindow&) = delete;
   RowWindow& operator=(const RowWindow&) = delete;
 
-  /// Reads row rows[i] of another rank `owner` into row i of `out`, in as few messages as the largest message
-  /// allows; the rows are there after wait(). Throws CommunicationError where MPI has no window.
-  void get(int owner, std::span<const Index> rows, Index row_bytes, std::byte* out) const;
+  /// How many rows one get() may read: at least 1.
+  [[nodiscard]] Index max_rows(Index row_bytes) const;
+  /// Begins to read the rows of these ranges of another rank `owner`, one after the other, to `out`, in one
+  /// message; they are there after wait(). At most max_rows() rows. Throws CommunicationError where MPI has
+  /// no window.
+  void get(int owner, std::span<const RowRange> ranges, Index row_bytes, std::byte* out) const;
   /// Waits for everything that this rank has asked for.
   void wait() const;
   /// Between a change of the memory by its owner and a synchronization point.

@@ -33,6 +33,13 @@ struct RowsByOwner {
     const std::span<const Index> list = places_of(owner);
     return list.empty() || list.back() - list.front() == std::ssize(list) - 1;
   }
+  /// Whether, moreover, they are neighbours in this order.
+  [[nodiscard]] bool is_range(int owner) const {
+    const std::span<const Index> list = rows_of(owner);
+    return lie_together(owner) && std::adjacent_find(list.begin(), list.end(), [](Index a, Index b) {
+                                    return b != a + 1;
+                                  }) == list.end();
+  }
 
  private:
   [[nodiscard]] std::span<const Index> part(const Array<Index>& of_all, int owner) const {

@@ -11,7 +11,6 @@
 #include <climits>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <utility>
 
 namespace sar::inline SAR_PRECISION {
@@ -74,15 +73,66 @@ void StoredRows::report_failure() {
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
-/// Rows of other ranks, to `out` where those of an owner lie together, else to `buffer`.
-void StoredRows::get_rows(const RowsByOwner& wanted, std::byte* out, std::byte* buffer) const {
+void StoredRows::get_range(int owner, RowRange rows, std::byte* out) const {
+  const Index most = window_->max_rows(row_bytes_);
+  for (Index first = rows.first; first < rows.last; first += most) {
+    const RowRange part{first, std::min(rows.last, first + most)};
+    window_->get(owner, {&part, 1}, row_bytes_, out + (first - rows.first) * row_bytes_);
+  }
+}
+
+/// Row rows[k] to row places[k] of `out`. Each range of memory is a request of its own below MPI, which costs
+/// as much as some KiB: what lies between near rows is read, too.
+void StoredRows::get_scattered(int owner, std::span<const Index> rows, std::span<const Index> places,
+                               std::byte* out) const {
+  struct Wanted {
+    Index row, place;
+  };
+  Array<Wanted> wanted(rows.size());
+  for (Index k = 0; k < std::ssize(wanted); ++k) wanted[k] = {rows[k], places[k]};
+  const auto less = [](const Wanted& a, const Wanted& b) { return a.row < b.row; };
+  if (!std::is_sorted(wanted.begin(), wanted.end(), less)) std::sort(wanted.begin(), wanted.end(), less);
+
+  constexpr Index near_bytes = Index{1} << 12, buffer_bytes = Index{1} << 24;
+  const Index gap = near_bytes / row_bytes_;
+  const Index most = std::min(window_->max_rows(row_bytes_), std::max<Index>(1, buffer_bytes / row_bytes_));
+  Array<std::byte> buffer;
+  std::vector<RowRange> ranges;
+  Array<Index> from;  // where in the buffer the rows lie
+  for (auto next = wanted.begin(); next != wanted.end();) {
+    const auto first = next;
+    Index held = 0;
+    ranges.clear();
+    from.clear();
+    for (; next != wanted.end(); ++next) {
+      const bool near = held > 0 && next->row <= ranges.back().last + gap;
+      const Index more = near ? std::max<Index>(0, next->row + 1 - ranges.back().last) : 1;
+      if (held > 0 && held + more > most) break;
+      held += more;
+      if (near)
+        ranges.back().last += more;
+      else
+        ranges.push_back({next->row, next->row + 1});
+      from.push_back(held - (ranges.back().last - next->row));
+    }
+    buffer.resize(held * row_bytes_);
+    window_->get(owner, ranges, row_bytes_, buffer.data());
+    window_->wait();
+    copy_rows(
+        std::ssize(from), row_bytes_, buffer.data(), [&](Index k) { return from[k]; }, out,
+        [&](Index k) { return first[k].place; });
+  }
+}
+
+void StoredRows::get_rows(const RowsByOwner& wanted, std::byte* out) const {
   try {
     for (int q = 0; q < comm_.size(); ++q) {
       if (q == comm_.rank() || wanted.size(q) == 0) continue;
-      const bool in_place = wanted.lie_together(q);
-      window_->get(q, wanted.rows_of(q), row_bytes_,
-                   in_place ? out + wanted.places_of(q)[0] * row_bytes_ : buffer);
-      if (!in_place) buffer += wanted.size(q) * row_bytes_;
+      const std::span<const Index> rows = wanted.rows_of(q), places = wanted.places_of(q);
+      if (wanted.is_range(q))
+        get_range(q, {rows.front(), rows.back() + 1}, out + places.front() * row_bytes_);
+      else
+        get_scattered(q, rows, places, out);
     }
   } catch (...) {  // the caller frees the memory to which rows are on their way
     try {
@@ -103,29 +153,17 @@ void StoredRows::pull(std::span<const Index> ids, FunctionRef<std::byte*()> make
     std::byte* const out = make_out();
     if (row_bytes_ == 0) return;
     const int me = comm_.rank();
-    Index buffered = 0;
-    for (int q = 0; q < comm_.size(); ++q)
-      if (q != me && !wanted.lie_together(q)) buffered += wanted.size(q);
-    Array<std::byte> buffer(buffered * row_bytes_);
     CommStats stats;
     {
       const WaitTimer timer(stats, "pull");
-      get_rows(wanted, out, buffer.data());
+      get_rows(wanted, out);
     }
     stats.bytes_received = (ids.size() - wanted.size(me)) * row_bytes_;
     comm_.add_to_stats(stats);
-    const std::byte* next = buffer.data();
-    for (int q = 0; q < comm_.size(); ++q) {
-      const std::span<const Index> rows = wanted.rows_of(q), places = wanted.places_of(q);
-      const auto place = [&](Index k) { return places[k]; };
-      if (q == me) {
-        copy_rows(
-            std::ssize(rows), row_bytes_, mine_.data, [&](Index k) { return rows[k]; }, out, place);
-      } else if (!wanted.lie_together(q)) {
-        copy_rows(std::ssize(rows), row_bytes_, next, std::identity(), out, place);
-        next += std::ssize(rows) * row_bytes_;
-      }
-    }
+    const std::span<const Index> rows = wanted.rows_of(me), places = wanted.places_of(me);
+    copy_rows(
+        std::ssize(rows), row_bytes_, mine_.data, [&](Index k) { return rows[k]; }, out,
+        [&](Index k) { return places[k]; });
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace sar::test {
@@ -40,8 +41,8 @@ TEST_CASE("ids have numbers in their order, equal ones in that of the ranks") {
     REQUIRE(numbers.size() == mine.size());
     for (Index i = 0; i < std::ssize(mine); ++i) {
       const Index id = mine[static_cast<std::size_t>(i)];
-      const auto smaller = std::ranges::count_if(all, [&](Index other) { return other < id; });
-      CHECK(numbers[i] == smaller + std::ranges::count(before, id));
+      const auto smaller = std::count_if(all.begin(), all.end(), [&](Index other) { return other < id; });
+      CHECK(numbers[i] == smaller + std::count(before.begin(), before.end(), id));
       before.push_back(id);
     }
   }
