@@ -1,4 +1,4 @@
-#include <sar/autograd/deferred_rows.hpp>
+#include <sar/core/deferred_rows.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
@@ -46,8 +46,11 @@ class DroppedRows : public DeferredRows {
  public:
   DroppedRows(Tensor x, DropoutBits bits)
       : DeferredRows(x.shape()), x_(std::move(x)), bits_(std::move(bits)) {}
-  void compute(Index first, Tensor& out) const override {
-    bits_.apply_from(first, x_.slice_rows(first, first + out.num_rows()), out);
+  void compute(Index first, Index count, real* out) const override {
+    bits_.apply_rows(first, count, x_.row(first), out);
+  }
+  [[nodiscard]] std::span<const real> reads(Index first, Index count) const override {
+    return x_.slice_rows(first, first + count).values();
   }
 
  private:

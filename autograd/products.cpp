@@ -1,7 +1,7 @@
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
-#include <sar/autograd/row_chunks.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/core/deferred_rows.hpp>
 #include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/matmul.hpp>
@@ -19,6 +19,12 @@ Tensor flatten(const Tensor& x) {
   return x.reshape({last == 0 ? x.num_rows() : x.size() / last, last});
 }
 
+/// The rows of x as a product reads them: not all of them at once where they are computed.
+RowOperand row_operand(const Variable& x) {
+  if (x.deferred() != nullptr && x.shape().dims() == 2) return *x.deferred();
+  return flatten(x.value());
+}
+
 /// The shape of x with another last dimension.
 Shape with_columns(const Shape& shape, Index columns) {
   std::vector<Index> extents;
@@ -27,7 +33,7 @@ Shape with_columns(const Shape& shape, Index columns) {
   return Shape(extents);
 }
 
-void multiply_rows(const Tensor& x, const Tensor& weight, const Variable& bias, bool out_in, Tensor& y) {
+void multiply_rows(const RowOperand& x, const Tensor& weight, const Variable& bias, bool out_in, Tensor& y) {
   if (bias.defined())
     out_in ? matmul_nt(x, weight, bias.value(), y) : matmul(x, weight, bias.value(), y);
   else
@@ -75,10 +81,10 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
     return reshape(linear_layer(std::move(row), std::move(weight), std::move(bias), out_in), {out});
   }
   Tensor y(with_columns(x.shape(), out));
-  for_row_chunks(x, [&](Index first, const Tensor& rows) {
-    Tensor to = flatten(y.slice_rows(first, first + rows.num_rows()));
-    multiply_rows(flatten(rows), weight.value(), bias, out_in, to);
-  });
+  {
+    Tensor rows = flatten(y);
+    multiply_rows(row_operand(x), weight.value(), bias, out_in, rows);
+  }
   if (!recording({&x, &weight, &bias})) return y;
   return record(std::move(y), [dx = x.gradient(), dw = weight.gradient(), db = bias.gradient(), out_in,
                                kept_x = weight.requires_grad() ? x.detach() : Variable(),
@@ -86,15 +92,8 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
     if (db != nullptr) db->add([&](Tensor& sum, bool accumulate) { sum_to(flatten(grad), sum, accumulate); });
     if (dw != nullptr)
       dw->add([&](Tensor& sum, bool accumulate) {
-        for_row_chunks(kept_x, [&](Index first, const Tensor& rows) {
-          const Tensor g_rows = flatten(grad.slice_rows(first, first + rows.num_rows()));
-          if (out_in) {
-            matmul_tn(g_rows, flatten(rows), sum, accumulate);
-          } else {
-            matmul_tn(flatten(rows), g_rows, sum, accumulate);
-          }
-          accumulate = true;
-        });
+        const RowOperand rows = row_operand(kept_x), g_rows = flatten(grad);
+        out_in ? matmul_tn(g_rows, rows, sum, accumulate) : matmul_tn(rows, g_rows, sum, accumulate);
       });
     if (dx != nullptr) pass_product(*dx, std::move(grad), kept_w, out_in);
   });
@@ -135,10 +134,7 @@ Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
   const bool recorded = recording({&base, &x, &weight});
   Tensor y = take_value(base);
   if (!y.unique()) y = y.clone();
-  for_row_chunks(x, [&](Index first, const Tensor& rows) {
-    Tensor to = y.slice_rows(first, first + rows.num_rows());
-    matmul_nt(rows, weight.value(), to, true);
-  });
+  matmul_nt(row_operand(x), weight.value(), y, true);
   if (!recorded) return y;
   return record(std::move(y),
                 [kept_x = weight.requires_grad() ? x.detach() : Variable(),
@@ -146,10 +142,7 @@ Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
                  dx = x.gradient(), dw = weight.gradient()](Tensor grad) {
                   if (dw != nullptr)
                     dw->add([&](Tensor& sum, bool accumulate) {
-                      for_row_chunks(kept_x, [&](Index first, const Tensor& rows) {
-                        matmul_tn(grad.slice_rows(first, first + rows.num_rows()), rows, sum, accumulate);
-                        accumulate = true;
-                      });
+                      matmul_tn(grad, row_operand(kept_x), sum, accumulate);
                     });
                   if (dx != nullptr)
                     dx->add([&](Tensor& sum, bool accumulate) { matmul(grad, kept_w, sum, accumulate); });

@@ -1,4 +1,4 @@
-#include <sar/autograd/deferred_rows.hpp>
+#include <sar/core/deferred_rows.hpp>
 #include <sar/autograd/outer_gradients.hpp>
 #include <sar/autograd/variable.hpp>
 #include <sar/core/elementwise.hpp>

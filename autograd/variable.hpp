@@ -75,7 +75,7 @@ class Variable {
 
   /// For authors of operations: where gradients of this variable go; null for a constant.
   [[nodiscard]] const GradientPtr& gradient() const noexcept { return gradient_; }
-  /// For authors of operations: null unless the value is computed when it is read (row_chunks.hpp).
+  /// For authors of operations: null unless the value is computed when it is read (core/row_operand.hpp).
   [[nodiscard]] const std::shared_ptr<const DeferredRows>& deferred() const noexcept { return deferred_; }
 
  private:

@@ -51,22 +51,21 @@ void normalize_row(const Columns c, const std::uint32_t* words, std::uint32_t bi
 
 }  // namespace
 
-void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Tensor& y,
-                Index first) {
+void batch_norm_rows(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
+                     Index first, Index count, real* y) {
   const Columns columns{c.center.data(), c.scale.data(), c.shift.data(),
                         activation.relu ? real{0} : -std::numeric_limits<real>::infinity(), x.row_size()};
-  parallel_for(y.num_rows(), rows_at_once(columns.count), [&](Index begin, Index end) {
-    const DropoutBits& dropout = activation.dropout;
-    for (Index i = begin; i < end; ++i) {
-      const Index row = first + i;
-      if (dropout) {
-        normalize_row(columns, dropout.words(row), 1u << row % DropoutBits::rows_of_word,
-                      dropout.keep_scale(), x.row(row), y.row(i));
-      } else {
-        normalize_row(columns, x.row(row), y.row(i));
-      }
+  const DropoutBits& dropout = activation.dropout;
+  for (Index i = 0; i < count; ++i) {
+    const Index row = first + i;
+    real* to = y + i * columns.count;
+    if (dropout) {
+      normalize_row(columns, dropout.words(row), 1u << row % DropoutBits::rows_of_word, dropout.keep_scale(),
+                    x.row(row), to);
+    } else {
+      normalize_row(columns, x.row(row), to);
     }
-  });
+  }
 }
 
 void batch_norm_backward_sums(const Tensor& x, const BatchNormCoefficients& c,
@@ -111,10 +110,10 @@ void batch_norm_backward_x(const Tensor& x, const BatchNormCoefficients& c, cons
 
 #include <sar/core/isa_end.hpp>
 
-SAR_DISPATCH(void, batch_norm,
-             (const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Tensor& y,
-              Index first),
-             (x, c, activation, y, first));
+SAR_DISPATCH(void, batch_norm_rows,
+             (const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Index first,
+              Index count, real* y),
+             (x, c, activation, first, count, y));
 SAR_DISPATCH(void, batch_norm_backward_sums,
              (const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
               const Tensor& grad, Tensor& g, std::span<double> sums),
@@ -126,6 +125,15 @@ SAR_DISPATCH(void, batch_norm_backward_x,
 
 #if SAR_COMPILED_ONCE
 namespace sar::inline SAR_PRECISION {
+
+void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
+                Tensor& y) {
+  constexpr Index grain = 1 << 14;  // elements
+  parallel_for(x.num_rows(), std::max<Index>(1, grain / std::max<Index>(x.row_size(), 1)),
+               [&](Index begin, Index end) {
+                 batch_norm_rows(x, c, activation, begin, end - begin, y.row(begin));
+               });
+}
 
 BatchNormCoefficients::BatchNormCoefficients(Index columns)
     : center(columns), inv_std(columns), xhat_shift(columns), scale(columns), shift(columns) {}

@@ -34,10 +34,12 @@ struct NormActivation {
   DropoutBits dropout = {};
 };
 
-/// y = a(xhat weight + bias) for the rows of x from `first` on, as many as y has. Reads them and writes y
-/// once; y may be x.
-void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Tensor& y,
-                Index first = 0);
+/// y = a(xhat weight + bias). Reads x and writes y once; y may be x.
+void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Tensor& y);
+
+/// The same for rows [first, first + count) of x, on this thread, to the rows from y on.
+void batch_norm_rows(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
+                     Index first, Index count, real* y);
 
 /// With grad the gradient of y: g, the gradient before the activation, and its sums over the rows,
 ///

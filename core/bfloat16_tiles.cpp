@@ -265,10 +265,11 @@ void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int
            depth_tiles;
   };
   Requests requests(ahead, request_parts(a.rows));
+  const bool requests_a = a.col_step == 1 && ahead.first.empty();
   if (amx) _tile_loadconfig(&all_tiles);
   for (Index begin = 0; begin < a.rows; begin += block_rows) {
     const Index end = std::min(a.rows, begin + block_rows);
-    if (a.col_step == 1) requests = Requests(rows_after(a, end, block_rows), request_parts(end - begin));
+    if (requests_a) requests = Requests(rows_after(a, end, block_rows), request_parts(end - begin));
     pack_tiles(a.row_range(begin, end), parts, false, left.data());
     memory_barrier();
     for (Index j = 0; j < cols; j += 2 * tile_rows)

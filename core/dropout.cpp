@@ -237,22 +237,20 @@ DropoutBits::DropoutBits(const DropoutMask& mask, std::span<const Index> row_ids
 }
 
 void DropoutBits::apply(const Tensor& x, Tensor& out, bool accumulate) const {
-  require<ShapeError>(x.num_rows() == num_rows_, "dropout of a tensor of shape ", x.shape(),
-                      " with draws for ", num_rows_, " rows");
-  apply_from(0, x, out, accumulate);
-}
-
-void DropoutBits::apply_from(Index first, const Tensor& x, Tensor& out, bool accumulate) const {
-  require<ShapeError>(
-      x.shape() == out.shape() && x.row_size() == row_size_ && first + x.num_rows() <= num_rows_,
-      "dropout of a tensor of shape ", x.shape(), " with draws for ", num_rows_ - first, " rows of ",
-      row_size_, " into one of shape ", out.shape());
+  require<ShapeError>(x.shape() == out.shape() && x.row_size() == row_size_ && x.num_rows() == num_rows_,
+                      "dropout of a tensor of shape ", x.shape(), " with draws for ", num_rows_, " rows of ",
+                      row_size_, " into one of shape ", out.shape());
   parallel_for(x.num_rows(), std::max<Index>(1, (1 << 15) / std::max<Index>(row_size_, 1)),
                [&](Index begin, Index end) {
                  for (Index i = begin; i < end; ++i)
-                   apply_bits(words(first + i), first + i, keep_scale_, row_size_, x.row(i), out.row(i),
-                              accumulate);
+                   apply_bits(words(i), i, keep_scale_, row_size_, x.row(i), out.row(i), accumulate);
                });
+}
+
+void DropoutBits::apply_rows(Index first, Index count, const real* x, real* out) const {
+  for (Index i = 0; i < count; ++i)
+    apply_bits(words(first + i), first + i, keep_scale_, row_size_, x + i * row_size_, out + i * row_size_,
+               false);
 }
 
 }  // namespace sar

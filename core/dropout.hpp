@@ -52,8 +52,8 @@ class DropoutBits {
   /// out (+)= x * factors; out may be x. Throws ShapeError when shapes differ or x is not of the size of the
   /// draws.
   void apply(const Tensor& x, Tensor& out, bool accumulate = false) const;
-  /// The same for rows [first, first + rows of x) of the draws.
-  void apply_from(Index first, const Tensor& x, Tensor& out, bool accumulate = false) const;
+  /// out = x * factors of rows [first, first + count), on this thread; x and out point to the first of them.
+  void apply_rows(Index first, Index count, const real* x, real* out) const;
 
   // For fused kernels. Bit row % 32 of words(row)[j]: whether element (row, j) is kept.
   static constexpr Index rows_of_word = 32;

@@ -18,6 +18,13 @@ MatrixView view(const Tensor& t) {
 
 constexpr Index block_unit = 48;  // rows of whole tiles
 
+/// Rows of `columns` numbers that are read, or computed, at a time: what a thread has of them stays in its
+/// second cache.
+Index chunk_rows(Index columns) {
+  constexpr Index chunk_numbers = Index{1} << 16;
+  return std::max(chunk_numbers / std::max<Index>(columns, 1) / block_unit, Index{1}) * block_unit;
+}
+
 /// Rows of the long operands in one block: about 32 million operations, 200 microseconds, where an element
 /// moved costs as much time as 16 operations.
 Index block_rows(Index k, Index m) {
@@ -26,7 +33,7 @@ Index block_rows(Index k, Index m) {
   return std::clamp<Index>(rows / block_unit * block_unit, block_unit, 1 << 15);
 }
 
-void check(bool fits, const char* formula, const Tensor& a, const Tensor& b, const Tensor& out) {
+void check(bool fits, const char* formula, const RowOperand& a, const RowOperand& b, const Tensor& out) {
   const bool matrices = a.shape().dims() == 2 && b.shape().dims() == 2 && out.shape().dims() == 2;
   require<ShapeError>(matrices && fits, formula, ": a has shape ", a.shape(), ", b ", b.shape(), ", out ",
                       out.shape());
@@ -38,27 +45,33 @@ void check_bias(const char* formula, const Tensor& bias, const Tensor& out) {
 }
 
 /// out = start + a b, where row i of `start` is at start + i * stride. The rows are independent.
-void row_blocks(const Tensor& a, const MatrixView& b, Tensor& out, const real* start, Index stride) {
+void row_blocks(const RowOperand& a, const MatrixView& b, Tensor& out, const real* start, Index stride) {
   if (out.size() == 0) return;
   RightOperand right(product_method());
   right.pack(b);
+  const Index chunk = chunk_rows(b.rows);
   parallel_for(out.num_rows(), block_rows(b.rows, b.cols), [&](Index begin, Index end) {
-    right.multiply(view(a).row_range(begin, end),
-                   {out.row(begin), b.cols, start == nullptr ? nullptr : start + begin * stride, stride});
+    Array<real> memory;
+    for (Index i = begin; i < end; i += chunk) {
+      const Index stop = std::min(end, i + chunk);
+      right.multiply(a.view(i, stop, memory),
+                     {out.row(i), b.cols, start == nullptr ? nullptr : start + i * stride, stride},
+                     a.is_deferred() ? ReadAhead{a.reads(stop, stop + chunk), {}} : ReadAhead{});
+    }
   });
 }
 
 constexpr const char* matmul_formula = "out [n, m] = a [n, k] b [k, m]";
 constexpr const char* matmul_nt_formula = "out [n, m] = a [n, k] (b [m, k])^T";
 
-void matmul(const Tensor& a, const Tensor& b, Tensor& out, const real* start, Index stride) {
+void matmul(const RowOperand& a, const Tensor& b, Tensor& out, const real* start, Index stride) {
   const TraceScope scope("matmul", TraceKind::compute);
   check(a.row_size() == b.num_rows() && out.num_rows() == a.num_rows() && out.row_size() == b.row_size(),
         matmul_formula, a, b, out);
   row_blocks(a, view(b), out, start, stride);
 }
 
-void matmul_nt(const Tensor& a, const Tensor& b, Tensor& out, const real* start, Index stride) {
+void matmul_nt(const RowOperand& a, const Tensor& b, Tensor& out, const real* start, Index stride) {
   const TraceScope scope("matmul_nt", TraceKind::compute);
   check(a.row_size() == b.row_size() && out.num_rows() == a.num_rows() && out.row_size() == b.num_rows(),
         matmul_nt_formula, a, b, out);
@@ -91,26 +104,29 @@ SumPlan plan_sum(Index n, Index k, Index m) {
   return plan;
 }
 
-/// Share `part` of `parts` of the rows [begin, begin + count) that are there.
-std::span<const real> share(const Tensor& t, Index begin, Index count, Index part, Index parts) {
-  const Index rows = std::min(count, t.num_rows() - begin), first = rows * part / parts;
-  return {t.row(begin + first), static_cast<std::size_t>((rows * (part + 1) / parts - first) * t.row_size())};
+/// Share `part` of `parts` of what lies in memory of the rows [begin, begin + count) that are there.
+std::span<const real> share(const RowOperand& x, Index begin, Index count, Index part, Index parts) {
+  const auto rows = x.reads(begin, begin + count);
+  const auto first = rows.size() * part / parts, end = rows.size() * (part + 1) / parts;
+  return rows.subspan(first, end - first);
 }
 
 /// sum [height, b columns] += columns [first, first + height) of a, transposed, times b, over the rows
 /// [begin, end). The products of `depth` rows at a time are added up before they are added to the sum; the
 /// next ones are requested meanwhile.
-void add_sum(ProductMethod method, const Tensor& a, Index first, Index height, const Tensor& b, Index begin,
-             Index end, real* sum) {
+void add_sum(ProductMethod method, const RowOperand& a, Index first, Index height, const RowOperand& b,
+             Index begin, Index end, real* sum) {
   const Index depth = method.precision == MatmulPrecision::highest ? 128 : 256;
   const Index m = b.row_size(), strips = (height + block_rows(depth, m) - 1) / block_rows(depth, m);
   RightOperand right(method);
+  Array<real> memory_of_a, memory_of_b;
   for (Index i = begin; i < end; i += depth) {
     const Index stop = std::min(end, i + depth);
-    right.pack_or_borrow(view(b).row_range(i, stop), (b.num_rows() - stop) * m);
+    const MatrixView rows_of_a = a.view(i, stop, memory_of_a);
+    right.pack_or_borrow(b.view(i, stop, memory_of_b), b.readable_behind(stop));
     for (Index s = 0; s < strips; ++s) {
       const Index j = height * s / strips, next = height * (s + 1) / strips;
-      const MatrixView left = view(a).row_range(i, stop).column_range(first + j, first + next);
+      const MatrixView left = rows_of_a.column_range(first + j, first + next);
       right.multiply(left.transposed(), {sum + j * m, m, sum + j * m, m},
                      {share(a, stop, depth, s, strips), share(b, stop, depth, s, strips)});
       poll_progress();
@@ -120,25 +136,25 @@ void add_sum(ProductMethod method, const Tensor& a, Index first, Index height, c
 
 }  // namespace
 
-void matmul(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
+void matmul(const RowOperand& a, const Tensor& b, Tensor& out, bool accumulate) {
   matmul(a, b, out, accumulate ? out.data() : nullptr, out.row_size());
 }
 
-void matmul(const Tensor& a, const Tensor& b, const Tensor& bias, Tensor& out) {
+void matmul(const RowOperand& a, const Tensor& b, const Tensor& bias, Tensor& out) {
   check_bias(matmul_formula, bias, out);
   matmul(a, b, out, bias.data(), 0);
 }
 
-void matmul_nt(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
+void matmul_nt(const RowOperand& a, const Tensor& b, Tensor& out, bool accumulate) {
   matmul_nt(a, b, out, accumulate ? out.data() : nullptr, out.row_size());
 }
 
-void matmul_nt(const Tensor& a, const Tensor& b, const Tensor& bias, Tensor& out) {
+void matmul_nt(const RowOperand& a, const Tensor& b, const Tensor& bias, Tensor& out) {
   check_bias(matmul_nt_formula, bias, out);
   matmul_nt(a, b, out, bias.data(), 0);
 }
 
-void matmul_tn(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate) {
+void matmul_tn(const RowOperand& a, const RowOperand& b, Tensor& out, bool accumulate) {
   const TraceScope scope("matmul_tn", TraceKind::compute);
   check(a.num_rows() == b.num_rows() && out.num_rows() == a.row_size() && out.row_size() == b.row_size(),
         "out [k, m] = (a [n, k])^T b [n, m]", a, b, out);

@@ -11,22 +11,22 @@
 /// BLAS of the machine, docs/performance.md has figures.
 #pragma once
 
-#include <sar/core/tensor.hpp>
+#include <sar/core/row_operand.hpp>
 
 namespace sar::inline SAR_PRECISION {
 
 /// out [n, m] = a [n, k] b [k, m]
-void matmul(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate = false);
+void matmul(const RowOperand& a, const Tensor& b, Tensor& out, bool accumulate = false);
 /// out [n, m] = a [n, k] b [k, m] + bias [m]
-void matmul(const Tensor& a, const Tensor& b, const Tensor& bias, Tensor& out);
+void matmul(const RowOperand& a, const Tensor& b, const Tensor& bias, Tensor& out);
 
 /// out [k, m] = a^T b  for a [n, k], b [n, m]: the sum over the rows n is taken in parts whose number depends
 /// on the shapes only, and which need at most 1/16 of the memory of a and b.
-void matmul_tn(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate = false);
+void matmul_tn(const RowOperand& a, const RowOperand& b, Tensor& out, bool accumulate = false);
 
 /// out [n, m] = a [n, k] b^T  for b [m, k]
-void matmul_nt(const Tensor& a, const Tensor& b, Tensor& out, bool accumulate = false);
+void matmul_nt(const RowOperand& a, const Tensor& b, Tensor& out, bool accumulate = false);
 /// out [n, m] = a [n, k] b^T + bias [m]  for b [m, k]
-void matmul_nt(const Tensor& a, const Tensor& b, const Tensor& bias, Tensor& out);
+void matmul_nt(const RowOperand& a, const Tensor& b, const Tensor& bias, Tensor& out);
 
 }  // namespace sar

@@ -201,9 +201,10 @@ void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& t
            ((rows + rows_of_tile - 1) / rows_of_tile);
   };
   Requests requests(ahead, parts(a.rows));
+  const bool requests_a = a.col_step == 1 && ahead.first.empty();
   PanelProduct p{};
   for (Index i = 0; i < a.rows; i += block_rows) {
-    if (a.col_step == 1)
+    if (requests_a)
       requests = Requests(rows_after(a, i + block_rows, block_rows), parts(std::min(block_rows, a.rows - i)));
     for (Index k = 0; k == 0 || k < a.cols; k += step) {
       p.a = a.row_range(i, std::min(a.rows, i + block_rows)).column_range(k, std::min(a.cols, k + step));

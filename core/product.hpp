@@ -68,7 +68,8 @@ inline ReadAhead rows_after(const MatrixView& a, Index first, Index count) {
   return {{a.data + first * a.row_step, static_cast<std::size_t>(count * a.row_step)}, {}};
 }
 
-/// out [a.rows, b cols] = start + a b. Where `a` lies row after row, its next rows are requested as well.
+/// out [a.rows, b cols] = start + a b. `ahead` is requested meanwhile; without it, where `a` lies row after
+/// row, its next rows.
 void multiply(const MatrixView& a, const PackedMatrix& b, const ProductTarget& target,
               const ReadAhead& ahead = {});
 

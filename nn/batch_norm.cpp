@@ -1,7 +1,7 @@
 // The forward pass reads x twice (statistics, values) and writes y. The backward pass reads x and the
 // gradient, writes the gradient before the activation over it and takes its sums, then reads both again and
 // writes dx: all in the memory of the incoming gradient when nobody else holds that.
-#include <sar/autograd/deferred_rows.hpp>
+#include <sar/core/deferred_rows.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/batch_norm.hpp>
 #include <sar/core/column_moments.hpp>
@@ -46,8 +46,11 @@ struct DistributedBN1D::Call {
 class DistributedBN1D::Rows : public DeferredRows {
  public:
   explicit Rows(std::shared_ptr<const Call> call) : DeferredRows(call->x.shape()), call_(std::move(call)) {}
-  void compute(Index first, Tensor& out) const override {
-    batch_norm(call_->x, call_->statistics.coefficients, call_->activation, out, first);
+  void compute(Index first, Index count, real* out) const override {
+    batch_norm_rows(call_->x, call_->statistics.coefficients, call_->activation, first, count, out);
+  }
+  [[nodiscard]] std::span<const real> reads(Index first, Index count) const override {
+    return call_->x.slice_rows(first, first + count).values();
   }
 
  private:

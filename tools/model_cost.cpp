@@ -34,12 +34,10 @@ Index sage_kept(const ModelSize& m) {
   return sage_features(m) + kept_between(m) * m.hidden * (m.layers - 1) + last_gradient(m) + 2 * m.classes;
 }
 
-/// The projection and the result of the last hidden layer, what the layers before keep, and the rows of one
-/// chunk of a product (autograd/row_chunks.hpp).
+/// The projection and the result of the last hidden layer, and what the layers before keep.
 Index linear_fetching(const ModelSize& m) {
   if (m.layers < 3) return 0;
-  return sage_features(m) + (kept_between(m) * (m.layers - 2) + 2) * m.hidden +
-         (m.batch_norm ? m.hidden / 8 : 0);
+  return sage_features(m) + (kept_between(m) * (m.layers - 2) + 2) * m.hidden;
 }
 
 Index gat_fetching(const ModelSize&) {

@@ -1,14 +1,14 @@
 /// Values that are computed when they are read: the same as those in memory, in every operation.
 #include <doctest/doctest.h>
 
-#include <sar/autograd/deferred_rows.hpp>
+#include <sar/core/deferred_rows.hpp>
 #include <sar/autograd/ops.hpp>
-#include <sar/autograd/row_chunks.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/dropout.hpp>
 #include <sar/core/elementwise.hpp>
 #include <sar/core/matmul.hpp>
 #include <sar/core/memory.hpp>
+#include <sar/core/row_operand.hpp>
 
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"
@@ -28,9 +28,12 @@ using namespace sar::test;
 class Doubled : public DeferredRows {
  public:
   explicit Doubled(Tensor x) : DeferredRows(x.shape()), x_(std::move(x)) {}
-  void compute(Index first, Tensor& out) const override {
-    computed += out.num_rows();
-    scale_shift(x_.slice_rows(first, first + out.num_rows()), 2, 0, out);
+  void compute(Index first, Index count, real* out) const override {
+    computed += count;
+    std::transform(x_.row(first), x_.row(first + count), out, [](real x) { return 2 * x; });
+  }
+  [[nodiscard]] std::span<const real> reads(Index first, Index count) const override {
+    return x_.slice_rows(first, first + count).values();
   }
   mutable std::atomic<Index> computed = 0;
 
@@ -74,7 +77,7 @@ void check_same(const Shape& rows, const Shape& weight_shape, Index out, const F
 }
 
 TEST_CASE("products of deferred rows, and their gradients: no row, one chunk, several chunks") {
-  // a chunk has 2^22 elements, and 1024 rows at least
+  // a chunk has 2^16 elements, and 48 rows at least
   for (const auto& [rows, columns] : {std::pair<Index, Index>{0, 3}, {7, 3}, {1030, 4100}}) {
     CAPTURE(rows);
     for (const Index out : {Index{2}, columns == 3 ? Index{3} : Index{1}}) {
@@ -103,7 +106,7 @@ TEST_CASE("two products of the same deferred rows, and elementwise operations") 
   });
 }
 
-TEST_CASE("a linear layer reads chunks only; a value is computed once for all copies") {
+TEST_CASE("a linear layer computes rows as it goes; a value is computed once for all copies") {
   const Tensor x = random_tensor({2100, 4100}, 1);
   const auto rows = std::make_shared<const Doubled>(x);
   const Variable y(rows);
@@ -153,29 +156,31 @@ TEST_CASE("dropout of values that others hold is computed when it is read: the s
   CHECK(dropout(x, 0.4, {1, 2, 3}, ids).deferred() == nullptr);  // no tape
 }
 
-TEST_CASE("chunks follow each other and cover all rows") {
-  for (const Index n : {Index{0}, Index{1}, Index{1024}, Index{1025}}) {
-    const Tensor x = random_tensor({n, 4100}, 1);
-    Index next = 0, calls = 0;
-    for_row_chunks(Variable(std::make_shared<const Doubled>(x)), [&](Index first, const Tensor& rows) {
-      CHECK(first == next);
-      next += rows.num_rows();
-      ++calls;
-      for (Index i = 0; i < rows.num_rows(); i += 500) CHECK(rows.row(i)[3] == 2 * x.row(first + i)[3]);
-    });
-    CHECK(next == n);
-    CHECK(calls >= 1);
+TEST_CASE("rows of an operand lie where they are, or are computed") {
+  const Tensor x = random_tensor({10, 3}, 1);
+  const Doubled rows(x);
+  const RowOperand in_memory(x), computed(rows);
+  CHECK_FALSE(in_memory.is_deferred());
+  CHECK(computed.is_deferred());
+  CHECK(computed.shape() == Shape{10, 3});
+  Array<real> memory;
+  const MatrixView here = in_memory.view(2, 5, memory);
+  CHECK(here.data == x.row(2));
+  CHECK(memory.empty());
+  CHECK(in_memory.readable_behind(5) == 15);
+  const MatrixView there = computed.view(2, 5, memory);
+  CHECK(there.rows == 3);
+  CHECK(there.cols == 3);
+  for (Index i = 0; i < 9; ++i) CHECK(there.data[i] == 2 * x.row(2)[i]);
+  CHECK(std::ssize(memory) >= 9 + computed.readable_behind(5));
+  for (const RowOperand& operand : {in_memory, computed}) {
+    CHECK(operand.reads(8, 12).data() == x.row(8));
+    CHECK(operand.reads(8, 12).size() == 6);
+    CHECK(operand.reads(10, 12).empty());
+    CHECK(operand.reads(20, 22).empty());
   }
-}
-
-TEST_CASE("a chunk is at most an eighth of the rows") {
-  const Tensor x = random_tensor({20000, 3}, 1);
-  Index rows_seen = 0;
-  for_row_chunks(Variable(std::make_shared<const Doubled>(x)), [&](Index, const Tensor& rows) {
-    CHECK(rows.num_rows() <= 2500);
-    rows_seen += rows.num_rows();
-  });
-  CHECK(rows_seen == 20000);
+  (void)rows.all();
+  CHECK_FALSE(RowOperand(rows).is_deferred());
 }
 
 }  // namespace
