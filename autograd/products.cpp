@@ -8,6 +8,8 @@
 #include <sar/core/reduce.hpp>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace sar::inline SAR_PRECISION {
@@ -40,10 +42,24 @@ void multiply_rows(const RowOperand& x, const Tensor& weight, const Variable& bi
     out_in ? matmul_nt(x, weight, y) : matmul(x, weight, y);
 }
 
-/// to += grad W for weight [out, in], grad W^T for weight [in, out]: in the memory of `grad`, some rows after
-/// the other, when the shapes are the same, nobody else refers to it and nothing has arrived yet.
+/// Rows that a product overwrites: it reads a copy of those that it multiplies next.
+class OverwrittenRows : public DeferredRows {
+ public:
+  explicit OverwrittenRows(Tensor rows) : DeferredRows(rows.shape()), rows_(std::move(rows)) {}
+  void compute(Index first, Index count, real* out) const override {
+    std::copy(rows_.row(first), rows_.row(first + count), out);
+  }
+  [[nodiscard]] std::span<const real> reads(Index first, Index count) const override {
+    return rows_.slice_rows(first, first + count).values();
+  }
+
+ private:
+  Tensor rows_;
+};
+
+/// to += grad W for weight [out, in], grad W^T for weight [in, out]: in the memory of `grad` when the shapes are the same, nobody else refers to it and nothing has arrived yet.
 void pass_product(Gradient& to, Tensor grad, const Tensor& weight, bool out_in) {
-  const auto product = [&](const Tensor& g, Tensor& out, bool accumulate) {
+  const auto product = [&](const RowOperand& g, Tensor& out, bool accumulate) {
     out_in ? matmul(g, weight, out, accumulate) : matmul_nt(g, weight, out, accumulate);
   };
   if (!grad.unique() || grad.shape() != to.shape() || to.value().defined())
@@ -53,14 +69,7 @@ void pass_product(Gradient& to, Tensor grad, const Tensor& weight, bool out_in) 
     });
   {
     Tensor flat = flatten(grad);
-    const Index chunk = std::max<Index>(256, (Index{1} << 19) / std::max<Index>(flat.row_size(), 1));
-    Tensor buffer({std::min(chunk, flat.num_rows()), flat.row_size()});
-    for (Index first = 0; first < flat.num_rows(); first += chunk) {
-      Tensor rows = flat.slice_rows(first, std::min(first + chunk, flat.num_rows()));
-      Tensor result = buffer.slice_rows(0, rows.num_rows());
-      product(rows, result, false);
-      scale_shift(result, 1, 0, rows);
-    }
+    product(OverwrittenRows(flat), flat, false);
   }
   to.add(std::move(grad));
 }
@@ -89,12 +98,19 @@ Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
   return record(std::move(y), [dx = x.gradient(), dw = weight.gradient(), db = bias.gradient(), out_in,
                                kept_x = weight.requires_grad() ? x.detach() : Variable(),
                                kept_w = x.requires_grad() ? weight.value() : Tensor()](Tensor grad) {
-    if (db != nullptr) db->add([&](Tensor& sum, bool accumulate) { sum_to(flatten(grad), sum, accumulate); });
+    Tensor bias_gradient = db != nullptr ? Tensor(db->shape()) : Tensor();
     if (dw != nullptr)
       dw->add([&](Tensor& sum, bool accumulate) {
         const RowOperand rows = row_operand(kept_x), g_rows = flatten(grad);
-        out_in ? matmul_tn(g_rows, rows, sum, accumulate) : matmul_tn(rows, g_rows, sum, accumulate);
+        Tensor* const of_g = db != nullptr ? &bias_gradient : nullptr;
+        if (out_in)
+          matmul_tn(g_rows, rows, sum, accumulate, {.of_a = of_g});
+        else
+          matmul_tn(rows, g_rows, sum, accumulate, {.of_b = of_g});
       });
+    else if (db != nullptr)
+      sum_to(flatten(grad), bias_gradient);
+    if (db != nullptr) db->add(std::move(bias_gradient));
     if (dx != nullptr) pass_product(*dx, std::move(grad), kept_w, out_in);
   });
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
+#include <vector>
 
 #include <sar/core/isa_begin.hpp>
 
@@ -14,14 +16,6 @@ namespace {
 /// Rows that a kernel takes at once: what it reads and writes of them stays in the second-level cache.
 Index rows_at_once(Index columns) {
   return std::max<Index>(1, (1 << 14) / columns);
-}
-
-/// row *= the factors of the dropout.
-void drop(const DropoutBits& dropout, Index i, Index columns, real* row) {
-  const std::uint32_t* words = dropout.words(i);
-  const std::uint32_t bit = 1u << i % DropoutBits::rows_of_word;
-  const real scale = dropout.keep_scale();
-  for (Index j = 0; j < columns; ++j) row[j] *= (words[j] & bit) != 0 ? scale : real{0};
 }
 
 /// The coefficients of all columns.
@@ -49,6 +43,74 @@ void normalize_row(const Columns c, const std::uint32_t* words, std::uint32_t bi
   }
 }
 
+/// body(relu, dropout) with the two as types.
+template <class Body>
+void with_activation(const NormActivation& activation, const Body& body) {
+  using Yes = std::true_type;
+  using No = std::false_type;
+  if (activation.relu)
+    activation.dropout ? body(Yes(), Yes()) : body(Yes(), No());
+  else
+    activation.dropout ? body(No(), Yes()) : body(No(), No());
+}
+
+/// The draws of a row, where there are any.
+struct RowDraws {
+  RowDraws(const DropoutBits& dropout, Index row)
+      : words(dropout ? dropout.words(row) : nullptr),
+        bit(1u << row % DropoutBits::rows_of_word),
+        kept(dropout.keep_scale()) {}
+  const std::uint32_t* words;
+  std::uint32_t bit;
+  real kept;
+};
+
+/// The backward pass of a row.
+template <bool relu, bool drops>
+struct BackwardRow {
+  const real *center, *inv_std, *xhat_shift, *scale, *shift;
+  const real *x, *grad;
+  RowDraws draws;
+
+  BackwardRow(const BatchNormCoefficients& c, const DropoutBits& dropout, const Tensor& from,
+              const Tensor& gradient, Index row)
+      : center(c.center.data()),
+        inv_std(c.inv_std.data()),
+        xhat_shift(c.xhat_shift.data()),
+        scale(c.scale.data()),
+        shift(c.shift.data()),
+        x(from.row(row)),
+        grad(gradient.row(row)),
+        draws(dropout, row) {}
+
+  [[nodiscard]] real xhat(Index j) const { return (x[j] - center[j]) * inv_std[j] + xhat_shift[j]; }
+  /// The gradient before the activation.
+  [[nodiscard]] real g(Index j) const {
+    real value = grad[j];
+    if constexpr (relu) value = (x[j] - center[j]) * scale[j] + shift[j] > 0 ? value : real{0};
+    if constexpr (drops) value *= (draws.words[j] & draws.bit) != 0 ? draws.kept : real{0};
+    return value;
+  }
+};
+
+template <bool relu, bool drops>
+void add_row(const BackwardRow<relu, drops> row, Index columns, real* sum_g, real* sum_gx) {
+#pragma GCC ivdep
+  for (Index j = 0; j < columns; ++j) {
+    const real g = row.g(j);
+    sum_g[j] += g;
+    sum_gx[j] += g * row.xhat(j);
+  }
+}
+
+template <bool relu, bool drops>
+void differentiate_row(const BackwardRow<relu, drops> row, Index columns, const real* mean_g,
+                       const real* mean_gx, real* dx) {
+#pragma GCC ivdep
+  for (Index j = 0; j < columns; ++j)
+    dx[j] = row.scale[j] * (row.g(j) - mean_g[j] - row.xhat(j) * mean_gx[j]);
+}
+
 }  // namespace
 
 void batch_norm_rows(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
@@ -69,42 +131,34 @@ void batch_norm_rows(const Tensor& x, const BatchNormCoefficients& c, const Norm
 }
 
 void batch_norm_backward_sums(const Tensor& x, const BatchNormCoefficients& c,
-                              const NormActivation& activation, const Tensor& grad, Tensor& g,
-                              std::span<double> sums) {
+                              const NormActivation& activation, const Tensor& grad, std::span<double> sums) {
+  constexpr Index rows_in_real = 32;
   const Index columns = x.row_size();
-  const auto add_rows = [&](Index block_begin, Index block_end, double* sum_g) {
-    double* sum_gx = sum_g + columns;
-    for (Index i = block_begin; i < block_end; ++i) {
-      const real* from = x.row(i);
-      real* to = g.row(i);
-      if (activation.relu) {
-        const real* incoming = grad.row(i);
-        for (Index j = 0; j < columns; ++j)
-          to[j] = (from[j] - c.center[j]) * c.scale[j] + c.shift[j] > 0 ? incoming[j] : 0;
+  with_activation(activation, [&](auto relu, auto drops) {
+    const auto add_rows = [&](Index block_begin, Index block_end, double* partial) {
+      std::vector<real> some(2 * columns);
+      for (Index first = block_begin; first < block_end; first += rows_in_real) {
+        std::fill(some.begin(), some.end(), real{0});
+        for (Index i = first; i < std::min(block_end, first + rows_in_real); ++i)
+          add_row(BackwardRow<relu, drops>(c, activation.dropout, x, grad, i), columns, some.data(),
+                  some.data() + columns);
+        for (Index j = 0; j < 2 * columns; ++j) partial[j] += static_cast<double>(some[j]);
       }
-      if (activation.dropout) drop(activation.dropout, i, columns, to);
-      for (Index j = 0; j < columns; ++j) {
-        sum_g[j] += to[j];
-        sum_gx[j] += static_cast<double>(to[j]) * ((from[j] - c.center[j]) * c.inv_std[j] + c.xhat_shift[j]);
-      }
-    }
-  };
-  sum_row_blocks(x.num_rows(), 4 * columns, add_rows, sums);
+    };
+    sum_row_blocks(x.num_rows(), 2 * columns, add_rows, sums);
+  });
 }
 
-void batch_norm_backward_x(const Tensor& x, const BatchNormCoefficients& c, const Tensor& g,
-                           std::span<const real> mean_g, std::span<const real> mean_gx, Tensor& dx) {
+void batch_norm_backward_x(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
+                           const Tensor& grad, std::span<const real> mean_g, std::span<const real> mean_gx,
+                           Tensor& dx) {
   const Index columns = x.row_size();
-  parallel_for(x.num_rows(), rows_at_once(columns), [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) {
-      const real* from = x.row(i);
-      const real* before = g.row(i);
-      real* to = dx.row(i);
-      for (Index j = 0; j < columns; ++j) {
-        const real xhat = (from[j] - c.center[j]) * c.inv_std[j] + c.xhat_shift[j];
-        to[j] = c.scale[j] * (before[j] - mean_g[j] - xhat * mean_gx[j]);
-      }
-    }
+  with_activation(activation, [&](auto relu, auto drops) {
+    parallel_for(x.num_rows(), rows_at_once(columns), [&](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i)
+        differentiate_row(BackwardRow<relu, drops>(c, activation.dropout, x, grad, i), columns, mean_g.data(),
+                          mean_gx.data(), dx.row(i));
+    });
   });
 }
 
@@ -116,12 +170,12 @@ SAR_DISPATCH(void, batch_norm_rows,
              (x, c, activation, first, count, y));
 SAR_DISPATCH(void, batch_norm_backward_sums,
              (const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
-              const Tensor& grad, Tensor& g, std::span<double> sums),
-             (x, c, activation, grad, g, sums));
+              const Tensor& grad, std::span<double> sums),
+             (x, c, activation, grad, sums));
 SAR_DISPATCH(void, batch_norm_backward_x,
-             (const Tensor& x, const BatchNormCoefficients& c, const Tensor& g, std::span<const real> mean_g,
-              std::span<const real> mean_gx, Tensor& dx),
-             (x, c, g, mean_g, mean_gx, dx));
+             (const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
+              const Tensor& grad, std::span<const real> mean_g, std::span<const real> mean_gx, Tensor& dx),
+             (x, c, activation, grad, mean_g, mean_gx, dx));
 
 #if SAR_COMPILED_ONCE
 namespace sar::inline SAR_PRECISION {

@@ -41,18 +41,18 @@ void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActiv
 void batch_norm_rows(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
                      Index first, Index count, real* y);
 
-/// With grad the gradient of y: g, the gradient before the activation, and its sums over the rows,
+/// With grad the gradient of y and g the gradient before the activation:
 ///
 ///     sums_j = sum_i g_ij      sums_(F + j) = sum_i g_ij xhat_ij
 ///
-/// in double precision and in a fixed order. Reads x and grad and writes g once. g may be grad, and without
-/// an activation it is.
+/// over the rows, 32 terms in `real` and sums of these in double precision, in a fixed order. Reads x and grad
+/// once.
 void batch_norm_backward_sums(const Tensor& x, const BatchNormCoefficients& c,
-                              const NormActivation& activation, const Tensor& grad, Tensor& g,
-                              std::span<double> sums);
+                              const NormActivation& activation, const Tensor& grad, std::span<double> sums);
 
-/// dx_ij = scale_j (g_ij - mean_g_j - xhat_ij mean_gx_j). Reads x and g and writes dx once; dx may be g.
-void batch_norm_backward_x(const Tensor& x, const BatchNormCoefficients& c, const Tensor& g,
-                           std::span<const real> mean_g, std::span<const real> mean_gx, Tensor& dx);
+/// dx_ij = scale_j (g_ij - mean_g_j - xhat_ij mean_gx_j). Reads x and grad and writes dx once; dx may be grad.
+void batch_norm_backward_x(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
+                           const Tensor& grad, std::span<const real> mean_g, std::span<const real> mean_gx,
+                           Tensor& dx);
 
 }  // namespace sar

@@ -1,6 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/matmul.hpp>
 #include <sar/core/parallel.hpp>
+#include <sar/core/reduce.hpp>
 #include <sar/core/right_operand.hpp>
 #include <sar/core/trace.hpp>
 
@@ -81,8 +82,8 @@ void matmul_nt(const RowOperand& a, const Tensor& b, Tensor& out, const real* st
 /// How the sum over n rows of a^T b is divided: `parts` sums of `part_rows` rows, each computed in `tiles`
 /// independent tiles of `tile_rows` rows of the result.
 struct SumPlan {
-  Index part_rows, parts;
-  Index tile_rows, tiles;
+  Index part_rows = 0, parts = 0;
+  Index tile_rows = 0, tiles = 0;
 };
 
 /// A power of two of parts divides evenly among the usual numbers of threads. Where a short sum has few
@@ -111,19 +112,43 @@ std::span<const real> share(const RowOperand& x, Index begin, Index count, Index
   return rows.subspan(first, end - first);
 }
 
+/// The sums of the columns of a factor: those of each part of the rows, added in the order of the parts.
+class PartialSums {
+ public:
+  PartialSums(Tensor* out, Index parts, Index columns)
+      : out_(out), columns_(columns), sums_(out == nullptr ? 0 : parts * columns, 0) {
+    require<ShapeError>(out == nullptr || out->shape() == Shape{columns}, "sums of ", columns,
+                        " columns in a tensor of shape ", out == nullptr ? Shape() : out->shape());
+  }
+  void add(Index part, const MatrixView& rows) {
+    if (out_ != nullptr) add_rows_to(rows.data, rows.rows, columns_, sums_.data() + part * columns_);
+  }
+  void finish() {
+    for (Index at = columns_; at < std::ssize(sums_); ++at) sums_[at % columns_] += sums_[at];
+    for (Index j = 0; out_ != nullptr && j < columns_; ++j) out_->data()[j] = static_cast<real>(sums_[j]);
+  }
+
+ private:
+  Tensor* out_;  // null: not wanted
+  Index columns_;
+  Array<double> sums_;
+};
+
 /// sum [height, b columns] += columns [first, first + height) of a, transposed, times b, over the rows
 /// [begin, end). The products of `depth` rows at a time are added up before they are added to the sum; the
-/// next ones are requested meanwhile.
+/// next ones are requested meanwhile. seen(rows of a, rows of b) is called for all of them.
 void add_sum(ProductMethod method, const RowOperand& a, Index first, Index height, const RowOperand& b,
-             Index begin, Index end, real* sum) {
+             Index begin, Index end, real* sum,
+             FunctionRef<void(const MatrixView& a, const MatrixView& b)> seen) {
   const Index depth = method.precision == MatmulPrecision::highest ? 128 : 256;
   const Index m = b.row_size(), strips = (height + block_rows(depth, m) - 1) / block_rows(depth, m);
   RightOperand right(method);
   Array<real> memory_of_a, memory_of_b;
   for (Index i = begin; i < end; i += depth) {
     const Index stop = std::min(end, i + depth);
-    const MatrixView rows_of_a = a.view(i, stop, memory_of_a);
-    right.pack_or_borrow(b.view(i, stop, memory_of_b), b.readable_behind(stop));
+    const MatrixView rows_of_a = a.view(i, stop, memory_of_a), rows_of_b = b.view(i, stop, memory_of_b);
+    seen(rows_of_a, rows_of_b);
+    right.pack_or_borrow(rows_of_b, b.readable_behind(stop));
     for (Index s = 0; s < strips; ++s) {
       const Index j = height * s / strips, next = height * (s + 1) / strips;
       const MatrixView left = rows_of_a.column_range(first + j, first + next);
@@ -154,33 +179,46 @@ void matmul_nt(const RowOperand& a, const Tensor& b, const Tensor& bias, Tensor&
   matmul_nt(a, b, out, bias.data(), 0);
 }
 
-void matmul_tn(const RowOperand& a, const RowOperand& b, Tensor& out, bool accumulate) {
+void matmul_tn(const RowOperand& a, const RowOperand& b, Tensor& out, bool accumulate,
+               const ColumnSums& sums) {
   const TraceScope scope("matmul_tn", TraceKind::compute);
   check(a.num_rows() == b.num_rows() && out.num_rows() == a.row_size() && out.row_size() == b.row_size(),
         "out [k, m] = (a [n, k])^T b [n, m]", a, b, out);
   if (!accumulate) out.fill(0);
-  const Index n = a.num_rows();
-  if (n == 0 || out.size() == 0) return;
 
   const ProductMethod method = product_method();
-  const Index k = a.row_size(), m = b.row_size();
-  const SumPlan plan = plan_sum(n, k, m);
+  const Index n = a.num_rows(), k = a.row_size(), m = b.row_size();
+  const bool empty = n == 0 || out.size() == 0;
+  const SumPlan plan = empty ? SumPlan{.part_rows = n, .parts = 1} : plan_sum(n, k, m);
   Tensor partial({plan.parts - 1, k, m});  // the first part is summed in `out`
+  PartialSums sums_of_a(sums.of_a, plan.parts, k), sums_of_b(sums.of_b, plan.parts, m);
+  const auto seen = [&](Index part, const MatrixView& rows_of_a, const MatrixView& rows_of_b) {
+    sums_of_a.add(part, rows_of_a);
+    sums_of_b.add(part, rows_of_b);
+  };
+  if (empty) {
+    Array<real> memory_of_a, memory_of_b;
+    seen(0, a.view(0, n, memory_of_a), b.view(0, n, memory_of_b));
+  }
   parallel_for(plan.parts * plan.tiles, 1, [&](Index task, Index) {
     const Index part = task / plan.tiles, first = task % plan.tiles * plan.tile_rows;
     const Index height = std::min(plan.tile_rows, k - first);
     real* sum = (part == 0 ? out.data() : partial.row(part - 1)) + first * m;
     if (part > 0) std::fill_n(sum, height * m, real{0});
-    add_sum(method, a, first, height, b, part * plan.part_rows, std::min(n, (part + 1) * plan.part_rows),
-            sum);
+    add_sum(method, a, first, height, b, part * plan.part_rows, std::min(n, (part + 1) * plan.part_rows), sum,
+            [&](const MatrixView& rows_of_a, const MatrixView& rows_of_b) {
+              if (first == 0) seen(part, rows_of_a, rows_of_b);
+            });
   });
+  sums_of_a.finish();
+  sums_of_b.finish();
   parallel_for(out.size(), 1 << 12, [&](Index begin, Index end) {
-    Array<double> sums(end - begin, 0);
+    Array<double> total(end - begin, 0);
     for (Index part = 0; part < plan.parts; ++part) {
       const real* addend = (part == 0 ? out.data() : partial.row(part - 1)) + begin;
-      for (Index i = 0; i < end - begin; ++i) sums[i] += static_cast<double>(addend[i]);
+      for (Index i = 0; i < end - begin; ++i) total[i] += static_cast<double>(addend[i]);
     }
-    for (Index i = begin; i < end; ++i) out.data()[i] = static_cast<real>(sums[i - begin]);
+    for (Index i = begin; i < end; ++i) out.data()[i] = static_cast<real>(total[i - begin]);
   });
 }
 

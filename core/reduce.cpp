@@ -4,6 +4,7 @@
 #include <sar/core/reduce.hpp>
 
 #include <algorithm>
+#include <type_traits>
 #include <vector>
 
 #include <sar/core/isa_begin.hpp>
@@ -115,7 +116,29 @@ double sum_terms(Terms terms, Index n) {
   return sum;
 }
 
+/// `width` columns, at most `strip`, of `count` rows.
+constexpr Index strip = 64;
+template <class Width>
+void add_strip(const real* rows, Index count, Index columns, Width width, double* sums) {
+  real some[strip] = {};
+  for (Index i = 0; i < count; ++i)
+    for (Index j = 0; j < width; ++j) some[j] += rows[i * columns + j];
+  for (Index j = 0; j < width; ++j) sums[j] += static_cast<double>(some[j]);
+}
+
 }  // namespace
+
+void add_rows_to(const real* rows, Index count, Index columns, double* sums) {
+  constexpr Index rows_in_real = 32;
+  for (Index i = 0; i < count; i += rows_in_real) {
+    const real* from = rows + i * columns;
+    const Index some = std::min(rows_in_real, count - i);
+    Index j = 0;
+    for (; j + strip <= columns; j += strip)
+      add_strip(from + j, some, columns, std::integral_constant<Index, strip>(), sums + j);
+    if (j < columns) add_strip(from + j, some, columns, columns - j, sums + j);
+  }
+}
 
 void sum_row_blocks(Index rows, Index row_cost, FunctionRef<void(Index, Index, double*)> body,
                     std::span<double> out) {
@@ -164,6 +187,8 @@ SAR_DISPATCH(void, sum_row_blocks,
              (Index rows, Index row_cost, FunctionRef<void(Index, Index, double*)> body,
               std::span<double> out),
              (rows, row_cost, body, out));
+SAR_DISPATCH(void, add_rows_to, (const real* rows, Index count, Index columns, double* sums),
+             (rows, count, columns, sums));
 SAR_DISPATCH(double, sum_elements, (const Tensor& x), (x));
 SAR_DISPATCH(double, sum_squares, (const Tensor& x), (x));
 SAR_DISPATCH(double, sum_products, (const Tensor& x, const Tensor& y), (x, y));

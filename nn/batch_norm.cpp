@@ -1,6 +1,6 @@
 // The forward pass reads x twice (statistics, values) and writes y. The backward pass reads x and the
-// gradient, writes the gradient before the activation over it and takes its sums, then reads both again and
-// writes dx: all in the memory of the incoming gradient when nobody else holds that.
+// gradient for the sums, then both again, and writes dx in the memory of the gradient when nobody else holds
+// that.
 #include <sar/core/deferred_rows.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/batch_norm.hpp>
@@ -163,10 +163,8 @@ void DistributedBN1D::pass_back(const Call& call, Tensor grad, const GradientPtr
   const Tensor& x = call.x;
   const Statistics& s = call.statistics;
   const auto width = x.row_size();
-  Tensor g = grad.unique() || !call.activation.relu ? grad : Tensor(grad.shape());
   std::vector<double> sums(2 * width);  // of g, then of g xhat
-  batch_norm_backward_sums(x, s.coefficients, call.activation, grad, g, sums);
-  grad = Tensor();
+  batch_norm_backward_sums(x, s.coefficients, call.activation, grad, sums);
   const auto sum_g = std::span(sums).first(width), sum_gx = std::span(sums).last(width);
   if (dbias != nullptr) dbias->add(rounded(sum_g));
   if (dweight != nullptr) dweight->add(rounded(sum_gx));
@@ -180,9 +178,9 @@ void DistributedBN1D::pass_back(const Call& call, Tensor grad, const GradientPtr
       mean_g[j] = static_cast<real>(sum_g[j] / s.count);
       mean_gx[j] = static_cast<real>(sum_gx[j] / s.count);
     }
-  Tensor result = g.unique() ? g : Tensor(g.shape());
-  batch_norm_backward_x(x, s.coefficients, g, mean_g, mean_gx, result);
-  g = Tensor();
+  Tensor result = grad.unique() ? grad : Tensor(grad.shape());
+  batch_norm_backward_x(x, s.coefficients, call.activation, grad, mean_g, mean_gx, result);
+  grad = Tensor();
   dx->add(std::move(result));
 }
 

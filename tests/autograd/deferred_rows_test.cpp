@@ -97,6 +97,25 @@ TEST_CASE("products of deferred rows, and their gradients: no row, one chunk, se
              [](Variable y, const Variable& w, const Variable& b) { return linear(std::move(y), w, b); });
 }
 
+TEST_CASE("the gradient of a square layer has the same bits in the memory of its result's gradient") {
+  const Tensor weight = random_tensor({96, 96}, 2);
+  for (const bool out_in : {false, true})
+    for (const Index rows : {Index{1}, Index{5000}}) {
+      const auto gradient = [&](const Tensor& held, Tensor seed) {
+        const Variable x(random_tensor({rows, 96}, 1), true);
+        Tape tape;
+        const Variable y = out_in ? linear(x, weight, {}) : affine(x, weight, {});
+        const real* const memory = seed.data();
+        tape.backward(y, std::move(seed));
+        CHECK((x.grad().data() == memory) == !held.defined());
+        return x.grad();
+      };
+      const Tensor seed = random_tensor({rows, 96}, 3), apart = gradient(seed, seed),
+                   in_place = gradient({}, seed.clone());
+      CHECK(std::ranges::equal(apart.values(), in_place.values()));
+    }
+}
+
 TEST_CASE("two products of the same deferred rows, and elementwise operations") {
   check_same({50, 4}, {4, 4}, 4, [](const Variable& y, const Variable& w, const Variable& b) {
     return add(linear(y, w, b), relu(linear(y, w, {})));

@@ -1,4 +1,5 @@
 /// Sums of more terms than a float can count one by one: 16,777,216 + 1 = 16,777,216.
+#include <sar/core/batch_norm.hpp>
 #include <sar/core/column_moments.hpp>
 #include <sar/core/loss.hpp>
 #include <sar/core/matmul.hpp>
@@ -35,8 +36,18 @@ TEST_CASE("columns, elements, losses and products of 20 million rows") {
   CHECK(column_moments(ones).mean[0] == 1);
   CHECK(squared_error_sum(ones, full({count, 1}, 2)).sum == count);
   Tensor product({1, 1});
-  matmul_tn(ones, ones, product);
+  matmul_tn(ones, ones, product, false, {.of_a = &sum});
   CHECK(std::abs(product.data()[0] - count) <= 2);  // the parts are added in real
+  CHECK(sum.data()[0] == count);
+}
+
+TEST_CASE("the backward sums of batch norm over 20 million rows") {
+  const Tensor ones = full({count, 1}, 1);
+  BatchNormCoefficients c(1);
+  c.set(0, 0, 1, 0, 1, 0);  // xhat = x
+  std::vector<double> sums(2);
+  batch_norm_backward_sums(ones, c, {.relu = true}, ones, sums);
+  CHECK(sums == std::vector<double>{count, count});
 }
 
 TEST_CASE("20 million rows scattered to one row, on any number of threads") {

@@ -117,6 +117,31 @@ TEST_CASE("out = a^T b, out += a^T b agree with the definition") {
       }
 }
 
+TEST_CASE("a^T b takes the sums of the columns of its factors, the same bits on one thread and two") {
+  for (const auto& sizes : {small_sizes, large_sizes})
+    for (const auto [n, k, m] : sizes) {
+      CAPTURE(n);
+      CAPTURE(k);
+      CAPTURE(m);
+      const Tensor a = random_tensor({n, k}, 4), b = random_tensor({n, m}, 5);
+      Tensor out({k, m}), expected({k, m});
+      Tensor sums_of_a = Tensor::full({k}, 7), sums_of_b = Tensor::full({m}, 7);
+      matmul_tn(a, b, expected);
+      matmul_tn(a, b, out, false, {.of_a = &sums_of_a, .of_b = &sums_of_b});
+      CHECK(same_bits(out, expected));
+      CHECK(error(Tensor::full({1, n}, 1), a, sums_of_a, false, sums_of_a) < 1);
+      CHECK(error(Tensor::full({1, n}, 1), b, sums_of_b, false, sums_of_b) < 1);
+      const ThreadLimit limit(1);
+      Tensor again({k});
+      matmul_tn(a, b, out, true, {.of_a = &again});
+      CHECK(same_bits(again, sums_of_a));
+    }
+  const Tensor a = random_tensor({5, 3}, 1);
+  Tensor out({3, 3}), other({2});
+  CHECK_THROWS_WITH_AS(matmul_tn(a, a, out, false, {.of_b = &other}),
+                       "sums of 3 columns in a tensor of shape [2]", ShapeError);
+}
+
 TEST_CASE("values left in the output do not matter, not even NaN") {
   Tensor nan = Tensor::full({300, 2}, std::numeric_limits<real>::quiet_NaN());
   Tensor nan_square = nan.slice_rows(0, 2);
