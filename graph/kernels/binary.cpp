@@ -1,7 +1,9 @@
 #include <sar/graph/kernels/binary.hpp>
 #include <sar/graph/kernels/columns.hpp>
+#include <sar/graph/kernels/destination_slots.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
+#include <sar/graph/kernels/long_rows.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -83,6 +85,10 @@ bool take_extrema(Index count, const Row& row, const Number& number, bool starts
   return true;
 }
 
+/// Bits of the columns of a tile.
+template <Index G, Index N>
+using SignsOf = columns::Signs<columns::Tile<G, N>::lanes>;
+
 class Binary final : public BinaryKernel {
  public:
   explicit Binary(Operands operands) : o_(std::move(operands)) {}
@@ -134,8 +140,13 @@ class Binary final : public BinaryKernel {
   template <bool minimum>
   void extremum_of_sources(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage) const;
   void backward_by_source(const Stage& stage, real* grad_src, bool accumulate) const;
-  /// The same for max and min of copy_u.
-  void gather_from_argmax(const Stage& stage, real* grad_src, bool accumulate) const;
+  /// The same for max and min of copy_u: a walk over destinations marks the columns of which an edge is the
+  /// argmax, a bit each, which the walk over sources reads beside g.
+  void backward_of_argmax(const Stage& stage, real* grad_src, bool accumulate);
+  void mark_argmax(const GraphShard& shard, const EdgeRanges& edges, DestinationSlots& slots) const;
+  /// The rows but for long ones.
+  void gather_marked(const Stage& block, const EdgeRanges& rows, DestinationSlots& slots, real* grad,
+                     bool accumulate) const;
   void backward_by_destination(const Stage& stage);
   void backward_of_equal_gradients(const Stage& stage);
   /// sum = the sum of the source rows of the i-th row's edges, [width of u].
@@ -300,7 +311,7 @@ void Binary::backward(const Stage& stage, real* grad_src, bool accumulate) {
     backward_by_destination(stage);
   if (grad_src == nullptr) return;
   if (extremum() && o_.row.is_copy())
-    gather_from_argmax(stage, grad_src, accumulate);
+    backward_of_argmax(stage, grad_src, accumulate);
   else
     backward_by_source(stage, grad_src, accumulate);
 }
@@ -348,36 +359,83 @@ void Binary::backward_by_source(const Stage& stage, real* grad_src, bool accumul
   });
 }
 
-void Binary::gather_from_argmax(const Stage& stage, real* grad_src, bool accumulate) const {
-  const GraphShard& shard = stage.shard;
-  const ShardTranspose& transpose = shard.transpose();
-  const local_index* positions = shard.transpose_positions().data();
-  const local_index* offsets = transpose.begin.data() + stage.begin;
+void Binary::backward_of_argmax(const Stage& stage, real* grad_src, bool accumulate) {
   const Index width = o_.row.width();
-  const auto add_row = [&](Index i, auto n, Index j) {
-    using T = columns::Tile<1, n>;
-    real* grad = grad_src + i * width + j;
-    T sum{};
-    if (accumulate) sum = T::from(grad);
-    for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
-      if (k + sources_ahead < shard.num_edges()) {
-        const Index next = transpose.dst[k + sources_ahead] * width + j;
-        columns::request<n>(o_.grad_out + next);
-        columns::request<n>(reinterpret_cast<const real*>(o_.argmax + next));
-      }
-      const Index at = transpose.dst[k] * width + j;
-      const auto edge = columns::Mask<T::lanes>{} + static_cast<local_index>(shard.edge(positions[k]));
-      const T g = T::from(o_.grad_out + at);
-      for (Index c = 0; c < T::count; ++c) {
-        const auto argmax = columns::load_indices<T::lanes>(o_.argmax + at + c * T::lanes);
-        sum.v[c] += argmax == edge ? g.v[c] : typename T::V{};
-      }
+  Index words = 0;
+  columns::for_row_tiles(width, [&](auto g, auto n, Index) { words += SignsOf<g, n>::words; });
+  // Slots for so many edges of a destination that they take at most the memory of the result.
+  const Index per_row = std::max<Index>(width / std::max<Index>(words, 1), 3);
+  const Index most_edges = std::max<Index>(per_row * stage.shard.num_dst, 1 << 12);
+  DestinationSlots slots(words);
+  for_blocks_of_sources(stage, 0, most_edges, [&](const Stage& block) {
+    const EdgeRanges edges = cursor_.ranges(block);
+    slots.open(block.shard.num_dst, edges);
+    mark_argmax(block.shard, edges, slots);
+    real* grad = grad_src + (block.begin - stage.begin) * width;
+    const local_index* begin = block.shard.transpose().begin.data() + block.begin;
+    gather_marked(block, {block.size(), nullptr, begin, begin + 1, begin}, slots, grad, accumulate);
+    const LongRows long_rows(begin, begin + 1, block.size());
+    if (long_rows.parts() == 0) return;
+    Tensor parts(Shape{long_rows.parts(), width});
+    gather_marked(block, long_rows.ranges(), slots, parts.data(), false);
+    long_rows.for_rows([&](Index row, Index first, Index last) {
+      sum_parts(parts.data(), first, last, width, accumulate, grad + row * width);
+    });
+  });
+}
+
+void Binary::mark_argmax(const GraphShard& shard, const EdgeRanges& edges, DestinationSlots& slots) const {
+  for_row_blocks(edges.before, edges.num_rows, edge_bytes(), [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i) {
+      if (edges.begin[i] == edges.end[i]) continue;
+      const Index v = edges.row(i);
+      const local_index* argmax = o_.argmax + v * o_.row.width();
+      real* slot = slots.at(v, edges.begin[i]);
+      columns::for_row_tiles(o_.row.width(), [&](auto g, auto n, Index column) {
+        using T = columns::Tile<g, n>;
+        columns::Mask<T::lanes> edge_of[T::count];
+        for (Index c = 0; c < T::count; ++c)
+          edge_of[c] = columns::load_indices<T::lanes>(argmax + column + c * T::lanes);
+        real* to = slot;
+        for (Index k = edges.begin[i]; k < edges.end[i]; ++k, to += slots.width())
+          SignsOf<g, n>::save(T::equal_to(edge_of, static_cast<local_index>(shard.edge(k))), to);
+        slot += SignsOf<g, n>::words;
+      });
     }
-    sum.to(grad);
-  };
-  for_row_blocks(offsets, stage.size(), edge_bytes(), [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i)
-      columns::for_columns(width, [&](auto n, Index j) { add_row(i, n, j); });
+  });
+}
+
+void Binary::gather_marked(const Stage& block, const EdgeRanges& rows, DestinationSlots& slots, real* grad,
+                           bool accumulate) const {
+  const Index width = o_.row.width();
+  const local_index* positions = block.shard.transpose_positions().data();
+  const local_index* dst = block.shard.transpose().dst.data();
+  for_row_blocks(rows.before, rows.num_rows, edge_bytes(), [&](Index first, Index last) {
+    const Index behind = last > first ? rows.end[last - 1] : 0;
+    const auto slot_of = [&](Index k) { return slots.at(dst[k], positions[k]); };
+    for (Index i = first; i < last; ++i) {
+      if (rows.end[i] - rows.begin[i] > LongRows::part_edges) continue;
+      Index words = 0;
+      columns::for_row_tiles(width, [&](auto g, auto n, Index column) {
+        using T = columns::Tile<g, n>;
+        T sum{};
+        if (accumulate) sum = T::from(grad + i * width + column);
+        for (Index k = rows.begin[i]; k < rows.end[i]; ++k) {
+          if (k + 2 * sources_ahead < behind) __builtin_prefetch(slot_of(k + 2 * sources_ahead) + words);
+          if (k + sources_ahead < behind)
+            columns::request<g * n>(o_.grad_out + dst[k + sources_ahead] * width + column);
+          const real* slot = slot_of(k) + words;
+          const auto signs = SignsOf<g, n>::load(slot);
+          const real* g_v = o_.grad_out + dst[k] * width + column;
+          for (Index c = 0; c < T::count; ++c) {
+            const auto g_c = columns::load<T::lanes>(g_v + c * T::lanes);
+            sum.v[c] = (signs & SignsOf<g, n>::bits(c)) != 0 ? sum.v[c] + g_c : sum.v[c];
+          }
+        }
+        sum.to(grad + i * width + column);
+        words += SignsOf<g, n>::words;
+      });
+    }
   });
 }
 

@@ -110,9 +110,21 @@ struct Signs {
   [[gnu::always_inline]] static Mask<Lanes> load(const real* from) {
     Words v;
     std::memcpy(&v, from, sizeof v);
-    return [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
-      return __builtin_shufflevector(v, v, static_cast<int>(I % words)...);
-    }(std::make_index_sequence<static_cast<std::size_t>(Lanes)>());
+    return repeated<words>(v);
+  }
+
+ private:
+  /// Lanes that repeat v: doubled in registers step by step, because GCC 12 goes through memory in one step.
+  template <Index L>
+  [[gnu::always_inline]] static Mask<Lanes> repeated(const Mask<L>& v) {
+    if constexpr (L == Lanes) {
+      return v;
+    } else {
+      return [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+        return repeated<2 * L>(__builtin_shufflevector(v, v, static_cast<int>(I)...));
+      }
+      (std::make_index_sequence<static_cast<std::size_t>(2 * L)>());
+    }
   }
 };
 
@@ -216,6 +228,16 @@ struct Tile {
       signs = x.v[i] + y.v[i] > 0 ? signs | Signs<lanes>::bits(i) : signs;
     return signs;
   }
+  /// Set where these indices, those of vector i from `indices` + i lanes on, equal `index`.
+  template <class Index32>
+  [[nodiscard, gnu::always_inline]] static Mask<lanes> equal_to(const Mask<lanes> (&indices)[count],
+                                                                Index32 index) {
+    static_assert(count <= 8);
+    Mask<lanes> signs{};
+    const auto wanted = Mask<lanes>{} + index;
+    for (Index i = 0; i < count; ++i) signs = indices[i] == wanted ? signs | Signs<lanes>::bits(i) : signs;
+    return signs;
+  }
   /// += factor where `signs` are set
   [[gnu::always_inline]] void add_where(const Mask<lanes>& signs, const real* factor) {
     for (Index i = 0; i < count; ++i)
@@ -256,6 +278,16 @@ inline void for_tiles(Index heads, Index dim, const Visit& visit) {
   if (done) return;
   for (Index h = 0; h < heads; ++h)
     for_columns(dim, [&](auto width, Index j) { visit(std::integral_constant<Index, 1>(), width, h, j); });
+}
+
+/// visit(constant G, constant N, j): the G N columns of a tile from j on, for all of n columns. Vectors stand
+/// for heads where they divide the columns.
+template <class Visit>
+inline void for_row_tiles(Index n, const Visit& visit) {
+  constexpr Index vector = std::max<Index>(vector_lanes, 4);
+  const Index dim = n % vector == 0 ? vector : n;
+  for_tiles(n / std::max<Index>(dim, 1), dim,
+            [&](auto g, auto width, Index h, Index j) { visit(g, width, h * dim + j); });
 }
 
 /// visit(constant L, h): numbers of heads h .. h + L - 1, for all heads.

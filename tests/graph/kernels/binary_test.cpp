@@ -103,3 +103,67 @@ TEST_CASE(
     CHECK(largest_error(dx, want_dx) < small);
   }
 }
+
+namespace {
+
+/// copy_u: the operands of the largest, or of the smallest, source row of each destination.
+BinaryKernel::Operands extremum(Result result, Index columns, Array<local_index>& argmax, const Index* ids) {
+  const Shape row{1, columns};
+  return {.row = MessageRow(MessageOp::copy, row, row),
+          .lhs = MessageTarget::u,
+          .rhs = MessageTarget::u,
+          .result = result,
+          .u = {.width = columns},
+          .v = {},
+          .e = {},
+          .edge_ids = ids,
+          .argmax = argmax.data(),
+          .wants_u = true};
+}
+
+}  // namespace
+
+TEST_CASE("the argmax of copy_u takes the gradient, in rows of any width") {
+  const TwoShards g;
+  for (const Index columns : {1, 5, 16, 33, 64, 96, 128, 160})
+    for (const Result result : {Result::max, Result::min}) {
+      CAPTURE(columns);
+      const Tensor x = numbers({g.num_src(), columns}, 1), grad = numbers({g.num_dst, columns}, 3);
+      Tensor out(grad.shape()), dx = Tensor::full(x.shape(), 99), want = Tensor::zeros(x.shape());
+      Array<local_index> argmax(out.size());
+      auto o = extremum(result, columns, argmax, g.edge_ids.data());
+      const auto forward = make_binary_kernel(o);
+      forward->set_output(out.data(), false);
+      g.forward(*forward, x);
+      o.grad_out = grad.data();
+      g.backward(*make_binary_kernel(o), x, dx);
+      const real sign = result == Result::max ? 1 : -1;
+      for (Index v = 0; v < g.num_dst; ++v)
+        for (Index j = 0; j < columns; ++j) {
+          const TwoShards::Edge* who = nullptr;  // of equal ones, the last: its id is the smallest
+          for (const TwoShards::Edge& edge : g.edges)
+            if (edge.dst == v && (who == nullptr || sign * x.row(edge.src)[j] >= sign * x.row(who->src)[j]))
+              who = &edge;
+          CHECK(out.row(v)[j] == (who != nullptr ? x.row(who->src)[j] : 0));
+          if (who != nullptr) want.row(who->src)[j] += grad.row(v)[j];
+        }
+      CHECK(largest_error(dx, want) < small);
+    }
+}
+
+TEST_CASE("a source that is the largest one of 20 million destinations") {
+  constexpr Index edges = 20'000'000;
+  GraphShard shard;
+  shard.num_src_rows = 1;
+  shard.num_dst = edges;
+  shard.src.resize(edges, 0);
+  for (Index v = 0; v <= edges; ++v) shard.row_begin.push_back(static_cast<local_index>(v));
+  Array<local_index> argmax(edges);
+  for (Index v = 0; v < edges; ++v) argmax[v] = static_cast<local_index>(v);
+  const Tensor grad = Tensor::full({edges, 1}, 1);
+  auto o = extremum(Result::max, 1, argmax, nullptr);
+  o.grad_out = grad.data();
+  Tensor dx({1, 1});
+  make_binary_kernel(o)->backward(Stage{shard, 0, 1, nullptr}, dx.data(), false);
+  CHECK(dx.data()[0] == 20'000'000);
+}
