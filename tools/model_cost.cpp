@@ -69,9 +69,9 @@ Index gat_sent(const ModelSize& m, int layer) {
 }
 
 const Cost& cost(const ModelSize& m) {
-  static const std::map<std::string, Cost> costs{{"sage", {2, 16, sage_kept, linear_fetching, sage_sent}},
-                                                 {"gcn", {1, 16, gcn_kept, linear_fetching, linear_sent}},
-                                                 {"gat", {1, 20, gat_kept, gat_fetching, gat_sent}}};
+  static const std::map<std::string, Cost> costs{{"sage", {2, 8, sage_kept, linear_fetching, sage_sent}},
+                                                 {"gcn", {1, 8, gcn_kept, linear_fetching, linear_sent}},
+                                                 {"gat", {1, 12, gat_kept, gat_fetching, gat_sent}}};
   return costs.at(m.kind);
 }
 

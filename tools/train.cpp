@@ -118,7 +118,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
   NodeData data = load_data(comm, o);
   require_memory_of_model(comm, o, data);
   heartbeat.phase("building the graph and the model");
-  const GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
+  GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
   Generator gen(o.seed);
   ModelOptions model_options = o.model;
   // otherwise the graph changes twice an epoch, or with every batch
@@ -139,6 +139,8 @@ void train(const Communicator& comm, const TrainOptions& o) {
   Log log(comm, o.log_file, o.epochs, start, checkpoints.resumed_from());
   log.start(data, graph, o);
   const std::vector<Relations> relations = generate_relations(graph, data, o);
+  if (o.sample.fan_outs.empty() && o.model.attention_dropout == 0)
+    graph.drop_edge_ids();  // nothing reads them
   Steps steps(graph, data, relations, o, model, *optimizer);
   EpochProgress progress = EpochProgress::from_checkpoint(start.extra, checkpoints.resumed_from());
 

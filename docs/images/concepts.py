@@ -41,13 +41,13 @@ def law(workers):
     parameters = 2 * (features * hidden + hidden * hidden + hidden * classes)
     halo = 160000 - nodes
     own = 4 * nodes * columns + 16 * parameters
-    graph = 16 * edges + (55 + 8 * workers) * nodes + 8 * halo
+    graph = 8 * edges + (55 + 8 * workers) * nodes + 8 * halo
     stage = 4 * hidden * halo / (workers - 1) if workers > 1 else 0
     return own / 1e6, graph / 1e6, stage / 1e6, 4 * hidden * halo / 1e6
 
 
 def memory(x0, y0, width, height):
-    measured = {1: 695, 2: 448, 4: 211, 8: 109}
+    measured = {1: 659, 2: 440, 4: 202, 8: 104}
     scale = height / 1100
     for megabytes in range(0, 1101, 250):
         y = y0 + height - megabytes * scale

@@ -65,7 +65,7 @@ class Layer {
     layer->src_ids = select(whole_.src_ids, src_rows_);
     layer->dst_ids = select(whole_.dst_ids, dst_rows_);
     make_shards(*layer);
-    layer->edge_ids = select(whole_.edge_ids, edge_rows_);
+    if (whole_.has_edge_ids()) layer->set_edge_ids(select(whole_.edge_ids(), edge_rows_));
     layer->edge_weight = select_numbers(whole_.edge_weight, edge_rows_);
     layer->src_in_degrees = select(whole_.in_degrees, src_rows_);
     layer->out_degrees = select(whole_.out_degrees, src_rows_);

@@ -32,7 +32,8 @@ class EdgeBatch {
   [[nodiscard]] virtual Variable src(const std::string& field) const = 0;
   [[nodiscard]] virtual Variable dst(const std::string& field) const = 0;
   [[nodiscard]] virtual Variable edata(const std::string& field) const = 0;
-  /// Global ids of the edges: keys of random draws, such as dropout(x, p, key, edges.ids()).
+  /// Original ids of the edges: keys of random draws, such as dropout(x, p, key, edges.ids()). Throws
+  /// InputError where the graph has dropped them (GraphShardManager::drop_edge_ids).
   [[nodiscard]] virtual RowIds ids() const = 0;
   /// Numbers of the edges in the graph's edge order, for data that is no Variable.
   [[nodiscard]] virtual RowIds rows() const = 0;

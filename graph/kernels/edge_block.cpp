@@ -43,53 +43,70 @@ void EdgeBlocks::by_source(const Stage& stage) {
   num_edges_ = offsets[stage.size()] - offsets[0];
 }
 
-/// write_edge(position in the block, row, position among the edges) for all edges of block b
-template <class WriteEdge>
-void EdgeBlocks::for_edges(Index b, const WriteEdge& write_edge) const {
+/// visit_row(row, its edges in block b: position in the block, position among the edges, how many)
+template <class VisitRow>
+void EdgeBlocks::for_rows(Index b, const VisitRow& visit_row) const {
   const Index first = b * max_size_, n = std::min(num_edges_ - first, max_size_);
   const auto edges_before = static_cast<local_index>(rows_.before[0] + first);
   Index row = std::upper_bound(rows_.before, rows_.before + rows_.num_rows, edges_before) - rows_.before - 1;
   Index k = Index{rows_.begin[row]} + edges_before - rows_.before[row];
   for (Index at = 0; at < n; k = rows_.begin[++row]) {
-    for (const Index end = std::min<Index>(rows_.end[row], k + n - at); k < end; ++k, ++at)
-      write_edge(at, row, k);
+    const Index count = std::min<Index>(rows_.end[row] - k, n - at);
+    if (count > 0) visit_row(row, at, k, count);
+    at += count;
     if (at == n) return;
   }
 }
 
-void EdgeBlocks::write(Index b, EdgeBlock& block) const {
+void EdgeBlocks::write(Index b, EdgeBlock& block, BlockGroups& groups) const {
   block.resize(std::min(num_edges_ - b * max_size_, max_size_));
+  groups.clear();
   const GraphShard& shard = *shard_;
+  const auto take_row = [&](Array<local_index>& ids, local_index id, Index at, Index count) {
+    std::fill_n(ids.data() + at, count, id);
+    groups.append(id, count);
+  };
   if (by_source_) {
-    const ShardTranspose& transpose = shard.transpose();
-    const Array<local_index>& positions = shard.transpose_positions();
-    for_edges(b, [&](Index at, Index row, Index k) {
-      block.src[at] = static_cast<local_index>(row);
-      block.dst[at] = transpose.dst[k];
-      block.edge[at] = static_cast<local_index>(shard.edge(positions[k]));
+    const local_index* dst = shard.transpose().dst.data();
+    const local_index* positions = shard.transpose_positions().data();
+    for_rows(b, [&](Index row, Index at, Index k, Index count) {
+      take_row(block.src, static_cast<local_index>(row), at, count);
+      std::copy_n(dst + k, count, block.dst.data() + at);
+      for (Index i = 0; i < count; ++i)
+        block.edge[at + i] = static_cast<local_index>(shard.edge(positions[k + i]));
     });
   } else {
-    for_edges(b, [&](Index at, Index row, Index k) {
-      block.src[at] = shard.src[k] - static_cast<local_index>(begin_);
-      block.dst[at] = static_cast<local_index>(rows_.row(row));
-      block.edge[at] = static_cast<local_index>(shard.edge(k));
+    const auto begin = static_cast<local_index>(begin_);
+    for_rows(b, [&](Index row, Index at, Index k, Index count) {
+      take_row(block.dst, static_cast<local_index>(rows_.row(row)), at, count);
+      for (Index i = 0; i < count; ++i) {
+        block.src[at + i] = shard.src[k + i] - begin;
+        block.edge[at + i] = static_cast<local_index>(shard.edge(k + i));
+      }
     });
   }
 }
 
-void BlockGroups::build(const Array<local_index>& ids) {
+void BlockGroups::clear() {
   order.clear();
-  if (!std::is_sorted(ids.begin(), ids.end())) sort(ids);
   rows.clear();
-  begin.clear();
+  begin.assign(1, 0);
+}
+
+void BlockGroups::append(local_index row, Index positions) {
+  rows.push_back(row);
+  begin.push_back(begin.back() + static_cast<local_index>(positions));
+}
+
+void BlockGroups::build(const Array<local_index>& ids) {
+  clear();
+  if (!std::is_sorted(ids.begin(), ids.end())) sort(ids);
   const auto n = static_cast<Index>(ids.size());
-  for (Index k = 0; k < n; ++k) {
+  for (Index k = 0, first = 0; k < n; first = k) {
     const local_index row = ids[position(k)];
-    if (k > 0 && row == rows.back()) continue;
-    rows.push_back(row);
-    begin.push_back(static_cast<local_index>(k));
+    while (k < n && ids[position(k)] == row) ++k;
+    append(row, k - first);
   }
-  begin.push_back(static_cast<local_index>(n));
 }
 
 void BlockGroups::sort(const Array<local_index>& ids) {

@@ -21,35 +21,6 @@ struct EdgeBlock {
   void resize(Index n);
 };
 
-/// The edges of a stage, divided into blocks of at most so many.
-class EdgeBlocks {
- public:
-  explicit EdgeBlocks(Index max_size)
-      : max_size_(std::min<Index>(max_size, std::numeric_limits<local_index>::max())) {}
-  /// Divides the stage's edges by destination, then source, then id. The stages of a shard come in ascending
-  /// order.
-  void by_destination(const Stage& stage);
-  /// Divides them by source. Stages come in any order.
-  void by_source(const Stage& stage);
-
-  /// Blocks of the stage that was divided last, which must live.
-  [[nodiscard]] Index size() const noexcept { return (num_edges_ + max_size_ - 1) / max_size_; }
-  /// Writes out block b; several threads may do so at once.
-  void write(Index b, EdgeBlock& block) const;
-
- private:
-  template <class WriteEdge>
-  void for_edges(Index b, const WriteEdge& write_edge) const;
-
-  Index max_size_;
-  EdgeCursor cursor_;
-  const GraphShard* shard_ = nullptr;
-  Index begin_ = 0;         // of the stage
-  bool by_source_ = false;  // rows are those of the transpose
-  EdgeRanges rows_{};
-  Index num_edges_ = 0;
-};
-
 /// The positions of a block by the row they belong to. Where rows ascend with the positions, those of rows[i]
 /// are begin[i] .. begin[i + 1] - 1 and there is no order; else they are order[begin[i]] ..
 /// order[begin[i + 1] - 1], ascending.
@@ -58,6 +29,9 @@ struct BlockGroups {
   Array<local_index> begin;
   Array<local_index> order;
 
+  /// Of rows in ascending order, each with its number of positions.
+  void clear();
+  void append(local_index row, Index positions);
   /// Linear time: radix sort where the ids do not ascend already.
   void build(const Array<local_index>& ids);
   [[nodiscard]] Index size() const noexcept { return static_cast<Index>(rows.size()); }
@@ -72,6 +46,36 @@ struct BlockGroups {
   void sort(const Array<local_index>& ids);
 
   Array<local_index> other_;
+};
+
+/// The edges of a stage, divided into blocks of at most so many.
+class EdgeBlocks {
+ public:
+  explicit EdgeBlocks(Index max_size)
+      : max_size_(std::min<Index>(max_size, std::numeric_limits<local_index>::max())) {}
+  /// Divides the stage's edges by destination, then source, then id. The stages of a shard come in ascending
+  /// order.
+  void by_destination(const Stage& stage);
+  /// Divides them by source. Stages come in any order.
+  void by_source(const Stage& stage);
+
+  /// Blocks of the stage that was divided last, which must live.
+  [[nodiscard]] Index size() const noexcept { return (num_edges_ + max_size_ - 1) / max_size_; }
+  /// Writes out block b, and its positions by the row that ascends: the destination or the source. Several
+  /// threads may do so at once.
+  void write(Index b, EdgeBlock& block, BlockGroups& groups) const;
+
+ private:
+  template <class VisitRow>
+  void for_rows(Index b, const VisitRow& visit_row) const;
+
+  Index max_size_;
+  EdgeCursor cursor_;
+  const GraphShard* shard_ = nullptr;
+  Index begin_ = 0;         // of the stage
+  bool by_source_ = false;  // rows are those of the transpose
+  EdgeRanges rows_{};
+  Index num_edges_ = 0;
 };
 
 /// out[k] = scale[ids[k]] * x[ids[k]], where a row is `width` of the `stride` numbers from one row of x to

@@ -72,6 +72,8 @@ class UserMessageKernel::Batch final : public EdgeBatch {
     return edata(field(o_.inputs.e, name, "edata"));
   }
   [[nodiscard]] RowIds ids() const override {
+    require<InputError>(o_.edge_ids.size() == static_cast<std::size_t>(o_.num_edges),
+                        "a message function asks for edges.ids(), which drop_edge_ids() has dropped");
     return known(ids_, [&](local_index e) { return o_.edge_ids[e]; });
   }
   [[nodiscard]] RowIds rows() const override {
@@ -150,7 +152,7 @@ void UserMessageKernel::for_blocks(FunctionRef<void(Work&)> compute, FunctionRef
     const std::span works = std::span(works_).first(std::min(at_once, blocks_.size() - first));
     parallel_for(std::ssize(works), 1, [&](Index i, Index) {
       guarded(works[i].failure, [&] {
-        blocks_.write(first + i, works[i].block);
+        blocks_.write(first + i, works[i].block, works[i].groups);
         compute(works[i]);
       });
     });
@@ -188,7 +190,6 @@ void UserMessageKernel::accumulate(const Stage& stage) {
 
 void UserMessageKernel::reduce(Work& work, const Tensor& messages) {
   if (!o_.reduce) return put_rows(messages, work.block.edge, o_.out.data());
-  work.groups.build(work.block.dst);
   if (o_.argmax != nullptr) return reduce_extremum(work, messages);
   work.first = work.groups.sum_of(messages, 0);
   work.groups.add_rows_to(o_.out.data(), messages, 1, work.groups.size(), o_.dst_scale);
@@ -270,7 +271,7 @@ void UserMessageKernel::backward(const Stage& stage, real* grad_src, bool accumu
 }
 
 void UserMessageKernel::begin_backward() {
-  if (!o_.edge_ids.empty()) return;
+  if (o_.num_edges > 0) return;
   guarded(failure_, [&] {
     const GraphShard none;
     Work work;
@@ -295,7 +296,6 @@ void UserMessageKernel::differentiate(Work& work, const Stage& stage, real* grad
 
   if (grad_src != nullptr) {
     if (const Tensor rows = source_gradients(batch); rows.defined()) {
-      work.groups.build(block.src);
       work.first = work.groups.sum_of(rows, 0);
       work.groups.add_rows_to(grad_src, rows, 1, work.groups.size());
     }

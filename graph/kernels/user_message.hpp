@@ -56,7 +56,8 @@ class UserMessageKernel : public ShardKernel {
     const MessageInputs& inputs;
     Index edge_block = 1;
     bool serial = false;              ///< the function is called by one thread at a time
-    const Array<Index>& edge_ids;     ///< global id per local edge
+    Index num_edges = 0;              ///< of this worker
+    std::span<const Index> edge_ids;  ///< original id per local edge; none where the graph has dropped them
     std::optional<Reduce> reduce;     ///< empty: a row per edge
     const real* dst_scale = nullptr;  ///< of a mean: per destination
     local_index* argmax = nullptr;    ///< of max and min: [destinations, width]

@@ -88,7 +88,7 @@ struct Attention {
     o.bias = data_or_null(options.bias);
     o.result = &result;
     o.mask = mask.get();
-    o.edge_ids = graph.edge_ids.data();
+    if (mask != nullptr) o.edge_ids = graph.edge_ids().data();
     return o;
   }
 

@@ -66,7 +66,7 @@ Index GraphShardManager::num_dst_nodes() const noexcept {
   return state_->local.num_dst;
 }
 Index GraphShardManager::num_edges() const noexcept {
-  return static_cast<Index>(state_->edge_ids.size());
+  return state_->num_edges();
 }
 Index GraphShardManager::num_global_src_nodes() const noexcept {
   return state_->src_book.num_nodes();
@@ -100,8 +100,11 @@ const Array<Index>& GraphShardManager::src_ids() const noexcept {
 const Array<Index>& GraphShardManager::dst_ids() const noexcept {
   return state_->dst_ids;
 }
-const Array<Index>& GraphShardManager::edge_ids() const noexcept {
-  return state_->edge_ids;
+const Array<Index>& GraphShardManager::edge_ids() const {
+  return state_->edge_ids();
+}
+void GraphShardManager::drop_edge_ids() {
+  state_->drop_edge_ids();
 }
 const Tensor& GraphShardManager::edge_weight() const noexcept {
   return state_->edge_weight;

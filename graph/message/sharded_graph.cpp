@@ -138,8 +138,10 @@ std::vector<Array<local_index>> ShardedGraph::make_shards(EdgeList edges, bool w
     else
       remote.push_back(std::move(shard));
   }
-  edge_ids.reserve(sorted.edges.size());
-  for (const LocalEdge& edge : sorted.edges) edge_ids.push_back(edge.id);
+  Array<Index> ids(sorted.edges.size());
+  std::transform(sorted.edges.begin(), sorted.edges.end(), ids.begin(),
+                 [](const LocalEdge& edge) { return edge.id; });
+  set_edge_ids(std::move(ids));
   if (weighted) {
     edge_weight = Tensor(Shape{static_cast<Index>(sorted.edges.size())});
     std::transform(sorted.edges.begin(), sorted.edges.end(), edge_weight.data(),
@@ -171,7 +173,7 @@ void ShardedGraph::ask_owners(const std::vector<Array<local_index>>& wanted) {
     rounds.push_back(std::move(round));
   }
   max_round_rows = comm.all_reduce(max_round_rows, ReduceOp::max);
-  num_global_edges = comm.all_reduce(static_cast<Index>(edge_ids.size()));
+  num_global_edges = comm.all_reduce(num_edges());
 }
 
 void ShardedGraph::count_in_degrees() {
@@ -211,13 +213,25 @@ void ShardedGraph::count_out_degrees() {
       out_degrees[round.send_rows[i]] += used.values[begin[round.reader] + i];
 }
 
+Index ShardedGraph::num_edges() const noexcept {
+  const GraphShard& last = remote.empty() ? local : remote.back();
+  return last.first_edge + last.num_edges();
+}
+
+const Array<Index>& ShardedGraph::edge_ids() const {
+  require<InputError>(edge_ids_.has_value(),
+                      "this operation reads the ids of the graph's edges, which drop_edge_ids() has dropped");
+  return *edge_ids_;
+}
+
 std::size_t ShardedGraph::bytes() const noexcept {
   std::size_t bytes = local.bytes() + inverse_in_degrees.capacity() * sizeof(real);
   for (const GraphShard& shard : remote) bytes += shard.bytes();
   if (merged_ != nullptr) bytes += merged_->bytes();
   for (const HaloRound& round : rounds) bytes += round.send_rows.capacity() * sizeof(local_index);
-  for (const Array<Index>* array : {&src_ids, &dst_ids, &in_degrees, &out_degrees, &edge_ids})
+  for (const Array<Index>* array : {&src_ids, &dst_ids, &in_degrees, &out_degrees})
     bytes += array->capacity() * sizeof(Index);
+  if (edge_ids_) bytes += edge_ids_->capacity() * sizeof(Index);
   for (const auto& of_degree : row_factors)
     for (const RowFactors& factors : of_degree)
       for (const Tensor* x : {&factors.rows, &factors.halo})

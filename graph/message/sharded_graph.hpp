@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace sar::inline SAR_PRECISION {
@@ -32,7 +33,6 @@ struct ShardedGraph {
     Tensor halo;  ///< of the halo rows of all shards
   };
   mutable std::array<std::array<RowFactors, 3>, 3> row_factors;  ///< by NodeDegree and DegreeFactor
-  Array<Index> edge_ids;
   Tensor edge_weight;
   Index num_global_edges = 0;
 
@@ -43,6 +43,14 @@ struct ShardedGraph {
 
   /// Whether sources and destinations are the same nodes, and all of them.
   [[nodiscard]] bool is_homogeneous() const { return is_block && src_book == dst_book && !src_in_degrees; }
+
+  /// Of this worker.
+  [[nodiscard]] Index num_edges() const noexcept;
+  /// Original ids of the edges. Throws InputError when they were dropped.
+  [[nodiscard]] const Array<Index>& edge_ids() const;
+  [[nodiscard]] bool has_edge_ids() const noexcept { return edge_ids_.has_value(); }
+  void set_edge_ids(Array<Index> ids) { edge_ids_ = std::move(ids); }
+  void drop_edge_ids() const { edge_ids_.reset(); }
 
   /// Of all arrays that are there now: edges, ids, degrees, halo rows; not edge_weight.
   [[nodiscard]] std::size_t bytes() const noexcept;
@@ -81,6 +89,7 @@ struct ShardedGraph {
   /// The rounds: tells each owner which rows this rank reads. Collective.
   void ask_owners(const std::vector<Array<local_index>>& wanted);
   void count_out_degrees();
+  mutable std::optional<Array<Index>> edge_ids_;
   mutable std::once_flag merged_once_;
   mutable std::unique_ptr<GraphShard> merged_;
 };

@@ -114,8 +114,7 @@ class MessagePass {
     TraceScope scope(result_ == Result::edges ? "apply_edges" : "update_all", TraceKind::compute);
     describe(scope);
     const Driver driver(graph_, options_, recorded_ && needs_value(MessageTarget::u));
-    const Shape shape = row_.shape(result_ == Result::edges ? static_cast<Index>(graph_->edge_ids.size())
-                                                            : graph_->local.num_dst);
+    const Shape shape = row_.shape(result_ == Result::edges ? graph_->num_edges() : graph_->local.num_dst);
     GradientPtr base_gradient;
     Tensor out;
     const auto forward = [&](auto& kernel) {
@@ -138,11 +137,11 @@ class MessagePass {
                            .in_double = in_double()});
       forward(kernel);
     } else {
-      if (result_ == Result::max || result_ == Result::min)
-        argmax_ = std::make_shared<Array<local_index>>(shape.size());
+      const bool extremum = result_ == Result::max || result_ == Result::min;
+      if (extremum) argmax_ = std::make_shared<Array<local_index>>(shape.size());
       BinaryKernel::Operands operands = kernel_operands();
       operands.dst_scale = scales_.dst;
-      operands.edge_ids = graph_->edge_ids.data();
+      if (extremum) operands.edge_ids = graph_->edge_ids().data();
       forward(*make_binary_kernel(std::move(operands)));
     }
 

@@ -42,7 +42,10 @@ class Probe final : public EdgeBatch {
   [[nodiscard]] Variable edata(const std::string& field) const override {
     return edata(note(inputs_.e, field, frames_.edge));
   }
-  [[nodiscard]] RowIds ids() const override { return {}; }
+  [[nodiscard]] RowIds ids() const override {
+    (void)graph_.edge_ids();  // throws where they were dropped
+    return {};
+  }
   [[nodiscard]] RowIds rows() const override { return {}; }
 
  private:
@@ -143,12 +146,19 @@ struct UserMessage {
   std::optional<Reduce> reduce;
   std::shared_ptr<Array<local_index>> argmax;
 
+  /// None where the graph has dropped them and only the function can ask for them.
+  [[nodiscard]] std::span<const Index> ids() const {
+    const bool extremum = reduce == Reduce::max || reduce == Reduce::min;
+    if (!extremum && !graph->has_edge_ids()) return {};
+    return {graph->edge_ids().data(), graph->edge_ids().size()};
+  }
   [[nodiscard]] UserMessageKernel::Operands operands() const {
     return {.function = function,
             .inputs = inputs,
             .edge_block = options.edge_block,
             .serial = options.serial_messages,
-            .edge_ids = graph->edge_ids,
+            .num_edges = graph->num_edges(),
+            .edge_ids = ids(),
             .reduce = reduce,
             .dst_scale = reduce == Reduce::mean ? graph->inverse_in_degrees.data() : nullptr,
             .argmax = argmax != nullptr ? argmax->data() : nullptr,
@@ -166,8 +176,7 @@ struct UserMessage {
 Tensor UserMessage::forward(const Driver& driver) {
   TraceScope scope(reduce ? "update_all" : "apply_edges", TraceKind::compute);
   scope.detail("function of edges, ", trace_name(options.mode));
-  const auto num_edges = static_cast<Index>(graph->edge_ids.size());
-  Tensor out(inputs.message.with_rows(reduce ? graph->local.num_dst : num_edges));
+  Tensor out(inputs.message.with_rows(reduce ? graph->local.num_dst : graph->num_edges()));
   if (reduce == Reduce::max || reduce == Reduce::min)
     argmax = std::make_shared<Array<local_index>>(out.size());
   auto with_result = operands();

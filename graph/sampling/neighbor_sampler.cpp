@@ -185,8 +185,8 @@ class ExcludedEdges {
   /// Throws InputError unless the edges are local edge rows and ascend.
   ExcludedEdges(const ShardedGraph& graph, std::span<const Index> edges) : edges_(edges) {
     for (std::size_t i = 0; i < edges.size(); ++i) {
-      require<InputError>(0 <= edges[i] && edges[i] < std::ssize(graph.edge_ids), "excluded edge ", edges[i],
-                          " is no edge of this rank, expected ", index_range(std::ssize(graph.edge_ids)));
+      require<InputError>(0 <= edges[i] && edges[i] < graph.num_edges(), "excluded edge ", edges[i],
+                          " is no edge of this rank, expected ", index_range(graph.num_edges()));
       require<InputError>(i == 0 || edges[i - 1] < edges[i], "excluded edge ", edges[i], " comes after ",
                           i == 0 ? 0 : edges[i - 1], ", expected ascending edges, each once");
       rows_.push_back(destination(graph, edges[i]));
