@@ -126,6 +126,15 @@ struct TileProduct {
   Index depth_tiles;
   int parts;
   Requests* requests;  ///< a part for each tile of the depth
+  float* target;       ///< where the sums go
+  Index target_stride, rows, cols;
+
+  /// Requests what is read after the product, and the part of the target that belongs to tile k of the depth.
+  void request(Index k) const {
+    requests->next_part();
+    for (Index i = rows * k / depth_tiles; i < rows * (k + 1) / depth_tiles; ++i)
+      for (Index j = 0; j < cols; j += cache_line) __builtin_prefetch(target + i * target_stride + j, 1);
+  }
 };
 
 struct alignas(64) TileConfig {
@@ -153,7 +162,7 @@ void amx_block(const TileProduct& p, float* out, Index stride) {
   _tile_zero(3);
   for (Index k = 0; k < p.depth_tiles; ++k) {
     const Index high = k * p.parts * tile_numbers, low = high + tile_numbers;
-    p.requests->next_part();
+    p.request(k);
     _tile_loadd(6, p.b0 + high, 64);
     if constexpr (two_cols) _tile_loadd(7, p.b1 + high, 64);
     if (p.parts == 2) {
@@ -205,7 +214,7 @@ void avx512_block(const TileProduct& p, float* out, Index stride) {
       for (__m512& sum : row) sum = _mm512_setzero_ps();
     for (Index k = 0; k < p.depth_tiles; ++k) {
       const Index high = k * p.parts * tile_numbers, low = high + tile_numbers;
-      if (i == 0) p.requests->next_part();
+      if (i == 0) p.request(k);
       if (p.parts == 2) {
         add_vectors(a + low, p.b0 + high, p.b1 + high, sums);
         add_vectors(a + high, p.b0 + low, p.b1 + low, sums);
@@ -238,14 +247,13 @@ void write_block(const float* sums, Index rows, Index cols, const ProductTarget&
 }
 
 /// The product of up to 32 rows of a with up to 32 columns of b.
-void multiply_block(const TileProduct& p, Index rows, Index cols, bool amx, float* sums,
-                    const ProductTarget& target) {
-  const Block block = blocks[amx][rows > tile_rows][cols > tile_rows];
-  if (rows == 2 * tile_rows && cols == 2 * tile_rows && target.start == nullptr)
+void multiply_block(const TileProduct& p, bool amx, float* sums, const ProductTarget& target) {
+  const Block block = blocks[amx][p.rows > tile_rows][p.cols > tile_rows];
+  if (p.rows == 2 * tile_rows && p.cols == 2 * tile_rows && target.start == nullptr)
     return block(p, target.out, target.stride);
   block(p, sums, 2 * tile_rows);
   memory_barrier();
-  write_block(sums, rows, cols, target);
+  write_block(sums, p.rows, p.cols, target);
 }
 
 }  // namespace
@@ -276,11 +284,20 @@ void multiply_tiles(const MatrixView& a, const std::uint16_t* b, Index cols, int
       for (Index i = begin; i < end; i += 2 * tile_rows) {
         const std::uint16_t *left_tiles = left.data() + (i - begin) / tile_rows * strip,
                             *right_tiles = b + j / tile_rows * strip;
-        const TileProduct p{left_tiles, left_tiles + strip, right_tiles, right_tiles + strip, depth_tiles,
-                            parts,      &requests};
+        float* const out = target.out + i * target.stride + j;
+        const TileProduct p{.a0 = left_tiles,
+                            .a1 = left_tiles + strip,
+                            .b0 = right_tiles,
+                            .b1 = right_tiles + strip,
+                            .depth_tiles = depth_tiles,
+                            .parts = parts,
+                            .requests = &requests,
+                            .target = out,
+                            .target_stride = target.stride,
+                            .rows = std::min<Index>(end - i, 2 * tile_rows),
+                            .cols = std::min<Index>(cols - j, 2 * tile_rows)};
         const real* start = target.start == nullptr ? nullptr : target.start + i * target.start_stride + j;
-        multiply_block(p, std::min<Index>(end - i, 32), std::min<Index>(cols - j, 32), amx, sums.data(),
-                       {target.out + i * target.stride + j, target.stride, start, target.start_stride});
+        multiply_block(p, amx, sums.data(), {out, target.stride, start, target.start_stride});
       }
   }
   memory_barrier();

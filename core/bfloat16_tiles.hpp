@@ -3,8 +3,8 @@
 ///
 /// An operand is stored in tiles of 16 rows (columns of b) x 32 numbers of the depth, 1 KiB, the parts of a
 /// tile one after the other; what is missing at the ends is 0. A tile of `a` has the pairs of a row side by
-/// side, a tile of `b` those of 16 columns. 32 x 32 sums are computed at a time, in 4 tile registers. Both
-/// instructions take numbers below 2^-126 for 0.
+/// side, a tile of `b` those of 16 columns. 32 x 32 sums are computed at a time, in 4 tile registers, and
+/// their place in the result is requested meanwhile. Both instructions take numbers below 2^-126 for 0.
 ///
 /// With one part, [160000, 256] x [256, 256] is bound by memory and by the conversion of `a`; with two, by
 /// the tile products (3 x 16 cycles for 16 x 16 x 32).
