@@ -72,18 +72,22 @@ struct RowSum {
       __builtin_prefetch(bytes + b);
   }
 
-  /// sum += the columns from j on of the rows of edges [first, last)
+  /// sum += N vectors of columns from j on, of the rows of edges [first, last). The last vector ends with
+  /// column j + count, so it may share columns with the one before.
   template <Index N>
-  void add_edges(Index first, Index last, Index j, Vector (&sum)[N]) const {
+  void add_edges(Index first, Index last, Index j, Index count, Vector (&sum)[N]) const {
     for (Index k = first; k < last; ++k) {
       if (j == 0) prefetch(k + ahead);
       const real* x = row(k) + j;
-      if constexpr (terms == Terms::weighted_rows) {
-        const real c = coefficient(k);
-        for (Index i = 0; i < N; ++i) sum[i] += c * load(x + i * lanes);
-      } else {
-        for (Index i = 0; i < N; ++i) sum[i] += load(x + i * lanes);
-      }
+      const real c = terms == Terms::weighted_rows ? coefficient(k) : 1;
+      const auto add = [&](Vector& to, const real* from) {
+        if constexpr (terms == Terms::weighted_rows)
+          to += c * load(from);
+        else
+          to += load(from);
+      };
+      for (Index i = 0; i + 1 < N; ++i) add(sum[i], x + i * lanes);
+      add(sum[N - 1], x + count - lanes);
     }
   }
   /// The last columns, fewer than a vector.
@@ -97,7 +101,7 @@ struct RowSum {
     }
   }
 
-  /// totals += the sum of `count` columns from j on: N vectors, or, N = 0, the last ones.
+  /// totals += the sum of `count` columns from j on: N vectors, or, N = 0, fewer than one.
   template <Index N>
   [[gnu::noinline]] void add_blocks(Index first, Index last, Index j, Index count, double* totals) const {
     const Index step = t.out_in_double != nullptr ? 1 : block_edges;
@@ -106,8 +110,9 @@ struct RowSum {
       real sums[std::max<Index>(N, 1) * lanes] = {};
       const Index end = std::min(last, k + step);
       if constexpr (N > 0) {
-        add_edges<N>(k, end, j, sum);
-        std::memcpy(sums, sum, sizeof sums);
+        add_edges<N>(k, end, j, count, sum);
+        std::memcpy(sums + count - lanes, &sum[N - 1], sizeof(Vector));
+        std::memcpy(sums, sum, (N - 1) * sizeof(Vector));
       } else {
         add_edges_of_tail(k, end, j, sums);
       }
@@ -131,15 +136,18 @@ struct RowSum {
   }
 
   template <Index N>
-  void tile(Index first, Index last, Index j, Index out_row) const {
+  void tile(Index first, Index last, Index j, Index count, Index out_row) const {
     Vector sum[N] = {};
-    add_edges<N>(first, last, j, sum);
+    add_edges<N>(first, last, j, count, sum);
     const real scale = scale_of(out_row);
-    real* out = t.out + out_row * t.width + j;
-    for (Index i = 0; i < N; ++i) {
+    real *out = t.out + out_row * t.width + j, *end = out + count - lanes;
+    // read before the vector is written that may share columns with it
+    const Vector last_sum = t.accumulate ? load(end) + scale * sum[N - 1] : scale * sum[N - 1];
+    for (Index i = 0; i + 1 < N; ++i) {
       real* to = out + i * lanes;
       store(to, t.accumulate ? load(to) + scale * sum[i] : scale * sum[i]);
     }
+    store(end, last_sum);
   }
   void tail(Index first, Index last, Index j, Index out_row) const {
     real sum[lanes] = {};
@@ -149,31 +157,47 @@ struct RowSum {
     for (Index i = 0; i < t.width - j; ++i) out[i] = (t.accumulate ? out[i] : 0) + scale * sum[i];
   }
 
-  /// visit(std::integral_constant<Index, N>, j) for N vectors of columns from j on; N = 0 for the last ones.
+  /// visit(std::integral_constant<Index, N>, j, count) for `count` columns from j on, in N vectors; N = 0
+  /// where a row has fewer than a vector. No tile leaves a part of a vector to the next.
   template <class Visit>
   void for_tiles(const Visit& visit) const {
-    Index j = 0;
-    const auto while_wide = [&](auto n) {
-      for (; t.width - j >= n * lanes; j += n * lanes) visit(n, j);
-    };
-    while_wide(std::integral_constant<Index, max_vectors>());
-    if constexpr (max_vectors > 8) while_wide(std::integral_constant<Index, 8>());
-    while_wide(std::integral_constant<Index, 4>());
-    while_wide(std::integral_constant<Index, 2>());
-    while_wide(std::integral_constant<Index, 1>());
-    if (j < t.width) visit(std::integral_constant<Index, 0>(), j);
+    for (Index j = 0; j < t.width;) {
+      const Index left = t.width - j;
+      const auto whole = [left](Index n) { return left == n * lanes || left >= (n + 1) * lanes; };
+      const auto take = [&]<Index n>(std::integral_constant<Index, n> vectors, Index count) {
+        visit(vectors, j, count);
+        j += count;
+      };
+      if (whole(max_vectors))
+        take(std::integral_constant<Index, max_vectors>(), max_vectors * lanes);
+      else if (max_vectors > 8 && whole(8))
+        take(std::integral_constant<Index, 8>(), 8 * lanes);
+      else if (whole(4))
+        take(std::integral_constant<Index, 4>(), 4 * lanes);
+      else if (left > 4 * lanes)
+        take(std::integral_constant<Index, 2>(), 2 * lanes);
+      else if (left > 3 * lanes)
+        take(std::integral_constant<Index, 4>(), left);
+      else if (left > 2 * lanes)
+        take(std::integral_constant<Index, 3>(), left);
+      else if (left > lanes)
+        take(std::integral_constant<Index, 2>(), left);
+      else if (left == lanes)
+        take(std::integral_constant<Index, 1>(), left);
+      else
+        take(std::integral_constant<Index, 0>(), left);
+    }
   }
 
   void operator()(Index first, Index last, Index out_row) const {
     const bool in_blocks = last - first > block_edges || t.out_in_double != nullptr;
-    for_tiles([&](auto n, Index j) {
+    for_tiles([&](auto n, Index j, Index count) {
       if (in_blocks) {
-        const Index count = n > 0 ? n * lanes : t.width - j;
         double totals[std::max<Index>(n, 1) * lanes] = {};
         add_blocks<n>(first, last, j, count, totals);
         write(j, count, out_row, totals);
       } else if constexpr (n > 0) {
-        tile<n>(first, last, j, out_row);
+        tile<n>(first, last, j, count, out_row);
       } else {
         tail(first, last, j, out_row);
       }
@@ -186,8 +210,8 @@ struct RowSum {
     Array<double> totals(parts * t.width, 0);
     parallel_for(parts, 1, [&](Index part, Index) {
       const Index begin = first + part * part_edges;
-      for_tiles([&](auto n, Index j) {
-        add_blocks<n>(begin, std::min(last, begin + part_edges), j, n > 0 ? n * lanes : t.width - j,
+      for_tiles([&](auto n, Index j, Index count) {
+        add_blocks<n>(begin, std::min(last, begin + part_edges), j, count,
                       totals.data() + part * t.width + j);
       });
     });

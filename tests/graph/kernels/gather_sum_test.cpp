@@ -12,7 +12,7 @@ using namespace sar::test;
 TEST_CASE("sums of gathered rows, for widths of vectors and of what is left of them") {
   const TwoShards g;
   const GraphShard& shard = g.local;
-  for (const Index width : {1, 3, 8, 17, 40, 200}) {
+  for (const Index width : {1, 3, 8, 17, 24, 40, 47, 60, 70, 100, 135, 200, 260}) {
     const Tensor x = numbers({g.num_local, width}, 1), weight = numbers(Shape{g.num_edges()}, 2),
                  scale = numbers(Shape{g.num_dst}, 3), start = numbers({g.num_dst, width}, 4);
     for (const bool accumulate : {false, true}) {
@@ -80,7 +80,7 @@ struct ManyEdges {
 
 TEST_CASE("rows of hubs, in real and in double precision") {
   const std::vector<Index> row_edges{3, 200'000, 0, 1024, 1025, 70'000, 5};
-  for (const Index width : {1, 19, 64, 300}) {
+  for (const Index width : {1, 19, 47, 64, 260, 300}) {
     CAPTURE(width);
     const ManyEdges g(row_edges, 97, width);
     for (const bool accumulate : {false, true}) {
