@@ -126,7 +126,7 @@ void draw_short_rows(std::span<const Index> row_ids, Index blocks, const std::ar
 
 constexpr Index blocks_at_once = 1 << 10;  // 16 KiB of words, which stay in the first-level cache
 
-/// body(row, first column, columns, words) for each row, or for its parts where it is long.
+/// body(row, first column, columns, words) for each row, or for its parts where it is long; no column twice.
 template <class Body>
 void for_drawn_rows(std::span<const Index> row_ids, Index row_size, const std::array<std::uint32_t, 2>& key,
                     const Body& body) {
@@ -138,7 +138,8 @@ void for_drawn_rows(std::span<const Index> row_ids, Index row_size, const std::a
         const Index first = std::min(begin, blocks - lanes), count = std::min(blocks_at_once, blocks - first);
         draw_blocks(static_cast<std::uint64_t>(row_ids[static_cast<std::size_t>(row)]), first, count, key,
                     words);
-        body(row, 4 * first, std::min(4 * count, row_size - 4 * first), words);
+        body(row, 4 * begin, std::min(4 * (first + count), row_size) - 4 * begin,
+             words + 4 * (begin - first));
       }
     return;
   }
@@ -153,14 +154,17 @@ void for_drawn_rows(std::span<const Index> row_ids, Index row_size, const std::a
 
 }  // namespace
 
+/// Values of a closure are in memory, which the loop might change: a function of its own has them in
+/// registers.
+void factors_of(const std::uint32_t* words, std::uint32_t threshold, real scale, Index n, real* factors) {
+  for (Index j = 0; j < n; ++j) factors[j] = words[j] < threshold ? real{0} : scale;
+}
+
 void draw_factors(const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, real* factors) {
-  const std::uint32_t threshold = draw.threshold;
-  const real scale = draw.keep_scale;
-  for_drawn_rows(row_ids, row_size, draw.key,
-                 [&](Index row, Index first, Index columns, const std::uint32_t* words) {
-                   real* to = factors + row * row_size + first;
-                   for (Index j = 0; j < columns; ++j) to[j] = words[j] < threshold ? real{0} : scale;
-                 });
+  for_drawn_rows(
+      row_ids, row_size, draw.key, [&](Index row, Index first, Index columns, const std::uint32_t* words) {
+        factors_of(words, draw.threshold, draw.keep_scale, columns, factors + row * row_size + first);
+      });
 }
 
 /// Of at most 32 rows.
@@ -186,6 +190,36 @@ void apply_bits(const std::uint32_t* words, Index row, real keep_scale, Index ro
   }
 }
 
+/// y = relu(x) * factors; y may be x.
+void apply_words_to_relu(const std::uint32_t* words, std::uint32_t threshold, real scale, Index n,
+                         const real* x, real* y) {
+#pragma GCC ivdep
+  for (Index j = 0; j < n; ++j) {
+    const real positive = x[j] < 0 ? real{0} : x[j];
+    const real factor = words[j] < threshold ? real{0} : scale;
+    y[j] = positive * factor;
+  }
+}
+
+/// The same of rows that lie one after the other.
+void apply_draws_to_relu(const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size,
+                         const real* from, real* to) {
+  for_drawn_rows(row_ids, row_size, draw.key,
+                 [&](Index row, Index first, Index columns, const std::uint32_t* words) {
+                   const Index at = row * row_size + first;
+                   apply_words_to_relu(words, draw.threshold, draw.keep_scale, columns, from + at, to + at);
+                 });
+}
+
+/// to (+)= scale * grad where y > 0.
+void pass_positive(const real* y, real scale, Index n, const real* grad, real* to, bool accumulate) {
+  if (accumulate) {
+    for (Index i = 0; i < n; ++i) to[i] += y[i] > 0 ? scale * grad[i] : real{0};
+  } else {
+    for (Index i = 0; i < n; ++i) to[i] = y[i] > 0 ? scale * grad[i] : real{0};
+  }
+}
+
 #include <sar/core/isa_end.hpp>
 
 SAR_DISPATCH(void, draw_factors,
@@ -198,9 +232,18 @@ SAR_DISPATCH(void, apply_bits,
              (const std::uint32_t* words, Index row, real keep_scale, Index row_size, const real* from,
               real* to, bool accumulate),
              (words, row, keep_scale, row_size, from, to, accumulate));
+SAR_DISPATCH(void, apply_draws_to_relu,
+             (const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, const real* from,
+              real* to),
+             (draw, row_ids, row_size, from, to));
+SAR_DISPATCH(void, pass_positive,
+             (const real* y, real scale, Index n, const real* grad, real* to, bool accumulate),
+             (y, scale, n, grad, to, accumulate));
 
 #if SAR_COMPILED_ONCE
 namespace sar::inline SAR_PRECISION {
+
+constexpr Index grain = 1 << 15;  // elements that one task takes
 
 DropoutMask::DropoutMask(const RandomKey& key, double p)
     : draw_{.key = Random(key).key(), .threshold = 0, .keep_scale = 1} {
@@ -217,6 +260,29 @@ void DropoutMask::apply(const Tensor& x, std::span<const Index> row_ids, Tensor&
   require<ShapeError>(static_cast<Index>(row_ids.size()) == x.num_rows(), "dropout of a tensor of shape ",
                       x.shape(), " with ", row_ids.size(), " row ids");
   DropoutBits(*this, row_ids, x.row_size()).apply(x, out, accumulate);
+}
+
+void DropoutMask::apply_to_relu(const Tensor& x, std::span<const Index> row_ids, Tensor& out) const {
+  const Index width = x.row_size();
+  require<ShapeError>(std::ssize(row_ids) == x.num_rows() && x.shape() == out.shape(),
+                      "dropout of a tensor of shape ", x.shape(), " with ", row_ids.size(),
+                      " row ids into one of shape ", out.shape());
+  if (width == 0) return;
+  parallel_for(x.num_rows(), std::max<Index>(1, grain / width), [&](Index begin, Index end) {
+    apply_draws_to_relu(
+        draw_, row_ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), width,
+        x.row(begin), out.row(begin));
+  });
+}
+
+void relu_dropout_backward(const Tensor& y, real keep_scale, const Tensor& grad, Tensor& out,
+                           bool accumulate) {
+  require<ShapeError>(y.shape() == grad.shape() && y.shape() == out.shape(), "gradient of shape ",
+                      grad.shape(), " for a value of shape ", y.shape(), " into ", out.shape());
+  parallel_for(y.size(), grain, [&](Index begin, Index end) {
+    pass_positive(y.data() + begin, keep_scale, end - begin, grad.data() + begin, out.data() + begin,
+                  accumulate);
+  });
 }
 
 DropoutBits::DropoutBits(const DropoutMask& mask, std::span<const Index> row_ids, Index row_size)
@@ -240,7 +306,7 @@ void DropoutBits::apply(const Tensor& x, Tensor& out, bool accumulate) const {
   require<ShapeError>(x.shape() == out.shape() && x.row_size() == row_size_ && x.num_rows() == num_rows_,
                       "dropout of a tensor of shape ", x.shape(), " with draws for ", num_rows_, " rows of ",
                       row_size_, " into one of shape ", out.shape());
-  parallel_for(x.num_rows(), std::max<Index>(1, (1 << 15) / std::max<Index>(row_size_, 1)),
+  parallel_for(x.num_rows(), std::max<Index>(1, grain / std::max<Index>(row_size_, 1)),
                [&](Index begin, Index end) {
                  for (Index i = begin; i < end; ++i)
                    apply_bits(words(i), i, keep_scale_, row_size_, x.row(i), out.row(i), accumulate);

@@ -33,12 +33,20 @@ class DropoutMask {
   /// out (+)= x * factors; out may be x. Throws ShapeError when shapes differ or there is not one id per row.
   void apply(const Tensor& x, std::span<const Index> row_ids, Tensor& out, bool accumulate = false) const;
 
+  /// out = relu(x) * factors, in one pass; out may be x. NaN stays. Throws ShapeError as apply().
+  void apply_to_relu(const Tensor& x, std::span<const Index> row_ids, Tensor& out) const;
+
   [[nodiscard]] real keep_scale() const noexcept { return draw_.keep_scale; }
   [[nodiscard]] const DropoutDraw& draw() const noexcept { return draw_; }
 
  private:
   DropoutDraw draw_;
 };
+
+/// out (+)= keep_scale * grad where the result y of apply_to_relu() is positive; out may be grad. Throws
+/// ShapeError when shapes differ.
+void relu_dropout_backward(const Tensor& y, real keep_scale, const Tensor& grad, Tensor& out,
+                           bool accumulate);
 
 /// The draws of a mask for all elements of a tensor, a bit for each: what the backward pass reads again,
 /// because a bit costs less memory traffic than a draw costs time. Copies share the bits.

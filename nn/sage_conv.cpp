@@ -4,6 +4,8 @@
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/sage_conv.hpp>
 
+#include <utility>
+
 namespace sar::inline SAR_PRECISION {
 
 SAGEConv::SAGEConv(const InFeatures& in_feats, Index out_feats, Generator& gen,
@@ -65,9 +67,12 @@ Variable SAGEConv::apply(const GraphShardManager& graph, const Variable& src, co
   const auto self = [&] { return (*fc_self_)(dst.defined() ? dst : first_rows(src, graph.num_dst_nodes())); };
   if (options_.aggregator == SAGEAggregator::mean && multiplies_first(graph, src))
     return graph.update_all(message(fc_neigh_(src), edge_weight), fn::mean, self);
+  // First, so that its gradient is added to that of the aggregate: that is of all rows, this of the first
+  // ones.
+  Variable self_term = self();
   const Variable neigh =
       cache_(graph, {&src, &edge_weight}, [&] { return aggregate(graph, src, edge_weight); });
-  return add_linear(self(), neigh, fc_neigh_.weight());
+  return add_linear(std::move(self_term), neigh, fc_neigh_.weight());
 }
 
 Variable SAGEConv::aggregate(const GraphShardManager& graph, const Variable& src,

@@ -87,6 +87,7 @@
 #include <sar/nn/ranking.hpp>
 #include <sar/nn/reductions.hpp>
 #include <sar/nn/rel_graph_conv.hpp>
+#include <sar/nn/relu_dropout.hpp>
 #include <sar/nn/row_function.hpp>
 #include <sar/nn/sage_conv.hpp>
 #include <sar/nn/sign.hpp>

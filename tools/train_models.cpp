@@ -209,8 +209,10 @@ Variable NodeClassifier::after_layer(int layer, const LayerGraphs& graphs, const
     if (i + 1 == options_.layers) return h;
     if (options_.batch_norm)
       h = batch_norm_relu_dropout(std::move(h), norms_[at], dropouts_[at], graph.dst_ids());
+    else if (type_.attends)
+      h = dropouts_[at](elu(std::move(h)), graph.dst_ids());
     else
-      h = dropouts_[at](type_.attends ? elu(std::move(h)) : relu(std::move(h)), graph.dst_ids());
+      h = relu_dropout(std::move(h), dropouts_[at], graph.dst_ids());
     if (i + 1 == layer) return h;
   }
 }
