@@ -27,11 +27,12 @@ int main(int argc, char** argv) {
   std::iota(seeds.begin(), seeds.end(), data.book.begin(comm.rank()));
   DataLoader loader(NeighborSampler(graph, {15, 10, 5}), seeds, {.batch_size = batch_size});
 
-  constexpr int steps = 20;
+  constexpr int most_steps = 20;  // fewer where the epoch is shorter
+  int steps = 0;
   double sampling = 0, gathering = 0, rows_of_edges = 0, edges = 0;
   Index sampled = 0;
   loader.start_epoch(1);
-  for (int step = 0; step <= steps; ++step) {
+  for (int step = 0; step <= most_steps; ++step) {
     std::optional<MiniBatch> batch;
     const double sample_seconds = bench::seconds_of([&] { batch = loader.next(); });
     if (!batch) break;
@@ -45,6 +46,7 @@ int main(int argc, char** argv) {
     const double copy_seconds =
         bench::seconds_of([&] { (void)gather_rows(Variable(data.features), std::move(sources)); });
     if (step == 0) continue;  // to warm up
+    ++steps;
     sampling += sample_seconds;
     gathering += gather_seconds;
     rows_of_edges += copy_seconds;
@@ -55,6 +57,11 @@ int main(int argc, char** argv) {
   comm.all_reduce(std::span<double>(slowest), ReduceOp::max);
   edges = comm.all_reduce(edges);
   const auto num_seeds = static_cast<double>(comm.all_reduce(sampled));
+  if (steps == 0) {
+    if (comm.rank() == 0)
+      std::cerr << "bench_sampler: the epoch has one batch, expected more nodes or a smaller batch size\n";
+    return 2;
+  }
   if (comm.rank() != 0) return 0;
   bench::print({.name = "sample_blocks",
                 .ranks = comm.size(),
