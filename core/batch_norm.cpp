@@ -1,4 +1,5 @@
 #include <sar/core/batch_norm.hpp>
+#include <sar/core/independent_iterations.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/reduce.hpp>
@@ -26,7 +27,7 @@ struct Columns {
 };
 
 void normalize_row(const Columns c, const real* from, real* to) {
-#pragma GCC ivdep
+  SAR_INDEPENDENT_ITERATIONS
   for (Index j = 0; j < c.count; ++j) {
     const real value = (from[j] - c.center[j]) * c.scale[j] + c.shift[j];
     to[j] = value < c.lowest ? c.lowest : value;
@@ -36,7 +37,7 @@ void normalize_row(const Columns c, const real* from, real* to) {
 /// The same with dropout: `bit` of each word tells what is kept.
 void normalize_row(const Columns c, const std::uint32_t* words, std::uint32_t bit, real kept,
                    const real* from, real* to) {
-#pragma GCC ivdep
+  SAR_INDEPENDENT_ITERATIONS
   for (Index j = 0; j < c.count; ++j) {
     const real value = (from[j] - c.center[j]) * c.scale[j] + c.shift[j];
     to[j] = (value < c.lowest ? c.lowest : value) * ((words[j] & bit) != 0 ? kept : real{0});
@@ -95,7 +96,7 @@ struct BackwardRow {
 
 template <bool relu, bool drops>
 void add_row(const BackwardRow<relu, drops> row, Index columns, real* sum_g, real* sum_gx) {
-#pragma GCC ivdep
+  SAR_INDEPENDENT_ITERATIONS
   for (Index j = 0; j < columns; ++j) {
     const real g = row.g(j);
     sum_g[j] += g;
@@ -106,7 +107,7 @@ void add_row(const BackwardRow<relu, drops> row, Index columns, real* sum_g, rea
 template <bool relu, bool drops>
 void differentiate_row(const BackwardRow<relu, drops> row, Index columns, const real* mean_g,
                        const real* mean_gx, real* dx) {
-#pragma GCC ivdep
+  SAR_INDEPENDENT_ITERATIONS
   for (Index j = 0; j < columns; ++j)
     dx[j] = row.scale[j] * (row.g(j) - mean_g[j] - row.xhat(j) * mean_gx[j]);
 }

@@ -3,6 +3,7 @@
 // element read.
 #include <sar/core/dropout.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/independent_iterations.hpp>
 #include <sar/core/parallel.hpp>
 
 #include <algorithm>
@@ -193,7 +194,7 @@ void apply_bits(const std::uint32_t* words, Index row, real keep_scale, Index ro
 /// y = relu(x) * factors; y may be x.
 void apply_words_to_relu(const std::uint32_t* words, std::uint32_t threshold, real scale, Index n,
                          const real* x, real* y) {
-#pragma GCC ivdep
+  SAR_INDEPENDENT_ITERATIONS
   for (Index j = 0; j < n; ++j) {
     const real positive = x[j] < 0 ? real{0} : x[j];
     const real factor = words[j] < threshold ? real{0} : scale;
