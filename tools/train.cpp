@@ -6,11 +6,12 @@
 #include "program.hpp"
 #include "train_checkpoint.hpp"
 #include "train_data.hpp"
+#include "train_edge_steps.hpp"
 #include "train_log.hpp"
 #include "train_models.hpp"
+#include "train_node_steps.hpp"
 #include "train_options.hpp"
 #include "train_predict.hpp"
-#include "train_steps.hpp"
 #include "train_weights.hpp"
 
 #include <sar/core/file.hpp>
@@ -82,7 +83,8 @@ void load(const Communicator& comm, WeightFile& weights, const TrainOptions& o) 
 }
 
 /// Fails at once where memory would run out after a long while. Collective.
-void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const NodeData& data) {
+void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const NodeData& data,
+                             Index num_classes) {
   const ModelOptions& m = o.model;
   const Index matrices = !model_type(m.type).has_relations ? 1 : m.num_bases > 0 ? m.num_bases : m.num_rels;
   const double copies = o.epochs > 0 ? 3 : 1;  // the gradient, and at least one of the optimizer
@@ -93,17 +95,33 @@ void require_memory_of_model(const Communicator& comm, const TrainOptions& o, co
   double numbers = 0, rows = 0;
   for (int i = 0; i < m.layers; ++i) {
     const auto in = static_cast<double>(i == 0 ? data.features.row_size() : m.hidden);
-    const auto out = static_cast<double>(i + 1 == m.layers ? data.num_classes : m.hidden);
+    const auto out =
+        static_cast<double>(i + 1 == m.layers && o.task.type == TaskType::node ? num_classes : m.hidden);
     numbers += copies * in * out * static_cast<double>(matrices);
     if (keeps_rows)
       rows += nodes * out;
     else if (has_all_rows)
       rows = std::max(rows, nodes * out);
   }
+  if (o.task.type != TaskType::node)
+    numbers += copies * static_cast<double>(m.hidden + num_classes) * static_cast<double>(m.hidden);
   std::string what = concat("the model of --layers ", m.layers, ", --hidden ", m.hidden);
   if (model_type(m.type).has_relations) what += concat(", --num-rels ", m.num_rels);
   require_memory(comm, (numbers + rows) * static_cast<double>(sizeof(real)),
-                 concat(what, " and ", data.num_classes, " classes"));
+                 o.task.type == TaskType::link ? what : concat(what, " and ", num_classes, " classes"));
+}
+
+/// Collective.
+std::unique_ptr<Steps> make_steps(const GraphShardManager& graph, const NodeData& data,
+                                  std::span<const Relations> relations, const TrainOptions& o,
+                                  const EdgeTask& edges) {
+  Generator gen(o.seed);
+  ModelOptions model = o.model;
+  // otherwise the graph changes twice an epoch, or with every batch
+  model.cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0);
+  if (o.task.type == TaskType::node)
+    return std::make_unique<NodeSteps>(graph, data, relations, o, model, gen);
+  return std::make_unique<EdgeSteps>(graph, data, relations, o, model, edges, gen);
 }
 
 void train(const Communicator& comm, const TrainOptions& o) {
@@ -115,15 +133,20 @@ void train(const Communicator& comm, const TrainOptions& o) {
   prepare_predictions(comm, o);
   Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);
   heartbeat.phase("reading the graph");
-  NodeData data = load_data(comm, o);
-  require_memory_of_model(comm, o, data);
+  EdgeData edge_data;
+  NodeData data = load_data(comm, o, edge_data);
+  EdgeTask edges;
+  if (o.task.type != TaskType::node) edges = make_edge_task(comm, o, data, std::move(edge_data));
+  if (o.task.type == TaskType::edge && !o.predict.empty()) require_edge_ids(comm, data, edges.all.edges.id);
+  require_memory_of_model(comm, o, data,
+                          o.task.type == TaskType::node ? data.num_classes : edges.num_classes);
   heartbeat.phase("building the graph and the model");
   GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
-  Generator gen(o.seed);
-  ModelOptions model_options = o.model;
-  // otherwise the graph changes twice an epoch, or with every batch
-  model_options.cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0);
-  NodeClassifier model(model_options, data.features.row_size(), data.num_classes, comm, gen);
+  const std::vector<Relations> relations = generate_relations(graph, data, o);
+  const bool samples = !o.sample.fan_outs.empty() || (o.mfg && o.task.type != TaskType::node);
+  if (!samples && o.model.attention_dropout == 0) graph.drop_edge_ids();  // nothing reads them
+  const std::unique_ptr<Steps> steps = make_steps(graph, data, relations, o, edges);
+  Module& model = steps->model();
   const auto optimizer = make_optimizer(o, model);
   const auto schedule = make_schedule(o, *optimizer);
   Checkpoints checkpoints(comm, o, graph);
@@ -136,12 +159,8 @@ void train(const Communicator& comm, const TrainOptions& o) {
   if (!o.init_weights.empty() && !resumed) load(comm, weights, o);
   if (!o.init_weights.empty() && resumed && !o.save_weights.empty())
     weights.recognise(comm, o.init_weights, o.weight_names);
-  Log log(comm, o.log_file, o.epochs, start, checkpoints.resumed_from());
-  log.start(data, graph, o);
-  const std::vector<Relations> relations = generate_relations(graph, data, o);
-  if (o.sample.fan_outs.empty() && o.model.attention_dropout == 0)
-    graph.drop_edge_ids();  // nothing reads them
-  Steps steps(graph, data, relations, o, model, *optimizer);
+  Log log(comm, o, start, checkpoints.resumed_from());
+  log.start(data, graph, o, steps->description());
   EpochProgress progress = EpochProgress::from_checkpoint(start.extra, checkpoints.resumed_from());
 
   for (int epoch = start.epoch + 1; epoch <= o.epochs; ++epoch) {
@@ -149,14 +168,16 @@ void train(const Communicator& comm, const TrainOptions& o) {
     EpochTimer timer(comm);
     Epoch result{.epoch = epoch};
     result.lr = optimizer->lr();
-    steps.epoch(result, timer, std::exchange(progress, {}), [&](const EpochProgress& now, Index batches) {
-      heartbeat.phase(concat("epoch ", epoch, "/", o.epochs, ", batch ", now.batch, "/", batches, ", loss ",
-                             now.loss_sum / static_cast<double>(std::max<Index>(now.seeds, 1))));
-      if (now.batch < batches)
-        checkpoints.batch_done(epoch, now, model, *optimizer, schedule.get(), log.progress());
-    });
+    steps->epoch(*optimizer, result, timer, std::exchange(progress, {}),
+                 [&](const EpochProgress& now, Index batches) {
+                   heartbeat.phase(concat("epoch ", epoch, "/", o.epochs, ", batch ", now.batch, "/", batches,
+                                          ", loss ",
+                                          now.loss_sum / static_cast<double>(std::max<Index>(now.seeds, 1))));
+                   if (now.batch < batches)
+                     checkpoints.batch_done(epoch, now, model, *optimizer, schedule.get(), log.progress());
+                 });
     if (o.eval_every > 0 && (epoch % o.eval_every == 0 || epoch == o.epochs))
-      result.accuracy = steps.evaluate();
+      result.scores = steps->evaluate();
     if (schedule) schedule->step(result.loss);
     timer.finish(result);
     log.epoch(result);
@@ -164,7 +185,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
   }
   heartbeat.phase("writing the results");
   if (!o.save_weights.empty()) weights.save(comm, o.save_weights);
-  predict(comm, o, model, graph, data, relations);
+  steps->predict();
   log.summary(graph);
 }
 

@@ -46,7 +46,8 @@ std::string describe(const SampleOptions& s, int ranks, const std::string& parti
 /// and the learning rate, which may change.
 std::map<std::string, std::string> describe(const TrainOptions& o, const GraphShardManager& graph) {
   const ModelOptions& m = o.model;
-  return {{"--model", m.type},
+  return {{"--task", describe(o.task)},
+          {"--model", m.type},
           {"--layers", concat(m.layers)},
           {"--hidden", concat(m.hidden)},
           {"--heads", concat(m.heads)},

@@ -16,13 +16,13 @@ namespace sar::tools {
 namespace {
 
 /// What the library reads by itself, then the formats of others. Rank 0 says what it was.
-NodeData load_file(const Communicator& comm, const TrainOptions& o) {
+NodeData load_file(const Communicator& comm, const TrainOptions& o, EdgeData* edges) {
   const auto tell = [&](const std::string& found) {
     if (comm.rank() == 0) std::cout << printable(concat(o.dataset, ": ", found)) << std::endl;
   };
   const bool ours = comm.all_reduce(o.found.kind == DatasetKind::unknown ? 1 : 0, ReduceOp::max) == 0;
   if (ours) {
-    OpenedDataset opened = open_dataset(comm, o.found, o.data);
+    OpenedDataset opened = open_dataset(comm, o.found, o.data, edges);
     tell(opened.description);
     return std::move(opened.data);
   }
@@ -35,7 +35,7 @@ NodeData load_file(const Communicator& comm, const TrainOptions& o) {
   const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.dataset, o.source);
   tell(source->description());
   if (!o.predict.empty()) source->write_node_keys(o.predict);
-  return load_graph(*source, o.data);
+  return load_graph(*source, o.data, edges);
 }
 
 NodeData make_built_in(const Communicator& comm, const TrainOptions& o) {
@@ -61,8 +61,11 @@ void require_plausible_labels(const Communicator& comm, const NodeData& data, co
 
 }  // namespace
 
-NodeData load_data(const Communicator& comm, const TrainOptions& o) {
-  NodeData data = o.dataset.empty() ? make_built_in(comm, o) : load_file(comm, o);
+NodeData load_data(const Communicator& comm, const TrainOptions& o, EdgeData& edges) {
+  const bool of_nodes = o.task.type == TaskType::node;
+  NodeData data =
+      o.dataset.empty() ? make_built_in(comm, o) : load_file(comm, o, of_nodes ? nullptr : &edges);
+  if (o.dataset.empty() && !of_nodes) edges.edges = data.edges;
   if (!data.ids_are_original && comm.rank() == 0)
     std::cout << "WARNING: " << data.name << " does not say the original ids of its nodes"
               << (o.predict.empty() ? ""
@@ -71,6 +74,7 @@ NodeData load_data(const Communicator& comm, const TrainOptions& o) {
               << ". Expected orig_node_ids.npy beside the JSON (what partition_graph returns with "
                  "return_mapping=True), orig_nids.dgl in each part, or the node data orig_id"
               << std::endl;
+  if (!of_nodes) return data;
   if (o.epochs > 0) require_training_labels(comm, data);
   if (o.num_classes == 0) require_plausible_labels(comm, data, o.dataset.empty() ? data.name : o.dataset);
   require<InputError>(o.num_classes == 0 || o.num_classes >= data.num_classes, data.name,

@@ -4,11 +4,13 @@
 #include "train_options.hpp"
 
 #include <sar/comm/communicator.hpp>
+#include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/node_data.hpp>
 
 namespace sar::tools {
 
-/// Throws InputError for what cannot be trained on, and when the number of classes is unknown. Collective.
-NodeData load_data(const Communicator& comm, const TrainOptions& o);
+/// `edges` gets what the dataset says of them, for the tasks link and edge. Throws InputError for what cannot
+/// be trained on, and for the task node when the number of classes is unknown. Collective.
+NodeData load_data(const Communicator& comm, const TrainOptions& o, EdgeData& edges);
 
 }  // namespace sar::tools

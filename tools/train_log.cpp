@@ -72,9 +72,17 @@ void EpochTimer::finish(Epoch& epoch) const {
   epoch.comm_bytes = comm_.all_reduce(now.bytes_sent - before_.bytes_sent);
 }
 
-Log::Log(const Communicator& comm, const std::string& file, int epochs, const CheckpointInfo& start,
+Log::Log(const Communicator& comm, const TrainOptions& o, const CheckpointInfo& start,
          const std::string& checkpoint)
-    : comm_(comm), speaks_(comm.rank() == 0), epochs_(epochs) {
+    : comm_(comm),
+      speaks_(comm.rank() == 0),
+      epochs_(o.epochs),
+      metrics_(metric_names(o.task)),
+      smaller_is_better_(smaller_is_better(o.task)),
+      parts_{{"train", &Scores::train}, {"val", &Scores::val}, {"test", &Scores::test}},
+      best_(metrics_.size()) {
+  if (o.task.type == TaskType::link) parts_.erase(parts_.begin());
+  const std::string& file = o.log_file;
   if (!checkpoint.empty()) restore(start.extra, checkpoint);
   comm.agree([&] {
     if (!speaks_ || file.empty()) return;
@@ -86,9 +94,9 @@ Log::Log(const Communicator& comm, const std::string& file, int epochs, const Ch
 }
 
 std::map<std::string, std::string> Log::progress() const {
-  const nlohmann::json progress{{"train_acc", number(best_.train)}, {"val_acc", number(best_.val)},
-                                {"test_acc", number(best_.test)},   {"epoch", best_epoch_},
-                                {"seconds", total_seconds_},        {"peak_bytes", largest_peak_}};
+  nlohmann::json progress{{"epoch", best_epoch_}, {"seconds", total_seconds_}, {"peak_bytes", largest_peak_}};
+  for (std::size_t i = 0; i < metrics_.size(); ++i)
+    for (const auto& [part, score] : parts_) progress[part + "_" + metrics_[i]] = number(best_[i].*score);
   return {{"best", progress.dump()}};
 }
 
@@ -104,62 +112,78 @@ void Log::restore(const std::map<std::string, std::string>& extra, const std::st
                         "' of ", least, " or more, expected a checkpoint that train has written");
     return number;
   };
-  const double none = Accuracies().val;
-  best_ = {value("train_acc", 0, none), value("val_acc", 0, none), value("test_acc", 0, none)};
+  for (std::size_t i = 0; i < metrics_.size(); ++i)
+    for (const auto& [part, score] : parts_)
+      best_[i].*score = value((part + "_" + metrics_[i]).c_str(), 0, Scores().val);
   best_epoch_ = static_cast<int>(std::min<double>(value("epoch", 0, 0), std::numeric_limits<int>::max()));
   total_seconds_ = value("seconds", 0, 0);
   largest_peak_ = static_cast<std::uint64_t>(value("peak_bytes", 0, 0));
 }
 
-void Log::start(const NodeData& data, const GraphShardManager& graph, const TrainOptions& o) {
+void Log::start(const NodeData& data, const GraphShardManager& graph, const TrainOptions& o,
+                const std::string& model) {
   ids_are_original_ = data.ids_are_original;
   const auto most_nodes = comm_.all_reduce(graph.num_nodes(), ReduceOp::max);
   const auto most_edges = comm_.all_reduce(graph.num_edges(), ReduceOp::max);
   if (!speaks_) return;
   std::printf(
-      "%s: %lld nodes, %lld edges%s, %lld features, %lld classes; %d ranks x %d threads, instruction set %s, "
+      "%s: %lld nodes, %lld edges%s, %lld features%s; %d ranks x %d threads, instruction set %s, "
       "matmul precision %s, %s partition, at most %lld nodes and %lld edges a rank\n",
       printable(data.name).c_str(), integer(graph.num_global_nodes()), integer(graph.num_global_edges()),
       graph.edge_weight().defined() ? " with weights" : "", integer(data.features.row_size()),
-      integer(data.num_classes), comm_.size(), num_threads(), to_string(instruction_set()),
-      to_string(o.matmul_precision), o.found.is_partitioned() ? "given" : to_string(o.data.partition),
-      integer(most_nodes), integer(most_edges));
-  std::printf("%s\n", describe(o.model, data.features.row_size(), data.num_classes).c_str());
+      o.task.type == TaskType::node ? concat(", ", data.num_classes, " classes").c_str() : "", comm_.size(),
+      num_threads(), to_string(instruction_set()), to_string(o.matmul_precision),
+      o.found.is_partitioned() ? "given" : to_string(o.data.partition), integer(most_nodes),
+      integer(most_edges));
+  std::printf("%s\n", model.c_str());
   std::fflush(stdout);
 }
 
 void Log::epoch(const Epoch& e) {
   total_seconds_ += e.seconds;
   largest_peak_ = std::max(largest_peak_, e.peak_bytes);
-  if (!std::isnan(e.accuracy.val) && !(e.accuracy.val <= best_.val))
-    best_ = e.accuracy, best_epoch_ = e.epoch;
+  if (is_better(e.scores)) best_ = e.scores, best_epoch_ = e.epoch;
   if (!speaks_) return;
   std::printf("epoch %4d/%d  loss %.6f", e.epoch, epochs_, e.loss);
-  for (const auto& [name, accuracy] : {std::pair("train", e.accuracy.train), std::pair("val", e.accuracy.val),
-                                       std::pair("test", e.accuracy.test)})
-    if (!std::isnan(accuracy)) std::printf("  %s %.4f", name, accuracy);
+  print(e.scores);
   if (e.seeds > 0) std::printf("  %lld batches, %.0f seeds/s", integer(e.batches), e.seeds_per_second);
   std::printf("  %.3f s  peak %.1f MB  %.0f s left\n", e.seconds, megabytes(e.peak_bytes),
               total_seconds_ / e.epoch * (epochs_ - e.epoch));
   std::fflush(stdout);
-  nlohmann::ordered_json line = {{"epoch", e.epoch},
-                                 {"loss", e.loss},
-                                 {"lr", e.lr},
-                                 {"train_acc", number(e.accuracy.train)},
-                                 {"val_acc", number(e.accuracy.val)},
-                                 {"test_acc", number(e.accuracy.test)},
-                                 {"seconds", e.seconds},
-                                 {"forward_seconds", e.forward_seconds},
-                                 {"backward_seconds", e.backward_seconds},
-                                 {"comm_seconds", e.comm_seconds},
-                                 {"comm_bytes", e.comm_bytes},
-                                 {"peak_bytes", e.peak_bytes},
-                                 {"instruction_set", to_string(instruction_set())}};
+  nlohmann::ordered_json line = {{"epoch", e.epoch}, {"loss", e.loss}, {"lr", e.lr}};
+  for (std::size_t i = 0; i < metrics_.size(); ++i)
+    for (const auto& [part, score] : parts_)
+      line[part + "_" + metrics_[i]] = number(e.scores.empty() ? Scores().val : e.scores[i].*score);
+  line.update({{"seconds", e.seconds},
+               {"forward_seconds", e.forward_seconds},
+               {"backward_seconds", e.backward_seconds},
+               {"comm_seconds", e.comm_seconds},
+               {"comm_bytes", e.comm_bytes},
+               {"peak_bytes", e.peak_bytes},
+               {"instruction_set", to_string(instruction_set())}});
   if (e.seeds > 0) {
     line["batches"] = e.batches;
     line["seeds_per_second"] = e.seeds_per_second;
   }
   write(line);
+}
+
+bool Log::is_better(const std::vector<Scores>& scores) const {
+  if (scores.empty() || std::isnan(scores[0].val)) return false;
+  return smaller_is_better_ ? !(scores[0].val >= best_[0].val) : !(scores[0].val <= best_[0].val);
+}
+
+/// "train 0.9  val 0.8  test 0.8", or with names of metrics "val auc 0.9 mrr 0.5".
+void Log::print(const std::vector<Scores>& scores) const {
+  for (const auto& [part, score] : parts_) {
+    std::string text;
+    for (std::size_t i = 0; i < scores.size(); ++i) {
+      char digits[32];
+      std::snprintf(digits, sizeof digits, " %.4f", scores[i].*score);
+      if (!std::isnan(scores[i].*score)) text += (metrics_[i] == "acc" ? "" : " " + metrics_[i]) + digits;
+    }
+    if (!text.empty()) std::printf("  %s%s", part.c_str(), text.c_str());
+  }
 }
 
 void Log::summary(const GraphShardManager& graph) {
@@ -172,23 +196,23 @@ void Log::summary(const GraphShardManager& graph) {
 }
 
 void Log::write_summary(std::uint64_t graph_bytes, std::uint64_t rss) {
+  const char* name = metrics_[0] == "acc" ? "accuracy" : metrics_[0].c_str();
   std::printf("%d epochs in %.1f s", epochs_, total_seconds_);
   if (best_epoch_ > 0)
-    std::printf(", best validation accuracy %.4f in epoch %d with test accuracy %.4f", best_.val, best_epoch_,
-                best_.test);
+    std::printf(", best validation %s %.4f in epoch %d with test %s %.4f", name, best_[0].val, best_epoch_,
+                name, best_[0].test);
   std::printf("; per worker at most %.1f MB in tensors, %.1f MB resident\n", megabytes(largest_peak_),
               megabytes(rss));
   std::fflush(stdout);
-  write({{"summary", true},
-         {"epochs", epochs_},
-         {"seconds", total_seconds_},
-         {"best_val_acc", number(best_.val)},
-         {"test_acc", number(best_.test)},
-         {"best_epoch", best_epoch_},
-         {"peak_bytes", largest_peak_},
-         {"graph_bytes", graph_bytes},
-         {"max_rss_bytes", rss},
-         {"ids_are_original", ids_are_original_}});
+  nlohmann::ordered_json line = {{"summary", true}, {"epochs", epochs_}, {"seconds", total_seconds_}};
+  line["best_val_" + metrics_[0]] = number(best_[0].val);
+  for (std::size_t i = 0; i < metrics_.size(); ++i) line["test_" + metrics_[i]] = number(best_[i].test);
+  line.update({{"best_epoch", best_epoch_},
+               {"peak_bytes", largest_peak_},
+               {"graph_bytes", graph_bytes},
+               {"max_rss_bytes", rss},
+               {"ids_are_original", ids_are_original_}});
+  write(line);
 }
 
 void Log::write(const nlohmann::ordered_json& line) {

@@ -17,17 +17,19 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace sar::tools {
 
-struct Accuracies {
+/// One metric, for the parts of the nodes or edges; NaN where it is not evaluated, or the part is empty.
+struct Scores {
   double train = std::numeric_limits<double>::quiet_NaN(), val = train, test = train;
 };
 
 struct Epoch {
   int epoch = 0;
   double loss = 0, lr = 0;
-  Accuracies accuracy = {};  ///< NaN where not evaluated, or no node is in the mask
+  std::vector<Scores> scores = {};  ///< of metric_names(); none: not evaluated
   double seconds = 0, forward_seconds = 0, backward_seconds = 0, comm_seconds = 0;  ///< of the slowest rank
   std::uint64_t comm_bytes = 0;                                                     ///< sent, all ranks
   std::uint64_t peak_bytes = 0;  ///< tensor account, largest rank
@@ -61,19 +63,23 @@ class Log {
  public:
   /// A run that goes on from `start`, which `checkpoint` holds, goes on with its log, too: the lines of later
   /// epochs are dropped.
-  Log(const Communicator& comm, const std::string& file, int epochs, const CheckpointInfo& start,
+  Log(const Communicator& comm, const TrainOptions& o, const CheckpointInfo& start,
       const std::string& checkpoint);
 
   /// What is needed to go on after this epoch.
   [[nodiscard]] std::map<std::string, std::string> progress() const;
 
-  void start(const NodeData& data, const GraphShardManager& graph, const TrainOptions& o);
+  /// `model`: what describe() says of it.
+  void start(const NodeData& data, const GraphShardManager& graph, const TrainOptions& o,
+             const std::string& model);
   void epoch(const Epoch& e);
   /// Throws InputError when a part of the log could not be written: the training went on without it.
   void summary(const GraphShardManager& graph);
 
  private:
   void restore(const std::map<std::string, std::string>& extra, const std::string& checkpoint);
+  [[nodiscard]] bool is_better(const std::vector<Scores>& scores) const;
+  void print(const std::vector<Scores>& scores) const;
   void write(const nlohmann::ordered_json& line);
   void write_summary(std::uint64_t graph_bytes, std::uint64_t rss);
 
@@ -84,7 +90,10 @@ class Log {
   std::string failure_;  // of the file
   double total_seconds_ = 0;
   std::uint64_t largest_peak_ = 0;
-  Accuracies best_;
+  std::vector<std::string> metrics_;
+  bool smaller_is_better_;
+  std::vector<std::pair<std::string, double Scores::*>> parts_;  // that are evaluated
+  std::vector<Scores> best_;                                     // of the metrics
   int best_epoch_ = 0;
   bool ids_are_original_ = true;
 };

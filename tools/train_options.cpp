@@ -38,7 +38,8 @@ DataOptions add_data_options(CLI::App& app, TrainOptions& o) {
   auto* fields = add_pairs(
       app, "--fields", o.data.fields, "NAME=FIELD",
       "which data of the nodes are the features, labels, train_mask, val_mask, test_mask, which of the "
-      "edges the weight, where they have other names: features=x labels=y");
+      "edges the weight, edge_labels, edge_split, edge_train_mask, edge_val_mask, edge_test_mask, "
+      "edge_type, where they have other names: features=x labels=y");
   app.add_option("--num-classes", o.num_classes, "at least that of the labels; 0: that")
       ->transform(number_from<Index>(0));
   add_choice(app, "--graph", o.graph, {{"karate", BuiltInGraph::karate}, {"sbm", BuiltInGraph::sbm}},
@@ -93,7 +94,7 @@ void add_model_options(CLI::App& app, ModelOptions& m) {
 
 void add_optimizer_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--epochs", o.epochs,
-                 "times that all training nodes are used, full batch in one step; 0: only --predict")
+                 "times that all training nodes or edges are used, full batch in one step; 0: only --predict")
       ->transform(number_from(0));
   add_choice(app, "--optimizer", o.optimizer,
              {{"adam", OptimizerType::adam}, {"adamw", OptimizerType::adamw}, {"sgd", OptimizerType::sgd}},
@@ -142,12 +143,13 @@ void add_sample_options(CLI::App& app, SampleOptions& o) {
       rest.remove_prefix(std::min(comma + 1, rest.size()));
     }
   };
-  auto* sample = app.add_option_function<std::string>("--sample", read,
-                                                      "mini-batches of training nodes, on so many in-edges "
-                                                      "of a node in each layer, the first layer first; "
-                                                      "-1: all. Evaluation is on the whole graph")
-                     ->option_text("LIST");
-  app.add_option("--batch-size", o.batch_size, "training nodes of a step, of all ranks together")
+  auto* sample =
+      app.add_option_function<std::string>("--sample", read,
+                                           "mini-batches of training nodes or edges, on so many in-edges "
+                                           "of a node in each layer, the first layer first; "
+                                           "-1: all. Evaluation is on the whole graph")
+          ->option_text("LIST");
+  app.add_option("--batch-size", o.batch_size, "training nodes or edges of a step, of all ranks together")
       ->transform(number_from<Index>(1))
       ->needs(sample);
   app.add_flag("--batch-per-rank", o.batch_per_rank,
@@ -164,8 +166,8 @@ void add_sample_options(CLI::App& app, SampleOptions& o) {
 
 void add_execution_options(CLI::App& app, TrainOptions& o) {
   app.add_flag("--mfg", o.mfg,
-               "training steps compute only what the training nodes depend on (batch norm then sees those "
-               "nodes only)")
+               "training steps compute only what the training nodes or edges depend on (batch norm then sees "
+               "those nodes only)")
       ->excludes("--sample");
   add_choice(app, "--mode", o.graph_options.mode,
              {{"rematerialize", HaloMode::rematerialize},
@@ -198,10 +200,12 @@ void add_result_options(CLI::App& app, TrainOptions& o) {
   auto* predict = app.add_option("--predict", o.predict,
                                  "after the last epoch, write logits.npy and labels.npy there, rows by "
                                  "original node id; *.partition_order.npy where a DGL partition does not "
-                                 "say those")
+                                 "say those. link: embeddings.npy; edge: edge_logits.npy and "
+                                 "edge_labels.npy, or edge_values.npy, rows by edge")
                       ->check(not_empty())
                       ->option_text("DIR");
-  app.add_option("--predict-layer", o.predict_layer, "and the output of this layer, embeddings.npy")
+  app.add_option("--predict-layer", o.predict_layer,
+                 "and the output of this layer, embeddings.npy (link: of this one, not of the last)")
       ->transform(number_from<int>(1))
       ->needs(predict);
   app.add_option("--log", o.log_file, "one JSON object a line: epochs, then a summary")
@@ -254,6 +258,9 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
   const ModelType& model = model_type(o.model.type);
   const ScheduleType schedule = o.schedule.type;
   const bool step = schedule == ScheduleType::step, plateau = schedule == ScheduleType::plateau;
+  const TaskType task = o.task.type;
+  const bool link = task == TaskType::link, edge = task == TaskType::edge;
+  const bool samples = !o.sample.fan_outs.empty();
   struct Use {
     const char* option;
     bool is_read;
@@ -270,7 +277,20 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
            {"--residual", model.attends, "--model gat or gatv2"},
            {"--attn-dropout", model.attends, "--model gat or gatv2"},
            {"--num-rels", model.has_relations, "--model rgcn"},
-           {"--num-bases", model.has_relations, "--model rgcn"}})
+           {"--num-bases", model.has_relations, "--model rgcn"},
+           {"--split-edges", link || edge, "--task link or edge"},
+           {"--exclude", (link || edge) && samples, "--sample and --task link or edge"},
+           {"--predictor", link, "--task link"},
+           {"--link-loss", link, "--task link"},
+           {"--negatives", link, "--task link"},
+           {"--negatives-from", link, "--task link"},
+           {"--eval-negatives", link, "--task link"},
+           {"--hits-k", link, "--task link"},
+           {"--metric", link, "--task link"},
+           {"--edge-labels", edge, "--task edge"},
+           {"--sample-eval", !link && !edge, "--task node"},
+           {"--num-classes", !link && !(edge && o.task.labels == EdgeLabels::values),
+            "--task node, or edge with classes"}})
     if (app.get_option(use.option)->count() > 0 && !use.is_read)
       throw CLI::ValidationError(std::string(use.option) + ": goes with " + use.with);
 }
@@ -310,6 +330,7 @@ void add_options(CLI::App& app, TrainOptions& o) {
   app.get_formatter()->column_width(40);
   app.option_defaults()->always_capture_default();
   const DataOptions data = add_data_options(app, o);
+  add_task_options(app, o.task);
   add_model_options(app, o.model);
   add_optimizer_options(app, o);
   add_schedule_options(app, o.schedule);

@@ -3,6 +3,7 @@
 
 #include "formats/source_options.hpp"
 #include "train_models.hpp"
+#include "train_task.hpp"
 #include "weight_names.hpp"
 
 #include <sar/core/matmul_precision.hpp>
@@ -53,6 +54,7 @@ struct TrainOptions {
   MatmulPrecision matmul_precision = MatmulPrecision::highest;
 
   // the model and its training
+  TaskOptions task;
   ModelOptions model;
   bool mfg = false;
   SampleOptions sample;

@@ -18,7 +18,22 @@ void prepare_predictions(const Communicator& comm, const TrainOptions& o);
 /// and embeddings.npy float32 [nodes, width of the layer]; row v is that of original node v. Where the
 /// dataset does not say the original ids, row v is that of node v of the partition, and the files are called
 /// logits.partition_order.npy and so on. Collective.
-void predict(const Communicator& comm, const TrainOptions& o, NodeClassifier& model,
-             const GraphShardManager& graph, const NodeData& data, std::span<const Relations> relations);
+void predict_nodes(const Communicator& comm, const TrainOptions& o, NodeClassifier& model,
+                   const GraphShardManager& graph, const NodeData& data,
+                   std::span<const Relations> relations);
+
+/// Writes embeddings.npy float32 [nodes, width] likewise: h [local nodes, width]. Collective.
+void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,
+                        const NodeData& data);
+
+/// Throws InputError, the same on every rank, unless ids are 0 .. edges - 1: --predict writes rows by them.
+/// Collective.
+void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<const Index> ids);
+
+/// Of the edges of the dataset, row e that of edge e: edge_logits.npy float32 [edges, classes] and
+/// edge_labels.npy int64 [edges], or edge_values.npy float32 [edges]. `numbers` [n, classes or 1] are those
+/// of the edges `ids`. Collective.
+void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor& numbers,
+                   std::span<const Index> ids);
 
 }  // namespace sar::tools

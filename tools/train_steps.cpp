@@ -7,7 +7,6 @@
 #include <utility>
 
 namespace sar::tools {
-namespace {
 
 NeighborSampler make_sampler(const GraphShardManager& graph, const TrainOptions& o, std::uint64_t seed) {
   const SampleOptions& s = o.sample;
@@ -19,27 +18,23 @@ NeighborSampler make_sampler(const GraphShardManager& graph, const TrainOptions&
   return {graph, s.fan_outs, options};
 }
 
-}  // namespace
+void require_batches(const Communicator& comm, const TrainOptions& o, Index num_batches, Index seeds_of_rank,
+                     const char* seeds) {
+  const Index all_seeds = comm.all_reduce(seeds_of_rank);
+  require<InputError>(num_batches > 0, "--drop-last leaves no batch: there are ", all_seeds, " ", seeds,
+                      " on ", comm.size(), " ranks, and the batch size is ", o.sample.batch_size,
+                      o.sample.batch_per_rank ? " of each rank" : "");
+}
 
 BlockData::BlockData(std::vector<MessageFlowGraph> graphs, const NodeData& data,
                      std::span<const Relations> of_graph)
     : blocks(std::move(graphs)) {
   features = gather_rows(data.features, blocks.front().src_rows()).value();
-  for (const Index row : blocks.back().dst_rows()) labels.push_back(data.labels[row]);
-  mask.assign(labels.size(), 1);
   for (const Relations& all : of_graph)
     for (const MessageFlowGraph& block : blocks) {
       relations.push_back({.types = {}, .norm = averaging_norm(block)});
       for (const Index e : block.edge_rows()) relations.back().types.push_back(all.types[e]);
     }
-}
-
-Array<Index> nodes_in(const NodeData& data, int rank, std::span<const Array<std::uint8_t>* const> masks) {
-  Array<Index> nodes;
-  for (Index v = 0; v < data.book.num_nodes(rank); ++v)
-    if (std::any_of(masks.begin(), masks.end(), [&](const auto* mask) { return (*mask)[v] != 0; }))
-      nodes.push_back(data.book.begin(rank) + v);
-  return nodes;
 }
 
 std::map<std::string, std::string> EpochProgress::to_checkpoint() const {
@@ -66,107 +61,55 @@ EpochProgress EpochProgress::from_checkpoint(const std::map<std::string, std::st
           .loss_sum = text["loss_sum"].get<double>()};
 }
 
-Steps::Steps(const GraphShardManager& graph, const NodeData& data, std::span<const Relations> relations,
-             const TrainOptions& o, NodeClassifier& model, Optimizer& optimizer)
-    : graph_(graph),
-      comm_(graph.comm()),
-      data_(data),
-      relations_(relations),
-      o_(o),
-      model_(model),
-      optimizer_(optimizer) {
-  if (o.epochs == 0 || (!o.mfg && o.sample.fan_outs.empty())) return;
-  const Array<std::uint8_t>* const masks[] = {&data.train_mask};
-  const Array<Index> seeds = nodes_in(data, comm_.rank(), masks);
-  if (o.mfg) {
-    part_.emplace(construct_mfgs(graph, seeds, o.model.layers), data, relations);
-  } else {
-    loader_.emplace(make_sampler(graph, o, o.seed), seeds,
-                    DataLoaderOptions{.batch_size = o.sample.batch_size,
-                                      .per_rank = o.sample.batch_per_rank,
-                                      .drop_last = o.sample.drop_last,
-                                      .seed = o.seed});
-    const Index all_seeds = comm_.all_reduce(static_cast<Index>(seeds.size()));
-    require<InputError>(loader_->num_batches() > 0, "--drop-last leaves no batch: there are ", all_seeds,
-                        " training nodes on ", comm_.size(), " ranks, and the batch size is ",
-                        o.sample.batch_size, o.sample.batch_per_rank ? " of each rank" : "");
-  }
-}
-
-void Steps::epoch(Epoch& result, EpochTimer& timer, EpochProgress from,
+void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochProgress from,
                   FunctionRef<void(const EpochProgress&, Index num_batches)> step_done) {
-  model_.train();
+  model().train();
+  const auto number = static_cast<std::uint64_t>(result.epoch);
   const auto check = [&](double loss) {
     require(std::isfinite(loss), "the loss of epoch ", result.epoch, " is ", loss,
             ": try a smaller --lr than ", o_.lr);
   };
-  if (!loader_) {
-    result.loss = step(timer, part_ ? &*part_ : nullptr);
+  require<InputError>(from.batch <= num_batches(), "the checkpoint is of batch ", from.batch,
+                      " of an epoch, and there are ", num_batches());
+  start_epoch(number, from.batch);
+  if (num_batches() == 0) {
+    result.loss = step(optimizer, timer);
     check(result.loss);
     return;
   }
-  require<InputError>(from.batch <= loader_->num_batches(), "the checkpoint is of batch ", from.batch,
-                      " of an epoch, and there are ", loader_->num_batches());
-  loader_->start_epoch(static_cast<std::uint64_t>(result.epoch), from.batch);
   const Index before = from.batch;
-  while (std::optional<MiniBatch> batch = loader_->next()) {
-    const auto seeds = comm_.all_reduce(static_cast<double>(batch->seeds.size()));
-    const BlockData data(std::move(batch->blocks), data_, relations_);
+  Index seeds_done = 0;
+  while (const std::optional<Index> mine = next_batch()) {
+    const auto seeds = comm_.all_reduce(static_cast<double>(*mine));
     timer.step_begins();
-    const double loss = step(timer, &data);
+    const double loss = step(optimizer, timer);
     check(loss);
     from.loss_sum += loss * seeds;
     from.seeds += static_cast<Index>(seeds);
-    result.seeds += static_cast<Index>(seeds);
+    seeds_done += static_cast<Index>(seeds);
     ++from.batch;
-    step_done(from, loader_->num_batches());
+    step_done(from, num_batches());
   }
   timer.steps_done();
-  result.batches = loader_->num_batches() - before;
-  result.loss = from.loss_sum / static_cast<double>(std::max<Index>(loader_->num_seeds(), 1));
+  result.loss = from.loss_sum / static_cast<double>(std::max<Index>(num_seeds(), 1));
+  if (o_.sample.fan_outs.empty()) return;
+  result.seeds = seeds_done;
+  result.batches = num_batches() - before;
 }
 
-double Steps::step(EpochTimer& timer, const BlockData* batch) {
+double Steps::step(Optimizer& optimizer, EpochTimer& timer) {
   Tape tape;
-  const Variable loss =
-      batch != nullptr
-          ? cross_entropy(model_(batch->blocks, batch->features, batch->relations), batch->labels,
-                          batch->mask, comm_)
-          : cross_entropy(model_(graph_, data_.features, relations_), data_.labels, data_.train_mask, comm_);
+  const Variable of_step = loss();
   timer.forward_done();
-  tape.backward(loss);
-  model_.forget_noise();
-  gather_grads(comm_, model_);
-  if (o_.clip_value > 0) clip_grad_value(model_, o_.clip_value);
-  if (o_.clip_norm > 0) clip_grad_norm(model_, o_.clip_norm);
-  optimizer_.step();
-  optimizer_.zero_grad();
+  tape.backward(of_step);
+  network().forget_noise();
+  gather_grads(comm_, model());
+  if (o_.clip_value > 0) clip_grad_value(model(), o_.clip_value);
+  if (o_.clip_norm > 0) clip_grad_norm(model(), o_.clip_norm);
+  optimizer.step();
+  optimizer.zero_grad();
   timer.backward_done();
-  return static_cast<double>(loss.value().item());
-}
-
-Accuracies Steps::evaluate() {
-  model_.eval();
-  const Tensor logits =
-      o_.sample.evaluate ? logits_of_samples() : model_(graph_, data_.features, relations_).value();
-  const auto of = [&](const auto& mask) { return accuracy(logits, data_.labels, mask, comm_); };
-  return {.train = of(data_.train_mask), .val = of(data_.val_mask), .test = of(data_.test_mask)};
-}
-
-Tensor Steps::logits_of_samples() {
-  const Array<std::uint8_t>* const masks[] = {&data_.train_mask, &data_.val_mask, &data_.test_mask};
-  DataLoader loader(
-      make_sampler(graph_, o_, o_.seed + 1), nodes_in(data_, comm_.rank(), masks),
-      {.batch_size = o_.sample.batch_size, .per_rank = o_.sample.batch_per_rank, .shuffle = false});
-  Tensor logits = Tensor::zeros({graph_.num_dst_nodes(), data_.num_classes});
-  while (std::optional<MiniBatch> batch = loader.next()) {
-    const BlockData data(std::move(batch->blocks), data_, relations_);
-    const Tensor of_batch = model_(data.blocks, data.features, data.relations).value();
-    const Array<Index>& rows = data.blocks.back().dst_rows();
-    for (Index i = 0; i < of_batch.num_rows(); ++i)
-      std::copy_n(of_batch.row(i), of_batch.row_size(), logits.row(rows[i]));
-  }
-  return logits;
+  return static_cast<double>(of_step.value().item());
 }
 
 }  // namespace sar::tools

@@ -1,4 +1,4 @@
-/// The steps of an epoch of `train`: one on all nodes, or one for each mini-batch.
+/// The steps of an epoch of `train`: one on the whole graph, or one for each mini-batch.
 #pragma once
 
 #include "train_log.hpp"
@@ -20,16 +20,18 @@ namespace sar::tools {
 struct BlockData {
   std::vector<MessageFlowGraph> blocks;
   std::vector<Relations> relations;
-  Tensor features;             ///< of the first one's sources
-  Array<std::int64_t> labels;  ///< of the last one's destinations, the seeds
-  Array<std::uint8_t> mask;    ///< all of them
+  Tensor features;  ///< of the first one's sources
 
   /// `of_graph`: relations of the whole graph. Collective.
   BlockData(std::vector<MessageFlowGraph> graphs, const NodeData& data, std::span<const Relations> of_graph);
 };
 
-/// Global ids of this rank's nodes that one of the masks has.
-Array<Index> nodes_in(const NodeData& data, int rank, std::span<const Array<std::uint8_t>* const> masks);
+/// The neighbours that --sample asks for. Collective.
+NeighborSampler make_sampler(const GraphShardManager& graph, const TrainOptions& o, std::uint64_t seed);
+
+/// Throws InputError when there is no batch for the seeds ("training nodes"). Collective.
+void require_batches(const Communicator& comm, const TrainOptions& o, Index num_batches, Index seeds_of_rank,
+                     const char* seeds);
 
 /// Where an epoch stands that is not over.
 struct EpochProgress {
@@ -43,34 +45,47 @@ struct EpochProgress {
                                        const std::string& place);
 };
 
-/// Trains one model on one graph, which both outlive this.
+/// A model for one task on one graph, which outlives this: its steps, its scores, its predictions.
 class Steps {
  public:
-  /// Collective.
-  Steps(const GraphShardManager& graph, const NodeData& data, std::span<const Relations> relations,
-        const TrainOptions& o, NodeClassifier& model, Optimizer& optimizer);
+  virtual ~Steps() = default;
+  Steps(const Steps&) = delete;
+  Steps& operator=(const Steps&) = delete;
 
+  [[nodiscard]] virtual Module& model() = 0;
+  /// For people.
+  [[nodiscard]] virtual std::string description() const = 0;
   /// Trains to the end of the epoch. After each step, `step_done` hears where the epoch stands. Sets loss and
   /// seeds of `result`. Throws Error when the loss is not finite. Collective.
-  void epoch(Epoch& result, EpochTimer& timer, EpochProgress from,
+  void epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochProgress from,
              FunctionRef<void(const EpochProgress&, Index num_batches)> step_done);
+  /// Of metric_names(). Collective.
+  [[nodiscard]] virtual std::vector<Scores> evaluate() = 0;
+  /// Writes what --predict asks for. Collective.
+  virtual void predict() = 0;
 
-  /// Accuracies of all nodes: on the whole graph, or where it is wanted on sampled neighbours. Collective.
-  Accuracies evaluate();
+ protected:
+  Steps(const GraphShardManager& graph, const NodeData& data, std::span<const Relations> relations,
+        const TrainOptions& o)
+      : graph_(graph), comm_(graph.comm()), data_(data), relations_(relations), o_(o) {}
 
- private:
-  double step(EpochTimer& timer, const BlockData* batch);
-  Tensor logits_of_samples();
+  [[nodiscard]] virtual NodeClassifier& network() = 0;
+  [[nodiscard]] virtual Index num_batches() const = 0;  ///< 0: an epoch is a step on the whole graph
+  [[nodiscard]] virtual Index num_seeds() const = 0;    ///< of all batches
+  virtual void start_epoch(std::uint64_t epoch, Index first_batch) = 0;
+  /// Samples the next batch; the number of this rank's seeds, or none after the last one. Collective.
+  [[nodiscard]] virtual std::optional<Index> next_batch() = 0;
+  /// The forward pass on the batch, or on the whole graph. Collective.
+  [[nodiscard]] virtual Variable loss() = 0;
 
   const GraphShardManager& graph_;
   const Communicator& comm_;
   const NodeData& data_;
   std::span<const Relations> relations_;
   const TrainOptions& o_;
-  NodeClassifier& model_;
-  Optimizer& optimizer_;
-  std::optional<BlockData> part_;     // --mfg: what the training nodes depend on
-  std::optional<DataLoader> loader_;  // --sample
+
+ private:
+  double step(Optimizer& optimizer, EpochTimer& timer);
 };
 
 }  // namespace sar::tools

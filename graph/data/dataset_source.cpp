@@ -62,10 +62,14 @@ void DatasetSource::open_files(bool for_training) {
     if (for_training && field.ends_with("_mask")) file.expect({NpyType::boolean}, 1);
     if (&file != &features) expect_length(file, num_nodes(), "row", features);
   }
-  if (const std::string path = directory_ + "/edge_weight.npy"; is_there(path)) {
-    const NpyFile& weight = edges_.try_emplace("weight", path).first->second;
-    weight.expect({NpyType::float16, NpyType::float32, NpyType::float64}, 1);
-    expect_length(weight, num_edges(), "edge", *edge_index_);
+  for (const char* field : {"weight", "labels", "type", "split", "train_mask", "val_mask", "test_mask"}) {
+    const std::string path = directory_ + "/edge_" + field + ".npy";
+    if (!is_there(path)) continue;
+    const NpyFile& file = edges_.try_emplace(field, path).first->second;
+    if (field == std::string("weight"))
+      file.expect({NpyType::float16, NpyType::float32, NpyType::float64}, 1);
+    require<InputError>(!file.shape().empty(), path, ": the array is a number, expected one for each edge");
+    expect_length(file, num_edges(), "edge", *edge_index_);
   }
   open_others();
   for (const auto& [field, file] : nodes_) node_fields_.push_back(field_of(field, file));
@@ -152,4 +156,4 @@ std::string DatasetSource::place_of(const std::string& field) const {
   return directory_ + (nodes_.contains(field) ? "/" : "/edge_") + field + ".npy";
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

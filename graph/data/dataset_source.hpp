@@ -14,7 +14,8 @@ namespace sar::inline SAR_PRECISION {
 
 /// The files that load_dataset() names, of which edge_index.npy and features.npy must be there, and more:
 ///     X.npy        with one row for each node: the node field "X"
-///     edge_X.npy   with one row for each edge: the edge field "X"; edge_weight.npy must have one
+///     edge_X.npy   with one row for each edge: the edge field "X"; edge_weight.npy must have one, and so
+///                    must edge_labels, edge_type, edge_split, edge_train_mask, edge_val_mask, edge_test_mask
 /// Other files are left alone. Each rank reads the files on demand, without communication.
 class DatasetSource : public GraphSource {
  public:

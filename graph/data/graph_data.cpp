@@ -4,6 +4,7 @@
 #include <sar/graph/data/node_columns.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -24,6 +25,29 @@ DataArray as_column(NpyType type, std::vector<Index> row_shape, std::span<const 
   std::ranges::copy(std::as_bytes(values), column.bytes.begin());
   return column;
 }
+
+/// The edges of this rank before they are transformed, by id.
+class KnownEdges {
+ public:
+  explicit KnownEdges(Array<Index> ids) : ids_(std::move(ids)), order_(ids_.size()) {
+    std::iota(order_.begin(), order_.end(), Index{0});
+    std::ranges::sort(order_, {}, [&](Index row) { return ids_[row]; });
+  }
+
+  /// One more than the largest id. Collective.
+  [[nodiscard]] Index end_id(const Communicator& comm) const {
+    return comm.all_reduce(order_.empty() ? 0 : ids_[order_.back()] + 1, ReduceOp::max);
+  }
+  [[nodiscard]] Array<Index> rows_of(std::span<const Index> ids) const {
+    Array<Index> rows;
+    for (const Index id : ids)
+      rows.push_back(*std::ranges::lower_bound(order_, id, {}, [&](Index row) { return ids_[row]; }));
+    return rows;
+  }
+
+ private:
+  Array<Index> ids_, order_;
+};
 
 }  // namespace
 
@@ -51,7 +75,8 @@ const EdgeTypeData& GraphData::edge_type(const std::string& type) const {
   return *found;
 }
 
-NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options) {
+NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options,
+                      EdgeData* edges_of_task) {
   return comm.agree([&] {
     require<InputError>(graph.node_types.size() == 1 && graph.edge_types.size() == 1, graph.name,
                         ": the graph has ", graph.node_types.size(), " types of nodes and ",
@@ -68,8 +93,16 @@ NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOp
     if (const std::string weight = weight_field(fields_of(edges.data), options, graph.name); !weight.empty())
       data.edges.weight =
           to_edge_weights(edges.data.at(weight), data.edges.id, concat(graph.name, ": ", weight));
-    edges.data.clear();
+    const KnownEdges known(edges_of_task != nullptr ? data.edges.id : Array<Index>());
     transform_edges(comm, options, data);
+    if (edges_of_task != nullptr) {
+      const auto read_edges = [&](const std::string& field, std::span<const Index> ids) {
+        return edges.data.at(field).take(known.rows_of(ids));
+      };
+      read_edge_columns({fields_of(edges.data), read_edges}, options, data, known.end_id(comm),
+                        *edges_of_task);
+    }
+    edges.data.clear();
 
     const auto read = [&](const std::string& field, Index begin, Index end) {
       return slice_rows(nodes.data.at(field), begin, end);
@@ -110,4 +143,4 @@ void require_training_labels(const Communicator& comm, const NodeData& data) {
   require_training_labels(comm, data, data.name);
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -6,6 +6,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/graph/data/dataset_options.hpp>
+#include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/node_data.hpp>
 #include <sar/graph/io/data_array.hpp>
 
@@ -60,9 +61,11 @@ struct GraphData {
 ///                                                    all unlabelled
 ///     masks         "train_mask", "val_mask", "test_mask"   bool or integers [nodes]; without: none
 ///     edge weights  "weight" or "edge_weight"        floating-point [edges]; optional
-/// Collective. Throws InputError, the same on every rank, when there are several types, no features, for
-/// values that are not finite and labels below -1.
-NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options = {});
+/// Where `edges` is given, it gets what the graph says of its edges. Collective. Throws InputError, the same
+/// on every rank, when there are several types, no features, for values that are not finite and labels
+/// below -1.
+NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options = {},
+                      EdgeData* edges = nullptr);
 
 /// The reverse: the fields "features", "labels", the three masks, and "weight" of the edges if there are
 /// weights. Local.

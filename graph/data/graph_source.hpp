@@ -7,6 +7,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/data/dataset_options.hpp>
+#include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/node_data.hpp>
 #include <sar/graph/io/data_array.hpp>
 
@@ -42,6 +43,10 @@ class GraphSource {
   [[nodiscard]] virtual DataArray read_node_data(const std::string& field, std::span<const Index> nodes) = 0;
   [[nodiscard]] virtual DataArray read_edge_data(const std::string& field, std::span<const Index> edges) = 0;
 
+  /// The lists of pairs of a split for link prediction: of training, validation and test, in original ids; or
+  /// none. Called once.
+  [[nodiscard]] virtual std::vector<ListedPairs> read_listed_pairs() { return {}; }
+
   /// When nodes have names: writes them to directory/node_keys.txt, the name of node v in line v, counted
   /// from 0. The directory exists.
   virtual void write_node_keys(const std::string& /*directory*/) const {}
@@ -58,7 +63,8 @@ class GraphSource {
   Communicator comm_;
 };
 
-/// The source's graph, partitioned over the ranks of its communicator. Fields as in to_node_data. Collective.
-NodeData load_graph(GraphSource& source, const DatasetOptions& options = {});
+/// The source's graph, partitioned over the ranks of its communicator. Fields as in to_node_data; where
+/// `edges` is given, it gets what the source says of the edges. Collective.
+NodeData load_graph(GraphSource& source, const DatasetOptions& options = {}, EdgeData* edges = nullptr);
 
 }  // namespace sar

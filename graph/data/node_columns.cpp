@@ -16,8 +16,9 @@ namespace {
 
 using FieldNames = std::map<std::string, std::string>;
 
-constexpr std::string_view field_names[] = {"features", "labels",    "train_mask",
-                                            "val_mask", "test_mask", "weight"};
+constexpr std::string_view field_names[] = {
+    "features",  "labels",     "train_mask",      "val_mask",      "test_mask",      "weight",
+    "edge_type", "edge_split", "edge_train_mask", "edge_val_mask", "edge_test_mask", "edge_labels"};
 constexpr std::int64_t max_label = std::numeric_limits<std::int32_t>::max() - 1;
 constexpr Index chunk_bytes = Index{1} << 24;
 
@@ -25,25 +26,6 @@ std::string list_names(const std::vector<DataField>& fields) {
   std::string text;
   for (const DataField& field : fields) text += (text.empty() ? "" : ", ") + field.name;
   return text.empty() ? "none" : text;
-}
-
-/// The field that `names` calls so, or the one with the first usual name that there is; nullptr when there is
-/// none. Throws InputError when the one of `names` does not exist.
-const DataField* find_field(const std::vector<DataField>& fields, const FieldNames& names,
-                            std::initializer_list<const char*> usual, const std::string& place) {
-  const auto named = [&](const std::string& name) {
-    const auto found = std::ranges::find(fields, name, &DataField::name);
-    return found == fields.end() ? nullptr : &*found;
-  };
-  if (const auto given = names.find(*usual.begin()); given != names.end()) {
-    const DataField* field = named(given->second);
-    require<InputError>(field != nullptr, place, ": the data are ", list_names(fields), ", expected ",
-                        given->second, " among them, which shall be the ", given->first);
-    return field;
-  }
-  for (const char* name : usual)
-    if (const DataField* field = named(name); field != nullptr) return field;
-  return nullptr;
 }
 
 /// Position of the first element that is NaN or infinite; size when there is none.
@@ -83,7 +65,7 @@ void take_features(const DataArray& column, std::span<const Index> ids, const st
 
 void read_features(const Communicator& comm, const NodeColumns& columns, const FieldNames& names,
                    NodeData& data) {
-  const DataField* field = find_field(columns.fields, names, {"features", "feat"}, data.name);
+  const DataField* field = find_field(columns.fields, names, "features", {"features", "feat"}, data.name);
   require<InputError>(field != nullptr, data.name, ": the data of the nodes are ", list_names(columns.fields),
                       ", expected features (or feat) among them");
   const Index width = field->row_size();
@@ -121,7 +103,7 @@ Array<std::int64_t> to_labels(const DataArray& column, std::span<const Index> id
 void read_labels(const Communicator& comm, const NodeColumns& columns, const FieldNames& names,
                  NodeData& data) {
   const auto& ids = data.original_ids;
-  const DataField* field = find_field(columns.fields, names, {"labels", "label"}, data.name);
+  const DataField* field = find_field(columns.fields, names, "labels", {"labels", "label"}, data.name);
   data.num_classes = 0;
   if (field == nullptr) {
     data.labels.assign(ids.size(), -1);
@@ -142,19 +124,39 @@ void read_labels(const Communicator& comm, const NodeColumns& columns, const Fie
 Array<std::uint8_t> read_mask(const NodeColumns& columns, const FieldNames& names, const char* name,
                               const NodeData& data) {
   const auto count = static_cast<Index>(data.original_ids.size());
-  const DataField* field = find_field(columns.fields, names, {name}, data.name);
+  const DataField* field = find_field(columns.fields, names, name, {name}, data.name);
   if (field == nullptr) return Array<std::uint8_t>(count, 0);
   return columns.read(field->name, 0, count).to_mask(columns.place_of(field->name));
 }
 
 }  // namespace
 
+const DataField* find_field(const std::vector<DataField>& fields, const FieldNames& names,
+                            const std::string& key, std::initializer_list<const char*> usual,
+                            const std::string& place) {
+  const auto named = [&](const std::string& name) {
+    const auto found = std::ranges::find(fields, name, &DataField::name);
+    return found == fields.end() ? nullptr : &*found;
+  };
+  if (const auto given = names.find(key); given != names.end()) {
+    const DataField* field = named(given->second);
+    require<InputError>(field != nullptr, place, ": the data are ", list_names(fields), ", expected ",
+                        given->second, " among them, which shall be the ", given->first);
+    return field;
+  }
+  for (const char* name : usual)
+    if (const DataField* field = named(name); field != nullptr) return field;
+  return nullptr;
+}
+
 void read_node_columns(const Communicator& comm, const NodeColumns& columns, const DatasetOptions& options,
                        NodeData& data) {
   for (const auto& [name, field] : options.fields)
-    require<InputError>(std::ranges::find(field_names, name) != std::end(field_names), data.name,
-                        ": a field shall be the ", name,
-                        ", expected features, labels, train_mask, val_mask, test_mask or weight");
+    require<InputError>(
+        std::ranges::find(field_names, name) != std::end(field_names), data.name, ": a field shall be the ",
+        name,
+        ", expected features, labels, train_mask, val_mask, test_mask, weight, edge_labels, edge_type, "
+        "edge_split, edge_train_mask, edge_val_mask or edge_test_mask");
   read_features(comm, columns, options.fields, data);
   if (options.normalize_features) normalize_rows(data.features);
   read_labels(comm, columns, options.fields, data);
@@ -165,7 +167,8 @@ void read_node_columns(const Communicator& comm, const NodeColumns& columns, con
 
 std::string weight_field(const std::vector<DataField>& edge_fields, const DatasetOptions& options,
                          const std::string& place) {
-  const DataField* field = find_field(edge_fields, options.fields, {"weight", "edge_weight"}, place);
+  const DataField* field =
+      find_field(edge_fields, options.fields, "weight", {"weight", "edge_weight"}, place);
   return field == nullptr ? "" : field->name;
 }
 
@@ -202,4 +205,4 @@ void require_training_labels(const Communicator& comm, const NodeData& data, con
   });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

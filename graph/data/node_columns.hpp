@@ -7,6 +7,8 @@
 #include <sar/graph/data/node_data.hpp>
 #include <sar/graph/io/data_array.hpp>
 
+#include <initializer_list>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +29,13 @@ struct NodeColumns {
 /// inside agree(); throws InputError as to_node_data.
 void read_node_columns(const Communicator& comm, const NodeColumns& columns, const DatasetOptions& options,
                        NodeData& data);
+
+/// The field that `names` gives the name `key`, or the one with the first of the usual names that there is;
+/// nullptr when there is none. Throws InputError, beginning with `place`, when the one of `names` does not
+/// exist. Local.
+const DataField* find_field(const std::vector<DataField>& fields,
+                            const std::map<std::string, std::string>& names, const std::string& key,
+                            std::initializer_list<const char*> usual, const std::string& place);
 
 /// The name of the field of edge weights; empty when there is none. Throws InputError, beginning with
 /// `place`, when `options` name one that does not exist. Local.

@@ -46,7 +46,7 @@ std::string find_dgl_json(const std::string& directory) {
 }
 
 NodeData load_parts(const Communicator& comm, GraphData graph, const char* form,
-                    const DatasetOptions& options, std::string& description) {
+                    const DatasetOptions& options, EdgeData* edges, std::string& description) {
   std::string sizes, data;
   const auto add = [&](Index count, const char* what, const DataColumns& columns) {
     sizes += concat(sizes.empty() ? " " : ", ", count, " ", what);
@@ -56,7 +56,7 @@ NodeData load_parts(const Communicator& comm, GraphData graph, const char* form,
   for (const NodeTypeData& type : graph.node_types) add(type.book.num_nodes(), "nodes", type.data);
   for (const EdgeTypeData& type : graph.edge_types) add(type.num_edges, "edges", type.data);
   description = concat(form, " ", graph.name, ":", sizes, data);
-  return to_node_data(comm, std::move(graph), options);
+  return to_node_data(comm, std::move(graph), options, edges);
 }
 
 }  // namespace
@@ -79,8 +79,8 @@ FoundDataset find_dataset(const std::string& path) {
   return {DatasetKind::unknown, path};
 }
 
-OpenedDataset open_dataset(const Communicator& comm, const FoundDataset& mine,
-                           const DatasetOptions& options) {
+OpenedDataset open_dataset(const Communicator& comm, const FoundDataset& mine, const DatasetOptions& options,
+                           EdgeData* edges) {
   return comm.agree([&] {
     FoundDataset found = mine;
     comm.broadcast(std::span(&found.kind, 1), 0);
@@ -90,15 +90,15 @@ OpenedDataset open_dataset(const Communicator& comm, const FoundDataset& mine,
       case DatasetKind::dataset_directory: {
         DatasetSource source(comm, found.path);
         opened.description = source.description();
-        opened.data = load_graph(source, options);
+        opened.data = load_graph(source, options, edges);
         break;
       }
       case DatasetKind::partition_directory:
         opened.data = load_parts(comm, load_partition(comm, found.path), "partition directory", options,
-                                 opened.description);
+                                 edges, opened.description);
         break;
       case DatasetKind::dgl_partition:
-        opened.data = load_parts(comm, load_dgl_partition(comm, found.path), "DGL partition", options,
+        opened.data = load_parts(comm, load_dgl_partition(comm, found.path), "DGL partition", options, edges,
                                  opened.description);
         break;
       case DatasetKind::unknown:
@@ -111,4 +111,4 @@ OpenedDataset open_dataset(const Communicator& comm, const FoundDataset& mine,
   });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

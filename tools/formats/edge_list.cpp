@@ -24,10 +24,15 @@ std::vector<std::string_view> fields_of(std::string_view line, char separator) {
   return fields;
 }
 
-bool names_an_end(std::string_view field) {
+std::string lower_case(std::string_view field) {
   std::string lower;
   for (const char c : field)
     if (c != '_' && c != ' ') lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+bool names_an_end(std::string_view field) {
+  const std::string lower = lower_case(field);
   constexpr std::array<std::string_view, 7> names{"source",     "src",    "from",  "sourceid",
                                                   "fromnodeid", "fromid", "target"};
   return std::find(names.begin(), names.end(), lower) != names.end();
@@ -53,6 +58,27 @@ bool guess_header(const std::vector<std::string_view>& lines, char separator) {
       return true;
   }
   return false;
+}
+
+std::array<Index, num_edge_fields> find_named(const std::vector<std::string_view>& header) {
+  std::array<Index, num_edge_fields> named{-1, -1, -1};
+  for (std::size_t column = 2; column < header.size(); ++column)
+    for (const auto& [name, field] : {std::pair{"split", EdgeField::split},
+                                      {"label", EdgeField::labels},
+                                      {"labels", EdgeField::labels},
+                                      {"type", EdgeField::type}})
+      if (Index& found = named[static_cast<std::size_t>(field)];
+          found < 0 && lower_case(header[column]) == name)
+        found = static_cast<Index>(column) - 2;
+  return named;
+}
+
+/// The number of a part of the edges, by its name.
+std::optional<double> to_part(std::string_view field) {
+  for (const auto& [name, part] :
+       {std::pair{"train", 0}, {"val", 1}, {"valid", 1}, {"validation", 1}, {"test", 2}})
+    if (field == name) return part;
+  return to_number(field);
 }
 
 [[noreturn]] void wrong_number_of_fields(std::string_view line, Index number, const EdgeListFormat& format) {
@@ -85,7 +111,12 @@ TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, st
     for (Index column = 0; column < format.data_columns; ++column) {
       if (!cut.next()) wrong_number_of_fields(lines.line(), lines.number(), format);
       if (format.ignore_data) continue;
-      const auto value = to_number(unquoted(cut.field()));
+      const std::string_view field = unquoted(cut.field());
+      const bool is_split = column == format.named[static_cast<std::size_t>(EdgeField::split)];
+      const auto value = is_split ? to_part(field) : to_number(field);
+      if (is_split && !value)
+        throw LineError(lines.number(), concat("the split of the edge is ", quoted(cut.field()),
+                                               ", expected train, val or test"));
       if (!value || !std::isfinite(*value))
         throw LineError(lines.number(),
                         concat("column ", column + 3, " is ", quoted(cut.field()),
@@ -131,6 +162,7 @@ std::optional<EdgeListFormat> guess_edge_list_format(std::string_view beginning,
   format.separator = separator.value_or(guess_separator(sample));
   if (header.value_or(guess_header(sample, format.separator))) {
     format.begin = behind_first;
+    if (!ignore_data) format.named = find_named(fields_of(sample[0], format.separator));
     sample.erase(sample.begin());
   }
   format.ignore_data = ignore_data;

@@ -5,6 +5,8 @@
 
 #include <sar/config.hpp>
 
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,10 +14,16 @@
 
 namespace sar::formats {
 
+/// Columns that are found by their names in the header: "split", "label" or "labels", "type".
+enum class EdgeField { split, labels, type };
+constexpr std::size_t num_edge_fields = 3;
+
 /// How the lines of an edge list are to be read.
 struct EdgeListFormat {
   char separator = ' ';    ///< ' ': any number of blanks
-  Index data_columns = 0;  ///< numbers behind source and destination
+  Index data_columns = 0;  ///< behind source and destination
+  /// Which of these has an EdgeField; -1: none. "train", "val", "valid" and "test" in a split are 0, 1, 1, 2.
+  std::array<Index, num_edge_fields> named{-1, -1, -1};
   bool ignore_data = false;
   TextPosition begin;  ///< of the first line behind the header
 };

@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <utility>
+#include <vector>
 
 namespace sar::formats {
 namespace {
@@ -57,13 +58,34 @@ EdgeListSource::EdgeListSource(const Communicator& comm_of_source, const std::st
     require_plausible_size(path_);
   });
   add_node_files(options.node_data);
-  if (format_.data_columns == 0 || format_.ignore_data) return;
-  const Index width = format_.data_columns;
+  if (format_.data_columns > 0 && !format_.ignore_data) add_edge_data();
+}
+
+/// Columns with names that are known are fields of their own.
+void EdgeListSource::add_edge_data() {
   const PartitionBook slices = PartitionBook::even(num_edges_, comm().size());
-  DataField field{width == 1 ? "weight" : "features", NpyType::float64, {}};
-  if (width > 1) field.row_shape.push_back(width);
-  add(edges_, std::move(field),
-      std::make_unique<SlicedFieldData>(slices, chunks_.take_data(comm(), slices, width)), path_);
+  const DataArray all = chunks_.take_data(comm(), slices, format_.data_columns);
+  const auto add_columns = [&](const char* name, const std::vector<Index>& columns) {
+    if (columns.empty()) return;
+    DataField field{name, NpyType::float64, {}};
+    if (columns.size() > 1) field.row_shape.push_back(std::ssize(columns));
+    DataArray data;
+    comm().agree([&] {
+      data = DataArray(field.type, field.row_shape, all.num_rows);
+      const auto bytes = static_cast<Index>(sizeof(double));
+      for (Index row = 0; row < data.num_rows; ++row)
+        for (Index i = 0; i < std::ssize(columns); ++i)
+          std::copy_n(all.row(row) + columns[i] * bytes, bytes, data.row(row) + i * bytes);
+    });
+    add(edges_, std::move(field), std::make_unique<SlicedFieldData>(slices, std::move(data)), path_);
+  };
+  std::vector<Index> others;
+  for (Index column = 0; column < format_.data_columns; ++column)
+    if (std::ranges::find(format_.named, column) == format_.named.end()) others.push_back(column);
+  add_columns(others.size() == 1 ? "weight" : "features", others);
+  const char* const names[] = {"split", "labels", "type"};  // of EdgeField
+  for (std::size_t i = 0; i < num_edge_fields; ++i)
+    if (format_.named[i] >= 0) add_columns(names[i], {format_.named[i]});
 }
 
 void EdgeListSource::guess_format(const SourceOptions& options) {

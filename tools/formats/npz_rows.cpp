@@ -10,6 +10,22 @@
 
 namespace sar::formats {
 
+std::unique_ptr<const NpzFile> open_npz(const Communicator& comm, const std::string& path) {
+  std::unique_ptr<const NpzFile> archive;
+  std::string members;
+  comm.agree([&] {
+    archive = std::make_unique<const NpzFile>(path);
+    for (const NpzMember& member : archive->members())
+      members += concat(member.name, ' ', member.begin, ' ', member.bytes, ' ');
+  });
+  const std::string expected = comm.broadcast(members, 0);
+  comm.agree([&] {
+    require<InputError>(members == expected, path, ": rank ", comm.rank(), " finds members ", members,
+                        "expected ", expected, "as on rank 0");
+  });
+  return archive;
+}
+
 NpzArray::NpzArray(const Communicator& comm, const NpzFile& archive, const NpzMember& member,
                    NpyOrder accepted)
     : comm_(comm) {

@@ -10,8 +10,12 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace sar::formats {
+
+/// The archive, the same one on all ranks. Collective.
+std::unique_ptr<const NpzFile> open_npz(const Communicator& comm, const std::string& path);
 
 /// One array. Each rank reads a stored array for itself. Rank 0 unpacks a deflated array and sends the others
 /// their rows. Errors are InputError, the same on every rank.

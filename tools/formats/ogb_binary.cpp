@@ -14,23 +14,6 @@
 namespace sar::formats {
 namespace {
 
-/// The archive on all ranks, the same one.
-std::unique_ptr<const NpzFile> open_archive(const Communicator& comm, const std::string& path) {
-  std::unique_ptr<const NpzFile> archive;
-  std::string members;
-  comm.agree([&] {
-    archive = std::make_unique<const NpzFile>(path);
-    for (const NpzMember& member : archive->members())
-      members += concat(member.name, ' ', member.begin, ' ', member.bytes, ' ');
-  });
-  const std::string expected = comm.broadcast(members, 0);
-  comm.agree([&] {
-    require<InputError>(members == expected, path, ": rank ", comm.rank(), " finds members ", members,
-                        "expected ", expected, "as on rank 0");
-  });
-  return archive;
-}
-
 const NpzMember& find_member(const NpzFile& archive, const std::string& name) {
   const NpzMember* member = archive.find(name);
   require<InputError>(member != nullptr, archive.path(), ": there is no array ", name,
@@ -79,7 +62,7 @@ bool has_integers(NpyType type) {
 }  // namespace
 
 void OgbSource::read_binary_graph() {
-  const auto archive = open_archive(comm(), path_ + "/raw/data.npz");
+  const auto archive = open_npz(comm(), path_ + "/raw/data.npz");
   num_nodes_ = count_in(comm(), *archive, "num_nodes_list");
   num_edges_ = count_in(comm(), *archive, "num_edges_list");
   require_plausible_size(archive->path());
@@ -93,7 +76,7 @@ void OgbSource::read_binary_graph() {
   const std::string labels = path_ + "/raw/node-label.npz";
   const bool binary_labels = is_there(labels);
   if (comm().all_reduce(binary_labels ? 1 : 0, ReduceOp::max) == 1) {
-    const auto label_archive = open_archive(comm(), labels);
+    const auto label_archive = open_npz(comm(), labels);
     add_binary_field(nodes_, "labels", *label_archive, find_member(*label_archive, "node_label"));
   } else if (const std::string file = find_file("node-label", false); !file.empty()) {
     read_text_field(nodes_, "labels", file, false);

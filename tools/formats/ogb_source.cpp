@@ -18,7 +18,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A list of rank 0 on all ranks.
+/// edge-feat.csv.gz and edge_reltype.csv.gz -> edge-feat, edge_reltype
+std::string without_extension(const std::string& path) {
+  std::string name = fs::path(path).filename().string();
+  for (const char* extension : {".gz", ".csv"})
+    if (name.ends_with(extension)) name.erase(name.rfind('.'));
+  return name;
+}
+
+}  // namespace
+
 std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::vector<std::string>()> find) {
   std::string joined;
   comm.agree([&] {
@@ -30,16 +39,6 @@ std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::
   for (Lines lines(joined); lines.next();) items.emplace_back(lines.line());
   return items;
 }
-
-/// edge-feat.csv.gz and edge_reltype.csv.gz -> edge-feat, edge_reltype
-std::string without_extension(const std::string& path) {
-  std::string name = fs::path(path).filename().string();
-  for (const char* extension : {".gz", ".csv"})
-    if (name.ends_with(extension)) name.erase(name.rfind('.'));
-  return name;
-}
-
-}  // namespace
 
 OgbSource::OgbSource(const Communicator& comm_of_source, const std::string& path,
                      const SourceOptions& options)
@@ -66,7 +65,7 @@ std::string OgbSource::find_file(const std::string& name, bool required) const {
   const auto found = shared_list(comm(), [&] {
     for (const std::string& candidate : {path + ".gz", path})
       if (is_there(candidate)) return std::vector<std::string>{candidate};
-    require<InputError>(!required, path, ".gz: there is no such file, expected an OGB node property folder");
+    require<InputError>(!required, path, ".gz: there is no such file, expected an OGB folder");
     return std::vector<std::string>();
   });
   return found.empty() ? "" : found[0];
@@ -215,12 +214,16 @@ void OgbSource::read_splits(const std::string& scheme) {
   const std::string chosen = scheme.empty() ? schemes[0] : scheme;
   require<InputError>(std::find(schemes.begin(), schemes.end(), chosen) != schemes.end(), directory,
                       ": there is no split ", chosen, ", expected ", names.empty() ? "none" : names);
+  pair_lists_ = directory + "/" + chosen;
+  if (!find_pair_lists().empty()) return;
+  pair_lists_.clear();
   for (const auto& [file, mask] :
        {std::pair{"train", "train_mask"}, {"valid", "val_mask"}, {"test", "test_mask"}}) {
     const std::string path = concat(directory, "/", chosen, "/", file, ".csv");
     const auto found = shared_list(comm(), [&] {
-      require<InputError>(is_there(path + ".gz") || is_there(path), path,
-                          ".gz: there is no such file, expected the numbers of nodes");
+      require<InputError>(
+          is_there(path + ".gz") || is_there(path), path,
+          ".gz: there is no such file, expected the numbers of nodes, or lists of pairs (train.npz)");
       return std::vector<std::string>{is_there(path + ".gz") ? path + ".gz" : path};
     });
     read_split(found[0], mask);

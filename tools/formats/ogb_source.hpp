@@ -1,4 +1,4 @@
-/// OGB's node property prediction datasets as sources of graphs.
+/// OGB's datasets of node property and link prediction as sources of graphs.
 #pragma once
 
 #include "csv_table.hpp"
@@ -6,23 +6,34 @@
 #include "npz.hpp"
 #include "source_options.hpp"
 
+#include <sar/core/parallel.hpp>
+
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace sar::formats {
 
+/// A list of rank 0 on all ranks. Collective.
+std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::vector<std::string>()> find);
+
 /// A folder of one homogeneous graph as the ogb package downloads it: raw/*.csv.gz, or raw/data.npz with
 /// raw/node-label.npz, and split/<scheme>/{train,valid,test}.csv.gz. Node data are "features" float32,
 /// "labels" ([N], or [N, tasks]; missing: -1 or NaN), "train_mask", "val_mask", "test_mask", and what
 /// other files there are under their own names, such as "node_year"; edge data are "features" and others.
-/// Undirected datasets list each edge once, here, too.
+/// For link prediction a split has pairs of nodes in the place of nodes: in split/<scheme>/train.npz the
+/// arrays "edge" [n, 2], or "source_node" and "target_node" [n]; perhaps "edge_neg" [m, 2], or
+/// "target_node_neg" [n, k], the k other destinations against which a pair stands; or the same in files
+/// split/<scheme>/train/edge.csv.gz and so on. Undirected datasets list each edge once, here, too.
 class OgbSource : public FileSource {
  public:
   /// Reads everything, except for arrays that are stored in .npz files: their rows are read when they are
   /// asked for. Collective; throws InputError, the same on every rank.
   OgbSource(const Communicator& comm, const std::string& path, const SourceOptions& options);
+
+  [[nodiscard]] std::vector<ListedPairs> read_listed_pairs() override;
 
  private:
   [[nodiscard]] std::string find_file(const std::string& name, bool required) const;
@@ -41,7 +52,15 @@ class OgbSource : public FileSource {
   void read_splits(const std::string& scheme);
   void read_split(const std::string& path, const std::string& mask);
 
+  /// The files of the lists of pairs, as far as they are there. Collective.
+  [[nodiscard]] std::vector<std::string> find_pair_lists() const;
+  ListedPairs read_pairs(const std::string& list);
+  std::optional<DataArray> read_pair_array(const std::string& list, const std::string& name, Index columns);
+  DataArray read_pair_text(const std::string& path);
+  DataArray read_pair_member(const NpzFile& archive, const NpzMember& member);
+
   Index block_bytes_;
+  std::string pair_lists_;  // the folder of the split; empty: it is one of nodes, or none
 };
 
 }  // namespace sar::formats

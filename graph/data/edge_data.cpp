@@ -1,0 +1,89 @@
+#include <sar/core/error.hpp>
+#include <sar/graph/data/edge_data.hpp>
+#include <sar/graph/data/node_columns.hpp>
+
+#include <cmath>
+#include <initializer_list>
+#include <tuple>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+/// One number for each edge.
+Array<double> read_numbers(const EdgeColumns& columns, const std::string& field, std::span<const Index> ids,
+                           const std::string& place) {
+  const DataArray column = columns.read(field, ids);
+  require<InputError>(column.row_size() == 1, place, ": a row has shape ", shape_to_string(column.row_shape),
+                      ", expected one number");
+  Array<double> values(ids.size());
+  convert_elements(column.type, column.bytes.data(), column.num_rows, values.data());
+  return values;
+}
+
+Array<EdgePart> to_parts(const Array<double>& values, std::span<const Index> ids, const std::string& place) {
+  Array<EdgePart> parts(values.size());
+  for (Index e = 0; e < std::ssize(values); ++e) {
+    const double value = values[e];
+    const bool is_part = value == 0 || value == 1 || value == 2;
+    require<InputError>(is_part || value == -1 || std::isnan(value), place, ": the part of edge ",
+                        ids[static_cast<std::size_t>(e)], " is ", value,
+                        ", expected 0 (training), 1 (validation), 2 (test) or -1 (none)");
+    parts[e] = is_part ? static_cast<EdgePart>(static_cast<int>(value)) : EdgePart::none;
+  }
+  return parts;
+}
+
+void add_mask(const Array<double>& mask, EdgePart part, Array<EdgePart>& parts) {
+  for (Index e = 0; e < std::ssize(mask); ++e)
+    if (mask[e] != 0 && parts[e] == EdgePart::none) parts[e] = part;
+}
+
+Array<Index> to_types(const Array<double>& values, std::span<const Index> ids, const std::string& place) {
+  Array<Index> types(values.size());
+  for (Index e = 0; e < std::ssize(values); ++e) {
+    const double value = values[e];
+    require<InputError>(value == std::floor(value) && 0 <= value && value < 0x1p31, place,
+                        ": the type of edge ", ids[static_cast<std::size_t>(e)], " is ", value,
+                        ", expected a whole number from 0");
+    types[e] = static_cast<Index>(value);
+  }
+  return types;
+}
+
+}  // namespace
+
+void read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options, const NodeData& data,
+                       Index end_id, EdgeData& edges) {
+  edges.edges = {};
+  for (Index e = 0; e < data.edges.size(); ++e) {
+    if (data.edges.id[e] >= end_id) continue;
+    edges.edges.src.push_back(data.edges.src[e]);
+    edges.edges.dst.push_back(data.edges.dst[e]);
+    edges.edges.id.push_back(data.edges.id[e]);
+  }
+  const std::span<const Index> ids(edges.edges.id);
+  const auto place_of = [&](const std::string& field) { return data.name + ": edge data " + field; };
+  const auto find = [&](const char* key, std::initializer_list<const char*> usual) {
+    return find_field(columns.fields, options.fields, key, usual, data.name + ": edges");
+  };
+  const auto read = [&](const DataField& field) {
+    return read_numbers(columns, field.name, ids, place_of(field.name));
+  };
+  if (const DataField* field = find("edge_labels", {"labels", "label"}); field != nullptr)
+    edges.labels = read(*field);
+  if (const DataField* field = find("edge_type", {"type"}); field != nullptr)
+    edges.types = to_types(read(*field), ids, place_of(field->name));
+  if (const DataField* field = find("edge_split", {"split"}); field != nullptr) {
+    edges.parts = to_parts(read(*field), ids, place_of(field->name));
+    return;
+  }
+  for (const auto& [key, usual, part] : {std::tuple{"edge_train_mask", "train_mask", EdgePart::train},
+                                         {"edge_val_mask", "val_mask", EdgePart::valid},
+                                         {"edge_test_mask", "test_mask", EdgePart::test}})
+    if (const DataField* field = find(key, {usual}); field != nullptr) {
+      edges.parts.resize(ids.size(), EdgePart::none);
+      add_mask(read(*field), part, edges.parts);
+    }
+}
+
+}  // namespace sar::inline SAR_PRECISION

@@ -1,0 +1,244 @@
+#include "train_edge_steps.hpp"
+
+#include "train_predict.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+namespace sar::tools {
+namespace {
+
+NegativeOptions negative_options(Index k, std::uint64_t seed, std::shared_ptr<const EdgeSet> known) {
+  return {.k = k, .seed = seed, .exclude_self_loops = true, .exclude_edges = std::move(known)};
+}
+
+/// Each value k times.
+Array<Index> repeat(std::span<const Index> values, Index k) {
+  Array<Index> repeated;
+  for (const Index value : values) repeated.insert(repeated.end(), static_cast<std::size_t>(k), value);
+  return repeated;
+}
+
+}  // namespace
+
+EdgeModel::EdgeModel(const TrainOptions& o, const ModelOptions& network, Index in_feats, Index num_types,
+                     Index num_classes, const Communicator& comm, Generator& gen)
+    : network_(network, in_feats, network.hidden, comm, gen) {
+  register_module("network", network_);
+  if (o.task.type == TaskType::edge || o.task.predictor == PredictorType::mlp) {
+    const Index out = o.task.type == TaskType::edge ? num_classes : 1;
+    register_module("predictor", mlp_.emplace(network.hidden, gen, MLPPredictorOptions{.out = out}));
+  } else if (o.task.predictor == PredictorType::distmult) {
+    register_module("predictor", distmult_.emplace(num_types, network.hidden, gen));
+  }
+}
+
+Variable EdgeModel::operator()(const Variable& src, const Variable& dst, Array<Index> types) const {
+  if (mlp_) return (*mlp_)(src, dst);
+  if (!distmult_) return dot_(src, dst);
+  types.resize(static_cast<std::size_t>(src.num_rows()), 0);
+  return (*distmult_)(src, dst, std::move(types));
+}
+
+EdgeSteps::EdgeSteps(const GraphShardManager& graph, const NodeData& data,
+                     std::span<const Relations> relations, const TrainOptions& o, const ModelOptions& network,
+                     const EdgeTask& task, Generator& gen)
+    : Steps(graph, data, relations, o),
+      task_(task),
+      options_(network),
+      model_(o, network, data.features.row_size(), task.num_types, task.num_classes, graph.comm(), gen) {
+  describe_task();
+  if (is_link())
+    eval_negatives_.emplace(graph, negative_options(o.task.eval_negatives, o.seed + 1, task.of_graph));
+  if (o.epochs == 0) return;
+  if (o.mfg || !o.sample.fan_outs.empty()) {
+    make_loader();
+    return;
+  }
+  positive_.emplace(comm_, data.book, task.train.src(), task.train.dst(), graph.options());
+  if (is_link()) negatives_.emplace(graph, negative_options(o.task.negatives, o.seed, task.of_messages));
+}
+
+/// With --mfg, an epoch is a batch of all edges, on all their in-edges.
+void EdgeSteps::make_loader() {
+  const Index edges = comm_.all_reduce(task_.train.edges.size());
+  const auto layers = static_cast<std::size_t>(o_.model.layers);
+  const DataLoaderOptions batches{.batch_size = o_.mfg ? edges : o_.sample.batch_size,
+                                  .per_rank = o_.sample.batch_per_rank,
+                                  .drop_last = o_.sample.drop_last,
+                                  .seed = o_.seed};
+  loader_.emplace(
+      o_.mfg ? NeighborSampler(graph_, std::vector<Index>(layers, -1), {.seed = o_.seed})
+             : make_sampler(graph_, o_, o_.seed),
+      task_.train.edges,
+      EdgeDataLoaderOptions{.batches = batches,
+                            .exclude = o_.task.exclude,
+                            .negatives = is_link() ? o_.task.negatives_from : Negatives::none,
+                            .negative = negative_options(o_.task.negatives, o_.seed, task_.of_messages)});
+  require_batches(comm_, o_, loader_->num_batches(), task_.train.edges.size(), "training edges");
+}
+
+void EdgeSteps::describe_task() {
+  Index sizes[] = {task_.train.edges.size(), task_.valid.edges.size(), task_.test.edges.size()};
+  comm_.all_reduce(std::span<Index>(sizes));
+  const TaskOptions& t = o_.task;
+  const std::string predictor =
+      is_link() ? concat(name_of(t.predictor), ", loss ", name_of(t.loss), ", ", t.negatives, " negatives")
+                : concat("mlp, ", t.labels == EdgeLabels::classes ? concat(task_.num_classes, " classes")
+                                                                  : std::string("values"));
+  description_ = concat(describe(options_, data_.features.row_size(), options_.hidden), "; ", name_of(t.type),
+                        ": ", sizes[0], " training, ", sizes[1], " validation and ", sizes[2],
+                        " test edges, predictor ", predictor);
+}
+
+NodePairList EdgeSteps::draw(const NegativeSampler& sampler, const TaskEdges& part,
+                             std::uint64_t epoch) const {
+  return o_.task.negatives_from == Negatives::per_source
+             ? sampler.per_source(part.src(), part.edges.id, epoch)
+             : sampler.global_uniform(part.edges.id, epoch);
+}
+
+void EdgeSteps::start_epoch(std::uint64_t epoch, Index first_batch) {
+  if (loader_) {
+    loader_->start_epoch(epoch, first_batch);
+  } else if (negatives_) {
+    const NodePairList drawn = draw(*negatives_, task_.train, epoch);
+    negative_.reset();
+    negative_.emplace(comm_, data_.book, drawn.src, drawn.dst, graph_.options());
+  }
+}
+
+std::optional<Index> EdgeSteps::next_batch() {
+  blocks_.reset();
+  batch_.reset();
+  batch_ = loader_->next();
+  if (!batch_) return std::nullopt;
+  blocks_.emplace(std::move(batch_->blocks), data_, relations_);
+  return std::ssize(batch_->positions);
+}
+
+Variable EdgeSteps::loss() {
+  if (batch_) {
+    const Variable h = network()(blocks_->blocks, blocks_->features, blocks_->relations);
+    return loss_of(h, *batch_->positive, batch_->negative ? &*batch_->negative : nullptr, batch_->positions);
+  }
+  std::vector<Index> all(static_cast<std::size_t>(task_.train.edges.size()));
+  std::iota(all.begin(), all.end(), Index{0});
+  return loss_of(network()(graph_, data_.features, relations_), *positive_, negative_ ? &*negative_ : nullptr,
+                 all);
+}
+
+/// `positions`: of the positives among this rank's training edges.
+Variable EdgeSteps::loss_of(const Variable& h, const NodePairs& positive, const NodePairs* negative,
+                            std::span<const Index> positions) const {
+  const TaskEdges& train = task_.train;
+  Array<Index> types;
+  if (!train.types.empty())
+    for (const Index i : positions) types.push_back(train.types[i]);
+  const Variable numbers = model_(positive.src(h), positive.dst(h), types);
+  if (is_link()) {
+    const Variable against = model_(negative->src(h), negative->dst(h), repeat(types, o_.task.negatives));
+    if (o_.task.loss == LinkLoss::margin) return link_margin(numbers, against, comm_);
+    if (o_.task.loss == LinkLoss::infonce) return info_nce(numbers, against, comm_);
+    return link_bce_with_logits(numbers, against, comm_);
+  }
+  if (o_.task.labels == EdgeLabels::values) {
+    Tensor target({std::ssize(positions), Index{1}});
+    std::ranges::transform(positions, target.data(),
+                           [&](Index i) { return static_cast<real>(train.labels[i]); });
+    return mse(numbers, target, comm_);
+  }
+  Array<std::int64_t> classes;
+  for (const Index i : positions) classes.push_back(static_cast<std::int64_t>(train.labels[i]));
+  return cross_entropy(numbers, classes, Array<std::uint8_t>(classes.size(), 1), comm_);
+}
+
+Tensor EdgeSteps::numbers_of(const Variable& h, std::span<const Index> src, std::span<const Index> dst,
+                             std::span<const Index> types) const {
+  constexpr Index chunk = 1 << 16;  // pairs
+  const Index width = is_link() ? 1 : task_.num_classes, pairs = std::ssize(src);
+  Tensor numbers({pairs, width});
+  const Index chunks = comm_.all_reduce((pairs + chunk - 1) / chunk, ReduceOp::max);
+  for (Index i = 0; i < chunks; ++i) {
+    const Index begin = std::min(pairs, i * chunk), count = std::min(pairs, begin + chunk) - begin;
+    const auto part = [&](std::span<const Index> of) { return of.empty() ? of : of.subspan(begin, count); };
+    const NodePairs some(comm_, data_.book, part(src), part(dst), graph_.options());
+    const std::span<const Index> of_types = part(types);
+    const Tensor values =
+        model_(some.src(h), some.dst(h), Array<Index>(of_types.begin(), of_types.end())).value();
+    if (count > 0) std::copy_n(values.data(), values.size(), numbers.row(begin));
+  }
+  return numbers;
+}
+
+std::vector<Scores> EdgeSteps::evaluate() {
+  model_.eval();
+  const Variable h = network()(graph_, data_.features, relations_);
+  std::vector<Scores> scores(metric_names(o_.task).size());
+  if (is_link()) {
+    evaluate_links(h, task_.valid, 0, &Scores::val, scores);
+    evaluate_links(h, task_.test, 1, &Scores::test, scores);
+  } else {
+    scores[0] = {.train = score_of_labels(h, task_.train),
+                 .val = score_of_labels(h, task_.valid),
+                 .test = score_of_labels(h, task_.test)};
+  }
+  return scores;
+}
+
+/// Negatives are the same in each evaluation; `epoch` tells those of the parts apart.
+void EdgeSteps::evaluate_links(const Variable& h, const TaskEdges& part, std::uint64_t epoch,
+                               double Scores::*score, std::vector<Scores>& scores) const {
+  const Index edges = part.edges.size();
+  if (comm_.all_reduce(edges) == 0) return;
+  const bool given = comm_.all_reduce(part.negatives.size()) > 0;
+  const Index k = given ? part.negatives_per_edge : o_.task.eval_negatives;
+  const NodePairList drawn = given ? NodePairList() : draw(*eval_negatives_, part, epoch);
+  const NodePairList& others = given ? part.negatives : drawn;
+  const Tensor positive = numbers_of(h, part.src(), part.dst(), part.types);
+  const Tensor negative = numbers_of(h, others.src, others.dst, repeat(part.types, k));
+  const std::vector<std::string> names = metric_names(o_.task);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    double& value = scores[i].*score;
+    if (names[i] == "auc")
+      value = roc_auc(positive, negative, comm_);
+    else if (names[i] != "mrr")
+      value = hits_at_k(positive, negative, o_.task.hits_k, comm_);
+    else if (k > 0)
+      value = mean_reciprocal_rank(positive, negative.reshape({edges, k}), comm_);
+  }
+}
+
+/// The accuracy, or the root of the mean squared error; NaN without edges.
+double EdgeSteps::score_of_labels(const Variable& h, const TaskEdges& part) const {
+  const Tensor numbers = numbers_of(h, part.src(), part.dst(), {});
+  if (o_.task.labels == EdgeLabels::classes) {
+    Array<std::int64_t> classes;
+    for (const double label : part.labels) classes.push_back(static_cast<std::int64_t>(label));
+    return accuracy(numbers, classes, Array<std::uint8_t>(classes.size(), 1), comm_);
+  }
+  double sums[] = {0, static_cast<double>(part.labels.size())};
+  for (Index e = 0; e < std::ssize(part.labels); ++e)
+    sums[0] += std::pow(static_cast<double>(numbers.data()[e]) - part.labels[e], 2);
+  comm_.all_reduce(std::span<double>(sums));
+  return std::sqrt(sums[0] / sums[1]);
+}
+
+void EdgeSteps::predict() {
+  if (o_.predict.empty()) return;
+  const bool was_training = model_.is_training();
+  model_.eval();
+  const int layer = o_.predict_layer > 0 ? o_.predict_layer : o_.model.layers;
+  if (is_link() || o_.predict_layer > 0)
+    predict_embeddings(o_, network().after_layer(layer, graph_, data_.features, relations_).value(), graph_,
+                       data_);
+  if (!is_link()) {
+    const Variable h = network()(graph_, data_.features, relations_);
+    predict_edges(comm_, o_, numbers_of(h, task_.all.src(), task_.all.dst(), {}), task_.all.edges.id);
+  }
+  if (was_training) model_.train();
+}
+
+}  // namespace sar::tools

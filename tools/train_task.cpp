@@ -1,0 +1,134 @@
+#include "train_task.hpp"
+
+#include "options.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <algorithm>
+
+namespace sar::tools {
+namespace {
+
+const Choices<TaskType>& task_types() {
+  static const Choices<TaskType> types{
+      {"node", TaskType::node}, {"link", TaskType::link}, {"edge", TaskType::edge}};
+  return types;
+}
+
+const Choices<PredictorType>& predictor_types() {
+  static const Choices<PredictorType> types{
+      {"dot", PredictorType::dot}, {"mlp", PredictorType::mlp}, {"distmult", PredictorType::distmult}};
+  return types;
+}
+
+const Choices<LinkLoss>& link_losses() {
+  static const Choices<LinkLoss> losses{
+      {"bce", LinkLoss::bce}, {"margin", LinkLoss::margin}, {"infonce", LinkLoss::infonce}};
+  return losses;
+}
+
+const Choices<ExcludeEdges>& exclusions() {
+  static const Choices<ExcludeEdges> choices{
+      {"none", ExcludeEdges::none}, {"self", ExcludeEdges::self}, {"reverse", ExcludeEdges::reverse}};
+  return choices;
+}
+
+const Choices<Negatives>& origins() {
+  static const Choices<Negatives> choices{{"source", Negatives::per_source}, {"global", Negatives::global}};
+  return choices;
+}
+
+const Choices<EdgeLabels>& label_types() {
+  static const Choices<EdgeLabels> types{{"classes", EdgeLabels::classes}, {"values", EdgeLabels::values}};
+  return types;
+}
+
+template <class T>
+std::string name_in(const Choices<T>& choices, T value) {
+  return std::ranges::find(choices, value, &std::pair<std::string, T>::second)->first;
+}
+
+void read_shares(const std::string& text, TaskOptions& o) {
+  const std::size_t comma = std::min(text.find(','), text.size());
+  const auto valid = to_number<double>(text.substr(0, comma));
+  const auto test = to_number<double>(text.substr(std::min(comma + 1, text.size())));
+  if (!valid || !test || !(*valid >= 0) || !(*test >= 0) || !(*valid + *test < 1))
+    throw CLI::ValidationError("--split-edges",
+                               "'" + text +
+                                   "', expected two shares of 0 or more, together less than 1, such "
+                                   "as 0.05,0.10");
+  o.valid = *valid;
+  o.test = *test;
+}
+
+void add_link_options(CLI::App& app, TaskOptions& o) {
+  add_choice(app, "--predictor", o.predictor, predictor_types(),
+             "link: score of a pair of nodes, from the outputs of the last layer, which has --hidden "
+             "columns: dot, mlp or distmult");
+  add_choice(app, "--link-loss", o.loss, link_losses(), "link: bce, margin or infonce");
+  app.add_option("--negatives", o.negatives, "link: pairs that are no edges, drawn for each edge and epoch")
+      ->transform(number_from<Index>(1, 1 << 20));
+  add_choice(app, "--negatives-from", o.negatives_from, origins(),
+             "link: source (that of the edge with other destinations) or global (any two nodes)");
+  app.add_option("--eval-negatives", o.eval_negatives,
+                 "link: pairs for each edge in the evaluation, where the dataset has none")
+      ->transform(number_from<Index>(1, 1 << 20));
+  app.add_option("--hits-k", o.hits_k, "link: K of Hits@K, among all pairs that are no edges")
+      ->transform(number_from<Index>(1));
+  add_choice(app, "--metric", o.metric,
+             {{"auc", LinkMetric::auc}, {"mrr", LinkMetric::mrr}, {"hits", LinkMetric::hits}},
+             "link: of the validation, tells the best epoch: auc, mrr or hits");
+}
+
+}  // namespace
+
+void add_task_options(CLI::App& app, TaskOptions& o) {
+  add_choice(app, "--task", o.type, task_types(),
+             "node (classes of nodes), link (which pairs are edges) or edge (labels of edges)");
+  const auto read = [&o](const std::string& text) { read_shares(text, o); };
+  app.add_option_function<std::string>("--split-edges", read,
+                                       "link, edge: shares of validation and test, drawn for each pair of "
+                                       "nodes, where the dataset has no split")
+      ->option_text("V,T [0.05,0.10]");
+  add_choice(app, "--exclude", o.exclude, exclusions(),
+             "link, edge, with --sample: messages do not pass along the edges of the batch (self), nor along "
+             "those in the other direction (reverse); or none");
+  add_link_options(app, o);
+  add_choice(app, "--edge-labels", o.labels, label_types(),
+             "edge: labels are classes (whole numbers from 0) or values (regression)");
+}
+
+std::string name_of(TaskType type) {
+  return name_in(task_types(), type);
+}
+std::string name_of(PredictorType type) {
+  return name_in(predictor_types(), type);
+}
+std::string name_of(LinkLoss loss) {
+  return name_in(link_losses(), loss);
+}
+
+std::string describe(const TaskOptions& o) {
+  if (o.type == TaskType::node) return "node";
+  const std::string split =
+      concat(" --split-edges ", o.valid, ',', o.test, " --exclude ", name_in(exclusions(), o.exclude));
+  if (o.type == TaskType::edge) return concat("edge --edge-labels ", name_in(label_types(), o.labels), split);
+  return concat("link --predictor ", name_of(o.predictor), " --link-loss ", name_of(o.loss), " --negatives ",
+                o.negatives, " --negatives-from ", name_in(origins(), o.negatives_from), " --eval-negatives ",
+                o.eval_negatives, " --metric ", metric_names(o)[0], " --hits-k ", o.hits_k, split);
+}
+
+std::vector<std::string> metric_names(const TaskOptions& o) {
+  if (o.type == TaskType::link) {
+    std::vector<std::string> names{"auc", "mrr", concat("hits@", o.hits_k)};
+    std::swap(names[0], names[static_cast<std::size_t>(o.metric)]);
+    return names;
+  }
+  return {smaller_is_better(o) ? "rmse" : "acc"};
+}
+
+bool smaller_is_better(const TaskOptions& o) {
+  return o.type == TaskType::edge && o.labels == EdgeLabels::values;
+}
+
+}  // namespace sar::tools
