@@ -74,7 +74,7 @@ void EdgeSteps::make_loader() {
              : make_sampler(graph_, o_, o_.seed),
       task_.train.edges,
       EdgeDataLoaderOptions{.batches = batches,
-                            .exclude = o_.task.exclude,
+                            .exclude = o_.mfg ? ExcludeEdges::none : o_.task.exclude,
                             .negatives = is_link() ? o_.task.negatives_from : Negatives::none,
                             .negative = negative_options(o_.task.negatives, o_.seed, task_.of_messages)});
   require_batches(comm_, o_, loader_->num_batches(), task_.train.edges.size(), "training edges");

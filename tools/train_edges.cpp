@@ -112,12 +112,11 @@ void require_edges(const Communicator& comm, const TrainOptions& o, const NodeDa
   const std::string task = "--task " + name_of(o.task.type);
   require<InputError>(data.num_edges > 0, data.name, ": the graph has no edges, expected at least one for ",
                       task);
-  const auto all_have = [&](bool mine) { return comm.all_reduce(mine ? 1 : 0, ReduceOp::max) == 1; };
-  const bool labelled = all_have(!edges.labels.empty());
-  require<InputError>(o.task.type != TaskType::edge || labelled, data.name,
-                      ": the edges have no labels, expected edge data labels (or label) for ", task);
   require<InputError>(o.task.type != TaskType::edge || edges.lists.empty(), data.name,
                       ": the split lists pairs of nodes, expected edge data split, or --task link");
+  const bool labelled = comm.all_reduce(edges.labels.empty() ? 0 : 1, ReduceOp::max) == 1;
+  require<InputError>(o.task.type != TaskType::edge || labelled, data.name,
+                      ": the edges have no labels, expected edge data labels (or label) for ", task);
 }
 
 /// Collective.

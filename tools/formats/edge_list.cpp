@@ -117,7 +117,8 @@ TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, st
       if (is_split && !value)
         throw LineError(lines.number(), concat("the split of the edge is ", quoted(cut.field()),
                                                ", expected train, val or test"));
-      if (!value || !std::isfinite(*value))
+      const bool may_miss = column == format.named[static_cast<std::size_t>(EdgeField::labels)];
+      if (!value || !(std::isfinite(*value) || (may_miss && std::isnan(*value))))
         throw LineError(lines.number(),
                         concat("column ", column + 3, " is ", quoted(cut.field()),
                                ", expected a finite number (columns behind the two nodes can be ignored)"));

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -106,6 +107,20 @@ TEST_CASE("columns behind the two nodes are edge data, or are ignored") {
   const WholeSource ignored = read_text(comm, "0,1,yesterday\n1,0,today\n", options);
   CHECK(ignored.edges == Edges{{0, 1}, {1, 0}});
   CHECK(ignored.edge_data.empty());
+}
+
+TEST_CASE("columns that the header calls split, label or type are edge data of their own") {
+  const Communicator comm = Communicator::world();
+  const WholeSource named = read_text(
+      comm, "src,dst,Type,weight,label,split\n0,1,2,0.5,1,train\n1,0,0,1.5,nan,valid\n1,1,1,-1,0,test\n");
+  CHECK(named.edge_data.at("type") == std::vector<double>{2, 0, 1});
+  CHECK(named.edge_data.at("weight") == std::vector<double>{0.5, 1.5, -1});
+  CHECK(named.edge_data.at("split") == std::vector<double>{0, 1, 2});
+  CHECK(named.edge_data.at("labels")[0] == 1);
+  CHECK(std::isnan(named.edge_data.at("labels")[1]));
+  CHECK(error_of(comm, "src,dst,split\n0,1,train\n1,0,later\n") ==
+        ": line 3: the split of the edge is 'later', expected train, val or test");
+  CHECK(error_of(comm, "src,dst,label,x\n0,1,1,2\n1,0,1,nan\n").starts_with(": line 3: column 4 is 'nan'"));
 }
 
 TEST_CASE("few lines: one, fewer than ranks, none") {

@@ -3,6 +3,7 @@
 #include "support/thrown.hpp"
 
 #include <formats/open_source.hpp>
+#include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/sar.hpp>
 
@@ -162,6 +163,92 @@ TEST_CASE("of several splits one is to be named") {
   CHECK(folder.error(options) == "/split: there is no split space, expected random, time");
 }
 
+namespace {
+
+/// Of link prediction: 30 pairs to train on, 7 for validation with 20 negatives, 5 for the test with 3 each.
+Files link_folder() {
+  Files files = small_folder();
+  for (const char* part : {"train", "valid", "test"}) files.erase(concat("split/time/", part, ".csv.gz"));
+  const auto pair = [](Index i) { return concat(i * 5 % nodes, ',', i * 3 % nodes); };
+  files["split/time/train/edge.csv.gz"] = lines_of(30, pair);
+  files["split/time/valid/edge.csv.gz"] = lines_of(7, pair);
+  files["split/time/valid/edge_neg.csv"] = lines_of(20, pair);
+  files["split/time/test/source_node.csv.gz"] = lines_of(5, [](Index i) { return concat(i); });
+  files["split/time/test/target_node.csv.gz"] = lines_of(5, [](Index i) { return concat(i + 6); });
+  files["split/time/test/target_node_neg.csv"] =
+      lines_of(5, [](Index i) { return concat(i + 1, ',', i + 2, ',', i + 3); });
+  return files;
+}
+
+std::string error_of_lists(const Communicator& comm, const std::string& name, const std::string& text) {
+  Files files = link_folder();
+  files[name] = text;
+  const Folder folder(comm, files);
+  const auto source = folder.open(blocks_of(16));
+  const std::string error =
+      thrown_by_all<InputError>(comm, [&] { static_cast<void>(source->read_listed_pairs()); });
+  return error.substr(error.find("/split"));
+}
+
+}  // namespace
+
+TEST_CASE("a split of link prediction lists pairs, dealt to the ranks, with their negatives") {
+  const Communicator comm = Communicator::world();
+  for (const Index block : {5, 33, 1 << 22}) {
+    const Folder folder(comm, link_folder());
+    const auto source = folder.open(blocks_of(block));
+    CHECK(test::gather_source(*source).node_data.count("train_mask") == 0);
+    const std::vector<ListedPairs> lists = source->read_listed_pairs();
+    REQUIRE(lists.size() == 3);
+    const Index counts[] = {30, 7, 5}, negatives[] = {0, 20, 15}, of_edge[] = {0, 0, 3};
+    for (std::size_t part = 0; part < 3; ++part) {
+      const ListedPairs& list = lists[part];
+      CHECK(comm.all_reduce(list.edges.size()) == counts[part]);
+      CHECK(comm.all_reduce(list.negatives.size()) == negatives[part]);
+      CHECK(list.negatives_per_edge == of_edge[part]);
+      for (Index i = 0; i < list.edges.size(); ++i) {
+        const Index id = list.edges.id[i];
+        CHECK(list.edges.src[i] == (part == 2 ? id : id * 5 % nodes));
+        CHECK(list.edges.dst[i] == (part == 2 ? id + 6 : id * 3 % nodes));
+        for (Index j = 0; part == 2 && j < 3; ++j) {
+          CHECK(list.negatives.src[3 * i + j] == id);
+          CHECK(list.negatives.dst[3 * i + j] == id + 1 + j);
+        }
+      }
+    }
+  }
+  // in terms of the nodes of a partition
+  EdgeData edges;
+  DatasetOptions options;
+  options.partition = PartitionMethod::random;
+  const Folder folder(comm, link_folder());
+  const auto source = folder.open();
+  const NodeData data = load_graph(*source, options, &edges);
+  const Array<Index> original = fetch_values(comm, data.book, std::span<const Index>(data.original_ids),
+                                             std::span<const Index>(edges.lists[0].edges.src));
+  for (std::size_t i = 0; i < original.size(); ++i)
+    CHECK(original[i] == edges.lists[0].edges.id[static_cast<Index>(i)] * 5 % nodes);
+}
+
+TEST_CASE("damaged lists of pairs are refused on all ranks") {
+  const Communicator comm = Communicator::world();
+  CHECK(error_of_lists(comm, "split/time/valid/edge.csv.gz", "0,1\n0,29\n") ==
+        "/split/time/valid/edge.csv.gz: line 2: column 2 is '29', expected 0 to 28");
+  CHECK(error_of_lists(comm, "split/time/valid/edge.csv.gz", "0,1,2\n") ==
+        "/split/time/valid/edge.csv.gz: a row has 3 numbers, expected 2");
+  CHECK(error_of_lists(comm, "split/time/test/target_node.csv.gz", "1\n2\n") ==
+        "/split/time/test: source_node has 5 rows, expected 2 as target_node");
+  CHECK(error_of_lists(comm, "split/time/test/target_node_neg.csv", "1\n2\n") ==
+        "/split/time/test: target_node_neg has 2 rows, expected 5 as source_node");
+  Files missing = link_folder();
+  missing.erase("split/time/test/target_node.csv.gz");
+  const Folder folder(comm, missing);
+  const auto source = folder.open();
+  CHECK(thrown_by_all<InputError>(comm, [&] { static_cast<void>(source->read_listed_pairs()); })
+            .ends_with("/split/time/test: source_node or target_node is missing, expected the array edge, or "
+                       "source_node and target_node"));
+}
+
 TEST_CASE("from an OGB folder to a training") {
   const Communicator comm = Communicator::world();
   const auto source = Folder(comm, small_folder()).open();
@@ -227,6 +314,5 @@ TEST_CASE("damaged folders are refused on all ranks, with file and line") {
         "/raw/triplet-type-list.csv.gz: the graph has several types of nodes or edges, expected one of each");
   Files missing = good;
   missing.erase("raw/edge.csv.gz");
-  CHECK(Folder(comm, missing).error() ==
-        "/raw/edge.csv.gz: there is no such file, expected an OGB node property folder");
+  CHECK(Folder(comm, missing).error() == "/raw/edge.csv.gz: there is no such file, expected an OGB folder");
 }

@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# train_link_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION: train --task link and --task edge: the curve of one rank on any number of
+# ranks up to RANKS, what datasets say of edges, predictions, and errors.
+source "$(dirname "$0")/../support/program_test.sh"
+if [ "$5" = single ]; then
+  # a pair of scores that rounding swaps changes Hits@K and MRR by more than rounding
+  keys='loss|[a-z]+_(auc|acc|rmse)' tolerance=1e-4
+else
+  keys='loss|[a-z]+_[a-z@0-9]+' tolerance=1e-9
+fi
+train=$programs/train
+
+# on RANKS ARG...: trains, and fails when that fails.
+on() {
+  local number=$1
+  shift
+  timeout 180 "$mpirun" "$mpiexec" "$number" "$train" "$@" </dev/null >out 2>err || fail "train $* on $number ranks ends with $?"
+}
+mpirun=$1 mpiexec=$2
+
+# same LOG LOG WHAT: the same losses and scores of at least one epoch.
+same() {
+  paste <(grep -oE "\"($keys)\":[^,}]*" "$1") <(grep -oE "\"($keys)\":[^,}]*" "$2") | tr ':\t' '  ' >both
+  awk -v t="$tolerance" '{ if ($1 != $3 || ($2 != $4 && ($2 - $4) ^ 2 > t ^ 2 * ($2 ^ 2 + 1e-3))) exit 1; ++n } END { exit n < 3 }' both ||
+    fail "$3: $(cat both)"
+}
+
+# A graph with classes of nodes, and edges whose label says whether both ends have the same one, or the difference of the two.
+"$programs/generate" --nodes 120 --classes 3 --features 8 --degree 4 --homophily 0.5 --out g >out 2>err || fail "generate ends with $?"
+od -An -v -td8 -w8 -j128 g/labels.npy >classes
+awk 'BEGIN { while ((getline line < "classes") > 0) class[n++] = line + 0
+  for (e = 0; e < 900; ++e) {
+    u = (e * 7 + int(e / 120) * 11) % 120; v = (e * 13 + 1 + int(e / 120)) % 120; part = e % 10 < 7 ? "train" : e % 10 < 8 ? "val" : "test"
+    print u "," v "," (class[u] == class[v] ? 1 : 0) "," part > "classes.csv"
+    print u "," v "," (e % 50 == 3 ? "nan" : (class[u] - class[v]) / 2) "," part > "values.csv"
+  } }' /dev/null
+for file in classes values; do sed -i '1i src,dst,label,split' $file.csv; done
+features=(--node-data features=g/features.npy)
+net=(--layers 2 --hidden 16)
+three=("${net[@]}" --epochs 3 --dropout 0.2)
+sbm=(--graph sbm --nodes 300 --classes 4 --degree 8 --partition random)
+
+# The curve depends neither on ranks, partition and threads nor on what travels.
+i=0
+while read -r options; do
+  i=$((i + 1))
+  for number in $(seq "$ranks"); do
+    case $options in
+      *csv*) on "$number" --dataset $options "${features[@]}" "${three[@]}" --threads $((number % 2 + 1)) --log log$number.jsonl ;;
+      *) on "$number" "${sbm[@]}" "${three[@]}" --task link $options --threads $((number % 2 + 1)) --log log$number.jsonl ;;
+    esac
+    same log1.jsonl log$number.jsonl "'$options' on 1 and on $number ranks"
+  done
+  cp log1.jsonl case$i.jsonl
+done <<'END'
+--batch-norm
+--mfg --batch-norm --mode sequential
+--predictor mlp --link-loss margin --negatives 3 --negatives-from source --model gat --metric mrr --hits-k 5
+--predictor distmult --link-loss infonce --sample 4,3 --batch-size 256
+classes.csv --task edge --partition random
+values.csv --task edge --edge-labels values --sample 4,3 --batch-size 200 --exclude self
+classes.csv --task link --add-reverse-edges --mfg --partition random
+END
+same case1.jsonl case2.jsonl "link without and with --mfg"
+on 2 "${sbm[@]}" "${three[@]}" --task link --batch-norm --sample -1,-1 --batch-size 100000 --exclude none --log log.jsonl
+same case1.jsonl log.jsonl "link full batch, and in one batch of all in-edges"
+for key in val_auc test_mrr 'val_hits@50' best_val_auc; do
+  grep -q "\"$key\":0" case1.jsonl || fail "no $key in the log"
+done
+grep -q '"best_val_mrr":' case3.jsonl || fail "--metric mrr does not tell the best epoch"
+grep -q '"best_val_rmse":' case6.jsonl || fail "the RMSE does not tell the best epoch"
+
+# Labels of edges are learned; a partition has the same edge data; predictions of every edge.
+on 2 --dataset classes.csv --task edge "${features[@]}" "${net[@]}" --epochs 200 --dropout 0 --eval-every 200 --partition random --log log.jsonl --predict p
+accuracy=$(sed -n 's/.*"train_acc":\([0-9.]*\),.*/\1/p' log.jsonl)
+awk -v a="$accuracy" 'BEGIN { exit !(a > 0.9) }' || fail "training accuracy $accuracy of labels of edges, expected more than 0.9"
+[ "$(stat -c %s p/edge_labels.npy)" -eq $((128 + 8 * 900)) ] || fail "edge_labels.npy has $(stat -c %s p/edge_labels.npy) bytes"
+od -An -v -td8 -w8 -j128 p/edge_labels.npy | paste - <(tail -n +2 classes.csv | cut -d, -f3) | awk '$1 == $2 { ++n } END { exit n < 0.8 * 900 }' ||
+  fail "predictions are not in the order of the edges"
+"$programs/partition" classes.csv --node-data features=g/features.npy --parts 2 --method random --out parts >out 2>err || fail "partition ends with $?"
+on 2 --dataset parts --task edge "${three[@]}" --log log.jsonl
+same case5.jsonl log.jsonl "labels of edges in an edge list and in a partition"
+on 1 --dataset parts --task link --add-reverse-edges "${three[@]}" --log log.jsonl --predict p
+same case7.jsonl log.jsonl "links of an edge list and of a partition"
+[ -s p/embeddings.npy ] || fail "no embeddings"
+
+# A run goes on within an epoch, on another number of ranks; with another task it does not.
+sampled=("${sbm[@]}" "${net[@]}" --dropout 0.2 --task link --sample 4,3 --batch-size 500)
+on 1 "${sampled[@]}" --epochs 3 --log whole.jsonl
+on 2 "${sampled[@]}" --epochs 3 --log log.jsonl --checkpoint ck --checkpoint-batches 2 --save-weights w.safetensors
+rm ck/checkpoint-00000003.safetensors
+on 3 "${sampled[@]}" --epochs 3 --log log.jsonl --checkpoint ck --resume
+grep -q "after epoch 2 and [0-9]* batches of the next" out || fail "does not go on within the epoch: $(grep resuming out)"
+same whole.jsonl log.jsonl "a run that goes on within an epoch"
+expect 1 "made with --task link --predictor dot --link-loss bce --negatives 1 --negatives-from global" "$train" "${sampled[@]}" --epochs 3 --negatives 2 \
+  --checkpoint ck --resume
+on 2 "${sampled[@]}" --epochs 0 --init-weights w.safetensors --predict p2
+
+# OGB's folders: lists of pairs with and without negatives, of all or of each pair, as text and as NumPy's arrays.
+mkdir -p ogb/raw ogb/split/time/{train,valid,test}
+echo 120 >ogb/raw/num-node-list.csv
+grep -c train classes.csv >ogb/raw/num-edge-list.csv
+grep train classes.csv | cut -d, -f1,2 | tee ogb/split/time/train/edge.csv >ogb/raw/edge.csv
+od -An -v -tf4 -w32 -j128 g/features.npy | sed 's/^ *//;s/  */,/g' >ogb/raw/node-feat.csv
+grep val classes.csv | cut -d, -f1,2 >ogb/split/time/valid/edge.csv
+awk 'BEGIN { for (i = 0; i < 200; ++i) print i % 120 "," (i * 7 + 3) % 120 }' >ogb/split/time/valid/edge_neg.csv
+grep test classes.csv | cut -d, -f1 >ogb/split/time/test/source_node.csv
+grep test classes.csv | cut -d, -f2 >ogb/split/time/test/target_node.csv
+awk 'BEGIN { for (i = 0; i < 180; ++i) print i % 120 "," (i * 7 + 3) % 120 "," (i * 5 + 1) % 120 }' >ogb/split/time/test/target_node_neg.csv
+for number in 1 3; do on $number --dataset ogb --task link "${three[@]}" --log log$number.jsonl; done
+same log1.jsonl log3.jsonl "an OGB folder on 1 and on 3 ranks"
+grep -q '"val_mrr":null,"test_mrr":0\.' log3.jsonl || fail "MRR only of negatives that belong to a pair"
+expect 1 "ogb: the negatives of the split belong to no edge, expected --metric auc or hits, not mrr" "$train" --dataset ogb --task link --metric mrr
+expect 1 "ogb: the split lists pairs of nodes" "$train" --dataset ogb --task edge
+for python in python3 /usr/bin/python3 none; do "$python" -c 'import numpy' 2>/dev/null && break; done
+if [ "$python" = none ]; then
+  echo "skipped: arrays of NumPy, which is not there"
+else
+  "$python" - <<'END'
+import numpy as np
+read = lambda part, name: np.loadtxt(f"ogb/split/time/{part}/{name}.csv", delimiter=",", dtype=np.int64)
+np.savez("train.npz", edge=read("train", "edge"))
+np.savez_compressed("valid.npz", edge=read("valid", "edge").astype(np.int32), edge_neg=read("valid", "edge_neg"))
+np.savez("test.npz", **{name: read("test", name) for name in ("source_node", "target_node", "target_node_neg")})
+np.savez("three.npz", edge=np.zeros((4, 3), int))
+END
+  mkdir ogb/split/arrays
+  mv {train,valid,test}.npz ogb/split/arrays
+  on 2 --dataset ogb --split arrays --task link "${three[@]}" --log log.jsonl
+  same log1.jsonl log.jsonl "an OGB folder as text and as arrays"
+  mv three.npz ogb/split/arrays/test.npz
+  expect 1 "ogb/split/arrays/test.npz: edge: a row has 3 numbers, expected 2" "$train" --dataset ogb --split arrays --task link
+fi
+mkdir ogb/split/torch
+touch ogb/split/torch/{train,valid,test}.pt
+expect 1 "ogb/split/torch/train.pt: is a file of torch, expected ogb/split/torch/train.npz" "$train" --dataset ogb --split torch --task link
+echo 120 >>ogb/split/time/test/target_node.csv
+expect 1 "ogb/split/time/test/target_node.csv: line 181: column 1 is '120', expected 0 to 119" "$train" --dataset ogb --split time --task link
+
+# What goes wrong: one sentence, the same on all ranks.
+run=("$1" "$2" 2)
+small=(--layers 1 --hidden 4 --epochs 1)
+expect 1 "the graph has no edges, expected at least one for --task link" "$train" --graph sbm --nodes 40 --classes 2 --degree 1e-6 --task link "${small[@]}"
+expect 1 "sbm: the edges have no labels, expected edge data labels (or label) for --task edge" "$train" --graph sbm --nodes 40 --classes 2 --task edge "${small[@]}"
+expect 1 ", expected a class from 0 or -1 for an unlabelled edge" "$train" --dataset values.csv --task edge "${features[@]}" "${three[@]}"
+sed 's/train\|val/test/' classes.csv >untrained.csv
+expect 1 "untrained: no edge is left for training, 0 are for validation and 900 for test" "$train" --dataset untrained.csv --task link "${features[@]}" "${three[@]}"
+sed '5s/train/later/' classes.csv >part.csv
+expect 1 "part.csv: line 5: the split of the edge is 'later', expected train, val or test" "$train" --dataset part.csv --task link "${features[@]}" "${three[@]}"
+cp g/labels.npy g/edge_labels.npy
+expect 1 "g/edge_labels.npy: length is 120, expected" "$train" --dataset g --task edge "${small[@]}"
+mv g/edge_labels.npy g/edge_val_mask.npy
+expect 1 "g/edge_val_mask.npy: length is 120, expected" "$train" --dataset g --task link "${small[@]}"
+run=("$1" "$2" 1)
+for wrong in "--predictor mlp" "--link-loss bce" "--negatives 2" "--negatives-from source" "--eval-negatives 2" "--hits-k 9" "--metric mrr"; do
+  expect 2 "${wrong% *}: goes with --task link" "$train" --graph karate $wrong
+  expect 2 "${wrong% *}: goes with --task link" "$train" --graph karate --task edge $wrong
+done
+expect 2 "--edge-labels: goes with --task edge" "$train" --graph karate --task link --edge-labels values
+expect 2 "--split-edges: goes with --task link or edge" "$train" --graph karate --split-edges 0.1,0.1
+expect 2 "--exclude: goes with --sample and --task link or edge" "$train" --graph karate --task link --exclude self
+expect 2 "--sample-eval: goes with --task node" "$train" --graph karate --task link --sample 3 --sample-eval
+for wrong in 0.5,0.5 0.1 a,b -0.1,0.1 0.1,0.1,0.1; do
+  expect 2 "'$wrong', expected two shares of 0 or more" "$train" --graph karate --task link --split-edges=$wrong
+done
