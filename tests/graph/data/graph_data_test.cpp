@@ -124,8 +124,8 @@ TEST_CASE("fields that the options name") {
   CHECK(message({.fields = {{"weight", "price"}}}) ==
         "karate: the data are cost, expected price among them, which shall be the weight");
   CHECK(message({.fields = {{"feature", "x"}}}) ==
-        "karate: a field shall be the feature, expected features, labels, train_mask, val_mask, test_mask or "
-        "weight");
+        "karate: a field shall be the feature, expected features, labels, train_mask, val_mask, test_mask, "
+        "weight, edge_labels, edge_type, edge_split, edge_train_mask, edge_val_mask or edge_test_mask");
 }
 
 TEST_CASE("graphs that are no NodeData") {
