@@ -113,7 +113,7 @@ void StoredRows::get_scattered(int owner, std::span<const Index> rows, std::span
         ranges.back().last += more;
       else
         ranges.push_back({next->row, next->row + 1});
-      from.push_back(held - (ranges.back().last - next->row));
+      from.push_back(held - 1);
     }
     buffer.resize(held * row_bytes_);
     window_->get(owner, ranges, row_bytes_, buffer.data());
