@@ -131,6 +131,26 @@ TEST_CASE("original ids may be any: their order counts") {
   }
 }
 
+TEST_CASE("a pair that is drawn again takes numbers of its own") {
+  const Communicator world = Communicator::world();
+  const Index n = 5, k = 6;
+  const Random random({7, 0x6e656761, 2});
+  for (const PartitionBook& book : row_splits(n, world.size())) {
+    const Setting s(n, 3, book);
+    const NegativeSampler sampler(s.graph, {.k = k, .seed = 7, .exclude_self_loops = true});
+    const NodePairList pairs = sampler.per_source(s.edges.src, s.edges.id, 2);
+    for (Index i = 0; i < pairs.size(); ++i) {
+      const Index source = s.numbering.original(s.edges.src[i / k]);
+      Index expected = source;
+      for (Index number = i % k; expected == source; number += k)
+        expected = static_cast<Index>(random.uniform(static_cast<std::uint64_t>(s.edges.id[i / k]),
+                                                     2 * static_cast<std::uint64_t>(number)) *
+                                      static_cast<double>(n));
+      CHECK(s.numbering.original(pairs.dst[i]) == expected);
+    }
+  }
+}
+
 TEST_CASE("edges and self loops are left out on demand") {
   const Communicator world = Communicator::world();
   std::vector<std::set<std::tuple<Index, Index, Index, Index>>> seen;

@@ -82,6 +82,10 @@ TEST_CASE("every seed is in one batch of an epoch, in the same one for every num
         CHECK(second == batches_of(self, want, 2));
         CHECK((first == second) == !shuffle);
         CHECK(batches_of(comm, loader, 1) == first);
+        DataLoaderOptions reseeded = options;
+        reseeded.seed = 10;
+        DataLoader other(NeighborSampler(graph, {2}), seeds_of(books.src, comm.rank()), reseeded);
+        CHECK((batches_of(comm, other, 1) == first) == !shuffle);
         for (std::size_t b = 0; b < 5; ++b) CHECK(first[b].size() == 7);
         std::vector<Index> expected;
         for (const Index seed : seeds_of(one, 0)) expected.push_back(original_id(seed));

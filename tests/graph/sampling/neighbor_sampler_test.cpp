@@ -39,11 +39,12 @@ GraphShardManager star(const Communicator& self, Index leaves) {
 }
 
 /// How often each edge of a star is drawn in `epochs` epochs.
-std::vector<double> draws(const NeighborSampler& sampler, Index leaves, Index epochs) {
+std::vector<double> draws(const NeighborSampler& sampler, Index leaves, Index epochs,
+                          std::span<const Index> excluded = {}) {
   std::vector<double> count(static_cast<std::size_t>(leaves), 0);
   const Index seeds[] = {0};
   for (Index epoch = 0; epoch < epochs; ++epoch) {
-    const auto blocks = sampler.sample_blocks(seeds, static_cast<std::uint64_t>(epoch));
+    const auto blocks = sampler.sample_blocks(seeds, static_cast<std::uint64_t>(epoch), excluded);
     for (const Index e : blocks[0].edge_ids()) ++count[static_cast<std::size_t>(e)];
   }
   return count;
@@ -173,6 +174,26 @@ TEST_CASE("weighted draws follow the probabilities") {
         draws(NeighborSampler(graph, {2}, {.prob = prob, .seed = 8}), leaves, static_cast<Index>(epochs));
     for (std::size_t e = 0; e < seen.size(); ++e)  // 5 standard deviations at least
       CHECK(std::abs(seen[e] - expected[e]) <= 5 * std::sqrt(expected[e]));
+  }
+}
+
+TEST_CASE("edges keep their probabilities where others are excluded") {
+  const Ranks ranks;
+  if (ranks.world.rank() > 0) return;
+  const GraphShardManager graph = star(ranks.self, 8);
+  Tensor prob({8});
+  for (Index e = 0; e < 8; ++e) prob.data()[e] = static_cast<real>(e);
+  const Index excluded[] = {2, 5}, kept[] = {1, 3, 4, 6, 7};  // edge rows are edge ids here
+  for (const bool replace : {false, true}) {
+    const NeighborSampler sampler(graph, {1}, {.replace = replace, .prob = prob, .seed = 9});
+    const std::vector<double> all = draws(sampler, 8, 8000, excluded);
+    std::vector<double> seen, expected;
+    for (const Index e : kept) {
+      seen.push_back(all[static_cast<std::size_t>(e)]);
+      expected.push_back(8000 * static_cast<double>(e) / (1 + 3 + 4 + 6 + 7));
+    }
+    CHECK(std::accumulate(seen.begin(), seen.end(), 0.0) == 8000);
+    CHECK(std::abs(chi_square(seen, expected, 4)) < 4);
   }
 }
 
