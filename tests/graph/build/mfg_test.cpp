@@ -11,6 +11,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/build/message_flow_graph.hpp>
+#include <sar/graph/message/sharded_graph.hpp>
 #include <sar/nn/distributed.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/graph_conv.hpp>
@@ -20,6 +21,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 
 using namespace sar;
 using namespace sar::test;
@@ -77,6 +79,22 @@ std::vector<Index> plain(const Array<Index>& values) {
   return {values.begin(), values.end()};
 }
 
+/// Edges of a shard are in the order of destinations, sources and edges of the whole graph, and no rank reads
+/// more rows in a round than all ranks know of.
+void check_layout(const Communicator& comm, const MessageFlowGraph& mfg) {
+  const ShardedGraph& layer = *mfg.shards();
+  Index most = 0;
+  for (const HaloRound& round : layer.rounds) most = std::max(most, round.recv_rows);
+  CHECK(layer.max_round_rows == comm.all_reduce(most, ReduceOp::max));
+  const auto check_edges = [&](const GraphShard& part) {
+    const auto edge = [&](Index k) { return std::pair(part.src[k], mfg.edge_rows()[part.first_edge + k]); };
+    for (Index row = 0; part.num_edges() > 0 && row < part.num_rows(); ++row)
+      for (Index k = part.row_begin[row] + 1; k < part.row_begin[row + 1]; ++k) CHECK(edge(k - 1) < edge(k));
+  };
+  check_edges(layer.local);
+  for (const GraphShard& part : layer.remote) check_edges(part);
+}
+
 }  // namespace
 
 TEST_CASE("nodes, edges, ids and degrees of message flow graphs are what a search finds") {
@@ -118,6 +136,7 @@ TEST_CASE("nodes, edges, ids and degrees of message flow graphs are what a searc
           CHECK(plain(mfg.in_degrees()) == picked(graph.in_degrees(), dst_rows));
           CHECK(plain(mfg.src_in_degrees()) == picked(graph.in_degrees(), src_rows));
           CHECK(plain(mfg.out_degrees()) == picked(graph.out_degrees(), src_rows));
+          check_layout(comm, mfg);
 
           const std::set<Index> wanted(dst.begin(), dst.end());
           std::vector<Index> edges;

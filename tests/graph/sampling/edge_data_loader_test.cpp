@@ -106,6 +106,28 @@ TEST_CASE("batches of edges have their ends, and the same negatives for every nu
     }
 }
 
+TEST_CASE("another epoch has other negatives and other neighbours for the same edges") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
+  const Books books = test_books(whole, comm.size()).front();
+  for (const Negatives negatives : {Negatives::none, Negatives::per_source, Negatives::global}) {
+    EdgeDataLoader loader(
+        NeighborSampler(shard(comm, whole, books, {}), {2}), seed_edges(comm, whole),
+        {.batches = {.batch_size = 50, .shuffle = false}, .negatives = negatives, .negative = {.k = 3}});
+    const auto drawn_in = [&](std::uint64_t epoch) {
+      loader.start_epoch(epoch);
+      const auto batch = loader.next();
+      const MessageFlowGraph& last = batch->blocks.back();
+      if (batch->negative) return of_all(comm, pairs_of(*batch->negative, last, books.src, comm.rank()));
+      std::vector<Pair> edges;
+      for (const Index id : last.edge_ids()) edges.push_back({id, id});
+      return of_all(comm, edges);
+    };
+    CHECK(drawn_in(1) == drawn_in(1));
+    CHECK(drawn_in(1) != drawn_in(2));
+  }
+}
+
 TEST_CASE("edges of the batch, and their reverses, pass no messages") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 200, 1);
