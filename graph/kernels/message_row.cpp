@@ -17,7 +17,7 @@ using Op = MessageOp;
 // A further operation has a line in each of these three functions, or it does not compile. Where its
 // derivatives read an operand, MessageRow::reads_a and reads_b say so.
 template <Op op>
-inline constexpr bool has_no_line = false;
+[[maybe_unused]] inline constexpr bool has_no_line = false;
 
 template <Op op>
 inline real value(real a, real b) {
