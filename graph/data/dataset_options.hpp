@@ -21,7 +21,7 @@ struct DatasetOptions {
   std::uint64_t partition_seed = 0;
   /// Which field is "features", "labels", "train_mask", "val_mask", "test_mask" (of the nodes) or "weight"
   /// (of the edges), where not the one of the usual name: {{"features", "x"}}; of the edges, too, what
-  /// read_edge_columns() names, for tasks on edges. A field that is named here must exist.
+  /// EdgeData names, for tasks on edges. A field that is named here must exist.
   std::map<std::string, std::string> fields = {};
 };
 

@@ -1,17 +1,11 @@
 /// EdgeData: what a dataset says of its edges, for tasks whose subject is edges.
 #pragma once
 
-#include <sar/comm/communicator.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/memory.hpp>
 #include <sar/graph/build/node_pairs.hpp>
-#include <sar/graph/data/dataset_options.hpp>
-#include <sar/graph/data/node_data.hpp>
-#include <sar/graph/io/data_array.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
 #include <cstdint>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace sar::inline SAR_PRECISION {
@@ -26,7 +20,12 @@ struct ListedPairs {
   Index negatives_per_edge = 0;  ///< k: rows k i, ..., k i + k - 1 belong to edge i of this rank; 0: to none
 };
 
-/// Rows belong to `edges`.
+/// Rows belong to `edges`. They come from the fields of the edges that DatasetOptions::fields names, or
+///     edge_labels   "labels" or "label"    numbers [edges]; NaN: unlabelled
+///     edge_type     "type"                 whole numbers from 0
+///     edge_split    "split"                0 training, 1 validation, 2 test; -1 or NaN: no part
+///     edge_train_mask, edge_val_mask, edge_test_mask   "train_mask", ...: bool or integers, without "split";
+///                                          the first of several counts
 struct EdgeData {
   EdgeList edges;                  ///< in-edges of this rank's nodes, without those that options have added
   Array<EdgePart> parts;           ///< empty: the dataset has no split
@@ -34,22 +33,5 @@ struct EdgeData {
   Array<Index> types;              ///< from 0; empty: the dataset has none
   std::vector<ListedPairs> lists;  ///< of training, validation and test; empty: the dataset has none
 };
-
-/// The fields of the edges, from any source.
-struct EdgeColumns {
-  std::vector<DataField> fields;
-  /// Reads the rows of the edges of these ids. Every rank calls it equally often: it may be collective.
-  FunctionRef<DataArray(const std::string& field, std::span<const Index> ids)> read;
-};
-
-/// Sets edges, parts, labels and types of `edges` from data.edges, of which those with ids below `end_id` are
-/// the dataset's, and from the fields that options.fields name, or
-///     edge_labels   "labels" or "label"    numbers [edges]; NaN: unlabelled
-///     edge_type     "type"                 whole numbers from 0
-///     edge_split    "split"                0 training, 1 validation, 2 test, others (-1, NaN): no part
-///     edge_train_mask, edge_val_mask, edge_test_mask   "train_mask", ...: bool or integers, without "split"
-/// Collective, inside agree(); throws InputError for other values.
-void read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options, const NodeData& data,
-                       Index end_id, EdgeData& edges);
 
 }  // namespace sar::inline SAR_PRECISION

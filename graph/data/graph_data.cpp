@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/data/distribute.hpp>
+#include <sar/graph/data/edge_columns.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/node_columns.hpp>
 

@@ -1,4 +1,5 @@
 #include <sar/graph/data/distribute.hpp>
+#include <sar/graph/data/edge_columns.hpp>
 #include <sar/graph/data/graph_source.hpp>
 #include <sar/graph/data/node_columns.hpp>
 

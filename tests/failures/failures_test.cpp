@@ -164,6 +164,7 @@ std::map<std::string, std::string> exceptions() {
                            "graph/node_data.hpp construct_full_graph",
                            "graph/new_directory.hpp NewDirectory::commit",
                            "graph/node_columns.hpp read_node_columns",
+                           "graph/edge_columns.hpp read_edge_columns",
                            "graph/node_columns.hpp require_training_labels",
                            "comm/node_directory.hpp NodeDirectory",
                            "comm/node_directory.hpp NodeDirectory::find",
@@ -191,6 +192,8 @@ std::map<std::string, std::string> exceptions() {
   reasons["comm/communicator.hpp Communicator::self"] = "of one rank";
   reasons["graph/graph_source.hpp GraphSource::write_node_keys"] =
       "does nothing, unless a program's source has names";
+  reasons["graph/graph_source.hpp GraphSource::read_listed_pairs"] =
+      "does nothing, unless a program's source lists pairs";
   for (const char* name :
        {"comm/communicator.hpp Communicator::set_max_collective_size",
         "graph/graph_source.hpp GraphSource::num_edges", "graph/graph_source.hpp GraphSource::edge_fields",

@@ -91,7 +91,10 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
       calls, "graph/graph_source.hpp load_graph", false,
       [=](bool) {
         auto source = std::make_shared<DatasetSource>(comm, dataset);
-        return [=] { return load_graph(*source); };
+        return [=] {
+          EdgeData edges;
+          return load_graph(*source, {}, &edges);
+        };
       },
       data_numbers);
   add_maker<GraphData>(
@@ -125,7 +128,10 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
       [=](bool wrong) {
         auto graph = std::make_shared<GraphData>(load_partition(comm, parts));
         if (wrong) graph->node_types[0].data.clear();
-        return [=] { return to_node_data(comm, std::move(*graph)); };
+        return [=] {
+          EdgeData edges;
+          return to_node_data(comm, std::move(*graph), {}, &edges);
+        };
       },
       data_numbers);
   add_maker<bool>(

@@ -1,5 +1,5 @@
 #include <sar/core/error.hpp>
-#include <sar/graph/data/edge_data.hpp>
+#include <sar/graph/data/edge_columns.hpp>
 #include <sar/graph/data/node_columns.hpp>
 
 #include <cmath>

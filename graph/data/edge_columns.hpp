@@ -1,0 +1,29 @@
+/// From fields of the edges, of any type, to the members of EdgeData.
+#pragma once
+
+#include <sar/core/parallel.hpp>
+#include <sar/graph/data/dataset_options.hpp>
+#include <sar/graph/data/edge_data.hpp>
+#include <sar/graph/data/node_data.hpp>
+#include <sar/graph/io/data_array.hpp>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sar::inline SAR_PRECISION {
+
+/// The fields of the edges, from any source.
+struct EdgeColumns {
+  std::vector<DataField> fields;
+  /// Reads the rows of the edges of these ids. Every rank calls it equally often: it may be collective.
+  FunctionRef<DataArray(const std::string& field, std::span<const Index> ids)> read;
+};
+
+/// Sets all but the lists of `edges`, from data.edges, of which those with ids below `end_id` are the
+/// dataset's, and from the fields that EdgeData names. Collective, inside agree(); throws InputError for
+/// other values.
+void read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options, const NodeData& data,
+                       Index end_id, EdgeData& edges);
+
+}  // namespace sar::inline SAR_PRECISION
