@@ -124,7 +124,7 @@ struct OnlineSoftmax {
   std::vector<real> weighted = per_edge(o.heads);
   std::vector<real> ones = std::vector<real>(o.heads, real{1});
   Factors factors{o};
-  const bool scores_read_values = Score::num_stats == 3 && !o.separate_value;  ///< and request a half of them
+  const bool scores_request = !o.separate_value;  ///< a half of the values
 
   /// Sets the results of those of the rows [first, last) that have no edges.
   void clear(Index first, Index last) {
@@ -204,7 +204,7 @@ struct OnlineSoftmax {
     for (Index i = 0; i < batch.segments; ++i, keep += o.heads) {
       const Segment& seg = batch.segment[i];
       const Rows rows = rows_of(batch, next, seg, 0, value_at(o), o.heads, o.dim)
-                            .requesting(scores_read_values ? Requests::second_half : Requests::all);
+                            .requesting(scores_request ? Requests::second_half : Requests::all);
       real* to = out + row(seg) * width;
       const real* factor = weights + seg.first * o.heads;
       if (o.bias == nullptr) {

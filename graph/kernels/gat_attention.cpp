@@ -31,6 +31,7 @@ class AdditiveScore {
         const Segment& seg = batch.segment[i];
         const auto er = columns::load<lanes>(o_.dst + edges.row(seg.row) * o_.heads + h);
         for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
+          if (h == 0) columns::request_first_half(next.rows[0][x], o_.heads * o_.dim);
           const auto sum = columns::load<lanes>(source(batch.other[x]) + h) + er;
           columns::store<lanes>(s + x * o_.heads + h, leaky<lanes>(sum, o_.slope));
         }
@@ -143,7 +144,7 @@ struct AdditiveBackward {
 
   void take(const Batch<1>& batch, const Batch<1>& next) {
     for (Index x = 0; x < next.edges; ++x) __builtin_prefetch(stats + next.other[x] * 4 * o.heads);
-    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { compute_scores<lanes>(batch, h); });
+    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { compute_scores<lanes>(batch, next, h); });
     exp_below_zero(alpha.data(), batch.edges * o.heads);
     add_values(batch, next, factors.weights(block.shard, positions, batch, alpha.data(), weighted));
     factors.backward(batch.edges, alpha.data(), dalpha.data(), o.grad_edge_weight);
@@ -154,13 +155,14 @@ struct AdditiveBackward {
 
   /// Logarithms of alpha, and what else depends on both ends of an edge.
   template <Index L>
-  void compute_scores(const Batch<1>& batch, Index h) {
+  void compute_scores(const Batch<1>& batch, const Batch<1>& next, Index h) {
     using columns::load, columns::store;
     const Index heads = o.heads;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       const auto el = load<L>(score.source(seg.row + skipped) + h);
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
+        if (h == 0) columns::request_first_half(next.rows[0][x], heads * o.dim);
         const real* of_dst = stats + batch.other[x] * 4 * heads + h;
         const auto raw = el + load<L>(of_dst + 3 * heads);
         const auto one = columns::Vector<L>{} + real{1};
@@ -175,7 +177,7 @@ struct AdditiveBackward {
   void add_values(const Batch<1>& batch, const Batch<1>& next, const real* weights) {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.dim);
+      const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.dim).requesting(Requests::second_half);
       const Index column = seg.row * o.heads * o.dim;
       const Index from = seg.first * o.heads;
       if (grad_src != nullptr)
