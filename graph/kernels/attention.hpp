@@ -31,17 +31,20 @@
 ///
 /// Edges are worked on in batches of up to 64, also of several rows: scores, maxima, exponentials of all,
 /// then the rows, each requested one batch ahead; all heads of an edge at once. Between batches the result is
-/// that of the edges so far, divided by their sum, so that no pass over it follows. Traffic per edge: additive a row of x forward and a row of
-/// g backward, as copy_u, and besides a few numbers per head: el and el, four of the destination (a line of
-/// cache), ds twice (and its place, 4 bytes). The others a row of x forward; backward rows of dst and of g, ds
-/// twice, and a row of x for dot, 4 bytes of signs for 32 columns twice for additive_v2. Time, forward and
-/// backward, of 4 heads x 32 to copy_u sum of width 128 on a Xeon with AVX-512: additive 2.1 to 2.5 (forward 1.5
-/// to 1.8), additive_v2 3.7 to 4.4 (1.6 to 1.9), dot 3.4 to 3.9 (1.6 to 1.8; bench/attention.cpp, one thread).
-/// The rows gathered, three and four where copy_u gathers two, would allow 1.5 and 2: most of the rest is
-/// computation (signs, dot products by heads) during which few rows are under way.
+/// that of the edges so far, divided by their sum, so that no pass over it follows. Traffic per edge:
+/// additive a row of x forward and a row of g backward, as copy_u, and besides a few numbers per head: el and
+/// el, four of the destination (a line of cache), ds twice (and its place, 4 bytes). The others a row of x
+/// forward; backward rows of dst and of g, ds twice, and a row of x for dot, 4 bytes of signs for 32 columns
+/// twice for additive_v2. Time, forward and backward, of 4 heads x 32 to copy_u sum of width 128 on a Xeon
+/// with AVX-512: additive 2.0 to 2.1 (forward 1.6), additive_v2 3.6 to 4.0 (1.6 to 1.7), dot 3.6 (1.6;
+/// bench/attention.cpp, one thread). The rows gathered, three and four where copy_u gathers two, would
+/// allow 1.5 and 2: the rest is computation (signs, dot products by heads), which overlaps little with
+/// memory. With rows in the cache an edge takes 21 and 69 ns (additive_v2), 18 and 50 (dot), where copy_u
+/// takes 3.5, and 25 from memory.
 ///
 /// Within a stage, or a block of sources in the backward pass, up to 1,024 terms are added in `real`, sums of
-/// these in double precision; stages and blocks are added in `real`. A row with more edges is divided into parts, which run in parallel, each with a softmax of its own (long_rows.hpp). The backward pass of
+/// these in double precision; stages and blocks are added in `real`. A row with more edges is divided into
+/// parts, which run in parallel, each with a softmax of its own (long_rows.hpp). The backward pass of
 /// additive adds its gradients in `real` throughout.
 #pragma once
 

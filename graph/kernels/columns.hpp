@@ -220,12 +220,15 @@ struct Tile {
     }
     return t;
   }
-  /// Of x + y: set where it is above 0.
-  [[nodiscard, gnu::always_inline]] static Mask<lanes> signs_of_sum(const Tile& x, const Tile& y) {
+  /// += factor where x is above `bound`: set in the result.
+  [[gnu::always_inline]] Mask<lanes> add_where_above(const Tile& x, const Tile& bound, const real* factor) {
     static_assert(count <= 8);
     Mask<lanes> signs{};
-    for (Index i = 0; i < count; ++i)
-      signs = x.v[i] + y.v[i] > 0 ? signs | Signs<lanes>::bits(i) : signs;
+    for (Index i = 0; i < count; ++i) {
+      const auto above = x.v[i] > bound.v[i];
+      v[i] = above ? v[i] + factor[i / per_head] : v[i];
+      signs = above ? signs | Signs<lanes>::bits(i) : signs;
+    }
     return signs;
   }
   /// Set where these indices, those of vector i from `indices` + i lanes on, equal `index`.
@@ -341,35 +344,28 @@ struct Rows {
   [[nodiscard]] Rows again() const { return requesting(Requests::none); }
 };
 
-/// use(i) for all rows.
+/// use(i, tile of row i) for all rows.
 template <Index G, Index N, class Use>
-[[gnu::always_inline]] inline void for_each(const Rows& rows, Index h, Index j, const Use& use) {
+[[gnu::always_inline]] inline void for_rows(const Rows& rows, Index h, Index j, const Use& use) {
   const Index column = rows.first + h * rows.dim + j;
   const Index n = rows.n;
+  const real* const* at = rows.at;
   const real* const* next = rows.next;
   if (rows.requests == Requests::none) {
-    for (Index i = 0; i < n; ++i) use(i);
+    for (Index i = 0; i < n; ++i) use(i, Tile<G, N>::from(at[i] + column));
   } else if (rows.requests == Requests::all) {
     for (Index i = 0; i < n; ++i) {
       request<G * N>(next[i] + column);
-      use(i);
+      use(i, Tile<G, N>::from(at[i] + column));
     }
   } else {
     constexpr Index half = (G * N + 1) / 2;
     const Index requested = column + (rows.requests == Requests::first_half ? 0 : G * N - half);
     for (Index i = 0; i < n; ++i) {
       request<half>(next[i] + requested);
-      use(i);
+      use(i, Tile<G, N>::from(at[i] + column));
     }
   }
-}
-
-/// use(i, tile of row i) for all rows.
-template <Index G, Index N, class Use>
-[[gnu::always_inline]] inline void for_rows(const Rows& rows, Index h, Index j, const Use& use) {
-  const Index column = rows.first + h * rows.dim + j;
-  const real* const* at = rows.at;
-  for_each<G, N>(rows, h, j, [&](Index i) __attribute__((always_inline)) { use(i, Tile<G, N>::from(at[i] + column)); });
 }
 
 /// Numbers of heads h .. h + G - 1 of edge i; the first columns of a row set them, others add to them.
@@ -422,41 +418,71 @@ inline Index sign_words(Index heads, Index dim) {
   return words;
 }
 
-/// out[i] = <a, leaky_relu(x + rows[i])>;  `signs` [n, sign_words()] become those of x + rows[i], unless null.
-inline void leaky_dots(const Rows& rows, const real* x, const real* a, real slope, real* out, real* signs) {
-  const Index words = signs != nullptr ? sign_words(rows.heads, rows.dim) : 0;
+/// out[i] = <a, leaky_relu(x + rows[i])>
+inline void leaky_dots(const Rows& rows, const real* x, const real* a, real slope, real* out) {
   for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
     using T = Tile<g, n>;
     const auto mine = T::from(x + h * rows.dim + j);
     const auto factor = T::from(a + h * rows.dim + j);
-    const auto dot = [&](Index i, const auto& row) __attribute__((always_inline)) {
-      put<g>(factor.dot(T::leaky_sum(mine, row, slope)), j == 0, out + i * rows.heads + h);
-    };
-    if (signs == nullptr) return for_rows<g, n>(rows, h, j, dot);
-    for_rows<g, n>(rows, h, j, [&](Index i, const auto& row) __attribute__((always_inline)) {
-      dot(i, row);
-      Signs<T::lanes>::save(T::signs_of_sum(mine, row), signs + i * words);
-    });
-    signs += Signs<T::lanes>::words;
+    for_rows<g, n>(
+        rows, h, j, [&](Index i, const auto& row) __attribute__((always_inline)) {
+          put<g>(factor.dot(T::leaky_sum(mine, row, slope)), j == 0, out + i * rows.heads + h);
+        });
   });
 }
 
-/// sums = sum over the rows i of  factor[i] where signs[i] are set, slope factor[i] elsewhere. Those of row i lie
-/// at factor + i factor_stride and signs + i signs_stride; the rows themselves are not read.
-inline void sum_by_signs(const Rows& rows, const real* factor, Index factor_stride, const real* signs,
-                         Index signs_stride, real slope, real* sums) {
-  for_tiles(rows.heads, rows.dim, [&](auto g, auto width, Index h, Index j) {
+/// sums[h] = slope all[h] + (1 - slope) where_set: what sums by signs come to.
+template <Index G, Index N>
+[[gnu::always_inline]] inline void put_by_signs(Tile<G, N>& where_set, const Vector<G>& all, real slope,
+                                                real* sums) {
+  using T = Tile<G, N>;
+  for (Index k = 0; k < T::count; ++k)
+    where_set.v[k] = slope * all[k / T::per_head] + (1 - slope) * where_set.v[k];
+  where_set.to(sums);
+}
+
+/// sums = sum over the rows i of  factor[i] where x + rows[i] is above 0, slope factor[i] elsewhere. These
+/// signs of row i go to signs + i sign_words(), unless null.
+inline void sum_by_signs_of(const Rows& rows, const real* x, const real* factor, real slope, real* sums,
+                            real* signs) {
+  const Index words = sign_words(rows.heads, rows.dim);
+  for_tiles(rows.heads, rows.dim, [&](auto g, auto n, Index h, Index j) {
+    using T = Tile<g, n>;
+    T bound = T::from(x + h * rows.dim + j), where_set{};
+    for (Index k = 0; k < T::count; ++k) bound.v[k] = -bound.v[k];
+    Vector<g> all{};
+    const auto add = [&](Index i, const auto& row) __attribute__((always_inline)) {
+      const real* of_edge = factor + i * rows.heads + h;
+      all += load<g>(of_edge);
+      return where_set.add_where_above(row, bound, of_edge);
+    };
+    if (signs == nullptr) {
+      for_rows<g, n>(rows, h, j, add);
+    } else {
+      for_rows<g, n>(
+          rows, h, j, [&](Index i, const auto& row) __attribute__((always_inline)) {
+            Signs<T::lanes>::save(add(i, row), signs + i * words);
+          });
+      signs += Signs<T::lanes>::words;
+    }
+    put_by_signs<g, n>(where_set, all, slope, sums + h * rows.dim + j);
+  });
+}
+
+/// The same over n rows with signs that sum_by_signs_of() left. Numbers and signs of row i lie at factor + i
+/// factor_stride and signs + i signs_stride; the rows themselves are not read.
+inline void sum_by_signs(Index n, Index heads, Index dim, const real* factor, Index factor_stride,
+                         const real* signs, Index signs_stride, real slope, real* sums) {
+  for_tiles(heads, dim, [&](auto g, auto width, Index h, Index j) {
     using T = Tile<g, width>;
     T where_set{};
     Vector<g> all{};
-    for_each<g, width>(rows, h, j, [&](Index i) __attribute__((always_inline)) {
+    for (Index i = 0; i < n; ++i) {
       const real* of_edge = factor + i * factor_stride + h;
       where_set.add_where(Signs<T::lanes>::load(signs + i * signs_stride), of_edge);
       all += load<g>(of_edge);
-    });
-    for (Index k = 0; k < T::count; ++k)
-      where_set.v[k] = slope * all[k / T::per_head] + (1 - slope) * where_set.v[k];
-    where_set.to(sums + h * rows.dim + j);
+    }
+    put_by_signs<g, width>(where_set, all, slope, sums + h * dim + j);
     signs += Signs<T::lanes>::words;
   });
 }

@@ -32,15 +32,17 @@ class DotScore {
   /// Reals per edge that a pass by source leaves for source_gradient() and the destinations.
   [[nodiscard]] Index sign_words() const { return 0; }
   /// Scores of `mine` with rows of the other end, but for c.
-  void raw(const Rows& rows, const real* mine, real* s, real*) const { columns::dots(rows, mine, s); }
+  void raw(const Rows& rows, const real* mine, real* s) const { columns::dots(rows, mine, s); }
   /// c, for a source row of the stage.
   [[nodiscard]] bool equal_factors() const { return !o_.unit_sources; }
   [[nodiscard]] real factor(Index source, Index h) const {
     return o_.unit_sources ? o_.scale * inverse_norm_[source * o_.heads + h] : o_.scale;
   }
-  /// to = keep to + the gradient of the source's row, from rows of destinations and c ds.
-  void source_gradient(const Rows& rows, const real*, Index source, const real* x, const real* ds,
-                       const real* keep, real* to, double*, real* scratch) const {
+  /// to = keep to + the gradient of the source's row, from rows of destinations and c ds; `to` may be null.
+  /// Signs are left for add_destinations().
+  void source_gradient(const Rows& rows, real*, Index source, const real* x, const real* ds, const real* keep,
+                       real* to, double*, real* scratch) const {
+    if (to == nullptr) return;
     if (!o_.unit_sources) return columns::add_rows(rows, ds, keep, to);
     const Index dim = o_.key_dim;
     columns::add_rows(rows, ds, nullptr, scratch);
@@ -90,14 +92,14 @@ class AdditiveV2Score {
 
   void prepare(const Stage&) {}
   [[nodiscard]] Index sign_words() const { return columns::sign_words(o_.heads, o_.dim); }
-  void raw(const Rows& rows, const real* mine, real* s, real* signs) const {
-    columns::leaky_dots(rows, mine, o_.attn, o_.slope, s, signs);
+  void raw(const Rows& rows, const real* mine, real* s) const {
+    columns::leaky_dots(rows, mine, o_.attn, o_.slope, s);
   }
   [[nodiscard]] bool equal_factors() const { return true; }
   [[nodiscard]] real factor(Index, Index) const { return 1; }
-  void source_gradient(const Rows& rows, const real* signs, Index, const real* x, const real* ds, const real*,
+  void source_gradient(const Rows& rows, real* signs, Index, const real* x, const real* ds, const real*,
                        real* to, double* attn, real* scratch) const {
-    columns::sum_by_signs(rows, ds, o_.heads, signs, sign_words(), o_.slope, scratch);
+    columns::sum_by_signs_of(rows, x, ds, o_.slope, scratch, signs);
     add(scratch, x, to, attn);
   }
   template <class To>
@@ -109,8 +111,8 @@ class AdditiveV2Score {
       const Index n = edges.end[i] - edges.begin[i];
       if (n == 0 || n > LongRows::part_edges) continue;
       const real* slot = slots.at(edges.row(i), edges.begin[i]);
-      const Rows rows{nullptr, nullptr, n, 0, o_.heads, o_.dim, Requests::none};
-      columns::sum_by_signs(rows, slot, slots.width(), slot + o_.heads, slots.width(), o_.slope, sums.data());
+      columns::sum_by_signs(n, o_.heads, o_.dim, slot, slots.width(), slot + o_.heads, slots.width(),
+                            o_.slope, sums.data());
       add(sums.data(), o_.dst + edges.row(i) * width, to(i), attn);
     }
   }
@@ -139,7 +141,7 @@ class ScoreOfPairs : public PairScore {
       const Segment& seg = batch.segment[i];
       const Rows rows = rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim)
                             .requesting(o_.separate_value ? Requests::all : Requests::first_half);
-      this->raw(rows, o_.dst + edges.row(seg.row) * o_.heads * o_.key_dim, s + seg.first * o_.heads, nullptr);
+      this->raw(rows, o_.dst + edges.row(seg.row) * o_.heads * o_.key_dim, s + seg.first * o_.heads);
     }
     multiply(batch, s);
   }
@@ -223,8 +225,7 @@ struct PairBackward {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       const Rows rows = rows_of(batch, next, seg, 0, 0, heads, o.key_dim);
-      score.raw(rows, block.rows + source(seg) * source_width(o), &alpha[seg.first * heads],
-                signs.data() + seg.first * sign_words);
+      score.raw(rows, block.rows + source(seg) * source_width(o), &alpha[seg.first * heads]);
       multiply(seg, alpha.data());
     }
     columns::for_head_lanes(heads, [&](auto lanes, Index h) { subtract_logarithms<lanes>(batch, h); });
@@ -274,7 +275,7 @@ struct PairBackward {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       multiply(seg, alpha.data());
-      if (grad_src == nullptr && grad_attn == nullptr) continue;
+      if (grad_src == nullptr && slots == nullptr) continue;
       Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.key_dim).again();
       if (!o.separate_value) {  // the other half of the rows of add_values()
         rows.next = next.rows[1].data() + seg.first;
