@@ -89,12 +89,12 @@ void run(const Communicator& comm, Index rows, Index width) {
         repetitions, together([&] { plain_messages(comm, rounds, halo, received); }),
         together([&] { fetch(comm, rounds, owned); }), together([&] { push(comm, rounds, halo, sum); }));
     if (comm.rank() != 0) continue;
-    const auto report = [&](const char* name, double seconds) {
+    const auto report = [&, reference = gigabytes / plain](const char* name, double seconds) {
       print({.name = std::string(name) + spread.suffix,
              .ranks = comm.size(),
              .seconds = seconds,
              .rate = gigabytes / seconds,
-             .reference = gigabytes / plain});
+             .reference = reference});
     };
     report("halo_fetch", fetched);
     report("halo_push", pushed);

@@ -115,8 +115,7 @@ void find_edges(Mesh& mesh) {
       if (a < mesh.num_owned || b < mesh.num_owned) mesh.edges.push_back({std::min(a, b), std::max(a, b)});
     }
   std::ranges::sort(mesh.edges);
-  const auto twice = std::ranges::unique(mesh.edges);
-  mesh.edges.erase(twice.begin(), twice.end());
+  mesh.edges.erase(std::unique(mesh.edges.begin(), mesh.edges.end()), mesh.edges.end());
 }
 
 /// An edge that is cut makes each of its ends a ghost of the other's owner.
