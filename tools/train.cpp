@@ -111,6 +111,17 @@ void require_memory_of_model(const Communicator& comm, const TrainOptions& o, co
                  o.task.type == TaskType::link ? what : concat(what, " and ", num_classes, " classes"));
 }
 
+/// The edges of the tasks link and edge, once it is clear that memory and predictions can hold what comes of
+/// them. Collective.
+EdgeTask prepare_edges(const Communicator& comm, const TrainOptions& o, NodeData& data, EdgeData given) {
+  const TaskType task = o.task.type;
+  EdgeTask edges;
+  if (task != TaskType::node) edges = make_edge_task(comm, o, data, std::move(given));
+  if (task == TaskType::edge && !o.predict.empty()) require_edge_ids(comm, data, edges.all.edges.id);
+  require_memory_of_model(comm, o, data, task == TaskType::node ? data.num_classes : edges.num_classes);
+  return edges;
+}
+
 /// Collective.
 std::unique_ptr<Steps> make_steps(const GraphShardManager& graph, const NodeData& data,
                                   std::span<const Relations> relations, const TrainOptions& o,
@@ -135,11 +146,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
   heartbeat.phase("reading the graph");
   EdgeData edge_data;
   NodeData data = load_data(comm, o, edge_data);
-  EdgeTask edges;
-  if (o.task.type != TaskType::node) edges = make_edge_task(comm, o, data, std::move(edge_data));
-  if (o.task.type == TaskType::edge && !o.predict.empty()) require_edge_ids(comm, data, edges.all.edges.id);
-  require_memory_of_model(comm, o, data,
-                          o.task.type == TaskType::node ? data.num_classes : edges.num_classes);
+  const EdgeTask edges = prepare_edges(comm, o, data, std::move(edge_data));
   heartbeat.phase("building the graph and the model");
   GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
   const std::vector<Relations> relations = generate_relations(graph, data, o);
