@@ -86,9 +86,11 @@ struct Signs {
 
   /// With the bits of vector i set in all lanes.
   [[gnu::always_inline]] static Mask<Lanes> bits(Index i) {
+    using Lane = std::remove_reference_t<decltype(Mask<Lanes>{}[0])>;
+    const auto bit = [&](Index l) { return static_cast<Lane>(std::uint64_t{1} << (l / words * 8 + i)); };
+    if constexpr (Lanes == 1) return Mask<1>{bit(0)};  // GCC 12 takes an assigned lane for one that is not set
     Mask<Lanes> all{};
-    for (Index l = 0; l < Lanes; ++l)
-      all[l] = static_cast<std::remove_reference_t<decltype(all[l])>>(std::uint64_t{1} << (l / words * 8 + i));
+    for (Index l = 0; l < Lanes; ++l) all[l] = bit(l);
     return all;
   }
   /// The words of what lanes have collected.
