@@ -50,14 +50,15 @@ class OverwrittenRows : public DeferredRows {
     std::copy(rows_.row(first), rows_.row(first + count), out);
   }
   [[nodiscard]] std::span<const real> reads(Index first, Index count) const override {
-    return rows_.slice_rows(first, first + count).values();
+    return {rows_.row(first), static_cast<std::size_t>(count * rows_.row_size())};
   }
 
  private:
   Tensor rows_;
 };
 
-/// to += grad W for weight [out, in], grad W^T for weight [in, out]: in the memory of `grad` when the shapes are the same, nobody else refers to it and nothing has arrived yet.
+/// to += grad W for weight [out, in], grad W^T for weight [in, out]: in the memory of `grad` when the shapes
+/// are the same, nobody else refers to it and nothing has arrived yet.
 void pass_product(Gradient& to, Tensor grad, const Tensor& weight, bool out_in) {
   const auto product = [&](const RowOperand& g, Tensor& out, bool accumulate) {
     out_in ? matmul(g, weight, out, accumulate) : matmul_nt(g, weight, out, accumulate);
@@ -152,18 +153,15 @@ Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
   if (!y.unique()) y = y.clone();
   matmul_nt(row_operand(x), weight.value(), y, true);
   if (!recorded) return y;
-  return record(std::move(y),
-                [kept_x = weight.requires_grad() ? x.detach() : Variable(),
-                 kept_w = x.requires_grad() ? weight.value() : Tensor(), dbase = base.gradient(),
-                 dx = x.gradient(), dw = weight.gradient()](Tensor grad) {
-                  if (dw != nullptr)
-                    dw->add([&](Tensor& sum, bool accumulate) {
-                      matmul_tn(grad, row_operand(kept_x), sum, accumulate);
-                    });
-                  if (dx != nullptr)
-                    dx->add([&](Tensor& sum, bool accumulate) { matmul(grad, kept_w, sum, accumulate); });
-                  if (dbase != nullptr) dbase->add(std::move(grad));
-                });
+  return record(std::move(y), [kept_x = weight.requires_grad() ? x.detach() : Variable(),
+                               kept_w = x.requires_grad() ? weight.value() : Tensor(),
+                               dbase = base.gradient(), dx = x.gradient(),
+                               dw = weight.gradient()](Tensor grad) {
+    if (dw != nullptr)
+      dw->add([&](Tensor& sum, bool accumulate) { matmul_tn(grad, row_operand(kept_x), sum, accumulate); });
+    if (dx != nullptr) dx->add([&](Tensor& sum, bool accumulate) { matmul(grad, kept_w, sum, accumulate); });
+    if (dbase != nullptr) dbase->add(std::move(grad));
+  });
 }
 
 }  // namespace sar

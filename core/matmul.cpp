@@ -19,8 +19,8 @@ MatrixView view(const Tensor& t) {
 
 constexpr Index block_unit = 48;  // rows of whole tiles
 
-/// Rows of `columns` numbers that are read, or computed, at a time: what a thread has of them stays in its
-/// second cache.
+/// Rows of `columns` numbers that are computed at a time: what a thread has of them stays in its second
+/// cache.
 Index chunk_rows(Index columns) {
   constexpr Index chunk_numbers = Index{1} << 16;
   return std::max(chunk_numbers / std::max<Index>(columns, 1) / block_unit, Index{1}) * block_unit;
@@ -50,9 +50,9 @@ void row_blocks(const RowOperand& a, const MatrixView& b, Tensor& out, const rea
   if (out.size() == 0) return;
   RightOperand right(product_method());
   right.pack(b);
-  const Index chunk = chunk_rows(b.rows);
   parallel_for(out.num_rows(), block_rows(b.rows, b.cols), [&](Index begin, Index end) {
     Array<real> memory;
+    const Index chunk = a.is_deferred() ? chunk_rows(b.rows) : end - begin;
     for (Index i = begin; i < end; i += chunk) {
       const Index stop = std::min(end, i + chunk);
       right.multiply(a.view(i, stop, memory),
@@ -197,8 +197,9 @@ void matmul_tn(const RowOperand& a, const RowOperand& b, Tensor& out, bool accum
     sums_of_b.add(part, rows_of_b);
   };
   if (empty) {
-    Array<real> memory_of_a, memory_of_b;
-    seen(0, a.view(0, n, memory_of_a), b.view(0, n, memory_of_b));
+    Array<real> memory;
+    if (sums.of_a != nullptr) sums_of_a.add(0, a.view(0, n, memory));
+    if (sums.of_b != nullptr) sums_of_b.add(0, b.view(0, n, memory));
   }
   parallel_for(plan.parts * plan.tiles, 1, [&](Index task, Index) {
     const Index part = task / plan.tiles, first = task % plan.tiles * plan.tile_rows;

@@ -2,10 +2,9 @@
 /// core/product.hpp, cut into blocks over oneTBB.
 ///
 /// All operands are tensors of 2 dimensions; `accumulate` adds to `out` instead of overwriting it, `bias` [m]
-/// is added to each row. `out` must not share memory with `a` or `b`, unless `a` is deferred: row i of `a` is not
-/// computed any more once row i of `out` is written. Shapes that do not fit throw ShapeError
-/// naming all three. core/matmul_precision.hpp says how exact they are. Results do not depend on the number
-/// of threads.
+/// is added to each row. `out` must not share memory with `a` or `b`, unless `a` is deferred: row i of `a` is
+/// not computed any more once row i of `out` is written. Shapes that do not fit throw ShapeError naming all
+/// three. core/matmul_precision.hpp says how exact they are. Results do not depend on the number of threads.
 ///
 /// Cost: 2 n k m operations; n (k + m) values move once, `b` of matmul (`out` of matmul_tn) stays in cache.
 /// From a width of about 40 on, the products are bound by arithmetic: bench/matmul.cpp compares with the
@@ -22,6 +21,7 @@ void matmul(const RowOperand& a, const Tensor& b, Tensor& out, bool accumulate =
 void matmul(const RowOperand& a, const Tensor& b, const Tensor& bias, Tensor& out);
 
 /// Where the sums of the columns of a factor go, which a product takes while it reads the factor: [k], [m].
+/// 32 rows at a time are added in `real`, and these sums in double precision.
 struct ColumnSums {
   Tensor* of_a = nullptr;  ///< null: not wanted
   Tensor* of_b = nullptr;

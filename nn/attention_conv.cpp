@@ -80,6 +80,7 @@ AttentionOptions AttentionConv::attention_options(Variable edge_weight) {
 }
 
 Variable AttentionConv::drop_attention(const GraphShardManager& graph, Variable coefficients) {
+  if (!attn_drop_.is_active()) return coefficients;
   return attn_drop_(std::move(coefficients), graph.edge_ids());
 }
 

@@ -122,9 +122,10 @@ class DistributedTensor {
   }
 
   /// Row i of the result is row ids[i], of any rank; ids may be repeated. Local: it waits for nobody to make
-  /// a call. Rows that are neighbours at their owner and in `ids` come in one message (MPI_Get) for each owner
-  /// and GiB; others in one for each 16 MiB, with what lies between near rows, and are sorted for it. Rows are
-  /// those of the last barrier(). Throws InputError for an id that does not exist.
+  /// a call. Rows that are neighbours at their owner and in `ids` come in one message (MPI_Get) for each
+  /// owner and GiB. Others are sorted and come at most 16 MiB at a time, one message an owner, with what lies
+  /// between near rows. Rows are those of the last barrier(). Throws InputError for an id that does not
+  /// exist.
   ///
   /// Where the network cannot read the memory of another host by itself (TCP), the owner answers during any
   /// of its calls of MPI: a rank waits for an owner that computes. pull_all() does not.

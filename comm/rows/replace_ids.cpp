@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <vector>
@@ -16,10 +17,13 @@ Array<Index> numbers_of_ids(const Communicator& comm, std::span<const Index> ids
     std::array<Index, 2> ends{0, -std::numeric_limits<Index>::max()};
     for (const Index id : ids) ends = {std::max(ends[0], id), std::max(ends[1], -id)};
     comm.all_reduce(std::span<Index>(ends), ReduceOp::max);
-    const Index first = -ends[1], length = (ends[0] - first) / comm.size() + 1;  // of a rank's ids
+    const Index first = -ends[1];
+    const auto from_first = [&](Index id) { return static_cast<std::uint64_t>(id - first); };
+    const std::uint64_t length =
+        from_first(ends[0]) / static_cast<std::uint64_t>(comm.size()) + 1;  // of a rank
     std::vector<std::int32_t> targets(ids.size());
     std::ranges::transform(ids, targets.begin(),
-                           [&](Index id) { return static_cast<std::int32_t>((id - first) / length); });
+                           [&](Index id) { return static_cast<std::int32_t>(from_first(id) / length); });
     const RowRoute route(comm, targets);
     const Array<Index> arrived = route.forward(ids);
     Array<Index> order(arrived.size()), number(arrived.size());

@@ -2,6 +2,7 @@
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/comm/rows/row_window.hpp>
 #include <sar/comm/rows/rows_by_owner.hpp>
+#include <sar/comm/rows/scattered_rows.hpp>
 #include <sar/comm/rows/stored_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace.hpp>
@@ -81,59 +82,33 @@ void StoredRows::get_range(int owner, RowRange rows, std::byte* out) const {
   }
 }
 
-/// Row rows[k] to row places[k] of `out`. Each range of memory is a request of its own below MPI, which costs
-/// as much as some KiB: what lies between near rows is read, too.
-void StoredRows::get_scattered(int owner, std::span<const Index> rows, std::span<const Index> places,
-                               std::byte* out) const {
-  struct Wanted {
-    Index row, place;
-  };
-  Array<Wanted> wanted(rows.size());
-  for (Index k = 0; k < std::ssize(wanted); ++k) wanted[k] = {rows[k], places[k]};
-  const auto less = [](const Wanted& a, const Wanted& b) { return a.row < b.row; };
-  if (!std::is_sorted(wanted.begin(), wanted.end(), less)) std::sort(wanted.begin(), wanted.end(), less);
-
-  constexpr Index near_bytes = Index{1} << 12, buffer_bytes = Index{1} << 24;
-  const Index gap = near_bytes / row_bytes_;
-  const Index most = std::min(window_->max_rows(row_bytes_), std::max<Index>(1, buffer_bytes / row_bytes_));
-  Array<std::byte> buffer;
-  std::vector<RowRange> ranges;
-  Array<Index> from;  // where in the buffer the rows lie
-  for (auto next = wanted.begin(); next != wanted.end();) {
-    const auto first = next;
-    Index held = 0;
-    ranges.clear();
-    from.clear();
-    for (; next != wanted.end(); ++next) {
-      const bool near = held > 0 && next->row <= ranges.back().last + gap;
-      const Index more = near ? std::max<Index>(0, next->row + 1 - ranges.back().last) : 1;
-      if (held > 0 && held + more > most) break;
-      held += more;
-      if (near)
-        ranges.back().last += more;
-      else
-        ranges.push_back({next->row, next->row + 1});
-      from.push_back(held - 1);
-    }
-    buffer.resize(held * row_bytes_);
-    window_->get(owner, ranges, row_bytes_, buffer.data());
-    window_->wait();
-    copy_rows(
-        std::ssize(from), row_bytes_, buffer.data(), [&](Index k) { return from[k]; }, out,
-        [&](Index k) { return first[k].place; });
-  }
-}
-
-void StoredRows::get_rows(const RowsByOwner& wanted, std::byte* out) const {
+/// Asks all owners before it waits. What is read of scattered rows takes 16 MiB at a time.
+void StoredRows::get_rows(const RowsByOwner& wanted, std::byte* out, CommStats& stats) const {
+  constexpr Index buffer_bytes = Index{1} << 24;
+  std::vector<ScatteredRows> scattered;  // is there as long as rows are on their way
+  Index read = 0;
   try {
     for (int q = 0; q < comm_.size(); ++q) {
       if (q == comm_.rank() || wanted.size(q) == 0) continue;
       const std::span<const Index> rows = wanted.rows_of(q), places = wanted.places_of(q);
-      if (wanted.is_range(q))
+      if (wanted.is_range(q)) {
         get_range(q, {rows.front(), rows.back() + 1}, out + places.front() * row_bytes_);
-      else
-        get_scattered(q, rows, places, out);
+        read += std::ssize(rows);
+      } else {
+        scattered.emplace_back(q, rows, places);
+      }
     }
+    const Index in_buffer = buffer_bytes / row_bytes_ / std::max<Index>(std::ssize(scattered), 1);
+    const Index most = std::clamp<Index>(in_buffer, 1, window_->max_rows(row_bytes_));
+    do {
+      {
+        const WaitTimer timer(stats, "pull");
+        for (ScatteredRows& rows : scattered) read += rows.get(*window_, row_bytes_, most);
+        window_->wait();
+      }
+      for (const ScatteredRows& rows : scattered) rows.copy_to(out, row_bytes_);
+      std::erase_if(scattered, [](const ScatteredRows& rows) { return rows.done(); });
+    } while (!scattered.empty());
   } catch (...) {  // the caller frees the memory to which rows are on their way
     try {
       window_->wait();
@@ -141,7 +116,7 @@ void StoredRows::get_rows(const RowsByOwner& wanted, std::byte* out) const {
     }
     throw;
   }
-  window_->wait();
+  stats.bytes_received = static_cast<std::uint64_t>(read * row_bytes_);
 }
 
 void StoredRows::pull(std::span<const Index> ids, FunctionRef<std::byte*()> make_out) {
@@ -154,11 +129,7 @@ void StoredRows::pull(std::span<const Index> ids, FunctionRef<std::byte*()> make
     if (row_bytes_ == 0) return;
     const int me = comm_.rank();
     CommStats stats;
-    {
-      const WaitTimer timer(stats, "pull");
-      get_rows(wanted, out);
-    }
-    stats.bytes_received = (ids.size() - wanted.size(me)) * row_bytes_;
+    get_rows(wanted, out, stats);
     comm_.add_to_stats(stats);
     const std::span<const Index> rows = wanted.rows_of(me), places = wanted.places_of(me);
     copy_rows(

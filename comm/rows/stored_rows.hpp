@@ -52,10 +52,8 @@ class StoredRows {
 
  private:
   void check_own_rows();
-  void get_rows(const RowsByOwner& wanted, std::byte* out) const;
+  void get_rows(const RowsByOwner& wanted, std::byte* out, CommStats& stats) const;
   void get_range(int owner, RowRange rows, std::byte* out) const;
-  void get_scattered(int owner, std::span<const Index> rows, std::span<const Index> places,
-                     std::byte* out) const;
   void noting_failure(FunctionRef<void()> call);
   void report_failure();
   void apply(std::span<const Index> entries, const std::byte* rows);

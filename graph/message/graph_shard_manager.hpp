@@ -160,8 +160,9 @@ class GraphShardManager {
   [[nodiscard]] const Array<Index>& edge_ids() const;
   /// Frees the ids of the edges, 8 of about 16 bytes that the graph takes for an edge, for all handles of
   /// this graph. Afterwards these throw InputError: edge_ids(), local_edge_rows(), max and min, dropout of
-  /// attention coefficients, EdgeBatch::ids(), samplers. Sums, means, attention and message flow graphs do
-  /// without. Local, but call it on all ranks, and while no tape has a record that reads the ids.
+  /// edges and of attention coefficients, EdgeBatch::ids(), edge_sequences(), samplers. Sums, means,
+  /// attention and message flow graphs do without. Local, but call it on all ranks, and while no tape has a
+  /// record that reads the ids.
   void drop_edge_ids();
   /// EdgeList::weight in edge order [local edges]; undefined when no rank's edges have weights.
   [[nodiscard]] const Tensor& edge_weight() const noexcept;

@@ -1,6 +1,7 @@
 /// The layers with attention: golden vectors, and what those do not cover.
 #include "conv_cases.hpp"
 #include "graph/test_graphs.hpp"
+#include "support/thrown.hpp"
 
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/ops.hpp>
@@ -106,6 +107,44 @@ TEST_CASE("EdgeGATConv: golden vectors") {
           return conv(graph, features(run, in), in["efeat"]);
         });
       });
+}
+
+TEST_CASE("attention with data of edges reads their ids only where it drops coefficients") {
+  const Communicator comm = Communicator::world();
+  constexpr Index nodes = 12;
+  const PartitionBook book = PartitionBook::even(nodes, comm.size());
+  EdgeList edges;
+  for (Index v = book.begin(comm.rank()); v < book.end(comm.rank()); ++v)
+    for (const Index u : {v, (v + 1) % nodes, (v + 5) % nodes}) {
+      edges.src.push_back(u);
+      edges.dst.push_back(v);
+      edges.id.push_back(3 * v + std::ssize(edges.id) % 3);
+    }
+  GraphShardManager graph(comm, book, book, std::move(edges), true);
+  graph.drop_edge_ids();
+  const Variable x(Tensor::full({graph.num_src_nodes(), 4}, real(0.5)));
+  const Variable e(Tensor::full({graph.num_edges(), 2}, real(0.25)));
+  for (const double p : {0.0, 0.5}) {
+    Generator gen(1);
+    EdgeGATConv gat(4, 2, 3, 2, gen, {.attn_drop = p});
+    TransformerConv transformer(4, 3, 2, gen, {.dropout = p, .edge_dim = 2});
+    for (const bool training : {true, false}) {
+      CAPTURE(p);
+      CAPTURE(training);
+      gat.train(training);
+      transformer.train(training);
+      const auto check = [&](auto& layer) {
+        if (p > 0 && training) {
+          const std::string text = thrown_by_all<InputError>(comm, [&] { (void)layer(graph, x, e); });
+          CHECK(text.ends_with("drop_edge_ids() has dropped"));
+        } else {
+          CHECK(layer(graph, x, e).num_rows() == graph.num_dst_nodes());
+        }
+      };
+      check(gat);
+      check(transformer);
+    }
+  }
 }
 
 namespace {

@@ -91,7 +91,7 @@ TEST_CASE("DistributedBN1D: golden vectors, and the formulas on the rounded inpu
   const Communicator world = Communicator::world();
   const int rank = world.rank();
   for (const std::string name : {"norm/batch_norm", "norm/batch_norm_eval", "norm/batch_norm_large_mean",
-                           "norm/batch_norm_no_affine"}) {
+                                 "norm/batch_norm_no_affine"}) {
     CAPTURE(name);
     const Case golden(name);
     const Tensor whole = golden.tensor("in.x"), grad = golden.tensor("grad_out");
@@ -303,6 +303,25 @@ TEST_CASE("the fused operation keeps its input only, and its backward pass uses 
   CHECK(live_bytes() < before + tensor_bytes + allowance);
   tape.backward(y, std::move(grad));
   CHECK(peak_bytes() < before + tensor_bytes + allowance);
+}
+
+TEST_CASE("a layer after the fused operation on an array that is borrowed for reading") {
+  const Communicator world = Communicator::world();
+  const Tensor owned = random_values({3000, 64});
+  const Tensor borrowed = Tensor::borrow(owned.data(), owned.shape());
+  const std::vector<Index> ids(3000);
+  const auto gradient = [&](const Tensor& rows) {
+    Generator gen(1);
+    Dropout dropout(0.5, gen);
+    DistributedBN1D norm(64, world);
+    Variable weight(random_values({8, 64}, 2), true);
+    Tape tape;
+    const Variable y = linear(batch_norm_relu_dropout(Variable(rows), norm, dropout, ids), weight, {});
+    tape.backward(y, random_values(y.shape(), 4));
+    return weight.grad();
+  };
+  const Tensor expected = gradient(owned), found = gradient(borrowed);
+  CHECK(std::equal(found.values().begin(), found.values().end(), expected.values().begin()));
 }
 
 TEST_CASE("inference normalizes in place when nobody else needs the input") {

@@ -51,7 +51,7 @@ END
 done
 
 # With --mfg, a step computes less and gives the same losses.
-for model in sage gcn gat gatv2 rgcn "rgcn --num-bases 3 --edge-block 100"; do
+for model in sage gcn gat "gat --attn-dropout 0.3" "gatv2 --attn-dropout 0.3" rgcn "rgcn --num-bases 3 --edge-block 100"; do
   for mfg in "" --mfg; do
     "${run[@]}" "$programs/train" --graph sbm --nodes 2000 --classes 4 --degree 6 --train-share 0.01 --layers 2 --hidden 32 --epochs 8 \
       --dropout 0.3 --model $model --partition random --eval-every 0 --log log$mfg.jsonl $mfg >out 2>err || fail "--mfg ends with $?"

@@ -114,6 +114,27 @@ TEST_CASE("any rank reads any rows of any type, with and without the others") {
   check_pulls<std::uint8_t>(comm);
 }
 
+TEST_CASE("rows that lie far from each other are read without those between") {
+  const Communicator comm = Communicator::world();
+  const std::size_t usual = comm.max_collective_size();
+  // a row counts as near within about a hundred rows; where it is the next one
+  for (const auto& [per_rank, width] : {std::pair<Index, Index>{3000, 5}, {40, 600}, {40, 2500}})
+    for (const std::size_t most : {std::size_t{20000}, usual}) {
+      CAPTURE(width);
+      comm.set_max_collective_size(most);
+      const PartitionBook book = PartitionBook::even(per_rank * comm.size(), comm.size());
+      const DistributedTensor<double> tensor = numbered<double>(comm, book, width);
+      std::vector<Index> ids;
+      for (const Index row : {per_rank - 1, Index{0}, Index{1}, per_rank / 3, per_rank / 3 + 5, per_rank / 3})
+        for (int q = 0; q < comm.size(); ++q) ids.push_back(book.begin(q) + row);
+      const auto received = comm.stats().bytes_received;
+      CHECK(is_rows<double>(tensor.pull(ids), ids, width));
+      const auto rows = static_cast<Index>(comm.stats().bytes_received - received) / (8 * width);
+      CHECK(rows <= 12 * (comm.size() - 1));
+      CHECK(rows >= 5 * (comm.size() - 1));
+    }
+}
+
 TEST_CASE("rows longer than a message travel in several") {
   const Communicator comm = Communicator::world();
   comm.set_max_collective_size(100);
