@@ -105,6 +105,11 @@ void partition(const Communicator& comm, PartitionOptions& o) {
   require<InputError>(o.graph.parts <= source->num_nodes(), o.input, ": there are ", source->num_nodes(),
                       " nodes for --parts ", o.graph.parts, ", expected at least one for each part");
   if (comm.rank() == 0) std::cout << printable(source->description()) << std::endl;
+  if (source->has_listed_pairs() && comm.rank() == 0)
+    std::cout << "WARNING: " << printable(source->name())
+              << ": the split lists pairs of nodes, which a partition directory does not hold: train --task "
+                 "link on it divides the edges of the graph by --split-edges"
+              << std::endl;
   complete(o.model, *source);
   const auto begin = Clock::now();
   const PartitionReport report = partition_graph(*source, o.out, o.graph, Progress(comm, heartbeat));

@@ -84,7 +84,7 @@ void load(const Communicator& comm, WeightFile& weights, const TrainOptions& o) 
 
 /// Fails at once where memory would run out after a long while. Collective.
 void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const NodeData& data,
-                             Index num_classes) {
+                             Index num_classes, Index num_types) {
   const ModelOptions& m = o.model;
   const Index matrices = !model_type(m.type).has_relations ? 1 : m.num_bases > 0 ? m.num_bases : m.num_rels;
   const double copies = o.epochs > 0 ? 3 : 1;  // the gradient, and at least one of the optimizer
@@ -104,11 +104,15 @@ void require_memory_of_model(const Communicator& comm, const TrainOptions& o, co
       rows = std::max(rows, nodes * out);
   }
   if (o.task.type != TaskType::node)
-    numbers += copies * static_cast<double>(m.hidden + num_classes) * static_cast<double>(m.hidden);
+    numbers +=
+        copies * static_cast<double>(m.hidden + num_classes + num_types) * static_cast<double>(m.hidden);
   std::string what = concat("the model of --layers ", m.layers, ", --hidden ", m.hidden);
   if (model_type(m.type).has_relations) what += concat(", --num-rels ", m.num_rels);
-  require_memory(comm, (numbers + rows) * static_cast<double>(sizeof(real)),
-                 o.task.type == TaskType::link ? what : concat(what, " and ", num_classes, " classes"));
+  if (o.task.type != TaskType::link)
+    what += concat(" and ", num_classes, " classes");
+  else if (num_types > 1)
+    what += concat(" and ", num_types, " types of edges");
+  require_memory(comm, (numbers + rows) * static_cast<double>(sizeof(real)), what);
 }
 
 /// The edges of the tasks link and edge, once it is clear that memory and predictions can hold what comes of
@@ -118,7 +122,8 @@ EdgeTask prepare_edges(const Communicator& comm, const TrainOptions& o, NodeData
   EdgeTask edges;
   if (task != TaskType::node) edges = make_edge_task(comm, o, data, std::move(given));
   if (task == TaskType::edge && !o.predict.empty()) require_edge_ids(comm, data, edges.all.edges.id);
-  require_memory_of_model(comm, o, data, task == TaskType::node ? data.num_classes : edges.num_classes);
+  require_memory_of_model(comm, o, data, task == TaskType::node ? data.num_classes : edges.num_classes,
+                          edges.num_types);
   return edges;
 }
 
@@ -133,6 +138,16 @@ std::unique_ptr<Steps> make_steps(const GraphShardManager& graph, const NodeData
   if (o.task.type == TaskType::node)
     return std::make_unique<NodeSteps>(graph, data, relations, o, model, gen);
   return std::make_unique<EdgeSteps>(graph, data, relations, o, model, edges, gen);
+}
+
+/// Which weights the run begins with. Collective.
+void begin_weights(const Communicator& comm, WeightFile& weights, const TrainOptions& o, bool resumed) {
+  require<InputError>(o.epochs > 0 || o.predict.empty() || resumed || !o.init_weights.empty(), o.predict,
+                      ": there are no weights to predict with, expected --init-weights, or --resume",
+                      " and a checkpoint, where --epochs is 0");
+  if (!o.init_weights.empty() && !resumed) load(comm, weights, o);
+  if (!o.init_weights.empty() && resumed && !o.save_weights.empty())
+    weights.recognise(comm, o.init_weights, o.weight_names);
 }
 
 void train(const Communicator& comm, const TrainOptions& o) {
@@ -158,14 +173,8 @@ void train(const Communicator& comm, const TrainOptions& o) {
   const auto schedule = make_schedule(o, *optimizer);
   Checkpoints checkpoints(comm, o, graph);
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
-  const bool resumed = !checkpoints.resumed_from().empty();
-  require<InputError>(o.epochs > 0 || o.predict.empty() || resumed || !o.init_weights.empty(), o.predict,
-                      ": there are no weights to predict with, expected --init-weights, or --resume",
-                      " and a checkpoint, where --epochs is 0");
   WeightFile weights(model);
-  if (!o.init_weights.empty() && !resumed) load(comm, weights, o);
-  if (!o.init_weights.empty() && resumed && !o.save_weights.empty())
-    weights.recognise(comm, o.init_weights, o.weight_names);
+  begin_weights(comm, weights, o, !checkpoints.resumed_from().empty());
   Log log(comm, o, start, checkpoints.resumed_from());
   log.start(data, graph, o, steps->description());
   EpochProgress progress = EpochProgress::from_checkpoint(start.extra, checkpoints.resumed_from());

@@ -3,6 +3,7 @@
 #include "formats/open_source.hpp"
 #include "program.hpp"
 
+#include <sar/graph/data/edge_columns.hpp>
 #include <sar/sar.hpp>
 
 #include <filesystem>
@@ -15,14 +16,23 @@
 namespace sar::tools {
 namespace {
 
+/// Of the data of edges, only what the task wants.
+DatasetOptions data_options(const TrainOptions& o) {
+  DatasetOptions options = o.data;
+  options.edge_labels = o.task.type == TaskType::edge;
+  options.edge_types = o.task.type == TaskType::link && o.task.predictor == PredictorType::distmult;
+  return options;
+}
+
 /// What the library reads by itself, then the formats of others. Rank 0 says what it was.
 NodeData load_file(const Communicator& comm, const TrainOptions& o, EdgeData* edges) {
+  const DatasetOptions options = data_options(o);
   const auto tell = [&](const std::string& found) {
     if (comm.rank() == 0) std::cout << printable(concat(o.dataset, ": ", found)) << std::endl;
   };
   const bool ours = comm.all_reduce(o.found.kind == DatasetKind::unknown ? 1 : 0, ReduceOp::max) == 0;
   if (ours) {
-    OpenedDataset opened = open_dataset(comm, o.found, o.data, edges);
+    OpenedDataset opened = open_dataset(comm, o.found, options, edges);
     tell(opened.description);
     return std::move(opened.data);
   }
@@ -32,10 +42,13 @@ NodeData load_file(const Communicator& comm, const TrainOptions& o, EdgeData* ed
                         ": there is no such file or directory, expected a dataset directory, a partition "
                         "directory, a DGL partition, an OGB folder, an edge list or a Matrix Market file");
   });
-  const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.dataset, o.source);
+  formats::SourceOptions of_source = o.source;
+  of_source.fields = o.data.fields;
+  of_source.edge_labels = options.edge_labels;
+  const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.dataset, of_source);
   tell(source->description());
   if (!o.predict.empty()) source->write_node_keys(o.predict);
-  return load_graph(*source, o.data, edges);
+  return load_graph(*source, options, edges);
 }
 
 NodeData make_built_in(const Communicator& comm, const TrainOptions& o) {
@@ -46,6 +59,36 @@ NodeData make_built_in(const Communicator& comm, const TrainOptions& o) {
                  concat("the graph of --nodes ", o.sbm.nodes, ", --degree ", o.sbm.degree, " and --features ",
                         o.sbm.features));
   return make_sbm(comm, o.sbm, o.data);
+}
+
+/// The edges of a built-in graph, without those that options have added. Collective.
+EdgeData built_in_edges(const Communicator& comm, const TrainOptions& o, const NodeData& data) {
+  const Index first_added =
+      o.graph == BuiltInGraph::karate ? make_karate(comm).num_edges : sbm_source(comm, o.sbm)->num_edges();
+  const auto read_none = [](const std::string&, std::span<const Index>) { return DataArray(); };
+  EdgeData edges;
+  comm.agree([&] { read_edge_columns({{}, read_none}, o.data, data, first_added, edges); });
+  return edges;
+}
+
+/// Rank 0 says which ids the dataset does not say. Collective.
+void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData& data,
+                 const EdgeData& edges) {
+  const auto warn = [&](const char* of, const char* file, const char* expected) {
+    if (comm.rank() != 0) return;
+    std::cout << "WARNING: " << data.name << " does not say the original ids of its " << of;
+    if (!o.predict.empty())
+      std::cout << ": --predict writes rows in the order of the partition, to " << o.predict << "/" << file
+                << ".partition_order.npy and so on";
+    std::cout << ". Expected " << expected << std::endl;
+  };
+  if (!data.ids_are_original)
+    warn("nodes", o.task.type == TaskType::node ? "logits" : "embeddings",
+         "orig_node_ids.npy beside the JSON (what partition_graph returns with return_mapping=True), "
+         "orig_nids.dgl in each part, or the node data orig_id");
+  if (!edges.ids_are_original && o.task.type == TaskType::edge)
+    warn("edges", o.task.labels == EdgeLabels::values ? "edge_values" : "edge_logits",
+         "orig_edge_ids.npy beside the JSON, orig_eids.dgl in each part, or the edge data orig_id");
 }
 
 /// A label far beyond the others would make a last layer that no memory can hold. Collective.
@@ -65,15 +108,8 @@ NodeData load_data(const Communicator& comm, const TrainOptions& o, EdgeData& ed
   const bool of_nodes = o.task.type == TaskType::node;
   NodeData data =
       o.dataset.empty() ? make_built_in(comm, o) : load_file(comm, o, of_nodes ? nullptr : &edges);
-  if (o.dataset.empty() && !of_nodes) edges.edges = data.edges;
-  if (!data.ids_are_original && comm.rank() == 0)
-    std::cout << "WARNING: " << data.name << " does not say the original ids of its nodes"
-              << (o.predict.empty() ? ""
-                                    : ": --predict writes rows in the order of the partition, to " +
-                                          o.predict + "/logits.partition_order.npy and so on")
-              << ". Expected orig_node_ids.npy beside the JSON (what partition_graph returns with "
-                 "return_mapping=True), orig_nids.dgl in each part, or the node data orig_id"
-              << std::endl;
+  if (o.dataset.empty() && !of_nodes) edges = built_in_edges(comm, o, data);
+  warn_of_ids(comm, o, data, edges);
   if (!of_nodes) return data;
   if (o.epochs > 0) require_training_labels(comm, data);
   if (o.num_classes == 0) require_plausible_labels(comm, data, o.dataset.empty() ? data.name : o.dataset);

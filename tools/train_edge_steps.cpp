@@ -14,6 +14,8 @@ NegativeOptions negative_options(Index k, std::uint64_t seed, std::shared_ptr<co
   return {.k = k, .seed = seed, .exclude_self_loops = true, .exclude_edges = std::move(known)};
 }
 
+constexpr Index chunk_pairs = 1 << 16;  // whose rows are there at a time
+
 /// Each value k times.
 Array<Index> repeat(std::span<const Index> values, Index k) {
   Array<Index> repeated;
@@ -93,18 +95,17 @@ void EdgeSteps::describe_task() {
                         " test edges, predictor ", predictor);
 }
 
-NodePairList EdgeSteps::draw(const NegativeSampler& sampler, const TaskEdges& part,
-                             std::uint64_t epoch) const {
-  return o_.task.negatives_from == Negatives::per_source
-             ? sampler.per_source(part.src(), part.edges.id, epoch)
-             : sampler.global_uniform(part.edges.id, epoch);
+NodePairList EdgeSteps::draw(const NegativeSampler& sampler, std::span<const Index> src,
+                             std::span<const Index> ids, std::uint64_t epoch) const {
+  return o_.task.negatives_from == Negatives::per_source ? sampler.per_source(src, ids, epoch)
+                                                         : sampler.global_uniform(ids, epoch);
 }
 
 void EdgeSteps::start_epoch(std::uint64_t epoch, Index first_batch) {
   if (loader_) {
     loader_->start_epoch(epoch, first_batch);
   } else if (negatives_) {
-    const NodePairList drawn = draw(*negatives_, task_.train, epoch);
+    const NodePairList drawn = draw(*negatives_, task_.train.src(), task_.train.edges.id, epoch);
     negative_.reset();
     negative_.emplace(comm_, data_.book, drawn.src, drawn.dst, graph_.options());
   }
@@ -157,7 +158,7 @@ Variable EdgeSteps::loss_of(const Variable& h, const NodePairs& positive, const 
 
 Tensor EdgeSteps::numbers_of(const Variable& h, std::span<const Index> src, std::span<const Index> dst,
                              std::span<const Index> types) const {
-  constexpr Index chunk = 1 << 16;  // pairs
+  constexpr Index chunk = chunk_pairs;
   const Index width = is_link() ? 1 : task_.num_classes, pairs = std::ssize(src);
   Tensor numbers({pairs, width});
   const Index chunks = comm_.all_reduce((pairs + chunk - 1) / chunk, ReduceOp::max);
@@ -169,6 +170,21 @@ Tensor EdgeSteps::numbers_of(const Variable& h, std::span<const Index> src, std:
     const Tensor values =
         model_(some.src(h), some.dst(h), Array<Index>(of_types.begin(), of_types.end())).value();
     if (count > 0) std::copy_n(values.data(), values.size(), numbers.row(begin));
+  }
+  return numbers;
+}
+
+Tensor EdgeSteps::numbers_of_drawn(const Variable& h, const TaskEdges& part, std::uint64_t epoch) const {
+  const Index k = o_.task.eval_negatives, edges = part.edges.size();
+  const Index chunk = std::max<Index>(1, chunk_pairs / k);  // edges
+  const Index chunks = comm_.all_reduce((edges + chunk - 1) / chunk, ReduceOp::max);
+  Tensor numbers({edges * k, Index{1}});
+  for (Index i = 0; i < chunks; ++i) {
+    const Index begin = std::min(edges, i * chunk), count = std::min(edges, begin + chunk) - begin;
+    const auto some = [&](std::span<const Index> of) { return of.empty() ? of : of.subspan(begin, count); };
+    const NodePairList drawn = draw(*eval_negatives_, some(part.src()), some(part.edges.id), epoch);
+    const Tensor values = numbers_of(h, drawn.src, drawn.dst, repeat(some(part.types), k));
+    if (count > 0) std::copy_n(values.data(), values.size(), numbers.row(begin * k));
   }
   return numbers;
 }
@@ -195,10 +211,9 @@ void EdgeSteps::evaluate_links(const Variable& h, const TaskEdges& part, std::ui
   if (comm_.all_reduce(edges) == 0) return;
   const bool given = comm_.all_reduce(part.negatives.size()) > 0;
   const Index k = given ? part.negatives_per_edge : o_.task.eval_negatives;
-  const NodePairList drawn = given ? NodePairList() : draw(*eval_negatives_, part, epoch);
-  const NodePairList& others = given ? part.negatives : drawn;
   const Tensor positive = numbers_of(h, part.src(), part.dst(), part.types);
-  const Tensor negative = numbers_of(h, others.src, others.dst, repeat(part.types, k));
+  const Tensor negative = given ? numbers_of(h, part.negatives.src, part.negatives.dst, repeat(part.types, k))
+                                : numbers_of_drawn(h, part, epoch);
   const std::vector<std::string> names = metric_names(o_.task);
   for (std::size_t i = 0; i < names.size(); ++i) {
     double& value = scores[i].*score;
@@ -236,7 +251,8 @@ void EdgeSteps::predict() {
                        data_);
   if (!is_link()) {
     const Variable h = network()(graph_, data_.features, relations_);
-    predict_edges(comm_, o_, numbers_of(h, task_.all.src(), task_.all.dst(), {}), task_.all.edges.id);
+    predict_edges(comm_, o_, numbers_of(h, task_.all.src(), task_.all.dst(), {}), task_.all.edges.id,
+                  task_.ids_are_original);
   }
   if (was_training) model_.train();
 }

@@ -59,8 +59,10 @@ class EdgeSteps : public Steps {
   /// The predictor's numbers for pairs of any nodes, a limited number at a time. Collective.
   [[nodiscard]] Tensor numbers_of(const Variable& h, std::span<const Index> src, std::span<const Index> dst,
                                   std::span<const Index> types) const;
-  [[nodiscard]] NodePairList draw(const NegativeSampler& sampler, const TaskEdges& part,
-                                  std::uint64_t epoch) const;
+  [[nodiscard]] NodePairList draw(const NegativeSampler& sampler, std::span<const Index> src,
+                                  std::span<const Index> ids, std::uint64_t epoch) const;
+  /// The same for k negatives of each edge of `part`, which are drawn as many at a time. Collective.
+  [[nodiscard]] Tensor numbers_of_drawn(const Variable& h, const TaskEdges& part, std::uint64_t epoch) const;
   void evaluate_links(const Variable& h, const TaskEdges& part, std::uint64_t epoch, double Scores::*score,
                       std::vector<Scores>& scores) const;
   [[nodiscard]] double score_of_labels(const Variable& h, const TaskEdges& part) const;

@@ -1,7 +1,11 @@
 #include "train_edges.hpp"
 
+#include <sar/graph/build/edge_exchange.hpp>
+
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <iostream>
 #include <limits>
 #include <unordered_map>
 #include <utility>
@@ -46,8 +50,25 @@ void append(TaskEdges& to, const EdgeData& from, Index e) {
   if (!from.labels.empty()) to.labels.push_back(from.labels[e]);
 }
 
-/// Messages pass neither along held-out edges nor along those in the other direction. Collective.
-void take_out(const Communicator& comm, const EdgeTask& task, NodeData& data) {
+/// The edges of the graph and the pairs of `parts`, which are on any rank. Collective.
+std::shared_ptr<const EdgeSet> known_pairs(const Communicator& comm, const NodeData& data,
+                                           std::initializer_list<const TaskEdges*> parts) {
+  EdgeList known, pairs;
+  known.src = data.edges.src;
+  known.dst = data.edges.dst;
+  known.id = data.edges.id;
+  for (const TaskEdges* part : parts) {
+    pairs.src.insert(pairs.src.end(), part->edges.src.begin(), part->edges.src.end());
+    pairs.dst.insert(pairs.dst.end(), part->edges.dst.begin(), part->edges.dst.end());
+    pairs.id.insert(pairs.id.end(), part->edges.id.begin(), part->edges.id.end());
+  }
+  exchange_edges(comm, data.book, std::move(pairs), false, known);
+  return std::make_shared<const EdgeSet>(comm, data.book, known);
+}
+
+/// Messages pass neither along held-out edges nor along those in the other direction, and no training edge,
+/// which the dataset may repeat, is one of these. Collective.
+void take_out(const Communicator& comm, const EdgeTask& task, NodeData& data, EdgeData& edges) {
   EdgeList held_out;
   for (const TaskEdges* part : {&task.valid, &task.test}) {
     held_out.src.insert(held_out.src.end(), part->edges.src.begin(), part->edges.src.end());
@@ -55,36 +76,77 @@ void take_out(const Communicator& comm, const EdgeTask& task, NodeData& data) {
   }
   held_out.id.resize(held_out.src.size());
   const EdgeSet set(comm, data.book, held_out);
-  const Array<std::uint8_t> same = set.contains(data.edges.src, data.edges.dst);
-  const Array<std::uint8_t> reverse = set.contains(data.edges.dst, data.edges.src);
+  const auto is_held_out = [&](const EdgeList& of) {
+    Array<std::uint8_t> held = set.contains(of.src, of.dst);
+    const Array<std::uint8_t> reverse = set.contains(of.dst, of.src);
+    for (Index e = 0; e < of.size(); ++e) held[e] = held[e] | reverse[e];
+    return held;
+  };
+  const Array<std::uint8_t> held = is_held_out(data.edges), held_of_task = is_held_out(edges.edges);
+  for (Index e = 0; e < edges.edges.size(); ++e)
+    if (held_of_task[e] != 0 && edges.parts[e] == EdgePart::train) edges.parts[e] = EdgePart::none;
   EdgeList kept;
   for (Index e = 0; e < data.edges.size(); ++e)
-    if (same[e] == 0 && reverse[e] == 0) append(kept, data.edges, e);
+    if (held[e] == 0) append(kept, data.edges, e);
   data.edges = std::move(kept);
   data.num_edges = comm.all_reduce(data.edges.size());
 }
 
-/// Pairs as the dataset lists them; messages pass along the edges of the graph.
-void take_lists(EdgeTask& task, std::vector<ListedPairs> lists) {
+/// Messages pass along all edges of the graph, where the dataset lists pairs. Collective.
+void warn_of_held_out_edges(const Communicator& comm, const EdgeTask& task, const NodeData& data) {
+  const auto edges = known_pairs(comm, data, {});
+  Index counts[] = {0, task.valid.edges.size() + task.test.edges.size()};
+  for (const TaskEdges* part : {&task.valid, &task.test}) {
+    const Array<std::uint8_t> same = edges->contains(part->src(), part->dst());
+    const Array<std::uint8_t> reverse = edges->contains(part->dst(), part->src());
+    for (Index i = 0; i < part->edges.size(); ++i) counts[0] += same[i] | reverse[i];
+  }
+  comm.all_reduce(std::span<Index>(counts));
+  if (counts[0] > 0 && comm.rank() == 0)
+    std::cout << "WARNING: " << data.name << ": " << counts[0] << " of the " << counts[1]
+              << " pairs of validation and test are edges of the graph, along which messages pass"
+              << std::endl;
+}
+
+/// Pairs as the dataset lists them. Collective.
+void take_lists(const Communicator& comm, const NodeData& data, EdgeTask& task,
+                std::vector<ListedPairs> lists) {
   for (std::size_t i = 0; i < lists.size(); ++i) {
     TaskEdges& part = part_of(task, static_cast<EdgePart>(i));
     part.edges = {std::move(lists[i].edges.src), std::move(lists[i].edges.dst), std::move(lists[i].edges.id)};
     part.negatives = std::move(lists[i].negatives);
     part.negatives_per_edge = lists[i].negatives_per_edge;
   }
+  warn_of_held_out_edges(comm, task, data);
 }
 
 /// A self loop is no link: its ends are equal, whatever the network is.
 bool counts(const TrainOptions& o, const EdgeData& edges, Index e) {
-  return o.task.type == TaskType::link ? edges.edges.src[e] != edges.edges.dst[e]
-                                       : !std::isnan(edges.labels[e]);
+  if (o.task.type == TaskType::link) return edges.edges.src[e] != edges.edges.dst[e];
+  return !edges.labels.empty() && !std::isnan(edges.labels[e]);
+}
+
+/// The parts of the dataset's edges, as it says or as they are drawn. Collective.
+void divide(const Communicator& comm, const TrainOptions& o, NodeData& data, EdgeData& edges,
+            EdgeTask& task) {
+  if (comm.all_reduce(edges.parts.empty() ? 0 : 1, ReduceOp::max) == 0)
+    edges.parts = draw_parts(comm, o, data, edges.edges);
+  const auto take = [&](bool training) {
+    for (Index e = 0; e < edges.edges.size(); ++e)
+      if (const EdgePart part = edges.parts[e];
+          part != EdgePart::none && (part == EdgePart::train) == training && counts(o, edges, e))
+        append(part_of(task, part), edges, e);
+  };
+  take(false);
+  if (o.task.type == TaskType::link) take_out(comm, task, data, edges);
+  take(true);
 }
 
 /// Labels as classes: a negative one is none. Collective.
 Index check_classes(const Communicator& comm, const TrainOptions& o, const NodeData& data, EdgeData& edges) {
   Index classes = 0;
   comm.agree([&] {
-    for (Index e = 0; e < edges.edges.size(); ++e) {
+    for (Index e = 0; e < std::ssize(edges.labels); ++e) {
       double& label = edges.labels[e];
       const bool is_class = label == std::floor(label) && -1 <= label && label < 0x1p31;
       require<InputError>(std::isnan(label) || is_class, data.name, ": the label of edge ", edges.edges.id[e],
@@ -115,8 +177,12 @@ void require_edges(const Communicator& comm, const TrainOptions& o, const NodeDa
   require<InputError>(o.task.type != TaskType::edge || edges.lists.empty(), data.name,
                       ": the split lists pairs of nodes, expected edge data split, or --task link");
   const bool labelled = comm.all_reduce(edges.labels.empty() ? 0 : 1, ReduceOp::max) == 1;
-  require<InputError>(o.task.type != TaskType::edge || labelled, data.name,
-                      ": the edges have no labels, expected edge data labels (or label) for ", task);
+  if (o.task.type != TaskType::edge || labelled) return;
+  require<InputError>(o.epochs == 0, data.name,
+                      ": the edges have no labels, expected edge data labels (or label) for ", task,
+                      ", or --fields edge_labels=NAME, such as weight for the only column of an edge list");
+  require<InputError>(o.num_classes > 0 || o.task.labels == EdgeLabels::values, data.name,
+                      ": the edges have no labels, expected --num-classes");
 }
 
 /// Collective.
@@ -140,25 +206,22 @@ void require_parts(const Communicator& comm, const TrainOptions& o, const NodeDa
 EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeData& data, EdgeData edges) {
   require_edges(comm, o, data, edges);
   EdgeTask task;
+  task.ids_are_original = edges.ids_are_original;
   const bool link = o.task.type == TaskType::link;
-  if (link) task.of_graph = std::make_shared<EdgeSet>(comm, data.book, data.edges);
   if (!link)
     task.num_classes = o.task.labels == EdgeLabels::classes ? check_classes(comm, o, data, edges) : 1;
   for (const Index type : edges.types) task.num_types = std::max(task.num_types, type + 1);
   task.num_types = comm.all_reduce(task.num_types, ReduceOp::max);
-  if (!edges.lists.empty()) {
-    take_lists(task, std::move(edges.lists));
+  if (!edges.lists.empty()) {  // perhaps of pairs that are no edges
+    take_lists(comm, data, task, std::move(edges.lists));
+    task.of_graph = known_pairs(comm, data, {&task.train, &task.valid, &task.test});
+    task.of_messages = known_pairs(comm, data, {&task.train});
   } else {
-    if (comm.all_reduce(edges.parts.empty() ? 0 : 1, ReduceOp::max) == 0)
-      edges.parts = draw_parts(comm, o, data, edges.edges);
-    for (Index e = 0; e < edges.edges.size(); ++e) {
-      if (!link) append(task.all, edges, e);
-      if (edges.parts[e] != EdgePart::none && counts(o, edges, e))
-        append(part_of(task, edges.parts[e]), edges, e);
-    }
-    if (link) take_out(comm, task, data);
+    if (link) task.of_graph = known_pairs(comm, data, {});
+    divide(comm, o, data, edges, task);
+    if (link) task.of_messages = known_pairs(comm, data, {});
+    for (Index e = 0; e < edges.edges.size() && !link; ++e) append(task.all, edges, e);
   }
-  if (link) task.of_messages = std::make_shared<EdgeSet>(comm, data.book, data.edges);
   require_parts(comm, o, data, task);
   return task;
 }

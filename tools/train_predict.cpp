@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <initializer_list>
 #include <string>
 #include <system_error>
 
@@ -24,8 +25,18 @@ void prepare_predictions(const Communicator& comm, const TrainOptions& o) {
 namespace {
 
 /// Rows that are in the order of the partition say so in their name.
-std::string ending(const NodeData& data) {
-  return data.ids_are_original ? ".npy" : ".partition_order.npy";
+std::string ending(bool ids_are_original) {
+  return ids_are_original ? ".npy" : ".partition_order.npy";
+}
+
+/// Rows of an earlier run in the other order would be taken for those of this one. Files beside
+/// `of_dataset` may be a dataset's, though.
+void remove_other_order(const Communicator& comm, const TrainOptions& o, bool ids_are_original,
+                        const char* of_dataset, std::initializer_list<const char*> names) {
+  std::error_code ignored;
+  if (comm.rank() != 0 || std::filesystem::exists(o.predict + of_dataset, ignored)) return;
+  for (const char* name : names)
+    std::filesystem::remove(o.predict + name + ending(!ids_are_original), ignored);
 }
 
 /// The column of the largest number of each row.
@@ -42,7 +53,7 @@ Array<std::int64_t> classes_of(const Tensor& logits) {
 
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,
                         const NodeData& data) {
-  write_npy_rows(graph.comm(), o.predict + "/embeddings" + ending(data), h, graph.dst_ids());
+  write_npy_rows(graph.comm(), o.predict + "/embeddings" + ending(data.ids_are_original), h, graph.dst_ids());
 }
 
 void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<const Index> ids) {
@@ -56,13 +67,16 @@ void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<
 }
 
 void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor& numbers,
-                   std::span<const Index> ids) {
+                   std::span<const Index> ids, bool ids_are_original) {
+  const std::string end = ending(ids_are_original);
   if (o.task.labels == EdgeLabels::values) {
-    write_npy_rows(comm, o.predict + "/edge_values.npy", numbers.reshape({numbers.num_rows()}), ids);
-    return;
+    write_npy_rows(comm, o.predict + "/edge_values" + end, numbers.reshape({numbers.num_rows()}), ids);
+  } else {
+    write_npy_rows(comm, o.predict + "/edge_logits" + end, numbers, ids);
+    write_npy_rows(comm, o.predict + "/edge_labels" + end, classes_of(numbers), ids);
   }
-  write_npy_rows(comm, o.predict + "/edge_logits.npy", numbers, ids);
-  write_npy_rows(comm, o.predict + "/edge_labels.npy", classes_of(numbers), ids);
+  remove_other_order(comm, o, ids_are_original, "/edge_index.npy",
+                     {"/edge_values", "/edge_logits", "/edge_labels"});
 }
 
 void predict_nodes(const Communicator& comm, const TrainOptions& o, NodeClassifier& model,
@@ -72,20 +86,17 @@ void predict_nodes(const Communicator& comm, const TrainOptions& o, NodeClassifi
   const bool was_training = model.is_training();
   model.eval();
   const auto& ids = graph.dst_ids();
-  const std::string end = ending(data);
+  const std::string end = ending(data.ids_are_original);
   if (o.predict_layer > 0)
     predict_embeddings(o, model.after_layer(o.predict_layer, graph, data.features, relations).value(), graph,
                        data);
   const Tensor logits = model(graph, data.features, relations).value();
   write_npy_rows(comm, o.predict + "/logits" + end, logits, ids);
   write_npy_rows(comm, o.predict + "/labels" + end, classes_of(logits), ids);
-  // rows of an earlier run in the other order would be taken for those of this one
-  const std::string other_end = data.ids_are_original ? ".partition_order.npy" : ".npy";
   std::error_code ignored;
-  if (comm.rank() == 0 && std::filesystem::exists(o.predict + "/logits" + other_end, ignored) &&
-      !std::filesystem::exists(o.predict + "/features.npy", ignored))
-    for (const char* name : {"/embeddings", "/logits", "/labels"})
-      std::filesystem::remove(o.predict + name + other_end, ignored);
+  if (std::filesystem::exists(o.predict + "/logits" + ending(!data.ids_are_original), ignored))
+    remove_other_order(comm, o, data.ids_are_original, "/features.npy",
+                       {"/embeddings", "/logits", "/labels"});
   if (was_training) model.train();
 }
 

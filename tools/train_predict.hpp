@@ -32,8 +32,8 @@ void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<
 
 /// Of the edges of the dataset, row e that of edge e: edge_logits.npy float32 [edges, classes] and
 /// edge_labels.npy int64 [edges], or edge_values.npy float32 [edges]. `numbers` [n, classes or 1] are those
-/// of the edges `ids`. Collective.
+/// of the edges `ids`. Where the dataset does not say these, the names end as those of nodes. Collective.
 void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor& numbers,
-                   std::span<const Index> ids);
+                   std::span<const Index> ids, bool ids_are_original);
 
 }  // namespace sar::tools

@@ -23,6 +23,8 @@ struct DatasetOptions {
   /// (of the edges), where not the one of the usual name: {{"features", "x"}}; of the edges, too, what
   /// EdgeData names, for tasks on edges. A field that is named here must exist.
   std::map<std::string, std::string> fields = {};
+  /// Whether EdgeData gets these; what nothing wants is neither read nor checked.
+  bool edge_labels = true, edge_types = true;
 };
 
 }  // namespace sar

@@ -276,7 +276,8 @@ GraphData read_dgl_part(const DglPartition& partition, int part) {
   const OriginalIds original_edges(edge_kinds, partition, part, links.data, edges);
   for (std::size_t t = 0; t < partition.edge_types.size(); ++t) {
     EdgeTypeData type = take_edges(partition, part, t, edges, nodes, links);
-    take_ids(original_edges, partition.edges.books[t], part, t, edge_data[t], type.edges.id);
+    type.ids_are_original =
+        take_ids(original_edges, partition.edges.books[t], part, t, edge_data[t], type.edges.id);
     type.data = std::move(edge_data[t]);
     result.edge_types.push_back(std::move(type));
   }

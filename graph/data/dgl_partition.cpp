@@ -71,8 +71,10 @@ GraphData join_parts(std::vector<GraphData> parts, const std::string& path) {
     std::vector<std::pair<Index, DataColumns*>> data;
     EdgeTypeData& first = parts.front().edge_types[t];
     const std::string what = concat(path, ": edge type ", first.name);
+    bool ids_are_original = true;
     for (GraphData& part : parts) {
       EdgeTypeData& type = part.edge_types[t];
+      ids_are_original = ids_are_original && type.ids_are_original;
       join_end_type(first.src_type, type.src_type, what);
       join_end_type(first.dst_type, type.dst_type, what);
       src.push_back(&type.edges.src);
@@ -82,6 +84,7 @@ GraphData join_parts(std::vector<GraphData> parts, const std::string& path) {
     }
     EdgeTypeData type{first.src_type, first.name, first.dst_type, {}, 0, {}};
     type.data = join_columns(std::move(data), what);
+    type.ids_are_original = ids_are_original;
     type.edges.src = join_arrays(src);
     type.edges.dst = join_arrays(dst);
     type.edges.id = join_arrays(ids);
@@ -170,6 +173,7 @@ GraphData load_dgl_partition(const Communicator& comm, const std::string& json_p
       EdgeTypeData& edges = mine.edge_types[t];
       const std::string what = concat(json_path, ": edge type ", edges.name);
       edges.num_edges = partition.edges.books[t].num_nodes();
+      edges.ids_are_original = comm.all_reduce(edges.ids_are_original ? 1 : 0, ReduceOp::min) == 1;
       agree_on_end_type(comm, partition, edges.src_type, what);
       agree_on_end_type(comm, partition, edges.dst_type, what);
       require_permutation(comm, edges.edges.id, edges.num_edges, what + ": original ids");

@@ -33,9 +33,21 @@ Array<EdgePart> to_parts(const Array<double>& values, std::span<const Index> ids
   return parts;
 }
 
-void add_mask(const Array<double>& mask, EdgePart part, Array<EdgePart>& parts) {
-  for (Index e = 0; e < std::ssize(mask); ++e)
-    if (mask[e] != 0 && parts[e] == EdgePart::none) parts[e] = part;
+void add_mask(const Array<double>& mask, std::span<const Index> ids, const std::string& place, EdgePart part,
+              Array<EdgePart>& parts) {
+  for (Index e = 0; e < std::ssize(mask); ++e) {
+    require<InputError>(mask[e] == 0 || mask[e] == 1, place, ": the mask of edge ",
+                        ids[static_cast<std::size_t>(e)], " is ", mask[e], ", expected 0 or 1");
+    if (mask[e] == 1 && parts[e] == EdgePart::none) parts[e] = part;
+  }
+}
+
+void require_labels(const Array<double>& labels, std::span<const Index> ids, const std::string& place) {
+  for (Index e = 0; e < std::ssize(labels); ++e)
+    require<InputError>(std::isnan(labels[e]) || std::isfinite(static_cast<real>(labels[e])), place,
+                        ": the label of edge ", ids[static_cast<std::size_t>(e)], " is ", labels[e],
+                        std::isfinite(labels[e]) ? ", which single precision cannot hold" : "",
+                        ", expected a finite number, or NaN for an unlabelled edge");
 }
 
 Array<Index> to_types(const Array<double>& values, std::span<const Index> ids, const std::string& place) {
@@ -69,9 +81,12 @@ void read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options
   const auto read = [&](const DataField& field) {
     return read_numbers(columns, field.name, ids, place_of(field.name));
   };
-  if (const DataField* field = find("edge_labels", {"labels", "label"}); field != nullptr)
+  if (const DataField* field = find("edge_labels", {"labels", "label"});
+      field != nullptr && options.edge_labels) {
     edges.labels = read(*field);
-  if (const DataField* field = find("edge_type", {"type"}); field != nullptr)
+    require_labels(edges.labels, ids, place_of(field->name));
+  }
+  if (const DataField* field = find("edge_type", {"type"}); field != nullptr && options.edge_types)
     edges.types = to_types(read(*field), ids, place_of(field->name));
   if (const DataField* field = find("edge_split", {"split"}); field != nullptr) {
     edges.parts = to_parts(read(*field), ids, place_of(field->name));
@@ -82,7 +97,7 @@ void read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options
                                          {"edge_test_mask", "test_mask", EdgePart::test}})
     if (const DataField* field = find(key, {usual}); field != nullptr) {
       edges.parts.resize(ids.size(), EdgePart::none);
-      add_mask(read(*field), part, edges.parts);
+      add_mask(read(*field), ids, place_of(field->name), part, edges.parts);
     }
 }
 

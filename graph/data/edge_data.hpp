@@ -21,10 +21,10 @@ struct ListedPairs {
 };
 
 /// Rows belong to `edges`. They come from the fields of the edges that DatasetOptions::fields names, or
-///     edge_labels   "labels" or "label"    numbers [edges]; NaN: unlabelled
+///     edge_labels   "labels" or "label"    finite numbers [edges]; NaN: unlabelled
 ///     edge_type     "type"                 whole numbers from 0
 ///     edge_split    "split"                0 training, 1 validation, 2 test; -1 or NaN: no part
-///     edge_train_mask, edge_val_mask, edge_test_mask   "train_mask", ...: bool or integers, without "split";
+///     edge_train_mask, edge_val_mask, edge_test_mask   "train_mask", ...: 0 or 1 [edges], without "split";
 ///                                          the first of several counts
 struct EdgeData {
   EdgeList edges;                  ///< in-edges of this rank's nodes, without those that options have added
@@ -32,6 +32,7 @@ struct EdgeData {
   Array<double> labels;            ///< NaN: unlabelled; empty: the dataset has none
   Array<Index> types;              ///< from 0; empty: the dataset has none
   std::vector<ListedPairs> lists;  ///< of training, validation and test; empty: the dataset has none
+  bool ids_are_original = true;    ///< as EdgeTypeData's
 };
 
 }  // namespace sar::inline SAR_PRECISION

@@ -100,8 +100,9 @@ NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOp
       const auto read_edges = [&](const std::string& field, std::span<const Index> ids) {
         return edges.data.at(field).take(known.rows_of(ids));
       };
-      read_edge_columns({fields_of(edges.data), read_edges}, options, data, known.end_id(comm),
-                        *edges_of_task);
+      read_edge_columns({fields_of(edges.data), read_edges}, options, data,
+                        std::min(edges.first_added_id, known.end_id(comm)), *edges_of_task);
+      edges_of_task->ids_are_original = edges.ids_are_original;
     }
     edges.data.clear();
 

@@ -10,6 +10,7 @@
 #include <sar/graph/data/node_data.hpp>
 #include <sar/graph/io/data_array.hpp>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,10 @@ struct EdgeTypeData {
   EdgeList edges;
   Index num_edges = 0;  ///< of the whole graph
   DataColumns data;     ///< rows in the order of `edges`
+  /// Edges with ids from this one on are no edges of the dataset: reverse edges and self loops that were
+  /// added when it was partitioned.
+  Index first_added_id = std::numeric_limits<Index>::max();
+  bool ids_are_original = true;  ///< as those of nodes
 
   /// "author:writes:paper", DGL's canonical edge type in the form of its partition files.
   [[nodiscard]] std::string canonical_name() const { return src_type + ":" + name + ":" + dst_type; }
@@ -60,7 +65,7 @@ struct GraphData {
 ///                                                    floating point, NaN: unlabelled (-1); without any:
 ///                                                    all unlabelled
 ///     masks         "train_mask", "val_mask", "test_mask"   bool or integers [nodes]; without: none
-///     edge weights  "weight" or "edge_weight"        floating-point [edges]; optional
+///     edge weights  "weight" or "edge_weight"        numbers [edges]; optional
 /// Where `edges` is given, it gets what the graph says of its edges. Collective. Throws InputError, the same
 /// on every rank, when there are several types, no features, for values that are not finite and labels
 /// below -1.

@@ -46,6 +46,8 @@ class GraphSource {
   /// The lists of pairs of a split for link prediction: of training, validation and test, in original ids; or
   /// none. Called once.
   [[nodiscard]] virtual std::vector<ListedPairs> read_listed_pairs() { return {}; }
+  /// Whether there are some. Local.
+  [[nodiscard]] virtual bool has_listed_pairs() const { return false; }
 
   /// When nodes have names: writes them to directory/node_keys.txt, the name of node v in line v, counted
   /// from 0. The directory exists.

@@ -167,14 +167,18 @@ void read_node_columns(const Communicator& comm, const NodeColumns& columns, con
 
 std::string weight_field(const std::vector<DataField>& edge_fields, const DatasetOptions& options,
                          const std::string& place) {
-  const DataField* field =
-      find_field(edge_fields, options.fields, "weight", {"weight", "edge_weight"}, place);
+  std::vector<DataField> fields = edge_fields;
+  if (!options.fields.contains("weight"))  // what is something else by name is not the weight, too
+    std::erase_if(fields, [&](const DataField& field) {
+      return std::ranges::any_of(options.fields, [&](const auto& named) {
+        return named.first.starts_with("edge_") && named.second == field.name;
+      });
+    });
+  const DataField* field = find_field(fields, options.fields, "weight", {"weight", "edge_weight"}, place);
   return field == nullptr ? "" : field->name;
 }
 
 Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids, const std::string& place) {
-  require<InputError>(is_floating_point(column.type), place, ": dtype is ", to_string(column.type),
-                      ", expected float16, float32 or float64");
   require<InputError>(column.row_size() == 1, place, ": a row has shape ", shape_to_string(column.row_shape),
                       ", expected one number");
   Array<real> weights(column.num_rows);

@@ -37,12 +37,13 @@ const DataField* find_field(const std::vector<DataField>& fields,
                             const std::map<std::string, std::string>& names, const std::string& key,
                             std::initializer_list<const char*> usual, const std::string& place);
 
-/// The name of the field of edge weights; empty when there is none. Throws InputError, beginning with
-/// `place`, when `options` name one that does not exist. Local.
+/// The name of the field of edge weights; empty when there is none. A field that `options` name as labels,
+/// type or split of the edges is none, unless they name it as the weight, too. Throws InputError, beginning
+/// with `place`, when `options` name one that does not exist. Local.
 std::string weight_field(const std::vector<DataField>& edge_fields, const DatasetOptions& options,
                          const std::string& place);
 
-/// Edge weights, which must be finite floating-point numbers. `ids` names the edges in messages. Local.
+/// Edge weights, which must be finite numbers. `ids` names the edges in messages. Local.
 Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids, const std::string& place);
 
 /// Throws InputError, beginning with `place` and the same on every rank, when no training node of any rank

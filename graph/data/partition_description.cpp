@@ -156,6 +156,7 @@ void parse_edge_types(const Value& root, PartitionDescription& description) {
     require<InputError>(num_edges == sum, value.place(), ".num_edges is ", num_edges, ", expected ", sum,
                         ", the sum of edges_per_part");
     type.data = parse_fields(value.at("data"), num_edges);
+    if (value.has("first_added_id")) type.first_added_id = value.at("first_added_id").count();
   }
 }
 
@@ -244,6 +245,9 @@ std::string format_partition_description(const PartitionDescription& description
                                   {"num_edges", type.num_edges()},
                                   {"edges_per_part", type.edges_per_part},
                                   {"data", format_fields(type.data)}});
+  for (std::size_t t = 0; t < description.edge_types.size(); ++t)
+    if (const Index id = description.edge_types[t].first_added_id; id < std::numeric_limits<Index>::max())
+      json["edge_types"][t]["first_added_id"] = id;
   if (!description.checksums.empty()) {
     json["checksums"] = Json::array();
     for (const std::uint64_t checksum : description.checksums)
@@ -262,7 +266,8 @@ PartitionDescription describe_partition(const GraphData& graph) {
     description.node_types.push_back({nodes.name, nodes.book, fields_of(nodes.data)});
   }
   for (const EdgeTypeData& edges : graph.edge_types)
-    description.edge_types.push_back({edges.src_type, edges.name, edges.dst_type, {}, fields_of(edges.data)});
+    description.edge_types.push_back(
+        {edges.src_type, edges.name, edges.dst_type, {}, fields_of(edges.data), edges.first_added_id});
   return description;
 }
 

@@ -6,6 +6,7 @@
 #include <sar/graph/io/data_array.hpp>
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct EdgeTypeDescription {
   std::string src_type, name, dst_type;
   std::vector<Index> edges_per_part;
   std::vector<DataField> data;
+  Index first_added_id = std::numeric_limits<Index>::max();  ///< as EdgeTypeData's
 
   [[nodiscard]] Index num_edges() const noexcept;
   bool operator==(const EdgeTypeDescription&) const = default;

@@ -344,6 +344,8 @@ PartitionDescription describe(const GraphSource& source, const Numbering& number
   description.node_types.push_back({default_node_type, numbers.parts, source.node_fields()});
   description.edge_types.push_back(
       {default_node_type, default_edge_type, default_node_type, {}, source.edge_fields()});
+  if (options.add_reverse_edges || options.add_self_loops)
+    description.edge_types[0].first_added_id = source.num_edges();
   for (const PartSize& part : report.parts) description.edge_types[0].edges_per_part.push_back(part.in_edges);
   description.info = info_of(options, report);
   return description;

@@ -334,6 +334,7 @@ class PartReader {
     data.name = type.name;
     data.dst_type = type.dst_type;
     data.num_edges = type.num_edges();
+    data.first_added_id = type.first_added_id;
     const PartFiles sources = files("src");
     data.edges.src = read_ids(sources);
     data.edges.dst = read_ids(files("dst"));

@@ -70,6 +70,41 @@ done
 grep -q '"best_val_mrr":' case3.jsonl || fail "--metric mrr does not tell the best epoch"
 grep -q '"best_val_rmse":' case6.jsonl || fail "the RMSE does not tell the best epoch"
 
+# Edges that train or partition adds are not predicted.
+added=(--add-reverse-edges --add-self-loops)
+on 2 "${sbm[@]}" "${added[@]}" "${net[@]}" --epochs 1 --task link
+awk 'match($0, /link: [0-9]+ training, [0-9]+ validation and [0-9]+ test/) { split(substr($0, RSTART), n, /[^0-9]+/); sum = n[2] + n[3] + n[4] }
+  END { exit sum != 2400 }' out || fail "not 2400 edges: $(grep training out)"
+"$programs/partition" classes.csv "${added[@]}" --node-data features=g/features.npy --parts 2 --method random --out added >out 2>err || fail "partition ends with $?"
+for task in link edge; do
+  on 1 --dataset classes.csv "${features[@]}" "${added[@]}" "${three[@]}" --task $task --log log1.jsonl
+  on 2 --dataset added "${three[@]}" --task $task --log log.jsonl
+  same log1.jsonl log.jsonl "--task $task with edges that train and that partition adds"
+done
+
+# A held-out pair is no training edge, in either direction.
+awk -F, 'NR == 1 || $4 == "train" && (n = n + 1) < 9 || $4 == "val" && v == "" && (v = $0) || $4 == "test" && t == "" && (t = $0) { print }
+  END { split(v, a); split(t, b); print a[1] "," a[2] ",0,train"; print b[2] "," b[1] ",0,train" }' classes.csv >repeated.csv
+on 2 --dataset repeated.csv --node-ids dense "${features[@]}" "${net[@]}" --epochs 1 --task link
+grep -q "link: 8 training, 1 validation and 1 test" out || fail "held-out pairs are training edges: $(grep training out)"
+
+# Labels in the only column, by their names; without labels, --epochs 0 predicts. What a task does not want may be anything.
+cut -d, -f1-3 classes.csv | tee only.csv | tail -n +2 | tee headless.csv | sed '1i user,item,rating' >ratings.csv
+sed '1s/.*/user,item,stars/' ratings.csv >stars.csv
+values=("${features[@]}" "${three[@]}" --task edge --edge-labels values)
+on 1 --dataset only.csv "${values[@]}" --log log1.jsonl --predict out1
+on 2 --dataset ratings.csv "${values[@]}" --log log.jsonl --predict out2 --save-weights labels.safetensors
+same log1.jsonl log.jsonl "a column label and a column rating"
+on 2 --dataset stars.csv --fields edge_labels=stars "${values[@]}" --log log.jsonl
+same log1.jsonl log.jsonl "a column label and one that --fields names"
+on 2 --dataset headless.csv --fields edge_labels=weight "${values[@]}" --log log.jsonl
+same log1.jsonl log.jsonl "a column label and one without a name"
+cut -d, -f1-2 only.csv >bare.csv
+on 2 --dataset bare.csv "${features[@]}" "${net[@]}" --task edge --edge-labels values --epochs 0 --init-weights labels.safetensors --predict out3
+cmp -s out2/edge_values.npy out3/edge_values.npy || fail "predictions without labels are others"
+sed 's/[01]$/-7/; 1s/rating/type/' ratings.csv >types.csv
+on 2 --dataset types.csv "${features[@]}" "${three[@]}" --task link
+
 # Labels of edges are learned; a partition has the same edge data; predictions of every edge.
 on 2 --dataset classes.csv --task edge "${features[@]}" "${net[@]}" --epochs 200 --dropout 0 --eval-every 200 --partition random --log log.jsonl --predict p
 accuracy=$(sed -n 's/.*"train_acc":\([0-9.]*\),.*/\1/p' log.jsonl)
@@ -107,8 +142,22 @@ awk 'BEGIN { for (i = 0; i < 200; ++i) print i % 120 "," (i * 7 + 3) % 120 }' >o
 grep test classes.csv | cut -d, -f1 >ogb/split/time/test/source_node.csv
 grep test classes.csv | cut -d, -f2 >ogb/split/time/test/target_node.csv
 awk 'BEGIN { for (i = 0; i < 180; ++i) print i % 120 "," (i * 7 + 3) % 120 "," (i * 5 + 1) % 120 }' >ogb/split/time/test/target_node_neg.csv
-for number in 1 3; do on $number --dataset ogb --task link "${three[@]}" --log log$number.jsonl; done
+for number in 1 3; do on $number --dataset ogb --task link "${three[@]}" --eval-negatives 1000 --log log$number.jsonl; done
 same log1.jsonl log3.jsonl "an OGB folder on 1 and on 3 ranks"
+repeats=$(grep -oE 'WARNING: ogb: [0-9]+ of the 270 pairs of validation and test are edges' out | grep -oE '[0-9]+' | head -n 1 || true)
+[ "${repeats:-0}" -eq "$(awk -F, '{ u = $1 < $2 ? $1 "," $2 : $2 "," $1 } NR > 1 && $4 == "train" { held[u] } { all[NR] = u; part[NR] = $4 }
+  END { for (i = 2; i <= NR; ++i) n += part[i] != "train" && all[i] in held; print n + 0 }' classes.csv)" ] || fail "warns of '$repeats' pairs"
+"$programs/partition" ogb --parts 2 --method random --out ogb_parts >out 2>err || fail "partition ends with $?"
+grep -q "WARNING: ogb: the split lists pairs of nodes, which a partition directory does not hold" out || fail "partition does not warn"
+sed 's/.*/1/' ogb/raw/edge.csv >ogb/raw/edge_weight.csv
+on 2 --dataset ogb --task link "${three[@]}" --log log.jsonl
+grep -q "edges: edge_weight" out || fail "no weights of whole numbers"
+rm ogb/raw/edge_weight.csv
+mkdir ogb/split/short && cp -r ogb/split/time/{train,valid,test} ogb/split/short && : >ogb/split/short/valid/edge.csv
+on 2 --dataset ogb --split short --task link "${three[@]}" --metric hits --log log.jsonl
+grep -q '"val_auc":null,"test_auc":0\.' log.jsonl || fail "a list without pairs is evaluated"
+rm -r ogb/split/short
+on 1 --dataset ogb --task link "${three[@]}" --log log1.jsonl
 grep -q '"val_mrr":null,"test_mrr":0\.' log3.jsonl || fail "MRR only of negatives that belong to a pair"
 expect 1 "ogb: the negatives of the split belong to no edge, expected --metric auc or hits, not mrr" "$train" --dataset ogb --task link --metric mrr
 expect 1 "ogb: the split lists pairs of nodes" "$train" --dataset ogb --task edge
@@ -119,8 +168,8 @@ else
   "$python" - <<'END'
 import numpy as np
 read = lambda part, name: np.loadtxt(f"ogb/split/time/{part}/{name}.csv", delimiter=",", dtype=np.int64)
-np.savez("train.npz", edge=read("train", "edge"))
-np.savez_compressed("valid.npz", edge=read("valid", "edge").astype(np.int32), edge_neg=read("valid", "edge_neg"))
+np.savez("train.npz", edge=np.asfortranarray(read("train", "edge")))
+np.savez_compressed("valid.npz", edge=np.asfortranarray(read("valid", "edge").astype(np.int32)), edge_neg=read("valid", "edge_neg"))
 np.savez("test.npz", **{name: read("test", name) for name in ("source_node", "target_node", "target_node_neg")})
 np.savez("three.npz", edge=np.zeros((4, 3), int))
 END

@@ -8,6 +8,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace sar::formats {
@@ -46,39 +47,85 @@ char guess_separator(const std::vector<std::string_view>& lines) {
   return blanks;
 }
 
-bool guess_header(const std::vector<std::string_view>& lines, char separator) {
-  const auto first = fields_of(lines[0], separator);
-  if (!first.empty() && names_an_end(first[0])) return true;
-  for (std::size_t column = 0; column < first.size() && lines.size() > 1; ++column) {
-    if (to_number(first[column])) continue;
-    if (std::all_of(lines.begin() + 1, lines.end(), [&](std::string_view line) {
-          const auto fields = fields_of(line, separator);
-          return column < fields.size() && to_number(fields[column]);
-        }))
-      return true;
-  }
-  return false;
-}
-
-std::array<Index, num_edge_fields> find_named(const std::vector<std::string_view>& header) {
-  std::array<Index, num_edge_fields> named{-1, -1, -1};
-  for (std::size_t column = 2; column < header.size(); ++column)
-    for (const auto& [name, field] : {std::pair{"split", EdgeField::split},
-                                      {"label", EdgeField::labels},
-                                      {"labels", EdgeField::labels},
-                                      {"type", EdgeField::type}})
-      if (Index& found = named[static_cast<std::size_t>(field)];
-          found < 0 && lower_case(header[column]) == name)
-        found = static_cast<Index>(column) - 2;
-  return named;
-}
-
 /// The number of a part of the edges, by its name.
 std::optional<double> to_part(std::string_view field) {
   for (const auto& [name, part] :
        {std::pair{"train", 0}, {"val", 1}, {"valid", 1}, {"validation", 1}, {"test", 2}})
     if (field == name) return part;
   return to_number(field);
+}
+
+bool guess_header(const std::vector<std::string_view>& lines, char separator) {
+  const auto first = fields_of(lines[0], separator);
+  if (!first.empty() && names_an_end(first[0])) return true;
+  for (std::size_t column = 0; column < first.size() && lines.size() > 1; ++column) {
+    const auto is_value = [&](std::string_view field) {
+      return column < 2 ? to_number(field).has_value() : field.empty() || to_part(field).has_value();
+    };
+    if (is_value(first[column])) continue;
+    if (std::all_of(lines.begin() + 1, lines.end(), [&](std::string_view line) {
+          const auto fields = fields_of(line, separator);
+          return column < fields.size() && is_value(fields[column]);
+        }))
+      return true;
+  }
+  return false;
+}
+
+/// What an EdgeField is called in DatasetOptions::fields, and usually in a header.
+struct EdgeFieldNames {
+  const char* key;
+  const char* field;
+  std::vector<std::string> usual;
+};
+
+const EdgeFieldNames& names_of(EdgeField field) {
+  static const std::array<EdgeFieldNames, num_edge_fields> names{
+      {{"edge_split", "split", {"split"}},
+       {"edge_labels", "labels", {"label", "labels"}},
+       {"edge_type", "type", {"type"}},
+       {"edge_train_mask", "train_mask", {}},
+       {"edge_val_mask", "val_mask", {}},
+       {"edge_test_mask", "test_mask", {}},
+       {"weight", "weight", {}}}};
+  return names[static_cast<std::size_t>(field)];
+}
+
+/// The column behind the nodes that the header calls one of `names`; -1: none. `line` is that of the header.
+Index find_column(const std::vector<std::string_view>& header, Index line,
+                  const std::vector<std::string>& names) {
+  Index found = -1;
+  for (Index column = 2; column < std::ssize(header); ++column) {
+    if (std::ranges::find(names, lower_case(header[column]), lower_case) == names.end()) continue;
+    if (found >= 0)
+      throw LineError(line, concat("columns ", found + 3, " and ", column + 1, " are called ",
+                                   quoted(header[found + 2]), " and ", quoted(header[column]),
+                                   ", expected only one of them (or a name that --fields gives)"));
+    found = column - 2;
+  }
+  return found;
+}
+
+/// Each column has one EdgeField at most; the names of the options go before the usual ones.
+void find_named(const std::vector<std::string_view>& header, Index line, const SourceOptions& options,
+                EdgeListFormat& format) {
+  const auto is_taken = [&](Index column) {
+    return std::ranges::find(format.named, column) != format.named.end();
+  };
+  const auto find = [&](std::size_t i, const std::vector<std::string>& names) {
+    if (format.named[i] >= 0) return false;
+    const Index column = find_column(header, line, names);
+    if (column >= 0 && !is_taken(column)) format.named[i] = column;
+    return column >= 0;
+  };
+  for (std::size_t i = 0; i < num_edge_fields; ++i)
+    if (const auto given = options.fields.find(names_of(EdgeField{static_cast<int>(i)}).key);
+        given != options.fields.end())
+      format.is_given[i] = find(i, {given->second});
+  for (std::size_t i = 0; i < num_edge_fields; ++i)
+    if (!format.is_given[i]) find(i, names_of(EdgeField{static_cast<int>(i)}).usual);
+  const auto labels = static_cast<std::size_t>(EdgeField::labels);
+  if (options.edge_labels && !format.is_given[labels]) find(labels, {"rating", "score", "value"});
 }
 
 [[noreturn]] void wrong_number_of_fields(std::string_view line, Index number, const EdgeListFormat& format) {
@@ -113,11 +160,13 @@ TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, st
       if (format.ignore_data) continue;
       const std::string_view field = unquoted(cut.field());
       const bool is_split = column == format.named[static_cast<std::size_t>(EdgeField::split)];
-      const auto value = is_split ? to_part(field) : to_number(field);
+      const bool may_miss = is_split || column == format.named[static_cast<std::size_t>(EdgeField::labels)];
+      const auto value = may_miss && field.empty() ? std::numeric_limits<double>::quiet_NaN()
+                         : is_split                ? to_part(field)
+                                                   : to_number(field);
       if (is_split && !value)
         throw LineError(lines.number(), concat("the split of the edge is ", quoted(cut.field()),
                                                ", expected train, val or test"));
-      const bool may_miss = column == format.named[static_cast<std::size_t>(EdgeField::labels)];
       if (!value || !(std::isfinite(*value) || (may_miss && std::isnan(*value))))
         throw LineError(lines.number(),
                         concat("column ", column + 3, " is ", quoted(cut.field()),
@@ -144,12 +193,12 @@ void KeyedEdges::clear() {
 }
 
 std::optional<EdgeListFormat> guess_edge_list_format(std::string_view beginning, bool whole,
-                                                     std::optional<char> separator,
-                                                     std::optional<bool> header, bool ignore_data) {
+                                                     const SourceOptions& options) {
   constexpr std::size_t most = 50;
   std::vector<std::string_view> sample;
   EdgeListFormat format;
   TextPosition behind_first;
+  std::vector<std::string_view> header;
   Lines lines(beginning);
   while (sample.size() < most && lines.next()) {
     if (lines.rest().empty() && !whole && !beginning.ends_with('\n')) break;  // perhaps not the whole line
@@ -160,17 +209,28 @@ std::optional<EdgeListFormat> guess_edge_list_format(std::string_view beginning,
   }
   if (!whole && sample.size() < 2) return std::nullopt;
   if (sample.empty()) return format;
-  format.separator = separator.value_or(guess_separator(sample));
-  if (header.value_or(guess_header(sample, format.separator))) {
+  format.separator = options.separator.value_or(guess_separator(sample));
+  if (options.header.value_or(guess_header(sample, format.separator))) {
     format.begin = behind_first;
-    if (!ignore_data) format.named = find_named(fields_of(sample[0], format.separator));
+    header = fields_of(sample[0], format.separator);
     sample.erase(sample.begin());
   }
-  format.ignore_data = ignore_data;
-  if (!sample.empty())
-    format.data_columns =
-        std::max<Index>(0, static_cast<Index>(fields_of(sample[0], format.separator).size()) - 2);
+  format.ignore_data = options.ignore_data;
+  if (sample.empty()) return format;
+  const Index fields = std::ssize(fields_of(sample[0], format.separator));
+  format.data_columns = std::max<Index>(0, fields - 2);
+  if (format.ignore_data) return format;
+  const Index line = format.begin.line - 1;  // of the header
+  if (std::ssize(header) > fields)
+    throw LineError(line, concat("the header has ", std::ssize(header), " fields, and the edge ",
+                                 quoted(sample[0]), " has ", fields, ", expected as many"));
+  find_named(header, line, options, format);
   return format;
+}
+
+std::string name_of(EdgeField field, const EdgeListFormat& format, const SourceOptions& options) {
+  const EdgeFieldNames& names = names_of(field);
+  return format.is_given[static_cast<std::size_t>(field)] ? options.fields.at(names.key) : names.field;
 }
 
 TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, IntegerEdges& edges) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "line_blocks.hpp"
+#include "source_options.hpp"
 
 #include <sar/config.hpp>
 
@@ -14,27 +15,31 @@
 
 namespace sar::formats {
 
-/// Columns that are found by their names in the header: "split", "label" or "labels", "type".
-enum class EdgeField { split, labels, type };
-constexpr std::size_t num_edge_fields = 3;
+/// Columns that are found by their names in the header.
+enum class EdgeField { split, labels, type, train_mask, val_mask, test_mask, weight };
+constexpr std::size_t num_edge_fields = 7;
 
 /// How the lines of an edge list are to be read.
 struct EdgeListFormat {
   char separator = ' ';    ///< ' ': any number of blanks
   Index data_columns = 0;  ///< behind source and destination
   /// Which of these has an EdgeField; -1: none. "train", "val", "valid" and "test" in a split are 0, 1, 1, 2.
-  std::array<Index, num_edge_fields> named{-1, -1, -1};
+  std::array<Index, num_edge_fields> named{-1, -1, -1, -1, -1, -1, -1};
+  std::array<bool, num_edge_fields> is_given{};  ///< its name is that of SourceOptions::fields
   bool ignore_data = false;
   TextPosition begin;  ///< of the first line behind the header
 };
 
 /// Guesses what is not given from the first lines of a text; `whole` says that there are no others. The
 /// separator is the first of tab, comma and semicolon that all lines have, or else blanks. The first line is
-/// a header if it has something else where all other lines have a number, or if it names an end "source",
-/// "src", "from", ... Returns nothing when it needs more lines to decide.
+/// a header if it has something else where all other lines have a number or the name of a part, or if it
+/// names an end "source", "src", "from", ... Returns nothing when it needs more lines to decide. Throws
+/// LineError for a header of more fields than the first edge has, and for two names of one EdgeField.
 std::optional<EdgeListFormat> guess_edge_list_format(std::string_view beginning, bool whole,
-                                                     std::optional<char> separator,
-                                                     std::optional<bool> header, bool ignore_data);
+                                                     const SourceOptions& options);
+
+/// What the edge data of a column with an EdgeField are called.
+std::string name_of(EdgeField field, const EdgeListFormat& format, const SourceOptions& options);
 
 /// Edges with integers for nodes.
 struct IntegerEdges {

@@ -24,9 +24,11 @@ EdgeListFormat guess_from_file(const std::string& path, const SourceOptions& opt
         ": the file is binary (it has bytes that are 0), expected a text with an edge a line");
     require<InputError>(trimmed(text).empty() || trimmed(text)[0] != '{', path,
                         ": the file begins with '{' as JSON does, expected a text with an edge a line");
-    const auto format =
-        guess_edge_list_format(text, whole, options.separator, options.header, options.ignore_data);
-    if (format) return *format;
+    try {
+      if (const auto format = guess_edge_list_format(text, whole, options)) return *format;
+    } catch (const LineError& error) {
+      throw InputError(concat(path, ": line ", error.line() + 1, ": ", error.what()));
+    }
     require<InputError>(bytes < most, path, ": the first ", bytes,
                         " bytes are comments or one line, expected a text with an edge a line");
   }
@@ -58,15 +60,15 @@ EdgeListSource::EdgeListSource(const Communicator& comm_of_source, const std::st
     require_plausible_size(path_);
   });
   add_node_files(options.node_data);
-  if (format_.data_columns > 0 && !format_.ignore_data) add_edge_data();
+  if (format_.data_columns > 0 && !format_.ignore_data) add_edge_data(options);
 }
 
 /// Columns with names that are known are fields of their own.
-void EdgeListSource::add_edge_data() {
+void EdgeListSource::add_edge_data(const SourceOptions& options) {
   const PartitionBook slices = PartitionBook::even(num_edges_, comm().size());
   const DataArray all = chunks_.take_data(comm(), slices, format_.data_columns);
-  const auto add_columns = [&](const char* name, const std::vector<Index>& columns) {
-    if (columns.empty()) return;
+  const auto add_columns = [&](const std::string& name, const std::vector<Index>& columns) {
+    if (columns.empty() || edges_.data.contains(name)) return;
     DataField field{name, NpyType::float64, {}};
     if (columns.size() > 1) field.row_shape.push_back(std::ssize(columns));
     DataArray data;
@@ -79,13 +81,17 @@ void EdgeListSource::add_edge_data() {
     });
     add(edges_, std::move(field), std::make_unique<SlicedFieldData>(slices, std::move(data)), path_);
   };
+  bool has_weight = false;
+  for (std::size_t i = 0; i < num_edge_fields; ++i) {
+    const EdgeField field{static_cast<int>(i)};
+    if (format_.named[i] < 0) continue;
+    add_columns(name_of(field, format_, options), {format_.named[i]});
+    has_weight = has_weight || field == EdgeField::weight;
+  }
   std::vector<Index> others;
   for (Index column = 0; column < format_.data_columns; ++column)
     if (std::ranges::find(format_.named, column) == format_.named.end()) others.push_back(column);
-  add_columns(others.size() == 1 ? "weight" : "features", others);
-  const char* const names[] = {"split", "labels", "type"};  // of EdgeField
-  for (std::size_t i = 0; i < num_edge_fields; ++i)
-    if (format_.named[i] >= 0) add_columns(names[i], {format_.named[i]});
+  add_columns(others.size() == 1 && !has_weight ? "weight" : "features", others);
 }
 
 void EdgeListSource::guess_format(const SourceOptions& options) {

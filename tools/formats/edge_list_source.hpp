@@ -13,8 +13,8 @@ namespace sar::formats {
 
 /// A text with an edge a line: source and destination, then perhaps numbers; comments begin with # or %.
 /// Edge e is the e-th line that is no comment, header or empty line. Columns that the header calls split,
-/// label or labels, and type, are edge data "split", "labels" and "type". Of the others, one is "weight",
-/// several are "features" [columns]; float64.
+/// label or labels, and type, are edge data "split", "labels" and "type"; those that SourceOptions::fields
+/// names keep their names. Of the others, one is "weight", several are "features" [columns]; float64.
 class EdgeListSource : public FileSource {
  public:
   /// Reads everything. Collective; throws InputError, the same on every rank.
@@ -32,7 +32,7 @@ class EdgeListSource : public FileSource {
   void read_names(Index block_bytes);
   void name_integers();
   void replace_handles();
-  void add_edge_data();
+  void add_edge_data(const SourceOptions& options);
 
   EdgeListFormat format_;
   Index largest_ = -1;  // node, when they are integers

@@ -112,9 +112,10 @@ std::optional<DataArray> OgbSource::read_pair_array(const std::string& list, con
   } else {
     rows = read_pair_text(place);
   }
+  const Index all = comm().all_reduce(rows.num_rows);
   comm().agree([&] {
-    require<InputError>(columns == 0 || rows.row_size() == columns, place, ": a row has ", rows.row_size(),
-                        " numbers, expected ", columns);
+    require<InputError>(all == 0 || columns == 0 || rows.row_size() == columns, place, ": a row has ",
+                        rows.row_size(), " numbers, expected ", columns);
     Array<Index> nodes(static_cast<std::size_t>(rows.num_rows * rows.row_size()));
     convert_elements(rows.type, rows.bytes.data(), std::ssize(nodes), nodes.data());
     for (const Index node : nodes)
@@ -150,23 +151,33 @@ DataArray OgbSource::read_pair_text(const std::string& path) {
 }
 
 DataArray OgbSource::read_pair_member(const NpzFile& archive, const NpzMember& member) {
-  NpzArray array(comm(), archive, member);
+  NpzArray array(comm(), archive, member, NpyOrder::c_or_fortran);
   const NpyHeader& header = array.header();
   const std::string place = archive.place_of(member);
-  require<InputError>(
-      !is_floating_point(header.type) && (header.shape.size() == 1 || header.shape.size() == 2), place,
-      ": shape is ", shape_to_string(header.shape), " of ", to_string(header.type),
-      ", expected integers [n] or [n, k]");
+  require<InputError>((header.shape.size() == 1 || header.shape.size() == 2) &&
+                          (!is_floating_point(header.type) || header.shape[0] == 0),
+                      place, ": shape is ", shape_to_string(header.shape), " of ", to_string(header.type),
+                      ", expected integers [n] or [n, k]");
   const PartitionBook slices = PartitionBook::even(header.shape[0], comm().size());
-  DataArray mine;
+  DataArray mine, part;  // the rows; in Fortran order column by column
+  const bool by_column = header.fortran_order && header.shape.size() == 2;
   comm().agree([&] {
     mine = DataArray(header.type, {header.shape.begin() + 1, header.shape.end()},
                      slices.num_nodes(comm().rank()));
-    if (array.stored())
-      array.stored()->read_raw(slices.begin(comm().rank()) * mine.row_size(),
-                               slices.end(comm().rank()) * mine.row_size(), mine.bytes);
+    if (by_column) part = DataArray(header.type, {}, mine.num_rows);
   });
-  if (!array.stored()) array.deal(slices, mine.row_bytes(), mine.bytes.data());
+  DataArray& to = by_column ? part : mine;
+  for (Index column = 0; column < (by_column ? header.shape[1] : 1); ++column) {
+    const Index before = column * header.shape[0];
+    if (!array.stored()) array.deal(slices, to.row_bytes(), to.bytes.data());
+    comm().agree([&] {
+      if (array.stored())
+        array.stored()->read_raw((before + slices.begin(comm().rank())) * to.row_size(),
+                                 (before + slices.end(comm().rank())) * to.row_size(), to.bytes);
+      for (Index row = 0; row < mine.num_rows && by_column; ++row)
+        std::copy_n(part.row(row), part.row_bytes(), mine.row(row) + column * part.row_bytes());
+    });
+  }
   return mine;
 }
 

@@ -34,6 +34,7 @@ class OgbSource : public FileSource {
   OgbSource(const Communicator& comm, const std::string& path, const SourceOptions& options);
 
   [[nodiscard]] std::vector<ListedPairs> read_listed_pairs() override;
+  [[nodiscard]] bool has_listed_pairs() const override { return !pair_lists_.empty(); }
 
  private:
   [[nodiscard]] std::string find_file(const std::string& name, bool required) const;

@@ -21,6 +21,9 @@ struct SourceOptions {
   std::optional<char> separator;  ///< ' ': any number of blanks; otherwise guessed
   std::optional<bool> header;     ///< is the first line one? Otherwise guessed
   bool ignore_data = false;       ///< columns behind the two nodes are left alone
+  /// Which column is what: {"edge_labels", "stars"}, as DatasetOptions::fields; it keeps this name.
+  std::map<std::string, std::string> fields;
+  bool edge_labels = false;  ///< a column rating, score or value has the labels, where none is called so
   // edge lists and Matrix Market
   std::map<std::string, std::string> node_data;  ///< name -> .npy file with one row for each node
   // OGB folders

@@ -96,6 +96,24 @@ TEST_CASE("fields of other names, and a split in the place of masks") {
   }
 }
 
+TEST_CASE("whole numbers are weights, and what shall be labels is none") {
+  const Communicator comm = Communicator::world();
+  for (const bool are_labels : {false, true}) {
+    GraphData graph = graph_with_edge_data(comm);
+    graph.edge_types[0].data["weight"] = column<std::int32_t>(NpyType::int32, graph.edge_types[0].edges.id,
+                                                              [](Index id) { return std::int32_t(id % 5); });
+    DatasetOptions options;
+    if (are_labels) options.fields = {{"edge_labels", "weight"}};
+    EdgeData edges;
+    const NodeData data = to_node_data(comm, std::move(graph), options, &edges);
+    REQUIRE(data.edges.weight.size() == (are_labels ? 0 : data.edges.id.size()));
+    for (Index e = 0; e < std::ssize(data.edges.weight); ++e)
+      CHECK(data.edges.weight[e] == static_cast<real>(data.edges.id[e] % 5));
+    for (Index e = 0; e < edges.edges.size() && are_labels; ++e)
+      CHECK(edges.labels[e] == static_cast<double>(edges.edges.id[e] % 5));
+  }
+}
+
 TEST_CASE("values that mean nothing are refused on all ranks") {
   const Communicator comm = Communicator::world();
   const auto fives = [](const Array<Index>& ids) {
@@ -107,6 +125,18 @@ TEST_CASE("values that mean nothing are refused on all ranks") {
     return column<double>(NpyType::float64, ids, [](Index) { return 0.5; });
   };
   CHECK(error_of(comm, "type", halves).find(" is 0.5, expected a whole number from 0") != std::string::npos);
+  CHECK(error_of(comm, "type", halves, {.edge_types = false}) == "nothing");
+  const auto infinite = [](const Array<Index>& ids) {
+    return column<double>(NpyType::float64, ids, [](Index) { return HUGE_VAL; });
+  };
+  CHECK(error_of(comm, "labels", infinite).find(" is inf, expected a finite number, or NaN") !=
+        std::string::npos);
+  CHECK(error_of(comm, "labels", infinite, {.edge_labels = false}) == "nothing");
+  const auto huge = [](const Array<Index>& ids) {
+    return column<double>(NpyType::float64, ids, [](Index) { return 1e300; });
+  };
+  CHECK((error_of(comm, "labels", huge) == "nothing") == (sizeof(real) == sizeof(double)));
+  CHECK(error_of(comm, "val_mask", fives).find(" is 5, expected 0 or 1") != std::string::npos);
   const auto pairs = [](const Array<Index>& ids) {
     return DataArray(NpyType::float32, {2}, static_cast<Index>(ids.size()));
   };

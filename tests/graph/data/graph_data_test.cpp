@@ -170,8 +170,8 @@ TEST_CASE("graphs that are no NodeData") {
               column<float>(g.node_types[0], NpyType::float32, [](Index) { return 1; });
         }) == "karate: train_mask: dtype is float32, expected integers");
   CHECK(with([](GraphData& g) {
-          g.edge_types[0].data["weight"] = DataArray(NpyType::int64, {}, g.edge_types[0].edges.size());
-        }) == "karate: weight: dtype is int64, expected float16, float32 or float64");
+          g.edge_types[0].data["weight"] = DataArray(NpyType::int64, {2}, g.edge_types[0].edges.size());
+        }) == "karate: weight: a row has shape (2,), expected one number");
 }
 
 TEST_CASE("types by name") {

@@ -121,6 +121,33 @@ TEST_CASE("columns that the header calls split, label or type are edge data of t
   CHECK(error_of(comm, "src,dst,split\n0,1,train\n1,0,later\n") ==
         ": line 3: the split of the edge is 'later', expected train, val or test");
   CHECK(error_of(comm, "src,dst,label,x\n0,1,1,2\n1,0,1,nan\n").starts_with(": line 3: column 4 is 'nan'"));
+  for (const char* text :
+       {"user,item,split\na,b,train\nb,a,\nb,b,nan\n", "a,b,Split\n0,1,train\n1,0,\n1,1,nan\n"}) {
+    const std::vector<double> parts = read_text(comm, text).edge_data.at("split");
+    REQUIRE(parts.size() == 3);
+    CHECK(parts[0] == 0);
+    CHECK((std::isnan(parts[1]) && std::isnan(parts[2])));
+  }
+}
+
+TEST_CASE("columns that the options name, and headers that do not fit") {
+  const Communicator comm = Communicator::world();
+  const std::string text = "user,item,Stars,rating\n0,1,4,5\n1,0,2,1\n";
+  SourceOptions options;
+  options.edge_labels = true;
+  CHECK(read_text(comm, text, options).edge_data.at("labels") == std::vector<double>{5, 1});
+  CHECK(read_text(comm, text, options).edge_data.at("weight") == std::vector<double>{4, 2});
+  options.fields = {{"edge_labels", "Stars"}, {"weight", "rating"}};
+  const WholeSource named = read_text(comm, text, options);
+  CHECK(named.edge_data.size() == 2);
+  CHECK(named.edge_data.at("Stars") == std::vector<double>{4, 2});
+  CHECK(named.edge_data.at("rating") == std::vector<double>{5, 1});
+  options.fields = {{"edge_labels", "label"}, {"edge_type", "label"}};
+  CHECK(read_text(comm, "src,dst,label\n0,1,3\n", options).edge_data.at("label") == std::vector<double>{3});
+  CHECK(error_of(comm, "# c\nsrc,dst,weight,split\n0,1,0.5\n") ==
+        ": line 2: the header has 4 fields, and the edge '0,1,0.5' has 3, expected as many");
+  CHECK(error_of(comm, "src,dst,label,labels\n0,1,3,4\n")
+            .starts_with(": line 1: columns 3 and 4 are called 'label' and 'labels'"));
 }
 
 TEST_CASE("few lines: one, fewer than ranks, none") {
