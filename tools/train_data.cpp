@@ -3,7 +3,6 @@
 #include "formats/open_source.hpp"
 #include "program.hpp"
 
-#include <sar/graph/data/edge_columns.hpp>
 #include <sar/sar.hpp>
 
 #include <filesystem>
@@ -65,9 +64,13 @@ NodeData make_built_in(const Communicator& comm, const TrainOptions& o) {
 EdgeData built_in_edges(const Communicator& comm, const TrainOptions& o, const NodeData& data) {
   const Index first_added =
       o.graph == BuiltInGraph::karate ? make_karate(comm).num_edges : sbm_source(comm, o.sbm)->num_edges();
-  const auto read_none = [](const std::string&, std::span<const Index>) { return DataArray(); };
   EdgeData edges;
-  comm.agree([&] { read_edge_columns({{}, read_none}, o.data, data, first_added, edges); });
+  for (Index e = 0; e < data.edges.size(); ++e) {
+    if (data.edges.id[e] >= first_added) continue;
+    edges.edges.src.push_back(data.edges.src[e]);
+    edges.edges.dst.push_back(data.edges.dst[e]);
+    edges.edges.id.push_back(data.edges.id[e]);
+  }
   return edges;
 }
 

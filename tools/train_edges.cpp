@@ -1,7 +1,5 @@
 #include "train_edges.hpp"
 
-#include <sar/graph/build/edge_exchange.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -9,6 +7,7 @@
 #include <limits>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace sar::tools {
 namespace {
@@ -53,16 +52,22 @@ void append(TaskEdges& to, const EdgeData& from, Index e) {
 /// The edges of the graph and the pairs of `parts`, which are on any rank. Collective.
 std::shared_ptr<const EdgeSet> known_pairs(const Communicator& comm, const NodeData& data,
                                            std::initializer_list<const TaskEdges*> parts) {
-  EdgeList known, pairs;
+  EdgeList known;
   known.src = data.edges.src;
   known.dst = data.edges.dst;
-  known.id = data.edges.id;
-  for (const TaskEdges* part : parts) {
-    pairs.src.insert(pairs.src.end(), part->edges.src.begin(), part->edges.src.end());
-    pairs.dst.insert(pairs.dst.end(), part->edges.dst.begin(), part->edges.dst.end());
-    pairs.id.insert(pairs.id.end(), part->edges.id.begin(), part->edges.id.end());
+  struct Pair {
+    Index src, dst;
+  };
+  std::vector<Pair> pairs;
+  for (const TaskEdges* part : parts)
+    for (Index i = 0; i < part->edges.size(); ++i) pairs.push_back({part->edges.src[i], part->edges.dst[i]});
+  std::ranges::sort(pairs, {}, &Pair::dst);  // and so by owner
+  std::vector<Index> counts(static_cast<std::size_t>(comm.size()), 0);
+  for (const Pair& pair : pairs) ++counts[static_cast<std::size_t>(data.book.owner(pair.dst))];
+  for (const Pair& pair : comm.all_to_all_v(std::span<const Pair>(pairs), counts).values) {
+    known.src.push_back(pair.src);
+    known.dst.push_back(pair.dst);
   }
-  exchange_edges(comm, data.book, std::move(pairs), false, known);
   return std::make_shared<const EdgeSet>(comm, data.book, known);
 }
 
