@@ -99,11 +99,11 @@ void take_out(const Communicator& comm, const EdgeTask& task, NodeData& data, Ed
 
 /// Messages pass along all edges of the graph, where the dataset lists pairs. Collective.
 void warn_of_held_out_edges(const Communicator& comm, const EdgeTask& task, const NodeData& data) {
-  const auto edges = known_pairs(comm, data, {});
+  const EdgeSet edges(comm, data.book, data.edges);
   Index counts[] = {0, task.valid.edges.size() + task.test.edges.size()};
   for (const TaskEdges* part : {&task.valid, &task.test}) {
-    const Array<std::uint8_t> same = edges->contains(part->src(), part->dst());
-    const Array<std::uint8_t> reverse = edges->contains(part->dst(), part->src());
+    const Array<std::uint8_t> same = edges.contains(part->src(), part->dst());
+    const Array<std::uint8_t> reverse = edges.contains(part->dst(), part->src());
     for (Index i = 0; i < part->edges.size(); ++i) counts[0] += same[i] | reverse[i];
   }
   comm.all_reduce(std::span<Index>(counts));
@@ -222,9 +222,9 @@ EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeDat
     task.of_graph = known_pairs(comm, data, {&task.train, &task.valid, &task.test});
     task.of_messages = known_pairs(comm, data, {&task.train});
   } else {
-    if (link) task.of_graph = known_pairs(comm, data, {});
+    if (link) task.of_graph = std::make_shared<EdgeSet>(comm, data.book, data.edges);
     divide(comm, o, data, edges, task);
-    if (link) task.of_messages = known_pairs(comm, data, {});
+    if (link) task.of_messages = std::make_shared<EdgeSet>(comm, data.book, data.edges);
     for (Index e = 0; e < edges.edges.size() && !link; ++e) append(task.all, edges, e);
   }
   require_parts(comm, o, data, task);

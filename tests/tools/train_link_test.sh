@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # train_link_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION: train --task link and --task edge: the curve of one rank on any number of
 # ranks up to RANKS, what datasets say of edges, predictions, and errors.
+data=$(cd "$(dirname "$0")/../data" && pwd)
 source "$(dirname "$0")/../support/program_test.sh"
 if [ "$5" = single ]; then
   # a pair of scores that rounding swaps changes Hits@K and MRR by more than rounding
@@ -157,10 +158,24 @@ mkdir ogb/split/short && cp -r ogb/split/time/{train,valid,test} ogb/split/short
 on 2 --dataset ogb --split short --task link "${three[@]}" --metric hits --log log.jsonl
 grep -q '"val_auc":null,"test_auc":0\.' log.jsonl || fail "a list without pairs is evaluated"
 rm -r ogb/split/short
-on 1 --dataset ogb --task link "${three[@]}" --log log1.jsonl
+
 grep -q '"val_mrr":null,"test_mrr":0\.' log3.jsonl || fail "MRR only of negatives that belong to a pair"
 expect 1 "ogb: the negatives of the split belong to no edge, expected --metric auc or hits, not mrr" "$train" --dataset ogb --task link --metric mrr
 expect 1 "ogb: the split lists pairs of nodes" "$train" --dataset ogb --task edge
+# Listed pairs are no negatives: of the pairs of three nodes, one is left, and against equal negatives AUC is 0, a half or 1.
+mkdir -p few/raw few/split/all/{train,valid,test}
+echo 3 >few/raw/num-node-list.csv && echo 1 >few/raw/num-edge-list.csv && echo 1,2 >few/raw/edge.csv
+printf '1,0\n0,1\n2,-1\n' >few/raw/node-feat.csv
+printf '1,2\n2,1\n0,2\n' >few/split/all/train/edge.csv
+echo 2,0 >few/split/all/valid/edge.csv && echo 1,0 >few/split/all/test/edge.csv
+few=(--dataset few --task link "${three[@]}" --link-loss margin --predictor mlp)
+on 2 "${few[@]}" --log log.jsonl
+grep -qE '"val_auc":(0|0.5|1|0.0|1.0),"test_auc":(0|0.5|1|0.0|1.0),' log.jsonl || fail "negatives are listed pairs: $(cat log.jsonl)"
+printf '2,0\n1,0\n' >>few/split/all/train/edge.csv
+for k in 1 5; do on 3 "${few[@]}" --negatives $k --log log$k.jsonl; done
+same log1.jsonl log5.jsonl "1 and 5 negatives where there is one"
+on 1 --dataset ogb --task link "${three[@]}" --log log1.jsonl
+
 for python in python3 /usr/bin/python3 none; do "$python" -c 'import numpy' 2>/dev/null && break; done
 if [ "$python" = none ]; then
   echo "skipped: arrays of NumPy, which is not there"
@@ -186,11 +201,24 @@ expect 1 "ogb/split/torch/train.pt: is a file of torch, expected ogb/split/torch
 echo 120 >>ogb/split/time/test/target_node.csv
 expect 1 "ogb/split/time/test/target_node.csv: line 181: column 1 is '120', expected 0 to 119" "$train" --dataset ogb --split time --task link
 
+# A DGL partition that does not say the original ids of its edges.
+cp -r "$data/dgl/formats" unordered
+sed -i 's/orig_id/orig_it/' unordered/part?/edge_feat.dgl
+dgl=(--task edge --edge-labels values "${three[@]}" --predict edges_out)
+on 2 --dataset unordered --fields edge_labels=orig_it "${dgl[@]}"
+grep -q "WARNING: cycle does not say the original ids of its edges: --predict writes rows in the order of the partition, to edges_out/edge_values" out ||
+  fail "no warning: $(cat out)"
+[ "$(ls edges_out)" = edge_values.partition_order.npy ] || fail "predictions are $(ls edges_out)"
+on 2 --dataset "$data/dgl/formats" --fields edge_labels=orig_id "${dgl[@]}"
+! grep -q WARNING out || fail "it warns: $(cat out)"
+[ "$(ls edges_out)" = edge_values.npy ] || fail "predictions are $(ls edges_out)"
+
 # What goes wrong: one sentence, the same on all ranks.
 run=("$1" "$2" 2)
 small=(--layers 1 --hidden 4 --epochs 1)
 expect 1 "the graph has no edges, expected at least one for --task link" "$train" --graph sbm --nodes 40 --classes 2 --degree 1e-6 --task link "${small[@]}"
 expect 1 "sbm: the edges have no labels, expected edge data labels (or label) for --task edge" "$train" --graph sbm --nodes 40 --classes 2 --task edge "${small[@]}"
+expect 1 "headless: the edges have no labels, expected edge data labels (or label) for --task edge, or --fields edge_labels=NAME" "$train" --dataset headless.csv --task edge "${features[@]}" "${small[@]}"
 expect 1 ", expected a class from 0 or -1 for an unlabelled edge" "$train" --dataset values.csv --task edge "${features[@]}" "${three[@]}"
 sed 's/train\|val/test/' classes.csv >untrained.csv
 expect 1 "untrained: no edge is left for training, 0 are for validation and 900 for test" "$train" --dataset untrained.csv --task link "${features[@]}" "${three[@]}"

@@ -59,14 +59,16 @@ bool guess_header(const std::vector<std::string_view>& lines, char separator) {
   const auto first = fields_of(lines[0], separator);
   if (!first.empty() && names_an_end(first[0])) return true;
   for (std::size_t column = 0; column < first.size() && lines.size() > 1; ++column) {
-    const auto is_value = [&](std::string_view field) {
-      return column < 2 ? to_number(field).has_value() : field.empty() || to_part(field).has_value();
+    const auto all_others = [&](const auto& are) {
+      return std::all_of(lines.begin() + 1, lines.end(), [&](std::string_view line) {
+        const auto fields = fields_of(line, separator);
+        return column < fields.size() && are(fields[column]);
+      });
     };
-    if (is_value(first[column])) continue;
-    if (std::all_of(lines.begin() + 1, lines.end(), [&](std::string_view line) {
-          const auto fields = fields_of(line, separator);
-          return column < fields.size() && is_value(fields[column]);
-        }))
+    const bool may_be_part = column >= 2 && !first[column].empty() && !to_part(first[column]);
+    if (may_be_part && all_others([](std::string_view f) { return f.empty() || to_part(f).has_value(); }))
+      return true;
+    if (!to_number(first[column]) && all_others([](std::string_view f) { return to_number(f).has_value(); }))
       return true;
   }
   return false;

@@ -128,6 +128,7 @@ TEST_CASE("columns that the header calls split, label or type are edge data of t
     CHECK(parts[0] == 0);
     CHECK((std::isnan(parts[1]) && std::isnan(parts[2])));
   }
+  CHECK(read_text(comm, "x,y,\nann,bob,5\nbob,ann,6\n").edge_data.at("weight") == std::vector<double>{5, 6});
 }
 
 TEST_CASE("columns that the options name, and headers that do not fit") {
