@@ -24,12 +24,6 @@ using namespace sar::test;
 
 namespace {
 
-std::vector<WholeGraph> square_graphs() {
-  std::vector<WholeGraph> graphs = test_graphs();
-  std::erase_if(graphs, [](const WholeGraph& g) { return !g.square; });
-  return graphs;
-}
-
 /// y = sum over in-edges of w_e dropout(x)_u, and its gradients for the gradient cos(y).
 struct Pass {
   Tensor y, grad_x, grad_w;
