@@ -101,6 +101,7 @@ TEST_CASE("fields that the options name") {
        {std::pair("features", "x"), {"labels", "y"}, {"train_mask", "fit"}, {"test_mask", "held_out"}})
     nodes[to] = std::move(nodes.extract(from).mapped());
   nodes["features"] = DataArray(NpyType::float32, {2}, static_cast<Index>(expected.original_ids.size()));
+  std::ranges::fill(nodes["features"].bytes, std::byte{0});
   graph.edge_types[0].data["cost"] = DataArray(NpyType::float32, {}, graph.edge_types[0].edges.size());
   std::ranges::fill(graph.edge_types[0].data["cost"].bytes, std::byte{0});
   const NodeData data = to_node_data(comm, graph,
