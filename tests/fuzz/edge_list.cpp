@@ -10,7 +10,9 @@ using namespace sar;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t size) {
   return fuzz::run([&] {
     const std::string_view text(reinterpret_cast<const char*>(bytes), size);
-    const auto format = formats::guess_edge_list_format(text, true, {.ignore_data = size % 2 == 1});
+    formats::SourceOptions options;
+    options.ignore_data = size % 2 == 1;
+    const auto format = formats::guess_edge_list_format(text, true, options);
     if (!format) return;
     const std::string_view lines = text.substr(format->begin.byte);
     formats::KeyedEdges named;
