@@ -1,6 +1,6 @@
-#include <sar/core/deferred_rows.hpp>
 #include <sar/autograd/outer_gradients.hpp>
 #include <sar/autograd/variable.hpp>
+#include <sar/core/deferred_rows.hpp>
 #include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
 

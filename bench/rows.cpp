@@ -74,8 +74,7 @@ void norms(const Tensor& x, const Tensor& g, Tensor& out) {
   out.copy_from(g);
   compare("column_moments", x, 1, [&] { (void)column_moments(x); });
   compare("batch_norm", x, 1, [&] { batch_norm(x, c, {.relu = true}, out); });
-  compare("batch_norm_backward_sums", x, 2,
-          [&] { batch_norm_backward_sums(x, c, {.relu = true}, g, sums); });
+  compare("batch_norm_backward_sums", x, 2, [&] { batch_norm_backward_sums(x, c, {.relu = true}, g, sums); });
   compare("batch_norm_backward_x", x, 2,
           [&] { batch_norm_backward_x(x, c, {.relu = true}, g, mean_g, mean_gx, out); });
 }

@@ -184,10 +184,9 @@ namespace sar::inline SAR_PRECISION {
 void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
                 Tensor& y) {
   constexpr Index grain = 1 << 14;  // elements
-  parallel_for(x.num_rows(), std::max<Index>(1, grain / std::max<Index>(x.row_size(), 1)),
-               [&](Index begin, Index end) {
-                 batch_norm_rows(x, c, activation, begin, end - begin, y.row(begin));
-               });
+  parallel_for(
+      x.num_rows(), std::max<Index>(1, grain / std::max<Index>(x.row_size(), 1)),
+      [&](Index begin, Index end) { batch_norm_rows(x, c, activation, begin, end - begin, y.row(begin)); });
 }
 
 BatchNormCoefficients::BatchNormCoefficients(Index columns)

@@ -45,12 +45,13 @@ void batch_norm_rows(const Tensor& x, const BatchNormCoefficients& c, const Norm
 ///
 ///     sums_j = sum_i g_ij      sums_(F + j) = sum_i g_ij xhat_ij
 ///
-/// over the rows, 32 terms in `real` and sums of these in double precision, in a fixed order. Reads x and grad
-/// once.
+/// over the rows, 32 terms in `real` and sums of these in double precision, in a fixed order. Reads x and
+/// grad once.
 void batch_norm_backward_sums(const Tensor& x, const BatchNormCoefficients& c,
                               const NormActivation& activation, const Tensor& grad, std::span<double> sums);
 
-/// dx_ij = scale_j (g_ij - mean_g_j - xhat_ij mean_gx_j). Reads x and grad and writes dx once; dx may be grad.
+/// dx_ij = scale_j (g_ij - mean_g_j - xhat_ij mean_gx_j). Reads x and grad and writes dx once; dx may be
+/// grad.
 void batch_norm_backward_x(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
                            const Tensor& grad, std::span<const real> mean_g, std::span<const real> mean_gx,
                            Tensor& dx);

@@ -1,5 +1,5 @@
-/// SAR_INDEPENDENT_ITERATIONS stands before a loop whose iterations do not read what others of them write, so that
-/// the compiler need not compare the arrays' addresses. For implementation files.
+/// SAR_INDEPENDENT_ITERATIONS stands before a loop whose iterations do not read what others of them write, so
+/// that the compiler need not compare the arrays' addresses. For implementation files.
 #pragma once
 
 #if defined(__clang__)

@@ -25,8 +25,8 @@ void sum_to(const Tensor& x, Tensor& out, bool accumulate = false);
 /// The same for x * y (of equal shapes), without the product in memory.
 void sum_products_to(const Tensor& x, const Tensor& y, Tensor& out, bool accumulate = false);
 
-/// For fused kernels, on this thread: sums_j += sum_i rows[i * columns + j] of `count` rows, 32 terms in `real`
-/// and sums of these in double precision.
+/// For fused kernels, on this thread: sums_j += sum_i rows[i * columns + j] of `count` rows, 32 terms in
+/// `real` and sums of these in double precision.
 void add_rows_to(const real* rows, Index count, Index columns, double* sums);
 
 /// For fused kernels: the sum of `out.size()` quantities over all rows. body(begin, end, partial) adds the

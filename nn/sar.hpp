@@ -27,9 +27,9 @@
 #include <sar/graph/data/dataset.hpp>
 #include <sar/graph/data/dataset_source.hpp>
 #include <sar/graph/data/dgl_partition.hpp>
+#include <sar/graph/data/distributed_data.hpp>
 #include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/edge_split.hpp>
-#include <sar/graph/data/distributed_data.hpp>
 #include <sar/graph/data/generators.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/graph_source.hpp>

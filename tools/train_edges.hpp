@@ -23,7 +23,7 @@ struct TaskEdges {
 
 struct EdgeTask {
   TaskEdges train, valid, test;
-  TaskEdges all;  ///< --task edge: the edges of the dataset, with or without a label
+  TaskEdges all;                 ///< --task edge: the edges of the dataset, with or without a label
   bool ids_are_original = true;  ///< of these
   Index num_types = 1;
   Index num_classes = 0;  ///< --task edge: 1 for values
@@ -34,8 +34,8 @@ struct EdgeTask {
 
 /// Divides the edges as the dataset does, or else by --split-edges. For links, takes the edges of validation
 /// and test, and all in the other direction, out of data.edges and of the training edges; not so where the
-/// dataset lists pairs. Throws InputError, the same on every rank,
-/// when there are no edges, no labels, or no training edges. Collective.
+/// dataset lists pairs. Throws InputError, the same on every rank, when there are no edges, no labels, or no
+/// training edges. Collective.
 EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeData& data, EdgeData edges);
 
 }  // namespace sar::tools

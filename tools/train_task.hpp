@@ -21,7 +21,7 @@ enum class EdgeLabels { classes, values };
 struct TaskOptions {
   TaskType type = TaskType::node;
   // links and labels of edges
-  double valid = 0.05, test = 0.1;  ///< shares of the edges, where the dataset has no split
+  double valid = 0.05, test = 0.1;               ///< shares of the edges, where the dataset has no split
   ExcludeEdges exclude = ExcludeEdges::reverse;  ///< with --sample
   // links
   PredictorType predictor = PredictorType::dot;

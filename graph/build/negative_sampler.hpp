@@ -34,8 +34,9 @@ struct NegativeOptions {
 /// edge from being drawn.
 class NegativeSampler {
  public:
-  /// Original ids may be any from 0 on, each of one source (destination). The same options on every rank. Collective.
-  /// Throws InputError, the same on every rank, for an original id of two nodes, and unless k >= 1.
+  /// Original ids may be any from 0 on, each of one source (destination). The same options on every rank.
+  /// Collective. Throws InputError, the same on every rank, for an original id of two nodes, and unless k
+  /// >= 1.
   explicit NegativeSampler(const GraphShardManager& graph, const NegativeOptions& options = {});
 
   /// DGL's PerSourceUniform: the edge's source with k destinations, uniform over all. `src`: global ids of

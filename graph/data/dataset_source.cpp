@@ -156,4 +156,4 @@ std::string DatasetSource::place_of(const std::string& field) const {
   return directory_ + (nodes_.contains(field) ? "/" : "/edge_") + field + ".npy";
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -101,4 +101,4 @@ void read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options
     }
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -26,4 +26,4 @@ struct EdgeColumns {
 void read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options, const NodeData& data,
                        Index end_id, EdgeData& edges);
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -35,4 +35,4 @@ struct EdgeData {
   bool ids_are_original = true;    ///< as EdgeTypeData's
 };
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -145,4 +145,4 @@ void require_training_labels(const Communicator& comm, const NodeData& data) {
   require_training_labels(comm, data, data.name);
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

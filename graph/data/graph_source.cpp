@@ -47,4 +47,4 @@ NodeData load_graph(GraphSource& source, const DatasetOptions& options, EdgeData
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

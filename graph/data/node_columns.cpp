@@ -209,4 +209,4 @@ void require_training_labels(const Communicator& comm, const NodeData& data, con
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

@@ -111,4 +111,4 @@ OpenedDataset open_dataset(const Communicator& comm, const FoundDataset& mine, c
   });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar

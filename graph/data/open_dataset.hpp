@@ -38,9 +38,10 @@ struct OpenedDataset {
   std::string description;
 };
 
-/// Loads what rank 0 found; where `edges` is given, what it says of the edges, too. `options.partition` is used for dataset directories only. Labels need not be
-/// there (see require_training_labels). Collective. Throws InputError, the same on every rank, for an unknown
-/// kind, and as load_dataset, load_partition and load_dgl_partition.
+/// Loads what rank 0 found; where `edges` is given, what it says of the edges, too. `options.partition` is
+/// used for dataset directories only. Labels need not be there (see require_training_labels). Collective.
+/// Throws InputError, the same on every rank, for an unknown kind, and as load_dataset, load_partition and
+/// load_dgl_partition.
 OpenedDataset open_dataset(const Communicator& comm, const FoundDataset& found,
                            const DatasetOptions& options = {}, EdgeData* edges = nullptr);
 

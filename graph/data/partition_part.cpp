@@ -151,14 +151,14 @@ void write_edges(const std::string& directory, int part, const PartitionDescript
   const std::string place = data.canonical_name();
   require<ShapeError>(edges.weight.empty(), place,
                       ": edges of a GraphData have weights, expected them as data");
-  require<ShapeError>(edges.src.size() == edges.dst.size() && edges.src.size() == edges.id.size(),
-                      place, ": there are ", edges.src.size(), " sources, ", edges.dst.size(),
-                      " destinations and ", edges.id.size(), " ids, expected the same number");
+  require<ShapeError>(edges.src.size() == edges.dst.size() && edges.src.size() == edges.id.size(), place,
+                      ": there are ", edges.src.size(), " sources, ", edges.dst.size(), " destinations and ",
+                      edges.id.size(), " ids, expected the same number");
   for (std::size_t e = 0; e < edges.src.size(); ++e)
     require<InputError>(0 <= edges.src[e] && edges.src[e] < src_book.num_nodes() &&
                             dst_book.begin(part) <= edges.dst[e] && edges.dst[e] < dst_book.end(part),
-                        place, ": edge ", edges.id[e], " is (", edges.src[e], ", ",
-                        edges.dst[e], "), expected a destination of part ", part);
+                        place, ": edge ", edges.id[e], " is (", edges.src[e], ", ", edges.dst[e],
+                        "), expected a destination of part ", part);
   const std::string here = edge_directory(directory, part, type);
   make_directories(here + "/data");
   Array<Index> source_offsets;

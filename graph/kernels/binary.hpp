@@ -13,8 +13,9 @@
 /// Traffic: forward the operands' rows per edge, v's and the output's from cache; backward the same and the
 /// gradient's row (and the argmax') per edge that is visited by source; sources stay in cache then. For max
 /// and min of copy_u, a walk over destinations first marks the columns of which each edge is the argmax, a
-/// bit each; the walk over sources then gathers a row of g and its bits, 1/32 of a row in single precision.
-/// The bits of a block of sources are kept meanwhile: at most as much as the result. For messages that add or
+/// bit each; the walk over sources then gathers a row of g and its bits: 1/32 to 1/16 of a row from 64 columns
+/// on, up to 2/5 of a row of 5. The bits of a block of sources are kept meanwhile, about as much as the
+/// result, but at least three edges' for each destination. For messages that add or
 /// subtract, v needs no pass over its edges: gm_e is the same for all of them, but for max and min. For the
 /// sum of products of u and v, with z_v the gradient of x_u by one edge (u, v), which is the same for all
 /// edges of v,

@@ -2,7 +2,13 @@
 
 #include <doctest/doctest.h>
 
+#include <sar/core/parallel.hpp>
 #include <sar/graph/kernels/binary.hpp>
+
+#include <algorithm>
+#include <random>
+#include <tuple>
+#include <vector>
 
 using namespace sar;
 using namespace sar::test;
@@ -149,6 +155,54 @@ TEST_CASE("the argmax of copy_u takes the gradient, in rows of any width") {
         }
       CHECK(largest_error(dx, want) < small);
     }
+}
+
+TEST_CASE(
+    "the argmax of copy_u takes the gradient in blocks of sources, one with many out-edges among them") {
+  constexpr Index num_dst = 50, num_src = 3000, hub = 2000, in_degree = 900;
+  constexpr Index part = 700;  // where a stage begins that is not the first
+  std::mt19937 random(3);
+  std::vector<LocalEdge> edges;
+  for (Index v = 0; v < num_dst; ++v)
+    for (Index k = 0; k < in_degree; ++k) {
+      const Index u = k < 70 ? hub : static_cast<Index>(random() % num_src);
+      edges.push_back({static_cast<local_index>(v), static_cast<local_index>(u), std::ssize(edges), 1});
+    }
+  std::sort(edges.begin(), edges.end(), [](const LocalEdge& a, const LocalEdge& b) {
+    return std::tie(a.dst, a.src, a.id) < std::tie(b.dst, b.src, b.id);
+  });
+  Array<local_index> used;
+  const GraphShard shard = build_shard(edges.data(), std::ssize(edges), 0, num_dst, num_src, false, used);
+  for (const Index columns : {1, 5, 64}) {
+    CAPTURE(columns);
+    const Tensor grad = numbers({num_dst, columns}, 3), start = numbers({num_src, columns}, 4);
+    Array<local_index> argmax(grad.size());
+    for (auto& edge : argmax) edge = static_cast<local_index>(random() % edges.size());
+    Tensor sum = Tensor::zeros(start.shape());
+    for (Index v = 0; v < num_dst; ++v)
+      for (Index j = 0; j < columns; ++j) {
+        auto& edge = argmax[v * columns + j];  // an in-edge of v
+        edge = static_cast<local_index>(v * in_degree + edge % in_degree);
+        sum.row(shard.src[edge])[j] += grad.row(v)[j];
+      }
+    auto o = extremum(Result::max, columns, argmax, nullptr);
+    o.grad_out = grad.data();
+    for (const bool accumulate : {false, true}) {
+      Tensor want = sum.clone();
+      for (Index i = 0; accumulate && i < want.size(); ++i) want.data()[i] += start.data()[i];
+      Tensor found[2];
+      for (const int threads : {1, 2}) {
+        const ThreadLimit limit(threads);
+        Tensor& dx = found[threads - 1];
+        dx = start.clone();
+        const auto kernel = make_binary_kernel(o);
+        kernel->backward(Stage{shard, 0, part, nullptr}, dx.data(), accumulate);
+        kernel->backward(Stage{shard, part, num_src, nullptr}, dx.row(part), accumulate);
+        CHECK(largest_error(dx, want) < small);
+      }
+      CHECK(std::ranges::equal(found[0].values(), found[1].values()));
+    }
+  }
 }
 
 TEST_CASE("a source that is the largest one of 20 million destinations") {
