@@ -1,3 +1,4 @@
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/elementwise.hpp>
@@ -117,6 +118,8 @@ Variable slice_columns(Variable x, Index begin, Index end) {
 }
 
 Variable slice_rows(Variable x, Index begin, Index end) {
+  if (const auto gathered = gathered_rows(x); gathered && !x.requires_grad())
+    return Variable(gathered->slice(begin, end));
   Tensor y = x.value().slice_rows(begin, end);
   if (!recording({&x})) return y;
   return record(std::move(y), [dx = x.gradient(), begin, end](const Tensor& grad) {

@@ -1,6 +1,6 @@
 /// assign_nodes on the sbm graph (homophily 0.8): the share of the edges that each method cuts, beside random
 /// (reference), and its speed in edges per second, beside a copy of the edges.
-///     bench_assign [nodes] [degree] [parts] [classes] [metis: 0 or 1]            on one rank or several
+///     bench_assign [nodes] [degree] [parts] [classes] [metis and scotch: 0 or 1]      on one rank or several
 #include "bench.hpp"
 
 #include <sar/comm/environment.hpp>
@@ -33,14 +33,16 @@ int main(int argc, char** argv) {
   sbm.homophily = 0.8;
   sbm.classes = argc > 4 ? std::atoll(argv[4]) : 16;
   const AssignmentOptions options{.parts = argc > 3 ? std::atoi(argv[3]) : 2};
-  const bool metis = has_metis() && (argc <= 5 || std::atoi(argv[5]) != 0);
+  const bool others = argc <= 5 || std::atoi(argv[5]) != 0;
   const NodeData data = make_sbm(comm, sbm);
   release_cached_memory();
 
   const auto edges = static_cast<double>(data.num_edges) / 1e6;
   double random_cut = 0;
-  for (const auto method : {PartitionMethod::random, PartitionMethod::ldg, PartitionMethod::metis}) {
-    if (method == PartitionMethod::metis && !metis) continue;
+  for (const auto method :
+       {PartitionMethod::random, PartitionMethod::ldg, PartitionMethod::metis, PartitionMethod::scotch}) {
+    if (method == PartitionMethod::metis && !(others && has_metis())) continue;
+    if (method == PartitionMethod::scotch && !(others && has_scotch())) continue;
     Array<std::int32_t> mine;
     EdgeList copy;
     comm.barrier();

@@ -1,6 +1,6 @@
 /// Halo exchange beside plain MPI_Isend and MPI_Irecv of the same bytes between the same ranks. A rate is
 /// what one rank sends, which is also what it receives, over the time of the slowest rank; packing and adding
-/// are part of it.
+/// are part of it. Rows that travel as bfloat16 or int8 are counted with the bytes that they have in memory.
 ///
 ///     mpirun -n 2 bench_halo [rows width]        default 80000 256: rows that each rank reads of each other
 ///     one
@@ -11,6 +11,8 @@
 #include <sar/core/random.hpp>
 
 #include <cstdlib>
+#include <numeric>
+#include <string>
 #include <vector>
 
 namespace sar::bench {
@@ -32,6 +34,7 @@ std::vector<HaloRound> make_rounds(const Communicator& comm, Index owned, Index 
     }
     rounds.push_back(std::move(round));
   }
+  number_halo_rows(comm, rounds);
   return rounds;
 }
 
@@ -47,19 +50,22 @@ void plain_messages(const Communicator& comm, const std::vector<HaloRound>& roun
   }
 }
 
-void fetch(const Communicator& comm, const std::vector<HaloRound>& rounds, const Tensor& owned) {
-  HaloFetch exchange(comm, owned, plan_single_rounds(rounds));
+void fetch(const Communicator& comm, const std::vector<HaloRound>& rounds, const Tensor& owned,
+           const WireFormat& wire) {
+  HaloPlan plan = plan_halo(rounds, (owned.num_rows() + 7) / 8);
+  plan.wire = &wire;
+  HaloFetch exchange(comm, owned, plan);
   while (exchange.next()) {
   }
   exchange.finish();
 }
 
 void push(const Communicator& comm, const std::vector<HaloRound>& rounds, const Tensor& gradients,
-          Tensor& sum) {
-  const HaloPlan plan = plan_single_rounds(rounds, (gradients.num_rows() + 3) / 4, 4);
+          Tensor& sum, const WireFormat& wire) {
+  HaloPlan plan = plan_halo(rounds, (sum.num_rows() + 31) / 32, 4);
+  plan.wire = &wire;
   HaloPush exchange(comm, sum, plan);
-  for (const HaloStage& stage : plan.halo) exchange.send(gradients.slice_rows(stage.begin, stage.end));
-  exchange.receive_all_but_last();
+  for (const HaloStage& stage : plan.halo) exchange.send(gradients.slice_rows(0, stage.size()));
   exchange.finish();
 }
 
@@ -79,25 +85,39 @@ void run(const Communicator& comm, Index rows, Index width) {
     const char* suffix;
     Index owned;
   };
+  struct Format {
+    const char* suffix;
+    const WireFormat& wire;
+  };
   for (const Spread& spread :
        {Spread{"", rows + rows / 32},  // as on a random partition: a few rows are not read
         Spread{"_scattered", rows + rows / 2}, Spread{"_contiguous", rows}}) {
     const std::vector<HaloRound> rounds = make_rounds(comm, spread.owned, rows);
     const Tensor owned = Tensor::full({spread.owned, width}, 1);
     Tensor sum = Tensor::zeros({spread.owned, width});
-    const auto [plain, fetched, pushed] = best_seconds(
-        repetitions, together([&] { plain_messages(comm, rounds, halo, received); }),
-        together([&] { fetch(comm, rounds, owned); }), together([&] { push(comm, rounds, halo, sum); }));
-    if (comm.rank() != 0) continue;
-    const auto report = [&, reference = gigabytes / plain](const char* name, double seconds) {
-      print({.name = std::string(name) + spread.suffix,
-             .ranks = comm.size(),
-             .seconds = seconds,
-             .rate = gigabytes / seconds,
-             .reference = reference});
-    };
-    report("halo_fetch", fetched);
-    report("halo_push", pushed);
+    Array<Index> ids(spread.owned);
+    std::iota(ids.begin(), ids.end(), Index{0});
+    const auto int8 =
+        make_int8_format(width, {.key = Random({.seed = 2}).key(), .owned_ids = {ids.data(), ids.size()}});
+    for (const Format& format :
+         {Format{"", wire_format<real>()}, Format{"_bf16", bfloat16_format()}, Format{"_int8", *int8}}) {
+      const auto [plain, fetched, pushed] =
+          best_seconds(repetitions, together([&] { plain_messages(comm, rounds, halo, received); }),
+                       together([&] { fetch(comm, rounds, owned, format.wire); }),
+                       together([&] { push(comm, rounds, halo, sum, format.wire); }));
+      if (comm.rank() != 0) continue;
+      const auto report = [&, reference = gigabytes / plain,
+                           suffix = std::string(spread.suffix) + format.suffix](const char* name,
+                                                                                double seconds) {
+        print({.name = name + suffix,
+               .ranks = comm.size(),
+               .seconds = seconds,
+               .rate = gigabytes / seconds,
+               .reference = reference});
+      };
+      report("halo_fetch", fetched);
+      report("halo_push", pushed);
+    }
   }
 }
 

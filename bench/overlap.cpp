@@ -1,45 +1,130 @@
-/// How much of the wire is hidden: one update_all (copy_u, sum) forward and backward on a randomly
-/// partitioned sbm graph, beside its parts measured alone in the same run: the kernels of the local stage,
-/// those of the remote stages, and raw MPI moving the bytes of the halo both ways.
-///     overlap reference = 1.25 * max(local compute, wire) + remote compute;   ratio = reference / measured,
-///     at least 1 is good
-/// Run it where ranks are joined by a network of known speed:  bench_overlap [nodes] [degree] [width]
-/// [threads]
+/// How much of the wire is hidden. Three works on a randomly partitioned sbm graph,
+///     forward           update_all (copy_u, sum)
+///     forward_backward  the same, and its gradient
+///     self_term         the same with a base x W that is computed meanwhile, as in a layer
+/// each beside its two parts, measured in turns in the same run:
+///     compute   the same work on each rank by itself, with its halo rows in its own memory
+///     wire      raw MPI moving the same bytes between the same ranks, all messages posted at once
+/// A JSON line a work: the seconds of each, bytes that a rank sends, and ratio = seconds / max(compute,
+/// wire). 1 would be a wire (or a computation) that is hidden wholly.
+///
+/// Run it where ranks are joined by a network of known speed; overlap.sh does so at rates that make the wire
+/// 0.5, 1 and 2 times as long as the computation. Ranks that share cores compute longer while others still
+/// do: `compute` is measured so, too.
+///     bench_overlap [nodes] [degree] [width] [threads]
 #include "bench.hpp"
 
+#include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/graph/data/generators.hpp>
-#include <sar/graph/kernels/linear.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
-#include <sar/graph/message/sharded_graph.hpp>
 
 #include <mpi.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <iostream>
 #include <vector>
 
 using namespace sar;
 
 namespace {
 
-/// Moves the rows of all rounds there (as a fetch) and back (as a push), from and to contiguous memory.
-void raw_exchange(const ShardedGraph& graph, Index width, std::vector<Tensor>& out, std::vector<Tensor>& in) {
-  for (const bool forward : {true, false}) {
-    for (std::size_t r = 0; r < graph.rounds.size(); ++r) {
-      const HaloRound& round = graph.rounds[r];
-      const auto sent = static_cast<int>(static_cast<Index>(round.send_rows.size()) * width *
-                                         static_cast<Index>(sizeof(real)));
-      const auto received = static_cast<int>(round.recv_rows * width * static_cast<Index>(sizeof(real)));
-      MPI_Request requests[2];
-      MPI_Irecv(in[r].data(), forward ? received : sent, MPI_BYTE, forward ? round.owner : round.reader, 0,
-                graph.comm.handle(), &requests[0]);
-      MPI_Isend(out[r].data(), forward ? sent : received, MPI_BYTE, forward ? round.reader : round.owner, 0,
-                graph.comm.handle(), &requests[1]);
-      MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    }
+/// Rows that travel between this rank and each other one, and the graph with its halo in its own memory.
+struct Alone {
+  std::vector<Index> received, sent;  ///< rows by rank
+  Index halo = 0;
+  GraphShardManager graph;
+};
+
+/// Collective.
+Alone make_alone(const Communicator& comm, const NodeData& data) {
+  const auto size = static_cast<std::size_t>(comm.size());
+  const Index own = data.book.num_nodes(comm.rank()), first = data.book.begin(comm.rank());
+  const auto is_own = [&](Index v) { return v >= first && v < first + own; };
+  std::vector<Index> halo;
+  for (const Index src : data.edges.src)
+    if (!is_own(src)) halo.push_back(src);
+  std::sort(halo.begin(), halo.end());
+  halo.erase(std::unique(halo.begin(), halo.end()), halo.end());
+  std::vector<Index> received(size, 0), sent(size, 0);
+  for (const Index v : halo) ++received[static_cast<std::size_t>(data.book.owner(v))];
+  MPI_Alltoall(received.data(), 1, MPI_INT64_T, sent.data(), 1, MPI_INT64_T, comm.handle());
+  EdgeList edges;
+  for (Index e = 0; e < data.edges.size(); ++e) {
+    const Index src = data.edges.src[e];
+    const auto place = std::lower_bound(halo.begin(), halo.end(), src) - halo.begin();
+    edges.src.push_back(is_own(src) ? src - first : own + place);
+    edges.dst.push_back(data.edges.dst[e] - first);
+    edges.id.push_back(e);
   }
+  const auto rows = static_cast<Index>(halo.size());
+  return {std::move(received), std::move(sent), rows,
+          GraphShardManager(Communicator::self(), PartitionBook::even(own + rows, 1),
+                            PartitionBook::even(own, 1), std::move(edges), true)};
+}
+
+/// Moves the rows of the halo to their readers and, with `back`, as many to their owners; from and to memory
+/// that lies together.
+void raw_exchange(const Communicator& comm, const Alone& alone, Index width, bool back, const Tensor& out,
+                  Tensor& in) {
+  const Index row_bytes = width * static_cast<Index>(sizeof(real));
+  for (int direction = 0; direction < (back ? 2 : 1); ++direction) {
+    const std::vector<Index>& incoming = direction == 0 ? alone.received : alone.sent;
+    const std::vector<Index>& outgoing = direction == 0 ? alone.sent : alone.received;
+    std::vector<MPI_Request> requests;
+    Index row = 0;
+    for (std::size_t q = 0; q < incoming.size(); row += incoming[q++])
+      MPI_Irecv(in.row(row), static_cast<int>(incoming[q] * row_bytes), MPI_BYTE, static_cast<int>(q), 0,
+                comm.handle(), &requests.emplace_back());
+    row = 0;
+    for (std::size_t q = 0; q < outgoing.size(); row += outgoing[q++])
+      MPI_Isend(out.row(row), static_cast<int>(outgoing[q] * row_bytes), MPI_BYTE, static_cast<int>(q), 0,
+                comm.handle(), &requests.emplace_back());
+    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+  }
+}
+
+enum class Work { forward, forward_backward, self_term };
+
+/// One pass of the work. `x` and `weight` are of the self term.
+void run(Work work, const GraphShardManager& graph, const Tensor& u, const Tensor& x, const Tensor& weight,
+         const Tensor& gradient) {
+  if (work == Work::forward) {
+    (void)graph.update_all(fn::copy_u(u), fn::sum);
+    return;
+  }
+  Tape tape;
+  const Variable source(u, true), rows(x, true), matrix(weight, true);
+  tape.backward(work == Work::self_term
+                    ? graph.update_all(fn::copy_u(source), fn::sum, [&] { return matmul(rows, matrix); })
+                    : graph.update_all(fn::copy_u(source), fn::sum),
+                gradient);
+}
+
+/// Medians over some repetitions, of which each takes as long as its slowest rank.
+template <class... Steps>
+std::array<double, sizeof...(Steps)> median_seconds(const Communicator& comm, const Steps&... steps) {
+  constexpr int repetitions = 8;
+  std::array<std::vector<double>, sizeof...(Steps)> seconds;
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
+    std::size_t i = 0;
+    const auto measure = [&](const auto& step) {
+      comm.barrier();
+      const double slowest = comm.all_reduce(bench::seconds_of(step), ReduceOp::max);
+      if (repetition > 0) seconds[i].push_back(slowest);
+      ++i;
+    };
+    (measure(steps), ...);
+  }
+  std::array<double, sizeof...(Steps)> medians;
+  for (std::size_t i = 0; i < medians.size(); ++i) {
+    std::sort(seconds[i].begin(), seconds[i].end());
+    medians[i] = seconds[i][seconds[i].size() / 2];
+  }
+  return medians;
 }
 
 }  // namespace
@@ -52,74 +137,32 @@ int main(int argc, char** argv) {
   const ThreadLimit threads(argc > 4 ? std::atoi(argv[4]) : 1);
 
   NodeData data = make_sbm(comm, sbm, {.partition = PartitionMethod::random});
-  const ShardedGraph parts(comm, data.book, data.book, data.edges, true, {}, {});
+  const Alone alone = make_alone(comm, data);
   const GraphShardManager graph = construct_full_graph(comm, data);
+  const Index own = graph.num_dst_nodes();
+  const Tensor u = Tensor::full(Shape{own, width}, 1), x = u, gradient = u;
+  const Tensor with_halo = Tensor::full(Shape{own + alone.halo, width}, 1);
+  const Tensor weight = Tensor::full(Shape{width, width}, 1);
+  Index rows = 0;
+  for (const Index sent : alone.sent) rows += sent;
+  const Tensor out = Tensor::full(Shape{std::max(rows, alone.halo), width}, 1);
+  Tensor in = Tensor::zeros(out.shape());
 
-  Variable u(Tensor::full(Shape{graph.num_src_nodes(), width}, 1), true);
-  const Tensor gradient = Tensor::full(Shape{graph.num_dst_nodes(), width}, 1);
-  Tensor out = Tensor::zeros(gradient.shape());
-  Tensor grad_u = Tensor::zeros(u.shape());
-  const Tensor halo = Tensor::full(Shape{parts.max_round_rows, width}, 1);
-  Tensor grad_halo = Tensor::zeros(halo.shape());
-  std::vector<Tensor> send_buffers, receive_buffers;
-  for (const HaloRound& round : parts.rounds) {
-    const Shape shape{std::max(round.recv_rows, static_cast<Index>(round.send_rows.size())), width};
-    send_buffers.push_back(Tensor::full(shape, 1));
-    receive_buffers.push_back(Tensor::full(shape, 1));
-  }
-
-  const auto kernel = [&] {
-    return LinearKernel({.width = width, .out = out.data(), .grad_out = gradient.data()});
-  };
-  const auto local = [&] {
-    LinearKernel k = kernel();
-    k.accumulate({parts.local, 0, parts.local.num_src_rows, u.value().data()});
-    k.backward({parts.local, 0, parts.local.num_src_rows, nullptr}, grad_u.data(), false);
-  };
-  const auto remote = [&] {
-    LinearKernel k = kernel();
-    for (const GraphShard& shard : parts.remote) {
-      k.accumulate({shard, 0, shard.num_src_rows, halo.data()});
-      k.backward({shard, 0, shard.num_src_rows, nullptr}, grad_halo.data(), false);
-    }
-  };
-  const auto wire = [&] { raw_exchange(parts, width, send_buffers, receive_buffers); };
-  const auto whole = [&] {
-    u.zero_grad();
-    Tape tape;
-    tape.backward(graph.update_all(fn::copy_u(u), fn::sum), gradient);
-  };
-
-  // Every repetition takes as long as its slowest rank; the median over repetitions.
-  std::vector<std::vector<double>> seconds(4);
-  for (int repetition = 0; repetition < 8; ++repetition) {
-    const auto measure = [&](std::size_t i, auto&& work) {
-      comm.barrier();
-      const double slowest = comm.all_reduce(bench::seconds_of(work), ReduceOp::max);
-      if (repetition > 0) seconds[i].push_back(slowest);
-    };
-    measure(0, local);
-    measure(1, remote);
-    measure(2, wire);
-    measure(3, whole);
-  }
-  for (auto& series : seconds) std::sort(series.begin(), series.end());
-  const auto median = [&](std::size_t i) { return seconds[i][seconds[i].size() / 2]; };
-  if (comm.rank() == 0) {
-    const double gathered = static_cast<double>(graph.num_global_edges() * width) * sizeof(real) / 1e9;
-    const char* names[] = {"local_compute", "remote_compute", "raw_wire"};
-    for (std::size_t i = 0; i < 3; ++i)
-      bench::print({.name = names[i],
-                    .ranks = comm.size(),
-                    .seconds = median(i),
-                    .rate = 1 / median(i),
-                    .unit = "1/s"});
-    const double allowed = 1.25 * std::max(median(0), median(2)) + median(1);
-    bench::print({.name = "overlap",
-                  .ranks = comm.size(),
-                  .seconds = median(3),
-                  .rate = 2 * gathered / median(3),
-                  .reference = 2 * gathered / allowed});
+  const char* names[] = {"forward", "forward_backward", "self_term"};
+  for (const Work work : {Work::forward, Work::forward_backward, Work::self_term}) {
+    const bool back = work != Work::forward;
+    const auto [compute, wire, seconds] = median_seconds(
+        comm, [&] { run(work, alone.graph, with_halo, x, weight, gradient); },
+        [&] { raw_exchange(comm, alone, width, back, out, in); },
+        [&] { run(work, graph, u, x, weight, gradient); });
+    const double bytes =
+        static_cast<double>(comm.all_reduce(back ? rows + alone.halo : rows, ReduceOp::max) * width) *
+        sizeof(real);
+    if (comm.rank() == 0)
+      std::cout << "{\"name\": \"" << names[static_cast<int>(work)] << "\", \"ranks\": " << comm.size()
+                << ", \"threads\": " << num_threads() << ", \"compute\": " << compute
+                << ", \"wire\": " << wire << ", \"seconds\": " << seconds << ", \"bytes\": " << bytes
+                << ", \"ratio\": " << seconds / std::max(compute, wire) << "}" << std::endl;
   }
   return 0;
 }

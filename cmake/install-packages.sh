@@ -2,8 +2,8 @@
 # Installs what the library, its tests and examples are built with (Debian 12, Ubuntu 24.04), and the packages given, where
 # anything is missing.
 set -euo pipefail
-packages=(g++ cmake ninja-build libeigen3-dev libtbb-dev libopenmpi-dev openmpi-bin libmetis-dev doctest-dev libcli11-dev
-          nlohmann-json3-dev zlib1g-dev pkg-config "$@")
+packages=(g++ cmake ninja-build libeigen3-dev libtbb-dev libopenmpi-dev openmpi-bin libmetis-dev libptscotch-dev doctest-dev
+          libcli11-dev nlohmann-json3-dev zlib1g-dev pkg-config "$@")
 missing=()
 for package in "${packages[@]}"; do
   dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q "ok installed" || missing+=("$package")

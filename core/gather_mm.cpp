@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/gather_mm.hpp>
+#include <sar/core/matmul.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/right_operand.hpp>
 #include <sar/core/trace.hpp>
@@ -137,6 +138,23 @@ void products(const Tensor& x, const TypeGroups& groups, Tensor& out, bool accum
   });
 }
 
+/// Whether the rows of each type lie one after the other and are so many that all threads take part in each
+/// product.
+bool of_long_ranges(const TypeGroups& groups, Index rows, const Shape& w) {
+  constexpr Index many = 1 << 12;
+  return groups.rows.empty() && w.dims() == 3 && rows >= many * num_types(groups);
+}
+
+/// gather_mm_tn, type after type.
+void products_of_ranges(const Tensor& a, const Tensor& b, const TypeGroups& groups, Tensor& out,
+                        bool accumulate) {
+  for (Index type = 0; type < num_types(groups); ++type) {
+    const Index first = groups.begin[type], last = groups.begin[type + 1];
+    Tensor product = out.slice_rows(type, type + 1).reshape({a.row_size(), b.row_size()});
+    matmul_tn(a.slice_rows(first, last), b.slice_rows(first, last), product, accumulate);
+  }
+}
+
 }  // namespace
 
 TypeGroups::TypeGroups(std::span<const Index> types, Index num_types) : begin(num_types + 1, 0) {
@@ -179,6 +197,8 @@ void gather_mm_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups, Te
 void gather_mm_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Tensor& out, bool accumulate) {
   const TraceScope scope("gather_mm_tn", TraceKind::compute);
   check(a, b, out, groups);
+  if (of_long_ranges(groups, a.num_rows(), out.shape()))
+    return products_of_ranges(a, b, groups, out, accumulate);
   if (!accumulate) out.fill(0);
   // When there are few matrices, each is computed in tiles of columns of a, so that every thread has work.
   const Blocks of(out.shape());
@@ -204,4 +224,4 @@ void gather_mm_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Te
   });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

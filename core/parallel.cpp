@@ -1,4 +1,5 @@
 #include <sar/core/parallel.hpp>
+#include <sar/core/side_blocks.hpp>
 
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
@@ -124,6 +125,7 @@ void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
     for (Index b = first; b < last; ++b) {
       body(b * grain, std::min(n, (b + 1) * grain));
       poll_progress();
+      if (side_blocks_offered()) (void)run_side_block(nullptr);
     }
   };
   if (blocks == 1 || num_threads() == 1) {

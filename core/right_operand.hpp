@@ -1,5 +1,5 @@
-/// The right operand of products under a MatmulPrecision, and the products with it. For implementation files
-/// of core/.
+/// The right operand of products under a MatmulPrecision, and the products with it. For implementation
+/// files.
 ///
 /// `highest` is the kernel of core/product.hpp, or a BLAS (core/blas_product.hpp). The others split each
 /// factor x into a high part h, x rounded to bfloat16, and for `high` a low part l, x - h rounded to

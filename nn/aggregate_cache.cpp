@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/fingerprint.hpp>
+#include <sar/graph/message/halo_step.hpp>
 #include <sar/nn/aggregate_cache.hpp>
 
 #include <tuple>
@@ -48,6 +49,7 @@ Variable AggregateCache::operator()(const GraphShardManager& graph,
   value_ = Tensor();
   std::vector<Constant> read;
   Tensor value = comm.agree([&] {  // all ranks have it afterwards, or none
+    const ExactHaloRows exact;     // what is kept stays as it is in all steps
     for (const Variable* x : operands)
       read.push_back({x->value(), x->defined() ? fingerprint(x->value()) : 0});
     return aggregate().value();

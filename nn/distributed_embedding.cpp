@@ -6,6 +6,7 @@
 #include <sar/nn/distributed_embedding.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace sar::inline SAR_PRECISION {
@@ -66,6 +67,16 @@ Variable DistributedEmbedding::operator()(std::span<const Index> ids) {
   });
 }
 
+Variable DistributedEmbedding::operator()() {
+  const bool kept = Tape::current() != nullptr;
+  Variable rows(mine_, kept);
+  if (!kept) return rows;
+  Array<Index> ids(mine_.num_rows());
+  std::iota(ids.begin(), ids.end(), ids.empty() ? Index{0} : book().begin(comm().rank()));
+  uses_.push_back({std::move(ids), rows});
+  return rows;
+}
+
 SparseRows DistributedEmbedding::gradient() const {
   return comm().agree([&] {
     Index count = 0;
@@ -93,4 +104,4 @@ SparseRows DistributedEmbedding::gradient() const {
   });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

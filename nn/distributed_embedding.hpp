@@ -42,6 +42,9 @@ class DistributedEmbedding {
   /// Row i of the result, [ids.size(), width], is row ids[i]; ids are global, may be repeated, and may be
   /// none. With a tape in scope, ids and the gradient of the result are kept until zero_grad(). Collective.
   [[nodiscard]] Variable operator()(std::span<const Index> ids);
+  /// All rows of this rank, in their order, [rows of this rank, width], in memory of the embedding: for
+  /// training on the whole graph. Otherwise as with ids. Local.
+  [[nodiscard]] Variable operator()();
   /// The sum over all ranks of the gradients of this rank's rows, where there are some, since zero_grad();
   /// ids are global ids. Those of one row are added in the order of ranks, calls and ids. Collective.
   [[nodiscard]] SparseRows gradient() const;
@@ -72,4 +75,4 @@ class DistributedEmbedding {
   std::vector<Use> uses_;
 };
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -36,6 +36,7 @@ class GINConv : public Module {
   /// whose tensor has other values than in the last call.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                                     const Variable& edge_weight = {}) const;
+  [[nodiscard]] bool is_cached() const noexcept { return options_.cached; }
 
  private:
   GINConvOptions options_;

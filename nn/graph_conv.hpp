@@ -46,6 +46,10 @@ class GraphConv : public Module {
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
                                     const Variable& edge_weight = {}) const;
 
+  /// Source rows are read in one update_all (HeteroGraphConv).
+  static constexpr bool reads_rows_once = true;
+  [[nodiscard]] bool is_cached() const noexcept { return options_.cached; }
+
  private:
   Index in_feats_;
   GraphConvOptions options_;

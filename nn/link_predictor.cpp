@@ -3,6 +3,8 @@
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/link_predictor.hpp>
 
+#include <cmath>
+#include <numbers>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +32,20 @@ Ends ends_of(const GraphShardManager& graph, const NodeFeatures& h, Index feats,
   require_rows(ends.src, graph.num_src_nodes(), feats == 0 ? ends.src.shape().row_size() : feats, what);
   require_rows(ends.dst, graph.num_dst_nodes(), ends.src.shape()[1], what);
   return ends;
+}
+
+void require_even(Index feats, const char* predictor) {
+  require<InputError>(feats % 2 == 0, predictor, " with ", feats,
+                      " features, expected an even number: real and imaginary parts");
+}
+
+/// Row by row h w, or h conj(w), of complex numbers: real parts, then imaginary parts.
+Variable complex_product(const Variable& h, const Variable& w, bool conjugate) {
+  const Index half = h.shape()[1] / 2;
+  const Variable h_re = slice_columns(h, 0, half), h_im = slice_columns(h, half, 2 * half);
+  const Variable w_re = slice_columns(w, 0, half), w_im = slice_columns(w, half, 2 * half);
+  if (conjugate) return concat_columns({h_re * w_re + h_im * w_im, h_im * w_re - h_re * w_im});
+  return concat_columns({h_re * w_re - h_im * w_im, h_re * w_im + h_im * w_re});
 }
 
 }  // namespace
@@ -77,40 +93,105 @@ Variable MLPPredictor::operator()(const GraphShardManager& graph, const NodeFeat
   });
 }
 
-DistMultPredictor::DistMultPredictor(Index num_rels, Index feats, Generator& gen) {
-  require<InputError>(num_rels > 0 && feats > 0, "DistMultPredictor with ", num_rels, " relations and ",
-                      feats, " features, expected positive numbers");
-  w_relation_ = Variable(init::xavier_uniform({num_rels, feats}, init::relu_gain, gen.next_stream()), true);
-  register_parameter("w_relation", w_relation_);
+namespace {
+
+Variable compare(const Variable& query, const Variable& h, RowComparison comparison, real gamma) {
+  if (comparison == RowComparison::dot) return sum(query * h, ReduceDim::columns);
+  return gamma - row_distance(query, h, comparison);
 }
 
-void DistMultPredictor::require_relations(Index pairs, const RowIds& rels) const {
-  require<ShapeError>(rels.size() == pairs, "DistMultPredictor: ", rels.size(), " relations for ", pairs,
-                      " pairs");
+Variable product_query(EdgeEnd, const Variable& h, const Variable& w) {
+  return h * w;
+}
+Variable complex_query(EdgeEnd wanted, const Variable& h, const Variable& w) {
+  return complex_product(h, w, wanted == EdgeEnd::source);
+}
+Variable translated_query(EdgeEnd wanted, const Variable& h, const Variable& w) {
+  return wanted == EdgeEnd::destination ? h + w : h - w;
+}
+
+}  // namespace
+
+RelationPredictor::RelationPredictor(const char* name, Index num_rels, Index width, Query make_query,
+                                     RowComparison comparison, real gamma)
+    : name_(name),
+      num_rels_(num_rels),
+      width_(width),
+      query_(make_query),
+      comparison_(comparison),
+      gamma_(gamma) {
+  require<InputError>(num_rels > 0 && width > 0, name, " with ", num_rels, " relations and ", width,
+                      " features, expected positive numbers");
+}
+
+void RelationPredictor::require_relations(Index pairs, const RowIds& rels) const {
+  require<ShapeError>(rels.size() == pairs, name_, ": ", rels.size(), " relations for ", pairs, " pairs");
   for (const Index rel : rels.span())
-    require<InputError>(rel >= 0 && rel < w_relation_.num_rows(), "DistMultPredictor: relation ", rel,
-                        ", expected 0 to ", w_relation_.num_rows() - 1);
+    require<InputError>(rel >= 0 && rel < num_rels_, name_, ": relation ", rel, ", expected 0 to ",
+                        num_rels_ - 1);
 }
 
-Variable DistMultPredictor::operator()(const Variable& h_src, const Variable& h_dst, RowIds rels) const {
-  require_ends(h_src, h_dst, w_relation_.shape()[1], "DistMultPredictor");
-  require_relations(h_src.num_rows(), rels);
-  return sum(h_src * gather_rows(w_relation_, std::move(rels)) * h_dst, ReduceDim::columns);
+Variable RelationPredictor::query(EdgeEnd wanted, const Variable& h, RowIds rels) const {
+  require<ShapeError>(h.shape().dims() == 2 && h.shape()[1] == width_, name_, ": the ends have shape ",
+                      h.shape(), ", expected [pairs, ", width_, "]");
+  require_relations(h.num_rows(), rels);
+  return query_(wanted, h, gather_rows(relations(), std::move(rels)));
 }
 
-Variable DistMultPredictor::operator()(const GraphShardManager& graph, const NodeFeatures& h,
+Variable RelationPredictor::operator()(const Variable& h_src, const Variable& h_dst, RowIds rels) const {
+  require_ends(h_src, h_dst, width_, name_);
+  return compare(query(EdgeEnd::destination, h_src, std::move(rels)), h_dst, comparison_, gamma_);
+}
+
+Variable RelationPredictor::operator()(const GraphShardManager& graph, const NodeFeatures& h,
                                        RowIds rels) const {
   return graph.comm().agree([&] {
-    const Ends ends = ends_of(graph, h, w_relation_.shape()[1], "DistMultPredictor");
+    const Ends ends = ends_of(graph, h, width_, name_);
     require_relations(graph.num_edges(), rels);
-    return graph.apply_edges([ends, w = w_relation_, rels](const EdgeBatch& edges) {
+    return graph.apply_edges([ends, w = relations(), rels, make_query = query_, comparison = comparison_,
+                              gamma = gamma_](const EdgeBatch& edges) {
       std::vector<Index> of_block;
       for (const Index row : edges.rows().span())
         of_block.push_back(rels.span()[static_cast<std::size_t>(row)]);
-      return sum(edges.src(ends.src) * gather_rows(w, std::move(of_block)) * edges.dst(ends.dst),
-                 ReduceDim::columns);
+      const Variable of_edges = gather_rows(w, std::move(of_block));
+      return compare(make_query(EdgeEnd::destination, edges.src(ends.src), of_edges), edges.dst(ends.dst),
+                     comparison, gamma);
     });
   });
 }
 
-}  // namespace sar
+DistMultPredictor::DistMultPredictor(Index num_rels, Index feats, Generator& gen)
+    : RelationPredictor("DistMultPredictor", num_rels, feats, product_query, RowComparison::dot) {
+  w_relation_ = Variable(init::xavier_uniform({num_rels, feats}, init::relu_gain, gen.next_stream()), true);
+  register_parameter("w_relation", w_relation_);
+}
+
+ComplExPredictor::ComplExPredictor(Index num_rels, Index feats, Generator& gen)
+    : RelationPredictor("ComplExPredictor", num_rels, feats, complex_query, RowComparison::dot) {
+  require_even(feats, "ComplExPredictor");
+  w_relation_ = Variable(init::xavier_uniform({num_rels, feats}, init::relu_gain, gen.next_stream()), true);
+  register_parameter("w_relation", w_relation_);
+}
+
+TransEPredictor::TransEPredictor(Index num_rels, Index feats, Generator& gen, const TransEOptions& options)
+    : RelationPredictor("TransEPredictor", num_rels, feats, translated_query,
+                        options.norm == 1 ? RowComparison::l1 : RowComparison::l2, options.gamma) {
+  require<InputError>(options.norm == 1 || options.norm == 2, "TransEPredictor: norm is ", options.norm,
+                      ", expected 1 or 2");
+  const double bound = std::abs((static_cast<double>(options.gamma) + 2) / static_cast<double>(feats));
+  w_relation_ = Variable(init::uniform({num_rels, feats}, bound, gen.next_stream()), true);
+  register_parameter("w_relation", w_relation_);
+}
+
+RotatEPredictor::RotatEPredictor(Index num_rels, Index feats, Generator& gen, real gamma)
+    : RelationPredictor("RotatEPredictor", num_rels, feats, complex_query, RowComparison::modulus, gamma) {
+  require_even(feats, "RotatEPredictor");
+  phase_ = Variable(init::uniform({num_rels, feats / 2}, std::numbers::pi, gen.next_stream()), true);
+  register_parameter("phase", phase_);
+}
+
+Variable RotatEPredictor::relations() const {
+  return unit_complex(phase_);
+}
+
+}  // namespace sar::inline SAR_PRECISION

@@ -6,7 +6,9 @@
 
 namespace sar::inline SAR_PRECISION {
 
-/// The moments of all ranks' rows together, merged in rank order: the same bits on every rank. Collective.
+/// The moments of all ranks' rows together, merged in rank order: the same bits on every rank. Each rank
+/// merges its share of the columns and tells the others, so that a rank holds 4 numbers a column and one a
+/// rank. Collective.
 ColumnMoments merge_over_ranks(const Communicator& comm, const ColumnMoments& mine);
 
 }  // namespace sar

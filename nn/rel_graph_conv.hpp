@@ -1,22 +1,16 @@
 /// Relational graph convolution.
 #pragma once
 
-#include <sar/autograd/row_ids.hpp>
+#include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/layer_norm.hpp>
 #include <sar/nn/row_function.hpp>
+#include <sar/nn/typed_linear.hpp>
 
 #include <optional>
 
 namespace sar::inline SAR_PRECISION {
-
-/// How the matrix of a relation r is made.
-enum class Regularizer {
-  none,   ///< W_r of its own
-  basis,  ///< sum_b a_rb V_b over num_bases matrices that the relations share
-  bdd,    ///< num_bases blocks on the diagonal
-};
 
 struct RelGraphConvOptions {
   Regularizer regularizer = Regularizer::none;
@@ -38,9 +32,10 @@ struct RelGraphConvOptions {
 /// loop_weight W_0 [in, out]; layer_norm_weight.{weight, bias} [out]. W starts uniform in +-1/sqrt(rows of
 /// its matrices), coeff and W_0 Xavier-uniform with ReLU's gain, h_bias at zero.
 ///
-/// basis: rows of x are summed per basis, [local destinations, bases, in], before one product with all V.
-/// none and bdd: the products of a chunk of edges are computed type by type. In all of them rows of x travel,
-/// and neither a tensor of edges x out nor one result per relation is stored. Collective: one update_all.
+/// Rows of x travel, and are added up per destination and type before they are multiplied (typed_sum). basis:
+/// the W_r are composed once, unless all of them are larger than the sums per basis, [local destinations,
+/// bases, in], which then take their place. Nothing is stored for an edge, nor a result per relation.
+/// Collective: one pass of messages.
 class RelGraphConv : public Module {
  public:
   /// Throws InputError unless widths and num_relations are positive and, for bdd, multiples of num_bases.
@@ -49,28 +44,24 @@ class RelGraphConv : public Module {
 
   /// feat [local sources, in] -> [local destinations, out]; the destinations are the first rows of the
   /// sources (a homogeneous graph, or a block). etypes: the type of each local edge in the graph's
-  /// edge order (see RowIds for who keeps them alive). norm: the factors c, [local edges, 1], or none.
+  /// edge order; a list of Index is copied in every call. norm: the factors c, [local edges, 1], or none.
   /// Throws, the same on every rank, ShapeError when shapes do not fit and InputError for a type that does
   /// not exist.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat,
-                                    const RowIds& etypes, const Variable& norm = {});
+                                    const EdgeTypes& etypes, const Variable& norm = {});
 
  private:
-  /// A module for the names alone.
-  struct TypedLinear : Module {
-    using Module::register_parameter;
-    Variable weight, coeff;
-  };
-  void check(const GraphShardManager& graph, const Variable& feat, const RowIds& etypes,
-             const Variable& norm) const;
-  [[nodiscard]] Variable by_basis(const GraphShardManager& graph, const Variable& feat, const RowIds& etypes,
-                                  const Variable& norm) const;
-  [[nodiscard]] Variable by_type(const GraphShardManager& graph, const Variable& feat, const RowIds& etypes,
-                                 const Variable& norm) const;
+  /// The types in numbers.
+  [[nodiscard]] EdgeTypes check(const GraphShardManager& graph, const Variable& feat, const EdgeTypes& etypes,
+                                const Variable& norm) const;
+  /// Whether sums per basis are smaller than a matrix for each relation; the same on every rank.
+  [[nodiscard]] bool sums_by_basis(const GraphShardManager& graph) const;
+  [[nodiscard]] Variable by_basis(const GraphShardManager& graph, const Variable& feat,
+                                  const EdgeTypes& etypes, const Variable& norm) const;
 
   Index in_feats_, out_feats_, num_relations_;
   RelGraphConvOptions options_;
-  TypedLinear linear_r_;
+  std::optional<TypedLinear> linear_r_;
   Variable h_bias_, loop_weight_;
   std::optional<LayerNorm> layer_norm_;
   Dropout dropout_;

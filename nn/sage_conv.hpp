@@ -60,6 +60,7 @@ class SAGEConv : public Module {
   /// or whose tensor has other values than in the last call.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
                                     const Variable& edge_weight = {});
+  [[nodiscard]] bool is_cached() const noexcept { return options_.cached; }
 
  private:
   /// The layer on features after dropout; an undefined dst stands for the first rows of src.

@@ -5,6 +5,7 @@
 #include <sar/core/parallel.hpp>
 #include <sar/core/rows.hpp>
 #include <sar/core/trace.hpp>
+#include <sar/graph/data/file_name.hpp>
 #include <sar/graph/data/new_directory.hpp>
 #include <sar/graph/data/write_rows.hpp>
 #include <sar/nn/sparse_optimizer.hpp>
@@ -96,7 +97,7 @@ void SparseOptimizer::zero_grad() {
 }
 
 std::string SparseOptimizer::file_of(const std::string& path, const Slot& slot, std::size_t tensor) const {
-  return concat(path, "/", slot.embedding->name(), ".", tensor == 0 ? "rows" : state_names_[tensor - 1],
+  return concat(path, "/", escaped(slot.embedding->name()), ".", tensor == 0 ? "rows" : state_names_[tensor - 1],
                 ".npy");
 }
 

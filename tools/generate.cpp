@@ -1,5 +1,6 @@
 /// Writes a generated graph as a dataset directory, for programs that read files:
 ///     mpirun -n 2 generate --nodes 2000000 --degree 30 --out sbm
+#include "formats/open_source.hpp"
 #include "generate_options.hpp"
 #include "heartbeat.hpp"
 #include "program.hpp"
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <memory>
 #include <string>
 #include <system_error>
 
@@ -34,20 +36,38 @@ void require_space(const Communicator& comm, const tools::GenerateOptions& o) {
   });
 }
 
+/// The graph that the options want. Collective.
+void write(const Communicator& comm, const tools::GenerateOptions& o) {
+  std::unique_ptr<GraphSource> given, source;
+  if (!o.words.empty()) {
+    given = formats::open_source(comm, o.words);
+    source = words_source(*given);
+  } else if (o.types) {
+    source = typed_papers_source(comm, {.papers = o.sbm.nodes,
+                                        .degree = o.sbm.degree,
+                                        .classes = o.sbm.classes,
+                                        .features = o.sbm.features,
+                                        .train_share = o.sbm.train_share,
+                                        .seed = o.sbm.seed});
+  } else {
+    source = sbm_source(comm, o.sbm);
+  }
+  write_dataset(*source, o.out);
+  if (comm.rank() == 0) std::cout << printable(concat(o.out, ": ", source->description())) << std::endl;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const Environment environment(argc, argv);
-  CLI::App app("Writes a generated graph (sbm) as a dataset directory.", "generate");
+  CLI::App app("Writes a generated graph as a dataset directory: sbm, or one with several types.",
+               "generate");
   tools::GenerateOptions options;
   add_options(app, options);
   return tools::run(app, argc, argv, [&](const Communicator& comm) {
-    require_space(comm, options);
+    if (options.words.empty()) require_space(comm, options);
     tools::Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);
     heartbeat.phase("writing " + printable(options.out));
-    const auto source = sbm_source(comm, options.sbm);
-    write_dataset(*source, options.out);
-    if (comm.rank() == 0)
-      std::cout << printable(concat(options.out, ": ", source->description())) << std::endl;
+    write(comm, options);
   });
 }

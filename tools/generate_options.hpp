@@ -13,7 +13,9 @@ namespace sar::tools {
 
 struct GenerateOptions {
   SbmOptions sbm;
-  std::string out;  ///< directory
+  bool types = false;  ///< a graph of papers, authors and fields in the place of sbm
+  std::string words;   ///< a dataset whose papers and words become the graph; empty: none
+  std::string out;     ///< directory
 };
 
 void add_options(CLI::App& app, GenerateOptions& o);

@@ -1,6 +1,7 @@
 #include "model_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace sar::tools {
@@ -8,11 +9,11 @@ namespace {
 
 /// What the predictions depend on besides the widths.
 struct Cost {
-  Index weights;                               ///< matrices of a layer
-  Index edge_bytes;                            ///< of the graph, for each in-edge
-  Index (*kept)(const ModelSize&);             ///< numbers for each node in the backward pass, at its peak
-  Index (*fetching)(const ModelSize&);         ///< the same while the last hidden layer fetches rows
-  Index (*sent)(const ModelSize&, int layer);  ///< numbers for each halo node, both passes
+  Index weights;                        ///< matrices of a layer
+  Index edge_bytes;                     ///< of the graph, for each in-edge
+  Index (*kept)(const ModelSize&);      ///< numbers for each node in the backward pass, at its peak
+  Index (*fetching)(const ModelSize&);  ///< the same while the last hidden layer fetches rows
+  LayerTraffic (*traffic)(const ModelSize&, int layer);
 };
 
 /// Width of the gradient at the input of the last layer.
@@ -54,45 +55,71 @@ Index gat_kept(const ModelSize& m) {
          std::max(last_gradient(m) + m.classes, (m.layers > 1 ? 3 : 4) * m.classes);
 }
 
-Index linear_sent(const ModelSize& m, int layer) {
+LayerTraffic linear_traffic(const ModelSize& m, int layer) {
   const Index in = m.width(layer), out = m.width(layer + 1);
-  return layer == 0 && in <= out ? in : 2 * std::min(in, out);
+  if (layer == 0 && in <= out) return {in, 1, 0};
+  return {std::min(in, out), 1, 1};
 }
 
 /// Features whose aggregate the first layer keeps do not travel again.
-Index sage_sent(const ModelSize& m, int layer) {
-  return layer == 0 && m.features <= m.width(1) ? 0 : linear_sent(m, layer);
+LayerTraffic sage_traffic(const ModelSize& m, int layer) {
+  return layer == 0 && m.features <= m.width(1) ? LayerTraffic{} : linear_traffic(m, layer);
 }
 
-Index gat_sent(const ModelSize& m, int layer) {
-  return 3 * (m.width(layer + 1) + (layer + 1 < m.layers ? m.heads : 1));
+/// As sage where nothing drops the features.
+LayerTraffic gcn_traffic(const ModelSize& m, int layer) {
+  return m.dropout > 0 ? linear_traffic(m, layer) : sage_traffic(m, layer);
+}
+
+LayerTraffic gat_traffic(const ModelSize& m, int layer) {
+  return {m.width(layer + 1), 2, 1};
 }
 
 const Cost& cost(const ModelSize& m) {
-  static const std::map<std::string, Cost> costs{{"sage", {2, 8, sage_kept, linear_fetching, sage_sent}},
-                                                 {"gcn", {1, 8, gcn_kept, linear_fetching, linear_sent}},
-                                                 {"gat", {1, 12, gat_kept, gat_fetching, gat_sent}}};
+  static const std::map<std::string, Cost> costs{{"sage", {2, 8, sage_kept, linear_fetching, sage_traffic}},
+                                                 {"gcn", {1, 8, gcn_kept, linear_fetching, gcn_traffic}},
+                                                 {"gat", {1, 12, gat_kept, gat_fetching, gat_traffic}}};
   return costs.at(m.kind);
 }
 
 }  // namespace
 
+LayerTraffic traffic(const ModelSize& m, int layer) {
+  return cost(m).traffic(m, layer);
+}
+
+double listed_rows(double nodes, double cut_edges) {
+  return nodes > 0 ? -nodes * std::expm1(-cut_edges / nodes) : 0;
+}
+
+StageRows stage_rows(double nodes_of_largest, double halo_nodes, double row_bytes, double max_bytes,
+                     bool fetch_and_push) {
+  constexpr double least_bytes = 1 << 20;
+  double rows = nodes_of_largest / (fetch_and_push ? 8 : 4);
+  rows = std::max({rows, least_bytes / row_bytes, 1.0});
+  if (max_bytes > 0) rows = std::min(rows, std::max(max_bytes / row_bytes, 1.0));
+  return {.fetch = rows, .push = rows / 8, .number = std::max(1.0, halo_nodes / rows)};
+}
+
 double predicted_bytes(const ModelSize& m, const PartSize& part, int parts) {
+  constexpr double most_packed = 4 << 20;
   const Cost& of = cost(m);
   Index parameters = 0;
   for (int i = 0; i < m.layers; ++i) parameters += m.width(i) * m.width(i + 1) * of.weights;
 
   const auto nodes = static_cast<double>(part.nodes);
-  const auto halo = static_cast<double>(part.halo_nodes);
+  const auto halo = parts > 1 ? static_cast<double>(part.halo_nodes) : 0;
   const auto real_bytes = static_cast<double>(sizeof(real));
-  const double graph = static_cast<double>(of.edge_bytes) * static_cast<double>(part.in_edges) +
-                       (36 + 8 * static_cast<double>(parts)) * nodes + 8 * halo;
-  const double shard = parts > 1 ? real_bytes * static_cast<double>(m.hidden) * halo / (parts - 1) : 0;
-  const double leaving = std::min(std::min(2, parts - 1) * shard, 4.0 * (1 << 20));
-  const double backward = real_bytes * nodes * static_cast<double>(of.kept(m)) + shard / 4;
-  const double forward = real_bytes * nodes * static_cast<double>(of.fetching(m)) + shard;
-  return std::max(forward, backward) + real_bytes * 4 * static_cast<double>(parameters) + leaving +
-         19 * nodes + graph;
+  const double row_bytes = real_bytes * static_cast<double>(m.hidden);
+  const double graph = static_cast<double>(of.edge_bytes) * static_cast<double>(part.in_edges) + 44 * nodes +
+                       8 * listed_rows(nodes, static_cast<double>(part.cut_edges)) + 8 * halo;
+  const StageRows stages = stage_rows(nodes, halo, row_bytes, 0, false);
+  const double backward = real_bytes * nodes * static_cast<double>(of.kept(m)) +
+                          std::min(2 * halo, stages.fetch + stages.push) * row_bytes;
+  const double forward = real_bytes * nodes * static_cast<double>(of.fetching(m)) +
+                         std::min(halo, 2 * stages.fetch) * row_bytes +
+                         std::min(most_packed, halo * row_bytes);
+  return std::max(forward, backward) + real_bytes * 4 * static_cast<double>(parameters) + 19 * nodes + graph;
 }
 
 double predicted_bytes(const ModelSize& m, const PartitionReport& report) {
@@ -104,7 +131,7 @@ double predicted_bytes(const ModelSize& m, const PartitionReport& report) {
 
 double predicted_bytes_sent(const ModelSize& m, const PartitionReport& report) {
   Index numbers = 0;
-  for (int i = 0; i < m.layers; ++i) numbers += cost(m).sent(m, i);
+  for (int i = 0; i < m.layers; ++i) numbers += traffic(m, i).numbers();
   return static_cast<double>(numbers) * static_cast<double>(sizeof(real)) *
          static_cast<double>(report.total().halo_nodes);
 }

@@ -34,7 +34,8 @@ const Choices<PartitionMethod>& partition_methods() {
   static const Choices<PartitionMethod> methods{{"contiguous", PartitionMethod::contiguous},
                                                 {"random", PartitionMethod::random},
                                                 {"metis", PartitionMethod::metis},
-                                                {"ldg", PartitionMethod::ldg}};
+                                                {"ldg", PartitionMethod::ldg},
+                                                {"scotch", PartitionMethod::scotch}};
   return methods;
 }
 

@@ -6,6 +6,7 @@
 #include "partition_options.hpp"
 #include "partition_report.hpp"
 #include "program.hpp"
+#include "source_widths.hpp"
 
 #include <sar/graph/data/partition_graph.hpp>
 #include <sar/sar.hpp>
@@ -72,30 +73,6 @@ void check_outputs(const Communicator& comm, const PartitionOptions& o) {
   });
 }
 
-/// The largest label + 1. Collective.
-Index count_classes(GraphSource& source, const std::string& labels) {
-  const Communicator& comm = source.comm();
-  const PartitionBook slices = PartitionBook::even(source.num_nodes(), comm.size());
-  std::vector<Index> nodes(static_cast<std::size_t>(slices.num_nodes(comm.rank())));
-  std::iota(nodes.begin(), nodes.end(), slices.begin(comm.rank()));
-  const DataArray mine = source.read_node_data(labels, nodes);
-  std::vector<double> values(nodes.size());
-  convert_elements(mine.type, mine.bytes.data(), std::ssize(nodes), values.data());
-  double largest = 0;
-  for (const double label : values) largest = std::max(largest, label);  // not NaN
-  return static_cast<Index>(std::min(comm.all_reduce(largest, ReduceOp::max), 0x1p31)) + 1;
-}
-
-/// Fills in the widths that the command line leaves to the graph. Collective.
-void complete(ModelSize& model, GraphSource& source) {
-  for (const DataField& field : source.node_fields()) {
-    if (model.features == 0 && (field.name == "features" || field.name == "feat"))
-      model.features = field.row_size();
-    if (model.classes == 0 && (field.name == "labels" || field.name == "label") && field.row_size() == 1)
-      model.classes = count_classes(source, field.name);
-  }
-}
-
 void partition(const Communicator& comm, PartitionOptions& o) {
   const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
   check_outputs(comm, o);
@@ -110,7 +87,9 @@ void partition(const Communicator& comm, PartitionOptions& o) {
               << ": the split lists pairs of nodes, which a partition directory does not hold: train --task "
                  "link on it divides the edges of the graph by --split-edges"
               << std::endl;
-  complete(o.model, *source);
+  const Widths widths = complete_widths({o.model.features, o.model.classes}, *source);
+  o.model.features = widths.features;
+  o.model.classes = widths.classes;
   const auto begin = Clock::now();
   const PartitionReport report = partition_graph(*source, o.out, o.graph, Progress(comm, heartbeat));
   const Measured measured = tools::measured(comm, seconds_since(begin));

@@ -9,14 +9,16 @@ namespace {
 
 void add_graph_options(CLI::App& app, PartitionGraphOptions& o) {
   app.add_option("--parts", o.parts, "how many")->required()->transform(number_from(1));
-  add_choice(app, "--method", o.method, partition_methods(), "metis, ldg, random or contiguous")->required();
+  add_choice(app, "--method", o.method, partition_methods(), "metis, scotch, ldg, random or contiguous")
+      ->required();
   add_choice(app, "--order", o.order, {{"clusters", NodeOrder::clusters}, {"original", NodeOrder::original}},
              "of the nodes in a part: clusters (used together, lying together) or original");
-  add_seed_option(app, o.seed, "of the random and metis methods");
+  add_seed_option(app, o.seed, "of the random, metis and scotch methods");
   add_edge_options(app, o);
-  app.add_flag("!--no-balance-edges", o.balance_edges, "metis, ldg: parts need not have as many in-edges");
+  app.add_flag("!--no-balance-edges", o.balance_edges,
+               "metis, scotch, ldg: parts need not have as many in-edges");
   app.add_flag("!--no-balance-training", o.balance_training,
-               "metis, ldg: parts need not have as many training nodes");
+               "metis, scotch, ldg: parts need not have as many training nodes");
 }
 
 void add_model_options(CLI::App& app, ModelSize& m) {
@@ -38,10 +40,14 @@ void add_options(CLI::App& app, PartitionOptions& o) {
   app.get_formatter()->column_width(40);
   app.option_defaults()->always_capture_default();
   app.add_option("input", o.input,
-                 "dataset directory, OGB folder, edge list or Matrix Market file (.gz or not)")
-      ->required()
+                 "dataset directory or OGB folder, homogeneous or with types, edge list or Matrix Market "
+                 "file (.gz or not)")
       ->check(not_empty())
       ->option_text("INPUT");
+  add_pairs(
+      app, "--edges", o.source.relations, "SOURCE:RELATION:DESTINATION=FILE",
+      "edge lists with a type each, in the place of INPUT; nodes are numbered from 0 within their types, and "
+      "--node-data has TYPE/NAME=FILE.npy");
   app.add_option("--out", o.out, "the partition directory to make")
       ->required()
       ->check(not_empty())
@@ -51,6 +57,9 @@ void add_options(CLI::App& app, PartitionOptions& o) {
   add_model_options(app, o.model);
   app.add_option("--report", o.report, "what is printed, as JSON")->check(not_empty())->option_text("FILE");
   add_threads_option(app, o.threads);
+  app.callback([&o] {
+    if (o.input.empty() && o.source.relations.empty()) throw CLI::RequiredError("INPUT");
+  });
 }
 
 }  // namespace sar::tools

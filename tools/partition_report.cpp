@@ -1,5 +1,6 @@
 #include "partition_report.hpp"
 
+#include <sar/core/error.hpp>
 #include <sar/core/file.hpp>
 
 #include <nlohmann/json.hpp>
@@ -18,6 +19,31 @@ long long integer(Index x) {
 
 double megabytes(double bytes) {
   return bytes / 1e6;
+}
+
+bool has_types(const PartitionReport& report) {
+  return report.node_types.size() > 1 || report.edge_types.size() > 1;
+}
+
+/// The parts of a graph with several types, whose models no prediction knows.
+void print_typed_parts(const PartitionReport& report) {
+  constexpr std::size_t most_lines = 64;
+  std::printf("%6s %12s %14s %12s %12s %14s\n", "part", "nodes", "in-edges", "cut", "training", "halo nodes");
+  for (std::size_t p = 0; p < std::min(report.parts.size(), most_lines); ++p) {
+    const PartSize& part = report.parts[p];
+    std::printf("%6zu %12lld %14lld %12lld %12lld %14lld\n", p, integer(part.nodes), integer(part.in_edges),
+                integer(part.cut_edges), integer(part.training_nodes), integer(part.halo_nodes));
+  }
+  if (report.parts.size() > most_lines) std::printf("   ... %zu more\n", report.parts.size() - most_lines);
+  for (const TypeReport& type : report.node_types)
+    std::printf("%s: %lld nodes, largest / mean %.3f; %lld training nodes, %.3f; %lld halo nodes\n",
+                printable(type.type).c_str(), integer(type.total().nodes), type.balance(&PartSize::nodes),
+                integer(type.total().training_nodes), type.balance(&PartSize::training_nodes),
+                integer(type.total().halo_nodes));
+  for (const TypeReport& type : report.edge_types)
+    std::printf("%s: %lld edges, largest / mean %.3f; %lld cut\n", printable(type.type).c_str(),
+                integer(type.total().in_edges), type.balance(&PartSize::in_edges),
+                integer(type.total().cut_edges));
 }
 
 void print_parts(const PartitionReport& report, const ModelSize& model) {
@@ -43,6 +69,28 @@ nlohmann::ordered_json balances(const PartitionReport& report) {
           {"halo_nodes", report.balance(&PartSize::halo_nodes)}};
 }
 
+nlohmann::ordered_json node_types(const PartitionReport& report) {
+  auto list = nlohmann::ordered_json::array();
+  for (const TypeReport& type : report.node_types)
+    list.push_back({{"name", type.type},
+                    {"num_nodes", type.total().nodes},
+                    {"training_nodes", type.total().training_nodes},
+                    {"halo_nodes", type.total().halo_nodes},
+                    {"balance", type.balance(&PartSize::nodes)},
+                    {"training_balance", type.balance(&PartSize::training_nodes)}});
+  return list;
+}
+
+nlohmann::ordered_json edge_types(const PartitionReport& report) {
+  auto list = nlohmann::ordered_json::array();
+  for (const TypeReport& type : report.edge_types)
+    list.push_back({{"name", type.type},
+                    {"num_edges", type.total().in_edges},
+                    {"cut_edges", type.total().cut_edges},
+                    {"balance", type.balance(&PartSize::in_edges)}});
+  return list;
+}
+
 nlohmann::ordered_json parts(const PartitionReport& report, const ModelSize& model) {
   auto list = nlohmann::ordered_json::array();
   for (const PartSize& part : report.parts)
@@ -66,18 +114,24 @@ Measured measured(const Communicator& comm, double seconds) {
 }
 
 void print_report(const PartitionReport& report, const ModelSize& model, const Measured& measured) {
-  print_parts(report, model);
+  const bool typed = has_types(report);
+  if (typed)
+    print_typed_parts(report);
+  else
+    print_parts(report, model);
   std::printf("largest / mean: nodes %.3f, in-edges %.3f, training nodes %.3f, halo nodes %.3f\n",
               report.balance(&PartSize::nodes), report.balance(&PartSize::in_edges),
               report.balance(&PartSize::training_nodes), report.balance(&PartSize::halo_nodes));
   std::printf("edge cut: %lld of %lld edges, %.2f %%\n", integer(report.total().cut_edges),
               integer(report.num_edges), 100 * report.cut_share());
-  std::printf(
-      "a %d-layer %s of width %lld, %lld features, %lld classes: at most %.1f MB a worker, %.1f MB sent per "
-      "epoch\n",
-      model.layers, model.kind.c_str(), integer(model.hidden), integer(model.features),
-      integer(model.classes), megabytes(predicted_bytes(model, report)),
-      megabytes(predicted_bytes_sent(model, report)));
+  if (!typed)
+    std::printf(
+        "a %d-layer %s of width %lld, %lld features, %lld classes: at most %.1f MB a worker, %.1f MB sent "
+        "per "
+        "epoch\n",
+        model.layers, model.kind.c_str(), integer(model.hidden), integer(model.features),
+        integer(model.classes), megabytes(predicted_bytes(model, report)),
+        megabytes(predicted_bytes_sent(model, report)));
   std::printf("%.1f s, %.2f million edges a second, at most %.0f MB resident a rank\n", measured.seconds,
               static_cast<double>(report.num_edges) / measured.seconds / 1e6,
               megabytes(static_cast<double>(measured.max_rss_bytes)));
@@ -86,26 +140,33 @@ void print_report(const PartitionReport& report, const ModelSize& model, const M
 
 void write_report(const std::string& file, const PartitionReport& report,
                   const PartitionGraphOptions& options, const ModelSize& model, const Measured& measured) {
-  const nlohmann::ordered_json json{{"method", to_string(options.method)},
-                                    {"order", to_string(options.order)},
-                                    {"num_nodes", report.num_nodes},
-                                    {"num_edges", report.num_edges},
-                                    {"cut_edges", report.total().cut_edges},
-                                    {"cut_share", report.cut_share()},
-                                    {"halo_nodes", report.total().halo_nodes},
-                                    {"halo_row_bytes", static_cast<Index>(sizeof(real)) * model.features},
-                                    {"balance", balances(report)},
-                                    {"model",
-                                     {{"kind", model.kind},
-                                      {"layers", model.layers},
-                                      {"hidden", model.hidden},
-                                      {"features", model.features},
-                                      {"classes", model.classes}}},
-                                    {"predicted_peak_bytes", predicted_bytes(model, report)},
-                                    {"predicted_bytes_sent", predicted_bytes_sent(model, report)},
-                                    {"seconds", measured.seconds},
-                                    {"max_rss_bytes", measured.max_rss_bytes},
-                                    {"parts", parts(report, model)}};
+  nlohmann::ordered_json json{{"method", to_string(options.method)},
+                              {"order", to_string(options.order)},
+                              {"num_nodes", report.num_nodes},
+                              {"num_edges", report.num_edges},
+                              {"cut_edges", report.total().cut_edges},
+                              {"cut_share", report.cut_share()},
+                              {"halo_nodes", report.total().halo_nodes},
+                              {"halo_row_bytes", static_cast<Index>(sizeof(real)) * model.features},
+                              {"balance", balances(report)},
+                              {"model",
+                               {{"kind", model.kind},
+                                {"layers", model.layers},
+                                {"hidden", model.hidden},
+                                {"features", model.features},
+                                {"classes", model.classes}}},
+                              {"predicted_peak_bytes", predicted_bytes(model, report)},
+                              {"predicted_bytes_sent", predicted_bytes_sent(model, report)},
+                              {"seconds", measured.seconds},
+                              {"max_rss_bytes", measured.max_rss_bytes},
+                              {"parts", parts(report, model)}};
+  if (has_types(report)) {  // no prediction knows the models of these
+    for (const char* key : {"halo_row_bytes", "model", "predicted_peak_bytes", "predicted_bytes_sent"})
+      json.erase(key);
+    for (auto& part : json["parts"]) part.erase("predicted_peak_bytes");
+    json["node_types"] = node_types(report);
+    json["edge_types"] = edge_types(report);
+  }
   write_text(file, json.dump(2) + "\n");
 }
 

@@ -1,15 +1,17 @@
 /// Training, full batch or by mini-batches, with everything selectable on the command line; try --help.
 ///     mpirun -n 4 train --graph sbm --nodes 160000 --degree 28 --batch-norm --log log.jsonl
 ///
-/// Room tools: Programs that users run: train, partition and generate, and the formats that they read.
+/// Room tools: Programs that users run: train, partition, plan and generate, and the formats that they read.
 #include "heartbeat.hpp"
 #include "program.hpp"
 #include "train_checkpoint.hpp"
 #include "train_data.hpp"
 #include "train_edge_steps.hpp"
+#include "train_graph.hpp"
 #include "train_log.hpp"
 #include "train_models.hpp"
 #include "train_node_steps.hpp"
+#include "train_optimizer.hpp"
 #include "train_options.hpp"
 #include "train_predict.hpp"
 #include "train_weights.hpp"
@@ -29,38 +31,6 @@
 
 namespace sar::tools {
 namespace {
-
-std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& model) {
-  const AdamOptions adam{.lr = o.lr, .weight_decay = o.weight_decay};
-  const SGDOptions sgd{.lr = o.lr, .momentum = o.momentum, .weight_decay = o.weight_decay};
-  if (o.optimizer == OptimizerType::sgd) return std::make_unique<SGD>(model.named_parameters(), sgd);
-  if (o.optimizer == OptimizerType::adamw) return std::make_unique<AdamW>(model.named_parameters(), adam);
-  return std::make_unique<Adam>(model.named_parameters(), adam);
-}
-
-/// None when the learning rate stays as it is.
-std::unique_ptr<LRScheduler> make_schedule(const TrainOptions& o, Optimizer& optimizer) {
-  const ScheduleOptions& s = o.schedule;
-  const LinearLROptions linear{.start_factor = 0.1, .total_iters = std::max(1, s.warm_up)};
-  const auto warm_up = s.warm_up > 0 ? std::optional(linear) : std::nullopt;
-  switch (s.type) {
-    case ScheduleType::step:
-      return std::make_unique<StepLR>(
-          optimizer, StepLROptions{.step_size = s.step_size, .gamma = s.factor, .warm_up = warm_up});
-    case ScheduleType::cosine:
-      return std::make_unique<CosineAnnealingLR>(
-          optimizer,
-          CosineAnnealingLROptions{
-              .T_max = std::max(1, o.epochs - s.warm_up), .eta_min = s.min_lr, .warm_up = warm_up});
-    case ScheduleType::plateau:
-      return std::make_unique<ReduceLROnPlateau>(
-          optimizer,
-          ReduceLROnPlateauOptions{.factor = s.factor, .patience = s.patience, .min_lr = s.min_lr});
-    case ScheduleType::none:
-      break;
-  }
-  return s.warm_up > 0 ? std::make_unique<LinearLR>(optimizer, linear) : nullptr;
-}
 
 /// Generated edge types, for a model that has relations. Those of built-in graphs depend on the labels.
 std::vector<Relations> generate_relations(const GraphShardManager& graph, const NodeData& data,
@@ -83,18 +53,17 @@ void load(const Communicator& comm, WeightFile& weights, const TrainOptions& o) 
 }
 
 /// Fails at once where memory would run out after a long while. Collective.
-void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const NodeData& data,
-                             Index num_classes, Index num_types) {
-  const ModelOptions& m = o.model;
+void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const ModelOptions& m,
+                             const NodeData& data, Index in_feats, Index num_classes, Index num_types) {
   const Index matrices = !model_type(m.type).has_relations ? 1 : m.num_bases > 0 ? m.num_bases : m.num_rels;
   const double copies = o.epochs > 0 ? 3 : 1;  // the gradient, and at least one of the optimizer
-  const auto nodes = static_cast<double>(data.features.num_rows());
+  const auto nodes = static_cast<double>(data.book.num_nodes(comm.rank()));
   // The backward pass needs the rows of every layer, a forward pass alone those of one.
   const bool keeps_rows = o.epochs > 0 && !o.mfg && o.sample.fan_outs.empty();
   const bool has_all_rows = o.epochs == 0 || (o.eval_every > 0 && !o.sample.evaluate) || !o.predict.empty();
   double numbers = 0, rows = 0;
   for (int i = 0; i < m.layers; ++i) {
-    const auto in = static_cast<double>(i == 0 ? data.features.row_size() : m.hidden);
+    const auto in = static_cast<double>(i == 0 ? in_feats : m.hidden);
     const auto out =
         static_cast<double>(i + 1 == m.layers && o.task.type == TaskType::node ? num_classes : m.hidden);
     numbers += copies * in * out * static_cast<double>(matrices);
@@ -107,7 +76,9 @@ void require_memory_of_model(const Communicator& comm, const TrainOptions& o, co
     numbers +=
         copies * static_cast<double>(m.hidden + num_classes + num_types) * static_cast<double>(m.hidden);
   std::string what = concat("the model of --layers ", m.layers, ", --hidden ", m.hidden);
-  if (model_type(m.type).has_relations) what += concat(", --num-rels ", m.num_rels);
+  if (model_type(m.type).has_relations)
+    what += o.category.empty() ? concat(", --num-rels ", m.num_rels)
+                               : concat(", ", m.num_rels, " types of edges");
   if (o.task.type != TaskType::link)
     what += concat(" and ", num_classes, " classes");
   else if (num_types > 1)
@@ -122,22 +93,48 @@ EdgeTask prepare_edges(const Communicator& comm, const TrainOptions& o, NodeData
   EdgeTask edges;
   if (task != TaskType::node) edges = make_edge_task(comm, o, data, std::move(given));
   if (task == TaskType::edge && !o.predict.empty()) require_edge_ids(comm, data, edges.all.edges.id);
-  require_memory_of_model(comm, o, data, task == TaskType::node ? data.num_classes : edges.num_classes,
-                          edges.num_types);
+  require_memory_of_model(comm, o, o.model, data, o.embedding > 0 ? o.embedding : data.features.row_size(),
+                          task == TaskType::node ? data.num_classes : edges.num_classes, edges.num_types);
   return edges;
 }
 
+/// A dataset with one type of nodes, or a built-in graph. Collective.
+TrainingGraph load_graph(const Communicator& comm, const TrainOptions& o, Heartbeat& heartbeat) {
+  EdgeData edge_data;
+  NodeData data = load_data(comm, o, edge_data);
+  auto input = std::make_unique<NodeInput>(comm, o, data);
+  EdgeTask edges = prepare_edges(comm, o, data, std::move(edge_data));
+  heartbeat.phase("building the graph and the model");
+  GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
+  std::vector<Relations> relations = generate_relations(graph, data, o);
+  return {.data = std::move(data),
+          .edges = std::move(edges),
+          .graph = std::move(graph),
+          .relations = std::move(relations),
+          .input = std::move(input),
+          .model = o.model,
+          .gen = Generator(o.seed)};
+}
+
 /// Collective.
-std::unique_ptr<Steps> make_steps(const GraphShardManager& graph, const NodeData& data,
-                                  std::span<const Relations> relations, const TrainOptions& o,
-                                  const EdgeTask& edges) {
-  Generator gen(o.seed);
-  ModelOptions model = o.model;
-  // otherwise the graph changes twice an epoch, or with every batch
-  model.cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0);
-  if (o.task.type == TaskType::node)
-    return std::make_unique<NodeSteps>(graph, data, relations, o, model, gen);
-  return std::make_unique<EdgeSteps>(graph, data, relations, o, model, edges, gen);
+TrainingGraph load_any_graph(const Communicator& comm, const TrainOptions& o, Heartbeat& heartbeat) {
+  heartbeat.phase("reading the graph");
+  if (o.category.empty()) return load_graph(comm, o, heartbeat);
+  TrainingGraph typed = load_typed_graph(comm, o);
+  require_memory_of_model(comm, o, typed.model, typed.data, typed.input->width(), typed.data.num_classes, 1);
+  return typed;
+}
+
+/// Collective.
+std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
+  // otherwise the graph changes twice an epoch, or with every batch, or the features change
+  g.model.cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0) &&
+                   !g.input->has_learnable_rows() && !g.input->has_parameters();
+  if (o.task.type != TaskType::node)
+    return std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, g.edges, g.gen);
+  auto steps = std::make_unique<NodeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, g.gen);
+  steps->predict_types(g.node_types);
+  return steps;
 }
 
 /// Which weights the run begins with. Collective.
@@ -158,25 +155,20 @@ void train(const Communicator& comm, const TrainOptions& o) {
   });
   prepare_predictions(comm, o);
   Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);
-  heartbeat.phase("reading the graph");
-  EdgeData edge_data;
-  NodeData data = load_data(comm, o, edge_data);
-  const EdgeTask edges = prepare_edges(comm, o, data, std::move(edge_data));
-  heartbeat.phase("building the graph and the model");
-  GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
-  const std::vector<Relations> relations = generate_relations(graph, data, o);
+  TrainingGraph loaded = load_any_graph(comm, o, heartbeat);
+  GraphShardManager& graph = loaded.graph;
   const bool samples = !o.sample.fan_outs.empty() || (o.mfg && o.task.type != TaskType::node);
   if (!samples && o.model.attention_dropout == 0) graph.drop_edge_ids();  // nothing reads them
-  const std::unique_ptr<Steps> steps = make_steps(graph, data, relations, o, edges);
+  const std::unique_ptr<Steps> steps = make_steps(loaded, o);
   Module& model = steps->model();
   const auto optimizer = make_optimizer(o, model);
   const auto schedule = make_schedule(o, *optimizer);
-  Checkpoints checkpoints(comm, o, graph);
+  Checkpoints checkpoints(comm, o, graph, *loaded.input);
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
   WeightFile weights(model);
   begin_weights(comm, weights, o, !checkpoints.resumed_from().empty());
   Log log(comm, o, start, checkpoints.resumed_from());
-  log.start(data, graph, o, steps->description());
+  log.start(loaded.data, graph, loaded.input->width(), o, steps->description(), loaded.types);
   EpochProgress progress = EpochProgress::from_checkpoint(start.extra, checkpoints.resumed_from());
 
   for (int epoch = start.epoch + 1; epoch <= o.epochs; ++epoch) {
@@ -192,8 +184,10 @@ void train(const Communicator& comm, const TrainOptions& o) {
                    if (now.batch < batches)
                      checkpoints.batch_done(epoch, now, model, *optimizer, schedule.get(), log.progress());
                  });
-    if (o.eval_every > 0 && (epoch % o.eval_every == 0 || epoch == o.epochs))
+    if (o.eval_every > 0 && (epoch % o.eval_every == 0 || epoch == o.epochs)) {
+      start_halo_step(o.seed, 0);
       result.scores = steps->evaluate();
+    }
     if (schedule) schedule->step(result.loss);
     timer.finish(result);
     log.epoch(result);
@@ -201,6 +195,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
   }
   heartbeat.phase("writing the results");
   if (!o.save_weights.empty()) weights.save(comm, o.save_weights);
+  start_halo_step(o.seed, 0);
   steps->predict();
   log.summary(graph);
 }

@@ -2,7 +2,11 @@
 
 #include <sar/sar.hpp>
 
+#include <array>
 #include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace sar::tools {
@@ -35,6 +39,7 @@ std::string describe(const SampleOptions& s, int ranks, const std::string& parti
   if (s.fan_outs.empty()) return "none";
   std::string text;
   for (const Index fan_out : s.fan_outs) text += concat(text.empty() ? "" : ",", fan_out);
+  for (const auto& [name, list] : s.relation_lists) text += concat(" --sample-relation ", name, '=', list);
   return concat(
       text, " --batch-size ", s.batch_size,
       s.batch_per_rank ? concat(" --batch-per-rank on ", ranks, " ranks, partition ", partition) : "",
@@ -48,6 +53,8 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
   const ModelOptions& m = o.model;
   return {{"--task", describe(o.task)},
           {"--model", m.type},
+          {"--category", o.category},
+          {"--embedding", concat(o.embedding)},
           {"--layers", concat(m.layers)},
           {"--hidden", concat(m.hidden)},
           {"--heads", concat(m.heads)},
@@ -63,6 +70,8 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
                                 o.found.is_partitioned() ? "given" : to_string(o.data.partition))},
           {"--matmul-precision", to_string(o.matmul_precision)},
           {"--aggregate-in-double", concat(o.graph_options.aggregate_in_double)},
+          {"--halo-format", to_string(o.graph_options.halo_format)},
+          {"--halo-error-feedback", concat(o.graph_options.halo_error_feedback)},
           {"--schedule", describe(o.schedule, o.epochs)},
           {"--clip-norm", concat(o.clip_norm)},
           {"--clip-value", concat(o.clip_value)},
@@ -75,10 +84,21 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"a number of edges of", concat(graph.num_global_edges())}};
 }
 
+/// As in the names of checkpoints.
+std::string epoch_text(int epoch) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%08d", epoch);
+  return text.data();
+}
+
 }  // namespace
 
-Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph)
-    : every_(o.checkpoint_every),
+Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph,
+                         NodeInput& input)
+    : comm_(comm),
+      input_(input),
+      directory_(o.checkpoint),
+      every_(o.checkpoint_every),
       epochs_(o.epochs),
       every_batches_(o.checkpoint_batches),
       speaks_(comm.rank() == 0),
@@ -108,6 +128,7 @@ CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRSchedu
                         option, " ", made_with != info.extra.end() ? made_with->second : defaults_.at(option),
                         ", expected ", value, " as in this run");
   }
+  if (input_.has_learnable_rows()) input_.load(directory_ + "/" + info.extra["embedding"]);
   require<InputError>(epochs_ == 0 || info.epoch <= epochs_, last_, ": ", info.epoch,
                       " epochs are done, expected --epochs of at least that, or 0 to predict only, not ",
                       epochs_);
@@ -132,25 +153,47 @@ CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRSchedu
 void Checkpoints::epoch_done(int epoch, const Module& model, Optimizer& optimizer,
                              const LRScheduler* schedule, std::map<std::string, std::string> progress) const {
   if (checkpointer_ && (epoch % every_ == 0 || epoch == epochs_))
-    save(epoch, model, optimizer, schedule, std::move(progress));
+    save(epoch, 0, model, optimizer, schedule, std::move(progress));
 }
 
 void Checkpoints::batch_done(int epoch, const EpochProgress& now, const Module& model, Optimizer& optimizer,
                              const LRScheduler* schedule, std::map<std::string, std::string> progress) const {
   if (!checkpointer_ || every_batches_ == 0 || now.batch % every_batches_ != 0) return;
   progress.merge(now.to_checkpoint());
-  save(epoch - 1, model, optimizer, schedule, std::move(progress));
+  save(epoch - 1, now.batch, model, optimizer, schedule, std::move(progress));
 }
 
-void Checkpoints::save(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
-                       std::map<std::string, std::string> progress) const {
+/// After a checkpoint has been written: the rows of those that are gone.
+void Checkpoints::remove_embeddings(int epoch, const std::string& but) const {
+  namespace fs = std::filesystem;
+  constexpr std::string_view prefix = "embedding-";
+  if (comm_.rank() != 0) return;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory_, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix) || name == but) continue;
+    const std::string number = name.substr(prefix.size(), name.find('-', prefix.size()) - prefix.size());
+    const bool is_kept = number != epoch_text(epoch) &&
+                         fs::exists(directory_ + "/checkpoint-" + number + ".safetensors", ignored);
+    if (!is_kept) fs::remove_all(entry.path(), ignored);
+  }
+}
+
+void Checkpoints::save(int epoch, Index batch, const Module& model, Optimizer& optimizer,
+                       const LRScheduler* schedule, std::map<std::string, std::string> progress) const {
   progress.insert(run_.begin(), run_.end());
   progress["--lr"] = concat(lr_);
+  const std::string embedding = concat("embedding-", epoch_text(epoch), "-", batch);
+  if (input_.has_learnable_rows()) {
+    input_.save(directory_ + "/" + embedding);
+    progress["embedding"] = embedding;
+  }
   if (schedule != nullptr) {
     checkpointer_->save(epoch, model, optimizer, *schedule, progress);
   } else {
     checkpointer_->save(epoch, model, optimizer, progress);
   }
+  if (input_.has_learnable_rows()) remove_embeddings(epoch, embedding);
 }
 
 }  // namespace sar::tools

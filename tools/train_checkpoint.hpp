@@ -1,6 +1,7 @@
 /// Checkpoints of `train`: which run they are of, and where a resumed run goes on.
 #pragma once
 
+#include "train_input.hpp"
 #include "train_options.hpp"
 #include "train_steps.hpp"
 
@@ -14,8 +15,10 @@ namespace sar::tools {
 
 class Checkpoints {
  public:
-  /// Throws InputError when there are checkpoints already and the run shall not resume from them.
-  Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph);
+  /// `input` outlives this. Throws InputError when there are checkpoints already and the run shall not resume
+  /// from them.
+  Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph,
+              NodeInput& input);
 
   /// The state after the last checkpoint; epoch 0 when there is none. Another learning rate is taken, and
   /// said. Throws InputError for a checkpoint of a run with other options, or longer than this run shall be.
@@ -33,8 +36,13 @@ class Checkpoints {
                   std::map<std::string, std::string> progress) const;
 
  private:
-  void save(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
+  void save(int epoch, Index batch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
             std::map<std::string, std::string> progress) const;
+  void remove_embeddings(int epoch, const std::string& but) const;
+
+  const Communicator& comm_;
+  NodeInput& input_;
+  std::string directory_;
 
   std::optional<Checkpointer> checkpointer_;
   int every_, epochs_;

@@ -19,35 +19,19 @@ namespace {
 DatasetOptions data_options(const TrainOptions& o) {
   DatasetOptions options = o.data;
   options.edge_labels = o.task.type == TaskType::edge;
-  options.edge_types = o.task.type == TaskType::link && o.task.predictor == PredictorType::distmult;
+  options.edge_types = o.task.type == TaskType::link && has_relations(o.task.predictor);
   return options;
 }
 
-/// What the library reads by itself, then the formats of others. Rank 0 says what it was.
 NodeData load_file(const Communicator& comm, const TrainOptions& o, EdgeData* edges) {
   const DatasetOptions options = data_options(o);
-  const auto tell = [&](const std::string& found) {
-    if (comm.rank() == 0) std::cout << printable(concat(o.dataset, ": ", found)) << std::endl;
-  };
-  const bool ours = comm.all_reduce(o.found.kind == DatasetKind::unknown ? 1 : 0, ReduceOp::max) == 0;
-  if (ours) {
-    OpenedDataset opened = open_dataset(comm, o.found, options, edges);
-    tell(opened.description);
-    return std::move(opened.data);
+  if (const std::unique_ptr<GraphSource> source = open_foreign(comm, o, options.edge_labels)) {
+    if (!o.predict.empty()) source->write_node_keys(o.predict);
+    return load_graph(*source, options, edges);
   }
-  comm.agree([&] {
-    std::error_code error;
-    require<InputError>(std::filesystem::exists(o.dataset, error), o.dataset,
-                        ": there is no such file or directory, expected a dataset directory, a partition "
-                        "directory, a DGL partition, an OGB folder, an edge list or a Matrix Market file");
-  });
-  formats::SourceOptions of_source = o.source;
-  of_source.fields = o.data.fields;
-  of_source.edge_labels = options.edge_labels;
-  const std::unique_ptr<GraphSource> source = formats::open_source(comm, o.dataset, of_source);
-  tell(source->description());
-  if (!o.predict.empty()) source->write_node_keys(o.predict);
-  return load_graph(*source, options, edges);
+  OpenedDataset opened = open_dataset(comm, o.found, options, edges);
+  tell_dataset(comm, o, opened.description);
+  return std::move(opened.data);
 }
 
 NodeData make_built_in(const Communicator& comm, const TrainOptions& o) {
@@ -74,7 +58,19 @@ EdgeData built_in_edges(const Communicator& comm, const TrainOptions& o, const N
   return edges;
 }
 
-/// Rank 0 says which ids the dataset does not say. Collective.
+/// A label far beyond the others would make a last layer that no memory can hold. Collective.
+void require_plausible_labels(const Communicator& comm, const NodeData& data, const std::string& place) {
+  comm.agree([&] {
+    const Index nodes = data.book.num_nodes();
+    for (std::size_t i = 0; i < data.labels.size(); ++i)
+      require<InputError>(data.labels[i] < nodes, place, ": the label of node ", data.original_ids[i], " is ",
+                          data.labels[i], ", and there are ", nodes,
+                          " nodes, expected fewer classes than nodes, or --num-classes");
+  });
+}
+
+}  // namespace
+
 void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData& data,
                  const EdgeData& edges) {
   const auto warn = [&](const char* of, const char* file, const char* expected) {
@@ -94,19 +90,6 @@ void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData
          "orig_edge_ids.npy beside the JSON, orig_eids.dgl in each part, or the edge data orig_id");
 }
 
-/// A label far beyond the others would make a last layer that no memory can hold. Collective.
-void require_plausible_labels(const Communicator& comm, const NodeData& data, const std::string& place) {
-  comm.agree([&] {
-    const Index nodes = data.book.num_nodes();
-    for (std::size_t i = 0; i < data.labels.size(); ++i)
-      require<InputError>(data.labels[i] < nodes, place, ": the label of node ", data.original_ids[i], " is ",
-                          data.labels[i], ", and there are ", nodes,
-                          " nodes, expected fewer classes than nodes, or --num-classes");
-  });
-}
-
-}  // namespace
-
 NodeData load_data(const Communicator& comm, const TrainOptions& o, EdgeData& edges) {
   const bool of_nodes = o.task.type == TaskType::node;
   NodeData data =
@@ -115,13 +98,37 @@ NodeData load_data(const Communicator& comm, const TrainOptions& o, EdgeData& ed
   warn_of_ids(comm, o, data, edges);
   if (!of_nodes) return data;
   if (o.epochs > 0) require_training_labels(comm, data);
+  set_num_classes(comm, o, data);
+  return data;
+}
+
+std::unique_ptr<GraphSource> open_foreign(const Communicator& comm, const TrainOptions& o, bool edge_labels) {
+  if (comm.all_reduce(o.found.kind == DatasetKind::unknown ? 1 : 0, ReduceOp::max) == 0) return nullptr;
+  comm.agree([&] {
+    std::error_code error;
+    require<InputError>(std::filesystem::exists(o.dataset, error), o.dataset,
+                        ": there is no such file or directory, expected a dataset directory, a partition "
+                        "directory, a DGL partition, an OGB folder, an edge list or a Matrix Market file");
+  });
+  formats::SourceOptions options = o.source;
+  options.fields = o.data.fields;
+  options.edge_labels = edge_labels;
+  std::unique_ptr<GraphSource> source = formats::open_source(comm, o.dataset, options);
+  tell_dataset(comm, o, source->description());
+  return source;
+}
+
+void tell_dataset(const Communicator& comm, const TrainOptions& o, const std::string& found) {
+  if (comm.rank() == 0) std::cout << printable(concat(o.dataset, ": ", found)) << std::endl;
+}
+
+void set_num_classes(const Communicator& comm, const TrainOptions& o, NodeData& data) {
   if (o.num_classes == 0) require_plausible_labels(comm, data, o.dataset.empty() ? data.name : o.dataset);
   require<InputError>(o.num_classes == 0 || o.num_classes >= data.num_classes, data.name,
                       ": the labels have ", data.num_classes,
                       " classes, expected --num-classes of at least that, not ", o.num_classes);
   if (o.num_classes > 0) data.num_classes = o.num_classes;
   require<InputError>(data.num_classes > 0, data.name, ": no node has a label, expected --num-classes");
-  return data;
 }
 
 }  // namespace sar::tools

@@ -23,6 +23,45 @@ Array<Index> repeat(std::span<const Index> values, Index k) {
   return repeated;
 }
 
+RelationEdges relation_edges_of(const TaskEdges& part) {
+  RelationEdges edges;
+  edges.src.assign(part.src().begin(), part.src().end());
+  edges.dst.assign(part.dst().begin(), part.dst().end());
+  edges.rels = part.types;
+  edges.rels.resize(edges.src.size(), 0);
+  return edges;
+}
+
+/// Those of training, validation and test.
+RelationEdges edges_of(const EdgeTask& task) {
+  RelationEdges all;
+  for (const TaskEdges* part : {&task.train, &task.valid, &task.test}) {
+    const RelationEdges some = relation_edges_of(*part);
+    all.src.insert(all.src.end(), some.src.begin(), some.src.end());
+    all.rels.insert(all.rels.end(), some.rels.begin(), some.rels.end());
+    all.dst.insert(all.dst.end(), some.dst.begin(), some.dst.end());
+  }
+  return all;
+}
+
+std::unique_ptr<RelationPredictor> make_relation_predictor(PredictorType type, Index num_types, Index width,
+                                                           Generator& gen) {
+  switch (type) {
+    case PredictorType::distmult:
+      return std::make_unique<DistMultPredictor>(num_types, width, gen);
+    case PredictorType::complex:
+      return std::make_unique<ComplExPredictor>(num_types, width, gen);
+    case PredictorType::transe:
+      return std::make_unique<TransEPredictor>(num_types, width, gen);
+    case PredictorType::rotate:
+      return std::make_unique<RotatEPredictor>(num_types, width, gen);
+    case PredictorType::dot:
+    case PredictorType::mlp:
+      break;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 EdgeModel::EdgeModel(const TrainOptions& o, const ModelOptions& network, Index in_feats, Index num_types,
@@ -32,28 +71,31 @@ EdgeModel::EdgeModel(const TrainOptions& o, const ModelOptions& network, Index i
   if (o.task.type == TaskType::edge || o.task.predictor == PredictorType::mlp) {
     const Index out = o.task.type == TaskType::edge ? num_classes : 1;
     register_module("predictor", mlp_.emplace(network.hidden, gen, MLPPredictorOptions{.out = out}));
-  } else if (o.task.predictor == PredictorType::distmult) {
-    register_module("predictor", distmult_.emplace(num_types, network.hidden, gen));
+  } else if (has_relations(o.task.predictor)) {
+    relations_ = make_relation_predictor(o.task.predictor, num_types, network.hidden, gen);
+    register_module("predictor", *relations_);
   }
 }
 
 Variable EdgeModel::operator()(const Variable& src, const Variable& dst, Array<Index> types) const {
   if (mlp_) return (*mlp_)(src, dst);
-  if (!distmult_) return dot_(src, dst);
+  if (relations_ == nullptr) return dot_(src, dst);
   types.resize(static_cast<std::size_t>(src.num_rows()), 0);
-  return (*distmult_)(src, dst, std::move(types));
+  return (*relations_)(src, dst, std::move(types));
 }
 
-EdgeSteps::EdgeSteps(const GraphShardManager& graph, const NodeData& data,
+EdgeSteps::EdgeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
                      std::span<const Relations> relations, const TrainOptions& o, const ModelOptions& network,
                      const EdgeTask& task, Generator& gen)
-    : Steps(graph, data, relations, o),
+    : Steps(graph, data, input, relations, o),
       task_(task),
       options_(network),
-      model_(o, network, data.features.row_size(), task.num_types, task.num_classes, graph.comm(), gen) {
+      model_(o, network, input.width(), task.num_types, task.num_classes, graph.comm(), gen) {
+  if (input.has_parameters()) model_.network().add_input(input);
   describe_task();
   if (is_link())
     eval_negatives_.emplace(graph, negative_options(o.task.eval_negatives, o.seed + 1, task.of_graph));
+  if (o.task.filtered_ranks) known_.emplace(graph, edges_of(task));
   if (o.epochs == 0) return;
   if (o.mfg || !o.sample.fan_outs.empty()) {
     make_loader();
@@ -73,7 +115,7 @@ void EdgeSteps::make_loader() {
                                   .seed = o_.seed};
   loader_.emplace(
       o_.mfg ? NeighborSampler(graph_, std::vector<Index>(layers, -1), {.seed = o_.seed})
-             : make_sampler(graph_, o_, o_.seed),
+             : make_sampler(graph_, relations_, {}, o_, o_.seed),
       task_.train.edges,
       EdgeDataLoaderOptions{.batches = batches,
                             .exclude = o_.mfg ? ExcludeEdges::none : o_.task.exclude,
@@ -90,9 +132,9 @@ void EdgeSteps::describe_task() {
       is_link() ? concat(name_of(t.predictor), ", loss ", name_of(t.loss), ", ", t.negatives, " negatives")
                 : concat("mlp, ", t.labels == EdgeLabels::classes ? concat(task_.num_classes, " classes")
                                                                   : std::string("values"));
-  description_ = concat(describe(options_, data_.features.row_size(), options_.hidden), "; ", name_of(t.type),
-                        ": ", sizes[0], " training, ", sizes[1], " validation and ", sizes[2],
-                        " test edges, predictor ", predictor);
+  description_ =
+      concat(describe(options_, input_.width(), options_.hidden), "; ", name_of(t.type), ": ", sizes[0],
+             " training, ", sizes[1], " validation and ", sizes[2], " test edges, predictor ", predictor);
 }
 
 NodePairList EdgeSteps::draw(const NegativeSampler& sampler, std::span<const Index> src,
@@ -116,18 +158,18 @@ std::optional<Index> EdgeSteps::next_batch() {
   batch_.reset();
   batch_ = loader_->next();
   if (!batch_) return std::nullopt;
-  blocks_.emplace(std::move(batch_->blocks), data_, relations_);
+  blocks_.emplace(std::move(batch_->blocks), relations_);
   return std::ssize(batch_->positions);
 }
 
 Variable EdgeSteps::loss() {
   if (batch_) {
-    const Variable h = network()(blocks_->blocks, blocks_->features, blocks_->relations);
+    const Variable h = network()(blocks_->blocks, input_of(*blocks_), blocks_->relations);
     return loss_of(h, *batch_->positive, batch_->negative ? &*batch_->negative : nullptr, batch_->positions);
   }
   std::vector<Index> all(static_cast<std::size_t>(task_.train.edges.size()));
   std::iota(all.begin(), all.end(), Index{0});
-  return loss_of(network()(graph_, data_.features, relations_), *positive_, negative_ ? &*negative_ : nullptr,
+  return loss_of(network()(graph_, input_.all(), relations_), *positive_, negative_ ? &*negative_ : nullptr,
                  all);
 }
 
@@ -191,7 +233,7 @@ Tensor EdgeSteps::numbers_of_drawn(const Variable& h, const TaskEdges& part, std
 
 std::vector<Scores> EdgeSteps::evaluate() {
   model_.eval();
-  const Variable h = network()(graph_, data_.features, relations_);
+  const Variable h = network()(graph_, input_.all(), relations_);
   std::vector<Scores> scores(metric_names(o_.task).size());
   if (is_link()) {
     evaluate_links(h, task_.valid, 0, &Scores::val, scores);
@@ -215,15 +257,25 @@ void EdgeSteps::evaluate_links(const Variable& h, const TaskEdges& part, std::ui
   const Tensor negative = given ? numbers_of(h, part.negatives.src, part.negatives.dst, repeat(part.types, k))
                                 : numbers_of_drawn(h, part, epoch);
   const std::vector<std::string> names = metric_names(o_.task);
+  RankMetrics ranks;
+  if (known_) ranks = rank_among_all(h, part);
   for (std::size_t i = 0; i < names.size(); ++i) {
     double& value = scores[i].*score;
     if (names[i] == "auc")
       value = roc_auc(positive, negative, comm_);
+    else if (known_)
+      value = names[i] == "mrr" ? ranks.mrr : ranks.hits.front();
     else if (names[i] != "mrr")
       value = hits_at_k(positive, negative, o_.task.hits_k, comm_);
     else if (k > 0)
       value = mean_reciprocal_rank(positive, negative.reshape({edges, k}), comm_);
   }
+}
+
+RankMetrics EdgeSteps::rank_among_all(const Variable& h, const TaskEdges& part) const {
+  return rank_metrics(
+      filtered_ranks(*model_.relations(), graph_, h.value(), relation_edges_of(part), *known_),
+      std::vector<Index>{o_.task.hits_k}, comm_);
 }
 
 /// The accuracy, or the root of the mean squared error; NaN without edges.
@@ -247,10 +299,10 @@ void EdgeSteps::predict() {
   model_.eval();
   const int layer = o_.predict_layer > 0 ? o_.predict_layer : o_.model.layers;
   if (is_link() || o_.predict_layer > 0)
-    predict_embeddings(o_, network().after_layer(layer, graph_, data_.features, relations_).value(), graph_,
+    predict_embeddings(o_, network().after_layer(layer, graph_, input_.all(), relations_).value(), graph_,
                        data_);
   if (!is_link()) {
-    const Variable h = network()(graph_, data_.features, relations_);
+    const Variable h = network()(graph_, input_.all(), relations_);
     predict_edges(comm_, o_, numbers_of(h, task_.all.src(), task_.all.dst(), {}), task_.all.edges.id,
                   task_.ids_are_original);
   }

@@ -20,6 +20,8 @@ class EdgeModel : public Module {
             Index num_classes, const Communicator& comm, Generator& gen);
 
   [[nodiscard]] NodeClassifier& network() { return network_; }
+  /// Null for other predictors.
+  [[nodiscard]] const RelationPredictor* relations() const noexcept { return relations_.get(); }
   /// Rows of both ends [n, hidden], and the types of the pairs, empty for all 0 -> [n, 1 or classes].
   [[nodiscard]] Variable operator()(const Variable& src, const Variable& dst, Array<Index> types) const;
 
@@ -27,14 +29,15 @@ class EdgeModel : public Module {
   NodeClassifier network_;
   DotPredictor dot_;
   std::optional<MLPPredictor> mlp_;
-  std::optional<DistMultPredictor> distmult_;
+  std::unique_ptr<RelationPredictor> relations_;
 };
 
 class EdgeSteps : public Steps {
  public:
   /// `task` outlives this. Collective.
-  EdgeSteps(const GraphShardManager& graph, const NodeData& data, std::span<const Relations> relations,
-            const TrainOptions& o, const ModelOptions& network, const EdgeTask& task, Generator& gen);
+  EdgeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
+            std::span<const Relations> relations, const TrainOptions& o, const ModelOptions& network,
+            const EdgeTask& task, Generator& gen);
 
   [[nodiscard]] Module& model() override { return model_; }
   [[nodiscard]] std::string description() const override { return description_; }
@@ -65,6 +68,8 @@ class EdgeSteps : public Steps {
   [[nodiscard]] Tensor numbers_of_drawn(const Variable& h, const TaskEdges& part, std::uint64_t epoch) const;
   void evaluate_links(const Variable& h, const TaskEdges& part, std::uint64_t epoch, double Scores::*score,
                       std::vector<Scores>& scores) const;
+  /// MRR and Hits@K among all nodes. Collective.
+  [[nodiscard]] RankMetrics rank_among_all(const Variable& h, const TaskEdges& part) const;
   [[nodiscard]] double score_of_labels(const Variable& h, const TaskEdges& part) const;
 
   const EdgeTask& task_;
@@ -73,6 +78,7 @@ class EdgeSteps : public Steps {
   std::string description_;
   std::optional<EdgeDataLoader> loader_;  // --sample, --mfg
   std::optional<NegativeSampler> negatives_, eval_negatives_;
+  std::optional<KnownEdges> known_;    // --filtered-ranks
   std::optional<NodePairs> positive_;  // on the whole graph
   std::optional<NodePairs> negative_;  // of the epoch
   std::optional<EdgeMiniBatch> batch_;

@@ -173,6 +173,19 @@ Index check_classes(const Communicator& comm, const TrainOptions& o, const NodeD
   return std::max(o.num_classes, classes);
 }
 
+/// The number of types; 0 where edges have none. A run that only predicts may see few of them. Collective.
+Index check_types(const Communicator& comm, const TrainOptions& o, const NodeData& data,
+                  const EdgeData& edges) {
+  Index types = 0;
+  for (const Index type : edges.types) types = std::max(types, type + 1);
+  types = comm.all_reduce(types, ReduceOp::max);
+  const Index all = comm.all_reduce(edges.edges.size());
+  require<InputError>(o.epochs == 0 || types <= all, data.name, ": the largest type of an edge is ",
+                      types - 1, ", and there are ", all,
+                      " edges, expected fewer types than edges, numbered from 0");
+  return types;
+}
+
 /// Collective.
 void require_edges(const Communicator& comm, const TrainOptions& o, const NodeData& data,
                    const EdgeData& edges) {
@@ -215,8 +228,7 @@ EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeDat
   const bool link = o.task.type == TaskType::link;
   if (!link)
     task.num_classes = o.task.labels == EdgeLabels::classes ? check_classes(comm, o, data, edges) : 1;
-  for (const Index type : edges.types) task.num_types = std::max(task.num_types, type + 1);
-  task.num_types = comm.all_reduce(task.num_types, ReduceOp::max);
+  task.num_types = std::max(task.num_types, check_types(comm, o, data, edges));
   if (!edges.lists.empty()) {  // perhaps of pairs that are no edges
     take_lists(comm, data, task, std::move(edges.lists));
     task.of_graph = known_pairs(comm, data, {&task.train, &task.valid, &task.test});

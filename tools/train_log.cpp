@@ -77,6 +77,7 @@ Log::Log(const Communicator& comm, const TrainOptions& o, const CheckpointInfo& 
     : comm_(comm),
       speaks_(comm.rank() == 0),
       epochs_(o.epochs),
+      halo_format_(o.graph_options.halo_format),
       metrics_(metric_names(o.task)),
       smaller_is_better_(smaller_is_better(o.task)),
       parts_{{"train", &Scores::train}, {"val", &Scores::val}, {"test", &Scores::test}},
@@ -120,21 +121,23 @@ void Log::restore(const std::map<std::string, std::string>& extra, const std::st
   largest_peak_ = static_cast<std::uint64_t>(value("peak_bytes", 0, 0));
 }
 
-void Log::start(const NodeData& data, const GraphShardManager& graph, const TrainOptions& o,
-                const std::string& model) {
+void Log::start(const NodeData& data, const GraphShardManager& graph, Index in_feats, const TrainOptions& o,
+                const std::string& model, const std::string& types) {
   ids_are_original_ = data.ids_are_original;
   const auto most_nodes = comm_.all_reduce(graph.num_nodes(), ReduceOp::max);
   const auto most_edges = comm_.all_reduce(graph.num_edges(), ReduceOp::max);
   if (!speaks_) return;
   std::printf(
       "%s: %lld nodes, %lld edges%s, %lld features%s; %d ranks x %d threads, instruction set %s, "
-      "matmul precision %s, %s partition, at most %lld nodes and %lld edges a rank\n",
+      "matmul precision %s, halo format %s, %s partition, at most %lld nodes and %lld edges a rank\n",
       printable(data.name).c_str(), integer(graph.num_global_nodes()), integer(graph.num_global_edges()),
-      graph.edge_weight().defined() ? " with weights" : "", integer(data.features.row_size()),
+      graph.edge_weight().defined() ? " with weights" : "", integer(in_feats),
       o.task.type == TaskType::node ? concat(", ", data.num_classes, " classes").c_str() : "", comm_.size(),
       num_threads(), to_string(instruction_set()), to_string(o.matmul_precision),
+      to_string(o.graph_options.halo_format),
       o.found.is_partitioned() ? "given" : to_string(o.data.partition), integer(most_nodes),
       integer(most_edges));
+  if (!types.empty()) std::printf("%s\n", printable(types).c_str());
   std::printf("%s\n", model.c_str());
   std::fflush(stdout);
 }
@@ -160,7 +163,8 @@ void Log::epoch(const Epoch& e) {
                {"comm_seconds", e.comm_seconds},
                {"comm_bytes", e.comm_bytes},
                {"peak_bytes", e.peak_bytes},
-               {"instruction_set", to_string(instruction_set())}});
+               {"instruction_set", to_string(instruction_set())},
+               {"halo_format", to_string(halo_format_)}});
   if (e.seeds > 0) {
     line["batches"] = e.batches;
     line["seeds_per_second"] = e.seeds_per_second;

@@ -69,9 +69,10 @@ class Log {
   /// What is needed to go on after this epoch.
   [[nodiscard]] std::map<std::string, std::string> progress() const;
 
-  /// `model`: what describe() says of it.
-  void start(const NodeData& data, const GraphShardManager& graph, const TrainOptions& o,
-             const std::string& model);
+  /// `in_feats`: width of what the first layer reads. `model`: what describe() says of it. `types`: what
+  /// there is to say of those of nodes and edges.
+  void start(const NodeData& data, const GraphShardManager& graph, Index in_feats, const TrainOptions& o,
+             const std::string& model, const std::string& types);
   void epoch(const Epoch& e);
   /// Throws InputError when a part of the log could not be written: the training went on without it.
   void summary(const GraphShardManager& graph);
@@ -86,6 +87,7 @@ class Log {
   const Communicator& comm_;
   bool speaks_;
   int epochs_;
+  HaloFormat halo_format_;
   std::optional<LineFile> file_;
   std::string failure_;  // of the file
   double total_seconds_ = 0;

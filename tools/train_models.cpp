@@ -75,6 +75,59 @@ Convolution make_rgcn(const LayerSize& size, const ModelOptions& o, const Commun
                         const Relations& edges) { return conv(graph, h, edges.types, edges.norm); });
 }
 
+Convolution make_hgt(const LayerSize& size, const ModelOptions& o, const Communicator&, Generator& gen) {
+  return convolution(std::make_unique<HGTConv>(size.in, size.head, size.heads, std::ssize(o.node_types),
+                                               std::ssize(o.edge_types), gen, HGTConvOptions{.dropout = 0}),
+                     [](HGTConv& conv, const GraphShardManager& graph, const Variable& h,
+                        const Relations& edges) { return conv(graph, h, edges.node_types, edges.types); });
+}
+
+/// Rows of the homogeneous form to rows of each type, through the layer, and back. A type that no relation
+/// reaches has zeros afterwards.
+Variable relation_by_relation(const HeteroGraphConv& conv, const Variable& h, const Relations& relations) {
+  if (const auto& block = relations.block) return block->join(conv(*block, block->split(h)));
+  const HeteroGraph& graph = *relations.graph;
+  const HomogeneousForm& form = graph.to_homogeneous();
+  HeteroGraphConv::Rows rows;
+  for (const std::string& type : graph.node_types()) rows.emplace(type, form.rows_of(h, type));
+  rows = conv(graph, rows);
+  const Shape shape = rows.begin()->second.shape();
+  for (const std::string& type : graph.node_types())
+    if (!rows.contains(type))
+      rows.emplace(type, Variable(Tensor::zeros(shape.with_rows(graph.num_local_nodes(type)))));
+  return form.concat(rows);
+}
+
+/// A layer of type Conv for each relation, made from `args`. Its name is that of the relation, or where
+/// several have it their canonical names.
+template <class Conv, class... Args>
+std::unique_ptr<HeteroGraphConv> conv_of_each(const ModelOptions& o, const Args&... args) {
+  auto conv = std::make_unique<HeteroGraphConv>(RelationAggregate::sum);
+  for (const EdgeType& type : o.edge_types) {
+    const bool unique = std::ranges::count(o.edge_types, type.relation, &EdgeType::relation) == 1;
+    conv->emplace_back<Conv>({type.source, unique ? type.relation : type.canonical_name(), type.destination},
+                             args...);
+  }
+  return conv;
+}
+
+Convolution make_hetero_sage(const LayerSize& size, const ModelOptions& o, const Communicator&,
+                             Generator& gen) {
+  return convolution(conv_of_each<SAGEConv>(o, size.in, size.out(), std::ref(gen)),
+                     [](HeteroGraphConv& conv, const GraphShardManager&, const Variable& h,
+                        const Relations& edges) { return relation_by_relation(conv, h, edges); });
+}
+
+Convolution make_hetero_gat(const LayerSize& size, const ModelOptions& o, const Communicator&,
+                            Generator& gen) {
+  const GATConvOptions options{.attn_drop = o.attention_dropout};
+  return convolution(conv_of_each<GATConv>(o, size.in, size.head, size.heads, std::ref(gen), options),
+                     [mean = size.mean](HeteroGraphConv& conv, const GraphShardManager&, const Variable& h,
+                                        const Relations& edges) {
+                       return join(relation_by_relation(conv, h, edges), mean);
+                     });
+}
+
 /// The parameter of that name, or none for "".
 void add_parameter(const Module& module, const std::string& name, std::vector<Variable>& parameters) {
   if (name.empty()) return;
@@ -114,6 +167,28 @@ const std::vector<ModelType>& model_types() {
        .inner_bias = "apply_func.0.bias",
        .make = make_gin},
       {.name = "rgcn", .list = "layers", .has_relations = true, .bias = "h_bias", .make = make_rgcn},
+      {.name = "hgt",
+       .list = "layers",
+       .attends = true,
+       .has_relations = true,
+       .needs_types = true,
+       .bias = "",
+       .make = make_hgt},
+      {.name = "hetero-sage",
+       .list = "layers",
+       .has_relations = true,
+       .needs_types = true,
+       .by_relation = true,
+       .bias = "",
+       .make = make_hetero_sage},
+      {.name = "hetero-gat",
+       .list = "layers",
+       .attends = true,
+       .has_relations = true,
+       .needs_types = true,
+       .by_relation = true,
+       .bias = "",
+       .make = make_hetero_gat},
   };
   return types;
 }

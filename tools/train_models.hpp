@@ -4,6 +4,7 @@
 #include "relations.hpp"
 
 #include <sar/graph/build/message_flow_graph.hpp>
+#include <sar/graph/hetero/edge_type.hpp>
 #include <sar/nn/batch_norm.hpp>
 #include <sar/nn/dropout.hpp>
 #include <sar/nn/module.hpp>
@@ -27,7 +28,9 @@ struct ModelOptions {
   int first_residual = 0;  ///< the first layer of gat and gatv2 with a residual connection, from 1; 0: none
   double dropout = 0.5;
   double attention_dropout = 0;
-  Index num_rels = 4;   ///< of rgcn: types of edges
+  Index num_rels = 4;                        ///< types of edges
+  std::vector<std::string> node_types = {};  ///< of a graph of many types; otherwise none
+  std::vector<EdgeType> edge_types = {};
   Index num_bases = 0;  ///< of rgcn: matrices that the types share; 0: one for each type
   bool batch_norm = false;
   bool cached =
@@ -59,6 +62,8 @@ struct ModelType {
   bool attends = false;  ///< has heads; ELU follows a layer that batch norm does not follow, otherwise ReLU
   bool drops_inputs = false;    ///< dropout in front of every convolution, as in the papers of these
   bool has_relations = false;   ///< edges have types
+  bool needs_types = false;     ///< those of nodes, too: --category
+  bool by_relation = false;     ///< has a layer for each relation
   bool caches = false;          ///< the convolution has the option `cached`
   std::string bias;             ///< of a convolution: what it adds to all rows of its result
   std::string inner_bias = "";  ///< inside of a convolution in front of a batch norm
@@ -90,6 +95,9 @@ class NodeClassifier : public Module {
   /// Throws InputError as layer_sizes().
   NodeClassifier(const ModelOptions& options, Index in_feats, Index num_classes, const Communicator& comm,
                  Generator& gen);
+
+  /// Registers the parameters of what makes x, which outlives this, as `input.*`.
+  void add_input(Module& input) { register_module("input", input); }
 
   /// On a graph, or on message flow graphs: x [local sources of the first layer, features] -> logits [local
   /// destinations of the last, classes]. The weights of a graph's edges are used where it has any, but not by

@@ -1,7 +1,5 @@
 #include "train_node_steps.hpp"
 
-#include "train_predict.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -19,12 +17,13 @@ Array<Index> nodes_in(const NodeData& data, int rank, std::span<const Array<std:
 
 }  // namespace
 
-NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data,
+NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
                      std::span<const Relations> relations, const TrainOptions& o, const ModelOptions& model,
                      Generator& gen)
-    : Steps(graph, data, relations, o),
+    : Steps(graph, data, input, relations, o),
       options_(model),
-      model_(model, data.features.row_size(), data.num_classes, graph.comm(), gen) {
+      model_(model, input.width(), data.num_classes, graph.comm(), gen) {
+  if (input.has_parameters()) model_.add_input(input);
   if (o.epochs == 0 || (!o.mfg && o.sample.fan_outs.empty())) return;
   const Array<std::uint8_t>* const masks[] = {&data.train_mask};
   const Array<Index> seeds = nodes_in(data, comm_.rank(), masks);
@@ -32,7 +31,7 @@ NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data,
     part_ = part_of(construct_mfgs(graph, seeds, o.model.layers));
     return;
   }
-  loader_.emplace(make_sampler(graph, o, o.seed), seeds,
+  loader_.emplace(make_sampler(graph, relations, model.edge_types, o, o.seed), seeds,
                   DataLoaderOptions{.batch_size = o.sample.batch_size,
                                     .per_rank = o.sample.batch_per_rank,
                                     .drop_last = o.sample.drop_last,
@@ -41,11 +40,11 @@ NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data,
 }
 
 std::string NodeSteps::description() const {
-  return describe(options_, data_.features.row_size(), data_.num_classes);
+  return describe(options_, input_.width(), data_.num_classes);
 }
 
 NodeSteps::Part NodeSteps::part_of(std::vector<MessageFlowGraph> blocks) const {
-  Part part{BlockData(std::move(blocks), data_, relations_), {}, {}};
+  Part part{BlockData(std::move(blocks), relations_), {}, {}};
   for (const Index row : part.data.blocks.back().dst_rows()) part.labels.push_back(data_.labels[row]);
   part.mask.assign(part.labels.size(), 1);
   return part;
@@ -64,16 +63,16 @@ std::optional<Index> NodeSteps::next_batch() {
 }
 
 Variable NodeSteps::loss() {
-  return part_ ? cross_entropy(model_(part_->data.blocks, part_->data.features, part_->data.relations),
-                               part_->labels, part_->mask, comm_)
-               : cross_entropy(model_(graph_, data_.features, relations_), data_.labels, data_.train_mask,
-                               comm_);
+  return part_
+             ? cross_entropy(model_(part_->data.blocks, input_of(part_->data), part_->data.relations),
+                             part_->labels, part_->mask, comm_)
+             : cross_entropy(model_(graph_, input_.all(), relations_), data_.labels, data_.train_mask, comm_);
 }
 
 std::vector<Scores> NodeSteps::evaluate() {
   model_.eval();
   const Tensor logits =
-      o_.sample.evaluate ? logits_of_samples() : model_(graph_, data_.features, relations_).value();
+      o_.sample.evaluate ? logits_of_samples() : model_(graph_, input_.all(), relations_).value();
   const auto of = [&](const auto& mask) { return accuracy(logits, data_.labels, mask, comm_); };
   return {{.train = of(data_.train_mask), .val = of(data_.val_mask), .test = of(data_.test_mask)}};
 }
@@ -81,12 +80,13 @@ std::vector<Scores> NodeSteps::evaluate() {
 Tensor NodeSteps::logits_of_samples() {
   const Array<std::uint8_t>* const masks[] = {&data_.train_mask, &data_.val_mask, &data_.test_mask};
   DataLoader loader(
-      make_sampler(graph_, o_, o_.seed + 1), nodes_in(data_, comm_.rank(), masks),
+      make_sampler(graph_, relations_, options_.edge_types, o_, o_.seed + 1),
+      nodes_in(data_, comm_.rank(), masks),
       {.batch_size = o_.sample.batch_size, .per_rank = o_.sample.batch_per_rank, .shuffle = false});
   Tensor logits = Tensor::zeros({graph_.num_dst_nodes(), data_.num_classes});
   while (std::optional<MiniBatch> batch = loader.next()) {
-    const BlockData data(std::move(batch->blocks), data_, relations_);
-    const Tensor of_batch = model_(data.blocks, data.features, data.relations).value();
+    const BlockData data(std::move(batch->blocks), relations_);
+    const Tensor of_batch = model_(data.blocks, input_of(data), data.relations).value();
     const Array<Index>& rows = data.blocks.back().dst_rows();
     for (Index i = 0; i < of_batch.num_rows(); ++i)
       std::copy_n(of_batch.row(i), of_batch.row_size(), logits.row(rows[i]));
@@ -95,7 +95,7 @@ Tensor NodeSteps::logits_of_samples() {
 }
 
 void NodeSteps::predict() {
-  predict_nodes(comm_, o_, model_, graph_, data_, relations_);
+  predict_nodes(comm_, o_, model_, graph_, data_, input_, relations_, types_);
 }
 
 }  // namespace sar::tools

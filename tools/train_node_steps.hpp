@@ -1,6 +1,7 @@
 /// Training for classes of nodes.
 #pragma once
 
+#include "train_predict.hpp"
 #include "train_steps.hpp"
 
 #include <cstdint>
@@ -15,10 +16,13 @@ namespace sar::tools {
 class NodeSteps : public Steps {
  public:
   /// Collective.
-  NodeSteps(const GraphShardManager& graph, const NodeData& data, std::span<const Relations> relations,
-            const TrainOptions& o, const ModelOptions& model, Generator& gen);
+  NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
+            std::span<const Relations> relations, const TrainOptions& o, const ModelOptions& model,
+            Generator& gen);
 
   [[nodiscard]] Module& model() override { return model_; }
+  /// What predict() writes of a graph of many types.
+  void predict_types(std::span<const PredictedNodes> types) { types_ = types; }
   [[nodiscard]] std::string description() const override;
   /// On the whole graph, or where it is wanted on sampled neighbours.
   [[nodiscard]] std::vector<Scores> evaluate() override;
@@ -44,6 +48,7 @@ class NodeSteps : public Steps {
 
   ModelOptions options_;
   NodeClassifier model_;
+  std::span<const PredictedNodes> types_;
   std::optional<Part> part_;          // the batch, or with --mfg what the training nodes depend on
   std::optional<DataLoader> loader_;  // --sample
 };

@@ -46,10 +46,17 @@ DataOptions add_data_options(CLI::App& app, TrainOptions& o) {
              "built-in graph: karate or sbm")
       ->excludes(dataset);
   add_sbm_options(app, o.sbm, "sbm: ");
+  app.add_option(
+         "--category", o.category,
+         "of a graph with types of nodes and edges: the type of the nodes that have the labels and the "
+         "masks. Features of several widths go through a linear layer of their type first, and types "
+         "without features get learnable rows, both to width --hidden")
+      ->check(not_empty())
+      ->option_text("TYPE");
   add_edge_options(app, o.data);
   app.add_flag("--normalize-features", o.data.normalize_features, "divide feature rows by their sum");
   auto* partition = add_choice(app, "--partition", o.data.partition, partition_methods(),
-                               "contiguous, random, metis or ldg");
+                               "contiguous, random, metis, scotch or ldg");
   return {source, fields, partition};
 }
 
@@ -57,7 +64,9 @@ void add_model_options(CLI::App& app, ModelOptions& m) {
   constexpr Index most = std::numeric_limits<int>::max();  // of factors of a width
   Choices<std::string> types;
   for (const ModelType& type : model_types()) types.emplace_back(type.name, type.name);
-  add_choice(app, "--model", m.type, types, "sage, gcn, gat, gatv2, gin or rgcn");
+  add_choice(app, "--model", m.type, types,
+             "sage, gcn, gat, gatv2, gin or rgcn; with --category rgcn, hgt, hetero-sage or "
+             "hetero-gat");
   add_layers_option(app, m.layers, "number of convolutions");
   auto* hidden =
       app.add_option("--hidden", m.hidden,
@@ -129,26 +138,33 @@ void add_schedule_options(CLI::App& app, ScheduleOptions& o) {
       ->transform(number_from(0.0, 1e30));
 }
 
+/// "15,10,5"
+std::vector<Index> read_fan_outs(const std::string& option, const std::string& text) {
+  std::vector<Index> fan_outs;
+  for (std::string_view rest = text; fan_outs.empty() || !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const auto fan_out = to_number<Index>(rest.substr(0, comma));
+    if (!fan_out || *fan_out < -1 || comma + 1 == rest.size())
+      throw CLI::ValidationError(
+          option, "'" + text + "', expected a fan-out for each layer, such as 15,10,5; -1 is all in-edges");
+    fan_outs.push_back(*fan_out);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return fan_outs;
+}
+
 void add_sample_options(CLI::App& app, SampleOptions& o) {
-  const auto read = [&o](const std::string& text) {
-    std::string_view rest = text;
-    for (o.fan_outs.clear(); o.fan_outs.empty() || !rest.empty();) {
-      const std::size_t comma = std::min(rest.find(','), rest.size());
-      const auto fan_out = to_number<Index>(rest.substr(0, comma));
-      if (!fan_out || *fan_out < -1 || comma + 1 == rest.size())
-        throw CLI::ValidationError(
-            "--sample",
-            "'" + text + "', expected a fan-out for each layer, such as 15,10,5; " + "-1 is all in-edges");
-      o.fan_outs.push_back(*fan_out);
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-    }
-  };
+  const auto read = [&o](const std::string& text) { o.fan_outs = read_fan_outs("--sample", text); };
   auto* sample =
       app.add_option_function<std::string>("--sample", read,
                                            "mini-batches of training nodes or edges, on so many in-edges "
                                            "of a node in each layer, the first layer first; "
-                                           "-1: all. Evaluation is on the whole graph")
+                                           "-1: all. With --category, so many of each type of edge. "
+                                           "Evaluation is on the whole graph")
           ->option_text("LIST");
+  add_pairs(app, "--sample-relation", o.relation_lists, "TYPE=LIST",
+            "other fan-outs for some types of edges, each by its relation or as author:writes:paper")
+      ->needs(sample);
   app.add_option("--batch-size", o.batch_size, "training nodes or edges of a step, of all ranks together")
       ->transform(number_from<Index>(1))
       ->needs(sample);
@@ -191,6 +207,15 @@ void add_execution_options(CLI::App& app, TrainOptions& o) {
   app.add_flag("--aggregate-in-double", o.graph_options.aggregate_in_double,
                "add the sums and means of message passing in double precision, over all ranks; gradients "
                "that travel take twice the bytes");
+  Choices<HaloFormat> formats{
+      {"exact", HaloFormat::exact}, {"bf16", HaloFormat::bf16}, {"int8", HaloFormat::int8}};
+  if (sizeof(real) == sizeof(float)) formats.insert(formats.begin(), {"fp32", HaloFormat::exact});
+  add_choice(app, "--halo-format", o.graph_options.halo_format, formats,
+             "what rows and gradients are rounded to while they travel: exact, bf16 (2 bytes a number) or "
+             "int8 (1 byte, a scale for each row, rounded at random)");
+  app.add_flag("--halo-error-feedback", o.graph_options.halo_error_feedback,
+               "what rounding took from a gradient is added to that of the next epoch; keeps a halo of "
+               "gradients for each layer");
   add_threads_option(app, o.threads);
 }
 
@@ -272,12 +297,12 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
            {"--lr-factor", step || plateau, "--schedule step or plateau"},
            {"--min-lr", schedule == ScheduleType::cosine || plateau, "--schedule cosine or plateau"},
            {"--momentum", o.optimizer == OptimizerType::sgd, "--optimizer sgd"},
-           {"--heads", model.attends, "--model gat or gatv2"},
-           {"--out-heads", model.attends, "--model gat or gatv2"},
-           {"--residual", model.attends, "--model gat or gatv2"},
-           {"--attn-dropout", model.attends, "--model gat or gatv2"},
-           {"--num-rels", model.has_relations, "--model rgcn"},
-           {"--num-bases", model.has_relations, "--model rgcn"},
+           {"--heads", model.attends, "--model gat, gatv2, hetero-gat or hgt"},
+           {"--out-heads", model.attends && o.model.type != "hgt", "--model gat, gatv2 or hetero-gat"},
+           {"--residual", model.attends && !model.needs_types, "--model gat or gatv2"},
+           {"--attn-dropout", model.attends && o.model.type != "hgt", "--model gat, gatv2 or hetero-gat"},
+           {"--num-rels", model.has_relations && o.category.empty(), "--model rgcn, without --category"},
+           {"--num-bases", o.model.type == "rgcn", "--model rgcn"},
            {"--split-edges", link || edge, "--task link or edge"},
            {"--exclude", (link || edge) && samples, "--sample and --task link or edge"},
            {"--predictor", link, "--task link"},
@@ -285,9 +310,14 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
            {"--negatives", link, "--task link"},
            {"--negatives-from", link, "--task link"},
            {"--eval-negatives", link, "--task link"},
+           {"--halo-error-feedback", o.graph_options.halo_format != HaloFormat::exact && !samples,
+            "--halo-format bf16 or int8, without --sample"},
            {"--hits-k", link, "--task link"},
+           {"--filtered-ranks", link && has_relations(o.task.predictor),
+            "--task link and --predictor distmult, complex, transe or rotate"},
            {"--metric", link, "--task link"},
            {"--edge-labels", edge, "--task edge"},
+           {"--sample-relation", !o.category.empty(), "--category"},
            {"--sample-eval", !link && !edge, "--task node"},
            {"--num-classes", !link && !(edge && o.task.labels == EdgeLabels::values),
             "--task node, or edge with classes"}})
@@ -299,12 +329,48 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
 void check(const TrainOptions& o, const DataOptions& given) {
   if (o.model.hidden_per_head > 0 && !model_type(o.model.type).attends)
     throw CLI::ValidationError("--hidden-per-head: " + o.model.type + " has no heads, expected --hidden");
+  const ModelType& model = model_type(o.model.type);
+  if (model.needs_types && o.category.empty())
+    throw CLI::ValidationError(concat("--model: ", model.name, " goes with --category"));
+  if (!o.category.empty() && o.dataset.empty())
+    throw CLI::ValidationError("--category: is for a --dataset, not for a built-in graph");
+  if (!o.category.empty() && o.data.fields.contains("weight"))
+    throw CLI::ValidationError(
+        "--fields: weight goes without --category, whose models read no weights of edges");
+  if (o.category.empty() && o.found.kind == DatasetKind::hetero_directory)
+    throw CLI::ValidationError(concat("--dataset: ", o.dataset,
+                                      " has types of nodes and edges, expected "
+                                      "--category, the type of the nodes that have labels"));
+  if (!o.category.empty() && !model.has_relations)
+    throw CLI::ValidationError(
+        concat("--category: is for graphs with types of nodes and edges, expected --model "
+               "rgcn, hgt, hetero-sage or hetero-gat, not ",
+               model.name));
+  if (!o.category.empty() && o.task.type != TaskType::node)
+    throw CLI::ValidationError(concat("--category: goes with --task node, not ", name_of(o.task.type)));
   if (!o.sample.fan_outs.empty() && std::ssize(o.sample.fan_outs) != o.model.layers)
     throw CLI::ValidationError(concat("--sample: there are ", o.sample.fan_outs.size(),
                                       " fan-outs, expected one for each of --layers ", o.model.layers));
+  for (const auto& [name, fan_outs] : o.sample.of_relations)
+    if (std::ssize(fan_outs) != o.model.layers)
+      throw CLI::ValidationError(concat("--sample-relation: there are ", fan_outs.size(), " fan-outs of ",
+                                        name, ", expected one for each of --layers ", o.model.layers));
   if (o.predict_layer > o.model.layers)
     throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
                                       ", expected at most --layers ", o.model.layers));
+  if (o.embedding > 0 && o.data.normalize_features)
+    throw CLI::ValidationError("--normalize-features: goes without --embedding");
+  if (o.embedding > 0 && (o.clip_norm > 0 || o.clip_value > 0))
+    throw CLI::ValidationError("--embedding: goes without --clip-norm and --clip-value");
+  if (o.embedding > 0 && !(o.init_weights.empty() && o.save_weights.empty()))
+    throw CLI::ValidationError(
+        "--embedding: goes without --init-weights and --save-weights, which have no rows of nodes, expected "
+        "--checkpoint, and --resume");
+  if (o.graph_options.halo_format == HaloFormat::int8 && sizeof(real) == sizeof(double))
+    throw CLI::ValidationError("--halo-format: is int8 in double precision, expected exact or bf16");
+  if (o.graph_options.halo_format != HaloFormat::exact && o.graph_options.aggregate_in_double)
+    throw CLI::ValidationError(concat("--halo-format: is ", to_string(o.graph_options.halo_format),
+                                      ", expected exact with --aggregate-in-double"));
   if (o.schedule.type == ScheduleType::plateau && o.schedule.warm_up > 0)
     throw CLI::ValidationError("--warm-up: goes with --schedule none, step or cosine, not plateau");
   if (o.schedule.type == ScheduleType::plateau && o.schedule.factor == 1)
@@ -332,6 +398,12 @@ void add_options(CLI::App& app, TrainOptions& o) {
   const DataOptions data = add_data_options(app, o);
   add_task_options(app, o.task);
   add_model_options(app, o.model);
+  app.add_option("--embedding", o.embedding,
+                 "learnable rows of so many numbers in the place of the nodes' features, which are not read "
+                 "(of a dataset directory, for the number of nodes); moved by SparseAdam, or SparseSGD with "
+                 "--optimizer sgd; 0: none")
+      ->transform(number_from<Index>(0, std::numeric_limits<int>::max()))
+      ->option_text("WIDTH");
   add_optimizer_options(app, o);
   add_schedule_options(app, o.schedule);
   add_sample_options(app, o.sample);
@@ -340,6 +412,8 @@ void add_options(CLI::App& app, TrainOptions& o) {
   add_checkpoint_options(app, o);
   app.callback([&o, &app, data] {
     refuse_unread(app, o);
+    for (const auto& [name, list] : o.sample.relation_lists)
+      o.sample.of_relations[name] = read_fan_outs("--sample-relation", list);
     if (app.get_option("--layers")->count() == 0 && !o.sample.fan_outs.empty())
       o.model.layers = static_cast<int>(o.sample.fan_outs.size());
     o.found = find_dataset(o.dataset);
@@ -347,6 +421,7 @@ void add_options(CLI::App& app, TrainOptions& o) {
     if (o.model.hidden_per_head > 0) o.model.hidden = o.model.hidden_per_head * o.model.heads;
     o.sbm.seed = o.seed;
     o.data.partition_seed = o.seed;
+    o.data.features = o.embedding == 0;
   });
 }
 

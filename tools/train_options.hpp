@@ -12,6 +12,7 @@
 #include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,10 @@ struct ScheduleOptions {
 
 /// Of mini-batches.
 struct SampleOptions {
-  std::vector<Index> fan_outs;  ///< of the layers; empty: full batch
+  std::vector<Index> fan_outs;  ///< of the layers; empty: full batch. With --category, of each type of edge
+  /// Types of edges with other fan-outs, as the user wrote them, and as numbers.
+  std::map<std::string, std::string> relation_lists;
+  std::map<std::string, std::vector<Index>> of_relations;
   Index batch_size = 1024;
   bool batch_per_rank = false, replace = false, by_weight = false, drop_last = false;
   bool evaluate = false;  ///< on sampled neighbours, too
@@ -55,7 +59,9 @@ struct TrainOptions {
 
   // the model and its training
   TaskOptions task;
+  std::string category;  ///< type of the nodes that are trained on, in a graph of many types; empty: of one
   ModelOptions model;
+  Index embedding = 0;  ///< width of learnable rows in the place of features; 0: none
   bool mfg = false;
   SampleOptions sample;
   OptimizerType optimizer = OptimizerType::adam;

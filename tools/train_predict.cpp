@@ -79,18 +79,37 @@ void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor
                      {"/edge_values", "/edge_logits", "/edge_labels"});
 }
 
+namespace {
+
+/// Writes embeddings.<type>.npy of each type.
+void predict_embeddings(const Communicator& comm, const TrainOptions& o, const Tensor& h,
+                        std::span<const PredictedNodes> types) {
+  for (const PredictedNodes& nodes : types)
+    write_npy_rows(comm, o.predict + "/embeddings." + escaped(nodes.type) + ending(nodes.ids_are_original),
+                   h.slice_rows(nodes.first_row, nodes.end_row), nodes.ids);
+}
+
+}  // namespace
+
 void predict_nodes(const Communicator& comm, const TrainOptions& o, NodeClassifier& model,
-                   const GraphShardManager& graph, const NodeData& data,
-                   std::span<const Relations> relations) {
+                   const GraphShardManager& graph, const NodeData& data, NodeInput& input,
+                   std::span<const Relations> relations, std::span<const PredictedNodes> types) {
   if (o.predict.empty()) return;
   const bool was_training = model.is_training();
   model.eval();
-  const auto& ids = graph.dst_ids();
+  if (o.predict_layer > 0) {
+    const Tensor h = model.after_layer(o.predict_layer, graph, input.all(), relations).value();
+    if (types.empty())
+      predict_embeddings(o, h, graph, data);
+    else
+      predict_embeddings(comm, o, h, types);
+  }
+  Tensor logits = model(graph, input.all(), relations).value();
+  const auto category = std::ranges::find_if(types, &PredictedNodes::is_category);
+  const bool of_type = category != types.end();
+  const Array<Index>& ids = of_type ? category->ids : graph.dst_ids();
   const std::string end = ending(data.ids_are_original);
-  if (o.predict_layer > 0)
-    predict_embeddings(o, model.after_layer(o.predict_layer, graph, data.features, relations).value(), graph,
-                       data);
-  const Tensor logits = model(graph, data.features, relations).value();
+  if (of_type) logits = logits.slice_rows(category->first_row, category->end_row);
   write_npy_rows(comm, o.predict + "/logits" + end, logits, ids);
   write_npy_rows(comm, o.predict + "/labels" + end, classes_of(logits), ids);
   std::error_code ignored;

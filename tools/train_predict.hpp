@@ -1,6 +1,7 @@
 /// What `train --predict` writes.
 #pragma once
 
+#include "train_input.hpp"
 #include "train_models.hpp"
 #include "train_options.hpp"
 
@@ -8,8 +9,18 @@
 #include <sar/graph/data/node_data.hpp>
 
 #include <span>
+#include <string>
 
 namespace sar::tools {
+
+/// The nodes of one type in a graph of many: some of this rank's rows.
+struct PredictedNodes {
+  std::string type;
+  Index first_row = 0, end_row = 0;  ///< the rows of its nodes are [first_row, end_row)
+  Array<Index> ids;                  ///< their original ids within the type
+  bool ids_are_original = true;
+  bool is_category = false;  ///< whose classes are predicted
+};
 
 /// Makes the directory, so that the training does not begin when that fails. Collective.
 void prepare_predictions(const Communicator& comm, const TrainOptions& o);
@@ -17,10 +28,11 @@ void prepare_predictions(const Communicator& comm, const TrainOptions& o);
 /// Writes logits.npy float32 [nodes, classes], labels.npy int64 [nodes] (the class with the largest logit),
 /// and embeddings.npy float32 [nodes, width of the layer]; row v is that of original node v. Where the
 /// dataset does not say the original ids, row v is that of node v of the partition, and the files are called
-/// logits.partition_order.npy and so on. Collective.
+/// logits.partition_order.npy and so on. With `types`, logits and labels are those of the category, rows by
+/// id within the type, and embeddings.<type>.npy has the nodes of a type. Collective.
 void predict_nodes(const Communicator& comm, const TrainOptions& o, NodeClassifier& model,
-                   const GraphShardManager& graph, const NodeData& data,
-                   std::span<const Relations> relations);
+                   const GraphShardManager& graph, const NodeData& data, NodeInput& input,
+                   std::span<const Relations> relations, std::span<const PredictedNodes> types = {});
 
 /// Writes embeddings.npy float32 [nodes, width] likewise: h [local nodes, width]. Collective.
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,

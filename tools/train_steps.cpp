@@ -8,14 +8,38 @@
 
 namespace sar::tools {
 
-NeighborSampler make_sampler(const GraphShardManager& graph, const TrainOptions& o, std::uint64_t seed) {
+namespace {
+
+/// Of each layer, for each type of edge.
+std::vector<std::vector<Index>> fan_outs_of_types(const SampleOptions& s,
+                                                  std::span<const EdgeType> edge_types) {
+  std::vector<std::vector<Index>> fan_outs;
+  for (const Index fan_out : s.fan_outs) fan_outs.emplace_back(edge_types.size(), fan_out);
+  for (const auto& [name, of_layers] : s.of_relations) {
+    std::size_t type = 0;
+    try {
+      type = find_edge_type(edge_types, name);
+    } catch (const InputError& error) {
+      throw InputError(concat("--sample-relation: ", error.what()));
+    }
+    for (std::size_t l = 0; l < fan_outs.size(); ++l) fan_outs[l][type] = of_layers[l];
+  }
+  return fan_outs;
+}
+
+}  // namespace
+
+NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const Relations> relations,
+                             std::span<const EdgeType> edge_types, const TrainOptions& o,
+                             std::uint64_t seed) {
   const SampleOptions& s = o.sample;
   NeighborSamplerOptions options{.replace = s.replace, .prob = {}, .seed = seed};
   if (s.by_weight) {
     require<InputError>(graph.edge_weight().defined(), "--sample-by-weight: the edges have no weights");
     options.prob = graph.edge_weight();
   }
-  return {graph, s.fan_outs, options};
+  if (edge_types.empty()) return {graph, s.fan_outs, options};
+  return {graph, fan_outs_of_types(s, edge_types), relations.front().types, options};
 }
 
 void require_batches(const Communicator& comm, const TrainOptions& o, Index num_batches, Index seeds_of_rank,
@@ -26,15 +50,10 @@ void require_batches(const Communicator& comm, const TrainOptions& o, Index num_
                       o.sample.batch_per_rank ? " of each rank" : "");
 }
 
-BlockData::BlockData(std::vector<MessageFlowGraph> graphs, const NodeData& data,
-                     std::span<const Relations> of_graph)
+BlockData::BlockData(std::vector<MessageFlowGraph> graphs, std::span<const Relations> of_graph)
     : blocks(std::move(graphs)) {
-  features = gather_rows(data.features, blocks.front().src_rows()).value();
   for (const Relations& all : of_graph)
-    for (const MessageFlowGraph& block : blocks) {
-      relations.push_back({.types = {}, .norm = averaging_norm(block)});
-      for (const Index e : block.edge_rows()) relations.back().types.push_back(all.types[e]);
-    }
+    for (const MessageFlowGraph& block : blocks) relations.push_back(relations_of(block, all));
 }
 
 std::map<std::string, std::string> EpochProgress::to_checkpoint() const {
@@ -73,6 +92,7 @@ void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochP
                       " of an epoch, and there are ", num_batches());
   start_epoch(number, from.batch);
   if (num_batches() == 0) {
+    start_halo_step(o_.seed, number << 32);
     result.loss = step(optimizer, timer);
     check(result.loss);
     return;
@@ -82,6 +102,7 @@ void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochP
   while (const std::optional<Index> mine = next_batch()) {
     const auto seeds = comm_.all_reduce(static_cast<double>(*mine));
     timer.step_begins();
+    start_halo_step(o_.seed, (number << 32) + static_cast<std::uint64_t>(from.batch));
     const double loss = step(optimizer, timer);
     check(loss);
     from.loss_sum += loss * seeds;
@@ -108,6 +129,7 @@ double Steps::step(Optimizer& optimizer, EpochTimer& timer) {
   if (o_.clip_norm > 0) clip_grad_norm(model(), o_.clip_norm);
   optimizer.step();
   optimizer.zero_grad();
+  input_.step(optimizer.lr());
   timer.backward_done();
   return static_cast<double>(of_step.value().item());
 }

@@ -1,6 +1,7 @@
 /// The steps of an epoch of `train`: one on the whole graph, or one for each mini-batch.
 #pragma once
 
+#include "train_input.hpp"
 #include "train_log.hpp"
 #include "train_models.hpp"
 #include "train_options.hpp"
@@ -16,18 +17,20 @@
 
 namespace sar::tools {
 
-/// Message flow graphs, and what a network reads on them.
+/// Message flow graphs, and the relations of their edges.
 struct BlockData {
   std::vector<MessageFlowGraph> blocks;
   std::vector<Relations> relations;
-  Tensor features;  ///< of the first one's sources
 
   /// `of_graph`: relations of the whole graph. Collective.
-  BlockData(std::vector<MessageFlowGraph> graphs, const NodeData& data, std::span<const Relations> of_graph);
+  BlockData(std::vector<MessageFlowGraph> graphs, std::span<const Relations> of_graph);
 };
 
-/// The neighbours that --sample asks for. Collective.
-NeighborSampler make_sampler(const GraphShardManager& graph, const TrainOptions& o, std::uint64_t seed);
+/// The neighbours that --sample asks for. In a graph of many types, `relations` has the types of its edges,
+/// which are `edge_types`. Throws InputError for fan-outs of a type that is not there. Collective.
+NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const Relations> relations,
+                             std::span<const EdgeType> edge_types, const TrainOptions& o,
+                             std::uint64_t seed);
 
 /// Throws InputError when there is no batch for the seeds ("training nodes"). Collective.
 void require_batches(const Communicator& comm, const TrainOptions& o, Index num_batches, Index seeds_of_rank,
@@ -65,9 +68,10 @@ class Steps {
   virtual void predict() = 0;
 
  protected:
-  Steps(const GraphShardManager& graph, const NodeData& data, std::span<const Relations> relations,
-        const TrainOptions& o)
-      : graph_(graph), comm_(graph.comm()), data_(data), relations_(relations), o_(o) {}
+  /// `input` outlives this, too.
+  Steps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
+        std::span<const Relations> relations, const TrainOptions& o)
+      : graph_(graph), comm_(graph.comm()), data_(data), input_(input), relations_(relations), o_(o) {}
 
   [[nodiscard]] virtual NodeClassifier& network() = 0;
   [[nodiscard]] virtual Index num_batches() const = 0;  ///< 0: an epoch is a step on the whole graph
@@ -78,9 +82,15 @@ class Steps {
   /// The forward pass on the batch, or on the whole graph. Collective.
   [[nodiscard]] virtual Variable loss() = 0;
 
+  /// What the first layer reads of the sources of blocks. Collective.
+  [[nodiscard]] Variable input_of(const BlockData& part) const {
+    return input_.of(part.blocks.front().src_rows());
+  }
+
   const GraphShardManager& graph_;
   const Communicator& comm_;
   const NodeData& data_;
+  NodeInput& input_;
   std::span<const Relations> relations_;
   const TrainOptions& o_;
 

@@ -17,7 +17,9 @@ const Choices<TaskType>& task_types() {
 
 const Choices<PredictorType>& predictor_types() {
   static const Choices<PredictorType> types{
-      {"dot", PredictorType::dot}, {"mlp", PredictorType::mlp}, {"distmult", PredictorType::distmult}};
+      {"dot", PredictorType::dot},           {"mlp", PredictorType::mlp},
+      {"distmult", PredictorType::distmult}, {"complex", PredictorType::complex},
+      {"transe", PredictorType::transe},     {"rotate", PredictorType::rotate}};
   return types;
 }
 
@@ -64,7 +66,7 @@ void read_shares(const std::string& text, TaskOptions& o) {
 void add_link_options(CLI::App& app, TaskOptions& o) {
   add_choice(app, "--predictor", o.predictor, predictor_types(),
              "link: score of a pair of nodes, from the outputs of the last layer, which has --hidden "
-             "columns: dot, mlp or distmult");
+             "columns: dot, mlp, or for edges with types distmult, complex, transe or rotate");
   add_choice(app, "--link-loss", o.loss, link_losses(), "link: bce, margin or infonce");
   app.add_option("--negatives", o.negatives, "link: pairs that are no edges, drawn for each edge and epoch")
       ->transform(number_from<Index>(1, 1 << 20));
@@ -75,6 +77,9 @@ void add_link_options(CLI::App& app, TaskOptions& o) {
       ->transform(number_from<Index>(1, 1 << 20));
   app.add_option("--hits-k", o.hits_k, "link: K of Hits@K, among all pairs that are no edges")
       ->transform(number_from<Index>(1));
+  app.add_flag("--filtered-ranks", o.filtered_ranks,
+               "link: MRR and Hits@K of either end of an edge among all nodes but other right ones, with a "
+               "predictor for edges with types");
   add_choice(app, "--metric", o.metric,
              {{"auc", LinkMetric::auc}, {"mrr", LinkMetric::mrr}, {"hits", LinkMetric::hits}},
              "link: of the validation, tells the best epoch: auc, mrr or hits");
@@ -104,6 +109,9 @@ std::string name_of(TaskType type) {
 std::string name_of(PredictorType type) {
   return name_in(predictor_types(), type);
 }
+bool has_relations(PredictorType type) {
+  return type != PredictorType::dot && type != PredictorType::mlp;
+}
 std::string name_of(LinkLoss loss) {
   return name_in(link_losses(), loss);
 }
@@ -115,7 +123,8 @@ std::string describe(const TaskOptions& o) {
   if (o.type == TaskType::edge) return concat("edge --edge-labels ", name_in(label_types(), o.labels), split);
   return concat("link --predictor ", name_of(o.predictor), " --link-loss ", name_of(o.loss), " --negatives ",
                 o.negatives, " --negatives-from ", name_in(origins(), o.negatives_from), " --eval-negatives ",
-                o.eval_negatives, " --metric ", metric_names(o)[0], " --hits-k ", o.hits_k, split);
+                o.eval_negatives, " --metric ", metric_names(o)[0], " --hits-k ", o.hits_k,
+                o.filtered_ranks ? " --filtered-ranks" : "", split);
 }
 
 std::vector<std::string> metric_names(const TaskOptions& o) {

@@ -13,7 +13,7 @@ class App;
 namespace sar::tools {
 
 enum class TaskType { node, link, edge };
-enum class PredictorType { dot, mlp, distmult };
+enum class PredictorType { dot, mlp, distmult, complex, transe, rotate };
 enum class LinkLoss { bce, margin, infonce };
 enum class LinkMetric { auc, mrr, hits };
 enum class EdgeLabels { classes, values };
@@ -30,6 +30,7 @@ struct TaskOptions {
   Negatives negatives_from = Negatives::global;
   Index hits_k = 50;
   LinkMetric metric = LinkMetric::auc;  ///< of the best epoch
+  bool filtered_ranks = false;          ///< MRR and Hits@K are those of both ends among all nodes
   // labels of edges
   EdgeLabels labels = EdgeLabels::classes;
 };
@@ -41,6 +42,9 @@ void add_task_options(CLI::App& app, TaskOptions& o);
 std::string name_of(TaskType type);
 std::string name_of(PredictorType type);
 std::string name_of(LinkLoss loss);
+
+/// Whether the score of a pair depends on a relation.
+bool has_relations(PredictorType type);
 
 /// All that results depend on, as options: "link --predictor dot ...".
 std::string describe(const TaskOptions& o);

@@ -63,15 +63,16 @@ class HaloFetch {
 /// One pass of gradients from the readers of rows back to their owners, where they are combined with `sum`:
 /// added, or its maximum or minimum with them.
 ///
-/// This rank gives the rows of the stages of plan.halo in order. Incoming stages (plan.owned) are combined in
-/// their order: the last `depth` stages of the last round in finish(), all others before, whenever this rank
-/// waits for an exchange of this communicator. A caller may therefore add its own rows to `sum` between
-/// receive_all_but_last() and finish(), and the order of all additions is fixed.
+/// This rank gives the rows of the stages of plan.halo in order. Incoming rows are combined in the order of
+/// their readers' stages, within a stage in that of the rounds: those of stage k - depth in the k-th call of
+/// send() (counted from 0), all others in finish(). In between, the caller may add its own rows to `sum`, and
+/// the order of all additions is fixed.
 class HaloPush {
  public:
-  /// `sum` [local rows, ...] changes while this rank waits (see above), never here nor in progress().
+  /// `sum` [local rows, ...] changes in send() and finish() only.
   /// Buffers: at most `depth` outgoing and `depth` incoming stages are held, besides the one that the caller
-  /// is filling.
+  /// is filling; more only where more of this rank's rows than a stage come together in stages of their
+  /// readers.
   HaloPush(const Communicator& comm, Tensor& sum, HaloPlan plan, HaloStart start = HaloStart::now,
            ReduceOp op = ReduceOp::sum);
   ~HaloPush();   ///< as that of HaloFetch
@@ -79,18 +80,16 @@ class HaloPush {
   HaloPush(const HaloPush&) = delete;
   HaloPush& operator=(const HaloPush&) = delete;
 
-  /// True when rows are combined with `sum` before finish(); otherwise `sum` may be left unset until then.
-  [[nodiscard]] bool adds_before_finish() const noexcept;
-  /// Starts sending the rows of the next stage; keeps the tensor until it has left. First waits while `depth`
-  /// stages are in flight, so that the memory of an older one can be used for the one filled next. Throws
-  /// CommunicationError after the last stage, ShapeError for rows that are not those of the stage.
+  /// Starts sending the rows of the next stage; keeps the tensor until it has left. Before, it waits while
+  /// `depth` stages are in flight, so that the memory of an older one can be used for the one filled next;
+  /// after, for the incoming rows that it adds. Throws CommunicationError after the last stage, ShapeError
+  /// for rows that are not those of the stage.
   void send(Tensor rows);
-  /// Waits until all incoming rows are added that are not left to finish().
-  void receive_all_but_last();
   /// Moves packets on; never waits, never touches `sum`.
   void progress();
-  /// Waits for everything: adds the rows of the last round, completes all sends. Throws CommunicationError
-  /// when stages are left to be sent.
+  /// Waits for everything: adds all incoming rows, completes all sends. Before the finish() of a fetch that
+  /// is under way beside it: a peer may have to send gradients before it takes more rows. Throws
+  /// CommunicationError when stages are left to be sent.
   void finish();
 
  private:

@@ -1,6 +1,7 @@
 #include <sar/comm/exchange.hpp>
 #include <sar/comm/rows/halo.hpp>
 #include <sar/comm/rows/mailbox.hpp>
+#include <sar/comm/rows/packing.hpp>
 #include <sar/core/trace.hpp>
 #include <sar/core/trace_events.hpp>
 
@@ -9,11 +10,6 @@
 #include <utility>
 
 namespace sar::inline SAR_PRECISION {
-namespace {
-
-constexpr Index pack_grain_values = Index{1} << 14;  // what a thread packs at once
-
-}  // namespace
 
 struct HaloFetch::Impl final : Exchange {
   Impl(const Communicator& comm, const Tensor& owned_rows, HaloPlan halo_plan)
@@ -22,7 +18,7 @@ struct HaloFetch::Impl final : Exchange {
         plan(std::move(halo_plan)),
         inbox(comm, halo_traffic(comm, plan, owned.row_size())),
         outbox(comm, owned_traffic(comm, plan, owned.row_size())),
-        buffers(outbox.window()),
+        packing(outbox.window(), *plan.wire, owned.row_size(), outbox.packets().largest()),
         sink(plan.wire->bytes(inbox.packets().largest())) {
     check_rounds(*plan.rounds, owned);
   }
@@ -32,22 +28,24 @@ struct HaloFetch::Impl final : Exchange {
   }
 
   bool advance(bool waiting) override {
-    const auto packet_arrived = [&](const Packet& packet) {
-      if (!plan.wire->as_stored()) unpack(packet);
-      ++arrived;
+    const auto packet_arrived = [&](const Packet&) {
+      if (!given_up()) ++(plan.wire->as_stored() ? arrived : to_unpack);
     };
     const auto incoming = [&](const Packet& packet) -> std::byte* {
       if (given_up()) return inbox.idle() ? sink.data() : nullptr;
       real* values = values_of(packet);
       if (plan.wire->as_stored()) return reinterpret_cast<std::byte*>(values);
-      return packed.emplace_back(plan.wire->bytes(packet.size())).data();
+      packed.push_back({packet, values, Array<std::byte>(plan.wire->bytes(packet.size())), {}});
+      return packed.back().bytes.data();
     };
     const auto outgoing = [&](const Packet& packet, std::size_t slot) {
       return rows_of(packet, slot, waiting);
     };
-    const std::size_t wanted = given_up() ? plan.halo.size() : handed_out + plan.depth;
-    const bool moved = inbox.advance(tag(), wanted, incoming, packet_arrived);
-    return outbox.advance(tag(), std::numeric_limits<std::size_t>::max(), outgoing) || moved;
+    const std::size_t wanted = given_up() ? plan.halo.size() : handed_out + plan.depth + (in_use ? 0 : 1);
+    bool moved = inbox.advance(tag(), wanted, incoming, packet_arrived);
+    unpack(waiting);
+    moved |= outbox.advance(tag(), std::numeric_limits<std::size_t>::max(), outgoing);
+    return moved;
   }
   [[nodiscard]] bool done() const noexcept override { return outbox.done() && inbox.done(); }
   [[nodiscard]] int failed_peer() const noexcept override { return inbox.failed_peer(); }
@@ -67,14 +65,25 @@ struct HaloFetch::Impl final : Exchange {
     ++handed_out;
     return rows;
   }
-  void unpack(const Packet& packet) {
-    if (packed.empty()) return;  // given up
-    if (inbox.failed_peer() < 0 && !given_up())
-      plan.wire->unpack(packed.front().data(), packet.size(), values_of(packet));
-    packed.pop_front();
+  /// Rows that have arrived in another format than the stored one.
+  void unpack(bool waiting) {
+    for (; to_unpack > unpacking; ++unpacking) {
+      Packed& next = packed[unpacking];
+      if (inbox.failed_peer() >= 0 || given_up()) continue;  // there may be none
+      next.loop.start(next.packet.size(), values_at_once(next.packet, owned.row_size()),
+                      [this, &next](Index begin, Index end) {
+                        plan.wire->unpack(next.bytes.data() + plan.wire->bytes(begin), end - begin,
+                                          next.values + begin);
+                      });
+    }
+    for (std::size_t i = 0; waiting && i < unpacking; ++i) work(waiting, [&] { packed[i].loop.finish(); });
+    for (; unpacking > 0 && packed.front().loop.done(); --unpacking, --to_unpack, ++arrived) {
+      packed.front().loop.check();
+      packed.pop_front();
+    }
   }
 
-  /// Where the rows of a packet lie one after the other: in `owned`, or packed in the buffer of the slot.
+  /// Where the rows of a packet lie one after the other: in `owned`, or packed. Null: not yet.
   const std::byte* rows_of(const Packet& packet, std::size_t slot, bool waiting) {
     const Array<std::int32_t>& rows = (*plan.rounds)[packet.round].send_rows;
     const Index row_size = owned.row_size();
@@ -82,33 +91,39 @@ struct HaloFetch::Impl final : Exchange {
     const Index last = (packet.end - 1) / row_size;
     if (plan.wire->as_stored() && rows[last] - rows[first] == last - first)
       return reinterpret_cast<const std::byte*>(owned.row(rows[first]) + packet.begin % row_size);
-    Array<std::byte>& buffer = buffers[slot];
-    if (buffer.empty()) buffer.resize(plan.wire->bytes(outbox.packets().largest()));
-    const TraceScope scope("pack rows", TraceKind::communication);
-    const auto pack = [&](Index begin, Index end) {
-      plan.wire->pack(owned, rows, packet.begin + begin, packet.begin + end,
-                      buffer.data() + plan.wire->bytes(begin));
-    };
-    work(waiting, [&] {
-      if (waiting)
-        parallel_for(packet.size(), pack_grain_values, pack);
-      else  // a kernel runs: its threads are busy
-        pack(0, packet.size());
-    });
-    return buffer.data();
+    const std::byte* bytes = nullptr;
+    work(waiting, [&] { bytes = packing.bytes_of(packet, slot, waiting, [&] { return pack_of(packet); }); });
+    return bytes;
   }
+  [[nodiscard]] Packing::Pack pack_of(const Packet& packet) const {
+    return [this, &rows = (*plan.rounds)[packet.round].send_rows, first = packet.begin](
+               Index begin, Index end, std::byte* out) {
+      const TraceScope scope("pack rows", TraceKind::communication);
+      plan.wire->pack(owned, rows, first + begin, first + end, out);
+    };
+  }
+
+  /// A packet in another format than the stored one.
+  struct Packed {
+    Packet packet;
+    real* values;  // where they belong
+    Array<std::byte> bytes;
+    SideLoop loop;
+  };
 
   const std::int64_t start = trace_time();
   const Tensor owned;
   const HaloPlan plan;
   Inbox inbox;
-  std::size_t arrived = 0;              // packets
-  std::deque<Array<std::byte>> packed;  // packets under way in another format than the stored one
-  std::deque<Tensor> tensors;           // stages handed_out, handed_out + 1, ...
+  std::size_t arrived = 0;     // packets whose rows are there
+  std::deque<Tensor> tensors;  // stages handed_out, handed_out + 1, ...
   std::size_t handed_out = 0;
+  bool in_use = false;        // the stage handed out last
+  std::deque<Packed> packed;  // in order: those that are being unpacked, those that have arrived, receives
+  std::size_t unpacking = 0, to_unpack = 0;  // so many of them have begun to be unpacked, and have arrived
   Outbox outbox;
-  std::vector<Array<std::byte>> buffers;  // of the slots of the outbox, made when first needed
-  Array<std::byte> sink;                  // for packets that nobody wants any more
+  Packing packing;
+  Array<std::byte> sink;  // for packets that nobody wants any more
 };
 
 HaloFetch::HaloFetch(const Communicator& comm, const Tensor& owned, HaloPlan plan, HaloStart when)
@@ -129,9 +144,11 @@ void HaloFetch::start(HaloPush* push) {
 std::optional<HaloRows> HaloFetch::next() {
   Impl& fetch = *impl_;
   const std::size_t k = fetch.handed_out;
+  fetch.in_use = false;
   if (k == fetch.plan.halo.size()) return std::nullopt;
   fetch.wait_until([&] { return fetch.complete_stages() > k; });
   HaloRows rows{fetch.plan.halo[k], fetch.take_oldest()};
+  fetch.in_use = true;
   fetch.start_more();
   return rows;
 }

@@ -2,50 +2,42 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
+#include <limits>
 
 namespace sar::inline SAR_PRECISION {
-namespace {
 
-Index halo_rows(const HaloRound& round) {
-  return round.recv_rows;
-}
-Index owned_rows(const HaloRound& round) {
-  return std::ssize(round.send_rows);
-}
-
-/// `stages(rows of a round)` for both directions.
-template <class Stages>
-HaloPlan plan(const std::vector<HaloRound>& rounds, int depth, const Stages& stages) {
-  return {
-      .rounds = &rounds, .halo = stages(halo_rows), .owned = stages(owned_rows), .depth = std::max(depth, 1)};
-}
-
-}  // namespace
-
-HaloPlan plan_single_rounds(const std::vector<HaloRound>& rounds, Index stage_rows, int depth) {
-  return plan(rounds, depth, [&](Index (*rows_of)(const HaloRound&)) {
-    std::vector<HaloStage> stages;
-    for (std::size_t r = 0; r < rounds.size(); ++r) {
-      const Index rows = rows_of(rounds[r]);
-      const Index step = stage_rows > 0 ? stage_rows : std::max<Index>(rows, 1);
-      for (Index begin = 0; begin < rows; begin += step)
-        stages.push_back({.round = r, .begin = begin, .end = std::min(begin + step, rows)});
-    }
-    return stages;
-  });
+void number_halo_rows(const Communicator& comm, std::vector<HaloRound>& rounds) {
+  Index first = 0;
+  std::vector<Index> told, counts(static_cast<std::size_t>(comm.size()), 0);
+  std::vector<Index> first_of(static_cast<std::size_t>(comm.size()), 0);
+  for (HaloRound& round : rounds) {
+    round.first = first;
+    first += round.recv_rows;
+    if (round.recv_rows == 0) continue;
+    first_of[static_cast<std::size_t>(round.owner)] = round.first;
+    counts[static_cast<std::size_t>(round.owner)] = 1;
+  }
+  for (std::size_t q = 0; q < counts.size(); ++q)
+    if (counts[q] > 0) told.push_back(first_of[q]);
+  const auto heard = comm.all_to_all_v<Index>(told, counts);
+  std::vector<Index> of_reader;
+  std::size_t next = 0;
+  for (const Index count : heard.counts) of_reader.push_back(count > 0 ? heard.values[next++] : 0);
+  for (HaloRound& round : rounds) round.reader_first = of_reader[static_cast<std::size_t>(round.reader)];
 }
 
-HaloPlan plan_merged_rounds(const std::vector<HaloRound>& rounds, std::size_t rounds_per_stage, int depth) {
-  rounds_per_stage = std::max<std::size_t>(rounds_per_stage, 1);
-  return plan(rounds, depth, [&](Index (*rows_of)(const HaloRound&)) {
-    std::vector<HaloStage> stages;
-    for (std::size_t r = 0; r < rounds.size(); r += rounds_per_stage) {
-      HaloStage stage{.round = r, .num_rounds = std::min(rounds_per_stage, rounds.size() - r)};
-      for (std::size_t k = 0; k < stage.num_rounds; ++k) stage.end += rows_of(rounds[r + k]);
-      if (stage.end > 0) stages.push_back(stage);
-    }
-    return stages;
-  });
+HaloPlan plan_halo(const std::vector<HaloRound>& rounds, Index stage_rows, int depth) {
+  HaloPlan plan{.rounds = &rounds,
+                .stage_rows = stage_rows > 0 ? stage_rows : std::numeric_limits<Index>::max(),
+                .halo = {},
+                .depth = std::max(depth, 1)};
+  const Index rows = rounds.empty() ? 0 : rounds.back().first + rounds.back().recv_rows;
+  for (Index begin = 0; begin < rows;) {
+    const Index end = begin + std::min(plan.stage_rows, rows - begin);
+    plan.halo.push_back({begin, end});
+    begin = end;
+  }
+  return plan;
 }
 
 void check_rounds(const std::vector<HaloRound>& rounds, const Tensor& owned) {

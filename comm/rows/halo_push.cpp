@@ -1,6 +1,7 @@
 #include <sar/comm/exchange.hpp>
 #include <sar/comm/rows/halo.hpp>
 #include <sar/comm/rows/mailbox.hpp>
+#include <sar/comm/rows/packing.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace.hpp>
 #include <sar/core/trace_events.hpp>
@@ -12,7 +13,7 @@
 namespace sar::inline SAR_PRECISION {
 namespace {
 
-constexpr Index add_grain_values = Index{1} << 14;  // what a thread adds at once
+constexpr Index add_values = Index{1} << 14;  // what a thread adds at once, about
 
 }  // namespace
 
@@ -23,17 +24,12 @@ struct HaloPush::Impl final : Exchange {
         plan(std::move(halo_plan)),
         op(reduce_op),
         inbox(comm, owned_traffic(comm, plan, sum.row_size())),
-        outbox(comm, halo_traffic(comm, plan, sum.row_size())) {
+        outbox(comm, halo_traffic(comm, plan, sum.row_size())),
+        packing(outbox.window(), *plan.wire, sum.row_size(), outbox.packets().largest()) {
     check_rounds(*plan.rounds, sum);
-    early_stages = plan.owned.size();
-    const auto is_of_last_round = [&](const HaloStage& stage) {
-      return stage.round + stage.num_rounds == plan.rounds->size();
-    };
-    while (early_stages > 0 && is_of_last_round(plan.owned[early_stages - 1]) &&
-           plan.owned.size() - early_stages < static_cast<std::size_t>(plan.depth))
-      --early_stages;
-    to_add = early_stages;
-    if (!plan.owned.empty()) free.push_back(buffer());
+    sink.resize(plan.wire->bytes(inbox.packets().largest()));
+    const Index rows = std::min(plan.stage_rows, sum.num_rows() * std::ssize(*plan.rounds));
+    most_held_bytes = plan.depth * plan.wire->bytes(rows * sum.row_size()) - std::ssize(sink);
   }
   ~Impl() override {
     trace_event(TraceLane::exchange, "push", start, trace_time());
@@ -49,25 +45,26 @@ struct HaloPush::Impl final : Exchange {
 
   bool advance(bool waiting) override {
     const auto receive = [&](const Packet& packet) -> std::byte* {
-      if (given_up()) return inbox.idle() ? incoming_or_free().data() : nullptr;
-      if (free.empty()) free.push_back(buffer());
-      incoming.push_back({packet, {}});
-      incoming.back().buffer = std::move(free.back());
-      free.pop_back();
+      if (given_up()) return inbox.idle() ? sink.data() : nullptr;
+      const bool fits = held_bytes + plan.wire->bytes(packet.size()) <= most_held_bytes;
+      if (!fits && packet.stage != to_add && !incoming.empty()) return nullptr;
+      incoming.push_back({packet, Buffer(plan.wire->bytes(packet.size()))});
+      held_bytes += plan.wire->bytes(packet.size());
       return incoming.back().buffer.data();
     };
     const auto packet_arrived = [&](const Packet&) { ++arrived; };
-    const auto outgoing_rows = [&](const Packet& packet, std::size_t slot) { return rows_of(packet, slot); };
-    const std::size_t wanted = given_up() ? plan.owned.size() : added_stages() + plan.depth;
+    const auto outgoing_rows = [&](const Packet& packet, std::size_t slot) -> const std::byte* {
+      if (plan.wire->as_stored()) return reinterpret_cast<const std::byte*>(values_of(packet));
+      const std::byte* bytes = nullptr;
+      work(waiting,
+           [&] { bytes = packing.bytes_of(packet, slot, waiting, [&] { return pack_of(packet); }); });
+      return bytes;
+    };
+    const std::size_t wanted = given_up() ? inbox.packets().num_stages() : to_add + plan.depth;
     bool moved = inbox.advance(tag(), wanted, receive, packet_arrived);
     moved |= outbox.advance(tag(), given, outgoing_rows);
     for (; dropped < std::min(outbox.left(), given); ++dropped) outgoing.pop_front();
-    if (waiting && inbox.failed_peer() < 0 && !given_up()) {
-      for (; arrived > 0 && incoming.front().packet.stage < to_add; moved = true) {
-        work(waiting, [&] { add(incoming.front()); });
-        forget_oldest();
-      }
-    }
+    if (waiting && inbox.failed_peer() < 0 && !given_up()) moved |= add_arrived();
     return moved;
   }
   [[nodiscard]] bool done() const noexcept override { return outbox.done() && inbox.done(); }
@@ -75,32 +72,72 @@ struct HaloPush::Impl final : Exchange {
   void give_up() noexcept override { outbox.give_up(); }
 
   [[nodiscard]] std::size_t added_stages() const { return inbox.packets().complete_stages(added); }
-  [[nodiscard]] Buffer buffer() const { return Buffer(plan.wire->bytes(inbox.packets().largest())); }
-  /// A buffer that may be overwritten when no receive is under way and nothing will be added any more.
-  Buffer& incoming_or_free() { return free.empty() ? incoming.front().buffer : free.front(); }
 
-  /// Where the rows of a packet lie as they travel.
-  const std::byte* rows_of(const Packet& packet, std::size_t slot) {
-    const real* values = std::as_const(outgoing[packet.stage - dropped]).data() + packet.offset;
-    if (plan.wire->as_stored()) return reinterpret_cast<const std::byte*>(values);
-    packed.resize(outbox.window());
-    packed[slot].resize(plan.wire->bytes(packet.size()));
-    plan.wire->pack(values, packet.size(), packed[slot].data());
-    return packed[slot].data();
+  /// Where the values of a packet that is sent lie.
+  [[nodiscard]] const real* values_of(const Packet& packet) const {
+    return outgoing[packet.stage - dropped].data() + packet.offset;
   }
 
-  void add(const Incoming& next) {
+  /// Waits for the first `stages` incoming stages and adds them.
+  void add_stages(std::size_t stages) {
+    to_add = std::min(stages, inbox.packets().num_stages());
+    wait_until([&] { return added_stages() >= to_add; });
+  }
+  [[nodiscard]] Packing::Pack pack_of(const Packet& packet) const {
+    const Index first = (*plan.rounds)[packet.round].first * sum.row_size() + packet.begin;
+    return [wire = plan.wire, stage = outgoing[packet.stage - dropped], values = values_of(packet), first](
+               Index begin, Index end, std::byte* out) {
+      wire->pack(values + begin, first + begin, first + end, out);
+    };
+  }
+
+  /// The packets that have arrived and may be added now; whether there are some.
+  bool add_arrived() {
+    std::size_t count = 0;
+    while (count < arrived && incoming[count].packet.stage < to_add) ++count;
+    if (count == 0) return false;
+    work(true, [&] { add(count); });
+    while (count-- > 0) forget_oldest();
+    return true;
+  }
+
+  /// A thread takes a range of rows of the sum, and for these one packet after the other, so that the order
+  /// of additions to a row does not depend on the threads.
+  void add(std::size_t count) {
     const TraceScope scope("add rows", TraceKind::communication);
-    const Packet& packet = next.packet;
-    parallel_for(packet.size(), add_grain_values, [&](Index begin, Index end) {
-      plan.wire->combine(sum, (*plan.rounds)[packet.round].send_rows, packet.begin + begin,
-                         packet.begin + end, next.buffer.data() + plan.wire->bytes(begin), op);
+    const Index row_size = sum.row_size();
+    Index values = 0, first = sum.num_rows(), last = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Packet& packet = incoming[i].packet;
+      const Array<std::int32_t>& rows = (*plan.rounds)[packet.round].send_rows;
+      values += packet.size();
+      first = std::min<Index>(first, rows[packet.begin / row_size]);
+      last = std::max<Index>(last, rows[(packet.end - 1) / row_size] + 1);
+    }
+    const Index parts = std::clamp<Index>(values / add_values, 1, last - first);
+    const Index rows_of_part = (last - first + parts - 1) / parts;
+    parallel_for(last - first, rows_of_part, [&](Index begin, Index end) {
+      for (std::size_t i = 0; i < count; ++i) add(incoming[i], first + begin, first + end);
     });
   }
-  /// The buffer used last is used again first: it is still in the cache.
+  /// To rows [first, last) of the sum.
+  void add(const Incoming& next, Index first, Index last) {
+    const Packet& packet = next.packet;
+    const Array<std::int32_t>& rows = (*plan.rounds)[packet.round].send_rows;
+    const Index row_size = sum.row_size();
+    const auto in_packet = [&](Index row) {
+      const auto at = std::lower_bound(rows.begin() + packet.begin / row_size,
+                                       rows.begin() + (packet.end - 1) / row_size + 1, row);
+      return std::clamp<Index>((at - rows.begin()) * row_size, packet.begin, packet.end);
+    };
+    const Index begin = in_packet(first), end = in_packet(last);
+    if (begin < end)
+      plan.wire->combine(sum, rows, begin, end, next.buffer.data() + plan.wire->bytes(begin - packet.begin),
+                         op);
+  }
   void forget_oldest() {
-    free.push_back(std::move(incoming.front().buffer));
     ++added;
+    held_bytes -= std::ssize(incoming.front().buffer);
     incoming.pop_front();
     --arrived;
   }
@@ -110,17 +147,18 @@ struct HaloPush::Impl final : Exchange {
   const HaloPlan plan;
   const ReduceOp op;
   Inbox inbox;
-  std::vector<Buffer> free;       // buffers of one packet each
+  Buffer sink;                    // for packets that nobody wants any more
+  Index held_bytes = 0;           // of `incoming`
+  Index most_held_bytes = 0;      // but for stage to_add: peers wait for its being received before they add
   std::deque<Incoming> incoming;  // in order: packets that have arrived, then receives under way
   std::size_t arrived = 0;        // packets of `incoming`
   std::size_t added = 0;          // packets
   Outbox outbox;
-  std::vector<Buffer> packed;   // of the slots of the outbox, for another format than the stored one
   std::deque<Tensor> outgoing;  // stages dropped, dropped + 1, ..., given - 1
   std::size_t dropped = 0;
   std::size_t given = 0;
-  std::size_t early_stages = 0;  // so many incoming stages are added before finish()
-  std::size_t to_add = 0;        // so many may be added now
+  std::size_t to_add = 0;  // so many incoming stages may be added now
+  Packing packing;
 };
 
 HaloPush::HaloPush(const Communicator& comm, Tensor& sum, HaloPlan plan, HaloStart when, ReduceOp op)
@@ -140,10 +178,6 @@ void HaloPush::begin() noexcept {
   impl_->begin();
 }
 
-bool HaloPush::adds_before_finish() const noexcept {
-  return impl_->early_stages > 0;
-}
-
 void HaloPush::send(Tensor rows) {
   Impl& push = *impl_;
   require<CommunicationError>(push.given < push.plan.halo.size(), "all ", push.given,
@@ -156,10 +190,8 @@ void HaloPush::send(Tensor rows) {
   push.outgoing.push_back(std::move(rows));
   ++push.given;
   push.start_more();
-}
-
-void HaloPush::receive_all_but_last() {
-  impl_->wait_until([&] { return impl_->added_stages() >= impl_->early_stages; });
+  const auto depth = static_cast<std::size_t>(push.plan.depth);
+  if (push.given > depth) push.add_stages(push.given - depth);
 }
 
 void HaloPush::progress() {
@@ -170,8 +202,8 @@ void HaloPush::finish() {
   Impl& push = *impl_;
   require<CommunicationError>(push.given == push.plan.halo.size(), "only ", push.given, " of ",
                               push.plan.halo.size(), " stages were sent");
-  push.to_add = push.plan.owned.size();
-  push.wait_until([&] { return push.added_stages() == push.to_add && push.outbox.done(); });
+  push.add_stages(push.inbox.packets().num_stages());
+  push.wait_until([&] { return push.outbox.done(); });
   push.end();
 }
 

@@ -60,31 +60,55 @@ class Inbox {
   int failed_peer_ = -1;
 };
 
-/// Sends the packets of all rounds in order, a few at a time.
+/// Sends the packets of all rounds, a few at a time: those of a reader in order, and no more than a share of
+/// them to one reader, so that one who is late does not keep the others waiting.
 class Outbox {
  public:
   Outbox(const Communicator& comm, Traffic traffic);
 
   [[nodiscard]] const Packets& packets() const noexcept { return traffic_.packets; }
   /// So many packets are under way at most, each in a slot of its own.
-  [[nodiscard]] std::size_t window() const noexcept { return ring_.capacity(); }
+  [[nodiscard]] std::size_t window() const noexcept { return slots_.size(); }
   /// Takes note of what has left and sends further packets of the first `stages` stages. `memory(packet,
-  /// slot)` says where a packet lies; that memory stays as it is until the stage has left or the slot is
-  /// named again.
+  /// slot)` says where a packet lies (null: not yet); that memory stays as it is until the stage has left or
+  /// the slot is named again.
   bool advance(int tag, std::size_t stages,
                FunctionRef<const std::byte*(const Packet& packet, std::size_t slot)> memory);
   /// So many stages, from the first on, have left.
-  [[nodiscard]] std::size_t left() const noexcept { return packets().complete_stages(left_); }
-  [[nodiscard]] bool done() const noexcept { return started_ == packets().size() && ring_.empty(); }
+  [[nodiscard]] std::size_t left() const noexcept { return left_stages_; }
+  [[nodiscard]] bool done() const noexcept { return left_ == packets().size(); }
   /// From now on, advance() sends an empty message for what is left of each round.
   void give_up() noexcept { giving_up_ = true; }
 
  private:
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  struct Slot {
+    std::size_t packet = none;  ///< under way, or being prepared
+    bool sent = false;          ///< given to MPI
+    std::size_t bytes = 0;
+    std::int64_t posted = 0;
+  };
+  bool test();
+  /// Gives free slots to packets.
+  bool assign(std::size_t stages);
+  void send(Slot& slot, int tag, const std::byte* data, Index bytes);
+  /// An empty message for the rest of each round.
+  bool send_nothing(int tag);
+  void count_left(std::size_t packet);
+
   Communicator comm_;
   Traffic traffic_;
-  PacketRing ring_;
-  std::size_t started_ = 0;  // packets
+  std::vector<MPI_Request> requests_;  // of the slots
+  std::vector<Slot> slots_;
+  std::vector<int> indices_;              // what MPI_Testsome reports
+  std::vector<std::size_t> order_;        // slots that wait to be sent
+  std::vector<char> started_;             // of each packet
+  std::vector<std::size_t> of_round_;     // packets under way
+  std::vector<std::size_t> still_there_;  // packets of each stage that have not left
+  std::size_t share_ = 1;                 // of a reader
+  std::size_t first_ = 0;                 // packet that was not started
   std::size_t left_ = 0;
+  std::size_t left_stages_ = 0;
   bool giving_up_ = false;
 };
 

@@ -13,7 +13,7 @@ PacketRing::PacketRing(std::size_t capacity)
       statuses_(requests_.size()) {}
 
 MPI_Request* PacketRing::start(const Packet& packet) {
-  const std::size_t slot = next_slot();
+  const std::size_t slot = (first_ + count_) % entries_.size();
   entries_[slot] = {.packet = packet, .posted = trace_time()};
   ++count_;
   return &requests_[slot];

@@ -1,4 +1,5 @@
-/// PacketRing: the packets under way, in the order in which they were started. For the sources of comm/ only.
+/// PacketRing: the packets that are being received, in the order in which their receives were posted. For the
+/// sources of comm/ only.
 #pragma once
 
 #include <sar/comm/rows/packets.hpp>
@@ -22,11 +23,8 @@ class PacketRing {
 
   explicit PacketRing(std::size_t capacity);
 
-  [[nodiscard]] std::size_t capacity() const noexcept { return entries_.size(); }
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   [[nodiscard]] bool full() const noexcept { return count_ == entries_.size(); }
-  /// The slot that the next start() takes, in [0, capacity): names the send buffer. Unless full().
-  [[nodiscard]] std::size_t next_slot() const noexcept { return (first_ + count_) % entries_.size(); }
   /// Takes the next slot; the caller gives the request to MPI. Unless full().
   MPI_Request* start(const Packet& packet);
   /// Takes the next slot for a packet that will not come. Unless full().

@@ -4,26 +4,30 @@
 
 namespace sar::inline SAR_PRECISION {
 
-Packets::Packets(const std::vector<HaloStage>& stages, const std::vector<Index>& rows_of_round,
-                 Index row_size, const WireFormat& wire, std::size_t max_bytes)
-    : num_stages_(stages.size()) {
-  Index most = std::max<Index>(static_cast<Index>(max_bytes) / wire.bytes(1), 1);
-  most = std::max(most - most % wire.group(), wire.group());
+Packets::Packets(const std::vector<HaloRange>& ranges, Index stage_rows, Index row_size,
+                 const WireFormat& wire, std::size_t max_bytes) {
+  const Index group = wire.group();
+  Index most = std::max<Index>(static_cast<Index>(max_bytes) / wire.bytes(group), 1) * group;
   if (row_size > 0 && row_size <= most) most -= most % row_size;
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const HaloStage& stage = stages[s];
-    Index offset = 0;
-    for (std::size_t round = stage.round; round < stage.round + stage.num_rounds; ++round) {
-      const bool whole = stage.num_rounds > 1;
-      const Index end = (whole ? rows_of_round[round] : stage.end) * row_size;
-      for (Index begin = (whole ? 0 : stage.begin) * row_size; begin < end; begin += most) {
-        const Index size = std::min(most, end - begin);
-        packets_.push_back(
-            {.round = round, .stage = s, .begin = begin, .end = begin + size, .offset = offset});
-        offset += size;
-      }
+  for (std::size_t round = 0; round < ranges.size(); ++round) {
+    const auto [first, rows] = ranges[round];
+    for (Index row = 0; row < rows;) {
+      const Index stage = (first + row) / stage_rows;
+      const Index end_row = std::min(row + stage_rows - (first + row) % stage_rows, rows);
+      num_stages_ = std::max(num_stages_, static_cast<std::size_t>(stage) + 1);
+      const Index stage_begin =
+          (stage * stage_rows - first) * row_size;  // counted from the round's first row
+      for (Index begin = row * row_size; begin < end_row * row_size; begin += most)
+        packets_.push_back({.round = round,
+                            .stage = static_cast<std::size_t>(stage),
+                            .begin = begin,
+                            .end = std::min(begin + most, end_row * row_size),
+                            .offset = begin - stage_begin});
+      row = end_row;
     }
   }
+  std::stable_sort(packets_.begin(), packets_.end(),
+                   [](const Packet& a, const Packet& b) { return a.stage < b.stage; });
 }
 
 Index Packets::largest() const noexcept {

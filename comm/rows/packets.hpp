@@ -12,7 +12,7 @@ namespace sar::inline SAR_PRECISION {
 /// Values [begin, end) of one round, counted from its first row.
 struct Packet {
   std::size_t round = 0;
-  std::size_t stage = 0;
+  std::size_t stage = 0;  ///< of the reader
   Index begin = 0;
   Index end = 0;
   Index offset = 0;  ///< where `begin` lies in the stage
@@ -20,15 +20,23 @@ struct Packet {
   [[nodiscard]] Index size() const noexcept { return end - begin; }
 };
 
+/// The rows of a round in the halo of their reader.
+struct HaloRange {
+  Index first = 0;
+  Index rows = 0;
+};
+
 class Packets {
  public:
-  /// Those of all stages in order: whole rows near `max_bytes` bytes, or a part of a row that is longer.
-  /// `rows_of_round`: how many rows travel in each round.
-  Packets(const std::vector<HaloStage>& stages, const std::vector<Index>& rows_of_round, Index row_size,
-          const WireFormat& wire, std::size_t max_bytes);
+  /// Those of all stages in order, within a stage in that of the rounds: whole rows near `max_bytes` bytes,
+  /// or a part of a row that is longer. `ranges`: of each round.
+  Packets(const std::vector<HaloRange>& ranges, Index stage_rows, Index row_size, const WireFormat& wire,
+          std::size_t max_bytes);
 
   [[nodiscard]] std::size_t size() const noexcept { return packets_.size(); }
   [[nodiscard]] const Packet& operator[](std::size_t i) const noexcept { return packets_[i]; }
+  /// All stages that some rank has rows of.
+  [[nodiscard]] std::size_t num_stages() const noexcept { return num_stages_; }
   /// Stages that are complete with the first `count` packets.
   [[nodiscard]] std::size_t complete_stages(std::size_t count) const noexcept {
     return count < packets_.size() ? packets_[count].stage : num_stages_;
@@ -38,7 +46,7 @@ class Packets {
 
  private:
   std::vector<Packet> packets_;
-  std::size_t num_stages_;
+  std::size_t num_stages_ = 0;
 };
 
 }  // namespace sar

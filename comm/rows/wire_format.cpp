@@ -1,6 +1,8 @@
 #include <sar/comm/rows/wire_format.hpp>
+#include <sar/core/independent_iterations.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <type_traits>
 
@@ -28,6 +30,29 @@ void for_each_row(Index row_size, Index begin, Index end, const Work& work) {
   }
 }
 
+struct Bfloat16 {
+  std::uint16_t bits;
+};
+
+/// Rounded to the nearest, ties to even; NaN stays NaN.
+inline Bfloat16 to_bfloat16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
+  const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  return {static_cast<std::uint16_t>((nan ? bits | 0x00400000u : nearest) >> 16)};
+}
+
+template <class To, class From>
+inline To converted(From x) {
+  if constexpr (std::is_same_v<To, Bfloat16>) {
+    return to_bfloat16(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<From, Bfloat16>) {
+    return static_cast<To>(std::bit_cast<float>(std::uint32_t{x.bits} << 16));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
 template <class Value>
 class ValuesAs final : public WireFormat {
  public:
@@ -45,8 +70,8 @@ class ValuesAs final : public WireFormat {
     });
   }
 
-  void pack(const real* values, Index n, std::byte* out) const override {
-    convert(values, n, reinterpret_cast<Value*>(out));
+  void pack(const real* values, Index begin, Index end, std::byte* out) const override {
+    convert(values, end - begin, reinterpret_cast<Value*>(out));
   }
 
   void unpack(const std::byte* packed, Index values, real* out) const override {
@@ -61,7 +86,7 @@ class ValuesAs final : public WireFormat {
         prefetch_later_row(tensor, rows, i);
         real* __restrict to = tensor.row(rows[i]) + column;
         const Value* __restrict from = values;
-        for (Index j = 0; j < length; ++j) to[j] = combined(to[j], static_cast<real>(from[j]));
+        for (Index j = 0; j < length; ++j) to[j] = combined(to[j], converted<real>(from[j]));
         values += length;
       });
     };
@@ -74,7 +99,8 @@ class ValuesAs final : public WireFormat {
   template <class From, class To>
   static To* convert(const From* from, Index n, To* to) {
     if constexpr (std::is_same_v<From, To>) return std::copy_n(from, n, to);
-    for (Index i = 0; i < n; ++i) to[i] = static_cast<To>(from[i]);
+    SAR_INDEPENDENT_ITERATIONS
+    for (Index i = 0; i < n; ++i) to[i] = converted<To>(from[i]);
     return to + n;
   }
 };
@@ -88,7 +114,9 @@ class Doubles final : public WireFormat {
             std::byte* out) const override {
     stored().pack(tensor, rows, begin, end, out);
   }
-  void pack(const real* values, Index n, std::byte* out) const override { stored().pack(values, n, out); }
+  void pack(const real* values, Index begin, Index end, std::byte* out) const override {
+    stored().pack(values, begin, end, out);
+  }
   void unpack(const std::byte* packed, Index values, real* out) const override {
     stored().unpack(packed, values, out);
   }
@@ -126,12 +154,17 @@ const WireFormat& wire_format_of_doubles() {
   static const Doubles format;
   return format;
 }
+const WireFormat& bfloat16_format() {
+  static const ValuesAs<Bfloat16> format;
+  return format;
+}
 
 #include <sar/core/isa_end.hpp>
 
 SAR_DISPATCH(const WireFormat&, float_format, (), ());
 SAR_DISPATCH(const WireFormat&, double_format, (), ());
 SAR_DISPATCH(const WireFormat&, wire_format_of_doubles, (), ());
+SAR_DISPATCH(const WireFormat&, bfloat16_format, (), ());
 
 #if SAR_COMPILED_ONCE
 namespace sar::inline SAR_PRECISION {
@@ -143,5 +176,5 @@ const WireFormat& wire_format() {
 template const WireFormat& wire_format<float>();
 template const WireFormat& wire_format<double>();
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION
 #endif

@@ -41,13 +41,13 @@ def law(workers):
     parameters = 2 * (features * hidden + hidden * hidden + hidden * classes)
     halo = 160000 - nodes
     own = 4 * nodes * columns + 16 * parameters
-    graph = 8 * edges + (55 + 8 * workers) * nodes + 8 * halo
-    stage = 4 * hidden * halo / (workers - 1) if workers > 1 else 0
+    graph = 8 * edges + 55 * nodes + (8 * nodes if workers > 1 else 0) + 8 * halo
+    stage = 4 * hidden * min(halo, nodes / 2)
     return own / 1e6, graph / 1e6, stage / 1e6, 4 * hidden * halo / 1e6
 
 
 def memory(x0, y0, width, height):
-    measured = {1: 659, 2: 440, 4: 202, 8: 104}
+    measured = {1: 652, 2: 361, 4: 183, 8: 96}
     scale = height / 1100
     for megabytes in range(0, 1101, 250):
         y = y0 + height - megabytes * scale

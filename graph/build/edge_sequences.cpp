@@ -16,7 +16,7 @@ EdgeSequences edge_sequences(const GraphShardManager& graph) {
           visit(static_cast<std::size_t>(shard.dst_row(i)), shard.edge(k));
     };
     for_shard(shards.local);
-    for (const GraphShard& shard : shards.remote) for_shard(shard);
+    for_shard(shards.remote);
   };
 
   // edges by destination, then by id

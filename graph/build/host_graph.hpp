@@ -14,6 +14,8 @@
 
 namespace sar::inline SAR_PRECISION {
 
+struct HostEdgeOrder;
+
 /// The same on every rank.
 struct HostGraphOptions {
   /// For edges that are given once and go both ways, as those of a mesh: each edge e = (u, v) also becomes an
@@ -73,11 +75,10 @@ class HostGraph : public GraphShardManager {
   [[nodiscard]] Tensor to_host_order(const Tensor& rows, bool reverse = false) const;
 
  private:
-  struct EdgeOrder;
   struct Parts;
   explicit HostGraph(Parts parts);
 
-  std::shared_ptr<const EdgeOrder> order_;
+  std::shared_ptr<const HostEdgeOrder> order_;
 };
 
 }  // namespace sar

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -51,17 +52,16 @@ class Layer {
   Layer(const ShardedGraph& whole, const Array<Index>& dst_rows, const KeptEdges& kept)
       : whole_(whole), comm_(whole.comm), dst_rows_(dst_rows) {
     check_count(std::ssize(kept.edge));
-    divide_by_round(kept);
+    divide(kept);
   }
 
   LayerGraph make() {
     request_halo_rows();
     number_sources();
-    number_halo_rows();
+    sort_halo_rows();
     const Sizes sizes = share_sizes();
     auto layer = std::make_shared<ShardedGraph>(comm_, sizes.src_book, sizes.dst_book);
     layer->num_global_edges = sizes.edges;
-    layer->max_round_rows = sizes.round_rows;
     layer->src_ids = select(whole_.src_ids, src_rows_);
     layer->dst_ids = select(whole_.dst_ids, dst_rows_);
     make_shards(*layer);
@@ -76,82 +76,86 @@ class Layer {
  private:
   struct Sizes {
     PartitionBook src_book, dst_book;
-    Index edges, round_rows;
+    Index edges;
   };
 
-  [[nodiscard]] int num_rounds() const { return comm_.size(); }
-  [[nodiscard]] const GraphShard& shard(int round) const {
-    return round == 0 ? whole_.local : whole_.remote[round - 1];
-  }
-
-  /// Sorts the edges by round, then destination, then source in the whole graph, then id: edges_,
-  /// round_begin_. Edge rows are in this order for each destination.
-  void divide_by_round(const KeptEdges& kept) {
+  /// Sorts the edges: local ones first, then by destination: edges_, num_local_.
+  void divide(const KeptEdges& kept) {
     const auto num_dst = static_cast<Index>(dst_rows_.size());
-    const Index blocks = (num_dst + grain - 1) / grain;
-    const int rounds = num_rounds();
-    std::vector<Index> count(static_cast<std::size_t>(blocks * rounds), 0);  // [rounds, blocks]
-    const auto visit_block = [&](Index first, Index last, const auto& visit) {
-      for (Index i = first; i < last; ++i) {
-        int round = 0;
-        for (Index k = kept.begin[i]; k < kept.begin[i + 1]; ++k) {
-          const local_index row = kept.edge[k];
-          while (row >= shard(round).first_edge + shard(round).num_edges()) ++round;
-          visit(round, i, row);
-        }
-      }
-    };
-    const auto place = [&](int round, Index first) {
-      return static_cast<std::size_t>(round * blocks + first / grain);
-    };
+    const auto first_remote = static_cast<local_index>(whole_.remote.first_edge);
+    Array<Index> local_begin(num_dst + 1, 0);
     parallel_for(num_dst, grain, [&](Index first, Index last) {
-      visit_block(first, last, [&](int round, Index, local_index) { ++count[place(round, first)]; });
+      for (Index i = first; i < last; ++i)
+        local_begin[i + 1] =
+            std::count_if(kept.edge.begin() + kept.begin[i], kept.edge.begin() + kept.begin[i + 1],
+                          [&](local_index row) { return row < first_remote; });
     });
-    std::exclusive_scan(count.begin(), count.end(), count.begin(), Index{0});
-    for (int round = 0; round < rounds; ++round)
-      round_begin_.push_back(blocks == 0 ? 0 : count[place(round, 0)]);
-    round_begin_.push_back(static_cast<Index>(kept.edge.size()));
+    std::partial_sum(local_begin.begin(), local_begin.end(), local_begin.begin());
+    num_local_ = local_begin[num_dst];
     edges_.resize(kept.edge.size());
     parallel_for(num_dst, grain, [&](Index first, Index last) {
-      visit_block(first, last, [&](int round, Index i, local_index row) {
-        const GraphShard& from = shard(round);
-        edges_[count[place(round, first)]++] = {
-            static_cast<local_index>(i), from.src[row - static_cast<local_index>(from.first_edge)], row};
-      });
+      for (Index i = first; i < last; ++i) {
+        Index local = local_begin[i];
+        Index remote = num_local_ + kept.begin[i] - local;
+        const auto dst = static_cast<local_index>(i);
+        for (Index k = kept.begin[i]; k < kept.begin[i + 1]; ++k) {
+          const local_index row = kept.edge[k];
+          if (row < first_remote)
+            edges_[local++] = {dst, whole_.local.src[row], row};
+          else
+            edges_[remote++] = {dst, whole_.remote.src[row - first_remote], row};
+        }
+      }
     });
   }
 
-  /// visit(edge) for the edges of a round, in parallel.
+  /// visit(edge) for edges [begin, end), in parallel.
   template <class Visit>
-  void for_edges(int round, const Visit& visit) {
-    const Index begin = round_begin_[round];
-    parallel_for(round_begin_[round + 1] - begin, grain, [&](Index first, Index last) {
+  void for_edges(Index begin, Index end, const Visit& visit) {
+    parallel_for(end - begin, grain, [&](Index first, Index last) {
       for (Index k = begin + first; k < begin + last; ++k) visit(edges_[k]);
     });
   }
+  template <class Visit>
+  void for_local_edges(const Visit& visit) {
+    for_edges(0, num_local_, visit);
+  }
+  template <class Visit>
+  void for_remote_edges(const Visit& visit) {
+    for_edges(num_local_, std::ssize(edges_), visit);
+  }
 
   /// Renumbers the sources of remote edges without gaps, and tells each owner which of the rows that this
-  /// rank reads in the whole graph it reads in the layer: halo_rows_, requested_.
+  /// rank reads in the whole graph it reads in the layer: rounds_, requested_.
   void request_halo_rows() {
-    halo_rows_.assign(static_cast<std::size_t>(num_rounds()), 0);
-    std::vector<Array<local_index>> used(static_cast<std::size_t>(comm_.size()));
-    for (int round = 1; round < num_rounds(); ++round) {
-      if (round_begin_[round] == round_begin_[round + 1]) continue;
-      IndexSet rows(shard(round).num_src_rows);
-      for (Index k = round_begin_[round]; k < round_begin_[round + 1]; ++k) rows.insert(edges_[k].src);
-      Array<local_index>& asked = used[static_cast<std::size_t>(whole_.owner_in_round(round))];
-      rows.for_each([&](Index row) { asked.push_back(static_cast<local_index>(row)); });
-      halo_rows_[static_cast<std::size_t>(round)] = static_cast<Index>(asked.size());
-      rows.make_numbers();
-      for_edges(round, [&](KeptEdge& edge) { edge.src = static_cast<local_index>(rows.number(edge.src)); });
+    IndexSet used(whole_.remote.num_src_rows);
+    for (Index k = num_local_; k < std::ssize(edges_); ++k) used.insert(edges_[k].src);
+    const Array<Index> rows = used.members();
+    auto row = rows.begin();
+    std::vector<std::span<const Index>> asked(static_cast<std::size_t>(comm_.size()));
+    for (const HaloRound& of_whole : whole_.rounds()) {
+      HaloRound round;
+      round.owner = of_whole.owner;
+      round.reader = of_whole.reader;
+      const auto end = std::lower_bound(row, rows.end(), of_whole.first + of_whole.recv_rows);
+      round.recv_rows = end - row;
+      asked[static_cast<std::size_t>(round.owner)] = {rows.data() + (row - rows.begin()),
+                                                      static_cast<std::size_t>(round.recv_rows)};
+      row = end;
+      rounds_.push_back(std::move(round));
     }
+    used.make_numbers();
+    for_remote_edges([&](KeptEdge& edge) { edge.src = static_cast<local_index>(used.number(edge.src)); });
     Array<local_index> request;
     std::vector<Index> counts;
-    for (const Array<local_index>& asked : used) {
-      request.insert(request.end(), asked.begin(), asked.end());
-      counts.push_back(static_cast<Index>(asked.size()));
+    for (int q = 0; q < comm_.size(); ++q) {
+      const auto& from_q = asked[static_cast<std::size_t>(q)];
+      const Index first = from_q.empty() ? 0 : whole_.rounds()[whole_.round_of_owner(q) - 1].first;
+      for (const Index at : from_q) request.push_back(static_cast<local_index>(at - first));
+      counts.push_back(static_cast<Index>(from_q.size()));
     }
     requested_ = comm_.all_to_all_v<local_index>({request.data(), request.size()}, counts);
+    number_halo_rows(comm_, rounds_);
     asked_ = std::move(counts);
   }
 
@@ -160,12 +164,12 @@ class Layer {
   void number_sources() {
     Array<local_index> number(static_cast<std::size_t>(whole_.local.num_src_rows));  // where in the layer
     IndexSet used(whole_.local.num_src_rows);
-    for (Index k = 0; k < round_begin_[1]; ++k) used.insert(edges_[k].src);
+    for (Index k = 0; k < num_local_; ++k) used.insert(edges_[k].src);
     auto row = requested_.values.begin();
     for (int q = 0; q < comm_.size(); ++q) {
       const Index count = requested_.counts[static_cast<std::size_t>(q)];
       if (count == 0) continue;
-      const auto& read = whole_.rounds[whole_.round_of_reader(q) - 1].send_rows;
+      const auto& read = whole_.rounds()[whole_.round_of_reader(q) - 1].send_rows;
       for (Index i = 0; i < count; ++i, ++row) used.insert(*row = read[*row]);
     }
     for (std::size_t i = 0; i < dst_rows_.size(); ++i) {
@@ -179,12 +183,12 @@ class Layer {
       number[u] = static_cast<local_index>(src_rows_.size());
       src_rows_.push_back(u);
     });
-    for_edges(0, [&](KeptEdge& edge) { edge.src = number[edge.src]; });
+    for_local_edges([&](KeptEdge& edge) { edge.src = number[edge.src]; });
     for (local_index& asked : requested_.values) asked = number[asked];
   }
 
   /// The owners answer with their numbers, by which a halo is sorted.
-  void number_halo_rows() {
+  void sort_halo_rows() {
     const auto answers = comm_.all_to_all_v<local_index>(requested_.values, requested_.counts);
     auto requests = requested_.values.begin();
     for (const Index count : requested_.counts) {
@@ -193,91 +197,90 @@ class Layer {
     }
     std::vector<Index> begin(asked_.size() + 1, 0);
     std::partial_sum(asked_.begin(), asked_.end(), begin.begin() + 1);
-    Array<local_index> order, place;
-    for (int round = 1; round < num_rounds(); ++round) {
-      const auto at = static_cast<std::size_t>(whole_.owner_in_round(round));
-      const local_index* const numbers = answers.values.data() + begin[at];
-      order.resize(static_cast<std::size_t>(asked_[at]));
-      place.resize(order.size());
+    Array<local_index> order, place(static_cast<std::size_t>(halo_rows()));
+    for (const HaloRound& round : rounds_) {
+      const local_index* const numbers = answers.values.data() + begin[static_cast<std::size_t>(round.owner)];
+      order.resize(static_cast<std::size_t>(round.recv_rows));
       std::iota(order.begin(), order.end(), local_index{0});
       std::sort(order.begin(), order.end(),
                 [&](local_index a, local_index b) { return numbers[a] < numbers[b]; });
-      for (std::size_t i = 0; i < order.size(); ++i)
-        place[order[static_cast<Index>(i)]] = static_cast<local_index>(i);
-      for_edges(round, [&](KeptEdge& edge) { edge.src = place[edge.src]; });
+      for (Index i = 0; i < round.recv_rows; ++i)
+        place[round.first + order[i]] = static_cast<local_index>(round.first + i);
     }
+    for_remote_edges([&](KeptEdge& edge) { edge.src = place[edge.src]; });
   }
+  [[nodiscard]] Index halo_rows() const { return std::accumulate(asked_.begin(), asked_.end(), Index{0}); }
 
   /// What a rank knows of all others. Collective.
   [[nodiscard]] Sizes share_sizes() const {
-    const Index round_rows = *std::max_element(halo_rows_.begin(), halo_rows_.end());
-    const std::array<Index, 4> mine{static_cast<Index>(src_rows_.size()),
-                                    static_cast<Index>(dst_rows_.size()), static_cast<Index>(edges_.size()),
-                                    round_rows};
+    const std::array<Index, 3> mine{static_cast<Index>(src_rows_.size()),
+                                    static_cast<Index>(dst_rows_.size()), static_cast<Index>(edges_.size())};
     std::vector<Index> src_offsets{0}, dst_offsets{0};
-    Index edges = 0, most = 0;
-    for (const std::array<Index, 4>& sizes : comm_.all_gather(mine)) {
+    Index edges = 0;
+    for (const std::array<Index, 3>& sizes : comm_.all_gather(mine)) {
       src_offsets.push_back(src_offsets.back() + sizes[0]);
       dst_offsets.push_back(dst_offsets.back() + sizes[1]);
       edges += sizes[2];
-      most = std::max(most, sizes[3]);
     }
-    return {PartitionBook(std::move(src_offsets)), PartitionBook(std::move(dst_offsets)), edges, most};
+    return {PartitionBook(std::move(src_offsets)), PartitionBook(std::move(dst_offsets)), edges};
   }
 
   void make_shards(ShardedGraph& layer) {
     edge_rows_.resize(edges_.size());
+    layer.local = make_shard(0, num_local_, std::ssize(src_rows_), /*compress=*/false);
+    layer.remote = make_shard(num_local_, std::ssize(edges_), halo_rows(), /*compress=*/true);
     std::vector<Index> begin(requested_.counts.size() + 1, 0);
     std::partial_sum(requested_.counts.begin(), requested_.counts.end(), begin.begin() + 1);
-    for (int round = 0; round < num_rounds(); ++round) {
-      GraphShard part = make_shard(round);
-      if (round == 0) {
-        layer.local = std::move(part);
+    for (HaloRound& round : rounds_) {
+      const auto reader = static_cast<std::size_t>(round.reader);
+      round.send_rows.assign(requested_.values.begin() + begin[reader],
+                             requested_.values.begin() + begin[reader + 1]);
+    }
+    layer.shared_rounds = std::make_shared<const std::vector<HaloRound>>(std::move(rounds_));
+  }
+
+  /// The edges of rows [first, last), of each by source, then by edge row, to part.src and edge_rows_.
+  void sort_sources(GraphShard& part, Index first, Index last) {
+    constexpr Index few = 32;  // of which each counts those in front of it
+    const auto key = [](const KeptEdge& edge) {
+      return (static_cast<std::uint64_t>(edge.src) << 32) | static_cast<std::uint64_t>(edge.row);
+    };
+    const auto write = [&](const KeptEdge& edge, Index place) {
+      part.src[place] = edge.src;
+      edge_rows_[part.first_edge + place] = edge.row;
+    };
+    for (Index i = first; i < last; ++i) {
+      const Index begin = part.row_begin[i], count = part.row_begin[i + 1] - begin;
+      KeptEdge* const edges = edges_.data() + part.first_edge + begin;
+      if (count > few) {
+        std::sort(edges, edges + count,
+                  [&](const KeptEdge& a, const KeptEdge& b) { return key(a) < key(b); });
+        for (Index k = 0; k < count; ++k) write(edges[k], begin + k);
         continue;
       }
-      layer.remote.push_back(std::move(part));
-      HaloRound rows;
-      rows.owner = whole_.owner_in_round(round);
-      rows.reader = whole_.reader_in_round(round);
-      rows.recv_rows = halo_rows_[static_cast<std::size_t>(round)];
-      rows.send_rows.assign(requested_.values.begin() + begin[static_cast<std::size_t>(rows.reader)],
-                            requested_.values.begin() + begin[static_cast<std::size_t>(rows.reader) + 1]);
-      layer.rounds.push_back(std::move(rows));
+      std::array<std::uint64_t, few> keys;
+      std::transform(edges, edges + count, keys.begin(), key);
+      for (Index k = 0; k < count; ++k) {
+        Index before = 0;
+        for (Index other = 0; other < k; ++other) before += keys[other] <= keys[k] ? 1 : 0;
+        for (Index other = k + 1; other < count; ++other) before += keys[other] < keys[k] ? 1 : 0;
+        write(edges[k], begin + before);
+      }
     }
   }
 
-  /// Sources have other numbers than in the whole graph.
-  void sort_sources(const GraphShard& part) {
-    const auto less = [](const KeptEdge& a, const KeptEdge& b) {
-      return a.src != b.src ? a.src < b.src : a.row < b.row;
-    };
-    const auto edges = edges_.begin() + part.first_edge;
-    for_blocks_of_work(
-        part.num_rows(), part.num_rows() + part.row_begin[part.num_rows()], grain,
-        [&](Index i) { return part.row_begin[i] + i; },
-        [&](Index first, Index last) {
-          for (Index i = first; i < last; ++i)
-            std::sort(edges + part.row_begin[i], edges + part.row_begin[i + 1], less);
-        });
-  }
-
-  GraphShard make_shard(int round) {
-    const Index begin = round_begin_[round], edges = round_begin_[round + 1] - begin;
+  GraphShard make_shard(Index begin, Index end, Index num_src_rows, bool compress) {
+    const Index edges = end - begin;
     GraphShard part;
     part.num_dst = static_cast<Index>(dst_rows_.size());
-    part.num_src_rows =
-        round == 0 ? static_cast<Index>(src_rows_.size()) : halo_rows_[static_cast<std::size_t>(round)];
+    part.num_src_rows = num_src_rows;
     part.first_edge = begin;
     list_rows(
-        part, edges, [&](Index k) { return edges_[begin + k].dst; }, /*compress=*/round > 0);
-    sort_sources(part);
+        part, edges, [&](Index k) { return edges_[begin + k].dst; }, compress);
     part.src.resize(static_cast<std::size_t>(edges));
-    parallel_for(edges, grain, [&](Index first, Index last) {
-      for (Index k = first; k < last; ++k) {
-        part.src[k] = edges_[begin + k].src;
-        edge_rows_[begin + k] = edges_[begin + k].row;
-      }
-    });
+    for_blocks_of_work(
+        part.num_rows(), part.num_rows() + edges, grain, [&](Index i) { return part.row_begin[i] + i; },
+        [&](Index first, Index last) { sort_sources(part, first, last); });
     return part;
   }
 
@@ -285,8 +288,8 @@ class Layer {
   const Communicator& comm_;
   const Array<Index>& dst_rows_;
   Array<KeptEdge> edges_;
-  std::vector<Index> round_begin_;                 // [rounds + 1]
-  std::vector<Index> halo_rows_;                   // [rounds]
+  Index num_local_ = 0;
+  std::vector<HaloRound> rounds_;
   std::vector<Index> asked_;                       // rows of each owner that this rank reads
   Communicator::Received<local_index> requested_;  // and those of this rank that the others read
   Array<Index> src_rows_, edge_rows_;
@@ -350,7 +353,7 @@ KeptEdges all_in_edges(const ShardedGraph& whole, const Array<Index>& dst_rows) 
                  [&](Index i, Index k) { kept.edge[next[i]++] = static_cast<local_index>(shard.edge(k)); });
   };
   take(whole.local);
-  for (const GraphShard& shard : whole.remote) take(shard);
+  take(whole.remote);
   return kept;
 }
 

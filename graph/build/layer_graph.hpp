@@ -11,7 +11,7 @@
 namespace sar::inline SAR_PRECISION {
 
 /// In-edges of rows 0, 1, ... as edge rows of the whole graph: those of row i are
-/// edge[begin[i]] ... edge[begin[i + 1] - 1], ascending. An edge may come several times.
+/// edge[begin[i]] ... edge[begin[i + 1] - 1], in any order. An edge may come several times.
 struct KeptEdges {
   Array<Index> begin{0};
   Array<local_index> edge;

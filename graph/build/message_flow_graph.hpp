@@ -57,7 +57,8 @@ class LayerGraphs {
 /// the seeds depend; the destinations of the last are the seeds, in the order given. `seeds` are global ids
 /// of nodes of this rank, each once; a rank may give none. The graph is homogeneous. The features of the
 /// first layer's sources are
-///     gather_rows(x, mfgs.front().src_rows()).
+///     gather_rows(x, mfgs.front().src_rows()),
+/// or deferred_gather_rows of it, which copies none of them.
 /// Collective. Throws InputError, the same on every rank, naming a seed that is no node, a node of another
 /// rank or given twice, for num_layers < 1 or different on some ranks, and for a bipartite graph or a block.
 /// Time and memory are linear in this rank's nodes, its halo, and the edges kept.

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <tuple>
+#include <utility>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
@@ -25,6 +27,12 @@ void translate(const Communicator& comm, const Nodes& nodes, const Array<Index>&
   for (const Index slot : slots) ids.push_back(all[slot]);
   replace_ids(comm, nodes.slices, nodes.table, ids);
   for (Index i = 0; i < std::ssize(slots); ++i) all[slots[i]] = ids[i];
+}
+
+/// Uniform in [begin, end): number `i` that is drawn for an edge.
+Index drawn(const Random& random, Index edge, std::uint64_t i, Index begin, Index end) {
+  return begin + static_cast<Index>(random.uniform(static_cast<std::uint64_t>(edge), i) *
+                                    static_cast<double>(end - begin));
 }
 
 }  // namespace
@@ -89,35 +97,27 @@ Array<Index> NegativeSampler::excluded(const NodePairList& pairs, const Array<In
   return again;
 }
 
-NodePairList NegativeSampler::draw(const std::span<const Index>* src, std::span<const Index> edge_ids,
-                                   std::uint64_t epoch) const {
+NodePairList NegativeSampler::draw(std::span<const Index> edge_ids, std::uint64_t epoch,
+                                   Propose propose) const {
   const Random random({options_.seed, negative_stream, epoch});
-  const Nodes& sources = src_ ? *src_ : *dst_;
   const auto k = static_cast<std::uint64_t>(options_.k);
-  const auto node_of = [&](Index slot, std::uint64_t draw, std::uint64_t end, const Nodes& nodes) {
-    const auto edge = static_cast<std::uint64_t>(edge_ids[static_cast<std::size_t>(slot) / k]);
-    const std::uint64_t number = draw * k + static_cast<std::uint64_t>(slot) % k;
-    return static_cast<Index>(random.uniform(edge, 2 * number + end) *
-                              static_cast<double>(nodes.slices.num_nodes()));
-  };
   Array<Index> slots(edge_ids.size() * k);
   std::iota(slots.begin(), slots.end(), Index{0});
-  NodePairList pairs{Array<Index>(slots.size()), Array<Index>(slots.size())};
+  Proposal proposal{.pairs = {Array<Index>(slots.size()), Array<Index>(slots.size())}};
   for (std::uint64_t draw = 0; comm_.all_reduce(std::ssize(slots), ReduceOp::max) > 0; ++draw) {
     require<InputError>(slots.empty() || draw < max_draws, "NegativeSampler: ", max_draws,
                         " pairs drawn for edge ",
                         slots.empty() ? 0 : edge_ids[static_cast<std::size_t>(slots[0]) / k],
                         " are all edges or self loops, which are excluded");
-    for (const Index slot : slots) {
-      pairs.dst[slot] = node_of(slot, draw, 0, *dst_);
-      pairs.src[slot] =
-          src != nullptr ? (*src)[static_cast<std::size_t>(slot) / k] : node_of(slot, draw, 1, sources);
-    }
-    translate(comm_, *dst_, slots, pairs.dst);
-    if (src == nullptr) translate(comm_, sources, slots, pairs.src);
-    slots = excluded(pairs, slots);
+    proposal.new_src.clear();
+    proposal.new_dst.clear();
+    for (const Index slot : slots)
+      propose(random, slot, draw * k + static_cast<std::uint64_t>(slot) % k, proposal);
+    translate(comm_, *dst_, proposal.new_dst, proposal.pairs.dst);
+    translate(comm_, sources(), proposal.new_src, proposal.pairs.src);
+    slots = excluded(proposal.pairs, slots);
   }
-  return pairs;
+  return std::move(proposal.pairs);
 }
 
 NodePairList NegativeSampler::per_source(std::span<const Index> src, std::span<const Index> edge_ids,
@@ -126,15 +126,81 @@ NodePairList NegativeSampler::per_source(std::span<const Index> src, std::span<c
     require<ShapeError>(src.size() == edge_ids.size(), "NegativeSampler: ", edge_ids.size(),
                         " ids of edges for ", src.size(), " sources");
     CollectiveCall("per_source").equal("epoch", static_cast<std::int64_t>(epoch)).require_equal(comm_);
-    return draw(&src, edge_ids, epoch);
+    return draw(edge_ids, epoch, [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
+      const auto edge = static_cast<std::size_t>(slot / options_.k);
+      to.pairs.src[slot] = src[edge];
+      to.pairs.dst[slot] = drawn(random, edge_ids[edge], 2 * number, 0, dst_->slices.num_nodes());
+      to.new_dst.push_back(slot);
+    });
   });
 }
 
 NodePairList NegativeSampler::global_uniform(std::span<const Index> edge_ids, std::uint64_t epoch) const {
   return comm_.agree([&] {
     CollectiveCall("global_uniform").equal("epoch", static_cast<std::int64_t>(epoch)).require_equal(comm_);
-    return draw(nullptr, edge_ids, epoch);
+    return draw(edge_ids, epoch, [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
+      const Index id = edge_ids[static_cast<std::size_t>(slot / options_.k)];
+      to.pairs.dst[slot] = drawn(random, id, 2 * number, 0, dst_->slices.num_nodes());
+      to.pairs.src[slot] = drawn(random, id, 2 * number + 1, 0, sources().slices.num_nodes());
+      to.new_dst.push_back(slot);
+      to.new_src.push_back(slot);
+    });
   });
+}
+
+void NegativeSampler::require_ends(std::span<const RelationEnds> ends) const {
+  for (const RelationEnds& of : ends)
+    for (const auto& [begin, end, nodes] :
+         {std::tuple(of.src_begin, of.src_end, sources().slices.num_nodes()),
+          std::tuple(of.dst_begin, of.dst_end, dst_->slices.num_nodes())})
+      require<InputError>(0 <= begin && begin <= end && end <= nodes, "NegativeSampler: nodes ", begin,
+                          " to ", end, " as the ends of a relation, there are ", nodes);
+}
+
+NodePairList NegativeSampler::replaced_end(std::span<const Index> src, std::span<const Index> dst,
+                                           std::span<const Index> rels, std::span<const Index> edge_ids,
+                                           std::span<const RelationEnds> ends, std::uint64_t epoch) const {
+  return comm_.agree([&] {
+    const std::size_t n = edge_ids.size();
+    require<ShapeError>(src.size() == n && dst.size() == n && rels.size() == n, "NegativeSampler: ", n,
+                        " ids of edges for ", src.size(), " sources, ", dst.size(), " destinations and ",
+                        rels.size(), " relations");
+    require_ends(ends);
+    for (const Index rel : rels)
+      require<InputError>(rel >= 0 && rel < std::ssize(ends), "NegativeSampler: relation ", rel,
+                          ", expected 0 to ", std::ssize(ends) - 1);
+    CollectiveCall("replaced_end").equal("epoch", static_cast<std::int64_t>(epoch)).require_equal(comm_);
+    return draw(edge_ids, epoch, [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
+      const auto edge = static_cast<std::size_t>(slot / options_.k);
+      const RelationEnds& of = ends[static_cast<std::size_t>(rels[edge])];
+      to.pairs.src[slot] = src[edge];
+      to.pairs.dst[slot] = dst[edge];
+      if (drawn(random, edge_ids[edge], 2 * number + 1, 0, 2) == 0) {
+        to.pairs.dst[slot] = drawn(random, edge_ids[edge], 2 * number, of.dst_begin, of.dst_end);
+        to.new_dst.push_back(slot);
+      } else {
+        to.pairs.src[slot] = drawn(random, edge_ids[edge], 2 * number, of.src_begin, of.src_end);
+        to.new_src.push_back(slot);
+      }
+    });
+  });
+}
+
+std::vector<RelationEnds> relation_ends(const HeteroGraph& graph) {
+  const auto range = [&](const std::string& type) {
+    Index begin = 0;
+    for (const std::string& before : graph.node_types()) {
+      if (before == type) break;
+      begin += graph.num_nodes(before);
+    }
+    return std::pair(begin, begin + graph.num_nodes(type));
+  };
+  std::vector<RelationEnds> ends;
+  for (const EdgeType& type : graph.edge_types()) {
+    const auto src = range(type.source), dst = range(type.destination);
+    ends.push_back({src.first, src.second, dst.first, dst.second});
+  }
+  return ends;
 }
 
 }  // namespace sar

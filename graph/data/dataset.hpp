@@ -17,7 +17,7 @@ namespace sar::inline SAR_PRECISION {
 ///     features.npy     float16/32/64 or uint8 [N, F]
 ///     labels.npy       int64 [N]             -1: unlabelled
 ///     train_mask.npy, val_mask.npy, test_mask.npy   bool [N]
-///     edge_weight.npy  float16/32/64 [E]     optional
+///     edge_weight.npy  float16/32/64 [E]     optional; uint8 or int8/16/32/64 that are exact as real
 /// and partitions it over the ranks of `comm`. num_classes is the largest label + 1. A rank needs memory for
 /// about its share of nodes and edges (more with METIS, see PartitionMethod). Collective; directory and
 /// options are the same on every rank.

@@ -25,6 +25,7 @@ struct DatasetOptions {
   std::map<std::string, std::string> fields = {};
   /// Whether EdgeData gets these; what nothing wants is neither read nor checked.
   bool edge_labels = true, edge_types = true;
+  bool features = true;  ///< otherwise NodeData::features has no columns, and no file is read for them
 };
 
 }  // namespace sar

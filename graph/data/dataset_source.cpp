@@ -67,7 +67,9 @@ void DatasetSource::open_files(bool for_training) {
     if (!is_there(path)) continue;
     const NpyFile& file = edges_.try_emplace(field, path).first->second;
     if (field == std::string("weight"))
-      file.expect({NpyType::float16, NpyType::float32, NpyType::float64}, 1);
+      file.expect({NpyType::float16, NpyType::float32, NpyType::float64, NpyType::uint8, NpyType::int8,
+                   NpyType::int16, NpyType::int32, NpyType::int64},
+                  1);
     require<InputError>(!file.shape().empty(), path, ": the array is a number, expected one for each edge");
     expect_length(file, num_edges(), "edge", *edge_index_);
   }
@@ -141,7 +143,8 @@ Index DatasetSource::num_edges() const {
 EdgeList DatasetSource::read_edges() {
   return comm().agree([&] {
     const PartitionBook slices = PartitionBook::even(num_edges(), comm().size());
-    return read_edge_range(*edge_index_, num_nodes(), slices.begin(comm().rank()), slices.end(comm().rank()));
+    return read_edge_range(*edge_index_, num_nodes(), num_nodes(), slices.begin(comm().rank()),
+                           slices.end(comm().rank()));
   });
 }
 

@@ -8,12 +8,6 @@
 namespace sar::inline SAR_PRECISION {
 namespace {
 
-void relabel(const NodePartition& partition, Array<Index>& nodes) {
-  parallel_for(static_cast<Index>(nodes.size()), 1 << 14, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i) nodes[i] = partition.to_partitioned(nodes[i]);
-  });
-}
-
 /// The largest edge id of all ranks, -1 without edges. A graph that lost duplicates has gaps in its ids.
 Index largest_id(const Communicator& comm, const NodeData& data) {
   Index largest = -1;
@@ -68,8 +62,8 @@ NodeData distribute_edges(const Communicator& comm, const std::string& name, con
   data.book = partition.book();
   data.original_ids = partition.original_ids(comm.rank());
   const bool weighted = comm.all_reduce(edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
-  relabel(partition, edges.src);
-  relabel(partition, edges.dst);
+  partition.to_partitioned(edges.src);
+  partition.to_partitioned(edges.dst);
   exchange_edges(comm, data.book, std::move(edges), weighted, data.edges);
   transform_edges(comm, options, data);
   return data;

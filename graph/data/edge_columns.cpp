@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/core/number_text.hpp>
 #include <sar/graph/data/edge_columns.hpp>
 #include <sar/graph/data/node_columns.hpp>
 
@@ -54,9 +55,9 @@ Array<Index> to_types(const Array<double>& values, std::span<const Index> ids, c
   Array<Index> types(values.size());
   for (Index e = 0; e < std::ssize(values); ++e) {
     const double value = values[e];
-    require<InputError>(value == std::floor(value) && 0 <= value && value < 0x1p31, place,
-                        ": the type of edge ", ids[static_cast<std::size_t>(e)], " is ", value,
-                        ", expected a whole number from 0");
+    if (value != std::floor(value) || value < 0 || value >= 0x1p31)
+      throw InputError(concat(place, ": the type of edge ", ids[static_cast<std::size_t>(e)], " is ",
+                              exact_text(value), ", expected a whole number from 0 to 2147483647"));
     types[e] = static_cast<Index>(value);
   }
   return types;

@@ -2,6 +2,7 @@
 #include <sar/graph/data/edge_index.hpp>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace sar::inline SAR_PRECISION {
@@ -30,20 +31,21 @@ void read_ends(const NpyFile& edge_index, Index begin, Index end, EdgeList& edge
 
 }  // namespace
 
-EdgeList read_edge_range(const NpyFile& edge_index, Index num_nodes, Index begin, Index end) {
+EdgeList read_edge_range(const NpyFile& edge_index, Index num_sources, Index num_destinations, Index begin,
+                         Index end) {
   const Index count = end - begin;
   EdgeList edges;
   edges.src.resize(count);
   edges.dst.resize(count);
   edges.id.resize(count);
   read_ends(edge_index, begin, end, edges);
-  const std::string expected = index_range(num_nodes);
   for (Index e = 0; e < count; ++e) {
     edges.id[e] = begin + e;
-    for (const Index node : {edges.src[e], edges.dst[e]})
-      require<InputError>(0 <= node && node < num_nodes, edge_index.path(), ": edge ", edges.id[e], " is (",
-                          edges.src[e], ", ", edges.dst[e], "), but there is no node ", node, ", expected ",
-                          expected);
+    for (const auto& [node, nodes] : {std::pair{edges.src[e], num_sources}, {edges.dst[e], num_destinations}})
+      if (node < 0 || node >= nodes)
+        throw InputError(concat(edge_index.path(), ": edge ", edges.id[e], " is (", edges.src[e], ", ",
+                                edges.dst[e], "), but there is no node ", node, ", expected ",
+                                index_range(nodes)));
   }
   return edges;
 }

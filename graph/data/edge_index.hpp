@@ -8,6 +8,7 @@ namespace sar::inline SAR_PRECISION {
 
 /// Edges [begin, end) of an array of integers [2, E] in C or Fortran order; the id of an edge is its column.
 /// Throws InputError for an edge to a node that does not exist. Local.
-EdgeList read_edge_range(const NpyFile& edge_index, Index num_nodes, Index begin, Index end);
+EdgeList read_edge_range(const NpyFile& edge_index, Index num_sources, Index num_destinations, Index begin,
+                         Index end);
 
 }  // namespace sar

@@ -51,4 +51,28 @@ NodeData make_sbm(const Communicator& comm, const SbmOptions& sbm, const Dataset
 /// The same graph as a source; features in the precision of the library. Local; throws as make_sbm.
 std::unique_ptr<GraphSource> sbm_source(const Communicator& comm, const SbmOptions& sbm);
 
+struct TypedPapersOptions {
+  Index papers = 20000;      ///< there are 3/4 as many authors and 1/8 as many fields
+  double degree = 25;        ///< number of all edges / number of papers
+  Index classes = 16;        ///< of the papers
+  Index features = 128;      ///< width, of all three types
+  double train_share = 0.6;  ///< of the papers are training nodes; half of the others validate, half test
+  std::uint64_t seed = 0;
+};
+
+/// A generated graph of papers, authors and fields with six relations: author:writes:paper and
+/// paper:written:author have a quarter of the edges each, paper:cites:paper a fifth, paper:has:field and
+/// field:of:paper an eighth each, author:knows:author a twentieth. Edges are drawn independently, the
+/// destinations uniformly, the sources with a density (j + 1)^(-1/2) of their positions j in a keyed order.
+/// Features are Gaussian noise, in which a 1 is added to the column of a paper's label. For measurements; the
+/// relations tell nothing of the labels. Local. Throws InputError for options out of range.
+std::unique_ptr<GraphSource> typed_papers_source(const Communicator& comm, const TypedPapersOptions& options);
+
+/// A homogeneous graph of papers whose features are words, such as Cora, as a graph of papers and words
+/// without features: paper:cites:paper has the edges of `papers`, and for each feature of a paper that is not
+/// 0 there are an edge of paper:has:word and one of word:in:paper, numbered by paper and word. Papers keep
+/// their other data. `papers` outlives the result. A rank needs memory for its share of the words.
+/// Collective. Throws InputError, the same on every rank, for a graph with several types or without features.
+std::unique_ptr<GraphSource> words_source(GraphSource& papers);
+
 }  // namespace sar

@@ -79,9 +79,9 @@ const EdgeTypeData& GraphData::edge_type(const std::string& type) const {
 NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options,
                       EdgeData* edges_of_task) {
   return comm.agree([&] {
-    require<InputError>(graph.node_types.size() == 1 && graph.edge_types.size() == 1, graph.name,
-                        ": the graph has ", graph.node_types.size(), " types of nodes and ",
-                        graph.edge_types.size(), " types of edges, expected one of each");
+    require<InputError>(graph.is_homogeneous(), graph.name, ": the graph has ", graph.node_types.size(),
+                        " types of nodes and ", graph.edge_types.size(),
+                        " types of edges, expected one of each");
     NodeTypeData& nodes = graph.node_types[0];
     EdgeTypeData& edges = graph.edge_types[0];
     require_nodes_for_ranks(graph.name, nodes.book.num_nodes(), comm.size());
@@ -111,6 +111,59 @@ NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOp
     };
     const auto place_of = [&](const std::string& field) { return graph.name + ": " + field; };
     read_node_columns(comm, {fields_of(nodes.data), read, place_of}, options, data);
+    return data;
+  });
+}
+
+NodeData node_data_of(const Communicator& comm, const GraphData& graph, const std::string& type,
+                      const DatasetOptions& options) {
+  return comm.agree([&] {
+    const NodeTypeData& nodes = graph.node_type(type);
+    DatasetOptions here = options;
+    here.fields.clear();
+    for (const auto& [what, field] : options.fields) {
+      const bool found = std::ranges::any_of(
+          graph.node_types, [&](const NodeTypeData& other) { return other.data.contains(field); });
+      require<InputError>(found || what.starts_with("edge_") || what == "weight", graph.name,
+                          ": no type of nodes has data named ", field, ", expected one, which shall be the ",
+                          what);
+      if (nodes.data.contains(field)) here.fields[what] = field;
+    }
+    here.features = options.features && (here.fields.contains("features") ||
+                                         nodes.data.contains("features") || nodes.data.contains("feat"));
+    NodeData data;
+    data.name = graph.is_homogeneous() ? graph.name : graph.name + ": " + type;
+    data.book = nodes.book;
+    data.original_ids = nodes.original_ids;
+    data.ids_are_original = nodes.ids_are_original;
+    const auto read = [&](const std::string& field, Index begin, Index end) {
+      return slice_rows(nodes.data.at(field), begin, end);
+    };
+    const auto place_of = [&](const std::string& field) { return data.name + ": " + field; };
+    read_node_columns(comm, {fields_of(nodes.data), read, place_of}, here, data);
+    return data;
+  });
+}
+
+NodeData category_data(const Communicator& comm, const GraphData& graph, const std::string& category,
+                       const DatasetOptions& options, bool for_training) {
+  return comm.agree([&] {
+    NodeData data = node_data_of(comm, graph, category, options);
+    const DataColumns& mine = graph.node_type(category).data;
+    const auto name_of = [&](const char* what) {
+      const auto named = options.fields.find(what);
+      return named == options.fields.end() ? std::string(what) : named->second;
+    };
+    for (const std::string& what : {name_of("train_mask"), name_of("val_mask"), name_of("test_mask"),
+                                    name_of("labels"), std::string("label")}) {
+      const bool may_miss = what == "label" || (what == "labels" && mine.contains("label"));
+      if (mine.contains(what) || may_miss) continue;
+      for (const NodeTypeData& other : graph.node_types)
+        require<InputError>(!other.data.contains(what), graph.name, ": ", what,
+                            " are data of the nodes of type ", other.name,
+                            ", expected them for the category ", category);
+    }
+    if (for_training) require_training_labels(comm, data);
     return data;
   });
 }

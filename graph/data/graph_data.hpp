@@ -1,6 +1,7 @@
 /// GraphData: what one rank holds of a graph with any node types, edge types and fields.
 ///
-/// A homogeneous graph becomes NodeData for training (to_node_data).
+/// A homogeneous graph becomes NodeData for training (to_node_data), one with several types a HeteroGraph
+/// (construct_hetero_graph) with the NodeData of the type that is trained on (category_data).
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -56,6 +57,10 @@ struct GraphData {
   [[nodiscard]] const NodeTypeData& node_type(const std::string& type) const;
   /// By canonical name, or by the edge type's own where that is unique.
   [[nodiscard]] const EdgeTypeData& edge_type(const std::string& type) const;
+  /// One type of nodes and one of edges.
+  [[nodiscard]] bool is_homogeneous() const noexcept {
+    return node_types.size() == 1 && edge_types.size() == 1;
+  }
 };
 
 /// A homogeneous graph as NodeData, after the transforms of `options`. Nodes stay where they are:
@@ -78,5 +83,18 @@ GraphData to_graph_data(NodeData data);
 
 /// Throws InputError, the same on every rank, when no training node of any rank has a label. Collective.
 void require_training_labels(const Communicator& comm, const NodeData& data);
+
+/// Features, labels and masks of this rank's nodes of one type, from the fields that to_node_data names; a
+/// type without features gets features of no columns. A field that options.fields names must be one of some
+/// type, and is used where it is one of this type. There are no edges. Collective. Throws InputError, the
+/// same on every rank, for an unknown type and values as to_node_data.
+NodeData node_data_of(const Communicator& comm, const GraphData& graph, const std::string& type,
+                      const DatasetOptions& options = {});
+
+/// The node_data_of the category: the type of nodes that is trained on. Collective. Throws InputError, the
+/// same on every rank, when another type has the masks or labels, which it names, and `for_training` when no
+/// training node has a label.
+NodeData category_data(const Communicator& comm, const GraphData& graph, const std::string& category,
+                       const DatasetOptions& options = {}, bool for_training = true);
 
 }  // namespace sar

@@ -1,3 +1,4 @@
+#include <sar/core/error.hpp>
 #include <sar/graph/data/distribute.hpp>
 #include <sar/graph/data/edge_columns.hpp>
 #include <sar/graph/data/graph_source.hpp>
@@ -6,6 +7,34 @@
 #include <utility>
 
 namespace sar::inline SAR_PRECISION {
+
+std::size_t SourceTypes::node_type(const std::string& name) const {
+  std::string names;
+  for (std::size_t t = 0; t < nodes.size(); ++t) {
+    if (nodes[t].name == name) return t;
+    names += (t == 0 ? "" : ", ") + nodes[t].name;
+  }
+  throw InputError(concat("there is no node type ", name, ", expected one of ", names));
+}
+
+SourceTypes GraphSource::types() const {
+  SourceTypes types;
+  types.nodes.push_back({default_node_type, num_nodes(), node_fields()});
+  types.edges.push_back(
+      {default_node_type, default_edge_type, default_node_type, num_edges(), edge_fields()});
+  return types;
+}
+EdgeList GraphSource::read_edges_of(std::size_t) {
+  return read_edges();
+}
+DataArray GraphSource::read_node_data_of(std::size_t, const std::string& field,
+                                         std::span<const Index> nodes) {
+  return read_node_data(field, nodes);
+}
+DataArray GraphSource::read_edge_data_of(std::size_t, const std::string& field,
+                                         std::span<const Index> edges) {
+  return read_edge_data(field, edges);
+}
 
 namespace {
 
@@ -18,7 +47,7 @@ void read_edges_of_task(GraphSource& source, const NodePartition& partition, con
   edges.lists = source.read_listed_pairs();
   for (ListedPairs& list : edges.lists)
     for (Array<Index>* nodes : {&list.edges.src, &list.edges.dst, &list.negatives.src, &list.negatives.dst})
-      for (Index& node : *nodes) node = partition.to_partitioned(node);
+      partition.to_partitioned(*nodes);
 }
 
 }  // namespace

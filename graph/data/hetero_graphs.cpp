@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
@@ -24,25 +25,40 @@ Array<Index> places(const Array<Index>& ids, const Array<Index>& wanted) {
 
 }  // namespace
 
+HeteroGraph construct_hetero_graph(const Communicator& comm, GraphData& graph, const GraphOptions& options) {
+  return comm.agree([&] {
+    std::vector<HeteroGraph::NodeTypeSpec> nodes;
+    for (const NodeTypeData& type : graph.node_types)
+      nodes.push_back({type.name, type.book, type.original_ids});
+    std::vector<HeteroGraph::EdgeTypeSpec> relations;
+    std::vector<Array<Index>> ids;
+    std::vector<DataColumns> data;
+    for (EdgeTypeData& type : graph.edge_types) {
+      data.push_back(std::exchange(type.data, {}));
+      ids.push_back(data.back().empty() ? Array<Index>{} : type.edges.id);
+      relations.push_back({{type.src_type, type.name, type.dst_type}, std::exchange(type.edges, {})});
+    }
+    HeteroGraph made(comm, std::move(nodes), std::move(relations), options);
+    for (std::size_t k = 0; k < data.size(); ++k) {
+      if (data[k].empty()) continue;
+      const GraphShardManager& relation = made[made.edge_types()[k]];
+      const Array<Index> rows = places(ids[k], relation.edge_ids());
+      for (const auto& [name, column] : data[k]) relation.edata()[name] = column.take(rows).to_tensor();
+    }
+    for (const NodeTypeData& type : graph.node_types)
+      for (const auto& [name, column] : type.data) made.ndata(type.name)[name] = column.to_tensor();
+    return made;
+  });
+}
+
 std::map<std::string, GraphShardManager> construct_hetero_graphs(const Communicator& comm, GraphData& graph,
                                                                  const GraphOptions& options) {
   return comm.agree([&] {
+    const HeteroGraph made = construct_hetero_graph(comm, graph, options);
     std::map<std::string, GraphShardManager> graphs;
-    for (EdgeTypeData& type : graph.edge_types) {
-      const NodeTypeData& src = graph.node_type(type.src_type);
-      const NodeTypeData& dst = graph.node_type(type.dst_type);
-      const DataColumns data = std::exchange(type.data, {});
-      const Array<Index> ids = data.empty() ? Array<Index>{} : type.edges.id;
-      GraphShardManager shards(comm, src.book, dst.book, std::exchange(type.edges, {}),
-                               type.src_type == type.dst_type, options, src.original_ids, dst.original_ids);
-      if (!data.empty()) {
-        const Array<Index> rows = places(ids, shards.edge_ids());
-        for (const auto& [name, column] : data) shards.edata()[name] = column.take(rows).to_tensor();
-      }
-      const bool unique =
-          std::count_if(graph.edge_types.begin(), graph.edge_types.end(),
-                        [&](const EdgeTypeData& other) { return other.name == type.name; }) == 1;
-      graphs.emplace(unique ? type.name : type.canonical_name(), std::move(shards));
+    for (const EdgeType& type : made.edge_types()) {
+      const bool unique = std::ranges::count(made.edge_types(), type.relation, &EdgeType::relation) == 1;
+      graphs.emplace(unique ? type.relation : type.canonical_name(), made[type]);
     }
     return graphs;
   });

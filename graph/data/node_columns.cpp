@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <initializer_list>
 #include <iterator>
 #include <limits>
@@ -157,7 +159,10 @@ void read_node_columns(const Communicator& comm, const NodeColumns& columns, con
         name,
         ", expected features, labels, train_mask, val_mask, test_mask, weight, edge_labels, edge_type, "
         "edge_split, edge_train_mask, edge_val_mask or edge_test_mask");
-  read_features(comm, columns, options.fields, data);
+  if (options.features)
+    read_features(comm, columns, options.fields, data);
+  else
+    data.features = Tensor({std::ssize(data.original_ids), Index{0}});
   if (options.normalize_features) normalize_rows(data.features);
   read_labels(comm, columns, options.fields, data);
   data.train_mask = read_mask(columns, options.fields, "train_mask", data);
@@ -178,6 +183,18 @@ std::string weight_field(const std::vector<DataField>& edge_fields, const Datase
   return field == nullptr ? "" : field->name;
 }
 
+namespace {
+
+/// Whether a real is exactly this integer.
+bool is_exact(std::int64_t value) {
+  auto magnitude = static_cast<std::uint64_t>(value);
+  if (value < 0) magnitude = 0 - magnitude;
+  return magnitude == 0 ||
+         (magnitude >> std::countr_zero(magnitude)) >> std::numeric_limits<real>::digits == 0;
+}
+
+}  // namespace
+
 Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids, const std::string& place) {
   require<InputError>(column.row_size() == 1, place, ": a row has shape ", shape_to_string(column.row_shape),
                       ", expected one number");
@@ -187,6 +204,15 @@ Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids,
   if (bad < column.num_rows)
     throw InputError(concat(place, ": the weight of edge ", ids[bad], " is ", number_text(column, bad),
                             ", expected a finite number"));
+  if (is_floating_point(column.type)) return weights;
+  const Array<std::int64_t> integers = column.to_integers(place);
+  const auto rounded = std::ranges::find_if_not(integers, is_exact);
+  if (rounded != integers.end())
+    throw InputError(
+        concat(place, ": the weight of edge ", ids[rounded - integers.begin()], " is ", *rounded, ", which ",
+               sizeof(real) == 8 ? "double" : "single",
+               " precision cannot hold exactly, expected weights of which it holds all digits, or "
+               "floating-point numbers, which are rounded"));
   return weights;
 }
 

@@ -43,7 +43,8 @@ const DataField* find_field(const std::vector<DataField>& fields,
 std::string weight_field(const std::vector<DataField>& edge_fields, const DatasetOptions& options,
                          const std::string& place);
 
-/// Edge weights, which must be finite numbers. `ids` names the edges in messages. Local.
+/// Edge weights, which must be finite numbers, and exact where they are integers. `ids` names the edges in
+/// messages. Local.
 Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids, const std::string& place);
 
 /// Throws InputError, beginning with `place` and the same on every rank, when no training node of any rank

@@ -2,12 +2,15 @@
 #include <sar/core/file.hpp>
 #include <sar/graph/data/dataset_source.hpp>
 #include <sar/graph/data/dgl_partition.hpp>
+#include <sar/graph/data/hetero_dataset.hpp>
+#include <sar/graph/data/load_graph_data.hpp>
 #include <sar/graph/data/open_dataset.hpp>
 #include <sar/graph/data/partition_directory.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <filesystem>
+#include <memory>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -45,18 +48,47 @@ std::string find_dgl_json(const std::string& directory) {
   return found.size() == 1 ? found[0] : "";
 }
 
-NodeData load_parts(const Communicator& comm, GraphData graph, const char* form,
-                    const DatasetOptions& options, EdgeData* edges, std::string& description) {
+/// "partition directory cora: 2708 nodes, 10556 edges; nodes: features labels"
+std::string describe(const GraphData& graph, const char* form) {
   std::string sizes, data;
   const auto add = [&](Index count, const char* what, const DataColumns& columns) {
     sizes += concat(sizes.empty() ? " " : ", ", count, " ", what);
     if (!columns.empty()) data += concat("; ", what, ":");
     for (const auto& column : columns) data += " " + column.first;
   };
-  for (const NodeTypeData& type : graph.node_types) add(type.book.num_nodes(), "nodes", type.data);
-  for (const EdgeTypeData& type : graph.edge_types) add(type.num_edges, "edges", type.data);
-  description = concat(form, " ", graph.name, ":", sizes, data);
-  return to_node_data(comm, std::move(graph), options, edges);
+  const bool typed = !graph.is_homogeneous();
+  for (const NodeTypeData& type : graph.node_types)
+    add(type.book.num_nodes(), typed ? (type.name + " nodes").c_str() : "nodes", type.data);
+  for (const EdgeTypeData& type : graph.edge_types)
+    add(type.num_edges, typed ? (type.canonical_name() + " edges").c_str() : "edges", type.data);
+  return concat(form, " ", graph.name, ":", sizes, data);
+}
+
+/// What rank 0 found. Collective.
+FoundDataset agreed(const Communicator& comm, FoundDataset found) {
+  comm.broadcast(std::span(&found.kind, 1), 0);
+  found.path = comm.broadcast(found.path, 0);
+  if (found.kind == DatasetKind::unknown)
+    throw InputError(concat(found.path,
+                            ": no dataset was found, expected a directory with edge_index.npy, one with a "
+                            "hetero.json, one with a partition.json, or the JSON file of a DGL partition"));
+  return found;
+}
+
+/// Collective.
+std::unique_ptr<GraphSource> source_of(const Communicator& comm, const FoundDataset& found) {
+  if (found.kind == DatasetKind::hetero_directory)
+    return std::make_unique<HeteroDatasetSource>(comm, found.path);
+  return std::make_unique<DatasetSource>(comm, found.path);
+}
+
+/// A graph that is partitioned already. Collective.
+OpenedGraph load_parts(const Communicator& comm, const FoundDataset& found) {
+  const bool ours = found.kind == DatasetKind::partition_directory;
+  OpenedGraph opened;
+  opened.graph = ours ? load_partition(comm, found.path) : load_dgl_partition(comm, found.path);
+  opened.description = describe(opened.graph, ours ? "partition directory" : "DGL partition");
+  return opened;
 }
 
 }  // namespace
@@ -72,6 +104,7 @@ FoundDataset find_dataset(const std::string& path) {
     return {kind, directory.empty() ? "." : directory};
   }
   if (fs::exists(path + "/edge_index.npy", error)) return {DatasetKind::dataset_directory, path};
+  if (fs::exists(path + "/hetero.json", error)) return {DatasetKind::hetero_directory, path};
   if (kind_of_json(path + "/partition.json") == DatasetKind::partition_directory)
     return {DatasetKind::partition_directory, path};
   if (std::string json = find_dgl_json(path); !json.empty())
@@ -79,35 +112,32 @@ FoundDataset find_dataset(const std::string& path) {
   return {DatasetKind::unknown, path};
 }
 
+OpenedGraph open_graph(const Communicator& comm, const FoundDataset& mine, const DatasetOptions& options) {
+  return comm.agree([&] {
+    const FoundDataset found = agreed(comm, mine);
+    if (!found.is_partitioned()) {
+      const std::unique_ptr<GraphSource> source = source_of(comm, found);
+      return OpenedGraph{load_graph_data(*source, options), source->description()};
+    }
+    require<InputError>(
+        !options.add_reverse_edges && !options.add_self_loops && !options.drop_duplicates, found.path,
+        ": the graph is partitioned already, expected the options that change its edges when it ",
+        "is partitioned");
+    return load_parts(comm, found);
+  });
+}
+
 OpenedDataset open_dataset(const Communicator& comm, const FoundDataset& mine, const DatasetOptions& options,
                            EdgeData* edges) {
   return comm.agree([&] {
-    FoundDataset found = mine;
-    comm.broadcast(std::span(&found.kind, 1), 0);
-    found.path = comm.broadcast(found.path, 0);
-    OpenedDataset opened;
-    switch (found.kind) {
-      case DatasetKind::dataset_directory: {
-        DatasetSource source(comm, found.path);
-        opened.description = source.description();
-        opened.data = load_graph(source, options, edges);
-        break;
-      }
-      case DatasetKind::partition_directory:
-        opened.data = load_parts(comm, load_partition(comm, found.path), "partition directory", options,
-                                 edges, opened.description);
-        break;
-      case DatasetKind::dgl_partition:
-        opened.data = load_parts(comm, load_dgl_partition(comm, found.path), "DGL partition", options, edges,
-                                 opened.description);
-        break;
-      case DatasetKind::unknown:
-        throw InputError(
-            concat(found.path,
-                   ": no dataset was found, expected a directory with edge_index.npy, one with a "
-                   "partition.json, or the JSON file of a DGL partition"));
+    const FoundDataset found = agreed(comm, mine);
+    if (!found.is_partitioned()) {
+      const std::unique_ptr<GraphSource> source = source_of(comm, found);
+      return OpenedDataset{load_graph(*source, options, edges), source->description()};
     }
-    return opened;
+    OpenedGraph opened = load_parts(comm, found);
+    return OpenedDataset{to_node_data(comm, std::move(opened.graph), options, edges),
+                         std::move(opened.description)};
   });
 }
 

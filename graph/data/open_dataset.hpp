@@ -14,6 +14,7 @@ enum class DatasetKind {
   unknown,
   dataset_directory,    ///< with edge_index.npy (load_dataset)
   partition_directory,  ///< with a partition.json of ours (load_partition)
+  hetero_directory,     ///< with the hetero.json of a graph of several types (HeteroDatasetSource)
   dgl_partition,        ///< the JSON of dgl.distributed.partition_graph, or the directory that holds one
 };
 
@@ -38,10 +39,23 @@ struct OpenedDataset {
   std::string description;
 };
 
-/// Loads what rank 0 found; where `edges` is given, what it says of the edges, too. `options.partition` is
-/// used for dataset directories only. Labels need not be there (see require_training_labels). Collective.
-/// Throws InputError, the same on every rank, for an unknown kind, and as load_dataset, load_partition and
+/// A graph with all its types and data, and its description.
+struct OpenedGraph {
+  GraphData graph;
+  std::string description;
+};
+
+/// Loads what rank 0 found, homogeneous or not. `options.partition` is used for what is not partitioned yet;
+/// the options that change edges are, too, and refused for a partition, which has been changed when it was
+/// made. Collective. Throws InputError, the same on every rank, as load_graph_data, load_partition and
 /// load_dgl_partition.
+OpenedGraph open_graph(const Communicator& comm, const FoundDataset& found,
+                       const DatasetOptions& options = {});
+
+/// Loads what rank 0 found as a homogeneous graph; where `edges` is given, what it says of the edges, too.
+/// `options.partition` is used for dataset directories only. Labels need not be there (see
+/// require_training_labels). Collective. Throws InputError, the same on every rank, for an unknown kind, and
+/// as load_dataset, load_partition and load_dgl_partition.
 OpenedDataset open_dataset(const Communicator& comm, const FoundDataset& found,
                            const DatasetOptions& options = {}, EdgeData* edges = nullptr);
 

@@ -1,10 +1,8 @@
 #include <sar/core/error.hpp>
 #include <sar/core/file.hpp>
+#include <sar/graph/data/json_value.hpp>
 #include <sar/graph/data/partition_description.hpp>
 #include <sar/graph/io/npy_header.hpp>
-#include <sar/graph/io/parse_json.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
@@ -17,79 +15,16 @@
 namespace sar::inline SAR_PRECISION {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr const char* format_name = "sar-partition";
 constexpr Index version = 1;
 constexpr std::array all_types{NpyType::float16, NpyType::float32, NpyType::float64,
                                NpyType::boolean, NpyType::uint8,   NpyType::int8,
                                NpyType::int16,   NpyType::int32,   NpyType::int64};
 
-/// A value of the file, which knows where it stands.
-class Value {
- public:
-  Value(const Json& json, std::string place) : json_(json), place_(std::move(place)) {}
-
-  [[nodiscard]] Value at(const char* key) const {
-    require<InputError>(json_.is_object(), place_, " is ", json_.type_name(), ", expected an object");
-    const auto found = json_.find(key);
-    require<InputError>(found != json_.end(), place_, " has no ", key, ", expected one");
-    return {*found, concat(place_, ".", key)};
-  }
-  [[nodiscard]] bool has(const char* key) const { return json_.is_object() && json_.contains(key); }
-  [[nodiscard]] std::vector<Value> list() const {
-    require<InputError>(json_.is_array(), place_, " is ", json_.type_name(), ", expected a list");
-    std::vector<Value> values;
-    for (const Json& element : json_) values.emplace_back(element, concat(place_, "[", values.size(), "]"));
-    return values;
-  }
-  [[nodiscard]] std::string text() const {
-    require<InputError>(json_.is_string(), place_, " is ", json_.type_name(), ", expected a text");
-    return json_.get<std::string>();
-  }
-  [[nodiscard]] Index count() const {
-    const bool fits = json_.is_number_integer() &&
-                      (!json_.is_number_unsigned() ||
-                       json_.get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<Index>::max()});
-    require<InputError>(fits && json_.get<Index>() >= 0, place_, " is ", shortened(json_),
-                        ", expected a whole number from 0 on");
-    return json_.get<Index>();
-  }
-  [[nodiscard]] std::vector<Index> counts() const {
-    std::vector<Index> numbers;
-    for (const Value& value : list()) numbers.push_back(value.count());
-    return numbers;
-  }
-  [[nodiscard]] std::map<std::string, std::string> texts() const {
-    require<InputError>(json_.is_object(), place_, " is ", json_.type_name(), ", expected an object");
-    std::map<std::string, std::string> all;
-    for (const auto& [key, value] : json_.items()) all[key] = Value(value, concat(place_, ".", key)).text();
-    return all;
-  }
-  [[nodiscard]] const std::string& place() const { return place_; }
-
- private:
-  static std::string shortened(const Json& json) {
-    const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
-    return text.size() <= 40 ? text : text.substr(0, 37) + "...";
-  }
-
-  const Json& json_;
-  std::string place_;
-};
-
-/// A name of a type or field, which no other one of the same list has.
-std::string unique_name(const Value& value, const std::string& name, std::set<std::string>& taken) {
-  require<InputError>(!name.empty(), value.place(), " is empty, expected a name");
-  require<InputError>(taken.insert(name).second, value.place(), ": there are several named ", name,
-                      ", expected one");
-  return name;
-}
-
-std::vector<DataField> parse_fields(const Value& list, Index num_rows) {
+std::vector<DataField> parse_fields(const JsonValue& list, Index num_rows) {
   std::vector<DataField> fields;
   std::set<std::string> names;
-  for (const Value& value : list.list()) {
+  for (const JsonValue& value : list.list()) {
     DataField& field = fields.emplace_back();
     field.name = unique_name(value.at("name"), value.at("name").text(), names);
     const std::string dtype = value.at("dtype").text();
@@ -107,7 +42,7 @@ std::vector<DataField> parse_fields(const Value& list, Index num_rows) {
   return fields;
 }
 
-PartitionBook parse_book(const Value& offsets, int num_parts) {
+PartitionBook parse_book(const JsonValue& offsets, int num_parts) {
   const std::vector<Index> numbers = offsets.counts();
   require<InputError>(static_cast<Index>(numbers.size()) == Index{num_parts} + 1, offsets.place(), " has ",
                       numbers.size(), " elements, expected ", Index{num_parts} + 1, ", one more than parts");
@@ -117,9 +52,9 @@ PartitionBook parse_book(const Value& offsets, int num_parts) {
   return PartitionBook(numbers);
 }
 
-void parse_node_types(const Value& root, PartitionDescription& description) {
+void parse_node_types(const JsonValue& root, PartitionDescription& description) {
   std::set<std::string> names;
-  for (const Value& value : root.at("node_types").list()) {
+  for (const JsonValue& value : root.at("node_types").list()) {
     NodeTypeDescription& type = description.node_types.emplace_back();
     type.name = unique_name(value.at("name"), value.at("name").text(), names);
     type.book = parse_book(value.at("offsets"), description.num_parts);
@@ -130,9 +65,9 @@ void parse_node_types(const Value& root, PartitionDescription& description) {
   }
 }
 
-void parse_edge_types(const Value& root, PartitionDescription& description) {
+void parse_edge_types(const JsonValue& root, PartitionDescription& description) {
   std::set<std::string> names;
-  for (const Value& value : root.at("edge_types").list()) {
+  for (const JsonValue& value : root.at("edge_types").list()) {
     EdgeTypeDescription& type = description.edge_types.emplace_back();
     for (const auto& [key, text] :
          {std::pair{"src_type", &type.src_type}, {"name", &type.name}, {"dst_type", &type.dst_type}}) {
@@ -160,7 +95,7 @@ void parse_edge_types(const Value& root, PartitionDescription& description) {
   }
 }
 
-std::uint64_t parse_checksum(const Value& value) {
+std::uint64_t parse_checksum(const JsonValue& value) {
   const std::string text = value.text();
   std::uint64_t checksum = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), checksum, 16);
@@ -175,8 +110,8 @@ std::string format_checksum(std::uint64_t checksum) {
   return {digits.data(), written.ptr};
 }
 
-Json format_fields(const std::vector<DataField>& fields) {
-  Json list = Json::array();
+OrderedJson format_fields(const std::vector<DataField>& fields) {
+  OrderedJson list = OrderedJson::array();
   for (const DataField& field : fields)
     list.push_back({{"name", field.name}, {"dtype", to_string(field.type)}, {"row_shape", field.row_shape}});
   return list;
@@ -195,8 +130,9 @@ Index EdgeTypeDescription::num_edges() const noexcept {
 }
 
 PartitionDescription parse_partition_description(const std::string& text, const std::string& path) {
-  const Json json = parse_json<Json>(text, path + ": the file", "the JSON of a partition directory");
-  const Value root(json, path + ": the description");
+  const OrderedJson json =
+      parse_json<OrderedJson>(text, path + ": the file", "the JSON of a partition directory");
+  const JsonValue root(json, path + ": the description");
   const std::string format = root.at("format").text();
   require<InputError>(format == format_name, path, ": the format is ", format, ", expected ", format_name);
   const Index found = root.at("version").count();
@@ -212,7 +148,7 @@ PartitionDescription parse_partition_description(const std::string& text, const 
   require<InputError>(!description.node_types.empty(), path, ": node_types is empty, expected at least one");
   parse_edge_types(root, description);
   if (root.has("checksums"))
-    for (const Value& value : root.at("checksums").list())
+    for (const JsonValue& value : root.at("checksums").list())
       description.checksums.push_back(parse_checksum(value));
   require<InputError>(
       description.checksums.empty() || static_cast<int>(description.checksums.size()) == num_parts, path,
@@ -227,17 +163,17 @@ PartitionDescription read_partition_description(const std::string& directory) {
 }
 
 std::string format_partition_description(const PartitionDescription& description) {
-  Json json{{"format", format_name},
-            {"version", version},
-            {"name", description.name},
-            {"num_parts", description.num_parts}};
-  json["node_types"] = Json::array();
+  OrderedJson json{{"format", format_name},
+                   {"version", version},
+                   {"name", description.name},
+                   {"num_parts", description.num_parts}};
+  json["node_types"] = OrderedJson::array();
   for (const NodeTypeDescription& type : description.node_types)
     json["node_types"].push_back({{"name", type.name},
                                   {"num_nodes", type.book.num_nodes()},
                                   {"offsets", offsets_of(type.book)},
                                   {"data", format_fields(type.data)}});
-  json["edge_types"] = Json::array();
+  json["edge_types"] = OrderedJson::array();
   for (const EdgeTypeDescription& type : description.edge_types)
     json["edge_types"].push_back({{"src_type", type.src_type},
                                   {"name", type.name},
@@ -249,13 +185,13 @@ std::string format_partition_description(const PartitionDescription& description
     if (const Index id = description.edge_types[t].first_added_id; id < std::numeric_limits<Index>::max())
       json["edge_types"][t]["first_added_id"] = id;
   if (!description.checksums.empty()) {
-    json["checksums"] = Json::array();
+    json["checksums"] = OrderedJson::array();
     for (const std::uint64_t checksum : description.checksums)
       json["checksums"].push_back(format_checksum(checksum));
   }
-  json["info"] = Json::object();
+  json["info"] = OrderedJson::object();
   for (const auto& [key, text] : description.info) json["info"][key] = text;
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
 PartitionDescription describe_partition(const GraphData& graph) {

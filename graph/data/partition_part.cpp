@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/build/edge_exchange.hpp>
+#include <sar/graph/data/file_name.hpp>
 #include <sar/graph/data/partition_part.hpp>
 #include <sar/graph/io/npy_header.hpp>
 
@@ -36,27 +37,6 @@ class Checksum {
   std::uint64_t state_ = 0x94d049bb133111ebu;
 };
 
-/// The name of a file for any name: letters that every file system takes stay, others and a leading dot
-/// become %XX.
-std::string escaped(const std::string& name) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string text;
-  for (const char c : name) {
-    if (plain.find(c) != std::string_view::npos && !(c == '.' && text.empty())) {
-      text += c;
-      continue;
-    }
-    const auto code = static_cast<unsigned char>(c);
-    text += '%';
-    text += digits[code >> 4];
-    text += digits[code & 15];
-  }
-  require<InputError>(!text.empty() && text.size() <= 200, "the name '", name.substr(0, 40),
-                      "' cannot be that of a file, expected 1 to 200 letters");
-  return text;
-}
-
 std::string part_directory(const std::string& directory, int part) {
   std::array<char, 24> name{};
   std::snprintf(name.data(), name.size(), "/part-%05d", part);
@@ -66,8 +46,7 @@ std::string node_directory(const std::string& directory, int part, const std::st
   return part_directory(directory, part) + "/nodes/" + escaped(type);
 }
 std::string edge_directory(const std::string& directory, int part, const EdgeTypeDescription& type) {
-  return part_directory(directory, part) + "/edges/" + escaped(type.src_type) + ":" + escaped(type.name) +
-         ":" + escaped(type.dst_type);
+  return part_directory(directory, part) + "/edges/" + escaped(type.src_type, type.name, type.dst_type);
 }
 
 const NodeTypeDescription& node_type(const PartitionDescription& description, const std::string& name) {

@@ -22,7 +22,7 @@ static_assert(std::endian::native == std::endian::little,
               "elements of a .npy file are used as they lie in the file");
 
 constexpr Index window_bytes = Index{1} << 20;  // most bytes of one read
-constexpr Index gap_bytes = Index{1} << 14;  // a shorter gap between two wanted rows is read and thrown away
+constexpr Index gap_bytes = Index{1} << 16;  // a shorter gap between two wanted rows is read and thrown away
 
 /// Calls use(type's own C++ type) for the element type; float16 is a std::uint16_t, bool a bool.
 template <class Use>

@@ -9,8 +9,9 @@
 ///
 /// additive     GAT (gat_attention.cpp). The value is x.
 ///
-///                  s = leaky_relu(el[u, h] + dst[v, h]),    el[u, h] = <attn[h], x[u, h]>
+///                  s = leaky_relu(el[u, h] + dst[v, h] + type_term[r, h]),    el[u, h] = <attn[h], x[u, h]>
 ///
+///              The last term only where edges have types r.
 ///              The backward pass goes over the transpose: x_u and its gradient stay in registers while rows of
 ///              g pass by. ds is needed by destination, too: it is written, edge after edge, for a block of
 ///              source rows with about three edges a destination; then every destination gathers what belongs to
@@ -52,6 +53,7 @@
 #include <sar/core/tensor.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
+#include <cstdint>
 #include <memory>
 
 namespace sar::inline SAR_PRECISION {
@@ -77,11 +79,15 @@ struct AttentionOperands {
   const DropoutMask* mask = nullptr;  ///< null: no dropout
   const Index* edge_ids = nullptr;    ///< global ids per local edge, for the mask
   const real* bias = nullptr;         ///< [heads, dim], added to the result; null: none
+  const real* type_term = nullptr;    ///< additive: [num_types, heads]; null: none
+  Index num_types = 0;
+  const std::uint16_t* types = nullptr;  ///< with type_term: per local edge
   AttentionResult* result = nullptr;  ///< written by the forward pass, read and emptied by begin_backward()
   const real* grad_out = nullptr;     ///< backward: as result->out
   real* grad_dst = nullptr;           ///< backward: as dst, added to; null: not wanted
   double* grad_attn = nullptr;        ///< backward: as attn, added to; null: not wanted
   real* grad_edge_weight = nullptr;   ///< backward: per local edge, overwritten; null: not wanted
+  double* grad_type_term = nullptr;   ///< backward: as type_term, added to; null: not wanted
 };
 
 // The kernels, by score.
@@ -89,4 +95,4 @@ std::unique_ptr<ShardKernel> make_gat_kernel(const AttentionOperands& operands);
 std::unique_ptr<ShardKernel> make_gatv2_kernel(const AttentionOperands& operands);
 std::unique_ptr<ShardKernel> make_dot_kernel(const AttentionOperands& operands);
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

@@ -1,5 +1,5 @@
-/// What attention kernels have in common, whatever the score: dropout and edge weights, the online softmax. For
-/// the kernels of attention only.
+/// What attention kernels have in common, whatever the score: dropout and edge weights, the online softmax.
+/// For the kernels of attention only.
 #pragma once
 
 #include <sar/core/parallel.hpp>
@@ -105,10 +105,29 @@ class Factors {
   std::vector<real> mask_, factor_;  // [edges of the batch, heads]
 };
 
+/// Numbers of each source row: those of the local shard stay from its first part to its last, while stages of
+/// the other shard come between.
+class SourceNumbers {
+ public:
+  /// compute(numbers) unless they are there already. Forward and backward, before each stage or part.
+  template <class Compute>
+  void prepare(const Stage& stage, Index size, const Compute& compute) {
+    current_ = stage.is_part() ? &of_parts_ : &of_stage_;
+    if (stage.is_part() && stage.first_row > 0) return;
+    current_->resize(size);
+    compute(current_->data());
+  }
+  [[nodiscard]] const real* data() const { return current_->data(); }
+
+ private:
+  Array<real> of_parts_, of_stage_;
+  Array<real>* current_ = &of_stage_;
+};
+
 /// The online softmax of the destinations of one thread: between batches, `out` is the result of the edges so
 /// far, divided by their sum. Score has
 ///
-///     void prepare(const Stage&)                                  before a stage, forward and backward
+///     void prepare(const Stage&)                                  before a stage or part, forward and backward
 ///     void by_destination(edges, batch, next, real* s) const      scores s [edges, heads] of a batch
 template <class Score>
 struct OnlineSoftmax {
@@ -211,13 +230,47 @@ struct OnlineSoftmax {
         columns::add_rows(rows, factor, sets(seg) ? nullptr : keep, to);
         continue;
       }
-      for (Index h = 0; h < o.heads; ++h)
-        for (Index j = h * o.dim; j < (h + 1) * o.dim; ++j)
-          to[j] = sets(seg) ? o.bias[j] : o.bias[j] + keep[h] * (to[j] - o.bias[j]);
+      if (sets(seg)) {
+        std::copy_n(o.bias, width, to);
+      } else {
+        columns::scale_from(o.heads, o.dim, keep, o.bias, to);
+      }
       columns::add_rows(rows, factor, ones.data(), to);
     }
   }
 };
+
+/// Head h of destination v, from the parts [first, last) and, unless `sets`, what it was before, in double
+/// precision.
+inline void merge_parts(const AttentionResult& parts, Index first, Index last, AttentionResult& r, Index v,
+                        Index h, bool sets) {
+  const Index dim = r.out.shape()[2];
+  real* max = r.max.row(v) + h;
+  real* sum = r.log_sum.row(v) + h;
+  real* out = r.out.row(v) + h * dim;
+  real most = sets ? parts.max.row(first)[h] : *max;
+  for (Index part = first; part < last; ++part) most = std::max(most, parts.max.row(part)[h]);
+  double total = 0;
+  std::vector<double> values(dim, 0);
+  const auto add = [&](real max_of, real sum_of, const real* row) {
+    const double weight = static_cast<double>(sum_of) * std::exp(static_cast<double>(max_of) - most);
+    total += weight;
+    for (Index j = 0; j < dim; ++j) values[j] += weight * static_cast<double>(row[j]);
+  };
+  if (!sets) add(*max, *sum, out);
+  for (Index part = first; part < last; ++part)
+    add(parts.max.row(part)[h], parts.log_sum.row(part)[h], parts.out.row(part) + h * dim);
+  *max = most;
+  *sum = static_cast<real>(total);
+  for (Index j = 0; j < dim; ++j) out[j] = static_cast<real>(values[j] / total);
+}
+
+/// Sums become their logarithms.
+inline void take_logarithms(AttentionResult& result) {
+  real* sums = result.log_sum.data();
+  parallel_for(result.log_sum.size(), 1 << 12,
+               [&](Index first, Index last) { vector_math::log(sums + first, sums + first, last - first); });
+}
 
 /// The forward pass of all scores.
 template <class Score>
@@ -229,8 +282,9 @@ class Attention : public ShardKernel {
 
   void begin() override { first_ = true; }
 
+  [[nodiscard]] bool takes_parts() const override { return true; }
   void accumulate(const Stage& stage) override {
-    const EdgeRanges edges = cursor_.ranges(stage);
+    const EdgeRanges edges = cursors_.at(stage.shard).ranges(stage);
     const bool first_stage = std::exchange(first_, false);
     score_.prepare(stage);
     attend(stage, edges, *o_.result, first_stage, false);
@@ -244,16 +298,12 @@ class Attention : public ShardKernel {
                              .log_sum = Tensor(Shape{parts, o_.heads})};
     attend(stage, ranges, of_parts, true, true);
     long_rows.for_rows([&](Index row, Index first, Index last) {
-      for (Index h = 0; h < o_.heads; ++h) merge(of_parts, first, last, edges.row(row), h, first_stage);
+      for (Index h = 0; h < o_.heads; ++h)
+        merge_parts(of_parts, first, last, *o_.result, edges.row(row), h, first_stage);
     });
   }
 
-  /// Sums become their logarithms.
-  void finish() override {
-    real* sums = o_.result->log_sum.data();
-    parallel_for(o_.result->log_sum.size(), 1 << 12,
-                 [&](Index first, Index last) { vector_math::log(sums + first, sums + first, last - first); });
-  }
+  void finish() override { take_logarithms(*o_.result); }
 
   [[nodiscard]] bool needs_source_in_backward() const override { return true; }
 
@@ -285,47 +335,21 @@ class Attention : public ShardKernel {
   /// The edges of all rows but long ones.
   void attend(const Stage& stage, const EdgeRanges& edges, AttentionResult& result, bool first_stage,
               bool of_parts) {
-    for_row_blocks(edges.before, edges.num_rows, o_.heads * o_.dim * real_bytes,
-                   [&](Index first, Index last) {
-                     OnlineSoftmax<Score> softmax{.o = o_,
-                                                  .score = score_,
-                                                  .edges = edges,
-                                                  .first_stage = first_stage,
-                                                  .result = result,
-                                                  .of_parts = of_parts};
-                     if (first_stage) softmax.clear(first, last);
-                     for_batches<1>(
-                         edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
-                         edges_at_once(source_width(o_), o_.heads), {Gathered{stage.rows, source_width(o_)}},
-                         [&](const Batch<1>& batch, const Batch<1>& next) {
-                           softmax.take(stage.shard, batch, next);
-                         },
-                         LongRows::part_edges);
-                   });
-  }
-
-  /// Head h of destination v, from the parts [first, last) and, unless `sets`, what it was before, in double
-  /// precision.
-  void merge(const AttentionResult& parts, Index first, Index last, Index v, Index h, bool sets) {
-    AttentionResult& r = *o_.result;
-    real* max = r.max.row(v) + h;
-    real* sum = r.log_sum.row(v) + h;
-    real* out = r.out.row(v) + h * o_.dim;
-    real most = sets ? parts.max.row(first)[h] : *max;
-    for (Index part = first; part < last; ++part) most = std::max(most, parts.max.row(part)[h]);
-    double total = 0;
-    std::vector<double> values(o_.dim, 0);
-    const auto add = [&](real max_of, real sum_of, const real* row) {
-      const double weight = static_cast<double>(sum_of) * std::exp(static_cast<double>(max_of) - most);
-      total += weight;
-      for (Index j = 0; j < o_.dim; ++j) values[j] += weight * static_cast<double>(row[j]);
-    };
-    if (!sets) add(*max, *sum, out);
-    for (Index part = first; part < last; ++part)
-      add(parts.max.row(part)[h], parts.log_sum.row(part)[h], parts.out.row(part) + h * o_.dim);
-    *max = most;
-    *sum = static_cast<real>(total);
-    for (Index j = 0; j < o_.dim; ++j) out[j] = static_cast<real>(values[j] / total);
+    for_row_blocks(
+        edges.before, edges.num_rows, o_.heads * o_.dim * real_bytes, [&](Index first, Index last) {
+          OnlineSoftmax<Score> softmax{.o = o_,
+                                       .score = score_,
+                                       .edges = edges,
+                                       .first_stage = first_stage,
+                                       .result = result,
+                                       .of_parts = of_parts};
+          if (first_stage) softmax.clear(first, last);
+          for_batches<1>(
+              edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
+              edges_at_once(source_width(o_), o_.heads), {Gathered{stage.rows, source_width(o_)}},
+              [&](const Batch<1>& batch, const Batch<1>& next) { softmax.take(stage.shard, batch, next); },
+              LongRows::part_edges);
+        });
   }
 
  protected:
@@ -335,7 +359,7 @@ class Attention : public ShardKernel {
 
   const AttentionOperands o_;
   Score score_;
-  EdgeCursor cursor_;
+  OfEachShard<EdgeCursor> cursors_;
   Tensor stats_;       ///< [destinations, Score::num_stats, heads]
   bool first_ = true;  ///< the next stage is the first one: it sets the results
 };

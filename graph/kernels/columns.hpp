@@ -504,6 +504,18 @@ inline void add_scaled(Index heads, Index dim, const real* factor, const real* x
   });
 }
 
+/// to = x + factor (to - x), per head
+inline void scale_from(Index heads, Index dim, const real* factor, const real* x, real* to) {
+  for_tiles(heads, dim, [&](auto g, auto n, Index h, Index j) {
+    using T = Tile<g, n>;
+    const Index column = h * dim + j;
+    T sum = T::from(x + column), difference = T::from(to + column);
+    for (Index k = 0; k < T::count; ++k) difference.v[k] -= sum.v[k];
+    sum.add(factor + h, difference);
+    sum.to(to + column);
+  });
+}
+
 /// out[h] = <x[h], y[h]>
 inline void head_dots(Index heads, Index dim, const real* x, const real* y, real* out) {
   for_tiles(heads, dim, [&](auto g, auto n, Index h, Index j) {

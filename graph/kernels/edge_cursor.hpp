@@ -1,4 +1,5 @@
-/// Where the edges of a stage lie: a shard may come in several stages of its source rows, in ascending order.
+/// Where the edges of a stage lie: a shard may come in several stages of its source rows, in ascending order;
+/// the local shard also in parts of its destination rows.
 #pragma once
 
 #include <sar/core/memory.hpp>
@@ -15,12 +16,13 @@ namespace sar::inline SAR_PRECISION {
 /// The edges whose sources lie in a stage: those of the i-th destination row are [begin[i], end[i]).
 struct EdgeRanges {
   Index num_rows;
-  const local_index* rows;  ///< destination row (of the worker) of each; null: i itself
+  const local_index* rows;  ///< destination row (of the worker) of each; null: first_row + i
   const local_index* begin;
   const local_index* end;
   const local_index* before;  ///< how many edges the rows before each have, for for_row_blocks()
+  Index first_row = 0;        ///< 0 unless rows is null
 
-  [[nodiscard]] Index row(Index i) const { return rows != nullptr ? rows[i] : i; }
+  [[nodiscard]] Index row(Index i) const { return rows != nullptr ? rows[i] : first_row + i; }
 };
 
 class EdgeCursor {
@@ -31,6 +33,7 @@ class EdgeCursor {
   EdgeRanges ranges(const Stage& stage) {
     const GraphShard& shard = stage.shard;
     const local_index* offsets = shard.row_begin.data();
+    if (stage.is_part()) return ranges_of_part(stage);
     if (stage.begin == 0 && stage.end == shard.num_src_rows)
       return {shard.num_rows(), shard.dst_rows.empty() ? nullptr : shard.dst_rows.data(), offsets,
               offsets + 1, offsets};
@@ -69,11 +72,22 @@ class EdgeCursor {
   }
 
  private:
+  EdgeRanges ranges_of_part(const Stage& stage) {
+    const GraphShard& shard = stage.shard;
+    const local_index* offsets = shard.row_begin.data();
+    const Index first = stage.first_row;
+    if (first > 0)
+      return {stage.end_row - first, nullptr, offsets + first, offsets + first + 1, offsets + first, first};
+    begin_.resize(shard.num_rows() + 1);  // all rows, of which those of other parts have no edges
+    for (Index i = 0; i <= shard.num_rows(); ++i) begin_[i] = std::min(offsets[i], offsets[stage.end_row]);
+    return {shard.num_rows(), nullptr, begin_.data(), begin_.data() + 1, begin_.data()};
+  }
+
   static constexpr local_index no_more = std::numeric_limits<local_index>::max();
   /// The first of the edges [k, last) whose source is not below `bound`. Most often only a few are.
   static local_index first_not_below(const local_index* src, local_index k, local_index last,
                                      local_index bound) {
-    const local_index near = std::min(last, k + 16);
+    const local_index near = last - k > 16 ? k + 16 : last;
     while (k < near && src[k] < bound) ++k;
     return k < near ? k : static_cast<local_index>(std::lower_bound(src + k, src + last, bound) - src);
   }
@@ -89,6 +103,20 @@ class EdgeCursor {
 
   Array<local_index> next_, source_;  // first edge of each row that is still to come, and its source
   Array<local_index> rows_, begin_, end_, before_;
+};
+
+/// Something of each of the two shards of a worker, whose stages come in turn.
+template <class T>
+class OfEachShard {
+ public:
+  [[nodiscard]] T& at(const GraphShard& shard) {
+    if (first_ == nullptr) first_ = &shard;
+    return first_ == &shard ? of_first_ : of_second_;
+  }
+
+ private:
+  const GraphShard* first_ = nullptr;
+  T of_first_, of_second_;
 };
 
 }  // namespace sar

@@ -8,7 +8,7 @@
 namespace attention {
 namespace {
 
-/// leaky_relu(el[u, h] + dst[v, h])
+/// leaky_relu(el[u, h] + dst[v, h] + type_term[r, h])
 class AdditiveScore {
  public:
   static constexpr Index num_stats = 4;
@@ -17,10 +17,12 @@ class AdditiveScore {
   void prepare(const Stage& stage) {
     const Index rows = stage.size();
     const Index width = o_.heads * o_.dim;
-    el_.resize(rows * o_.heads);
-    parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i)
-        columns::head_dots(o_.heads, o_.dim, o_.attn, stage.rows + i * width, el_.data() + i * o_.heads);
+    types_ = o_.type_term != nullptr ? o_.types + stage.shard.first_edge : nullptr;
+    el_.prepare(stage, rows * o_.heads, [&](real* el) {
+      parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
+        for (Index i = first; i < last; ++i)
+          columns::head_dots(o_.heads, o_.dim, o_.attn, stage.rows + i * width, el + i * o_.heads);
+      });
     });
   }
 
@@ -32,7 +34,8 @@ class AdditiveScore {
         const auto er = columns::load<lanes>(o_.dst + edges.row(seg.row) * o_.heads + h);
         for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
           if (h == 0) columns::request_first_half(next.rows[0][x], o_.heads * o_.dim);
-          const auto sum = columns::load<lanes>(source(batch.other[x]) + h) + er;
+          auto sum = columns::load<lanes>(source(batch.other[x]) + h) + er;
+          if (types_ != nullptr) sum += columns::load<lanes>(type_term(seg.position + x - seg.first) + h);
           columns::store<lanes>(s + x * o_.heads + h, leaky<lanes>(sum, o_.slope));
         }
       }
@@ -42,9 +45,16 @@ class AdditiveScore {
   /// el of a source row of the stage, [heads].
   [[nodiscard]] const real* source(Index row) const { return el_.data() + row * o_.heads; }
 
+  // Where there is a type_term:
+  [[nodiscard]] Index type(Index position) const { return types_[position]; }  ///< of an edge of the shard
+  [[nodiscard]] const real* type_term(Index position) const {
+    return o_.type_term + type(position) * o_.heads;
+  }
+
  private:
   const AttentionOperands& o_;
-  Array<real> el_;
+  SourceNumbers el_;
+  const std::uint16_t* types_ = nullptr;  ///< of the edges of the shard; null: no type_term
 };
 
 /// Sums by destination of something that is computed source row by source row: a buffer with a place per edge
@@ -56,7 +66,7 @@ class DestinationSums {
   /// For the edges of `block`, a part of the shard's source rows. Those of a shard come in ascending order.
   void open(const Stage& block) {
     const Array<local_index>& begin = block.shard.transpose().begin;
-    if (block.begin == 0) start(block.shard);
+    if (block.begin == 0) cursors_.at(block.shard).start(block.shard);
     first_ = begin[block.begin];
     const std::size_t values = (begin[block.end] - first_) * heads_;
     if (buffer_.size() < values) {
@@ -73,16 +83,17 @@ class DestinationSums {
     const local_index* offsets = shard.row_begin.data();
     const local_index* src = shard.src.data();
     const local_index* position = shard.positions_in_transpose().data();
+    Cursor& cursor = cursors_.at(shard);
     for_row_blocks(offsets, shard.num_rows(), heads_ * real_bytes, [&](Index first, Index last) {
       for (Index i = first; i < last; ++i) {
-        request(shard, position, i, last);
-        if (source_[i] >= block.end) continue;
-        const Index begin = next_[i];
+        request(shard, position, cursor, i, last);
+        if (cursor.source[i] >= block.end) continue;
+        const Index begin = cursor.next[i];
         Index end = begin + 1;
         while (end < offsets[i + 1] && src[end] < block.end) ++end;
         add(position + begin, end - begin, sums + shard.dst_row(i) * heads_);
-        next_[i] = static_cast<local_index>(end);
-        source_[i] = end < offsets[i + 1] ? src[end] : no_more;
+        cursor.next[i] = static_cast<local_index>(end);
+        cursor.source[i] = end < offsets[i + 1] ? src[end] : no_more;
       }
     });
   }
@@ -90,24 +101,29 @@ class DestinationSums {
  private:
   static constexpr local_index no_more = std::numeric_limits<local_index>::max();
 
-  void start(const GraphShard& shard) {
-    const local_index* offsets = shard.row_begin.data();
-    next_.assign(offsets, offsets + shard.num_rows());
-    source_.resize(next_.size());
-    for (Index i = 0; i < shard.num_rows(); ++i)
-      source_[i] = offsets[i] < offsets[i + 1] ? shard.src[offsets[i]] : no_more;
-  }
+  /// The first edge of each row that is still to come, and its source.
+  struct Cursor {
+    Array<local_index> next, source;
+    void start(const GraphShard& shard) {
+      const local_index* offsets = shard.row_begin.data();
+      next.assign(offsets, offsets + shard.num_rows());
+      source.resize(next.size());
+      for (Index i = 0; i < shard.num_rows(); ++i)
+        source[i] = offsets[i] < offsets[i + 1] ? shard.src[offsets[i]] : no_more;
+    }
+  };
   /// What the rows behind row i will read: first their edges, then, nearer to their turn, the first places.
-  void request(const GraphShard& shard, const local_index* position, Index i, Index last) const {
+  void request(const GraphShard& shard, const local_index* position, const Cursor& cursor, Index i,
+               Index last) const {
     constexpr Index rows = 12, places = 3;
     if (const Index later = i + 2 * rows; later < last) {
-      __builtin_prefetch(shard.src.data() + next_[later]);
-      __builtin_prefetch(position + next_[later]);
+      __builtin_prefetch(shard.src.data() + cursor.next[later]);
+      __builtin_prefetch(position + cursor.next[later]);
     }
     const Index soon = i + rows;
     if (soon >= last) return;
-    const Index end = std::min<Index>(next_[soon] + places, shard.row_begin[soon + 1]);
-    for (Index k = next_[soon]; k < end; ++k)
+    const Index end = std::min<Index>(cursor.next[soon] + places, shard.row_begin[soon + 1]);
+    for (Index k = cursor.next[soon]; k < end; ++k)
       if (const Index at = (position[k] - first_) * heads_; at < std::ssize(buffer_))
         __builtin_prefetch(buffer_.data() + at);
   }
@@ -120,8 +136,8 @@ class DestinationSums {
   }
 
   Index heads_;
-  Index first_ = 0;                   // position of the block's first edge
-  Array<local_index> next_, source_;  // first edge of each row that is still to come, and its source
+  Index first_ = 0;  // position of the block's first edge
+  OfEachShard<Cursor> cursors_;
   Array<real> buffer_;
 };
 
@@ -136,11 +152,13 @@ struct AdditiveBackward {
   real* grad_el;          ///< [rows of the stage, heads], added to
   real* grad_src;         ///< as block.rows; null: not wanted
   bool accumulate;
+  double* grad_type_term;  ///< [types, heads], added to, unless null
 
   std::vector<real> alpha = per_edge(o.heads), dalpha = alpha, slope = alpha, mean = alpha, weighted = alpha;
   std::vector<real> ones = std::vector<real>(o.heads, real{1});
   Factors factors{o};
-  const local_index* positions = factors.any() ? block.shard.transpose_positions().data() : nullptr;
+  const local_index* positions =
+      factors.any() || o.type_term != nullptr ? block.shard.transpose_positions().data() : nullptr;
 
   void take(const Batch<1>& batch, const Batch<1>& next) {
     for (Index x = 0; x < next.edges; ++x) __builtin_prefetch(stats + next.other[x] * 4 * o.heads);
@@ -151,6 +169,21 @@ struct AdditiveBackward {
     real* ds = o.grad_dst != nullptr ? sums.place(batch.segment[0].position) : alpha.data();
     for (Index i = 0; i < batch.edges * o.heads; ++i) ds[i] = alpha[i] * slope[i] * (dalpha[i] - mean[i]);
     columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { add_up<lanes>(batch, ds, h); });
+    if (grad_type_term != nullptr) add_to_types(batch, ds);
+  }
+
+  [[nodiscard]] Index position(const Segment& seg, Index x) const {
+    return positions[seg.position + x - seg.first];
+  }
+
+  void add_to_types(const Batch<1>& batch, const real* ds) {
+    for (Index i = 0; i < batch.segments; ++i) {
+      const Segment& seg = batch.segment[i];
+      for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
+        double* to = grad_type_term + score.type(position(seg, x)) * o.heads;
+        for (Index h = 0; h < o.heads; ++h) to[h] += static_cast<double>(ds[x * o.heads + h]);
+      }
+    }
   }
 
   /// Logarithms of alpha, and what else depends on both ends of an edge.
@@ -164,7 +197,8 @@ struct AdditiveBackward {
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
         if (h == 0) columns::request_first_half(next.rows[0][x], heads * o.dim);
         const real* of_dst = stats + batch.other[x] * 4 * heads + h;
-        const auto raw = el + load<L>(of_dst + 3 * heads);
+        auto raw = el + load<L>(of_dst + 3 * heads);
+        if (o.type_term != nullptr) raw += load<L>(score.type_term(position(seg, x)) + h);
         const auto one = columns::Vector<L>{} + real{1};
         store<L>(&slope[x * heads + h], raw > 0 ? one : o.slope * one);
         store<L>(&alpha[x * heads + h], leaky<L>(raw, o.slope) - load<L>(of_dst) - load<L>(of_dst + heads));
@@ -224,29 +258,46 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
 
  private:
   void backward_block(const Stage& block, Index skipped, real* grad_src, bool accumulate) {
+    const local_index* begin = block.shard.transpose().begin.data() + block.begin;
+    const Index width = o_.heads * o_.dim, rows = block.size();
+    const auto take = [&](Index first, Index last, double* grad_type_term) {
+      backward_rows(block, first, last,
+                    {.o = o_,
+                     .score = score_,
+                     .block = block,
+                     .skipped = skipped,
+                     .stats = stats_.data(),
+                     .sums = by_destination_,
+                     .grad_el = grad_el_.data(),
+                     .grad_src = grad_src,
+                     .accumulate = accumulate,
+                     .grad_type_term = grad_type_term});
+    };
+    if (o_.grad_type_term == nullptr)
+      return for_row_blocks(begin, rows, 2 * width * real_bytes,
+                            [&](Index first, Index last) { take(first, last, nullptr); });
+    std::vector<double> sums(o_.num_types * o_.heads);
+    const Index degree = rows > 0 ? (begin[rows] - begin[0]) / rows + 1 : 1;
+    sum_row_blocks(rows, 2 * width * degree, take, sums);
+    for (std::size_t i = 0; i < sums.size(); ++i) o_.grad_type_term[i] += sums[i];
+  }
+
+  void backward_rows(const Stage& block, Index first, Index last, AdditiveBackward pass) const {
     const ShardTranspose& transpose = block.shard.transpose();
     const local_index* begin = transpose.begin.data() + block.begin;
     const Index width = o_.heads * o_.dim;
-    for_row_blocks(begin, block.size(), 2 * width * real_bytes, [&](Index first, Index last) {
-      AdditiveBackward pass{.o = o_,
-                            .score = score_,
-                            .block = block,
-                            .skipped = skipped,
-                            .stats = stats_.data(),
-                            .sums = by_destination_,
-                            .grad_el = grad_el_.data(),
-                            .grad_src = grad_src,
-                            .accumulate = accumulate};
-      if (grad_src != nullptr && !accumulate)
-        for (Index i = first; i < last; ++i)
-          if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
-      for_batches<1>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(width, o_.heads),
-                     {Gathered{o_.grad_out, width}},
-                     [&](const Batch<1>& batch, const Batch<1>& next) { pass.take(batch, next); });
-      for (Index i = first; grad_src != nullptr && i < last; ++i)
-        columns::add_scaled(o_.heads, o_.dim, grad_el_.data() + (i + skipped) * o_.heads, o_.attn,
-                            grad_src + i * width);
-    });
+    real* grad_src = pass.grad_src;
+    if (grad_src != nullptr && !pass.accumulate)
+      for (Index i = first; i < last; ++i)
+        if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
+    for_batches<1>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(width, o_.heads),
+                   {Gathered{o_.grad_out, width}}, [&](const Batch<1>& batch, const Batch<1>& next) {
+                     pass.take(batch, next);
+                     if (pass.grad_type_term != nullptr) poll_progress();  // a task may have many edges
+                   });
+    for (Index i = first; grad_src != nullptr && i < last; ++i)
+      columns::add_scaled(o_.heads, o_.dim, pass.grad_el + (i + pass.skipped) * o_.heads, o_.attn,
+                          grad_src + i * width);
   }
 
   /// The gradient of attn: the rows of the stage times those of el.

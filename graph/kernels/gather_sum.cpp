@@ -46,10 +46,12 @@ struct RowSum {
 
   [[nodiscard]] Index edge(Index k) const {
     const Index position = t.position_of != nullptr ? t.position_of[k] : k;
-    return t.edge_of != nullptr ? Index{t.edge_of[position]} : t.first_edge + position;
+    return t.first_edge + position;
   }
   [[nodiscard]] const real* row(Index k) const {
-    return t.x + (terms == Terms::rows_of_edges ? edge(k) : t.col[k] - t.col_offset) * t.width;
+    if constexpr (terms == Terms::rows_of_edges) return t.x + edge(k) * t.width;
+    const Index at = t.col[k] - t.col_offset;
+    return t.x + (t.x_row != nullptr ? t.x_row[at] : at) * t.width;
   }
   [[nodiscard]] real coefficient(Index k) const {
     real c = 1;

@@ -4,7 +4,7 @@
 ///                                          k in [begin[i], end[i])
 ///
 /// Memory traffic: edges * width * sizeof(real) bytes of gathered rows, which dominate, plus 4 bytes per edge
-/// of indices (4 more for edge_of, and a real for each of weight and col_scale, where given) and one write
+/// of indices (and a real for each of weight and col_scale, where given) and one write
 /// (and read, when adding) of each output row. A row of columns is summed in registers, rows are requested
 /// some edges ahead. Bound by memory: bench/aggregate.cpp compares with a STREAM triad, docs/performance.md
 /// has figures; rows of hubs come from cache.
@@ -31,12 +31,12 @@ struct GatherSum {
   Index col_offset = 0;                      ///< subtracted from col: x starts at this row
   const real* weight = nullptr;              ///< per edge number; null: 1
   const local_index* position_of = nullptr;  ///< position in the shard of each k; null: k
-  const local_index* edge_of = nullptr;      ///< edge number of each position; null: first_edge + position
-  Index first_edge = 0;
-  const real* col_scale = nullptr;  ///< per gathered row (before col_offset); null: 1
-  const real* row_scale = nullptr;  ///< per output row; null: 1
-  const real* x = nullptr;          ///< [x_rows, width]
+  Index first_edge = 0;                      ///< the number of the edge at position 0
+  const real* col_scale = nullptr;           ///< per gathered row (before col_offset); null: 1
+  const real* row_scale = nullptr;           ///< per output row; null: 1
+  const real* x = nullptr;                   ///< [x_rows, width]
   Index x_rows = 0;
+  const Index* x_row = nullptr;     ///< [x_rows] where each gathered row is in x, of any size; null: i itself
   real* out = nullptr;              ///< [rows, width]
   double* out_in_double = nullptr;  ///< instead of out: every addition in double precision
   Index width = 0;

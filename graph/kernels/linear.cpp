@@ -145,10 +145,6 @@ void copy_numbers(const From* from, Index n, To* to) {
   });
 }
 
-const local_index* data_or_null(const Array<local_index>& values) {
-  return values.empty() ? nullptr : values.data();
-}
-
 }  // namespace
 
 const real* LinearKernel::src_scale(const GraphShard& shard) const {
@@ -173,14 +169,16 @@ void LinearKernel::accumulate(const Stage& stage) {
               .col = o_.edge_rows != nullptr ? nullptr : shard.src.data(),
               .col_offset = stage.begin,
               .weight = o_.edge_weight,
-              .edge_of = data_or_null(shard.edge_of),
               .first_edge = shard.first_edge,
               .col_scale = src_scale(shard),
-              .row_scale = o_.dst_scale,
-              .x = o_.edge_rows != nullptr ? o_.edge_rows : stage.rows,
+              .row_scale = o_.dst_scale != nullptr ? o_.dst_scale + edges.first_row : nullptr,
+              .x = o_.edge_rows != nullptr ? o_.edge_rows
+                   : o_.table != nullptr   ? o_.table
+                                           : stage.rows,
               .x_rows = stage.size(),
-              .out = o_.out,
-              .out_in_double = o_.in_double ? sums_.data() : nullptr,
+              .x_row = o_.table_rows,
+              .out = o_.out + edges.first_row * o_.width,
+              .out_in_double = o_.in_double ? sums_.data() + edges.first_row * o_.width : nullptr,
               .width = o_.width,
               .accumulate = std::exchange(adds_, true)});
 }
@@ -203,7 +201,6 @@ void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate)
               .col = transpose.dst.data(),
               .weight = o_.edge_weight,
               .position_of = o_.edge_weight != nullptr ? shard.transpose_positions().data() : nullptr,
-              .edge_of = data_or_null(shard.edge_of),
               .first_edge = shard.first_edge,
               .col_scale = o_.dst_scale,
               .row_scale = scale != nullptr ? scale + stage.begin : nullptr,

@@ -34,8 +34,10 @@ class LinearKernel : public ShardKernel {
     Index heads = 1;                    ///< numbers of an edge; a divisor of width
     const real* edge_weight = nullptr;  ///< [local edges, heads]; null: 1
     const real* edge_rows = nullptr;    ///< forward: [local edges, width], summed in place of source rows
+    const real* table = nullptr;        ///< forward, one head: source row i of the local shard, the only one
+    const Index* table_rows = nullptr;  ///< with edges, is row table_rows[i] of this; null: as stages say
     const real* dst_scale = nullptr;    ///< s_v per destination row; null: 1
-    std::span<const SourceScale> src_scales = {};  ///< of all shards; empty: c_u = 1
+    std::span<const SourceScale> src_scales = {};  ///< of both shards; empty: c_u = 1
     real* out = nullptr;                           ///< forward: [destinations, width]
     bool has_base = false;                         ///< forward: out holds values to add to
     const real* grad_out = nullptr;                ///< backward: [destinations, width]
@@ -53,6 +55,7 @@ class LinearKernel : public ShardKernel {
   void begin() override { adds_ = o_.has_base; }
   void accumulate(const Stage& stage) override;
   void finish() override;
+  [[nodiscard]] bool takes_parts() const override { return true; }
   [[nodiscard]] bool needs_source_in_backward() const override { return o_.grad_edge_weight != nullptr; }
   [[nodiscard]] bool gradients_in_double() const override { return o_.in_double; }
   void backward(const Stage& stage, real* grad_src, bool accumulate) override;

@@ -17,15 +17,16 @@ class DotScore {
     if (!o_.unit_sources) return;
     const Index rows = stage.size();
     const Index width = source_width(o_);
-    inverse_norm_.resize(rows * o_.heads);
-    parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i)
-        for (Index h = 0; h < o_.heads; ++h) {
-          const real* x = stage.rows + i * width + h * o_.key_dim;
-          real& to = inverse_norm_[i * o_.heads + h];
-          columns::head_dots(1, o_.key_dim, x, x, &to);
-          to = 1 / std::max(std::sqrt(to), smallest_norm);
-        }
+    inverse_norm_.prepare(stage, rows * o_.heads, [&](real* inverse_norm) {
+      parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
+        for (Index i = first; i < last; ++i)
+          for (Index h = 0; h < o_.heads; ++h) {
+            const real* x = stage.rows + i * width + h * o_.key_dim;
+            real& to = inverse_norm[i * o_.heads + h];
+            columns::head_dots(1, o_.key_dim, x, x, &to);
+            to = 1 / std::max(std::sqrt(to), smallest_norm);
+          }
+      });
     });
   }
 
@@ -36,7 +37,7 @@ class DotScore {
   /// c, for a source row of the stage.
   [[nodiscard]] bool equal_factors() const { return !o_.unit_sources; }
   [[nodiscard]] real factor(Index source, Index h) const {
-    return o_.unit_sources ? o_.scale * inverse_norm_[source * o_.heads + h] : o_.scale;
+    return o_.unit_sources ? o_.scale * inverse_norm_.data()[source * o_.heads + h] : o_.scale;
   }
   /// to = keep to + the gradient of the source's row, from rows of destinations and c ds; `to` may be null.
   /// Signs are left for add_destinations().
@@ -50,7 +51,7 @@ class DotScore {
       if (keep == nullptr) std::fill_n(to, dim, real{0});
       real factor = 1;
       columns::add_scaled(1, dim, &factor, scratch, to);
-      const real inverse = inverse_norm_[source * o_.heads + h];
+      const real inverse = inverse_norm_.data()[source * o_.heads + h];
       if (inverse * smallest_norm >= 1) continue;
       columns::head_dots(1, dim, x, scratch, &factor);
       factor *= -inverse * inverse;
@@ -80,7 +81,7 @@ class DotScore {
  private:
   static constexpr real smallest_norm = real(1e-12);
   const AttentionOperands& o_;
-  Array<real> inverse_norm_;
+  SourceNumbers inverse_norm_;
 };
 
 /// <attn[h], leaky_relu(x[u, h] + dst[v, h])>. Both ends have the gradient  attn sum of ds leaky_relu'(x +
@@ -294,7 +295,7 @@ struct PairBackward {
 template <class PairScore>
 class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
   using Base = Attention<ScoreOfPairs<PairScore>>;
-  using Base::o_, Base::score_, Base::cursor_, Base::stats_;
+  using Base::o_, Base::score_, Base::cursors_, Base::stats_;
 
  public:
   explicit PairAttention(const AttentionOperands& operands)
@@ -313,7 +314,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     const Index most_edges = std::max<Index>(per_row * stage.shard.num_dst, 1 << 12);
     const Index width = source_width(o_);
     for_blocks_of_sources(stage, width, most_edges, [&](const Stage& block) {
-      const EdgeRanges edges = cursor_.ranges(block);
+      const EdgeRanges edges = cursors_.at(block.shard).ranges(block);
       slots_.open(block.shard.num_dst, edges);
       const Index skipped = (block.begin - stage.begin) * width;
       by_source(block, grad_src != nullptr ? grad_src + skipped : nullptr, accumulate, &slots_);

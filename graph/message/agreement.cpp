@@ -20,7 +20,9 @@ CollectiveCall& CollectiveCall::equal(const GraphOptions& options) {
       .equal("pipeline_depth", options.pipeline_depth)
       .equal("aggregate_in_double", options.aggregate_in_double)
       .equal("max_halo_bytes", options.max_halo_bytes)
-      .equal("edge_block", options.edge_block);
+      .equal("edge_block", options.edge_block)
+      .equal("halo_format", options.halo_format, name_of<HaloFormat>)
+      .equal("halo_error_feedback", options.halo_error_feedback);
 }
 
 /// One number for the arguments.

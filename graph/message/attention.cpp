@@ -75,6 +75,8 @@ struct Attention {
   AttentionOperands operands;              ///< sizes and numbers
   Variable attn, dst;                      ///< attn only where the score has one
   AttentionOptions options;
+  Variable type_term = {};  ///< additive: with `types`, or none
+  EdgeTypes types = {};
 
   std::shared_ptr<const DropoutMask> mask = {};
   AttentionResult result = {};
@@ -89,6 +91,11 @@ struct Attention {
     o.result = &result;
     o.mask = mask.get();
     if (mask != nullptr) o.edge_ids = graph.edge_ids().data();
+    if (type_term.defined()) {
+      o.type_term = type_term.value().data();
+      o.num_types = type_term.num_rows();
+      o.types = types.numbers().data();
+    }
     return o;
   }
 
@@ -110,29 +117,36 @@ struct Attention {
         sum_to(grad.reshape({grad.num_rows(), sum.size()}), row, accumulate);
       });
     Tensor grad_edge_weight, grad_dst;
-    std::vector<double> grad_attn;
+    std::vector<double> grad_attn, grad_type_term;
     if (options.edge_weight.requires_grad()) grad_edge_weight = Tensor(options.edge_weight.shape());
     if (dst.requires_grad()) grad_dst = Tensor::zeros(dst.shape());
     if (attn.requires_grad()) grad_attn.resize(attn.value().size());
+    if (type_term.requires_grad()) grad_type_term.resize(type_term.value().size());
     o.grad_out = grad.data();
     o.grad_edge_weight = data_or_null(grad_edge_weight);
     o.grad_dst = data_or_null(grad_dst);
     o.grad_attn = attn.requires_grad() ? grad_attn.data() : nullptr;
+    o.grad_type_term = type_term.requires_grad() ? grad_type_term.data() : nullptr;
     driver.backward(rows.value(), rows.shape(), *make_kernel(o), rows.gradient());
     if (grad_edge_weight.defined()) options.edge_weight.gradient()->add(std::move(grad_edge_weight));
     if (grad_dst.defined()) dst.gradient()->add(std::move(grad_dst));
-    if (attn.requires_grad()) {
-      Tensor sums(attn.shape());
-      std::copy(grad_attn.begin(), grad_attn.end(), sums.data());
-      attn.gradient()->add(std::move(sums));
-    }
+    add_sums(attn, grad_attn);
+    add_sums(type_term, grad_type_term);
+  }
+
+ private:
+  static void add_sums(const Variable& parameter, const std::vector<double>& gradient) {
+    if (!parameter.requires_grad()) return;
+    Tensor sums(parameter.shape());
+    std::copy(gradient.begin(), gradient.end(), sums.data());
+    parameter.gradient()->add(std::move(sums));
   }
 };
 
 /// `rows` travel; the result has the shape [destinations, heads, dim].
 Variable attend(const GraphShardManager& graph, const Variable& rows, Attention attention) {
-  const bool recorded = recording(
-      {&rows, &attention.attn, &attention.dst, &attention.options.edge_weight, &attention.options.bias});
+  const bool recorded = recording({&rows, &attention.attn, &attention.dst, &attention.options.edge_weight,
+                                   &attention.options.bias, &attention.type_term});
   const Driver driver(graph.shards(), graph.options(), recorded);
   {
     const TraceScope scope("attention", TraceKind::compute);
@@ -154,8 +168,14 @@ Variable flat(const Variable& x) {
 
 }  // namespace
 
-Variable gat_attention(const GraphShardManager& graph, const Variable& x, const Variable& attn_src,
-                       const Variable& score_dst, real negative_slope, const AttentionOptions& options) {
+namespace {
+
+/// With a term for each type of edge where it is `typed`.
+Variable attend_additive(const char* operation, const GraphShardManager& graph, const Variable& x,
+                         const Variable& attn_src, const Variable& score_dst, const Variable& score_type,
+                         const EdgeTypes& types, bool typed, real negative_slope,
+                         const AttentionOptions& options) {
+  EdgeTypes numbers;
   return collective(
       graph.comm(),
       [&] {
@@ -168,12 +188,19 @@ Variable gat_attention(const GraphShardManager& graph, const Variable& x, const 
             "score_dst has shape ", score_dst.shape(), "; on rank ", graph.comm().rank(), " it must be ",
             Shape{rows, heads});
         check_options(graph, options, x.shape().row_size());
-        return attention_call("gat_attention", graph, options)
+        if (typed) {
+          check_shape("score_type", score_type,
+                      Shape{score_type.defined() ? score_type.num_rows() : 0, heads});
+          numbers = types.checked(graph.num_edges(), score_type.num_rows(), operation);
+        }
+        return attention_call(operation, graph, options)
             .equal("shape of x", x.shape())
             .equal("negative slope (bits of the number)", bits(negative_slope))
+            .equal("number of types", score_type.defined() ? score_type.num_rows() : 0)
             .equal("wish for the gradient of x", x.requires_grad())
             .equal("wish for the gradient of attn_src", attn_src.requires_grad())
-            .equal("wish for the gradient of score_dst", score_dst.requires_grad());
+            .equal("wish for the gradient of score_dst", score_dst.requires_grad())
+            .equal("wish for the gradient of score_type", score_type.requires_grad());
       },
       [&] {
         const Index dim = x.shape()[2];
@@ -182,8 +209,26 @@ Variable gat_attention(const GraphShardManager& graph, const Variable& x, const 
                        {.heads = x.shape()[1], .dim = dim, .key_dim = dim, .slope = negative_slope},
                        attn_src,
                        score_dst,
-                       options});
-      });
+                       options,
+                       score_type,
+                       std::move(numbers)});
+      },
+      operation);
+}
+
+}  // namespace
+
+Variable gat_attention(const GraphShardManager& graph, const Variable& x, const Variable& attn_src,
+                       const Variable& score_dst, real negative_slope, const AttentionOptions& options) {
+  return attend_additive("gat_attention", graph, x, attn_src, score_dst, {}, {}, false, negative_slope,
+                         options);
+}
+
+Variable typed_gat_attention(const GraphShardManager& graph, const Variable& x, const Variable& attn_src,
+                             const Variable& score_dst, const Variable& score_type, const EdgeTypes& types,
+                             real negative_slope, const AttentionOptions& options) {
+  return attend_additive("typed_gat_attention", graph, x, attn_src, score_dst, score_type, types, true,
+                         negative_slope, options);
 }
 
 Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src, const Variable& x_dst,
@@ -283,4 +328,4 @@ Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src,
       });
 }
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

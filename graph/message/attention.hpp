@@ -2,7 +2,7 @@
 /// alpha = softmax over the in-edges of v of a score s[e, h], without anything of the size of the edges in
 /// memory.
 ///
-/// Forward, a destination's running maximum, sum and result go from shard to shard (online softmax, arXiv
+/// Forward, a destination's running maximum, sum and result go from stage to stage (online softmax, arXiv
 /// 1805.02867). Kept for the backward pass: the operands, the result, maximum and log(sum) [local
 /// destinations, H]. Backward, scores are computed again from source rows that are fetched again (kept in
 /// modes sequential and one_shot). N source rows, M destination rows of this rank, H heads, D features of a
@@ -13,6 +13,7 @@
 #pragma once
 
 #include <sar/core/random.hpp>
+#include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
 namespace sar::inline SAR_PRECISION {
@@ -34,6 +35,16 @@ struct AttentionOptions {
                                      const Variable& attn_src, const Variable& score_dst,
                                      real negative_slope = real(0.2), const AttentionOptions& options = {});
 
+/// GAT on edges with types r, as SimpleHGN's (KDD 2021): s = leaky_relu(<attn_src[h], x[u, h]> + score_dst[v,
+/// h]
+/// + score_type[r, h]), for score_type [R, H] and the type of each local edge in the graph's edge order;
+/// otherwise as gat_attention. Also throws InputError for a type that does not exist.
+[[nodiscard]] Variable typed_gat_attention(const GraphShardManager& graph, const Variable& x,
+                                           const Variable& attn_src, const Variable& score_dst,
+                                           const Variable& score_type, const EdgeTypes& types,
+                                           real negative_slope = real(0.2),
+                                           const AttentionOptions& options = {});
+
 /// GATv2 (arXiv 2105.14491): s = <attn[h], leaky_relu(x_src[u, h] + x_dst[v, h])>; the value is x_src[u, h].
 /// x_src [N, H, D], x_dst [M, H, D], attn [1, H, D] -> [M, H, D].
 [[nodiscard]] Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src,
@@ -52,4 +63,4 @@ struct AttentionOptions {
                                         const Variable& x_dst, const Variable& beta,
                                         const AttentionOptions& options = {});
 
-}  // namespace sar
+}  // namespace sar::inline SAR_PRECISION

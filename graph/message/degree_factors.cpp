@@ -40,19 +40,9 @@ ShardedGraph::RowFactors& factors_of(const GraphShardManager& graph, NodeDegree 
 /// Keeps the halo rows, of one number each, that the driver brings.
 class HaloColumn final : public ShardKernel {
  public:
-  explicit HaloColumn(const ShardedGraph& graph) : graph_(graph) {
-    Index rows = 0;
-    for (const GraphShard& shard : graph.remote) rows += shard.num_src_rows;
-    values_ = Tensor({rows});
-  }
+  explicit HaloColumn(const ShardedGraph& graph) : graph_(graph), values_({graph.remote.num_src_rows}) {}
   void accumulate(const Stage& stage) override {
-    if (&stage.shard == &graph_.local) return;
-    real* to = values_.data() + stage.begin;
-    for (const GraphShard& shard : graph_.remote) {
-      if (&shard == &stage.shard) break;
-      to += shard.num_src_rows;
-    }
-    std::copy_n(stage.rows, stage.size(), to);
+    if (&stage.shard == &graph_.remote) std::copy_n(stage.rows, stage.size(), values_.data() + stage.begin);
   }
   [[nodiscard]] bool needs_source_in_backward() const override { return false; }
   void backward(const Stage&, real*, bool) override {}
@@ -79,11 +69,13 @@ const Tensor& degree_factors(const GraphShardManager& graph, NodeDegree degree, 
 const Tensor& halo_degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
   Tensor& halo = factors_of(graph, degree, factor).halo;
   if (halo.defined()) return halo;
+  if (const ShardedGraph& shards = *graph.shards(); shards.holds_halo())
+    return halo = degree_factors(graph, degree, factor)
+                      .slice_rows(shards.local.num_src_rows, shards.num_src_rows());
   Tensor fetched = graph.comm().agree([&] {  // all ranks have it afterwards, or none
     const Tensor& rows = degree_factors(graph, degree, factor);
     HaloColumn column(*graph.shards());
-    const GraphOptions one_shard_at_a_time;
-    Driver(graph.shards(), one_shard_at_a_time, false).forward(rows.reshape({rows.size(), 1}), column);
+    Driver(graph.shards(), GraphOptions{}, false).forward(rows.reshape({rows.size(), 1}), column);
     return column.take();
   });
   return halo = std::move(fetched);

@@ -43,7 +43,7 @@ struct SumFactors {
 [[nodiscard]] const Tensor& degree_factors(const GraphShardManager& graph, NodeDegree degree,
                                            DegreeFactor factor);
 
-/// The same for the halo rows of all shards, shard after shard: [halo rows]. Collective.
+/// The same for the halo rows: [halo rows]. Collective.
 [[nodiscard]] const Tensor& halo_degree_factors(const GraphShardManager& graph, NodeDegree degree,
                                                 DegreeFactor factor);
 

@@ -3,6 +3,7 @@
 #include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/graph_plan.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -15,8 +16,37 @@ Stage whole(const GraphShard& shard, const real* rows) {
 
 /// What a timeline says of a stage.
 void describe(TraceScope& scope, const HaloStage& stage) {
-  scope.detail("round ", stage.round, ", rows ", stage.begin, " to ", stage.end);
+  scope.detail("rows ", stage.begin, " to ", stage.end);
 }
+
+/// The local shard, of which a part is computed before each stage of the halo, so that rows travel meanwhile.
+/// Parts are the same in every run, whatever has arrived.
+class LocalParts {
+ public:
+  /// `rows`: how many there are to divide.
+  LocalParts(const ShardKernel& kernel, std::size_t stages, Index rows, FunctionRef<void(Index, Index)> run)
+      : rows_(rows), stages_(static_cast<Index>(stages)), run_(run) {
+    parts_ = kernel.takes_parts() ? std::clamp<Index>(rows / least_rows, 1, std::max<Index>(stages_, 1)) : 1;
+  }
+  /// Those that are computed before stage `k`.
+  void run_before(std::size_t k) {
+    run_until(static_cast<Index>(k) * parts_ / std::max<Index>(stages_, 1) + 1);
+  }
+  void run_all() { run_until(parts_); }
+
+ private:
+  static constexpr Index least_rows = 16;
+  void run_until(Index part) {
+    for (part = std::min(part, parts_); done_ < part; ++done_) {
+      const TraceScope scope("local shard", TraceKind::compute);
+      run_(rows_ * done_ / parts_, rows_ * (done_ + 1) / parts_);
+    }
+  }
+
+  Index rows_, stages_, parts_;
+  FunctionRef<void(Index begin, Index end)> run_;
+  Index done_ = 0;
+};
 
 /// Gradients of halo rows: computed by the kernel stage by stage, and sent to the owners.
 class GradientSender {
@@ -39,10 +69,6 @@ class GradientSender {
   void progress() {
     if (push_) push_->progress();
   }
-  [[nodiscard]] bool adds_before_finish() const { return push_ && push_->adds_before_finish(); }
-  void receive_all_but_last() {
-    if (push_) push_->receive_all_but_last();
-  }
   void finish() {
     if (push_) push_->finish();
   }
@@ -58,12 +84,15 @@ class GradientSender {
       done += count;
     }
   }
-  /// All stages, without rows.
-  void compute_and_send_all() {
+  /// All stages, without rows; `between` runs after each.
+  void compute_and_send_all(FunctionRef<void(std::size_t stage)> between) {
     while (next_ < plan_.push.halo.size()) {
-      TraceScope scope("remote shard", TraceKind::compute);
-      describe(scope, plan_.push.halo[next_]);
-      send_next(nullptr);
+      {
+        TraceScope scope("remote shard", TraceKind::compute);
+        describe(scope, plan_.push.halo[next_]);
+        send_next(nullptr);
+      }
+      between(next_ - 1);
     }
   }
 
@@ -82,6 +111,18 @@ class GradientSender {
   std::size_t next_ = 0;  // stage of plan.push
 };
 
+/// The backward pass where source rows are followed by those of the halo.
+void backward_of_held(const ShardedGraph& graph, const Tensor& src, ShardKernel& kernel, Tensor* grad_src,
+                      bool accumulate) {
+  const bool reads_rows = kernel.needs_source_in_backward();
+  const Index halo = graph.local.num_src_rows;
+  kernel.backward(whole(graph.local, reads_rows ? src.data() : nullptr),
+                  grad_src != nullptr ? grad_src->data() : nullptr, accumulate);
+  kernel.backward(whole(graph.remote, reads_rows ? src.row(halo) : nullptr),
+                  grad_src != nullptr ? grad_src->row(halo) : nullptr, accumulate);
+  kernel.finish_backward();
+}
+
 /// out (+)= the doubles of `sums`, rounded
 void round_sums(const Tensor& sums, Tensor& out, bool accumulate) {
   constexpr Index grain = 1 << 16;
@@ -95,36 +136,53 @@ void round_sums(const Tensor& sums, Tensor& out, bool accumulate) {
 }  // namespace
 
 Driver::Driver(std::shared_ptr<const ShardedGraph> graph, const GraphOptions& options, bool keeps_rows)
-    : graph_(std::move(graph)), options_(options) {
+    : graph_(std::move(graph)), options_(options_of_operation(options)) {
+  if (graph_->holds_halo()) return;  // nothing travels
+  draws_ = next_halo_draws(options_);
   if (keeps_rows && keeps_halo_rows(options)) kept_ = std::make_shared<std::vector<HaloRows>>();
 }
 
 void Driver::forward(const Tensor& src, ShardKernel& kernel, FunctionRef<void()> local_work) const {
-  const GraphPlan plan(*graph_, options_, src.shape(), {.fetch = src.defined()});
+  const GraphShard& local = graph_->local;
   if (kept_ != nullptr) kept_->clear();
   if (!src.defined()) {
     local_work();
     kernel.begin();
-    kernel.accumulate(whole(graph_->local, nullptr));
-    for (const GraphShard* shard : plan.shards) kernel.accumulate(whole(*shard, nullptr));
+    kernel.accumulate(whole(local, nullptr));
+    kernel.accumulate(whole(graph_->remote, nullptr));
     return kernel.finish();
   }
+  if (graph_->holds_halo()) {
+    local_work();
+    kernel.begin();
+    kernel.accumulate(whole(local, src.data()));
+    kernel.accumulate(whole(graph_->remote, src.row(local.num_src_rows)));
+    return kernel.finish();
+  }
+  const PassFormats formats(*graph_, options_, draws_, src.row_size(), false);
+  GraphPlan plan(*graph_, options_, src.shape(), {.fetch = true});
+  plan.fetch.wire = &formats.rows();
   HaloFetch fetch(graph_->comm, src, plan.fetch);
   {
     const auto progress = [&] { fetch.progress(); };
     const PollScope poll(progress);
     local_work();
     kernel.begin();
-    {
-      const TraceScope scope("local shard", TraceKind::compute);
-      kernel.accumulate(whole(graph_->local, src.data()));
-    }
-    for (auto held = fetch.next(); held; held.reset(), held = fetch.next()) {
+    const auto run_part = [&](Index begin, Index end) {
+      Stage part = whole(local, src.data());
+      if (begin > 0 || end < local.num_dst) part.first_row = begin, part.end_row = end;
+      kernel.accumulate(part);
+    };
+    LocalParts parts(kernel, plan.fetch.halo.size(), local.num_dst, run_part);
+    for (std::size_t k = 0; k < plan.fetch.halo.size(); ++k) {
+      parts.run_before(k);
+      HaloRows held = *fetch.next();
       TraceScope scope("remote shard", TraceKind::compute);
-      describe(scope, held->stage);
-      kernel.accumulate(plan.stage(held->stage, held->rows.data()));
-      if (kept_ != nullptr) kept_->push_back(std::move(*held));
+      describe(scope, held.stage);
+      kernel.accumulate(plan.stage(held.stage, held.rows.data()));
+      if (kept_ != nullptr) kept_->push_back(std::move(held));
     }
+    parts.run_all();
     fetch.finish();
   }
   kernel.finish();
@@ -148,50 +206,59 @@ void Driver::add_gradients(const Tensor& src, const Shape& src_shape, ShardKerne
 void Driver::run_backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                           bool accumulate, ReduceOp op) const {
   const bool reads_rows = kernel.needs_source_in_backward();
+  if (graph_->holds_halo()) return backward_of_held(*graph_, src, kernel, grad_src, accumulate);
   const bool fetches = reads_rows && kept_ == nullptr;
   GraphPlan plan(*graph_, options_, src_shape, {.fetch = fetches, .push = grad_src != nullptr});
-  if (kernel.gradients_in_double()) plan.push.wire = &wire_format_of_doubles();
+  const PassFormats formats(*graph_, options_, draws_, src_shape.row_size(), grad_src != nullptr);
+  plan.fetch.wire = &formats.rows();
+  plan.push.wire = kernel.gradients_in_double() ? &wire_format_of_doubles() : &formats.gradients();
   const Shape grad_shape = grad_src != nullptr ? grad_src->shape() : src_shape;
-  const auto local_shard = [&](bool add) {
-    const TraceScope scope("local shard", TraceKind::compute);
-    kernel.backward(whole(graph_->local, reads_rows ? src.data() : nullptr),
-                    grad_src != nullptr ? grad_src->data() : nullptr, add);
+  bool adds = accumulate;
+  const auto run_part = [&](Index begin, Index end) {
+    kernel.backward({graph_->local, begin, end, reads_rows ? src.row(begin) : nullptr},
+                    grad_src != nullptr ? grad_src->row(begin) : nullptr, adds);
   };
+  const std::size_t stages = fetches      ? plan.fetch.halo.size()
+                             : reads_rows ? kept_->size()
+                                          : plan.push.halo.size();
+  LocalParts parts(kernel, stages, graph_->local.num_src_rows, run_part);
 
   if (!reads_rows && grad_src == nullptr) {  // nothing travels
-    local_shard(false);
-    for (const GraphShard* shard : plan.shards) kernel.backward(whole(*shard, nullptr), nullptr, false);
+    parts.run_all();
+    kernel.backward(whole(graph_->remote, nullptr), nullptr, false);
     return kernel.finish_backward();
   }
-
-  if (fetches) {  // the local shard is computed while the first rows travel
+  if (grad_src != nullptr && !accumulate &&
+      graph_->comm.size() > 1) {  // gradients of others come at any time
+    grad_src->fill(0);
+    adds = true;
+  }
+  GradientSender sender(graph_->comm, plan, grad_shape, kernel, grad_src, op);
+  if (fetches) {
     HaloFetch fetch(graph_->comm, src, plan.fetch, HaloStart::later);
-    GradientSender sender(graph_->comm, plan, grad_shape, kernel, grad_src, op);
     sender.start(&fetch);
-    const auto progress_fetch = [&] { fetch.progress(); };
-    {
-      const PollScope poll(progress_fetch);
-      local_shard(accumulate);
-    }
     const auto progress = [&] { fetch.progress(), sender.progress(); };
     const PollScope poll(progress);
-    for (auto held = fetch.next(); held; held.reset(), held = fetch.next()) sender.compute_and_send(*held);
-    fetch.finish();
-    sender.receive_all_but_last();
+    for (std::size_t k = 0; k < stages; ++k) {
+      parts.run_before(k);
+      sender.compute_and_send(*fetch.next());
+    }
+    parts.run_all();
     sender.finish();
+    fetch.finish();
   } else {  // gradients of halo rows first: they travel while the local shard is computed
-    GradientSender sender(graph_->comm, plan, grad_shape, kernel, grad_src, op);
     sender.start(nullptr);
-    const bool sums_start_early = sender.adds_before_finish();
-    if (sums_start_early && !accumulate) grad_src->fill(0);
     const auto progress = [&] { sender.progress(); };
     const PollScope poll(progress);
-    if (reads_rows)
-      for (const HaloRows& held : *kept_) sender.compute_and_send(held);
-    else
-      sender.compute_and_send_all();
-    sender.receive_all_but_last();
-    local_shard(accumulate || sums_start_early);
+    const auto run_parts = [&](std::size_t k) {
+      if (kernel.takes_parts()) parts.run_before(k);
+    };
+    if (!reads_rows) sender.compute_and_send_all(run_parts);
+    for (std::size_t k = 0; reads_rows && k < stages; ++k) {
+      sender.compute_and_send((*kept_)[k]);
+      run_parts(k);
+    }
+    parts.run_all();
     sender.finish();
   }
   kernel.finish_backward();

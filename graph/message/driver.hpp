@@ -2,18 +2,20 @@
 /// stage of a GraphPlan, brings the source rows to a kernel (ShardKernel) and takes their gradients to the
 /// owners.
 ///
-/// Forward, the local shard is computed while the first halo rows travel; halo rows are dropped after their
-/// use, or kept for the backward pass. Backward, gradients of halo rows are computed stage by stage and leave
-/// first, and the local shard is computed while the last of them travel; where source rows have to be fetched
-/// again, the local shard comes first. Memory besides the operands: forward pipeline_depth + 1 stages;
-/// backward, where a stage of gradients is a quarter of one, pipeline_depth stages' worth outgoing, as much
-/// incoming, and a quarter being filled; where rows are fetched again, both, with stages half as large.
+/// The local shard comes in parts between the stages of the halo, so that rows travel while it is computed;
+/// the order is the same in every run, whatever has arrived. Where rows are fetched, a part comes before each
+/// stage, and before all of them what the caller computes besides (the self term); halo rows are dropped
+/// after their use, or kept for the backward pass. Where only gradients travel, those of a stage are computed
+/// and leave, then a part follows. Memory besides the operands: forward pipeline_depth + 1 stages; backward,
+/// where a stage of gradients is an eighth of one, half of pipeline_depth stages outgoing, as much incoming,
+/// and an eighth being filled; where rows are fetched again, both, with stages half as large.
 #pragma once
 
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/rows/halo.hpp>
 #include <sar/core/tensor.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/pass_formats.hpp>
 #include <sar/graph/message/sharded_graph.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
@@ -56,6 +58,7 @@ class Driver {
 
   std::shared_ptr<const ShardedGraph> graph_;
   GraphOptions options_;
+  HaloDraws draws_;
   std::shared_ptr<std::vector<HaloRows>> kept_;  // of the forward pass; null: fetched again
 };
 

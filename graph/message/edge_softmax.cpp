@@ -18,7 +18,7 @@ namespace {
 class NodeValues {
  public:
   NodeValues(const GraphShardManager& graph, NormBy by, Index width)
-      : driver_(graph.shards(), graph.options(), false), by_(by), width_(width) {}
+      : driver_(exact_driver(graph)), by_(by), width_(width) {}
 
   /// [nodes, width]: combine(real* node, edge) over all edges, from `start`; `op` combines those of ranks.
   template <class Combine>
@@ -42,6 +42,13 @@ class NodeValues {
   }
 
  private:
+  /// Edges of all ranks see the same maximum and the same sum.
+  static Driver exact_driver(const GraphShardManager& graph) {
+    const ExactHaloRows exact;
+    return {graph.shards()->holds_halo() ? graph.shards()->travelling : graph.shards(), graph.options(),
+            false};
+  }
+
   Driver driver_;
   NormBy by_;
   Index width_;

@@ -4,6 +4,7 @@
 #include <sar/autograd/variable.hpp>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,16 +33,17 @@ class Frame {
   std::map<std::string, Variable> fields_;
 };
 
-/// The frames of a graph, shared by all copies of its handle.
+/// The frames of a graph, shared by all copies of its handle; those of nodes also by all relations of a
+/// heterogeneous graph that have these nodes.
 struct Frames {
-  bool homogeneous;  ///< sources and destinations are the same frame
-  Frame src;
-  Frame dst;
-  Frame edge{"edata"};
+  std::shared_ptr<Frame> src, dst;  ///< the same where sources and destinations are the same nodes
+  std::shared_ptr<Frame> edge = std::make_shared<Frame>("edata");
 
+  Frames(std::shared_ptr<Frame> sources, std::shared_ptr<Frame> destinations)
+      : src(std::move(sources)), dst(std::move(destinations)) {}
   explicit Frames(bool is_homogeneous)
-      : homogeneous(is_homogeneous), src(is_homogeneous ? "ndata" : "srcdata"), dst("dstdata") {}
-  [[nodiscard]] Frame& destinations() noexcept { return homogeneous ? src : dst; }
+      : src(std::make_shared<Frame>(is_homogeneous ? "ndata" : "srcdata")),
+        dst(is_homogeneous ? src : std::make_shared<Frame>("dstdata")) {}
 };
 
 }  // namespace sar

@@ -5,56 +5,48 @@
 namespace sar::inline SAR_PRECISION {
 namespace {
 
-/// A push has so many stages for one of a fetch, so that gradients leave while the next ones are computed
-/// without holding whole stages twice.
-constexpr Index pushes_per_fetch = 4;
+/// A stage is so large a part of the rows of the rank that owns most, unless that is less than least_bytes:
+/// shorter ones would cost more time than memory is worth. A forward pass goes over the results once for
+/// each.
+constexpr Index stages_of_owned_rows = 4;
+constexpr Index least_bytes = Index{1} << 20;
+/// A push has so many stages for one of a fetch, and half as many in flight, so that gradients leave while
+/// the next ones are computed without holding whole stages twice.
+constexpr Index pushes_per_fetch = 8;
+constexpr Index most_depth = 1 << 20;
 
 struct StageRows {
   Index fetch;
   Index push;  ///< divides fetch
 };
 
+/// The same on every rank.
 StageRows stage_rows(const ShardedGraph& graph, const GraphOptions& options, const Shape& shape,
                      bool fetch_and_push) {
-  // From three workers on, a round comes in two stages: one is used while the other one arrives, and both
-  // together hold one round's rows. Between two workers, the only round arrives during the local shard, and
-  // is one stage. Where rows arrive and their gradients leave together, stages are half as large.
-  Index rows = std::max<Index>(graph.max_round_rows, 1);
-  if (graph.rounds.size() > 1) rows = (rows + 1) / 2;
-  if (fetch_and_push) rows = (rows + 1) / 2;
-  if (options.max_halo_bytes > 0) {
-    const Index row_bytes = std::max<Index>(shape.row_size(), 1) * static_cast<Index>(sizeof(real));
+  const Index row_bytes = std::max<Index>(shape.row_size(), 1) * static_cast<Index>(sizeof(real));
+  Index most_owned = 0;
+  for (int q = 0; q < graph.comm.size(); ++q) most_owned = std::max(most_owned, graph.src_book.num_nodes(q));
+  Index rows = most_owned / stages_of_owned_rows;
+  if (fetch_and_push) rows /= 2;
+  rows = std::max({rows, least_bytes / row_bytes, Index{1}});
+  if (options.max_halo_bytes > 0)
     rows = std::min(rows, std::max<Index>(options.max_halo_bytes / row_bytes, 1));
-    if (rows < pushes_per_fetch) return {rows, rows};
-    return {rows / pushes_per_fetch * pushes_per_fetch, rows / pushes_per_fetch};
-  }
-  const Index push = (rows + pushes_per_fetch - 1) / pushes_per_fetch;
-  return {push * pushes_per_fetch, push};
+  if (rows < pushes_per_fetch) return {rows, rows};
+  return {rows / pushes_per_fetch * pushes_per_fetch, rows / pushes_per_fetch};
 }
 
 }  // namespace
 
 GraphPlan::GraphPlan(const ShardedGraph& graph, const GraphOptions& options, const Shape& rows,
-                     const Travels& travels) {
+                     const Travels& travels)
+    : remote_(&graph.remote) {
   const StageRows sizes = stage_rows(graph, options, rows, travels.fetch && travels.push);
-  const auto pushes = static_cast<int>(sizes.fetch / sizes.push);
-  if (travels.push) push = plan_single_rounds(graph.rounds, sizes.push, pushes * options.pipeline_depth);
-  if (options.mode == HaloMode::one_shot) {
-    if (travels.fetch) fetch = plan_merged_rounds(graph.rounds, graph.rounds.size());
-    const GraphShard& merged = graph.merged();
-    shards.push_back(&merged);
-    Index first = 0;
-    for (const HaloRound& round : graph.rounds) {
-      places_.push_back({&merged, first});
-      first += round.recv_rows;
-    }
-  } else {
-    if (travels.fetch) fetch = plan_single_rounds(graph.rounds, sizes.fetch, options.pipeline_depth);
-    for (const GraphShard& shard : graph.remote) {
-      shards.push_back(&shard);
-      places_.push_back({&shard, 0});
-    }
-  }
+  const Index pushes = std::max<Index>(sizes.fetch / sizes.push / 2, 1) * options.pipeline_depth;
+  if (travels.push)
+    push = plan_halo(graph.rounds(), sizes.push, static_cast<int>(std::min(pushes, most_depth)));
+  if (travels.fetch)
+    fetch = plan_halo(graph.rounds(), options.mode == HaloMode::one_shot ? 0 : sizes.fetch,
+                      options.pipeline_depth);
 }
 
 }  // namespace sar

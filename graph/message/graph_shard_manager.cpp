@@ -15,6 +15,13 @@ const GraphOptions& checked(const GraphOptions& options) {
                       "; it must not be negative");
   require<InputError>(options.edge_block >= 1, "edge_block is ", options.edge_block,
                       "; it must be at least 1");
+  const HaloFormat format = options.halo_format;
+  require<InputError>(format != HaloFormat::int8 || sizeof(real) < sizeof(double),
+                      "halo_format is int8 in double precision; it must be exact or bf16");
+  require<InputError>(format == HaloFormat::exact || !options.aggregate_in_double, "halo_format is ",
+                      to_string(format), " with aggregate_in_double; it must be exact");
+  require<InputError>(format != HaloFormat::exact || !options.halo_error_feedback,
+                      "halo_error_feedback is set with halo_format exact; it must be bf16 or int8");
   return options;
 }
 
@@ -34,6 +41,12 @@ GraphShardManager::GraphShardManager(std::shared_ptr<const ShardedGraph> state, 
     : options_(checked(options)),
       state_(std::move(state)),
       frames_(std::make_shared<Frames>(state_->is_homogeneous())) {}
+
+GraphShardManager::GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options,
+                                     Frames frames)
+    : options_(checked(options)),
+      state_(std::move(state)),
+      frames_(std::make_shared<Frames>(std::move(frames))) {}
 
 void GraphShardManager::set_options(const GraphOptions& options) {
   options_ = checked(options);
@@ -60,7 +73,7 @@ const Communicator& GraphShardManager::comm() const noexcept {
   return state_->comm;
 }
 Index GraphShardManager::num_src_nodes() const noexcept {
-  return state_->local.num_src_rows;
+  return state_->num_src_rows();
 }
 Index GraphShardManager::num_dst_nodes() const noexcept {
   return state_->local.num_dst;
@@ -111,30 +124,32 @@ const Tensor& GraphShardManager::edge_weight() const noexcept {
 }
 
 Frame& GraphShardManager::srcdata() const {
-  return frames_->src;
+  return *frames_->src;
 }
 Frame& GraphShardManager::dstdata() const {
-  return frames_->destinations();
+  return *frames_->dst;
 }
 Frame& GraphShardManager::edata() const {
-  return frames_->edge;
+  return *frames_->edge;
 }
 Frame& GraphShardManager::ndata() const {
   require<InputError>(
-      frames_->homogeneous,
+      frames_->src == frames_->dst,
       "ndata() of a graph whose sources and destinations are different nodes; use srcdata() and "
       "dstdata()");
-  return frames_->src;
+  return *frames_->src;
 }
 
 LocalScope GraphShardManager::local_scope() const {
   return LocalScope(frames_);
 }
 
-LocalScope::LocalScope(std::shared_ptr<Frames> frames)
-    : frames_(std::move(frames)), before_(std::make_unique<Frames>(*frames_)) {}
+LocalScope::LocalScope(std::shared_ptr<Frames> frames) : frames_(std::move(frames)) {
+  for (const auto& frame : {frames_->src, frames_->dst, frames_->edge}) before_.push_back(*frame);
+}
 LocalScope::~LocalScope() {
-  *frames_ = std::move(*before_);
+  std::size_t k = 0;
+  for (const auto& frame : {frames_->src, frames_->dst, frames_->edge}) *frame = std::move(before_[k++]);
 }
 
 }  // namespace sar

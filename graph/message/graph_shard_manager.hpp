@@ -1,9 +1,9 @@
 /// GraphShardManager: one worker's view of a graph that is sharded over all workers of a communicator.
 ///
 /// Worker p owns contiguous ranges of the source and of the destination nodes (PartitionBook) and keeps the
-/// in-edges of its destination nodes as shards, one per worker that owns their sources. Message passing goes
-/// from shard to shard (Sequential Aggregation, arXiv 2111.06483). A graph on one process is the
-/// case P = 1.
+/// in-edges of its destination nodes as two shards: from its own nodes, and from the halo. Message passing
+/// goes from stage to stage of the halo (Sequential Aggregation, arXiv 2111.06483). A graph on one process is
+/// the case P = 1.
 ///
 /// Room graph/message: Message passing on a graph that is spread over the ranks: the driver and the
 /// operations that run on it. Below nn, this is the only room where Variables and communication come
@@ -12,6 +12,7 @@
 
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/communicator.hpp>
+#include <sar/comm/rows/halo_format.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
@@ -26,13 +27,13 @@
 
 namespace sar::inline SAR_PRECISION {
 
-/// In which order message passing takes the shards, and what it keeps. Results agree to rounding. The same on
+/// In which stages message passing takes the halo, and what it keeps. Results agree to rounding. The same on
 /// every rank.
 enum class HaloMode {
-  rematerialize,  ///< shard after shard; source rows are dropped, and fetched again where the gradient needs
+  rematerialize,  ///< stage after stage; source rows are dropped, and fetched again where the gradient needs
                   ///< them
-  sequential,     ///< shard after shard; source rows that the gradient needs are kept
-  one_shot,       ///< the local shard, then all others as one stage; rows kept as in sequential
+  sequential,     ///< stage after stage; source rows that the gradient needs are kept
+  one_shot,       ///< all halo rows as one stage; rows kept as in sequential
 };
 
 /// The same on every rank.
@@ -40,8 +41,9 @@ struct GraphOptions {
   HaloMode mode = HaloMode::rematerialize;
   /// Stages of halo rows in flight while one is used; at least 1. Each costs one buffer.
   int pipeline_depth = 1;
-  /// A stage holds at most so many bytes of halo rows, but at least one row. 0: the plan chooses, a round or
-  /// a part of one. In mode one_shot the only stage of source rows holds all of them.
+  /// A stage holds at most so many bytes of halo rows, but at least one row. 0: a quarter of the rows of the
+  /// rank that owns most, but at least 1 MiB. In mode one_shot the only stage of source rows holds all of
+  /// them.
   Index max_halo_bytes = 0;
   /// A user-defined message is computed for so many edges at a time; at least 1.
   Index edge_block = Index{1} << 12;
@@ -53,6 +55,15 @@ struct GraphOptions {
   /// ranks in rare roundings only. Costs twice the bytes of the gradients that travel, and 8 bytes a value of
   /// the result (of u, in the backward pass) during the operation. Without effect in double precision.
   bool aggregate_in_double = false;
+  /// What rows of sources and their gradients are rounded to while they travel (halo_format.hpp): of
+  /// update_all, apply_edges and attention, in training and without a tape. Degrees, the extremes and sums of
+  /// edge_softmax, pulled rows and everything that is not a real number travel exactly. Other than exact not
+  /// together with aggregate_in_double.
+  HaloFormat halo_format = HaloFormat::exact;
+  /// The error of a gradient's rounding is added to the gradient of the next training step, by the rank that
+  /// sends it. For bf16 and int8, where every step begins with start_halo_step() and makes the same
+  /// operations on the same graph. Keeps the halo rows' gradients of each operation.
+  bool halo_error_feedback = false;
 };
 
 class DistributedBlock;
@@ -124,7 +135,8 @@ class GraphShardManager {
 
   [[nodiscard]] const Communicator& comm() const noexcept;
   [[nodiscard]] const GraphOptions& options() const noexcept { return options_; }
-  /// Of this handle. Throws InputError unless pipeline_depth >= 1, max_halo_bytes >= 0 and edge_block >= 1.
+  /// Of this handle. Throws InputError unless pipeline_depth >= 1, max_halo_bytes >= 0 and edge_block >= 1,
+  /// and for a halo_format that does not go with the precision or with the other options.
   void set_options(const GraphOptions& options);
 
   // Sizes on this rank.
@@ -144,7 +156,7 @@ class GraphShardManager {
 
   [[nodiscard]] bool is_block() const noexcept;
   [[nodiscard]] bool dst_is_prefix() const noexcept { return is_block(); }  ///< the name of version 1.0
-  /// Number of in-edges of each local destination, from all shards.
+  /// Number of in-edges of each local destination, from nodes of all ranks.
   [[nodiscard]] const Array<Index>& in_degrees() const noexcept;
   /// In-degrees of the local sources, in a homogeneous graph or a message flow graph. Throws InputError on
   /// others.
@@ -175,8 +187,10 @@ class GraphShardManager {
   [[nodiscard]] const std::shared_ptr<const ShardedGraph>& shards() const noexcept { return state_; }
 
  private:
+  friend class HeteroGraph;
   friend class MessageFlowGraph;
   GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options);
+  GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options, Frames frames);
 
   GraphOptions options_;
   std::shared_ptr<const ShardedGraph> state_;
@@ -193,7 +207,7 @@ class LocalScope {
 
  private:
   std::shared_ptr<Frames> frames_;
-  std::unique_ptr<Frames> before_;
+  std::vector<Frame> before_;  // of the sources, the destinations and the edges
 };
 
 /// The result of get_full_partition_graph(); used like any graph.

@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/core/index_set.hpp>
 #include <sar/core/trace.hpp>
 #include <sar/graph/message/sharded_graph.hpp>
 
@@ -14,9 +15,12 @@
 namespace sar::inline SAR_PRECISION {
 namespace {
 
-struct SortedEdges {
-  Array<LocalEdge> edges;          ///< by (round, dst, src, id)
-  std::vector<Index> round_begin;  ///< [P + 1]
+/// The edges from this rank's own nodes, then the others.
+struct DividedEdges {
+  Array<LocalEdge> edges;
+  Index num_local = 0;
+  std::vector<Array<local_index>> wanted;  ///< rows of each owner that the others read
+  Index halo_rows = 0;
 };
 
 void check_edges(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
@@ -38,41 +42,109 @@ void check_edges(const Communicator& comm, const PartitionBook& src_book, const 
   }
 }
 
-SortedEdges sort_edges(const ShardedGraph& graph, const EdgeList& list) {
+/// The numbers in `rows`, ascending.
+Array<local_index> listed(const IndexSet& rows) {
+  Array<local_index> list;
+  list.reserve(static_cast<std::size_t>(rows.size()));
+  rows.for_each([&](Index row) { list.push_back(static_cast<local_index>(row)); });
+  return list;
+}
+
+/// Numbers the halo rows that edges [begin, end) of a round read, and the edges' sources so, from `first`.
+/// Returns the owner's row behind each. `halo`: the rows that other graphs read, too; null where there are
+/// none.
+Array<local_index> number_round(LocalEdge* begin, LocalEdge* end, Index num_owner_rows, Index first,
+                                const Array<local_index>* halo) {
+  if (begin == end)  // most ranks are no neighbours: nothing as long as their nodes is made for them
+    return halo != nullptr ? *halo : Array<local_index>{};
+  IndexSet rows(num_owner_rows);
+  if (halo != nullptr)
+    for (const local_index row : *halo) rows.insert(row);
+  else
+    for (const LocalEdge* edge = begin; edge != end; ++edge) rows.insert(edge->src);
+  require<InputError>(first + rows.size() < std::numeric_limits<local_index>::max(),
+                      "a rank reads 2^31 rows of others or more: use more ranks");
+  Array<local_index> used = listed(rows);
+  rows.make_numbers();
+  for (LocalEdge* edge = begin; edge != end; ++edge)
+    edge->src = static_cast<local_index>(first + rows.number(edge->src));
+  return used;
+}
+
+void sort_edges(LocalEdge* begin, LocalEdge* end) {
+  const auto before = [](const LocalEdge& a, const LocalEdge& b) {
+    return std::tie(a.dst, a.src, a.id) < std::tie(b.dst, b.src, b.id);
+  };
+#if defined(SAR_THREAD_SANITIZER)  // cannot be told in which order oneTBB's tasks run
+  std::sort(begin, end, before);
+#else
+  // by itself, as the loops of parallel_for()
+  tbb::task_group_context context(tbb::task_group_context::isolated);
+  tbb::task_group group(context);
+  tbb::this_task_arena::isolate([&] { group.run_and_wait([&] { tbb::parallel_sort(begin, end, before); }); });
+#endif
+}
+
+/// Sorted by destination, source (halo rows in rotation order) and id.
+DividedEdges divide_edges(const ShardedGraph& graph, const EdgeList& list, const SharedHalo* halo) {
   const Communicator& comm = graph.comm;
   const PartitionBook& src_book = graph.src_book;
-  SortedEdges sorted;
-  sorted.round_begin.assign(comm.size() + 1, 0);
-  for (const Index u : list.src) ++sorted.round_begin[graph.round_of_owner(src_book.owner(u)) + 1];
-  std::partial_sum(sorted.round_begin.begin(), sorted.round_begin.end(), sorted.round_begin.begin());
+  DividedEdges divided;
+  std::vector<Index> round_begin(comm.size() + 1, 0);
+  for (const Index u : list.src) ++round_begin[graph.round_of_owner(src_book.owner(u)) + 1];
+  std::partial_sum(round_begin.begin(), round_begin.end(), round_begin.begin());
 
-  sorted.edges.resize(list.size());
-  std::vector<Index> next = sorted.round_begin;
+  divided.edges.resize(list.size());
+  std::vector<Index> next = round_begin;
   const Index first_dst = graph.dst_book.begin(comm.rank());
   for (std::size_t k = 0; k < list.src.size(); ++k) {
     const int owner = src_book.owner(list.src[k]);
-    sorted.edges[next[graph.round_of_owner(owner)]++] = {
+    divided.edges[next[graph.round_of_owner(owner)]++] = {
         static_cast<local_index>(list.dst[k] - first_dst),
         static_cast<local_index>(list.src[k] - src_book.begin(owner)), list.id[k],
         list.weight.empty() ? real{1} : list.weight[k]};
   }
-  for (int r = 0; r < comm.size(); ++r) {
-    const auto begin = sorted.edges.begin() + sorted.round_begin[r];
-    const auto end = sorted.edges.begin() + sorted.round_begin[r + 1];
-    const auto before = [](const LocalEdge& a, const LocalEdge& b) {
-      return std::tie(a.dst, a.src, a.id) < std::tie(b.dst, b.src, b.id);
-    };
-#if defined(SAR_THREAD_SANITIZER)  // cannot be told in which order oneTBB's tasks run
-    std::sort(begin, end, before);
-#else
-    // by itself, as the loops of parallel_for()
-    tbb::task_group_context context(tbb::task_group_context::isolated);
-    tbb::task_group group(context);
-    tbb::this_task_arena::isolate(
-        [&] { group.run_and_wait([&] { tbb::parallel_sort(begin, end, before); }); });
-#endif
+  LocalEdge* const edges = divided.edges.data();
+  divided.num_local = round_begin[1];
+  divided.wanted.resize(comm.size());
+  for (int r = 1; r < comm.size(); ++r) {
+    const int owner = graph.owner_in_round(r);
+    divided.wanted[owner] =
+        number_round(edges + round_begin[r], edges + round_begin[r + 1], src_book.num_nodes(owner),
+                     divided.halo_rows, halo != nullptr ? &halo->rows[owner] : nullptr);
+    divided.halo_rows += std::ssize(divided.wanted[owner]);
   }
-  return sorted;
+  sort_edges(edges, edges + divided.num_local);
+  sort_edges(edges + divided.num_local, edges + divided.edges.size());
+  return divided;
+}
+
+/// The rounds in which a rank reads `wanted` rows of each owner: it tells the owners. Collective.
+std::shared_ptr<const std::vector<HaloRound>> make_rounds(const Communicator& comm,
+                                                          const std::vector<Array<local_index>>& wanted) {
+  const int size = comm.size();
+  Array<local_index> request;
+  std::vector<Index> counts;
+  for (const auto& rows : wanted) {
+    request.insert(request.end(), rows.begin(), rows.end());
+    counts.push_back(static_cast<Index>(rows.size()));
+  }
+  const auto requested =
+      comm.all_to_all_v<local_index>(std::span<const local_index>(request.data(), request.size()), counts);
+  std::vector<Index> begin(size + 1, 0);
+  std::partial_sum(requested.counts.begin(), requested.counts.end(), begin.begin() + 1);
+  std::vector<HaloRound> rounds;
+  for (int r = 1; r < size; ++r) {
+    HaloRound round;
+    round.reader = (comm.rank() + r) % size;
+    round.owner = (comm.rank() - r + size) % size;
+    round.recv_rows = counts[round.owner];
+    round.send_rows.assign(requested.values.begin() + begin[round.reader],
+                           requested.values.begin() + begin[round.reader + 1]);
+    rounds.push_back(std::move(round));
+  }
+  number_halo_rows(comm, rounds);
+  return std::make_shared<const std::vector<HaloRound>>(std::move(rounds));
 }
 
 Array<Index> ids_or_range(Array<Index> ids, const PartitionBook& book, int rank, const char* what) {
@@ -88,21 +160,47 @@ Array<Index> ids_or_range(Array<Index> ids, const PartitionBook& book, int rank,
 
 }  // namespace
 
-ShardedGraph::ShardedGraph(const Communicator& communicator, const PartitionBook& sources,
-                           const PartitionBook& destinations, EdgeList edges, bool prefix,
-                           Array<Index> ids_of_sources, Array<Index> ids_of_destinations)
-    : comm(communicator), src_book(sources), dst_book(destinations), is_block(prefix) {
-  const TraceScope scope("construct graph", TraceKind::compute);
-  comm.agree([&] { build(std::move(edges), std::move(ids_of_sources), std::move(ids_of_destinations)); });
+SharedHalo share_halo(const Communicator& comm, const PartitionBook& src_book,
+                      std::span<const EdgeList* const> lists) {
+  SharedHalo halo;
+  comm.agree([&] {
+    std::vector<std::optional<IndexSet>> rows(comm.size());
+    for (const EdgeList* edges : lists) {
+      for (std::size_t k = 0; k < edges->src.size(); ++k) {
+        const int owner = src_book.owner(edges->src[k]);
+        if (owner == comm.rank()) continue;
+        if (!rows[owner]) rows[owner].emplace(src_book.num_nodes(owner));
+        rows[owner]->insert(edges->src[k] - src_book.begin(owner));
+      }
+    }
+    for (const auto& of_owner : rows)
+      halo.rows.push_back(of_owner ? listed(*of_owner) : Array<local_index>{});
+  });
+  halo.rounds = make_rounds(comm, halo.rows);
+  return halo;
 }
 
-void ShardedGraph::build(EdgeList edges, Array<Index> ids_of_sources, Array<Index> ids_of_destinations) {
+ShardedGraph::ShardedGraph(const Communicator& communicator, const PartitionBook& sources,
+                           const PartitionBook& destinations, EdgeList edges, bool prefix,
+                           Array<Index> ids_of_sources, Array<Index> ids_of_destinations,
+                           const SharedHalo* halo)
+    : ShardedGraph(communicator, sources, destinations) {
+  is_block = prefix;
+  const TraceScope scope("construct graph", TraceKind::compute);
+  comm.agree(
+      [&] { build(std::move(edges), std::move(ids_of_sources), std::move(ids_of_destinations), halo); });
+}
+
+void ShardedGraph::build(EdgeList edges, Array<Index> ids_of_sources, Array<Index> ids_of_destinations,
+                         const SharedHalo* halo) {
   const bool weighted = comm.all_reduce(edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
   check_books();
   src_ids = ids_or_range(std::move(ids_of_sources), src_book, comm.rank(), "source");
   dst_ids = ids_or_range(std::move(ids_of_destinations), dst_book, comm.rank(), "destination");
   check_edges(comm, src_book, dst_book, edges, weighted);
-  ask_owners(make_shards(std::move(edges), weighted));
+  const auto wanted = make_shards(std::move(edges), weighted, halo);
+  shared_rounds = halo != nullptr ? halo->rounds : make_rounds(comm, wanted);
+  num_global_edges = comm.all_reduce(num_edges());
   count_in_degrees();
   count_out_degrees();
 }
@@ -122,58 +220,26 @@ void ShardedGraph::check_books() const {
                       src_book.num_nodes(p), " sources");
 }
 
-std::vector<Array<local_index>> ShardedGraph::make_shards(EdgeList edges, bool weighted) {
-  const int p = comm.rank();
-  const int size = comm.size();
-  std::vector<Array<local_index>> wanted(size);
-  const SortedEdges sorted = sort_edges(*this, edges);
+std::vector<Array<local_index>> ShardedGraph::make_shards(EdgeList edges, bool weighted,
+                                                          const SharedHalo* halo) {
+  DividedEdges divided = divide_edges(*this, edges, halo);
   edges = {};
-  for (int r = 0; r < size; ++r) {
-    const int owner = owner_in_round(r);
-    const Index begin = sorted.round_begin[r];
-    GraphShard shard = build_shard(sorted.edges.data() + begin, sorted.round_begin[r + 1] - begin, begin,
-                                   dst_book.num_nodes(p), src_book.num_nodes(owner), r > 0, wanted[owner]);
-    if (r == 0)
-      local = std::move(shard);
-    else
-      remote.push_back(std::move(shard));
-  }
-  Array<Index> ids(sorted.edges.size());
-  std::transform(sorted.edges.begin(), sorted.edges.end(), ids.begin(),
+  const Index num_dst = dst_book.num_nodes(comm.rank());
+  const auto num_edges = static_cast<Index>(divided.edges.size());
+  local = build_shard(divided.edges.data(), divided.num_local, 0, num_dst, src_book.num_nodes(comm.rank()),
+                      /*compress=*/false);
+  remote = build_shard(divided.edges.data() + divided.num_local, num_edges - divided.num_local,
+                       divided.num_local, num_dst, divided.halo_rows, /*compress=*/true);
+  Array<Index> ids(divided.edges.size());
+  std::transform(divided.edges.begin(), divided.edges.end(), ids.begin(),
                  [](const LocalEdge& edge) { return edge.id; });
   set_edge_ids(std::move(ids));
   if (weighted) {
-    edge_weight = Tensor(Shape{static_cast<Index>(sorted.edges.size())});
-    std::transform(sorted.edges.begin(), sorted.edges.end(), edge_weight.data(),
+    edge_weight = Tensor(Shape{static_cast<Index>(divided.edges.size())});
+    std::transform(divided.edges.begin(), divided.edges.end(), edge_weight.data(),
                    [](const LocalEdge& edge) { return edge.weight; });
   }
-  return wanted;
-}
-
-void ShardedGraph::ask_owners(const std::vector<Array<local_index>>& wanted) {
-  const int size = comm.size();
-  Array<local_index> request;
-  std::vector<Index> counts;
-  for (const auto& rows : wanted) {
-    request.insert(request.end(), rows.begin(), rows.end());
-    counts.push_back(static_cast<Index>(rows.size()));
-  }
-  const auto requested =
-      comm.all_to_all_v<local_index>(std::span<const local_index>(request.data(), request.size()), counts);
-  std::vector<Index> begin(size + 1, 0);
-  std::partial_sum(requested.counts.begin(), requested.counts.end(), begin.begin() + 1);
-  for (int r = 1; r < size; ++r) {
-    HaloRound round;
-    round.reader = reader_in_round(r);
-    round.owner = owner_in_round(r);
-    round.recv_rows = remote[r - 1].num_src_rows;
-    round.send_rows.assign(requested.values.begin() + begin[round.reader],
-                           requested.values.begin() + begin[round.reader + 1]);
-    max_round_rows = std::max(max_round_rows, round.recv_rows);
-    rounds.push_back(std::move(round));
-  }
-  max_round_rows = comm.all_reduce(max_round_rows, ReduceOp::max);
-  num_global_edges = comm.all_reduce(num_edges());
+  return std::move(divided.wanted);
 }
 
 void ShardedGraph::count_in_degrees() {
@@ -183,7 +249,7 @@ void ShardedGraph::count_in_degrees() {
       in_degrees[shard.dst_row(i)] += shard.row_begin[i + 1] - shard.row_begin[i];
   };
   count_in(local);
-  for (const GraphShard& shard : remote) count_in(shard);
+  count_in(remote);
   inverse_in_degrees.resize(in_degrees.size());
   std::transform(in_degrees.begin(), in_degrees.end(), inverse_in_degrees.begin(),
                  [](Index degree) { return degree > 0 ? real{1} / static_cast<real>(degree) : real{0}; });
@@ -194,56 +260,91 @@ void ShardedGraph::count_out_degrees() {
   const int size = comm.size();
   out_degrees.assign(local.num_src_rows, 0);
   for (const local_index u : local.src) ++out_degrees[u];
-  Array<Index> uses;
+  Array<Index> of_halo(remote.num_src_rows, 0), uses;
+  for (const local_index u : remote.src) ++of_halo[u];
   std::vector<Index> counts(size, 0);
   for (int q = 0; q < size; ++q) {
     if (q == comm.rank()) continue;
-    const GraphShard& shard = remote[round_of_owner(q) - 1];
-    const auto first = static_cast<Index>(uses.size());
-    uses.resize(uses.size() + shard.num_src_rows);
-    std::fill(uses.begin() + first, uses.end(), 0);
-    for (const local_index u : shard.src) ++uses[first + u];
-    counts[q] = shard.num_src_rows;
+    const HaloRound& round = rounds()[round_of_owner(q) - 1];
+    const auto first = of_halo.begin() + round.first;
+    uses.insert(uses.end(), first, first + round.recv_rows);
+    counts[q] = round.recv_rows;
   }
   const auto used = comm.all_to_all_v<Index>(std::span<const Index>(uses.data(), uses.size()), counts);
   std::vector<Index> begin(size + 1, 0);
   std::partial_sum(used.counts.begin(), used.counts.end(), begin.begin() + 1);
-  for (const HaloRound& round : rounds)
+  for (const HaloRound& round : rounds())
     for (std::size_t i = 0; i < round.send_rows.size(); ++i)
       out_degrees[round.send_rows[i]] += used.values[begin[round.reader] + i];
 }
 
+Array<Index> ShardedGraph::with_halo(std::span<const Index> of_sources) const {
+  const int size = comm.size();
+  Array<Index> sent;
+  std::vector<Index> counts(size, 0);
+  for (int reader = 0; reader < size; ++reader) {
+    if (reader == comm.rank()) continue;
+    const HaloRound& round = rounds()[round_of_reader(reader) - 1];
+    for (const local_index row : round.send_rows) sent.push_back(of_sources[row]);
+    counts[reader] = std::ssize(round.send_rows);
+  }
+  const auto received = comm.all_to_all_v<Index>(std::span<const Index>(sent.data(), sent.size()), counts);
+  Array<Index> values(of_sources.begin(), of_sources.end());
+  values.resize(of_sources.size() + static_cast<std::size_t>(remote.num_src_rows));
+  auto from = received.values.begin();
+  for (int owner = 0; owner < size; ++owner) {
+    if (owner == comm.rank()) continue;
+    const HaloRound& round = rounds()[round_of_owner(owner) - 1];
+    std::copy_n(from, round.recv_rows, values.begin() + std::ssize(of_sources) + round.first);
+    from += round.recv_rows;
+  }
+  return values;
+}
+
+std::shared_ptr<const ShardedGraph> ShardedGraph::holding_halo(std::shared_ptr<const ShardedGraph> graph) {
+  const ShardedGraph& from = *graph;
+  return from.comm.agree([&] {
+    auto held = std::make_shared<ShardedGraph>(from.comm, from.src_book, from.dst_book, from.local_shard,
+                                               from.remote_shard);
+    held->travelling = std::move(graph);
+    held->is_block = from.is_block;
+    held->shared_rounds = from.shared_rounds;
+    held->edge_ids_ = from.edge_ids_;
+    held->edge_weight = from.edge_weight;
+    held->num_global_edges = from.num_global_edges;
+    held->in_degrees = from.in_degrees;
+    held->inverse_in_degrees = from.inverse_in_degrees;
+    held->dst_ids = from.dst_ids;
+    held->src_ids = from.with_halo(from.src_ids);
+    held->out_degrees = from.with_halo(from.out_degrees);
+    if (from.is_block)
+      held->src_in_degrees = from.with_halo(from.src_in_degrees ? *from.src_in_degrees : from.in_degrees);
+    return std::shared_ptr<const ShardedGraph>(std::move(held));
+  });
+}
+
 Index ShardedGraph::num_edges() const noexcept {
-  const GraphShard& last = remote.empty() ? local : remote.back();
-  return last.first_edge + last.num_edges();
+  return local.num_edges() + remote.num_edges();
 }
 
 const Array<Index>& ShardedGraph::edge_ids() const {
-  require<InputError>(edge_ids_.has_value(),
+  require<InputError>(edge_ids_->has_value(),
                       "this operation reads the ids of the graph's edges, which drop_edge_ids() has dropped");
-  return *edge_ids_;
+  return **edge_ids_;
 }
 
 std::size_t ShardedGraph::bytes() const noexcept {
-  std::size_t bytes = local.bytes() + inverse_in_degrees.capacity() * sizeof(real);
-  for (const GraphShard& shard : remote) bytes += shard.bytes();
-  if (merged_ != nullptr) bytes += merged_->bytes();
-  for (const HaloRound& round : rounds) bytes += round.send_rows.capacity() * sizeof(local_index);
+  std::size_t bytes = local.bytes() + remote.bytes() + inverse_in_degrees.capacity() * sizeof(real);
+  for (const HaloRound& round : rounds()) bytes += round.send_rows.capacity() * sizeof(local_index);
   for (const Array<Index>* array : {&src_ids, &dst_ids, &in_degrees, &out_degrees})
     bytes += array->capacity() * sizeof(Index);
-  if (edge_ids_) bytes += edge_ids_->capacity() * sizeof(Index);
+  if (*edge_ids_) bytes += (*edge_ids_)->capacity() * sizeof(Index);
   for (const auto& of_degree : row_factors)
     for (const RowFactors& factors : of_degree)
       for (const Tensor* x : {&factors.rows, &factors.halo})
         if (x->defined()) bytes += x->bytes();
   if (src_in_degrees) bytes += src_in_degrees->capacity() * sizeof(Index);
   return bytes;
-}
-
-const GraphShard& ShardedGraph::merged() const {
-  std::call_once(merged_once_,
-                 [this] { merged_ = std::make_unique<GraphShard>(merge_shards(remote, local.num_dst)); });
-  return *merged_;
 }
 
 }  // namespace sar

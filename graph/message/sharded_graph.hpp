@@ -10,13 +10,26 @@
 #include <sar/graph/shard/graph_shard.hpp>
 
 #include <array>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 namespace sar::inline SAR_PRECISION {
+
+/// Halo rows that several graphs with the same sources have in common: the union of what each reads.
+struct SharedHalo {
+  std::vector<Array<local_index>> rows;  ///< of each owner, ascending
+  std::shared_ptr<const std::vector<HaloRound>> rounds;
+};
+
+/// The halo of the graphs with these edges, whose sources are nodes of `src_book`. Collective.
+SharedHalo share_halo(const Communicator& comm, const PartitionBook& src_book,
+                      std::span<const EdgeList* const> edges);
 
 struct ShardedGraph {
   Communicator comm;
@@ -30,17 +43,33 @@ struct ShardedGraph {
   /// Factors of rows, as far as an operation has asked for them (degree_factors.hpp).
   struct RowFactors {
     Tensor rows;  ///< of the local ones
-    Tensor halo;  ///< of the halo rows of all shards
+    Tensor halo;  ///< of the halo rows
   };
   mutable std::array<std::array<RowFactors, 3>, 3> row_factors;  ///< by NodeDegree and DegreeFactor
+  /// Errors of rounded gradients [halo rows, columns], by the number of the operation in its training step.
+  mutable std::map<std::uint64_t, Tensor> gradient_errors;
   Tensor edge_weight;
   Index num_global_edges = 0;
 
-  GraphShard local;                ///< edges between nodes of this worker
-  std::vector<HaloRound> rounds;   ///< rounds 1 .. P-1 of the rotation
-  std::vector<GraphShard> remote;  ///< remote[i]: edges whose sources arrive in rounds[i]
-  Index max_round_rows = 0;        ///< largest recv_rows of any round on any rank
+  /// Edges between nodes of this worker. Shared with the graph of the same edges whose halo is held.
+  std::shared_ptr<GraphShard> local_shard;
+  /// Edges from nodes of others; its source rows are the halo rows.
+  std::shared_ptr<GraphShard> remote_shard;
+  GraphShard& local = *local_shard;
+  GraphShard& remote = *remote_shard;
+  /// Rounds 1 .. P-1 of the rotation. Relations with the same sources share them.
+  std::shared_ptr<const std::vector<HaloRound>> shared_rounds;
+  /// Of a graph whose source rows are the local ones and, after them, those of the halo, so that no rows
+  /// travel: the graph with the same edges whose rows travel. Null in others.
+  std::shared_ptr<const ShardedGraph> travelling;
 
+  [[nodiscard]] const std::vector<HaloRound>& rounds() const { return *shared_rounds; }
+  [[nodiscard]] Index num_src_rows() const noexcept {
+    return local.num_src_rows + (holds_halo() ? remote.num_src_rows : 0);
+  }
+  [[nodiscard]] bool holds_halo() const noexcept { return travelling != nullptr; }
+  /// A value for each local source, then those of the halo rows. Collective.
+  [[nodiscard]] Array<Index> with_halo(std::span<const Index> of_sources) const;
   /// Whether sources and destinations are the same nodes, and all of them.
   [[nodiscard]] bool is_homogeneous() const { return is_block && src_book == dst_book && !src_in_degrees; }
 
@@ -48,9 +77,9 @@ struct ShardedGraph {
   [[nodiscard]] Index num_edges() const noexcept;
   /// Original ids of the edges. Throws InputError when they were dropped.
   [[nodiscard]] const Array<Index>& edge_ids() const;
-  [[nodiscard]] bool has_edge_ids() const noexcept { return edge_ids_.has_value(); }
-  void set_edge_ids(Array<Index> ids) { edge_ids_ = std::move(ids); }
-  void drop_edge_ids() const { edge_ids_.reset(); }
+  [[nodiscard]] bool has_edge_ids() const noexcept { return edge_ids_->has_value(); }
+  void set_edge_ids(Array<Index> ids) { *edge_ids_ = std::move(ids); }
+  void drop_edge_ids() const { edge_ids_->reset(); }
 
   /// Of all arrays that are there now: edges, ids, degrees, halo rows; not edge_weight.
   [[nodiscard]] std::size_t bytes() const noexcept;
@@ -68,30 +97,37 @@ struct ShardedGraph {
     return (reader - comm.rank() + comm.size()) % comm.size();
   }
 
-  /// All remote shards as one; made at the first call and kept.
-  [[nodiscard]] const GraphShard& merged() const;
-
   ShardedGraph(const Communicator& communicator, const PartitionBook& sources,
                const PartitionBook& destinations, EdgeList edges, bool prefix, Array<Index> ids_of_sources,
-               Array<Index> ids_of_destinations);
+               Array<Index> ids_of_destinations, const SharedHalo* halo = nullptr);
+  /// The graph whose source rows are the local ones and then the halo rows of `graph`. It shares the edges,
+  /// and what is known of them. Collective.
+  static std::shared_ptr<const ShardedGraph> holding_halo(std::shared_ptr<const ShardedGraph> graph);
   /// A layer of a graph, whose maker fills in the rest (graph/build/layer_graph.cpp).
   ShardedGraph(const Communicator& communicator, const PartitionBook& sources,
-               const PartitionBook& destinations)
-      : comm(communicator), src_book(sources), dst_book(destinations), is_block(true) {}
+               const PartitionBook& destinations,
+               std::shared_ptr<GraphShard> local_edges = std::make_shared<GraphShard>(),
+               std::shared_ptr<GraphShard> remote_edges = std::make_shared<GraphShard>())
+      : comm(communicator),
+        src_book(sources),
+        dst_book(destinations),
+        is_block(true),
+        local_shard(std::move(local_edges)),
+        remote_shard(std::move(remote_edges)) {}
+  ShardedGraph(const ShardedGraph&) = delete;
+  ShardedGraph& operator=(const ShardedGraph&) = delete;
   /// in_degrees and inverse_in_degrees, from the shards.
   void count_in_degrees();
 
  private:
-  void build(EdgeList edges, Array<Index> ids_of_sources, Array<Index> ids_of_destinations);
+  void build(EdgeList edges, Array<Index> ids_of_sources, Array<Index> ids_of_destinations,
+             const SharedHalo* halo);
   void check_books() const;
   /// The shards, from the edges; returns the rows of each owner that this rank reads.
-  std::vector<Array<local_index>> make_shards(EdgeList edges, bool weighted);
-  /// The rounds: tells each owner which rows this rank reads. Collective.
-  void ask_owners(const std::vector<Array<local_index>>& wanted);
+  std::vector<Array<local_index>> make_shards(EdgeList edges, bool weighted, const SharedHalo* halo);
   void count_out_degrees();
-  mutable std::optional<Array<Index>> edge_ids_;
-  mutable std::once_flag merged_once_;
-  mutable std::unique_ptr<GraphShard> merged_;
+  /// Shared with the graph that holds the halo.
+  std::shared_ptr<std::optional<Array<Index>>> edge_ids_ = std::make_shared<std::optional<Array<Index>>>();
 };
 
 }  // namespace sar

@@ -14,6 +14,10 @@ inline const char* trace_name(HaloMode mode) {
   return std::array{"rematerialize", "sequential", "one_shot"}[static_cast<std::size_t>(mode)];
 }
 
+inline const char* trace_name(HaloFormat format) {
+  return to_string(format);
+}
+
 inline const char* trace_name(Reduce reduce) {
   return std::array{"sum", "mean", "max", "min"}[static_cast<std::size_t>(reduce)];
 }

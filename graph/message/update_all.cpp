@@ -1,4 +1,5 @@
 /// update_all and apply_edges of built-in messages.
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
@@ -69,13 +70,8 @@ RowScales row_scales(const GraphShardManager& graph, const SumFactors& factors) 
   if (!factors.src) return scales;
   const ShardedGraph& g = *graph.shards();
   scales.src.push_back({&g.local, degree_factors(graph, factors.src_degree, *factors.src).data()});
-  if (g.remote.empty()) return scales;
-  const real* halo = halo_degree_factors(graph, factors.src_degree, *factors.src).data();
-  if (graph.options().mode == HaloMode::one_shot) scales.src.push_back({&g.merged(), halo});
-  for (const GraphShard& shard : g.remote) {
-    scales.src.push_back({&shard, halo});
-    halo += shard.num_src_rows;
-  }
+  if (g.comm.size() > 1)
+    scales.src.push_back({&g.remote, halo_degree_factors(graph, factors.src_degree, *factors.src).data()});
   return scales;
 }
 
@@ -97,7 +93,6 @@ class MessagePass {
     for (const MessageTarget target : {lhs_, rhs_}) {
       const Variable& x = message.operand(target);
       Side& s = side(target);
-      s.value = x.value();
       s.shape = x.shape();
       s.width = x.shape().row_size();
       if (Tape::current() != nullptr) s.gradient = x.gradient();
@@ -107,6 +102,11 @@ class MessagePass {
                                message.reads(MessageTarget::e) &&
                                is_number_per_head(side(MessageTarget::e).shape, side(MessageTarget::u).shape);
     linear_ = result == Result::sum && (u_with_weight || (row_.is_copy() && lhs_ == MessageTarget::u));
+    for (const MessageTarget target : {lhs_, rhs_}) {
+      const Variable& x = message.operand(target);
+      if (target == MessageTarget::u && reads_by_number()) gathered_ = gathered_rows(x);
+      if (target != MessageTarget::u || gathered_ == nullptr) side(target).value = x.value();
+    }
   }
 
   /// The result; `make_base` runs while the first rows travel and is added to (sum, mean only).
@@ -132,6 +132,8 @@ class MessagePass {
                            .heads = linear_ ? edge_heads() : 1,
                            .edge_weight = linear_ ? data(MessageTarget::e) : nullptr,
                            .edge_rows = sum_of_edge_rows ? data(MessageTarget::e) : nullptr,
+                           .table = gathered_ != nullptr ? gathered_->table().data() : nullptr,
+                           .table_rows = gathered_ != nullptr ? gathered_->rows().data() : nullptr,
                            .dst_scale = scales_.dst,
                            .src_scales = scales_.src,
                            .in_double = in_double()});
@@ -148,6 +150,7 @@ class MessagePass {
     if (!recorded_ && base_gradient == nullptr) return out;
     for (const MessageTarget target : {lhs_, rhs_})
       if (!recorded_ || !needs_value(target)) side(target).value = Tensor();
+    gathered_ = nullptr;
     const Communicator comm = graph_->comm;
     return record_collective(comm, std::move(out),
                              [pass = std::move(*this), driver, base_gradient](Tensor grad) {
@@ -174,6 +177,10 @@ class MessagePass {
   /// Numbers of an edge, of which each multiplies the columns of a head of u.
   [[nodiscard]] Index edge_heads() const { return std::max<Index>(side(MessageTarget::e).width, 1); }
   [[nodiscard]] bool wants(MessageTarget target) const { return side(target).gradient != nullptr; }
+  /// Whether source rows can be read in a table of more rows: none of them travels, and none is read again.
+  [[nodiscard]] bool reads_by_number() const {
+    return linear_ && edge_heads() == 1 && graph_->comm.size() == 1 && !needs_value(MessageTarget::u);
+  }
   /// Whether a gradient depends on the operand's values.
   [[nodiscard]] bool needs_value(MessageTarget target) const {
     return (lhs_ == target && row_.reads_a(wants(lhs_), wants(rhs_))) ||
@@ -245,7 +252,8 @@ class MessagePass {
   RowScales scales_;     ///< they point into graph_
   bool linear_ = false;  ///< sum of u or of u * e with a number e per head: LinearKernel knows it
   bool recorded_ = false;
-  std::array<Side, 3> sides_;  ///< of u, v, e
+  std::array<Side, 3> sides_;                     ///< of u, v, e
+  std::shared_ptr<const GatheredRows> gathered_;  ///< of u, forward, in place of values
   std::shared_ptr<Array<local_index>> argmax_;
 };
 

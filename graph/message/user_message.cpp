@@ -34,13 +34,13 @@ class Probe final : public EdgeBatch {
     return note(inputs_.e, x, graph_.num_edges(), "edata", "edges");
   }
   [[nodiscard]] Variable src(const std::string& field) const override {
-    return src(note(inputs_.u, field, frames_.src));
+    return src(note(inputs_.u, field, *frames_.src));
   }
   [[nodiscard]] Variable dst(const std::string& field) const override {
-    return dst(note(inputs_.v, field, frames_.destinations()));
+    return dst(note(inputs_.v, field, *frames_.dst));
   }
   [[nodiscard]] Variable edata(const std::string& field) const override {
-    return edata(note(inputs_.e, field, frames_.edge));
+    return edata(note(inputs_.e, field, *frames_.edge));
   }
   [[nodiscard]] RowIds ids() const override {
     (void)graph_.edge_ids();  // throws where they were dropped
@@ -167,7 +167,7 @@ struct UserMessage {
             .grad_v = {},
             .grad_e = {}};
   }
-  [[nodiscard]] Tensor sources() const { return packed_sources(inputs, graph->local.num_src_rows); }
+  [[nodiscard]] Tensor sources() const { return packed_sources(inputs, graph->num_src_rows()); }
 
   Tensor forward(const Driver& driver);
   void backward(const Driver& driver, const Tensor& grad) const;

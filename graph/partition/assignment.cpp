@@ -4,8 +4,10 @@
 #include <sar/graph/partition/ldg.hpp>
 #include <sar/graph/partition/metis.hpp>
 #include <sar/graph/partition/node_partition.hpp>
+#include <sar/graph/partition/scotch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -24,6 +26,11 @@ void check(const Communicator& comm, Index num_nodes, const EdgeList& edges,
     require<InputError>(!with_mask || static_cast<Index>(options.train_mask.size()) == slice,
                         "the train mask of rank ", comm.rank(), " has ", options.train_mask.size(),
                         " entries, expected one for each of the ", slice, " nodes of its slice");
+    const auto& first = options.first_of_type;
+    require<InputError>(
+        first.empty() || (first.front() == 0 && first.back() == num_nodes && std::ranges::is_sorted(first)),
+        "the types of the nodes begin at ", first.empty() ? 0 : first.front(), " and end at ",
+        first.empty() ? 0 : first.back(), ", expected increasing numbers from 0 to ", num_nodes);
     const auto is_node = [&](Index v) { return 0 <= v && v < num_nodes; };
     const std::string expected = index_range(num_nodes);
     for (std::size_t e = 0; e < edges.src.size(); ++e)
@@ -61,15 +68,25 @@ Array<std::int32_t> assign_nodes(const Communicator& comm, Index num_nodes, cons
     const Index num_mine = slices.num_nodes(comm.rank());
     Array<std::int32_t> part_of;
 
-    const auto by_formula = [&](const NodePartition& partition) {
+    const std::array<Index, 2> one_type{0, num_nodes};
+    const std::span<const Index> types =
+        options.first_of_type.empty() ? std::span<const Index>(one_type) : options.first_of_type;
+    const auto by_formula = [&](const auto& partition_of) {
       part_of.resize(num_mine);
-      parallel_for(num_mine, 1 << 14, [&](Index first, Index last) {
-        for (Index i = first; i < last; ++i)
-          part_of[i] = partition.book().owner(partition.to_partitioned(begin + i));
-      });
+      for (std::size_t t = 0; t + 1 < types.size(); ++t) {
+        const NodePartition partition = partition_of(types[t + 1] - types[t]);
+        const Index here = std::clamp(types[t], begin, begin + num_mine);
+        const Index end = std::clamp(types[t + 1], begin, begin + num_mine);
+        parallel_for(end - here, 1 << 14, [&](Index first, Index last) {
+          for (Index v = here + first; v < here + last; ++v)
+            part_of[v - begin] = partition.book().owner(partition.to_partitioned(v - types[t]));
+        });
+      }
     };
     const auto by_search = [&](const auto& search) {
-      if (num_nodes <= options.parts && (method != PartitionMethod::metis || has_metis())) {
+      const bool built = (method != PartitionMethod::metis || has_metis()) &&
+                         (method != PartitionMethod::scotch || has_scotch());
+      if (num_nodes <= options.parts && built) {
         part_of.resize(num_mine);
         std::iota(part_of.begin(), part_of.end(), static_cast<std::int32_t>(begin));
       } else {
@@ -79,16 +96,19 @@ Array<std::int32_t> assign_nodes(const Communicator& comm, Index num_nodes, cons
     };
     switch (method) {
       case PartitionMethod::contiguous:
-        by_formula(NodePartition::contiguous(num_nodes, options.parts));
+        by_formula([&](Index nodes) { return NodePartition::contiguous(nodes, options.parts); });
         break;
       case PartitionMethod::random:
-        by_formula(NodePartition::random(num_nodes, options.parts, options.seed));
+        by_formula([&](Index nodes) { return NodePartition::random(nodes, options.parts, options.seed); });
         break;
       case PartitionMethod::metis:
         by_search(metis_assignment);
         break;
       case PartitionMethod::ldg:
         by_search(ldg_assignment);
+        break;
+      case PartitionMethod::scotch:
+        by_search(scotch_assignment);
         break;
     }
     return part_of;

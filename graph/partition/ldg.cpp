@@ -7,103 +7,161 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr std::int32_t nowhere = -1;
-constexpr double slack = 1.05;       // capacity of a part, relative to the average
-constexpr Index max_batches = 128;   // exchanges in a pass
-constexpr Index still_moving = 512;  // another pass if one node in so many has moved
+constexpr double slack = 1.05;        // capacity of a part, relative to the average
+constexpr Index min_batches = 128;    // exchanges in a pass, for slices of as many nodes
+constexpr Index batches_of_part = 4;  // exchanges while a part's number of nodes is placed
+constexpr int max_trials = 4;         // batches after a pass, for nodes that still wait
+constexpr Index still_moving = 512;   // another pass if one node in so many has moved
 
 /// What a node adds to the load of its part: itself, its in-edges, itself if it is a training node. What is
-/// not balanced is 0 for all nodes.
-using Weights = std::array<std::int64_t, 3>;
+/// not balanced is 0 for all nodes. The nodes of each type are a load of their own.
+struct Weights {
+  std::array<std::int64_t, 3> values;
+  std::size_t type;
+};
 
-/// The load of each part.
+/// The load of each part: what all ranks knew after the last exchange, and what this rank has done since.
 class Loads {
  public:
-  Loads(const Communicator& comm, int parts, const Weights& totals)
-      : comm_(comm), known_(static_cast<std::size_t>(parts), Weights{}), assumed_(known_) {
+  /// `totals` has a number for each type of nodes, then in-edges and training nodes.
+  Loads(const Communicator& comm, int parts, std::span<const std::int64_t> totals)
+      : comm_(comm),
+        parts_(parts),
+        capacity_(totals.size()),
+        known_(parts * totals.size(), 0),
+        mine_(known_) {
     for (std::size_t c = 0; c < totals.size(); ++c) {
       const double average = static_cast<double>(totals[c]) / parts;
       capacity_[c] = std::max(std::ceil(average), std::floor(slack * average));
     }
   }
 
-  void add(std::int32_t part, const Weights& weights) { change(part, weights, comm_.size()); }
-  void remove(std::int32_t part, const Weights& weights) { change(part, weights, -comm_.size()); }
+  /// How many kinds of load there are, and which of them the weight `c` of a node adds to.
+  [[nodiscard]] std::size_t kinds() const { return capacity_.size(); }
+  [[nodiscard]] std::size_t kind(const Weights& node, std::size_t c) const {
+    return c == 0 ? node.type : kinds() - node.values.size() + c;
+  }
+
+  void add(std::int32_t part, const Weights& weights) { change(part, weights, 1); }
+  void remove(std::int32_t part, const Weights& weights) { change(part, weights, -1); }
 
   /// The part's load relative to its capacity, in what a node of these weights adds to.
   [[nodiscard]] double load(std::int32_t part, const Weights& node) const { return load(part, node, 0); }
   /// The same with the node in the part. Above 1, the node does not fit.
-  [[nodiscard]] double load_with(std::int32_t part, const Weights& node) const {
-    return load(part, node, comm_.size());
-  }
+  [[nodiscard]] double load_with(std::int32_t part, const Weights& node) const { return load(part, node, 1); }
+  /// Of equal parts the first in a cycle that begins elsewhere for each rank, so that ranks choose apart.
   [[nodiscard]] std::int32_t least_loaded(const Weights& node) const {
+    const Index first = Index{comm_.rank()} * parts_ / comm_.size();
     std::int32_t best = 0;
     double least = std::numeric_limits<double>::infinity();
-    for (std::int32_t part = 0; part < static_cast<std::int32_t>(assumed_.size()); ++part)
+    for (Index i = 0; i < parts_; ++i) {
+      const auto part = static_cast<std::int32_t>((first + i) % parts_);
       if (const double l = load_with(part, node); l < least) {
         least = l;
         best = part;
       }
+    }
     return best;
   }
-  /// Replaces what this rank assumed of the others by what they did. Collective.
-  void agree() {
-    std::vector<std::int64_t> changes;
-    for (std::size_t p = 0; p < known_.size(); ++p)
-      for (std::size_t c = 0; c < capacity_.size(); ++c)
-        changes.push_back((assumed_[p][c] - known_[p][c]) / comm_.size());
-    comm_.all_reduce(std::span<std::int64_t>(changes));
-    for (std::size_t i = 0; i < changes.size(); ++i)
-      known_[i / capacity_.size()][i % capacity_.size()] += changes[i];
-    assumed_ = known_;
+
+  /// Exchanges what the ranks have done. Where they overfill a part together, take_back(surplus) is called
+  /// first: surplus[p * kinds() + k] is this rank's share of what is too much in part p, and what it takes
+  /// back it removes from there. Collective.
+  template <class TakeBack>
+  void agree(const TakeBack& take_back) {
+    Array<std::int64_t> sums = mine_;
+    const std::size_t count = sums.size();
+    for (std::size_t i = 0; i < count; ++i) sums.push_back(std::max<std::int64_t>(sums[i], 0));
+    comm_.all_reduce(std::span<std::int64_t>(sums));
+    std::vector<double> surplus(count, 0);
+    bool overfilled = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto gain = static_cast<double>(sums[count + i]);
+      const double over = std::min(static_cast<double>(known_[i]) + gain - capacity_[i % kinds()], gain);
+      if (over <= 0) continue;
+      overfilled = true;
+      surplus[i] = over * static_cast<double>(std::max<std::int64_t>(mine_[i], 0)) / gain;
+    }
+    if (overfilled) {
+      take_back(surplus);
+      sums = mine_;
+      comm_.all_reduce(std::span<std::int64_t>(sums));
+    }
+    for (std::size_t i = 0; i < count; ++i) known_[i] += sums[i];
+    mine_.assign(mine_.size(), 0);
   }
 
  private:
   [[nodiscard]] double load(std::int32_t part, const Weights& node, int times) const {
-    const Weights& now = assumed_[part];
     double largest = 0;
-    for (std::size_t c = 0; c < now.size(); ++c)
-      if (node[c] > 0)
-        largest = std::max(largest, static_cast<double>(now[c] + times * node[c]) / capacity_[c]);
+    for (std::size_t c = 0; c < node.values.size(); ++c)
+      if (node.values[c] > 0) {
+        const std::size_t k = kind(node, c), i = part * kinds() + k;
+        const std::int64_t sum = known_[i] + mine_[i] + times * node.values[c];
+        largest = std::max(largest, static_cast<double>(sum) / capacity_[k]);
+      }
     return largest;
   }
   void change(std::int32_t part, const Weights& weights, int times) {
-    for (std::size_t c = 0; c < weights.size(); ++c) assumed_[part][c] += times * weights[c];
+    for (std::size_t c = 0; c < weights.values.size(); ++c)
+      mine_[part * kinds() + kind(weights, c)] += times * weights.values[c];
   }
 
   const Communicator& comm_;
-  std::array<double, 3> capacity_{};
-  std::vector<Weights> known_;    // at the last exchange of changes
-  std::vector<Weights> assumed_;  // now, if every rank has done since then what this one has
+  int parts_;
+  std::vector<double> capacity_;
+  Array<std::int64_t> known_;  // [parts, kinds]
+  Array<std::int64_t> mine_;
 };
 
 class Stream {
  public:
-  Stream(const Communicator& comm, Index num_nodes, const EdgeList& edges, const AssignmentOptions& options)
+  Stream(const Communicator& comm, Index num_nodes, NeighborLists lists, const AssignmentOptions& options)
       : comm_(comm),
         options_(options),
-        lists_(gather_neighbors(comm, num_nodes, edges)),
+        lists_(std::move(lists)),
+        first_(PartitionBook::even(num_nodes, comm.size()).begin(comm.rank())),
         loads_(comm, options.parts, total_weights()),
         part_of_(static_cast<std::size_t>(lists_.num_values), nowhere),
         neighbors_in_(static_cast<std::size_t>(options.parts), 0),
         changes_(static_cast<std::size_t>(comm.size())) {
     const Index largest_slice = PartitionBook::even(num_nodes, comm.size()).num_nodes(0);
-    const Index batches = std::clamp<Index>(largest_slice, 1, max_batches);
-    batches_ = PartitionBook::even(lists_.num_nodes(), static_cast<int>(batches));
+    const Index batches = std::max(min_batches, batches_of_part * options.parts);
+    const Index full_size = (largest_slice + batches - 1) / batches;
+    for (Index end = 0, size = 1; end < largest_slice; size = std::min(2 * size, full_size))
+      batch_ends_.push_back(end += size);
+  }
+
+  /// Begins with these parts, and moves from now on only nodes of parts above their capacities. Collective.
+  void keep(std::span<const std::int32_t> part_of) {
+    keep_ = true;
+    for (Index v = 0; v < lists_.num_nodes(); ++v) {
+      loads_.add(part_of[v], weights(v));
+      moves_.push_back({v, nowhere, part_of[v], true});
+      part_of_[v] = part_of[v];
+    }
+    settle(false);
   }
 
   /// Streams all nodes once; how many moved, of all ranks.
   Index pass() {
     Index moved = 0;
-    for (int b = 0; b < batches_.num_parts(); ++b) {
-      for (Index v = batches_.begin(b); v < batches_.end(b); ++v) moved += place(v);
-      exchange_changes();
-      loads_.agree();
+    Index v = 0;
+    for (const Index end : batch_ends_) {
+      place_waiting();
+      for (; v < std::min(end, lists_.num_nodes()); ++v) place(v);
+      moved += settle(true);
+    }
+    for (int trial = 1; comm_.all_reduce(std::ssize(waiting_)) > 0; ++trial) {
+      place_waiting();
+      moved += settle(trial < max_trials);
     }
     return comm_.all_reduce(moved);
   }
@@ -114,6 +172,12 @@ class Stream {
   }
 
  private:
+  struct Move {
+    Index node;
+    std::int32_t from;
+    std::int32_t to;
+    bool fits;  // within the capacities, as far as this rank knows
+  };
   struct Change {
     std::uint32_t position;
     std::int32_t part;
@@ -121,35 +185,88 @@ class Stream {
 
   [[nodiscard]] Weights weights(Index v) const {
     const auto i = static_cast<std::size_t>(v);
-    return {1, options_.balance_edges ? lists_.in_degrees[i] : 0,
-            options_.train_mask.empty() ? 0 : options_.train_mask[i] != 0};
+    return {{1, options_.balance_edges ? lists_.in_degrees[i] : 0,
+             options_.train_mask.empty() ? 0 : options_.train_mask[i] != 0},
+            type_of(v)};
+  }
+  [[nodiscard]] std::size_t type_of(Index v) const {
+    const std::span<const Index> first = options_.first_of_type;
+    return first.empty()
+               ? 0
+               : static_cast<std::size_t>(std::ranges::upper_bound(first, first_ + v) - first.begin()) - 1;
   }
 
-  [[nodiscard]] Weights total_weights() const {
-    Weights total{};
+  /// The nodes of each type, in-edges, training nodes. Collective.
+  [[nodiscard]] Array<std::int64_t> total_weights() const {
+    const std::size_t types = options_.first_of_type.empty() ? 1 : options_.first_of_type.size() - 1;
+    Array<std::int64_t> total(types + 2, 0);
     for (Index v = 0; v < lists_.num_nodes(); ++v) {
       const Weights more = weights(v);
-      for (std::size_t c = 0; c < total.size(); ++c) total[c] += more[c];
+      total[more.type] += more.values[0];
+      for (std::size_t c = 1; c < more.values.size(); ++c) total[types - 1 + c] += more.values[c];
     }
     comm_.all_reduce(std::span<std::int64_t>(total));
     return total;
   }
 
-  /// Whether v moved.
-  bool place(Index v) {
+  void place_waiting() {
+    for (const Index v : std::exchange(waiting_, {})) place(v);
+  }
+
+  void place(Index v) {
     const Weights mine = weights(v);
     std::int32_t& part = part_of_[v];
+    if (keep_ && loads_.load(part, mine) <= 1) return;
     if (part != nowhere) loads_.remove(part, mine);
     const std::int32_t chosen = choose(v, mine);
+    const bool fits = loads_.load_with(chosen, mine) <= 1;
     loads_.add(chosen, mine);
-    if (chosen == part) return false;
+    if (chosen != part) moves_.push_back({v, part, chosen, fits});
     part = chosen;
-    const auto i = static_cast<std::size_t>(v);
-    for (Index k = lists_.copy_offsets[i]; k < lists_.copy_offsets[i + 1]; ++k) {
-      const NeighborLists::Copy& copy = lists_.copies[k];
-      changes_[copy.rank].push_back({copy.position, chosen});
+  }
+
+  /// Ends a batch: takes moves back where the ranks overfill a part together, if they may be, and tells the
+  /// others of the rest. How many moves of this rank remain. Collective.
+  Index settle(bool may_take_back) {
+    loads_.agree([&](auto& surplus) {
+      if (may_take_back && comm_.size() > 1) take_back(surplus);
+    });
+    for (const Move& move : moves_)
+      for (Index k = lists_.copy_offsets[move.node]; k < lists_.copy_offsets[move.node + 1]; ++k) {
+        const NeighborLists::Copy& copy = lists_.copies[k];
+        changes_[copy.rank].push_back({copy.position, move.to});
+      }
+    exchange_changes();
+    return std::ssize(std::exchange(moves_, {}));
+  }
+
+  /// The last moves first. A node that had no part waits for the next batch. A node that fits nowhere stays.
+  /// Ranks round their shares at different fractions of a node, so that not all take back, or none.
+  void take_back(std::vector<double>& surplus) {
+    const double rounding = (comm_.rank() + 0.5) / comm_.size();
+    std::vector<Move> kept;
+    for (auto move = moves_.rbegin(); move != moves_.rend(); ++move) {
+      const Weights mine = weights(move->node);
+      const auto too_much = [&](std::size_t c) -> double& {
+        return surplus[move->to * loads_.kinds() + loads_.kind(mine, c)];
+      };
+      bool helps = false;
+      for (std::size_t c = 0; c < mine.values.size(); ++c)
+        helps |= mine.values[c] > 0 && too_much(c) > rounding * static_cast<double>(mine.values[c]);
+      if (!helps || !move->fits) {
+        kept.push_back(*move);
+        continue;
+      }
+      for (std::size_t c = 0; c < mine.values.size(); ++c) too_much(c) -= static_cast<double>(mine.values[c]);
+      loads_.remove(move->to, mine);
+      part_of_[move->node] = move->from;
+      if (move->from == nowhere)
+        waiting_.push_back(move->node);
+      else
+        loads_.add(move->from, mine);
     }
-    return true;
+    std::reverse(waiting_.begin(), waiting_.end());
+    moves_.assign(kept.rbegin(), kept.rend());
   }
 
   std::int32_t choose(Index v, const Weights& mine) {
@@ -194,11 +311,15 @@ class Stream {
   const Communicator& comm_;
   const AssignmentOptions& options_;
   NeighborLists lists_;
+  Index first_;  // node of this rank's slice
   Loads loads_;
-  PartitionBook batches_;
+  std::vector<Index> batch_ends_;  // the same on all ranks; slices may end before
+  bool keep_ = false;
   Array<std::int32_t> part_of_;  // by compact number
   std::vector<Index> neighbors_in_;
   std::vector<std::int32_t> candidates_;
+  std::vector<Move> moves_;                   // of this batch
+  std::vector<Index> waiting_;                // nodes that got no part in the last batch
   std::vector<std::vector<Change>> changes_;  // by rank
 };
 
@@ -206,9 +327,17 @@ class Stream {
 
 Array<std::int32_t> ldg_assignment(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                                    const AssignmentOptions& options) {
-  Stream stream(comm, num_nodes, edges, options);
+  Stream stream(comm, num_nodes, gather_neighbors(comm, num_nodes, edges), options);
   for (int pass = 0; pass < options.passes; ++pass)
     if (stream.pass() * still_moving < num_nodes) break;
+  return stream.take_result();
+}
+
+Array<std::int32_t> balance_by_ldg(const Communicator& comm, Index num_nodes, NeighborLists lists,
+                                   const AssignmentOptions& options, std::span<const std::int32_t> part_of) {
+  Stream stream(comm, num_nodes, std::move(lists), options);
+  stream.keep(part_of);
+  for (int pass = 0; pass < options.passes && stream.pass() > 0; ++pass) continue;
   return stream.take_result();
 }
 

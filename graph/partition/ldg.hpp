@@ -7,10 +7,16 @@
 /// Ugander, KDD 2013), until hardly any node moves.
 ///
 /// Unlike in that paper, a pass does not begin with empty loads: a node is taken out of its part and put
-/// back. Each rank streams its slice in the order of the ids. The ranks exchange their changes 128 times a
-/// pass. In between, a rank counts its own moves once for each rank, as if all ranks did the same. So the
-/// capacities, 1.05 of the average, hold for any number of ranks, except where a single node is larger than
-/// the room left.
+/// back. Each rank streams its slice in the order of the ids, and knows of its own moves only. The ranks
+/// exchange their moves 128 times a pass, or 4 times for each part if that is more, and at first after 1, 2,
+/// 4 ... nodes, so that they do not begin the same part in two places. Where the ranks together overfill a
+/// part, each takes back its share of the surplus, its last moves first: a node returns to its part or, in
+/// the first pass, waits for the next exchange. So the capacities, 1.05 of the average, hold for any number
+/// of ranks and parts, except where a single node is larger than the room left, and for the few nodes that
+/// still wait after four exchanges at the end of the first pass.
+///
+/// Until it is told, a rank does not guess what the others do. A guess (all do as I do) would count a hub
+/// once for each rank, and no part would have room for it.
 ///
 /// Why this method: on sbm graphs, empty loads often cut more edges, because parts fill up to the capacity
 /// and keep what happens to be in them. So did Fennel's additive penalty (Tsourakakis et al., WSDM 2014;
@@ -21,10 +27,12 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/memory.hpp>
+#include <sar/graph/partition/neighbor_lists.hpp>
 #include <sar/graph/partition/partition_method.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
 #include <cstdint>
+#include <span>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -33,5 +41,10 @@ namespace sar::inline SAR_PRECISION {
 /// Collective. Throws InputError for 2^32 nodes or more.
 Array<std::int32_t> ldg_assignment(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                                    const AssignmentOptions& options);
+
+/// The same nodes in balanced parts: those of parts above their capacities move where ldg_assignment puts
+/// them, streamed at most options.passes times; the others stay where part_of says. Collective.
+Array<std::int32_t> balance_by_ldg(const Communicator& comm, Index num_nodes, NeighborLists lists,
+                                   const AssignmentOptions& options, std::span<const std::int32_t> part_of);
 
 }  // namespace sar

@@ -2,6 +2,8 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/partition/metis.hpp>
 
+#include <string>
+
 #if SAR_HAVE_METIS
 #include <metis.h>
 
@@ -57,32 +59,38 @@ Adjacency build_adjacency(Index num_nodes, std::vector<NodePair> pairs) {
     const Index kept = out - graph.neighbors.begin();
     require<InputError>(kept <= std::numeric_limits<idx_t>::max(), "the graph has more than ",
                         std::numeric_limits<idx_t>::max(),
-                        " edges in both directions, too many for this METIS");
+                        " edges in both directions, too many for this METIS; expected scotch or ldg");
     graph.offsets.push_back(static_cast<idx_t>(kept));
   }
   graph.neighbors.resize(out - graph.neighbors.begin());
   return graph;
 }
 
-/// METIS's weights of the nodes, one after the other: 1, in-edges and training nodes, as asked for.
+/// METIS's weights of the nodes, one after the other: 1 at the place of the node's type, in-edges and
+/// training nodes, as asked for.
 struct NodeWeights {
   idx_t constraints = 1;
   Array<idx_t> values;
 };
 
-NodeWeights node_weights(Index num_nodes, std::span<const NodePair> pairs, bool balance_edges,
+NodeWeights node_weights(Index num_nodes, std::span<const NodePair> pairs, const AssignmentOptions& options,
                          std::span<const std::uint8_t> train_mask) {
   NodeWeights weights;
-  const std::size_t edges_at = 1;
-  const std::size_t train_at = balance_edges ? 2 : 1;
+  const std::span<const Index> first = options.first_of_type;
+  const std::size_t edges_at = first.empty() ? 1 : first.size() - 1;
+  const std::size_t train_at = edges_at + (options.balance_edges ? 1 : 0);
   const std::size_t stride = train_at + (train_mask.empty() ? 0 : 1);
   weights.constraints = static_cast<idx_t>(stride);
   weights.values.assign(static_cast<std::size_t>(num_nodes) * stride, 0);
-  for (std::size_t v = 0; v < static_cast<std::size_t>(num_nodes); ++v) weights.values[v * stride] = 1;
-  if (balance_edges) {
+  std::size_t type = 0;
+  for (std::size_t v = 0; v < static_cast<std::size_t>(num_nodes); ++v) {
+    while (!first.empty() && static_cast<Index>(v) >= first[type + 1]) ++type;
+    weights.values[v * stride + type] = 1;
+  }
+  if (options.balance_edges) {
     require<InputError>(pairs.size() <= static_cast<std::size_t>(std::numeric_limits<idx_t>::max()),
                         "the graph has ", pairs.size(), " edges, this METIS can balance ",
-                        std::numeric_limits<idx_t>::max());
+                        std::numeric_limits<idx_t>::max(), "; expected scotch or ldg");
     for (const NodePair& pair : pairs) ++weights.values[static_cast<std::size_t>(pair.v) * stride + edges_at];
   }
   for (std::size_t v = 0; v < train_mask.size(); ++v)
@@ -121,7 +129,8 @@ std::vector<T> gather_on_first(const Communicator& comm, std::span<const T> valu
 Array<std::int32_t> metis_assignment(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                                      const AssignmentOptions& options) {
   require<InputError>(num_nodes <= std::numeric_limits<idx_t>::max(), "the graph has ", num_nodes,
-                      " nodes, this METIS can number ", std::numeric_limits<idx_t>::max());
+                      " nodes, this METIS can number ", std::numeric_limits<idx_t>::max(),
+                      "; expected scotch or ldg");
   std::vector<NodePair> pairs(edges.src.size());
   for (std::size_t e = 0; e < pairs.size(); ++e)
     pairs[e] = {static_cast<idx_t>(edges.src[e]), static_cast<idx_t>(edges.dst[e])};
@@ -137,7 +146,7 @@ Array<std::int32_t> metis_assignment(const Communicator& comm, Index num_nodes, 
     for (int p = 0; p < comm.size(); ++p) counts[p] = slices.num_nodes(p);
     // METIS wants at least two parts, a node, and an edge
     if (options.parts > 1 && num_nodes > 0) {
-      NodeWeights weights = node_weights(num_nodes, gathered, options.balance_edges, train_mask);
+      NodeWeights weights = node_weights(num_nodes, gathered, options, train_mask);
       Adjacency graph = build_adjacency(num_nodes, std::move(gathered));
       if (!graph.neighbors.empty()) part_of = partition(std::move(graph), std::move(weights), options);
     }
@@ -153,8 +162,9 @@ Array<std::int32_t> metis_assignment(const Communicator& comm, Index num_nodes, 
 
 Array<std::int32_t> metis_assignment(const Communicator&, Index, const EdgeList&, const AssignmentOptions&) {
   throw InputError(
-      "partition method is 'metis', but this copy of the library was built without METIS; expected "
-      "contiguous, random or ldg");
+      std::string(
+          "partition method is 'metis', but this copy of the library was built without METIS; expected ") +
+      (has_scotch() ? "scotch, " : "") + "contiguous, random or ldg");
 }
 
 #endif

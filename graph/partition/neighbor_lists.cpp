@@ -88,9 +88,11 @@ void find_copies(const Communicator& comm, const PartitionBook& slices, const In
   std::vector<Index> counts(ranks, 0);
   Array<std::uint32_t> wanted;
   wanted.reserve(remote.size());
+  lists.remote_ids.reserve(remote.size());
   remote.for_each([&](Index node) {
     const int owner = slices.owner(node);
     ++counts[owner];
+    lists.remote_ids.push_back(static_cast<std::uint32_t>(node));
     wanted.push_back(static_cast<std::uint32_t>(node - slices.begin(owner)));
   });
   const Index num_nodes = lists.num_nodes();

@@ -1,13 +1,62 @@
+#include <sar/comm/rows/replace_ids.hpp>
+#include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/graph/partition/node_partition.hpp>
 
+#include <utility>
 #include <vector>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr std::uint64_t partition_stream = 0x70617274;  // of random draws, for this purpose alone
+
+/// The ids of the parts, and the first one for a node of this rank in each part, from the numbers of this
+/// rank's nodes in each part. The rank that owns a part adds up the numbers of the ranks. Collective.
+struct PartIds {
+  PartitionBook book;
+  std::vector<Index> next;
+};
+PartIds number_parts(const Communicator& comm, const PartitionBook& parts, std::span<const Index> counts) {
+  std::vector<Index> of_ranks;  // how many parts each rank owns
+  for (int q = 0; q < comm.size(); ++q) of_ranks.push_back(parts.num_nodes(q));
+  std::vector<Index> before = comm.all_to_all_v(counts, of_ranks).values;  // [ranks][own parts]
+  const Index own = of_ranks[comm.rank()];
+  std::vector<Index> sizes(own, 0);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    Index& size = sizes[static_cast<Index>(i) % own];
+    size += std::exchange(before[i], size);
+  }
+  const std::vector<Index> answers(of_ranks.size(), own);
+  PartIds ids{{}, comm.all_to_all_v(std::span<const Index>(before), answers).values};
+  std::vector<Index> offsets{0};
+  for (const Index size : comm.all_gather(std::span<const Index>(sizes)))
+    offsets.push_back(offsets.back() + size);
+  for (std::size_t p = 0; p < ids.next.size(); ++p) ids.next[p] += offsets[p];
+  ids.book = PartitionBook(std::move(offsets));
+  return ids;
+}
+
+/// The original ids of the nodes that `owners` gives this rank; of_slice has the global ids of its slice.
+/// Collective.
+Array<Index> send_original_ids(const Communicator& comm, const PartitionBook& owners, Index first,
+                               std::span<const Index> of_slice) {
+  struct Node {
+    Index id, original;
+  };
+  std::vector<Node> nodes;
+  Array<Index> original_ids(owners.num_nodes(comm.rank()));
+  route_chunks(
+      comm, std::ssize(of_slice), sizeof(Node), [&](Index i) { return owners.owner(of_slice[i]); },
+      [&](const RowRoute& route, Index begin, Index end) {
+        nodes.clear();
+        for (Index i = begin; i < end; ++i) nodes.push_back({of_slice[i], first + i});
+        for (const Node& node : route.forward(std::span<const Node>(nodes)))
+          original_ids[node.id - owners.begin(comm.rank())] = node.original;
+      });
+  return original_ids;
+}
 
 }  // namespace
 
@@ -21,33 +70,68 @@ NodePartition NodePartition::random(Index num_nodes, int parts, std::uint64_t se
   return partition;
 }
 
-NodePartition NodePartition::from_assignment(std::span<const std::int32_t> part_of, int parts) {
-  std::vector<Index> offsets(parts + 1, 0);
-  for (std::size_t v = 0; v < part_of.size(); ++v) {
-    require<InputError>(0 <= part_of[v] && part_of[v] < parts, "node ", v, " is assigned to part ",
-                        part_of[v], ", expected 0 to ", parts - 1);
-    ++offsets[part_of[v] + 1];
-  }
-  for (std::size_t p = 1; p < offsets.size(); ++p) offsets[p] += offsets[p - 1];
-  NodePartition partition{PartitionBook(offsets)};
-  partition.table_.resize(part_of.size());
-  for (std::size_t v = 0; v < part_of.size(); ++v) partition.table_[v] = offsets[part_of[v]]++;
-  return partition;
+NodePartition NodePartition::from_assignment(const Communicator& comm, std::span<const std::int32_t> part_of,
+                                             int parts) {
+  return comm.agree([&] {
+    const PartitionBook slices = PartitionBook::even(comm.all_reduce(std::ssize(part_of)), comm.size());
+    const Index first = slices.begin(comm.rank());
+    require<InputError>(std::ssize(part_of) == slices.num_nodes(comm.rank()), "there are ", part_of.size(),
+                        " parts of nodes, expected one for each of the ", slices.num_nodes(comm.rank()),
+                        " nodes of this rank's slice");
+    std::vector<Index> counts(parts, 0);
+    for (std::size_t i = 0; i < part_of.size(); ++i) {
+      require<InputError>(0 <= part_of[i] && part_of[i] < parts, "node ", first + static_cast<Index>(i),
+                          " is assigned to part ", part_of[i], ", expected 0 to ", parts - 1);
+      ++counts[part_of[i]];
+    }
+    const PartitionBook of_ranks = PartitionBook::even(parts, comm.size());
+    PartIds ids = number_parts(comm, of_ranks, counts);
+    Array<Index> of_slice;
+    of_slice.reserve(part_of.size());
+    for (const std::int32_t part : part_of) of_slice.push_back(ids.next[part]++);
+    Array<Index> original_ids = send_original_ids(comm, ids.book.joined(of_ranks), first, of_slice);
+    NodePartition partition(std::move(ids.book));
+    partition.explicit_.emplace(
+        Explicit{comm, slices, of_ranks, std::move(of_slice), std::move(original_ids)});
+    return partition;
+  });
 }
 
-Index NodePartition::to_partitioned(Index original) const noexcept {
+NodePartition NodePartition::from_assignment(std::span<const std::int32_t> part_of, int parts) {
+  return from_assignment(Communicator::self(), part_of, parts);
+}
+
+Index NodePartition::to_partitioned(Index original) const {
   if (bijection_) return (*bijection_)(original);
-  return table_.empty() ? original : table_[original];
+  if (!explicit_) return original;
+  const int rank = explicit_->comm.rank();
+  const Index first = explicit_->slices.begin(rank), end = explicit_->slices.end(rank);
+  require<InputError>(first <= original && original < end, "node ", original,
+                      " is not in this rank's slice of the nodes, expected ", first, " to ", end - 1);
+  return explicit_->of_slice[original - first];
+}
+
+void NodePartition::to_partitioned(std::span<Index> nodes) const {
+  if (explicit_) {
+    replace_ids(explicit_->comm, explicit_->slices, explicit_->of_slice, nodes);
+  } else if (bijection_) {
+    parallel_for(std::ssize(nodes), 1 << 14, [&](Index first, Index last) {
+      for (Index& node : nodes.subspan(first, last - first)) node = (*bijection_)(node);
+    });
+  }
 }
 
 Array<Index> NodePartition::original_ids(int part) const {
   const Index begin = book_.begin(part);
-  Array<Index> ids(book_.num_nodes(part));
-  if (!table_.empty()) {
-    for (std::size_t v = 0; v < table_.size(); ++v)
-      if (begin <= table_[v] && table_[v] < book_.end(part)) ids[table_[v] - begin] = static_cast<Index>(v);
-    return ids;
+  if (explicit_) {
+    const int first = static_cast<int>(explicit_->parts.begin(explicit_->comm.rank()));
+    const int end = static_cast<int>(explicit_->parts.end(explicit_->comm.rank()));
+    require<InputError>(first <= part && part < end, "part ", part, " is not of this rank, expected ", first,
+                        " to ", end - 1);
+    const auto from = explicit_->original_ids.begin() + (begin - book_.begin(first));
+    return {from, from + book_.num_nodes(part)};
   }
+  Array<Index> ids(book_.num_nodes(part));
   parallel_for(static_cast<Index>(ids.size()), 1 << 14, [&](Index first, Index last) {
     for (Index i = first; i < last; ++i) ids[i] = bijection_ ? bijection_->inverse(begin + i) : begin + i;
   });

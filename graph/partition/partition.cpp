@@ -13,11 +13,12 @@ NodePartition partition_nodes(const Communicator& comm, Index num_nodes, const E
         return NodePartition::random(num_nodes, comm.size(), seed);
       case PartitionMethod::metis:
       case PartitionMethod::ldg:
+      case PartitionMethod::scotch:
         break;
     }
     const Array<std::int32_t> mine =
         assign_nodes(comm, num_nodes, edges, method, {.parts = comm.size(), .seed = seed});
-    return NodePartition::from_assignment(comm.all_gather(std::span<const std::int32_t>(mine)), comm.size());
+    return NodePartition::from_assignment(comm, mine, comm.size());
   });
 }
 

@@ -15,8 +15,8 @@
 namespace sar::inline SAR_PRECISION {
 
 /// Partitions a graph over the ranks of `comm`. `edges` is this rank's share of the edges in original ids.
-/// Only metis and ldg read them; they balance nodes and in-edges. The result is the same on every rank.
-/// Collective. Throws InputError for metis when the library was built without it, or when the graph is too
+/// Only metis, ldg and scotch read them; they balance nodes and in-edges. The result describes the same partition on every rank.
+/// Collective. Throws InputError for metis and scotch when the library was built without it, or when the graph is too
 /// large for its indices.
 NodePartition partition_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                               PartitionMethod method, std::uint64_t seed);

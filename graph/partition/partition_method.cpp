@@ -11,9 +11,11 @@ const char* to_string(PartitionMethod method) noexcept {
     case PartitionMethod::metis:
       return "metis";
     case PartitionMethod::ldg:
+      return "ldg";
+    case PartitionMethod::scotch:
       break;
   }
-  return "ldg";
+  return "scotch";
 }
 
 bool has_metis() noexcept {

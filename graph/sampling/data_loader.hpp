@@ -73,7 +73,7 @@ struct MiniBatch {
 ///     for (int epoch = 1; epoch <= 10; ++epoch) {
 ///       loader.start_epoch(epoch);
 ///       while (const auto batch = loader.next()) {
-///         const Tensor x = gather_rows(features, batch->blocks.front().src_rows()).value();
+///         const Variable x = deferred_gather_rows(features, batch->blocks.front().src_rows());
 ///         ... model(batch->blocks, x) ...
 ///       }
 ///     }

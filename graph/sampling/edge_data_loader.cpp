@@ -18,26 +18,12 @@ std::vector<std::int32_t> owners_of(const PartitionBook& book, std::span<const I
   return owners;
 }
 
-/// The global ids of the source rows of each remote shard. Collective.
-std::vector<Array<Index>> ask_halo_ids(const ShardedGraph& graph) {
-  const Communicator& comm = graph.comm;
-  std::vector<Index> ids, counts(static_cast<std::size_t>(comm.size()), 0);
-  for (int reader = 0; reader < comm.size(); ++reader) {
-    if (reader == comm.rank()) continue;
-    const HaloRound& round = graph.rounds[graph.round_of_reader(reader) - 1];
-    for (const auto row : round.send_rows) ids.push_back(graph.src_book.begin(comm.rank()) + row);
-    counts[static_cast<std::size_t>(reader)] = std::ssize(round.send_rows);
-  }
-  const auto received = comm.all_to_all_v<Index>(ids, counts);
-  std::vector<Array<Index>> halo_ids(graph.remote.size());
-  auto from = received.values.begin();
-  for (int owner = 0; owner < comm.size(); ++owner) {
-    const Index count = received.counts[static_cast<std::size_t>(owner)];
-    if (owner != comm.rank())
-      halo_ids[static_cast<std::size_t>(graph.round_of_owner(owner) - 1)].assign(from, from + count);
-    from += count;
-  }
-  return halo_ids;
+/// The global ids of the halo rows. Collective.
+Array<Index> ask_halo_ids(const ShardedGraph& graph) {
+  Array<Index> ids(static_cast<std::size_t>(graph.local.num_src_rows));
+  std::iota(ids.begin(), ids.end(), graph.src_book.begin(graph.comm.rank()));
+  ids = graph.with_halo(ids);
+  return {ids.begin() + graph.local.num_src_rows, ids.end()};
 }
 
 /// Adds the edge rows of a shard from source row u to the destination row v of the rank.
@@ -129,10 +115,10 @@ Array<Index> EdgeDataLoader::find_excluded(const NodePairList& edges) const {
       add_edges(graph.local, u - graph.src_book.begin(owner), v, found);
       continue;
     }
-    const auto round = static_cast<std::size_t>(graph.round_of_owner(owner) - 1);
-    const Array<Index>& ids = halo_ids_[round];
-    const auto row = std::lower_bound(ids.begin(), ids.end(), u);
-    if (row != ids.end() && *row == u) add_edges(graph.remote[round], row - ids.begin(), v, found);
+    const HaloRound& round = graph.rounds()[graph.round_of_owner(owner) - 1];
+    const auto first = halo_ids_.begin() + round.first, last = first + round.recv_rows;
+    const auto row = std::lower_bound(first, last, u);
+    if (row != last && *row == u) add_edges(graph.remote, row - halo_ids_.begin(), v, found);
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());

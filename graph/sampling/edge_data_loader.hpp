@@ -81,7 +81,7 @@ class EdgeDataLoader {
   EdgeDataLoaderOptions options_;
   SeedBatches batches_;
   std::optional<NegativeSampler> negatives_;
-  std::vector<Array<Index>> halo_ids_;  // global ids of the source rows of each remote shard, where wanted
+  Array<Index> halo_ids_;  // global ids of the halo rows, where wanted
 };
 
 }  // namespace sar

@@ -16,19 +16,21 @@
 
 namespace sar::inline SAR_PRECISION {
 
-/// The edges that may be drawn, by destination, then edge id.
+/// The edges that may be drawn, by destination, then type, then edge id.
 struct CandidateEdges {
   Array<Index> begin{0};
-  Array<local_index> edge;  ///< edge row
-  Array<real> weight;       ///< empty: all alike
+  Array<local_index> edge;    ///< edge row
+  Array<real> weight;         ///< empty: all alike
+  Array<std::uint16_t> type;  ///< empty: all of one type
 
   [[nodiscard]] Index degree(Index row) const { return begin[row + 1] - begin[row]; }
 };
 
 namespace {
 
-constexpr std::uint64_t sampling_stream = std::uint64_t{1} << 40;  // and the layer; layers count from 0
-constexpr Index grain = Index{1} << 10;                            // rows, or edges, of a task
+constexpr std::uint64_t sampling_stream = std::uint64_t{1} << 40;  // and type, layer; both count from 0
+constexpr int bits_of_layer = 20;
+constexpr Index grain = Index{1} << 10;  // rows, or edges, of a task
 
 /// The 64-bit words of one node, two from a Philox block.
 class Words {
@@ -65,15 +67,26 @@ class Choice {
       for (Index i = 0; i < count; ++i) out[i] = static_cast<local_index>(words.below(n));
       return;
     }
-    const bool marks = count > 64;  // otherwise the few that are drawn are searched
-    if (marks) marked_.assign(static_cast<std::size_t>(n), false);
-    for (Index i = 0, last = n - count; i < count; ++i, ++last) {
-      auto drawn = static_cast<local_index>(words.below(last + 1));
-      const bool again =
-          marks ? marked_[static_cast<std::size_t>(drawn)] : std::find(out, out + i, drawn) != out + i;
-      if (again) drawn = static_cast<local_index>(last);
-      if (marks) marked_[static_cast<std::size_t>(drawn)] = true;
-      out[i] = drawn;
+    const auto draw = [&](const auto& is_marked, const auto& mark) {
+      for (Index i = 0, last = n - count; i < count; ++i, ++last) {
+        out[i] = static_cast<local_index>(words.below(last + 1));
+        if (is_marked(out, i)) out[i] = static_cast<local_index>(last);
+        mark(out[i]);
+      }
+    };
+    if (n <= 64) {
+      std::uint64_t marked = 0;
+      draw([&](const local_index* drawn, Index i) { return ((marked >> drawn[i]) & 1) != 0; },
+           [&](local_index at) { marked |= std::uint64_t{1} << at; });
+    } else if (count <= 64) {  // the few that are drawn are searched
+      const auto is_among = [](const local_index* drawn, Index i) {
+        return std::find(drawn, drawn + i, drawn[i]) != drawn + i;
+      };
+      draw(is_among, [](local_index) {});
+    } else {
+      marked_.assign(static_cast<std::size_t>(n), false);
+      draw([&](const local_index* drawn, Index i) { return marked_[static_cast<std::size_t>(drawn[i])]; },
+           [&](local_index at) { marked_[static_cast<std::size_t>(at)] = true; });
     }
   }
 
@@ -146,7 +159,9 @@ bool check_probabilities(const GraphShardManager& graph, const Tensor& prob) {
   return true;
 }
 
-CandidateEdges find_candidates(const GraphShardManager& graph, const Tensor& prob, bool weighted) {
+/// `types`: null where all edges are of one.
+CandidateEdges find_candidates(const GraphShardManager& graph, const Tensor& prob, bool weighted,
+                               const Array<std::uint16_t>* types) {
   CandidateEdges found;
   Array<Index> rows(static_cast<std::size_t>(graph.num_dst_nodes()));
   std::iota(rows.begin(), rows.end(), Index{0});
@@ -157,7 +172,10 @@ CandidateEdges find_candidates(const GraphShardManager& graph, const Tensor& pro
   for_blocks_of_work(n, n + all.begin[n], 16 * grain, work_before, [&](Index first, Index last) {
     for (Index i = first; i < last; ++i)
       std::sort(all.edge.begin() + all.begin[i], all.edge.begin() + all.begin[i + 1],
-                [&](local_index a, local_index b) { return ids[a] < ids[b]; });
+                [&](local_index a, local_index b) {
+                  if (types != nullptr && (*types)[a] != (*types)[b]) return (*types)[a] < (*types)[b];
+                  return ids[a] < ids[b];
+                });
   });
   if (weighted) {
     Index kept = 0;
@@ -176,6 +194,11 @@ CandidateEdges find_candidates(const GraphShardManager& graph, const Tensor& pro
   }
   found.begin = std::move(all.begin);
   found.edge = std::move(all.edge);
+  if (types != nullptr) {
+    found.type.resize(found.edge.size());
+    std::transform(found.edge.begin(), found.edge.end(), found.type.begin(),
+                   [&](local_index e) { return (*types)[e]; });
+  }
   return found;
 }
 
@@ -200,12 +223,10 @@ class ExcludedEdges {
 
  private:
   static Index destination(const ShardedGraph& graph, Index edge) {
-    const GraphShard* shard = &graph.local;
-    for (auto next = graph.remote.begin(); edge >= shard->first_edge + shard->num_edges(); ++next)
-      shard = &*next;
+    const GraphShard& shard = edge < graph.local.num_edges() ? graph.local : graph.remote;
     const auto row =
-        std::upper_bound(shard->row_begin.begin(), shard->row_begin.end(), edge - shard->first_edge);
-    return shard->dst_row(row - shard->row_begin.begin() - 1);
+        std::upper_bound(shard.row_begin.begin(), shard.row_begin.end(), edge - shard.first_edge);
+    return shard.dst_row(row - shard.row_begin.begin() - 1);
   }
   std::span<const Index> edges_;
   std::vector<Index> rows_;
@@ -214,9 +235,13 @@ class ExcludedEdges {
 /// Chooses the in-edges of one layer.
 class LayerSampler {
  public:
-  LayerSampler(const CandidateEdges& in, const Array<Index>& ids, Index fan_out, bool replace,
-               const Random& random, const ExcludedEdges& excluded)
-      : in_(in), ids_(ids), fan_out_(fan_out), replace_(replace), random_(random), excluded_(excluded) {}
+  /// `fan_outs`: of the types. `key`: of the draws; those of other types have other streams.
+  LayerSampler(const CandidateEdges& in, const Array<Index>& ids, std::span<const Index> fan_outs,
+               bool replace, const RandomKey& key, const ExcludedEdges& excluded)
+      : in_(in), ids_(ids), fan_outs_(fan_outs), replace_(replace), excluded_(excluded) {
+    for (std::uint64_t type = 0; type < fan_outs.size(); ++type)
+      random_.emplace_back(RandomKey{key.seed, key.stream + (type << bits_of_layer), key.step});
+  }
 
   KeptEdges sample(const Array<Index>& dst_rows) const {
     const auto n = static_cast<Index>(dst_rows.size());
@@ -231,67 +256,119 @@ class LayerSampler {
     const auto work_before = [&](Index i) { return kept.begin[i] + i; };
     for_blocks_of_work(n, n + kept.begin[n], grain, work_before, [&](Index first, Index last) {
       Task task;
-      for (Index i = first; i < last; ++i)
-        choose(task, dst_rows[i], kept.edge.data() + kept.begin[i], kept.begin[i + 1] - kept.begin[i]);
+      const auto edges = [&](Index i) {
+        return std::span(kept.edge.data() + kept.begin[i], kept.edge.data() + kept.begin[i + 1]);
+      };
+      for (Index i = first; i < last + ahead; ++i) {
+        if (i < last) draw_positions(task, dst_rows[i], edges(i));
+        if (i - ahead >= first) replace_by_edges(dst_rows[i - ahead], edges(i - ahead));
+      }
     });
     return kept;
   }
 
  private:
+  static constexpr Index ahead = 16;  // rows between a request for candidates and its use
+
   struct Task {
     Choice choice;
-    std::vector<local_index> edges;  // candidates of a row with excluded edges
+    std::vector<local_index> positions;  // of the candidates of a row with excluded edges
     std::vector<real> weights;
   };
 
-  /// How many of the row's candidates are excluded.
-  [[nodiscard]] Index num_excluded(Index row) const {
-    if (!excluded_.has_row(row)) return 0;
-    return std::count_if(in_.edge.begin() + in_.begin[row], in_.edge.begin() + in_.begin[row + 1],
-                         [&](local_index e) { return excluded_.has_edge(e); });
+  /// Candidates of one row and one type.
+  struct Run {
+    Index first, last;  // positions among all candidates
+    std::size_t type;
+  };
+
+  /// visit(run) for the types of the row's candidates, in their order.
+  template <class Visit>
+  void for_runs(Index row, const Visit& visit) const {
+    const Index end = in_.begin[row + 1];
+    for (Index first = in_.begin[row]; first < end;) {
+      Run run{first, end, 0};
+      if (!in_.type.empty()) {
+        const auto types = in_.type.begin();
+        run.type = types[first];
+        run.last = std::upper_bound(types + first, types + end, types[first]) - types;
+      }
+      visit(run);
+      first = run.last;
+    }
   }
 
   [[nodiscard]] Index count(Index row) const {
-    const Index candidates = in_.degree(row) - num_excluded(row);
-    if (fan_out_ < 0 || candidates == 0) return candidates;
-    return replace_ ? fan_out_ : std::min(fan_out_, candidates);
+    Index all = 0;
+    for_runs(row, [&](const Run& run) { all += count(row, run); });
+    return all;
+  }
+  [[nodiscard]] Index count(Index row, const Run& run) const {
+    Index candidates = run.last - run.first;
+    if (excluded_.has_row(row))
+      candidates -= std::count_if(in_.edge.begin() + run.first, in_.edge.begin() + run.last,
+                                  [&](local_index e) { return excluded_.has_edge(e); });
+    const Index fan_out = fan_outs_[run.type];
+    if (fan_out < 0 || candidates == 0) return candidates;
+    return replace_ ? fan_out : std::min(fan_out, candidates);
   }
 
-  void choose(Task& task, Index row, local_index* out, Index count) const {
-    if (count == 0) return;
+  /// Positions among all candidates of the row; requests them.
+  void draw_positions(Task& task, Index row, std::span<local_index> out) const {
+    if (out.empty()) return;
+    const Index begin = in_.begin[row];
+    for_runs(row, [&](const Run& run) {
+      const bool only = run.first == begin && run.last == in_.begin[row + 1];
+      const auto of_run = out.first(only ? out.size() : static_cast<std::size_t>(count(row, run)));
+      out = out.subspan(of_run.size());
+      draw_positions(task, row, run, of_run);
+      if (!only)
+        for (local_index& position : of_run) position += static_cast<local_index>(run.first - begin);
+      for (const local_index position : of_run) __builtin_prefetch(in_.edge.data() + begin + position);
+    });
+  }
+
+  /// Positions among the candidates of the run.
+  void draw_positions(Task& task, Index row, const Run& run, std::span<local_index> out) const {
+    if (out.empty()) return;
+    const local_index* edge = in_.edge.data() + run.first;
+    const real* weight = in_.weight.empty() ? nullptr : in_.weight.data() + run.first;
+    const Index candidates = run.last - run.first;
+    if (!excluded_.has_row(row)) return draw(task.choice, row, run.type, weight, candidates, out);
+    task.positions.clear();
+    task.weights.clear();
+    for (Index k = 0; k < candidates; ++k) {
+      if (excluded_.has_edge(edge[k])) continue;
+      task.positions.push_back(static_cast<local_index>(k));
+      if (weight != nullptr) task.weights.push_back(weight[k]);
+    }
+    draw(task.choice, row, run.type, weight != nullptr ? task.weights.data() : nullptr,
+         std::ssize(task.positions), out);
+    for (local_index& position : out) position = task.positions[static_cast<std::size_t>(position)];
+  }
+
+  void draw(Choice& choice, Index row, std::size_t type, const real* weight, Index candidates,
+            std::span<local_index> out) const {
+    const auto count = static_cast<Index>(out.size());
+    if (count == candidates && (!replace_ || fan_outs_[type] < 0))
+      return std::iota(out.begin(), out.end(), local_index{0});
+    const Words words(random_[type], static_cast<std::uint64_t>(ids_[row]));
+    if (weight == nullptr)
+      choice.uniform(words, candidates, count, replace_, out.data());
+    else
+      choice.weighted(words, weight, candidates, count, replace_, out.data());
+  }
+
+  void replace_by_edges(Index row, std::span<local_index> positions) const {
     const local_index* edge = in_.edge.data() + in_.begin[row];
-    const real* weight = in_.weight.empty() ? nullptr : in_.weight.data() + in_.begin[row];
-    Index candidates = in_.degree(row);
-    if (excluded_.has_row(row)) {
-      task.edges.clear();
-      task.weights.clear();
-      for (Index k = 0; k < candidates; ++k) {
-        if (excluded_.has_edge(edge[k])) continue;
-        task.edges.push_back(edge[k]);
-        if (weight != nullptr) task.weights.push_back(weight[k]);
-      }
-      edge = task.edges.data();
-      if (weight != nullptr) weight = task.weights.data();
-      candidates = static_cast<Index>(task.edges.size());
-    }
-    if (count == candidates && (!replace_ || fan_out_ < 0)) {
-      std::copy_n(edge, count, out);
-    } else {
-      const Words words(random_, static_cast<std::uint64_t>(ids_[row]));
-      if (weight == nullptr)
-        task.choice.uniform(words, candidates, count, replace_, out);
-      else
-        task.choice.weighted(words, weight, candidates, count, replace_, out);
-      for (Index i = 0; i < count; ++i) out[i] = edge[out[i]];
-    }
-    std::sort(out, out + count);
+    for (local_index& position : positions) position = edge[position];
   }
 
   const CandidateEdges& in_;
   const Array<Index>& ids_;
-  Index fan_out_;
+  std::span<const Index> fan_outs_;
   bool replace_;
-  const Random& random_;
+  std::vector<Random> random_;  // of the types
   const ExcludedEdges& excluded_;
 };
 
@@ -299,16 +376,44 @@ class LayerSampler {
 
 NeighborSampler::NeighborSampler(const GraphShardManager& graph, std::vector<Index> fan_outs,
                                  const NeighborSamplerOptions& options)
-    : graph_(graph), fan_outs_(std::move(fan_outs)), replace_(options.replace), seed_(options.seed) {
+    : graph_(graph),
+      fan_outs_(std::move(fan_outs)),
+      num_layers_(fan_outs_.size()),
+      replace_(options.replace),
+      seed_(options.seed) {
+  graph_.comm().agree([&] { prepare(nullptr, options); });
+}
+
+NeighborSampler::NeighborSampler(const GraphShardManager& graph, std::vector<std::vector<Index>> fan_outs,
+                                 const EdgeTypes& etypes, const NeighborSamplerOptions& options)
+    : graph_(graph), num_layers_(fan_outs.size()), replace_(options.replace), seed_(options.seed) {
   graph_.comm().agree([&] {
-    const CollectiveCall call = check(graph_, fan_outs_, options);
-    CollectiveCall("NeighborSampler")
-        .equal("number of fan-outs", fan_outs_.size())
-        .require_equal(graph_.comm());
-    call.require_equal(graph_.comm());
-    const bool weighted = check_probabilities(graph_, options.prob);
-    candidates_ = std::make_shared<CandidateEdges>(find_candidates(graph_, options.prob, weighted));
+    for (const std::vector<Index>& of_layer : fan_outs) {
+      const std::size_t types = fan_outs.front().size();
+      require<InputError>(!of_layer.empty() && of_layer.size() == types, "a layer has ", of_layer.size(),
+                          " fan-outs, expected one for each type of edge",
+                          types == 0 ? "" : concat(", ", types, " as the first layer"));
+      fan_outs_.insert(fan_outs_.end(), of_layer.begin(), of_layer.end());
+    }
+    prepare(&etypes, options);
   });
+}
+
+void NeighborSampler::prepare(const EdgeTypes* etypes, const NeighborSamplerOptions& options) {
+  const CollectiveCall call = check(graph_, fan_outs_, options);
+  EdgeTypes types;
+  if (etypes != nullptr)
+    types = etypes->checked(graph_.num_edges(), static_cast<Index>(fan_outs_.size() / num_layers_),
+                            "NeighborSampler");
+  CollectiveCall("NeighborSampler")
+      .equal("number of fan-outs", fan_outs_.size())
+      .equal("number of layers", num_layers_)
+      .equal("types of edges", etypes != nullptr)
+      .require_equal(graph_.comm());
+  call.require_equal(graph_.comm());
+  const bool weighted = check_probabilities(graph_, options.prob);
+  candidates_ = std::make_shared<CandidateEdges>(
+      find_candidates(graph_, options.prob, weighted, etypes != nullptr ? &types.numbers() : nullptr));
 }
 
 std::vector<MessageFlowGraph> NeighborSampler::sample_blocks(std::span<const Index> seeds,
@@ -319,12 +424,15 @@ std::vector<MessageFlowGraph> NeighborSampler::sample_blocks(std::span<const Ind
   return whole.comm.agree([&] {
     const ExcludedEdges excluded_edges(whole, excluded);
     CollectiveCall("sample_blocks").equal("epoch", epoch).require_equal(whole.comm);
-    return make_layers(graph_, seeds, std::ssize(fan_outs_), [&](Index layer, const Array<Index>& dst_rows) {
-      const auto l = static_cast<std::size_t>(layer);
-      const Random random({.seed = seed_, .stream = sampling_stream + l, .step = epoch});
-      return LayerSampler(*candidates_, whole.dst_ids, fan_outs_[l], replace_, random, excluded_edges)
-          .sample(dst_rows);
-    });
+    return make_layers(
+        graph_, seeds, static_cast<Index>(num_layers_), [&](Index layer, const Array<Index>& dst_rows) {
+          const auto l = static_cast<std::size_t>(layer);
+          const std::size_t types = fan_outs_.size() / num_layers_;
+          const RandomKey key{.seed = seed_, .stream = sampling_stream + l, .step = epoch};
+          return LayerSampler(*candidates_, whole.dst_ids, std::span(fan_outs_).subspan(l * types, types),
+                              replace_, key, excluded_edges)
+              .sample(dst_rows);
+        });
   });
 }
 

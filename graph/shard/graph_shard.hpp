@@ -35,15 +35,11 @@ struct GraphShard {
   /// Edges of dst_rows[i]: [row_begin[i], row_begin[i+1]), sorted by source row, then by edge id.
   Array<local_index> row_begin;
   Array<local_index> src;  ///< source row per edge
-  /// Number of the worker's edge behind each of these; empty means first_edge + position.
-  Array<local_index> edge_of;
 
   [[nodiscard]] Index num_rows() const noexcept { return static_cast<Index>(row_begin.size()) - 1; }
   [[nodiscard]] Index num_edges() const noexcept { return static_cast<Index>(src.size()); }
   [[nodiscard]] Index dst_row(Index i) const { return dst_rows.empty() ? i : dst_rows[i]; }
-  [[nodiscard]] Index edge(Index position) const {
-    return edge_of.empty() ? first_edge + position : edge_of[position];
-  }
+  [[nodiscard]] Index edge(Index position) const { return first_edge + position; }
 
   /// Of all arrays that are there now.
   [[nodiscard]] std::size_t bytes() const noexcept;
@@ -69,17 +65,15 @@ struct GraphShard {
 /// An in-edge before it has found its shard.
 struct LocalEdge {
   local_index dst;  ///< destination row of the worker
-  local_index src;  ///< row in the range of the source's owner
+  local_index src;  ///< source row of the shard; before that is known, row in the range of the source's owner
   Index id;
   real weight;
 };
 
-/// A shard of `edges`, which are sorted by (dst, src, id), numbered from `first_edge`. With `compress`,
-/// source rows are renumbered without gaps and `used_rows` receives the owner's row behind each; otherwise
-/// source rows are the owner's `num_owner_rows` rows, and all destination rows are listed. Throws InputError
-/// for more than 2^31-1 edges.
+/// A shard of `edges`, which are sorted by (dst, src, id), numbered from `first_edge`. With `compress`, only
+/// destination rows with edges are listed. Throws InputError for more than 2^31-1 edges.
 GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge, Index num_dst,
-                       Index num_owner_rows, bool compress, Array<local_index>& used_rows);
+                       Index num_src_rows, bool compress);
 
 /// Sets dst_rows and row_begin of a shard whose `num_edges` edges are sorted by their destination row,
 /// dst_of(k). With `compress`, only the rows with edges are listed, otherwise all.
@@ -106,8 +100,5 @@ void list_rows(GraphShard& shard, Index num_edges, const DstOf& dst_of, bool com
     shard.row_begin[shard.num_dst] = static_cast<local_index>(num_edges);
   }
 }
-
-/// One shard with the edges of all, source rows of the first before those of the second and so on.
-GraphShard merge_shards(const std::vector<GraphShard>& shards, Index num_dst);
 
 }  // namespace sar

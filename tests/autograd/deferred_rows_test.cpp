@@ -1,17 +1,21 @@
 /// Values that are computed when they are read: the same as those in memory, in every operation.
 #include <doctest/doctest.h>
 
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/deferred_rows.hpp>
 #include <sar/core/dropout.hpp>
 #include <sar/core/elementwise.hpp>
+#include <sar/core/error.hpp>
 #include <sar/core/matmul.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/row_operand.hpp>
 
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"
+#include "support/sanitized.hpp"
+#include "support/thrown.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -79,7 +83,8 @@ void check_same(const Shape& rows, const Shape& weight_shape, Index out, const F
 
 TEST_CASE("products of deferred rows, and their gradients: no row, one chunk, several chunks") {
   // a chunk has 2^16 elements, and 48 rows at least
-  for (const auto& [rows, columns] : {std::pair<Index, Index>{0, 3}, {7, 3}, {1030, 4100}}) {
+  for (const auto& [rows, columns] :
+       {std::pair<Index, Index>{0, 3}, {7, 3}, {sanitized ? 250 : 1030, 4100}}) {
     CAPTURE(rows);
     for (const Index out : {Index{2}, columns == 3 ? Index{3} : Index{1}}) {
       check_same({rows, columns}, {out, columns}, out,
@@ -174,6 +179,47 @@ TEST_CASE("dropout of values that others hold is computed when it is read: the s
   }
   const Variable x(random_tensor({70, 5}, 1));
   CHECK(dropout(x, 0.4, {1, 2, 3}, ids).deferred() == nullptr);  // no tape
+}
+
+TEST_CASE("rows of a table that are gathered when they are read: products and slices make no copy") {
+  const Tensor table = random_tensor({3000, 50}, 1);
+  for (const Index n : {0, 1, 1500, 5000}) {
+    CAPTURE(n);
+    std::vector<Index> ids;
+    for (Index i = 0; i < n; ++i) ids.push_back((i * i * 7 + 11 * i) % 3000);
+    const Variable in_memory = gather_rows(Variable(table), ids), y = deferred_gather_rows(table, ids);
+    const auto rows = gathered_rows(y);
+    REQUIRE(rows != nullptr);
+    CHECK(y.shape() == in_memory.shape());
+    const Index begin = n / 3;
+    const auto outcome = [&](const Variable& x) {
+      const Variable weight(random_tensor({50, 50}, 2), true), bias(random_tensor({50}, 3), true);
+      Tape tape;
+      const Variable part = slice_rows(x, begin, n);
+      CHECK((gathered_rows(part) != nullptr) == (gathered_rows(x) != nullptr));
+      const Variable z = add_linear(linear(x, weight, bias), slice_rows(x, 0, n), weight);
+      const Variable of_part = linear(part, weight);
+      tape.backward(sum(z * Variable(random_tensor(z.shape(), 4))) + sum(of_part * of_part),
+                    Tensor::full({1}, 1));
+      return std::vector<Tensor>{z.value(), of_part.value(), weight.grad(), bias.grad()};
+    };
+    const std::vector<Tensor> want = outcome(in_memory), got = outcome(y);
+    for (std::size_t i = 0; i < want.size(); ++i) CHECK(relative_error(got[i], want[i]) < tolerance());
+    CHECK_FALSE(rows->computed().defined());
+    CHECK(std::ranges::equal(y.value().values(), in_memory.value().values()));
+    CHECK(std::ranges::equal(slice_rows(y, begin, n).value().values(),
+                             slice_rows(in_memory, begin, n).value().values()));
+    CHECK(std::ranges::equal(relu(y).value().values(), relu(in_memory).value().values()));
+    CHECK(thrown<ShapeError>([&] { (void)slice_rows(y, 0, n + 1); }) ==
+          "rows 0 to " + std::to_string(n + 1) + " of a tensor of shape [" + std::to_string(n) + ", 50]");
+  }
+  CHECK(thrown<ShapeError>([&] {
+          (void)deferred_gather_rows(table, {4, 3000});
+        }) == "row number 3000 at position 1 for a tensor of 3000 rows");
+  CHECK(thrown<ShapeError>([&] { (void)deferred_gather_rows(table, {-1}); }) ==
+        "row number -1 at position 0 for a tensor of 3000 rows");
+  CHECK(thrown<ShapeError>([&] { (void)deferred_gather_rows(Tensor(), {}); }) ==
+        "deferred_gather_rows of an undefined tensor");
 }
 
 TEST_CASE("rows of an operand lie where they are, or are computed") {

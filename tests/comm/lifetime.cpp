@@ -72,7 +72,7 @@ int main(int argc, char** argv) {
       check_throws([] { sar::Communicator::self(); }, "a communicator on another thread throws");
       check_throws([&] { copy.barrier(); }, "a collective call on another thread throws");
       check_throws([&] { copy.agree([] {}); }, "agree on another thread throws");
-      check_throws([&] { sar::HaloFetch(copy, rows, sar::plan_single_rounds(no_rounds)); },
+      check_throws([&] { sar::HaloFetch(copy, rows, sar::plan_halo(no_rounds)); },
                    "an exchange on another thread throws");
     }).join();
   check_throws([] { sar::Communicator{MPI_COMM_NULL}; }, "MPI_COMM_NULL throws");
@@ -95,7 +95,8 @@ int main(int argc, char** argv) {
   check_throws([&] { (void)left.pull(ids); }, "a pull after MPI_Finalize throws");
   check_throws([&] { copy.barrier(); }, "a collective call after MPI_Finalize throws");
   check_throws([&] { copy.agree([] {}); }, "agree after MPI_Finalize throws");
-  check_throws([&] { sar::HaloFetch(copy, rows, sar::plan_single_rounds(no_rounds)); }, "an exchange after MPI_Finalize throws");
+  check_throws([&] { sar::HaloFetch(copy, rows, sar::plan_halo(no_rounds)); },
+               "an exchange after MPI_Finalize throws");
 
   check_throws([] { const sar::Environment environment; }, "an Environment after MPI_Finalize throws");
   check_throws([] { sar::Communicator::self(); }, "a communicator after MPI_Finalize throws");

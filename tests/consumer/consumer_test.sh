@@ -3,7 +3,7 @@
 #   install        cmake --install to a place, moved to another one afterwards
 #   package        find_package(sar), built and run on two ranks; refused with another MPI than the library's, and for a
 #                  precision that it does not have
-#   example        examples/mesh_surrogate as a project of its own, built and run
+#   example        examples/mesh_surrogate and examples/coupled_surrogate as projects of their own, built and run
 #   tools          the installed programs, one after the other
 #   pkg-config     the program of package/ by the MPI compiler and sar.pc alone
 #   subdirectory   FetchContent, configured; add_subdirectory, in a build of single precision with both precisions, built, run
@@ -77,6 +77,10 @@ case $command in
     cmake --build "$scratch/example" --parallel 2
     on_two_ranks "$scratch/example/mesh_surrogate" --quick --out "$scratch/example/out"
     grep -q rollout_005.pvtu "$scratch/example/out/rollout.pvd"
+    rm -rf "$scratch/coupled"
+    configure "$root/examples/coupled_surrogate" "$scratch/coupled" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release
+    cmake --build "$scratch/coupled" --parallel 2
+    on_two_ranks "$scratch/coupled/coupled_surrogate" --quick | grep -q '^rollout *4 '
     ;;
   tools)
     cd "$scratch"

@@ -317,6 +317,41 @@ TEST_CASE("a host's arrays") {
   CHECK(graph.num_global_edges() == comm.size());
 }
 
+TEST_CASE("two meshes in one graph") {
+  const Communicator comm = Communicator::world();
+  const std::int64_t me = comm.rank(), next = (me + 1) % comm.size();
+  const std::vector<std::int64_t> fluid_ids{me, me + 100}, solid_ids{me};
+  const std::vector<std::int64_t> fluid_from{me, me + 100}, fluid_to{next, me}, solid_at{me}, fluid_at{next};
+  const Tensor rates = Tensor::full({1, 1}, 2);
+  const Variable f(Tensor::full({2, 4}, 1), true), s(Tensor::full({1, 4}, 1), true);
+  const Variable& x = f;
+  Generator gen(0);
+#include "typed_host.inc"
+#include "typed_graph.inc"
+  CHECK(relation.shards() == same.shards());
+  CHECK(nodes == 2 * comm.size());
+  CHECK(mine == 2);
+  const Variable rate = graph.edata(across).at("rate");
+  {
+#include "multi_update_all.inc"
+    CHECK(of_fluid.value().row(0)[0] == 3);  // the mean of 1, and twice 1
+  }
+  {
+#include "hetero_graph_conv.inc"
+    CHECK(h.at("fluid").shape() == Shape{2, 8});
+  }
+#include "homogeneous_form.inc"
+  CHECK(fluid_rows.shape() == Shape{2, 8});
+  const std::vector<Index> seeds{3 * me};
+  HeteroGraphConv conv;
+  conv.emplace_back<SAGEConv>({"fluid", "flows", "fluid"}, std::pair(4, 4), 4, gen);
+  conv.emplace_back<GraphConv>({"solid", "heats", "fluid"}, 4, 4, gen);
+#include "typed_blocks.inc"
+  CHECK(h.shape() == Shape{1, 4});
+#include "hetero_embedding.inc"
+  CHECK(out.shape() == Shape{3, 8});
+}
+
 TEST_CASE("two sets of nodes") {
   const Communicator comm = Communicator::world();
   const std::int64_t me = comm.rank(), next = (me + 1) % comm.size();
@@ -488,6 +523,15 @@ TEST_CASE("attention") {
   CHECK(t.shape() == Shape{h.num_rows(), heads, dim});
 }
 
+TEST_CASE("types of edges") {
+  const Setting s;
+  const GraphShardManager& graph = s.graph;
+  const Variable h = s.node_rows(), weight(Tensor::full({3, width, 5}, 1), true);
+#include "typed_sum.inc"
+  for (Index v = 0; v < graph.num_dst_nodes(); ++v)
+    CHECK(y.value().row(v)[0] == static_cast<real>(width * graph.in_degrees()[v]));
+}
+
 TEST_CASE("message flow graphs") {
   Setting s;
   const GraphShardManager& graph = s.graph;
@@ -513,6 +557,24 @@ TEST_CASE("controls") {
   s.comm.set_max_collective_size(before);
 }
 
+TEST_CASE("rounded halo rows") {
+  if (sizeof(real) > sizeof(float)) return;  // there is no int8
+  Setting s;
+  const GraphShardManager& graph = s.graph;
+  const Tensor& features = s.data.features;
+  const auto& labels = s.data.labels;
+  const auto& train_mask = s.data.train_mask;
+  SAGEConv conv(width, s.data.num_classes, s.gen);
+  Adam optimizer(conv.named_parameters(), {.lr = 0.01});
+  const auto loss = [&] {
+    return cross_entropy(conv(graph, features), labels, train_mask, s.comm).value().item();
+  };
+  const real before = loss();
+#include "halo_format.inc"
+  CHECK(g.options().halo_format == HaloFormat::int8);
+  CHECK(loss() < before);
+}
+
 TEST_CASE("what travels") {
   const Setting s;
   const Communicator& comm = s.comm;
@@ -520,6 +582,7 @@ TEST_CASE("what travels") {
   const Variable u = s.node_rows(), v = s.node_rows(), e = s.edge_rows(width);
   const Variable constant_u = s.node_rows(false), constant_v = s.node_rows(false),
                  constant_e = s.edge_rows(width, false);
+  const Variable matrices(Tensor::full({2, width, width}, 1), true);
   const Variable attn(Tensor::full({1, 4, width / 4}, 1), true), parameter(Tensor::full({width}, 1), true);
   struct Case {
     std::string name;
@@ -563,6 +626,17 @@ TEST_CASE("what travels") {
       {"dot", [&](auto& g) { return dot_attention(g, in_heads(u), in_heads(v), {}, 1); }, 1, 2, 1},
       {"dot with a value",
        [&](auto& g) { return dot_attention(g, in_heads(u), in_heads(v), in_heads(u), 1); }, 2, 4, 2},
+      {"typed_sum",
+       [&](auto& g) {
+         return typed_sum(g, u, matrices, std::vector<Index>(static_cast<std::size_t>(g.num_edges()), 1));
+       },
+       1, 2, 1},
+      {"typed_sum with constant matrices",
+       [&](auto& g) {
+         return typed_sum(g, u, matrices.detach(),
+                          std::vector<Index>(static_cast<std::size_t>(g.num_edges()), 1));
+       },
+       1, 1, 1},
       {"edge_softmax by dst", [&](auto& g) { return edge_softmax(g, e); }, 0, 0, 0},
       {"edge_softmax by src", [&](auto& g) { return edge_softmax(g, e, NormBy::src); }, 4, 2, 2},
   };
@@ -574,7 +648,8 @@ TEST_CASE("what travels") {
     return static_cast<double>(comm.all_reduce(bytes));
   };
   std::uint64_t read = 0;  // rows of other ranks
-  for (const HaloRound& round : s.graph.shards()->rounds) read += static_cast<std::uint64_t>(round.recv_rows);
+  for (const HaloRound& round : s.graph.shards()->rounds())
+    read += static_cast<std::uint64_t>(round.recv_rows);
   const double halo = static_cast<double>(comm.all_reduce(read)) * width * sizeof(real);
   for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
     GraphShardManager g = s.graph;
@@ -614,6 +689,35 @@ TEST_CASE("link prediction") {
 #include "link_metrics.inc"
   CHECK(auc > 0);
   CHECK(hits <= 1);
+}
+
+TEST_CASE("ranks of the ends of typed edges") {
+  const Communicator comm = Communicator::world();
+  const PartitionBook users = PartitionBook::even(20, comm.size());
+  const PartitionBook items = PartitionBook::even(9, comm.size());
+  const EdgeType likes{"user", "likes", "item"};
+  EdgeList edges;
+  for (Index v = items.begin(comm.rank()); v < items.end(comm.rank()); ++v)
+    for (const Index u : {v, v + 7}) {
+      edges.src.push_back(u);
+      edges.dst.push_back(v);
+      edges.id.push_back(2 * v + u % 2);
+    }
+  const HeteroGraph hetero(comm, {{"user", users}, {"item", items}}, {{likes, edges}});
+  RelationEdges train_edges, test_edges;
+  Array<Index> train_edge_ids;
+  if (comm.rank() == 0) train_edges = test_edges = {{0}, {0}, {users.num_nodes(0)}};  // the first item
+  if (comm.rank() == 0) train_edge_ids = {0};
+  const std::uint64_t epoch = 3;
+#include "relation_training.inc"
+  CHECK(all_edges.size() == 2 * items.num_nodes(comm.rank()));
+  CHECK(others.size() == k * train_edges.size());
+  Generator gen(0);
+  const RotatEPredictor relation_predictor(1, 4, gen);
+  const Variable h(Tensor::full({hetero.to_homogeneous().graph.num_nodes(), 4}, 1));
+#include "relation_ranks.inc"
+  // of 20 sources, one of which is known besides, and 9 destinations, all with equal scores
+  CHECK(found.mean_rank == (10 + 5) / 2.0);
 }
 
 TEST_CASE("hops that are computed once") {

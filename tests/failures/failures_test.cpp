@@ -155,9 +155,19 @@ std::map<std::string, std::string> exceptions() {
                            "comm/distributed_rows.hpp fetch_values",
                            "graph/edge_ends.hpp find_ends",
                            "graph/edge_exchange.hpp exchange_edges",
+                           "graph/held_rows.hpp HeldRows::fetch",
+                           "graph/held_rows.hpp HeldRows::push",
+                           "graph/host_edge_order.hpp HostEdgeOrder::to_graph_order",
+                           "graph/host_edge_order.hpp bring_host_edges",
+                           "graph/host_edge_order.hpp host_nodes",
                            "graph/layer_graph.hpp make_layer",
                            "graph/layer_graph.hpp rows_of_seeds",
                            "graph/ldg.hpp ldg_assignment",
+                           "graph/ldg.hpp balance_by_ldg",
+                           "graph/scotch.hpp scotch_assignment",
+                           "graph/sharded_graph.hpp ShardedGraph::holding_halo",
+                           "graph/sharded_graph.hpp ShardedGraph::with_halo",
+                           "graph/sharded_graph.hpp share_halo",
                            "graph/metis.hpp metis_assignment",
                            "graph/neighbor_lists.hpp gather_neighbors",
                            "graph/new_directory.hpp NewDirectory",
@@ -168,6 +178,12 @@ std::map<std::string, std::string> exceptions() {
                            "graph/node_columns.hpp require_training_labels",
                            "comm/node_directory.hpp NodeDirectory",
                            "comm/node_directory.hpp NodeDirectory::find",
+                           "comm/halo_plan.hpp number_halo_rows",
+                           "graph/partition_graph.hpp count_parts",
+                           "graph/partition_steps.hpp distribute_graph",
+                           "graph/partition_steps.hpp partition_of_types",
+                           "graph/partition_steps.hpp order_nodes",
+                           "graph/partition_steps.hpp read_part_data",
                            "comm/replace_ids.hpp replace_ids",
                            "nn/rank_moments.hpp merge_over_ranks",
                            "comm/replace_ids.hpp numbers_of_ids",
@@ -197,7 +213,8 @@ std::map<std::string, std::string> exceptions() {
   for (const char* name :
        {"comm/communicator.hpp Communicator::set_max_collective_size",
         "graph/graph_source.hpp GraphSource::num_edges", "graph/graph_source.hpp GraphSource::edge_fields",
-        "graph/graph_source.hpp GraphSource::comm"})
+        "graph/graph_source.hpp GraphSource::comm", "graph/graph_source.hpp SourceEdges::canonical_name",
+        "graph/graph_source.hpp SourceTypes::node_type"})
     reasons[name] = "local";
   return reasons;
 }

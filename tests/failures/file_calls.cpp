@@ -1,5 +1,9 @@
 #include "failures/scene.hpp"
 
+#include <sar/graph/data/generators.hpp>
+#include <sar/graph/data/hetero_dataset.hpp>
+#include <sar/graph/data/hetero_graphs.hpp>
+#include <sar/graph/data/load_graph_data.hpp>
 #include <sar/graph/data/partition_graph.hpp>
 #include <sar/graph/data/write_dataset.hpp>
 
@@ -146,6 +150,76 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
       nothing);
 }
 
+/// Of a dataset with types.
+void add_typed_readers(std::vector<Call>& calls, const Communicator& comm, const std::string& dataset,
+                       const std::string& typed) {
+  const auto open = [=] { return std::make_shared<HeteroDatasetSource>(comm, typed); };
+  const auto load = [=] { return std::make_shared<GraphData>(load_graph_data(*open())); };
+  add_maker<std::shared_ptr<HeteroDatasetSource>>(
+      calls, "graph/hetero_dataset.hpp HeteroDatasetSource", true,
+      [=](bool wrong) {
+        return [=, from = wrong ? typed + "-elsewhere" : typed] {
+          return comm.agree([&] { return std::make_shared<HeteroDatasetSource>(comm, from); });
+        };
+      },
+      [](const auto& source) { return std::vector<double>{static_cast<double>(source->num_edges())}; });
+  add_maker<std::unique_ptr<GraphSource>>(
+      calls, "graph/generators.hpp words_source", false,
+      [=](bool) {
+        auto source = std::make_shared<DatasetSource>(comm, dataset);
+        return [=] { return words_source(*source); };
+      },
+      [](const auto& source) { return std::vector<double>{static_cast<double>(source->num_edges())}; });
+  add_maker<EdgeList>(
+      calls, "graph/graph_source.hpp GraphSource::read_edges_of", false,
+      [=](bool) { return [source = open()] { return source->read_edges_of(1); }; },
+      [](const EdgeList& edges) { return std::vector<double>(edges.src.begin(), edges.src.end()); });
+  for (const bool of_nodes : {true, false})
+    add_maker<DataArray>(
+        calls,
+        of_nodes ? "graph/graph_source.hpp GraphSource::read_node_data_of"
+                 : "graph/graph_source.hpp GraphSource::read_edge_data_of",
+        true,
+        [=](bool wrong) {
+          const std::vector<Index> rows{1, 4};
+          const std::string field = wrong ? "no such field of the dataset" : of_nodes ? "labels" : "weight";
+          return [=, source = open()] {
+            return of_nodes ? source->read_node_data_of(0, field, rows)
+                            : source->read_edge_data_of(0, field, rows);
+          };
+        },
+        [](const DataArray& rows) { return numbers(rows.to_tensor()); });
+  add_maker<GraphData>(
+      calls, "graph/load_graph_data.hpp load_graph_data", false,
+      [=](bool) {
+        return [source = open()] { return load_graph_data(*source, {.add_reverse_edges = true}); };
+      },
+      node_counts);
+  add_maker<OpenedGraph>(
+      calls, "graph/open_dataset.hpp open_graph", false,
+      [=](bool) { return [=, found = find_dataset(typed)] { return open_graph(comm, found); }; },
+      [](const OpenedGraph& opened) { return node_counts(opened.graph); });
+  for (const bool category : {false, true})
+    add_maker<NodeData>(
+        calls, category ? "graph/graph_data.hpp category_data" : "graph/graph_data.hpp node_data_of", true,
+        [=](bool wrong) {
+          return [=, graph = load(), type = std::string(wrong ? "no such type of the dataset" : "paper")] {
+            return category ? category_data(comm, *graph, type) : node_data_of(comm, *graph, type);
+          };
+        },
+        data_numbers);
+  add_maker<HeteroGraph>(
+      calls, "graph/hetero_graphs.hpp construct_hetero_graph", true,
+      [=](bool wrong) {
+        auto graph = load();
+        if (wrong) graph->edge_types[0].edges.src.push_back(0);
+        return [=] { return construct_hetero_graph(comm, *graph); };
+      },
+      [](const HeteroGraph& graph) {
+        return std::vector<double>{static_cast<double>(graph.num_nodes("word"))};
+      });
+}
+
 void add_writers(std::vector<Call>& calls, const Communicator& comm, const std::string& dataset,
                  const std::string& directory) {
   const std::string out = directory + "/written";
@@ -229,6 +303,9 @@ std::vector<Call> file_calls(const Communicator& comm, const std::string& direct
   save_partition(comm, parts, to_graph_data(load_dataset(comm, dataset)));
   std::vector<Call> calls;
   add_readers(calls, comm, dataset, parts);
+  DatasetSource papers(comm, dataset);
+  write_dataset(*words_source(papers), directory + "/typed");
+  add_typed_readers(calls, comm, dataset, directory + "/typed");
   add_writers(calls, comm, dataset, directory);
   return calls;
 }

@@ -21,6 +21,14 @@ void add_messages(std::vector<Call>& calls, const Communicator& comm) {
         [](Scene& s) { return [&s] { return s.graph.update_all(fn::u_mul_e(s.x, s.e), fn::sum); }; },
         options);
   }
+  const HaloFormat rounded = sizeof(real) == sizeof(float) ? HaloFormat::int8 : HaloFormat::bf16;
+  add_operation(
+      calls, comm, update_all,
+      [](Scene& s) {
+        start_halo_step(1, 1);
+        return [&s] { return s.graph.update_all(fn::u_mul_e(s.x, s.e), fn::sum); };
+      },
+      GraphOptions{.max_halo_bytes = 24, .halo_format = rounded, .halo_error_feedback = true});
   add_operation(calls, comm, update_all,
                 [](Scene& s) { return [&s] { return s.graph.update_all(fn::copy_u(s.x), fn::max); }; });
   add_operation(calls, comm, update_all, [](Scene& s) {
@@ -68,6 +76,11 @@ void add_messages(std::vector<Call>& calls, const Communicator& comm) {
       return scaled_sum(s.graph, s.x, weight, factors, [&s] { return s.x * real{2}; });
     };
   });
+  add_operation(calls, comm, "graph/typed_sum.hpp typed_sum", [](Scene& s) {
+    const Variable weight(scene_values({2, scene_width, 2}, 9), true);
+    const EdgeTypes types(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));
+    return [&s, weight, types] { return typed_sum(s.graph, s.x, weight, types, s.e); };
+  });
   for (const NormBy by : {NormBy::dst, NormBy::src})
     add_operation(calls, comm, "graph/edge_softmax.hpp edge_softmax", [by](Scene& s) {
       const Variable scores = s.wrong ? Variable(Tensor(Shape{s.graph.num_edges() + 1, 1})) : s.e;
@@ -82,6 +95,27 @@ void add_attention(std::vector<Call>& calls, const Communicator& comm) {
     const Variable dst(scene_values({s.graph.num_dst_nodes(), 1}, 4), true);
     return [&s, dst, attn = weights(), heads] {
       return s.comm.agree([&] { return gat_attention(s.graph, heads(s.x), attn, dst); });
+    };
+  });
+  const auto types_of_edges = [](const Scene& s) {
+    return EdgeTypes(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));
+  };
+  add_operation(calls, comm, "graph/attention.hpp typed_gat_attention", [=](Scene& s) {
+    const Variable dst(scene_values({s.graph.num_dst_nodes(), 1}, 4), true);
+    const Variable of_types(scene_values({2, 1}, 8), true);
+    return [&s, dst, of_types, types = types_of_edges(s), attn = weights(), heads] {
+      return s.comm.agree(
+          [&] { return typed_gat_attention(s.graph, heads(s.x), attn, dst, of_types, types); });
+    };
+  });
+  add_operation(calls, comm, "graph/typed_attention.hpp typed_attention", [=](Scene& s) {
+    const Variable query(scene_values({s.graph.num_dst_nodes(), 1, scene_width}, 4), true);
+    const Variable matrices(scene_values({2, 1, scene_width, scene_width}, 8), true);
+    return [&s, query, matrices, types = types_of_edges(s)] {
+      return s.comm.agree([&] {
+        const Variable rows = reshape(concat_columns({s.x, s.x}), {s.x.num_rows(), 2, 1, scene_width});
+        return typed_attention(s.graph, rows, query, matrices, matrices, types);
+      });
     };
   });
   add_operation(calls, comm, "graph/attention.hpp gatv2_attention", [=](Scene& s) {
@@ -137,6 +171,15 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
         return [=] { return s->graph.local_edge_rows(by_id); };
       },
       numbers);
+  add_maker<Tensor>(
+      calls, "graph/edge_rows.hpp fetch_edge_rows", true,
+      [=](bool wrong) {
+        auto s = std::make_shared<Scene>(comm, GraphOptions{}, false);
+        const PartitionBook ids = PartitionBook::even(3 * scene_nodes, comm.size());
+        const Tensor mine = scene_values({ids.num_nodes(comm.rank()) - (wrong ? 1 : 0), 2}, 0);
+        return [=] { return fetch_edge_rows(s->graph, ids, mine); };
+      },
+      numbers);
   add_maker<std::vector<MessageFlowGraph>>(
       calls, "graph/message_flow_graph.hpp construct_mfgs", true,
       [=](bool wrong) {
@@ -145,6 +188,55 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
         return [=] { return construct_mfgs(s->graph, seeds, 2); };
       },
       [=](const std::vector<MessageFlowGraph>& mfgs) { return degrees(mfgs.front()); });
+
+  struct TypedArrays {
+    std::vector<HeteroGraph::NodeTypeSpec> nodes;
+    std::vector<HeteroGraph::EdgeTypeSpec> edges;
+  };
+  const auto typed = [=](bool wrong) {
+    EdgeList list = *edges(wrong);
+    list.weight.clear();
+    auto arrays = std::make_shared<TypedArrays>();
+    arrays->nodes = {{.name = "v", .book = book}, {.name = "w", .book = book}};
+    arrays->edges = {{.type = {"v", "follows", "v"}, .edges = *edges(false)},
+                     {.type = {"v", "knows", "w"}, .edges = std::move(list)}};
+    return arrays;
+  };
+  add_maker<HeteroGraph>(
+      calls, "graph/hetero_graph.hpp HeteroGraph", true,
+      [=](bool wrong) {
+        return [=, arrays = typed(wrong)] {
+          return HeteroGraph(comm, std::move(arrays->nodes), std::move(arrays->edges));
+        };
+      },
+      [=](const HeteroGraph& graph) { return degrees(graph["knows"]); });
+  add_maker<GraphShardManager>(
+      calls, "graph/hetero_graph.hpp HeteroGraph::to_homogeneous", false,
+      [=](bool) {
+        const auto arrays = typed(false);
+        const HeteroGraph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
+        return [graph] { return graph.to_homogeneous().graph; };
+      },
+      degrees);
+  add_maker<RelationEdges>(
+      calls, "nn/filtered_ranking.hpp relation_edges", false,
+      [=](bool) {
+        const auto arrays = typed(false);
+        const HeteroGraph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
+        (void)graph.to_homogeneous();
+        return [graph] { return relation_edges(graph.to_homogeneous()); };
+      },
+      [](const RelationEdges& of) { return std::vector<double>(of.src.begin(), of.src.end()); });
+  add_maker<HeteroBlock>(
+      calls, "graph/hetero_block.hpp HeteroBlock", false,
+      [=](bool) {
+        const auto arrays = typed(false);
+        const HeteroGraph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
+        const std::vector<Index> seeds{2 * book.begin(comm.rank())};
+        const auto mfgs = construct_mfgs(graph.to_homogeneous().graph, seeds, 1);
+        return [=] { return HeteroBlock(graph, mfgs.front()); };
+      },
+      [=](const HeteroBlock& block) { return degrees(block["knows"]); });
 
   const auto host_nodes = [=] {
     std::vector<std::int64_t> ids;
@@ -195,6 +287,47 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       numbers);
 
+  struct TypedHost {
+    std::shared_ptr<HostArrays> arrays;
+    std::vector<GlobalNodeType> nodes;
+    std::vector<GlobalEdgeType> edges;
+    EdgeType type{"cell", "next", "cell"};
+  };
+  const auto typed_host = [=](bool wrong) {
+    auto host = std::make_shared<TypedHost>();
+    host->arrays = host_arrays(wrong);
+    host->nodes = {{"cell", host->arrays->nodes}};
+    host->edges = {{host->type, {.src = host->arrays->src, .dst = host->arrays->dst}, true}};
+    return host;
+  };
+  const auto typed_host_graph = [=] {
+    const auto host = typed_host(false);
+    return HostHeteroGraph(comm, host->nodes, host->edges);
+  };
+  add_maker<HostHeteroGraph>(
+      calls, "graph/host_hetero_graph.hpp HostHeteroGraph", true,
+      [=](bool wrong) {
+        return [=, host = typed_host(wrong)] { return HostHeteroGraph(comm, host->nodes, host->edges); };
+      },
+      [=](const HostHeteroGraph& graph) { return degrees(graph["next"]); });
+  add_maker<Tensor>(
+      calls, "graph/host_hetero_graph.hpp HostHeteroGraph::to_graph_order", true,
+      [=](bool wrong) {
+        const auto host = typed_host(false);
+        const Tensor rows = scene_values({std::ssize(host->arrays->src) + (wrong ? 1 : 0), 2}, 1);
+        return [=, graph = typed_host_graph()] { return graph.to_graph_order(host->type, rows); };
+      },
+      numbers);
+  add_maker<Tensor>(
+      calls, "graph/host_hetero_graph.hpp HostHeteroGraph::to_host_order", true,
+      [=](bool wrong) {
+        const auto host = typed_host(false);
+        const HostHeteroGraph graph = typed_host_graph();
+        const Tensor rows = scene_values({graph[host->type].num_edges() + (wrong ? 1 : 0), 2}, 1);
+        return [=] { return graph.to_host_order(host->type, rows); };
+      },
+      numbers);
+
   const auto data_numbers = [](const NodeData& data) {
     std::vector<double> result = numbers(data.features);
     result.push_back(static_cast<double>(data.num_edges));
@@ -218,8 +351,26 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
         };
       },
       [](const NodePartition& partition) {
-        return std::vector<double>{static_cast<double>(partition.to_partitioned(3))};
+        return std::vector<double>{static_cast<double>(partition.book().num_nodes(0))};
       });
+  add_maker<Array<Index>>(
+      calls,
+      "graph/node_partition.hpp NodePartition::from_assignment, "
+      "graph/node_partition.hpp NodePartition::to_partitioned",
+      true,
+      [=](bool wrong) {
+        const PartitionBook slices = PartitionBook::even(scene_nodes, comm.size());
+        auto part_of = std::make_shared<std::vector<std::int32_t>>(
+            static_cast<std::size_t>(slices.num_nodes(comm.rank())), wrong ? 3 : 1);
+        return [=] {
+          return comm.agree([&] {
+            Array<Index> ids{3, 0, scene_nodes - 1};
+            NodePartition::from_assignment(comm, *part_of, 3).to_partitioned(ids);
+            return ids;
+          });
+        };
+      },
+      [](const Array<Index>& ids) { return std::vector<double>(ids.begin(), ids.end()); });
   add_maker<Array<std::int32_t>>(
       calls, "graph/assignment.hpp assign_nodes", true,
       [=](bool wrong) {
@@ -331,6 +482,16 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       calls, "graph/negative_sampler.hpp NegativeSampler::global_uniform", false,
       [=](bool) {
         return [=, negatives = sampler(), ids = Ids{4, 5}] { return negatives->global_uniform(ids, 3); };
+      },
+      ends);
+  add_maker<NodePairList>(
+      calls, "graph/negative_sampler.hpp NegativeSampler::replaced_end", true,
+      [=](bool wrong) {
+        return [=, negatives = sampler(), ids = Ids{4, 5}, src = Ids{1, 2}, dst = Ids{2, 1},
+                rels = wrong ? Ids{1, 0} : Ids{0, 0},
+                may_be = std::vector<RelationEnds>{{0, scene_nodes, 0, scene_nodes}}] {
+          return negatives->replaced_end(src, dst, rels, ids, may_be, 3);
+        };
       },
       ends);
   add_maker<EdgeSplit>(

@@ -6,6 +6,15 @@
 namespace sar::test {
 namespace {
 
+/// The scene's edges as two relations.
+HeteroGraph two_relations(const Scene& s) {
+  const EdgeList edges = scene_edges(s.book, s.comm.rank());
+  return {s.comm,
+          {{.name = "user", .book = s.book}},
+          {{.type = {"user", "follows", "user"}, .edges = edges},
+           {.type = {"user", "knows", "user"}, .edges = edges}}};
+}
+
 /// A layer on node features.
 template <class Conv, class... Args>
 void add_layer(std::vector<Call>& calls, const Communicator& comm, const std::string& name, Args... args) {
@@ -78,6 +87,24 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
     const RowIds etypes(std::move(types));
     return [&s, conv, etypes] { return (*conv)(s.graph, s.x, etypes); };
   });
+  const auto types_of_edges = [](const Scene& s) {
+    return EdgeTypes(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));
+  };
+  add_operation(calls, comm, "nn/hgt_conv.hpp HGTConv", [=](Scene& s) {
+    auto conv = std::make_shared<HGTConv>(in, out, heads, 2, 2, s.gen);
+    const RowIds ntypes(std::vector<Index>(static_cast<std::size_t>(s.graph.num_src_nodes()), 1));
+    return [&s, conv, ntypes, types = types_of_edges(s)] { return (*conv)(s.graph, s.x, ntypes, types); };
+  });
+  add_operation(calls, comm, "nn/simple_hgn_conv.hpp SimpleHGNConv", [=](Scene& s) {
+    auto conv =
+        std::make_shared<SimpleHGNConv>(in, 2, out, heads, 2, s.gen, SimpleHGNConvOptions{.beta = 0.5});
+    const Variable previous(scene_values({s.graph.num_edges(), heads, 1}, 3), true);
+    return [&s, conv, previous, types = types_of_edges(s)] { return (*conv)(s.graph, s.x, types, previous); };
+  });
+  add_operation(calls, comm, "nn/simple_hgn_conv.hpp SimpleHGNConv::attention", [=](Scene& s) {
+    auto conv = std::make_shared<SimpleHGNConv>(in, 2, out, heads, 2, s.gen);
+    return [&s, conv, types = types_of_edges(s)] { return conv->attention(s.graph, s.x, types); };
+  });
   add_operation(calls, comm, "nn/hetero_graph_conv.hpp HeteroGraphConv", [=](Scene& s) {
     auto conv = std::make_shared<HeteroGraphConv>();
     conv->emplace_back<SAGEConv>({"user", "follows", "user"}, in, out, s.gen);
@@ -85,6 +112,24 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
     const HeteroGraphConv::Graphs graphs{{"follows", s.graph}, {"knows", s.graph}};
     const HeteroGraphConv::Rows feats{{"user", s.x}};
     return [conv, graphs, feats] { return (*conv)(graphs, feats).at("user"); };
+  });
+  add_operation(
+      calls, comm,
+      "nn/hetero_graph_conv.hpp HeteroGraphConv on a HeteroGraph, graph/hetero_graph.hpp HeteroGraph::call",
+      [=](Scene& s) {
+        auto conv = std::make_shared<HeteroGraphConv>(RelationAggregate::max);
+        conv->emplace_back<SAGEConv>({"user", "follows", "user"}, in, out, s.gen);
+        conv->emplace_back<GraphConv>({"user", "knows", "user"}, in, out, s.gen);
+        const HeteroGraphConv::Rows feats{{"user", s.x}};
+        return [conv, feats, graph = two_relations(s)] { return (*conv)(graph, feats).at("user"); };
+      });
+  add_operation(calls, comm, "graph/hetero_graph.hpp HeteroGraph::multi_update_all", [=](Scene& s) {
+    const std::map<EdgeType, HeteroGraph::MessageReduce> messages{
+        {{"user", "follows", "user"}, {fn::u_mul_v(s.x, s.x), Reduce::sum}},
+        {{"user", "knows", "user"}, {fn::copy_u(s.x), Reduce::mean}}};
+    return [messages, graph = two_relations(s)] {
+      return graph.multi_update_all(messages, CrossReduce::stack).at("user");
+    };
   });
   const auto add_coefficients = [&](const std::string& name, auto make) {
     add_operation(calls, comm, name, [=](Scene& s) {
@@ -127,7 +172,7 @@ void add_links(std::vector<Call>& calls, const Communicator& comm) {
   add_operation(calls, comm, "nn/link_predictor.hpp DotPredictor",
                 [](Scene& s) { return [&s] { return DotPredictor()(s.graph, s.x); }; });
   add_layer<MLPPredictor>(calls, comm, "nn/link_predictor.hpp MLPPredictor", scene_width);
-  add_operation(calls, comm, "nn/link_predictor.hpp DistMultPredictor", [](Scene& s) {
+  add_operation(calls, comm, "nn/link_predictor.hpp RelationPredictor", [](Scene& s) {
     auto predictor = std::make_shared<DistMultPredictor>(2, scene_width, s.gen);
     const RowIds rels(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));
     return [&s, predictor, rels] { return (*predictor)(s.graph, s.x, rels); };
@@ -166,10 +211,39 @@ void add_links(std::vector<Call>& calls, const Communicator& comm) {
     });
   };
   add_metric("nn/ranking.hpp roc_auc", roc_auc);
-  add_metric("nn/ranking.hpp hits_at_k", [](const Tensor& p, const Tensor& q, const Communicator& on) {
-    return hits_at_k(p, q, 3, on);
-  });
+  add_metric("nn/ranking.hpp hits_at_k",
+             [](const Tensor& p, const Tensor& q, const Communicator& on) { return hits_at_k(p, q, 3, on); });
   add_metric("nn/ranking.hpp mean_reciprocal_rank", mean_reciprocal_rank);
+  const auto ranks = std::make_shared<const FilteredRanks>(FilteredRanks{{1, 2.5}, {3}});
+  const auto ks = std::make_shared<const std::vector<Index>>(std::vector<Index>{2});
+  add_metric("nn/filtered_ranking.hpp rank_metrics",
+             [=](const Tensor& p, const Tensor&, const Communicator& on) {
+               return on.agree([&] {
+                 require<InputError>(p.size() != 1, "a wrong rank");
+                 return rank_metrics(*ranks, *ks, on).mrr;
+               });
+             });
+  const auto edges = [](const Scene& s) {
+    return s.wrong ? RelationEdges{{0}, {1}, {-1}} : RelationEdges{{0, 1}, {0, 1}, {1, 1}};
+  };
+  add_operation(calls, comm, "nn/filtered_ranking.hpp KnownEdges", [=](Scene& s) {
+    return [&s, given = edges(s)] {
+      return s.comm.agree([&] {
+        const KnownEdges known(s.graph, given);
+        return s.x * static_cast<real>(1 + known.ends(EdgeEnd::destination, 0, 0).size());
+      });
+    };
+  });
+  add_operation(calls, comm, "nn/filtered_ranking.hpp filtered_ranks", [=](Scene& s) {
+    auto predictor = std::make_shared<DistMultPredictor>(2, scene_width, s.gen);
+    auto known = std::make_shared<KnownEdges>(s.graph, RelationEdges{{0}, {1}, {1}});
+    return [&s, given = edges(s), predictor, known] {
+      return s.comm.agree([&] {
+        const FilteredRanks found = filtered_ranks(*predictor, s.graph, s.x.value(), given, *known);
+        return s.x * static_cast<real>(found.of_sources[0]);
+      });
+    };
+  });
 }
 
 /// What is computed once from the graph and known labels.
@@ -198,15 +272,12 @@ void add_precomputed(std::vector<Call>& calls, const Communicator& comm) {
         return label_propagation(graph, labels, mask, scene_width, {.layers = 2});
       });
   const CorrectAndSmoothOptions two{.correction_layers = 2, .smoothing_layers = 2};
-  add("nn/label_propagation.hpp correct_predictions", [=](const auto&... of) {
-    return correct_predictions(of..., two);
-  });
-  add("nn/label_propagation.hpp smooth_predictions", [=](const auto&... of) {
-    return smooth_predictions(of..., two);
-  });
-  add("nn/label_propagation.hpp correct_and_smooth", [=](const auto&... of) {
-    return correct_and_smooth(of..., two);
-  });
+  add("nn/label_propagation.hpp correct_predictions",
+      [=](const auto&... of) { return correct_predictions(of..., two); });
+  add("nn/label_propagation.hpp smooth_predictions",
+      [=](const auto&... of) { return smooth_predictions(of..., two); });
+  add("nn/label_propagation.hpp correct_and_smooth",
+      [=](const auto&... of) { return correct_and_smooth(of..., two); });
 }
 
 void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
@@ -411,6 +482,38 @@ void add_embedding(std::vector<Call>& calls, const Communicator& comm, const std
       [](Embedded& e) { return e.embedding(e.ids).value(); });
   add("nn/distributed_embedding.hpp DistributedEmbedding::gradient", false, add_id,
       [](Embedded& e) { return e.embedding.gradient().rows; });
+  const auto users = [=] {
+    return std::make_shared<HeteroGraph>(
+        comm, std::vector<HeteroGraph::NodeTypeSpec>{{.name = "user", .book = book}},
+        std::vector<HeteroGraph::EdgeTypeSpec>{{.type = {"user", "knows", "user"}, .edges = {}}});
+  };
+  add_maker<double>(
+      calls, "nn/hetero_embedding.hpp HeteroEmbedding", true,
+      [=](bool wrong) {
+        return [graph = users(), types = std::vector<std::string>{wrong ? "tag" : "user"}] {
+          Generator gen(0);
+          HeteroEmbedding made(*graph, types, 2, gen);
+          return static_cast<double>(made["user"].mine().data()[0]);
+        };
+      },
+      [](double value) { return std::vector<double>{value}; });
+  const auto add_hetero = [&](const std::string& name, auto prepare) {
+    calls.push_back(
+        {name, true, [=](bool wrong) -> Attempt {
+           Generator gen(0);
+           auto e = std::make_shared<HeteroEmbedding>(*users(), std::vector<std::string>{"user"}, 2, gen);
+           return {[e, run = prepare(wrong)] { run(*e); }, [e] { return numbers((*e)["user"].mine()); }};
+         }});
+  };
+  add_hetero("nn/hetero_embedding.hpp HeteroEmbedding::operator", [](bool wrong) {
+    const auto id = std::make_shared<const Index>(wrong ? -1 : 1);
+    const std::map<std::string, std::span<const Index>> ids{{"user", {id.get(), 1}}};
+    return [id, ids](HeteroEmbedding& e) { (void)e(ids); };
+  });
+  add_hetero("nn/hetero_embedding.hpp HeteroEmbedding::set_weight", [=](bool wrong) {
+    const Tensor whole = scene_values({book.num_nodes() + (wrong ? 1 : 0), 2}, 3);
+    return [whole, type = std::string("user")](HeteroEmbedding& e) { e.set_weight(type, whole); };
+  });
   add("nn/sparse_optimizer.hpp SparseOptimizer::step", false, add_id, [](Embedded& e) {
     e.optimizer.step();
     return e.embedding.mine();

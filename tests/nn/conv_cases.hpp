@@ -48,6 +48,7 @@ inline void load_parameters(Module& module, const Case& golden) {
 struct Inputs {
   std::map<std::string, Variable> variables;
   std::vector<Index> etype;                    ///< of this rank's edges, where the case has one
+  std::vector<Index> ntype;                    ///< of this rank's sources, where the case has one
   std::map<std::string, Tensor> edge_outputs;  ///< filled by the layer; compared with "out.<name>"
 
   /// Undefined when the case has no such input.
@@ -86,7 +87,7 @@ struct Run {
     bool differentiable = false;
     if (!mfg) {
       const Tape tape;
-      differentiable = check_pass(whole, {.variables = inputs, .etype = {}, .edge_outputs = {}}, layer);
+      differentiable = check_pass(whole, {.variables = inputs, .etype = {}, .ntype = {}, .edge_outputs = {}}, layer);
     } else {
       for (const MessageFlowGraph& part : golden_mfgs(whole)) {
         const Tape tape;
@@ -147,6 +148,10 @@ struct Run {
     if (golden.has("etype")) {
       const std::vector<Index> etype = golden.indices("etype");
       for (const Index id : part.graph.edge_ids()) in.etype.push_back(etype[static_cast<std::size_t>(id)]);
+    }
+    if (golden.has("ntype")) {
+      const std::vector<Index> ntype = golden.indices("ntype");
+      for (const Index node : part.my_src) in.ntype.push_back(ntype[static_cast<std::size_t>(node)]);
     }
     const Variable y = layer(part.graph, in);
     check_part(part, y.value(), "out", "feat_dst");

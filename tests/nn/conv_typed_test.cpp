@@ -1,20 +1,59 @@
 /// Golden vectors of the convolutions whose matrices depend on the edge, and what the vectors do not show.
 #include "conv_cases.hpp"
+#include "graph/hetero/typed_test_graph.hpp"
+#include "graph/test_graphs.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/nn/cf_conv.hpp>
+#include <sar/nn/graph_conv.hpp>
+#include <sar/nn/hetero_graph_conv.hpp>
 #include <sar/nn/linear.hpp>
+#include <sar/nn/loss.hpp>
+#include <sar/nn/module_list.hpp>
 #include <sar/nn/nn_conv.hpp>
+#include <sar/nn/optimizer.hpp>
 #include <sar/nn/rel_graph_conv.hpp>
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace sar;
 using namespace sar::test;
+
+namespace {
+
+Regularizer regularizer_of(const std::string& name) {
+  return name == "basis" ? Regularizer::basis : name == "bdd" ? Regularizer::bdd : Regularizer::none;
+}
+
+/// The network of a training of golden/rgcn_cases.py.
+struct RelationalNet : Module {
+  ModuleList<RelGraphConv> convs;
+  explicit RelationalNet(const Case& golden) {
+    Generator gen(1);
+    register_module("convs", convs);
+    const Index in = golden.tensor("in.feat").row_size(), out = golden.tensor("out.logits").row_size();
+    const auto relations = static_cast<Index>(golden.number("num_rels"));
+    RelGraphConvOptions options{.regularizer = regularizer_of(golden.arg("regularizer")),
+                                .num_bases = static_cast<Index>(golden.number("num_bases")),
+                                .activation = [](Variable y) { return relu(std::move(y)); }};
+    convs.emplace_back(in, hidden, relations, gen, options);
+    options.activation = {};
+    options.layer_norm = options.regularizer == Regularizer::none;
+    convs.emplace_back(hidden, out, relations, gen, options);
+  }
+  static constexpr Index hidden = 8;
+};
+
+}  // namespace
 
 TEST_CASE("RelGraphConv: golden vectors") {
   for_each_run({"RelGraphConv__basis", "RelGraphConv__basis_block", "RelGraphConv__basis_edge_norm",
@@ -24,9 +63,7 @@ TEST_CASE("RelGraphConv: golden vectors") {
                  const std::string regularizer = run.golden.arg("regularizer");
                  Generator gen(1);
                  RelGraphConv conv(run.width("in.feat"), run.width("out"), run.count("num_rels"), gen,
-                                   {.regularizer = regularizer == "basis" ? Regularizer::basis
-                                                   : regularizer == "bdd" ? Regularizer::bdd
-                                                                          : Regularizer::none,
+                                   {.regularizer = regularizer_of(regularizer),
                                     .num_bases = regularizer == "none" ? 0 : run.count("num_bases"),
                                     .bias = run.flag("bias"),
                                     .self_loop = run.flag("self_loop"),
@@ -80,6 +117,172 @@ TEST_CASE("RelGraphConv: edge norms do the same to every kind of matrix") {
     for (const std::size_t i : {1u, 2u}) {
       CHECK(relative_error(results[i], results[0]) < tolerance());
       CHECK(relative_error(gradients[i], gradients[0]) < tolerance());
+    }
+  }
+}
+
+TEST_CASE("RelGraphConv: five steps of Adam as in DGL, from DGL's weights, in every mode") {
+  const Communicator world = Communicator::world();
+  for (const std::string name : {"train_none", "train_basis", "train_bdd", "train_many_types"}) {
+    CAPTURE(name);
+    const Case golden("rgcn/" + name);
+    for (const GraphOptions& options : graph_ways()) {
+      const GoldenGraph part = golden_graph(world, golden, options);
+      std::vector<Index> etypes, labels;
+      std::vector<std::uint8_t> mask;
+      for (const Index id : part.graph.edge_ids())
+        etypes.push_back(golden.indices("etype")[static_cast<std::size_t>(id)]);
+      for (const Index node : part.my_src) {
+        labels.push_back(golden.indices("labels")[static_cast<std::size_t>(node)]);
+        mask.push_back(golden.mask("mask")[static_cast<std::size_t>(node)]);
+      }
+      const Variable x(part.src_rows(golden.tensor("in.feat"))), norm(part.edge_rows(golden.tensor("norm")));
+      RelationalNet net(golden);
+      const auto logits_of = [&] {
+        return net.convs[1](part.graph, net.convs[0](part.graph, x, etypes, norm), etypes, norm);
+      };
+      REQUIRE(net.named_parameters().size() == golden.arrays("param.").size());
+      load_parameters(net, golden);
+      Adam optimizer(net.named_parameters(),
+                     {.lr = golden.number("lr"), .weight_decay = golden.number("weight_decay")});
+      for (const double expected : golden.values("losses")) {
+        Tape tape;
+        const Variable loss = cross_entropy(logits_of(), labels, mask, world);
+        CHECK(std::abs(loss.value().item() / expected - 1) < tolerance());
+        tape.backward(loss);
+        gather_grads(world, net);
+        optimizer.step();
+        optimizer.zero_grad();
+      }
+      const Tensor logits = golden.tensor("out.logits");
+      CHECK(error_of_part(logits_of().value(), part.dst_rows(logits), logits) < 10 * tolerance());
+      for (const auto& named : net.named_parameters()) {
+        CAPTURE(named.name);
+        CHECK(relative_error(named.parameter.value(), golden.values("param_after." + named.name)) <
+              tolerance());
+      }
+    }
+  }
+}
+
+TEST_CASE("RelGraphConv: sums by basis, where there are many types, are those of composed matrices") {
+  const Communicator world = Communicator::world();
+  const WholeGraph whole = random_graph("random", 30, 30, 700, 5);
+  constexpr Index in = 3, out = 70, bases = 2, relations = 940;  // more matrices than sums
+  for (const GraphOptions& options : graph_ways()) {
+    const GraphShardManager graph = shard(world, whole, test_books(whole, world.size()).front(), options);
+    std::vector<Index> types;
+    for (const Index id : graph.edge_ids()) types.push_back(id * 7 % relations);
+    const Tensor norm = graph.local_edge_rows(random_values(Shape{std::ssize(whole.src), 1}));
+    const auto rows = [&](Index width, std::uint64_t stream) {
+      return my_rows(random_values(Shape{30, width}, stream), test_books(whole, world.size()).front().src,
+                     world.rank());
+    };
+    const Tensor bases_of_w = random_values(Shape{bases, in, out}, 8), coeff = random_values({relations, bases}, 9);
+    Tensor composed = Tensor::zeros({relations, in, out});
+    for (Index r = 0; r < relations; ++r)
+      for (Index b = 0; b < bases; ++b)
+        for (Index i = 0; i < in * out; ++i) composed.row(r)[i] += coeff.row(r)[b] * bases_of_w.row(b)[i];
+    std::vector<Tensor> results;
+    for (const bool basis : {true, false}) {
+      Generator gen(1);
+      RelGraphConv conv(in, out, relations, gen,
+                        {.regularizer = basis ? Regularizer::basis : Regularizer::none,
+                         .num_bases = basis ? bases : 0});
+      conv.set_parameter("linear_r.W", basis ? bases_of_w : composed);
+      if (basis) conv.set_parameter("linear_r.coeff", coeff);
+      conv.set_parameter("loop_weight", random_values({in, out}, 10));
+      conv.set_parameter("h_bias", random_values(Shape{out}, 11));
+      const Variable feat(rows(in, 3), true), factors(norm, true);
+      Tape tape;
+      const Variable y = conv(graph, feat, types, factors);
+      tape.backward(y, rows(out, 4));
+      gather_grads(world, conv);
+      Tensor of_bases, of_coeff;  // from those of the composed matrices
+      for (const auto& named : conv.named_parameters()) {
+        if (named.name == "linear_r.W") of_bases = named.parameter.grad();
+        if (named.name == "linear_r.coeff") of_coeff = named.parameter.grad();
+      }
+      if (!basis) {
+        const Tensor of_w = of_bases;
+        of_bases = Tensor::zeros(bases_of_w.shape());
+        of_coeff = Tensor::zeros(coeff.shape());
+        for (Index r = 0; r < relations; ++r)
+          for (Index b = 0; b < bases; ++b)
+            for (Index i = 0; i < in * out; ++i) {
+              of_bases.row(b)[i] += coeff.row(r)[b] * of_w.row(r)[i];
+              of_coeff.row(r)[b] += bases_of_w.row(b)[i] * of_w.row(r)[i];
+            }
+      }
+      const std::vector<Tensor> now{y.value(), feat.grad(), factors.grad(), of_bases, of_coeff};
+      for (std::size_t i = 0; i < results.size(); ++i)
+        CHECK(error_of_part(now[i], results[i], results[i]) < tolerance());
+      results = now;
+    }
+  }
+}
+
+TEST_CASE("RelGraphConv on the homogeneous form is a GraphConv for each relation") {
+  const Communicator world = Communicator::world();
+  const TypedGraph typed = typed_graph();
+  constexpr Index in = 5, out = 3;
+  const Tensor weights = random_values({std::ssize(typed.relations), in, out}, 20);
+  for (const auto& books : typed_books(typed, world.size())) {
+    const HeteroGraph graph = shard(world, typed, books);
+    const auto rows_of = [&](const std::string& type, Index width, std::uint64_t stream) {
+      return my_rows(random_values(Shape{typed.size(type), width}, stream), books.at(type), world.rank());
+    };
+    Generator gen(1);
+    RelGraphConv relational(in, out, std::ssize(typed.relations), gen, {.bias = false, .self_loop = false});
+    relational.set_parameter("linear_r.W", weights);
+    HeteroGraphConv separate;
+    for (std::size_t r = 0; r < typed.relations.size(); ++r) {
+      const EdgeType& type = typed.relations[r].first;
+      separate
+          .emplace_back<GraphConv>({type.source, type.relation, type.destination}, in, out, gen,
+                                   GraphConvOptions{.norm = GraphConvNorm::none, .bias = false})
+          .set_parameter("weight", weights.slice_rows(static_cast<Index>(r), static_cast<Index>(r) + 1)
+                                       .reshape({in, out}));
+    }
+    std::map<std::string, Tensor> results[2], gradients[2];
+    for (const bool homogeneous : {true, false}) {
+      std::map<std::string, Variable> x;
+      for (const auto& [type, size] : typed.nodes) x[type] = Variable(rows_of(type, in, 21), true);
+      Tape tape;
+      HeteroGraphConv::Rows y;
+      if (homogeneous) {
+        const HomogeneousForm& form = graph.to_homogeneous();
+        const Variable all = relational(form.graph, form.concat(x), form.etypes);
+        for (const auto& [type, size] : typed.nodes) y[type] = form.rows_of(all, type);
+      } else {
+        y = separate(graph, x);
+      }
+      Variable total;
+      for (const auto& [type, size] : typed.nodes) {
+        results[homogeneous][type] = y.at(type).value();
+        const Variable part = sar::sum(mul(y.at(type), Variable(rows_of(type, out, 22))));
+        total = total.defined() ? add(total, part) : part;
+      }
+      tape.backward(total);
+      for (const auto& [type, size] : typed.nodes) gradients[homogeneous][type] = x.at(type).grad();
+    }
+    for (const auto& [type, size] : typed.nodes) {
+      CAPTURE(type);
+      CHECK(error_of_part(results[0][type], results[1][type], results[1][type]) < tolerance());
+      CHECK(error_of_part(gradients[0][type], gradients[1][type], gradients[1][type]) < tolerance());
+    }
+    gather_grads(world, relational);
+    gather_grads(world, separate);
+    const Tensor of_all = relational.parameters()[0].grad();
+    for (const auto& named : separate.named_parameters()) {
+      const Index r = std::find_if(typed.relations.begin(), typed.relations.end(),
+                                   [&](const auto& relation) {
+                                     return named.name == "mods." + relation.first.relation + ".weight";
+                                   }) -
+                      typed.relations.begin();
+      REQUIRE(r < of_all.num_rows());
+      CHECK(error_of_part(named.parameter.grad().reshape({1, in, out}), of_all.slice_rows(r, r + 1), of_all) <
+            tolerance());
     }
   }
 }

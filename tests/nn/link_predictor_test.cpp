@@ -1,4 +1,5 @@
 #include "support/golden_graph.hpp"
+#include "support/random_tensor.hpp"
 #include "support/reference.hpp"
 #include "support/rows.hpp"
 #include "support/thrown.hpp"
@@ -13,7 +14,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -22,7 +25,7 @@ using namespace sar::test;
 
 namespace {
 
-/// The case "link/<name>" on the ranks: its pairs and its nodes are divided in some way.
+/// A case of predictors on the ranks: its pairs and its nodes are divided in some way.
 struct Problem {
   Communicator world = Communicator::world();
   Case golden;
@@ -30,7 +33,7 @@ struct Problem {
                      etype = golden.indices("etype");
   Tensor h = golden.tensor("h");
 
-  explicit Problem(const std::string& name) : golden("link/" + name) {}
+  explicit Problem(const std::string& name) : golden(name) {}
 
   void load(Module& module) const {
     CHECK(module.named_parameters().size() == golden.arrays("param.").size());
@@ -92,20 +95,34 @@ TEST_CASE("predictors: golden vectors") {
   Generator gen(0);
   DotPredictor dot;
   check_case(
-      "dot", dot, [&](const auto& u, const auto& v, auto) { return dot(u, v); },
+      "link/dot", dot, [&](const auto& u, const auto& v, auto) { return dot(u, v); },
       [&](const auto& graph, const auto& x, auto) { return dot(graph, x); });
   MLPPredictor mlp(6, gen), wide(6, gen, {.hidden = 9, .out = 4});
   check_case(
-      "mlp", mlp, [&](const auto& u, const auto& v, auto) { return mlp(u, v); },
+      "link/mlp", mlp, [&](const auto& u, const auto& v, auto) { return mlp(u, v); },
       [&](const auto& graph, const auto& x, auto) { return mlp(graph, x); });
   check_case(
-      "mlp_wide", wide, [&](const auto& u, const auto& v, auto) { return wide(u, v); },
+      "link/mlp_wide", wide, [&](const auto& u, const auto& v, auto) { return wide(u, v); },
       [&](const auto& graph, const auto& x, auto) { return wide(graph, x); });
+}
+
+TEST_CASE("predictors of edges with a relation: golden vectors") {
+  Generator gen(0);
+  const auto check = [](const std::string& name, RelationPredictor& predictor) {
+    check_case(
+        name, predictor,
+        [&](const auto& u, const auto& v, auto rels) { return predictor(u, v, std::move(rels)); },
+        [&](const auto& graph, const auto& x, auto rels) { return predictor(graph, x, std::move(rels)); });
+  };
   DistMultPredictor dist_mult(3, 6, gen);
-  check_case(
-      "dist_mult", dist_mult,
-      [&](const auto& u, const auto& v, auto rels) { return dist_mult(u, v, std::move(rels)); },
-      [&](const auto& graph, const auto& x, auto rels) { return dist_mult(graph, x, std::move(rels)); });
+  check("link/dist_mult", dist_mult);
+  ComplExPredictor compl_ex(3, 6, gen);
+  check("relation/complex", compl_ex);
+  TransEPredictor l1(3, 6, gen, {.gamma = 5}), l2(3, 6, gen, {.gamma = 5, .norm = 2});
+  check("relation/transe_l1", l1);
+  check("relation/transe_l2", l2);
+  RotatEPredictor rotate(3, 6, gen, 5);
+  check("relation/rotate", rotate);
 }
 
 TEST_CASE("predictors: finite differences") {
@@ -117,9 +134,65 @@ TEST_CASE("predictors: finite differences") {
   std::vector<Variable> inputs{u, v};
   for (const Variable& parameter : mlp.parameters()) inputs.push_back(parameter);
   CHECK_NOTHROW(gradcheck([&](const auto& in) { return mlp(in[0], in[1]); }, inputs));
+}
+
+TEST_CASE("predictors of edges with a relation: finite differences") {
+  Generator gen(3);
   const DistMultPredictor dist_mult(2, 4, gen);
-  inputs = {u, v, dist_mult.parameters()[0]};
-  CHECK_NOTHROW(gradcheck([&](const auto& in) { return dist_mult(in[0], in[1], {0, 1, 1, 0, 1}); }, inputs));
+  const ComplExPredictor compl_ex(2, 4, gen);
+  const TransEPredictor l1(2, 4, gen, {.gamma = 0}), l2(2, 4, gen, {.gamma = 0, .norm = 2});
+  const RotatEPredictor rotate(2, 4, gen, 0);
+  Tensor far = random_away_from_zero({5, 4}, 1);  // from v and relations, where absolute values are smooth
+  for (real& value : far.values()) value *= 5;
+  const Variable u(far, true), v(random_tensor({5, 4}, 2, -0.2, 0.2), true);
+  for (const RelationPredictor* predictor :
+       std::initializer_list<const RelationPredictor*>{&dist_mult, &compl_ex, &l1, &l2, &rotate}) {
+    const std::vector<Variable> inputs{u, v, predictor->parameters()[0]};
+    CHECK_NOTHROW(
+        gradcheck([&](const auto& in) { return (*predictor)(in[0], in[1], {0, 1, 1, 0, 1}); }, inputs));
+  }
+}
+
+TEST_CASE("a distance of 0 has the slope 0") {
+  Generator gen(3);
+  for (const int norm : {1, 2}) {
+    TransEPredictor predictor(1, 2, gen, {.gamma = 3, .norm = norm});
+    predictor.set_parameter("w_relation", Tensor::zeros({1, 2}));
+    const Variable u(Tensor::from({1, 2}, {1, 2}), true);
+    Tape tape;
+    const Variable score = predictor(u, u, {0});
+    CHECK(score.value().item() == 3);
+    tape.backward(score);
+    CHECK(relative_error(u.grad(), Tensor::zeros({1, 2})) == 0);
+  }
+}
+
+TEST_CASE("a query for sources gives the score that one for destinations gives") {
+  Generator gen(3);
+  const Tensor u = random_values({3, 4}, 1), v = random_values({3, 4}, 2);
+  const auto distance = [](const Tensor& a, const Tensor& b, Index i) {
+    return std::hypot(std::hypot(a.row(i)[0] - b.row(i)[0], a.row(i)[2] - b.row(i)[2]),
+                      std::hypot(a.row(i)[1] - b.row(i)[1], a.row(i)[3] - b.row(i)[3]));
+  };
+  const auto dot = [](const Tensor& a, const Tensor& b, Index i) {
+    double sum = 0;
+    for (Index j = 0; j < 4; ++j) sum += static_cast<double>(a.row(i)[j]) * b.row(i)[j];
+    return sum;
+  };
+  const ComplExPredictor compl_ex(2, 4, gen);
+  const TransEPredictor trans_e(2, 4, gen, {.norm = 2});
+  const RotatEPredictor rotate(2, 4, gen);
+  for (const RelationPredictor* predictor :
+       std::initializer_list<const RelationPredictor*>{&compl_ex, &trans_e, &rotate}) {
+    const Tensor for_dst = predictor->query(EdgeEnd::destination, u, {0, 1, 1}).value();
+    const Tensor for_src = predictor->query(EdgeEnd::source, v, {0, 1, 1}).value();
+    for (Index i = 0; i < 3; ++i) {
+      const bool is_dot = predictor->comparison() == RowComparison::dot;
+      const double forth = is_dot ? dot(for_dst, v, i) : distance(for_dst, v, i);
+      const double back = is_dot ? dot(for_src, u, i) : distance(for_src, u, i);
+      CHECK(forth == doctest::Approx(back).epsilon(1e-5));
+    }
+  }
 }
 
 TEST_CASE("scores of a bipartite graph") {
@@ -156,6 +229,13 @@ TEST_CASE("predictors say what does not fit") {
   CHECK(thrown<InputError>([&] {
           (void)dist_mult(three, three, {0, 2});
         }) == "DistMultPredictor: relation 2, expected 0 to 1");
+  CHECK(thrown<InputError>([&] { (void)RotatEPredictor(2, 3, gen); }) ==
+        "RotatEPredictor with 3 features, expected an even number: real and imaginary parts");
+  CHECK(thrown<InputError>([&] { (void)TransEPredictor(2, 3, gen, {.norm = 3}); }) ==
+        "TransEPredictor: norm is 3, expected 1 or 2");
+  CHECK(thrown<ShapeError>([&] {
+          (void)dist_mult.query(EdgeEnd::source, four, {0, 1});
+        }) == "DistMultPredictor: the ends have shape [2, 4], expected [pairs, 3]");
   const bool last = world.rank() == world.size() - 1;
   const GoldenGraph whole = golden_graph(world, {0, 1}, {1, 0}, 2, 2, "homogeneous", {});
   const Index rows = whole.graph.num_nodes() + (last ? 1 : 0);

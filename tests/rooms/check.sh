@@ -17,11 +17,12 @@ graph/io        | core                                                          
 graph/shard     | core                                                                         | graph/shard/graph_shard.hpp
 graph/kernels   | core graph/shard autograd(user_message) autograd(edge_batch)                 | graph/kernels/linear.hpp
 graph/message   | core autograd comm comm/rows graph/shard graph/kernels                       | graph/message/graph_shard_manager.hpp
-graph/build     | core autograd comm comm/rows graph/shard graph/message                       | graph/build/host_graph.hpp
-graph/sampling  | core comm comm/rows graph/shard graph/message graph/build                    | graph/sampling/neighbor_sampler.hpp
+graph/hetero    | core autograd comm comm/rows graph/shard graph/message                       | graph/hetero/hetero_graph.hpp
+graph/build     | core autograd comm comm/rows graph/shard graph/message graph/hetero          | graph/build/host_graph.hpp
+graph/sampling  | core comm comm/rows graph/shard graph/message graph/hetero graph/build       | graph/sampling/neighbor_sampler.hpp
 graph/partition | core comm comm/rows graph/shard                                              | graph/partition/partition.hpp
-graph/data      | core comm comm/rows graph/io graph/shard graph/message graph/build graph/partition | graph/data/dataset.hpp
-nn              | core autograd comm comm/rows graph/io graph/shard graph/message graph/build graph/sampling graph/partition graph/data | nn/module.hpp
+graph/data      | core comm comm/rows graph/io graph/shard graph/message graph/hetero graph/build graph/partition | graph/data/dataset.hpp
+nn              | core autograd comm comm/rows graph/io graph/shard graph/message graph/hetero graph/build graph/sampling graph/partition graph/data | nn/module.hpp
 tools/formats   | core comm comm/rows graph/io graph/data                                      | tools/formats/open_source.hpp
 tools           | public mpi tools/formats                                                     | tools/train.cpp
 examples        | public mpi                                                                   | examples/gcn.cpp

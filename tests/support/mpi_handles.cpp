@@ -1,4 +1,4 @@
-// Every call by which comm/ makes or frees a handle; tests/consumer/symbols_test.sh fails when it learns
+// Every call by which comm/ or PT-Scotch makes or frees a handle; tests/consumer/symbols_test.sh fails when it learns
 // another.
 #include "support/mpi_handles.hpp"
 
@@ -84,6 +84,17 @@ int MPI_Win_free(MPI_Win* window) {
 int MPI_Type_create_hindexed(int n, const int* lengths, const MPI_Aint* begins, MPI_Datatype old,
                              MPI_Datatype* type) {
   const int code = PMPI_Type_create_hindexed(n, lengths, begins, old, type);
+  if (code == MPI_SUCCESS) ++now_open.types;
+  return code;
+}
+int MPI_Type_contiguous(int n, MPI_Datatype old, MPI_Datatype* type) {
+  const int code = PMPI_Type_contiguous(n, old, type);
+  if (code == MPI_SUCCESS) ++now_open.types;
+  return code;
+}
+int MPI_Type_create_struct(int n, const int* lengths, const MPI_Aint* begins, const MPI_Datatype* old,
+                           MPI_Datatype* type) {
+  const int code = PMPI_Type_create_struct(n, lengths, begins, old, type);
   if (code == MPI_SUCCESS) ++now_open.types;
   return code;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """misuse_test.py MPIRUN_SH MPIEXEC TOOLS_DIR DATA_DIR [--all]
 
-Runs train, partition and generate with options and files that are wrong, as a user would by mistake. Each run ends within a minute
+Runs train, partition, generate and plan with options and files that are wrong, as a user would by mistake. Each run ends within a minute
 with exit code 1 or 2, and its message names the option or the file; nothing of what a library says to programmers is printed, and no
 unfinished file is left. Without --all, a part of the cases."""
 import json
@@ -234,7 +234,24 @@ def option_cases():
             yield "train", [*small, option, value], [option, "'" + value + "'", "expected"]
     for option in ["--degree", "--homophily", "--train-share"]:
         yield "generate", ["--out", "new", option, "nan"], [option, "'nan'", "expected"]
-    for option in ["--mode", "--optimizer", "--partition", "--model", "--matmul-precision"]:
+    planned = ["--graph", "karate", "--ranks", "4", "--link", "1gbit"]
+    for option in ["--scale-to-nodes", "--scale-to-edges", "--edges", "--layers"]:
+        for value in whole:
+            yield "plan", [*planned, option, value], [option, "'" + value + "'", "expected"]
+    for option in ["--latency", "--cores", "--efficiency", "--halo-fraction"]:
+        for value in ["-1", "nan", "inf", "x", ""]:
+            yield "plan", [*planned, option, value], [option, "'" + value + "'", "expected"]
+    for value in ["fast", "-1gbit", "0gbit", "nangbit", "1", ""]:
+        yield "plan", ["--graph", "karate", "--ranks", "4", "--link", value], ["--link", "'" + value + "'", "expected a rate with its unit"]
+    for value in ["much", "-1GB", "0", "64", ""]:
+        yield "plan", [*planned, "--memory", value], ["--memory", "'" + value + "'", "expected a size with its unit"]
+    for value in [*whole, "0"]:
+        yield "plan", ["--graph", "karate", "--link", "1gbit", "--ranks", value], ["--ranks", "'" + value + "'", "expected"]
+    yield "plan", ["--graph", "karate", "--ranks", "4"], ["--link: is missing", "--ranks 4"]
+    yield "plan", ["--graph", "karate"], ["--ranks is required"]
+    for option in ["--rates", "--json"]:
+        yield "plan", [*planned, option, ""], [option + ": the path is empty"]
+    for option in ["--mode", "--optimizer", "--partition", "--model", "--matmul-precision", "--halo-format"]:
         for value in ["fast", "", "Sage\x1b[2J"]:
             yield "train", [*small, option, value], [option, "expected one of"]
     yield "train", ["--matmul-precision", "low"], ["--matmul-precision", "'low'", "expected one of highest, high, medium"]
@@ -275,6 +292,12 @@ def special_cases():
     yield "train", ["--dataset", "labels9"], ["labels9", "label of node 3 is 1000000000", "12 nodes"]
     yield "train", ["--dataset", "nolabels"], ["no node has a label"]
     yield "generate", ["--out", "new", "--nodes", "1000000000000"], ["--nodes 1000000000000", "GB"]
+    planned = ["--ranks", "4", "--link", "1gbit", "--epochs", "1"]
+    yield "plan", ["--dataset", "nowhere", *planned], ["nowhere"]
+    yield "plan", ["--dataset", "nolabels", *planned], ["nolabels: there are no labels", "--num-classes"]
+    yield "plan", ["--graph", "karate", *planned, "--json", "nowhere/plan.json"], ["nowhere/plan.json: cannot"]
+    yield "plan", ["--graph", "karate", *planned, "--rates", "damaged.json"], ["damaged.json: "]
+    yield "plan", ["--graph", "karate", *planned, "--rates", "nowhere/rates.json"], ["nowhere/rates.json: cannot"]
     yield "partition", ["data", "--method", "random", "--out", "new", "--parts", "100000"], ["data", "--parts 100000", "12 nodes"]
     yield "partition", ["fifo", "--method", "random", "--out", "new", "--parts", "2"], ["fifo: is a FIFO"]
     yield "partition", ["damaged.json", "--method", "random", "--out", "new", "--parts", "2"], ["damaged.json: the file is no JSON at its byte"]

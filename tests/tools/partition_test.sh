@@ -38,6 +38,27 @@ printf 'ann bob\nbob cid\ncid ann\ndan bob\n' >edges.txt
 grep -q "of 8 edges" out || fail "the edge list does not have 8 edges"
 [ "$(tr '\n' ' ' <named/node_keys.txt)" = "ann bob cid dan " ] || fail "node_keys.txt is $(cat named/node_keys.txt)"
 
+# Several types: generated, divided with a balance for each type, and reported type by type.
+"${run[@]}" "$programs/generate" --types --nodes 600 --degree 8 --classes 4 --features 4 --out typed >out 2>err || fail "generate --types ends with $?"
+"${run[@]}" "$programs/partition" typed --parts 3 --method ldg --add-reverse-edges --out typed3 --report typed.json >out 2>err ||
+  fail "a graph with types ends with $?"
+grep -q "^author: 450 nodes, largest / mean 1.0[0-9]*; 0 training nodes" out || fail "no line of the authors"
+grep -q "^author:rev_written:paper: 1200 edges" out || fail "no line of the reverse edges"
+grep -q '"name": "paper:cites:paper"' typed.json || fail "no edge types in the report"
+if grep -q predicted typed.json; then fail "a prediction for a graph with types"; fi
+[ -e typed3/part-00002/edges/author:writes:paper/src.npy ] || fail "no edges of a type"
+
+# Edge lists with a type each, and data of a type.
+printf '0,1\n2,0\n2,3\n' >writes.csv
+printf '0 1 0.5\n1 2 0.25\n4 4 2\n' >cites.txt
+"${run[@]}" "$programs/partition" --edges author:writes:paper=writes.csv paper:cites:paper=cites.txt --parts 2 --method random --out lists >out 2>err ||
+  fail "edge lists with types end with $?"
+grep -q "author 3 nodes, paper 5 nodes; author:writes:paper 3 edges, paper:cites:paper 3 edges (weight)" out || fail "the edge lists are not described"
+printf "ann paper1\n" >names.txt
+expect 1 "names.txt: line 1" "$programs/partition" --edges author:writes:paper=names.txt --parts 2 --method random --out new
+expect 1 "--edges: 'author:writes', expected SOURCE:RELATION:DESTINATION" "$programs/partition" --edges author:writes=writes.csv --parts 2 --method random --out new
+expect 1 "typed: the graph has 3 types of nodes and 6 types of edges, expected one of each" "$programs/generate" --words typed --out new
+
 # What goes wrong: exit code, one sentence, once.
 expect 0 "--no-balance-edges" "$programs/partition" --help
 expect 2 "--parts" "$programs/partition" data --parts 0 --method random --out new

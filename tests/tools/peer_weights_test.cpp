@@ -33,8 +33,10 @@ struct PeerModel {
         model(options_of(golden), golden.tensor("in.feat").row_size(), count(golden, "num_classes"), comm,
               gen) {
     const auto types = golden.indices("etype");
-    for (const Index id : part.graph.edge_ids())
-      relations.types.push_back(types[static_cast<std::size_t>(id)]);
+    Array<std::uint16_t> of_part;
+    for (const Index id : part.graph.edge_ids()) 
+      of_part.push_back(static_cast<std::uint16_t>(types[static_cast<std::size_t>(id)]));
+    relations.types = EdgeTypes(std::move(of_part));
     relations.norm = part.edge_rows(golden.tensor("norm"));
     model.eval();
   }

@@ -61,6 +61,7 @@ done <<'END'
 classes.csv --task edge --partition random
 values.csv --task edge --edge-labels values --sample 4,3 --batch-size 200 --exclude self
 classes.csv --task link --add-reverse-edges --mfg --partition random
+--predictor rotate --filtered-ranks --metric mrr --hits-k 5
 END
 same case1.jsonl case2.jsonl "link without and with --mfg"
 on 2 "${sbm[@]}" "${three[@]}" --task link --batch-norm --sample -1,-1 --batch-size 100000 --exclude none --log log.jsonl
@@ -69,6 +70,7 @@ for key in val_auc test_mrr 'val_hits@50' best_val_auc; do
   grep -q "\"$key\":0" case1.jsonl || fail "no $key in the log"
 done
 grep -q '"best_val_mrr":' case3.jsonl || fail "--metric mrr does not tell the best epoch"
+grep -q '"val_mrr":0\.0.*"val_hits@5":0' case8.jsonl || fail "no ranks among all nodes in the log: $(cat case8.jsonl)"
 grep -q '"best_val_rmse":' case6.jsonl || fail "the RMSE does not tell the best epoch"
 
 # Edges that train or partition adds are not predicted.
@@ -105,6 +107,7 @@ on 2 --dataset bare.csv "${features[@]}" "${net[@]}" --task edge --edge-labels v
 cmp -s out2/edge_values.npy out3/edge_values.npy || fail "predictions without labels are others"
 sed 's/[01]$/-7/; 1s/rating/type/' ratings.csv >types.csv
 on 2 --dataset types.csv "${features[@]}" "${three[@]}" --task link
+sed 's/[01]$/900/; 1s/rating/type/' ratings.csv >sparse.csv
 
 # Labels of edges are learned; a partition has the same edge data; predictions of every edge.
 on 2 --dataset classes.csv --task edge "${features[@]}" "${net[@]}" --epochs 200 --dropout 0 --eval-every 200 --partition random --log log.jsonl --predict p
@@ -131,6 +134,28 @@ same whole.jsonl log.jsonl "a run that goes on within an epoch"
 expect 1 "made with --task link --predictor dot --link-loss bce --negatives 1 --negatives-from global" "$train" "${sampled[@]}" --epochs 3 --negatives 2 \
   --checkpoint ck --resume
 on 2 "${sampled[@]}" --epochs 0 --init-weights w.safetensors --predict p2
+
+# Learnable rows in the place of features: the same curve on any number of ranks; a run goes on within an epoch, on another number.
+for options in "--task node" "--task link --mfg --batch-norm" "--task link --sample 4,3 --batch-size 500" "--sample 4,3 --batch-size 100 --optimizer sgd"; do
+  for number in 1 2 3; do on $number "${sbm[@]}" "${three[@]}" --embedding 8 $options --log log$number.jsonl; done
+  for number in 2 3; do same log1.jsonl log$number.jsonl "--embedding 8 $options on 1 and on $number ranks"; done
+done
+embedded=("${sampled[@]}" --embedding 8)
+on 1 "${embedded[@]}" --epochs 3 --log whole.jsonl
+grep -o '"loss":[^,]*' whole.jsonl | tr : ' ' | awk 'NR == 1 { first = $2 } { last = $2 } END { exit !(last < 0.8 * first) }' || fail "rows are not learned"
+on 2 "${embedded[@]}" --epochs 3 --log log.jsonl --checkpoint rows --checkpoint-every 1 --checkpoint-batches 2 --keep 2
+[ "$(ls rows | grep embedding | tr '\n' ' ')" = "embedding-00000002-4 embedding-00000003-0 " ] || fail "rows of checkpoints are $(ls rows)"
+rm rows/checkpoint-00000003.safetensors
+on 3 "${embedded[@]}" --epochs 3 --log log.jsonl --checkpoint rows --resume
+same whole.jsonl log.jsonl "a run with --embedding that goes on within an epoch"
+on 2 "${embedded[@]}" --epochs 0 --checkpoint rows --resume --predict p3
+rm -r rows/embedding-00000003-0
+expect 1 "rows/embedding-00000003-0/state.safetensors: cannot open" "$train" "${embedded[@]}" --epochs 3 --checkpoint rows --resume
+for wrong in --normalize-features "--clip-norm 1" "--save-weights x.safetensors"; do
+  expect 2 "goes without" "$train" "${embedded[@]}" $wrong
+done
+on 2 --dataset bare.csv --task link "${three[@]}" --embedding 4
+expect 1 "bare: the data of the nodes are none, expected features" "$train" --dataset bare.csv --task link
 
 # OGB's folders: lists of pairs with and without negatives, of all or of each pair, as text and as NumPy's arrays.
 mkdir -p ogb/raw ogb/split/time/{train,valid,test}
@@ -220,6 +245,8 @@ expect 1 "the graph has no edges, expected at least one for --task link" "$train
 expect 1 "sbm: the edges have no labels, expected edge data labels (or label) for --task edge" "$train" --graph sbm --nodes 40 --classes 2 --task edge "${small[@]}"
 expect 1 "headless: the edges have no labels, expected edge data labels (or label) for --task edge, or --fields edge_labels=NAME" "$train" --dataset headless.csv --task edge "${features[@]}" "${small[@]}"
 expect 1 ", expected a class from 0 or -1 for an unlabelled edge" "$train" --dataset values.csv --task edge "${features[@]}" "${three[@]}"
+expect 1 "sparse: the largest type of an edge is 900, and there are 900 edges, expected fewer types than edges" "$train" --dataset sparse.csv --task link \
+  --predictor distmult "${features[@]}" "${three[@]}"
 sed 's/train\|val/test/' classes.csv >untrained.csv
 expect 1 "untrained: no edge is left for training, 0 are for validation and 900 for test" "$train" --dataset untrained.csv --task link "${features[@]}" "${three[@]}"
 sed '5s/train/later/' classes.csv >part.csv
@@ -233,6 +260,8 @@ for wrong in "--predictor mlp" "--link-loss bce" "--negatives 2" "--negatives-fr
   expect 2 "${wrong% *}: goes with --task link" "$train" --graph karate $wrong
   expect 2 "${wrong% *}: goes with --task link" "$train" --graph karate --task edge $wrong
 done
+expect 2 "--filtered-ranks: goes with --task link and --predictor distmult, complex, transe or rotate" "$train" --graph karate --task link --filtered-ranks
+expect 1 "RotatEPredictor with 5 features, expected an even number" "$train" --graph karate --task link --predictor rotate --layers 1 --hidden 5
 expect 2 "--edge-labels: goes with --task edge" "$train" --graph karate --task link --edge-labels values
 expect 2 "--split-edges: goes with --task link or edge" "$train" --graph karate --split-edges 0.1,0.1
 expect 2 "--exclude: goes with --sample and --task link or edge" "$train" --graph karate --task link --exclude self

@@ -79,7 +79,7 @@ void EdgeListSource::add_edge_data(const SourceOptions& options) {
         for (Index i = 0; i < std::ssize(columns); ++i)
           std::copy_n(all.row(row) + columns[i] * bytes, bytes, data.row(row) + i * bytes);
     });
-    add(edges_, std::move(field), std::make_unique<SlicedFieldData>(slices, std::move(data)), path_);
+    edges_.add(std::move(field), std::make_unique<SlicedFieldData>(slices, std::move(data)), path_);
   };
   bool has_weight = false;
   for (std::size_t i = 0; i < num_edge_fields; ++i) {

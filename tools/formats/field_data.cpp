@@ -1,5 +1,6 @@
 #include "field_data.hpp"
 
+#include <sar/core/error.hpp>
 #include <sar/graph/data/fetch_rows.hpp>
 
 #include <utility>
@@ -19,6 +20,19 @@ DataArray NpyFieldData::read(const Communicator& comm, std::span<const Index> ro
   DataArray data;
   comm.agree([&] { data = read_rows(*file_, rows); });
   return data;
+}
+
+void FieldTable::add(DataField field, std::unique_ptr<const FieldData> of, std::string place) {
+  data.emplace(field.name, std::move(of));
+  places.emplace(field.name, std::move(place));
+  fields.push_back(std::move(field));
+}
+
+DataArray FieldTable::read(const Communicator& comm, const std::string& path, const std::string& field,
+                           std::span<const Index> rows) const {
+  const auto found = data.find(field);
+  comm.agree([&] { require<InputError>(found != data.end(), path, ": there are no data named ", field); });
+  return found->second->read(comm, rows);
 }
 
 }  // namespace sar::formats

@@ -6,9 +6,11 @@
 #include <sar/graph/io/data_array.hpp>
 #include <sar/graph/io/npy.hpp>
 
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace sar::formats {
 
@@ -38,6 +40,18 @@ class NpyFieldData : public FieldData {
 
  private:
   std::unique_ptr<const NpyFile> file_;
+};
+
+/// The fields of the nodes or edges of one type.
+struct FieldTable {
+  std::vector<DataField> fields;
+  std::map<std::string, std::unique_ptr<const FieldData>> data;
+  std::map<std::string, std::string> places;  ///< by field: its file, for messages
+
+  void add(DataField field, std::unique_ptr<const FieldData> of, std::string place);
+  /// The listed rows of a field. Collective; throws InputError, which begins with `path`, when there is none.
+  [[nodiscard]] DataArray read(const Communicator& comm, const std::string& path, const std::string& field,
+                               std::span<const Index> rows) const;
 };
 
 }  // namespace sar::formats

@@ -34,32 +34,17 @@ EdgeList FileSource::read_edges() {
   return edges;
 }
 
-DataArray FileSource::read(const FieldTable& from, const std::string& field,
-                           std::span<const Index> rows) const {
-  const auto found = from.data.find(field);
-  comm().agree(
-      [&] { require<InputError>(found != from.data.end(), path_, ": there are no data named ", field); });
-  return found->second->read(comm(), rows);
-}
-
 DataArray FileSource::read_node_data(const std::string& field, std::span<const Index> nodes) {
-  return read(nodes_, field, nodes);
+  return nodes_.read(comm(), path_, field, nodes);
 }
 DataArray FileSource::read_edge_data(const std::string& field, std::span<const Index> edges) {
-  return read(edges_, field, edges);
+  return edges_.read(comm(), path_, field, edges);
 }
 
 std::string FileSource::place_of(const std::string& field) const {
   for (const FieldTable* table : {&nodes_, &edges_})
     if (const auto found = table->places.find(field); found != table->places.end()) return found->second;
   return path_ + ": " + field;
-}
-
-void FileSource::add(FieldTable& to, DataField field, std::unique_ptr<const FieldData> data,
-                     std::string place) {
-  to.data.emplace(field.name, std::move(data));
-  to.places.emplace(field.name, std::move(place));
-  to.fields.push_back(std::move(field));
 }
 
 void FileSource::add_node_files(const std::map<std::string, std::string>& files) {
@@ -72,7 +57,7 @@ void FileSource::add_node_files(const std::map<std::string, std::string>& files)
                           file->shape().empty() ? 0 : file->num_rows(), " rows, expected ", num_nodes_,
                           ", one for each node of ", path_);
       DataField known = field_of(field, *file);
-      add(nodes_, std::move(known), std::make_unique<NpyFieldData>(std::move(file)), path);
+      nodes_.add(std::move(known), std::make_unique<NpyFieldData>(std::move(file)), path);
     }
   });
 }

@@ -29,16 +29,9 @@ class FileSource : public GraphSource {
   [[nodiscard]] std::string place_of(const std::string& field) const override;
 
  protected:
-  struct FieldTable {
-    std::vector<DataField> fields;
-    std::map<std::string, std::unique_ptr<const FieldData>> data;
-    std::map<std::string, std::string> places;
-  };
-
   /// `kind` begins the description: "edge list".
   FileSource(const Communicator& comm, std::string kind, const std::string& path);
 
-  static void add(FieldTable& to, DataField field, std::unique_ptr<const FieldData> data, std::string place);
   /// Data of nodes in .npy files, by name. Collective.
   void add_node_files(const std::map<std::string, std::string>& files);
   /// Throws when there are no nodes, or so many for the edges that the number cannot be meant. `place` begins
@@ -53,9 +46,6 @@ class FileSource : public GraphSource {
   EdgeChunks chunks_;
   FieldTable nodes_;
   FieldTable edges_;
-
- private:
-  DataArray read(const FieldTable& from, const std::string& field, std::span<const Index> rows) const;
 };
 
 }  // namespace sar::formats

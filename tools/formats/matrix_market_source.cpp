@@ -53,8 +53,8 @@ MatrixMarketSource::MatrixMarketSource(const Communicator& comm_of_source, const
   add_node_files(options.node_data);
   if (!header.has_values) return;
   const PartitionBook slices = PartitionBook::even(num_edges_, comm().size());
-  add(edges_, {"weight", NpyType::float64, {}},
-      std::make_unique<SlicedFieldData>(slices, chunks_.take_data(comm(), slices, 1)), path_);
+  edges_.add({"weight", NpyType::float64, {}},
+             std::make_unique<SlicedFieldData>(slices, chunks_.take_data(comm(), slices, 1)), path_);
 }
 
 }  // namespace sar::formats

@@ -78,7 +78,7 @@ void OgbSource::read_binary_graph() {
   if (comm().all_reduce(binary_labels ? 1 : 0, ReduceOp::max) == 1) {
     const auto label_archive = open_npz(comm(), labels);
     add_binary_field(nodes_, "labels", *label_archive, find_member(*label_archive, "node_label"));
-  } else if (const std::string file = find_file("node-label", false); !file.empty()) {
+  } else if (const std::string file = raw_.find_file("node-label", false); !file.empty()) {
     read_text_field(nodes_, "labels", file, false);
   }
 }
@@ -95,7 +95,7 @@ void OgbSource::read_binary_edges(const NpzFile& archive) {
   const Index begin = slices.begin(comm().rank()), end = slices.end(comm().rank());
   if (array.stored()) {
     comm().agree([&] {
-      const EdgeList edges = read_edge_range(*array.stored(), num_nodes_, begin, end);
+      const EdgeList edges = read_edge_range(*array.stored(), num_nodes_, num_nodes_, begin, end);
       chunks_.add(begin, edges.src, edges.dst);
     });
     return;
@@ -145,14 +145,14 @@ void OgbSource::add_binary_field(FieldTable& to, const std::string& field, const
                       of_nodes ? "node" : "edge");
   DataField known{field, header.type, {header.shape.begin() + 1, header.shape.end()}};
   if (array.stored()) {
-    add(to, std::move(known), std::make_unique<NpyFieldData>(std::move(array.stored())), place);
+    to.add(std::move(known), std::make_unique<NpyFieldData>(std::move(array.stored())), place);
     return;
   }
   const PartitionBook slices = PartitionBook::even(expected, comm().size());
   DataArray mine;
   comm().agree([&] { mine = DataArray(known.type, known.row_shape, slices.num_nodes(comm().rank())); });
   array.deal(slices, known.row_bytes(), mine.bytes.data());
-  add(to, std::move(known), std::make_unique<SlicedFieldData>(slices, std::move(mine)), place);
+  to.add(std::move(known), std::make_unique<SlicedFieldData>(slices, std::move(mine)), place);
 }
 
 }  // namespace sar::formats

@@ -4,6 +4,7 @@
 #include "csv_table.hpp"
 #include "file_source.hpp"
 #include "npz.hpp"
+#include "ogb_text.hpp"
 #include "source_options.hpp"
 
 #include <sar/core/parallel.hpp>
@@ -15,9 +16,6 @@
 #include <vector>
 
 namespace sar::formats {
-
-/// A list of rank 0 on all ranks. Collective.
-std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::vector<std::string>()> find);
 
 /// A folder of one homogeneous graph as the ogb package downloads it: raw/*.csv.gz, or raw/data.npz with
 /// raw/node-label.npz, and split/<scheme>/{train,valid,test}.csv.gz. Node data are "features" float32,
@@ -37,13 +35,8 @@ class OgbSource : public FileSource {
   [[nodiscard]] bool has_listed_pairs() const override { return !pair_lists_.empty(); }
 
  private:
-  [[nodiscard]] std::string find_file(const std::string& name, bool required) const;
-  [[nodiscard]] std::vector<std::string> other_files(const std::string& beginning) const;
   void read_text_graph();
   void read_text_field(FieldTable& to, const std::string& field, const std::string& path, bool features);
-  template <class T>
-  DataArray read_table(const std::string& path, const TableFormat& format, const PartitionBook& slices);
-  Index read_count(const std::string& name);
 
   void read_binary_graph();
   void read_binary_edges(const NpzFile& archive);
@@ -51,7 +44,6 @@ class OgbSource : public FileSource {
                         const NpzMember& member);
 
   void read_splits(const std::string& scheme);
-  void read_split(const std::string& path, const std::string& mask);
 
   /// The files of the lists of pairs, as far as they are there. Collective.
   [[nodiscard]] std::vector<std::string> find_pair_lists() const;
@@ -61,6 +53,7 @@ class OgbSource : public FileSource {
   DataArray read_pair_member(const NpzFile& archive, const NpzMember& member);
 
   Index block_bytes_;
+  OgbText raw_;             // the files of raw/
   std::string pair_lists_;  // the folder of the split; empty: it is one of nodes, or none
 };
 

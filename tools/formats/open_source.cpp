@@ -1,14 +1,17 @@
 #include "open_source.hpp"
 
 #include "edge_list_source.hpp"
+#include "edge_lists_source.hpp"
 #include "inflate.hpp"
 #include "matrix_market_source.hpp"
+#include "ogb_hetero_source.hpp"
 #include "ogb_source.hpp"
 
 #include <sar/core/error.hpp>
 #include <sar/core/file.hpp>
 #include <sar/graph/data/dataset_source.hpp>
 #include <sar/graph/data/dgl_partition_json.hpp>
+#include <sar/graph/data/hetero_dataset.hpp>
 #include <sar/graph/data/open_dataset.hpp>
 
 #include <array>
@@ -30,7 +33,7 @@ std::string only_json(const std::string& directory) {
   return only;
 }
 
-enum class Kind : int { dataset, ogb, matrix_market, edge_list };
+enum class Kind : int { dataset, hetero_dataset, ogb, ogb_hetero, matrix_market, edge_list };
 
 /// Local.
 Kind kind_of(const std::string& path) {
@@ -47,29 +50,40 @@ Kind kind_of(const std::string& path) {
                ? Kind::matrix_market
                : Kind::edge_list;
   if (exists("/edge_index.npy")) return Kind::dataset;
+  if (exists("/hetero.json")) return Kind::hetero_dataset;
   if (const std::string json = exists("/raw") ? "" : only_json(path); !json.empty())
     static_cast<void>(read_dgl_partition(json));
-  require<InputError>(exists("/raw"), path,
-                      ": the directory has no edge_index.npy, no raw/ and no JSON file of a partition, "
-                      "expected a dataset directory, an OGB folder, or to train from, a partition");
-  return Kind::ogb;
+  require<InputError>(
+      exists("/raw"), path,
+      ": the directory has no edge_index.npy, no hetero.json, no raw/ and no JSON file of a partition, "
+      "expected a dataset directory, an OGB folder, or to train from, a partition");
+  return is_ogb_hetero(path) ? Kind::ogb_hetero : Kind::ogb;
 }
 
 }  // namespace
 
 std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::string& path,
                                          const SourceOptions& options) {
+  if (!options.relations.empty()) {
+    require<InputError>(path.empty(), path, ": is given beside --edges, expected one of them");
+    return std::make_unique<EdgeListsSource>(comm, options);
+  }
   int kind = 0;
   comm.agree([&] {
     if (comm.rank() == 0) kind = static_cast<int>(kind_of(path));
   });
   comm.broadcast(std::span<int>(&kind, 1), 0);
-  const bool has_data = static_cast<Kind>(kind) == Kind::dataset || static_cast<Kind>(kind) == Kind::ogb;
+  const bool has_data =
+      static_cast<Kind>(kind) != Kind::matrix_market && static_cast<Kind>(kind) != Kind::edge_list;
   require<InputError>(!has_data || options.node_data.empty(), path,
                       ": the directory has node data of its own, expected no other files of them");
   switch (static_cast<Kind>(kind)) {
     case Kind::dataset:
       return std::make_unique<DatasetSource>(comm, path);
+    case Kind::hetero_dataset:
+      return std::make_unique<HeteroDatasetSource>(comm, path);
+    case Kind::ogb_hetero:
+      return std::make_unique<OgbHeteroSource>(comm, path, options);
     case Kind::ogb:
       return std::make_unique<OgbSource>(comm, path, options);
     case Kind::matrix_market:

@@ -16,9 +16,11 @@ namespace sar::formats {
 
 /// The source that `path` is:
 ///     a directory with edge_index.npy          dataset directory
-///     a directory with raw/                    OGB node property folder
+///     a directory with hetero.json             dataset directory with types
+///     a directory with raw/                    OGB node property folder, homogeneous or with types
 ///     a file that begins with %%MatrixMarket   Matrix Market, plain or gzip; so is one called .mtx
 ///     any other text                           edge list, plain or gzip
+///     empty, with SourceOptions::relations     several edge lists, one for each type of edges
 /// Collective; path and options are the same on every rank. Throws InputError, the same on every rank, for
 /// what is none of these, is damaged, or does not go with the options.
 std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::string& path,

@@ -24,6 +24,8 @@ struct SourceOptions {
   /// Which column is what: {"edge_labels", "stars"}, as DatasetOptions::fields; it keeps this name.
   std::map<std::string, std::string> fields;
   bool edge_labels = false;  ///< a column rating, score or value has the labels, where none is called so
+  /// Type of edges -> file: {"author:writes:paper", "writes.csv"}; several edge lists are one graph.
+  std::map<std::string, std::string> relations;
   // edge lists and Matrix Market
   std::map<std::string, std::string> node_data;  ///< name -> .npy file with one row for each node
   // OGB folders

@@ -1,4 +1,5 @@
 #include <sar/comm/rows/distributed_tensor.hpp>
+#include <sar/comm/rows/scattered_rows.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
 
@@ -8,8 +9,11 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstddef>
+#include <memory>
 #include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace sar::test {
@@ -133,6 +137,36 @@ TEST_CASE("rows that lie far from each other are read without those between") {
       CHECK(rows <= 12 * (comm.size() - 1));
       CHECK(rows >= 5 * (comm.size() - 1));
     }
+}
+
+TEST_CASE("of scattered rows at most so many travel in a message, with those between near ones") {
+  const Communicator comm = Communicator::world();
+  if (comm.size() == 1) return;                   // there is no other rank to read from
+  constexpr Index row_bytes = 1024, rows = 1000;  // rows are near within 4 KiB
+  const auto byte_of = [&](int rank, Index row) { return static_cast<std::byte>((31 * rank + row) % 251); };
+  const auto mine = std::make_shared<std::vector<std::byte>>(rows * row_bytes);
+  for (Index i = 0; i < rows * row_bytes; ++i)
+    (*mine)[static_cast<std::size_t>(i)] = byte_of(comm.rank(), i / row_bytes);
+  const RowWindow window(comm, mine->data(), rows * row_bytes, mine);
+  const int owner = (comm.rank() + 1) % comm.size();
+  const std::vector<Index> wanted{900, 0, 1, 4, 20, 29, 25, 20, 40}, places{3, 8, 1, 0, 2, 5, 7, 4, 6};
+  for (const auto& [most, want] : {std::pair<Index, std::vector<Index>>{3, {2, 2, 1, 3}},
+                                   {5, {5, 1, 5, 2}},
+                                   {1000, {5 + 10 + 1 + 1}}}) {  // 0 to 4, 20 to 29, 40, 900
+    CAPTURE(most);
+    ScatteredRows scattered(owner, wanted, places);
+    std::vector<std::byte> out(wanted.size() * row_bytes);
+    std::vector<Index> travelled;
+    while (!scattered.done()) {
+      travelled.push_back(scattered.get(window, row_bytes, most));
+      window.wait();
+      scattered.copy_to(out.data(), row_bytes);
+    }
+    CHECK(travelled == want);
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      for (Index j = 0; j < row_bytes; ++j)
+        REQUIRE(out[static_cast<std::size_t>(places[k] * row_bytes + j)] == byte_of(owner, wanted[k]));
+  }
 }
 
 TEST_CASE("rows longer than a message travel in several") {

@@ -7,6 +7,7 @@
 #include "support/thrown.hpp"
 
 #include <doctest/doctest.h>
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
@@ -79,20 +80,26 @@ std::vector<Index> plain(const Array<Index>& values) {
   return {values.begin(), values.end()};
 }
 
-/// Edges of a shard are in the order of destinations, sources and edges of the whole graph, and no rank reads
-/// more rows in a round than all ranks know of.
+/// Edges of a shard are in the order of destinations, sources and edges of the whole graph, and halo rows are
+/// numbered in rotation order.
 void check_layout(const Communicator& comm, const MessageFlowGraph& mfg) {
   const ShardedGraph& layer = *mfg.shards();
-  Index most = 0;
-  for (const HaloRound& round : layer.rounds) most = std::max(most, round.recv_rows);
-  CHECK(layer.max_round_rows == comm.all_reduce(most, ReduceOp::max));
+  std::vector<HaloRound> rounds = layer.rounds();
+  number_halo_rows(comm, rounds);
+  Index halo_rows = 0;
+  for (std::size_t r = 0; r < rounds.size(); ++r) {
+    CHECK(layer.rounds()[r].first == halo_rows);
+    CHECK(layer.rounds()[r].reader_first == rounds[r].reader_first);
+    halo_rows += rounds[r].recv_rows;
+  }
+  CHECK(layer.remote.num_src_rows == halo_rows);
   const auto check_edges = [&](const GraphShard& part) {
     const auto edge = [&](Index k) { return std::pair(part.src[k], mfg.edge_rows()[part.first_edge + k]); };
     for (Index row = 0; part.num_edges() > 0 && row < part.num_rows(); ++row)
       for (Index k = part.row_begin[row] + 1; k < part.row_begin[row + 1]; ++k) CHECK(edge(k - 1) < edge(k));
   };
   check_edges(layer.local);
-  for (const GraphShard& part : layer.remote) check_edges(part);
+  check_edges(layer.remote);
 }
 
 }  // namespace
@@ -311,6 +318,56 @@ TEST_CASE("a one-shot block of a message flow graph gives the same sums") {
   CHECK(error_over_ranks(comm, mfgs[0].update_all(fn::copy_u(rows), fn::mean).value(), want) < tolerance());
   const DistributedBlock block = mfgs[0].get_full_partition_graph();
   CHECK(error_over_ranks(comm, block.update_all(fn::copy_u(rows), fn::mean).value(), want) < tolerance());
+}
+
+TEST_CASE("features that are gathered when they are read give the same bits on blocks") {
+  const Communicator comm = Communicator::world();
+  constexpr Index width = 20;
+  for (const WholeGraph& whole : square_graphs())
+    for (const Books& books : test_books(whole, comm.size()))
+      for (const bool in_double : {false, true}) {
+        CAPTURE(whole.name);
+        const GraphShardManager graph =
+            renamed_shard(comm, whole, books.src, {.aggregate_in_double = in_double});
+        const Lists seeds = choose_seeds(books.src, 1);
+        const auto mfgs = construct_mfgs(graph, seeds[static_cast<std::size_t>(comm.rank())], 1);
+        const MessageFlowGraph& block = mfgs.front();
+        const Tensor features =
+            local_rows(random_values(whole.num_src * width, 1), books.src, comm.rank(), width);
+        const Variable number = random_tensor({block.num_edges()}, 2);
+        Generator gen(1);
+        SAGEConv narrow(width, 3, gen), wide(width, 30, gen);
+        GraphConv gcn(width, 30, gen);
+        const std::vector<std::function<Variable(const Variable&)>> reading_in_place{
+            [&](const Variable& x) { return block.update_all(fn::copy_u(x), fn::sum); },
+            [&](const Variable& x) { return block.update_all(fn::copy_u(x), fn::mean); },
+            [&](const Variable& x) { return block.update_all(fn::u_mul_e(x, number), fn::sum); },
+            [&](const Variable& x) { return narrow(block, x); },
+            [&](const Variable& x) { return wide(block, x, number); },
+            [&](const Variable& x) { return gcn(block, x, number); }};
+        const std::vector<std::function<Variable(const Variable&)>> reading_copies{
+            [&](const Variable& x) { return block.update_all(fn::copy_u(x), fn::max); },
+            [&](const Variable& x) {  // the gradient of the number reads x
+              const Variable e(number.value(), true);
+              Tape tape;
+              const Variable y = block.update_all(fn::u_mul_e(x, e), fn::sum);
+              tape.backward(y, random_tensor(y.shape(), 5));
+              return Variable(e.grad());
+            },
+            [&](const Variable& x) {
+              return block.update_all([&](const EdgeBatch& edges) { return edges.src(x); }, fn::sum);
+            }};
+        for (const auto* operations : {&reading_in_place, &reading_copies})
+          for (std::size_t i = 0; i < operations->size(); ++i) {
+            CAPTURE(i);
+            const Variable deferred = deferred_gather_rows(features, block.src_rows());
+            const Tensor got = (*operations)[i](deferred).value(),
+                         want = (*operations)[i](gather_rows(Variable(features), block.src_rows())).value();
+            CHECK(std::ranges::equal(got.values(), want.values()));
+            if (comm.size() == 1 && operations == &reading_in_place)
+              CHECK_FALSE(gathered_rows(deferred)->computed().defined());
+          }
+      }
 }
 
 namespace {

@@ -151,6 +151,38 @@ TEST_CASE("a pair that is drawn again takes numbers of its own") {
   }
 }
 
+TEST_CASE("another end of an edge with a relation is a node that may be this end, the same on any ranks") {
+  const Communicator world = Communicator::world();
+  const Index n = 23, k = 40;
+  // by original ids; sources of relation 1 are node 4 alone
+  const std::vector<RelationEnds> ends{{0, 10, 10, 23}, {4, 5, 0, 23}};
+  std::vector<std::set<std::tuple<Index, Index, Index, Index>>> seen;
+  for (const Index step : {1, 5})
+    for (const PartitionBook& book : row_splits(n, world.size())) {
+      const Setting s(n, step, book);
+      Array<Index> rels;
+      for (const Index id : s.edges.id) rels.push_back(id % 2);
+      const NegativeSampler sampler(s.graph, {.k = k, .seed = 7});
+      const NodePairList pairs = sampler.replaced_end(s.edges.src, s.edges.dst, rels, s.edges.id, ends, 5);
+      Index new_src = 0;
+      for (Index i = 0; i < pairs.size(); ++i) {
+        const Index edge = i / k;
+        const Index u = s.numbering.original(pairs.src[i]), v = s.numbering.original(pairs.dst[i]);
+        const RelationEnds& of = ends[static_cast<std::size_t>(rels[edge])];
+        const bool same_src = pairs.src[i] == s.edges.src[edge], same_dst = pairs.dst[i] == s.edges.dst[edge];
+        CHECK((same_src || same_dst));
+        CHECK((same_src || (of.src_begin <= u && u < of.src_end)));
+        CHECK((same_dst || (of.dst_begin <= v && v < of.dst_end)));
+        new_src += same_src ? 0 : 1;
+      }
+      new_src = world.all_reduce(new_src);  // of 1840; some draws give the same source again
+      CHECK(new_src > 700);
+      CHECK(new_src < 1000);
+      seen.push_back(s.all(pairs, k));
+      CHECK(seen.back() == seen.front());
+    }
+}
+
 TEST_CASE("edges and self loops are left out on demand") {
   const Communicator world = Communicator::world();
   std::vector<std::set<std::tuple<Index, Index, Index, Index>>> seen;
@@ -227,6 +259,16 @@ TEST_CASE("negatives: what is wrong on one rank is an error on all") {
   const std::vector<Index> id{0}, none;
   CHECK(thrown_by_all<ShapeError>(world, [&] { (void)sampler.per_source(last ? none : id, id, 0); }) ==
         "NegativeSampler: 1 ids of edges for 0 sources");
+  const std::vector<RelationEnds> ends{{0, 4, 0, 4}};
+  const auto replaced = [&](Index rel, const std::vector<RelationEnds>& of) {
+    return text([&] { (void)sampler.replaced_end(id, id, std::vector<Index>{rel}, id, of, 0); });
+  };
+  CHECK(replaced(1, ends) == "NegativeSampler: relation 1, expected 0 to 0");
+  CHECK(replaced(0, {{0, 4, 2, 5}}) ==
+        "NegativeSampler: nodes 2 to 5 as the ends of a relation, there are 4");
+  CHECK(thrown_by_all<ShapeError>(world, [&] {
+          (void)sampler.replaced_end(id, id, last ? none : id, id, ends, 0);
+        }) == "NegativeSampler: 1 ids of edges for 1 sources, 1 destinations and 0 relations");
   // node 0 has edges to all nodes
   EdgeList full;
   for (Index v = s.book.begin(world.rank()); v < s.book.end(world.rank()); ++v) {

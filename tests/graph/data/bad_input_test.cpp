@@ -112,8 +112,8 @@ TEST_CASE("types and dimensions") {
   }
   CHECK(message("edge_weight.npy", {209}, NpyType::float32) ==
         "length is 209, expected 210, one for each edge of " + data.path() + "/edge_index.npy");
-  CHECK(message("edge_weight.npy", {210}, NpyType::int64) ==
-        "dtype is int64, expected float16, float32 or float64");
+  CHECK(message("edge_weight.npy", {210}, NpyType::boolean) ==
+        "dtype is bool, expected float16, float32, float64, uint8, int8, int16, int32 or int64");
   CHECK(data.with_files([](const std::string& path) { mark_as_fortran_order(path + "/features.npy"); }) ==
         data.path() + "/features.npy: the array is in Fortran order, expected C order");
 }
@@ -152,6 +152,21 @@ TEST_CASE("values") {
   }) == data.path() + "/edge_index.npy: edge 3 is (4, -1), but there is no node -1, expected 0 to 36");
   CHECK(data.with_graph([](WholeGraph& graph) { graph.edges[150].weight = infinity; }) ==
         data.path() + "/edge_weight.npy: the weight of edge 150 is inf, expected a finite number");
+  const auto inexact = [&](Index edge, std::int64_t weight) {
+    return data.with_files([&](const std::string& path) {
+      std::vector<std::int64_t> weights(210, 3);
+      weights[static_cast<std::size_t>(edge)] = weight;
+      rewrite<std::int64_t>(path + "/edge_weight.npy", {210}, weights, NpyType::int64);
+    });
+  };
+  const std::int64_t odd = (std::int64_t{1} << (sizeof(real) == 8 ? 53 : 24)) + 1;
+  const std::string precision = sizeof(real) == 8 ? "double" : "single";
+  for (const std::int64_t weight : {odd, -odd, std::numeric_limits<std::int64_t>::max()})
+    CHECK(inexact(150, weight) ==
+          data.path() + "/edge_weight.npy: the weight of edge 150 is " + std::to_string(weight) + ", which " +
+              precision +
+              " precision cannot hold exactly, expected weights of which it holds all digits, or "
+              "floating-point numbers, which are rounded");
 }
 
 TEST_CASE("nothing to train on") {
@@ -254,4 +269,4 @@ TEST_CASE("options of the built-in graphs") {
   CHECK(message({.train_share = 0}) == "sbm: train_share 0, expected a positive number up to 1");
 }
 
-}  // namespace sar::test
+}  // namespace sar

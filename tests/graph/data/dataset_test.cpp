@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -104,6 +106,51 @@ TEST_CASE("features of every type") {
     comm.barrier();
     const NodeData data = load_dataset(comm, directory.path(), {.partition = PartitionMethod::random});
     CHECK(gather_graph(comm, data).features == original.features);
+  }
+}
+
+TEST_CASE("features that nothing wants are not read") {
+  const Communicator comm = Communicator::world();
+  const TemporaryDirectory directory(comm);
+  WholeGraph original = small_graph(false);
+  for (double& x : original.features) x = std::numeric_limits<double>::quiet_NaN();
+  if (comm.rank() == 0) write_dataset(directory.path(), original, false);
+  comm.barrier();
+  const NodeData data = load_dataset(comm, directory.path(), {.features = false});
+  CHECK(data.features.shape() == Shape{data.book.num_nodes(comm.rank()), 0});
+  CHECK(data.num_nodes() == 37);
+  CHECK(data.num_classes == 4);
+}
+
+TEST_CASE("edge weights of every type") {
+  const Communicator comm = Communicator::world();
+  const TemporaryDirectory directory(comm);
+  WholeGraph original = small_graph(true);
+  for (const NpyType type : {NpyType::float16, NpyType::float32, NpyType::float64, NpyType::uint8,
+                             NpyType::int8, NpyType::int16, NpyType::int32, NpyType::int64}) {
+    CAPTURE(to_string(type));
+    // the largest integers of each type that float holds exactly
+    const std::int64_t large = type == NpyType::int64   ? std::numeric_limits<std::int64_t>::min()
+                               : type == NpyType::int32 ? -(std::int64_t{1} << 24)
+                               : type == NpyType::int16 ? -32768
+                               : type == NpyType::int8  ? -128
+                                                        : 255;
+    std::vector<std::int64_t> weights;
+    for (Edge& e : original.edges) {
+      weights.push_back(e.id % 7 == 0 ? large : e.id % 100);
+      e.weight = static_cast<double>(weights.back());
+    }
+    if (comm.rank() == 0) {
+      write_dataset(directory.path(), original, true);
+      write_npy<std::int64_t>(directory.path() + "/edge_weight.npy",
+                              std::array<Index, 1>{std::ssize(weights)}, weights, type);
+    }
+    comm.barrier();
+    const NodeData data = load_dataset(comm, directory.path(), {.partition = PartitionMethod::random});
+    WholeGraph sorted = original;
+    std::sort(sorted.edges.begin(), sorted.edges.end());
+    CHECK(gather_graph(comm, data) == sorted);
+    comm.barrier();
   }
 }
 
@@ -254,4 +301,4 @@ TEST_CASE("Cora") {
   }
 }
 
-}  // namespace sar::test
+}  // namespace sar

@@ -124,7 +124,8 @@ TEST_CASE("values that mean nothing are refused on all ranks") {
   const auto halves = [](const Array<Index>& ids) {
     return column<double>(NpyType::float64, ids, [](Index) { return 0.5; });
   };
-  CHECK(error_of(comm, "type", halves).find(" is 0.5, expected a whole number from 0") != std::string::npos);
+  CHECK(error_of(comm, "type", halves).find(" is 0.5, expected a whole number from 0 to 2147483647") !=
+        std::string::npos);
   CHECK(error_of(comm, "type", halves, {.edge_types = false}) == "nothing");
   const auto infinite = [](const Array<Index>& ids) {
     return column<double>(NpyType::float64, ids, [](Index) { return HUGE_VAL; });

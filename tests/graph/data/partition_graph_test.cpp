@@ -234,6 +234,11 @@ void check_partitioning(const Communicator& comm, const MemorySource::Content& g
   const std::string directory = scratch.path() + "/parts";
   MemorySource source(comm, g);
   const PartitionReport report = partition_graph(source, directory, o);
+  MemorySource again(comm, g);
+  const PartitionReport counted = count_parts(again, o);
+  CHECK(counted.parts == report.parts);
+  CHECK(counted.num_nodes == report.num_nodes);
+  CHECK(counted.num_edges == report.num_edges);
   if (comm.rank() == 0) {
     check_directory(directory, g, o, report);
     CHECK(entries(scratch.path()) == 1);
@@ -333,6 +338,10 @@ TEST_CASE("an exception says the same on every rank and leaves nothing behind") 
   };
   const MemorySource::Content two = content_of("two", 2, {0}, {1});
   CHECK(partition(two, out, 0).find("0 parts, expected at least 1") != std::string::npos);
+  CHECK(thrown_by_all<InputError>(comm, [&] {
+          MemorySource source(comm, two);
+          (void)count_parts(source, {.parts = 0});
+        }).find("0 parts, expected at least 1") != std::string::npos);
   CHECK(partition(content_of("none", 0, {}, {}), out, 2).find("none: the graph has 0 nodes") == 0);
   MemorySource::Content failing = two;
   for (const char* field : {"train_mask", "labels"}) {

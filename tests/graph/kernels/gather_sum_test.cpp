@@ -4,6 +4,7 @@
 
 #include <sar/graph/kernels/gather_sum.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace sar;
@@ -32,6 +33,40 @@ TEST_CASE("sums of gathered rows, for widths of vectors and of what is left of t
         for (Index j = 0; e < shard.num_edges() && j < width; ++j)
           want.row(v)[j] += scale.data()[v] * weight.data()[e] * x.row(u)[j];
       CHECK(largest_error(out, want) < small);
+    }
+  }
+}
+
+TEST_CASE("rows that lie elsewhere in a larger table give the same bits") {
+  const TwoShards g;
+  const GraphShard& shard = g.local;
+  for (const Index width : {1, 19, 128, 260}) {
+    const Tensor x = numbers({g.num_local, width}, 1), weight = numbers(Shape{g.num_edges()}, 2),
+                 scale = numbers(Shape{g.num_local}, 3);
+    Tensor table = numbers({3 * g.num_local + 2, width}, 4);
+    Array<Index> place(g.num_local);
+    for (Index i = 0; i < g.num_local; ++i) {
+      place[i] = 3 * (g.num_local - 1 - i) + 1;
+      std::copy_n(x.row(i), width, table.row(place[i]));
+    }
+    for (const bool weighted : {false, true}) {
+      Tensor out({g.num_dst, width}), want({g.num_dst, width});
+      GatherSum task{.num_rows = shard.num_rows(),
+                     .begin = shard.row_begin.data(),
+                     .end = shard.row_begin.data() + 1,
+                     .col = shard.src.data(),
+                     .weight = weighted ? weight.data() : nullptr,
+                     .col_scale = weighted ? scale.data() : nullptr,
+                     .x = x.data(),
+                     .x_rows = g.num_local,
+                     .out = want.data(),
+                     .width = width};
+      gather_sum(task);
+      task.x = table.data();
+      task.x_row = place.data();
+      task.out = out.data();
+      gather_sum(task);
+      CHECK(std::ranges::equal(out.values(), want.values()));
     }
   }
 }

@@ -23,38 +23,60 @@ struct TwoShards {
 
   TwoShards() {
     std::mt19937 random(7);
-    Array<local_index> used;
-    local = make(random, 120, false, used);
-    remote = make(random, 90, true, used);
+    local = make(random, 120, false);
+    remote = make(random, 90, true);
     edge_ids.resize(std::ssize(edges));
     for (Index e = 0; e < std::ssize(edges); ++e) edge_ids[e] = 1000 - e;
   }
   [[nodiscard]] Index num_src() const { return num_local + remote.num_src_rows; }
   [[nodiscard]] Index num_edges() const { return std::ssize(edges); }
 
-  /// visit(stage) for the local shard and the other one in stages of 7 rows, with rows of x [num_src, ...].
-  template <class Visit>
-  void for_stages(const Tensor& x, const Visit& visit) const {
-    visit(Stage{local, 0, num_local, x.data()}, Index{0});
-    for (Index begin = 0; begin < remote.num_src_rows; begin += 7) {
-      const Index end = std::min(begin + 7, remote.num_src_rows);
-      visit(Stage{remote, begin, end, x.row(num_local + begin)}, num_local + begin);
-    }
-  }
   void forward(ShardKernel& kernel, const Tensor& x) const {
     kernel.begin();
-    for_stages(x, [&](const Stage& stage, Index) { kernel.accumulate(stage); });
+    for_stages(kernel.takes_parts() ? num_dst : 0, [&](const GraphShard* shard, Index begin, Index end) {
+      if (shard == &remote) return kernel.accumulate({remote, begin, end, x.row(num_local + begin)});
+      Stage part{local, 0, num_local, x.data()};
+      if (end - begin < num_dst) part.first_row = begin, part.end_row = end;
+      kernel.accumulate(part);
+    });
     kernel.finish();
   }
   /// Into grad [num_src, ...].
   void backward(ShardKernel& kernel, const Tensor& x, Tensor& grad) const {
     kernel.begin_backward();
-    for_stages(x, [&](const Stage& stage, Index row) { kernel.backward(stage, grad.row(row), false); });
+    for_stages(kernel.takes_parts() ? num_local : 0, [&](const GraphShard* shard, Index begin, Index end) {
+      if (shard == &local && !kernel.takes_parts()) end = num_local;
+      const Index row = shard == &remote ? num_local + begin : begin;
+      kernel.backward({*shard, begin, end, x.row(row)}, grad.row(row), false);
+    });
     kernel.finish_backward();
   }
 
  private:
-  GraphShard make(std::mt19937& random, Index count, bool remote_shard, Array<local_index>& used) {
+  /// visit(shard, begin, end) for the local shard, in parts of 6 of its `rows` (0: whole), and the other one
+  /// in stages of 7 rows, in turn.
+  template <class Visit>
+  void for_stages(Index rows, const Visit& visit) const {
+    Index done = rows > 0 ? std::min<Index>(6, rows) : 0;
+    visit(&local, Index{0}, done > 0 ? done : num_dst);
+    for (Index begin = 0; begin < remote.num_src_rows; begin += 7) {
+      visit(&remote, begin, std::min(begin + 7, remote.num_src_rows));
+      if (done >= rows) continue;
+      visit(&local, done, std::min(done + 6, rows));
+      done = std::min(done + 6, rows);
+    }
+    if (done < rows) visit(&local, done, rows);
+  }
+  /// Without gaps; returns how many there are.
+  static Index number_sources(std::vector<LocalEdge>& list) {
+    std::vector<local_index> number(num_local, 0);
+    for (const LocalEdge& edge : list) number[static_cast<std::size_t>(edge.src)] = 1;
+    local_index next = 0;
+    for (local_index& n : number) n = n == 1 ? next++ : -1;
+    for (LocalEdge& edge : list) edge.src = number[static_cast<std::size_t>(edge.src)];
+    return next;
+  }
+  GraphShard make(std::mt19937& random, Index count, bool remote_shard) {
     std::vector<LocalEdge> list;
     for (Index k = 0; k < count; ++k)  // destination 3 has no edges
       list.push_back({static_cast<local_index>(random() % num_dst),
@@ -64,8 +86,9 @@ struct TwoShards {
       return std::tie(a.dst, a.src, a.id) < std::tie(b.dst, b.src, b.id);
     });
     const Index first = std::ssize(edges);
-    GraphShard shard =
-        build_shard(list.data(), std::ssize(list), first, num_dst, num_local, remote_shard, used);
+    Index num_src_rows = num_local;
+    if (remote_shard) num_src_rows = number_sources(list);
+    GraphShard shard = build_shard(list.data(), std::ssize(list), first, num_dst, num_src_rows, remote_shard);
     for (Index k = 0; k < shard.num_edges(); ++k)
       edges.push_back({list[k].dst, shard.src[k] + (remote_shard ? num_local : 0), first + k});
     return shard;

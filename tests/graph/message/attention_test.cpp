@@ -1,5 +1,6 @@
 /// Fused attention against loops over the edges of the whole graph, against difference quotients, and against
 /// what it may communicate and hold.
+#include "graph/message/attention_options.hpp"
 #include "graph/message/attention_reference.hpp"
 #include "support/reference.hpp"
 #include "support/rows.hpp"
@@ -134,14 +135,6 @@ void check_case(const Communicator& comm, const WholeGraph& whole, const Books& 
 }
 
 const std::vector<Score> scores = {Score::gat, Score::gatv2, Score::dot, Score::cosine};
-
-std::vector<GraphOptions> all_options() {
-  std::vector<GraphOptions> all;
-  for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot})
-    for (const Index bytes : {0, 1, 300})
-      all.push_back({.mode = mode, .pipeline_depth = bytes == 1 ? 3 : 1, .max_halo_bytes = bytes});
-  return all;
-}
 
 }  // namespace
 
@@ -305,7 +298,7 @@ TEST_CASE("memory does not grow with the number of edges") {
   for (const Score kind : scores) {
     std::vector<std::size_t> peaks;
     for (const Index degree : {14, 56}) {
-      const Index nodes = 4000;
+      const Index nodes = std::max<Index>(4000, Index{2000} * comm.size());
       const WholeGraph whole = random_graph("memory", nodes, nodes, nodes * degree, 5);
       const Books books = test_books(whole, comm.size()).front();
       const GraphShardManager graph = shard(comm, whole, books, {.max_halo_bytes = 1 << 18});

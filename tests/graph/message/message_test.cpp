@@ -10,6 +10,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/graph/message/edge_rows.hpp>
 
 #include <algorithm>
 #include <array>
@@ -520,4 +521,24 @@ TEST_CASE("edge data given by edge id lands in edge order") {
   // Only one rank has the last edge; all are told.
   CHECK_THROWS_AS((void)graph.local_edge_rows(Tensor::zeros(Shape{count - 1, 2})), ShapeError);
   CHECK(relative_error(graph.local_edge_rows(to_tensor(values, Shape{count, 2})), mine) == 0);
+
+  // the same rows when each rank has those of a range of ids, the first rank none
+  std::vector<Index> ends{0, comm.size() == 1 ? count : 0};
+  for (int p = 1; p < comm.size(); ++p) ends.push_back(count * p / (comm.size() - 1));
+  const PartitionBook ids(ends);
+  const auto own = [&](const PartitionBook& book, Index width) {
+    const Index begin = book.begin(comm.rank()), rows = book.num_nodes(comm.rank());
+    return to_tensor({values.begin() + 2 * begin, values.begin() + 2 * begin + width * rows},
+                     Shape{rows, width});
+  };
+  const Tensor fetched = fetch_edge_rows(graph, ids, own(ids, 2));
+  CHECK(fetched.shape() == mine.shape());
+  CHECK(relative_error(fetched, mine) == 0);
+  --ends.back();  // the last edge has no row
+  if (comm.size() > 1 && ends.back() < ends[ends.size() - 2]) return;
+  const PartitionBook fewer(ends);
+  CHECK_THROWS_AS((void)fetch_edge_rows(graph, fewer, own(fewer, 2)), InputError);
+  CHECK_THROWS_AS((void)fetch_edge_rows(graph, ids, own(fewer, 2)), ShapeError);
+  if (comm.size() > 1)
+    CHECK_THROWS_AS((void)fetch_edge_rows(graph, ids, own(ids, comm.rank() == 1 ? 1 : 2)), ShapeError);
 }

@@ -9,18 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "graph/partition_methods.hpp"
 #include "graph/test_graphs.hpp"
 #include "support/thrown.hpp"
 
 namespace sar::test {
 namespace {
-
-std::vector<PartitionMethod> methods() {
-  std::vector<PartitionMethod> list{PartitionMethod::contiguous, PartitionMethod::random,
-                                    PartitionMethod::ldg};
-  if (has_metis()) list.push_back(PartitionMethod::metis);
-  return list;
-}
 
 /// Edge k of the graph lies on rank k mod ranks; `only`: all of them on that rank.
 EdgeList share(const Communicator& comm, const WholeGraph& g, int only = -1) {
@@ -145,7 +139,7 @@ TEST_CASE("every node has a part, every part a node, whoever holds the edges") {
     if (!g.square) continue;
     const PartitionBook slices = PartitionBook::even(g.num_src, comm.size());
     const std::vector<std::uint8_t> mask(static_cast<std::size_t>(slices.num_nodes(comm.rank())), 1);
-    for (const PartitionMethod method : methods()) {
+    for (const PartitionMethod method : all_partition_methods()) {
       for (const int parts : {1, 2, 3, 8, 100}) {
         CAPTURE(g.name);
         CAPTURE(std::string(to_string(method)));
@@ -162,7 +156,7 @@ TEST_CASE("every node has a part, every part a node, whoever holds the edges") {
       }
     }
   }
-  for (const PartitionMethod method : methods()) {
+  for (const PartitionMethod method : all_partition_methods()) {
     CHECK(assign(comm, 0, {}, method, {.parts = 3}).empty());
     CHECK(assign(comm, 1, {}, method, {.parts = 3}).size() == 1);  // most slices are empty
   }
@@ -183,7 +177,7 @@ TEST_CASE("planted classes: metis and ldg cut far less than random, within their
   const Communicator comm = Communicator::world();
   const Planted graph(comm, {.nodes = 6000, .degree = 16, .classes = 16, .features = 1, .homophily = 0.8});
   for (const int parts : {2, 4, 8}) {
-    for (const PartitionMethod method : methods()) {
+    for (const PartitionMethod method : all_partition_methods()) {
       if (method == PartitionMethod::contiguous) continue;
       for (const bool balanced : {false, true}) {
         CAPTURE(std::string(to_string(method)));
@@ -231,10 +225,48 @@ TEST_CASE("ldg: more passes cut less, and a grid in natural order keeps its orde
   CHECK(cut < 0.12 * static_cast<double>(grid.src.size()));
 }
 
+TEST_CASE("ldg: many parts on several ranks cut hardly more edges than on one") {
+  const Communicator comm = Communicator::world();
+  const auto cut_on = [&](const Communicator& ranks) {
+    double sum = 0;
+    for (const std::uint64_t seed : {0, 1, 2}) {
+      const Planted graph(
+          ranks,
+          {.nodes = 20000, .degree = 16, .classes = 256, .features = 1, .homophily = 0.8, .seed = seed});
+      const auto part_of = assign(ranks, 20000, graph.data.edges, PartitionMethod::ldg, {.parts = 64});
+      CHECK(imbalance(part_of, graph.ones, 64) < 1.06);
+      CHECK(imbalance(part_of, graph.in_edges, 64) < 1.06);
+      sum += graph.cut(ranks, part_of);
+    }
+    return sum;
+  };
+  CHECK(cut_on(comm) < 1.05 * cut_on(Communicator::self()));
+}
+
+TEST_CASE("ldg: a hub with two fifths of a part's in-edges goes to its neighbours, on any number of ranks") {
+  const Communicator comm = Communicator::world();
+  const Index size = 500;
+  WholeGraph g{"wheels", 4 * size, 4 * size, true, {}, {}};  // the last node of each is its hub
+  for (Index first = 0; first < g.num_src; first += size)
+    for (Index i = 0; i + 1 < size; ++i) {
+      const auto edge_to = [&](Index node) {
+        g.src.push_back(first + i);
+        g.dst.push_back(first + node);
+      };
+      edge_to(size - 1);
+      edge_to((i + 1) % (size - 1));
+      if (i % 2 == 0) edge_to((i + 2) % (size - 1));
+    }
+  const auto part_of = assign(comm, g.num_src, share(comm, g), PartitionMethod::ldg, {.parts = 4});
+  for (Index hub = size - 1; hub < g.num_src; hub += size)
+    CHECK(std::count(part_of.begin() + hub + 1 - size, part_of.begin() + hub,
+                     part_of[static_cast<std::size_t>(hub)]) > 0.8 * static_cast<double>(size));
+}
+
 TEST_CASE("bad input is an error on all ranks") {
   const Communicator comm = Communicator::world();
   const bool last = comm.rank() == comm.size() - 1;
-  for (const PartitionMethod method : methods()) {
+  for (const PartitionMethod method : all_partition_methods()) {
     CAPTURE(std::string(to_string(method)));
     const auto message = [&](Index nodes, const EdgeList& edges, const AssignmentOptions& options) {
       return thrown_by_all<InputError>(

@@ -6,6 +6,7 @@
 #include "support/thrown.hpp"
 
 #include <doctest/doctest.h>
+#include <sar/autograd/deferred_gather.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
@@ -207,7 +208,7 @@ std::vector<double> curve(const Communicator& comm, const WholeGraph& whole, con
   for (std::uint64_t epoch = 1; epoch <= 3; ++epoch) {
     loader.start_epoch(epoch);
     while (const auto batch = loader.next()) {
-      const Tensor x = gather_rows(features, batch->blocks.front().src_rows()).value();
+      const Variable x = deferred_gather_rows(features, batch->blocks.front().src_rows());
       Tape tape;
       const Variable logits = net(batch->blocks, x, /*normalizes=*/true);
       const Array<std::uint8_t> mask(batch->seeds.size(), 1);
@@ -251,7 +252,7 @@ TEST_CASE("with all in-edges, loss and gradients are those of the whole graph fo
         Net net(comm, 0.3);
         Tape tape;
         const Variable x =
-            sampled ? gather_rows(features, batch->blocks.front().src_rows()) : Variable(features);
+            sampled ? deferred_gather_rows(features, batch->blocks.front().src_rows()) : Variable(features);
         Variable logits = sampled ? net(batch->blocks, x, false) : net(graph, x, false);
         if (!sampled) logits = gather_rows(logits, batch->blocks.back().dst_rows());
         const Array<std::uint8_t> mask(batch->seeds.size(), 1);

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <sar/core/error.hpp>
 #include <sar/core/parallel.hpp>
+#include <sar/graph/message/sharded_graph.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 
 #include <algorithm>
@@ -78,6 +79,25 @@ Tensor probabilities(const GraphShardManager& graph) {
   for (Index e = 0; e < graph.num_edges(); ++e)
     prob.data()[e] = static_cast<real>((graph.edge_ids()[e] * 7) % 5);
   return prob;
+}
+
+constexpr Index num_types = 3;
+
+EdgeTypes types_by_id(const GraphShardManager& graph) {
+  Array<std::uint16_t> types;
+  for (const Index id : graph.edge_ids()) types.push_back(static_cast<std::uint16_t>(id % num_types));
+  return EdgeTypes(std::move(types));
+}
+
+/// In-edges of each type at each destination: number_of[destination][type].
+std::vector<std::array<Index, num_types>> count_types(const GraphShardManager& graph) {
+  std::vector<std::array<Index, num_types>> number_of(static_cast<std::size_t>(graph.num_dst_nodes()));
+  for (const GraphShard* shard : {&graph.shards()->local, &graph.shards()->remote})
+    for (Index i = 0; i < shard->num_rows(); ++i)
+      for (Index k = shard->row_begin[i]; k < shard->row_begin[i + 1]; ++k)
+        ++number_of[static_cast<std::size_t>(shard->dst_row(i))]
+                   [static_cast<std::size_t>(graph.edge_ids()[shard->edge(k)] % num_types)];
+  return number_of;
 }
 
 }  // namespace
@@ -296,6 +316,109 @@ TEST_CASE("excluded edges are in no layer") {
             (void)NeighborSampler(graph, {1}).sample_blocks(seeds, 1, wrong);
           }).find("is no edge of this rank") != std::string::npos);
   }
+}
+
+TEST_CASE("each type of edge has its fan-out, and its draws are uniform") {
+  const Ranks ranks;
+  if (ranks.world.rank() > 0) return;
+  const GraphShardManager graph = star(ranks.self, 30);
+  const double epochs = 4000;
+  for (const bool replace : {false, true}) {
+    const NeighborSampler sampler(graph, {{2, 0, 4}}, types_by_id(graph), {.replace = replace, .seed = 10});
+    const std::vector<double> seen = draws(sampler, 30, static_cast<Index>(epochs));
+    std::vector<double> of_first, of_last;
+    for (std::size_t e = 0; e < seen.size(); ++e) {
+      if (e % num_types == 1) CHECK(seen[e] == 0);
+      if (e % num_types == 0) of_first.push_back(seen[e]);
+      if (e % num_types == 2) of_last.push_back(seen[e]);
+    }
+    CHECK(std::accumulate(of_first.begin(), of_first.end(), 0.0) == 2 * epochs);
+    CHECK(std::accumulate(of_last.begin(), of_last.end(), 0.0) == 4 * epochs);
+    CHECK(std::abs(chi_square(of_first, std::vector<double>(10, epochs * 2 / 10), 9)) < 4);
+    CHECK(std::abs(chi_square(of_last, std::vector<double>(10, epochs * 4 / 10), 9)) < 4);
+  }
+}
+
+TEST_CASE("fan-outs of types give the same blocks on every number of ranks and threads") {
+  const Ranks ranks;
+  const Communicator &comm = ranks.world, &self = ranks.self;
+  const std::vector<std::vector<Index>> fan_outs{{1, 2, 0}, {-1, 0, 3}};
+  for (const WholeGraph& whole : square_graphs())
+    for (const Books& books : test_books(whole, comm.size()))
+      for (int choice = 0; choice < 4; ++choice) {
+        CAPTURE(whole.name);
+        CAPTURE(choice);
+        const bool weighted = choice >= 2 && whole.src.size() > 2, replace = choice % 2 == 1;
+        const auto sample = [&](const GraphShardManager& g, const PartitionBook& book, int rank) {
+          std::vector<Index> excluded;
+          for (Index e = 0; e < g.num_edges(); ++e)
+            if (g.edge_ids()[e] % 11 == 5) excluded.push_back(e);
+          return NeighborSampler(
+                     g, fan_outs, types_by_id(g),
+                     {.replace = replace, .prob = weighted ? probabilities(g) : Tensor(), .seed = 3})
+              .sample_blocks(seeds_of(book, rank), 5, excluded);
+        };
+        const PartitionBook one = PartitionBook::even(whole.num_src, 1);
+        const auto want = sample(renamed_shard(self, whole, one), one, 0);
+        const GraphShardManager graph = renamed_shard(comm, whole, books.src);
+        const auto all = count_types(graph);
+        for (const int threads : {1, 2}) {
+          const ThreadLimit limit(threads);
+          const auto got = sample(graph, books.src, comm.rank());
+          REQUIRE(got.size() == 2);
+          for (std::size_t l = 0; l < 2; ++l) {
+            CHECK(edges_of(comm, got[l]) == edges_of(self, want[l]));
+            const auto drawn = count_types(got[l]);
+            for (std::size_t i = 0; i < drawn.size(); ++i)
+              for (std::size_t t = 0; t < num_types; ++t) {
+                const Index fan_out = fan_outs[l][t];
+                const Index there =
+                    all[static_cast<std::size_t>(got[l].dst_rows()[static_cast<Index>(i)])][t];
+                if (fan_out >= 0) CHECK(drawn[i][t] <= fan_out);
+                if (!replace || fan_out <= 0) CHECK(drawn[i][t] <= there);
+              }
+          }
+        }
+      }
+}
+
+TEST_CASE("all edges of one type are drawn as without types") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
+  for (const Books& books : test_books(whole, comm.size())) {
+    const GraphShardManager graph = renamed_shard(comm, whole, books.src);
+    const std::vector<Index> seeds = seeds_of(books.src, comm.rank());
+    const EdgeTypes one(Array<std::uint16_t>(static_cast<std::size_t>(graph.num_edges()), 0));
+    const auto want = NeighborSampler(graph, {2, 3}, {.seed = 2}).sample_blocks(seeds, 7);
+    const auto got = NeighborSampler(graph, {{2}, {3}}, one, {.seed = 2}).sample_blocks(seeds, 7);
+    for (std::size_t l = 0; l < 2; ++l) {
+      CHECK(std::ranges::equal(got[l].edge_rows(), want[l].edge_rows()));
+      CHECK(std::ranges::equal(got[l].src_rows(), want[l].src_rows()));
+    }
+  }
+}
+
+TEST_CASE("wrong fan-outs of types are one sentence on all ranks") {
+  const Communicator comm = Communicator::world();
+  const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
+  const GraphShardManager graph = renamed_shard(comm, whole, PartitionBook::even(60, comm.size()));
+  const EdgeTypes types = types_by_id(graph);
+  const auto text = [&](const std::vector<std::vector<Index>>& fan_outs) {
+    return thrown_by_all<InputError>(comm, [&] { NeighborSampler(graph, fan_outs, types); });
+  };
+  const auto has = [](const std::string& whole_text, const char* part) {
+    return whole_text.find(part) != std::string::npos;
+  };
+  CHECK(has(text({}), "there are no fan-outs"));
+  CHECK(has(text({{}}), "a layer has 0 fan-outs"));
+  CHECK(has(text({{1, 2, 3}, {1, 2}}), "a layer has 2 fan-outs, expected one for each type of edge, 3 as"));
+  CHECK(has(text({{1, 2, -3}}), "a fan-out is -3"));
+  CHECK(has(text({{1, 2}}), "NeighborSampler got the edge type 2, there are 2"));
+  CHECK(has(thrown_by_all<ShapeError>(
+                comm, [&] { NeighborSampler(graph, {{1}}, EdgeTypes(Array<std::uint16_t>(999))); }),
+            "got 999 edge types for"));
+  if (comm.size() > 1)
+    CHECK(has(text({{1, comm.rank() == 1 ? Index{1} : Index{2}, 3}}), "a different fan-out"));
 }
 
 TEST_CASE("bad input is one sentence on all ranks") {

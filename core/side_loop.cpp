@@ -1,0 +1,43 @@
+#include <sar/core/parallel.hpp>
+#include <sar/core/side_blocks.hpp>
+#include <sar/core/side_loop.hpp>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+namespace sar::inline SAR_PRECISION {
+
+SideLoop::SideLoop() : blocks_(std::make_unique<SideBlocks>()) {}
+SideLoop::SideLoop(SideLoop&&) noexcept = default;
+SideLoop::~SideLoop() {
+  if (blocks_ == nullptr) return;
+  withdraw_side_blocks(*blocks_);
+  while (!done()) std::this_thread::yield();
+}
+
+void SideLoop::start(Index n, Index grain, std::function<void(Index, Index)> body) {
+  if (n <= 0) return;
+  blocks_->body = std::move(body);
+  blocks_->n = n;
+  blocks_->grain = std::max<Index>(grain, 1);
+  blocks_->next = 0;
+  offer_side_blocks(*blocks_);
+}
+
+bool SideLoop::done() const noexcept {
+  return blocks_->to_run.load(std::memory_order_acquire) == 0;
+}
+
+void SideLoop::finish() {
+  if (done()) return;
+  parallel_for(blocks_->to_run.load(std::memory_order_relaxed), 1,
+               [&](Index, Index) { (void)run_side_block(blocks_.get()); });
+  while (!done()) std::this_thread::yield();
+}
+
+void SideLoop::check() const {
+  if (blocks_->error != nullptr) std::rethrow_exception(blocks_->error);
+}
+
+}  // namespace sar

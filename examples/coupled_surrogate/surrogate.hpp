@@ -1,0 +1,88 @@
+/// The surrogate: one graph network over both meshes, with a node type for each mesh and an edge type for the
+/// links within each and from one to the other. It learns the change of both fields over a time step.
+#pragma once
+
+#include "solver.hpp"
+
+#include <sar/sar.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+struct SurrogateOptions {
+  int rounds = 2;  ///< of message passing: how many links far a node sees
+  int hidden = 24;
+  double lr = 5e-3;
+  std::uint64_t seed = 1;
+};
+
+/// y = W2 relu(W1 x + b1) + b2
+struct MLP : sar::Module {
+  sar::Linear first, second;
+  MLP(int in, int hidden, int out, sar::Generator& gen);
+  sar::Variable operator()(const sar::Variable& x) const { return second(relu(first(x))); }
+};
+
+/// What flows into a node along the links of one type: the sum over the in-edges e = (u, v) of MLP(h_u, h_v,
+/// x_e). The features x_e are the field "x" of the relation.
+struct Transfer : sar::Module {
+  MLP edge;
+  Transfer(int hidden, sar::Generator& gen);
+  sar::Variable operator()(const sar::GraphShardManager& graph,
+                           const std::pair<sar::Variable, sar::Variable>& h) const;
+};
+
+/// h_v + norm(MLP(h_v, the sum of what flows in along all types of links))
+struct Round : sar::Module {
+  sar::HeteroGraphConv transfers;
+  std::array<MLP, 2> node;
+  std::array<sar::LayerNorm, 2> norm;
+  Round(int hidden, sar::Generator& gen);
+  sar::HeteroGraphConv::Rows operator()(const sar::HeteroGraph& graph,
+                                        const sar::HeteroGraphConv::Rows& h) const;
+};
+
+struct Network : sar::Module {
+  std::array<MLP, 2> encoder;
+  sar::ModuleList<Round> rounds;
+  std::array<MLP, 2> decoder;
+  Network(const SurrogateOptions& options, sar::Generator& gen);
+  /// The change of each field, [local nodes, 1], from [local nodes, features].
+  std::array<sar::Variable, 2> operator()(const sar::HeteroGraph& graph,
+                                          const std::array<sar::Tensor, 2>& features) const;
+};
+
+/// A time step as the surrogate sees it.
+struct TimeStep {
+  Fields before, after;
+  std::vector<double> heating;
+};
+
+/// Everything is collective.
+class Surrogate {
+ public:
+  Surrogate(const sar::Communicator& comm, const Meshes& meshes, const SurrogateOptions& options);
+
+  /// What a typical temperature and a typical change are; before the first call of train() and predict().
+  void set_scales(const std::vector<TimeStep>& steps);
+  /// One step of the optimizer; returns the loss, the sum over both meshes of the mean squares of (predicted
+  /// - true change) / (typical change).
+  double train(const TimeStep& step);
+  void set_lr(double lr) { optimizer_.set_lr(lr); }
+  /// Advances this rank's nodes of both fields by one time step.
+  void predict(Fields& temperature, const std::vector<double>& heating) const;
+
+ private:
+  [[nodiscard]] std::array<sar::Variable, 2> change(const Fields& temperature,
+                                                    const std::vector<double>& heating) const;
+
+  sar::Communicator comm_;
+  const Meshes& meshes_;
+  sar::HostHeteroGraph graph_;
+  sar::Generator generator_;  ///< the same seed gives the same parameters on every rank, without a message
+  Network network_;
+  sar::Adam optimizer_;
+  std::array<double, 2> scale_{1, 1}, change_scale_{1, 1};
+};

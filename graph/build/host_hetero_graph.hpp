@@ -1,0 +1,71 @@
+/// HostHeteroGraph: a graph of several types from what a solver has in memory, each rank its own.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/core/tensor.hpp>
+#include <sar/graph/build/host_edges.hpp>
+#include <sar/graph/hetero/hetero_graph.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sar::inline SAR_PRECISION {
+
+struct HostEdgeOrder;
+
+/// The nodes of a type that a rank owns. Each type has ids and owners of its own: fluid node 5 and structure
+/// node 5 are two nodes. A rank may have none, and so may all of them.
+template <class Nodes>
+struct HostNodeType {
+  std::string name;
+  Nodes nodes;
+};
+/// The edges of a type that a rank gives: src are nodes of the type `source`, dst of `destination`.
+template <class Id>
+struct HostEdgeType {
+  EdgeType type;
+  HostEdges<Id> edges;
+  /// As HostGraphOptions::add_reverse_edges, where source and destination are the same type. The same on
+  /// every rank.
+  bool add_reverse_edges = false;
+};
+
+using GlobalNodeType = HostNodeType<std::span<const std::int64_t>>;
+using GlobalEdgeType = HostEdgeType<std::int64_t>;
+using LocalNodeType = HostNodeType<LocalToGlobal>;
+using LocalEdgeType = HostEdgeType<std::int32_t>;
+
+/// As HostGraph, with types: two meshes and the edges that couple them. Row i of every tensor of a node type
+/// is node i of those that this rank gave, so that the host's arrays can be borrowed as they lie. node_ids()
+/// are the host's ids.
+///
+///     HostHeteroGraph graph(comm, {{"fluid", fluid_ids}, {"solid", solid_ids}},
+///                           {{{"fluid", "flows", "fluid"}, fluid_edges, true},
+///                            {{"solid", "bends", "fluid"}, interface_edges}});
+class HostHeteroGraph : public HeteroGraph {
+ public:
+  /// Each edge is given by one rank, whichever. Types are the same on every rank, in the same order.
+  /// Collective. Throws, the same on every rank, what HeteroGraph and HostGraph throw, with the edge type in
+  /// front; and InputError for add_reverse_edges between two types.
+  HostHeteroGraph(const Communicator& comm, const std::vector<GlobalNodeType>& nodes,
+                  const std::vector<GlobalEdgeType>& edges, const GraphOptions& options = {});
+  /// The same for a host with a numbering of its own for each node type on each rank. Collective.
+  HostHeteroGraph(const Communicator& comm, const std::vector<LocalNodeType>& nodes,
+                  const std::vector<LocalEdgeType>& edges, const GraphOptions& options = {});
+
+  /// As those of HostGraph, for the edges of a type. Collective.
+  [[nodiscard]] Tensor to_graph_order(const EdgeType& type, const Tensor& rows,
+                                      const Tensor& reverse_rows = {}) const;
+  [[nodiscard]] Tensor to_host_order(const EdgeType& type, const Tensor& rows, bool reverse = false) const;
+
+ private:
+  struct Parts;
+  explicit HostHeteroGraph(Parts parts);
+
+  std::shared_ptr<const std::vector<HostEdgeOrder>> orders_;  // of the edge types
+};
+
+}  // namespace sar

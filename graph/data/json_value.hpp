@@ -1,0 +1,87 @@
+/// Reading descriptions in JSON, with messages that say where a value stands. Not a public header: the JSON
+/// library stays inside the library.
+#pragma once
+
+#include <sar/core/error.hpp>
+#include <sar/core/tensor.hpp>
+#include <sar/graph/io/parse_json.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sar::inline SAR_PRECISION {
+
+using OrderedJson = nlohmann::ordered_json;
+
+/// A value of the file, which knows where it stands.
+class JsonValue {
+ public:
+  JsonValue(const OrderedJson& json, std::string place) : json_(json), place_(std::move(place)) {}
+
+  [[nodiscard]] JsonValue at(const char* key) const {
+    require<InputError>(json_.is_object(), place_, " is ", json_.type_name(), ", expected an object");
+    const auto found = json_.find(key);
+    require<InputError>(found != json_.end(), place_, " has no ", key, ", expected one");
+    return {*found, concat(place_, ".", key)};
+  }
+  [[nodiscard]] bool has(const char* key) const { return json_.is_object() && json_.contains(key); }
+  [[nodiscard]] std::vector<JsonValue> list() const {
+    require<InputError>(json_.is_array(), place_, " is ", json_.type_name(), ", expected a list");
+    std::vector<JsonValue> values;
+    for (const OrderedJson& element : json_)
+      values.emplace_back(element, concat(place_, "[", values.size(), "]"));
+    return values;
+  }
+  [[nodiscard]] std::string text() const {
+    require<InputError>(json_.is_string(), place_, " is ", json_.type_name(), ", expected a text");
+    return json_.get<std::string>();
+  }
+  [[nodiscard]] Index count() const {
+    const bool fits = json_.is_number_integer() &&
+                      (!json_.is_number_unsigned() ||
+                       json_.get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<Index>::max()});
+    require<InputError>(fits && json_.get<Index>() >= 0, place_, " is ", shortened(json_),
+                        ", expected a whole number from 0 on");
+    return json_.get<Index>();
+  }
+  [[nodiscard]] std::vector<Index> counts() const {
+    std::vector<Index> numbers;
+    for (const JsonValue& value : list()) numbers.push_back(value.count());
+    return numbers;
+  }
+  [[nodiscard]] std::map<std::string, std::string> texts() const {
+    require<InputError>(json_.is_object(), place_, " is ", json_.type_name(), ", expected an object");
+    std::map<std::string, std::string> all;
+    for (const auto& [key, value] : json_.items())
+      all[key] = JsonValue(value, concat(place_, ".", key)).text();
+    return all;
+  }
+  [[nodiscard]] const std::string& place() const { return place_; }
+
+ private:
+  static std::string shortened(const OrderedJson& json) {
+    const std::string text = json.dump(-1, ' ', true, OrderedJson::error_handler_t::replace);
+    return text.size() <= 40 ? text : text.substr(0, 37) + "...";
+  }
+
+  const OrderedJson& json_;
+  std::string place_;
+};
+
+/// A name of a type or field, which no other one of the same list has.
+inline std::string unique_name(const JsonValue& value, const std::string& name,
+                               std::set<std::string>& taken) {
+  require<InputError>(!name.empty(), value.place(), " is empty, expected a name");
+  require<InputError>(taken.insert(name).second, value.place(), ": there are several named ", name,
+                      ", expected one");
+  return name;
+}
+
+}  // namespace sar

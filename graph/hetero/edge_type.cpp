@@ -1,0 +1,31 @@
+#include <sar/core/error.hpp>
+#include <sar/graph/hetero/edge_type.hpp>
+
+#include <vector>
+
+namespace sar::inline SAR_PRECISION {
+
+std::string quoted_list(std::span<const std::string> names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + name + "'";
+  return list.empty() ? "none" : list;
+}
+
+std::size_t find_edge_type(std::span<const EdgeType> types, std::string_view name) {
+  std::vector<std::string> all, alike;
+  std::size_t found = 0;
+  for (std::size_t k = 0; k < types.size(); ++k) {
+    all.push_back(types[k].canonical_name());
+    if (all.back() == name) return k;
+    if (types[k].relation != name) continue;
+    alike.push_back(all.back());
+    found = k;
+  }
+  require<InputError>(!alike.empty(), "there is no edge type '", name, "'; the edge types are ",
+                      quoted_list(all));
+  require<InputError>(alike.size() == 1, "several edge types are called '", name, "': ", quoted_list(alike),
+                      "; give the canonical name");
+  return found;
+}
+
+}  // namespace sar

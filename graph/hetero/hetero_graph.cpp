@@ -1,0 +1,451 @@
+#include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
+#include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/graph/hetero/naming.hpp>
+#include <sar/graph/message/agreement.hpp>
+#include <sar/graph/message/sharded_graph.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+using NodeTypeSpec = HeteroGraph::NodeTypeSpec;
+using EdgeTypeSpec = HeteroGraph::EdgeTypeSpec;
+
+void check_node_types(const Communicator& comm, const std::vector<NodeTypeSpec>& nodes) {
+  require<InputError>(!nodes.empty(), "HeteroGraph: there are no node types");
+  std::vector<std::string> names;
+  for (const NodeTypeSpec& type : nodes) {
+    require<InputError>(!type.name.empty(), "HeteroGraph: a node type has no name");
+    require<InputError>(std::find(names.begin(), names.end(), type.name) == names.end(),
+                        "HeteroGraph: the node type '", type.name, "' is given twice");
+    names.push_back(type.name);
+    require<InputError>(type.book.num_parts() == comm.size(), "HeteroGraph: the book of the node type '",
+                        type.name, "' has ", type.book.num_parts(), " parts, there are ", comm.size(),
+                        " ranks");
+    const Index mine = type.book.num_nodes(comm.rank());
+    require<InputError>(type.ids.empty() || std::ssize(type.ids) == mine, "HeteroGraph: rank ", comm.rank(),
+                        " gives ", type.ids.size(), " original ids for ", mine, " nodes of type '", type.name,
+                        "'");
+  }
+}
+
+void check_edge_types(const std::vector<NodeTypeSpec>& nodes, const std::vector<EdgeTypeSpec>& edges) {
+  std::vector<std::string> names;
+  for (const NodeTypeSpec& type : nodes) names.push_back(type.name);
+  for (std::size_t k = 0; k < edges.size(); ++k) {
+    const EdgeType& type = edges[k].type;
+    require<InputError>(!type.relation.empty(), "HeteroGraph: the relation of the edge type from '",
+                        type.source, "' to '", type.destination, "' has no name");
+    for (const std::string& end : {type.source, type.destination})
+      require<InputError>(std::find(names.begin(), names.end(), end) != names.end(),
+                          "HeteroGraph: the edge type '", type.canonical_name(), "' has the end '", end,
+                          "', which is no node type; the node types are ", quoted_list(names));
+    for (std::size_t other = 0; other < k; ++other)  // also of types with colons in their names
+      require<InputError>(edges[other].type.canonical_name() != type.canonical_name(),
+                          "HeteroGraph: the edge type '", type.canonical_name(), "' is given twice");
+  }
+}
+
+/// Sources must exist before the relations share a halo; the rest is checked with each of them.
+void check_sources(const std::vector<NodeTypeSpec>& nodes, const std::vector<EdgeTypeSpec>& edges) {
+  for (const EdgeTypeSpec& spec : edges) {
+    const Index size = std::find_if(nodes.begin(), nodes.end(), [&](const NodeTypeSpec& type) {
+                         return type.name == spec.type.source;
+                       })->book.num_nodes();
+    for (std::size_t k = 0; k < spec.edges.src.size(); ++k)
+      require<InputError>(0 <= spec.edges.src[k] && spec.edges.src[k] < size, "edge type '",
+                          spec.type.canonical_name(), "': edge ", k, " of the rank comes from node ",
+                          spec.edges.src[k], ", but there are ", size, " nodes of type '", spec.type.source,
+                          "'");
+  }
+}
+
+std::uint64_t hash_of(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+/// The types must be the same on every rank.
+CollectiveCall construction(const std::vector<NodeTypeSpec>& nodes, const std::vector<EdgeTypeSpec>& edges,
+                            const GraphOptions& options) {
+  std::string node_names, edge_names;
+  for (const NodeTypeSpec& type : nodes) node_names += type.name + "\n";
+  for (const EdgeTypeSpec& type : edges) edge_names += type.type.canonical_name() + "\n";
+  return CollectiveCall("HeteroGraph")
+      .equal(options)
+      .equal("number of node types", nodes.size())
+      .equal("number of edge types", edges.size())
+      .equal("list of node types (hash)", hash_of(node_names))
+      .equal("list of edge types (hash)", hash_of(edge_names));
+}
+
+}  // namespace
+
+struct HeteroGraph::State {
+  struct NodeType {
+    PartitionBook book, dst_book;  ///< the same, but for a block
+    Array<Index> ids;
+    std::shared_ptr<Frame> src_frame, dst_frame;  ///< the same, but for a block
+  };
+
+  Communicator comm;
+  GraphOptions options;
+  bool is_block = false;
+  std::vector<std::string> node_names;
+  std::vector<NodeType> nodes;
+  std::vector<EdgeType> edge_types;
+  std::vector<GraphShardManager> relations;
+  std::vector<Index> most_halo_rows;  ///< of each relation, on any rank
+  std::vector<std::optional<GraphShardManager>> holding_halo;
+  std::optional<HomogeneousForm> form;
+
+  State(const Communicator& communicator, const GraphOptions& graph_options)
+      : comm(communicator), options(graph_options) {}
+
+  [[nodiscard]] std::size_t node_type(const std::string& name) const {
+    const auto found = std::find(node_names.begin(), node_names.end(), name);
+    require<InputError>(found != node_names.end(), "there is no node type '", name, "'; the node types are ",
+                        quoted_list(node_names));
+    return static_cast<std::size_t>(found - node_names.begin());
+  }
+  void take_nodes(std::vector<NodeTypeSpec> specs);
+  /// The relations, those with the same sources on one halo. Collective.
+  std::vector<std::shared_ptr<const ShardedGraph>> make_shards(std::vector<EdgeTypeSpec> specs) const;
+  /// Makes the relations' graphs from their edges. Collective.
+  void take_relations(std::vector<EdgeType> types,
+                      const std::vector<std::shared_ptr<const ShardedGraph>>& shards);
+  [[nodiscard]] Frames frames_of(const EdgeType& type) const {
+    return {nodes[node_type(type.source)].src_frame, nodes[node_type(type.destination)].dst_frame};
+  }
+};
+
+void HeteroGraph::State::take_nodes(std::vector<NodeTypeSpec> specs) {
+  for (NodeTypeSpec& spec : specs) {
+    if (spec.ids.empty()) {
+      spec.ids.resize(static_cast<std::size_t>(spec.book.num_nodes(comm.rank())));
+      std::iota(spec.ids.begin(), spec.ids.end(), spec.book.begin(comm.rank()));
+    }
+    const auto frame = std::make_shared<Frame>("ndata of '" + spec.name + "'");
+    nodes.push_back({.book = spec.book,
+                     .dst_book = std::move(spec.book),
+                     .ids = std::move(spec.ids),
+                     .src_frame = frame,
+                     .dst_frame = frame});
+    node_names.push_back(std::move(spec.name));
+  }
+}
+
+std::vector<std::shared_ptr<const ShardedGraph>> HeteroGraph::State::make_shards(
+    std::vector<EdgeTypeSpec> specs) const {
+  std::vector<std::shared_ptr<const ShardedGraph>> shards(specs.size());
+  for (std::size_t t = 0; t < nodes.size(); ++t) {
+    std::vector<std::size_t> from_here;
+    std::vector<const EdgeList*> lists;
+    for (std::size_t k = 0; k < specs.size(); ++k) {
+      if (specs[k].type.source != node_names[t]) continue;
+      from_here.push_back(k);
+      lists.push_back(&specs[k].edges);
+    }
+    if (from_here.empty()) continue;
+    const SharedHalo halo = share_halo(comm, nodes[t].book, lists);
+    for (const std::size_t k : from_here) {
+      const EdgeType& type = specs[k].type;
+      const NodeType& dst = nodes[node_type(type.destination)];
+      shards[k] = naming(type, [&] {
+        return std::make_shared<const ShardedGraph>(comm, nodes[t].book, dst.book, std::move(specs[k].edges),
+                                                    type.source == type.destination, nodes[t].ids, dst.ids,
+                                                    &halo);
+      });
+    }
+  }
+  return shards;
+}
+
+HeteroGraph::HeteroGraph(const Communicator& comm, std::vector<NodeTypeSpec> nodes,
+                         std::vector<EdgeTypeSpec> edges, const GraphOptions& options) {
+  state_ = collective(
+      comm,
+      [&] {
+        check_node_types(comm, nodes);
+        check_edge_types(nodes, edges);
+        check_sources(nodes, edges);
+        return construction(nodes, edges, options);
+      },
+      [&] {
+        const TraceScope scope("construct typed graph", TraceKind::compute);
+        auto state = std::make_shared<State>(comm, options);
+        state->take_nodes(std::move(nodes));
+        std::vector<EdgeType> types;
+        for (const EdgeTypeSpec& spec : edges) types.push_back(spec.type);
+        const auto shards = state->make_shards(std::move(edges));
+        state->take_relations(std::move(types), shards);
+        return state;
+      });
+}
+
+HeteroGraph::HeteroGraph(const Communicator& comm, std::vector<BlockNodes> nodes,
+                         std::vector<EdgeType> edge_types,
+                         const std::vector<std::shared_ptr<const ShardedGraph>>& relations,
+                         const GraphOptions& options)
+    : state_(comm.agree([&] {
+        auto state = std::make_shared<State>(comm, options);
+        state->is_block = true;
+        for (BlockNodes& type : nodes) {
+          state->nodes.push_back({.book = std::move(type.src_book),
+                                  .dst_book = std::move(type.dst_book),
+                                  .ids = std::move(type.ids),
+                                  .src_frame = std::make_shared<Frame>("srcdata of '" + type.name + "'"),
+                                  .dst_frame = std::make_shared<Frame>("dstdata of '" + type.name + "'")});
+          state->node_names.push_back(std::move(type.name));
+        }
+        state->take_relations(std::move(edge_types), relations);
+        return state;
+      })) {}
+
+void HeteroGraph::State::take_relations(std::vector<EdgeType> types,
+                                        const std::vector<std::shared_ptr<const ShardedGraph>>& shards) {
+  edge_types = std::move(types);
+  for (std::size_t k = 0; k < shards.size(); ++k) {
+    relations.push_back(GraphShardManager(shards[k], options, frames_of(edge_types[k])));
+    most_halo_rows.push_back(shards[k]->remote.num_src_rows);
+  }
+  if (!shards.empty()) comm.all_reduce(std::span<Index>(most_halo_rows), ReduceOp::max);
+  holding_halo.resize(shards.size());
+}
+
+const Communicator& HeteroGraph::comm() const noexcept {
+  return state_->comm;
+}
+const GraphOptions& HeteroGraph::options() const noexcept {
+  return state_->options;
+}
+bool HeteroGraph::is_block() const noexcept {
+  return state_->is_block;
+}
+const std::vector<std::string>& HeteroGraph::node_types() const noexcept {
+  return state_->node_names;
+}
+const std::vector<EdgeType>& HeteroGraph::edge_types() const noexcept {
+  return state_->edge_types;
+}
+bool HeteroGraph::contains(const EdgeType& type) const noexcept {
+  return std::find(edge_types().begin(), edge_types().end(), type) != edge_types().end();
+}
+
+const GraphShardManager& HeteroGraph::operator[](const EdgeType& type) const {
+  const std::vector<EdgeType>& types = edge_types();
+  const auto found = std::find(types.begin(), types.end(), type);
+  return state_->relations[found != types.end() ? static_cast<std::size_t>(found - types.begin())
+                                                : find_edge_type(types, type.canonical_name())];
+}
+const GraphShardManager& HeteroGraph::operator[](const std::string& type) const {
+  return state_->relations[find_edge_type(edge_types(), type)];
+}
+
+bool HeteroGraph::fetches_together(const Variable& x, std::span<const RelationCall> calls) const {
+  if (comm().size() == 1 || calls.size() == 1 || options().aggregate_in_double) return false;
+  const auto relation = find_edge_type(edge_types(), calls.front().type.canonical_name());
+  const Index bytes =
+      state_->most_halo_rows[relation] * x.shape().row_size() * static_cast<Index>(sizeof(real));
+  return options().max_halo_bytes == 0 || bytes <= options().max_halo_bytes;
+}
+
+const GraphShardManager& HeteroGraph::holding_halo(const EdgeType& type) const {
+  const std::size_t k = find_edge_type(edge_types(), type.canonical_name());
+  std::optional<GraphShardManager>& held = state_->holding_halo[k];
+  if (!held)
+    held = comm().agree([&] {  // all ranks have it afterwards, or none
+      const GraphShardManager& relation = state_->relations[k];
+      Frames frames(std::make_shared<Frame>("rows of '" + type.source + "' with their halo"),
+                    state_->frames_of(type).dst);
+      frames.edge = relation.frames_->edge;
+      return GraphShardManager(ShardedGraph::holding_halo(relation.shards()), options(), std::move(frames));
+    });
+  return *held;
+}
+
+const PartitionBook& HeteroGraph::book(const std::string& type) const {
+  return state_->nodes[state_->node_type(type)].book;
+}
+Index HeteroGraph::num_nodes(const std::string& type) const {
+  return book(type).num_nodes();
+}
+Index HeteroGraph::num_local_nodes(const std::string& type) const {
+  return book(type).num_nodes(comm().rank());
+}
+Index HeteroGraph::num_local_destinations(const std::string& type) const {
+  return state_->nodes[state_->node_type(type)].dst_book.num_nodes(comm().rank());
+}
+const Array<Index>& HeteroGraph::node_ids(const std::string& type) const {
+  return state_->nodes[state_->node_type(type)].ids;
+}
+Frame& HeteroGraph::ndata(const std::string& type) const {
+  require<InputError>(!is_block(), "a block has no ndata of '", type, "', only srcdata and dstdata");
+  return srcdata(type);
+}
+Frame& HeteroGraph::srcdata(const std::string& type) const {
+  return *state_->nodes[state_->node_type(type)].src_frame;
+}
+Frame& HeteroGraph::dstdata(const std::string& type) const {
+  return *state_->nodes[state_->node_type(type)].dst_frame;
+}
+
+namespace {
+
+/// Where the ids of each type begin when those of all types follow each other: [types + 1]. `sizes`: of the
+/// whole types; `ids`: of this rank. Collective. Throws InputError for a negative id, and where the ids of
+/// all types together are beyond 2^63.
+std::vector<Index> begin_of_ids(const Communicator& comm, const std::vector<Index>& sizes,
+                                const std::vector<const Array<Index>*>& ids) {
+  std::vector<Index> ends(sizes);
+  for (std::size_t t = 0; t < ids.size(); ++t)
+    for (const Index id : *ids[t]) {
+      require<InputError>(0 <= id && id < std::numeric_limits<Index>::max(), "there is an original id ", id,
+                          ", expected ids from 0 on");
+      ends[t] = std::max(ends[t], id + 1);
+    }
+  if (!ends.empty()) comm.all_reduce(std::span<Index>(ends), ReduceOp::max);
+  std::vector<Index> begin{0};
+  for (const Index end : ends) {
+    require<InputError>(end <= std::numeric_limits<Index>::max() - begin.back(),
+                        "the original ids of all types together go beyond 2^63: ", begin.back(), " and ",
+                        end);
+    begin.push_back(begin.back() + end);
+  }
+  return begin;
+}
+
+/// Adds the edges of a relation. `src` are the global ids of its source rows and then of its halo rows.
+void add_edges(const ShardedGraph& relation, const Array<Index>& src, Index first_dst, Index first_id,
+               bool weighted, EdgeList& list) {
+  const Array<Index>& ids = relation.edge_ids();
+  for (const GraphShard* shard : {&relation.local, &relation.remote}) {
+    const Index first_src = shard == &relation.local ? 0 : relation.local.num_src_rows;
+    for (Index i = 0; i < shard->num_rows(); ++i) {
+      for (Index k = shard->row_begin[i]; k < shard->row_begin[i + 1]; ++k) {
+        const Index edge = shard->edge(k);
+        list.src.push_back(src[first_src + shard->src[k]]);
+        list.dst.push_back(first_dst + shard->dst_row(i));
+        list.id.push_back(first_id + ids[edge]);
+        if (!weighted) continue;
+        list.weight.push_back(relation.edge_weight.defined() ? relation.edge_weight.data()[edge] : real{1});
+      }
+    }
+  }
+}
+
+/// Makes the homogeneous form of a typed graph.
+class HomogeneousMaker {
+ public:
+  HomogeneousMaker(const HeteroGraph& graph) : graph_(graph), comm_(graph.comm()) {}
+
+  /// Collective.
+  HomogeneousForm make() {
+    const auto& types = graph_.edge_types();
+    require<InputError>(types.size() <= std::numeric_limits<std::uint16_t>::max(), "a graph of ",
+                        types.size(), " edge types has no homogeneous form, at most 65535 are possible");
+    make_books();
+    const std::vector<Index> first_edge_id = begin_of_edge_ids();
+    EdgeList list = edges(first_edge_id);
+    GraphShardManager homogeneous(comm_, book_, book_, std::move(list), true, graph_.options(), ids_, ids_);
+    Array<std::uint16_t> etypes(static_cast<std::size_t>(homogeneous.num_edges()));
+    const Array<Index>& ids = homogeneous.edge_ids();
+    for (std::size_t e = 0; e < etypes.size(); ++e)
+      etypes[e] = static_cast<std::uint16_t>(
+          std::upper_bound(first_edge_id.begin(), first_edge_id.end(), ids[e]) - first_edge_id.begin() - 1);
+    return {.graph = std::move(homogeneous),
+            .node_types = graph_.node_types(),
+            .edge_types = types,
+            .first_row = std::move(first_row_),
+            .etypes = EdgeTypes(std::move(etypes)),
+            .first_edge_id = first_edge_id};
+  }
+
+ private:
+  /// Who owns which nodes, and the original ids of this rank's.
+  void make_books() {
+    const auto& types = graph_.node_types();
+    std::vector<Index> offsets{0}, sizes;
+    for (int q = 0; q < comm_.size(); ++q) {
+      Index size = 0;
+      for (const std::string& type : types) size += graph_.book(type).num_nodes(q);
+      offsets.push_back(offsets.back() + size);
+    }
+    book_ = PartitionBook(std::move(offsets));
+    std::vector<const Array<Index>*> ids;
+    first_row_ = {0};
+    for (const std::string& type : types) {
+      sizes.push_back(graph_.num_nodes(type));
+      ids.push_back(&graph_.node_ids(type));
+      first_row_.push_back(first_row_.back() + graph_.num_local_nodes(type));
+    }
+    const std::vector<Index> begin = begin_of_ids(comm_, sizes, ids);
+    for (std::size_t t = 0; t < types.size(); ++t)
+      for (const Index id : *ids[t]) ids_.push_back(begin[t] + id);
+  }
+
+  [[nodiscard]] std::vector<Index> begin_of_edge_ids() const {
+    std::vector<Index> sizes;
+    std::vector<const Array<Index>*> ids;
+    for (const EdgeType& type : graph_.edge_types()) {
+      sizes.push_back(graph_[type].num_global_edges());
+      ids.push_back(&graph_[type].edge_ids());
+    }
+    return begin_of_ids(comm_, sizes, ids);
+  }
+
+  [[nodiscard]] Index first_row_of(const std::string& type) const {
+    const auto& types = graph_.node_types();
+    return first_row_[std::find(types.begin(), types.end(), type) - types.begin()];
+  }
+
+  /// All edges of this rank, in global ids of the homogeneous graph. Collective.
+  [[nodiscard]] EdgeList edges(const std::vector<Index>& first_edge_id) const {
+    const auto& types = graph_.edge_types();
+    const bool weighted = std::any_of(types.begin(), types.end(), [&](const EdgeType& type) {
+      return graph_[type].edge_weight().defined();
+    });
+    const Index first = book_.begin(comm_.rank());
+    EdgeList list;
+    for (const std::string& source : graph_.node_types()) {
+      Array<Index> src;  // of the nodes and of the halo that the relations from here share
+      bool known = false;
+      for (std::size_t k = 0; k < types.size(); ++k) {
+        if (types[k].source != source) continue;
+        const ShardedGraph& relation = *graph_[types[k]].shards();
+        if (!std::exchange(known, true)) {
+          src.resize(static_cast<std::size_t>(relation.local.num_src_rows));
+          std::iota(src.begin(), src.end(), first + first_row_of(source));
+          src = relation.with_halo(src);
+        }
+        add_edges(relation, src, first + first_row_of(types[k].destination), first_edge_id[k], weighted,
+                  list);
+      }
+    }
+    return list;
+  }
+
+  const HeteroGraph& graph_;
+  const Communicator& comm_;
+  PartitionBook book_;
+  Array<Index> ids_;
+  std::vector<Index> first_row_;
+};
+
+}  // namespace
+
+const HomogeneousForm& HeteroGraph::to_homogeneous() const {
+  require<InputError>(
+      !is_block(), "a block has no homogeneous form, expected the graph that its message flow graph is of");
+  if (!state_->form) state_->form = comm().agree([&] { return HomogeneousMaker(*this).make(); });
+  return *state_->form;
+}
+
+}  // namespace sar

@@ -1,0 +1,49 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/core/error.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
+
+#include <algorithm>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+std::size_t find_type(const std::vector<std::string>& types, const std::string& type) {
+  const auto found = std::find(types.begin(), types.end(), type);
+  require<InputError>(found != types.end(), "there is no node type '", type, "'; the node types are ",
+                      quoted_list(types));
+  return static_cast<std::size_t>(found - types.begin());
+}
+
+}  // namespace
+
+Variable HomogeneousForm::concat(const std::map<std::string, Variable>& rows) const {
+  for (const auto& of_type : rows) (void)find_type(node_types, of_type.first);
+  std::vector<Variable> parts;
+  for (std::size_t t = 0; t < node_types.size(); ++t) {
+    const auto found = rows.find(node_types[t]);
+    require<InputError>(found != rows.end() && found->second.defined(),
+                        "there are no rows of the node type '", node_types[t], "'");
+    const Index expected = first_row[t + 1] - first_row[t];
+    require<ShapeError>(found->second.num_rows() == expected, "rows of '", node_types[t], "' have shape ",
+                        found->second.shape(), ", rank ", graph.comm().rank(), " has ", expected,
+                        " nodes of this type");
+    parts.push_back(found->second);
+  }
+  return parts.size() == 1 ? parts.front() : concat_rows(parts);
+}
+
+Variable HomogeneousForm::rows_of(const Variable& rows, const std::string& node_type) const {
+  const std::size_t t = find_type(node_types, node_type);
+  require<ShapeError>(rows.defined() && rows.num_rows() == first_row.back(), "rows of shape ", rows.shape(),
+                      ", rank ", graph.comm().rank(), " has ", first_row.back(), " nodes of all types");
+  return node_types.size() == 1 ? rows : slice_rows(rows, first_row[t], first_row[t + 1]);
+}
+
+Array<Index> HomogeneousForm::ntypes() const {
+  Array<Index> types(static_cast<std::size_t>(first_row.back()));
+  for (std::size_t t = 0; t < node_types.size(); ++t)
+    std::fill(types.begin() + first_row[t], types.begin() + first_row[t + 1], static_cast<Index>(t));
+  return types;
+}
+
+}  // namespace sar

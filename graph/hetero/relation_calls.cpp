@@ -1,0 +1,118 @@
+/// HeteroGraph::call: relations that read the same source rows.
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
+#include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/graph/message/agreement.hpp>
+#include <sar/graph/message/graph_plan.hpp>
+#include <sar/graph/message/held_rows.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+using RelationCall = HeteroGraph::RelationCall;
+
+/// The rows that relations read, forward, and again from the first backward pass of a relation to the last:
+/// each has a reference to this.
+struct SharedRows {
+  Variable x;
+  std::optional<HeldRows> held = {};  ///< none on one process: the rows are those of x
+  GradientPtr gradient = {};          ///< of the rows that are held; null for constants
+  Tensor rows = {};
+
+  Variable get() {
+    if (!held) return x;
+    if (!rows.defined()) rows = held->fetch();
+    return {rows, gradient != nullptr};
+  }
+  /// What a relation adds to the gradient of the rows.
+  void add_gradient(const Variable& of_relation) const {
+    if (held && of_relation.grad().defined()) gradient->add(of_relation.gradient()->take());
+  }
+};
+
+/// What a timeline says of a relation.
+void describe(TraceScope& scope, const RelationCall& call) {
+  if (tracing()) scope.detail(call.type.canonical_name());
+}
+
+/// The result of one relation, as an operation that keeps nothing but what computes it again.
+Variable recomputed(const GraphShardManager& graph, const RelationCall& call,
+                    const std::shared_ptr<SharedRows>& shared) {
+  Tensor value;
+  bool recorded = false;
+  {
+    const Tape only_asked_for_gradients;
+    const Variable y = call.compute(graph, shared->get());
+    value = y.value();
+    recorded = y.requires_grad();
+  }
+  if (!recorded) return value;
+  return record_collective(graph.comm(), value, [graph, call, shared](const Tensor& grad) {
+    TraceScope scope("relation backward", TraceKind::compute);
+    describe(scope, call);
+    const Variable rows = shared->get();
+    Tape tape;
+    tape.backward(call.compute(graph, rows), grad);
+    shared->add_gradient(rows);
+  });
+}
+
+}  // namespace
+
+void HeteroGraph::call(const Variable& x, std::span<const RelationCall> calls,
+                       FunctionRef<void(std::size_t call, Variable result)> take) const {
+  if (calls.empty()) return;
+  const auto described_call = [&] {
+    CollectiveCall described("HeteroGraph::call");
+    described.equal(options()).equal("number of relations", calls.size());
+    for (const RelationCall& each : calls) {
+      const GraphShardManager& graph = (*this)[each.type];
+      require<InputError>(each.type.source == calls.front().type.source,
+                          "HeteroGraph::call: relations from '", calls.front().type.source, "' and from '",
+                          each.type.source, "', expected one type of sources");
+      require<ShapeError>(x.defined() && x.num_rows() == graph.num_src_nodes(), "source rows of shape ",
+                          x.shape(), " for the edge type '", each.type.canonical_name(), "', which has ",
+                          graph.num_src_nodes(), " source nodes on rank ", comm().rank());
+      described.equal("edge type (number)",
+                      std::find(edge_types().begin(), edge_types().end(), each.type) - edge_types().begin());
+    }
+    return described.equal("shape of the source rows", x.shape())
+        .equal("wish for the sources' gradient", x.requires_grad())
+        .equal("tape in scope", Tape::current() != nullptr);
+  };
+  collective(comm(), described_call, [&] {
+    const bool together = fetches_together(x, calls);
+    const bool again = Tape::current() != nullptr && !keeps_halo_rows(options()) && calls.size() > 1 &&
+                       (together || comm().size() == 1);
+    const auto graph_of = [&](const RelationCall& each) -> const GraphShardManager& {
+      return together ? holding_halo(each.type) : (*this)[each.type];
+    };
+    Variable rows = x;
+    const auto shared = std::make_shared<SharedRows>(SharedRows{.x = x});
+    if (together) {
+      shared->held.emplace((*this)[calls.front().type], x);
+      rows = shared->held->fetch();
+      if (recording({&x}))
+        rows =
+            record_collective(comm(), rows, [held = *shared->held](const Tensor& grad) { held.push(grad); });
+      shared->gradient = rows.gradient();
+      shared->rows = rows.value();
+    }
+    for (std::size_t k = 0; k < calls.size(); ++k) {
+      TraceScope scope("relation", TraceKind::compute);
+      describe(scope, calls[k]);
+      const GraphShardManager& graph = graph_of(calls[k]);
+      take(k, again && calls[k].keeps_rows ? recomputed(graph, calls[k], shared)
+                                           : calls[k].compute(graph, rows));
+    }
+    shared->rows = Tensor();
+  });
+}
+
+}  // namespace sar

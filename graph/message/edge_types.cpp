@@ -1,0 +1,30 @@
+#include <sar/core/error.hpp>
+#include <sar/graph/message/edge_types.hpp>
+
+#include <algorithm>
+
+namespace sar::inline SAR_PRECISION {
+
+EdgeTypes EdgeTypes::checked(Index num_edges, Index num_types, const char* operation) const {
+  constexpr Index most_types = Index{1} << 16;
+  require<InputError>(num_types <= most_types, operation, " has ", num_types, " edge types, at most ",
+                      most_types, " are possible");
+  require<ShapeError>(size() == num_edges, operation, " got ", size(), " edge types for ", num_edges,
+                      " edges");
+  const auto check = [&](const auto& types) {
+    for (const Index type : types)
+      require<InputError>(0 <= type && type < num_types, operation, " got the edge type ", type,
+                          ", there are ", num_types);
+  };
+  if (types_ != nullptr) {
+    check(*types_);
+    return *this;
+  }
+  check(ids_.span());
+  Array<std::uint16_t> types(num_edges);
+  std::transform(ids_.span().begin(), ids_.span().end(), types.begin(),
+                 [](Index type) { return static_cast<std::uint16_t>(type); });
+  return EdgeTypes(std::move(types));
+}
+
+}  // namespace sar

@@ -1,0 +1,31 @@
+/// HeldRows: source rows with the halo rows behind them, for several operations that read the same rows.
+#pragma once
+
+#include <sar/graph/message/driver.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+
+namespace sar::inline SAR_PRECISION {
+
+/// Of rows x [local sources, ...] of a graph: [local sources + halo rows, ...], as the graph that
+/// ShardedGraph::holding_halo() makes takes them. Everything travels in the format of the graph's options.
+class HeldRows {
+ public:
+  HeldRows(const GraphShardManager& graph, const Variable& x);
+
+  /// The rows, by one fetch; the same ones in each call. Collective.
+  [[nodiscard]] Tensor fetch() const;
+  /// Adds the gradient of such rows to that of x: those of halo rows go to their owners by one push.
+  /// Collective.
+  void push(const Tensor& gradient) const;
+
+ private:
+  Driver driver_;
+  Tensor x_;
+  GradientPtr gradient_;
+};
+
+/// Whether a gradient of the message depends on the values of its source rows, which a record then keeps.
+/// Local.
+[[nodiscard]] bool keeps_source_rows(const Message& message);
+
+}  // namespace sar

@@ -1,0 +1,11 @@
+/// Messages of the fields of a graph's frames.
+#pragma once
+
+#include <sar/graph/message/graph_shard_manager.hpp>
+
+namespace sar::inline SAR_PRECISION {
+
+/// The message with the fields as operands. Throws InputError for fields that do not exist. Local.
+Message resolve(const GraphShardManager& graph, const NamedMessage& named);
+
+}  // namespace sar

@@ -1,0 +1,123 @@
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
+#include <sar/graph/kernels/typed_attention.hpp>
+#include <sar/graph/message/agreement.hpp>
+#include <sar/graph/message/driver.hpp>
+#include <sar/graph/message/typed_attention.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+EdgeTypes check(const GraphShardManager& graph, const Variable& key_value, const Variable& query,
+                const Variable& att, const Variable& msg, const EdgeTypes& types) {
+  const Shape& shape = query.shape();
+  require<ShapeError>(shape.dims() == 3 && shape[0] == graph.num_dst_nodes() && shape.row_size() > 0,
+                      "query has shape ", shape, "; on rank ", graph.comm().rank(), " it must be [",
+                      graph.num_dst_nodes(), ", heads, features]");
+  const Index heads = shape[1], dim = shape[2];
+  const Shape expected{graph.num_src_nodes(), 2, heads, dim};
+  require<ShapeError>(key_value.shape() == expected, "key_value has shape ", key_value.shape(), "; on rank ",
+                      graph.comm().rank(), " it must be ", expected, ", as query has shape ", shape);
+  const Index num_types = att.shape()[0];
+  const Shape matrices{num_types, heads, dim, dim};
+  require<ShapeError>(att.shape() == matrices && msg.shape() == matrices, "att and msg have shapes ",
+                      att.shape(), " and ", msg.shape(), "; they must be [types, ", heads, ", ", dim, ", ",
+                      dim, "]");
+  return types.checked(graph.num_edges(), num_types, "typed_attention");
+}
+
+/// One call. Copied into its record.
+struct TypedAttentionCall {
+  Variable query, att, msg;
+  EdgeTypes types;
+  AttentionResult result = {};
+
+  [[nodiscard]] TypedAttentionOperands operands() {
+    return {.heads = query.shape()[1],
+            .dim = query.shape()[2],
+            .num_types = att.num_rows(),
+            .query = query.value().data(),
+            .att = att.value().data(),
+            .msg = msg.value().data(),
+            .types = types.numbers().data(),
+            .result = &result};
+  }
+
+  void forward(const Driver& driver, const Tensor& rows) {
+    const Index heads = query.shape()[1];
+    result = {.out = Tensor(query.shape()),
+              .max = Tensor(Shape{query.num_rows(), heads}),
+              .log_sum = Tensor(Shape{query.num_rows(), heads})};
+    driver.forward(rows, *make_typed_attention_kernel(operands()));
+  }
+
+  /// Once: the kernel gives the result up as soon as it is not needed any more.
+  void backward(const Driver& driver, const Variable& rows, const Tensor& grad) {
+    TypedAttentionOperands o = operands();
+    Tensor grad_query;
+    std::vector<double> grad_att, grad_msg;
+    if (query.requires_grad()) grad_query = Tensor::zeros(query.shape());
+    if (att.requires_grad()) grad_att.resize(att.value().size());
+    if (msg.requires_grad()) grad_msg.resize(msg.value().size());
+    o.grad_out = grad.data();
+    o.grad_query = grad_query.defined() ? grad_query.data() : nullptr;
+    o.grad_att = att.requires_grad() ? grad_att.data() : nullptr;
+    o.grad_msg = msg.requires_grad() ? grad_msg.data() : nullptr;
+    driver.backward(rows.value(), rows.shape(), *make_typed_attention_kernel(o), rows.gradient());
+    if (grad_query.defined()) query.gradient()->add(std::move(grad_query));
+    add(att, grad_att);
+    add(msg, grad_msg);
+  }
+
+ private:
+  static void add(const Variable& matrices, const std::vector<double>& sums) {
+    if (!matrices.requires_grad()) return;
+    Tensor gradient(matrices.shape());
+    std::copy(sums.begin(), sums.end(), gradient.data());
+    matrices.gradient()->add(std::move(gradient));
+  }
+};
+
+}  // namespace
+
+Variable typed_attention(const GraphShardManager& graph, const Variable& key_value, const Variable& query,
+                         const Variable& att, const Variable& msg, const EdgeTypes& types) {
+  EdgeTypes numbers;
+  return collective(
+      graph.comm(),
+      [&] {
+        numbers = check(graph, key_value, query, att, msg, types);
+        return CollectiveCall("typed_attention")
+            .equal(graph.options())
+            .equal("tape in scope", Tape::current() != nullptr)
+            .equal("shape of key_value", key_value.shape())
+            .equal("number of types", att.num_rows())
+            .equal("wish for the gradient of key_value", key_value.requires_grad())
+            .equal("wish for the gradient of query", query.requires_grad())
+            .equal("wish for the gradient of att", att.requires_grad())
+            .equal("wish for the gradient of msg", msg.requires_grad());
+      },
+      [&]() -> Variable {
+        const bool recorded = recording({&key_value, &query, &att, &msg});
+        const Driver driver(graph.shards(), graph.options(), recorded);
+        TypedAttentionCall call{query, att, msg, numbers};
+        {
+          const TraceScope scope("typed attention", TraceKind::compute);
+          call.forward(driver, key_value.value());
+        }
+        Tensor out = call.result.out;
+        if (!recorded) return out;
+        return record_collective(graph.comm(), std::move(out),
+                                 [driver, key_value, call = std::move(call)](const Tensor& grad) mutable {
+                                   const TraceScope scope("typed attention backward", TraceKind::compute);
+                                   call.backward(driver, key_value, grad);
+                                 });
+      });
+}
+
+}  // namespace sar::inline SAR_PRECISION

@@ -1,0 +1,29 @@
+/// Fused attention with a matrix for each type of edge and each head, as HGT's (arXiv 2003.01332).
+#pragma once
+
+#include <sar/graph/message/edge_types.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+
+namespace sar::inline SAR_PRECISION {
+
+/// For an edge e = (u, v) of type r and a head h
+///
+///     out[v, h] = sum over the in-edges of v of  alpha[e, h] value[u, h] msg[r, h]
+///
+///     alpha = softmax over all in-edges of v, of whatever type, of  key[u, h] att[r, h] query[v, h]^T
+///
+/// N source rows, M destination rows of this rank, H heads, D features of a head, R types of edges: key_value
+/// [N, 2, H, D], the keys and behind them the values; query [M, H, D]; att and msg [R, H, D, D]; types: that
+/// of each local edge in the graph's edge order -> [M, H, D]. A destination without in-edges gets 0.
+///
+/// Kept for the backward pass: the operands, the result, maximum and log(sum) [M, H]. Nothing has the size of
+/// the edges, and only the matrices that of the types: they multiply rows of queries, keys and values while
+/// these are in cache. Communication: forward one fetch of the source rows, of width 2 H D; backward one push
+/// of their gradients, and in mode rematerialize one more fetch. Collective; the same errors on every rank,
+/// before rows travel: ShapeError when operands do not fit the graph or each other, InputError for a type
+/// that does not exist or when ranks differ.
+[[nodiscard]] Variable typed_attention(const GraphShardManager& graph, const Variable& key_value,
+                                       const Variable& query, const Variable& att, const Variable& msg,
+                                       const EdgeTypes& types);
+
+}  // namespace sar::inline SAR_PRECISION

@@ -1,0 +1,128 @@
+#include <sar/autograd/op_support.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/trace.hpp>
+#include <sar/graph/kernels/typed_sum.hpp>
+#include <sar/graph/message/agreement.hpp>
+#include <sar/graph/message/driver.hpp>
+#include <sar/graph/message/typed_sum.hpp>
+
+#include <utility>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+TypedMatrices::Sizes sizes_of(const Shape& w) {
+  return {.types = w[0], .blocks = w.dims() == 4 ? w[1] : 1, .rows = w[w.dims() - 2], .cols = w[w.dims() - 1]};
+}
+
+/// What a rank checks by itself.
+void check(const GraphShardManager& graph, const Variable& x, const Variable& weight,
+           const Variable& edge_weight) {
+  const Shape& w = weight.shape();
+  require<ShapeError>(weight.defined() && (w.dims() == 3 || w.dims() == 4) && w.size() > 0,
+                      "typed_sum got matrices of shape ", w,
+                      "; it must be [types, in, out] or [types, blocks, in / blocks, out / blocks]");
+  const TypedMatrices::Sizes sizes = sizes_of(w);
+  require<ShapeError>(
+      x.defined() && x.shape() == Shape{graph.num_src_nodes(), sizes.blocks * sizes.rows},
+      "typed_sum got source rows of shape ", x.shape(), "; on rank ", graph.comm().rank(), " it must be ",
+      Shape{graph.num_src_nodes(), sizes.blocks * sizes.rows}, " for matrices ", w);
+  const Shape& c = edge_weight.shape();
+  require<ShapeError>(
+      !edge_weight.defined() || (c.dims() > 0 && c[0] == graph.num_edges() && c.row_size() == 1),
+      "typed_sum got edge weights of shape ", c, ", the graph has ", graph.num_edges(), " edges on rank ",
+      graph.comm().rank(), " and wants one number for each");
+}
+
+/// One call, from the rows that travel to the gradients. Copied into its record.
+struct TypedPass {
+  Tensor x;  ///< after the forward pass only if reads_x()
+  Shape x_shape;
+  GradientPtr gradient;
+  Variable weight;
+  EdgeTypes types;
+  Variable edge_weight;
+
+  /// Whether gradients depend on the values of x.
+  [[nodiscard]] bool reads_x() const { return weight.requires_grad() || edge_weight.requires_grad(); }
+  [[nodiscard]] TypedSum operands() const {
+    return {.sizes = sizes_of(weight.shape()),
+            .types = types.numbers().data(),
+            .weight = weight.value().data(),
+            .edge_weight = edge_weight.defined() ? edge_weight.value().data() : nullptr};
+  }
+
+  Tensor forward(const Driver& driver, FunctionRef<Variable()> make_base, GradientPtr& base_gradient) const {
+    const TraceScope scope("typed_sum", TraceKind::compute);
+    TypedSumKernel kernel(operands());
+    Tensor out;
+    driver.forward(x, kernel, [&] {
+      Variable base = make_base();
+      const Shape shape{driver.graph().local.num_dst, kernel.width()};
+      require<ShapeError>(!base.defined() || base.shape() == shape, "a base of shape ", base.shape(),
+                          " for a result of shape ", shape);
+      if (Tape::current() != nullptr) base_gradient = base.gradient();
+      const bool has_base = base.defined();
+      out = has_base ? take_value(base) : Tensor(shape);
+      base = Variable();
+      if (!out.unique()) out = out.clone();
+      kernel.set_output(out.data(), has_base);
+    });
+    return out;
+  }
+
+  void backward(const Driver& driver, const Tensor& grad) const {
+    const TraceScope scope("typed_sum backward", TraceKind::compute);
+    Tensor grad_weight, grad_edge_weight;
+    if (weight.requires_grad()) grad_weight = Tensor::zeros(weight.shape());
+    if (edge_weight.requires_grad()) grad_edge_weight = Tensor(edge_weight.shape());
+    TypedSum o = operands();
+    o.grad_out = grad.data();
+    o.wants_source = gradient != nullptr;
+    o.grad_weight = grad_weight.defined() ? grad_weight.data() : nullptr;
+    o.grad_edge_weight = grad_edge_weight.defined() ? grad_edge_weight.data() : nullptr;
+    TypedSumKernel kernel(o);
+    driver.backward(x, x_shape, kernel, gradient);
+    if (grad_weight.defined()) weight.gradient()->add(std::move(grad_weight));
+    if (grad_edge_weight.defined()) edge_weight.gradient()->add(std::move(grad_edge_weight));
+  }
+};
+
+}  // namespace
+
+Variable typed_sum(const GraphShardManager& graph, const Variable& x, const Variable& weight,
+                   const EdgeTypes& types, const Variable& edge_weight, FunctionRef<Variable()> make_base) {
+  EdgeTypes numbers;
+  return collective(
+      graph.comm(),
+      [&] {
+        check(graph, x, weight, edge_weight);
+        numbers = types.checked(graph.num_edges(), weight.num_rows(), "typed_sum");
+        return CollectiveCall("typed_sum")
+            .equal(graph.options())
+            .equal("number of edge types", weight.num_rows())
+            .equal("shape of the matrices", weight.shape())
+            .equal("presence of edge weights", edge_weight.defined())
+            .equal("wish for the sources' gradient", x.requires_grad())
+            .equal("wish for the matrices' gradient", weight.requires_grad())
+            .equal("wish for the edge weights' gradient", edge_weight.requires_grad())
+            .equal("tape in scope", Tape::current() != nullptr);
+      },
+      [&]() -> Variable {
+        TypedPass pass{x.value(), x.shape(), x.gradient(), weight, numbers, edge_weight};
+        const bool recorded = recording({&x, &weight, &edge_weight});
+        const Driver driver(graph.shards(), graph.options(), recorded && pass.reads_x());
+        GradientPtr base_gradient;
+        Tensor out = pass.forward(driver, make_base, base_gradient);
+        if (!recorded && base_gradient == nullptr) return out;
+        if (!recorded || !pass.reads_x()) pass.x = Tensor();
+        return record_collective(
+            graph.comm(), std::move(out), [=](const Tensor& grad) {
+              if (base_gradient != nullptr) base_gradient->add(grad);
+              if (recorded) pass.backward(driver, grad);
+            });
+      });
+}
+
+}  // namespace sar

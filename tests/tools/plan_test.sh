@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# plan_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: what plan predicts beside what train measures, from a dataset, from parts, from numbers alone;
+# rates that are kept; and what is refused.
+source "$(dirname "$0")/../support/program_test.sh"
+
+number() { sed -n "s/.*\"$1\": *\([0-9.e+-]*\).*/\1/p" "$2" | head -n 1; }
+# within PERCENT PREDICTED MEASURED WHAT
+within() { awk -v p="$2" -v m="$3" -v s="$1" 'BEGIN { exit !(p > 0 && m > 0 && p <= (1 + s / 100) * m && p >= (1 - s / 100) * m) }' || fail "$4: $2 is predicted, $3 measured"; }
+here=(--threads 1 --ranks "$ranks" --link 10gbit)
+
+"${run[@]}" "$programs/generate" --nodes 24000 --degree 12 --classes 4 --features 24 --out data >out 2>err || fail "generate ends with $?"
+"${run[@]}" "$programs/partition" data --parts "$ranks" --method random --out parts >out 2>err || fail "partition ends with $?"
+
+# Memory and bytes, as train measures them.
+for model in "sage --batch-norm" "sage --halo-format bf16" "gat" "gat --mode sequential" "gcn --max-halo-bytes 65536"; do
+  # shellcheck disable=SC2206
+  options=(--dataset parts --hidden 64 --epochs 3 --eval-every 0 --model $model)
+  "${run[@]}" "$programs/train" "${options[@]}" --threads 1 --log log.jsonl >out 2>err || fail "train ends with $?"
+  "${run[@]}" "$programs/plan" "${options[@]}" "${here[@]}" --json plan.json >out 2>err || fail "plan ends with $?"
+  within 10 "$(number peak_bytes plan.json)" "$(number peak_bytes <(sed -n 3p log.jsonl))" "memory of $model"
+  within 6 "$(number sent_bytes plan.json)" "$(number comm_bytes <(sed -n 3p log.jsonl))" "bytes of $model"
+  for key in received_bytes compute_seconds wire_seconds seconds evaluation_seconds stages halo_nodes; do
+    [ -n "$(number $key plan.json)" ] || fail "no $key in the plan"
+  done
+done
+
+# The same parts, counted in the dataset; the rates are measured once, and then read.
+model=(--model sage --hidden 64 --batch-norm --rates rates.json)
+"${run[@]}" "$programs/plan" parts "${model[@]}" "${here[@]}" --json parts.json >out 2>err || fail "plan of parts ends with $?"
+grep -q "peak_bytes of train" out || fail "the plan is not printed"
+cp rates.json first.json
+"${run[@]}" "$programs/plan" data --partition random "${model[@]}" "${here[@]}" --json data.json >out 2>err || fail "plan of a dataset ends with $?"
+cmp -s rates.json first.json || fail "the rates have been measured again"
+for key in nodes in_edges cut_edges; do
+  [ "$(number $key parts.json)" = "$(number $key data.json)" ] || fail "$key of the parts is $(number $key parts.json), of the dataset $(number $key data.json)"
+done
+within 1 "$(number peak_bytes parts.json)" "$(number peak_bytes data.json)" "memory from parts and from the dataset"
+
+# Numbers alone, and a graph of the same shape: twice the nodes take twice the rows.
+"${run[@]}" "$programs/plan" parts "${model[@]}" "${here[@]}" --scale-to-nodes 48000 --json twice.json >out 2>err || fail "plan of a larger graph ends with $?"
+within 1 "$(number rows twice.json)" "$(awk -v x="$(number rows parts.json)" 'BEGIN { print 2 * x }')" "rows of twice the nodes"
+"${run[@]}" "$programs/plan" --graph sbm --nodes 111000000 --edges 3200000000 --features 24 --classes 4 "${model[@]}" --threads 1 --ranks 128 --cores 36 \
+  --link 100gbit --memory 64GB --halo-fraction 2 --json large.json >out 2>err || fail "plan of a large graph ends with $?"
+[ "$(number in_edges large.json)" = 25000000.0 ] || fail "$(number in_edges large.json) in-edges of a worker"
+[ "$(number halo_nodes large.json)" = 1734375.0 ] || fail "$(number halo_nodes large.json) halo nodes of a worker"
+grep -q "fits --memory" large.json || fail "it does not say how many workers fit"
+
+# What goes wrong: exit code, one sentence, once.
+expect 0 "--halo-fraction" "$programs/plan" --help
+expect 2 "--link: '100', expected a rate with its unit: 100gbit, 500mbit, 12.5GB (a second)" "$programs/plan" data --ranks 2 --link 100
+expect 2 "--link: is missing, expected the rate of a worker's network for --ranks 2" "$programs/plan" data --ranks 2
+expect 2 "--memory: '64', expected a size with its unit" "$programs/plan" data --ranks 2 --link 1gbit --memory 64
+expect 2 "--ranks" "$programs/plan" data --link 1gbit
+expect 2 "--model: 'gin', expected sage, gcn or gat, whose traffic is known" "$programs/plan" data --ranks 2 --link 1gbit --model gin
+expect 2 "--sample: a plan is for steps on the whole graph" "$programs/plan" data --ranks 2 --link 1gbit --layers 1 --sample 5
+expect 2 "--scale-to-edges: expected --scale-to-nodes, too" "$programs/plan" data --ranks 2 --link 1gbit --scale-to-edges 5
+expect 1 "there are 24000 nodes for --ranks 24001, expected at least one for each worker" "$programs/plan" data --ranks 24001 --link 1gbit
+expect 1 "there are 24000 nodes for --ranks 24001, expected at least one for each worker" "$programs/plan" parts --ranks 24001 --link 1gbit
+expect 1 "--max-halo-bytes: 255 bytes hold no row of 64 numbers, expected at least" "$programs/plan" parts "${model[@]}" "${here[@]}" --max-halo-bytes 255
+expect 1 "parts: the partition was made without --add-self-loops, expected one made with it, or a plan without it" \
+  "$programs/plan" parts "${here[@]}" --add-self-loops
+expect 1 "missing" "$programs/plan" missing "${here[@]}"
+expect 1 "rates.json: the rates are of 'sage: 24 -> 64 -> 64 -> 4, batch norm" "$programs/plan" parts "${here[@]}" --model gat --hidden 64 --rates rates.json
+echo '{"model": "x"}' >broken.json
+expect 1 "broken.json: there is no number 'threads' of 0 or more, expected a file that plan --rates has written" "$programs/plan" parts "${here[@]}" --rates broken.json
+expect 1 "none/plan.json: cannot write" "$programs/plan" parts "${here[@]}" --json none/plan.json

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# train_typed_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION: train --category on graphs with types: the curve of one rank on any number
+# of ranks up to RANKS, from a partition, in every mode, from a checkpoint; predictions of each type; errors.
+source "$(dirname "$0")/../support/program_test.sh"
+if [ "$5" = single ]; then tolerance=1e-4; else tolerance=1e-9; fi
+keys='loss|[a-z]+_acc'
+train=$programs/train mpirun=$1 mpiexec=$2
+
+# on RANKS ARG...: trains, and fails when that fails.
+on() {
+  local number=$1
+  shift
+  timeout 180 "$mpirun" "$mpiexec" "$number" "$train" "$@" </dev/null >out 2>err || fail "train $* on $number ranks ends with $?"
+}
+
+# same LOG LOG WHAT: the same losses and accuracies of at least two epochs.
+same() {
+  paste <(grep -oE "\"($keys)\":[^,}]*" "$1") <(grep -oE "\"($keys)\":[^,}]*" "$2") | tr ':\t' '  ' >both
+  awk -v t="$tolerance" '{ if ($1 != $3 || ($2 != $4 && ($2 - $4) ^ 2 > t ^ 2 * ($2 ^ 2 + 1e-3))) exit 1; ++n } END { exit n < 8 }' both ||
+    fail "$3: $(cat both)"
+}
+
+generate() { "$programs/generate" "$@" >out 2>err || fail "generate $* ends with $?"; }
+generate --nodes 200 --classes 3 --features 8 --degree 6 --types --out papers
+generate --nodes 90 --classes 3 --features 24 --degree 4 --out cites
+generate --words cites --out words
+"${run[@]}" "$programs/partition" --parts "$ranks" --method random words --out parts >out 2>err || fail "partition ends with $?"
+
+# The curve depends neither on ranks, partition and mode nor on what travels. Words have no features: learnable rows.
+net=(--category paper --layers 2 --hidden 8 --epochs 2 --dropout 0.2 --eval-every 1)
+modes=(rematerialize sequential one-shot)
+while read -r dataset options; do
+  for number in 1 2 "$ranks"; do
+    partition=$([ "$number" = 2 ] && echo random || echo ldg)
+    on "$number" --dataset "$dataset" --partition "$partition" "${net[@]}" $options --mode "${modes[number % 3]}" --threads $((number % 2 + 1)) --log "log$number.jsonl"
+    same log1.jsonl "log$number.jsonl" "$dataset $options on 1 and on $number ranks"
+  done
+done <<'END'
+papers --model rgcn --num-bases 2 --batch-norm
+words --model rgcn --mfg --max-halo-bytes 512
+words --model hgt --heads 2 --sample 3,2 --batch-size 30
+papers --model hetero-sage --max-halo-bytes 256
+words --model hetero-gat --heads 2
+papers --model hetero-sage --mfg
+words --model hetero-gat --heads 2 --sample 3,2 --batch-size 30 --sample-eval
+papers --model rgcn --sample 2,-1 --sample-relation cites=1,3 --batch-size 40
+END
+on 1 --dataset words "${net[@]}" --model hetero-gat --heads 2 --log log1.jsonl
+on "$ranks" --partition-data parts "${net[@]}" --model hetero-gat --heads 2 --log logp.jsonl
+same log1.jsonl logp.jsonl "from a partition"
+# With --mfg, a step computes less, by types, too, and gives the same.
+on "$ranks" --dataset words "${net[@]}" --model hetero-gat --heads 2 --mfg --log logm.jsonl
+same log1.jsonl logm.jsonl "with --mfg"
+
+# A checkpoint goes on on other ranks, with learnable rows; predictions do not depend on ranks.
+on 1 "${net[@]}" --model rgcn --dataset words --log log1.jsonl --predict p1 --predict-layer 1
+on "$ranks" --category paper --layers 2 --hidden 8 --dropout 0.2 --model rgcn --dataset words --checkpoint c --epochs 1 --log log2.jsonl
+on 2 --category paper --layers 2 --hidden 8 --dropout 0.2 --model rgcn --dataset words --checkpoint c --epochs 2 --resume --log log2.jsonl --predict p2 --predict-layer 1
+same log1.jsonl log2.jsonl "resumed on other ranks"
+for file in logits.npy labels.npy embeddings.paper.npy embeddings.word.npy; do
+  [ -s "p2/$file" ] && [ "$(stat -c %s "p1/$file")" = "$(stat -c %s "p2/$file")" ] || fail "$file is not the same on 2 ranks"
+done
+cmp -s p1/labels.npy p2/labels.npy || fail "other labels on 2 ranks"
+
+# Predictions are the category's rows, also where it is not the first type: those of the training nodes are their labels.
+cp -r words swapped
+awk '{ line[NR] = $0 } END { for (i = 1; i <= NR; ++i) print line[i == 6 || i == 7 ? i + 4 : i == 10 || i == 11 ? i - 4 : i] }' \
+  words/hetero.json >swapped/hetero.json # the names and the numbers of the two types
+on 2 --category paper --layers 2 --hidden 16 --dropout 0 --model rgcn --dataset swapped --epochs 60 --predict p3
+grep -q "types of nodes (word: 24, paper: 90)" out || fail "the types are not swapped"
+numbers() { od -An -v "$1" -w"$2" -j128 "$3"; }
+paste <(numbers -td8 8 p3/labels.npy) <(numbers -td8 8 swapped/nodes/paper/labels.npy) <(numbers -tu1 1 swapped/nodes/paper/train_mask.npy) >both
+awk '$3 == 1 { ++n; same += $1 == $2 } END { exit n < 10 || same < n }' both || fail "the training nodes have other labels: $(cat both)"
+
+expect 1 "there is no node type author, expected one of" "$train" --dataset words --category author --model rgcn --epochs 1
+expect 1 "expected them for the category word" "$train" --dataset words --category word --model rgcn --epochs 1
+expect 2 "words has types of nodes and edges, expected --category" "$train" --dataset words --model rgcn --epochs 1
+expect 2 "--category: is for graphs with types of nodes and edges, expected --model" "$train" --dataset words --category paper --model sage --epochs 1
+expect 2 "--model: hgt goes with --category" "$train" --graph karate --model hgt --epochs 1
+expect 2 "--category: goes with --task node, not link" "$train" --dataset words --category paper --model rgcn --task link --epochs 1
+expect 1 "--sample-relation: there is no edge type 'likes'" "$train" --dataset words --category paper --model rgcn --epochs 1 --sample 3,2 --sample-relation likes=1,2
+expect 2 "--sample-relation: there are 1 fan-outs of cites, expected one for each of --layers 2" "$train" --dataset words --category paper --model rgcn --sample 3,2 --sample-relation cites=1
+expect 2 "'5,x', expected a fan-out for each layer, such as 15,10,5" "$train" --dataset words --category paper --model rgcn --sample 3,2 --sample-relation cites=5,x
+expect 2 "--sample-relation" "$train" --graph karate --sample 3,2 --sample-relation cites=1,2

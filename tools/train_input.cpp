@@ -1,0 +1,135 @@
+#include "train_input.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace sar::tools {
+namespace {
+
+/// Names of modules have no dots.
+std::string without_dots(const std::string& name) {
+  std::string text;
+  for (const char c : name) text += c == '.' ? std::string("%2E") : std::string(1, c);
+  return text;
+}
+
+}  // namespace
+
+// The seed of learnable rows is another one than that of the model, so that both draw other numbers.
+NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, NodeData& data) : gen_(~o.seed) {
+  Type& type = types_.emplace_back("node", data.book.num_nodes(comm.rank()));
+  if (o.embedding > 0) {
+    width_ = o.embedding;
+    add_learnable_rows(comm, type, data.book, data.original_ids, 1);
+    make_optimizer(o);
+    data.features = type.rows->mine();
+  }
+  type.features = data.features;
+  width_ = data.features.row_size();
+}
+
+NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, std::vector<NodeTypeInput> types,
+                     Generator& gen)
+    : gen_(~o.seed) {
+  const Tensor first = types.front().features;
+  const bool alike = std::ranges::all_of(types, [&](const NodeTypeInput& type) {
+    return first.defined() && type.features.defined() && type.features.row_size() == first.row_size();
+  });
+  const bool all_learnable =
+      std::ranges::none_of(types, [](const NodeTypeInput& type) { return type.features.defined(); });
+  width_ = alike ? first.row_size() : all_learnable && o.embedding > 0 ? o.embedding : o.model.hidden;
+  for (NodeTypeInput& each : types) {
+    Type& type = types_.emplace_back(each.name, each.book.num_nodes(comm.rank()));
+    type.features = std::move(each.features);
+    if (!type.features.defined()) {
+      const double bound =
+          init::relu_gain * std::sqrt(6 / static_cast<double>(each.book.num_nodes() + width_));
+      add_learnable_rows(comm, type, each.book, each.original_ids, bound);
+    } else if (!alike) {
+      type.linear = std::make_unique<Linear>(type.features.row_size(), width_, gen);
+      register_module(without_dots(type.name), *type.linear);
+      has_parameters_ = true;
+    }
+  }
+  make_optimizer(o);
+}
+
+void NodeInput::add_learnable_rows(const Communicator& comm, Type& type, const PartitionBook& book,
+                                   std::span<const Index> original_ids, double bound) {
+  type.rows =
+      std::make_unique<DistributedEmbedding>(type.name, comm, book, original_ids, width_, gen_, bound);
+}
+
+// SparseAdam also for adamw, whose decay is for weights.
+void NodeInput::make_optimizer(const TrainOptions& o) {
+  EmbeddingRefs refs;
+  for (const Type& type : types_)
+    if (type.rows != nullptr) refs.emplace_back(*type.rows);
+  if (refs.empty()) return;
+  if (o.optimizer == OptimizerType::sgd)
+    optimizer_ = std::make_unique<SparseSGD>(refs, SparseSGDOptions{.lr = o.lr});
+  else
+    optimizer_ = std::make_unique<SparseAdam>(refs, SparseAdamOptions{.lr = o.lr});
+}
+
+Variable NodeInput::all() {
+  std::vector<Variable> rows;
+  for (Type& type : types_) rows.push_back(all_of(type));
+  return rows.size() == 1 ? rows.front() : concat_rows(rows);
+}
+
+Variable NodeInput::all_of(Type& type) {
+  if (type.rows != nullptr) return (*type.rows)();
+  return type.linear != nullptr ? (*type.linear)(Variable(type.features)) : Variable(type.features);
+}
+
+Variable NodeInput::rows_of(Type& type, Array<Index> rows) {
+  if (type.rows != nullptr) {
+    for (Index& row : rows) row += type.rows->book().begin(type.rows->comm().rank());
+    return (*type.rows)(rows);
+  }
+  Variable features = deferred_gather_rows(type.features, std::move(rows));
+  return type.linear != nullptr ? (*type.linear)(std::move(features)) : features;
+}
+
+Variable NodeInput::of(const Array<Index>& local_rows) {
+  if (types_.size() == 1 && types_.front().rows == nullptr && types_.front().linear == nullptr)
+    return deferred_gather_rows(types_.front().features, local_rows);
+  std::vector<Array<Index>> rows(types_.size()), places(types_.size());
+  for (std::size_t i = 0; i < local_rows.size(); ++i) {
+    std::size_t type = 0;
+    Index row = local_rows[i];
+    while (row >= types_[type].num_rows) row -= types_[type++].num_rows;
+    rows[type].push_back(row);
+    places[type].push_back(static_cast<Index>(i));
+  }
+  std::vector<Variable> by_type;
+  Array<Index> order(local_rows.size());
+  Index next = 0;
+  for (std::size_t t = 0; t < types_.size(); ++t) {
+    for (const Index place : places[t]) order[place] = next++;
+    by_type.push_back(rows_of(types_[t], std::move(rows[t])));
+  }
+  return by_type.size() == 1 ? by_type.front() : gather_rows(concat_rows(by_type), std::move(order));
+}
+
+void NodeInput::step(double lr) {
+  if (optimizer_ == nullptr) return;
+  optimizer_->set_lr(lr);
+  optimizer_->step();
+  optimizer_->zero_grad();
+}
+
+void NodeInput::save(const std::string& path) const {
+  const Communicator comm =
+      std::ranges::find_if(types_, [](const Type& type) { return type.rows != nullptr; })->rows->comm();
+  std::error_code none_there;
+  if (comm.rank() == 0) std::filesystem::remove_all(path, none_there);
+  comm.barrier();
+  optimizer_->save(path);
+}
+
+}  // namespace sar::tools
