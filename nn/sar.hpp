@@ -98,6 +98,8 @@
 #include <sar/nn/loss.hpp>
 #include <sar/nn/lr_scheduler.hpp>
 #include <sar/nn/lstm.hpp>
+#include <sar/nn/model/graph_model.hpp>
+#include <sar/nn/model/model_description.hpp>
 #include <sar/nn/module.hpp>
 #include <sar/nn/module_list.hpp>
 #include <sar/nn/multi_hop_conv.hpp>

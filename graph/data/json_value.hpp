@@ -44,12 +44,30 @@ class JsonValue {
     return json_.get<std::string>();
   }
   [[nodiscard]] Index count() const {
-    const bool fits = json_.is_number_integer() &&
-                      (!json_.is_number_unsigned() ||
-                       json_.get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<Index>::max()});
-    require<InputError>(fits && json_.get<Index>() >= 0, place_, " is ", shortened(json_),
+    require<InputError>(is_index() && json_.get<Index>() >= 0, place_, " is ", shortened(json_),
                         ", expected a whole number from 0 on");
     return json_.get<Index>();
+  }
+  /// A whole number of either sign.
+  [[nodiscard]] Index integer() const {
+    require<InputError>(is_index(), place_, " is ", shortened(json_), ", expected a whole number");
+    return json_.get<Index>();
+  }
+  [[nodiscard]] double number() const {
+    require<InputError>(json_.is_number(), place_, " is ", shortened(json_), ", expected a number");
+    return json_.get<double>();
+  }
+  [[nodiscard]] bool is_boolean() const { return json_.is_boolean(); }
+  [[nodiscard]] bool flag() const {
+    require<InputError>(json_.is_boolean(), place_, " is ", shortened(json_), ", expected true or false");
+    return json_.get<bool>();
+  }
+  /// Of an object, in the order of the file.
+  [[nodiscard]] std::vector<std::string> keys() const {
+    require<InputError>(json_.is_object(), place_, " is ", json_.type_name(), ", expected an object");
+    std::vector<std::string> names;
+    for (const auto& element : json_.items()) names.push_back(element.key());
+    return names;
   }
   [[nodiscard]] std::vector<Index> counts() const {
     std::vector<Index> numbers;
@@ -66,6 +84,11 @@ class JsonValue {
   [[nodiscard]] const std::string& place() const { return place_; }
 
  private:
+  [[nodiscard]] bool is_index() const {
+    return json_.is_number_integer() &&
+           (!json_.is_number_unsigned() ||
+            json_.get<std::uint64_t>() <= std::uint64_t{std::numeric_limits<Index>::max()});
+  }
   static std::string shortened(const OrderedJson& json) {
     const std::string text = json.dump(-1, ' ', true, OrderedJson::error_handler_t::replace);
     return text.size() <= 40 ? text : text.substr(0, 37) + "...";

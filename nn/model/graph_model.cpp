@@ -1,0 +1,99 @@
+#include <sar/core/error.hpp>
+#include <sar/core/file.hpp>
+#include <sar/nn/model/graph_model.hpp>
+#include <sar/nn/state_dict.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+/// What a file says of a network, and where its weights are.
+struct ModelFile {
+  ModelDescription description;
+  std::string weights;
+};
+
+/// Collective.
+ModelFile read_json(const Communicator& comm, const std::string& path) {
+  std::string text;
+  comm.agree([&] {
+    if (comm.rank() == 0) text = read_text(path, "the description of a network");
+    text = comm.broadcast(text, 0);
+  });
+  ModelFile file{ModelDescription::from_json(text, path), {}};
+  require<InputError>(!file.description.weights.empty(), path,
+                      " has no key 'weights', expected one that names the file of the weights");
+  file.weights = (std::filesystem::path(path).parent_path() / file.description.weights).string();
+  return file;
+}
+
+/// Collective.
+ModelFile read_metadata(const Communicator& comm, const std::string& path) {
+  const auto metadata = load_metadata(comm, path);
+  const auto found = metadata.find(model_key);
+  require<InputError>(
+      found != metadata.end(), path, ": the metadata have no key '", model_key,
+      "', expected the description of a network, as save_model writes it, or a .json file beside it");
+  return {ModelDescription::from_json(found->second, concat(path, ": ", model_key)), path};
+}
+
+}  // namespace
+
+GraphModel::GraphModel(const ModelDescription& description, const Communicator& comm, Generator& gen)
+    : description_(description.checked()) {
+  const StackType& type = *std::ranges::find(stack_types(), description_.type, &StackType::name);
+  const auto make = [&](const LayerSize& size) {
+    StackConvolution convolution = make_convolution(description_, size, comm, gen);
+    std::unique_ptr<Module> module = std::move(convolution.module);
+    convolutions_.push_back(std::move(convolution));
+    return module;
+  };
+  stack_.emplace(type, description_, layer_sizes(description_, type.attends), comm, gen, make);
+  for (const auto& [name, part] : stack_->parts()) register_module(name, *part);
+}
+
+Variable GraphModel::operator()(const GraphShardManager& graph, const Variable& x, const Variable& edges) {
+  return graph.comm().agree([&] {
+    check(graph, x, edges);
+    return (*stack_)(convolutions_.size(), graph, x,
+                     [this](std::size_t layer, const GraphShardManager& on, const Variable& h) {
+                       return convolutions_[layer].apply(on, h);
+                     });
+  });
+}
+
+void GraphModel::check(const GraphShardManager& graph, const Variable& x, const Variable& edges) const {
+  const Shape expected{graph.num_src_nodes(), description_.in_feats};
+  require<ShapeError>(x.defined(), "a network without x, expected ", expected);
+  require<ShapeError>(x.shape() == expected, "a network on x of shape ", x.shape(), ", expected ", expected);
+  require<ShapeError>(!edges.defined(), "a network of type ", description_.type,
+                      " on rows of edges, expected none, because it reads none");
+}
+
+void GraphModel::forget_noise() {
+  stack_->forget_noise();
+}
+
+std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::string& path) {
+  return comm.agree([&] {
+    const ModelFile file = path.ends_with(".json") ? read_json(comm, path) : read_metadata(comm, path);
+    Generator gen(0);
+    auto model = std::make_unique<GraphModel>(file.description, comm, gen);
+    load_weights(comm, file.weights, *model);
+    model->eval();
+    return model;
+  });
+}
+
+void save_model(const Communicator& comm, const std::string& path, const GraphModel& model) {
+  comm.agree([&] {
+    ModelDescription description = model.description();
+    description.weights.clear();
+    save_weights(comm, path, model, real_type, {{model_key, description.to_json()}});
+  });
+}
+
+}  // namespace sar

@@ -1,0 +1,100 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/core/error.hpp>
+#include <sar/nn/model/layer_stack.hpp>
+#include <sar/nn/relu_dropout.hpp>
+
+#include <algorithm>
+#include <map>
+
+namespace sar::inline SAR_PRECISION {
+namespace {
+
+Activation activation_of(const std::string& name) {
+  static const std::map<std::string, Activation> all{
+      {"none", [](Variable y) { return y; }},
+      {"relu", [](Variable y) { return relu(std::move(y)); }},
+      {"leaky_relu", [](Variable y) { return leaky_relu(std::move(y)); }},
+      {"elu", [](Variable y) { return elu(std::move(y)); }},
+      {"gelu", [](Variable y) { return gelu(std::move(y)); }},
+      {"silu", [](Variable y) { return silu(std::move(y)); }},
+      {"tanh", [](Variable y) { return tanh(std::move(y)); }},
+      {"sigmoid", [](Variable y) { return sigmoid(std::move(y)); }},
+      {"softplus", [](Variable y) { return softplus(std::move(y)); }},
+  };
+  return all.at(name);
+}
+
+/// The parameter of that name, or none for "".
+void add_parameter(const Module& module, const std::string& name, std::vector<Variable>& parameters) {
+  if (name.empty()) return;
+  const std::vector<NamedParameter> all = module.named_parameters();
+  const auto found = std::ranges::find(all, name, &NamedParameter::name);
+  require(found != all.end(), "the convolution has no parameter ", name);
+  parameters.push_back(found->parameter);
+}
+
+}  // namespace
+
+Module& LayerStack::Convolutions::push_back(std::unique_ptr<Module> convolution) {
+  register_module(std::to_string(modules_.size()), *convolution);
+  modules_.push_back(std::move(convolution));
+  return *modules_.back();
+}
+
+LayerStack::LayerStack(const StackType& type, const ModelDescription& d, const std::vector<LayerSize>& sizes,
+                       const Communicator& comm, Generator& gen, const Make& make)
+    : list_(type.list),
+      is_relu_(d.activation == "relu"),
+      activation_(activation_of(d.activation)),
+      input_dropout_(type.drops_inputs ? d.dropout : 0, gen) {
+  for (const LayerSize& size : sizes) {
+    const Module& convolution = convolutions_.push_back(make(size));
+    add_parameter(convolution, type.inner_bias, normalized_biases_);
+    if (convolutions_.size() == sizes.size()) break;
+    // where the residual connection is a product, it has the bias (gatv2: one more)
+    const bool projects = size.residual && size.in != size.out();
+    if (d.norm == "batch") {
+      add_parameter(convolution, projects ? "res_fc.bias" : type.bias, normalized_biases_);
+      batch_norms_.emplace_back(d.hidden, comm);
+    }
+    if (d.norm == "layer") layer_norms_.emplace_back(d.hidden);
+    dropouts_.emplace_back(d.dropout, gen);
+  }
+}
+
+std::vector<std::pair<std::string, Module*>> LayerStack::parts() {
+  return {{"input_dropout", &input_dropout_},
+          {list_, &convolutions_},
+          {"bns", &batch_norms_},
+          {"norms", &layer_norms_},
+          {"dropouts", &dropouts_}};
+}
+
+Variable LayerStack::operator()(std::size_t layers, const LayerGraphs& graphs, const Variable& x,
+                                const Apply& apply) {
+  Variable h = input_dropout_.is_active() ? input_dropout_(x, graphs[0].src_ids()) : x;
+  for (std::size_t i = 0;; ++i) {
+    const GraphShardManager& graph = graphs[i];
+    h = apply(i, graph, h);
+    if (i + 1 == convolutions_.size()) return h;
+    h = between(i, graph, std::move(h));
+    if (i + 1 == layers) return h;
+  }
+}
+
+/// ReLU and dropout are one operation, with a batch norm in front or without.
+Variable LayerStack::between(std::size_t layer, const GraphShardManager& graph, Variable y) {
+  Dropout& dropout = dropouts_[layer];
+  if (is_relu_ && !batch_norms_.empty())
+    return batch_norm_relu_dropout(std::move(y), batch_norms_[layer], dropout, graph.dst_ids());
+  if (!batch_norms_.empty()) y = batch_norms_[layer](std::move(y));
+  if (!layer_norms_.empty()) y = layer_norms_[layer](y);
+  if (is_relu_) return relu_dropout(std::move(y), dropout, graph.dst_ids());
+  return dropout(activation_(std::move(y)), graph.dst_ids());
+}
+
+void LayerStack::forget_noise() {
+  for (Variable& bias : normalized_biases_) bias.zero_grad();
+}
+
+}  // namespace sar
