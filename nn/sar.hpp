@@ -98,6 +98,8 @@
 #include <sar/nn/loss.hpp>
 #include <sar/nn/lr_scheduler.hpp>
 #include <sar/nn/lstm.hpp>
+#include <sar/nn/mesh_graph_net.hpp>
+#include <sar/nn/mlp.hpp>
 #include <sar/nn/model/graph_model.hpp>
 #include <sar/nn/model/model_description.hpp>
 #include <sar/nn/module.hpp>
@@ -112,6 +114,7 @@
 #include <sar/nn/reductions.hpp>
 #include <sar/nn/rel_graph_conv.hpp>
 #include <sar/nn/relation_norm.hpp>
+#include <sar/nn/relative_positions.hpp>
 #include <sar/nn/relu_dropout.hpp>
 #include <sar/nn/row_function.hpp>
 #include <sar/nn/sage_conv.hpp>

@@ -167,6 +167,41 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
   });
 }
 
+/// Networks on meshes, of the smallest widths: every allocation fails once.
+void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
+  MeshGraphNetOptions options;
+  options.node_feats = scene_width;
+  options.edge_feats = options.out_feats = options.mlp_layers = options.blocks = 1;
+  options.hidden = 2;
+  add_operation(calls, comm, "nn/mesh_graph_net.hpp MeshGraphNet", [=](Scene& s) {
+    auto net = std::make_shared<MeshGraphNet>(options, s.gen);
+    return [&s, net] { return (*net)(s.graph, s.x, s.e); };
+  });
+  add_operation(calls, comm, "nn/mesh_graph_net.hpp MeshGraphNet::normalized", [=](Scene& s) {
+    MeshGraphNetOptions without = options;
+    without.blocks = 0;
+    auto net = std::make_shared<MeshGraphNet>(without, s.gen);
+    return [&s, net] { return net->normalized(s.graph, s.x, s.e); };
+  });
+  add_operation(calls, comm, "nn/mesh_graph_net.hpp MeshGraphNet::update_statistics", [=](Scene& s) {
+    MeshGraphNetOptions normalizing = options;
+    normalizing.normalize = true;
+    auto net = std::make_shared<MeshGraphNet>(normalizing, s.comm, s.gen);
+    const Tensor target = Tensor::full({2, s.wrong ? 2 : 1}, 1);
+    return [&s, net, target] {
+      net->update_statistics(s.x.value(), s.e.value(), target);
+      return s.x;
+    };
+  });
+  add_operation(calls, comm, "nn/mesh_graph_net.hpp MeshGraphNetBlock", [](Scene& s) {
+    auto block = std::make_shared<MeshGraphNetBlock>(scene_width, s.gen, 1);
+    const Variable e(scene_values({s.graph.num_edges(), scene_width}, 3), true);
+    return [&s, block, e] { return (*block)(s.graph, {.nodes = s.x, .edges = e}).nodes; };
+  });
+  add_operation(calls, comm, "nn/relative_positions.hpp relative_positions",
+                [](Scene& s) { return [&s] { return relative_positions(s.graph, s.x); }; });
+}
+
 /// Predictors, losses and metrics of links.
 void add_links(std::vector<Call>& calls, const Communicator& comm) {
   add_operation(calls, comm, "nn/link_predictor.hpp DotPredictor",
@@ -535,6 +570,7 @@ void add_embedding(std::vector<Call>& calls, const Communicator& comm, const std
 std::vector<Call> layer_calls(const Communicator& comm, const std::string& directory) {
   std::vector<Call> calls;
   add_convolutions(calls, comm);
+  add_mesh_networks(calls, comm);
   add_links(calls, comm);
   add_precomputed(calls, comm);
   add_norms_and_losses(calls, comm);
