@@ -60,7 +60,7 @@ class Training {
         edges_(host_graph_.to_graph_order(edge_features(comm, mesh))),
         target_({mesh.num_owned, 1}),
         generator_(options.seed),
-        network_(1 + num_node_features, num_edge_features, options, generator_),
+        network_(network_options(options), generator_),
         adam_(network_.named_parameters(), {.lr = options.lr}) {
     Tensor field({mesh.num_owned, 1});
     for (Index i = 0; i < mesh.num_owned; ++i) {
@@ -87,7 +87,7 @@ class Training {
   GraphShardManager graph_;
   Tensor nodes_, edges_, target_;
   Generator generator_;
-  Network network_;
+  MeshGraphNet network_;
   Adam adam_;
 };
 

@@ -52,11 +52,6 @@ Tensor edge_features(const Communicator& comm, const Meshes& meshes, Body from, 
 
 }  // namespace
 
-MLP::MLP(int in, int hidden, int out, Generator& gen) : first(in, hidden, gen), second(hidden, out, gen) {
-  register_module("first", first);
-  register_module("second", second);
-}
-
 Transfer::Transfer(int hidden, Generator& gen) : edge(2 * hidden + num_edge_features, hidden, hidden, gen) {
   register_module("edge", edge);
 }

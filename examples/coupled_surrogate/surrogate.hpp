@@ -18,17 +18,10 @@ struct SurrogateOptions {
   std::uint64_t seed = 1;
 };
 
-/// y = W2 relu(W1 x + b1) + b2
-struct MLP : sar::Module {
-  sar::Linear first, second;
-  MLP(int in, int hidden, int out, sar::Generator& gen);
-  sar::Variable operator()(const sar::Variable& x) const { return second(relu(first(x))); }
-};
-
 /// What flows into a node along the links of one type: the sum over the in-edges e = (u, v) of MLP(h_u, h_v,
 /// x_e). The features x_e are the field "x" of the relation.
 struct Transfer : sar::Module {
-  MLP edge;
+  sar::MLP edge;
   Transfer(int hidden, sar::Generator& gen);
   sar::Variable operator()(const sar::GraphShardManager& graph,
                            const std::pair<sar::Variable, sar::Variable>& h) const;
@@ -37,7 +30,7 @@ struct Transfer : sar::Module {
 /// h_v + norm(MLP(h_v, the sum of what flows in along all types of links))
 struct Round : sar::Module {
   sar::HeteroGraphConv transfers;
-  std::array<MLP, 2> node;
+  std::array<sar::MLP, 2> node;
   std::array<sar::LayerNorm, 2> norm;
   Round(int hidden, sar::Generator& gen);
   sar::HeteroGraphConv::Rows operator()(const sar::HeteroGraph& graph,
@@ -45,9 +38,9 @@ struct Round : sar::Module {
 };
 
 struct Network : sar::Module {
-  std::array<MLP, 2> encoder;
+  std::array<sar::MLP, 2> encoder;
   sar::ModuleList<Round> rounds;
-  std::array<MLP, 2> decoder;
+  std::array<sar::MLP, 2> decoder;
   Network(const SurrogateOptions& options, sar::Generator& gen);
   /// The change of each field, [local nodes, 1], from [local nodes, features].
   std::array<sar::Variable, 2> operator()(const sar::HeteroGraph& graph,

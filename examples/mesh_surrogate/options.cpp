@@ -11,7 +11,7 @@ namespace {
 Options small_sizes() {
   Options options;
   options.mesh = {.columns = 24, .rows = 12};
-  options.surrogate.rounds = 2;
+  options.surrogate.blocks = 2;
   options.surrogate.hidden = 16;
   options.runs = 3;
   options.run_steps = 10;
@@ -42,7 +42,7 @@ std::optional<int> parse(int argc, char** argv, int rank, Options& options) {
   count("--train-steps", options.train_steps, 1, "steps of the optimizer after each time step");
   count("--history", options.history, 1, "the last so many time steps are what the training draws from");
   count("--rollout-steps", options.rollout_steps, 1, "time steps of the surrogate alone, after the training");
-  count("--rounds", options.surrogate.rounds, 1, "rounds of message passing");
+  count("--blocks", options.surrogate.blocks, 1, "blocks of message passing");
   count("--hidden", options.surrogate.hidden, 1, "width of the network");
   app.add_option("--lr", options.surrogate.lr, "learning rate at the beginning")
       ->check(CLI::PositiveNumber)

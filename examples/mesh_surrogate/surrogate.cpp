@@ -75,42 +75,13 @@ Tensor edge_features(const Communicator& comm, const Mesh& mesh) {
   return features;
 }
 
-MLP::MLP(int in, int hidden, int out, Generator& gen) : first(in, hidden, gen), second(hidden, out, gen) {
-  register_module("first", first);
-  register_module("second", second);
-}
-
-Round::Round(int hidden, int edge_features, Generator& gen)
-    : edge(2 * hidden + edge_features, hidden, hidden, gen),
-      node(2 * hidden, hidden, hidden, gen),
-      norm(hidden) {
-  register_module("edge", edge);
-  register_module("node", node);
-  register_module("norm", norm);
-}
-
-Variable Round::operator()(const GraphShardManager& graph, const Variable& h, const Variable& x) const {
-  const Variable inflow = graph.update_all(
-      [this, h, x](const EdgeBatch& edges) {
-        return edge(concat_columns({edges.src(h), edges.dst(h), edges.edata(x)}));
-      },
-      fn::sum);
-  return h + norm(node(concat_columns({h, inflow})));
-}
-
-Network::Network(int node_features, int edge_features, const SurrogateOptions& options, Generator& gen)
-    : encoder(node_features, options.hidden, options.hidden, gen),
-      decoder(options.hidden, options.hidden, 1, gen) {
-  register_module("encoder", encoder);
-  register_module("rounds", rounds);
-  register_module("decoder", decoder);
-  for (int i = 0; i < options.rounds; ++i) rounds.emplace_back(options.hidden, edge_features, gen);
-}
-
-Variable Network::operator()(const GraphShardManager& graph, Variable nodes, const Variable& edges) const {
-  Variable h = encoder(nodes);
-  for (std::size_t i = 0; i < rounds.size(); ++i) h = rounds[i](graph, h, edges);
-  return decoder(h);
+MeshGraphNetOptions network_options(const SurrogateOptions& options) {
+  return {.node_feats = 1 + num_node_features,
+          .edge_feats = num_edge_features,
+          .out_feats = 1,
+          .hidden = options.hidden,
+          .blocks = options.blocks,
+          .mlp_layers = 1};
 }
 
 Surrogate::Surrogate(const Communicator& comm, const Mesh& mesh, const SurrogateOptions& options)
@@ -121,7 +92,7 @@ Surrogate::Surrogate(const Communicator& comm, const Mesh& mesh, const Surrogate
       node_features_(node_features(comm, mesh)),
       edge_features_(graph_.to_graph_order(edge_features(comm, mesh))),
       generator_(options.seed),
-      network_(num_node_features + 1, num_edge_features, options, generator_),
+      network_(network_options(options), generator_),
       optimizer_(network_.named_parameters(), {.lr = options.lr}) {}
 
 void Surrogate::set_scales(std::span<const TimeStep> steps) {

@@ -1,8 +1,8 @@
 /// The surrogate: a graph network that learns the change of the solver's field over a time step from the
 /// solver's own time steps, on the solver's mesh, as the solver has cut it.
 ///
-/// Encode, rounds of message passing with a small network on every edge, decode, as learned simulators on
-/// meshes do (Pfaff et al., "Learning Mesh-Based Simulation with Graph Networks", arXiv 2010.03409).
+/// The network is the library's MeshGraphNet: encode, blocks of message passing with a small network on every
+/// edge, decode (Pfaff et al., "Learning Mesh-Based Simulation with Graph Networks", arXiv 2010.03409).
 #pragma once
 
 #include "mesh.hpp"
@@ -14,7 +14,7 @@
 #include <vector>
 
 struct SurrogateOptions {
-  int rounds = 3;       ///< of message passing: how many edges far a node sees
+  int blocks = 3;       ///< of message passing: how many edges far a node sees
   int hidden = 32;      ///< width of the network
   double lr = 3e-3;     ///< of Adam, at the beginning
   double noise = 0.05;  ///< in training, on the input; in units of the typical change over a step
@@ -35,31 +35,8 @@ sar::Tensor node_features(const sar::Communicator& comm, const Mesh& mesh);
 /// dx, dy, length, velocity along the edge: [directed edges, 4].
 sar::Tensor edge_features(const sar::Communicator& comm, const Mesh& mesh);
 
-/// y = W2 relu(W1 x + b1) + b2
-struct MLP : sar::Module {
-  sar::Linear first, second;
-  MLP(int in, int hidden, int out, sar::Generator& gen);
-  sar::Variable operator()(const sar::Variable& x) const { return second(relu(first(x))); }
-};
-
-/// h_v + norm(MLP(h_v, sum over the in-edges e = (u, v) of MLP(h_u, h_v, x_e))): what flows into a cell
-/// through its faces changes its state.
-struct Round : sar::Module {
-  MLP edge, node;
-  sar::LayerNorm norm;
-  Round(int hidden, int edge_features, sar::Generator& gen);
-  sar::Variable operator()(const sar::GraphShardManager& graph, const sar::Variable& h,
-                           const sar::Variable& x) const;
-};
-
-struct Network : sar::Module {
-  MLP encoder;
-  sar::ModuleList<Round> rounds;
-  MLP decoder;
-  Network(int node_features, int edge_features, const SurrogateOptions& options, sar::Generator& gen);
-  sar::Variable operator()(const sar::GraphShardManager& graph, sar::Variable nodes,
-                           const sar::Variable& edges) const;
-};
+/// From the field and node_features() to the change of the field.
+sar::MeshGraphNetOptions network_options(const SurrogateOptions& options);
 
 /// A time step as the surrogate sees it: the field at this rank's nodes before and after.
 struct TimeStep {
@@ -93,7 +70,7 @@ class Surrogate {
   sar::HostGraph graph_;
   sar::Tensor node_features_, edge_features_;  ///< those of the edges in the graph's order
   sar::Generator generator_;  ///< the same seed gives the same parameters on every rank, without a message
-  Network network_;
+  sar::MeshGraphNet network_;
   sar::Adam optimizer_;
   std::uint64_t steps_ = 0;
   double field_mean_ = 0, field_scale_ = 1, change_scale_ = 1;

@@ -104,7 +104,7 @@ for number in ranks.split(","):
 
 occupied = Path(scratch.name, "file")
 occupied.touch()
-for code, sentence, options in ((2, "--rounds", ["--rounds", "0"]), (2, "--speed", ["--speed", "1"]), (2, "--lr", ["--lr", "fast"]),
+for code, sentence, options in ((2, "--blocks", ["--blocks", "0"]), (2, "--speed", ["--speed", "1"]), (2, "--lr", ["--lr", "fast"]),
                                 (1, ", expected a number: try a smaller --lr than 1e+100", ["--lr", "1e100"]),
                                 (1, "%s: cannot make the directory" % occupied, ["--out", str(occupied)])):
     done = run(ranks.split(",")[-1], *options)
