@@ -45,16 +45,20 @@ void Tape::backward(const Variable& output, Tensor seed) {
   const NoTape nothing_is_recorded;
   output.gradient()->add(std::move(seed));
   try {
-    while (!records_.empty()) {
-      const Record record = std::move(records_.back());
-      records_.pop_back();
-      Tensor grad = record.output->take();
-      record.output->release();
-      if (grad.defined()) record.backward(std::move(grad));
-    }
+    run_back_to(0);
   } catch (...) {
     clear();
     throw;
+  }
+}
+
+void Tape::run_back_to(std::size_t first) {
+  while (records_.size() > first) {
+    const Record record = std::move(records_.back());
+    records_.pop_back();
+    Tensor grad = record.output->take();
+    record.output->release();
+    if (grad.defined()) record.backward(std::move(grad));
   }
 }
 

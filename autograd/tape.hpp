@@ -43,6 +43,11 @@ class Tape {
   using Backward = std::function<void(Tensor grad)>;
   void record(GradientPtr output, Backward backward);
 
+  /// For authors of operations, in the backward pass of an operation whose record follows those from number
+  /// `first` on: differentiates these now, in place of after it, so that they run while the operation waits
+  /// for other ranks.
+  void run_back_to(std::size_t first);
+
  private:
   struct Record {
     GradientPtr output;

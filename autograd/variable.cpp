@@ -50,6 +50,7 @@ void Gradient::add(Tensor gradient) {
   require<ShapeError>(gradient.shape() == shape_, "gradient of shape ", gradient.shape(),
                       " for a variable of shape ", shape_);
   require_live();
+  if (computing_) return binary(BinaryOp::add, value_, gradient, value_);
   if (!value_.defined()) {
     value_ = std::move(gradient);
     return;
@@ -62,14 +63,21 @@ void Gradient::add(Tensor gradient) {
 void Gradient::add(FunctionRef<void(Tensor&, bool)> compute) {
   if (Gradient& to = OuterGradients::receiver(*this); &to != this) return to.add(compute);
   require_live();
-  if (!value_.defined()) {
-    Tensor fresh(shape_);
-    compute(fresh, false);
-    value_ = std::move(fresh);
-    return;
+  if (computing_) return compute(value_, true);
+  const bool accumulate = value_.defined();
+  if (!accumulate)
+    value_ = Tensor(shape_);
+  else if (!value_.unique())
+    value_ = value_.clone();
+  computing_ = true;
+  try {
+    compute(value_, accumulate);
+  } catch (...) {
+    computing_ = false;
+    if (!accumulate) value_ = Tensor();
+    throw;
   }
-  if (!value_.unique()) value_ = value_.clone();
-  compute(value_, true);
+  computing_ = false;
 }
 
 Tensor Gradient::take() {

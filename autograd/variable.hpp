@@ -26,7 +26,8 @@ class Gradient {
   /// after release().
   void add(Tensor gradient);
   /// Adds what `compute(out, accumulate)` writes: into new memory (accumulate false), or on top of the
-  /// present sum (accumulate true), without a temporary tensor in between.
+  /// present sum (accumulate true), without a temporary tensor in between. What is added meanwhile, from
+  /// inside of `compute`, is added to `out` at once: all of it must be defined by then.
   void add(FunctionRef<void(Tensor& out, bool accumulate)> compute);
   /// Returns the sum and forgets it.
   Tensor take();
@@ -39,6 +40,7 @@ class Gradient {
 
   Shape shape_;
   Tensor value_;
+  bool computing_ = false;  ///< value_ is the `out` of a compute() that runs
   bool released_ = false;
 };
 

@@ -67,18 +67,22 @@ Variable SAGEConv::apply(const GraphShardManager& graph, const Variable& src, co
   const auto self = [&] { return (*fc_self_)(dst.defined() ? dst : first_rows(src, graph.num_dst_nodes())); };
   if (options_.aggregator == SAGEAggregator::mean && multiplies_first(graph, src))
     return graph.update_all(message(fc_neigh_(src), edge_weight), fn::mean, self);
-  // First, so that its gradient is added to that of the aggregate: that is of all rows, this of the first
-  // ones.
-  Variable self_term = self();
-  const Variable neigh =
-      cache_(graph, {&src, &edge_weight}, [&] { return aggregate(graph, src, edge_weight); });
+  Variable self_term;
+  const bool meanwhile = !cache_.enabled() && !lstm_;  // the self term is computed while rows travel
+  if (!meanwhile) self_term = self();
+  const Variable neigh = cache_(graph, {&src, &edge_weight}, [&] {
+    return aggregate(graph, src, edge_weight, [&] {
+      if (meanwhile) self_term = self();
+      return Variable();
+    });
+  });
   return add_linear(std::move(self_term), neigh, fc_neigh_.weight());
 }
 
-Variable SAGEConv::aggregate(const GraphShardManager& graph, const Variable& src,
-                             const Variable& edge_weight) const {
-  if (fc_pool_) return graph.update_all(message(relu((*fc_pool_)(src)), edge_weight), fn::max);
-  if (!lstm_) return graph.update_all(message(src, edge_weight), fn::mean);
+Variable SAGEConv::aggregate(const GraphShardManager& graph, const Variable& src, const Variable& edge_weight,
+                             FunctionRef<Variable()> beside) const {
+  if (fc_pool_) return graph.update_all(message(relu((*fc_pool_)(src)), edge_weight), fn::max, beside);
+  if (!lstm_) return graph.update_all(message(src, edge_weight), fn::mean, beside);
   EdgeSequences sequences = edge_sequences(graph);
   const Variable rows = gather_rows(graph.apply_edges(message(src, edge_weight)), std::move(sequences.edges));
   return gather_rows(lstm_->last_hidden(rows, sequences.step_rows, graph.num_dst_nodes()),

@@ -66,9 +66,10 @@ class SAGEConv : public Module {
   /// The layer on features after dropout; an undefined dst stands for the first rows of src.
   [[nodiscard]] Variable apply(const GraphShardManager& graph, const Variable& src, const Variable& dst,
                                const Variable& edge_weight);
-  /// The aggregate of pool and lstm, and of mean before the product: [local destinations, in_src].
+  /// The aggregate of pool and lstm, and of mean before the product: [local destinations, in_src]. `beside`
+  /// is computed while rows travel, but not with lstm.
   [[nodiscard]] Variable aggregate(const GraphShardManager& graph, const Variable& src,
-                                   const Variable& edge_weight) const;
+                                   const Variable& edge_weight, FunctionRef<Variable()> beside) const;
   [[nodiscard]] Variable gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
                              const Variable& edge_weight);
   /// Whether the product comes before the aggregation.

@@ -113,23 +113,23 @@ class GradientSender {
 
 /// The backward pass where source rows are followed by those of the halo.
 void backward_of_held(const ShardedGraph& graph, const Tensor& src, ShardKernel& kernel, Tensor* grad_src,
-                      bool accumulate) {
+                      bool accumulate, FunctionRef<void()> local_work) {
   const bool reads_rows = kernel.needs_source_in_backward();
   const Index halo = graph.local.num_src_rows;
   kernel.backward(whole(graph.local, reads_rows ? src.data() : nullptr),
                   grad_src != nullptr ? grad_src->data() : nullptr, accumulate);
   kernel.backward(whole(graph.remote, reads_rows ? src.row(halo) : nullptr),
                   grad_src != nullptr ? grad_src->row(halo) : nullptr, accumulate);
+  local_work();
   kernel.finish_backward();
 }
 
-/// out (+)= the doubles of `sums`, rounded
-void round_sums(const Tensor& sums, Tensor& out, bool accumulate) {
+/// out += the doubles of `sums`, rounded
+void round_sums(const Tensor& sums, Tensor& out) {
   constexpr Index grain = 1 << 16;
   const auto* from = reinterpret_cast<const double*>(sums.data());
   parallel_for(out.size(), grain, [&, to = out.data()](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i)
-      to[i] = static_cast<real>((accumulate ? static_cast<double>(to[i]) : 0) + from[i]);
+    for (Index i = begin; i < end; ++i) to[i] = static_cast<real>(static_cast<double>(to[i]) + from[i]);
   });
 }
 
@@ -191,22 +191,23 @@ void Driver::forward(const Tensor& src, ShardKernel& kernel, FunctionRef<void()>
 void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                       bool accumulate, ReduceOp op) const {
   kernel.begin_backward();
-  add_gradients(src, src_shape, kernel, grad_src, accumulate, op);
+  add_gradients(src, src_shape, kernel, grad_src, accumulate, op, [] {});
 }
 
 void Driver::add_gradients(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
-                           bool accumulate, ReduceOp op) const {
+                           bool accumulate, ReduceOp op, FunctionRef<void()> local_work) const {
   if (grad_src == nullptr || !kernel.gradients_in_double())
-    return run_backward(src, src_shape, kernel, grad_src, accumulate, op);
+    return run_backward(src, src_shape, kernel, grad_src, accumulate, op, local_work);
+  if (!accumulate) grad_src->fill(0);  // local_work may add to it
   Tensor sums(doubles_shape(src_shape));
-  run_backward(src, src_shape, kernel, &sums, false, op);
-  round_sums(sums, *grad_src, accumulate);
+  run_backward(src, src_shape, kernel, &sums, false, op, local_work);
+  round_sums(sums, *grad_src);
 }
 
 void Driver::run_backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
-                          bool accumulate, ReduceOp op) const {
+                          bool accumulate, ReduceOp op, FunctionRef<void()> local_work) const {
   const bool reads_rows = kernel.needs_source_in_backward();
-  if (graph_->holds_halo()) return backward_of_held(*graph_, src, kernel, grad_src, accumulate);
+  if (graph_->holds_halo()) return backward_of_held(*graph_, src, kernel, grad_src, accumulate, local_work);
   const bool fetches = reads_rows && kept_ == nullptr;
   GraphPlan plan(*graph_, options_, src_shape, {.fetch = fetches, .push = grad_src != nullptr});
   const PassFormats formats(*graph_, options_, draws_, src_shape.row_size(), grad_src != nullptr);
@@ -226,6 +227,7 @@ void Driver::run_backward(const Tensor& src, const Shape& src_shape, ShardKernel
   if (!reads_rows && grad_src == nullptr) {  // nothing travels
     parts.run_all();
     kernel.backward(whole(graph_->remote, nullptr), nullptr, false);
+    local_work();
     return kernel.finish_backward();
   }
   if (grad_src != nullptr && !accumulate &&
@@ -244,6 +246,7 @@ void Driver::run_backward(const Tensor& src, const Shape& src_shape, ShardKernel
       sender.compute_and_send(*fetch.next());
     }
     parts.run_all();
+    local_work();
     sender.finish();
     fetch.finish();
   } else {  // gradients of halo rows first: they travel while the local shard is computed
@@ -259,17 +262,19 @@ void Driver::run_backward(const Tensor& src, const Shape& src_shape, ShardKernel
       run_parts(k);
     }
     parts.run_all();
+    local_work();
     sender.finish();
   }
   kernel.finish_backward();
 }
 
 void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
-                      const GradientPtr& gradient) const {
-  if (gradient == nullptr) return backward(src, src_shape, kernel, nullptr, false);
+                      const GradientPtr& gradient, FunctionRef<void()> local_work) const {
   kernel.begin_backward();  // before there is memory for the gradient: kernels give up what they kept
+  if (gradient == nullptr)
+    return add_gradients(src, src_shape, kernel, nullptr, false, ReduceOp::sum, local_work);
   gradient->add([&](Tensor& sum, bool accumulate) {
-    add_gradients(src, src_shape, kernel, &sum, accumulate, ReduceOp::sum);
+    add_gradients(src, src_shape, kernel, &sum, accumulate, ReduceOp::sum, local_work);
   });
 }
 

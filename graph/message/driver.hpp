@@ -6,7 +6,8 @@
 /// the order is the same in every run, whatever has arrived. Where rows are fetched, a part comes before each
 /// stage, and before all of them what the caller computes besides (the self term); halo rows are dropped
 /// after their use, or kept for the backward pass. Where only gradients travel, those of a stage are computed
-/// and leave, then a part follows. Memory besides the operands: forward pipeline_depth + 1 stages; backward,
+/// and leave, then a part follows; after all parts, before it waits for the last gradients, comes what the
+/// caller differentiates besides. Memory besides the operands: forward pipeline_depth + 1 stages; backward,
 /// where a stage of gradients is an eighth of one, half of pipeline_depth stages outgoing, as much incoming,
 /// and an eighth being filled; where rows are fetched again, both, with stages half as large.
 #pragma once
@@ -44,17 +45,19 @@ class Driver {
   /// `accumulate`. Collective.
   void backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                 bool accumulate, ReduceOp op = ReduceOp::sum) const;
-  /// Adds to `gradient`; null when it is not wanted. Collective.
-  void backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel,
-                const GradientPtr& gradient) const;
+  /// Adds to `gradient`; null when it is not wanted. `local_work` runs while the last gradients travel; it
+  /// may add to `gradient`, too, and does not communicate. Collective.
+  void backward(
+      const Tensor& src, const Shape& src_shape, ShardKernel& kernel, const GradientPtr& gradient,
+      FunctionRef<void()> local_work = [] {}) const;
 
  private:
   /// backward() after kernel.begin_backward().
   void add_gradients(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
-                     bool accumulate, ReduceOp op) const;
+                     bool accumulate, ReduceOp op, FunctionRef<void()> local_work) const;
   /// `grad_src` in doubles where the kernel has them.
   void run_backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
-                    bool accumulate, ReduceOp op) const;
+                    bool accumulate, ReduceOp op, FunctionRef<void()> local_work) const;
 
   std::shared_ptr<const ShardedGraph> graph_;
   GraphOptions options_;

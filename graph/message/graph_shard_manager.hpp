@@ -92,8 +92,10 @@ class GraphShardManager {
   /// another number of rows than the graph or operands do not broadcast, InputError when ranks differ in
   /// message, width, wish for gradients or options.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce, Variable base = {}) const;
-  /// The same with a base that is computed while the first halo rows travel: the self term of a layer.
-  /// make_base must not communicate; what it throws on any rank is thrown on all.
+  /// The same with a base that is computed while the first halo rows travel, and differentiated while the
+  /// last gradients do: the self term of a layer. It may be undefined: then what make_base computes is only
+  /// computed meanwhile. Neither make_base nor the backward passes of its operations may communicate; what
+  /// they throw on any rank is thrown on all.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce,
                                     FunctionRef<Variable()> make_base) const;
   /// The same with a message of the caller's own: any differentiable function of blocks of

@@ -72,7 +72,8 @@ struct TypedPass {
     return out;
   }
 
-  void backward(const Driver& driver, const Tensor& grad) const {
+  /// `base_backward` runs while gradients travel.
+  void backward(const Driver& driver, Tensor grad, FunctionRef<void()> base_backward) const {
     const TraceScope scope("typed_sum backward", TraceKind::compute);
     Tensor grad_weight, grad_edge_weight;
     if (weight.requires_grad()) grad_weight = Tensor::zeros(weight.shape());
@@ -83,7 +84,10 @@ struct TypedPass {
     o.grad_weight = grad_weight.defined() ? grad_weight.data() : nullptr;
     o.grad_edge_weight = grad_edge_weight.defined() ? grad_edge_weight.data() : nullptr;
     TypedSumKernel kernel(o);
-    driver.backward(x, x_shape, kernel, gradient);
+    driver.backward(x, x_shape, kernel, gradient, [&] {
+      grad = Tensor();
+      base_backward();
+    });
     if (grad_weight.defined()) weight.gradient()->add(std::move(grad_weight));
     if (grad_edge_weight.defined()) edge_weight.gradient()->add(std::move(grad_edge_weight));
   }
@@ -114,14 +118,15 @@ Variable typed_sum(const GraphShardManager& graph, const Variable& x, const Vari
         const bool recorded = recording({&x, &weight, &edge_weight});
         const Driver driver(graph.shards(), graph.options(), recorded && pass.reads_x());
         GradientPtr base_gradient;
+        Tape* const tape = Tape::current();
+        const std::size_t first_of_base = tape != nullptr ? tape->num_records() : 0;
         Tensor out = pass.forward(driver, make_base, base_gradient);
         if (!recorded && base_gradient == nullptr) return out;
         if (!recorded || !pass.reads_x()) pass.x = Tensor();
-        return record_collective(
-            graph.comm(), std::move(out), [=](const Tensor& grad) {
-              if (base_gradient != nullptr) base_gradient->add(grad);
-              if (recorded) pass.backward(driver, grad);
-            });
+        return record_collective(graph.comm(), std::move(out), [=](Tensor grad) {
+          if (base_gradient != nullptr) base_gradient->add(grad);
+          if (recorded) pass.backward(driver, std::move(grad), [&] { tape->run_back_to(first_of_base); });
+        });
       });
 }
 

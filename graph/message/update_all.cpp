@@ -116,12 +116,14 @@ class MessagePass {
     const Driver driver(graph_, options_, recorded_ && needs_value(MessageTarget::u));
     const Shape shape = row_.shape(result_ == Result::edges ? graph_->num_edges() : graph_->local.num_dst);
     GradientPtr base_gradient;
+    Tape* const tape = Tape::current();
+    const std::size_t first_of_base = tape != nullptr ? tape->num_records() : 0;
     Tensor out;
     const auto forward = [&](auto& kernel) {
       driver.forward(side(MessageTarget::u).value, kernel, [&] {
         Variable base = make_base();
         const bool has_base = base.defined();
-        if (Tape::current() != nullptr) base_gradient = base.gradient();
+        if (tape != nullptr) base_gradient = base.gradient();
         out = has_base ? own_values(std::move(base), shape) : Tensor(shape);
         kernel.set_output(out.data(), has_base);
       });
@@ -152,11 +154,11 @@ class MessagePass {
       if (!recorded_ || !needs_value(target)) side(target).value = Tensor();
     gathered_ = nullptr;
     const Communicator comm = graph_->comm;
-    return record_collective(comm, std::move(out),
-                             [pass = std::move(*this), driver, base_gradient](Tensor grad) {
-                               if (base_gradient != nullptr) base_gradient->add(grad);
-                               if (pass.recorded_) pass.backward(driver, std::move(grad));
-                             });
+    return record_collective(comm, std::move(out), [=, pass = std::move(*this)](Tensor grad) {
+      if (base_gradient != nullptr) base_gradient->add(grad);
+      if (!pass.recorded_) return;
+      pass.backward(driver, std::move(grad), [&] { tape->run_back_to(first_of_base); });
+    });
   }
 
  private:
@@ -210,7 +212,8 @@ class MessagePass {
                  trace_name(options_.mode));
   }
 
-  void backward(const Driver& driver, Tensor grad) const {
+  /// `base_backward` runs while gradients travel.
+  void backward(const Driver& driver, Tensor grad, FunctionRef<void()> base_backward) const {
     TraceScope scope(result_ == Result::edges ? "apply_edges backward" : "update_all backward",
                      TraceKind::compute);
     describe(scope);
@@ -219,7 +222,12 @@ class MessagePass {
     Tensor grad_e;
     if (wants(MessageTarget::v)) grad_v = Tensor::zeros(side(MessageTarget::v).shape);
     if (wants(MessageTarget::e)) grad_e = Tensor(side(MessageTarget::e).shape);
-    const auto run = [&](ShardKernel&& kernel) { driver.backward(u.value, u.shape, kernel, u.gradient); };
+    const auto run = [&](ShardKernel&& kernel) {
+      driver.backward(u.value, u.shape, kernel, u.gradient, [&] {
+        grad = Tensor();  // the base has a handle of its own, in whose memory it may work
+        base_backward();
+      });
+    };
     if (linear_) {
       run(LinearKernel({.width = row_.width(),
                         .heads = edge_heads(),

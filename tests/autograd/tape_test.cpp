@@ -63,6 +63,57 @@ TEST_CASE("only leaves keep their gradients; a result that is not used gets none
   CHECK(tape.num_records() == 0);
 }
 
+TEST_CASE("an operation differentiates earlier records in its own backward pass") {
+  const Variable x(Tensor::full({3}, 2), true);
+  std::vector<int> order;
+  const auto noted = [&](const Variable& of, int number) {
+    return record(of, [&order, number, to = of.gradient()](Tensor grad) {
+      order.push_back(number);
+      to->add(std::move(grad));
+    });
+  };
+  Tape tape;
+  const Variable before = noted(x, 0);
+  const std::size_t first = tape.num_records();
+  const Variable inner = noted(noted(before, 1), 2);
+  const Variable y = record(inner.value(), [&, to = inner.gradient()](const Tensor& grad) {
+    order.push_back(3);
+    to->add(grad);
+    tape.run_back_to(first);
+    order.push_back(4);
+  });
+  tape.backward(sum(y));
+  CHECK(order == std::vector<int>{3, 2, 1, 4, 0});
+  CHECK(x.grad().data()[2] == 1);
+}
+
+TEST_CASE("what is added while a gradient is computed goes into the same memory") {
+  for (const bool first : {true, false}) {
+    Gradient gradient({3});
+    if (!first) gradient.add(Tensor::full({3}, 100));
+    gradient.add([&](Tensor& out, bool accumulate) {
+      CHECK(accumulate == !first);
+      if (!accumulate) out.fill(0);
+      Tensor handle = out;
+      gradient.add(Tensor::full({3}, 1));
+      gradient.add([&](Tensor& same, bool adds) {
+        CHECK(adds);
+        same.data()[0] += 10;
+      });
+      handle.data()[1] += 20;
+    });
+    const real before = first ? 0 : 100;
+    CHECK(gradient.value().data()[0] == before + 11);
+    CHECK(gradient.value().data()[1] == before + 21);
+    CHECK(gradient.value().data()[2] == before + 1);
+  }
+  Gradient failed({3});
+  CHECK_THROWS_AS(failed.add([](Tensor&, bool) { throw InputError("no"); }), InputError);
+  CHECK(!failed.value().defined());
+  failed.add(Tensor::full({3}, 1));
+  CHECK(failed.value().data()[0] == 1);
+}
+
 TEST_CASE("gradients of several backward passes add up until zero_grad") {
   Variable x(Tensor::full({3}, 2), true);
   for (int pass = 1; pass <= 2; ++pass) {

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
@@ -120,6 +121,50 @@ TEST_CASE("update_all agrees with the definition for every mode, cut and partiti
         }
       }
     }
+  }
+}
+
+TEST_CASE("what is computed of the same sources while rows travel is differentiated while gradients travel") {
+  const Communicator comm = Communicator::world();
+  const Index width = 4;
+  for (const WholeGraph& whole : test_graphs()) {
+    if (whole.num_src != whole.num_dst) continue;
+    const Books books = test_books(whole, comm.size()).front();
+    if (!(books.src == books.dst)) continue;
+    const auto u = random_values(whole.num_src * width, 1), g = random_values(whole.num_dst * width, 4);
+    const std::vector<double> e = random_values(static_cast<Index>(whole.src.size()), 2);
+    for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot})
+      for (const bool in_double : {false, true})
+        for (const Reduce reduce : {Reduce::sum, Reduce::mean, Reduce::max})
+          for (const bool added : {true, false}) {  // by update_all, or by the caller
+            CAPTURE(whole.name);
+            CAPTURE(static_cast<int>(mode));
+            const GraphShardManager graph = shard(
+                comm, whole, books, {.mode = mode, .max_halo_bytes = 100, .aggregate_in_double = in_double});
+            Expected want = expected(whole, width, reduce, u, e, g);
+            for (std::size_t i = 0; i < u.size(); ++i) want.out[i] += 3 * u[i], want.grad_u[i] += 3 * g[i];
+            const Variable x(local_rows(u, books.src, comm.rank(), width), true);
+            const Variable weights(edge_rows(e, graph), true);
+            bool differentiated = false, during_update_all = false;
+            Tape tape;
+            Variable self_term;
+            Variable y = graph.update_all(fn::u_mul_e(x, weights), reduce, [&] {
+              self_term = x * real{3};
+              self_term =
+                  record(self_term, [&, dx = self_term.gradient(), w = weights.gradient()](Tensor grad) {
+                    differentiated = true;
+                    during_update_all = !w->value().defined();  // update_all has not passed it on yet
+                    dx->add(std::move(grad));
+                  });
+              return added ? self_term : Variable();
+            });
+            if (!added) y = add(self_term, y);
+            CHECK(relative_error(y.value(), slice(want.out, books.dst, comm.rank(), width)) < tolerance());
+            tape.backward(y, local_rows(g, books.dst, comm.rank(), width));
+            CHECK(differentiated);
+            CHECK(during_update_all);
+            CHECK(relative_error(x.grad(), slice(want.grad_u, books.src, comm.rank(), width)) < tolerance());
+          }
   }
 }
 
