@@ -5,9 +5,11 @@
  *     sar_graph graph;
  *     sar_model model;
  *     sar_optimizer optimizer;
+ *     const char* description =
+ *         "{\"sar_model\": 1, \"type\": \"sage\", \"in_feats\": 3, \"out_feats\": 3}";
  *     if (sar_comm_create(MPI_COMM_WORLD, &comm) != SAR_OK ||
  *         sar_graph_from_global(comm, n, ids, m, src, dst, NULL, NULL, NULL, &graph) != SAR_OK ||
- *         sar_model_create(comm, "{\"model\": \"sage\", ...}", 1, &model) != SAR_OK ||
+ *         sar_model_create(comm, description, 1, &model) != SAR_OK ||
  *         sar_optimizer_create(model, "{\"optimizer\": \"adam\", \"lr\": 0.01}", &optimizer) != SAR_OK)
  *       fprintf(stderr, "%s\n", sar_last_error());
  *     sar_array x = sar_array_double(state, n, 3), y = sar_array_double(next, n, 3);
@@ -43,7 +45,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(SAR_C_EXPORTS) && defined(__GNUC__)
+#if defined(__GNUC__)
 #define SAR_API __attribute__((visibility("default")))
 #else
 #define SAR_API
@@ -75,9 +77,9 @@ SAR_API const char* sar_last_error(void);
 SAR_API const char* sar_version(void);
 
 /* The precision of numbers in arrays. */
-enum { SAR_FLOAT = 0, SAR_DOUBLE = 1 };
+enum { SAR_FLOAT32 = 0, SAR_FLOAT64 = 1 };
 
-/* Returns the precision that the library computes in, SAR_FLOAT or SAR_DOUBLE. */
+/* Returns the precision that the library computes in, SAR_FLOAT32 or SAR_FLOAT64. */
 SAR_API int32_t sar_precision(void);
 
 /* For programs that leave MPI to the library: initializes MPI with MPI_THREAD_FUNNELED unless the program has
@@ -131,7 +133,7 @@ enum { SAR_NODE_FIELD = 0, SAR_FIELD_NODE = 1 };
  * numbers, when a function reads or writes it. `data` may be null where rows or fields are 0. */
 typedef struct sar_array {
   void* data;        /* not written to where a function takes a const sar_array */
-  int32_t precision; /* SAR_FLOAT or SAR_DOUBLE */
+  int32_t precision; /* SAR_FLOAT32 or SAR_FLOAT64 */
   int32_t order;     /* SAR_NODE_FIELD or SAR_FIELD_NODE */
   int64_t rows;
   int64_t fields;
