@@ -61,7 +61,7 @@ void throw_error(ErrorKind kind, const std::string& message) {
     case ErrorKind::general:
       break;
   }
-  throw Error(message);
+  throw Error(message, kind);
 }
 
 }  // namespace sar

@@ -125,7 +125,8 @@ SAR_API int sar_comm_free(sar_comm comm);
  * fields:
  *
  *     SAR_NODE_FIELD  data[row * leading + field]   C: data[rows][fields], Fortran: data(fields, rows)
- *     SAR_FIELD_NODE  data[field * leading + row]   C: data[fields][rows], Fortran: data(rows, fields)      */
+ *     SAR_FIELD_NODE  data[field * leading + row]   C: data[fields][rows], Fortran: data(rows, fields)
+ */
 enum { SAR_NODE_FIELD = 0, SAR_FIELD_NODE = 1 };
 
 /* An array of the caller: a row for each node, or for each edge. An array of the library's precision in the
@@ -156,7 +157,7 @@ typedef struct sar_graph_s* sar_graph;
  * together, which key random draws; NULL: 0, 1, ... by rank and position. edge_weight: [num_edges, 1], or
  * NULL on all ranks. options: NULL, or a JSON object of
  *
- *     "add_reverse_edges"  true: each edge (u, v) also becomes an edge (v, u), with the same weight; default false
+ *     "add_reverse_edges"  true: each edge (u, v) also becomes an edge (v, u), with its weight; default false
  *     "mode"               "rematerialize" (default), "sequential" or "one_shot": what is kept of the halo
  *     "pipeline_depth"     stages of halo rows that are under way while one is used; default 1
  *     "max_halo_bytes"     bytes of the rows of one stage; default 0: a quarter of the rows of a rank

@@ -23,6 +23,7 @@ graph/sampling  | core comm comm/rows graph/shard graph/message graph/hetero gra
 graph/partition | core comm comm/rows graph/shard                                              | graph/partition/partition.hpp
 graph/data      | core comm comm/rows graph/io graph/shard graph/message graph/hetero graph/build graph/partition | graph/data/dataset.hpp
 nn              | core autograd comm comm/rows graph/io graph/shard graph/message graph/hetero graph/build graph/sampling graph/partition graph/data | nn/module.hpp
+nn/c            | core autograd comm graph/io graph/message graph/build graph/data nn mpi       | nn/c/handle_table.hpp
 tools/formats   | core comm comm/rows graph/io graph/data                                      | tools/formats/open_source.hpp
 tools           | public mpi tools/formats                                                     | tools/train.cpp
 examples        | public mpi                                                                   | examples/gcn.cpp
