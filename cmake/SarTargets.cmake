@@ -132,8 +132,9 @@ endfunction()
 
 # cmake --install: the libraries, their public headers, a package config, so that find_package(sar 1) gives sar::sar and
 # sar::single or sar::double, sar.pc, and sar-double.pc if there are two libraries. All of them find the rest of the installation
-# from where they lie.
+# from where they lie. All of it is in the component sar_dev, which a package is made of (SarPackage.cmake).
 function(sar_install)
+  set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME sar_dev)
   include(GNUInstallDirs)
   include(CMakePackageConfigHelpers)
   set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/sar)
