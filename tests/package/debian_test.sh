@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# debian_test.sh BUILD_DIR CPACK: makes the Debian packages of BUILD_DIR, looks at what they contain and depend on, unpacks them and
+# uses them from there: the programs on two ranks, and the program of tests/consumer/package.
+set -euo pipefail
+build=$1 cpack=$2
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+cached() { sed -n "s/^$1:[^=]*=//p" "$build/CMakeCache.txt"; }
+fail() {
+  echo "FAILED: $*"
+  exit 1
+}
+scratch=$build/tests/package/debian
+mpiexec=$(cached MPIEXEC_EXECUTABLE) version=$(cached CMAKE_PROJECT_VERSION)
+on_two_ranks() { "$root/tests/mpirun.sh" "$mpiexec" 2 "$@"; }
+
+rm -rf "$scratch"
+mkdir -p "$scratch"
+"$cpack" --config "$build/CPackConfig.cmake" -G DEB -B "$scratch/packages" -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip >"$scratch/log" 2>&1 || {
+  cat "$scratch/log"
+  fail "cpack"
+}
+
+# package NAME: its file, which is the only one of this name
+package() {
+  local files=("$scratch/packages/$1_${version}_"*.deb)
+  [ ${#files[@]} = 1 ] && [ -e "${files[0]}" ] || fail "there is not one package $1 of version $version: $(ls "$scratch/packages")"
+  echo "${files[0]}"
+}
+# has PACKAGE PATTERN...: the package contains files of these names (extended regular expressions of whole paths)
+has() {
+  dpkg-deb --contents "$(package "$1")" >"$scratch/contents"
+  for pattern in "${@:2}"; do
+    grep -qE " \./$pattern( -> .*)?$" "$scratch/contents" || fail "$1 does not contain $pattern"
+  done
+  ! grep -vE ' \./(usr/.*)?$' "$scratch/contents" || fail "$1 has files outside of /usr"
+  grep -qE " \./usr/share/doc/$1/copyright$" "$scratch/contents" && grep -qE " \./usr/share/doc/$1/changelog.gz$" "$scratch/contents" ||
+    fail "$1 has no copyright or no changelog"
+}
+# needs PACKAGE PATTERN...: the package depends on packages of these names
+needs() {
+  local depends
+  depends=$(dpkg-deb --field "$(package "$1")" Depends)
+  for pattern in "${@:2}"; do
+    grep -qE "(^|, )$pattern(,| |$)" <<<"$depends" || fail "$1 does not depend on $pattern: $depends"
+  done
+}
+
+mpi=openmpi
+grep -q '^#define SAR_MPI "MPICH' "$build/include/sar/config.hpp" && mpi=mpich
+has libsar-dev usr/include/sar/{sar,config,core/tensor,nn/module,graph/message/message}.hpp 'usr/lib/.*libsar\.a' \
+  'usr/lib/.*cmake/sar/sarConfig(Version)?\.cmake' 'usr/lib/.*pkgconfig/sar\.pc'
+needs libsar-dev libtbb-dev "lib$mpi-dev"
+has sar-tools usr/bin/sar-{train,partition,plan,generate}
+case $mpi in
+  openmpi) needs sar-tools 'libtbb[0-9a-z]*' 'libopenmpi[0-9a-z]*' openmpi-bin libc6 ;;
+  mpich) needs sar-tools 'libtbb[0-9a-z]*' 'libmpich[0-9a-z]*' mpich libc6 ;;
+esac
+if grep -q libsar_c "$build/cmake_install.cmake" "$build"/*/cmake_install.cmake "$build"/*/*/cmake_install.cmake; then
+  major=${version%%.*}
+  has "libsar-c$major" "usr/lib/.*libsar_c\.so\.$version" "usr/lib/.*libsar_c\.so\.$major"
+  has libsar-dev 'usr/include/sar\.h' 'usr/lib/.*libsar_c\.so'
+  needs libsar-dev "libsar-c$major"
+fi
+
+for file in "$scratch"/packages/*.deb; do dpkg-deb --extract "$file" "$scratch/root"; done
+prefix=$scratch/root/usr
+! grep -rlF -e "$root/" -e "$build/" "$prefix" --include=*.cmake --include=*.pc --include=*.hpp || fail "these name places of the build"
+cd "$scratch"
+on_two_ranks "$prefix/bin/sar-generate" --nodes 200 --out graph
+on_two_ranks "$prefix/bin/sar-train" --dataset graph --hidden 8 --epochs 2 | grep "^epoch *2/2"
+cmake -S "$root/tests/consumer/package" -B consumer -G "$(cached CMAKE_GENERATOR)" --log-level=WARNING -DCMAKE_PREFIX_PATH="$prefix" \
+  -DCMAKE_CXX_COMPILER="$(cached CMAKE_CXX_COMPILER)" -DMPI_CXX_COMPILER="$(cached MPI_CXX_COMPILER)"
+cmake --build consumer
+on_two_ranks consumer/consumer

@@ -1,0 +1,86 @@
+"""spack_test.py TREE: the recipe of tools/spack, read with stand-ins for what Spack offers a recipe.
+
+Looks that every option that the recipe passes to CMake is one of the project, with a value that the project accepts, that every
+variant is passed on, and that the sources are those of TREE.
+"""
+import os
+import re
+import sys
+import types
+
+tree = os.path.realpath(sys.argv[1])
+recipe = os.path.join(tree, "tools/spack/spack_repo/sar/packages/sar/package.py")
+variants = {}
+dependencies = []
+versions = []
+
+
+def variant(name, default, description, values=(True, False), multi=False):
+    variants[name] = values
+    assert default in values, f"{name}: the default {default} is none of {values}"
+
+
+class CMakePackage:
+    run_tests = False
+    passed_on = set()
+
+    def define(self, option, value):
+        return option, (value,)
+
+    def define_from_variant(self, option, name):
+        assert name in variants, f"{option} is from the variant {name}, which there is not"
+        self.passed_on.add(name)
+        return option, variants[name]
+
+
+def stand_in(name, **contents):
+    sys.modules[name] = types.ModuleType(name)
+    vars(sys.modules[name]).update(contents)
+
+
+def ignore(*_, **__):
+    pass
+
+
+stand_in("spack")
+stand_in(
+    "spack.package",
+    variant=variant,
+    version=lambda name, **_: versions.append(name),
+    depends_on=lambda spec, **when: dependencies.append((spec, when.get("when"))),
+    license=ignore,
+    conflicts=ignore,
+)
+stand_in("spack_repo")
+stand_in("spack_repo.builtin")
+stand_in("spack_repo.builtin.build_systems")
+stand_in("spack_repo.builtin.build_systems.cmake", CMakePackage=CMakePackage, generator=ignore)
+contents = {"__file__": recipe}
+with open(recipe) as file:
+    exec(compile(file.read(), recipe, "exec"), contents)
+package = contents["Sar"]()
+
+with open(os.path.join(tree, "CMakeLists.txt")) as file:
+    cmake = file.read()
+options = {name: ("ON", "OFF") for name in re.findall(r"^option\((\w+)", cmake, re.M)}
+options["CMAKE_POSITION_INDEPENDENT_CODE"] = ("ON", "OFF")
+for name, values in re.findall(r"set_property\(CACHE (\w+) PROPERTY STRINGS ([^)]*)\)", cmake):
+    options[name] = tuple(values.split())
+spelled = {True: "ON", False: "OFF"}
+arguments = package.cmake_args()
+assert len(dict(arguments)) == len(arguments), "an option is given twice"
+for option, values in arguments:
+    assert option in options, f"the project has no option {option}"
+    for value in values:
+        value = spelled.get(value, value)
+        assert value in options[option], f"{option} may not be {value}, it may be {options[option]}"
+assert set(variants) == package.passed_on, f"not passed on: {set(variants) - package.passed_on}"
+for spec, when in dependencies:
+    for name in re.findall(r"[+~](\w+)", when or ""):
+        assert name in variants, f"{spec} depends on the variant {name}, which there is not"
+assert {"precision", "metis", "scotch"} <= set(variants)
+assert package.git == "file://" + tree, f"the sources are {package.git}, and not of {tree}"
+assert versions, "there is no version"
+with open(os.path.join(tree, "tools/spack/spack_repo/sar/repo.yaml")) as file:
+    assert re.search(r"^  namespace: sar$", file.read(), re.M), "the repository is not the namespace sar"
+assert max(map(len, open(recipe).read().splitlines())) <= 99, "Spack's lines have at most 99 characters"

@@ -1,0 +1,72 @@
+# The recipe by which Spack builds sar. `spack repo add CLONE/tools/spack/spack_repo/sar` makes it
+# known; the sources are those of the clone that holds it.
+import os
+
+from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
+
+from spack.package import *
+
+
+class Sar(CMakePackage):
+    """Training of graph neural networks on graphs too large for one machine, by Sequential
+    Aggregation and Rematerialization: a C++ library for programs that run under MPI, with
+    interfaces for C and Fortran, and programs that train, partition and generate graphs."""
+
+    homepage = "https://arxiv.org/abs/2111.06483"
+    git = "file://" + os.path.realpath(os.path.join(os.path.dirname(__file__), *[os.pardir] * 6))
+
+    license("MIT")
+
+    version("main", branch="main")
+
+    variant(
+        "precision",
+        default="single",
+        values=("single", "double", "both"),
+        multi=False,
+        description="Scalar type of tensors; both builds two libraries",
+    )
+    variant("metis", default=True, description="Partition graphs by METIS")
+    variant("scotch", default=True, description="Partition graphs by PT-Scotch")
+    variant("tools", default=True, description="Build the programs train, partition and so on")
+    variant(
+        "native",
+        default=False,
+        description="Compile for this processor; else kernels are chosen at run time",
+    )
+    variant("blas", default=False, description="Multiply matrices by a BLAS")
+    variant("pic", default=True, description="Static libraries that shared ones may contain")
+
+    depends_on("c", type="build")
+    depends_on("cxx", type="build")
+    depends_on("cmake@3.22:", type="build")
+    depends_on("ninja", type="build")
+
+    depends_on("mpi@3:")
+    depends_on("tbb")
+    depends_on("eigen@3.4:", type="build")
+    depends_on("nlohmann-json@3.9:", type="build")
+    depends_on("blas", when="+blas")
+    depends_on("metis@5:", when="+metis")
+    depends_on("scotch+mpi", when="+scotch")
+    depends_on("cli11", type="build", when="+tools")
+    depends_on("zlib-api", when="+tools")
+    depends_on("doctest", type="test")
+
+    conflicts("%gcc@:11", msg="sar is written in C++20: GCC 12 or later compiles it")
+
+    generator("ninja")
+
+    def cmake_args(self):
+        return [
+            self.define_from_variant("SAR_PRECISION", "precision"),
+            self.define_from_variant("SAR_METIS", "metis"),
+            self.define_from_variant("SAR_SCOTCH", "scotch"),
+            self.define_from_variant("SAR_BUILD_TOOLS", "tools"),
+            self.define_from_variant("SAR_NATIVE", "native"),
+            self.define_from_variant("SAR_BLAS", "blas"),
+            self.define_from_variant("CMAKE_POSITION_INDEPENDENT_CODE", "pic"),
+            self.define("SAR_BUILD_TESTS", self.run_tests),
+            self.define("SAR_BUILD_EXAMPLES", False),
+            self.define("SAR_BUILD_BENCHMARKS", False),
+        ]
