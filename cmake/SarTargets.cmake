@@ -17,7 +17,9 @@ function(sar_public_headers)
     file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${name} ${include_dir}/sar/${name} SYMBOLIC)
   endforeach()
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/nn/sar.hpp ${include_dir}/sar/sar.hpp SYMBOLIC)
-  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/nn/c/sar.h ${include_dir}/sar.h SYMBOLIC)
+  foreach(header sar.h sar_cxx11.hpp)
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/nn/c/${header} ${include_dir}/${header} SYMBOLIC)
+  endforeach()
   sar_version_1_headers(${PROJECT_BINARY_DIR}/version_1_include)
 endfunction()
 
@@ -56,6 +58,21 @@ function(sar_library name)
   if(SAR_BLAS)
     target_link_libraries(${name} PRIVATE BLAS::BLAS)
   endif()
+endfunction()
+
+# libsar_c.so: the objects of the static library behind sar.h. A host needs no compiler for C++ to link it.
+function(sar_shared_c)
+  set_target_properties(sar PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  set(map ${PROJECT_SOURCE_DIR}/nn/c/sar_c.map)
+  add_library(sar_c SHARED $<TARGET_OBJECTS:sar>)
+  add_library(sar::c ALIAS sar_c)
+  get_target_property(libraries sar LINK_LIBRARIES)
+  target_link_libraries(sar_c PRIVATE ${libraries})
+  target_link_options(sar_c PRIVATE -Wl,--version-script=${map} $<TARGET_PROPERTY:sar,INTERFACE_LINK_OPTIONS>)
+  target_include_directories(sar_c INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
+  target_compile_definitions(sar_c INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+  set_target_properties(sar_c PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+                                         LINK_DEPENDS ${map} EXPORT_NAME c)
 endfunction()
 
 # What the compiler is told of the processor, SAR_MARCH, and the instruction sets that kernels are compiled for, SAR_ISA_LEVELS: with
@@ -130,6 +147,14 @@ function(sar_show_to_parent)
   endforeach()
 endfunction()
 
+# Installs libsar_c.so, sar-c.pc, and a list of targets of its own: a project in C sees no other.
+function(sar_install_shared_c package_dir pc_dir pc_to_prefix)
+  install(TARGETS sar_c EXPORT sarSharedTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(EXPORT sarSharedTargets NAMESPACE sar:: DESTINATION ${package_dir})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/sar-c.pc.in ${PROJECT_BINARY_DIR}/sar-c.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/sar-c.pc DESTINATION ${pc_dir})
+endfunction()
+
 # cmake --install: the libraries, their public headers, a package config, so that find_package(sar 1) gives sar::sar and
 # sar::single or sar::double, sar.pc, and sar-double.pc if there are two libraries. All of them find the rest of the installation
 # from where they lie. All of it is in the component sar_dev, which a package is made of (SarPackage.cmake).
@@ -153,7 +178,7 @@ function(sar_install)
   install(CODE "set(sar_headers \"${PROJECT_BINARY_DIR}/include/sar\")
                 set(sar_includedir \"${CMAKE_INSTALL_INCLUDEDIR}\")")
   install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/install_headers.cmake)
-  install(FILES ${PROJECT_SOURCE_DIR}/nn/c/sar.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(FILES ${PROJECT_SOURCE_DIR}/nn/c/sar.h ${PROJECT_SOURCE_DIR}/nn/c/sar_cxx11.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(DIRECTORY ${PROJECT_BINARY_DIR}/version_1_include/sar DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT sarTargets NAMESPACE sar:: DESTINATION ${package_dir})
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/sarConfig.cmake.in ${PROJECT_BINARY_DIR}/sarConfig.cmake
@@ -191,4 +216,7 @@ function(sar_install)
     file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/${pc_name}.pc INPUT ${PROJECT_BINARY_DIR}/${pc_name}.pc.in)
     install(FILES ${PROJECT_BINARY_DIR}/${pc_name}.pc DESTINATION ${pc_dir})
   endforeach()
+  if(SAR_SHARED_C)
+    sar_install_shared_c(${package_dir} ${pc_dir} ${pc_to_prefix})
+  endif()
 endfunction()

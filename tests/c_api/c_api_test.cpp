@@ -1,0 +1,324 @@
+#include "graph/build/host_arrays.hpp"
+
+#include <doctest/doctest.h>
+#include <support/rows.hpp>
+
+#include <sar/sar.hpp>
+
+#include <sar.h>
+
+#include <string>
+#include <vector>
+
+namespace sar::test {
+namespace {
+
+constexpr std::int32_t own = sizeof(real) == sizeof(double) ? SAR_FLOAT64 : SAR_FLOAT32;
+constexpr std::int32_t other = own == SAR_FLOAT64 ? SAR_FLOAT32 : SAR_FLOAT64;
+constexpr int in_feats = 4, out_feats = 3, steps = 5;
+const std::string description =
+    R"({"sar_model": 1, "type": "sage", "in_feats": 4, "hidden": 8, "out_feats": 3, "layers": 3, "norm": "batch", "dropout": 0.25})";
+
+/// The text of the last error is in the message of a failed test.
+#define SAR_OKAY(call) REQUIRE_MESSAGE((call) == SAR_OK, sar_last_error())
+
+sar_array array_of(const Tensor& x) {
+  return {const_cast<real*>(x.data()), own, SAR_NODE_FIELD, x.num_rows(), x.row_size(), 0};
+}
+
+/// A graph of this rank's arrays, its features, targets and labels.
+struct Problem {
+  explicit Problem(const Communicator& c)
+      : comm(c),
+        whole(random_graph("c_api", 60, 60, 300, 5)),
+        host(host_arrays(c, whole, Ownership::scattered, 5)),
+        x(host.node_rows(random_values(Shape{60, in_feats}, 1))),
+        target(host.node_rows(random_values(Shape{60, out_feats}, 2))) {
+    for (const Index v : host.my_nodes) {
+      labels.push_back(v % out_feats);
+      mask.push_back(v % 4 != 1);
+    }
+    SAR_OKAY(sar_comm_create(MPI_COMM_WORLD, &c_comm));
+    SAR_OKAY(sar_graph_from_global(c_comm, std::ssize(host.node_ids), host.node_ids.data(),
+                                   std::ssize(host.src), host.src.data(), host.dst.data(),
+                                   host.edge_ids.data(), nullptr, nullptr, &graph));
+    SAR_OKAY(sar_model_create(c_comm, description.c_str(), 9, &model));
+    SAR_OKAY(sar_optimizer_create(model, R"({"optimizer": "adamw", "lr": 0.02, "weight_decay": 0.01})",
+                                  &optimizer));
+  }
+  ~Problem() {
+    sar_optimizer_free(optimizer);
+    sar_model_free(model);
+    sar_graph_free(graph);
+    sar_comm_free(c_comm);
+  }
+  Problem(const Problem&) = delete;
+  Problem& operator=(const Problem&) = delete;
+
+  [[nodiscard]] std::vector<double> c_losses(const sar_array& from, const sar_array& to) const {
+    std::vector<double> losses(steps);
+    for (double& loss : losses)
+      SAR_OKAY(sar_train_step(model, optimizer, graph, &from, nullptr, SAR_LOSS_MSE, &to, 0, nullptr, &loss));
+    return losses;
+  }
+
+  Communicator comm;
+  WholeGraph whole;
+  HostArrays host;
+  Tensor x, target;
+  std::vector<std::int64_t> labels;
+  std::vector<std::uint8_t> mask;
+  sar_comm c_comm = nullptr;
+  sar_graph graph = nullptr;
+  sar_model model = nullptr;
+  sar_optimizer optimizer = nullptr;
+};
+
+/// The same training by the classes of C++.
+struct CppTraining {
+  explicit CppTraining(const Problem& problem)
+      : p(problem),
+        graph(p.comm, p.host.node_ids, p.host.edges()),
+        gen(9),
+        model(ModelDescription::from_json(description), p.comm, gen),
+        optimizer(model.named_parameters(), {.lr = 0.02, .weight_decay = 0.01}) {}
+
+  template <class Loss>
+  double step(const Loss& loss_of) {
+    model.train();
+    Tape tape;
+    const Variable loss = loss_of(model(graph, p.x));
+    const double value = loss.value().item();
+    tape.backward(loss);
+    model.forget_noise();
+    gather_grads(p.comm, model);
+    optimizer.step();
+    optimizer.zero_grad();
+    return value;
+  }
+  std::vector<double> losses() {
+    std::vector<double> all;
+    for (int i = 0; i < steps; ++i)
+      all.push_back(step([&](const Variable& y) { return mse(y, p.target, p.comm); }));
+    return all;
+  }
+
+  const Problem& p;
+  HostGraph graph;
+  Generator gen;
+  GraphModel model;
+  AdamW optimizer;
+};
+
+TEST_CASE("a training by sar.h is that of C++, to the bit") {
+  const Communicator comm = Communicator::world();
+  const Problem problem(comm);
+  CppTraining cpp(problem);
+  CHECK(problem.c_losses(array_of(problem.x), array_of(problem.target)) == cpp.losses());
+
+  SUBCASE("labels with a mask") {
+    double loss = 0;
+    const sar_array x = array_of(problem.x);
+    SAR_OKAY(sar_train_step_labels(problem.model, problem.optimizer, problem.graph, &x, nullptr,
+                                   std::ssize(problem.labels), problem.labels.data(),
+                                   std::ssize(problem.mask), problem.mask.data(), &loss));
+    CHECK(loss ==
+          cpp.step([&](const Variable& y) { return cross_entropy(y, problem.labels, problem.mask, comm); }));
+  }
+
+  SUBCASE("losses of fields, with a mask and without") {
+    const sar_array x = array_of(problem.x), target = array_of(problem.target);
+    std::vector<Index> rows;
+    for (std::size_t i = 0; i < problem.mask.size(); ++i)
+      if (problem.mask[i] != 0) rows.push_back(static_cast<Index>(i));
+    cpp.model.eval();
+    const Variable y = cpp.model(cpp.graph, problem.x);
+    const Variable some = gather_rows(y, rows), wanted = gather_rows(Variable(problem.target), rows);
+    const auto evaluated = [&](std::int32_t kind, bool masked) {
+      double loss = 0;
+      SAR_OKAY(sar_evaluate(problem.model, problem.graph, &x, nullptr, kind, &target,
+                            masked ? std::ssize(problem.mask) : 0, masked ? problem.mask.data() : nullptr,
+                            &loss));
+      return loss;
+    };
+    CHECK(evaluated(SAR_LOSS_MSE, false) == double{mse(y, problem.target, comm).value().item()});
+    CHECK(evaluated(SAR_LOSS_MSE, true) == double{mse(some, wanted, comm).value().item()});
+    CHECK(evaluated(SAR_LOSS_L1, true) == double{l1(some, wanted, comm).value().item()});
+    CHECK(evaluated(SAR_LOSS_HUBER, true) == double{huber(some, wanted, comm).value().item()});
+    CHECK(evaluated(SAR_LOSS_BCE, true) ==
+          double{bce_with_logits(some, wanted.value(), comm).value().item()});
+    double loss = 0;
+    SAR_OKAY(sar_evaluate_labels(problem.model, problem.graph, &x, nullptr, std::ssize(problem.labels),
+                                 problem.labels.data(), 0, nullptr, &loss));
+    const std::vector<std::uint8_t> all(problem.mask.size(), 1);
+    CHECK(loss == double{cross_entropy(y, problem.labels, all, comm).value().item()});
+  }
+
+  SUBCASE("prediction, in every layout of the result") {
+    cpp.model.eval();
+    const Tensor wanted = cpp.model(cpp.graph, problem.x).value();
+    sar_predictor predictor = nullptr;
+    SAR_OKAY(sar_predictor_create(problem.model, problem.graph, &predictor));
+    const sar_array x = array_of(problem.x);
+    Tensor result(wanted.shape());
+    sar_array out = array_of(result);
+    for (int run = 0; run < 2; ++run) {
+      result.fill(-1);
+      SAR_OKAY(sar_predictor_run(predictor, &x, nullptr, &out));
+      CHECK(std::ranges::equal(std::as_const(result).values(), wanted.values()));
+    }
+    const Index n = wanted.num_rows(), leading = n + 2;
+    std::vector<double> columns(static_cast<std::size_t>(leading * out_feats), -7);
+    out = {columns.data(), SAR_FLOAT64, SAR_FIELD_NODE, n, out_feats, leading};
+    SAR_OKAY(sar_predictor_run(predictor, &x, nullptr, &out));
+    bool same = true, gaps_stay = true;
+    for (Index j = 0; j < out_feats; ++j) {
+      for (Index i = 0; i < n; ++i) same = same && columns[j * leading + i] == double{wanted.row(i)[j]};
+      for (Index i = n; i < leading; ++i) gaps_stay = gaps_stay && columns[j * leading + i] == -7;
+    }
+    CHECK(same);
+    CHECK(gaps_stay);
+    SAR_OKAY(sar_predictor_free(predictor));
+  }
+}
+
+/// `x` in another layout, whose numbers are kept in `storage`.
+template <class T>
+sar_array converted(const Tensor& x, std::int32_t precision, std::int32_t order, Index gap,
+                    std::vector<T>& storage) {
+  const Index n = x.num_rows(), k = x.row_size();
+  const bool by_nodes = order == SAR_NODE_FIELD;
+  const Index leading = (by_nodes ? k : n) + gap;
+  storage.assign(static_cast<std::size_t>(leading * (by_nodes ? n : k)), T{99});
+  for (Index i = 0; i < n; ++i)
+    for (Index j = 0; j < k; ++j)
+      storage[by_nodes ? i * leading + j : j * leading + i] = static_cast<T>(x.row(i)[j]);
+  return {storage.data(), precision, order, n, k, leading};
+}
+
+TEST_CASE("arrays of both precisions and orders, with gaps and without, give the same losses") {
+  const Communicator comm = Communicator::world();
+  Tensor rounded;  // numbers that both precisions have
+  std::vector<double> wanted;
+  for (const std::int32_t precision : {own, other})
+    for (const std::int32_t order : {SAR_NODE_FIELD, SAR_FIELD_NODE})
+      for (const Index gap : {0, 3}) {
+        CAPTURE(precision);
+        CAPTURE(order);
+        CAPTURE(gap);
+        Problem problem(comm);
+        for (real& v : problem.x.values()) v = static_cast<real>(static_cast<float>(v));
+        for (real& v : problem.target.values()) v = static_cast<real>(static_cast<float>(v));
+        if (wanted.empty()) wanted = CppTraining(problem).losses();
+        std::vector<float> x32, y32;
+        std::vector<double> x64, y64;
+        const bool is_double = precision == SAR_FLOAT64;
+        const sar_array x = is_double ? converted(problem.x, precision, order, gap, x64)
+                                      : converted(problem.x, precision, order, gap, x32);
+        const sar_array y = is_double ? converted(problem.target, precision, order, gap, y64)
+                                      : converted(problem.target, precision, order, gap, y32);
+        CHECK(problem.c_losses(x, y) == wanted);
+      }
+}
+
+TEST_CASE("an error of one rank is the status and the text of all ranks, and all can go on") {
+  const Communicator comm = Communicator::world();
+  const Problem problem(comm);
+  const int last = comm.size() - 1;
+  const bool wrong = comm.rank() == last;
+  const std::string who = comm.size() == 1 ? "" : concat("rank ", last, ": ");
+  const auto is_refused = [&](int status, int expected, const std::string& text) {
+    CHECK(status == expected);
+    CHECK(std::string(sar_last_error()).starts_with(who + text));
+  };
+  sar_array x = array_of(problem.x), y = array_of(problem.target);
+  double loss = -1;
+  const auto step = [&](sar_model model, sar_graph graph, const sar_array* from) {
+    return sar_train_step(model, problem.optimizer, graph, from, nullptr, SAR_LOSS_MSE, &y, 0, nullptr,
+                          &loss);
+  };
+  is_refused(step(wrong ? nullptr : problem.model, problem.graph, &x), SAR_ERROR_HANDLE,
+             "the handle 'model' is null");
+  is_refused(step(problem.model, wrong ? nullptr : problem.graph, &x), SAR_ERROR_HANDLE,
+             "the handle 'graph' is null");
+  is_refused(step(problem.model, problem.graph, wrong ? nullptr : &x), SAR_ERROR_INPUT,
+             "the array 'x' is null");
+  sar_array narrow = x;
+  narrow.fields = in_feats - 1;
+  is_refused(step(problem.model, problem.graph, wrong ? &narrow : &x), SAR_ERROR_SHAPE,
+             "the array 'x' has 3 fields, expected 4");
+  CHECK(loss == -1);
+  sar_model model = nullptr;
+  is_refused(sar_model_create(problem.c_comm, description.c_str(), 1, wrong ? nullptr : &model),
+             SAR_ERROR_INPUT, "the pointer for the new handle is null");
+  CHECK(model == nullptr);
+  if (comm.size() == 1)
+    is_refused(sar_comm_create(MPI_COMM_WORLD, nullptr), SAR_ERROR_INPUT, "the pointer 'comm'");
+  sar_comm another = nullptr;
+  is_refused(sar_comm_create(MPI_COMM_WORLD, wrong ? nullptr : &another), SAR_ERROR_INPUT,
+             "the pointer 'comm' is null");
+  SAR_OKAY(step(problem.model, problem.graph, &x));
+  CHECK(loss == CppTraining(problem).losses()[0]);
+}
+
+TEST_CASE("rows of edges travel to the graph's order and back; a graph of local numbers is the same") {
+  const Communicator comm = Communicator::world();
+  const Problem problem(comm);
+  const HostGraph graph(comm, problem.host.node_ids, problem.host.edges());
+  const Index given = graph.num_given_edges(), edges = graph.num_edges();
+  const Tensor rows = problem.host.edge_rows(random_values(Shape{300, 2}, 3));
+  Tensor ordered(Shape{edges, 2}), back(Shape{given, 2});
+  const sar_array in = array_of(rows);
+  sar_array out = array_of(ordered), again = array_of(back);
+  SAR_OKAY(sar_graph_edges_to_graph_order(problem.graph, &in, nullptr, &out));
+  SAR_OKAY(sar_graph_edges_to_given_order(problem.graph, &out, 0, &again));
+  CHECK(std::ranges::equal(std::as_const(ordered).values(), graph.to_graph_order(rows).values()));
+  CHECK(std::ranges::equal(std::as_const(back).values(), rows.values()));
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(edges));
+  SAR_OKAY(sar_graph_edge_ids(problem.graph, edges, ids.data()));
+  CHECK(std::ranges::equal(ids, graph.edge_ids()));
+
+  const LocalArrays local = local_arrays(problem.host);
+  sar_graph same = nullptr;
+  SAR_OKAY(sar_graph_from_local(problem.c_comm, std::ssize(problem.host.node_ids),
+                                std::ssize(local.global_ids), local.global_ids.data(), std::ssize(local.src),
+                                local.src.data(), local.dst.data(), problem.host.edge_ids.data(), nullptr,
+                                nullptr, &same));
+  const sar_array x = array_of(problem.x), y = array_of(problem.target);
+  double loss = 0, loss_of_same = 0;
+  SAR_OKAY(sar_evaluate(problem.model, problem.graph, &x, nullptr, SAR_LOSS_MSE, &y, 0, nullptr, &loss));
+  SAR_OKAY(sar_evaluate(problem.model, same, &x, nullptr, SAR_LOSS_MSE, &y, 0, nullptr, &loss_of_same));
+  CHECK(loss == loss_of_same);
+  SAR_OKAY(sar_graph_free(same));
+}
+
+TEST_CASE("parameters are read and written") {
+  const Communicator comm = Communicator::world();
+  const Problem problem(comm);
+  std::int64_t count = 0;
+  SAR_OKAY(sar_model_num_parameters(problem.model, &count));
+  CppTraining cpp(problem);
+  const std::vector<NamedParameter> own_parameters = cpp.model.named_parameters();
+  REQUIRE(count == std::ssize(own_parameters));
+  for (std::int64_t i = 0; i < count; ++i) {
+    const char* name = nullptr;
+    std::int64_t rows = 0, fields = 0;
+    SAR_OKAY(sar_model_parameter(problem.model, i, &name, &rows, &fields));
+    CHECK(name == own_parameters[i].name);
+    const Tensor& value = own_parameters[i].parameter.value();
+    REQUIRE(rows * fields == value.size());
+    std::vector<double> values(static_cast<std::size_t>(value.size()));
+    sar_array array = sar_array_double(values.data(), rows, fields);
+    SAR_OKAY(sar_model_get_parameter(problem.model, i, &array));
+    CHECK(std::ranges::equal(values, value.values()));
+    for (double& v : values) v = 0.5;
+    SAR_OKAY(sar_model_set_parameter(problem.model, i, &array));
+    std::vector<double> found(values.size());
+    array.data = found.data();
+    SAR_OKAY(sar_model_get_parameter(problem.model, i, &array));
+    CHECK(found == values);
+  }
+}
+
+}  // namespace
+}  // namespace sar::test
