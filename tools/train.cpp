@@ -14,7 +14,6 @@
 #include "train_optimizer.hpp"
 #include "train_options.hpp"
 #include "train_predict.hpp"
-#include "train_weights.hpp"
 
 #include <sar/core/file.hpp>
 #include <sar/sar.hpp>
@@ -23,6 +22,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -147,6 +147,13 @@ void begin_weights(const Communicator& comm, WeightFile& weights, const TrainOpt
     weights.recognise(comm, o.init_weights, o.weight_names);
 }
 
+/// The description of the network, where it is the whole model and reads features.
+std::map<std::string, std::string> metadata_of_weights(const NodeInput& input, const Module& model) {
+  const auto* network = dynamic_cast<const NodeClassifier*>(&model);
+  const bool reads_features = !input.has_learnable_rows() && !input.has_parameters();
+  return network != nullptr && reads_features ? network->metadata() : std::map<std::string, std::string>();
+}
+
 void train(const Communicator& comm, const TrainOptions& o) {
   const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
   set_matmul_precision(o.matmul_precision);
@@ -166,6 +173,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
   Checkpoints checkpoints(comm, o, graph, *loaded.input);
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
   WeightFile weights(model);
+  const std::map<std::string, std::string> metadata = metadata_of_weights(*loaded.input, model);
   begin_weights(comm, weights, o, !checkpoints.resumed_from().empty());
   Log log(comm, o, start, checkpoints.resumed_from());
   log.start(loaded.data, graph, loaded.input->width(), o, steps->description(), loaded.types);
@@ -194,7 +202,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
     checkpoints.epoch_done(epoch, model, *optimizer, schedule.get(), log.progress());
   }
   heartbeat.phase("writing the results");
-  if (!o.save_weights.empty()) weights.save(comm, o.save_weights);
+  if (!o.save_weights.empty()) weights.save(comm, o.save_weights, metadata);
   start_halo_step(o.seed, 0);
   steps->predict();
   log.summary(graph);

@@ -5,12 +5,13 @@
 
 #include <sar/graph/build/message_flow_graph.hpp>
 #include <sar/graph/hetero/edge_type.hpp>
-#include <sar/nn/batch_norm.hpp>
-#include <sar/nn/dropout.hpp>
+#include <sar/nn/model/layer_stack.hpp>
+#include <sar/nn/model/model_description.hpp>
+#include <sar/nn/model/stack_convolution.hpp>
 #include <sar/nn/module.hpp>
-#include <sar/nn/module_list.hpp>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -43,31 +44,15 @@ struct Convolution {
   std::function<Variable(const GraphShardManager&, const Variable&, const Relations&)> apply;
 };
 
-/// The shape of a layer.
-struct LayerSize {
-  Index in = 0;
-  Index head = 0;  ///< features of a head
-  Index heads = 1;
-  bool mean = false;  ///< of the heads; otherwise they lie side by side
-  bool residual = false;
-  bool cached = false;  ///< keeps the aggregate of its input
-
-  [[nodiscard]] Index out() const { return mean ? head : heads * head; }
-};
-
-/// What the models of one type have in common.
+/// What the models of one type have in common. ELU follows a layer that has heads and that batch norm does
+/// not follow, otherwise ReLU.
 struct ModelType {
-  std::string name;
-  std::string list;      ///< name of the list of convolutions, in the names of the weights
-  bool attends = false;  ///< has heads; ELU follows a layer that batch norm does not follow, otherwise ReLU
-  bool drops_inputs = false;    ///< dropout in front of every convolution, as in the papers of these
-  bool has_relations = false;   ///< edges have types
-  bool needs_types = false;     ///< those of nodes, too: --category
-  bool by_relation = false;     ///< has a layer for each relation
-  bool caches = false;          ///< the convolution has the option `cached`
-  std::string bias;             ///< of a convolution: what it adds to all rows of its result
-  std::string inner_bias = "";  ///< inside of a convolution in front of a batch norm
-  Convolution (*make)(const LayerSize&, const ModelOptions&, const Communicator&, Generator&) = nullptr;
+  StackType stack;
+  bool has_relations = false;  ///< edges have types
+  bool needs_types = false;    ///< those of nodes, too: --category
+  bool by_relation = false;    ///< has a layer for each relation
+  /// Of models that have relations; those of others are the ones that a description names.
+  Convolution (*make)(const LayerSize&, const ModelOptions&, Generator&) = nullptr;
 };
 
 const std::vector<ModelType>& model_types();
@@ -79,9 +64,12 @@ const ModelType& model_type(const std::string& name);
 /// aggregate is no wider than the layer's result, which is kept for the backward pass in any case.
 bool caches_features(const ModelOptions& options, Index in_feats, Index out_feats);
 
+/// What the options say of a stack of layers, of whatever type.
+ModelDescription description_of(const ModelOptions& options, Index in_feats, Index num_classes);
+
 /// The layers of the model, from the first to the last. Throws InputError when `hidden` is no multiple of
 /// `heads` in a model that has heads.
-std::vector<LayerSize> layer_sizes(const ModelOptions& options, Index in_feats, Index num_classes);
+std::vector<LayerSize> layers_of(const ModelOptions& options, Index in_feats, Index num_classes);
 
 /// For people: "gat: 1433 -> 64 (8 heads of 8) -> 7 (the mean of 8 heads)".
 std::string describe(const ModelOptions& options, Index in_feats, Index num_classes);
@@ -92,12 +80,12 @@ std::string describe(const ModelOptions& options, Index in_feats, Index num_clas
 /// as sage; the network of a GIN layer is Linear, batch norm, ReLU, Linear, and its eps is learned.
 class NodeClassifier : public Module {
  public:
-  /// Throws InputError as layer_sizes().
+  /// Throws InputError as layers_of().
   NodeClassifier(const ModelOptions& options, Index in_feats, Index num_classes, const Communicator& comm,
                  Generator& gen);
 
   /// Registers the parameters of what makes x, which outlives this, as `input.*`.
-  void add_input(Module& input) { register_module("input", input); }
+  void add_input(Module& input);
 
   /// On a graph, or on message flow graphs: x [local sources of the first layer, features] -> logits [local
   /// destinations of the last, classes]. The weights of a graph's edges are used where it has any, but not by
@@ -112,27 +100,23 @@ class NodeClassifier : public Module {
   /// Forgets the gradients of biases in front of a batch norm, which subtracts them again. They are zero but
   /// for rounding, which Adam would scale up to full steps. After the backward pass, in front of
   /// gather_grads.
-  void forget_noise();
+  void forget_noise() { stack_.forget_noise(); }
+
+  /// For the metadata of a file of the weights: the description, from which load_model() makes the network
+  /// again. Empty for a network that a description does not say: with relations or an input of its own.
+  [[nodiscard]] std::map<std::string, std::string> metadata() const;
 
  private:
-  /// As ModuleList, of convolutions of any type.
-  class ConvolutionList : public Module {
-   public:
-    void push_back(Convolution convolution);
-    const Convolution& operator[](std::size_t i) const { return convolutions_[i]; }
-    [[nodiscard]] std::size_t size() const { return convolutions_.size(); }
+  NodeClassifier(const ModelOptions& options, const ModelType& type, const ModelDescription& description,
+                 const Communicator& comm, Generator& gen);
+  /// Keeps how it is applied.
+  std::unique_ptr<Module> make(const LayerSize& size, const ModelOptions& options, const ModelType& type,
+                               const Communicator& comm, Generator& gen);
 
-   private:
-    std::vector<Convolution> convolutions_;
-  };
-
-  ModelOptions options_;
-  const ModelType& type_;
-  Dropout input_dropout_;
-  ConvolutionList convolutions_;
-  ModuleList<DistributedBN1D> norms_;
-  ModuleList<Dropout> dropouts_;
-  std::vector<Variable> normalized_biases_;  // in front of a batch norm
+  ModelDescription description_;
+  bool is_described_;
+  std::vector<Convolution> convolutions_;  // their modules are in the stack
+  LayerStack stack_;
 };
 
 }  // namespace sar::tools

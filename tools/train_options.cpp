@@ -63,7 +63,7 @@ DataOptions add_data_options(CLI::App& app, TrainOptions& o) {
 void add_model_options(CLI::App& app, ModelOptions& m) {
   constexpr Index most = std::numeric_limits<int>::max();  // of factors of a width
   Choices<std::string> types;
-  for (const ModelType& type : model_types()) types.emplace_back(type.name, type.name);
+  for (const ModelType& type : model_types()) types.emplace_back(type.stack.name, type.stack.name);
   add_choice(app, "--model", m.type, types,
              "sage, gcn, gat, gatv2, gin or rgcn; with --category rgcn, hgt, hetero-sage or "
              "hetero-gat");
@@ -297,10 +297,11 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
            {"--lr-factor", step || plateau, "--schedule step or plateau"},
            {"--min-lr", schedule == ScheduleType::cosine || plateau, "--schedule cosine or plateau"},
            {"--momentum", o.optimizer == OptimizerType::sgd, "--optimizer sgd"},
-           {"--heads", model.attends, "--model gat, gatv2, hetero-gat or hgt"},
-           {"--out-heads", model.attends && o.model.type != "hgt", "--model gat, gatv2 or hetero-gat"},
-           {"--residual", model.attends && !model.needs_types, "--model gat or gatv2"},
-           {"--attn-dropout", model.attends && o.model.type != "hgt", "--model gat, gatv2 or hetero-gat"},
+           {"--heads", model.stack.attends, "--model gat, gatv2, hetero-gat or hgt"},
+           {"--out-heads", model.stack.attends && o.model.type != "hgt", "--model gat, gatv2 or hetero-gat"},
+           {"--residual", model.stack.attends && !model.needs_types, "--model gat or gatv2"},
+           {"--attn-dropout", model.stack.attends && o.model.type != "hgt",
+            "--model gat, gatv2 or hetero-gat"},
            {"--num-rels", model.has_relations && o.category.empty(), "--model rgcn, without --category"},
            {"--num-bases", o.model.type == "rgcn", "--model rgcn"},
            {"--split-edges", link || edge, "--task link or edge"},
@@ -327,11 +328,11 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
 
 /// What CLI11 cannot know. Throws CLI::ValidationError.
 void check(const TrainOptions& o, const DataOptions& given) {
-  if (o.model.hidden_per_head > 0 && !model_type(o.model.type).attends)
+  if (o.model.hidden_per_head > 0 && !model_type(o.model.type).stack.attends)
     throw CLI::ValidationError("--hidden-per-head: " + o.model.type + " has no heads, expected --hidden");
   const ModelType& model = model_type(o.model.type);
   if (model.needs_types && o.category.empty())
-    throw CLI::ValidationError(concat("--model: ", model.name, " goes with --category"));
+    throw CLI::ValidationError(concat("--model: ", model.stack.name, " goes with --category"));
   if (!o.category.empty() && o.dataset.empty())
     throw CLI::ValidationError("--category: is for a --dataset, not for a built-in graph");
   if (!o.category.empty() && o.data.fields.contains("weight"))
@@ -345,7 +346,7 @@ void check(const TrainOptions& o, const DataOptions& given) {
     throw CLI::ValidationError(
         concat("--category: is for graphs with types of nodes and edges, expected --model "
                "rgcn, hgt, hetero-sage or hetero-gat, not ",
-               model.name));
+               model.stack.name));
   if (!o.category.empty() && o.task.type != TaskType::node)
     throw CLI::ValidationError(concat("--category: goes with --task node, not ", name_of(o.task.type)));
   if (!o.sample.fan_outs.empty() && std::ssize(o.sample.fan_outs) != o.model.layers)

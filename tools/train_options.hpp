@@ -4,12 +4,12 @@
 #include "formats/source_options.hpp"
 #include "train_models.hpp"
 #include "train_task.hpp"
-#include "weight_names.hpp"
 
 #include <sar/core/matmul_precision.hpp>
 #include <sar/graph/data/generators.hpp>
 #include <sar/graph/data/open_dataset.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/model/weight_names.hpp>
 
 #include <cstdint>
 #include <map>

@@ -1,6 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/file.hpp>
 #include <sar/nn/model/graph_model.hpp>
+#include <sar/nn/model/weight_file.hpp>
 #include <sar/nn/state_dict.hpp>
 
 #include <algorithm>
@@ -77,12 +78,13 @@ void GraphModel::forget_noise() {
   stack_->forget_noise();
 }
 
-std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::string& path) {
+std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::string& path,
+                                       const WeightNames& names) {
   return comm.agree([&] {
     const ModelFile file = path.ends_with(".json") ? read_json(comm, path) : read_metadata(comm, path);
     Generator gen(0);
     auto model = std::make_unique<GraphModel>(file.description, comm, gen);
-    load_weights(comm, file.weights, *model);
+    load_model_weights(comm, file.weights, *model, names);
     model->eval();
     return model;
   });

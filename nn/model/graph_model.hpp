@@ -7,6 +7,7 @@
 #include <sar/nn/model/layer_stack.hpp>
 #include <sar/nn/model/model_description.hpp>
 #include <sar/nn/model/stack_convolution.hpp>
+#include <sar/nn/model/weight_names.hpp>
 #include <sar/nn/module.hpp>
 
 #include <memory>
@@ -58,9 +59,11 @@ inline constexpr const char* model_key = "sar.model";
 
 /// The network and its weights, in evaluation mode, from a .safetensors file with a description in its
 /// metadata, or from the description itself, a .json file whose key "weights" names the file of the weights.
-/// Rank 0 reads. Throws InputError, the same on every rank, for a file that cannot be read or is damaged, for
-/// one without a description, and as ModelDescription::from_json() and load_weights(). Collective.
-[[nodiscard]] std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::string& path);
+/// Names of weights may be those of other programs, as load_model_weights() reads them. Rank 0 reads. Throws
+/// InputError, the same on every rank, for a file that cannot be read or is damaged, for one without a
+/// description, and as ModelDescription::from_json() and load_model_weights(). Collective.
+[[nodiscard]] std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::string& path,
+                                                     const WeightNames& names = {});
 
 /// Writes the weights of `model` with its description as a .safetensors file. Collective, errors as those of
 /// save_weights().

@@ -77,6 +77,14 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
     auto conv = std::make_shared<SAGEConv>(in, out, s.gen, SAGEConvOptions{.cached = true});
     return [&s, conv] { return (*conv)(s.graph, s.x); };
   });
+  add_operation(
+      calls, comm, "nn/graph_model.hpp GraphModel::operator, nn/layer_stack.hpp LayerStack::operator",
+      [=](Scene& s) {
+        const ModelDescription description{
+            .in_feats = in, .hidden = 3, .out_feats = out, .layers = 2, .norm = "batch", .dropout = 0.25};
+        auto model = std::make_shared<GraphModel>(description, s.comm, s.gen);
+        return [&s, model] { return (*model)(s.graph, s.x); };
+      });
   add_operation(calls, comm, "nn/nn_conv.hpp NNConv", [=](Scene& s) {
     auto conv = std::make_shared<NNConv>(in, out, std::make_shared<Linear>(1, in * out, s.gen), s.gen);
     return [&s, conv] { return (*conv)(s.graph, s.x, s.e); };
@@ -448,6 +456,14 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
         model.path = saver.latest();
         (void)saver.load(model.path, model.linear, model.optimizer);
       });
+  add("nn/weight_file.hpp WeightFile::load, nn/weight_file.hpp load_model_weights", true,
+      [=](Model& model, const Checkpointer&) { (void)load_model_weights(comm, weights, model.linear); });
+  add("nn/weight_file.hpp WeightFile::recognise, nn/weight_file.hpp WeightFile::save", false,
+      [=](Model& model, const Checkpointer&) {
+        WeightFile file(model.linear);
+        file.recognise(comm, weights, {});
+        file.save(comm, directory + "/saved.safetensors");
+      });
   add_maker<double>(
       calls, "nn/checkpoint.hpp Checkpointer", true,
       [=](bool wrong) {
@@ -458,6 +474,33 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
         };
       },
       [](double) { return std::vector<double>{}; });
+}
+
+/// Files of a network that a description says.
+void add_model_files(std::vector<Call>& calls, const Communicator& comm, const std::string& directory) {
+  const std::string path = directory + "/model.safetensors";
+  const auto make = [=] {
+    Generator gen(0);
+    return std::make_unique<GraphModel>(
+        ModelDescription{.in_feats = scene_width, .hidden = 3, .out_feats = 2}, comm, gen);
+  };
+  const auto numbers_of = [](const std::unique_ptr<GraphModel>& model) {
+    return numbers(model->parameters().front().value());
+  };
+  save_model(comm, path, *make());
+  using Made = std::unique_ptr<GraphModel>;
+  add_maker<Made>(
+      calls, "nn/graph_model.hpp load_model", false,
+      [=](bool) { return [=] { return load_model(comm, path); }; }, numbers_of);
+  add_maker<Made>(
+      calls, "nn/graph_model.hpp save_model", false,
+      [=](bool) {
+        return [=, model = std::make_shared<Made>(make())] {
+          save_model(comm, path, **model);
+          return std::move(*model);
+        };
+      },
+      numbers_of);
 }
 
 /// An embedding of 5 rows on each rank, after a backward pass.
@@ -575,6 +618,7 @@ std::vector<Call> layer_calls(const Communicator& comm, const std::string& direc
   add_precomputed(calls, comm);
   add_norms_and_losses(calls, comm);
   add_files(calls, comm, directory);
+  add_model_files(calls, comm, directory);
   add_embedding(calls, comm, directory);
   return calls;
 }

@@ -5,11 +5,11 @@
 
 #include "graph/data/dataset_files.hpp"
 #include "tools/train_models.hpp"
-#include "tools/train_weights.hpp"
 
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/io/safetensors.hpp>
+#include <sar/nn/model/weight_file.hpp>
 
 #include <doctest/doctest.h>
 
@@ -34,7 +34,7 @@ struct PeerModel {
               gen) {
     const auto types = golden.indices("etype");
     Array<std::uint16_t> of_part;
-    for (const Index id : part.graph.edge_ids()) 
+    for (const Index id : part.graph.edge_ids())
       of_part.push_back(static_cast<std::uint16_t>(types[static_cast<std::size_t>(id)]));
     relations.types = EdgeTypes(std::move(of_part));
     relations.norm = part.edge_rows(golden.tensor("norm"));
@@ -147,8 +147,8 @@ TEST_CASE("names that the user gives, and names that cannot be told") {
   const std::vector<NamedShape> file{
       {"begin.weight", {8, 8}}, {"begin.bias", {8}}, {"end.weight", {8, 8}}, {"end.bias", {8}}};
   CHECK(thrown<InputError>([&] { matched(file); }) ==
-        "file: 'layers.0' of the model could be 'begin' or 'end' of the file, expected --rename "
-        "end=layers.0 or another");
+        "file: 'layers.0' of the model could be 'begin' or 'end' of the file, expected a rename "
+        "of 'end' to 'layers.0' or another");
   const std::string expected = "begin.weight>layers.0.weight end.weight>layers.1.weight ";
   CHECK(matched(file, {.strip_prefix = "", .rename = {{"begin", "layers.0"}, {"end", "layers.1"}}}) ==
         expected);
@@ -160,8 +160,7 @@ TEST_CASE("names that the user gives, and names that cannot be told") {
         "ema.begin.weight>layers.0.weight ema.end.weight>layers.1.weight ");
   CHECK(thrown<InputError>([&] {
           matched(wrapped, {.strip_prefix = "", .rename = {{"begin", "layers.0"}}});
-        }) ==
-        "file: no name in the file is or begins with 'begin', expected one for --rename begin=layers.0");
+        }) == "file: no name in the file is or begins with 'begin', expected one to rename to 'layers.0'");
   CHECK(thrown<InputError>([&] {
           matched(file, {.strip_prefix = "", .rename = {{"begin", "layers.0"}, {"end", "layers.0"}}});
         }) ==
@@ -172,7 +171,7 @@ TEST_CASE("names that the user gives, and names that cannot be told") {
         }) ==
         "file: the model has no place for 'conv.w' [3] of the file, and the file has nothing for "
         "'layers.1.weight' [8, 8], 'layers.1.bias' [8] of the model, expected the names and shapes of the "
-        "model, or --rename FROM=TO and --strip-prefix");
+        "model, or a rename and a prefix to strip");
 }
 
 TEST_CASE("a damaged file leaves the model as it was, on all ranks") {

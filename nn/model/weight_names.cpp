@@ -1,6 +1,5 @@
-#include "weight_names.hpp"
-
 #include <sar/core/error.hpp>
+#include <sar/nn/model/weight_names.hpp>
 
 #include <algorithm>
 #include <cctype>
@@ -9,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-namespace sar::tools {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// How another program calls a tensor of a layer. A `from` that ends with a dot is the beginning of names.
@@ -191,7 +190,7 @@ std::vector<NamedShape> renamed(const std::vector<NamedShape>& file, const Weigh
   }
   for (const auto& [from, to] : names.rename)
     require<InputError>(uses[from] > 0, place, ": no name in the file is or begins with '", from,
-                        "', expected one for --rename ", from, "=", to);
+                        "', expected one to rename to '", to, "'");
   std::map<std::string, std::string> seen;
   for (std::size_t i = 0; i < file.size(); ++i) {
     const auto [before, is_new] = seen.emplace(result[i].name, file[i].name);
@@ -238,8 +237,8 @@ std::vector<WeightLink> match_layers(std::vector<Layer> file, const std::vector<
       if (each->is_renamed || !links_between(*each, *layer)) continue;
       require<InputError>(first == file.end() || first->stem == each->stem, place, ": '", layer->prefix,
                           "' of the model could be '", first == file.end() ? "" : first->prefix, "' or '",
-                          each->prefix, "' of the file, expected --rename ", each->prefix, "=", layer->prefix,
-                          " or another");
+                          each->prefix, "' of the file, expected a rename of '", each->prefix, "' to '",
+                          layer->prefix, "' or another");
       if (first == file.end()) first = each;
     }
     if (first != file.end()) take(first, *layer);
@@ -275,10 +274,10 @@ std::vector<WeightLink> match_weights(const std::vector<NamedShape>& file,
                       alone.empty() ? "" : "the model has no place for " + alone + " of the file",
                       alone.empty() || missing.empty() ? "" : ", and ",
                       missing.empty() ? "" : "the file has nothing for " + missing + " of the model",
-                      ", expected the names and shapes of the model, or --rename FROM=TO and --strip-prefix");
+                      ", expected the names and shapes of the model, or a rename and a prefix to strip");
   for (std::size_t i = 0; i < file.size(); ++i) original[known[i].name] = file[i].name;
   for (WeightLink& link : links) link.file = original.at(link.file);
   return links;
 }
 
-}  // namespace sar::tools
+}  // namespace sar

@@ -1,14 +1,13 @@
-#include "train_weights.hpp"
-
 #include <sar/core/error.hpp>
 #include <sar/graph/io/safetensors.hpp>
+#include <sar/nn/model/weight_file.hpp>
 
 #include <algorithm>
 #include <iterator>
 #include <span>
 #include <utility>
 
-namespace sar::tools {
+namespace sar::inline SAR_PRECISION {
 namespace {
 
 /// The bias of the destinations that belongs to one of the sources ("layers.0.fc_src.bias").
@@ -136,8 +135,15 @@ std::vector<std::string> WeightFile::load(const Communicator& comm, const std::s
   });
 }
 
-void WeightFile::save(const Communicator& comm, const std::string& path) const {
-  comm.agree([&] { save_state_dict(comm, path, in_file(), real_type, {{"format", "pt"}}); });
+void WeightFile::save(const Communicator& comm, const std::string& path,
+                      std::map<std::string, std::string> metadata) const {
+  metadata["format"] = "pt";
+  comm.agree([&] { save_state_dict(comm, path, in_file(), real_type, metadata); });
 }
 
-}  // namespace sar::tools
+std::vector<std::string> load_model_weights(const Communicator& comm, const std::string& path, Module& module,
+                                            const WeightNames& names) {
+  return WeightFile(module).load(comm, path, names);
+}
+
+}  // namespace sar

@@ -1,14 +1,16 @@
-/// Where `train` has its first weights from, and where the last ones go.
+/// Weights in the names and layouts of other programs.
 #pragma once
 
-#include "weight_names.hpp"
-
+#include <sar/comm/communicator.hpp>
+#include <sar/nn/model/weight_names.hpp>
+#include <sar/nn/module.hpp>
 #include <sar/nn/state_dict.hpp>
 
+#include <map>
 #include <string>
 #include <vector>
 
-namespace sar::tools {
+namespace sar::inline SAR_PRECISION {
 
 /// The weights of a model in files whose names and layouts may be those of DGL's and PyG's examples.
 class WeightFile {
@@ -23,8 +25,10 @@ class WeightFile {
   /// Reads the names of a file, for save(), and not its values. Collective.
   void recognise(const Communicator& comm, const std::string& path, const WeightNames& names);
 
-  /// Writes a file in the names and layouts of the one that was loaded or recognised. Collective.
-  void save(const Communicator& comm, const std::string& path) const;
+  /// Writes a file in the names and layouts of the one that was loaded or recognised, with `metadata` as
+  /// save_weights(). Collective.
+  void save(const Communicator& comm, const std::string& path,
+            std::map<std::string, std::string> metadata = {}) const;
 
  private:
   /// The tensors of the file: those of the model where nothing but the name differs, otherwise copies.
@@ -36,4 +40,10 @@ class WeightFile {
   std::vector<WeightLink> links_;
 };
 
-}  // namespace sar::tools
+/// The weights of a network from a file whose names are its own, or those of PyTorch Geometric, of DGL or of
+/// older releases of DGL, or become these by `names`. Returns as WeightFile::load(). Throws InputError, the
+/// same on every rank, as match_weights() and load_weights(), and the network is as it was. Collective.
+std::vector<std::string> load_model_weights(const Communicator& comm, const std::string& path, Module& module,
+                                            const WeightNames& names = {});
+
+}  // namespace sar

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-namespace sar::tools {
+namespace sar::inline SAR_PRECISION {
 
-/// What the user says about the names in a file.
+/// What is said about the names in a file.
 struct WeightNames {
-  std::string strip_prefix;  ///< is taken off the names that begin with it
+  std::string strip_prefix = {};  ///< is taken off the names that begin with it
   /// Then a name `from`, or its beginning up to a dot, becomes `to`. Of several, the longest `from` counts.
-  std::map<std::string, std::string> rename;
+  std::map<std::string, std::string> rename = {};
 };
 
 struct NamedShape {
@@ -37,13 +37,14 @@ struct WeightLink {
 
 /// Finds a partner for every tensor of the file and of the model. Where the names are those of the model
 /// after `names` were applied, nothing is guessed. Otherwise a prefix that all names have (module., model.,
-/// net., gnn., _orig_mod.) is ignored, unless names.rename says what becomes of it; the tensors of a layer are those with the same beginning ("conv1",
-/// "convs.0"); and the layers of the model take, one after the other, the first layer of the file that has
-/// their shapes under the names of the model or under those of PyTorch Geometric or older releases of DGL.
-/// Throws InputError, beginning with `place`, when a tensor stays without a partner, when layers of different
-/// beginnings have the same shapes, so that their order cannot be told, and for a `from` that no name has.
+/// net., gnn., _orig_mod.) is ignored, unless names.rename says what becomes of it; the tensors of a layer
+/// are those with the same beginning ("conv1", "convs.0"); and the layers of the model take, one after the
+/// other, the first layer of the file that has their shapes under the names of the model or under those of
+/// PyTorch Geometric or older releases of DGL. Throws InputError, beginning with `place`, when a tensor stays
+/// without a partner, when layers of different beginnings have the same shapes, so that their order cannot be
+/// told, and for a `from` that no name has.
 std::vector<WeightLink> match_weights(const std::vector<NamedShape>& file,
                                       const std::vector<NamedShape>& model, const WeightNames& names,
                                       const std::string& place);
 
-}  // namespace sar::tools
+}  // namespace sar
