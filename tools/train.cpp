@@ -147,11 +147,10 @@ void begin_weights(const Communicator& comm, WeightFile& weights, const TrainOpt
     weights.recognise(comm, o.init_weights, o.weight_names);
 }
 
-/// The description of the network, where it is the whole model and reads features.
-std::map<std::string, std::string> metadata_of_weights(const NodeInput& input, const Module& model) {
+/// The description of the network, where it is the whole model.
+std::map<std::string, std::string> metadata_of_weights(const Module& model) {
   const auto* network = dynamic_cast<const NodeClassifier*>(&model);
-  const bool reads_features = !input.has_learnable_rows() && !input.has_parameters();
-  return network != nullptr && reads_features ? network->metadata() : std::map<std::string, std::string>();
+  return network != nullptr ? network->metadata() : std::map<std::string, std::string>();
 }
 
 void train(const Communicator& comm, const TrainOptions& o) {
@@ -173,7 +172,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
   Checkpoints checkpoints(comm, o, graph, *loaded.input);
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
   WeightFile weights(model);
-  const std::map<std::string, std::string> metadata = metadata_of_weights(*loaded.input, model);
+  const std::map<std::string, std::string> metadata = metadata_of_weights(model);
   begin_weights(comm, weights, o, !checkpoints.resumed_from().empty());
   Log log(comm, o, start, checkpoints.resumed_from());
   log.start(loaded.data, graph, loaded.input->width(), o, steps->description(), loaded.types);
