@@ -45,6 +45,13 @@ ModelFile read_metadata(const Communicator& comm, const std::string& path) {
 
 GraphModel::GraphModel(const ModelDescription& description, const Communicator& comm, Generator& gen)
     : description_(description.checked()) {
+  if (description_.type == "mesh_graph_net")
+    make_mesh(comm, gen);
+  else
+    make_stack(comm, gen);
+}
+
+void GraphModel::make_stack(const Communicator& comm, Generator& gen) {
   const StackType& type = *std::ranges::find(stack_types(), description_.type, &StackType::name);
   const auto make = [&](const LayerSize& size) {
     StackConvolution convolution = make_convolution(description_, size, comm, gen);
@@ -56,9 +63,24 @@ GraphModel::GraphModel(const ModelDescription& description, const Communicator& 
   for (const auto& [name, part] : stack_->parts()) register_module(name, *part);
 }
 
+void GraphModel::make_mesh(const Communicator& comm, Generator& gen) {
+  const ModelDescription& d = description_;
+  mesh_.emplace(MeshGraphNetOptions{.node_feats = d.in_feats,
+                                    .edge_feats = d.edge_feats,
+                                    .out_feats = d.out_feats,
+                                    .hidden = d.hidden,
+                                    .blocks = static_cast<int>(d.layers),
+                                    .mlp_layers = static_cast<int>(d.mlp_layers),
+                                    .activation = activation_of(d.activation),
+                                    .normalize = d.normalize},
+                comm, gen);
+  register_module("network", *mesh_);
+}
+
 Variable GraphModel::operator()(const GraphShardManager& graph, const Variable& x, const Variable& edges) {
   return graph.comm().agree([&] {
     check(graph, x, edges);
+    if (mesh_) return (*mesh_)(graph, x, edges);
     return (*stack_)(convolutions_.size(), graph, x,
                      [this](std::size_t layer, const GraphShardManager& on, const Variable& h) {
                        return convolutions_[layer].apply(on, h);
@@ -67,15 +89,22 @@ Variable GraphModel::operator()(const GraphShardManager& graph, const Variable& 
 }
 
 void GraphModel::check(const GraphShardManager& graph, const Variable& x, const Variable& edges) const {
-  const Shape expected{graph.num_src_nodes(), description_.in_feats};
-  require<ShapeError>(x.defined(), "a network without x, expected ", expected);
-  require<ShapeError>(x.shape() == expected, "a network on x of shape ", x.shape(), ", expected ", expected);
-  require<ShapeError>(!edges.defined(), "a network of type ", description_.type,
+  const ModelDescription& d = description_;
+  const auto check_rows = [&](const char* name, const Variable& rows, Index count, Index width) {
+    const Shape expected{count, width};
+    require<ShapeError>(rows.defined(), "a network of type ", d.type, " without ", name, ", expected ",
+                        expected);
+    require<ShapeError>(rows.shape() == expected, "a network of type ", d.type, " on ", name, " of shape ",
+                        rows.shape(), ", expected ", expected);
+  };
+  check_rows("x", x, graph.num_src_nodes(), d.in_feats);
+  if (d.edge_feats > 0) check_rows("edges", edges, graph.num_edges(), d.edge_feats);
+  require<ShapeError>(d.edge_feats > 0 || !edges.defined(), "a network of type ", d.type,
                       " on rows of edges, expected none, because it reads none");
 }
 
 void GraphModel::forget_noise() {
-  stack_->forget_noise();
+  if (stack_) stack_->forget_noise();
 }
 
 std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::string& path,

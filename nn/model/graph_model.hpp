@@ -4,6 +4,7 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/init.hpp>
+#include <sar/nn/mesh_graph_net.hpp>
 #include <sar/nn/model/layer_stack.hpp>
 #include <sar/nn/model/model_description.hpp>
 #include <sar/nn/model/stack_convolution.hpp>
@@ -26,15 +27,18 @@ namespace sar::inline SAR_PRECISION {
 /// eps around the network Linear, batch norm, ReLU, Linear. Heads lie side by side; those of the last layer
 /// are averaged. Weights of the graph's edges are used where it has any, but not by gatv2.
 ///
-/// Parameters: convs.i.* of sage, layers.i.* of others, bns.i.* of batch norms, norms.i.* of layer norms.
+/// mesh_graph_net is a MeshGraphNet with `layers` blocks.
+///
+/// Parameters: convs.i.* of sage, layers.i.* of other stacks, bns.i.* of batch norms, norms.i.* of layer
+/// norms; network.* of mesh_graph_net.
 class GraphModel : public Module {
  public:
   /// Throws InputError as ModelDescription::checked(). Local.
   GraphModel(const ModelDescription& description, const Communicator& comm, Generator& gen);
 
   /// x [local sources, in_feats] -> [local destinations, out_feats]; edges [num_edges of the graph,
-  /// edge_feats], or {} where edge_feats is 0. Throws ShapeError, the same on every rank, when shapes do not
-  /// fit. Collective.
+  /// edge_feats] in the graph's edge order, or {} where edge_feats is 0. Throws ShapeError, the same on every
+  /// rank, when shapes do not fit. Collective.
   [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& x,
                                     const Variable& edges = {});
 
@@ -46,12 +50,19 @@ class GraphModel : public Module {
   /// gather_grads. Local.
   void forget_noise();
 
+  /// The network of a mesh_graph_net, for update_statistics() and losses of normalized results; none of other
+  /// types.
+  [[nodiscard]] MeshGraphNet* mesh_graph_net() noexcept { return mesh_ ? &*mesh_ : nullptr; }
+
  private:
+  void make_stack(const Communicator& comm, Generator& gen);
+  void make_mesh(const Communicator& comm, Generator& gen);
   void check(const GraphShardManager& graph, const Variable& x, const Variable& edges) const;
 
   ModelDescription description_;
   std::vector<StackConvolution> convolutions_;  // their modules are in the stack
   std::optional<LayerStack> stack_;
+  std::optional<MeshGraphNet> mesh_;
 };
 
 /// The key of the description in the metadata of a .safetensors file.

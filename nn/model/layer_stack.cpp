@@ -9,6 +9,17 @@
 namespace sar::inline SAR_PRECISION {
 namespace {
 
+/// The parameter of that name, or none for "".
+void add_parameter(const Module& module, const std::string& name, std::vector<Variable>& parameters) {
+  if (name.empty()) return;
+  const std::vector<NamedParameter> all = module.named_parameters();
+  const auto found = std::ranges::find(all, name, &NamedParameter::name);
+  require(found != all.end(), "the convolution has no parameter ", name);
+  parameters.push_back(found->parameter);
+}
+
+}  // namespace
+
 Activation activation_of(const std::string& name) {
   static const std::map<std::string, Activation> all{
       {"none", [](Variable y) { return y; }},
@@ -23,17 +34,6 @@ Activation activation_of(const std::string& name) {
   };
   return all.at(name);
 }
-
-/// The parameter of that name, or none for "".
-void add_parameter(const Module& module, const std::string& name, std::vector<Variable>& parameters) {
-  if (name.empty()) return;
-  const std::vector<NamedParameter> all = module.named_parameters();
-  const auto found = std::ranges::find(all, name, &NamedParameter::name);
-  require(found != all.end(), "the convolution has no parameter ", name);
-  parameters.push_back(found->parameter);
-}
-
-}  // namespace
 
 Module& LayerStack::Convolutions::push_back(std::unique_ptr<Module> convolution) {
   register_module(std::to_string(modules_.size()), *convolution);

@@ -19,6 +19,9 @@
 
 namespace sar::inline SAR_PRECISION {
 
+/// The function that a checked description names.
+[[nodiscard]] Activation activation_of(const std::string& name);
+
 /// [Dropout,] convolution, [norm,] activation, dropout, convolution, ..., convolution. It computes for the
 /// module that owns it, which registers its parts():
 ///

@@ -50,6 +50,11 @@ Key number_key(const char* name, Names types, double ModelDescription::*member) 
           [=](const ModelDescription& d) -> OrderedJson { return d.*member; }};
 }
 
+Key flag_key(const char* name, Names types, bool ModelDescription::*member) {
+  return {name, std::move(types), [=](ModelDescription& d, const JsonValue& v) { d.*member = v.flag(); },
+          [=](const ModelDescription& d) -> OrderedJson { return d.*member; }};
+}
+
 /// A number, or true for 1 and false for 0.
 Key residual_key(Names types) {
   Key key = integer_key("residual", std::move(types), &ModelDescription::residual);
@@ -61,7 +66,8 @@ Key residual_key(Names types) {
 
 const std::vector<Key>& keys() {
   using D = ModelDescription;
-  static const Names stacks{"sage", "gcn", "gat", "gatv2", "gin"}, attending{"gat", "gatv2"};
+  static const Names stacks{"sage", "gcn", "gat", "gatv2", "gin"}, attending{"gat", "gatv2"},
+      mesh{"mesh_graph_net"};
   static const std::vector<Key> all{
       text_key("type", {}, &D::type, true),
       integer_key("in_feats", {}, &D::in_feats, true),
@@ -69,13 +75,16 @@ const std::vector<Key>& keys() {
       integer_key("out_feats", {}, &D::out_feats, true),
       integer_key("layers", {}, &D::layers),
       text_key("norm", stacks, &D::norm),
-      text_key("activation", stacks, &D::activation),
+      text_key("activation", {}, &D::activation),
       number_key("dropout", stacks, &D::dropout),
       text_key("aggregator", {"sage", "gin"}, &D::aggregator),
       integer_key("heads", attending, &D::heads),
       integer_key("out_heads", attending, &D::out_heads),
       number_key("attention_dropout", attending, &D::attention_dropout),
       residual_key(attending),
+      integer_key("edge_feats", mesh, &D::edge_feats, true),
+      integer_key("mlp_layers", mesh, &D::mlp_layers),
+      flag_key("normalize", mesh, &D::normalize),
       text_key("weights", {}, &D::weights),
   };
   return all;
@@ -142,7 +151,7 @@ Names aggregators(const std::string& type) {
 }  // namespace
 
 const std::vector<std::string>& ModelDescription::types() {
-  static const Names names{"sage", "gcn", "gat", "gatv2", "gin"};
+  static const Names names{"sage", "gcn", "gat", "gatv2", "gin", "mesh_graph_net"};
   return names;
 }
 
@@ -161,7 +170,7 @@ ModelDescription ModelDescription::from_json(const std::string& text, const std:
   require_type(d.type, where);
   require_known_keys(file, d.type);
   for (const Key& key : keys())
-    if (key.is_required || file.has(key.name)) key.read(d, file.at(key.name));
+    if (reads(key, d.type) && (key.is_required || file.has(key.name))) key.read(d, file.at(key.name));
   return d.checked(where);
 }
 
@@ -186,7 +195,9 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   check.number("in_feats", in_feats);
   check.number("hidden", hidden);
   check.number("out_feats", out_feats);
-  check.number("layers", layers, 1, most_layers);
+  check.number("layers", layers, type == "mesh_graph_net" ? 0 : 1, most_layers);
+  check.number("edge_feats", edge_feats);
+  check.number("mlp_layers", mlp_layers, 1, most_layers);
   check.number("heads", heads);
   check.number("out_heads", out_heads);
   check.number("residual", residual, 0, layers);

@@ -15,21 +15,22 @@ namespace sar::inline SAR_PRECISION {
 ///
 /// A text for `norm`, `activation` or `aggregator` that is empty stands for the usual one of the type.
 struct ModelDescription {
-  std::string type = "sage";  ///< one of types()
-  Index in_feats = 0;         ///< width of the rows of nodes
-  Index hidden = 64;          ///< width between layers: heads * features of a head
-  Index out_feats = 0;        ///< width of the result
-  Index layers = 3;           ///< convolutions
-  std::string norm = {};      ///< behind each layer but the last: none (the usual one), batch, layer
-  std::string activation =
-      {};              ///< behind that: one of activations(); usual are elu where heads are, else relu
-  double dropout = 0;  ///< behind that; gcn, gat, gatv2: also of the input
+  std::string type = "sage";     ///< one of types()
+  Index in_feats = 0;            ///< width of the rows of nodes
+  Index hidden = 64;             ///< width between layers: heads * features of a head
+  Index out_feats = 0;           ///< width of the result
+  Index layers = 3;              ///< convolutions
+  std::string norm = {};         ///< of stacks: none (the usual one), batch, layer
+  std::string activation = {};   ///< one of activations(); usual are elu where heads are, else relu
+  double dropout = 0;            ///< behind that; gcn, gat, gatv2: also of the input
   std::string aggregator = {};   ///< sage: mean (the usual one), gcn, pool, lstm; gin: sum, mean, max, min
   Index heads = 4;               ///< gat, gatv2: of each layer but the last
   Index out_heads = 1;           ///< gat, gatv2: of the last layer, whose mean is the result
   double attention_dropout = 0;  ///< gat, gatv2: of the coefficients
   Index residual = 0;            ///< gat, gatv2: the first layer with a residual connection, from 1; 0: none
-  Index edge_feats = 0;          ///< width of the rows of edges; 0 where the type reads none
+  Index edge_feats = 0;          ///< mesh_graph_net: width of the rows of edges; 0 where the type reads none
+  Index mlp_layers = 2;          ///< mesh_graph_net: hidden layers of each of its networks
+  bool normalize = false;        ///< mesh_graph_net: features and result, by running statistics
   std::string weights = {};      ///< in a file of its own: the file of the weights, relative to that one
 
   /// Throws InputError, beginning with `where`, which names the key, what was given and what was expected:

@@ -240,6 +240,16 @@ TEST_CASE("a surrogate") {
   }
 }
 
+TEST_CASE("a network by description") {
+  Setting s;
+  const Communicator& comm = s.comm;
+  const GraphShardManager& graph = s.graph;
+  const Variable x = s.node_rows();
+  const NewWorkingDirectory directory(comm);
+#include "described_model.inc"
+  check_nodes(s, y, 3);
+}
+
 TEST_CASE("a timeline") {
   Setting s;
   const Communicator& comm = s.comm;

@@ -13,7 +13,8 @@ namespace {
 
 /// A description with these keys more.
 std::string text_of(const std::string& type, const std::string& more = "") {
-  return R"({"sar_model": 1, "type": ")" + type + R"(", "in_feats": 8, "out_feats": 3)" + more + "}";
+  return R"({"sar_model": 1, "type": ")" + type + R"(", "in_feats": 8, "out_feats": 3)" +
+         (type == "mesh_graph_net" ? R"(, "edge_feats": 2)" : "") + more + "}";
 }
 
 std::string error_of(const std::string& text) {
@@ -46,6 +47,13 @@ TEST_CASE("a description says what a network is, and the usual for what it leave
   CHECK(ModelDescription::from_json(text_of("gat", R"(, "residual": false)")).residual == 0);
   CHECK(ModelDescription::from_json(text_of("gat", R"(, "residual": 2)")).residual == 2);
   CHECK(ModelDescription::from_json(text_of("gin")).aggregator == "sum");
+  const ModelDescription mesh = ModelDescription::from_json(
+      text_of("mesh_graph_net", R"(, "layers": 0, "mlp_layers": 1, "normalize": true)"));
+  CHECK(mesh.edge_feats == 2);
+  CHECK(mesh.layers == 0);
+  CHECK(mesh.mlp_layers == 1);
+  CHECK(mesh.normalize);
+  CHECK(mesh.activation == "relu");
 }
 
 TEST_CASE("every type is written with the keys that it reads, and read again") {
@@ -123,6 +131,12 @@ TEST_CASE("errors name the key, what was given and what was expected") {
         "x.json.residual is 4, expected a whole number from 0 to 3");
   CHECK(error_of(text_of("gat", R"(, "residual": "yes")")) ==
         R"(x.json.residual is "yes", expected a whole number)");
+  CHECK(error_of(R"({"sar_model": 1, "type": "mesh_graph_net", "in_feats": 8, "out_feats": 3})") ==
+        "x.json has no edge_feats, expected one");
+  CHECK(error_of(text_of("mesh_graph_net", R"(, "normalize": 1)")) ==
+        "x.json.normalize is 1, expected true or false");
+  CHECK(error_of(text_of("mesh_graph_net", R"(, "dropout": 0.1)"))
+            .starts_with("x.json has the key 'dropout', which a network of type mesh_graph_net has not"));
   CHECK(thrown<InputError>([] { (void)ModelDescription{}.to_json(); }) ==
         "the description.in_feats is 0, expected a whole number from 1 to 16777216");
   CHECK(

@@ -61,9 +61,15 @@ TEST_CASE("a network of each type comes back with its description and its weight
   const Files files;
   for (const std::string& type : ModelDescription::types()) {
     CAPTURE(type);
-    const auto model = model_of(
-        {.type = type, .in_feats = 4, .hidden = 8, .out_feats = 2, .norm = "batch", .weights = "elsewhere"},
-        files.comm);
+    const auto model = model_of({.type = type,
+                                 .in_feats = 4,
+                                 .hidden = 8,
+                                 .out_feats = 2,
+                                 .norm = "batch",
+                                 .edge_feats = type == "mesh_graph_net" ? 3 : 0,
+                                 .normalize = true,
+                                 .weights = "elsewhere"},
+                                files.comm);
     save_model(files.comm, files.path, *model);
     const auto again = load_model(files.comm, files.path);
     ModelDescription expected = model->description();
