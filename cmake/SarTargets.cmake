@@ -155,6 +155,18 @@ function(sar_install_shared_c package_dir pc_dir pc_to_prefix)
   install(FILES ${PROJECT_BINARY_DIR}/sar-c.pc DESTINATION ${pc_dir})
 endfunction()
 
+# The module for Fortran, if it has been built, and its source for other compilers, which cannot read the .mod file. In an export of its own:
+# a project that does not ask for it needs no Fortran compiler.
+function(sar_install_fortran package_dir)
+  set(module_dir ${CMAKE_INSTALL_INCLUDEDIR}/sar/fortran)
+  install(FILES ${PROJECT_SOURCE_DIR}/nn/fortran/sar.f90 DESTINATION ${module_dir})
+  if(TARGET sar_fortran)
+    install(TARGETS sar_fortran EXPORT sarFortranTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} OPTIONAL)
+    install(FILES ${PROJECT_BINARY_DIR}/include/fortran/sar.mod DESTINATION ${module_dir} OPTIONAL)
+    install(EXPORT sarFortranTargets NAMESPACE sar:: DESTINATION ${package_dir})
+  endif()
+endfunction()
+
 # cmake --install: the libraries, their public headers, a package config, so that find_package(sar 1) gives sar::sar and
 # sar::single or sar::double, sar.pc, and sar-double.pc if there are two libraries. All of them find the rest of the installation
 # from where they lie. All of it is in the component sar_dev, which a package is made of (SarPackage.cmake).
@@ -181,6 +193,7 @@ function(sar_install)
   install(FILES ${PROJECT_SOURCE_DIR}/nn/c/sar.h ${PROJECT_SOURCE_DIR}/nn/c/sar_cxx11.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(DIRECTORY ${PROJECT_BINARY_DIR}/version_1_include/sar DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT sarTargets NAMESPACE sar:: DESTINATION ${package_dir})
+  sar_install_fortran(${package_dir})
   configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/sarConfig.cmake.in ${PROJECT_BINARY_DIR}/sarConfig.cmake
                                 INSTALL_DESTINATION ${package_dir})
   write_basic_package_version_file(${PROJECT_BINARY_DIR}/sarConfigVersion.cmake COMPATIBILITY SameMajorVersion)

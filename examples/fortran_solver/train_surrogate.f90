@@ -29,7 +29,7 @@ program train_surrogate
   call model%create(comm, description, seed=1)
   call optimizer%create(model, '{"optimizer": "adam", "lr": 0.003}')
 
-  allocate (x(4, sim%num_cells(), run_steps), target(1, sim%num_cells(), run_steps))
+  allocate (x(4, sim%num_cells(), run_steps), target(1, sim%num_cells(), run_steps), before(sim%extent(1), sim%extent(2)))
   kept = 0
   do run = 1, runs
     call sim%start(seed=run)

@@ -62,7 +62,7 @@ case $command in
     if [ "$(cached SAR_PRECISION)" != both ]; then
       configure "$here/both" "$scratch/other_mpi/both" -DCMAKE_PREFIX_PATH="$prefix" >"$refused" &&
         { echo "FAILED: a library of one precision was found for two"; exit 1; }
-      tr -s ' \n' ' ' <"$refused" | grep -q "was built with SAR_PRECISION=$(cached SAR_PRECISION); the components asked for are: single;double"
+      tr -s ' \n' ' ' <"$refused" | grep -q "was built with SAR_PRECISION=$(cached SAR_PRECISION) and SAR_FORTRAN=$(cached SAR_FORTRAN); the components asked for are: single;double"
     fi
     letter=$(sed -n 's/^#define SAR_MPI "\(.\).*/\1/p' "$prefix/include/sar/config.hpp")
     sed "s/^#define SAR_MPI .*/#define SAR_MPI \"$(tr MO OM <<<"$letter") MPI\"/" "$prefix/include/sar/config.hpp" \

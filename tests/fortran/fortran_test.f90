@@ -1,0 +1,307 @@
+!> What the module does beside training: errors, orders and kinds of arrays, parameters, files, numbers from 1.
+!> `fortran_test stop` makes an error without stat.
+program fortran_test
+  use, intrinsic :: iso_fortran_env, only: error_unit, int32, int64, real32, real64
+  use sar
+  implicit none
+  integer, parameter :: num_nodes = 30
+  character(len=*), parameter :: description = &
+    '{"sar_model": 1, "type": "sage", "in_feats": 2, "hidden": 8, "out_feats": 3, "layers": 2}'
+  type(sar_communicator) :: comm
+  type(sar_graph) :: graph
+  type(sar_model) :: model
+  type(sar_optimizer) :: optimizer
+  integer(int64), allocatable :: ids(:), src(:), dst(:)
+  real(real64), allocatable :: x(:, :), target(:, :)
+  real(real64) :: tolerance
+  character(len=300) :: errmsg
+  integer :: n, stat
+  logical :: failed = .false.
+
+  call sar_init()
+  call comm%world()
+  call make_arrays()
+  call graph%from_global(comm, ids, src, dst)
+  call model%create(comm, description, seed=3)
+  call optimizer%create(model, '{"optimizer": "sgd", "lr": 0.1}')
+  tolerance = merge(1e-12_real64, 1e-6_real64, sar_real_kind() == real64)
+  if (command_argument_count() > 0) call train_without_stat()
+
+  call test_errors()
+  call test_graphs()
+  call test_arrays()
+  call test_training()
+  call test_parameters()
+  call test_files()
+  call test_library()
+
+  call optimizer%free()
+  call model%free()
+  call graph%free()
+  call comm%free()
+  call sar_finalize()
+  if (failed) error stop 1
+
+contains
+
+  subroutine make_arrays()
+    integer :: first, last, i
+    first = comm%rank() * num_nodes / comm%num_ranks()
+    last = (comm%rank() + 1) * num_nodes / comm%num_ranks() - 1
+    n = last - first + 1
+    ids = [(i, i=first, last)]
+    src = [(modulo(i - 1, num_nodes), modulo(i + 7, num_nodes), i=first, last)]
+    dst = [(i, i, i=first, last)]
+    allocate (x(2, n), target(3, n))
+    x(1, :) = modulo(7 * ids, 11_int64) / 10.0_real64
+    x(2, :) = modulo(5 * ids, 13_int64) / 10.0_real64
+    target = 0.5_real64
+  end subroutine
+
+  subroutine check(condition, what)
+    logical, intent(in) :: condition
+    character(len=*), intent(in) :: what
+    if (condition) return
+    failed = .true.
+    write (error_unit, '(a, i0, 2a)') 'rank ', comm%rank(), ': FAILED: ', what
+  end subroutine
+
+  ! The last call returned this status, and a text with these words.
+  subroutine check_error(expected, words)
+    integer, intent(in) :: expected
+    character(len=*), intent(in) :: words
+    call check(stat == expected, 'status of: '//trim(errmsg))
+    call check(index(errmsg, words) > 0, 'the text "'//trim(errmsg)//'" says "'//words//'"')
+  end subroutine
+
+  subroutine train_without_stat()
+    real(real64) :: loss
+    real(real64) :: wrong(5, n)
+    wrong = 0
+    call model%train_step(optimizer, graph, wrong, target, loss)
+  end subroutine
+
+  subroutine test_errors()
+    type(sar_model) :: no_model, freed
+    type(sar_graph) :: no_graph
+    real(real64) :: loss, wrong(5, n)
+    integer(int64), allocatable :: shorter(:)
+    wrong = 0
+    loss = -1
+    errmsg = 'as it was'
+    call model%train_step(optimizer, graph, wrong, target, loss, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_shape, '5')
+    call check(loss == -1, 'the loss is as it was')
+    call check(sar_last_error() == trim(errmsg), 'sar_last_error is the text of the error')
+
+    errmsg = 'as it was'
+    call model%evaluate(graph, x, target, loss, stat=stat, errmsg=errmsg)
+    call check_error(sar_ok, 'as it was')
+    call check(loss > 0, 'a loss after an error')
+
+    call no_model%train_step(optimizer, graph, x, target, loss, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_handle, '')
+    call no_model%free(stat, errmsg)
+    call check_error(sar_error_handle, '')
+    call freed%create(comm, description, seed=3)
+    no_model = freed
+    call freed%free()
+    call no_model%evaluate(graph, x, target, loss, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_handle, '')
+
+    call no_model%create(comm, '{"sar_model": 1, "type": "sage", "in_feats": 2, "out_feats": 1, "width": 3}', seed=1, &
+                         stat=stat, errmsg=errmsg)
+    call check_error(sar_error_input, 'width')
+    call no_model%load(comm, 'no_such_file.safetensors   ', stat, errmsg)
+    call check_error(sar_error_input, 'no_such_file.safetensors')
+
+    ! an error of the last rank, which the others are told
+    shorter = dst
+    if (comm%rank() == comm%num_ranks() - 1) shorter = dst(2:)
+    call no_graph%from_global(comm, ids, src, shorter, stat=stat, errmsg=errmsg)
+    call check(stat == sar_error_input .or. stat == sar_error_shape, 'arrays of edges of two lengths: '//trim(errmsg))
+    if (comm%rank() == comm%num_ranks() - 1) call check_error(stat, 'expected one for each edge')
+    call no_graph%from_global(comm, ids, src, dst, edge_ids=ids(:1), stat=stat, errmsg=errmsg)
+    call check(stat == sar_error_input .or. stat == sar_error_shape, 'a wrong number of ids: '//trim(errmsg))
+    call no_graph%from_global(comm, ids, src, dst, options='{"mode": "fast"}', stat=stat, errmsg=errmsg)
+    call check_error(sar_error_input, 'fast')
+  end subroutine
+
+  subroutine test_graphs()
+    type(sar_graph) :: other
+    type(sar_graph_sizes) :: sizes
+    integer(int64), allocatable :: global_ids(:), edge_ids(:)
+    integer, allocatable :: local_src(:), local_dst(:)
+    real(real64) :: loss(3), rows(1, 2 * n), ordered(1, 2 * n), back(1, 2 * n), weight(2 * n)
+    integer :: e
+    sizes = graph%sizes()
+    call check(sizes%nodes == n .and. sizes%edges == 2 * n .and. sizes%given_edges == 2 * n, 'sizes of this rank')
+    call check(sizes%global_nodes == num_nodes .and. sizes%global_edges == 2 * num_nodes, 'sizes of the graph')
+
+    allocate (edge_ids(2 * n))
+    rows(1, :) = real(10 * dst + modulo(dst - src, 10_int64), real64)
+    call graph%edges_to_graph_order(rows, ordered)
+    call check(nint(sum(ordered)) == nint(sum(rows)), 'edges in the order of the graph')
+    call graph%edges_to_given_order(ordered, back)
+    call check(all(abs(back - rows) < 1e-3_real64), 'edges in the order in which they were given')
+    call graph%edge_ids(edge_ids)
+    call check(minval(edge_ids) >= 0 .and. maxval(edge_ids) < 2 * num_nodes, 'ids of edges')
+
+    ! in local numbers from 1: a ghost for each edge, where it is not a node of this rank
+    global_ids = ids
+    allocate (local_src(2 * n), local_dst(2 * n))
+    do e = 1, 2 * n
+      if (.not. any(global_ids == src(e))) global_ids = [global_ids, src(e)]
+      local_src(e) = position(global_ids, src(e))
+      local_dst(e) = position(global_ids, dst(e))
+    end do
+    call other%from_local(comm, n, global_ids, local_src, local_dst)
+    call model%evaluate(graph, x, target, loss(1))
+    call model%evaluate(other, x, target, loss(2))
+    call other%from_global(comm, int(ids, int32), int(src, int32), int(dst, int32), options='{"mode": "one_shot"}')
+    call model%evaluate(other, x, target, loss(3))
+    call check(all(abs(loss - loss(1)) <= tolerance), 'local numbers and ids of both kinds make the same graph')
+
+    weight = 0
+    call other%from_global(comm, ids, src, dst, edge_weight=weight)
+    call model%evaluate(other, x, target, loss(2))
+    call check(abs(loss(1) - loss(2)) > 1e-6_real64, 'weights of edges count')
+    call other%free()
+  end subroutine
+
+  integer function position(values, value)
+    integer(int64), intent(in) :: values(:), value
+    do position = 1, size(values)
+      if (values(position) == value) return
+    end do
+  end function
+
+  subroutine test_arrays()
+    type(sar_predictor) :: predictor
+    real(real64) :: y(3, n), transposed(n, 3), wide(4, 2 * n)
+    real(real32) :: y32(3, n)
+    call predictor%create(model, graph)
+    call predictor%run(x, y)
+    call predictor%run(transpose(x), transposed, rows_first=.true.)
+    call check(all(abs(transposed - transpose(y)) <= tolerance), '(node, field)')
+    call predictor%run(real(x, real32), y32)
+    call check(all(abs(y32 - y) <= 1e-5_real64), 'real32')
+    wide = -1
+    wide(2:3, 2::2) = x
+    call predictor%run(wide(2:3, 2::2), wide(1:3, 1::2))
+    call check(all(abs(wide(1:3, 1::2) - y) <= tolerance), 'sections that are not contiguous')
+    call check(all(wide(4, :) == -1), 'around a section')
+    call predictor%run(x, y(:2, :), stat=stat, errmsg=errmsg)
+    call check_error(sar_error_shape, '2')
+    call predictor%free()
+  end subroutine
+
+  subroutine test_training()
+    real(real64) :: before, after, masked, weights_lr
+    logical :: mask(n)
+    integer :: labels(n), i
+    call model%evaluate(graph, x, target, before)
+    do i = 1, 5
+      call model%train_step(optimizer, graph, x, target, after)
+    end do
+    call check(after < before, 'the loss goes down')
+    call model%evaluate(graph, x, target, before, loss_kind=sar_loss_mse)
+    call model%evaluate(graph, x, target, after, loss_kind=sar_loss_l1)
+    call check(after**2 <= before + tolerance, 'mean |d| is at most the root of the mean square')
+    call optimizer%set_lr(0.25_real64)
+    weights_lr = optimizer%lr()
+    call check(abs(weights_lr - 0.25_real64) < 1e-7_real64, 'the learning rate')
+
+    labels = 1 + int(modulo(ids, 3_int64))
+    call model%evaluate_labels(graph, x, labels, before)
+    do i = 1, 5
+      call model%train_step_labels(optimizer, graph, x, labels, after)
+    end do
+    call check(after < before, 'the cross entropy goes down')
+    call model%evaluate_labels(graph, x, labels, before)
+    mask = modulo(ids, 2_int64) == 0
+    call model%evaluate_labels(graph, x, labels, masked, mask=mask)
+    call check(abs(masked - before) > 1e-9_real64, 'the mask counts')
+    where (.not. mask) labels = -5
+    call model%evaluate_labels(graph, x, labels, after, mask=mask)
+    call check(abs(after - masked) <= tolerance, 'labels that the mask leaves out')
+    labels = 4
+    call model%evaluate_labels(graph, x, labels, after, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_input, '3')
+    call model%evaluate(graph, x, target, after, mask=mask(2:), stat=stat, errmsg=errmsg)
+    call check_error(sar_error_shape, '')
+  end subroutine
+
+  subroutine test_parameters()
+    integer(int64) :: in_feats, out_feats, edge_feats, rows, fields
+    character(len=:), allocatable :: name
+    real(real64), allocatable :: values(:, :), again(:, :), transposed(:, :)
+    integer :: i
+    call model%feats(in_feats, out_feats, edge_feats)
+    call check(in_feats == 2 .and. out_feats == 3 .and. edge_feats == 0, 'fields of the model')
+    call check(index(model%description(), '"sage"') > 0, 'the description')
+    call check(model%num_parameters() > 0, 'the number of parameters')
+    do i = 1, int(model%num_parameters())
+      call model%parameter(i, name, rows, fields)
+      call check(len(name) > 0, 'a name')
+      allocate (values(fields, rows), again(fields, rows), transposed(rows, fields))
+      call model%get_parameter(i, values)
+      call model%get_parameter(i, transposed, rows_first=.true.)
+      call check(all(transposed == transpose(values)), 'a parameter in the other order: '//name)
+      call model%set_parameter(i, values + 1)
+      call model%get_parameter(i, again)
+      call check(all(abs(again - values - 1) < 1e-6_real64), 'a parameter is set: '//name)
+      call model%set_parameter(i, values)
+      deallocate (values, again, transposed)
+    end do
+    call model%parameter(0, name, rows, fields, stat, errmsg)
+    call check_error(sar_error_input, '')
+    call model%parameter(i, name, rows, fields, stat, errmsg)
+    call check_error(sar_error_input, '')
+  end subroutine
+
+  subroutine test_files()
+    type(sar_model) :: loaded
+    type(sar_checkpoints) :: checkpoints
+    type(sar_trace) :: trace
+    real(real64) :: before, after, ignored
+    character(len=20) :: folder
+    integer :: epoch
+    write (folder, '(a, i0)') 'fortran_test_', comm%num_ranks()
+    call model%evaluate(graph, x, target, before)
+    call model%save(trim(folder)//'.safetensors')
+    call loaded%load(comm, trim(folder)//'.safetensors')
+    call loaded%evaluate(graph, x, target, after)
+    call check(before == after, 'a model is what was saved')
+    call loaded%free()
+
+    call checkpoints%create(comm, folder, keep_last=1, seed=3)
+    call checkpoints%save(7, model, optimizer)
+    call model%train_step(optimizer, graph, x, target, ignored)
+    call checkpoints%load_latest(model, optimizer, epoch)
+    call model%evaluate(graph, x, target, after)
+    call check(epoch == 7 .and. before == after, 'a checkpoint')
+    epoch = 0
+    call checkpoints%load('no_such_checkpoint', model, optimizer, epoch, stat, errmsg)
+    call check_error(sar_error_input, 'no_such_checkpoint')
+    call checkpoints%free()
+
+    call trace%start(comm, trim(folder)//'.json')
+    call model%evaluate(graph, x, target, after)
+    call trace%write()
+  end subroutine
+
+  subroutine test_library()
+    integer(int64) :: peak
+    call check(index(sar_version(), '.') > 0, 'the version')
+    call check(sar_memory_current() > 0, 'bytes')
+    peak = sar_memory_peak()
+    call check(peak >= sar_memory_current(), 'bytes at the peak')
+    call sar_memory_reset_peak()
+    call sar_memory_release()
+    call check(comm%default_num_threads() >= 1, 'threads')
+    call sar_set_num_threads(1)
+    call sar_set_num_threads(-1, stat, errmsg)
+    call check_error(sar_error_input, '-1')
+  end subroutine
+end program
