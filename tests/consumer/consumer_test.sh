@@ -4,6 +4,8 @@
 #   package        find_package(sar), built and run on two ranks; refused with another MPI than the library's, and for a
 #                  precision that it does not have
 #   example        examples/mesh_surrogate and examples/coupled_surrogate as projects of their own, built and run
+#   c              examples/c_solver, built and run on 1, 2 and 4 ranks with the same losses
+#   fortran        examples/fortran_solver, the same, and its second program; a model file that is not there
 #   tools          the installed programs, one after the other
 #   pkg-config     the program of package/ by the MPI compiler and sar.pc alone
 #   subdirectory   FetchContent, configured; add_subdirectory, in a build of single precision with both precisions, built, run
@@ -19,8 +21,10 @@ cached() { sed -n "s/^$1:[^=]*=//p" "$build/CMakeCache.txt"; }
 scratch=$build/tests/consumer/outside
 refused=$scratch/refused_$command
 prefix=$scratch/prefix
+few_ranks=$([[ $(cached MPIEXEC_EXECUTABLE) == *mpich* ]] && echo 1 2 || echo 1 2 4)  # MPICH's ranks spin while they wait
 mpiexec=$(cached MPIEXEC_EXECUTABLE) mpicxx=$(cached MPI_CXX_COMPILER)
-on_two_ranks() { "$root/tests/mpirun.sh" "$mpiexec" 2 "$@"; }
+on_ranks() { "$root/tests/mpirun.sh" "$mpiexec" "$@"; }
+on_two_ranks() { on_ranks 2 "$@"; }
 
 # configure SOURCE BUILD [OPTION...]
 configure() {
@@ -35,6 +39,17 @@ refuses() {
   tr '\n' ' ' <"$refused" | grep -q "$1" ||
     { cat "$refused"; echo "FAILED: the compiler does not say: $1"; exit 1; }
 }
+
+# same_losses FILE FILE: lines "run K loss X" with the same numbers, to what rounding makes of them in a training
+same_losses() {
+  paste <(grep '^run' "$1") <(grep '^run' "$2") | awk -v tolerance="$([ "$(cached SAR_PRECISION)" = double ] && echo 1e-9 || echo 1e-2)" '
+    { difference = $4 > $8 ? $4 - $8 : $8 - $4 }
+    NF != 8 || difference > tolerance * $8 { print "FAILED: the losses differ: " $0; failed = 1 }
+    END { exit failed || NR < 2 }'
+}
+
+# learned FILE: lines of a rollout that end with the errors of the network and of no change: the first is below the second
+learned() { awk '{ before = NF > 1 && $(NF - 1) < $NF } END { exit !before }' "$1" || { cat "$1"; echo "FAILED: it has not learned"; exit 1; }; }
 
 mkdir -p "$scratch"
 case $command in
@@ -81,6 +96,27 @@ case $command in
     configure "$root/examples/coupled_surrogate" "$scratch/coupled" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release
     cmake --build "$scratch/coupled" --parallel 2
     on_two_ranks "$scratch/coupled/coupled_surrogate" --quick | grep -q '^rollout *4 '
+    ;;
+  c)
+    rm -rf "$scratch/c"
+    configure "$root/examples/c_solver" "$scratch/c" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release \
+      -DMPI_C_COMPILER="${mpicxx/mpicxx/mpicc}"
+    cmake --build "$scratch/c"
+    for ranks in $few_ranks; do on_ranks "$ranks" "$scratch/c/c_solver" "$scratch/c/line.safetensors" >"$scratch/c/$ranks.out"; done
+    for ranks in $few_ranks; do same_losses "$scratch/c/$ranks.out" "$scratch/c/1.out"; done
+    grep '^rollout' "$scratch/c/2.out" >"$scratch/c/rollout" && learned "$scratch/c/rollout"
+    ;;
+  fortran)
+    rm -rf "$scratch/fortran"
+    configure "$root/examples/fortran_solver" "$scratch/fortran" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release \
+      -DMPI_Fortran_COMPILER="${mpicxx/mpicxx/mpifort}" -DCMAKE_Fortran_COMPILER="$(cached CMAKE_Fortran_COMPILER)"
+    cmake --build "$scratch/fortran"
+    cd "$scratch/fortran"
+    for ranks in $few_ranks; do on_ranks "$ranks" ./train_surrogate "flow$ranks.safetensors" 8 16 >"$ranks.out"; done
+    for ranks in $few_ranks; do same_losses "$ranks.out" 1.out; done
+    on_two_ranks ./predict_surrogate flow1.safetensors 4 16 >rollout && learned rollout
+    on_ranks 1 ./predict_surrogate no_such.safetensors >"$refused" 2>&1 && { echo "FAILED: predicts without a file"; exit 1; }
+    grep -q "predict_surrogate: .*no_such.safetensors" "$refused"
     ;;
   tools)
     cd "$scratch"

@@ -1,5 +1,5 @@
 # awk -f check_fragments.awk docs_test.cpp FILE.md...: fails unless each C++ fragment of the documents has a name of its own and
-# docs_test.cpp includes it.
+# docs_test.cpp includes it. Fragments of C and Fortran: check_quotes.sh.
 function complain(text) {
   print FILENAME ":" FNR ": " text
   bad = 1
@@ -11,7 +11,7 @@ FILENAME == ARGV[1] {
 /^ *```/ {
   fenced = !fenced
   if (!fenced) next
-  if (tolower($1) ~ /^```(c|cc|cxx|c\+\+|h|hpp)$/ || $0 ~ /^ +```cpp/) complain("a fragment begins with ```cpp NAME at the beginning of a line")
+  if (tolower($1) ~ /^```(cc|cxx|c\+\+|h|hpp)$/ || $0 ~ /^ +```cpp/) complain("a fragment begins with ```cpp NAME at the beginning of a line")
   if ($0 !~ /^```cpp/) next
   if ($2 !~ /^[a-z_]+$/) complain("a fragment without a name")
   else if ($2 in seen) complain("two fragments are called " $2)
