@@ -4,8 +4,9 @@
  *
  *     du/dt + v du/dx = D d2u/dx2,
  *
- * by finite differences, upwind, with explicit Euler steps. Each rank owns a piece of the line with a ghost at each end.
- * When the simulation is over, the network goes on alone from a new state, the simulation beside it. */
+ * by finite differences, upwind, with explicit Euler steps. Each rank owns a piece of the line with a ghost
+ * at each end. When the simulation is over, the network goes on alone from a new state, the simulation beside
+ * it. */
 #include <mpi.h>
 #include <sar.h>
 
@@ -50,7 +51,8 @@ static void simulation_start(simulation* s, int run) {
   const double turn = 6.283185307179586;
   for (int64_t i = 1; i <= s->n; ++i) {
     const double x = (double)(s->first + i - 1) * width;
-    s->u[i] = sin(turn * (x * (1 + run % 3) + 0.37 * run)) + 0.5 * cos(turn * (x * (1 + run % 4) + 0.61 * run));
+    s->u[i] =
+        sin(turn * (x * (1 + run % 3) + 0.37 * run)) + 0.5 * cos(turn * (x * (1 + run % 4) + 0.61 * run));
   }
 }
 
@@ -58,8 +60,10 @@ static void simulation_advance(simulation* s, int steps) {
   const double dt = 0.4 * width / velocity;
   double* u = s->u;
   for (int step = 0; step < steps; ++step) {
-    MPI_Sendrecv(&u[s->n], 1, MPI_DOUBLE, s->right, 0, &u[0], 1, MPI_DOUBLE, s->left, 0, s->comm, MPI_STATUS_IGNORE);
-    MPI_Sendrecv(&u[1], 1, MPI_DOUBLE, s->left, 1, &u[s->n + 1], 1, MPI_DOUBLE, s->right, 1, s->comm, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&u[s->n], 1, MPI_DOUBLE, s->right, 0, &u[0], 1, MPI_DOUBLE, s->left, 0, s->comm,
+                 MPI_STATUS_IGNORE);
+    MPI_Sendrecv(&u[1], 1, MPI_DOUBLE, s->left, 1, &u[s->n + 1], 1, MPI_DOUBLE, s->right, 1, s->comm,
+                 MPI_STATUS_IGNORE);
     for (int64_t i = 1; i <= s->n; ++i)
       s->next[i] = u[i] - dt * (velocity * (u[i] - u[i - 1]) / width -
                                 diffusivity * (u[i + 1] - 2 * u[i] + u[i - 1]) / (width * width));
@@ -159,10 +163,11 @@ int main(int argc, char** argv) {
   check(sar_comm_default_num_threads(comm, &threads));
   check(sar_set_num_threads(threads));
   sar_graph graph = make_graph(comm, &s);
-  check(sar_model_create(comm,
-                         "{\"sar_model\": 1, \"type\": \"sage\", \"in_feats\": 1, \"hidden\": 16, \"out_feats\": 1, "
-                         "\"layers\": 3, \"activation\": \"silu\"}",
-                         1, &model));
+  check(sar_model_create(
+      comm,
+      "{\"sar_model\": 1, \"type\": \"sage\", \"in_feats\": 1, \"hidden\": 16, \"out_feats\": 1, "
+      "\"layers\": 3, \"activation\": \"silu\"}",
+      1, &model));
   train(&s, graph, model);
   roll_out(&s, graph, model);
   if (argc > 1) check(sar_model_save(model, argv[1]));

@@ -2,8 +2,8 @@
 !>
 !>     du/dt + div(v u) = D lap(u),
 !>
-!> by finite volumes on n x n cells, upwind, with explicit Euler steps. Each rank owns a block of cells with one layer
-!> of ghosts. The module knows MPI, and nothing of neural networks.
+!> by finite volumes on n x n cells, upwind, with explicit Euler steps. Each rank owns a block of cells with
+!> one layer of ghosts. The module knows MPI, and nothing of neural networks.
 module advection_diffusion
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use mpi_f08
@@ -18,8 +18,8 @@ module advection_diffusion
     integer :: n                    !< cells in each direction
     integer :: first(2), extent(2)  !< the block: its first cell, counted from 0, and its numbers of cells
     real(real64) :: h, dt           !< width of a cell, time step
-    real(real64), allocatable :: u(:, :)                      !< (0:extent(1)+1, 0:extent(2)+1), ghosts included
-    real(real64), allocatable :: flow_x(:, :), flow_y(:, :)   !< through the west and the south face of each cell
+    real(real64), allocatable :: u(:, :)                     !< (0:extent(1)+1, 0:extent(2)+1), with ghosts
+    real(real64), allocatable :: flow_x(:, :), flow_y(:, :)  !< through the west and the south face
     type(MPI_Comm) :: comm
     integer :: west, east, south, north  !< the ranks there
   contains
@@ -127,7 +127,8 @@ contains
   !> What passes through a face between the cells `before` and `behind`.
   elemental real(real64) function upwind(flow, before, behind, h)
     real(real64), intent(in) :: flow, before, behind, h
-    upwind = max(flow, 0.0_real64) * before + min(flow, 0.0_real64) * behind - diffusivity * (behind - before) / h
+    upwind = max(flow, 0.0_real64) * before + min(flow, &
+      0.0_real64) * behind - diffusivity * (behind - before) / h
   end function
 
   subroutine update_ghosts(self)
@@ -137,19 +138,23 @@ contains
     associate (u => self%u, nx => self%extent(1), ny => self%extent(2))
       allocate (outgoing(max(nx, ny)), incoming(max(nx, ny)))
       outgoing(:ny) = u(nx, 1:ny)
-      call MPI_Sendrecv(outgoing, ny, MPI_DOUBLE_PRECISION, self%east, tag, incoming, ny, MPI_DOUBLE_PRECISION, &
+      call MPI_Sendrecv(outgoing, ny, MPI_DOUBLE_PRECISION, self%east, tag, incoming, ny, &
+        MPI_DOUBLE_PRECISION, &
                         self%west, tag, self%comm, MPI_STATUS_IGNORE)
       u(0, 1:ny) = incoming(:ny)
       outgoing(:ny) = u(1, 1:ny)
-      call MPI_Sendrecv(outgoing, ny, MPI_DOUBLE_PRECISION, self%west, tag, incoming, ny, MPI_DOUBLE_PRECISION, &
+      call MPI_Sendrecv(outgoing, ny, MPI_DOUBLE_PRECISION, self%west, tag, incoming, ny, &
+        MPI_DOUBLE_PRECISION, &
                         self%east, tag, self%comm, MPI_STATUS_IGNORE)
       u(nx + 1, 1:ny) = incoming(:ny)
       outgoing(:nx) = u(1:nx, ny)
-      call MPI_Sendrecv(outgoing, nx, MPI_DOUBLE_PRECISION, self%north, tag, incoming, nx, MPI_DOUBLE_PRECISION, &
+      call MPI_Sendrecv(outgoing, nx, MPI_DOUBLE_PRECISION, self%north, tag, incoming, nx, &
+        MPI_DOUBLE_PRECISION, &
                         self%south, tag, self%comm, MPI_STATUS_IGNORE)
       u(1:nx, 0) = incoming(:nx)
       outgoing(:nx) = u(1:nx, 1)
-      call MPI_Sendrecv(outgoing, nx, MPI_DOUBLE_PRECISION, self%south, tag, incoming, nx, MPI_DOUBLE_PRECISION, &
+      call MPI_Sendrecv(outgoing, nx, MPI_DOUBLE_PRECISION, self%south, tag, incoming, nx, &
+        MPI_DOUBLE_PRECISION, &
                         self%north, tag, self%comm, MPI_STATUS_IGNORE)
       u(1:nx, ny + 1) = incoming(:nx)
     end associate

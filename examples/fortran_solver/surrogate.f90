@@ -7,15 +7,16 @@ module surrogate
   private
   public :: make_graph, features, change_scale, solver_steps, description
 
-  integer, parameter :: solver_steps = 4                    !< a step of the surrogate is so many of the solver
-  real(real64), parameter :: change_scale = 0.1_real64      !< the network says the change of u in this unit
+  integer, parameter :: solver_steps = 4              !< of the solver in a step of the surrogate
+  real(real64), parameter :: change_scale = 0.1_real64  !< the network says the change of u in this unit
   character(len=*), parameter :: description = &
-    '{"sar_model": 1, "type": "sage", "in_feats": 4, "hidden": 32, "out_feats": 1, "layers": 3, "activation": "silu"}'
+    '{"sar_model": 1, "type": "sage", "in_feats": 4, "hidden": 32, "out_feats": 1, "layers": 3, &
+    &"activation": "silu"}'
 
 contains
 
-  !> Edges lead into each cell from the cells around it. Their weights say how much comes from there: what flows in, and what
-  !> diffuses. Collective.
+  !> Edges lead into each cell from the cells around it. Their weights say how much comes from there: what
+  !> flows in, and what diffuses. Collective.
   subroutine make_graph(comm, sim, graph)
     type(sar_communicator), intent(in) :: comm
     type(simulation), intent(in) :: sim
@@ -23,7 +24,8 @@ contains
     integer(int64), allocatable :: cells(:), from(:), to(:)
     real(real64), allocatable :: weight(:)
     integer :: i, j, k
-    allocate (cells(sim%num_cells()), from(4 * sim%num_cells()), to(4 * sim%num_cells()), weight(4 * sim%num_cells()))
+    allocate (cells(sim%num_cells()), from(4 * sim%num_cells()), to(4 * sim%num_cells()), &
+      weight(4 * sim%num_cells()))
     k = 0
     do j = 1, sim%extent(2)
       do i = 1, sim%extent(1)

@@ -23,13 +23,15 @@ program train_surrogate
   runs = number(2, 20)
   call sim%create(MPI_COMM_WORLD, number(3, 32))
 
-  call comm%create(sim%comm%MPI_VAL)                ! a duplicate: its messages never mix with the simulation's
+  call comm%create(sim%comm%MPI_VAL)                ! a duplicate: its messages never mix with the &
+    simulation's
   call sar_set_num_threads(comm%default_num_threads())
   call make_graph(comm, sim, graph)
   call model%create(comm, description, seed=1)
   call optimizer%create(model, '{"optimizer": "adam", "lr": 0.003}')
 
-  allocate (x(4, sim%num_cells(), run_steps), target(1, sim%num_cells(), run_steps), before(sim%extent(1), sim%extent(2)))
+  allocate (x(4, sim%num_cells(), run_steps), target(1, sim%num_cells(), run_steps), before(sim%extent(1), &
+    sim%extent(2)))
   kept = 0
   do run = 1, runs
     call sim%start(seed=run)

@@ -1,4 +1,5 @@
-!> Training and prediction with graph neural networks under MPI, for Fortran 2008: the C interface sar.h as derived types.
+!> Training and prediction with graph neural networks under MPI, for Fortran 2008: the C interface sar.h as
+!> derived types.
 !>
 !>     type(sar_communicator) :: comm
 !>     type(sar_graph)        :: graph
@@ -10,18 +11,20 @@
 !>     call optimizer%create(model, '{"optimizer": "adam", "lr": 0.01}')
 !>     call model%train_step(optimizer, graph, state, next, loss)
 !>
-!> Arrays of nodes are (field, node), arrays of edges (field, edge): the library's own order in memory. A contiguous array
-!> of the library's precision (sar_real_kind()) is used as it lies; a section that is not contiguous is copied by the
-!> compiler; an array of the other precision is converted with one pass. With rows_first=.true. all arrays of a call are
-!> (node, field) and (edge, field), which are converted, too. All arrays of a call have the same kind, real32 or real64.
+!> Arrays of nodes are (field, node), arrays of edges (field, edge): the library's own order in memory. A
+!> contiguous array of the library's precision (sar_real_kind()) is used as it lies; a section that is not
+!> contiguous is copied by the compiler; an array of the other precision is converted with one pass. With
+!> rows_first=.true. all arrays of a call are (node, field) and (edge, field), which are converted, too. All
+!> arrays of a call have the same kind, real32 or real64.
 !>
 !> Errors: every procedure ends with the optional arguments stat and errmsg. stat becomes 0 (sar_ok) or one of
-!> sar_error_...; errmsg becomes the text of an error, and is as it was where there is none. Without stat an error is
-!> written to the standard error unit and ends the program by `error stop`.
+!> sar_error_...; errmsg becomes the text of an error, and is as it was where there is none. Without stat an
+!> error is written to the standard error unit and ends the program by `error stop`.
 !>
-!> "Collective": all ranks of the communicator call the procedure, in the same order. An error of one rank is then the same
-!> status on all ranks. create, load, from_global, from_local and start give back what the object held before. No object
-!> is given back by itself: call free, before MPI_Finalize. A copy of an object is another name of the same one.
+!> "Collective": all ranks of the communicator call the procedure, in the same order. An error of one rank is
+!> then the same status on all ranks. create, load, from_global, from_local and start give back what the
+!> object held before. No object is given back by itself: call free, before MPI_Finalize. A copy of an object
+!> is another name of the same one.
 !>
 !> Numbers of nodes, parameters and classes count from 1; in texts of errors they count from 0.
 module sar
@@ -30,15 +33,16 @@ module sar
   implicit none
   private
 
-  public :: sar_communicator, sar_graph, sar_graph_sizes, sar_model, sar_optimizer, sar_predictor, sar_checkpoints, sar_trace
+  public :: sar_communicator, sar_graph, sar_graph_sizes, sar_model, sar_optimizer, sar_predictor, &
+    sar_checkpoints, sar_trace
   public :: sar_init, sar_finalize, sar_set_num_threads, sar_version, sar_real_kind, sar_last_error
   public :: sar_memory_current, sar_memory_peak, sar_memory_reset_peak, sar_memory_release
 
   !> Values of stat.
   integer, parameter, public :: sar_ok = 0
   integer, parameter, public :: sar_error_input = 1          !< an argument, a description, a file or a graph
-  integer, parameter, public :: sar_error_shape = 2          !< arrays that do not fit together, or not to the graph or the model
-  integer, parameter, public :: sar_error_communication = 3  !< MPI failed or is not initialized; the ranks make different calls
+  integer, parameter, public :: sar_error_shape = 2          !< arrays that do not fit together, the graph or the model
+  integer, parameter, public :: sar_error_communication = 3  !< MPI failed; the ranks make different calls
   integer, parameter, public :: sar_error_memory = 4         !< memory could not be had
   integer, parameter, public :: sar_error_handle = 5         !< an object that was not created, or was freed
   integer, parameter, public :: sar_error_internal = 6       !< anything else
@@ -47,13 +51,13 @@ module sar
   integer, parameter, public :: sar_loss_mse = 0    !< d^2
   integer, parameter, public :: sar_loss_l1 = 1     !< |d|
   integer, parameter, public :: sar_loss_huber = 2  !< d^2 / 2 where |d| <= 1, |d| - 1/2 elsewhere
-  integer, parameter, public :: sar_loss_bce = 3    !< binary cross entropy; the prediction is a logit, the target in [0, 1]
+  integer, parameter, public :: sar_loss_bce = 3    !< binary cross entropy of logits, with a target in [0, 1]
 
   !> Numbers of nodes and edges of a graph.
   type, bind(C) :: sar_graph_sizes
     integer(c_int64_t) :: nodes         !< of this rank: rows of arrays of nodes
-    integer(c_int64_t) :: edges         !< in-edges of the nodes of this rank: rows of arrays of edges in the graph's order
-    integer(c_int64_t) :: given_edges   !< edges that this rank gave: rows of arrays of edges in the program's order
+    integer(c_int64_t) :: edges         !< in-edges of these nodes: rows of arrays of edges in the graph's order
+    integer(c_int64_t) :: given_edges   !< that this rank gave: rows of arrays of edges in the program's order
     integer(c_int64_t) :: global_nodes  !< of all ranks
     integer(c_int64_t) :: global_edges  !< of all ranks, with the reverse edges
   end type
@@ -76,7 +80,8 @@ module sar
     private
     type(c_ptr) :: handle = c_null_ptr
   contains
-    procedure, private :: from_global_int32, from_global_int64, to_graph_real32, to_graph_real64, to_given_real32, to_given_real64
+    procedure, private :: from_global_int32, from_global_int64, to_graph_real32, to_graph_real64, &
+      to_given_real32, to_given_real64
     generic :: from_global => from_global_int32, from_global_int64
     procedure :: from_local => graph_from_local
     procedure :: sizes => graph_sizes
@@ -91,7 +96,8 @@ module sar
     private
     type(c_ptr) :: handle = c_null_ptr
   contains
-    procedure, private :: create_int32, create_int64, train_real32, train_real64, train_labels_real32, train_labels_real64
+    procedure, private :: create_int32, create_int64, train_real32, train_real64, train_labels_real32, &
+      train_labels_real64
     procedure, private :: evaluate_real32, evaluate_real64, evaluate_labels_real32, evaluate_labels_real64
     procedure, private :: get_real32, get_real64, set_real32, set_real64
     generic :: create => create_int32, create_int64
@@ -219,7 +225,8 @@ module sar
       integer(c_int32_t), intent(inout) :: num_ranks
       integer(c_int) :: status
     end function
-    function c_comm_default_num_threads(comm, threads) bind(C, name="sar_comm_default_num_threads") result(status)
+    function c_comm_default_num_threads(comm, threads) bind(C, &
+      name="sar_comm_default_num_threads") result(status)
       import :: c_int, c_int32_t, c_ptr
       type(c_ptr), value :: comm
       integer(c_int32_t), intent(inout) :: threads
@@ -231,7 +238,8 @@ module sar
       integer(c_int) :: status
     end function
 
-    function c_graph_from_global(comm, num_nodes, node_ids, num_edges, src, dst, edge_ids, edge_weight, options, graph) &
+    function c_graph_from_global(comm, num_nodes, node_ids, num_edges, src, dst, edge_ids, edge_weight, &
+      options, graph) &
         bind(C, name="sar_graph_from_global") result(status)
       import :: c_char, c_int, c_int64_t, c_ptr
       type(c_ptr), value :: comm, edge_ids, edge_weight
@@ -241,7 +249,8 @@ module sar
       type(c_ptr), intent(inout) :: graph
       integer(c_int) :: status
     end function
-    function c_graph_from_local(comm, num_owned, num_local, global_ids, num_edges, src, dst, edge_ids, edge_weight, options, &
+    function c_graph_from_local(comm, num_owned, num_local, global_ids, num_edges, src, dst, edge_ids, &
+      edge_weight, options, &
                                 graph) bind(C, name="sar_graph_from_local") result(status)
       import :: c_char, c_int, c_int32_t, c_int64_t, c_ptr
       type(c_ptr), value :: comm, edge_ids, edge_weight
@@ -265,14 +274,16 @@ module sar
       integer(c_int64_t), intent(inout) :: edge_ids(*)
       integer(c_int) :: status
     end function
-    function c_edges_to_graph_order(graph, rows, reverse_rows, out) bind(C, name="sar_graph_edges_to_graph_order") result(status)
+    function c_edges_to_graph_order(graph, rows, reverse_rows, out) bind(C, &
+      name="sar_graph_edges_to_graph_order") result(status)
       import :: c_array, c_int, c_ptr
       type(c_ptr), value :: graph, reverse_rows
       type(c_array), intent(in) :: rows
       type(c_array), intent(inout) :: out
       integer(c_int) :: status
     end function
-    function c_edges_to_given_order(graph, rows, reverse, out) bind(C, name="sar_graph_edges_to_given_order") result(status)
+    function c_edges_to_given_order(graph, rows, reverse, out) bind(C, &
+      name="sar_graph_edges_to_given_order") result(status)
       import :: c_array, c_int, c_int32_t, c_ptr
       type(c_ptr), value :: graph
       type(c_array), intent(in) :: rows
@@ -313,7 +324,8 @@ module sar
       type(c_ptr), intent(inout) :: description
       integer(c_int) :: status
     end function
-    function c_model_feats(model, in_feats, out_feats, edge_feats) bind(C, name="sar_model_feats") result(status)
+    function c_model_feats(model, in_feats, out_feats, edge_feats) bind(C, &
+      name="sar_model_feats") result(status)
       import :: c_int, c_int64_t, c_ptr
       type(c_ptr), value :: model
       integer(c_int64_t), intent(inout) :: in_feats, out_feats, edge_feats
@@ -325,7 +337,8 @@ module sar
       integer(c_int64_t), intent(inout) :: num
       integer(c_int) :: status
     end function
-    function c_model_parameter(model, index, name, rows, fields) bind(C, name="sar_model_parameter") result(status)
+    function c_model_parameter(model, index, name, rows, fields) bind(C, &
+      name="sar_model_parameter") result(status)
       import :: c_int, c_int64_t, c_ptr
       type(c_ptr), value :: model
       integer(c_int64_t), value :: index
@@ -333,14 +346,16 @@ module sar
       integer(c_int64_t), intent(inout) :: rows, fields
       integer(c_int) :: status
     end function
-    function c_model_get_parameter(model, index, values) bind(C, name="sar_model_get_parameter") result(status)
+    function c_model_get_parameter(model, index, values) bind(C, &
+      name="sar_model_get_parameter") result(status)
       import :: c_array, c_int, c_int64_t, c_ptr
       type(c_ptr), value :: model
       integer(c_int64_t), value :: index
       type(c_array), intent(inout) :: values
       integer(c_int) :: status
     end function
-    function c_model_set_parameter(model, index, values) bind(C, name="sar_model_set_parameter") result(status)
+    function c_model_set_parameter(model, index, values) bind(C, &
+      name="sar_model_set_parameter") result(status)
       import :: c_array, c_int, c_int64_t, c_ptr
       type(c_ptr), value :: model
       integer(c_int64_t), value :: index
@@ -353,7 +368,8 @@ module sar
       integer(c_int) :: status
     end function
 
-    function c_optimizer_create(model, description, optimizer) bind(C, name="sar_optimizer_create") result(status)
+    function c_optimizer_create(model, description, optimizer) bind(C, &
+      name="sar_optimizer_create") result(status)
       import :: c_char, c_int, c_ptr
       type(c_ptr), value :: model
       character(kind=c_char), intent(in) :: description(*)
@@ -388,7 +404,8 @@ module sar
       real(c_double), intent(inout) :: loss
       integer(c_int) :: status
     end function
-    function c_train_step_labels(model, optimizer, graph, x, edges, num_labels, labels, mask_length, mask, loss) &
+    function c_train_step_labels(model, optimizer, graph, x, edges, num_labels, labels, mask_length, mask, &
+      loss) &
         bind(C, name="sar_train_step_labels") result(status)
       import :: c_array, c_double, c_int, c_int64_t, c_ptr
       type(c_ptr), value :: model, optimizer, graph, edges, mask
@@ -448,7 +465,8 @@ module sar
       type(c_ptr), intent(inout) :: checkpoints
       integer(c_int) :: status
     end function
-    function c_checkpoints_save(checkpoints, epoch, model, optimizer) bind(C, name="sar_checkpoints_save") result(status)
+    function c_checkpoints_save(checkpoints, epoch, model, optimizer) bind(C, &
+      name="sar_checkpoints_save") result(status)
       import :: c_int, c_int32_t, c_ptr
       type(c_ptr), value :: checkpoints, model, optimizer
       integer(c_int32_t), value :: epoch
@@ -461,7 +479,8 @@ module sar
       integer(c_int32_t), intent(inout) :: epoch
       integer(c_int) :: status
     end function
-    function c_checkpoints_load(checkpoints, path, model, optimizer, epoch) bind(C, name="sar_checkpoints_load") result(status)
+    function c_checkpoints_load(checkpoints, path, model, optimizer, epoch) bind(C, &
+      name="sar_checkpoints_load") result(status)
       import :: c_char, c_int, c_int32_t, c_ptr
       type(c_ptr), value :: checkpoints, model, optimizer
       character(kind=c_char), intent(in) :: path(*)
@@ -516,7 +535,8 @@ contains
     text = text_of(c_last_error())
   end function
 
-  ! Gives status and text to the caller, or ends the program. `text`: of an error that was found here, '' for those of C.
+  ! Gives status and text to the caller, or ends the program. `text`: of an error that was found here, '' for
+  ! those of C.
   subroutine tell(status, stat, errmsg, text)
     integer(c_int), intent(in) :: status
     integer, intent(out), optional :: stat
@@ -571,9 +591,11 @@ contains
     integer, intent(in) :: lengths(2)
     logical, intent(in), optional :: rows_first
     type(c_array) :: array
-    array = c_array(data, precision, c_node_field, int(lengths(2), c_int64_t), int(lengths(1), c_int64_t), 0_c_int64_t)
+    array = c_array(data, precision, c_node_field, int(lengths(2), c_int64_t), int(lengths(1), c_int64_t), &
+      0_c_int64_t)
     if (.not. present(rows_first)) return
-    if (rows_first) array = c_array(data, precision, c_field_node, int(lengths(1), c_int64_t), int(lengths(2), c_int64_t), &
+    if (rows_first) array = c_array(data, precision, c_field_node, int(lengths(1), c_int64_t), &
+      int(lengths(2), c_int64_t), &
                                     0_c_int64_t)
   end function
 
@@ -666,7 +688,8 @@ contains
     call tell(c_finalize(), stat, errmsg)
   end subroutine
 
-  !> Loops of the library use this number of threads from here on, 0: all processors that the process is bound to.
+  !> Loops of the library use this number of threads from here on, 0: all processors that the process is bound
+  !> to.
   subroutine sar_set_num_threads(threads, stat, errmsg)
     integer, intent(in) :: threads
     integer, intent(out), optional :: stat
@@ -719,7 +742,8 @@ contains
 
   ! ---- sar_communicator ----
 
-  !> Duplicates an intra-communicator of the module mpi; of the module mpi_f08, give mpi_comm%MPI_VAL. Collective.
+  !> Duplicates an intra-communicator of the module mpi; of the module mpi_f08, give mpi_comm%MPI_VAL.
+  !> Collective.
   subroutine communicator_create(self, mpi_comm, stat, errmsg)
     class(sar_communicator), intent(inout) :: self
     integer, intent(in) :: mpi_comm
@@ -805,10 +829,11 @@ contains
 
   !> The graph of the nodes that the ranks own and of the edges that they give.
   !>
-  !> node_ids: ids of the nodes of this rank, any numbers in any order; node i is (:, i) of every array of nodes. src, dst:
-  !> edge k goes from node src(k) to node dst(k), ids of nodes of any rank; each directed edge is given once, by one rank.
-  !> edge_ids: ids from 0 on, each once on all ranks together; without them 0, 1, ... by rank and position. edge_weight: a
-  !> number for each edge, on all ranks or on none. options: a JSON object, as in sar.h. Collective.
+  !> node_ids: ids of the nodes of this rank, any numbers in any order; node i is (:, i) of every array of
+  !> nodes. src, dst: edge k goes from node src(k) to node dst(k), ids of nodes of any rank; each directed
+  !> edge is given once, by one rank. edge_ids: ids from 0 on, each once on all ranks together; without them
+  !> 0, 1, ... by rank and position. edge_weight: a number for each edge, on all ranks or on none. options: a
+  !> JSON object, as in sar.h. Collective.
   subroutine from_global_int64(self, comm, node_ids, src, dst, edge_ids, edge_weight, options, stat, errmsg)
     class(sar_graph), intent(inout) :: self
     type(sar_communicator), intent(in) :: comm
@@ -823,8 +848,10 @@ contains
     call graph_release(self)
     weights = weights_of(edge_weight)
     wrong = wrong_lengths(size(src), size(dst), edge_ids)
-    call tell(c_graph_from_global(comm%handle, size(node_ids, kind=c_int64_t), node_ids, edges_or_error(size(src), wrong), src, &
-                                  dst, ids_pointer(edge_ids), pointer_to(weights), options_of(options), self%handle), &
+    call tell(c_graph_from_global(comm%handle, size(node_ids, kind=c_int64_t), node_ids, &
+      edges_or_error(size(src), wrong), src, &
+                                  dst, ids_pointer(edge_ids), pointer_to(weights), options_of(options), &
+                                  self%handle), &
               stat, errmsg, wrong)
   end subroutine
 
@@ -838,13 +865,15 @@ contains
     character(len=*), intent(in), optional :: options
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
-    call from_global_int64(self, comm, int(node_ids, int64), int(src, int64), int(dst, int64), edge_ids, edge_weight, options, &
+    call from_global_int64(self, comm, int(node_ids, int64), int(src, int64), int(dst, int64), edge_ids, &
+      edge_weight, options, &
                            stat, errmsg)
   end subroutine
 
-  !> The same for a program with a numbering of its own on each rank: its nodes are 1 .. num_owned, its ghosts num_owned + 1
-  !> .. size(global_ids). src, dst: numbers of this numbering. Collective.
-  subroutine graph_from_local(self, comm, num_owned, global_ids, src, dst, edge_ids, edge_weight, options, stat, errmsg)
+  !> The same for a program with a numbering of its own on each rank: its nodes are 1 .. num_owned, its ghosts
+  !> num_owned + 1 .. size(global_ids). src, dst: numbers of this numbering. Collective.
+  subroutine graph_from_local(self, comm, num_owned, global_ids, src, dst, edge_ids, edge_weight, options, &
+    stat, errmsg)
     class(sar_graph), intent(inout) :: self
     type(sar_communicator), intent(in) :: comm
     integer, intent(in) :: num_owned
@@ -860,9 +889,12 @@ contains
     call graph_release(self)
     weights = weights_of(edge_weight)
     wrong = wrong_lengths(size(src), size(dst), edge_ids)
-    call tell(c_graph_from_local(comm%handle, int(num_owned, c_int64_t), size(global_ids, kind=c_int64_t), global_ids, &
-                                 edges_or_error(size(src), wrong), int(src - 1, c_int32_t), int(dst - 1, c_int32_t), &
-                                 ids_pointer(edge_ids), pointer_to(weights), options_of(options), self%handle), &
+    call tell(c_graph_from_local(comm%handle, int(num_owned, c_int64_t), size(global_ids, kind=c_int64_t), &
+      global_ids, &
+                                 edges_or_error(size(src), wrong), int(src - 1, c_int32_t), int(dst - 1, &
+                                 c_int32_t), &
+                                 ids_pointer(edge_ids), pointer_to(weights), options_of(options), &
+                                 self%handle), &
               stat, errmsg, wrong)
   end subroutine
 
@@ -874,15 +906,18 @@ contains
     character(len=200) :: line
     line = ''
     if (num_src /= num_dst) then
-      write (line, '(a, i0, a, i0, a)') 'src has ', num_src, ' numbers and dst has ', num_dst, ', expected one for each edge'
+      write (line, '(a, i0, a, i0, a)') 'src has ', num_src, ' numbers and dst has ', num_dst, &
+        ', expected one for each edge'
     else if (present(edge_ids)) then
-      if (size(edge_ids) /= num_src) write (line, '(a, i0, a, i0, a)') 'edge_ids has ', size(edge_ids), ' numbers, expected ', &
+      if (size(edge_ids) /= num_src) write (line, '(a, i0, a, i0, a)') 'edge_ids has ', size(edge_ids), &
+        ' numbers, expected ', &
         num_src, ', one for each edge'
     end if
     text = trim(line)
   end function
 
-  ! The number of edges; one that C refuses on all ranks where lengths are wrong, so that no rank waits for this one.
+  ! The number of edges; one that C refuses on all ranks where lengths are wrong, so that no rank waits for
+  ! this one.
   pure function edges_or_error(num_edges, wrong) result(length)
     integer, intent(in) :: num_edges
     character(len=*), intent(in) :: wrong
@@ -927,9 +962,9 @@ contains
     call tell(c_graph_edge_ids(self%handle, size(edge_ids, kind=c_int64_t), edge_ids), stat, errmsg)
   end subroutine
 
-  !> From a row for each edge that this rank gave, (fields, given_edges), to a row for each edge in the graph's order, (fields,
-  !> edges), as models take them. With the option add_reverse_edges, a reverse edge has the row of the edge that it reverses, or
-  !> this edge's row of reverse_rows. Collective.
+  !> From a row for each edge that this rank gave, (fields, given_edges), to a row for each edge in the
+  !> graph's order, (fields, edges), as models take them. With the option add_reverse_edges, a reverse edge
+  !> has the row of the edge that it reverses, or this edge's row of reverse_rows. Collective.
   subroutine to_graph_real32(self, rows, out, reverse_rows, rows_first, stat, errmsg)
     class(sar_graph), intent(in) :: self
     real(real32), contiguous, target, intent(in) :: rows(:, :)
@@ -938,7 +973,8 @@ contains
     logical, intent(in), optional :: rows_first
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
-    call to_graph(self, array_real32(rows, rows_first), array_real32(out, rows_first), array_real32(reverse_rows, rows_first), &
+    call to_graph(self, array_real32(rows, rows_first), array_real32(out, rows_first), &
+      array_real32(reverse_rows, rows_first), &
                   stat, errmsg)
   end subroutine
 
@@ -950,7 +986,8 @@ contains
     logical, intent(in), optional :: rows_first
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
-    call to_graph(self, array_real64(rows, rows_first), array_real64(out, rows_first), array_real64(reverse_rows, rows_first), &
+    call to_graph(self, array_real64(rows, rows_first), array_real64(out, rows_first), &
+      array_real64(reverse_rows, rows_first), &
                   stat, errmsg)
   end subroutine
 
@@ -965,7 +1002,8 @@ contains
     call tell(c_edges_to_graph_order(graph%handle, rows, pointer_to(reverse_rows), result), stat, errmsg)
   end subroutine
 
-  !> The inverse: from (fields, edges) to (fields, given_edges); with reverse, the rows of the reverse edges. Collective.
+  !> The inverse: from (fields, edges) to (fields, given_edges); with reverse, the rows of the reverse edges.
+  !> Collective.
   subroutine to_given_real32(self, rows, out, reverse, rows_first, stat, errmsg)
     class(sar_graph), intent(in) :: self
     real(real32), contiguous, target, intent(in) :: rows(:, :)
@@ -1065,7 +1103,8 @@ contains
     description = text_of(text)
   end function
 
-  !> Fields that the model takes and gives: of nodes, of results, and of edges (0: it takes no array of edges).
+  !> Fields that the model takes and gives: of nodes, of results, and of edges (0: it takes no array of
+  !> edges).
   subroutine model_feats(self, in_feats, out_feats, edge_feats, stat, errmsg)
     class(sar_model), intent(in) :: self
     integer(int64), intent(inout) :: in_feats, out_feats, edge_feats
@@ -1099,7 +1138,8 @@ contains
     call tell(status, stat, errmsg)
   end subroutine
 
-  !> Copy the values of parameter `index`, (fields, rows), out of the model and into it. Set the same values on all ranks.
+  !> Copy the values of parameter `index`, (fields, rows), out of the model and into it. Set the same values
+  !> on all ranks.
   subroutine get_real32(self, index, values, rows_first, stat, errmsg)
     class(sar_model), intent(in) :: self
     integer, intent(in) :: index
@@ -1131,7 +1171,8 @@ contains
     logical, intent(in), optional :: rows_first
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
-    call tell(c_model_set_parameter(self%handle, index - 1_c_int64_t, array_real32(values, rows_first)), stat, errmsg)
+    call tell(c_model_set_parameter(self%handle, index - 1_c_int64_t, array_real32(values, rows_first)), &
+      stat, errmsg)
   end subroutine
 
   subroutine set_real64(self, index, values, rows_first, stat, errmsg)
@@ -1141,16 +1182,19 @@ contains
     logical, intent(in), optional :: rows_first
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
-    call tell(c_model_set_parameter(self%handle, index - 1_c_int64_t, array_real64(values, rows_first)), stat, errmsg)
+    call tell(c_model_set_parameter(self%handle, index - 1_c_int64_t, array_real64(values, rows_first)), &
+      stat, errmsg)
   end subroutine
 
-  !> One step of training: forward pass, loss, backward pass, sums of the gradients over all ranks, step of the optimizer.
+  !> One step of training: forward pass, loss, backward pass, sums of the gradients over all ranks, step of
+  !> the optimizer.
   !>
-  !> x: (in_feats, nodes). target: (out_feats, nodes). loss: the value before the step, the same on every rank. edges:
-  !> (edge_feats, edges) in the graph's order, for a model that takes them. mask: nodes that count in the loss; without it all
-  !> do. loss_kind: one of sar_loss_..., sar_loss_mse without it. On an error that is found before the step of the optimizer, the
-  !> weights are as they were. Collective.
-  subroutine train_real32(self, optimizer, graph, x, target, loss, edges, mask, loss_kind, rows_first, stat, errmsg)
+  !> x: (in_feats, nodes). target: (out_feats, nodes). loss: the value before the step, the same on every
+  !> rank. edges: (edge_feats, edges) in the graph's order, for a model that takes them. mask: nodes that
+  !> count in the loss; without it all do. loss_kind: one of sar_loss_..., sar_loss_mse without it. On an
+  !> error that is found before the step of the optimizer, the weights are as they were. Collective.
+  subroutine train_real32(self, optimizer, graph, x, target, loss, edges, mask, loss_kind, rows_first, &
+    stat, errmsg)
     class(sar_model), intent(in) :: self
     type(sar_optimizer), intent(in) :: optimizer
     type(sar_graph), intent(in) :: graph
@@ -1166,7 +1210,8 @@ contains
              array_real32(edges, rows_first), mask, loss_kind, stat, errmsg)
   end subroutine
 
-  subroutine train_real64(self, optimizer, graph, x, target, loss, edges, mask, loss_kind, rows_first, stat, errmsg)
+  subroutine train_real64(self, optimizer, graph, x, target, loss, edges, mask, loss_kind, rows_first, &
+    stat, errmsg)
     class(sar_model), intent(in) :: self
     type(sar_optimizer), intent(in) :: optimizer
     type(sar_graph), intent(in) :: graph
@@ -1226,7 +1271,8 @@ contains
     character(len=*), intent(inout), optional :: errmsg
     integer(c_int8_t), allocatable, target :: bytes(:)
     call get_bytes(mask, bytes)
-    call tell(c_train_step(model%handle, optimizer%handle, graph%handle, x, pointer_to(edges), kind_of_loss(loss_kind), target, &
+    call tell(c_train_step(model%handle, optimizer%handle, graph%handle, x, pointer_to(edges), &
+      kind_of_loss(loss_kind), target, &
                            size(bytes, kind=c_int64_t), mask_pointer(bytes, mask), loss), stat, errmsg)
   end subroutine
 
@@ -1253,8 +1299,10 @@ contains
     if (present(loss_kind)) kind_of = int(loss_kind, c_int32_t)
   end function
 
-  !> The same with the cross entropy of classes; labels: 1 .. out_feats, anything where the mask is false. Collective.
-  subroutine train_labels_real32(self, optimizer, graph, x, labels, loss, edges, mask, rows_first, stat, errmsg)
+  !> The same with the cross entropy of classes; labels: 1 .. out_feats, anything where the mask is false.
+  !> Collective.
+  subroutine train_labels_real32(self, optimizer, graph, x, labels, loss, edges, mask, rows_first, stat, &
+    errmsg)
     class(sar_model), intent(in) :: self
     type(sar_optimizer), intent(in) :: optimizer
     type(sar_graph), intent(in) :: graph
@@ -1266,11 +1314,13 @@ contains
     logical, intent(in), optional :: rows_first
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
-    call fit_labels(self, optimizer, graph, array_real32(x, rows_first), labels, loss, array_real32(edges, rows_first), mask, &
+    call fit_labels(self, optimizer, graph, array_real32(x, rows_first), labels, loss, array_real32(edges, &
+      rows_first), mask, &
                     stat, errmsg)
   end subroutine
 
-  subroutine train_labels_real64(self, optimizer, graph, x, labels, loss, edges, mask, rows_first, stat, errmsg)
+  subroutine train_labels_real64(self, optimizer, graph, x, labels, loss, edges, mask, rows_first, stat, &
+    errmsg)
     class(sar_model), intent(in) :: self
     type(sar_optimizer), intent(in) :: optimizer
     type(sar_graph), intent(in) :: graph
@@ -1282,7 +1332,8 @@ contains
     logical, intent(in), optional :: rows_first
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
-    call fit_labels(self, optimizer, graph, array_real64(x, rows_first), labels, loss, array_real64(edges, rows_first), mask, &
+    call fit_labels(self, optimizer, graph, array_real64(x, rows_first), labels, loss, array_real64(edges, &
+      rows_first), mask, &
                     stat, errmsg)
   end subroutine
 
@@ -1297,7 +1348,8 @@ contains
     logical, intent(in), optional :: rows_first
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
-    call measure_labels(self, graph, array_real32(x, rows_first), labels, loss, array_real32(edges, rows_first), mask, stat, errmsg)
+    call measure_labels(self, graph, array_real32(x, rows_first), labels, loss, array_real32(edges, &
+      rows_first), mask, stat, errmsg)
   end subroutine
 
   subroutine evaluate_labels_real64(self, graph, x, labels, loss, edges, mask, rows_first, stat, errmsg)
@@ -1311,7 +1363,8 @@ contains
     logical, intent(in), optional :: rows_first
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
-    call measure_labels(self, graph, array_real64(x, rows_first), labels, loss, array_real64(edges, rows_first), mask, stat, errmsg)
+    call measure_labels(self, graph, array_real64(x, rows_first), labels, loss, array_real64(edges, &
+      rows_first), mask, stat, errmsg)
   end subroutine
 
   subroutine fit_labels(model, optimizer, graph, x, labels, loss, edges, mask, stat, errmsg)
@@ -1328,7 +1381,8 @@ contains
     integer(c_int8_t), allocatable, target :: bytes(:)
     call get_bytes(mask, bytes)
     call tell(c_train_step_labels(model%handle, optimizer%handle, graph%handle, x, pointer_to(edges), &
-                                  size(labels, kind=c_int64_t), int(labels, c_int64_t) - 1, size(bytes, kind=c_int64_t), &
+                                  size(labels, kind=c_int64_t), int(labels, c_int64_t) - 1, size(bytes, &
+                                  kind=c_int64_t), &
                                   mask_pointer(bytes, mask), loss), stat, errmsg)
   end subroutine
 
@@ -1344,8 +1398,10 @@ contains
     character(len=*), intent(inout), optional :: errmsg
     integer(c_int8_t), allocatable, target :: bytes(:)
     call get_bytes(mask, bytes)
-    call tell(c_evaluate_labels(model%handle, graph%handle, x, pointer_to(edges), size(labels, kind=c_int64_t), &
-                                int(labels, c_int64_t) - 1, size(bytes, kind=c_int64_t), mask_pointer(bytes, mask), loss), &
+    call tell(c_evaluate_labels(model%handle, graph%handle, x, pointer_to(edges), size(labels, &
+      kind=c_int64_t), &
+                                int(labels, c_int64_t) - 1, size(bytes, kind=c_int64_t), &
+                                mask_pointer(bytes, mask), loss), &
               stat, errmsg)
   end subroutine
 
@@ -1426,9 +1482,9 @@ contains
     call tell(c_predictor_create(model%handle, graph%handle, self%handle), stat, errmsg)
   end subroutine
 
-  !> Computes out (out_feats, nodes) from x (in_feats, nodes) and edges (edge_feats, edges), which a model without features of
-  !> edges does not take. After the first run the library allocates nothing where the arrays need no conversion. On an error
-  !> `out` may be partly written. Collective.
+  !> Computes out (out_feats, nodes) from x (in_feats, nodes) and edges (edge_feats, edges), which a model
+  !> without features of edges does not take. After the first run the library allocates nothing where the
+  !> arrays need no conversion. On an error `out` may be partly written. Collective.
   subroutine run_real32(self, x, out, edges, rows_first, stat, errmsg)
     class(sar_predictor), intent(in) :: self
     real(real32), contiguous, target, intent(in) :: x(:, :)
@@ -1470,8 +1526,8 @@ contains
 
   ! ---- sar_checkpoints ----
 
-  !> The directory is made if need be. The last `keep_last` checkpoints are kept. `seed` is that of the run: a checkpoint of
-  !> another seed is not loaded. Collective.
+  !> The directory is made if need be. The last `keep_last` checkpoints are kept. `seed` is that of the run: a
+  !> checkpoint of another seed is not loaded. Collective.
   subroutine checkpoints_create(self, comm, directory, keep_last, seed, stat, errmsg)
     class(sar_checkpoints), intent(inout) :: self
     type(sar_communicator), intent(in) :: comm
@@ -1483,7 +1539,8 @@ contains
     integer(c_int) :: ignored
     call take(self%handle, old)
     if (c_associated(old)) ignored = c_checkpoints_free(old)
-    call tell(c_checkpoints_create(comm%handle, c_text(directory), int(keep_last, c_int32_t), int(seed, c_int64_t), &
+    call tell(c_checkpoints_create(comm%handle, c_text(directory), int(keep_last, c_int32_t), int(seed, &
+      c_int64_t), &
                                    self%handle), stat, errmsg)
   end subroutine
 
@@ -1495,10 +1552,12 @@ contains
     type(sar_optimizer), intent(in) :: optimizer
     integer, intent(out), optional :: stat
     character(len=*), intent(inout), optional :: errmsg
-    call tell(c_checkpoints_save(self%handle, int(epoch, c_int32_t), model%handle, optimizer%handle), stat, errmsg)
+    call tell(c_checkpoints_save(self%handle, int(epoch, c_int32_t), model%handle, optimizer%handle), stat, &
+      errmsg)
   end subroutine
 
-  !> Puts model and optimizer into the state of the latest checkpoint, and tells its epoch; -1 without any. Collective.
+  !> Puts model and optimizer into the state of the latest checkpoint, and tells its epoch; -1 without any.
+  !> Collective.
   subroutine checkpoints_load_latest(self, model, optimizer, epoch, stat, errmsg)
     class(sar_checkpoints), intent(in) :: self
     type(sar_model), intent(in) :: model

@@ -1,5 +1,5 @@
-!> What the module does beside training: errors, orders and kinds of arrays, parameters, files, numbers from 1.
-!> `fortran_test stop` makes an error without stat.
+!> What the module does beside training: errors, orders and kinds of arrays, parameters, files, numbers from
+!> 1. `fortran_test stop` makes an error without stat.
 program fortran_test
   use, intrinsic :: iso_fortran_env, only: error_unit, int32, int64, real32, real64
   use sar
@@ -109,7 +109,8 @@ contains
     call no_model%evaluate(graph, x, target, loss, stat=stat, errmsg=errmsg)
     call check_error(sar_error_handle, '')
 
-    call no_model%create(comm, '{"sar_model": 1, "type": "sage", "in_feats": 2, "out_feats": 1, "width": 3}', seed=1, &
+    call no_model%create(comm, &
+      '{"sar_model": 1, "type": "sage", "in_feats": 2, "out_feats": 1, "width": 3}', seed=1, &
                          stat=stat, errmsg=errmsg)
     call check_error(sar_error_input, 'width')
     call no_model%load(comm, 'no_such_file.safetensors   ', stat, errmsg)
@@ -119,7 +120,8 @@ contains
     shorter = dst
     if (comm%rank() == comm%num_ranks() - 1) shorter = dst(2:)
     call no_graph%from_global(comm, ids, src, shorter, stat=stat, errmsg=errmsg)
-    call check(stat == sar_error_input .or. stat == sar_error_shape, 'arrays of edges of two lengths: '//trim(errmsg))
+    call check(stat == sar_error_input .or. stat == sar_error_shape, &
+      'arrays of edges of two lengths: '//trim(errmsg))
     if (comm%rank() == comm%num_ranks() - 1) call check_error(stat, 'expected one for each edge')
     call no_graph%from_global(comm, ids, src, dst, edge_ids=ids(:1), stat=stat, errmsg=errmsg)
     call check(stat == sar_error_input .or. stat == sar_error_shape, 'a wrong number of ids: '//trim(errmsg))
@@ -135,8 +137,10 @@ contains
     real(real64) :: loss(3), rows(1, 2 * n), ordered(1, 2 * n), back(1, 2 * n), weight(2 * n)
     integer :: e
     sizes = graph%sizes()
-    call check(sizes%nodes == n .and. sizes%edges == 2 * n .and. sizes%given_edges == 2 * n, 'sizes of this rank')
-    call check(sizes%global_nodes == num_nodes .and. sizes%global_edges == 2 * num_nodes, 'sizes of the graph')
+    call check(sizes%nodes == n .and. sizes%edges == 2 * n .and. sizes%given_edges == 2 * n, &
+      'sizes of this rank')
+    call check(sizes%global_nodes == num_nodes .and. sizes%global_edges == 2 * num_nodes, &
+      'sizes of the graph')
 
     allocate (edge_ids(2 * n))
     rows(1, :) = real(10 * dst + modulo(dst - src, 10_int64), real64)
@@ -158,9 +162,11 @@ contains
     call other%from_local(comm, n, global_ids, local_src, local_dst)
     call model%evaluate(graph, x, target, loss(1))
     call model%evaluate(other, x, target, loss(2))
-    call other%from_global(comm, int(ids, int32), int(src, int32), int(dst, int32), options='{"mode": "one_shot"}')
+    call other%from_global(comm, int(ids, int32), int(src, int32), int(dst, int32), &
+      options='{"mode": "one_shot"}')
     call model%evaluate(other, x, target, loss(3))
-    call check(all(abs(loss - loss(1)) <= tolerance), 'local numbers and ids of both kinds make the same graph')
+    call check(all(abs(loss - loss(1)) <= tolerance), &
+      'local numbers and ids of both kinds make the same graph')
 
     weight = 0
     call other%from_global(comm, ids, src, dst, edge_weight=weight)

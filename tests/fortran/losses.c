@@ -36,10 +36,11 @@ int main(void) {
   }
 
   check(sar_graph_from_global(comm, n, ids, 2 * n, src, dst, NULL, NULL, NULL, &graph));
-  check(sar_model_create(comm,
-                         "{\"sar_model\": 1, \"type\": \"sage\", \"in_feats\": 2, \"hidden\": 8, \"out_feats\": 1, "
-                         "\"layers\": 2}",
-                         5, &model));
+  check(sar_model_create(
+      comm,
+      "{\"sar_model\": 1, \"type\": \"sage\", \"in_feats\": 2, \"hidden\": 8, \"out_feats\": 1, "
+      "\"layers\": 2}",
+      5, &model));
   check(sar_optimizer_create(model, "{\"optimizer\": \"adam\", \"lr\": 0.01}", &optimizer));
   const sar_array nodes = sar_array_double(x, n, 2), wanted = sar_array_double(target, n, 1);
   for (int step = 0; step < num_steps; ++step) {

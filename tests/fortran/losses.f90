@@ -26,7 +26,8 @@ program losses
   target(1, :) = modulo(7 * (ids + num_nodes - 1), 11_int64) / 20.0_real64
 
   call graph%from_global(comm, ids, src, dst)
-  call model%create(comm, '{"sar_model": 1, "type": "sage", "in_feats": 2, "hidden": 8, "out_feats": 1, "layers": 2}', seed=5)
+  call model%create(comm, &
+    '{"sar_model": 1, "type": "sage", "in_feats": 2, "hidden": 8, "out_feats": 1, "layers": 2}', seed=5)
   call optimizer%create(model, '{"optimizer": "adam", "lr": 0.01}')
   do step = 1, num_steps
     call model%train_step(optimizer, graph, x, target, loss)
