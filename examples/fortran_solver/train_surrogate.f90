@@ -23,8 +23,7 @@ program train_surrogate
   runs = number(2, 20)
   call sim%create(MPI_COMM_WORLD, number(3, 32))
 
-  call comm%create(sim%comm%MPI_VAL)                ! a duplicate: its messages never mix with the &
-    simulation's
+  call comm%create(sim%comm%MPI_VAL)           ! a duplicate: its messages never mix with ours
   call sar_set_num_threads(comm%default_num_threads())
   call make_graph(comm, sim, graph)
   call model%create(comm, description, seed=1)

@@ -41,7 +41,7 @@ module sar
   !> Values of stat.
   integer, parameter, public :: sar_ok = 0
   integer, parameter, public :: sar_error_input = 1          !< an argument, a description, a file or a graph
-  integer, parameter, public :: sar_error_shape = 2          !< arrays that do not fit together, the graph or the model
+  integer, parameter, public :: sar_error_shape = 2          !< arrays that do not fit together, or the graph
   integer, parameter, public :: sar_error_communication = 3  !< MPI failed; the ranks make different calls
   integer, parameter, public :: sar_error_memory = 4         !< memory could not be had
   integer, parameter, public :: sar_error_handle = 5         !< an object that was not created, or was freed
@@ -56,8 +56,8 @@ module sar
   !> Numbers of nodes and edges of a graph.
   type, bind(C) :: sar_graph_sizes
     integer(c_int64_t) :: nodes         !< of this rank: rows of arrays of nodes
-    integer(c_int64_t) :: edges         !< in-edges of these nodes: rows of arrays of edges in the graph's order
-    integer(c_int64_t) :: given_edges   !< that this rank gave: rows of arrays of edges in the program's order
+    integer(c_int64_t) :: edges         !< in-edges of these nodes: rows of arrays in the graph's order
+    integer(c_int64_t) :: given_edges   !< that this rank gave: rows of arrays in the program's order
     integer(c_int64_t) :: global_nodes  !< of all ranks
     integer(c_int64_t) :: global_edges  !< of all ranks, with the reverse edges
   end type
@@ -552,6 +552,7 @@ contains
     if (present(errmsg)) errmsg = what
     if (present(stat)) return
     write (error_unit, '(2a)') 'sar: ', what
+    flush (error_unit)
     error stop 1
   end subroutine
 
