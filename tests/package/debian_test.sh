@@ -23,7 +23,7 @@ mkdir -p "$scratch"
 
 # package NAME: its file, which is the only one of this name
 package() {
-  local files=("$scratch/packages/$1_${version}_"*.deb)
+  local files=("$scratch/packages/$1_$version-1_"*.deb)
   [ ${#files[@]} = 1 ] && [ -e "${files[0]}" ] || fail "there is not one package $1 of version $version: $(ls "$scratch/packages")"
   echo "${files[0]}"
 }
