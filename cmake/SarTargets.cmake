@@ -149,7 +149,9 @@ endfunction()
 
 # Installs libsar_c.so, sar-c.pc, and a list of targets of its own: a project in C sees no other.
 function(sar_install_shared_c package_dir pc_dir pc_to_prefix)
-  install(TARGETS sar_c EXPORT sarSharedTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(TARGETS sar_c EXPORT sarSharedTargets
+          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT sar_runtime NAMELINK_COMPONENT sar_dev
+          INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT sarSharedTargets NAMESPACE sar:: DESTINATION ${package_dir})
   configure_file(${PROJECT_SOURCE_DIR}/cmake/sar-c.pc.in ${PROJECT_BINARY_DIR}/sar-c.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/sar-c.pc DESTINATION ${pc_dir})
@@ -169,7 +171,7 @@ endfunction()
 
 # cmake --install: the libraries, their public headers, a package config, so that find_package(sar 1) gives sar::sar and
 # sar::single or sar::double, sar.pc, and sar-double.pc if there are two libraries. All of them find the rest of the installation
-# from where they lie. All of it is in the component sar_dev, which a package is made of (SarPackage.cmake).
+# from where they lie. The components are sar_dev and, for the shared library, sar_runtime; SarPackage.cmake makes packages of them.
 function(sar_install)
   set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME sar_dev)
   include(GNUInstallDirs)

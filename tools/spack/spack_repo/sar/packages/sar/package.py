@@ -28,6 +28,7 @@ class Sar(CMakePackage):
     )
     variant("metis", default=True, description="Partition graphs by METIS")
     variant("scotch", default=True, description="Partition graphs by PT-Scotch")
+    variant("shared", default=True, description="Build the shared library of the C interface")
     variant("tools", default=True, description="Build the programs train, partition and so on")
     variant(
         "native",
@@ -62,6 +63,7 @@ class Sar(CMakePackage):
             self.define_from_variant("SAR_PRECISION", "precision"),
             self.define_from_variant("SAR_METIS", "metis"),
             self.define_from_variant("SAR_SCOTCH", "scotch"),
+            self.define_from_variant("SAR_SHARED_C", "shared"),
             self.define_from_variant("SAR_BUILD_TOOLS", "tools"),
             self.define_from_variant("SAR_NATIVE", "native"),
             self.define_from_variant("SAR_BLAS", "blas"),
