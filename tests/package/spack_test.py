@@ -78,7 +78,7 @@ assert set(variants) == package.passed_on, f"not passed on: {set(variants) - pac
 for spec, when in dependencies:
     for name in re.findall(r"[+~](\w+)", when or ""):
         assert name in variants, f"{spec} depends on the variant {name}, which there is not"
-assert {"precision", "metis", "scotch"} <= set(variants)
+assert {"precision", "metis", "scotch", "fortran"} <= set(variants)
 assert package.git == "file://" + tree, f"the sources are {package.git}, and not of {tree}"
 assert versions, "there is no version"
 with open(os.path.join(tree, "tools/spack/spack_repo/sar/repo.yaml")) as file:

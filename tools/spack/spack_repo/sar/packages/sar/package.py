@@ -28,6 +28,7 @@ class Sar(CMakePackage):
     )
     variant("metis", default=True, description="Partition graphs by METIS")
     variant("scotch", default=True, description="Partition graphs by PT-Scotch")
+    variant("fortran", default=False, description="Build the Fortran module")
     variant("shared", default=True, description="Build the shared library of the C interface")
     variant("tools", default=True, description="Build the programs train, partition and so on")
     variant(
@@ -40,6 +41,7 @@ class Sar(CMakePackage):
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
+    depends_on("fortran", type="build", when="+fortran")
     depends_on("cmake@3.22:", type="build")
     depends_on("ninja", type="build")
 
@@ -63,6 +65,7 @@ class Sar(CMakePackage):
             self.define_from_variant("SAR_PRECISION", "precision"),
             self.define_from_variant("SAR_METIS", "metis"),
             self.define_from_variant("SAR_SCOTCH", "scotch"),
+            self.define_from_variant("SAR_FORTRAN", "fortran"),
             self.define_from_variant("SAR_SHARED_C", "shared"),
             self.define_from_variant("SAR_BUILD_TOOLS", "tools"),
             self.define_from_variant("SAR_NATIVE", "native"),
