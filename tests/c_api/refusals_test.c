@@ -84,6 +84,8 @@ static void make_setting(setting* s, const char* folder) {
   OK(sar_optimizer_create(s->model, adam, &s->freed_optimizer));
   OK(sar_predictor_create(s->model, s->graph, &s->predictor));
   OK(sar_predictor_create(s->model, s->graph, &s->freed_predictor));
+  snprintf(s->path, sizeof s->path, "%s/checkpoint-4.safetensors", folder);
+  if (my_rank == 0) remove(s->path); /* of an earlier run */
   snprintf(s->path, sizeof s->path, "%s_freed", folder);
   OK(sar_checkpoints_create(s->comm, s->path, 2, 7, &s->freed_checkpoints));
   snprintf(s->path, sizeof s->path, "%s", folder);
