@@ -5,6 +5,8 @@
 #include <sar/core/error.hpp>
 #include <sar/core/rows.hpp>
 
+#include <array>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -103,10 +105,10 @@ Variable concat_rows(std::initializer_list<Variable> parts) {
 Variable slice_columns(Variable x, Index begin, Index end) {
   require<ShapeError>(x.defined() && 0 <= begin && begin <= end && end <= x.shape()[x.shape().dims() - 1],
                       "columns ", begin, " to ", end, " of a tensor of shape ", x.shape());
-  std::vector<Index> extents;
-  for (int d = 0; d + 1 < x.shape().dims(); ++d) extents.push_back(x.shape()[d]);
-  extents.push_back(end - begin);
-  Tensor y{Shape(extents)};
+  const int dims = x.shape().dims();
+  std::array<Index, 4> extents{};
+  for (int d = 0; d < dims; ++d) extents[d] = d + 1 < dims ? x.shape()[d] : end - begin;
+  Tensor y{Shape(std::span<const Index>(extents.data(), dims))};
   copy_columns(x.value(), begin, y, 0, end - begin);
   if (!recording({&x})) return y;
   return record(std::move(y), [dx = x.gradient(), begin, end](const Tensor& grad) {

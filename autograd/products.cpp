@@ -8,9 +8,9 @@
 #include <sar/core/reduce.hpp>
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
-#include <vector>
 
 namespace sar::inline SAR_PRECISION {
 namespace {
@@ -29,10 +29,9 @@ RowOperand row_operand(const Variable& x) {
 
 /// The shape of x with another last dimension.
 Shape with_columns(const Shape& shape, Index columns) {
-  std::vector<Index> extents;
-  for (int d = 0; d + 1 < shape.dims(); ++d) extents.push_back(shape[d]);
-  extents.push_back(columns);
-  return Shape(extents);
+  std::array<Index, 4> extents{};
+  for (int d = 0; d < shape.dims(); ++d) extents[d] = d + 1 < shape.dims() ? shape[d] : columns;
+  return Shape(std::span<const Index>(extents.data(), shape.dims()));
 }
 
 void multiply_rows(const RowOperand& x, const Tensor& weight, const Variable& bias, bool out_in, Tensor& y) {

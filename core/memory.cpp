@@ -1,10 +1,12 @@
 #include <sar/core/arena.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory.hpp>
+#include <sar/core/workspace.hpp>
 
 #include <oneapi/tbb/scalable_allocator.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 
@@ -73,8 +75,12 @@ void release_cached_memory() noexcept {
   release();
 }
 
-void* allocate_bytes(std::size_t bytes) {
-  void* block = take(bytes > 0 ? bytes : 1);
+namespace {
+
+constexpr std::size_t least_block = sizeof(void*);  // a free block of a workspace names the next
+
+void* take_accounted(std::size_t bytes) {
+  void* block = take(std::max(bytes, least_block));
   if (block == nullptr)
     throw MemoryError(
         concat("no memory for a block of ", bytes, " bytes (", live_bytes(), " bytes are live)"));
@@ -85,9 +91,27 @@ void* allocate_bytes(std::size_t bytes) {
   return block;
 }
 
-void deallocate_bytes(void* block, std::size_t bytes) noexcept {
+void give_back_accounted(void* block, std::size_t bytes) noexcept {
   live.fetch_sub(bytes);
-  give_back(block, bytes > 0 ? bytes : 1);
+  give_back(block, std::max(bytes, least_block));
+}
+
+constexpr Workspace::Source of_values{take_accounted, give_back_accounted};
+
+}  // namespace
+
+void* allocate_bytes(std::size_t bytes) {
+  Workspace* const workspace = Workspace::current();
+  if (workspace != nullptr) return workspace->take_values(bytes, of_values);
+  return take_accounted(bytes);
+}
+
+void deallocate_bytes(void* block, std::size_t bytes) noexcept {
+  Workspace* const workspace = Workspace::current();
+  if (workspace != nullptr)
+    workspace->give_back_values(block, bytes, of_values);
+  else
+    give_back_accounted(block, bytes);
 }
 
 }  // namespace sar

@@ -1,3 +1,4 @@
+#include <sar/core/in_loop.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/side_blocks.hpp>
 
@@ -88,8 +89,19 @@ class QuietArithmetic {
 };
 
 thread_local const FunctionRef<void()>* current_poll = nullptr;
+thread_local int loops_here = 0;
 
 }  // namespace
+
+InLoop::InLoop() noexcept {
+  ++loops_here;
+}
+InLoop::~InLoop() {
+  --loops_here;
+}
+bool InLoop::here() noexcept {
+  return loops_here > 0;
+}
 
 // Built in place: a global_control can be copied, but the copy's end would lift the limit of both.
 struct ThreadLimit::Impl {
@@ -122,6 +134,7 @@ void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
   grain = std::max<Index>(grain, 1);
   const Index blocks = (n + grain - 1) / grain;
   const auto run_blocks = [&](Index first, Index last) {
+    const InLoop in_loop;
     for (Index b = first; b < last; ++b) {
       body(b * grain, std::min(n, (b + 1) * grain));
       poll_progress();

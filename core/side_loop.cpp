@@ -8,7 +8,7 @@
 
 namespace sar::inline SAR_PRECISION {
 
-SideLoop::SideLoop() : blocks_(std::make_unique<SideBlocks>()) {}
+SideLoop::SideLoop() = default;
 SideLoop::SideLoop(SideLoop&&) noexcept = default;
 SideLoop::~SideLoop() {
   if (blocks_ == nullptr) return;
@@ -18,6 +18,7 @@ SideLoop::~SideLoop() {
 
 void SideLoop::start(Index n, Index grain, std::function<void(Index, Index)> body) {
   if (n <= 0) return;
+  if (blocks_ == nullptr) blocks_ = std::make_unique<SideBlocks>();
   blocks_->body = std::move(body);
   blocks_->n = n;
   blocks_->grain = std::max<Index>(grain, 1);
@@ -26,7 +27,7 @@ void SideLoop::start(Index n, Index grain, std::function<void(Index, Index)> bod
 }
 
 bool SideLoop::done() const noexcept {
-  return blocks_->to_run.load(std::memory_order_acquire) == 0;
+  return blocks_ == nullptr || blocks_->to_run.load(std::memory_order_acquire) == 0;
 }
 
 void SideLoop::finish() {
@@ -37,7 +38,7 @@ void SideLoop::finish() {
 }
 
 void SideLoop::check() const {
-  if (blocks_->error != nullptr) std::rethrow_exception(blocks_->error);
+  if (blocks_ != nullptr && blocks_->error != nullptr) std::rethrow_exception(blocks_->error);
 }
 
 }  // namespace sar

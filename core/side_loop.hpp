@@ -30,7 +30,7 @@ class SideLoop {
   void check() const;
 
  private:
-  std::unique_ptr<SideBlocks> blocks_;
+  std::unique_ptr<SideBlocks> blocks_;  // null before the first start()
 };
 
 }  // namespace sar

@@ -3,16 +3,16 @@
 namespace sar::inline SAR_PRECISION {
 
 void require_feats(const GraphShardManager& graph, const NodeFeatures& feat, const InFeatures& in_feats,
-                   const std::string& layer) {
+                   std::string_view layer) {
   if (feat.pair()) {
-    require_rows(feat.src, graph.num_src_nodes(), in_feats.src, layer + ", source features");
-    require_rows(feat.dst, graph.num_dst_nodes(), in_feats.dst, layer + ", destination features");
+    require_rows(feat.src, graph.num_src_nodes(), in_feats.src, layer, ", source features");
+    require_rows(feat.dst, graph.num_dst_nodes(), in_feats.dst, layer, ", destination features");
     return;
   }
   require_block(graph, layer);
   require<ShapeError>(in_feats.src == in_feats.dst, layer, " from ", in_feats.src, " and ", in_feats.dst,
                       " features got features of one node type");
-  require_rows(feat.src, graph.num_src_nodes(), in_feats.src, layer + ", features");
+  require_rows(feat.src, graph.num_src_nodes(), in_feats.src, layer, ", features");
 }
 
 }  // namespace sar

@@ -8,7 +8,7 @@
 #include <sar/nn/linear.hpp>
 #include <sar/nn/node_features.hpp>
 
-#include <string>
+#include <string_view>
 #include <utility>
 
 namespace sar::inline SAR_PRECISION {
@@ -60,23 +60,24 @@ inline void start_weight(const Linear& fc, const Tensor& value) {
 // Communicator::agree.
 
 /// Refuses features of one node type for both ends of a bipartite graph.
-inline void require_block(const GraphShardManager& graph, const std::string& layer) {
+inline void require_block(const GraphShardManager& graph, std::string_view layer) {
   require<ShapeError>(graph.is_block(), layer, " got features of one node type for a bipartite graph");
 }
 
-inline void require_num_rows(const Variable& x, Index rows, const std::string& what) {
+inline void require_num_rows(const Variable& x, Index rows, std::string_view what) {
   require<ShapeError>(x.defined() && x.num_rows() == rows, what, " have shape ", x.shape(), ", expected ",
                       rows, " rows");
 }
 
-inline void require_rows(const Variable& x, Index rows, Index columns, const std::string& what) {
-  require<ShapeError>(x.shape() == Shape{rows, columns}, what, " have shape ", x.shape(), ", expected [",
+inline void require_rows(const Variable& x, Index rows, Index columns, std::string_view what,
+                         std::string_view part = {}) {
+  require<ShapeError>(x.shape() == Shape{rows, columns}, what, part, " have shape ", x.shape(), ", expected [",
                       rows, ", ", columns, "]");
 }
 
 /// Features at both ends that fit the graph and the layer's widths.
 void require_feats(const GraphShardManager& graph, const NodeFeatures& feat, const InFeatures& in_feats,
-                   const std::string& layer);
+                   std::string_view layer);
 
 /// Features of the destinations.
 inline Variable dst_feats(const GraphShardManager& graph, const NodeFeatures& feat) {

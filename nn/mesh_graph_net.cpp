@@ -1,6 +1,8 @@
+#include <sar/autograd/tape.hpp>
 #include <sar/nn/aggregate.hpp>
 #include <sar/nn/mesh_graph_net.hpp>
 
+#include <functional>
 #include <utility>
 
 namespace sar::inline SAR_PRECISION {
@@ -20,6 +22,13 @@ Variable part_of_weight(const MLP& mlp, Index i) {
   const Variable& weight = mlp.first().weight();
   const Index width = weight.shape()[0];
   return slice_columns(weight, i * width, (i + 1) * width);
+}
+
+/// A message that a tape keeps a copy of; without a tape it is not copied.
+template <class Message>
+MessageFunction function_of(const Message& message) {
+  if (Tape::current() != nullptr) return message;
+  return std::cref(message);
 }
 
 const MeshGraphNetOptions& checked(const MeshGraphNetOptions& options) {
@@ -51,10 +60,11 @@ MeshLatents MeshGraphNetBlock::operator()(const GraphShardManager& graph, const 
 
     const Variable from = linear(h, part_of_weight(*edge_mlp_, 1));
     const Variable to = linear(h, part_of_weight(*edge_mlp_, 2), edge_mlp_->first().bias());
-    Variable next = e + graph.apply_edges([=, e = e, mlp = edge_mlp_,
-                                           of_edge = part_of_weight(*edge_mlp_, 0)](const EdgeBatch& edges) {
+    const auto message = [=, e = e, mlp = edge_mlp_,
+                          of_edge = part_of_weight(*edge_mlp_, 0)](const EdgeBatch& edges) {
       return mlp->rest(add_linear(edges.src(from) + edges.dst(to), edges.edata(e), of_edge));
-    });
+    };
+    Variable next = e + graph.apply_edges(function_of(message));
 
     const Variable arrived = graph.update_all(fn::copy_e(next), fn::sum);
     Variable first = linear(h, part_of_weight(node_mlp_, 0), node_mlp_.first().bias());
@@ -99,8 +109,10 @@ Variable MeshGraphNet::normalized(const GraphShardManager& graph, const Variable
     MeshLatents latents;
     latents.nodes = node_encoder_(node_normalizer_ ? (*node_normalizer_)(x) : x);
     const Variable of_edges = edge_normalizer_ ? (*edge_normalizer_)(edge_feats) : edge_feats;
-    latents.edges = graph.apply_edges(
-        [of_edges, mlp = edge_encoder_](const EdgeBatch& edges) { return (*mlp)(edges.edata(of_edges)); });
+    const auto message = [of_edges, mlp = edge_encoder_](const EdgeBatch& edges) {
+      return (*mlp)(edges.edata(of_edges));
+    };
+    latents.edges = graph.apply_edges(function_of(message));
     for (std::size_t i = 0; i < processor_.size(); ++i)
       latents = processor_[i](graph, std::exchange(latents, {}));
     return decoder_(latents.nodes);

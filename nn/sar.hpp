@@ -102,6 +102,7 @@
 #include <sar/nn/mlp.hpp>
 #include <sar/nn/model/graph_model.hpp>
 #include <sar/nn/model/model_description.hpp>
+#include <sar/nn/model/predictor.hpp>
 #include <sar/nn/model/weight_file.hpp>
 #include <sar/nn/module.hpp>
 #include <sar/nn/module_list.hpp>

@@ -4,6 +4,7 @@
 #include <sar/comm/rows/packing.hpp>
 #include <sar/core/trace.hpp>
 #include <sar/core/trace_events.hpp>
+#include <sar/core/workspace.hpp>
 
 #include <deque>
 #include <limits>
@@ -22,6 +23,8 @@ struct HaloFetch::Impl final : Exchange {
         sink(plan.wire->bytes(inbox.packets().largest())) {
     check_rounds(*plan.rounds, owned);
   }
+  static void* operator new(std::size_t bytes) { return allocate_object(bytes); }
+  static void operator delete(void* impl, std::size_t bytes) noexcept { deallocate_object(impl, bytes); }
   ~Impl() override {
     trace_event(TraceLane::exchange, "fetch", start, trace_time());
     drain();
@@ -83,6 +86,15 @@ struct HaloFetch::Impl final : Exchange {
     }
   }
 
+  /// A Packing::Pack.
+  [[nodiscard]] auto pack_of(const Packet& packet) const {
+    return [this, &rows = (*plan.rounds)[packet.round].send_rows, first = packet.begin](
+               Index begin, Index end, std::byte* out) {
+      const TraceScope scope("pack rows", TraceKind::communication);
+      plan.wire->pack(owned, rows, first + begin, first + end, out);
+    };
+  }
+
   /// Where the rows of a packet lie one after the other: in `owned`, or packed. Null: not yet.
   const std::byte* rows_of(const Packet& packet, std::size_t slot, bool waiting) {
     const Array<std::int32_t>& rows = (*plan.rounds)[packet.round].send_rows;
@@ -94,13 +106,6 @@ struct HaloFetch::Impl final : Exchange {
     const std::byte* bytes = nullptr;
     work(waiting, [&] { bytes = packing.bytes_of(packet, slot, waiting, [&] { return pack_of(packet); }); });
     return bytes;
-  }
-  [[nodiscard]] Packing::Pack pack_of(const Packet& packet) const {
-    return [this, &rows = (*plan.rounds)[packet.round].send_rows, first = packet.begin](
-               Index begin, Index end, std::byte* out) {
-      const TraceScope scope("pack rows", TraceKind::communication);
-      plan.wire->pack(owned, rows, first + begin, first + end, out);
-    };
   }
 
   /// A packet in another format than the stored one.
@@ -116,10 +121,11 @@ struct HaloFetch::Impl final : Exchange {
   const HaloPlan plan;
   Inbox inbox;
   std::size_t arrived = 0;     // packets whose rows are there
-  std::deque<Tensor> tensors;  // stages handed_out, handed_out + 1, ...
+  std::deque<Tensor, WorkspaceAllocator<Tensor>> tensors;  // stages handed_out, handed_out + 1, ...
   std::size_t handed_out = 0;
   bool in_use = false;        // the stage handed out last
-  std::deque<Packed> packed;  // in order: those that are being unpacked, those that have arrived, receives
+  // In order: those that are being unpacked, those that have arrived, receives.
+  std::deque<Packed, WorkspaceAllocator<Packed>> packed;
   std::size_t unpacking = 0, to_unpack = 0;  // so many of them have begun to be unpacked, and have arrived
   Outbox outbox;
   Packing packing;

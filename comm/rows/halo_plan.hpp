@@ -11,6 +11,7 @@
 #include <sar/comm/rows/wire_format.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/tensor.hpp>
+#include <sar/core/workspace.hpp>
 
 #include <cstdint>
 #include <vector>
@@ -41,7 +42,7 @@ struct HaloStage {
 struct HaloPlan {
   const std::vector<HaloRound>* rounds = nullptr;  ///< outlive the plan
   Index stage_rows = 0;                            ///< of every stage but the last
-  std::vector<HaloStage> halo;                     ///< of the rows that this rank reads; none is empty
+  PassVector<HaloStage> halo;                      ///< of the rows that this rank reads; none is empty
   int depth = 1;                                   ///< stages in flight besides the one in use; at least 1
   const WireFormat* wire = &wire_format<real>();
 };

@@ -23,6 +23,7 @@ constexpr std::size_t least_share = 2;  // packets under way to one reader
 constexpr std::size_t farthest =
     1024;  // how far behind the first packet that was not started others are sent
 
+/// How many packets are under way at most, if there are so many.
 std::size_t send_window(const Traffic& traffic) {
   const Index largest = std::max(traffic.packets.largest(), traffic.wire->group());
   return std::clamp<std::size_t>(send_window_bytes / traffic.wire->bytes(largest), 1, most_sends);
@@ -31,8 +32,8 @@ std::size_t send_window(const Traffic& traffic) {
 template <class PeerOf, class RangeOf>
 Traffic traffic(const Communicator& comm, const HaloPlan& plan, Index row_size, const PeerOf& peer_of,
                 const RangeOf& range_of) {
-  std::vector<int> peers;
-  std::vector<HaloRange> ranges;
+  PassVector<int> peers;
+  PassVector<HaloRange> ranges;
   for (const HaloRound& round : *plan.rounds) {
     peers.push_back(peer_of(round));
     ranges.push_back(range_of(round));
@@ -62,7 +63,7 @@ Traffic owned_traffic(const Communicator& comm, const HaloPlan& plan, Index row_
 }
 
 Inbox::Inbox(const Communicator& comm, Traffic traffic)
-    : comm_(comm), traffic_(std::move(traffic)), ring_(most_receives), gave_up_(traffic_.peers.size(), 0) {}
+    : comm_(comm), traffic_(std::move(traffic)), ring_(std::min(most_receives, traffic_.packets.size())), gave_up_(traffic_.peers.size(), 0) {}
 
 bool Inbox::advance(int tag, std::size_t stages, FunctionRef<std::byte*(const Packet&)> memory,
                     FunctionRef<void(const Packet&)> arrived) {
@@ -106,19 +107,19 @@ bool Inbox::advance(int tag, std::size_t stages, FunctionRef<std::byte*(const Pa
 Outbox::Outbox(const Communicator& comm, Traffic traffic)
     : comm_(comm),
       traffic_(std::move(traffic)),
-      requests_(send_window(traffic_), MPI_REQUEST_NULL),
+      requests_(std::min(send_window(traffic_), packets().size()), MPI_REQUEST_NULL),
       slots_(requests_.size()),
       indices_(requests_.size()),
       started_(packets().size(), 0),
       of_round_(traffic_.peers.size(), 0),
       still_there_(packets().num_stages(), 0) {
-  std::vector<char> has_rows(traffic_.peers.size(), 0);
+  PassVector<char> has_rows(traffic_.peers.size(), 0);
   for (std::size_t i = 0; i < packets().size(); ++i) {
     ++still_there_[packets()[i].stage];
     has_rows[packets()[i].round] = 1;
   }
   const auto readers = static_cast<std::size_t>(std::count(has_rows.begin(), has_rows.end(), 1));
-  share_ = std::max(window() / std::max<std::size_t>(readers, 1), least_share);
+  share_ = std::max(send_window(traffic_) / std::max<std::size_t>(readers, 1), least_share);
   while (left_stages_ < still_there_.size() && still_there_[left_stages_] == 0) ++left_stages_;
 }
 
@@ -180,7 +181,7 @@ bool Outbox::advance(int tag, std::size_t stages,
   bool moved = test();
   if (giving_up_) return send_nothing(tag) || moved;
   moved |= assign(stages);
-  std::vector<std::size_t>& waiting = order_;
+  PassVector<std::size_t>& waiting = order_;
   waiting.clear();
   for (std::size_t i = 0; i < slots_.size(); ++i)
     if (slots_[i].packet != none && !slots_[i].sent) waiting.push_back(i);

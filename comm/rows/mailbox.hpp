@@ -8,10 +8,10 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/packet_ring.hpp>
 #include <sar/comm/rows/packets.hpp>
+#include <sar/core/workspace.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -21,7 +21,7 @@ inline constexpr std::size_t packet_bytes = std::size_t{1} << 19;
 
 /// One direction of an exchange: whose rows, in which packets.
 struct Traffic {
-  std::vector<int> peers;  ///< of each round
+  PassVector<int> peers;  ///< of each round
   Packets packets;
   const WireFormat* wire;
 
@@ -56,7 +56,7 @@ class Inbox {
   PacketRing ring_;
   std::size_t posted_ = 0;  // packets
   Index posted_bytes_ = 0;
-  std::vector<char> gave_up_;  // of each round: no more will come
+  PassVector<char> gave_up_;  // of each round: no more will come
   int failed_peer_ = -1;
 };
 
@@ -98,13 +98,13 @@ class Outbox {
 
   Communicator comm_;
   Traffic traffic_;
-  std::vector<MPI_Request> requests_;  // of the slots
-  std::vector<Slot> slots_;
-  std::vector<int> indices_;              // what MPI_Testsome reports
-  std::vector<std::size_t> order_;        // slots that wait to be sent
-  std::vector<char> started_;             // of each packet
-  std::vector<std::size_t> of_round_;     // packets under way
-  std::vector<std::size_t> still_there_;  // packets of each stage that have not left
+  PassVector<MPI_Request> requests_;  // of the slots
+  PassVector<Slot> slots_;
+  PassVector<int> indices_;              // what MPI_Testsome reports
+  PassVector<std::size_t> order_;        // slots that wait to be sent
+  PassVector<char> started_;             // of each packet
+  PassVector<std::size_t> of_round_;     // packets under way
+  PassVector<std::size_t> still_there_;  // packets of each stage that have not left
   std::size_t share_ = 1;                 // of a reader
   std::size_t first_ = 0;                 // packet that was not started
   std::size_t left_ = 0;

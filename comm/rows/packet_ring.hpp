@@ -3,12 +3,12 @@
 #pragma once
 
 #include <sar/comm/rows/packets.hpp>
+#include <sar/core/workspace.hpp>
 
 #include <mpi.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -38,10 +38,10 @@ class PacketRing {
   void cancel_round(std::size_t round);
 
  private:
-  std::vector<MPI_Request> requests_;
-  std::vector<Entry> entries_;
-  std::vector<int> indices_;  // what MPI_Testsome reports
-  std::vector<MPI_Status> statuses_;
+  PassVector<MPI_Request> requests_;
+  PassVector<Entry> entries_;
+  PassVector<int> indices_;  // what MPI_Testsome reports
+  PassVector<MPI_Status> statuses_;
   std::size_t first_ = 0;
   std::size_t count_ = 0;
 };

@@ -1,10 +1,11 @@
 #include <sar/comm/rows/packets.hpp>
 
 #include <algorithm>
+#include <tuple>
 
 namespace sar::inline SAR_PRECISION {
 
-Packets::Packets(const std::vector<HaloRange>& ranges, Index stage_rows, Index row_size,
+Packets::Packets(std::span<const HaloRange> ranges, Index stage_rows, Index row_size,
                  const WireFormat& wire, std::size_t max_bytes) {
   const Index group = wire.group();
   Index most = std::max<Index>(static_cast<Index>(max_bytes) / wire.bytes(group), 1) * group;
@@ -26,8 +27,8 @@ Packets::Packets(const std::vector<HaloRange>& ranges, Index stage_rows, Index r
       row = end_row;
     }
   }
-  std::stable_sort(packets_.begin(), packets_.end(),
-                   [](const Packet& a, const Packet& b) { return a.stage < b.stage; });
+  // std::stable_sort would do, but it takes memory
+  std::ranges::sort(packets_, {}, [](const Packet& p) { return std::tuple(p.stage, p.round, p.begin); });
 }
 
 Index Packets::largest() const noexcept {

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <sar/comm/rows/halo_plan.hpp>
+#include <sar/core/workspace.hpp>
 
 #include <cstddef>
-#include <vector>
+#include <span>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -30,7 +31,7 @@ class Packets {
  public:
   /// Those of all stages in order, within a stage in that of the rounds: whole rows near `max_bytes` bytes,
   /// or a part of a row that is longer. `ranges`: of each round.
-  Packets(const std::vector<HaloRange>& ranges, Index stage_rows, Index row_size, const WireFormat& wire,
+  Packets(std::span<const HaloRange> ranges, Index stage_rows, Index row_size, const WireFormat& wire,
           std::size_t max_bytes);
 
   [[nodiscard]] std::size_t size() const noexcept { return packets_.size(); }
@@ -45,7 +46,7 @@ class Packets {
   [[nodiscard]] Index largest() const noexcept;
 
  private:
-  std::vector<Packet> packets_;
+  PassVector<Packet> packets_;
   std::size_t num_stages_ = 0;
 };
 

@@ -5,10 +5,10 @@
 #include <sar/comm/rows/packets.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/core/side_loop.hpp>
+#include <sar/core/workspace.hpp>
 
 #include <algorithm>
 #include <functional>
-#include <vector>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -28,14 +28,20 @@ class Packing {
       : wire_(wire), row_size_(row_size), largest_(largest), slots_(slots) {}
 
   /// The packed values of a packet, in the buffer of its slot; null while they are being packed. When
-  /// `waiting`, no kernel runs, and they are packed now. `source()` says how, when they are not yet.
-  const std::byte* bytes_of(const Packet& packet, std::size_t slot, bool waiting,
-                            FunctionRef<Pack()> source) {
+  /// `waiting`, no kernel runs, and they are packed now. `source()`, a Pack or what becomes one, says how,
+  /// when they are not yet.
+  template <class Source>
+  const std::byte* bytes_of(const Packet& packet, std::size_t slot, bool waiting, const Source& source) {
     Slot& s = slots_[slot];
     if (s.packet != &packet) {
       s.loop.finish();
       s.packet = nullptr;
       if (s.buffer.empty()) s.buffer.resize(wire_.bytes(largest_));
+      if (waiting && packet.size() <= values_at_once(packet, row_size_)) {
+        source()(0, packet.size(), s.buffer.data());
+        s.packet = &packet;
+        return s.buffer.data();
+      }
       s.loop.start(packet.size(), values_at_once(packet, row_size_),
                    [this, to = s.buffer.data(), pack = source()](Index begin, Index end) {
                      pack(begin, end, to + wire_.bytes(begin));
@@ -56,7 +62,7 @@ class Packing {
   };
   const WireFormat& wire_;
   Index row_size_, largest_;
-  std::vector<Slot> slots_;
+  PassVector<Slot> slots_;
 };
 
 }  // namespace sar

@@ -8,9 +8,8 @@
 #pragma once
 
 #include <sar/core/tensor.hpp>
+#include <sar/core/workspace.hpp>
 #include <sar/graph/kernels/message_op.hpp>
-
-#include <vector>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -19,7 +18,7 @@ struct MessageLines {
   struct Line {
     Index a, b;  ///< where the line begins in a row of each operand
   };
-  std::vector<Line> lines;
+  PassVector<Line> lines;
   Index length = 0;                           ///< of a line
   bool a_repeats = false, b_repeats = false;  ///< one element along the line
 };

@@ -87,7 +87,7 @@ class UserMessageKernel::Batch final : public EdgeBatch {
 
  private:
   struct Leaves {
-    std::vector<Variable> leaves;  // by slot; undefined until asked for
+    PassVector<Variable> leaves;  // by slot; undefined until asked for
     std::size_t calls = 0;
   };
 
@@ -147,7 +147,7 @@ void guarded(std::exception_ptr& failure, FunctionRef<void()> work) {
 void UserMessageKernel::for_blocks(FunctionRef<void(Work&)> compute, FunctionRef<void(std::span<Work>)> add) {
   const Index threads = num_threads();
   const Index at_once = std::min(o_.serial || threads == 1 ? 1 : 2 * threads, blocks_.size());
-  if (std::ssize(works_) < at_once) works_ = std::vector<Work>(at_once);
+  if (std::ssize(works_) < at_once) works_ = PassVector<Work>(at_once);
   for (Index first = 0; first < blocks_.size() && !failure_; first += at_once) {
     const std::span works = std::span(works_).first(std::min(at_once, blocks_.size() - first));
     parallel_for(std::ssize(works), 1, [&](Index i, Index) {
@@ -314,7 +314,7 @@ void UserMessageKernel::differentiate(Work& work, const Stage& stage, real* grad
 
 /// Of all source variables side by side, as they travel; undefined when none arrived.
 Tensor UserMessageKernel::source_gradients(const Batch& batch) const {
-  const std::vector<Variable>& slots = o_.inputs.u.slots;
+  const PassVector<Variable>& slots = o_.inputs.u.slots;
   if (slots.size() == 1) return batch.grad_u(0);
   Tensor rows = Tensor::zeros({batch.num_edges(), o_.inputs.u_width()});
   Index offset = 0;

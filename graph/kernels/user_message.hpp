@@ -16,6 +16,7 @@
 #pragma once
 
 #include <sar/autograd/outer_gradients.hpp>
+#include <sar/core/workspace.hpp>
 #include <sar/graph/kernels/edge_batch.hpp>
 #include <sar/graph/kernels/edge_block.hpp>
 #include <sar/graph/kernels/message_op.hpp>
@@ -32,8 +33,8 @@ namespace sar::inline SAR_PRECISION {
 
 /// What a message function reads of one kind (sources, destinations or edges).
 struct MessageOperands {
-  std::vector<Variable> slots;                          ///< each variable once
-  std::vector<std::size_t> calls;                       ///< slot that the k-th call asked for
+  PassVector<Variable> slots;                           ///< each variable once
+  PassVector<std::size_t> calls;                        ///< slot that the k-th call asked for
   std::map<std::string, Variable, std::less<>> fields;  ///< variables behind names
 
   /// The slot of x in the `call`-th call, or slots.size().
@@ -111,7 +112,7 @@ class UserMessageKernel : public ShardKernel {
 
   Operands o_;
   EdgeBlocks blocks_;
-  std::vector<Work> works_;
+  PassVector<Work> works_;
   std::exception_ptr failure_;
 };
 

@@ -1,3 +1,4 @@
+#include <sar/comm/known_calls.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/trace_names.hpp>
@@ -69,6 +70,7 @@ void CollectiveCall::report_difference(const Communicator& comm) const {
 }
 
 void CollectiveCall::require_equal(const Communicator& comm) const {
+  if (KnownCalls::of(comm)) return;
   if (!comm.all_equal(digest(), operation_)) report_difference(comm);
 }
 

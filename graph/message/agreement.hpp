@@ -12,6 +12,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/communicator.hpp>
 #include <sar/core/tensor.hpp>
+#include <sar/core/workspace.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <array>
@@ -63,7 +64,7 @@ class CollectiveCall {
   static std::string text_of(const Argument& argument, const std::int64_t* value);
 
   const char* operation_;
-  std::vector<Argument> arguments_;
+  PassVector<Argument> arguments_;
 };
 
 /// body() in Communicator::agree, after the ranks have made sure that `describe`, which returns a

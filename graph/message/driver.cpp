@@ -159,6 +159,13 @@ void Driver::forward(const Tensor& src, ShardKernel& kernel, FunctionRef<void()>
     kernel.accumulate(whole(graph_->remote, src.row(local.num_src_rows)));
     return kernel.finish();
   }
+  if (graph_->comm.size() == 1) {
+    local_work();
+    kernel.begin();
+    const TraceScope scope("local shard", TraceKind::compute);
+    kernel.accumulate(whole(local, src.data()));
+    return kernel.finish();
+  }
   const PassFormats formats(*graph_, options_, draws_, src.row_size(), false);
   GraphPlan plan(*graph_, options_, src.shape(), {.fetch = true});
   plan.fetch.wire = &formats.rows();

@@ -6,6 +6,7 @@
 #include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/trace.hpp>
+#include <sar/core/workspace.hpp>
 #include <sar/graph/kernels/binary.hpp>
 #include <sar/graph/kernels/linear.hpp>
 #include <sar/graph/message/agreement.hpp>
@@ -55,7 +56,7 @@ bool is_number_per_head(const Shape& e, const Shape& u) {
 /// The factors of rows of a linear message.
 struct RowScales {
   const real* dst = nullptr;  ///< null: 1
-  std::vector<LinearKernel::SourceScale> src;
+  PassVector<LinearKernel::SourceScale> src;
 };
 
 /// Those of a mean.

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace sar::inline SAR_PRECISION {
@@ -56,7 +57,7 @@ class Probe final : public EdgeBatch {
     const std::size_t slot = operands.find(x, operands.calls.size());
     if (slot == operands.slots.size()) operands.slots.push_back(x);
     operands.calls.push_back(slot);
-    return {Tensor(x.shape().with_rows(0)), x.requires_grad()};
+    return {Tensor(x.shape().with_rows(0)), x.requires_grad() && Tape::current() != nullptr};
   }
   static const Variable& note(MessageOperands& operands, const std::string& field, const Frame& frame) {
     return operands.fields.insert_or_assign(field, frame.at(field)).first->second;
@@ -70,7 +71,8 @@ class Probe final : public EdgeBatch {
 MessageInputs probe(const GraphShardManager& graph, Frames& frames, const MessageFunction& function) {
   require<InputError>(static_cast<bool>(function), "an empty message function");
   MessageInputs inputs;
-  Tape tape;
+  std::optional<Tape> tape;
+  if (Tape::current() != nullptr) tape.emplace();
   const Variable message = function(Probe(graph, frames, inputs));
   require<ShapeError>(message.defined() && message.num_rows() == 0,
                       "a message function returns a tensor of shape ", message.shape(), " for 0 edges");
@@ -125,7 +127,7 @@ MessageInputs agreed_inputs(const GraphShardManager& graph, Frames& frames, cons
 
 /// All source variables side by side; a single one as it is.
 Tensor packed_sources(const MessageInputs& inputs, Index rows) {
-  const std::vector<Variable>& slots = inputs.u.slots;
+  const PassVector<Variable>& slots = inputs.u.slots;
   if (slots.size() <= 1) return slots.empty() ? Tensor() : slots.front().value();
   Tensor packed({rows, inputs.u_width()});
   Index offset = 0;
@@ -198,7 +200,7 @@ void UserMessage::backward(const Driver& driver, const Tensor& grad) const {
   const std::vector<Tensor> grad_v = with_gradients.grad_v, grad_e = with_gradients.grad_e;
   UserMessageKernel kernel(std::move(with_gradients));
 
-  const std::vector<Variable>& slots = inputs.u.slots;
+  const PassVector<Variable>& slots = inputs.u.slots;
   const auto wants_gradient = [](const Variable& x) { return x.requires_grad(); };
   Tensor grad_u;  // of all source variables side by side
   {
@@ -220,7 +222,7 @@ void UserMessage::backward(const Driver& driver, const Tensor& grad) const {
     }
     offset += width;
   }
-  const auto pass_on = [](const std::vector<Variable>& variables, const std::vector<Tensor>& gradients) {
+  const auto pass_on = [](const PassVector<Variable>& variables, const std::vector<Tensor>& gradients) {
     for (std::size_t i = 0; i < variables.size(); ++i)
       if (gradients[i].defined()) variables[i].gradient()->add(gradients[i]);
   };

@@ -210,6 +210,21 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
                 [](Scene& s) { return [&s] { return relative_positions(s.graph, s.x); }; });
 }
 
+/// The first and the second call of a predictor.
+void add_predictor(std::vector<Call>& calls, const Communicator& comm) {
+  add_operation(calls, comm, "nn/predictor.hpp Predictor, nn/predictor.hpp Predictor::operator", [](Scene& s) {
+    auto conv = std::make_shared<SAGEConv>(scene_width, 2, s.gen);
+    Tensor out({s.graph.num_dst_nodes(), 2});
+    return [&s, conv, out]() mutable {
+      const auto network = [layer = conv.get()](const GraphShardManager& graph, const Variable& x,
+                                                const Variable&) { return (*layer)(graph, x); };
+      Predictor predict(*conv, network, {.in_feats = scene_width, .out_feats = 2}, s.graph);
+      for (int call = 0; call < 2; ++call) predict(s.x.value(), {}, out);
+      return s.x;
+    };
+  });
+}
+
 /// Predictors, losses and metrics of links.
 void add_links(std::vector<Call>& calls, const Communicator& comm) {
   add_operation(calls, comm, "nn/link_predictor.hpp DotPredictor",
@@ -614,6 +629,7 @@ std::vector<Call> layer_calls(const Communicator& comm, const std::string& direc
   std::vector<Call> calls;
   add_convolutions(calls, comm);
   add_mesh_networks(calls, comm);
+  add_predictor(calls, comm);
   add_links(calls, comm);
   add_precomputed(calls, comm);
   add_norms_and_losses(calls, comm);
