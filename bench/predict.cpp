@@ -3,8 +3,8 @@
 ///     mpirun -n 2 bench_predict [nodes width calls threads]      default 1000 64 300 1: nodes of each rank
 ///
 /// Nodes form a strip 32 wide, with edges to the 8 neighbours. Networks: two layers of SAGE, and a
-/// MeshGraphNet of two blocks. For each, rank 0 prints a JSON object with the microseconds of the fastest call,
-/// the slowest rank counting,
+/// MeshGraphNet of two blocks. For each, rank 0 prints a JSON object with the microseconds of the fastest
+/// call, the slowest rank counting,
 ///
 ///     arithmetic    the same products and gathers on arrays that are there, called one after the other
 ///     with_rows     the same, with one MPI_Isend and MPI_Irecv of the rows of each neighbour before a gather
@@ -121,7 +121,9 @@ class Plain {
   [[nodiscard]] Index num_nodes() const { return n_; }
   [[nodiscard]] Index num_edges() const { return num_edges_; }
   /// Rows with those of neighbours around.
-  [[nodiscard]] Tensor with_halo(Index width) const { return Tensor::full({before_ + n_ + after_, width}, 1); }
+  [[nodiscard]] Tensor with_halo(Index width) const {
+    return Tensor::full({before_ + n_ + after_, width}, 1);
+  }
   [[nodiscard]] Tensor own(const Tensor& rows) const { return rows.slice_rows(before_, before_ + n_); }
 
   void exchange(Tensor& rows) const {
@@ -185,7 +187,10 @@ Tensor parameter(const Module& module, const std::string& name) {
 class PlainSage {
  public:
   PlainSage(const Plain& plain, const GraphModel& model, Index width)
-      : plain_(plain), x_(plain.with_halo(width)), h_(plain.with_halo(width)), sums_({plain.num_nodes(), width}) {
+      : plain_(plain),
+        x_(plain.with_halo(width)),
+        h_(plain.with_halo(width)),
+        sums_({plain.num_nodes(), width}) {
     for (const std::string layer : {"convs.0.", "convs.1."})
       layers_.push_back({parameter(model, layer + "fc_self.weight"), parameter(model, layer + "fc_self.bias"),
                          parameter(model, layer + "fc_neigh.weight")});
@@ -380,9 +385,10 @@ void measure(const Communicator& comm, const Runs& runs, int calls, Index nodes,
             << ",\"forward\":" << us(best[2]) << ",\"predictor\":" << us(best[3])
             << ",\"to_arithmetic\":" << best[3] / best[0] << ",\"to_forward\":" << best[3] / best[2]
             << ",\"latency\":" << us(one_way)
-            << ",\"extra\":" << (one_way > 0 ? (best[3] - best[1]) / one_way : 0) << ",\"news\":" << news_of_call
-            << ",\"mallocs\":" << mallocs_of_call << ",\"taken\":" << runs.predictor.allocations()
-            << ",\"account\":" << account << ",\"peak\":" << peak << ",\"difference\":" << error << "}\n";
+            << ",\"extra\":" << (one_way > 0 ? (best[3] - best[1]) / one_way : 0)
+            << ",\"news\":" << news_of_call << ",\"mallocs\":" << mallocs_of_call
+            << ",\"taken\":" << runs.predictor.allocations() << ",\"account\":" << account
+            << ",\"peak\":" << peak << ",\"difference\":" << error << "}\n";
 }
 
 void run(const Communicator& comm, Index nodes, Index width, int calls) {
@@ -414,7 +420,8 @@ void run(const Communicator& comm, Index nodes, Index width, int calls) {
           calls, nodes, width);
 
   MeshGraphNet mesh(
-      {.node_feats = width, .edge_feats = edge_feats, .out_feats = width, .hidden = width, .blocks = blocks}, gen);
+      {.node_feats = width, .edge_feats = edge_feats, .out_feats = width, .hidden = width, .blocks = blocks},
+      gen);
   mesh.eval();
   Predictor mesh_predictor(
       mesh,
@@ -439,7 +446,9 @@ void run(const Communicator& comm, Index nodes, Index width, int calls) {
 
 int main(int argc, char** argv) {
   const sar::Environment environment(argc, argv);
-  const auto argument = [&](int i, sar::Index otherwise) { return argc > i ? std::atoll(argv[i]) : otherwise; };
+  const auto argument = [&](int i, sar::Index otherwise) {
+    return argc > i ? std::atoll(argv[i]) : otherwise;
+  };
   const sar::ThreadLimit threads(static_cast<int>(argument(4, 1)));
   sar::bench::run(sar::Communicator::world(), argument(1, 1000), argument(2, 64),
                   static_cast<int>(argument(3, 300)));

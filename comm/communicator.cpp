@@ -177,7 +177,7 @@ void Communicator::run_agreed(FunctionRef<void()> body, const char* caller) cons
     Level(const Level&) = delete;
     Level& operator=(const Level&) = delete;
   };
-  if (state_->depth > 0 && KnownCalls::of(*this)) return body();
+  if (state_->depth > 0 && KnownCalls::of(handle())) return body();
   state_->check_caller();
   state_->check_exchanges();
   const Level level(*state_, caller);

@@ -6,21 +6,23 @@
 /// still meets the others at the next of these, and all ranks throw. For implementation files.
 #pragma once
 
-#include <sar/comm/communicator.hpp>
+#include <sar/config.hpp>
+
+#include <mpi.h>
 
 namespace sar::inline SAR_PRECISION {
 
 class KnownCalls {
  public:
-  /// All ranks make it, for work whose calls they have found equal before. Without effect unless `known`.
-  /// Local, for this thread.
-  KnownCalls(const Communicator& comm, bool known);
+  /// `comm`: Communicator::handle(). All ranks make it, for work whose calls they have found equal before.
+  /// Without effect unless `known`. Local, for this thread.
+  KnownCalls(MPI_Comm comm, bool known);
   ~KnownCalls();
   KnownCalls(const KnownCalls&) = delete;
   KnownCalls& operator=(const KnownCalls&) = delete;
 
   /// Whether one is alive for this communicator on this thread.
-  [[nodiscard]] static bool of(const Communicator& comm) noexcept;
+  [[nodiscard]] static bool of(MPI_Comm comm) noexcept;
 
  private:
   MPI_Comm outer_;

@@ -1,5 +1,5 @@
-/// InLoop: whether a thread is in a block of a parallel loop, where the order of things is left to chance. For
-/// implementation files.
+/// InLoop: whether a thread is in a block of a parallel loop, where the order of things is left to chance.
+/// For implementation files.
 #pragma once
 
 #include <sar/config.hpp>

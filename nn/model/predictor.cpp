@@ -46,8 +46,9 @@ struct Predictor::Impl {
 
   void check(const Tensor& x, const Tensor& edges, const Tensor& out) const {
     require_shape(x, {graph.num_src_nodes(), widths.in_feats}, "x");
-    require<ShapeError>(widths.edge_feats > 0 || !edges.defined(), "a prediction with rows of edges of shape ",
-                        edges.shape(), ", expected none, because the network reads none");
+    require<ShapeError>(widths.edge_feats > 0 || !edges.defined(),
+                        "a prediction with rows of edges of shape ", edges.shape(),
+                        ", expected none, because the network reads none");
     if (widths.edge_feats > 0) require_shape(edges, {graph.num_edges(), widths.edge_feats}, "rows of edges");
     require_shape(out, {graph.num_dst_nodes(), widths.out_feats}, "an array for the result");
     out.require_writable();
@@ -95,14 +96,18 @@ Predictor::Predictor(GraphModel& model, const GraphShardManager& graph)
           graph) {}
 
 Predictor::Predictor(Module& module, Network network, const Widths& widths, const GraphShardManager& graph)
-    : impl_(graph.comm().agree([&] {
-        require<InputError>(static_cast<bool>(network), "a predictor of an empty function, expected a network");
-        require<InputError>(widths.in_feats > 0 && widths.out_feats > 0 && widths.edge_feats >= 0,
-                            "a predictor of widths ", widths.in_feats, ", ", widths.edge_feats, " and ",
-                            widths.out_feats, " of x, of rows of edges and of the result, expected positive "
-                            "ones, or 0 of rows of edges");
-        return std::make_unique<Impl>(module, std::move(network), widths, graph);
-      }, "Predictor")) {}
+    : impl_(graph.comm().agree(
+          [&] {
+            require<InputError>(static_cast<bool>(network),
+                                "a predictor of an empty function, expected a network");
+            require<InputError>(widths.in_feats > 0 && widths.out_feats > 0 && widths.edge_feats >= 0,
+                                "a predictor of widths ", widths.in_feats, ", ", widths.edge_feats, " and ",
+                                widths.out_feats,
+                                " of x, of rows of edges and of the result, expected positive "
+                                "ones, or 0 of rows of edges");
+            return std::make_unique<Impl>(module, std::move(network), widths, graph);
+          },
+          "Predictor")) {}
 
 Predictor::~Predictor() = default;
 Predictor::Predictor(Predictor&&) noexcept = default;
@@ -118,7 +123,7 @@ void Predictor::operator()(const Tensor& x, const Tensor& edges, Tensor& out) {
   p.graph.comm().agree(
       [&] {
         p.check(x, edges, out);
-        const KnownCalls calls(p.graph.comm(), known);
+        const KnownCalls calls(p.graph.comm().handle(), known);
         p.run(x, edges, out, known);
       },
       "Predictor");

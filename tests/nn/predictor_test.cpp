@@ -39,7 +39,8 @@ GraphModel model_of(const Communicator& comm, const ModelDescription& descriptio
 }
 
 ModelDescription description_of(const std::string& type, const std::string& norm = {}) {
-  return {.type = type, .in_feats = in_feats, .hidden = 8, .out_feats = out_feats, .norm = norm, .dropout = 0.5};
+  return {
+      .type = type, .in_feats = in_feats, .hidden = 8, .out_feats = out_feats, .norm = norm, .dropout = 0.5};
 }
 
 /// The forward pass in evaluation mode without a tape, as a tensor of its own.
@@ -104,7 +105,8 @@ struct TwoLayers : Module {
   std::free(block);
 }
 
-extern "C" int MPI_Allreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
+extern "C" int MPI_Allreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op,
+                             MPI_Comm comm) {
   ++all_reduces;
   return PMPI_Allreduce(from, to, count, type, op, comm);
 }
@@ -158,7 +160,8 @@ TEST_CASE("after two calls a prediction allocates nothing") {
   const GraphShardManager graph = graph_of(comm, book);
   Generator gen(3);
   MeshGraphNet mesh(
-      {.node_feats = in_feats, .edge_feats = edge_feats, .out_feats = out_feats, .hidden = 8, .blocks = 2}, gen);
+      {.node_feats = in_feats, .edge_feats = edge_feats, .out_feats = out_feats, .hidden = 8, .blocks = 2},
+      gen);
   const Tensor x = rows_of(comm, book, 1);
   const Tensor edges = Tensor::full({graph.num_edges(), edge_feats}, real{0.5});
   Tensor out({graph.num_nodes(), out_feats});
@@ -222,8 +225,9 @@ TEST_CASE("wrong arguments throw the same on all ranks, and the predictor goes o
   const bool last = comm.rank() == comm.size() - 1;
   for (int round = 0; round < 3; ++round) {
     // on one rank only, while the others compute
-    const std::string wide = thrown<ShapeError>(
-        [&] { predict(last ? Tensor::full({graph.num_nodes(), in_feats + 1}, 1) : x, {}, out); });
+    const std::string wide = thrown<ShapeError>([&] {
+      predict(last ? Tensor::full({graph.num_nodes(), in_feats + 1}, 1) : x, {}, out);
+    });
     CHECK(contains(wide, ", 6]"));
     CHECK(contains(wide, "expected ["));
     CHECK(contains(wide, ", 5]"));
@@ -233,14 +237,17 @@ TEST_CASE("wrong arguments throw the same on all ranks, and the predictor goes o
     CHECK(contains(thrown<ShapeError>([&] { predict(x, x, out); }), "reads none"));
     const std::vector<real> values(out.size(), 1);
     Tensor constant = Tensor::borrow(values.data(), out.shape());
-    if (out.size() > 0) CHECK(contains(thrown<InputError>([&] { predict(x, {}, constant); }), "cannot be written"));
+    if (out.size() > 0)
+      CHECK(contains(thrown<InputError>([&] { predict(x, {}, constant); }), "cannot be written"));
     predict(x, {}, out);
     CHECK(same_bits(out, expected));
   }
-  CHECK(contains(thrown<InputError>([&] { Predictor(model, nullptr, {.in_feats = 1, .out_feats = 1}, graph); }),
-                 "empty function"));
+  CHECK(
+      contains(thrown<InputError>([&] { Predictor(model, nullptr, {.in_feats = 1, .out_feats = 1}, graph); }),
+               "empty function"));
   const auto any = [&](const GraphShardManager&, const Variable& rows, const Variable&) { return rows; };
-  CHECK(contains(thrown<InputError>([&] { Predictor(model, any, {.in_feats = 1}, graph); }), "widths 1, 0 and 0"));
+  CHECK(contains(thrown<InputError>([&] { Predictor(model, any, {.in_feats = 1}, graph); }),
+                 "widths 1, 0 and 0"));
   Predictor other(model, any, {.in_feats = in_feats, .out_feats = out_feats}, graph);
   CHECK(contains(thrown<ShapeError>([&] { other(x, {}, out); }), "whose result has shape"));
 }

@@ -4,6 +4,7 @@
 #include <sar/core/error.hpp>
 
 #include <utility>
+#include <span>
 #include <vector>
 
 using namespace sar;
@@ -21,7 +22,7 @@ std::vector<HaloRound> three_rounds() {
   return rounds;
 }
 
-std::vector<std::pair<Index, Index>> rows_of(const std::vector<HaloStage>& stages) {
+std::vector<std::pair<Index, Index>> rows_of(std::span<const HaloStage> stages) {
   std::vector<std::pair<Index, Index>> rows;
   for (const HaloStage& stage : stages) rows.emplace_back(stage.begin, stage.end);
   return rows;

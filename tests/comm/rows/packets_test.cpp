@@ -63,7 +63,8 @@ TEST_CASE("rows that are longer than a packet are divided; rows of no values nee
 TEST_CASE("a packet has whole groups of its format: rows of int8 stay whole") {
   const auto int8 = make_int8_format(5, {});
   const auto sizes = [&](std::size_t max_bytes) {
-    const Packets packets({{0, 3}}, 3, 5, *int8, max_bytes);
+    const HaloRange rows{0, 3};
+    const Packets packets({&rows, 1}, 3, 5, *int8, max_bytes);
     std::vector<Index> values;
     for (std::size_t i = 0; i < packets.size(); ++i) values.push_back(packets[i].size());
     return values;
