@@ -33,6 +33,9 @@ configure() {
   ! grep -q "CMake.*Warning" "$2.log" || { echo "FAILED: configuring warns"; exit 1; }
 }
 
+# wrapper NAME: the MPI compiler NAME, mpicc or mpifort, beside that of C++
+wrapper() { sed "s/mpic++/$1/; s/mpicxx/$1/" <<<"$mpicxx"; }
+
 # refuses TEXT ARGUMENT...: the compiler refuses the program, and its error has the text
 refuses() {
   "$mpicxx" -std=c++20 -fsyntax-only "${@:2}" 2>"$refused" && { echo "FAILED: this compiles: ${*:2}"; exit 1; }
@@ -100,7 +103,7 @@ case $command in
   c)
     rm -rf "$scratch/c"
     configure "$root/examples/c_solver" "$scratch/c" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release \
-      -DMPI_C_COMPILER="${mpicxx/mpicxx/mpicc}"
+      -DMPI_C_COMPILER="$(wrapper mpicc)"
     cmake --build "$scratch/c"
     for ranks in $few_ranks; do on_ranks "$ranks" "$scratch/c/c_solver" "$scratch/c/line.safetensors" >"$scratch/c/$ranks.out"; done
     for ranks in $few_ranks; do same_losses "$scratch/c/$ranks.out" "$scratch/c/1.out"; done
@@ -109,7 +112,7 @@ case $command in
   fortran)
     rm -rf "$scratch/fortran"
     configure "$root/examples/fortran_solver" "$scratch/fortran" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_BUILD_TYPE=Release \
-      -DMPI_Fortran_COMPILER="${mpicxx/mpicxx/mpifort}" -DCMAKE_Fortran_COMPILER="$(cached CMAKE_Fortran_COMPILER)"
+      -DMPI_Fortran_COMPILER="$(wrapper mpifort)" -DCMAKE_Fortran_COMPILER="$(cached CMAKE_Fortran_COMPILER)"
     cmake --build "$scratch/fortran"
     cd "$scratch/fortran"
     for ranks in $few_ranks; do on_ranks "$ranks" ./train_surrogate "flow$ranks.safetensors" 8 16 >"$ranks.out"; done
