@@ -19,6 +19,12 @@ static void expect(int found, int expected, const char* text, const char* call, 
           "rank %d, line %d: %s returned %d, expected %d; the last error is '%s', expected '%s' in it\n",
           my_rank, line, call, found, expected, sar_last_error(), text);
 }
+static void holds(int condition, const char* text, int line) {
+  if (condition) return;
+  ++failures;
+  fprintf(stderr, "rank %d, line %d: this does not hold: %s\n", my_rank, line, text);
+}
+#define HOLDS(condition) holds((condition), #condition, __LINE__)
 #define OK(call) expect((call), SAR_OK, "", #call, __LINE__)
 #define REFUSES(call, status, text) expect((call), (status), (text), #call, __LINE__)
 /* A function of one handle, and those that stand for others. */
@@ -84,7 +90,7 @@ static void make_setting(setting* s, const char* folder) {
   OK(sar_optimizer_create(s->model, adam, &s->freed_optimizer));
   OK(sar_predictor_create(s->model, s->graph, &s->predictor));
   OK(sar_predictor_create(s->model, s->graph, &s->freed_predictor));
-  snprintf(s->path, sizeof s->path, "%s/checkpoint-4.safetensors", folder);
+  snprintf(s->path, sizeof s->path, "%s/checkpoint-00000004.safetensors", folder);
   if (my_rank == 0) remove(s->path); /* of an earlier run */
   snprintf(s->path, sizeof s->path, "%s_freed", folder);
   OK(sar_checkpoints_create(s->comm, s->path, 2, 7, &s->freed_checkpoints));
@@ -186,7 +192,7 @@ static void refuses_graphs(const setting* s) {
           "is a sar_comm, expected a sar_graph");
   REFUSES(sar_graph_get_sizes(s->graph, NULL), SAR_ERROR_INPUT, "'sizes' is null");
   OK(sar_graph_get_sizes(s->graph, &sizes));
-  if (sizes.nodes != NODES || sizes.given_edges != NODES || sizes.edges != 2 * NODES) ++failures;
+  HOLDS(sizes.nodes == NODES && sizes.given_edges == NODES && sizes.edges == 2 * NODES);
 
   REFUSES_HANDLES(sar_graph_edge_ids, sar_graph, s->freed_graph, sizes.edges, edge_ids);
   REFUSES(sar_graph_edge_ids(s->graph, sizes.edges, NULL), SAR_ERROR_INPUT, "'edge_ids' is null");
@@ -243,13 +249,13 @@ static void refuses_models(const setting* s) {
   REFUSES_HANDLES(sar_model_description, sar_model, s->freed_model, &text);
   REFUSES(sar_model_description(s->model, NULL), SAR_ERROR_INPUT, "'description' is null");
   OK(sar_model_description(s->model, &text));
-  if (text == NULL || strstr(text, "sage") == NULL) ++failures;
+  HOLDS(text != NULL && strstr(text, "sage") != NULL);
   REFUSES_HANDLES(sar_model_feats, sar_model, s->freed_model, &count, &rows, &fields);
   REFUSES(sar_model_feats(s->model, NULL, &rows, &fields), SAR_ERROR_INPUT, "'in_feats' is null");
   REFUSES(sar_model_feats(s->model, &count, NULL, &fields), SAR_ERROR_INPUT, "'out_feats' is null");
   REFUSES(sar_model_feats(s->model, &count, &rows, NULL), SAR_ERROR_INPUT, "'edge_feats' is null");
   OK(sar_model_feats(s->model, &count, &rows, &fields));
-  if (count != 2 || rows != 3 || fields != 0) ++failures;
+  HOLDS(count == 2 && rows == 3 && fields == 0);
 
   REFUSES_HANDLES(sar_model_num_parameters, sar_model, s->freed_model, &count);
   REFUSES(sar_model_num_parameters(s->model, NULL), SAR_ERROR_INPUT, "'count' is null");
@@ -292,7 +298,7 @@ static void refuses_models(const setting* s) {
   REFUSES(sar_optimizer_set_lr(s->optimizer, NAN), SAR_ERROR_INPUT, "expected a number from 0 on");
   OK(sar_optimizer_set_lr(s->optimizer, 0.03));
   OK(sar_optimizer_get_lr(s->optimizer, &lr));
-  if (lr != 0.03) ++failures;
+  HOLDS(lr == 0.03);
   REFUSES_ONLY_HANDLE(sar_optimizer_free, sar_optimizer, s->freed_optimizer);
   REFUSES(sar_optimizer_free((sar_optimizer)(void*)s->graph), SAR_ERROR_HANDLE, "is a sar_graph");
 }
@@ -442,10 +448,10 @@ static void refuses_the_rest(const setting* s) {
   REFUSES(sar_checkpoints_load(s->checkpoints, "/nowhere/c", s->model, s->optimizer, &epoch), SAR_ERROR_INPUT,
           "/nowhere");
   OK(sar_checkpoints_load_latest(s->checkpoints, s->model, s->optimizer, &epoch));
-  if (epoch != -1) ++failures;
+  HOLDS(epoch == -1);
   OK(sar_checkpoints_save(s->checkpoints, 4, s->model, s->optimizer));
   OK(sar_checkpoints_load_latest(s->checkpoints, s->model, s->optimizer, &epoch));
-  if (epoch != 4) ++failures;
+  HOLDS(epoch == 4);
   REFUSES_ONLY_HANDLE(sar_checkpoints_free, sar_checkpoints, s->freed_checkpoints);
 
   OK(sar_optimizer_create(s->other_model, adam, &other));
@@ -468,7 +474,7 @@ static void refuses_the_rest(const setting* s) {
   REFUSES(sar_memory_current(NULL), SAR_ERROR_INPUT, "'bytes' is null");
   REFUSES(sar_memory_peak(NULL), SAR_ERROR_INPUT, "'bytes' is null");
   OK(sar_memory_current(&bytes));
-  if (bytes <= 0) ++failures;
+  HOLDS(bytes > 0);
   OK(sar_memory_reset_peak());
   OK(sar_memory_peak(&bytes));
   OK(sar_memory_release());
@@ -505,15 +511,15 @@ int main(int argc, char** argv) {
   int all = 0;
   sar_comm none = NULL;
   int64_t bytes = 0;
-  if (strcmp(sar_last_error(), "") != 0) ++failures;
+  HOLDS(strcmp(sar_last_error(), "") == 0);
   REFUSES(sar_comm_create(MPI_COMM_WORLD, &none), SAR_ERROR_COMMUNICATION, "MPI, which is not initialized");
   REFUSES(sar_comm_world(&none), SAR_ERROR_COMMUNICATION, "MPI, which is not initialized");
   REFUSES(sar_comm_create_f(0, &none), SAR_ERROR_COMMUNICATION, "MPI, which is not initialized");
   OK(sar_init());
   OK(sar_init());
   MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
-  if (strchr(sar_version(), '.') == NULL) ++failures;
-  if (sar_precision() != SAR_FLOAT32 && sar_precision() != SAR_FLOAT64) ++failures;
+  HOLDS(strchr(sar_version(), '.') != NULL);
+  HOLDS(sar_precision() == SAR_FLOAT32 || sar_precision() == SAR_FLOAT64);
   memset(&s, 0, sizeof s);
   make_setting(&s, argc > 1 ? argv[1] : "refusals");
   refuses_comms(&s);
@@ -524,7 +530,7 @@ int main(int argc, char** argv) {
   trains(&s);
   free_setting(&s);
   OK(sar_memory_current(&bytes));
-  if (bytes != 0) ++failures;
+  HOLDS(bytes == 0);
   MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   if (my_rank == 0) printf("%d failures\n", all);
   OK(sar_finalize());
