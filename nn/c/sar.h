@@ -316,7 +316,7 @@ SAR_API int sar_predictor_create(sar_model model, sar_graph graph, sar_predictor
 
 /* Computes out [nodes, out_feats] from x [nodes, in_feats] and edges [edges, edge_feats] (NULL for a model
  * that takes none), in evaluation mode. After the first run nothing is allocated where the arrays need no
- * conversion. On an error `out` may be partly written. Collective. */
+ * conversion. `out` must not overlap x or edges; on an error it may be partly written. Collective. */
 SAR_API int sar_predictor_run(sar_predictor predictor, const sar_array* x, const sar_array* edges,
                               sar_array* out);
 
