@@ -31,6 +31,7 @@ program fortran_test
   call test_graphs()
   call test_arrays()
   call test_training()
+  call test_empty_rank()
   call test_parameters()
   call test_files()
   call test_library()
@@ -236,6 +237,37 @@ contains
     call check_error(sar_error_input, '3')
     call model%evaluate(graph, x, target, after, mask=mask(2:), stat=stat, errmsg=errmsg)
     call check_error(sar_error_shape, '')
+  end subroutine
+
+  ! The last rank has no nodes, the others have all.
+  subroutine test_empty_rank()
+    type(sar_graph) :: other
+    type(sar_predictor) :: predictor
+    integer(int64), allocatable :: mine(:), from(:)
+    real(real64), allocatable :: rows(:, :), wanted(:, :), result(:, :)
+    real(real64) :: loss(2)
+    integer :: parts, i
+    parts = max(1, comm%num_ranks() - 1)
+    mine = [(int(i, int64), i=comm%rank() * num_nodes / parts, min(num_nodes, &
+      (comm%rank() + 1) * num_nodes / parts) - 1)]
+    if (comm%rank() >= parts) mine = mine(:0)
+    from = modulo(mine + 1, int(num_nodes, int64))
+    allocate (rows(2, size(mine)), wanted(3, size(mine)), result(3, size(mine)))
+    rows(1, :) = modulo(7 * mine, 11_int64) / 10.0_real64
+    rows(2, :) = modulo(5 * mine, 13_int64) / 10.0_real64
+    wanted = 0.5_real64
+    call other%from_global(comm, mine, from, mine)
+    call model%evaluate(other, rows, wanted, loss(1))
+    call predictor%create(model, other)
+    call predictor%run(rows, result)
+    call predictor%free()
+
+    from = modulo(ids + 1, int(num_nodes, int64))
+    call other%from_global(comm, ids, from, ids)
+    call model%evaluate(other, x, target, loss(2))
+    call check(abs(loss(1) - loss(2)) <= 10 * tolerance * abs(loss(1)), &
+      'a rank without nodes changes nothing')
+    call other%free()
   end subroutine
 
   subroutine test_parameters()
