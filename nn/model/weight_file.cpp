@@ -143,7 +143,7 @@ void WeightFile::save(const Communicator& comm, const std::string& path,
 
 std::vector<std::string> load_model_weights(const Communicator& comm, const std::string& path, Module& module,
                                             const WeightNames& names) {
-  return WeightFile(module).load(comm, path, names);
+  return comm.agree([&] { return WeightFile(module).load(comm, path, names); });
 }
 
 }  // namespace sar

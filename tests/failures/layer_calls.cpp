@@ -475,9 +475,11 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
       [=](Model& model, const Checkpointer&) { (void)load_model_weights(comm, weights, model.linear); });
   add("nn/weight_file.hpp WeightFile::recognise, nn/weight_file.hpp WeightFile::save", false,
       [=](Model& model, const Checkpointer&) {
-        WeightFile file(model.linear);
-        file.recognise(comm, weights, {});
-        file.save(comm, directory + "/saved.safetensors");
+        comm.agree([&] {
+          WeightFile file(model.linear);
+          file.recognise(comm, weights, {});
+          file.save(comm, directory + "/saved.safetensors");
+        });
       });
   add_maker<double>(
       calls, "nn/checkpoint.hpp Checkpointer", true,
