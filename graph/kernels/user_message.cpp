@@ -16,6 +16,13 @@ bool same(const Variable& a, const Variable& b) {
   return a.value().data() == b.value().data() && a.gradient() == b.gradient() && a.shape() == b.shape();
 }
 
+/// Whether these are the numbers of rows that lie side by side, in order.
+bool follow_each_other(const Array<local_index>& rows) {
+  if (rows.empty()) return false;
+  const auto differs = [](local_index a, local_index b) { return b != a + 1; };
+  return std::ranges::adjacent_find(rows, differs) == rows.end();
+}
+
 }  // namespace
 
 std::size_t MessageOperands::find(const Variable& x, std::size_t call) const {
@@ -101,6 +108,10 @@ class UserMessageKernel::Batch final : public EdgeBatch {
                         "variables in every block, and for none that it computes itself");
     Variable& result = known.leaves[slot];
     if (result.defined()) return result;
+    if (&known == &e_ && follow_each_other(block_.edge)) {  // they need not be gathered
+      const Index first = block_.edge.front();
+      return result = Variable(x.value().slice_rows(first, first + block_.size()), x.requires_grad());
+    }
     Tensor rows(x.shape().with_rows(block_.size()));
     if (rows.size() > 0) gather(slot, rows);
     return result = Variable(std::move(rows), x.requires_grad());
