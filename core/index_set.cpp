@@ -1,5 +1,7 @@
 #include <sar/core/index_set.hpp>
 
+#include <algorithm>
+
 namespace sar::inline SAR_PRECISION {
 namespace {
 
@@ -18,6 +20,19 @@ Array<Index> IndexSet::members() const {
   found.reserve(size());
   for_each([&](Index i) { found.push_back(i); });
   return found;
+}
+
+Index IndexSet::next(Index i) const noexcept {
+  const Index words = std::ssize(bits_);
+  Index w = i / 64;
+  if (w >= words) return std::max(i, words * 64);
+  std::uint64_t rest = bits_[w] >> (i % 64) << (i % 64);
+  while (rest == 0 && ++w < words) rest = bits_[w];
+  return w < words ? w * 64 + std::countr_zero(rest) : words * 64;
+}
+
+std::size_t IndexSet::bytes() const noexcept {
+  return bits_.capacity() * sizeof(std::uint64_t) + before_.capacity() * sizeof(Index);
 }
 
 void IndexSet::make_numbers() {

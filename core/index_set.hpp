@@ -28,6 +28,10 @@ class IndexSet {
       for (std::uint64_t rest = bits_[w]; rest != 0; rest &= rest - 1) visit(w * 64 + std::countr_zero(rest));
   }
 
+  /// The first member that is not below i; where there is none, a number that is not below n.
+  [[nodiscard]] Index next(Index i) const noexcept;
+  [[nodiscard]] std::size_t bytes() const noexcept;
+
   /// Numbers the members: necessary before number(), and again after insert() and erase().
   void make_numbers();
   /// How many members are smaller than i.

@@ -41,13 +41,13 @@ struct TypedEdges {
 };
 
 GraphShard make_shard(const Array<TypedEdge>& edges, Index first_edge, Index num_dst, Index num_src_rows,
-                      bool compress) {
+                      bool every_row) {
   GraphShard shard;
   shard.num_dst = num_dst;
   shard.num_src_rows = num_src_rows;
   shard.first_edge = first_edge;
   list_rows(
-      shard, std::ssize(edges), [&](Index k) { return edges[k].dst; }, compress);
+      shard, std::ssize(edges), [&](Index k) { return edges[k].dst; }, every_row);
   shard.src.resize(edges.size());
   std::ranges::transform(edges, shard.src.begin(), &TypedEdge::src);
   return shard;
@@ -65,6 +65,7 @@ class BlockTypes {
         num_types_(graph.node_types().size()) {
     check();
     number_rows();
+    share_rows();
     divide_edges();
     share_sizes();
   }
@@ -74,13 +75,8 @@ class BlockTypes {
   [[nodiscard]] const PartitionBook& src_book(std::size_t type) const { return src_books_[type]; }
   [[nodiscard]] const PartitionBook& dst_book(std::size_t type) const { return dst_books_[type]; }
 
-  /// Local rows of the type in the whole graph.
-  [[nodiscard]] Array<Index> rows_in_graph(std::size_t type) const {
-    Array<Index> rows;
-    for (const Index source : sources_[type])
-      rows.push_back(block_.src_rows()[source] - form_.first_row[type]);
-    return rows;
-  }
+  /// Original ids within the type of the rank's sources.
+  [[nodiscard]] const SharedIds& src_ids(std::size_t type) const { return types_[type].src_ids; }
   [[nodiscard]] std::size_t node_type(const std::string& name) const {
     return static_cast<std::size_t>(std::ranges::find(graph_.node_types(), name) -
                                     graph_.node_types().begin());
@@ -123,25 +119,31 @@ class BlockTypes {
     made->is_block = source == destination;
     made->num_global_edges = num_edges_[k];
     const auto& [local, remote] = edges_[k];
-    made->local = make_shard(local, 0, num_dst, std::ssize(sources_[source]), /*compress=*/false);
-    made->remote = make_shard(remote, std::ssize(local), num_dst, halo_sizes_[source], /*compress=*/true);
+    made->local = make_shard(local, 0, num_dst, std::ssize(sources_[source]), /*every_row=*/true);
+    made->remote = make_shard(remote, std::ssize(local), num_dst, halo_sizes_[source], /*every_row=*/false);
     made->shared_rounds = std::move(rounds);
-    const Array<Index> src_rows = rows_in_graph(source), dst_rows = rows_in_graph(destination);
-    for (const Index row : src_rows) {
-      made->src_ids.push_back(whole.src_ids[row]);
-      made->out_degrees.push_back(whole.out_degrees[row]);
-    }
-    for (Index i = 0; i < num_dst; ++i) made->dst_ids.push_back(whole.dst_ids[dst_rows[i]]);
-    if (made->is_block) {
-      made->src_in_degrees.emplace();
-      for (const Index row : src_rows) made->src_in_degrees->push_back(whole.in_degrees[row]);
-    }
+    made->shared_src_ids = types_[source].src_ids;
+    made->shared_dst_ids = types_[destination].dst_ids;
+    // of the relation in the whole graph, which lives as long as they may be asked for
+    const auto in_graph = [rows = types_[source].rows, graph = graph_[type].shards()](const auto& degrees) {
+      return std::make_shared<LazyArray>([rows, graph, degrees] {
+        const Array<Index> of_graph = degrees->make();
+        Array<Index> of_rows(rows->size());
+        std::ranges::transform(*rows, of_rows.begin(), [&](Index row) { return of_graph[row]; });
+        return of_rows;
+      });
+    };
+    made->out_degrees = in_graph(whole.out_degrees);
+    if (made->is_block) made->src_in_degrees = in_graph(whole.in_degrees);
     take_edge_columns(k, whole.edge_weight.defined(), *made);
-    made->count_in_degrees();
     return made;
   }
 
  private:
+  struct NodeRows {
+    std::shared_ptr<const Array<Index>> rows;  ///< local rows of the sources in the whole graph
+    SharedIds src_ids, dst_ids;
+  };
   void check() const {
     const ShardedGraph& whole = *form_.graph.shards();
     require<InputError>(comm_.size() == whole.comm.size(), "HeteroBlock: the message flow graph is of ",
@@ -174,6 +176,21 @@ class BlockTypes {
     type_ = shards_.with_halo(type_);
     for (Index i = std::ssize(rows); i < std::ssize(type_); ++i)
       number_.push_back(halo_sizes_[static_cast<std::size_t>(type_[i])]++);
+  }
+
+  /// types_: what the relations of a node type share.
+  void share_rows() {
+    for (std::size_t t = 0; t < num_types_; ++t) {
+      Array<Index> rows, ids;
+      for (const Index source : sources_[t]) {
+        rows.push_back(block_.src_rows()[source] - form_.first_row[t]);
+        ids.push_back(graph_.node_ids(graph_.node_types()[t])[rows.back()]);
+      }
+      Array<Index> of_destinations(ids.begin(), ids.begin() + num_destinations_[t]);
+      types_.push_back({.rows = std::make_shared<const Array<Index>>(std::move(rows)),
+                        .src_ids = std::make_shared<const Array<Index>>(std::move(ids)),
+                        .dst_ids = std::make_shared<const Array<Index>>(std::move(of_destinations))});
+    }
   }
 
   /// edges_. The order within each relation is that of the block.
@@ -242,6 +259,7 @@ class BlockTypes {
   Array<Index> number_;  // of the same among the rows of its type
   std::vector<Array<Index>> sources_;
   std::vector<Index> num_destinations_, halo_sizes_;
+  std::vector<NodeRows> types_;
   std::vector<TypedEdges> edges_;
   std::vector<PartitionBook> src_books_, dst_books_;
   std::vector<Index> num_edges_;
@@ -256,9 +274,7 @@ HeteroBlock::Made HeteroBlock::make(const HeteroGraph& graph, const MessageFlowG
     std::vector<std::shared_ptr<const std::vector<HaloRound>>> rounds;
     for (std::size_t t = 0; t < graph.node_types().size(); ++t) {
       const std::string& name = graph.node_types()[t];
-      Array<Index> ids;
-      for (const Index row : types.rows_in_graph(t)) ids.push_back(graph.node_ids(name)[row]);
-      made.nodes.push_back({name, types.src_book(t), types.dst_book(t), std::move(ids)});
+      made.nodes.push_back({name, types.src_book(t), types.dst_book(t), types.src_ids(t)});
       rounds.push_back(types.rounds(t));
     }
     for (std::size_t k = 0; k < made.edge_types.size(); ++k)

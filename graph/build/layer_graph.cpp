@@ -62,14 +62,13 @@ class Layer {
     const Sizes sizes = share_sizes();
     auto layer = std::make_shared<ShardedGraph>(comm_, sizes.src_book, sizes.dst_book);
     layer->num_global_edges = sizes.edges;
-    layer->src_ids = select(whole_.src_ids, src_rows_);
-    layer->dst_ids = select(whole_.dst_ids, dst_rows_);
+    layer->shared_src_ids = std::make_shared<const Array<Index>>(select(whole_.src_ids(), src_rows_));
+    layer->shared_dst_ids = std::make_shared<const Array<Index>>(select(whole_.dst_ids(), dst_rows_));
     make_shards(*layer);
     if (whole_.has_edge_ids()) layer->set_edge_ids(select(whole_.edge_ids(), edge_rows_));
     layer->edge_weight = select_numbers(whole_.edge_weight, edge_rows_);
-    layer->src_in_degrees = select(whole_.in_degrees, src_rows_);
-    layer->out_degrees = select(whole_.out_degrees, src_rows_);
-    layer->count_in_degrees();
+    layer->src_in_degrees = std::make_shared<LazyArray>(select(whole_.in_degrees->get(), src_rows_));
+    layer->out_degrees = std::make_shared<LazyArray>(select(whole_.out_degrees->get(), src_rows_));
     return {std::move(layer), std::move(src_rows_), std::move(edge_rows_)};
   }
 
@@ -227,8 +226,8 @@ class Layer {
 
   void make_shards(ShardedGraph& layer) {
     edge_rows_.resize(edges_.size());
-    layer.local = make_shard(0, num_local_, std::ssize(src_rows_), /*compress=*/false);
-    layer.remote = make_shard(num_local_, std::ssize(edges_), halo_rows(), /*compress=*/true);
+    layer.local = make_shard(0, num_local_, std::ssize(src_rows_), /*every_row=*/true);
+    layer.remote = make_shard(num_local_, std::ssize(edges_), halo_rows(), /*every_row=*/false);
     std::vector<Index> begin(requested_.counts.size() + 1, 0);
     std::partial_sum(requested_.counts.begin(), requested_.counts.end(), begin.begin() + 1);
     for (HaloRound& round : rounds_) {
@@ -269,14 +268,14 @@ class Layer {
     }
   }
 
-  GraphShard make_shard(Index begin, Index end, Index num_src_rows, bool compress) {
+  GraphShard make_shard(Index begin, Index end, Index num_src_rows, bool every_row) {
     const Index edges = end - begin;
     GraphShard part;
     part.num_dst = static_cast<Index>(dst_rows_.size());
     part.num_src_rows = num_src_rows;
     part.first_edge = begin;
     list_rows(
-        part, edges, [&](Index k) { return edges_[begin + k].dst; }, compress);
+        part, edges, [&](Index k) { return edges_[begin + k].dst; }, every_row);
     part.src.resize(static_cast<std::size_t>(edges));
     for_blocks_of_work(
         part.num_rows(), part.num_rows() + edges, grain, [&](Index i) { return part.row_begin[i] + i; },
@@ -340,11 +339,12 @@ LayerGraph make_layer(const ShardedGraph& whole, const Array<Index>& dst_rows, c
 }
 
 KeptEdges all_in_edges(const ShardedGraph& whole, const Array<Index>& dst_rows) {
+  const Array<Index>& in_degrees = whole.in_degrees->get();
   KeptEdges kept;
   kept.begin.assign(dst_rows.size() + 1, 0);
   for (std::size_t i = 0; i < dst_rows.size(); ++i)
     kept.begin[static_cast<Index>(i) + 1] =
-        kept.begin[static_cast<Index>(i)] + whole.in_degrees[dst_rows[static_cast<Index>(i)]];
+        kept.begin[static_cast<Index>(i)] + in_degrees[dst_rows[static_cast<Index>(i)]];
   check_count(kept.begin.back());
   kept.edge.resize(static_cast<std::size_t>(kept.begin.back()));
   Array<Index> next(kept.begin.begin(), kept.begin.end() - 1);

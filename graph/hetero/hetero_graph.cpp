@@ -91,8 +91,9 @@ CollectiveCall construction(const std::vector<NodeTypeSpec>& nodes, const std::v
 struct HeteroGraph::State {
   struct NodeType {
     PartitionBook book, dst_book;  ///< the same, but for a block
-    Array<Index> ids;
+    SharedIds ids;
     std::shared_ptr<Frame> src_frame, dst_frame;  ///< the same, but for a block
+    SharedIds ids_with_halo = nullptr;            ///< as sources of relations, once one of these holds its halo
   };
 
   Communicator comm;
@@ -135,7 +136,7 @@ void HeteroGraph::State::take_nodes(std::vector<NodeTypeSpec> specs) {
     const auto frame = std::make_shared<Frame>("ndata of '" + spec.name + "'");
     nodes.push_back({.book = spec.book,
                      .dst_book = std::move(spec.book),
-                     .ids = std::move(spec.ids),
+                     .ids = std::make_shared<const Array<Index>>(std::move(spec.ids)),
                      .src_frame = frame,
                      .dst_frame = frame});
     node_names.push_back(std::move(spec.name));
@@ -263,10 +264,13 @@ const GraphShardManager& HeteroGraph::holding_halo(const EdgeType& type) const {
   if (!held)
     held = comm().agree([&] {  // all ranks have it afterwards, or none
       const GraphShardManager& relation = state_->relations[k];
+      SharedIds& ids = state_->nodes[state_->node_type(type.source)].ids_with_halo;
+      if (ids == nullptr)
+        ids = std::make_shared<const Array<Index>>(relation.shards()->with_halo(relation.src_ids()));
       Frames frames(std::make_shared<Frame>("rows of '" + type.source + "' with their halo"),
                     state_->frames_of(type).dst);
       frames.edge = relation.frames_->edge;
-      return GraphShardManager(ShardedGraph::holding_halo(relation.shards()), options(), std::move(frames));
+      return GraphShardManager(ShardedGraph::holding_halo(relation.shards(), ids), options(), std::move(frames));
     });
   return *held;
 }
@@ -284,7 +288,7 @@ Index HeteroGraph::num_local_destinations(const std::string& type) const {
   return state_->nodes[state_->node_type(type)].dst_book.num_nodes(comm().rank());
 }
 const Array<Index>& HeteroGraph::node_ids(const std::string& type) const {
-  return state_->nodes[state_->node_type(type)].ids;
+  return *state_->nodes[state_->node_type(type)].ids;
 }
 Frame& HeteroGraph::ndata(const std::string& type) const {
   require<InputError>(!is_block(), "a block has no ndata of '", type, "', only srcdata and dstdata");

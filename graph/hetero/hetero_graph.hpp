@@ -137,7 +137,7 @@ class HeteroGraph {
   struct BlockNodes {
     std::string name;
     PartitionBook src_book, dst_book;
-    Array<Index> ids;  ///< original ids within the type of this rank's sources
+    std::shared_ptr<const Array<Index>> ids;  ///< original ids within the type of this rank's sources
   };
   /// For makers of blocks: `relations` are the graphs of the edge types; those from the same node type have
   /// their halo in common. Collective.

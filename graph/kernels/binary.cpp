@@ -332,10 +332,10 @@ void Binary::backward_by_source(const Stage& stage, real* grad_src, bool accumul
   const ShardTranspose& transpose = shard.transpose();
   const bool numbered = reads(MessageTarget::e) || o_.result != Result::sum;
   const local_index* positions = numbered ? shard.transpose_positions().data() : nullptr;
-  const local_index* offsets = transpose.begin.data() + stage.begin;
+  const SourceOffsets offsets(shard, stage.begin, stage.end);
   const Index width = o_.row.width();
   const Index all_edges = shard.num_edges();
-  for_row_blocks(offsets, stage.size(), edge_bytes(), [&](Index first, Index last) {
+  for_row_blocks(offsets.data(), stage.size(), edge_bytes(), [&](Index first, Index last) {
     Array<real> buffer(width);
     for (Index i = first; i < last; ++i) {
       real* grad = grad_src + i * o_.u.width;
@@ -372,7 +372,8 @@ void Binary::backward_of_argmax(const Stage& stage, real* grad_src, bool accumul
     slots.open(block.shard.num_dst, edges);
     mark_argmax(block.shard, edges, slots);
     real* grad = grad_src + (block.begin - stage.begin) * width;
-    const local_index* begin = block.shard.transpose().begin.data() + block.begin;
+    const SourceOffsets offsets(block.shard, block.begin, block.end);
+    const local_index* begin = offsets.data();
     gather_marked(block, {block.size(), nullptr, begin, begin + 1, begin}, slots, grad, accumulate);
     const LongRows long_rows(begin, begin + 1, block.size());
     if (long_rows.parts() == 0) return;
@@ -522,11 +523,11 @@ void Binary::gather_equal_gradients(const Stage& stage, real* grad_src, bool acc
                    }
                  });
   }
-  const ShardTranspose& transpose = stage.shard.transpose();
+  const SourceOffsets offsets(stage.shard, stage.begin, stage.end);
   gather_sum({.num_rows = stage.size(),
-              .begin = transpose.begin.data() + stage.begin,
-              .end = transpose.begin.data() + stage.begin + 1,
-              .col = transpose.dst.data(),
+              .begin = offsets.data(),
+              .end = offsets.data() + 1,
+              .col = stage.shard.transpose().dst.data(),
               .x = z_.data(),
               .x_rows = num_dst,
               .out = grad_src,

@@ -46,11 +46,11 @@ class DestinationSlots {
 /// visit(block) for blocks of the source rows of a stage with at most `most_edges` edges each, or one row.
 template <class Visit>
 void for_blocks_of_sources(const Stage& stage, Index width, Index most_edges, const Visit& visit) {
-  const Array<local_index>& begin = stage.shard.transpose().begin;
+  const SourceOffsets offsets(stage.shard, stage.begin, stage.end);
+  const auto begin = [&](Index row) { return offsets.data() + (row - stage.begin); };
   for (Index from = stage.begin; from < stage.end;) {
-    const auto behind =
-        std::upper_bound(begin.begin() + from + 1, begin.begin() + stage.end + 1, begin[from] + most_edges);
-    const Index to = std::max<Index>(behind - begin.begin() - 1, from + 1);
+    const auto behind = std::upper_bound(begin(from + 1), begin(stage.end + 1), *begin(from) + most_edges);
+    const Index to = std::max<Index>(stage.begin + (behind - offsets.data()) - 1, from + 1);
     visit(Stage{stage.shard, from, to, stage.rows + (from - stage.begin) * width});
     from = to;
   }

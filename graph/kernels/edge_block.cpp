@@ -38,7 +38,7 @@ void EdgeBlocks::by_source(const Stage& stage) {
   shard_ = &stage.shard;
   (void)stage.shard.transpose_positions();
   by_source_ = true;
-  const local_index* offsets = stage.shard.transpose().begin.data() + stage.begin;
+  const local_index* offsets = source_offsets_.emplace(stage.shard, stage.begin, stage.end).data();
   rows_ = {stage.size(), nullptr, offsets, offsets + 1, offsets};
   num_edges_ = offsets[stage.size()] - offsets[0];
 }

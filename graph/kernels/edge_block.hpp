@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -71,6 +72,7 @@ class EdgeBlocks {
 
   Index max_size_;
   EdgeCursor cursor_;
+  std::optional<SourceOffsets> source_offsets_;  // of the rows, where they are those of the transpose
   const GraphShard* shard_ = nullptr;
   Index begin_ = 0;         // of the stage
   bool by_source_ = false;  // rows are those of the transpose

@@ -27,14 +27,19 @@ struct EdgeRanges {
 
 class EdgeCursor {
  public:
-  /// Of a whole shard, all its rows; of a part, those that have edges in it, found by a scan of 4 bytes for
-  /// each row of the shard. Valid until the next call. Edges of a row are sorted by source: a stage goes on
+  /// Of a whole shard, all its rows, which are all destinations where every_row is set; of a part, those that
+  /// have edges in it, found by a scan of 4 bytes for each row of the shard. Valid until the next call. Edges of a row are sorted by source: a stage goes on
   /// where the one before ended.
   EdgeRanges ranges(const Stage& stage) {
     const GraphShard& shard = stage.shard;
-    const local_index* offsets = shard.row_begin.data();
     if (stage.is_part()) return ranges_of_part(stage);
-    if (stage.begin == 0 && stage.end == shard.num_src_rows)
+    const bool whole = stage.begin == 0 && stage.end == shard.num_src_rows;
+    if (whole && shard.every_row) {
+      const local_index* every = offsets_of_every_row(shard);
+      return {shard.num_dst, nullptr, every, every + 1, every};
+    }
+    const local_index* offsets = shard.row_begin.data();
+    if (whole)
       return {shard.num_rows(), shard.dst_rows.empty() ? nullptr : shard.dst_rows.data(), offsets,
               offsets + 1, offsets};
     if (stage.begin == 0) start(shard);
@@ -74,13 +79,19 @@ class EdgeCursor {
  private:
   EdgeRanges ranges_of_part(const Stage& stage) {
     const GraphShard& shard = stage.shard;
-    const local_index* offsets = shard.row_begin.data();
+    const local_index* offsets = offsets_of_every_row(shard);
     const Index first = stage.first_row;
     if (first > 0)
       return {stage.end_row - first, nullptr, offsets + first, offsets + first + 1, offsets + first, first};
-    begin_.resize(shard.num_rows() + 1);  // all rows, of which those of other parts have no edges
-    for (Index i = 0; i <= shard.num_rows(); ++i) begin_[i] = std::min(offsets[i], offsets[stage.end_row]);
-    return {shard.num_rows(), nullptr, begin_.data(), begin_.data() + 1, begin_.data()};
+    begin_.resize(shard.num_dst + 1);  // all rows, of which those of other parts have no edges
+    for (Index i = 0; i <= shard.num_dst; ++i) begin_[i] = std::min(offsets[i], offsets[stage.end_row]);
+    return {shard.num_dst, nullptr, begin_.data(), begin_.data() + 1, begin_.data()};
+  }
+  /// Kept from part to part.
+  const local_index* offsets_of_every_row(const GraphShard& shard) {
+    if (std::exchange(every_row_of_, &shard) != &shard)
+      every_row_ = shard.offsets_of_every_row(every_row_made_);
+    return every_row_;
   }
 
   static constexpr local_index no_more = std::numeric_limits<local_index>::max();
@@ -103,6 +114,9 @@ class EdgeCursor {
 
   Array<local_index> next_, source_;  // first edge of each row that is still to come, and its source
   Array<local_index> rows_, begin_, end_, before_;
+  Array<local_index> every_row_made_;
+  const GraphShard* every_row_of_ = nullptr;
+  const local_index* every_row_ = nullptr;
 };
 
 /// Something of each of the two shards of a worker, whose stages come in turn.

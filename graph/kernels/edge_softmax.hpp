@@ -14,6 +14,7 @@
 #include <sar/graph/shard/shard_kernel.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -23,7 +24,9 @@ template <class Visit>
 void for_edges_of_nodes(const Stage& stage, NormBy by, Index width, const Visit& visit) {
   const GraphShard& shard = stage.shard;
   const bool by_dst = by == NormBy::dst;
-  const local_index* offsets = by_dst ? shard.row_begin.data() : shard.transpose().begin.data() + stage.begin;
+  std::optional<SourceOffsets> of_sources;
+  if (!by_dst) of_sources.emplace(shard, stage.begin, stage.end);
+  const local_index* offsets = by_dst ? shard.row_begin.data() : of_sources->data();
   const local_index* positions = by_dst ? nullptr : shard.transpose_positions().data();
   const Index rows = by_dst ? shard.num_rows() : stage.size();
   for_row_blocks(offsets, rows, 3 * width * static_cast<Index>(sizeof(real)), [&](Index first, Index last) {

@@ -65,10 +65,10 @@ class DestinationSums {
 
   /// For the edges of `block`, a part of the shard's source rows. Those of a shard come in ascending order.
   void open(const Stage& block) {
-    const Array<local_index>& begin = block.shard.transpose().begin;
+    const SourceOffsets begin(block.shard, block.begin, block.end);
     if (block.begin == 0) cursors_.at(block.shard).start(block.shard);
-    first_ = begin[block.begin];
-    const std::size_t values = (begin[block.end] - first_) * heads_;
+    first_ = begin[0];
+    const std::size_t values = (begin[block.size()] - first_) * heads_;
     if (buffer_.size() < values) {
       buffer_ = Array<real>();  // so that there are never two
       buffer_.resize(values);
@@ -258,10 +258,11 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
 
  private:
   void backward_block(const Stage& block, Index skipped, real* grad_src, bool accumulate) {
-    const local_index* begin = block.shard.transpose().begin.data() + block.begin;
+    const SourceOffsets offsets(block.shard, block.begin, block.end);
+    const local_index* begin = offsets.data();
     const Index width = o_.heads * o_.dim, rows = block.size();
     const auto take = [&](Index first, Index last, double* grad_type_term) {
-      backward_rows(block, first, last,
+      backward_rows(block, begin, first, last,
                     {.o = o_,
                      .score = score_,
                      .block = block,
@@ -282,15 +283,14 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     for (std::size_t i = 0; i < sums.size(); ++i) o_.grad_type_term[i] += sums[i];
   }
 
-  void backward_rows(const Stage& block, Index first, Index last, AdditiveBackward pass) const {
-    const ShardTranspose& transpose = block.shard.transpose();
-    const local_index* begin = transpose.begin.data() + block.begin;
+  void backward_rows(const Stage& block, const local_index* begin, Index first, Index last,
+                     AdditiveBackward pass) const {
     const Index width = o_.heads * o_.dim;
     real* grad_src = pass.grad_src;
     if (grad_src != nullptr && !pass.accumulate)
       for (Index i = first; i < last; ++i)
         if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
-    for_batches<1>(begin, begin + 1, first, last, transpose.dst.data(), 0, edges_at_once(width, o_.heads),
+    for_batches<1>(begin, begin + 1, first, last, block.shard.transpose().dst.data(), 0, edges_at_once(width, o_.heads),
                    {Gathered{o_.grad_out, width}}, [&](const Batch<1>& batch, const Batch<1>& next) {
                      pass.take(batch, next);
                      if (pass.grad_type_term != nullptr) poll_progress();  // a task may have many edges

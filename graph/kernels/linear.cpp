@@ -107,7 +107,8 @@ void weighted_sum(const LinearKernel::Operands& o, const Stage& stage, const Edg
 void weighted_sum_backward(const LinearKernel::Operands& o, const Stage& stage, real* grad_src,
                            bool accumulate) {
   const ShardTranspose& transpose = stage.shard.transpose();
-  const local_index* begin = transpose.begin.data() + stage.begin;
+  const SourceOffsets offsets(stage.shard, stage.begin, stage.end);
+  const local_index* begin = offsets.data();
   if (o.width == 0) {  // sums of nothing
     const Array<local_index>& positions = stage.shard.transpose_positions();
     for (Index k = begin[0]; o.grad_edge_weight != nullptr && k < begin[stage.size()]; ++k)
@@ -194,10 +195,11 @@ void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate)
   if (both) weighted_sum_backward(o_, stage, o_.in_double ? nullptr : grad_src, accumulate);
   if (grad_src == nullptr || (both && !o_.in_double)) return;
   const ShardTranspose& transpose = shard.transpose();
+  const SourceOffsets offsets(shard, stage.begin, stage.end);
   const real* scale = src_scale(shard);
   gather_sum({.num_rows = stage.size(),
-              .begin = transpose.begin.data() + stage.begin,
-              .end = transpose.begin.data() + stage.begin + 1,
+              .begin = offsets.data(),
+              .end = offsets.data() + 1,
               .col = transpose.dst.data(),
               .weight = o_.edge_weight,
               .position_of = o_.edge_weight != nullptr ? shard.transpose_positions().data() : nullptr,

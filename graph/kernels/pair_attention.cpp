@@ -339,7 +339,8 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
 
   void by_source(const Stage& block, real* grad_src, bool accumulate, DestinationSlots* slots) {
     score_.prepare(block);
-    const local_index* begin = block.shard.transpose().begin.data() + block.begin;
+    const SourceOffsets offsets(block.shard, block.begin, block.end);
+    const local_index* begin = offsets.data();
     const Index width = source_width(o_);
     const EdgeRanges rows{block.size(), nullptr, begin, begin + 1, begin};
     if (grad_src != nullptr && !accumulate)

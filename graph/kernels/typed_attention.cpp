@@ -386,7 +386,8 @@ class TypedAttention final : public ShardKernel {
   }
 
   void by_source(const Stage& stage, real* grad_src, bool accumulate) {
-    const local_index* begin = stage.shard.transpose().begin.data() + stage.begin;
+    const SourceOffsets offsets(stage.shard, stage.begin, stage.end);
+    const local_index* begin = offsets.data();
     const EdgeRanges ranges{stage.size(), nullptr, begin, begin + 1, begin};
     const Index row_size = 2 * width();
     if (grad_src != nullptr && !accumulate)

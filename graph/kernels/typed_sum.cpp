@@ -279,7 +279,8 @@ void typed_sum(const TypedSum& o, const Stage& stage, const EdgeRanges& edges, b
 
 void typed_sum_backward(const TypedSum& o, const Stage& stage, real* grad_src, bool accumulate) {
   const ShardTranspose& transpose = stage.shard.transpose();
-  const local_index* begin = transpose.begin.data() + stage.begin;
+  const SourceOffsets offsets(stage.shard, stage.begin, stage.end);
+  const local_index* begin = offsets.data();
   const Index in = o.in();
   const auto row_of_x = [&](Index i) { return stage.rows + i * in; };
   TypedEdges typed{.begin = begin,

@@ -21,16 +21,16 @@ double value_of(DegreeFactor factor, double degree) {
   return 1 / (degree + 1);
 }
 
-const Array<Index>& degrees_of(const GraphShardManager& graph, NodeDegree degree) {
+const LazyArray& degrees_of(const ShardedGraph& graph, NodeDegree degree) {
   switch (degree) {
     case NodeDegree::in:
-      return graph.in_degrees();
+      return *graph.in_degrees;
     case NodeDegree::out:
-      return graph.out_degrees();
+      return *graph.out_degrees;
     case NodeDegree::source_in:
       break;
   }
-  return graph.src_in_degrees();
+  return graph.in_degrees_of_sources();
 }
 
 ShardedGraph::RowFactors& factors_of(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
@@ -55,30 +55,31 @@ class HaloColumn final : public ShardKernel {
 
 }  // namespace
 
-const Tensor& degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
-  Tensor& rows = factors_of(graph, degree, factor).rows;
-  if (rows.defined()) return rows;
-  const Array<Index>& degrees = degrees_of(graph, degree);
+Tensor degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
+  Tensor& kept = factors_of(graph, degree, factor).rows;
+  if (kept.defined()) return kept;
+  const Array<Index> degrees = degrees_of(*graph.shards(), degree).make();
   Tensor made({std::ssize(degrees)});
   std::ranges::transform(degrees, made.data(), [factor](Index d) {
     return static_cast<real>(value_of(factor, static_cast<double>(d)));
   });
-  return rows = std::move(made);
+  if (graph.shards()->keeps_numbers_of(std::ssize(degrees))) kept = made;
+  return made;
 }
 
-const Tensor& halo_degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
-  Tensor& halo = factors_of(graph, degree, factor).halo;
-  if (halo.defined()) return halo;
-  if (const ShardedGraph& shards = *graph.shards(); shards.holds_halo())
-    return halo = degree_factors(graph, degree, factor)
-                      .slice_rows(shards.local.num_src_rows, shards.num_src_rows());
-  Tensor fetched = graph.comm().agree([&] {  // all ranks have it afterwards, or none
-    const Tensor& rows = degree_factors(graph, degree, factor);
-    HaloColumn column(*graph.shards());
+Tensor halo_degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
+  Tensor& kept = factors_of(graph, degree, factor).halo;
+  const ShardedGraph& shards = *graph.shards();
+  if (shards.holds_halo())
+    return degree_factors(graph, degree, factor).slice_rows(shards.local.num_src_rows, shards.num_src_rows());
+  if (kept.defined()) return kept;
+  Tensor fetched = graph.comm().agree([&] {
+    const Tensor rows = degree_factors(graph, degree, factor);
+    HaloColumn column(shards);
     Driver(graph.shards(), GraphOptions{}, false).forward(rows.reshape({rows.size(), 1}), column);
     return column.take();
   });
-  return halo = std::move(fetched);
+  return kept = std::move(fetched);  // all ranks have it, or none
 }
 
 }  // namespace sar

@@ -1,5 +1,5 @@
 /// Sums of rows with factors that are functions of degrees, as GraphConv and its like have them. The factors
-/// are computed once for a graph and applied where rows are gathered: no pass over rows of its own.
+/// are applied where rows are gathered: no pass over rows of its own.
 #pragma once
 
 #include <sar/graph/message/graph_shard_manager.hpp>
@@ -39,12 +39,12 @@ struct SumFactors {
     const GraphShardManager& graph, Variable x, const Variable& edge_weight, const SumFactors& factors,
     FunctionRef<Variable()> make_base = [] { return Variable(); });
 
-/// The factor of each local row, [local sources] or [local destinations]; computed once for a graph. Local.
-[[nodiscard]] const Tensor& degree_factors(const GraphShardManager& graph, NodeDegree degree,
-                                           DegreeFactor factor);
+/// The factor of each local row, [local sources] or [local destinations]. Computed once for a graph, or at
+/// each call where the graph has fewer edges than rows, so that it keeps no more than its edges take. Local.
+[[nodiscard]] Tensor degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor);
 
 /// The same for the halo rows: [halo rows]. Collective.
-[[nodiscard]] const Tensor& halo_degree_factors(const GraphShardManager& graph, NodeDegree degree,
-                                                DegreeFactor factor);
+[[nodiscard]] Tensor halo_degree_factors(const GraphShardManager& graph, NodeDegree degree,
+                                         DegreeFactor factor);
 
 }  // namespace sar

@@ -33,7 +33,8 @@ GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBo
     : GraphShardManager(comm.agree([&] {
         return GraphShardManager(
             std::make_shared<ShardedGraph>(comm, src_book, dst_book, std::move(edges), is_block,
-                                           std::move(src_ids), std::move(dst_ids)),
+                                           std::make_shared<const Array<Index>>(std::move(src_ids)),
+                                           std::make_shared<const Array<Index>>(std::move(dst_ids))),
             options);
       })) {}
 
@@ -96,22 +97,20 @@ std::size_t GraphShardManager::index_bytes() const noexcept {
 bool GraphShardManager::is_block() const noexcept {
   return state_->is_block;
 }
-const Array<Index>& GraphShardManager::in_degrees() const noexcept {
-  return state_->in_degrees;
+const Array<Index>& GraphShardManager::in_degrees() const {
+  return state_->in_degrees->get();
 }
 const Array<Index>& GraphShardManager::src_in_degrees() const {
-  require<InputError>(state_->is_homogeneous() || state_->src_in_degrees.has_value(),
-                      "the in-degrees of the sources are not known in a graph of two kinds of nodes");
-  return state_->src_in_degrees ? *state_->src_in_degrees : state_->in_degrees;
+  return state_->in_degrees_of_sources().get();
 }
-const Array<Index>& GraphShardManager::out_degrees() const noexcept {
-  return state_->out_degrees;
+const Array<Index>& GraphShardManager::out_degrees() const {
+  return state_->out_degrees->get();
 }
 const Array<Index>& GraphShardManager::src_ids() const noexcept {
-  return state_->src_ids;
+  return state_->src_ids();
 }
 const Array<Index>& GraphShardManager::dst_ids() const noexcept {
-  return state_->dst_ids;
+  return state_->dst_ids();
 }
 const Array<Index>& GraphShardManager::edge_ids() const {
   return state_->edge_ids();

@@ -158,13 +158,14 @@ class GraphShardManager {
 
   [[nodiscard]] bool is_block() const noexcept;
   [[nodiscard]] bool dst_is_prefix() const noexcept { return is_block(); }  ///< the name of version 1.0
+  // Degrees are counted at the first request and kept; several threads may ask.
   /// Number of in-edges of each local destination, from nodes of all ranks.
-  [[nodiscard]] const Array<Index>& in_degrees() const noexcept;
+  [[nodiscard]] const Array<Index>& in_degrees() const;
   /// In-degrees of the local sources, in a homogeneous graph or a message flow graph. Throws InputError on
   /// others.
   [[nodiscard]] const Array<Index>& src_in_degrees() const;
   /// Number of out-edges of each local source, to all workers.
-  [[nodiscard]] const Array<Index>& out_degrees() const noexcept;
+  [[nodiscard]] const Array<Index>& out_degrees() const;
   /// Original ids of this rank's nodes, keys of random draws.
   [[nodiscard]] const Array<Index>& src_ids() const noexcept;
   [[nodiscard]] const Array<Index>& dst_ids() const noexcept;

@@ -66,7 +66,7 @@ PassFormats::PassFormats(const ShardedGraph& graph, const GraphOptions& options,
       break;
     case HaloFormat::int8:
       int8_rows_ = make_int8_format(row_size, {.key = Random(draws.rows).key(),
-                                               .owned_ids = {graph.src_ids.data(), graph.src_ids.size()}});
+                                               .owned_ids = {graph.src_ids().data(), graph.src_ids().size()}});
       int8_gradients_ =
           make_int8_format(row_size, {.key = Random(draws.gradients).key(),
                                       .owned_ids = {},

@@ -147,15 +147,15 @@ std::shared_ptr<const std::vector<HaloRound>> make_rounds(const Communicator& co
   return std::make_shared<const std::vector<HaloRound>>(std::move(rounds));
 }
 
-Array<Index> ids_or_range(Array<Index> ids, const PartitionBook& book, int rank, const char* what) {
+SharedIds ids_or_range(SharedIds ids, const PartitionBook& book, int rank, const char* what) {
   const Index n = book.num_nodes(rank);
-  require<InputError>(ids.empty() || static_cast<Index>(ids.size()) == n, ids.size(), " original ids for ", n,
-                      " ", what, " nodes");
-  if (ids.empty()) {
-    ids.resize(n);
-    std::iota(ids.begin(), ids.end(), book.begin(rank));
+  if (ids != nullptr && !ids->empty()) {
+    require<InputError>(std::ssize(*ids) == n, ids->size(), " original ids for ", n, " ", what, " nodes");
+    return ids;
   }
-  return ids;
+  Array<Index> range(static_cast<std::size_t>(n));
+  std::iota(range.begin(), range.end(), book.begin(rank));
+  return std::make_shared<const Array<Index>>(std::move(range));
 }
 
 }  // namespace
@@ -182,8 +182,7 @@ SharedHalo share_halo(const Communicator& comm, const PartitionBook& src_book,
 
 ShardedGraph::ShardedGraph(const Communicator& communicator, const PartitionBook& sources,
                            const PartitionBook& destinations, EdgeList edges, bool prefix,
-                           Array<Index> ids_of_sources, Array<Index> ids_of_destinations,
-                           const SharedHalo* halo)
+                           SharedIds ids_of_sources, SharedIds ids_of_destinations, const SharedHalo* halo)
     : ShardedGraph(communicator, sources, destinations) {
   is_block = prefix;
   const TraceScope scope("construct graph", TraceKind::compute);
@@ -191,18 +190,17 @@ ShardedGraph::ShardedGraph(const Communicator& communicator, const PartitionBook
       [&] { build(std::move(edges), std::move(ids_of_sources), std::move(ids_of_destinations), halo); });
 }
 
-void ShardedGraph::build(EdgeList edges, Array<Index> ids_of_sources, Array<Index> ids_of_destinations,
+void ShardedGraph::build(EdgeList edges, SharedIds ids_of_sources, SharedIds ids_of_destinations,
                          const SharedHalo* halo) {
   const bool weighted = comm.all_reduce(edges.weight.empty() ? 0 : 1, ReduceOp::max) == 1;
   check_books();
-  src_ids = ids_or_range(std::move(ids_of_sources), src_book, comm.rank(), "source");
-  dst_ids = ids_or_range(std::move(ids_of_destinations), dst_book, comm.rank(), "destination");
+  shared_src_ids = ids_or_range(std::move(ids_of_sources), src_book, comm.rank(), "source");
+  shared_dst_ids = ids_or_range(std::move(ids_of_destinations), dst_book, comm.rank(), "destination");
   check_edges(comm, src_book, dst_book, edges, weighted);
   const auto wanted = make_shards(std::move(edges), weighted, halo);
   shared_rounds = halo != nullptr ? halo->rounds : make_rounds(comm, wanted);
   num_global_edges = comm.all_reduce(num_edges());
-  count_in_degrees();
-  count_out_degrees();
+  count_uses();
 }
 
 void ShardedGraph::check_books() const {
@@ -227,9 +225,9 @@ std::vector<Array<local_index>> ShardedGraph::make_shards(EdgeList edges, bool w
   const Index num_dst = dst_book.num_nodes(comm.rank());
   const auto num_edges = static_cast<Index>(divided.edges.size());
   local = build_shard(divided.edges.data(), divided.num_local, 0, num_dst, src_book.num_nodes(comm.rank()),
-                      /*compress=*/false);
+                      /*every_row=*/true);
   remote = build_shard(divided.edges.data() + divided.num_local, num_edges - divided.num_local,
-                       divided.num_local, num_dst, divided.halo_rows, /*compress=*/true);
+                       divided.num_local, num_dst, divided.halo_rows, /*every_row=*/false);
   Array<Index> ids(divided.edges.size());
   std::transform(divided.edges.begin(), divided.edges.end(), ids.begin(),
                  [](const LocalEdge& edge) { return edge.id; });
@@ -242,24 +240,36 @@ std::vector<Array<local_index>> ShardedGraph::make_shards(EdgeList edges, bool w
   return std::move(divided.wanted);
 }
 
-void ShardedGraph::count_in_degrees() {
-  in_degrees.assign(local.num_dst, 0);
-  const auto count_in = [&](const GraphShard& shard) {
-    for (Index i = 0; i < shard.num_rows(); ++i)
-      in_degrees[shard.dst_row(i)] += shard.row_begin[i + 1] - shard.row_begin[i];
-  };
-  count_in(local);
-  count_in(remote);
-  inverse_in_degrees.resize(in_degrees.size());
-  std::transform(in_degrees.begin(), in_degrees.end(), inverse_in_degrees.begin(),
-                 [](Index degree) { return degree > 0 ? real{1} / static_cast<real>(degree) : real{0}; });
+Array<Index> ShardedGraph::count_in() const {
+  Array<Index> degrees(static_cast<std::size_t>(local.num_dst), 0);
+  for (const GraphShard* shard : {&local, &remote})
+    for (Index i = 0; i < shard->num_rows(); ++i)
+      degrees[shard->dst_row(i)] += shard->row_begin[i + 1] - shard->row_begin[i];
+  return degrees;
 }
 
-void ShardedGraph::count_out_degrees() {
+const LazyArray& ShardedGraph::in_degrees_of_sources() const {
+  require<InputError>(is_homogeneous() || src_in_degrees != nullptr,
+                      "the in-degrees of the sources are not known in a graph of two kinds of nodes");
+  return src_in_degrees != nullptr ? *src_in_degrees : *in_degrees;
+}
+
+Tensor ShardedGraph::inverse_in_degrees() const {
+  const auto make = [&] {
+    const Array<Index> degrees = in_degrees->make();
+    Tensor inverse({std::ssize(degrees)});
+    std::transform(degrees.begin(), degrees.end(), inverse.data(),
+                   [](Index degree) { return degree > 0 ? real{1} / static_cast<real>(degree) : real{0}; });
+    return inverse;
+  };
+  if (!keeps_numbers_of(local.num_dst)) return make();
+  std::call_once(inverse_once_, [&] { inverse_in_degrees_ = make(); });
+  return inverse_in_degrees_;
+}
+
+void ShardedGraph::count_uses() {
   // Each reader tells the owners how often it uses their rows.
   const int size = comm.size();
-  out_degrees.assign(local.num_src_rows, 0);
-  for (const local_index u : local.src) ++out_degrees[u];
   Array<Index> of_halo(remote.num_src_rows, 0), uses;
   for (const local_index u : remote.src) ++of_halo[u];
   std::vector<Index> counts(size, 0);
@@ -275,7 +285,44 @@ void ShardedGraph::count_out_degrees() {
   std::partial_sum(used.counts.begin(), used.counts.end(), begin.begin() + 1);
   for (const HaloRound& round : rounds())
     for (std::size_t i = 0; i < round.send_rows.size(); ++i)
-      out_degrees[round.send_rows[i]] += used.values[begin[round.reader] + i];
+      if (const Index count = used.values[begin[round.reader] + i]; count > 0)
+        used_by_others_.append(round.send_rows[i], count);
+  used_by_others_.shrink_to_fit();
+}
+
+Array<Index> ShardedGraph::count_out() const {
+  Array<Index> degrees(static_cast<std::size_t>(local.num_src_rows), 0);
+  for (const local_index u : local.src) ++degrees[u];
+  used_by_others_.add_to(degrees);
+  return degrees;
+}
+
+std::shared_ptr<const LazyArray> ShardedGraph::with_read_halo(
+    const std::shared_ptr<const ShardedGraph>& graph, const std::shared_ptr<const LazyArray>& numbers) {
+  const auto read_rows = [](const ShardedGraph& of) {
+    IndexSet read(of.remote.num_src_rows);
+    for (const local_index u : of.remote.src) read.insert(u);
+    return read;
+  };
+  const Array<Index> all = graph->with_halo(numbers->make());
+  const IndexSet read = read_rows(*graph);
+  Array<local_index> of_halo;
+  of_halo.reserve(static_cast<std::size_t>(read.size()));
+  read.for_each([&](Index u) {
+    const Index number = all[graph->local.num_src_rows + u];
+    require<InputError>(number <= std::numeric_limits<local_index>::max(), "a node has degree ", number,
+                        ", at most 2147483647 are possible where relations share a halo");
+    of_halo.push_back(static_cast<local_index>(number));
+  });
+  return std::make_shared<LazyArray>([graph, numbers, read_rows, of_halo = std::move(of_halo)] {
+    Array<Index> made = numbers->make();
+    const Index rows = std::ssize(made);
+    made.resize(static_cast<std::size_t>(rows + graph->remote.num_src_rows));
+    std::fill(made.begin() + rows, made.end(), Index{0});
+    auto next = of_halo.begin();
+    read_rows(*graph).for_each([&](Index u) { made[rows + u] = *next++; });
+    return made;
+  });
 }
 
 Array<Index> ShardedGraph::with_halo(std::span<const Index> of_sources) const {
@@ -301,24 +348,25 @@ Array<Index> ShardedGraph::with_halo(std::span<const Index> of_sources) const {
   return values;
 }
 
-std::shared_ptr<const ShardedGraph> ShardedGraph::holding_halo(std::shared_ptr<const ShardedGraph> graph) {
+std::shared_ptr<const ShardedGraph> ShardedGraph::holding_halo(std::shared_ptr<const ShardedGraph> graph,
+                                                               SharedIds ids) {
   const ShardedGraph& from = *graph;
   return from.comm.agree([&] {
     auto held = std::make_shared<ShardedGraph>(from.comm, from.src_book, from.dst_book, from.local_shard,
                                                from.remote_shard);
-    held->travelling = std::move(graph);
+    held->travelling = graph;
     held->is_block = from.is_block;
     held->shared_rounds = from.shared_rounds;
     held->edge_ids_ = from.edge_ids_;
     held->edge_weight = from.edge_weight;
     held->num_global_edges = from.num_global_edges;
+    held->shared_src_ids = std::move(ids);
+    held->shared_dst_ids = from.shared_dst_ids;
     held->in_degrees = from.in_degrees;
-    held->inverse_in_degrees = from.inverse_in_degrees;
-    held->dst_ids = from.dst_ids;
-    held->src_ids = from.with_halo(from.src_ids);
-    held->out_degrees = from.with_halo(from.out_degrees);
+    held->out_degrees = with_read_halo(graph, from.out_degrees);
     if (from.is_block)
-      held->src_in_degrees = from.with_halo(from.src_in_degrees ? *from.src_in_degrees : from.in_degrees);
+      held->src_in_degrees =
+          with_read_halo(graph, from.src_in_degrees ? from.src_in_degrees : from.in_degrees);
     return std::shared_ptr<const ShardedGraph>(std::move(held));
   });
 }
@@ -334,16 +382,18 @@ const Array<Index>& ShardedGraph::edge_ids() const {
 }
 
 std::size_t ShardedGraph::bytes() const noexcept {
-  std::size_t bytes = local.bytes() + remote.bytes() + inverse_in_degrees.capacity() * sizeof(real);
+  std::size_t bytes = local.bytes() + remote.bytes() + used_by_others_.bytes();
   for (const HaloRound& round : rounds()) bytes += round.send_rows.capacity() * sizeof(local_index);
-  for (const Array<Index>* array : {&src_ids, &dst_ids, &in_degrees, &out_degrees})
-    bytes += array->capacity() * sizeof(Index);
+  bytes += shared_src_ids->capacity() * sizeof(Index);
+  if (shared_dst_ids != shared_src_ids) bytes += shared_dst_ids->capacity() * sizeof(Index);
+  for (const auto& degrees : {in_degrees, out_degrees, src_in_degrees})
+    if (degrees != nullptr) bytes += degrees->bytes();
+  if (inverse_in_degrees_.defined()) bytes += inverse_in_degrees_.bytes();
   if (*edge_ids_) bytes += (*edge_ids_)->capacity() * sizeof(Index);
   for (const auto& of_degree : row_factors)
     for (const RowFactors& factors : of_degree)
       for (const Tensor* x : {&factors.rows, &factors.halo})
         if (x->defined()) bytes += x->bytes();
-  if (src_in_degrees) bytes += src_in_degrees->capacity() * sizeof(Index);
   return bytes;
 }
 

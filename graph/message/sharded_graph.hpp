@@ -1,4 +1,8 @@
 /// The data behind a GraphShardManager: shards, degrees, and which rows change hands in which round.
+///
+/// A graph of few edges takes memory for its edges, not for its nodes, so that a graph of many types may have
+/// a hundred of them: ids are shared with other graphs of the same nodes, degrees are made when an operation
+/// asks, shards list the rows that have edges.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -6,6 +10,7 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/core/tensor.hpp>
+#include <sar/graph/message/lazy_array.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 
@@ -31,16 +36,42 @@ struct SharedHalo {
 SharedHalo share_halo(const Communicator& comm, const PartitionBook& src_book,
                       std::span<const EdgeList* const> edges);
 
+/// Original ids of a rank's nodes, which graphs of the same nodes share.
+using SharedIds = std::shared_ptr<const Array<Index>>;
+
+/// Numbers of some rows; those of all others are 0.
+struct RowCounts {
+  Array<local_index> rows, counts;
+
+  void append(Index row, Index count) {
+    rows.push_back(static_cast<local_index>(row));
+    counts.push_back(static_cast<local_index>(count));
+  }
+  /// numbers[row] += count. A row may be there several times.
+  void add_to(Array<Index>& numbers) const {
+    for (Index i = 0; i < std::ssize(rows); ++i) numbers[rows[i]] += counts[i];
+  }
+  void shrink_to_fit() {
+    rows.shrink_to_fit();
+    counts.shrink_to_fit();
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return (rows.capacity() + counts.capacity()) * sizeof(local_index);
+  }
+};
+
 struct ShardedGraph {
   Communicator comm;
   PartitionBook src_book, dst_book;
   bool is_block;
-  Array<Index> src_ids, dst_ids;
-  Array<Index> in_degrees, out_degrees;
-  /// Of a message flow graph, which has its degrees from the graph that it was made from.
-  std::optional<Array<Index>> src_in_degrees;
-  Array<real> inverse_in_degrees;  ///< 1 / in-degree, 0 where that is 0: the factor of a mean
-  /// Factors of rows, as far as an operation has asked for them (degree_factors.hpp).
+  SharedIds shared_src_ids, shared_dst_ids;
+  /// Of the destinations, counted in the shards.
+  std::shared_ptr<const LazyArray> in_degrees = std::make_shared<LazyArray>([this] { return count_in(); });
+  /// Of the sources. A message flow graph has these from the graph that it was made from.
+  std::shared_ptr<const LazyArray> out_degrees = std::make_shared<LazyArray>([this] { return count_out(); });
+  /// Of the sources of a message flow graph, also from there; null in others.
+  std::shared_ptr<const LazyArray> src_in_degrees;
+  /// Factors of rows, as far as an operation has asked for them and the graph keeps them (degree_factors.hpp).
   struct RowFactors {
     Tensor rows;  ///< of the local ones
     Tensor halo;  ///< of the halo rows
@@ -63,6 +94,15 @@ struct ShardedGraph {
   /// travel: the graph with the same edges whose rows travel. Null in others.
   std::shared_ptr<const ShardedGraph> travelling;
 
+  [[nodiscard]] const Array<Index>& src_ids() const { return *shared_src_ids; }
+  [[nodiscard]] const Array<Index>& dst_ids() const { return *shared_dst_ids; }
+  /// src_in_degrees, or in_degrees of a homogeneous graph. Throws InputError where they are not known.
+  [[nodiscard]] const LazyArray& in_degrees_of_sources() const;
+  /// 1 / in-degree, 0 where that is 0: the factors of a mean. Kept where keeps_numbers_of(destinations), or
+  /// made for each call. Several threads may ask at once.
+  [[nodiscard]] Tensor inverse_in_degrees() const;
+  /// Whether a number for each of so many rows is little beside the edges.
+  [[nodiscard]] bool keeps_numbers_of(Index rows) const noexcept { return rows <= num_edges(); }
   [[nodiscard]] const std::vector<HaloRound>& rounds() const { return *shared_rounds; }
   [[nodiscard]] Index num_src_rows() const noexcept {
     return local.num_src_rows + (holds_halo() ? remote.num_src_rows : 0);
@@ -98,11 +138,13 @@ struct ShardedGraph {
   }
 
   ShardedGraph(const Communicator& communicator, const PartitionBook& sources,
-               const PartitionBook& destinations, EdgeList edges, bool prefix, Array<Index> ids_of_sources,
-               Array<Index> ids_of_destinations, const SharedHalo* halo = nullptr);
+               const PartitionBook& destinations, EdgeList edges, bool prefix, SharedIds ids_of_sources,
+               SharedIds ids_of_destinations, const SharedHalo* halo = nullptr);
   /// The graph whose source rows are the local ones and then the halo rows of `graph`. It shares the edges,
-  /// and what is known of them. Collective.
-  static std::shared_ptr<const ShardedGraph> holding_halo(std::shared_ptr<const ShardedGraph> graph);
+  /// and what is known of them. `ids`: src_ids() and those of the halo rows. Degrees of halo rows that none
+  /// of its edges reads are 0. Collective.
+  static std::shared_ptr<const ShardedGraph> holding_halo(std::shared_ptr<const ShardedGraph> graph,
+                                                          SharedIds ids);
   /// A layer of a graph, whose maker fills in the rest (graph/build/layer_graph.cpp).
   ShardedGraph(const Communicator& communicator, const PartitionBook& sources,
                const PartitionBook& destinations,
@@ -116,16 +158,23 @@ struct ShardedGraph {
         remote_shard(std::move(remote_edges)) {}
   ShardedGraph(const ShardedGraph&) = delete;
   ShardedGraph& operator=(const ShardedGraph&) = delete;
-  /// in_degrees and inverse_in_degrees, from the shards.
-  void count_in_degrees();
 
  private:
-  void build(EdgeList edges, Array<Index> ids_of_sources, Array<Index> ids_of_destinations,
-             const SharedHalo* halo);
+  void build(EdgeList edges, SharedIds ids_of_sources, SharedIds ids_of_destinations, const SharedHalo* halo);
   void check_books() const;
   /// The shards, from the edges; returns the rows of each owner that this rank reads.
   std::vector<Array<local_index>> make_shards(EdgeList edges, bool weighted, const SharedHalo* halo);
-  void count_out_degrees();
+  /// used_by_others. Collective.
+  void count_uses();
+  [[nodiscard]] Array<Index> count_in() const;
+  [[nodiscard]] Array<Index> count_out() const;
+  /// `numbers` of the sources, and those of the halo rows that an edge reads. Collective.
+  static std::shared_ptr<const LazyArray> with_read_halo(const std::shared_ptr<const ShardedGraph>& graph,
+                                                         const std::shared_ptr<const LazyArray>& numbers);
+  /// Edges of other ranks from local sources.
+  RowCounts used_by_others_;
+  mutable std::once_flag inverse_once_;
+  mutable Tensor inverse_in_degrees_;
   /// Shared with the graph that holds the halo.
   std::shared_ptr<std::optional<Array<Index>>> edge_ids_ = std::make_shared<std::optional<Array<Index>>>();
 };

@@ -36,7 +36,7 @@ Tensor own_values(Variable base, const Shape& shape) {
 }
 
 /// row[v] *= scale[v], in the memory of `x` if nobody else refers to it.
-Tensor scaled_rows(Tensor x, const Array<real>& scale) {
+Tensor scaled_rows(Tensor x, const Tensor& scale) {
   const Shape rows{x.num_rows(), x.row_size()};
   return compute_elementwise(std::move(x), [&](const Tensor& from, Tensor& to) {
     Tensor out = to.reshape(rows);
@@ -55,24 +55,31 @@ bool is_number_per_head(const Shape& e, const Shape& u) {
 
 /// The factors of rows of a linear message.
 struct RowScales {
-  const real* dst = nullptr;  ///< null: 1
+  Tensor dst;  ///< undefined: 1
   PassVector<LinearKernel::SourceScale> src;
+  std::array<Tensor, 2> of_sources;  ///< their memory
+
+  [[nodiscard]] const real* of_destinations() const { return dst.defined() ? dst.data() : nullptr; }
+  void add_source(const GraphShard& shard, Tensor factors) {
+    src.push_back({&shard, factors.data()});
+    of_sources[src.size() - 1] = std::move(factors);
+  }
 };
 
 /// Those of a mean.
 RowScales mean_scales(const ShardedGraph& graph) {
-  return {.dst = graph.inverse_in_degrees.data(), .src = {}};
+  return {.dst = graph.inverse_in_degrees(), .src = {}, .of_sources = {}};
 }
 
 /// Collective where sources have factors and the graph does not know those of the halo rows yet.
 RowScales row_scales(const GraphShardManager& graph, const SumFactors& factors) {
   RowScales scales;
-  if (factors.dst) scales.dst = degree_factors(graph, NodeDegree::in, *factors.dst).data();
+  if (factors.dst) scales.dst = degree_factors(graph, NodeDegree::in, *factors.dst);
   if (!factors.src) return scales;
   const ShardedGraph& g = *graph.shards();
-  scales.src.push_back({&g.local, degree_factors(graph, factors.src_degree, *factors.src).data()});
+  scales.add_source(g.local, degree_factors(graph, factors.src_degree, *factors.src));
   if (g.comm.size() > 1)
-    scales.src.push_back({&g.remote, halo_degree_factors(graph, factors.src_degree, *factors.src).data()});
+    scales.add_source(g.remote, halo_degree_factors(graph, factors.src_degree, *factors.src));
   return scales;
 }
 
@@ -137,7 +144,7 @@ class MessagePass {
                            .edge_rows = sum_of_edge_rows ? data(MessageTarget::e) : nullptr,
                            .table = gathered_ != nullptr ? gathered_->table().data() : nullptr,
                            .table_rows = gathered_ != nullptr ? gathered_->rows().data() : nullptr,
-                           .dst_scale = scales_.dst,
+                           .dst_scale = scales_.of_destinations(),
                            .src_scales = scales_.src,
                            .in_double = in_double()});
       forward(kernel);
@@ -145,7 +152,7 @@ class MessagePass {
       const bool extremum = result_ == Result::max || result_ == Result::min;
       if (extremum) argmax_ = std::make_shared<Array<local_index>>(shape.size());
       BinaryKernel::Operands operands = kernel_operands();
-      operands.dst_scale = scales_.dst;
+      operands.dst_scale = scales_.of_destinations();
       if (extremum) operands.edge_ids = graph_->edge_ids().data();
       forward(*make_binary_kernel(std::move(operands)));
     }
@@ -233,13 +240,13 @@ class MessagePass {
       run(LinearKernel({.width = row_.width(),
                         .heads = edge_heads(),
                         .edge_weight = data(MessageTarget::e),
-                        .dst_scale = scales_.dst,
+                        .dst_scale = scales_.of_destinations(),
                         .src_scales = scales_.src,
                         .grad_out = grad.data(),
                         .grad_edge_weight = grad_e.defined() ? grad_e.data() : nullptr,
                         .in_double = in_double()}));
     } else {
-      if (mean_) grad = scaled_rows(std::move(grad), graph_->inverse_in_degrees);
+      if (mean_) grad = scaled_rows(std::move(grad), scales_.dst);
       BinaryKernel::Operands operands = kernel_operands();
       operands.v.grad = grad_v.defined() ? grad_v.data() : nullptr;
       operands.e.grad = grad_e.defined() ? grad_e.data() : nullptr;
@@ -258,7 +265,7 @@ class MessagePass {
   MessageRow row_;
   Result result_;
   bool mean_;
-  RowScales scales_;     ///< they point into graph_
+  RowScales scales_;
   bool linear_ = false;  ///< sum of u or of u * e with a number e per head: LinearKernel knows it
   bool recorded_ = false;
   std::array<Side, 3> sides_;                     ///< of u, v, e

@@ -147,6 +147,7 @@ struct UserMessage {
   MessageInputs inputs;
   std::optional<Reduce> reduce;
   std::shared_ptr<Array<local_index>> argmax;
+  Tensor inverse_in_degrees{};  ///< of a mean
 
   /// None where the graph has dropped them and only the function can ask for them.
   [[nodiscard]] std::span<const Index> ids() const {
@@ -162,7 +163,7 @@ struct UserMessage {
             .num_edges = graph->num_edges(),
             .edge_ids = ids(),
             .reduce = reduce,
-            .dst_scale = reduce == Reduce::mean ? graph->inverse_in_degrees.data() : nullptr,
+            .dst_scale = inverse_in_degrees.defined() ? inverse_in_degrees.data() : nullptr,
             .argmax = argmax != nullptr ? argmax->data() : nullptr,
             .out = {},
             .grad_out = nullptr,
@@ -238,6 +239,7 @@ Variable run(const GraphShardManager& graph, Frames& frames, const char* operati
                       .inputs = agreed_inputs(graph, frames, operation, function, reduce),
                       .reduce = reduce,
                       .argmax = nullptr};
+  if (reduce == Reduce::mean) message.inverse_in_degrees = graph.shards()->inverse_in_degrees();
   const bool recorded = Tape::current() != nullptr && message.inputs.requires_grad;
   const Driver driver(graph.shards(), graph.options(), recorded);
   Tensor out = message.forward(driver);

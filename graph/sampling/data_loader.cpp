@@ -15,7 +15,7 @@ constexpr std::uint64_t order_stream = std::uint64_t{1} << 41;
 Array<Index> original_ids(const GraphShardManager& graph, std::span<const Index> seeds) {
   const ShardedGraph& whole = *graph.shards();
   Array<Index> ids = rows_of_seeds(whole, seeds);
-  for (Index& id : ids) id = whole.dst_ids[id];
+  for (Index& id : ids) id = whole.dst_ids()[id];
   return ids;
 }
 

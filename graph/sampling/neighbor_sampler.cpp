@@ -429,7 +429,7 @@ std::vector<MessageFlowGraph> NeighborSampler::sample_blocks(std::span<const Ind
           const auto l = static_cast<std::size_t>(layer);
           const std::size_t types = fan_outs_.size() / num_layers_;
           const RandomKey key{.seed = seed_, .stream = sampling_stream + l, .step = epoch};
-          return LayerSampler(*candidates_, whole.dst_ids, std::span(fan_outs_).subspan(l * types, types),
+          return LayerSampler(*candidates_, whole.dst_ids(), std::span(fan_outs_).subspan(l * types, types),
                               replace_, key, excluded_edges)
               .sample(dst_rows);
         });

@@ -25,6 +25,9 @@ TEST_CASE("a set of numbers numbers its members in increasing order") {
     for (std::size_t i = 0; i < expected.size(); ++i) CHECK(set.number(expected[i]) == static_cast<Index>(i));
     for (Index i = 0; i < n; ++i)
       CHECK(set.contains(i) == std::binary_search(expected.begin(), expected.end(), i));
+    for (Index i = 0; i < n; ++i)
+      CHECK(set.next(i) == *std::lower_bound(expected.begin(), expected.end(), i));
+    CHECK(set.next(n) >= n);
     set.erase(expected.back());
     set.make_numbers();
     CHECK(!set.contains(expected.back()));

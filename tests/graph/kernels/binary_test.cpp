@@ -171,7 +171,7 @@ TEST_CASE(
   std::sort(edges.begin(), edges.end(), [](const LocalEdge& a, const LocalEdge& b) {
     return std::tie(a.dst, a.src, a.id) < std::tie(b.dst, b.src, b.id);
   });
-  const GraphShard shard = build_shard(edges.data(), std::ssize(edges), 0, num_dst, num_src, false);
+  const GraphShard shard = build_shard(edges.data(), std::ssize(edges), 0, num_dst, num_src, true);
   for (const Index columns : {1, 5, 64}) {
     CAPTURE(columns);
     const Tensor grad = numbers({num_dst, columns}, 3), start = numbers({num_src, columns}, 4);

@@ -65,19 +65,19 @@ TEST_CASE("edges of a block by type, row and position") {
 TEST_CASE("the transpose by type, without long rows") {
   const TwoShards g;
   const std::vector<std::uint16_t> types = types_of(g.num_edges());
-  const ShardTranspose& transpose = g.remote.transpose();
+  const SourceOffsets offsets(g.remote, 0, g.remote.num_src_rows);
   constexpr Index longest = 4;
   EdgesByType block(num_types);
-  block.group({.begin = transpose.begin.data(),
-               .end = transpose.begin.data() + 1,
-               .other = transpose.dst.data(),
+  block.group({.begin = offsets.data(),
+               .end = offsets.data() + 1,
+               .other = g.remote.transpose().dst.data(),
                .position_of = g.remote.transpose_positions().data(),
                .first_edge = g.remote.first_edge,
                .types = types.data()},
               0, g.remote.num_src_rows, longest);
   Index edges = 0, in_long_rows = 0;
   for (Index u = 0; u < g.remote.num_src_rows; ++u) {
-    const Index here = transpose.begin[u + 1] - transpose.begin[u];
+    const Index here = offsets[u + 1] - offsets[u];
     in_long_rows += here > longest ? here : 0;
   }
   for (const auto& [type, row, other, edge] : edges_in(block)) {

@@ -136,9 +136,9 @@ TEST_CASE("a part of a shard has the rows with edges in it, and these edges") {
     for (local_index u = 0; u < sources; ++u)
       if (v % 4 != 0 && random.uniform(static_cast<std::uint64_t>(v), static_cast<std::uint64_t>(u)) < 0.1)
         edges.push_back({v, u, sources * v + u, 1});
-  for (const bool compress : {false, true}) {
+  for (const bool every_row : {true, false}) {
     const GraphShard shard =
-        build_shard(edges.data(), static_cast<Index>(edges.size()), 0, destinations, sources, compress);
+        build_shard(edges.data(), static_cast<Index>(edges.size()), 0, destinations, sources, every_row);
     for (const Index step : {1, 7, 39}) {
       EdgeCursor cursor;
       std::vector<int> seen(edges.size(), 0);
