@@ -93,7 +93,7 @@ struct HeteroGraph::State {
     PartitionBook book, dst_book;  ///< the same, but for a block
     SharedIds ids;
     std::shared_ptr<Frame> src_frame, dst_frame;  ///< the same, but for a block
-    SharedIds ids_with_halo = nullptr;            ///< as sources of relations, once one of these holds its halo
+    SharedIds ids_with_halo = nullptr;  ///< as sources of relations, once one of these holds its halo
   };
 
   Communicator comm;
@@ -270,7 +270,8 @@ const GraphShardManager& HeteroGraph::holding_halo(const EdgeType& type) const {
       Frames frames(std::make_shared<Frame>("rows of '" + type.source + "' with their halo"),
                     state_->frames_of(type).dst);
       frames.edge = relation.frames_->edge;
-      return GraphShardManager(ShardedGraph::holding_halo(relation.shards(), ids), options(), std::move(frames));
+      return GraphShardManager(ShardedGraph::holding_halo(relation.shards(), ids), options(),
+                               std::move(frames));
     });
   return *held;
 }

@@ -28,8 +28,8 @@ struct EdgeRanges {
 class EdgeCursor {
  public:
   /// Of a whole shard, all its rows, which are all destinations where every_row is set; of a part, those that
-  /// have edges in it, found by a scan of 4 bytes for each row of the shard. Valid until the next call. Edges of a row are sorted by source: a stage goes on
-  /// where the one before ended.
+  /// have edges in it, found by a scan of 4 bytes for each row of the shard. Valid until the next call. Edges
+  /// of a row are sorted by source: a stage goes on where the one before ended.
   EdgeRanges ranges(const Stage& stage) {
     const GraphShard& shard = stage.shard;
     if (stage.is_part()) return ranges_of_part(stage);

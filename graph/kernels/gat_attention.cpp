@@ -290,8 +290,9 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     if (grad_src != nullptr && !pass.accumulate)
       for (Index i = first; i < last; ++i)
         if (begin[i] == begin[i + 1]) std::fill_n(grad_src + i * width, width, real{0});
-    for_batches<1>(begin, begin + 1, first, last, block.shard.transpose().dst.data(), 0, edges_at_once(width, o_.heads),
-                   {Gathered{o_.grad_out, width}}, [&](const Batch<1>& batch, const Batch<1>& next) {
+    for_batches<1>(begin, begin + 1, first, last, block.shard.transpose().dst.data(), 0,
+                   edges_at_once(width, o_.heads), {Gathered{o_.grad_out, width}},
+                   [&](const Batch<1>& batch, const Batch<1>& next) {
                      pass.take(batch, next);
                      if (pass.grad_type_term != nullptr) poll_progress();  // a task may have many edges
                    });

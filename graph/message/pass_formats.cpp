@@ -65,8 +65,9 @@ PassFormats::PassFormats(const ShardedGraph& graph, const GraphOptions& options,
       gradients_ = rows_;
       break;
     case HaloFormat::int8:
-      int8_rows_ = make_int8_format(row_size, {.key = Random(draws.rows).key(),
-                                               .owned_ids = {graph.src_ids().data(), graph.src_ids().size()}});
+      int8_rows_ = make_int8_format(
+          row_size,
+          {.key = Random(draws.rows).key(), .owned_ids = {graph.src_ids().data(), graph.src_ids().size()}});
       int8_gradients_ =
           make_int8_format(row_size, {.key = Random(draws.gradients).key(),
                                       .owned_ids = {},

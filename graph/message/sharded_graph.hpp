@@ -71,7 +71,8 @@ struct ShardedGraph {
   std::shared_ptr<const LazyArray> out_degrees = std::make_shared<LazyArray>([this] { return count_out(); });
   /// Of the sources of a message flow graph, also from there; null in others.
   std::shared_ptr<const LazyArray> src_in_degrees;
-  /// Factors of rows, as far as an operation has asked for them and the graph keeps them (degree_factors.hpp).
+  /// Factors of rows, as far as an operation has asked for them and the graph keeps them
+  /// (degree_factors.hpp).
   struct RowFactors {
     Tensor rows;  ///< of the local ones
     Tensor halo;  ///< of the halo rows

@@ -82,9 +82,8 @@ const Array<local_index>& GraphShard::transpose_positions() const {
   (void)transpose();
   std::call_once(lazy_->positions_once, [&] {
     Array<local_index> positions(src.size());
-    for_each_transposed(*this, all_source_offsets(*this), [&](Index, Index k, local_index to) {
-      positions[to] = static_cast<local_index>(k);
-    });
+    for_each_transposed(*this, all_source_offsets(*this),
+                        [&](Index, Index k, local_index to) { positions[to] = static_cast<local_index>(k); });
     lazy_->positions = std::move(positions);
   });
   return lazy_->positions;
@@ -115,8 +114,7 @@ SourceOffsets::SourceOffsets(const GraphShard& shard, Index first, Index last) {
     for (; row <= u; ++row) made_[row - first] = static_cast<local_index>(edge);
     edge = first_edges.next(edge + 1);
   }
-  for (; row <= last; ++row)
-    made_[row - first] = static_cast<local_index>(std::min(edge, shard.num_edges()));
+  for (; row <= last; ++row) made_[row - first] = static_cast<local_index>(std::min(edge, shard.num_edges()));
   begin_ = made_.data();
 }
 
