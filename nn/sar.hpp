@@ -111,6 +111,8 @@
 #include <sar/nn/node_features.hpp>
 #include <sar/nn/normalizer.hpp>
 #include <sar/nn/optimizer.hpp>
+#include <sar/nn/painn.hpp>
+#include <sar/nn/painn_conv.hpp>
 #include <sar/nn/propagation.hpp>
 #include <sar/nn/ranking.hpp>
 #include <sar/nn/reductions.hpp>

@@ -208,6 +208,33 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
   });
   add_operation(calls, comm, "nn/relative_positions.hpp relative_positions",
                 [](Scene& s) { return [&s] { return relative_positions(s.graph, s.x); }; });
+  add_operation(calls, comm, "nn/painn_conv.hpp PaiNNConv", [](Scene& s) {
+    auto conv = std::make_shared<PaiNNConv>(1, 4, s.gen, 1);
+    const Variable scalars(scene_values({s.graph.num_nodes(), 1}, 3), true);
+    const Variable vectors(scene_values({s.graph.num_nodes(), 3, 1}, 4), true);
+    return [&s, conv, scalars, vectors] {
+      return (*conv)(s.graph, {.scalars = scalars, .vectors = vectors}, s.x).scalars;
+    };
+  });
+  const auto add_model = [&](const std::string& name, auto compute) {
+    add_operation(calls, comm, name, [=](Scene& s) {
+      auto model = std::make_shared<PaiNN>(
+          PaiNNOptions{.num_species = 2, .feats = 1, .convs = 1, .cutoff = 4, .num_basis = 1}, s.gen);
+      const RowIds species(std::vector<Index>(static_cast<std::size_t>(s.graph.num_nodes()), 1));
+      return [&s, model, species, compute] { return compute(*model, s, species); };
+    });
+  };
+  add_model("nn/painn.hpp PaiNN::atomic_energies", [](const PaiNN& model, Scene& s, const RowIds& species) {
+    return model.atomic_energies(s.graph, species, s.x);
+  });
+  add_model("nn/painn.hpp PaiNN::energy", [](const PaiNN& model, Scene& s, const RowIds& species) {
+    return model.energy(s.graph, species, s.x);
+  });
+  add_model("nn/painn.hpp PaiNN::energy_and_forces", [](const PaiNN& model, Scene& s, const RowIds& species) {
+    return s.comm.agree([&] {
+      return s.x + Variable(model.energy_and_forces(s.graph, species, s.x.value()).forces);
+    });
+  });
 }
 
 /// The first and the second call of a predictor.
