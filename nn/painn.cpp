@@ -45,7 +45,8 @@ class KeptGradients {
 
 PaiNN::PaiNN(const PaiNNOptions& options, Generator& gen)
     : options_(checked(options)),
-      embedding_(init::uniform({options.num_species, options.feats}, std::sqrt(3.0), gen.next_stream()), true),
+      embedding_(init::uniform({options.num_species, options.feats}, std::sqrt(3.0), gen.next_stream()),
+                 true),
       outnet_(options.feats, std::max<Index>(options.feats / 2, 1), 1, gen, {.activation = silu}) {
   register_parameter("embedding", embedding_);
   register_module("convs", convs_);
@@ -65,12 +66,14 @@ Variable PaiNN::atomic_energies(const GraphShardManager& graph, const RowIds& sp
       require<InputError>(kind >= 0 && kind < options_.num_species, "PaiNN of ", options_.num_species,
                           " species got species ", kind);
     PaiNNRows rows{.scalars = gather_rows(embedding_, species), .vectors = {}};
-    for (std::size_t i = 0; i < convs_.size(); ++i) rows = convs_[i](graph, std::exchange(rows, {}), positions);
+    for (std::size_t i = 0; i < convs_.size(); ++i)
+      rows = convs_[i](graph, std::exchange(rows, {}), positions);
     return outnet_(rows.scalars);
   });
 }
 
-Variable PaiNN::energy(const GraphShardManager& graph, const RowIds& species, const Variable& positions) const {
+Variable PaiNN::energy(const GraphShardManager& graph, const RowIds& species,
+                       const Variable& positions) const {
   return graph.comm().agree([&] { return sum(atomic_energies(graph, species, positions), graph.comm()); });
 }
 

@@ -29,8 +29,8 @@ struct EnergyAndForces {
 ///
 /// Parameters: embedding [num_species, F], uniform with variance 1 at the start; convs.0, convs.1, ..., as in
 /// PaiNNConv; outnet, as in MLP, with a hidden layer of F / 2 channels and SiLU. E does not change when all
-/// atoms are turned or moved, and forces are turned with them. It jumps nowhere as pairs pass the cutoff: pairs
-/// farther apart may be left out or in, so that a list of pairs with a margin stays valid for a while.
+/// atoms are turned or moved, and forces are turned with them. It jumps nowhere as pairs pass the cutoff:
+/// pairs farther apart may be left out or in, so that a list of pairs with a margin stays valid for a while.
 ///
 /// Losses of energies train it. Losses of forces need second derivatives, which tapes do not have.
 class PaiNN : public Module {
@@ -43,8 +43,8 @@ class PaiNN : public Module {
   /// sources are not its destinations. Collective: one update_all a convolution.
   [[nodiscard]] Variable atomic_energies(const GraphShardManager& graph, const RowIds& species,
                                          const Variable& positions) const;
-  /// E [1], a loss in the sense of nn/reductions.hpp: its gradient in the positions is minus the forces. Errors
-  /// as above. Collective.
+  /// E [1], a loss in the sense of nn/reductions.hpp: its gradient in the positions is minus the forces.
+  /// Errors as above. Collective.
   [[nodiscard]] Variable energy(const GraphShardManager& graph, const RowIds& species,
                                 const Variable& positions) const;
   /// Energy and forces without a tape of the caller's. Gradients of parameters stay as they are. Errors as

@@ -91,8 +91,9 @@ PaiNNRows PaiNNConv::add_messages(const GraphShardManager& graph, const PaiNNRow
                                   const Variable& positions) const {
   const Index feats = feats_, num_dst = graph.num_dst_nodes();
   const Variable sums = graph.update_all(  // [local destinations, 4 F]: of scalars, of the 3 components
-      [=, phi = interatomic_context_net_(rows.scalars), vectors = rows.vectors, own = first_rows(positions, num_dst),
-       weight = filter_net_.weight(), bias = filter_net_.bias(), cutoff = cutoff_,
+      [=, phi = interatomic_context_net_(rows.scalars), vectors = rows.vectors,
+       own = first_rows(positions, num_dst), weight = filter_net_.weight(), bias = filter_net_.bias(),
+       cutoff = cutoff_,
        frequency = frequencies(filter_net_.weight().shape()[1], cutoff_)](const EdgeBatch& edges) {
         const Index n = edges.num_edges();
         const Geometry g = geometry(edges.src(positions), edges.dst(own), frequency, cutoff);

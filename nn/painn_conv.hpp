@@ -26,8 +26,8 @@ struct PaiNNRows {
 ///
 ///     (V, W) = U v        (a, b, g) = psi(s, |V|)        s += a + g <V, W>        v += b W
 ///
-/// * is the product of each of the F channels. phi and psi are networks with one hidden layer of F channels and
-/// SiLU. An edge of length 0, a self loop for example, has d = 0 and the basis' limit k pi / c.
+/// * is the product of each of the F channels. phi and psi are networks with one hidden layer of F channels
+/// and SiLU. An edge of length 0, a self loop for example, has d = 0 and the basis' limit k pi / c.
 ///
 /// Parameters: interatomic_context_net (phi), as in MLP; filter_net.weight [3 F, num_basis] and .bias;
 /// mu_channel_mix.weight (U) [2 F, F]; intraatomic_context_net (psi), as in MLP. Turning all positions turns
@@ -39,8 +39,8 @@ class PaiNNConv : public Module {
   /// Throws InputError unless widths are positive and the cutoff is positive and finite.
   PaiNNConv(Index feats, double cutoff, Generator& gen, Index num_basis = 20);
 
-  /// rows and positions [.., 3] of the local sources -> rows of the local destinations, which are the first of
-  /// the sources. Throws, the same on every rank, ShapeError when shapes do not fit.
+  /// rows and positions [.., 3] of the local sources -> rows of the local destinations, which are the first
+  /// of the sources. Throws, the same on every rank, ShapeError when shapes do not fit.
   [[nodiscard]] PaiNNRows operator()(const GraphShardManager& graph, const PaiNNRows& rows,
                                      const Variable& positions) const;
 

@@ -81,7 +81,7 @@ MeshGraphNetOptions network_options(const SurrogateOptions& options) {
           .out_feats = 1,
           .hidden = options.hidden,
           .blocks = options.blocks,
-          .mlp_layers = 1};
+          .activation = silu};
 }
 
 Surrogate::Surrogate(const Communicator& comm, const Mesh& mesh, const SurrogateOptions& options)

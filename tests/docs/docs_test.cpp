@@ -225,6 +225,28 @@ TEST_CASE("a model from DGL") {
   CHECK(model.named_parameters().front().name == "layers.0.weight");
 }
 
+TEST_CASE("mesh_networks.md") {
+  Setting s;
+  const Communicator comm = s.comm;
+  const GraphShardManager& graph = s.graph;
+  Generator gen(1);
+  const Index n = graph.num_nodes();
+  Tensor positions({n, 3});
+  for (Index i = 0; i < positions.size(); ++i)
+    positions.data()[i] = static_cast<real>(std::sin(static_cast<double>(7 * i + comm.rank())));
+  {
+    const Tensor x = Tensor::full({n, 2}, 1), target = Tensor::full({n, 1}, 3);
+#include "mesh_graph_net.inc"
+    CHECK(y.shape() == Shape{n, 1});
+    CHECK(e.shape() == Shape{graph.num_edges(), 4});
+  }
+  const std::vector<Index> species(static_cast<std::size_t>(n), 1);
+  const real reference = -1;
+#include "painn.inc"
+  CHECK(std::isfinite(energy));
+  CHECK(forces.shape() == Shape{n, 3});
+}
+
 TEST_CASE("a surrogate") {
   const MPI_Comm solver_comm = MPI_COMM_WORLD;
   const std::int64_t me = Communicator::world().rank(), next = (me + 1) % Communicator::world().size();

@@ -1,4 +1,5 @@
-/// PaiNNConv against plain loops in double precision; energies and forces of PaiNN: differences, rotations, ranks.
+/// PaiNNConv against plain loops in double precision; energies and forces of PaiNN: differences, rotations,
+/// ranks.
 #include "graph/test_graphs.hpp"
 #include "nn/conv_cases.hpp"
 #include "support/rows.hpp"
@@ -136,8 +137,8 @@ struct Molecule {
     for (Index i = 0; i < num_atoms; ++i) {
       species.push_back(i % 3);
       for (Index j = 0; j < 3; ++j)
-        x.row(i)[j] =
-            static_cast<real>(4 * random.uniform(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
+        x.row(i)[j] = static_cast<real>(
+            4 * random.uniform(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
     }
     graph = {"molecule", num_atoms, num_atoms, true, {}, {}};
     const auto at = vectors_of(x);
@@ -158,7 +159,8 @@ struct Part {
   int rank;
   std::vector<Index> species;
 
-  Part(const Communicator& comm, const Molecule& molecule, const Books& books, const GraphOptions& options = {})
+  Part(const Communicator& comm, const Molecule& molecule, const Books& books,
+       const GraphOptions& options = {})
       : graph(shard(comm, molecule.graph, books, options)),
         book(books.src),
         rank(comm.rank()),
@@ -213,7 +215,8 @@ Tensor turned(const Tensor& x, const std::array<Vector, 3>& by) {
 double largest_difference(const Tensor& a, const Tensor& b) {
   double largest = 0;
   for (Index i = 0; i < a.size(); ++i)
-    largest = std::max(largest, std::abs(static_cast<double>(a.data()[i]) - static_cast<double>(b.data()[i])));
+    largest =
+        std::max(largest, std::abs(static_cast<double>(a.data()[i]) - static_cast<double>(b.data()[i])));
   return largest;
 }
 
@@ -279,8 +282,7 @@ TEST_CASE("PaiNNConv: gradients of operands, positions and parameters against di
     CHECK(gradcheck(
               [&](const auto& vars) {
                 const PaiNNRows rows = conv(graph, {.scalars = vars[0], .vectors = vars[1]}, vars[2]);
-                return concat_columns(
-                    {rows.scalars, reshape(rows.vectors, {rows.vectors.num_rows(), 6})});
+                return concat_columns({rows.scalars, reshape(rows.vectors, {rows.vectors.num_rows(), 6})});
               },
               inputs, options) >= 0);
   };
@@ -296,8 +298,7 @@ TEST_CASE("PaiNN: forces are the differences of energies, and the same for every
   const Communicator world = Communicator::world(), self = Communicator::self();
   const Molecule molecule(14);
   const PaiNN model = make_model();
-  const EnergyAndForces one =
-      Part(self, molecule, test_books(molecule.graph, 1)[0])(model, molecule.x);
+  const EnergyAndForces one = Part(self, molecule, test_books(molecule.graph, 1)[0])(model, molecule.x);
   for (const Books& books : test_books(molecule.graph, world.size()))
     for (const GraphOptions& options : graph_ways()) {
       const EnergyAndForces found = Part(world, molecule, books, options)(model, molecule.x);
@@ -312,7 +313,8 @@ TEST_CASE("PaiNN: forces are the differences of energies, and the same for every
   for (Index i = 0; i < x.size(); i += sanitized ? 5 : 1) {
     const auto energy_at = [&](double moved) {
       x.data()[i] = molecule.x.data()[i] + static_cast<real>(moved);
-      const auto value = static_cast<double>(model.energy(part.graph, part.species, part.mine(x)).value().item());
+      const auto value =
+          static_cast<double>(model.energy(part.graph, part.species, part.mine(x)).value().item());
       x.data()[i] = molecule.x.data()[i];
       return value;
     };
@@ -339,7 +341,8 @@ TEST_CASE("PaiNN: energies do not change and forces turn when atoms are turned a
     CHECK(largest_difference(after.forces, turned(before.forces, by)) < 1e-10);
   }
   Vector total{};
-  for (Index i = 0; i < before.forces.size(); ++i) total[i % 3] += static_cast<double>(before.forces.data()[i]);
+  for (Index i = 0; i < before.forces.size(); ++i)
+    total[i % 3] += static_cast<double>(before.forces.data()[i]);
   for (const double component : total) CHECK(std::abs(component) < 1e-10);
 }
 
@@ -393,7 +396,8 @@ TEST_CASE("PaiNN: gradients of parameters are those of one rank; energies can be
   const std::vector<Tensor> one = gradients(self, model, test_books(molecule.graph, 1)[0]);
   for (const Books& books : test_books(molecule.graph, world.size())) {
     const std::vector<Tensor> found = gradients(world, model, books);
-    for (std::size_t i = 0; i < one.size(); ++i) CHECK(error_of_part(found[i], one[i], one[i]) < 10 * tolerance());
+    for (std::size_t i = 0; i < one.size(); ++i)
+      CHECK(error_of_part(found[i], one[i], one[i]) < 10 * tolerance());
   }
 
   const Part part(world, molecule, test_books(molecule.graph, world.size())[0]);
@@ -446,7 +450,8 @@ TEST_CASE("PaiNN: names of parameters, errors") {
         }).starts_with("PaiNNConv, positions have shape ["));
   const PaiNNConv conv(4, 1, gen);
   CHECK(thrown_by_all<ShapeError>(world, [&] {
-          (void)conv(part.graph, {.scalars = Tensor::zeros({n, 4}), .vectors = Tensor::zeros({n, last ? 2 : 3, 4})},
+          (void)conv(part.graph,
+                     {.scalars = Tensor::zeros({n, 4}), .vectors = Tensor::zeros({n, last ? 2 : 3, 4})},
                      Tensor::zeros({n, 3}));
         }).starts_with("PaiNNConv, vectors have shape ["));
   CHECK(thrown_by_all<ShapeError>(world, [&] {
