@@ -55,7 +55,8 @@ struct MeshGraphNetOptions {
 
 /// Pfaff et al., "Learning Mesh-Based Simulation with Graph Networks", arXiv 2010.03409:
 ///
-///     h = node_encoder(x)    e = edge_encoder(edge features)    (h, e) = blocks[i](h, e), i = 0 ..    y = decoder(h)
+///     h = node_encoder(x)    e = edge_encoder(edge features)
+///     (h, e) = processor[i](h, e), i = 0 ..    y = decoder(h)
 ///
 /// All networks are MLPs of the hidden width; all but the decoder end in a LayerNorm. The features of an edge
 /// are what the problem says of it, relative_positions() above all. With `normalize`, the networks read

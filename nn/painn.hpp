@@ -25,7 +25,8 @@ struct EnergyAndForces {
 
 /// The network of arXiv 2102.03150 on a graph of all pairs within the cutoff, in both directions:
 ///
-///     s = embedding[species]    v = 0    (s, v) = convs[i](s, v), i = 0 ..    E_i = outnet(s_i)    E = sum_i E_i
+///     s = embedding[species]    v = 0    (s, v) = convs[i](s, v), i = 0 ..
+///     E_i = outnet(s_i)    E = sum_i E_i
 ///
 /// Parameters: embedding [num_species, F], uniform with variance 1 at the start; convs.0, convs.1, ..., as in
 /// PaiNNConv; outnet, as in MLP, with a hidden layer of F / 2 channels and SiLU. E does not change when all
