@@ -88,7 +88,8 @@ struct TwoShards {
     const Index first = std::ssize(edges);
     Index num_src_rows = num_local;
     if (remote_shard) num_src_rows = number_sources(list);
-    GraphShard shard = build_shard(list.data(), std::ssize(list), first, num_dst, num_src_rows, !remote_shard);
+    GraphShard shard =
+        build_shard(list.data(), std::ssize(list), first, num_dst, num_src_rows, !remote_shard);
     for (Index k = 0; k < shard.num_edges(); ++k)
       edges.push_back({list[k].dst, shard.src[k] + (remote_shard ? num_local : 0), first + k});
     return shard;
