@@ -73,7 +73,7 @@ SAR_API const char* sar_last_error(void);
 
 /* Environment. */
 
-/* Returns the version of the library, "1.1.0". */
+/* Returns the version of the library, "1.2.0". */
 SAR_API const char* sar_version(void);
 
 /* The precision of numbers in arrays. */
