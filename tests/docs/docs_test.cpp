@@ -267,6 +267,7 @@ TEST_CASE("a network by description") {
   const Communicator& comm = s.comm;
   const GraphShardManager& graph = s.graph;
   const Variable x = s.node_rows();
+  const Tape tape;
   const NewWorkingDirectory directory(comm);
 #include "described_model.inc"
   check_nodes(s, y, 3);
