@@ -15,12 +15,13 @@ namespace sar::inline SAR_PRECISION {
 /// same bits. It is made once, and keeps the memory of a pass. The weights are read in each call, so that
 /// training may go on in between.
 ///
-/// Cost. The first call is a forward pass without a tape. It takes memory, which later calls use again: these
-/// allocate nothing on the calling thread, but for what MPI does inside its own calls, and unless the network
-/// keeps functions or texts. Messages of the caller's own and of MeshGraphNet do so for each call, and on
-/// other threads. Later calls do not compare the calls of the ranks again, either: an all_reduce of 40 bytes
-/// is left before the rows of a halo travel, and one at the end. On one rank there is no communication. The
-/// result is computed in the caller's memory, where the last operation allows that.
+/// Cost. The first call is a forward pass without a tape. It takes memory, which later calls use again. With
+/// SAGE, GCN and, on one thread, MeshGraphNet, the third call and all later ones allocate nothing, but for
+/// what MPI does inside its own calls; attention and functions of the caller's own still take small objects,
+/// and loops of a message function on several threads take memory on each of them. Later calls do not compare
+/// the calls of the ranks again, either: an all_reduce of 40 bytes is left before the rows of a halo travel,
+/// and one at the end. On one rank there is no communication. The result is computed in the caller's memory,
+/// where the last operation allows that.
 class Predictor {
  public:
   /// x [local sources, ...], rows of edges or {} -> [local destinations, ...].
