@@ -68,7 +68,7 @@ function(sar_shared_c)
   add_library(sar::c ALIAS sar_c)
   get_target_property(libraries sar LINK_LIBRARIES)
   target_link_libraries(sar_c PRIVATE ${libraries})
-  target_link_options(sar_c PRIVATE -Wl,--version-script=${map} $<TARGET_PROPERTY:sar,INTERFACE_LINK_OPTIONS>)
+  target_link_options(sar_c PRIVATE -Wl,--version-script=${map} $<$<NOT:$<BOOL:${SAR_SANITIZE}>>:-Wl,--no-undefined> $<TARGET_PROPERTY:sar,INTERFACE_LINK_OPTIONS>)
   target_include_directories(sar_c INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
   target_compile_definitions(sar_c INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
   set_target_properties(sar_c PROPERTIES LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
