@@ -266,7 +266,7 @@ TEST_CASE("rows of edges travel to the graph's order and back; a graph of local 
   const Problem problem(comm);
   const HostGraph graph(comm, problem.host.node_ids, problem.host.edges());
   const Index given = graph.num_given_edges(), edges = graph.num_edges();
-  const Tensor rows = problem.host.edge_rows(random_values(Shape{300, 2}, 3));
+  const Tensor rows = problem.host.edge_rows(random_values(Shape{std::ssize(problem.whole.src), 2}, 3));
   Tensor ordered(Shape{edges, 2}), back(Shape{given, 2});
   const sar_array in = array_of(rows);
   sar_array out = array_of(ordered), again = array_of(back);
