@@ -4,6 +4,7 @@
 #include <sar/core/reduce.hpp>
 
 #include <algorithm>
+#include <array>
 #include <type_traits>
 #include <vector>
 
@@ -53,7 +54,9 @@ void add_line(Terms t, Index n, double* sums) {
 /// Adds the elements [begin, end) of dimension `d`, with all inner dimensions, to the sums they belong to.
 /// Operand a of `loops` is the result, b the terms; both pointers are at element 0 of the dimension.
 void add_terms(const BroadcastLoops& loops, int d, Index begin, Index end, Terms terms, double* sums) {
-  if (d + 1 == loops.dims) {
+  // That there are no more dimensions than this, g++ 13 must see where it inlines the recursion.
+  constexpr int most_dims = static_cast<int>(std::tuple_size_v<decltype(loops.extent)>);
+  if (d + 1 >= std::min(loops.dims, most_dims)) {
     if (loops.stride_a[d] == 0) {
       *sums += line_sum(terms.at(begin), end - begin);
     } else {
