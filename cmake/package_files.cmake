@@ -1,5 +1,17 @@
 # By CPack, between the installation of the components to CPACK_TEMPORARY_DIRECTORY and the packages: programs and shared libraries
-# lose their tables of symbols, and every package gets its copyright and its changelog.
+# lose their tables of symbols, and every package gets its copyright and its changelogs: that of the project and, in the form that
+# Debian's policy asks for, that of the packages.
+file(STRINGS ${CPACK_SAR_SOURCE_DIR}/CHANGELOG.md released REGEX "^## ${CPACK_PACKAGE_VERSION} - ")
+string(REGEX REPLACE ".* - " "" released "${released}")
+execute_process(COMMAND date --utc --rfc-email --date ${released} OUTPUT_VARIABLE released OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+set(debian_changelog ${CPACK_TEMPORARY_DIRECTORY}/changelog.Debian)
+file(WRITE ${debian_changelog} "\
+${CPACK_PACKAGE_NAME} (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium
+
+  * Version ${CPACK_PACKAGE_VERSION}, whose changes are in changelog.gz.
+
+ -- ${CPACK_PACKAGE_CONTACT}  ${released}
+")
 foreach(component ${CPACK_COMPONENTS_ALL})
   string(TOUPPER ${component} COMPONENT)
   set(root ${CPACK_TEMPORARY_DIRECTORY}/${component}/usr)
@@ -14,4 +26,6 @@ foreach(component ${CPACK_COMPONENTS_ALL})
   file(MAKE_DIRECTORY ${doc})
   configure_file(${CPACK_SAR_SOURCE_DIR}/LICENSE ${doc}/copyright COPYONLY)
   execute_process(COMMAND gzip -9 --no-name --stdout ${CPACK_SAR_SOURCE_DIR}/CHANGELOG.md OUTPUT_FILE ${doc}/changelog.gz COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND gzip -9 --no-name --stdout ${debian_changelog} OUTPUT_FILE ${doc}/changelog.Debian.gz COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
+file(REMOVE ${debian_changelog})

@@ -34,8 +34,10 @@ has() {
     grep -qE " \./$pattern( -> .*)?$" "$scratch/contents" || fail "$1 does not contain $pattern"
   done
   ! grep -vE ' \./(usr/.*)?$' "$scratch/contents" || fail "$1 has files outside of /usr"
-  grep -qE " \./usr/share/doc/$1/copyright$" "$scratch/contents" && grep -qE " \./usr/share/doc/$1/changelog.gz$" "$scratch/contents" ||
-    fail "$1 has no copyright or no changelog"
+  for file in copyright changelog.gz changelog.Debian.gz; do
+    grep -qE " \./usr/share/doc/$1/$file$" "$scratch/contents" || fail "$1 has no $file"
+  done
+  dpkg-deb --field "$(package "$1")" Maintainer | grep -qE '^[^<>]+ <[^<>@]+@[^<>@]+>$' || fail "the maintainer of $1 is not 'Name <address>'"
 }
 # needs PACKAGE PATTERN...: the package depends on packages of these names
 needs() {
@@ -61,10 +63,14 @@ if grep -q libsar_c "$build/cmake_install.cmake" "$build"/*/cmake_install.cmake 
   has "libsar-c$major" "usr/lib/.*libsar_c\.so\.$version" "usr/lib/.*libsar_c\.so\.$major"
   has libsar-dev 'usr/include/sar\.h' 'usr/lib/.*libsar_c\.so'
   needs libsar-dev "libsar-c$major"
+  dpkg-deb --info "$(package "libsar-c$major")" triggers | grep -qx 'activate-noawait ldconfig' || fail "libsar-c$major does not call ldconfig"
 fi
 
 for file in "$scratch"/packages/*.deb; do dpkg-deb --extract "$file" "$scratch/root"; done
 prefix=$scratch/root/usr
+gzip -dc "$prefix/share/doc/libsar-dev/changelog.Debian.gz" | dpkg-parsechangelog -l- --all >"$scratch/changelog" 2>&1 &&
+  grep -qx "Version: $version-1" "$scratch/changelog" && ! grep -q warning "$scratch/changelog" ||
+  fail "changelog.Debian.gz of libsar-dev: $(cat "$scratch/changelog")"
 ! grep -rlF -e "$root/" -e "$build/" "$prefix" --include=*.cmake --include=*.pc --include=*.hpp || fail "these name places of the build"
 cd "$scratch"
 on_two_ranks "$prefix/bin/sar-generate" --nodes 200 --out graph
