@@ -150,8 +150,9 @@ Variable RelationPredictor::operator()(const GraphShardManager& graph, const Nod
     require_relations(graph.num_edges(), rels);
     return graph.apply_edges([ends, w = relations(), rels, make_query = query_, comparison = comparison_,
                               gamma = gamma_](const EdgeBatch& edges) {
+      const RowIds rows = edges.rows();
       std::vector<Index> of_block;
-      for (const Index row : edges.rows().span())
+      for (const Index row : rows.span())
         of_block.push_back(rels.span()[static_cast<std::size_t>(row)]);
       const Variable of_edges = gather_rows(w, std::move(of_block));
       return compare(make_query(EdgeEnd::destination, edges.src(ends.src), of_edges), edges.dst(ends.dst),

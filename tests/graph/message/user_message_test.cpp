@@ -305,13 +305,12 @@ TEST_CASE("finite differences of messages on edges alone and on nothing but para
     const auto on_ids = [&](const std::vector<Variable>& in) {
       return graph.apply_edges([=](const EdgeBatch& edges) {
         Tensor numbers({edges.num_edges(), 3});
-        const auto ids = edges.ids().span();
-        const auto rows = edges.rows().span();
-        for (Index k = 0; k < edges.num_edges(); ++k) {
-          CHECK(graph.edge_ids()[static_cast<std::size_t>(rows[static_cast<std::size_t>(k)])] ==
-                ids[static_cast<std::size_t>(k)]);
+        const RowIds ids = edges.ids(), rows = edges.rows();
+        CHECK((ids.size() == edges.num_edges() && rows.size() == edges.num_edges()));
+        for (std::size_t k = 0; k < ids.span().size(); ++k) {
+          CHECK(graph.edge_ids()[static_cast<std::size_t>(rows.span()[k])] == ids.span()[k]);
           for (Index j = 0; j < 3; ++j)
-            numbers.row(k)[j] = static_cast<real>(ids[static_cast<std::size_t>(k)] % (3 + j));
+            numbers.row(static_cast<Index>(k))[j] = static_cast<real>(ids.span()[k] % (3 + j));
         }
         return linear(numbers, in[0]);
       });
