@@ -46,7 +46,7 @@ class MeshGraphNetBlock : public Module {
 struct MeshGraphNetOptions {
   Index node_feats = 0, edge_feats = 0,
         out_feats = 0;  ///< widths of x, of the edges' features, of the result
-  Index hidden = 128;
+  Index hidden = 128;            ///< width of the rows of nodes and edges, and of the hidden layers
   int blocks = 15;               ///< how many edges far a node sees; may be 0
   int mlp_layers = 2;            ///< hidden layers of each network; at least 1
   Activation activation = relu;  ///< after each of them

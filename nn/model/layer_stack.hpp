@@ -19,11 +19,15 @@
 
 namespace sar::inline SAR_PRECISION {
 
-/// The function that a checked description names.
+/// The function that a checked description names, one of ModelDescription::activations(). Local.
 [[nodiscard]] Activation activation_of(const std::string& name);
 
-/// [Dropout,] convolution, [norm,] activation, dropout, convolution, ..., convolution. It computes for the
-/// module that owns it, which registers its parts():
+/// With f the activation, h = x in front of the first of L layers, for l = 0 .. L - 2:
+///
+///     h = dropout(f(norm(conv_l(h))))    y = conv_{L - 1}(h)
+///
+/// norm is batch norm over the rows of all ranks, layer norm, or none. Where the type drops inputs, x goes
+/// through a dropout first. The stack computes for the module that owns it, which registers its parts():
 ///
 ///     input_dropout          in front of the first convolution, where the type drops inputs
 ///     convs or layers        the convolutions, "0", "1", ...
@@ -36,7 +40,8 @@ class LayerStack {
   /// Computes a layer, counted from 0: x [local sources, in] -> [local destinations, out].
   using Apply = std::function<Variable(std::size_t layer, const GraphShardManager&, const Variable& x)>;
 
-  /// Of a description norm, activation, dropout and hidden are read.
+  /// Of a checked description norm, activation, dropout and hidden are read; `sizes` has a layer or more.
+  /// Local.
   LayerStack(const StackType& type, const ModelDescription& description, const std::vector<LayerSize>& sizes,
              const Communicator& comm, Generator& gen, const Make& make);
   LayerStack(const LayerStack&) = delete;
@@ -45,8 +50,9 @@ class LayerStack {
   /// Their names and the modules, which live as long as this.
   [[nodiscard]] std::vector<std::pair<std::string, Module*>> parts();
 
-  /// The result of `layers` of the convolutions, and unless these are all, what the next one takes.
-  /// Collective.
+  /// x [local sources of the first graph, in] -> the result of the first `layers` convolutions [local
+  /// destinations of the last of their graphs, out], with norm, activation and dropout behind it unless these
+  /// are all convolutions. Errors are those of `apply`. Collective.
   Variable operator()(std::size_t layers, const LayerGraphs& graphs, const Variable& x, const Apply& apply);
 
   /// As NodeClassifier::forget_noise() and GraphModel::forget_noise() say. Local.

@@ -46,6 +46,7 @@ struct ModelDescription {
   /// multiple of the heads.
   [[nodiscard]] ModelDescription checked(const std::string& where = "the description") const;
 
+  /// What `type` and `activation` may be.
   [[nodiscard]] static const std::vector<std::string>& types();
   [[nodiscard]] static const std::vector<std::string>& activations();
 };

@@ -29,7 +29,7 @@ struct StackType {
 /// Those that a ModelDescription names.
 [[nodiscard]] const std::vector<StackType>& stack_types();
 
-/// The shape of a layer.
+/// The shape of a layer: rows of `in` numbers -> rows of out() numbers.
 struct LayerSize {
   Index in = 0;
   Index head = 0;  ///< features of a head
@@ -41,7 +41,7 @@ struct LayerSize {
   [[nodiscard]] Index out() const noexcept { return mean ? head : heads * head; }
 };
 
-/// The layers of a stack, from the first to the last; none is cached.
+/// The layers of a stack, from the first to the last; none is cached. Of a checked description. Local.
 [[nodiscard]] std::vector<LayerSize> layer_sizes(const ModelDescription& description, bool attends);
 
 /// A convolution of any class.
@@ -52,11 +52,12 @@ struct StackConvolution {
   std::function<Variable(const GraphShardManager&, const Variable&)> apply;
 };
 
-/// A convolution of a checked description. Throws InputError as the convolution does.
+/// A convolution of a checked description. Throws InputError as the convolution does. Local; to apply it is
+/// collective.
 [[nodiscard]] StackConvolution make_convolution(const ModelDescription& description, const LayerSize& size,
                                                 const Communicator& comm, Generator& gen);
 
-/// [n, heads, features] -> [n, heads * features], or the mean of the heads [n, features].
+/// [n, heads, features] -> [n, heads * features], or the mean of the heads [n, features]. Local.
 [[nodiscard]] Variable join_heads(Variable y, bool mean);
 
 }  // namespace sar

@@ -15,18 +15,19 @@ namespace sar::inline SAR_PRECISION {
 /// The weights of a model in files whose names and layouts may be those of DGL's and PyG's examples.
 class WeightFile {
  public:
-  /// The names of the file are those of the model until one is loaded or recognised.
+  /// The names of the file are those of the model until one is loaded or recognised. Local.
   explicit WeightFile(const Module& model);
 
   /// Loads a file, as load_weights() does after match_weights(). Returns a line for each tensor that is not
-  /// called as in the model: what it was taken for. On an error the model is as it was. Collective.
+  /// called as in the model: what it was taken for. Throws InputError, the same on every rank, as these two;
+  /// then the model is as it was. Collective.
   std::vector<std::string> load(const Communicator& comm, const std::string& path, const WeightNames& names);
 
-  /// Reads the names of a file, for save(), and not its values. Collective.
+  /// Reads the names of a file, for save(), and not its values. Errors are those of load(). Collective.
   void recognise(const Communicator& comm, const std::string& path, const WeightNames& names);
 
   /// Writes a file in the names and layouts of the one that was loaded or recognised, with `metadata` as
-  /// save_weights(). Collective.
+  /// save_weights(), whose errors it has. Collective.
   void save(const Communicator& comm, const std::string& path,
             std::map<std::string, std::string> metadata = {}) const;
 

@@ -16,6 +16,7 @@ struct WeightNames {
   std::map<std::string, std::string> rename = {};
 };
 
+/// What is compared of a tensor.
 struct NamedShape {
   std::string name;
   std::vector<Index> shape;  ///< [] and [1] are the same
@@ -29,6 +30,7 @@ enum class WeightLayout {
   added,     ///< to the bias of the sources, and subtracted from that of the destinations
 };
 
+/// A tensor of the file and its partner in the model, by their names.
 struct WeightLink {
   std::string file, model;
   WeightLayout layout = WeightLayout::same;
@@ -42,7 +44,7 @@ struct WeightLink {
 /// other, the first layer of the file that has their shapes under the names of the model or under those of
 /// PyTorch Geometric or older releases of DGL. Throws InputError, beginning with `place`, when a tensor stays
 /// without a partner, when layers of different beginnings have the same shapes, so that their order cannot be
-/// told, and for a `from` that no name has.
+/// told, and for a `from` that no name has. Local.
 std::vector<WeightLink> match_weights(const std::vector<NamedShape>& file,
                                       const std::vector<NamedShape>& model, const WeightNames& names,
                                       const std::string& place);
