@@ -23,13 +23,14 @@
  * Handles (sar_comm, sar_graph, ...) are made by the library and given back by the function that ends with
  * _free. A value is never used again for another handle: a null, a freed or an unknown handle, or one of
  * another kind, is SAR_ERROR_HANDLE. What a handle refers to lives as long as something needs it: handles may
- * be freed in any order.
+ * be freed in any order, which is the same on all ranks.
  *
  * "Collective": all ranks of the communicator call the function, in the same order. An error of one rank is
  * then the same status with the same text on all ranks ("rank 2: ..."), and all of them can go on. This also
  * holds for null pointers, wrong lengths and handles that are not live, as long as one of the handles that
  * the rank gives is live; a rank that gives none has no communicator, and fails alone. Objects of one call
- * must belong to one sar_comm.
+ * must belong to one sar_comm. Functions whose comment does not say "Collective" do not communicate, except
+ * that the last handle of a communicator frees its duplicate.
  *
  * Texts (descriptions, names of files) end with a null character and are UTF-8. Descriptions are JSON
  * objects; an unknown key is an error that names the keys that are known. A file that cannot be read or
@@ -108,6 +109,7 @@ SAR_API int sar_comm_create_f(int32_t fortran_comm, sar_comm* comm);
 /* The same for MPI_COMM_WORLD. Collective. */
 SAR_API int sar_comm_world(sar_comm* comm);
 
+/* The rank of the caller, from 0, and the number of ranks. */
 SAR_API int sar_comm_rank(sar_comm comm, int32_t* rank);
 SAR_API int sar_comm_size(sar_comm comm, int32_t* size);
 
@@ -188,6 +190,7 @@ typedef struct sar_graph_sizes {
   int64_t global_edges; /* of all ranks, with the reverse edges */
 } sar_graph_sizes;
 
+/* Numbers of nodes and edges of a graph. */
 SAR_API int sar_graph_get_sizes(sar_graph graph, sar_graph_sizes* sizes);
 
 /* The ids of the edges in the graph's order, `length` numbers: sizes.edges of them. */
@@ -260,8 +263,9 @@ typedef struct sar_optimizer_s* sar_optimizer;
  * Give the same on all ranks. Collective. */
 SAR_API int sar_optimizer_create(sar_model model, const char* description, sar_optimizer* optimizer);
 
+/* The learning rate, and a new one from the next step on. Set the same on all ranks; SAR_ERROR_INPUT when it
+ * is negative or not finite. */
 SAR_API int sar_optimizer_get_lr(sar_optimizer optimizer, double* lr);
-/* Set the same on all ranks. SAR_ERROR_INPUT when it is negative or not finite. */
 SAR_API int sar_optimizer_set_lr(sar_optimizer optimizer, double lr);
 SAR_API int sar_optimizer_free(sar_optimizer optimizer);
 
