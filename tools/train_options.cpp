@@ -193,7 +193,8 @@ void add_execution_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--pipeline-depth", o.graph_options.pipeline_depth, "stages in flight while one is used")
       ->transform(number_from<int>(1));
   app.add_option("--max-halo-bytes", o.graph_options.max_halo_bytes,
-                 "divide stages whose halo rows need more; 0: never")
+                 "a stage holds halo rows of at most so many bytes; 0: a quarter of the rows of the worker that "
+                 "owns most")
       ->transform(number_from<Index>(0));
   app.add_option("--edge-block", o.graph_options.edge_block,
                  "edges at a time where a message is a function of its own (rgcn without bases)")
