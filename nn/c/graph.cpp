@@ -3,6 +3,8 @@
 #include <sar/nn/c/status.hpp>
 
 #include <algorithm>
+#include <optional>
+#include <type_traits>
 
 using namespace sar;
 using namespace sar::c_interface;
@@ -23,31 +25,91 @@ HostGraphOptions options_of(const char* options) {
   return options == nullptr ? HostGraphOptions{} : graph_options(options);
 }
 
+/// What the program gives of a graph: ids of its nodes and edges.
+struct GlobalParts {
+  std::int64_t num_nodes;
+  const std::int64_t* node_ids;
+  std::int64_t num_edges;
+  const std::int64_t *src, *dst, *edge_ids;
+  const sar_array* edge_weight;
+
+  [[nodiscard]] HostGraph make(const Communicator& comm, const HostGraphOptions& options) const {
+    return {comm, list_of(node_ids, num_nodes, "node_ids"),
+            edges_of(num_edges, src, dst, edge_ids, edge_weight), options};
+  }
+};
+
+/// The same in a numbering of the rank's own.
+struct LocalParts {
+  std::int64_t num_owned, num_local;
+  const std::int64_t* global_ids;
+  std::int64_t num_edges;
+  const std::int32_t *src, *dst;
+  const std::int64_t* edge_ids;
+  const sar_array* edge_weight;
+
+  [[nodiscard]] HostGraph make(const Communicator& comm, const HostGraphOptions& options) const {
+    require<InputError>(0 <= num_owned && num_owned <= num_local, "the rank owns ", num_owned, " of ",
+                        num_local, " nodes, expected a number from 0 to ", num_local);
+    const LocalToGlobal nodes{.num_owned = num_owned,
+                              .global_ids = list_of(global_ids, num_local, "global_ids")};
+    return {comm, nodes, edges_of(num_edges, src, dst, edge_ids, edge_weight), options};
+  }
+};
+
+template <class Parts>
+int make_graph(const char* name, sar_comm comm, const Parts& parts, const char* options, sar_graph* graph) {
+  return make_object(name, {{comm, "comm"}}, graph, [&](const Communicator& c) {
+    object<CommObject>(comm, "comm");
+    const HostGraphOptions its = options_of(options);
+    return std::make_shared<GraphObject>(c, parts.make(c, its), its);
+  });
+}
+
+/// The graph changes when all ranks have made the new one.
+template <class Parts>
+int rebuild_graph(const char* name, sar_graph graph, const Parts& parts) {
+  std::shared_ptr<GraphObject> found;
+  std::optional<HostGraph> made;
+  const int status = collective_call(name, {{graph, "graph"}}, [&](const Communicator& c) {
+    found = object<GraphObject>(graph, "graph");
+    made = parts.make(c, found->options);
+  });
+  if (status != SAR_OK) return status;
+  static_assert(std::is_nothrow_move_assignable_v<HostGraph>);
+  found->graph = *std::move(made);
+  ++found->num_rebuilds;
+  return SAR_OK;
+}
+
 }  // namespace
 
 int sar_graph_from_global(sar_comm comm, int64_t num_nodes, const int64_t* node_ids, int64_t num_edges,
                           const int64_t* src, const int64_t* dst, const int64_t* edge_ids,
                           const sar_array* edge_weight, const char* options, sar_graph* graph) {
-  return make_object("sar_graph_from_global", {{comm, "comm"}}, graph, [&](const Communicator& c) {
-    object<CommObject>(comm, "comm");
-    return std::make_shared<GraphObject>(
-        c, HostGraph(c, list_of(node_ids, num_nodes, "node_ids"),
-                     edges_of(num_edges, src, dst, edge_ids, edge_weight), options_of(options)));
-  });
+  const GlobalParts parts{num_nodes, node_ids, num_edges, src, dst, edge_ids, edge_weight};
+  return make_graph("sar_graph_from_global", comm, parts, options, graph);
 }
 
 int sar_graph_from_local(sar_comm comm, int64_t num_owned, int64_t num_local, const int64_t* global_ids,
                          int64_t num_edges, const int32_t* src, const int32_t* dst, const int64_t* edge_ids,
                          const sar_array* edge_weight, const char* options, sar_graph* graph) {
-  return make_object("sar_graph_from_local", {{comm, "comm"}}, graph, [&](const Communicator& c) {
-    object<CommObject>(comm, "comm");
-    require<InputError>(0 <= num_owned && num_owned <= num_local, "the rank owns ", num_owned, " of ",
-                        num_local, " nodes, expected a number from 0 to ", num_local);
-    const LocalToGlobal nodes{.num_owned = num_owned,
-                              .global_ids = list_of(global_ids, num_local, "global_ids")};
-    return std::make_shared<GraphObject>(
-        c, HostGraph(c, nodes, edges_of(num_edges, src, dst, edge_ids, edge_weight), options_of(options)));
-  });
+  const LocalParts parts{num_owned, num_local, global_ids, num_edges, src, dst, edge_ids, edge_weight};
+  return make_graph("sar_graph_from_local", comm, parts, options, graph);
+}
+
+int sar_graph_rebuild_from_global(sar_graph graph, int64_t num_nodes, const int64_t* node_ids,
+                                  int64_t num_edges, const int64_t* src, const int64_t* dst,
+                                  const int64_t* edge_ids, const sar_array* edge_weight) {
+  const GlobalParts parts{num_nodes, node_ids, num_edges, src, dst, edge_ids, edge_weight};
+  return rebuild_graph("sar_graph_rebuild_from_global", graph, parts);
+}
+
+int sar_graph_rebuild_from_local(sar_graph graph, int64_t num_owned, int64_t num_local,
+                                 const int64_t* global_ids, int64_t num_edges, const int32_t* src,
+                                 const int32_t* dst, const int64_t* edge_ids, const sar_array* edge_weight) {
+  const LocalParts parts{num_owned, num_local, global_ids, num_edges, src, dst, edge_ids, edge_weight};
+  return rebuild_graph("sar_graph_rebuild_from_local", graph, parts);
 }
 
 int sar_graph_get_sizes(sar_graph graph, sar_graph_sizes* sizes) {

@@ -13,6 +13,7 @@
 
 #include <sar.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,10 +48,13 @@ struct CommObject final : Object {
 
 struct GraphObject final : Object {
   static constexpr const char* name = "sar_graph";
-  GraphObject(const Communicator& c, HostGraph made) : Object(c), graph(std::move(made)) {}
+  GraphObject(const Communicator& c, HostGraph made, const HostGraphOptions& its)
+      : Object(c), graph(std::move(made)), options(its) {}
   [[nodiscard]] const char* kind() const noexcept override { return name; }
 
   HostGraph graph;
+  HostGraphOptions options;
+  std::uint64_t num_rebuilds = 0;  ///< predictors compare it with the number that they have seen
 };
 
 struct ModelObject final : Object {

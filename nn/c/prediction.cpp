@@ -9,16 +9,24 @@ namespace {
 
 struct PredictorObject final : Object {
   static constexpr const char* name = "sar_predictor";
-  PredictorObject(std::shared_ptr<ModelObject> m, const std::shared_ptr<GraphObject>& g)
+  PredictorObject(std::shared_ptr<ModelObject> m, std::shared_ptr<GraphObject> g)
       : Object(m->comm),
         model(std::move(m)),
-        num_nodes(g->graph.num_nodes()),
-        num_edges(g->graph.num_edges()),
-        predictor(*model->model, g->graph) {}
+        graph(std::move(g)),
+        num_rebuilds(graph->num_rebuilds),
+        predictor(*model->model, graph->graph) {}
   [[nodiscard]] const char* kind() const noexcept override { return name; }
 
+  /// Becomes a predictor of what the graph is now. Collective.
+  void follow_graph() {
+    if (num_rebuilds == graph->num_rebuilds) return;
+    predictor = Predictor(*model->model, graph->graph);
+    num_rebuilds = graph->num_rebuilds;
+  }
+
   std::shared_ptr<ModelObject> model;
-  Index num_nodes, num_edges;
+  std::shared_ptr<GraphObject> graph;
+  std::uint64_t num_rebuilds;  // those of the graph that `predictor` has seen
   Predictor predictor;
 };
 
@@ -36,9 +44,11 @@ int sar_predictor_run(sar_predictor predictor, const sar_array* x, const sar_arr
   return collective_call("sar_predictor_run", {{predictor, "predictor"}}, [&](const Communicator&) {
     const auto found = object<PredictorObject>(predictor, "predictor");
     const ModelDescription& description = found->model->model->description();
-    const Tensor rows = read_array(x, {"x", found->num_nodes, description.in_feats});
-    const Tensor edge_rows = read_edges(edges, found->num_edges, description.edge_feats);
-    check_array(out, {"out", found->num_nodes, description.out_feats});
+    found->follow_graph();
+    const Index num_nodes = found->graph->graph.num_nodes();
+    const Tensor rows = read_array(x, {"x", num_nodes, description.in_feats});
+    const Tensor edge_rows = read_edges(edges, found->graph->graph.num_edges(), description.edge_feats);
+    check_array(out, {"out", num_nodes, description.out_feats});
     const Shape shape{out->rows, out->fields};
     const bool in_place = lies_as_tensor(*out);
     Tensor result = in_place ? Tensor::borrow(static_cast<real*>(out->data), shape) : Tensor(shape);

@@ -165,8 +165,7 @@ typedef struct sar_graph_s* sar_graph;
  *     "max_halo_bytes"     bytes of the rows of one stage; default 0: a quarter of the rows of a rank
  *     "halo_format"        "exact" (default), "bf16" or "int8" (single precision): how rows travel
  *
- * The arrays are not needed after the call. When the mesh changes, free the graph and make another one;
- * models and optimizers hold nothing of it. SAR_ERROR_INPUT for a node that is given twice, an edge with an
+ * The arrays are not needed after the call. SAR_ERROR_INPUT for a node that is given twice, an edge with an
  * end that no rank gives, ids of edges that are not unique, options that differ between ranks. Collective. */
 SAR_API int sar_graph_from_global(sar_comm comm, int64_t num_nodes, const int64_t* node_ids,
                                   int64_t num_edges, const int64_t* src, const int64_t* dst,
@@ -181,6 +180,27 @@ SAR_API int sar_graph_from_local(sar_comm comm, int64_t num_owned, int64_t num_l
                                  const int64_t* global_ids, int64_t num_edges, const int32_t* src,
                                  const int32_t* dst, const int64_t* edge_ids, const sar_array* edge_weight,
                                  const char* options, sar_graph* graph);
+
+/* When the mesh changes: the graph becomes that of other nodes and edges, in any number, as if
+ * sar_graph_from_global() had made it with the options that the graph has. The handle stays the same. Models
+ * and optimizers hold nothing of a graph and go on as they are. Predictors that were made for the graph
+ * follow it: each makes its buffers anew in its next run, takes arrays of the new sizes from there on, and
+ * gives back what it holds of the old graph. Rows of edges have new numbers and a new order
+ * (sar_graph_get_sizes(), sar_graph_edge_ids(), sar_graph_edges_to_graph_order()).
+ *
+ * On an error the graph is as it was. The old graph and the new one are therefore in memory at the same time;
+ * where there is not enough for both, free the predictors and the graph, and make others. Errors are those of
+ * sar_graph_from_global(). Collective. */
+SAR_API int sar_graph_rebuild_from_global(sar_graph graph, int64_t num_nodes, const int64_t* node_ids,
+                                          int64_t num_edges, const int64_t* src, const int64_t* dst,
+                                          const int64_t* edge_ids, const sar_array* edge_weight);
+
+/* The same in a numbering of the rank's own, as sar_graph_from_local() takes it. A graph can be made by one
+ * of the two ways and rebuilt by the other. Collective. */
+SAR_API int sar_graph_rebuild_from_local(sar_graph graph, int64_t num_owned, int64_t num_local,
+                                         const int64_t* global_ids, int64_t num_edges, const int32_t* src,
+                                         const int32_t* dst, const int64_t* edge_ids,
+                                         const sar_array* edge_weight);
 
 typedef struct sar_graph_sizes {
   int64_t nodes;        /* of this rank: rows of arrays of nodes */
@@ -315,12 +335,14 @@ SAR_API int sar_evaluate_labels(sar_model model, sar_graph graph, const sar_arra
 typedef struct sar_predictor_s* sar_predictor;
 
 /* A model with the buffers that it needs for a graph: made once, run many times. It reads the weights at each
- * run, so that training may go on. Collective. */
+ * run, so that training may go on. When the graph is rebuilt, the predictor is one of the new graph.
+ * Collective. */
 SAR_API int sar_predictor_create(sar_model model, sar_graph graph, sar_predictor* predictor);
 
 /* Computes out [nodes, out_feats] from x [nodes, in_feats] and edges [edges, edge_feats] (NULL for a model
- * that takes none), in evaluation mode. After the first run nothing is allocated where the arrays need no
- * conversion. `out` must not overlap x or edges; on an error it may be partly written. Collective. */
+ * that takes none), in evaluation mode. After the first run (of a graph that was rebuilt: after the first one
+ * since) nothing is allocated where the arrays need no conversion. `out` must not overlap x or edges; on an
+ * error it may be partly written. Collective. */
 SAR_API int sar_predictor_run(sar_predictor predictor, const sar_array* x, const sar_array* edges,
                               sar_array* out);
 

@@ -102,6 +102,20 @@ class Graph : public Handle<sar_graph, sar_graph_free> {
                                length(src), src.data(), dst.data(), nullptr, nullptr, options.c_str(),
                                &raw_));
   }
+  /// The graph becomes that of other nodes and edges; its options stay, and its predictors follow it.
+  void rebuild(const std::vector<std::int64_t>& node_ids, const std::vector<std::int64_t>& src,
+               const std::vector<std::int64_t>& dst) {
+    require_ends(src.size(), dst.size());
+    check(sar_graph_rebuild_from_global(raw_, length(node_ids), node_ids.data(), length(src), src.data(),
+                                        dst.data(), nullptr, nullptr));
+  }
+  void rebuild(const LocalToGlobal& nodes, const std::vector<std::int32_t>& src,
+               const std::vector<std::int32_t>& dst) {
+    require_ends(src.size(), dst.size());
+    check(sar_graph_rebuild_from_local(raw_, nodes.num_owned, length(nodes.global_ids),
+                                       nodes.global_ids.data(), length(src), src.data(), dst.data(), nullptr,
+                                       nullptr));
+  }
   sar_graph_sizes sizes() const {
     sar_graph_sizes sizes;
     check(sar_graph_get_sizes(raw_, &sizes));

@@ -80,10 +80,13 @@ module sar
     private
     type(c_ptr) :: handle = c_null_ptr
   contains
-    procedure, private :: from_global_int32, from_global_int64, to_graph_real32, to_graph_real64, &
+    procedure, private :: from_global_int32, from_global_int64, rebuild_from_global_int32, &
+      rebuild_from_global_int64, to_graph_real32, to_graph_real64, &
       to_given_real32, to_given_real64
     generic :: from_global => from_global_int32, from_global_int64
     procedure :: from_local => graph_from_local
+    generic :: rebuild_from_global => rebuild_from_global_int32, rebuild_from_global_int64
+    procedure :: rebuild_from_local => graph_rebuild_from_local
     procedure :: sizes => graph_sizes
     procedure :: edge_ids => graph_edge_ids
     generic :: edges_to_graph_order => to_graph_real32, to_graph_real64
@@ -259,6 +262,23 @@ module sar
       integer(c_int32_t), intent(in) :: src(*), dst(*)
       character(kind=c_char), intent(in) :: options(*)
       type(c_ptr), intent(inout) :: graph
+      integer(c_int) :: status
+    end function
+    function c_graph_rebuild_from_global(graph, num_nodes, node_ids, num_edges, src, dst, edge_ids, &
+      edge_weight) bind(C, name="sar_graph_rebuild_from_global") result(status)
+      import :: c_int, c_int64_t, c_ptr
+      type(c_ptr), value :: graph, edge_ids, edge_weight
+      integer(c_int64_t), value :: num_nodes, num_edges
+      integer(c_int64_t), intent(in) :: node_ids(*), src(*), dst(*)
+      integer(c_int) :: status
+    end function
+    function c_graph_rebuild_from_local(graph, num_owned, num_local, global_ids, num_edges, src, dst, &
+      edge_ids, edge_weight) bind(C, name="sar_graph_rebuild_from_local") result(status)
+      import :: c_int, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: graph, edge_ids, edge_weight
+      integer(c_int64_t), value :: num_owned, num_local, num_edges
+      integer(c_int64_t), intent(in) :: global_ids(*)
+      integer(c_int32_t), intent(in) :: src(*), dst(*)
       integer(c_int) :: status
     end function
     function c_graph_get_sizes(graph, sizes) bind(C, name="sar_graph_get_sizes") result(status)
@@ -896,6 +916,60 @@ contains
                                  c_int32_t), &
                                  ids_pointer(edge_ids), pointer_to(weights), options_of(options), &
                                  self%handle), &
+              stat, errmsg, wrong)
+  end subroutine
+
+  !> When the mesh changes: the graph becomes that of other nodes and edges, as from_global would make it with
+  !> the options that the graph has. Models and optimizers go on as they are; predictors that were created for
+  !> the graph follow it, and take arrays of the new sizes from here on. On an error the graph is as it was.
+  !> The old and the new graph are in memory at the same time; from_global and from_local give the old one
+  !> back first. Collective.
+  subroutine rebuild_from_global_int64(self, node_ids, src, dst, edge_ids, edge_weight, stat, errmsg)
+    class(sar_graph), intent(in) :: self
+    integer(int64), contiguous, intent(in) :: node_ids(:), src(:), dst(:)
+    integer(int64), contiguous, target, intent(in), optional :: edge_ids(:)
+    real(real64), contiguous, target, intent(in), optional :: edge_weight(:)
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+    type(c_array), target :: weights
+    character(len=:), allocatable :: wrong
+    weights = weights_of(edge_weight)
+    wrong = wrong_lengths(size(src), size(dst), edge_ids)
+    call tell(c_graph_rebuild_from_global(self%handle, size(node_ids, kind=c_int64_t), node_ids, &
+      edges_or_error(size(src), wrong), src, dst, ids_pointer(edge_ids), pointer_to(weights)), &
+              stat, errmsg, wrong)
+  end subroutine
+
+  !> The same with ids that are default integers.
+  subroutine rebuild_from_global_int32(self, node_ids, src, dst, edge_ids, edge_weight, stat, errmsg)
+    class(sar_graph), intent(in) :: self
+    integer(int32), intent(in) :: node_ids(:), src(:), dst(:)
+    integer(int64), contiguous, target, intent(in), optional :: edge_ids(:)
+    real(real64), contiguous, target, intent(in), optional :: edge_weight(:)
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+    call rebuild_from_global_int64(self, int(node_ids, int64), int(src, int64), int(dst, int64), edge_ids, &
+      edge_weight, stat, errmsg)
+  end subroutine
+
+  !> The same in a numbering of the rank's own, as from_local takes it. Collective.
+  subroutine graph_rebuild_from_local(self, num_owned, global_ids, src, dst, edge_ids, edge_weight, stat, &
+    errmsg)
+    class(sar_graph), intent(in) :: self
+    integer, intent(in) :: num_owned
+    integer(int64), contiguous, intent(in) :: global_ids(:)
+    integer, intent(in) :: src(:), dst(:)
+    integer(int64), contiguous, target, intent(in), optional :: edge_ids(:)
+    real(real64), contiguous, target, intent(in), optional :: edge_weight(:)
+    integer, intent(out), optional :: stat
+    character(len=*), intent(inout), optional :: errmsg
+    type(c_array), target :: weights
+    character(len=:), allocatable :: wrong
+    weights = weights_of(edge_weight)
+    wrong = wrong_lengths(size(src), size(dst), edge_ids)
+    call tell(c_graph_rebuild_from_local(self%handle, int(num_owned, c_int64_t), &
+      size(global_ids, kind=c_int64_t), global_ids, edges_or_error(size(src), wrong), &
+      int(src - 1, c_int32_t), int(dst - 1, c_int32_t), ids_pointer(edge_ids), pointer_to(weights)), &
               stat, errmsg, wrong)
   end subroutine
 

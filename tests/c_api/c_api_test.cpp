@@ -79,6 +79,7 @@ struct CppTraining {
   explicit CppTraining(const Problem& problem)
       : p(problem),
         graph(p.comm, p.host.node_ids, p.host.edges()),
+        x(p.x),
         gen(9),
         model(ModelDescription::from_json(description), p.comm, gen),
         optimizer(model.named_parameters(), {.lr = 0.02, .weight_decay = 0.01}) {}
@@ -87,7 +88,7 @@ struct CppTraining {
   double step(const Loss& loss_of) {
     model.train();
     Tape tape;
-    const Variable loss = loss_of(model(graph, p.x));
+    const Variable loss = loss_of(model(graph, x));
     const double value = loss.value().item();
     tape.backward(loss);
     model.forget_noise();
@@ -105,6 +106,7 @@ struct CppTraining {
 
   const Problem& p;
   HostGraph graph;
+  Tensor x;
   Generator gen;
   GraphModel model;
   AdamW optimizer;
@@ -290,6 +292,134 @@ TEST_CASE("rows of edges travel to the graph's order and back; a graph of local 
   SAR_OKAY(sar_evaluate(problem.model, same, &x, nullptr, SAR_LOSS_MSE, &y, 0, nullptr, &loss_of_same));
   CHECK(loss == loss_of_same);
   SAR_OKAY(sar_graph_free(same));
+}
+
+/// A mesh that has changed: other nodes and other edges, with weights, on other ranks.
+struct NewMesh {
+  NewMesh(const Communicator& comm, Ownership how, std::uint64_t seed)
+      : whole(random_graph("c_api_new_mesh", 45, 45, 200, seed)),
+        host(host_arrays(comm, whole, how, seed)),
+        local(local_arrays(host)),
+        x(host.node_rows(random_values(Shape{45, in_feats}, 3))),
+        target(host.node_rows(random_values(Shape{45, out_feats}, 4))),
+        weight(host.edge_rows(random_values(Shape{std::ssize(whole.src), 1}, 5))) {}
+
+  [[nodiscard]] int rebuild(sar_graph graph, bool in_local_numbers) const {
+    const sar_array weights = array_of(weight);
+    if (in_local_numbers)
+      return sar_graph_rebuild_from_local(graph, std::ssize(host.node_ids), std::ssize(local.global_ids),
+                                          local.global_ids.data(), std::ssize(local.src), local.src.data(),
+                                          local.dst.data(), host.edge_ids.data(), &weights);
+    return sar_graph_rebuild_from_global(graph, std::ssize(host.node_ids), host.node_ids.data(),
+                                         std::ssize(host.src), host.src.data(), host.dst.data(),
+                                         host.edge_ids.data(), &weights);
+  }
+
+  WholeGraph whole;
+  HostArrays host;
+  LocalArrays local;
+  Tensor x, target, weight;
+};
+
+TEST_CASE("a graph that is rebuilt is that of C++ of the new mesh; training and predictors go on with it") {
+  const Communicator comm = Communicator::world();
+  const Problem problem(comm);
+  CppTraining cpp(problem);
+  sar_graph graph = nullptr;
+  const HostArrays& old = problem.host;
+  SAR_OKAY(sar_graph_from_global(problem.c_comm, std::ssize(old.node_ids), old.node_ids.data(),
+                                 std::ssize(old.src), old.src.data(), old.dst.data(), old.edge_ids.data(),
+                                 nullptr, R"({"add_reverse_edges": true})", &graph));
+  sar_predictor predictor = nullptr, idle = nullptr;
+  SAR_OKAY(sar_predictor_create(problem.model, graph, &predictor));
+  SAR_OKAY(sar_predictor_create(problem.model, graph, &idle));  // runs again after several rebuilds
+  const sar_array old_x = array_of(problem.x);
+  Tensor old_result(Shape{problem.x.num_rows(), out_feats});
+  sar_array old_out = array_of(old_result);
+  SAR_OKAY(sar_predictor_run(predictor, &old_x, nullptr, &old_out));
+
+  std::uint64_t seed = 10;
+  for (const Ownership how : {Ownership::scattered, Ownership::halves, Ownership::one_rank})
+    for (const bool in_local_numbers : {false, true}) {
+      CAPTURE(static_cast<int>(how));
+      CAPTURE(in_local_numbers);
+      const NewMesh mesh(comm, how, ++seed);
+      SAR_OKAY(mesh.rebuild(graph, in_local_numbers));
+      const Tensor weight = mesh.weight.reshape({mesh.weight.num_rows()});
+      cpp.graph = HostGraph(comm, mesh.host.node_ids, mesh.host.edges(weight), {.add_reverse_edges = true});
+      cpp.x = mesh.x;
+
+      sar_graph_sizes sizes{};
+      SAR_OKAY(sar_graph_get_sizes(graph, &sizes));
+      CHECK(sizes.nodes == cpp.graph.num_nodes());
+      CHECK(sizes.given_edges == std::ssize(mesh.host.src));
+      CHECK(sizes.global_nodes == 45);
+      CHECK(sizes.global_edges == 2 * std::ssize(mesh.whole.src));
+      std::vector<std::int64_t> ids(static_cast<std::size_t>(sizes.edges));
+      SAR_OKAY(sar_graph_edge_ids(graph, sizes.edges, ids.data()));
+      CHECK(std::ranges::equal(ids, cpp.graph.edge_ids()));
+
+      const sar_array x = array_of(mesh.x), target = array_of(mesh.target);
+      double loss = 0;
+      SAR_OKAY(sar_train_step(problem.model, problem.optimizer, graph, &x, nullptr, SAR_LOSS_MSE, &target, 0,
+                              nullptr, &loss));
+      CHECK(loss == cpp.step([&](const Variable& y) { return mse(y, mesh.target, comm); }));
+
+      cpp.model.eval();
+      const Tensor wanted = cpp.model(cpp.graph, mesh.x).value();
+      Tensor result(wanted.shape());
+      sar_array out = array_of(result);
+      for (int run = 0; run < 3; ++run) {
+        result.fill(-1);
+        SAR_OKAY(sar_predictor_run(predictor, &x, nullptr, &out));
+        CHECK(std::ranges::equal(std::as_const(result).values(), wanted.values()));
+      }
+      CHECK(sar_predictor_run(predictor, &old_x, nullptr, &old_out) == SAR_ERROR_SHAPE);
+      if (how == Ownership::one_rank) {
+        result.fill(-1);
+        SAR_OKAY(sar_predictor_run(idle, &x, nullptr, &out));
+        CHECK(std::ranges::equal(std::as_const(result).values(), wanted.values()));
+      }
+    }
+  SAR_OKAY(sar_graph_free(graph));
+  SAR_OKAY(sar_predictor_free(idle));
+  SAR_OKAY(sar_predictor_free(predictor));
+}
+
+TEST_CASE(
+    "a graph that cannot be rebuilt on one rank is as it was on all of them, and so are its predictors") {
+  const Communicator comm = Communicator::world();
+  const Problem problem(comm);
+  const int last = comm.size() - 1;
+  const bool wrong = comm.rank() == last;
+  const sar_array x = array_of(problem.x);
+  sar_predictor predictor = nullptr;
+  SAR_OKAY(sar_predictor_create(problem.model, problem.graph, &predictor));
+  Tensor before(Shape{problem.x.num_rows(), out_feats}), after(before.shape());
+  sar_array out = array_of(before);
+  SAR_OKAY(sar_predictor_run(predictor, &x, nullptr, &out));
+
+  const NewMesh mesh(comm, Ownership::scattered, 20);
+  const auto is_refused = [&](int status, int expected, const std::string& text) {
+    CHECK(status == expected);
+    const std::string found = sar_last_error();
+    CHECK_MESSAGE(found.find(text) != std::string::npos, found);
+    if (comm.size() > 1) CHECK(found.starts_with(concat("rank ", last, ": ")));
+  };
+  NewMesh bad = mesh;
+  if (wrong) bad.host.src.at(0) = 123456789;  // no rank gives this node
+  is_refused(bad.rebuild(problem.graph, false), SAR_ERROR_INPUT, "123456789");
+  bad = mesh;
+  if (wrong) bad.local.dst.at(0) = 1000;
+  is_refused(bad.rebuild(problem.graph, true), SAR_ERROR_INPUT, "1000");
+  void* const no_graph = problem.c_comm;
+  is_refused(mesh.rebuild(wrong ? static_cast<sar_graph>(no_graph) : problem.graph, false), SAR_ERROR_HANDLE,
+             "is a sar_comm, expected a sar_graph");
+
+  out = array_of(after);
+  SAR_OKAY(sar_predictor_run(predictor, &x, nullptr, &out));
+  CHECK(std::ranges::equal(std::as_const(after).values(), std::as_const(before).values()));
+  SAR_OKAY(sar_predictor_free(predictor));
 }
 
 TEST_CASE("parameters are read and written") {

@@ -43,7 +43,7 @@ void trains(const std::string& folder) {
     numbering.global_ids.pop_back();
     local_src[0] = nodes - 1;
   }
-  const sar_cxx11::Graph graph(comm, ids, src, dst);
+  sar_cxx11::Graph graph(comm, ids, src, dst);
   const sar_cxx11::Graph same(comm, numbering, local_src, local_dst);
   expect(graph.sizes().edges == nodes && same.sizes().edges == nodes, "each node has an in-edge");
   const std::vector<double> lengths = graph.to_graph_order(x, 1);
@@ -61,6 +61,27 @@ void trains(const std::string& folder) {
   }
   expect(last < first, "the loss falls");
   expect(equal, "both numberings give the same losses");
+
+  // the mesh changes: edges go the other way around the ring, and then back
+  const sar_cxx11::Predictor predictor(model, graph);
+  const sar_cxx11::Graph reversed(comm, ids, dst, src);
+  std::vector<double> once(2 * nodes), there(2 * nodes), wanted(2 * nodes), back(2 * nodes);
+  sar_array out_once = sar_cxx11::array(once, 2), out_there = sar_cxx11::array(there, 2);
+  sar_array out_wanted = sar_cxx11::array(wanted, 2), out_back = sar_cxx11::array(back, 2);
+  predictor.run(sar_cxx11::array(x, 1), out_once);
+  graph.rebuild(ids, dst, src);
+  predictor.run(sar_cxx11::array(x, 1), out_there);
+  sar_cxx11::Predictor(model, reversed).run(sar_cxx11::array(x, 1), out_wanted);
+  graph.rebuild(numbering, local_src, local_dst);
+  predictor.run(sar_cxx11::array(x, 1), out_back);
+  expect(there == wanted && there != once, "the predictor follows the graph that is rebuilt");
+  expect(back == once, "a graph that is rebuilt as it was predicts as it did");
+  try {
+    graph.rebuild(ids, src, std::vector<std::int64_t>(1));
+    expect(false, "edges with fewer destinations than sources are refused");
+  } catch (const sar_cxx11::Error& error) {
+    expect(error.status() == SAR_ERROR_SHAPE, "the status of that error");
+  }
 
   const std::string file = folder + ".safetensors";
   model.save(file);

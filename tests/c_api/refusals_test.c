@@ -130,6 +130,55 @@ static void refuses_comms(const setting* s) {
   OK(sar_set_num_threads(0));
 }
 
+/* The graph is as it was after each of these. */
+static void refuses_rebuilding(const setting* s) {
+  double rows[NODES] = {0};
+  int64_t same_ids[NODES] = {0};
+  const int32_t near[1] = {0}, far[1] = {NODES};
+  const sar_array weight = sar_array_double(rows, NODES, 1),
+                  short_weight = sar_array_double(rows, NODES - 1, 1);
+  sar_graph_sizes sizes;
+#define REBUILD(graph, n, ids, m, src, dst, weights) \
+  sar_graph_rebuild_from_global(graph, n, ids, m, src, dst, NULL, weights)
+#define REBUILD_LOCAL(graph, owned, n, ids, m, src, dst, weights) \
+  sar_graph_rebuild_from_local(graph, owned, n, ids, m, src, dst, NULL, weights)
+  REFUSES_HANDLES(sar_graph_rebuild_from_global, sar_graph, s->freed_graph, NODES, s->ids, NODES, s->src,
+                  s->dst, NULL, NULL);
+  REFUSES(REBUILD((sar_graph)(void*)s->comm, NODES, s->ids, NODES, s->src, s->dst, NULL), SAR_ERROR_HANDLE,
+          "is a sar_comm, expected a sar_graph");
+  REFUSES(REBUILD((sar_graph)(void*)s->predictor, NODES, s->ids, NODES, s->src, s->dst, NULL),
+          SAR_ERROR_HANDLE, "is a sar_predictor, expected a sar_graph");
+  REFUSES(REBUILD(s->graph, -1, s->ids, NODES, s->src, s->dst, NULL), SAR_ERROR_INPUT,
+          "the length of 'node_ids' is -1");
+  REFUSES(REBUILD(s->graph, NODES, NULL, NODES, s->src, s->dst, NULL), SAR_ERROR_INPUT,
+          "'node_ids' is null, expected 6 numbers");
+  REFUSES(REBUILD(s->graph, NODES, s->ids, -2, s->src, s->dst, NULL), SAR_ERROR_INPUT, "is -2");
+  REFUSES(REBUILD(s->graph, NODES, s->ids, NODES, NULL, s->dst, NULL), SAR_ERROR_INPUT, "'src' is null");
+  REFUSES(REBUILD(s->graph, NODES, s->ids, NODES, s->src, NULL, NULL), SAR_ERROR_INPUT, "'dst' is null");
+  REFUSES(REBUILD(s->graph, 0, NULL, 0, NULL, NULL, NULL), SAR_ERROR_INPUT, "expected one at least");
+  REFUSES(REBUILD(s->graph, NODES, s->ids, NODES, s->src, s->dst, &short_weight), SAR_ERROR_SHAPE,
+          "'edge_weight' has 5 rows, expected 6");
+  REFUSES(sar_graph_rebuild_from_global(s->graph, NODES, s->ids, NODES, s->src, s->dst, same_ids, NULL),
+          SAR_ERROR_INPUT, "");
+  REFUSES(REBUILD(s->graph, NODES, same_ids, NODES, same_ids, same_ids, NULL), SAR_ERROR_INPUT, "0");
+
+  REFUSES_HANDLES(sar_graph_rebuild_from_local, sar_graph, s->freed_graph, NODES, NODES, s->ids, 1, near,
+                  near, NULL, NULL);
+  REFUSES(REBUILD_LOCAL((sar_graph)(void*)s->model, NODES, NODES, s->ids, 1, near, near, NULL),
+          SAR_ERROR_HANDLE, "is a sar_model, expected a sar_graph");
+  REFUSES(REBUILD_LOCAL(s->graph, NODES + 1, NODES, s->ids, 1, near, near, NULL), SAR_ERROR_INPUT,
+          "owns 7 of 6 nodes");
+  REFUSES(REBUILD_LOCAL(s->graph, NODES, NODES, NULL, 1, near, near, NULL), SAR_ERROR_INPUT,
+          "'global_ids' is null");
+  REFUSES(REBUILD_LOCAL(s->graph, NODES, NODES, s->ids, 1, near, NULL, NULL), SAR_ERROR_INPUT,
+          "'dst' is null");
+  REFUSES(REBUILD_LOCAL(s->graph, NODES, NODES, s->ids, 1, far, near, NULL), SAR_ERROR_INPUT, "6");
+  REFUSES(REBUILD_LOCAL(s->graph, NODES, NODES, s->ids, 1, near, near, &weight), SAR_ERROR_SHAPE,
+          "'edge_weight' has 6 rows, expected 1");
+  OK(sar_graph_get_sizes(s->graph, &sizes));
+  HOLDS(sizes.nodes == NODES && sizes.given_edges == NODES && sizes.edges == 2 * NODES);
+}
+
 static void refuses_graphs(const setting* s) {
   sar_graph graph = NULL;
   sar_graph_sizes sizes;
@@ -186,6 +235,8 @@ static void refuses_graphs(const setting* s) {
           SAR_ERROR_INPUT, "'src' is null");
   REFUSES(sar_graph_from_local(s->comm, NODES, NODES, s->ids, 1, far, near, NULL, NULL, NULL, &graph),
           SAR_ERROR_INPUT, "6");
+
+  refuses_rebuilding(s);
 
   REFUSES_HANDLES(sar_graph_get_sizes, sar_graph, s->freed_graph, &sizes);
   REFUSES(sar_graph_get_sizes(comm_as_graph, &sizes), SAR_ERROR_HANDLE,

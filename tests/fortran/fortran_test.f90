@@ -32,6 +32,7 @@ program fortran_test
   call test_arrays()
   call test_training()
   call test_empty_rank()
+  call test_rebuilding()
   call test_parameters()
   call test_files()
   call test_library()
@@ -268,6 +269,87 @@ contains
     call check(abs(loss(1) - loss(2)) <= 10 * tolerance * abs(loss(1)), &
       'a rank without nodes changes nothing')
     call other%free()
+  end subroutine
+
+  ! Each time the mesh changes, a graph and its predictor become those of the new mesh. The last mesh has no
+  ! node on the first rank, where there are several.
+  subroutine test_rebuilding()
+    type(sar_graph) :: changing, fresh
+    type(sar_graph_sizes) :: sizes
+    type(sar_predictor) :: predictor, fresh_predictor
+    integer(int64), allocatable :: from(:), mine(:), global_ids(:)
+    integer, allocatable :: local_src(:), local_dst(:)
+    real(real64), allocatable :: rows(:, :), result(:, :), wanted(:, :), weight(:)
+    real(real64) :: loss(2)
+    integer :: e, i, parts
+    character(len=*), parameter :: options = '{"add_reverse_edges": true}'
+    call changing%from_global(comm, ids, src, dst, options=options)
+    call predictor%create(model, changing)
+    allocate (result(3, n), wanted(3, n))
+    call predictor%run(x, result)
+
+    from = modulo(ids + 3, int(num_nodes, int64))
+    weight = [(0.5_real64 + 0.01_real64 * ids(i), i=1, n)]
+    call fresh%from_global(comm, ids, from, ids, edge_weight=weight, options=options)
+    call fresh_predictor%create(model, fresh)
+    call fresh_predictor%run(x, wanted)
+    call changing%rebuild_from_global(ids, from, ids, edge_weight=weight)
+    sizes = changing%sizes()
+    call check(sizes%given_edges == n .and. sizes%global_edges == 2 * num_nodes, 'sizes after rebuilding')
+    call predictor%run(x, result)
+    call check(all(result == wanted), 'a predictor follows a graph that is rebuilt from ids')
+    call model%evaluate(changing, x, target, loss(1))
+    call model%evaluate(fresh, x, target, loss(2))
+    call check(loss(1) == loss(2), 'the loss on a graph that is rebuilt')
+    call changing%rebuild_from_global(int(ids, int32), int(from, int32), int(ids, int32), edge_weight=weight)
+    call predictor%run(x, result)
+    call check(all(result == wanted), 'a predictor follows a graph that is rebuilt from default integers')
+
+    ! errors leave it as it was
+    call changing%rebuild_from_global(ids, from, ids(2:), stat=stat, errmsg=errmsg)
+    call check(stat /= sar_ok, 'fewer destinations than sources: '//trim(errmsg))
+    call changing%rebuild_from_global(ids, from + 1000, ids, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_input, '10')
+    call fresh%free()
+    call fresh%rebuild_from_global(ids, from, ids, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_handle, 'null')
+    call predictor%run(x, result)
+    call check(all(result == wanted), 'a predictor after a graph could not be rebuilt')
+
+    ! in local numbers
+    global_ids = ids
+    allocate (local_src(n), local_dst(n))
+    do e = 1, n
+      if (.not. any(global_ids == from(e))) global_ids = [global_ids, from(e)]
+      local_src(e) = position(global_ids, from(e))
+      local_dst(e) = e
+    end do
+    call changing%rebuild_from_local(n, global_ids, local_src, local_dst, edge_weight=weight)
+    call predictor%run(x, result)
+    call check(all(result == wanted), 'a predictor follows a graph that is rebuilt from local numbers')
+    local_src(1) = size(global_ids) + 1
+    call changing%rebuild_from_local(n, global_ids, local_src, local_dst, stat=stat, errmsg=errmsg)
+    call check_error(sar_error_input, '')
+
+    parts = max(1, comm%num_ranks() - 1)
+    i = comm%rank() + parts - comm%num_ranks()  ! of the parts, from 0
+    mine = [(int(e, int64), e=max(0, i * num_nodes / parts), (i + 1) * num_nodes / parts - 1)]
+    if (i < 0) mine = mine(:0)
+    from = modulo(mine + 1, int(num_nodes, int64))
+    deallocate (result, wanted)
+    allocate (rows(2, size(mine)), result(3, size(mine)), wanted(3, size(mine)))
+    rows(1, :) = modulo(7 * mine, 11_int64) / 10.0_real64
+    rows(2, :) = modulo(5 * mine, 13_int64) / 10.0_real64
+    call fresh%from_global(comm, mine, from, mine, options=options)
+    call fresh_predictor%create(model, fresh)
+    call fresh_predictor%run(rows, wanted)
+    call changing%rebuild_from_global(mine, from, mine)
+    call predictor%run(rows, result)
+    call check(all(result == wanted), 'a rank without nodes after rebuilding')
+    call fresh_predictor%free()
+    call predictor%free()
+    call fresh%free()
+    call changing%free()
   end subroutine
 
   subroutine test_parameters()

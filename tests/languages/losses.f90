@@ -1,4 +1,5 @@
-!> The losses of a small training, one a line. tests/fortran/losses.c is the same program in C.
+!> The losses of a small training, one a line. The other programs of this folder are the same in other
+!> languages.
 program losses
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use sar

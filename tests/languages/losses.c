@@ -1,4 +1,5 @@
-/* The losses of a small training, one a line. tests/fortran/losses.f90 is the same program in Fortran. */
+/* The losses of a small training, one a line. The other programs of this folder are the same in other
+ * languages. */
 #include <sar.h>
 
 #include <stdio.h>

@@ -1,0 +1,502 @@
+/* Functions of sar.h in random order, with handles that are live, null, freed, of another kind, of another
+ * communicator or no handles at all; handles are made, freed and made again in between. Calls whose handles
+ * are right succeed; all others return SAR_ERROR_HANDLE or SAR_ERROR_INPUT with a text, the same status on
+ * every rank. In the end nothing is in memory. The argument is a folder for files. */
+#include <sar.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+  NUM_NODES = 4,
+  NUM_CALLS = 3000,
+  MAX_OBJECTS = 400,
+  MAX_FREED = 20,
+  MAX_HANDLES = 3,
+  MAX_MESSAGES = 10
+};
+
+enum { COMM, GRAPH, MODEL, OPTIMIZER, PREDICTOR, CHECKPOINTS, TRACE, NUM_KINDS };
+
+/* What a handle referred to when it was made. */
+typedef struct object {
+  void* handle;
+  int kind;
+  int comm;    /* which of the communicators */
+  void* model; /* of an optimizer */
+  int is_freed;
+} object;
+
+static object objects[MAX_OBJECTS];
+static int num_objects = 0, num_comms = 0, num_folders = 0, is_recording = 0;
+static int failures = 0, my_rank = 0, num_ranks = 1;
+static const char* folder = "random_calls";
+
+static int64_t ids[NUM_NODES], src[NUM_NODES], dst[NUM_NODES], labels[NUM_NODES];
+static int32_t local_ends[NUM_NODES];
+static double values[NUM_NODES * 16];
+static sar_array x, y;
+
+/* The same numbers on every rank. */
+static uint64_t random_state = 12345;
+static int draw(int below) {
+  random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+  return (int)((random_state >> 33) % (uint64_t)below);
+}
+
+static void fail(const char* call, const char* what, int status) {
+  if (++failures > MAX_MESSAGES) return;
+  fprintf(stderr, "rank %d: %s: %s; the status is %d, the last error '%s'\n", my_rank, call, what, status,
+          sar_last_error());
+}
+
+/* Objects. */
+
+static const object* find(const void* handle) {
+  int i;
+  for (i = 0; i < num_objects; ++i)
+    if (objects[i].handle == handle) return &objects[i];
+  return NULL;
+}
+
+/* One of the objects that are live or freed, of a kind or of any (NUM_KINDS); NULL without any. */
+static const object* any_object(int kind, int is_freed) {
+  const int start = num_objects == 0 ? 0 : draw(num_objects);
+  int i;
+  for (i = 0; i < num_objects; ++i) {
+    const object* found = &objects[(start + i) % num_objects];
+    if (found->is_freed == is_freed && (kind == NUM_KINDS || found->kind == kind)) return found;
+  }
+  return NULL;
+}
+
+/* Of the communicator of the first handle; an optimizer of a model among the handles. */
+static int belongs_to(const object* given, void** h, int num_handles) {
+  const object* first = num_handles > 0 ? find(h[0]) : NULL;
+  int i, has_its_model = 0;
+  if (first != NULL && first->comm != given->comm) return 0;
+  for (i = 0; i < num_handles; ++i) has_its_model |= h[i] == given->model;
+  return num_handles == 0 || given->kind != OPTIMIZER || has_its_model;
+}
+
+/* A handle for a function that has been given `num_handles` handles already. */
+static void* random_handle(int kind, void** h, int num_handles) {
+  const int choice = draw(24);
+  const object* found = NULL;
+  int tries;
+  if (choice == 0) return NULL;
+  if (choice == 1) return &failures;
+  if (choice == 2) return (void*)(uintptr_t)(2 * num_objects + 100001); /* as handles look */
+  if (choice == 3) found = any_object(NUM_KINDS, 1);
+  if (choice == 4) found = any_object(NUM_KINDS, 0);
+  if (choice > 4) found = any_object(kind, 0);
+  for (tries = 0; choice > 6 && found != NULL && !belongs_to(found, h, num_handles) && tries < 40; ++tries)
+    found = any_object(kind, 0);
+  return found == NULL ? NULL : found->handle;
+}
+
+static void add_object(void* handle, int kind, int comm, void* model) {
+  const object made = {handle, kind, comm, model, 0};
+  objects[num_objects++] = made;
+}
+
+/* Functions: each takes handles h[0], h[1], ..., and good values for all else. */
+
+static sar_graph_sizes sizes;
+static int64_t numbers[16];
+static int32_t small;
+static double number;
+static const char* text;
+/* The new handle of the last call that makes one, by its kind and by any. */
+static union {
+  void* any;
+  sar_comm comm;
+  sar_graph graph;
+  sar_model model;
+  sar_optimizer optimizer;
+  sar_predictor predictor;
+  sar_checkpoints checkpoints;
+  sar_trace trace;
+} made;
+static char path[1200];
+
+static int comm_create(void** h) {
+  (void)h;
+  return sar_comm_create(MPI_COMM_WORLD, &made.comm);
+}
+static int comm_rank(void** h) {
+  return sar_comm_rank(h[0], &small);
+}
+static int comm_size(void** h) {
+  return sar_comm_size(h[0], &small);
+}
+static int comm_threads(void** h) {
+  return sar_comm_default_num_threads(h[0], &small);
+}
+static int comm_free(void** h) {
+  return sar_comm_free(h[0]);
+}
+static int from_global(void** h) {
+  return sar_graph_from_global(h[0], NUM_NODES, ids, NUM_NODES, src, dst, NULL, NULL, NULL, &made.graph);
+}
+static int from_local(void** h) {
+  return sar_graph_from_local(h[0], NUM_NODES, NUM_NODES, ids, NUM_NODES, local_ends, local_ends, NULL, NULL,
+                              NULL, &made.graph);
+}
+static int rebuild_from_global(void** h) {
+  return sar_graph_rebuild_from_global(h[0], NUM_NODES, ids, NUM_NODES, dst, src, NULL, NULL);
+}
+static int rebuild_from_local(void** h) {
+  return sar_graph_rebuild_from_local(h[0], NUM_NODES, NUM_NODES, ids, NUM_NODES - 1, local_ends, local_ends,
+                                      NULL, NULL);
+}
+static int graph_sizes(void** h) {
+  return sar_graph_get_sizes(h[0], &sizes);
+}
+/* `numbers` has room for all edges. */
+static int edge_ids(void** h) {
+  const int status = sar_graph_get_sizes(h[0], &sizes);
+  return status != SAR_OK ? status : sar_graph_edge_ids(h[0], sizes.edges, numbers);
+}
+static int to_graph_order(void** h) {
+  sar_array in, out;
+  const int status = sar_graph_get_sizes(h[0], &sizes);
+  in = sar_array_double(values, status == SAR_OK ? sizes.given_edges : 0, 2);
+  out = sar_array_double(values + 32, status == SAR_OK ? sizes.edges : 0, 2);
+  return sar_graph_edges_to_graph_order(h[0], &in, NULL, &out);
+}
+static int to_given_order(void** h) {
+  sar_array in, out;
+  const int status = sar_graph_get_sizes(h[0], &sizes);
+  in = sar_array_double(values, status == SAR_OK ? sizes.edges : 0, 2);
+  out = sar_array_double(values + 32, status == SAR_OK ? sizes.given_edges : 0, 2);
+  return sar_graph_edges_to_given_order(h[0], &in, 0, &out);
+}
+static int graph_free(void** h) {
+  return sar_graph_free(h[0]);
+}
+static int model_create(void** h) {
+  return sar_model_create(
+      h[0],
+      "{\"sar_model\": 1, \"type\": \"sage\", \"in_feats\": 2, \"hidden\": 3, \"out_feats\": 2, "
+      "\"layers\": 2}",
+      1, &made.model);
+}
+static int model_save(void** h) {
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  return sar_model_save(h[0], path);
+}
+/* The file is there from the beginning. */
+static int model_load(void** h) {
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  return sar_model_load(h[0], path, &made.model);
+}
+static int model_description(void** h) {
+  return sar_model_description(h[0], &text);
+}
+static int model_feats(void** h) {
+  return sar_model_feats(h[0], numbers, numbers + 1, numbers + 2);
+}
+static int num_parameters(void** h) {
+  return sar_model_num_parameters(h[0], numbers);
+}
+static int parameter(void** h) {
+  return sar_model_parameter(h[0], 1, &text, numbers, numbers + 1);
+}
+static int parameter_values(void** h, int set) {
+  sar_array all;
+  const int status = sar_model_parameter(h[0], 0, NULL, numbers, numbers + 1);
+  if (status != SAR_OK) return status;
+  all = sar_array_double(values, numbers[0], numbers[1]);
+  return set ? sar_model_set_parameter(h[0], 0, &all) : sar_model_get_parameter(h[0], 0, &all);
+}
+static int get_parameter(void** h) {
+  return parameter_values(h, 0);
+}
+static int set_parameter(void** h) {
+  return parameter_values(h, 1);
+}
+static int model_free(void** h) {
+  return sar_model_free(h[0]);
+}
+static int optimizer_create(void** h) {
+  return sar_optimizer_create(h[0], "{\"optimizer\": \"sgd\", \"lr\": 0.001}", &made.optimizer);
+}
+static int get_lr(void** h) {
+  return sar_optimizer_get_lr(h[0], &number);
+}
+static int set_lr(void** h) {
+  return sar_optimizer_set_lr(h[0], 0.001);
+}
+static int optimizer_free(void** h) {
+  return sar_optimizer_free(h[0]);
+}
+static int train_step(void** h) {
+  return sar_train_step(h[0], h[1], h[2], &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &number);
+}
+static int train_step_labels(void** h) {
+  return sar_train_step_labels(h[0], h[1], h[2], &x, NULL, NUM_NODES, labels, 0, NULL, &number);
+}
+static int evaluate(void** h) {
+  return sar_evaluate(h[0], h[1], &x, NULL, SAR_LOSS_L1, &y, 0, NULL, &number);
+}
+static int evaluate_labels(void** h) {
+  return sar_evaluate_labels(h[0], h[1], &x, NULL, NUM_NODES, labels, 0, NULL, &number);
+}
+static int predictor_create(void** h) {
+  return sar_predictor_create(h[0], h[1], &made.predictor);
+}
+static int predictor_run(void** h) {
+  sar_array out = sar_array_double(values + 32, NUM_NODES, 2);
+  return sar_predictor_run(h[0], &x, NULL, &out);
+}
+static int predictor_free(void** h) {
+  return sar_predictor_free(h[0]);
+}
+static int checkpoints_create(void** h) {
+  snprintf(path, sizeof path, "%s/checkpoints_%d", folder, num_folders++);
+  return sar_checkpoints_create(h[0], path, 1, 7, &made.checkpoints);
+}
+static int checkpoints_save(void** h) {
+  return sar_checkpoints_save(h[0], 3, h[1], h[2]);
+}
+static int checkpoints_load(void** h) {
+  return sar_checkpoints_load_latest(h[0], h[1], h[2], &small);
+}
+static int checkpoints_free(void** h) {
+  return sar_checkpoints_free(h[0]);
+}
+static int trace_start(void** h) {
+  snprintf(path, sizeof path, "%s/trace.json", folder);
+  return sar_trace_start(h[0], path, &made.trace);
+}
+static int trace_write(void** h) {
+  return sar_trace_write(h[0]);
+}
+
+enum { NOTHING = NUM_KINDS, FREED }; /* what a function makes of its handles, beside new ones */
+
+typedef struct function {
+  const char* name;
+  int (*call)(void** h);
+  int num_handles;
+  int kinds[MAX_HANDLES];
+  int makes; /* the kind of its new handle, NOTHING, or FREED for its first handle */
+} function;
+
+static const function functions[] = {
+    {"sar_comm_create", comm_create, 0, {0}, COMM},
+    {"sar_comm_rank", comm_rank, 1, {COMM}, NOTHING},
+    {"sar_comm_size", comm_size, 1, {COMM}, NOTHING},
+    {"sar_comm_default_num_threads", comm_threads, 1, {COMM}, NOTHING},
+    {"sar_comm_free", comm_free, 1, {COMM}, FREED},
+    {"sar_graph_from_global", from_global, 1, {COMM}, GRAPH},
+    {"sar_graph_from_local", from_local, 1, {COMM}, GRAPH},
+    {"sar_graph_rebuild_from_global", rebuild_from_global, 1, {GRAPH}, NOTHING},
+    {"sar_graph_rebuild_from_local", rebuild_from_local, 1, {GRAPH}, NOTHING},
+    {"sar_graph_get_sizes", graph_sizes, 1, {GRAPH}, NOTHING},
+    {"sar_graph_edge_ids", edge_ids, 1, {GRAPH}, NOTHING},
+    {"sar_graph_edges_to_graph_order", to_graph_order, 1, {GRAPH}, NOTHING},
+    {"sar_graph_edges_to_given_order", to_given_order, 1, {GRAPH}, NOTHING},
+    {"sar_graph_free", graph_free, 1, {GRAPH}, FREED},
+    {"sar_model_create", model_create, 1, {COMM}, MODEL},
+    {"sar_model_save", model_save, 1, {MODEL}, NOTHING},
+    {"sar_model_load", model_load, 1, {COMM}, MODEL},
+    {"sar_model_description", model_description, 1, {MODEL}, NOTHING},
+    {"sar_model_feats", model_feats, 1, {MODEL}, NOTHING},
+    {"sar_model_num_parameters", num_parameters, 1, {MODEL}, NOTHING},
+    {"sar_model_parameter", parameter, 1, {MODEL}, NOTHING},
+    {"sar_model_get_parameter", get_parameter, 1, {MODEL}, NOTHING},
+    {"sar_model_set_parameter", set_parameter, 1, {MODEL}, NOTHING},
+    {"sar_model_free", model_free, 1, {MODEL}, FREED},
+    {"sar_optimizer_create", optimizer_create, 1, {MODEL}, OPTIMIZER},
+    {"sar_optimizer_get_lr", get_lr, 1, {OPTIMIZER}, NOTHING},
+    {"sar_optimizer_set_lr", set_lr, 1, {OPTIMIZER}, NOTHING},
+    {"sar_optimizer_free", optimizer_free, 1, {OPTIMIZER}, FREED},
+    {"sar_train_step", train_step, 3, {MODEL, OPTIMIZER, GRAPH}, NOTHING},
+    {"sar_train_step_labels", train_step_labels, 3, {MODEL, OPTIMIZER, GRAPH}, NOTHING},
+    {"sar_evaluate", evaluate, 2, {MODEL, GRAPH}, NOTHING},
+    {"sar_evaluate_labels", evaluate_labels, 2, {MODEL, GRAPH}, NOTHING},
+    {"sar_predictor_create", predictor_create, 2, {MODEL, GRAPH}, PREDICTOR},
+    {"sar_predictor_run", predictor_run, 1, {PREDICTOR}, NOTHING},
+    {"sar_predictor_free", predictor_free, 1, {PREDICTOR}, FREED},
+    {"sar_checkpoints_create", checkpoints_create, 1, {COMM}, CHECKPOINTS},
+    {"sar_checkpoints_save", checkpoints_save, 3, {CHECKPOINTS, MODEL, OPTIMIZER}, NOTHING},
+    {"sar_checkpoints_load_latest", checkpoints_load, 3, {CHECKPOINTS, MODEL, OPTIMIZER}, NOTHING},
+    {"sar_checkpoints_free", checkpoints_free, 1, {CHECKPOINTS}, FREED},
+    {"sar_trace_start", trace_start, 1, {COMM}, TRACE},
+    {"sar_trace_write", trace_write, 1, {TRACE}, FREED}};
+enum { NUM_FUNCTIONS = sizeof functions / sizeof functions[0] };
+
+/* How many calls of each function succeeded, and how many did not. */
+static int num_good[NUM_FUNCTIONS], num_refused[NUM_FUNCTIONS];
+
+/* Calls. */
+
+enum { GOOD, BAD_HANDLE, BAD_INPUT, BAD }; /* BAD: a handle, or handles that do not belong together */
+
+/* What the function has to say to the handles. */
+static int expected_of(const function* f, void** h) {
+  const object* found[MAX_HANDLES] = {NULL, NULL, NULL};
+  const object *model = NULL, *optimizer = NULL;
+  int i, handles_are_good = 1, comms_differ = 0;
+  for (i = 0; i < f->num_handles; ++i) {
+    found[i] = find(h[i]);
+    if (found[i] == NULL || found[i]->is_freed || found[i]->kind != f->kinds[i]) handles_are_good = 0;
+    if (found[i] != NULL && found[0] != NULL && found[i]->comm != found[0]->comm) comms_differ = 1;
+    if (f->kinds[i] == MODEL) model = found[i];
+    if (f->kinds[i] == OPTIMIZER && f->num_handles > 1) optimizer = found[i];
+  }
+  if (!handles_are_good) return comms_differ ? BAD : BAD_HANDLE;
+  if (comms_differ) return BAD_INPUT;
+  if (optimizer != NULL && optimizer->model != model->handle) return BAD_INPUT;
+  return f->makes == TRACE && is_recording ? BAD_INPUT : GOOD;
+}
+
+static void check_status(const function* f, int expected, int status) {
+  const int mine[2] = {status, -status};
+  int most[2];
+  if (expected == GOOD && status != SAR_OK) fail(f->name, "the handles are good", status);
+  if (expected == BAD_HANDLE && status != SAR_ERROR_HANDLE) fail(f->name, "a handle is not good", status);
+  if (expected == BAD_INPUT && status != SAR_ERROR_INPUT) fail(f->name, "handles of others", status);
+  if (expected == BAD && status != SAR_ERROR_INPUT && status != SAR_ERROR_HANDLE)
+    fail(f->name, "a handle is not good, others are of others", status);
+  if (status != SAR_OK && sar_last_error()[0] == '\0') fail(f->name, "there is no text", status);
+  MPI_Allreduce((void*)mine, most, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  if (most[0] != -most[1]) fail(f->name, "the ranks have several statuses", status);
+  ++(status == SAR_OK ? num_good : num_refused)[f - functions];
+}
+
+/* The object of a call that was good. */
+static void note(const function* f, void** h) {
+  const object* first = f->num_handles > 0 ? find(h[0]) : NULL;
+  if (f->makes == NOTHING) return;
+  if (f->makes == FREED) {
+    objects[first - objects].is_freed = 1;
+    if (first->kind == TRACE) is_recording = 0;
+    return;
+  }
+  if (f->makes == TRACE) is_recording = 1;
+  add_object(made.any, f->makes, f->makes == COMM ? num_comms++ : first->comm,
+             f->makes == OPTIMIZER ? h[0] : NULL);
+}
+
+static void call_with(const function* f, void** h) {
+  const int expected = expected_of(f, h);
+  int status;
+  made.any = NULL;
+  status = f->call(h);
+  check_status(f, expected, status);
+  if (status == SAR_OK) note(f, h);
+  if (status != SAR_OK && made.any != NULL) fail(f->name, "a new handle in spite of the error", status);
+}
+
+/* All handles are good, but for one on one rank: null, freed or of another kind. */
+static void spoil_on_one_rank(const function* f, void** h) {
+  const int rank = draw(num_ranks), which = draw(f->num_handles), how = draw(3);
+  const int kept = (which + 1) % f->num_handles;
+  const object* freed = any_object(NUM_KINDS, 1);
+  void* bad = how == 0 ? NULL : how == 1 && freed != NULL ? freed->handle : h[kept];
+  int status;
+  void* own[MAX_HANDLES];
+  memcpy(own, h, sizeof own);
+  if (my_rank == rank) own[which] = bad;
+  made.any = NULL;
+  status = f->call(own);
+  check_status(f, BAD_HANDLE, status);
+  if (made.any != NULL) fail(f->name, "a new handle in spite of the error", status);
+}
+
+/* The first of the functions that frees objects of the kind. */
+static const function* release_of(int kind) {
+  int i = 0;
+  while (functions[i].makes != FREED || functions[i].kinds[0] != kind) ++i;
+  return &functions[i];
+}
+
+static void release(const object* given) {
+  void* h[MAX_HANDLES] = {NULL, NULL, NULL};
+  h[0] = given->handle;
+  call_with(release_of(given->kind), h);
+}
+
+/* Frees half of the live objects, and forgets the oldest of those that are freed. */
+static void free_half(void) {
+  int i, num_freed = 0, kept = 0;
+  for (i = 0; i < num_objects; ++i)
+    if (!objects[i].is_freed && draw(2) == 0) release(&objects[i]);
+  for (i = 0; i < num_objects; ++i) num_freed += objects[i].is_freed;
+  for (i = 0; i < num_objects; ++i) {
+    const int is_old = objects[i].is_freed && num_freed > MAX_FREED;
+    if (is_old) --num_freed;
+    if (!is_old) objects[kept++] = objects[i];
+  }
+  num_objects = kept;
+}
+
+static void call_at_random(void) {
+  const function* f = &functions[draw(NUM_FUNCTIONS)];
+  void* h[MAX_HANDLES] = {NULL, NULL, NULL};
+  int i;
+  if ((f->makes == FREED || (f->makes == COMM && any_object(COMM, 0) != NULL)) && draw(4) != 0) return;
+  for (i = 0; i < f->num_handles; ++i) h[i] = random_handle(f->kinds[i], h, i);
+  if (f->num_handles > 1 && expected_of(f, h) == GOOD && draw(2) == 0) spoil_on_one_rank(f, h);
+  call_with(f, h);
+}
+
+static void make_arrays(void) {
+  int i;
+  for (i = 0; i < NUM_NODES; ++i) {
+    const int64_t node = (int64_t)my_rank * NUM_NODES + i;
+    ids[i] = node;
+    src[i] = node;
+    dst[i] = (node + 1) % ((int64_t)num_ranks * NUM_NODES);
+    labels[i] = i % 2;
+    local_ends[i] = (i + 1) % NUM_NODES;
+  }
+  for (i = 0; i < NUM_NODES * 16; ++i) values[i] = (double)(i * 7 % 11) / 10;
+  x = sar_array_double(values, NUM_NODES, 2);
+  y = sar_array_double(values + 8, NUM_NODES, 2);
+}
+
+/* A communicator, and a model whose file sar_model_load() finds. */
+static void make_first_objects(void) {
+  const char* first[] = {"sar_comm_create", "sar_model_create", "sar_graph_from_global",
+                         "sar_checkpoints_create", "sar_model_save"};
+  const int num_first = (int)(sizeof first / sizeof first[0]);
+  int i, j;
+  for (i = 0; i < num_first; ++i)
+    for (j = 0; j < NUM_FUNCTIONS; ++j)
+      if (strcmp(functions[j].name, first[i]) == 0) {
+        void* h[MAX_HANDLES] = {NULL, NULL, NULL};
+        if (functions[j].num_handles > 0) h[0] = objects[functions[j].kinds[0] == MODEL ? 1 : 0].handle;
+        call_with(&functions[j], h);
+      }
+}
+
+int main(int argc, char** argv) {
+  int i, all = 0;
+  int64_t bytes = 0;
+  if (argc > 1) folder = argv[1];
+  if (sar_init() != SAR_OK) return 1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &my_rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &num_ranks);
+  make_arrays();
+  make_first_objects();
+  for (i = 0; i < NUM_CALLS; ++i) {
+    call_at_random();
+    if (i % 250 == 249) free_half();
+  }
+  for (i = 0; i < num_objects; ++i)
+    if (!objects[i].is_freed) release(&objects[i]);
+  for (i = 0; i < NUM_FUNCTIONS; ++i) {
+    if (num_good[i] == 0) fail(functions[i].name, "no call has succeeded", SAR_OK);
+    if (num_refused[i] == 0 && functions[i].num_handles > 0)
+      fail(functions[i].name, "no call was refused", SAR_OK);
+  }
+  sar_memory_current(&bytes);
+  if (bytes != 0) fail("sar_memory_current", "something is in memory without handles", (int)bytes);
+  MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (my_rank == 0) printf("%d calls, %d failures\n", NUM_CALLS, all);
+  return sar_finalize() == SAR_OK && all == 0 ? 0 : 1;
+}
