@@ -9,6 +9,7 @@
 #include <limits>
 #include <set>
 #include <span>
+#include <string_view>
 
 namespace sar::test {
 
@@ -40,9 +41,9 @@ struct GoldenFile {
 namespace {
 
 /// Each file is opened once.
-const GoldenFile& golden_file(const std::string& group) {
+const GoldenFile& golden_file(std::string_view group) {
   static std::map<std::string, GoldenFile> files;
-  return files.try_emplace(group, group).first->second;
+  return files.try_emplace(std::string(group), std::string(group)).first->second;
 }
 
 template <class T>
@@ -89,7 +90,8 @@ std::vector<std::string> golden_cases(const std::string& group) {
 }
 
 Case::Case(const std::string& name)
-    : golden_(golden_file(name.substr(0, name.find('/')))), prefix_(name.substr(name.find('/') + 1) + "/") {
+    : golden_(golden_file(std::string_view(name).substr(0, name.find('/')))),
+      prefix_(name.substr(name.find('/') + 1) + "/") {
   require(golden_.file.metadata().contains(prefix_ + "case"), golden_.file.path(), ": there is no case ",
           name);
 }
