@@ -1,6 +1,6 @@
 # By CPack, between the installation of the components to CPACK_TEMPORARY_DIRECTORY and the packages: programs and shared libraries
-# lose their tables of symbols, and every package gets its copyright and its changelogs: that of the project and, in the form that
-# Debian's policy asks for, that of the packages.
+# lose their tables of symbols, programs get their manual pages (cmake/debian/NAME.1), and every package gets its copyright and its
+# changelogs: that of the project and, in the form that Debian's policy asks for, that of the packages.
 file(STRINGS ${CPACK_SAR_SOURCE_DIR}/CHANGELOG.md released REGEX "^## ${CPACK_PACKAGE_VERSION} - ")
 string(REGEX REPLACE ".* - " "" released "${released}")
 execute_process(COMMAND date --utc --rfc-email --date ${released} OUTPUT_VARIABLE released OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
@@ -20,6 +20,13 @@ foreach(component ${CPACK_COMPONENTS_ALL})
     if(NOT IS_SYMLINK ${binary})
       execute_process(COMMAND strip --strip-unneeded --remove-section=.comment ${binary} COMMAND_ERROR_IS_FATAL ANY)
     endif()
+  endforeach()
+
+  file(GLOB programs RELATIVE ${root}/bin ${root}/bin/*)
+  foreach(program ${programs})
+    file(MAKE_DIRECTORY ${root}/share/man/man1)
+    execute_process(COMMAND gzip -9 --no-name --stdout ${CPACK_SAR_SOURCE_DIR}/cmake/debian/${program}.1 OUTPUT_FILE ${root}/share/man/man1/${program}.1.gz
+                    COMMAND_ERROR_IS_FATAL ANY)
   endforeach()
 
   set(doc ${root}/share/doc/${CPACK_DEBIAN_${COMPONENT}_PACKAGE_NAME})

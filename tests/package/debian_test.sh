@@ -53,7 +53,7 @@ grep -q '^#define SAR_MPI "MPICH' "$build/include/sar/config.hpp" && mpi=mpich
 has libsar-dev usr/include/sar/{sar,config,core/tensor,nn/module,graph/message/message}.hpp 'usr/lib/.*libsar\.a' \
   'usr/lib/.*cmake/sar/sarConfig(Version)?\.cmake' 'usr/lib/.*pkgconfig/sar\.pc'
 needs libsar-dev libtbb-dev "lib$mpi-dev"
-has sar-tools usr/bin/sar-{train,partition,plan,generate}
+has sar-tools usr/bin/sar-{train,partition,plan,generate} usr/share/man/man1/sar-{train,partition,plan,generate}'\.1\.gz'
 case $mpi in
   openmpi) needs sar-tools 'libtbb[0-9a-z]*' 'libopenmpi[0-9a-z]*' openmpi-bin libc6 ;;
   mpich) needs sar-tools 'libtbb[0-9a-z]*' 'libmpich[0-9a-z]*' mpich libc6 ;;
@@ -75,6 +75,13 @@ gzip -dc "$prefix/share/doc/libsar-dev/changelog.Debian.gz" | dpkg-parsechangelo
 cd "$scratch"
 on_two_ranks "$prefix/bin/sar-generate" --nodes 200 --out graph
 on_two_ranks "$prefix/bin/sar-train" --dataset graph --hidden 8 --epochs 2 | grep "^epoch *2/2"
+for program in "$prefix"/bin/sar-{train,partition,plan,generate}; do
+  name=$(basename "$program")
+  "$program" --help >"$scratch/help"
+  gzip -dc "$prefix/share/man/man1/$name.1.gz" | tr -d '\\' | sed '/^\.SH EXAMPLES/,$d' | grep -oE -- '--[a-z]+(-[a-z]+)*' | sort -u | while read -r option; do
+    grep -qE -- "(^ *|,)$option( |$)" "$scratch/help" || fail "the manual page of $name names $option, which it does not know"
+  done
+done
 cmake -S "$root/tests/consumer/package" -B consumer -G "$(cached CMAKE_GENERATOR)" --log-level=WARNING -DCMAKE_PREFIX_PATH="$prefix" \
   -DCMAKE_CXX_COMPILER="$(cached CMAKE_CXX_COMPILER)" -DMPI_CXX_COMPILER="$(cached MPI_CXX_COMPILER)"
 cmake --build consumer
