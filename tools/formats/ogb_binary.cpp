@@ -9,13 +9,15 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace sar::formats {
 namespace {
 
-const NpzMember& find_member(const NpzFile& archive, const std::string& name) {
-  const NpzMember* member = archive.find(name);
+const NpzMember& find_member(const NpzFile& archive, std::string_view name) {
+  const NpzMember* member = archive.find(std::string(name));
   require<InputError>(member != nullptr, archive.path(), ": there is no array ", name,
                       ", expected an OGB dataset");
   return *member;

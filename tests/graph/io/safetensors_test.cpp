@@ -19,6 +19,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace sar;
@@ -28,10 +29,10 @@ namespace {
 
 const std::string data = std::string(SAR_TEST_DATA) + "/weights/";
 
-const SafetensorsEntry& entry(const SafetensorsFile& file, const std::string& name) {
+const SafetensorsEntry& entry(const SafetensorsFile& file, std::string_view name) {
   for (const SafetensorsEntry& candidate : file.entries())
     if (candidate.name == name) return candidate;
-  throw Error("no " + name);
+  throw Error("no " + std::string(name));
 }
 
 std::string bytes_of(const std::string& path) {
