@@ -175,16 +175,21 @@ Arena::Range Arena::remove(std::map<char*, Range>::iterator at) noexcept {
   return range;
 }
 
-// Largest ranges first: they have the most whole huge pages, the only ones that are given back.
+// Largest ranges first: they have the most whole huge pages, the only ones that are given back. No more pages
+// than the limit asks for, and those at the end of a range, because a block begins where its range does.
 void Arena::release_until(std::size_t limit) noexcept {
   for (auto it = by_size_.rbegin(); it != by_size_.rend() && live_ + held_free_ > limit; ++it) {
     const auto [bytes, begin] = *it;
     Range& range = free_.find(begin)->second;
     char* const first = round_up(begin, huge_page);
-    const char* const last = begin + bytes - reinterpret_cast<std::uintptr_t>(begin + bytes) % huge_page;
+    char* const last = begin + bytes - reinterpret_cast<std::uintptr_t>(begin + bytes) % huge_page;
     if (range.held == 0 || first >= last) continue;
-    const std::size_t released = last - first;
-    if (madvise(first, released, MADV_DONTNEED) != 0) continue;
+    // Which pages are backed is not known: this many hold at least `surplus` bytes that are.
+    const std::size_t surplus = live_ + held_free_ - limit;
+    const std::size_t wanted = round_up(bytes - range.held + surplus, huge_page);
+    char* const from = wanted < static_cast<std::size_t>(last - first) ? last - wanted : first;
+    const std::size_t released = last - from;
+    if (madvise(from, released, MADV_DONTNEED) != 0) continue;
     const std::size_t held = std::min(range.held, bytes - released);
     held_free_ -= range.held - held;
     range.held = held;

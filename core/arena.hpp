@@ -10,8 +10,8 @@
 /// new pages only where the bound had them returned.
 ///
 /// Bound: the arena holds at most 1.05 times the largest sum of live blocks so far, plus 16 MB. Where
-/// fragmentation would exceed that, it returns the pages of the largest free ranges to the system, and keeps
-/// their addresses. Touching a page of 2 MB again costs about 0.2 ms.
+/// fragmentation would exceed that, it returns to the system as many pages of the largest free ranges as the
+/// excess, and keeps their addresses. Touching a page of 2 MB again costs about 0.2 ms.
 #pragma once
 
 #include <sar/config.hpp>

@@ -136,6 +136,20 @@ TEST_CASE("pages of large free ranges are returned when ever larger blocks canno
   CHECK(arena.held_bytes() <= walls.size() * 2 * 2 * mb);  // the edges within shared huge pages
 }
 
+TEST_CASE("no more pages are returned than the bound asks for") {
+  Arena arena(1024 * mb);
+  const Block first = touched(arena, 200 * mb);
+  void* wall = arena.allocate(Arena::granularity);
+  arena.deallocate(first.at, first.bytes);
+  const Block second = touched(arena, 202 * mb);
+  const std::size_t peak = second.bytes + Arena::granularity;
+  const std::size_t bound = peak + peak / 20 + 16 * mb;
+  CHECK(arena.held_bytes() <= bound);
+  CHECK(arena.held_bytes() + 2 * mb > bound);
+  CHECK(arena.allocate(20 * mb) == first.at);  // where the pages are that were kept
+  CHECK(wall != nullptr);
+}
+
 TEST_CASE("live blocks never overlap and keep their contents while pages are given back around them") {
   Arena arena(2048 * mb);
   std::mt19937 random(11);
