@@ -56,7 +56,7 @@ PaiNN::PaiNN(const PaiNNOptions& options, Generator& gen)
 }
 
 Variable PaiNN::atomic_energies(const GraphShardManager& graph, const RowIds& species,
-                                const Variable& positions) const {
+                                const Variable& positions, const Variable& shifts) const {
   return graph.comm().agree([&] {
     const Index n = graph.num_src_nodes();
     require<InputError>(graph.is_block() && n == graph.num_dst_nodes(),
@@ -67,23 +67,24 @@ Variable PaiNN::atomic_energies(const GraphShardManager& graph, const RowIds& sp
                           " species got species ", kind);
     PaiNNRows rows{.scalars = gather_rows(embedding_, species), .vectors = {}};
     for (std::size_t i = 0; i < convs_.size(); ++i)
-      rows = convs_[i](graph, std::exchange(rows, {}), positions);
+      rows = convs_[i](graph, std::exchange(rows, {}), positions, shifts);
     return outnet_(rows.scalars);
   });
 }
 
-Variable PaiNN::energy(const GraphShardManager& graph, const RowIds& species,
-                       const Variable& positions) const {
-  return graph.comm().agree([&] { return sum(atomic_energies(graph, species, positions), graph.comm()); });
+Variable PaiNN::energy(const GraphShardManager& graph, const RowIds& species, const Variable& positions,
+                       const Variable& shifts) const {
+  return graph.comm().agree(
+      [&] { return sum(atomic_energies(graph, species, positions, shifts), graph.comm()); });
 }
 
 EnergyAndForces PaiNN::energy_and_forces(const GraphShardManager& graph, const RowIds& species,
-                                         const Tensor& positions) const {
+                                         const Tensor& positions, const Tensor& shifts) const {
   return graph.comm().agree([&] {
     const KeptGradients kept(parameters());
     const Variable x(positions, true);
     Tape tape;
-    const Variable e = energy(graph, species, x);
+    const Variable e = energy(graph, species, x, shifts.defined() ? Variable(shifts) : Variable());
     const auto value = static_cast<double>(e.value().item());
     tape.backward(e);
     const Tensor slope = x.grad();  // none where no energy depends on a position

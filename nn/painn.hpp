@@ -33,6 +33,10 @@ struct EnergyAndForces {
 /// atoms are turned or moved, and forces are turned with them. It jumps nowhere as pairs pass the cutoff:
 /// pairs farther apart may be left out or in, so that a list of pairs with a margin stays valid for a while.
 ///
+/// In a periodic cell, an edge comes from an image of its source: `shifts` [local edges, 3] in the graph's
+/// edge order, as those of relative_positions(). Where they depend on a deformation of the cell, the gradient
+/// of the energy goes back to it. Without shifts they are 0.
+///
 /// Losses of energies train it. Losses of forces need second derivatives, which tapes do not have.
 class PaiNN : public Module {
  public:
@@ -43,15 +47,15 @@ class PaiNN : public Module {
   /// same on every rank, ShapeError when shapes do not fit, InputError for another species or a graph whose
   /// sources are not its destinations. Collective: one update_all a convolution.
   [[nodiscard]] Variable atomic_energies(const GraphShardManager& graph, const RowIds& species,
-                                         const Variable& positions) const;
+                                         const Variable& positions, const Variable& shifts = {}) const;
   /// E [1], a loss in the sense of nn/reductions.hpp: its gradient in the positions is minus the forces.
   /// Errors as above. Collective.
   [[nodiscard]] Variable energy(const GraphShardManager& graph, const RowIds& species,
-                                const Variable& positions) const;
+                                const Variable& positions, const Variable& shifts = {}) const;
   /// Energy and forces without a tape of the caller's. Gradients of parameters stay as they are. Errors as
   /// above. Collective.
   [[nodiscard]] EnergyAndForces energy_and_forces(const GraphShardManager& graph, const RowIds& species,
-                                                  const Tensor& positions) const;
+                                                  const Tensor& positions, const Tensor& shifts = {}) const;
 
  private:
   PaiNNOptions options_;

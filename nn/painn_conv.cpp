@@ -74,7 +74,7 @@ PaiNNConv::PaiNNConv(Index feats, double cutoff, Generator& gen, Index num_basis
 }
 
 PaiNNRows PaiNNConv::operator()(const GraphShardManager& graph, const PaiNNRows& rows,
-                                const Variable& positions) const {
+                                const Variable& positions, const Variable& shifts) const {
   return graph.comm().agree([&] {
     require_block(graph, "PaiNNConv");
     const Index n = graph.num_src_nodes();
@@ -83,12 +83,13 @@ PaiNNRows PaiNNConv::operator()(const GraphShardManager& graph, const PaiNNRows&
                         "PaiNNConv, vectors have shape ", rows.vectors.shape(), ", expected [", n, ", 3, ",
                         feats_, "]");
     require_rows(positions, n, 3, "PaiNNConv, positions");
-    return update(add_messages(graph, rows, positions));
+    if (shifts.defined()) require_rows(shifts, graph.num_edges(), 3, "PaiNNConv, shifts");
+    return update(add_messages(graph, rows, positions, shifts));
   });
 }
 
 PaiNNRows PaiNNConv::add_messages(const GraphShardManager& graph, const PaiNNRows& rows,
-                                  const Variable& positions) const {
+                                  const Variable& positions, const Variable& shifts) const {
   const Index feats = feats_, num_dst = graph.num_dst_nodes();
   const Variable sums = graph.update_all(  // [local destinations, 4 F]: of scalars, of the 3 components
       [=, phi = interatomic_context_net_(rows.scalars), vectors = rows.vectors,
@@ -96,7 +97,9 @@ PaiNNRows PaiNNConv::add_messages(const GraphShardManager& graph, const PaiNNRow
        cutoff = cutoff_,
        frequency = frequencies(filter_net_.weight().shape()[1], cutoff_)](const EdgeBatch& edges) {
         const Index n = edges.num_edges();
-        const Geometry g = geometry(edges.src(positions), edges.dst(own), frequency, cutoff);
+        Variable from = edges.src(positions);
+        if (shifts.defined()) from = std::exchange(from, {}) + edges.edata(shifts);
+        const Geometry g = geometry(from, edges.dst(own), frequency, cutoff);
         const Variable channels = edges.src(phi) * (linear(g.basis, weight, bias) * g.cutoff);
         const auto part = [&](Index k) { return slice_columns(channels, k * feats, (k + 1) * feats); };
         Variable turned = g.direction * reshape(part(1), {n, 1, feats});

@@ -13,8 +13,8 @@ struct PaiNNRows {
   Variable vectors;  ///< v [nodes, 3, F]; undefined: all are 0
 };
 
-/// Schuett, Unke, Gastegger, arXiv 2102.03150: for edges u -> v of length r = |x_u - x_v| and direction
-/// d = (x_u - x_v) / r, first the messages of neighbours within the cutoff c,
+/// Schuett, Unke, Gastegger, arXiv 2102.03150: for edges u -> v of length r = |x_u + t_uv - x_v| and
+/// direction d = (x_u + t_uv - x_v) / r, first the messages of neighbours within the cutoff c,
 ///
 ///     (a, b, g) = phi(s_u) * (W_f basis(r) + b_f) * cutoff(r)
 ///     s_v += sum_{u -> v} a        v_v += sum_{u -> v} (b d + g v_u)
@@ -32,21 +32,24 @@ struct PaiNNRows {
 /// Parameters: interatomic_context_net (phi), as in MLP; filter_net.weight [3 F, num_basis] and .bias;
 /// mu_channel_mix.weight (U) [2 F, F]; intraatomic_context_net (psi), as in MLP. Turning all positions turns
 /// the vectors and leaves the scalars; moving all positions changes nothing. Differentiable in the positions,
-/// also in those of other ranks' nodes. Basis and filters exist for options().edge_block edges at a time.
-/// Collective: one update_all, for which 6 F + 3 numbers a row travel (3 F + 3 without vectors).
+/// also in those of other ranks' nodes. The shifts t (0 without them) say which periodic image of u
+/// an edge comes from, as those of relative_positions(). Basis and filters exist for options().edge_block
+/// edges at a time. Collective: one update_all, for which 6 F + 3 numbers a row travel (3 F + 3 without
+/// vectors).
 class PaiNNConv : public Module {
  public:
   /// Throws InputError unless widths are positive and the cutoff is positive and finite.
   PaiNNConv(Index feats, double cutoff, Generator& gen, Index num_basis = 20);
 
-  /// rows and positions [.., 3] of the local sources -> rows of the local destinations, which are the first
-  /// of the sources. Throws, the same on every rank, ShapeError when shapes do not fit.
+  /// rows and positions [.., 3] of the local sources, shifts [local edges, 3] in the graph's edge order or
+  /// none -> rows of the local destinations, which are the first of the sources. Throws, the same on every
+  /// rank, ShapeError when shapes do not fit.
   [[nodiscard]] PaiNNRows operator()(const GraphShardManager& graph, const PaiNNRows& rows,
-                                     const Variable& positions) const;
+                                     const Variable& positions, const Variable& shifts = {}) const;
 
  private:
   [[nodiscard]] PaiNNRows add_messages(const GraphShardManager& graph, const PaiNNRows& rows,
-                                       const Variable& positions) const;
+                                       const Variable& positions, const Variable& shifts) const;
   [[nodiscard]] PaiNNRows update(const PaiNNRows& rows) const;
 
   Index feats_;

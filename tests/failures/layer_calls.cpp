@@ -208,6 +208,12 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
   });
   add_operation(calls, comm, "nn/relative_positions.hpp relative_positions",
                 [](Scene& s) { return [&s] { return relative_positions(s.graph, s.x); }; });
+  add_operation(calls, comm, "nn/relative_positions.hpp minimum_image_shifts", [](Scene& s) {
+    return [&s, box = std::vector<double>(scene_width, 1)] {
+      (void)minimum_image_shifts(s.graph, s.x, box);
+      return s.x;
+    };
+  });
   add_operation(calls, comm, "nn/painn_conv.hpp PaiNNConv", [](Scene& s) {
     auto conv = std::make_shared<PaiNNConv>(1, 4, s.gen, 1);
     const Variable scalars(scene_values({s.graph.num_nodes(), 1}, 3), true);

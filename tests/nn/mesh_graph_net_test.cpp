@@ -298,6 +298,51 @@ TEST_CASE("relative_positions: differences and lengths, of length 0 without NaN"
     }
 }
 
+TEST_CASE("relative_positions with shifts: the nearest images in a periodic box, gradients") {
+  const Communicator world = Communicator::world();
+  const std::vector<double> box{0.75, 0.5};
+  for (const WholeGraph& whole : test_graphs())
+    for (const Books& books : test_books(whole, world.size())) {
+      CAPTURE(whole.name);
+      const GraphShardManager graph = shard(world, whole, books, {});
+      const Tensor x = random_values({whole.num_src, 2}, 1);  // more than one side apart
+      const Tensor y = whole.square ? x : random_values({whole.num_dst, 2}, 2);
+      Tensor expected({static_cast<Index>(whole.src.size()), 3});
+      for (std::size_t k = 0; k < whole.src.size(); ++k) {
+        real* row = expected.row(static_cast<Index>(k));
+        for (std::size_t j = 0; j < 2; ++j) {
+          double nearest = std::numeric_limits<double>::infinity();
+          for (int image = -5; image <= 5; ++image) {
+            const double d = static_cast<double>(x.row(whole.src[k])[j]) + image * box[j] -
+                             static_cast<double>(y.row(whole.dst[k])[j]);
+            if (std::abs(d) < std::abs(nearest)) nearest = d;
+          }
+          row[j] = static_cast<real>(nearest);
+        }
+        row[2] = std::hypot(row[0], row[1]);
+      }
+      const Variable mine(my_rows(x, books.src, world.rank()), true);
+      const Variable other(my_rows(y, books.dst, world.rank()), true);
+      const NodeFeatures positions = whole.square ? NodeFeatures(mine) : NodeFeatures(mine, other);
+      Tape tape;
+      const Tensor nearest = minimum_image_shifts(graph, positions, box);
+      CHECK(nearest.shape() == Shape{graph.num_edges(), 2});
+      const Variable shifts(nearest, true);
+      const Variable found = relative_positions(graph, positions, shifts);
+      CHECK(error_of_part(found.value(), my_edge_rows(expected, graph), expected) < tolerance());
+      const Tensor seed = random_values(found.shape(), 3);
+      tape.backward(found, seed);
+      Tensor slope({graph.num_edges(), 2});  // of the differences and of the length
+      for (Index e = 0; e < slope.num_rows(); ++e)
+        for (Index j = 0; j < 2; ++j) {
+          const real length = found.value().row(e)[2];
+          slope.row(e)[j] =
+              seed.row(e)[j] + (length > 0 ? seed.row(e)[2] * found.value().row(e)[j] / length : 0);
+        }
+      CHECK(error_of_part(shifts.grad(), slope, slope) < 10 * tolerance());
+    }
+}
+
 TEST_CASE("MeshGraphNet with normalize: statistics of all ranks, a loss that falls") {
   const Communicator world = Communicator::world();
   const WholeGraph whole = random_graph("random", 60, 60, 400, 1);
