@@ -14,10 +14,10 @@
 #include <vector>
 
 struct SurrogateOptions {
-  int blocks = 3;       ///< of message passing: how many edges far a node sees
-  int hidden = 32;      ///< width of the network
-  double lr = 3e-3;     ///< of Adam, at the beginning
-  double noise = 0.05;  ///< in training, on the input; in units of the typical change over a step
+  int blocks = 3;      ///< of message passing: how many edges far a node sees
+  int hidden = 32;     ///< width of the network
+  double lr = 3e-3;    ///< of Adam, at the beginning
+  double noise = 0.2;  ///< in training, on the input; in units of the typical change over a step
   std::uint64_t seed = 1;
 };
 

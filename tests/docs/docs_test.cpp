@@ -6,6 +6,7 @@
 #include <sar/sar.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
