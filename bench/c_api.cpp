@@ -173,7 +173,7 @@ int main(int argc, char** argv) {
   const sar::Environment environment;
   const auto argument = [&](int i, int otherwise) { return argc > i ? std::atoi(argv[i]) : otherwise; };
   try {
-    sar::set_num_threads(argument(4, 1));
+    const sar::ThreadLimit threads(argument(4, 1));
     sar::bench::run(sar::Communicator::world(), argument(1, 1000), argument(2, 64),
                     std::max(argument(3, 300), 1));
   } catch (const std::exception& error) {
