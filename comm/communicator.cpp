@@ -177,7 +177,9 @@ void Communicator::run_agreed(FunctionRef<void()> body, const char* caller) cons
     Level(const Level&) = delete;
     Level& operator=(const Level&) = delete;
   };
+  KnownCalls* const calls = KnownCalls::current();
   if (state_->depth > 0 && KnownCalls::of(handle())) return body();
+  if (calls != nullptr && !calls->is_of(handle()) && size() > 1) KnownCalls::before_other_call();
   state_->check_caller();
   state_->check_exchanges();
   const Level level(*state_, caller);

@@ -1,4 +1,5 @@
 #include <sar/comm/communicator_state.hpp>
+#include <sar/comm/known_calls.hpp>
 #include <sar/comm/mpi_error.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
@@ -64,6 +65,7 @@ bool CommunicatorState::synchronize(CommCall call, const Failure& mine, std::int
     call.caller = caller;
     status = exchange_status(owned.comm, mine, depth, call, value);
     status.depth = std::min(status.depth, depth);
+    if (status.failed) WorkRecord::forget_all(owned.comm);
   }
   if (!status.failed) return status.all_equal;
   if (depth > 0) throw_error(status.kind, status.text);
@@ -74,6 +76,7 @@ bool CommunicatorState::synchronize(CommCall call, const Failure& mine, std::int
 bool CommunicatorState::begin_call(const CommCall& call, std::int64_t value) {
   check_caller();
   check_exchanges();
+  if (size > 1) KnownCalls::before_other_call();
   return synchronize(call, {}, value);
 }
 

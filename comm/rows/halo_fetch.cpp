@@ -1,16 +1,60 @@
 #include <sar/comm/exchange.hpp>
+#include <sar/comm/known_calls.hpp>
 #include <sar/comm/rows/halo.hpp>
 #include <sar/comm/rows/mailbox.hpp>
 #include <sar/comm/rows/packing.hpp>
+#include <sar/core/error.hpp>
 #include <sar/core/trace.hpp>
 #include <sar/core/trace_events.hpp>
 #include <sar/core/workspace.hpp>
 
 #include <deque>
 #include <limits>
+#include <memory>
+#include <thread>
 #include <utility>
 
 namespace sar::inline SAR_PRECISION {
+namespace {
+
+/// Whether a format is there for as long as the program runs.
+bool stays(const WireFormat& wire) {
+  return &wire == &wire_format<real>() || &wire == &bfloat16_format();
+}
+
+/// A fetch for a rank that has failed before it begins.
+class FetchWithoutRows final : public KnownExchange {
+ public:
+  FetchWithoutRows(const Communicator& comm, const Traffic& halo, const Traffic& owned)
+      : comm_(comm), inbox_(comm, halo), outbox_(comm, owned) {}
+
+  [[nodiscard]] bool is_of(const Traffic& halo, const Traffic& owned) const {
+    return inbox_.traffic() == halo && outbox_.traffic() == owned;
+  }
+  [[nodiscard]] std::size_t largest_message() const noexcept override {
+    return static_cast<std::size_t>(inbox_.traffic().wire->bytes(inbox_.packets().largest()));
+  }
+  void take_part_without_rows(std::byte* sink) noexcept override {
+    const int tag = comm_.new_tag();
+    const auto to_sink = [&](const Packet&) { return inbox_.idle() ? sink : nullptr; };
+    outbox_.give_up();
+    try {
+      while (!inbox_.done() || !outbox_.done()) {
+        inbox_.advance(tag, inbox_.packets().num_stages(), to_sink, [](const Packet&) {});
+        outbox_.advance(tag, 0, [](const Packet&, std::size_t) -> const std::byte* { return nullptr; });
+        std::this_thread::yield();
+      }
+    } catch (const CommunicationError&) {  // of MPI: nothing more can be done
+    }
+  }
+
+ private:
+  Communicator comm_;
+  Inbox inbox_;
+  Outbox outbox_;
+};
+
+}  // namespace
 
 struct HaloFetch::Impl final : Exchange {
   Impl(const Communicator& comm, const Tensor& owned_rows, HaloPlan halo_plan)
@@ -53,6 +97,24 @@ struct HaloFetch::Impl final : Exchange {
   [[nodiscard]] bool done() const noexcept override { return outbox.done() && inbox.done(); }
   [[nodiscard]] int failed_peer() const noexcept override { return inbox.failed_peer(); }
   void give_up() noexcept override { outbox.give_up(); }
+
+  /// The synchronization point before the exchange, unless all ranks are known to come.
+  void meet() {
+    KnownCalls* const calls = KnownCalls::current();
+    if (calls == nullptr || !calls->is_of(comm_.handle()) || !stays(*plan.wire)) return synchronize();
+    if (calls->records()) {
+      calls->record(std::make_unique<FetchWithoutRows>(comm_, inbox.traffic(), outbox.traffic()));
+      const KnownCalls::Expected recorded;
+      return synchronize();
+    }
+    const auto* next = dynamic_cast<const FetchWithoutRows*>(calls->next());
+    if (next == nullptr || !next->is_of(inbox.traffic(), outbox.traffic())) return synchronize();
+    if (!calls->all_are_here()) {
+      const KnownCalls::Expected first;
+      synchronize();
+    }
+    calls->take_next();
+  }
 
   [[nodiscard]] std::size_t complete_stages() const { return inbox.packets().complete_stages(arrived); }
   Tensor& tensor(std::size_t stage) {
@@ -140,7 +202,10 @@ HaloFetch::HaloFetch(const Communicator& comm, const Tensor& owned, HaloPlan pla
 HaloFetch::~HaloFetch() = default;
 
 void HaloFetch::start(HaloPush* push) {
-  impl_->synchronize();
+  if (push == nullptr)
+    impl_->meet();
+  else
+    impl_->synchronize();
   impl_->begin();
   if (push != nullptr) push->begin();
   impl_->start_more();

@@ -26,6 +26,7 @@ struct Traffic {
   const WireFormat* wire;
 
   [[nodiscard]] Index bytes(const Packet& packet) const { return wire->bytes(packet.size()); }
+  bool operator==(const Traffic&) const = default;
 };
 
 /// Both directions of a plan, for rows of `row_size` values.
@@ -37,6 +38,7 @@ class Inbox {
  public:
   Inbox(const Communicator& comm, Traffic traffic);
 
+  [[nodiscard]] const Traffic& traffic() const noexcept { return traffic_; }
   [[nodiscard]] const Packets& packets() const noexcept { return traffic_.packets; }
   /// Hands over what has arrived, in order, and posts receives for further packets of the first `stages`
   /// stages. `memory(packet)` says where a packet shall lie (null: not yet), `arrived(packet)`, which does
@@ -66,6 +68,7 @@ class Outbox {
  public:
   Outbox(const Communicator& comm, Traffic traffic);
 
+  [[nodiscard]] const Traffic& traffic() const noexcept { return traffic_; }
   [[nodiscard]] const Packets& packets() const noexcept { return traffic_.packets; }
   /// So many packets are under way at most, each in a slot of its own.
   [[nodiscard]] std::size_t window() const noexcept { return slots_.size(); }

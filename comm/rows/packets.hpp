@@ -19,6 +19,7 @@ struct Packet {
   Index offset = 0;  ///< where `begin` lies in the stage
 
   [[nodiscard]] Index size() const noexcept { return end - begin; }
+  bool operator==(const Packet&) const = default;
 };
 
 /// The rows of a round in the halo of their reader.
@@ -44,6 +45,7 @@ class Packets {
   }
   /// Values of the largest packet.
   [[nodiscard]] Index largest() const noexcept;
+  bool operator==(const Packets&) const = default;
 
  private:
   PassVector<Packet> packets_;

@@ -82,7 +82,7 @@ class Factors {
   /// alpha, times the factors of the batch's edges where there are some: then in `buffer`.
   template <class B>
   const real* weights(const GraphShard& shard, const local_index* position_of, const B& batch,
-                      const real* alpha, std::vector<real>& buffer) {
+                      const real* alpha, PassVector<real>& buffer) {
     if (!any()) return alpha;
     draw(shard, position_of, batch);
     for (Index i = 0; i < batch.edges * o_.heads; ++i) buffer[i] = alpha[i] * factor_[i];
@@ -102,7 +102,7 @@ class Factors {
  private:
   const AttentionOperands& o_;
   std::array<Index, batch_edges> edge_;
-  std::vector<real> mask_, factor_;  // [edges of the batch, heads]
+  PassVector<real> mask_, factor_;  // [edges of the batch, heads]
 };
 
 /// Numbers of each source row: those of the local shard stay from its first part to its last, while stages of
@@ -138,10 +138,10 @@ struct OnlineSoftmax {
   AttentionResult& result;
   const bool of_parts = false;  ///< the result has a row for each of the ranges, not for each destination
   real *out = result.out.data(), *max = result.max.data(), *sum = result.log_sum.data();
-  std::vector<real> s =
-      std::vector<real>(2 * batch_edges * o.heads);  ///< of a batch; behind them what to keep per segment
-  std::vector<real> weighted = per_edge(o.heads);
-  std::vector<real> ones = std::vector<real>(o.heads, real{1});
+  PassVector<real> s =
+      PassVector<real>(2 * batch_edges * o.heads);  ///< of a batch; behind them what to keep per segment
+  PassVector<real> weighted = per_edge(o.heads);
+  PassVector<real> ones = PassVector<real>(o.heads, real{1});
   Factors factors{o};
   const bool scores_request = !o.separate_value;  ///< a half of the values
 
@@ -251,7 +251,7 @@ inline void merge_parts(const AttentionResult& parts, Index first, Index last, A
   real most = sets ? parts.max.row(first)[h] : *max;
   for (Index part = first; part < last; ++part) most = std::max(most, parts.max.row(part)[h]);
   double total = 0;
-  std::vector<double> values(dim, 0);
+  PassVector<double> values(dim, 0);
   const auto add = [&](real max_of, real sum_of, const real* row) {
     const double weight = static_cast<double>(sum_of) * std::exp(static_cast<double>(max_of) - most);
     total += weight;
@@ -291,7 +291,7 @@ class Attention : public ShardKernel {
     const LongRows long_rows(edges.begin, edges.end, edges.num_rows);
     if (long_rows.parts() == 0) return;
     const Index parts = long_rows.parts();
-    std::vector<local_index> destinations;
+    PassVector<local_index> destinations;
     const EdgeRanges ranges = long_rows.ranges(edges, destinations);
     AttentionResult of_parts{.out = Tensor(Shape{parts, o_.heads, o_.dim}),
                              .max = Tensor(Shape{parts, o_.heads}),

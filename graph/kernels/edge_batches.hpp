@@ -2,6 +2,7 @@
 /// do more with a gathered row than add it up. For implementation files.
 #pragma once
 
+#include <sar/core/workspace.hpp>
 #include <sar/graph/kernels/columns.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 
@@ -9,7 +10,6 @@
 #include <array>
 #include <limits>
 #include <utility>
-#include <vector>
 
 #include <sar/core/isa_begin.hpp>
 
@@ -102,8 +102,8 @@ inline Index edges_at_once(Index width, Index heads) {
 }
 
 /// What a loop body keeps of a batch: [edges, heads].
-inline std::vector<real> per_edge(Index heads) {
-  return std::vector<real>(batch_edges * heads);
+inline PassVector<real> per_edge(Index heads) {
+  return PassVector<real>(batch_edges * heads);
 }
 
 }  // namespace edge_batches

@@ -154,8 +154,8 @@ struct AdditiveBackward {
   bool accumulate;
   double* grad_type_term;  ///< [types, heads], added to, unless null
 
-  std::vector<real> alpha = per_edge(o.heads), dalpha = alpha, slope = alpha, mean = alpha, weighted = alpha;
-  std::vector<real> ones = std::vector<real>(o.heads, real{1});
+  PassVector<real> alpha = per_edge(o.heads), dalpha = alpha, slope = alpha, mean = alpha, weighted = alpha;
+  PassVector<real> ones = PassVector<real>(o.heads, real{1});
   Factors factors{o};
   const local_index* positions =
       factors.any() || o.type_term != nullptr ? block.shard.transpose_positions().data() : nullptr;

@@ -16,8 +16,8 @@ using namespace edge_batches;
 /// The coefficients of the edges of a batch: weights times s_v.
 struct Coefficients {
   const LinearKernel::Operands& o;
-  std::vector<real> values = per_edge(o.heads);
-  std::vector<real> ones = std::vector<real>(o.heads, real{1});
+  PassVector<real> values = per_edge(o.heads);
+  PassVector<real> ones = PassVector<real>(o.heads, real{1});
 
   [[nodiscard]] real dst_scale(Index v) const { return o.dst_scale != nullptr ? o.dst_scale[v] : 1; }
   void set(Index x, Index edge, Index v) {
@@ -36,7 +36,7 @@ struct WeightedBackward {
 
   const local_index* positions = stage.shard.transpose_positions().data();
   Coefficients coefficients{o};
-  std::vector<real> dots = per_edge(o.heads);
+  PassVector<real> dots = per_edge(o.heads);
   std::array<Index, batch_edges> edge{}, next_edge{};  ///< numbers of the edges of a batch and of the next
   bool started = false;
 

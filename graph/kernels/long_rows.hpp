@@ -4,10 +4,10 @@
 
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
+#include <sar/core/workspace.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 
 #include <algorithm>
-#include <vector>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -37,7 +37,7 @@ class LongRows {
     return {parts(), row_of_.data(), begin_.data(), end_.data(), before_.data()};
   }
   /// The same, where the rows are those of `edges`: `destinations` receives the destination of each part.
-  [[nodiscard]] EdgeRanges ranges(const EdgeRanges& edges, std::vector<local_index>& destinations) const {
+  [[nodiscard]] EdgeRanges ranges(const EdgeRanges& edges, PassVector<local_index>& destinations) const {
     destinations.resize(row_of_.size());
     for (Index i = 0; i < parts(); ++i) destinations[i] = static_cast<local_index>(edges.row(row_of_[i]));
     return {parts(), destinations.data(), begin_.data(), end_.data(), before_.data()};
@@ -51,13 +51,13 @@ class LongRows {
   }
 
  private:
-  std::vector<Index> rows_, first_part_;
-  std::vector<local_index> row_of_, begin_, end_, before_;  // of each part
+  PassVector<Index> rows_, first_part_;
+  PassVector<local_index> row_of_, begin_, end_, before_;  // of each part
 };
 
 /// to = (add ? to : 0) + the sum of the rows [first, last) of parts, in double precision.
 inline void sum_parts(const real* parts, Index first, Index last, Index width, bool add, real* to) {
-  std::vector<double> sums(width, 0);
+  PassVector<double> sums(width, 0);
   for (Index part = first; part < last; ++part)
     for (Index j = 0; j < width; ++j) sums[j] += static_cast<double>(parts[part * width + j]);
   for (Index j = 0; j < width; ++j)

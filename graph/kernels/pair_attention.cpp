@@ -64,7 +64,7 @@ class DotScore {
   void add_destinations(const Stage& block, const EdgeRanges& edges, DestinationSlots& slots, Index first,
                         Index last, const To& to, double*) const {
     const Index width = o_.heads * o_.key_dim;
-    const std::vector<real> ones(o_.heads, real{1});
+    const PassVector<real> ones(o_.heads, real{1});
     for_batches<1>(
         edges.begin, edges.end, first, last, block.shard.src.data(), block.begin,
         edges_at_once(width, o_.heads), {Gathered{block.rows, source_width(o_)}},
@@ -177,10 +177,10 @@ struct PairBackward {
   const local_index* positions =
       factors.any() || slots != nullptr ? block.shard.transpose_positions().data() : nullptr;
   Index sign_words = score.sign_words();
-  std::vector<real> alpha = per_edge(o.heads), dalpha = alpha, weighted = alpha, mean = alpha;
+  PassVector<real> alpha = per_edge(o.heads), dalpha = alpha, weighted = alpha, mean = alpha;
   std::vector<real> signs = std::vector<real>(batch_edges * sign_words);
   std::vector<real> scratch = std::vector<real>(o.heads * o.key_dim);
-  std::vector<real> ones = std::vector<real>(o.heads, real{1});
+  PassVector<real> ones = PassVector<real>(o.heads, real{1});
   std::array<real*, batch_edges> slot{};  ///< for the edges of the batch
 
   void take(const Batch<2>& batch, const Batch<2>& next) {
@@ -398,7 +398,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
     take(edges, [&](Index i) { return grad_dst != nullptr ? grad_dst + edges.row(i) * width : nullptr; });
     const LongRows long_rows(edges.begin, edges.end, edges.num_rows);
     if (long_rows.parts() == 0) return;
-    std::vector<local_index> destinations;
+    PassVector<local_index> destinations;
     const EdgeRanges ranges = long_rows.ranges(edges, destinations);
     Tensor parts = Tensor::zeros(Shape{long_rows.parts(), width});
     take(ranges, [&](Index i) { return parts.row(i); });

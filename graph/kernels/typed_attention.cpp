@@ -150,7 +150,7 @@ class PairSoftmax {
   HeadProducts products_;
   Array<real> queries_, scored_;
   AttentionResult means_;  ///< of the pairs at hand
-  std::vector<real> weights_ = std::vector<real>(2 * o_.heads);
+  PassVector<real> weights_ = PassVector<real>(2 * o_.heads);
 };
 
 /// What both passes of the backward pass do with the edges of some pairs. A pair has two rows of its own, and
@@ -213,8 +213,8 @@ class PairGradients {
 
   const TypedAttentionOperands& o_;
   const real* stats_;
-  std::vector<real> alpha_ = per_edge(o_.heads), dalpha_ = alpha_, mean_ = alpha_;
-  std::vector<real> ones_ = std::vector<real>(o_.heads, real{1});
+  PassVector<real> alpha_ = per_edge(o_.heads), dalpha_ = alpha_, mean_ = alpha_;
+  PassVector<real> ones_ = PassVector<real>(o_.heads, real{1});
 };
 
 /// Rows of the pairs that a thread has at hand.
@@ -275,7 +275,7 @@ class TypedAttention final : public ShardKernel {
     const LongRows long_rows(edges.begin, edges.end, edges.num_rows);
     if (long_rows.parts() == 0) return;
     const Index parts = long_rows.parts();
-    std::vector<local_index> destinations;
+    PassVector<local_index> destinations;
     const EdgeRanges ranges = long_rows.ranges(edges, destinations);
     AttentionResult of_parts{.out = Tensor::zeros(Shape{parts, o_.heads, o_.dim}),
                              .max = Tensor::full({parts, o_.heads}, -std::numeric_limits<real>::infinity()),
@@ -343,7 +343,7 @@ class TypedAttention final : public ShardKernel {
     add_query_gradients(stage, {ranges, false}, o_.grad_query);
     const LongRows long_rows(ranges.begin, ranges.end, ranges.num_rows);
     if (long_rows.parts() == 0) return;
-    std::vector<local_index> destinations;
+    PassVector<local_index> destinations;
     const EdgeRanges parts = long_rows.ranges(ranges, destinations);
     Tensor sums = Tensor::zeros(Shape{long_rows.parts(), width()});
     add_query_gradients(stage, {parts, true}, sums.data());

@@ -71,6 +71,7 @@ void CollectiveCall::report_difference(const Communicator& comm) const {
 
 void CollectiveCall::require_equal(const Communicator& comm) const {
   if (KnownCalls::of(comm.handle())) return;
+  const KnownCalls::Expected left_out_when_known;
   if (!comm.all_equal(digest(), operation_)) report_difference(comm);
 }
 

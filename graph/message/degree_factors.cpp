@@ -1,3 +1,4 @@
+#include <sar/comm/known_calls.hpp>
 #include <sar/graph/message/degree_factors.hpp>
 #include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/sharded_graph.hpp>
@@ -73,6 +74,7 @@ Tensor halo_degree_factors(const GraphShardManager& graph, NodeDegree degree, De
   if (shards.holds_halo())
     return degree_factors(graph, degree, factor).slice_rows(shards.local.num_src_rows, shards.num_src_rows());
   if (kept.defined()) return kept;
+  const KnownCalls::Once kept_from_now_on;
   Tensor fetched = graph.comm().agree([&] {
     const Tensor rows = degree_factors(graph, degree, factor);
     HaloColumn column(shards);

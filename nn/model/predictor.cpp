@@ -42,7 +42,7 @@ void require_shape(const Tensor& tensor, const Shape& expected, const char* what
 
 struct Predictor::Impl {
   Impl(Module& of_network, Network function, const Widths& of_rows, const GraphShardManager& on)
-      : module(of_network), network(std::move(function)), widths(of_rows), graph(on) {}
+      : module(of_network), network(std::move(function)), widths(of_rows), graph(on), record(on.comm().handle()) {}
 
   void check(const Tensor& x, const Tensor& edges, const Tensor& out) const {
     require_shape(x, {graph.num_src_nodes(), widths.in_feats}, "x");
@@ -81,7 +81,7 @@ struct Predictor::Impl {
   Workspace workspace;
   std::size_t result_request = Workspace::no_request;  // the request of a pass whose block is the result
   std::size_t taken_anew = 0;
-  bool known = false;  // the ranks have found their calls equal
+  WorkRecord record;
 };
 
 Predictor::Predictor(GraphModel& model, const GraphShardManager& graph)
@@ -119,15 +119,17 @@ void Predictor::operator()(const Tensor& x, const Tensor& edges, Tensor& out) {
   const EvaluationMode evaluation(p.module);
   const Workspace::Use memory(p.workspace);
   const std::size_t before = p.workspace.taken_anew();
-  const bool known = std::exchange(p.known, false);  // until this call has succeeded on all ranks
-  p.graph.comm().agree(
+  const Communicator& comm = p.graph.comm();
+  const bool nested = KnownCalls::current() != nullptr;               // in the network of another one
+  const bool known = std::exchange(p.record.known, false) && !nested;  // until this call has succeeded
+  comm.agree(
       [&] {
+        const KnownCalls calls(p.record, known, comm.exchanges());
         p.check(x, edges, out);
-        const KnownCalls calls(p.graph.comm().handle(), known);
         p.run(x, edges, out, known);
       },
       "Predictor");
-  p.known = true;
+  p.record.known = !nested && !p.record.spent;
   p.taken_anew = p.workspace.taken_anew() - before;
 }
 

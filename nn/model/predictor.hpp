@@ -15,13 +15,16 @@ namespace sar::inline SAR_PRECISION {
 /// same bits. It is made once, and keeps the memory of a pass. The weights are read in each call, so that
 /// training may go on in between.
 ///
-/// Cost. The first call is a forward pass without a tape. It takes memory, which later calls use again. With
-/// SAGE, GCN and, on one thread, MeshGraphNet, the third call and all later ones allocate nothing, but for
-/// what MPI does inside its own calls; attention and functions of the caller's own still take small objects,
-/// and loops of a message function on several threads take memory on each of them. Later calls do not compare
-/// the calls of the ranks again, either: an all_reduce of 40 bytes is left before the rows of a halo travel,
-/// and one at the end. On one rank there is no communication. The result is computed in the caller's memory,
-/// where the last operation allows that.
+/// Cost. The first call is a forward pass without a tape. It takes memory, which later calls use again: from
+/// the second call on, the networks of GraphModel and MeshGraphNet allocate nothing on one thread, but for
+/// what MPI does inside its own calls. Functions of the caller's own may take small objects, and loops of
+/// messages with attention or of a message function take memory on each further thread. Later calls do not
+/// compare the calls of the ranks again, either: an all_reduce of 40 bytes is left before the first exchange
+/// of rows, and one at the end. There is one before each exchange where the function communicates in other
+/// ways, too, where halo_format is int8, and in the network of another Predictor. On one rank there is no
+/// communication. The result is computed in the caller's memory, where the last operation allows that.
+///
+/// The function may make other calls of the library than in the call before, the same ones on all ranks.
 class Predictor {
  public:
   /// x [local sources, ...], rows of edges or {} -> [local destinations, ...].

@@ -243,15 +243,15 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
   });
 }
 
-/// The first and the second call of a predictor.
+/// The first and the second call of a predictor, with two exchanges of rows each.
 void add_predictor(std::vector<Call>& calls, const Communicator& comm) {
   add_operation(calls, comm, "nn/predictor.hpp Predictor, nn/predictor.hpp Predictor::operator", [](Scene& s) {
-    auto conv = std::make_shared<SAGEConv>(scene_width, 2, s.gen);
-    Tensor out({s.graph.num_dst_nodes(), 2});
+    auto conv = std::make_shared<SAGEConv>(scene_width, scene_width, s.gen);
+    Tensor out({s.graph.num_dst_nodes(), scene_width});
     return [&s, conv, out]() mutable {
       const auto network = [layer = conv.get()](const GraphShardManager& graph, const Variable& x,
-                                                const Variable&) { return (*layer)(graph, x); };
-      Predictor predict(*conv, network, {.in_feats = scene_width, .out_feats = 2}, s.graph);
+                                                const Variable&) { return (*layer)(graph, (*layer)(graph, x)); };
+      Predictor predict(*conv, network, {.in_feats = scene_width, .out_feats = scene_width}, s.graph);
       for (int call = 0; call < 2; ++call) predict(s.x.value(), {}, out);
       return s.x;
     };

@@ -33,6 +33,17 @@ Tensor rows_of(const Communicator& comm, const PartitionBook& book, std::uint64_
   return local_rows(random_values(num_nodes * in_feats, stream), book, comm.rank(), in_feats);
 }
 
+/// Each node has edges from the one before and the one behind it: ranks that are no neighbours exchange no
+/// rows.
+WholeGraph path_graph() {
+  WholeGraph path{"path", num_nodes, num_nodes, true, {}, {}};
+  for (Index v = 1; v < num_nodes; ++v) {
+    path.src.insert(path.src.end(), {v - 1, v});
+    path.dst.insert(path.dst.end(), {v, v - 1});
+  }
+  return path;
+}
+
 GraphModel model_of(const Communicator& comm, const ModelDescription& description) {
   Generator gen(7);
   return {description, comm, gen};
@@ -158,64 +169,194 @@ TEST_CASE("a result may be written over x") {
   }
 }
 
-TEST_CASE("after two calls a prediction allocates nothing") {
+TEST_CASE("from its second call on a prediction allocates nothing, for every type of network") {
   const ThreadLimit one_thread(1);
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
   const GraphShardManager graph = graph_of(comm, book);
-  Generator gen(3);
-  MeshGraphNet mesh(
-      {.node_feats = in_feats, .edge_feats = edge_feats, .out_feats = out_feats, .hidden = 8, .blocks = 2},
-      gen);
   const Tensor x = rows_of(comm, book, 1);
-  const Tensor edges = Tensor::full({graph.num_edges(), edge_feats}, real{0.5});
   Tensor out({graph.num_nodes(), out_feats});
-  const auto check = [&](Predictor& predict, const Tensor& of_edges) {
-    predict(x, of_edges, out);
-    predict(x, of_edges, out);
-    const std::size_t live = live_bytes(), before = allocations;
-    reset_peak_bytes();
-    for (int call = 0; call < 5; ++call) predict(x, of_edges, out);
-    CHECK(allocations == before);
-    CHECK(predict.allocations() == 0);
-    CHECK(live_bytes() == live);
-    CHECK(peak_bytes() == live);
-  };
-  for (const std::string type : {"sage", "gcn"}) {
-    CAPTURE(type);
-    GraphModel model = model_of(comm, description_of(type));
-    Predictor predict(model, graph);
-    check(predict, {});
+  for (const std::string& type : ModelDescription::types()) {
+    for (const std::string norm : {"none", "batch", "layer"}) {
+      const ModelDescription description = description_of(type, norm);
+      CAPTURE(type);
+      CAPTURE(norm);
+      const Tensor edges =
+          description.edge_feats > 0 ? Tensor::full({graph.num_edges(), edge_feats}, real{0.5}) : Tensor();
+      GraphModel model = model_of(comm, description);
+      model.eval();
+      Predictor predict(model, graph);
+      predict(x, edges, out);
+      CHECK(predict.allocations() > 0);
+      const std::size_t live = live_bytes(), before = allocations;
+      reset_peak_bytes();
+      for (int call = 0; call < 5; ++call) {
+        predict(x, edges, out);
+        CHECK(allocations == before);
+        CHECK(predict.allocations() == 0);
+      }
+      CHECK(live_bytes() == live);
+      CHECK(peak_bytes() == live);
+      CHECK(same_bits(out, forward(model, graph, x, edges)));
+    }
   }
-  Predictor predict(
-      mesh,
-      [&](const GraphShardManager& on, const Variable& rows, const Variable& of_edges) {
-        return mesh(on, rows, of_edges);
-      },
-      {.in_feats = in_feats, .out_feats = out_feats, .edge_feats = edge_feats}, graph);
-  check(predict, edges);
-  const NoTape no_tape;
-  CHECK(same_bits(out, mesh(graph, x, edges).value()));
 }
 
-TEST_CASE("on several ranks, a later call synchronizes once for each exchange of rows and once at the end") {
+TEST_CASE("on several ranks, a later call synchronizes at its first exchange of rows and at its end") {
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
   const GraphShardManager graph = graph_of(comm, book);
-  const ModelDescription description = description_of("sage");
-  GraphModel model = model_of(comm, description);
-  Predictor predict(model, graph);
-  Tensor out({graph.num_nodes(), out_feats});
   const Tensor x = rows_of(comm, book, 1);
-  const auto synchronizations = [&] {
-    const int before = all_reduces;
+  Tensor out({graph.num_nodes(), out_feats});
+  for (const std::string& type : ModelDescription::types()) {
+    CAPTURE(type);
+    for (const int layers : {1, 2, 5}) {
+      ModelDescription description = description_of(type);
+      description.layers = layers;
+      const Tensor edges =
+          description.edge_feats > 0 ? Tensor::full({graph.num_edges(), edge_feats}, real{0.5}) : Tensor();
+      GraphModel model = model_of(comm, description);
+      Predictor predict(model, graph);
+      const auto synchronizations = [&] {
+        const int before = all_reduces;
+        predict(x, edges, out);
+        return all_reduces - before;
+      };
+      const int first = synchronizations();
+      for (int call = 0; call < 3; ++call) CHECK(synchronizations() == (comm.size() > 1 ? 2 : 0));
+      if (comm.size() > 1) CHECK(first > layers + 1);
+    }
+  }
+}
+
+TEST_CASE("where the ranks do something else together, each exchange of rows synchronizes") {
+  const Communicator comm = Communicator::world();
+  const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
+  const Tensor x = rows_of(comm, book, 1);
+  Tensor out({book.num_nodes(comm.rank()), out_feats});
+  const auto check = [&](const GraphShardManager& graph, int more, auto&& together) {
+    Generator gen(3);
+    TwoLayers network(gen);
+    Predictor predict(
+        network,
+        [&](const GraphShardManager& on, const Variable& rows, const Variable&) {
+          return network(on, rows, together);
+        },
+        {.in_feats = in_feats, .out_feats = out_feats}, graph);
     predict(x, {}, out);
-    return all_reduces - before;
+    const Tensor expected = out.clone();
+    for (int call = 0; call < 3; ++call) {
+      const int before = all_reduces;
+      predict(x, {}, out);
+      CHECK(all_reduces - before == (comm.size() > 1 ? 3 + more : 0));
+      if (graph.options().halo_format == HaloFormat::exact) CHECK(same_bits(out, expected));
+    }
   };
-  const int first = synchronizations();
-  for (int call = 0; call < 3; ++call)
-    CHECK(synchronizations() == (comm.size() > 1 ? description.layers + 1 : 0));
-  if (comm.size() > 1) CHECK(first > description.layers + 1);
+  const GraphShardManager graph = graph_of(comm, book);
+  check(graph, 2, [&](int layer) {
+    if (layer == 1) (void)comm.all_reduce(1.0);
+  });
+  const Communicator other = Communicator::world();
+  check(graph, 1, [&](int layer) {
+    if (layer == 1) other.agree([] {});
+  });
+  const GraphShardManager rounded = renamed_shard(comm, random_graph("random", num_nodes, num_nodes, 400, 1),
+                                                  book, {.halo_format = HaloFormat::int8}, true);
+  check(rounded, 0, [](int) {});
+}
+
+TEST_CASE("a network that makes other calls than before predicts, too") {
+  const Communicator comm = Communicator::world();
+  const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
+  const GraphShardManager graph = graph_of(comm, book);
+  Generator gen(3);
+  SAGEConv first(in_feats, 8, gen), middle(8, 8, gen), wide(8, 11, gen), narrow(11, 8, gen),
+      last(8, out_feats, gen);
+  TwoLayers module(gen);
+  const Tensor x = rows_of(comm, book, 1);
+  Tensor out({graph.num_nodes(), out_feats});
+  int kind = 0;
+  const auto network = [&](const GraphShardManager& on, const Variable& rows, const Variable&) {
+    if (kind == 4) (void)comm.all_reduce(1.0);
+    Variable h = first(on, rows);
+    if (kind == 1) h = middle(on, h);                         // one exchange more
+    if (kind == 2) return last(on, narrow(on, wide(on, h)));  // of other rows
+    if (kind == 3) (void)comm.all_reduce(1.0);
+    if (kind == 5) return Variable(Tensor::full(out.shape(), real(2)));  // exchanges less
+    return last(on, h);
+  };
+  for (int before = 0; before < 6; ++before) {
+    for (int after = 0; after < 6; ++after) {
+      CAPTURE(before);
+      CAPTURE(after);
+      Predictor predict(module, network, {.in_feats = in_feats, .out_feats = out_feats}, graph);
+      for (const int now : {before, before, after, after, before}) {
+        kind = now;
+        predict(x, {}, out);
+        const NoTape no_tape;
+        CHECK(same_bits(out, network(graph, x, {}).value()));
+      }
+    }
+  }
+}
+
+TEST_CASE("a rank that fails before a prediction, in agree(), is noticed") {
+  const Communicator comm = Communicator::world();
+  const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
+  const GraphShardManager graph = graph_of(comm, book);
+  GraphModel model = model_of(comm, description_of("sage"));
+  Predictor predict(model, graph);
+  const Tensor x = rows_of(comm, book, 1);
+  Tensor out({graph.num_nodes(), out_feats});
+  const Tensor expected = forward(model, graph, x);
+  for (int fails_on = -1; fails_on < comm.size(); ++fails_on) {
+    const auto step = [&](bool fails) {
+      comm.agree([&] {
+        require<InputError>(!fails, "no weather today");
+        predict(x, {}, out);
+      });
+    };
+    if (fails_on >= 0)
+      CHECK(contains(thrown<InputError>([&] { step(comm.rank() == fails_on); }), "no weather today"));
+    for (int call = 0; call < 3; ++call) {
+      out.fill(-1);
+      step(false);
+      CHECK(same_bits(out, expected));
+    }
+  }
+}
+
+TEST_CASE("a prediction in the network of another one") {
+  const Communicator comm = Communicator::world();
+  const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
+  const GraphShardManager graph = graph_of(comm, book);
+  GraphModel model = model_of(comm, description_of("sage"));
+  Predictor inner(model, graph);
+  Generator gen(3);
+  TwoLayers network(gen);
+  const Tensor x = rows_of(comm, book, 1);
+  Tensor between({graph.num_nodes(), out_feats}), out({graph.num_nodes(), out_feats});
+  bool fails = false;
+  Predictor outer(
+      network,
+      [&](const GraphShardManager& on, const Variable& rows, const Variable&) {
+        return network(on, rows, [&](int layer) {
+          require<InputError>(layer != 1 || !fails, "no weather today");
+          if (layer == 1) inner(x, {}, between);
+        });
+      },
+      {.in_feats = in_feats, .out_feats = out_feats}, graph);
+  const Tensor expected = forward(model, graph, x);
+  for (int call = 0; call < 12; ++call) {
+    fails = call % 4 == 3 && comm.rank() == comm.size() - 1;
+    between.fill(-1);
+    if (call % 4 == 3)
+      CHECK(contains(thrown<InputError>([&] { outer(x, {}, out); }), "no weather today"));
+    else
+      outer(x, {}, out);
+    if (call % 4 == 2) inner(x, {}, between);
+    if (call % 4 != 3) CHECK(same_bits(between, expected));
+  }
 }
 
 TEST_CASE("wrong arguments throw the same on all ranks, and the predictor goes on") {
@@ -259,8 +400,17 @@ TEST_CASE("wrong arguments throw the same on all ranks, and the predictor goes o
 
 TEST_CASE("what a network throws on one rank, at any time, is thrown on all ranks") {
   const Communicator comm = Communicator::world();
+  struct Case {
+    WholeGraph whole;
+    PartitionBook book;
+  };
+  std::vector<Case> cases;
   for (const PartitionBook& book : row_splits(num_nodes, comm.size())) {
-    const GraphShardManager graph = graph_of(comm, book);
+    cases.push_back({random_graph("random", num_nodes, num_nodes, 400, 1), book});
+    cases.push_back({path_graph(), book});
+  }
+  for (const auto& [whole, book] : cases) {
+    const GraphShardManager graph = renamed_shard(comm, whole, book, {}, true);
     Generator gen(3);
     TwoLayers network(gen);
     int fails_before = -1, fails_on = -1;
@@ -276,9 +426,10 @@ TEST_CASE("what a network throws on one rank, at any time, is thrown on all rank
     Tensor out({graph.num_nodes(), out_feats});
     predict(x, {}, out);
     const Tensor expected = out.clone();
-    for (int call = 0; call < 9 * comm.size(); ++call) {
+    predict(x, {}, out);  // from here on the ranks know their calls
+    for (int call = 0; call < 3 * comm.size(); ++call) {
       fails_before = call % 3;
-      fails_on = call / 9;
+      fails_on = call / 3;
       CHECK(contains(thrown<InputError>([&] { predict(x, {}, out); }), "no weather today"));
       fails_before = -1;
       for (int again = 0; again < 2; ++again) {
