@@ -2,7 +2,6 @@
 #include <sar/core/workspace.hpp>
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 namespace sar::inline SAR_PRECISION {
@@ -40,14 +39,9 @@ Workspace* Workspace::current() noexcept {
 }
 
 Workspace::Bin* Workspace::find(std::size_t bytes, const Source& source) noexcept {
-  const auto is_it = [&](const Bin& bin) { return bin.bytes == bytes && bin.source == &source; };
-  const std::size_t hash = (bytes + (reinterpret_cast<std::uintptr_t>(&source) >> 4)) * 0x9e3779b97f4a7c15;
-  std::size_t& guess = guesses_[hash >> 58];
-  if (guess < bins_.size() && is_it(bins_[guess])) return &bins_[guess];
-  const auto found = std::ranges::find_if(bins_, is_it);
-  if (found == bins_.end()) return nullptr;
-  guess = static_cast<std::size_t>(found - bins_.begin());
-  return &*found;
+  const auto found = std::ranges::find_if(
+      bins_, [&](const Bin& bin) { return bin.bytes == bytes && bin.source == &source; });
+  return found != bins_.end() ? &*found : nullptr;
 }
 
 void* Workspace::take(std::size_t bytes, const Source& source) {

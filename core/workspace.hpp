@@ -8,7 +8,6 @@
 
 #include <sar/config.hpp>
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -79,7 +78,6 @@ class Workspace {
   [[nodiscard]] Bin* find(std::size_t bytes, const Source& source) noexcept;
 
   std::vector<Bin> bins_;
-  std::array<std::size_t, 64> guesses_{};  // by a hash of size and source: where in bins_ it was last
   std::vector<void*> requests_;  // the blocks that this pass got, in order
   std::size_t lent_request_ = no_request, lent_bytes_ = 0;
   void* lent_ = nullptr;

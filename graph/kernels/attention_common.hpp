@@ -280,6 +280,9 @@ class Attention : public ShardKernel {
   Attention(const Attention&) = delete;
   Attention& operator=(const Attention&) = delete;
 
+  static void* operator new(std::size_t bytes) { return allocate_object(bytes); }
+  static void operator delete(void* kernel, std::size_t bytes) noexcept { deallocate_object(kernel, bytes); }
+
   void begin() override { first_ = true; }
 
   [[nodiscard]] bool takes_parts() const override { return true; }

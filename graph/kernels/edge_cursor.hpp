@@ -4,12 +4,12 @@
 
 #include <sar/core/memory.hpp>
 #include <sar/core/parallel.hpp>
-#include <sar/core/workspace.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
 #include <algorithm>
 #include <limits>
 #include <utility>
+#include <vector>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -45,7 +45,7 @@ class EdgeCursor {
     if (stage.begin == 0) start(shard);
     const auto is_here = [&](Index i) { return source_[i] < stage.end; };
     constexpr Index block = 4096;
-    PassVector<Index> first{0};  // of each block of rows
+    std::vector<Index> first{0};  // of each block of rows
     first.resize((shard.num_rows() + block - 1) / block + 1, 0);
     parallel_for(shard.num_rows(), block, [&](Index from, Index to) {
       Index count = 0;

@@ -1,12 +1,12 @@
 #include <sar/core/memory.hpp>
 #include <sar/core/row_blocks.hpp>
-#include <sar/core/workspace.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <type_traits>
+#include <vector>
 
 #include <sar/core/isa_begin.hpp>
 
@@ -227,7 +227,7 @@ template <Terms terms>
 void run(const GatherSum& t) {
   const RowSum<terms> row_sum{t};
   const auto out_row = [&](Index i) { return t.rows != nullptr ? Index{t.rows[i]} : i; };
-  PassVector<Index> hubs;
+  std::vector<Index> hubs;
   std::mutex hubs_mutex;
   for_row_blocks(t.before != nullptr ? t.before : t.begin, t.num_rows,
                  t.width * static_cast<Index>(sizeof(real)), [&](Index first, Index last) {

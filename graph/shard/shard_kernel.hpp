@@ -10,10 +10,7 @@
 /// Kernels that take parts get the local shard in parts, the stages of the other shard between them.
 #pragma once
 
-#include <sar/core/workspace.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
-
-#include <cstddef>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -35,8 +32,6 @@ struct Stage {
 class ShardKernel {
  public:
   virtual ~ShardKernel() = default;
-  static void* operator new(std::size_t bytes) { return allocate_object(bytes); }
-  static void operator delete(void* kernel, std::size_t bytes) noexcept { deallocate_object(kernel, bytes); }
 
   virtual void begin() {}
   /// Takes the messages of the stage's edges. The first call after begin() has the local shard as a whole, or
