@@ -9,9 +9,9 @@
 
 #include <sar/core/dropout.hpp>
 #include <sar/core/tensor.hpp>
+#include <sar/core/workspace.hpp>
 
 #include <span>
-#include <vector>
 
 namespace sar::inline SAR_PRECISION {
 
@@ -22,7 +22,7 @@ namespace sar::inline SAR_PRECISION {
 /// The center is the mean rounded to `real`, so that d is exact for x near the mean; the shifts hold the
 /// rounding error.
 struct BatchNormCoefficients {
-  std::vector<real> center, inv_std, xhat_shift, scale, shift;
+  PassVector<real> center, inv_std, xhat_shift, scale, shift;
 
   explicit BatchNormCoefficients(Index columns);
   void set(Index j, double mean, double var, double eps, double weight, double bias);
