@@ -17,7 +17,7 @@
 /// which are MPI's; taken, blocks that its workspace takes anew; account, the bytes by which the library's
 /// account has grown over all calls; peak, the same of its peak.
 ///
-/// Measured on two cores of an EPYC 9V74, one thread a rank, width 64: on one rank of 1,000 nodes 1.00 times
+/// Measured on two cores of an AMD EPYC, one thread a rank, width 64: on one rank of 1,000 nodes 1.00 times
 /// the arithmetic for SAGE, 1.11 times for the MeshGraphNet; of 100,000 nodes 0.98 to 1.02 times forward, and
 /// the same on two ranks of 50,000. news, taken and account are 0.
 #include "bench.hpp"
