@@ -22,7 +22,7 @@ class Exchange : public PendingExchange {
   /// Moves all exchanges on until `done`. Throws CommunicationError when a peer has given up.
   void wait_until(FunctionRef<bool()> done);
   void synchronize() const { comm_.synchronize("exchange of rows"); }
-  /// From now on messages may travel; takes a tag. All ranks call it after a synchronization point, so that
+  /// From now on messages may travel; takes a tag. All ranks come to it, or a KnownExchange does so for them:
   /// their tags stay the same whatever fails.
   void begin() noexcept {
     tag_ = comm_.new_tag();

@@ -42,7 +42,7 @@ class HaloFetch {
   /// Completes all requests. Unless finished, it gives up all exchanges of the communicator that are under
   /// way: the peers' calls throw CommunicationError.
   ~HaloFetch();
-  /// A synchronization point of all ranks. Then posts the first receives and sends, also those of `push`.
+  /// A synchronization point, unless all ranks are known to come. Then posts first messages, also of `push`.
   void start(HaloPush* push = nullptr);
   HaloFetch(const HaloFetch&) = delete;
   HaloFetch& operator=(const HaloFetch&) = delete;

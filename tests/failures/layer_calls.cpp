@@ -250,7 +250,9 @@ void add_predictor(std::vector<Call>& calls, const Communicator& comm) {
     Tensor out({s.graph.num_dst_nodes(), scene_width});
     return [&s, conv, out]() mutable {
       const auto network = [layer = conv.get()](const GraphShardManager& graph, const Variable& x,
-                                                const Variable&) { return (*layer)(graph, (*layer)(graph, x)); };
+                                                const Variable&) {
+        return (*layer)(graph, (*layer)(graph, x));
+      };
       Predictor predict(*conv, network, {.in_feats = scene_width, .out_feats = scene_width}, s.graph);
       for (int call = 0; call < 2; ++call) predict(s.x.value(), {}, out);
       return s.x;
