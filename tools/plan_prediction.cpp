@@ -93,11 +93,13 @@ double on_cores(const Machine& machine, int threads, double seconds) {
 
 /// A forward pass, or a forward and a backward pass.
 struct Pass {
-  double bytes = 0, copied = 0, messages = 0, stages = 1;
+  double bytes = 0;     ///< received
+  double unpacked = 0;  ///< the same rows in memory
+  double added_to = 0;  ///< of rows of results that a stage adds to
+  double messages = 0, stages = 1;
 };
 
 Pass pass_of(const TrainOptions& o, const ModelSize& model, const Place& at, bool with_backward) {
-  constexpr double copies = 3;  // packed, sent and received; or sent, received and added
   const PartShape& part = at.part;
   Pass pass;
   if (at.ranks == 1) return pass;
@@ -110,10 +112,10 @@ Pass pass_of(const TrainOptions& o, const ModelSize& model, const Place& at, boo
     const double row_bytes = static_cast<double>(layer.width) * sizeof(real);
     const double number =
         o.graph_options.mode == HaloMode::one_shot ? 1 : stages_of(o, at, row_bytes, false).number;
-    const double added_to = number * listed_rows(part.nodes, part.cut_edges / number);
     pass.bytes +=
         part.halo_nodes * static_cast<double>(wire_bytes(o.graph_options.halo_format, layer.width)) * times;
-    pass.copied += (copies * part.halo_nodes * times + added_to) * row_bytes;
+    pass.added_to += number * listed_rows(part.nodes, part.cut_edges / number) * row_bytes;
+    pass.unpacked += part.halo_nodes * row_bytes * times;
     pass.messages += std::max<double>(at.ranks - 1, number) * times;
     pass.stages = std::max(pass.stages, number);
   }
@@ -129,6 +131,15 @@ double gradient_seconds(const Machine& machine, double parameters, int ranks) {
   if (ranks == 1 || machine.link_bytes == 0) return 0;
   return 2 * sizeof(real) * parameters * (ranks - 1) / ranks / machine.link_bytes +
          2 * std::log2(ranks) * machine.latency;
+}
+
+/// Of a step, or of the share of one that a pass is: packing, copies, adding, and what ranks take to meet.
+/// What one rank has measured are copies only.
+double exchange_seconds(const Rates& rates, const Pass& pass, int ranks, double share_of_step) {
+  if (ranks == 1) return 0;
+  if (rates.ranks == 1) return pass.unpacked * rates.byte_seconds + pass.added_to / rates.copied_bytes;
+  const double meetings = std::log2(ranks) / std::log2(rates.ranks);
+  return pass.unpacked * rates.byte_seconds + share_of_step * meetings * rates.step_seconds;
 }
 
 double overlapped(double compute, double wire, double stages) {
@@ -175,18 +186,20 @@ Prediction predict(const PlanOptions& o, const Rates& rates, const GraphShape& s
     const Memory memory = memory_of(o, rates, model, at);
     if (memory.total() > most.memory.total()) most.memory = memory;
     const Pass step = pass_of(o.train, model, at, true), forward = pass_of(o.train, model, at, false);
-    const auto compute = [&](double seconds, const Pass& pass) {
-      return on_cores(o.machine, rates.threads, seconds + pass.copied / rates.copied_bytes);
+    const double share = step.bytes > 0 ? forward.bytes / step.bytes : 0;
+    const auto compute = [&](double seconds, const Pass& pass, double share_of_step) {
+      return on_cores(o.machine, rates.threads,
+                      seconds + exchange_seconds(rates, pass, ranks, share_of_step));
     };
     const double n = part.nodes, e = part.in_edges;
-    most.compute = std::max(most.compute, compute(rates.forward(n, e) + rates.backward(n, e), step));
+    most.compute = std::max(most.compute, compute(rates.forward(n, e) + rates.backward(n, e), step, 1));
     most.wire = std::max(most.wire, wire_seconds(o.machine, step));
     most.stages = std::max(most.stages, step.stages);
     most.messages = std::max(most.messages, step.messages);
     most.received_bytes = std::max(most.received_bytes, step.bytes);
     most.evaluation_bytes = std::max(most.evaluation_bytes, forward.bytes);
     most.sent_bytes_all += step.bytes + (ranks > 1 ? sizeof(real) * rates.parameters : 0);
-    most.evaluation = std::max(most.evaluation, overlapped(compute(rates.evaluation(n, e), forward),
+    most.evaluation = std::max(most.evaluation, overlapped(compute(rates.evaluation(n, e), forward, share),
                                                            wire_seconds(o.machine, forward), forward.stages));
   }
   most.seconds =

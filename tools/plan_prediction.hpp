@@ -46,8 +46,10 @@ ModelSize model_size(const TrainOptions& o, Index features, Index classes);
 ///     max(compute, wire) + min(compute, wire) / stages
 /// because everything but the first and the last stage overlaps, and the time of adding up the gradients of
 /// parameters;
-///     compute = forward and backward pass (Rates), a copy of each row that is packed, received and added, and of each
-///               row of a result that another shard adds to; by cores and their efficiency
+///     compute = forward and backward pass, the exchange of the rows that are received, and of a step between
+///               ranks (Rates; the last one times log2(ranks) / log2(those that it was measured with)), or, where
+///               one rank has measured the rates, copies of these rows and of those that a stage adds to; by cores
+///               and their efficiency
 ///     wire    = bytes received / rate of the link + messages * latency.
 /// Throws InputError for a budget of halo rows (max_halo_bytes) that is smaller than a row.
 Prediction predict(const PlanOptions& o, const Rates& rates, const GraphShape& shape);

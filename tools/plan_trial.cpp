@@ -17,8 +17,10 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace sar::tools {
 namespace {
@@ -43,19 +45,20 @@ struct Held {
   double peak = 0, fetch = 0, push = 0, rest = 0;
 };
 
-/// A training on a generated graph.
+/// A training on a generated graph in parts of `nodes` nodes, one for each rank. Its calls are collective.
 class Trial {
  public:
-  Trial(const Communicator& self, const TrainOptions& o, Index features, Index classes, Index nodes,
+  Trial(const Communicator& comm, const TrainOptions& o, Index features, Index classes, Index nodes,
         double degree)
       : o_(o), live_before_(static_cast<double>(live_bytes())) {
-    data_ = make_sbm(self, {.nodes = nodes, .degree = degree, .classes = classes, .features = features});
-    graph_ = std::make_unique<GraphShardManager>(construct_full_graph(self, data_, o.graph_options));
+    data_ = make_sbm(
+        comm, {.nodes = nodes * comm.size(), .degree = degree, .classes = classes, .features = features});
+    graph_ = std::make_unique<GraphShardManager>(construct_full_graph(comm, data_, o.graph_options));
     if (o.model.attention_dropout == 0) graph_->drop_edge_ids();
     ModelOptions model = o.model;
     model.cached = true;  // as train has it for steps on the whole graph
     Generator gen(o.seed);
-    input_.emplace(self, o_, data_);
+    input_.emplace(comm, o_, data_);
     steps_ = std::make_unique<NodeSteps>(*graph_, data_, *input_, relations_, o_, model, gen);
     optimizer_ = make_optimizer(o, steps_->model());
   }
@@ -67,6 +70,7 @@ class Trial {
         seconds_of([&] { steps_->epoch(*optimizer_, epoch, timer, {}, [](const EpochProgress&, Index) {}); });
     timer.finish(epoch);
     const double counted = seconds.counted / seconds.wall;
+    sent_bytes_ = static_cast<double>(epoch.comm_bytes) / graph_->comm().size();
     forward_ = std::min(forward_, counted * epoch.forward_seconds);
     backward_ = std::min(backward_, counted * epoch.backward_seconds);
   }
@@ -105,6 +109,8 @@ class Trial {
   [[nodiscard]] double forward() const { return forward_; }
   [[nodiscard]] double backward() const { return backward_; }
   [[nodiscard]] double evaluation() const { return evaluation_; }
+  /// By a rank in a step, on average.
+  [[nodiscard]] double sent_bytes() const { return sent_bytes_; }
 
  private:
   TrainOptions o_;
@@ -116,6 +122,7 @@ class Trial {
   std::unique_ptr<NodeSteps> steps_;
   std::unique_ptr<Optimizer> optimizer_;
   double forward_ = std::numeric_limits<double>::infinity(), backward_ = forward_, evaluation_ = forward_;
+  double sent_bytes_ = 0;
 };
 
 /// The line through two measurements on as many nodes; neither slope is negative.
@@ -134,16 +141,45 @@ double copied_bytes() {
   return static_cast<double>(from.bytes()) / best;
 }
 
-/// In turns, so that a disturbance of the machine meets both.
-void time_steps(Trial& few, Trial& many) {
-  constexpr double enough_seconds = 2;
+/// In turns, so that a disturbance of the machine meets all of them; on all ranks at the same time.
+void time_steps(const Communicator& comm, std::span<Trial* const> trials) {
+  constexpr double enough_seconds = 1;  // for each trial
   double spent = 0;
   for (int round = 0; round < 2 || (round < 20 && spent < enough_seconds); ++round)
-    for (Trial* trial : {&few, &many})
-      spent += seconds_of([&] {
-                 trial->step();
-                 trial->evaluate();
-               }).wall;
+    for (Trial* trial : trials) {
+      comm.barrier();
+      const Seconds seconds = seconds_of([&] {
+        trial->step();
+        trial->evaluate();
+      });
+      spent += comm.all_reduce(seconds.wall, ReduceOp::max) / static_cast<double>(trials.size());
+    }
+}
+
+/// Seconds of a training step beyond those of its nodes and edges alone; those of the rank that takes
+/// longest.
+double beyond(const Communicator& comm, const Rates& rates, const Trial& trial) {
+  const double alone =
+      rates.forward(trial.nodes(), trial.edges()) + rates.backward(trial.nodes(), trial.edges());
+  return comm.all_reduce(std::max(0.0, trial.forward() + trial.backward() - alone), ReduceOp::max);
+}
+
+/// What a step takes because there are other ranks: for itself, and for each byte of the rows that a rank
+/// receives. `unpacked`: bytes of a row in memory for each byte that travels.
+void set_exchange(const Communicator& comm, Rates& rates, const Trial& tiny, const Trial& shared,
+                  double unpacked) {
+  rates.step_seconds = beyond(comm, rates, tiny);
+  rates.byte_seconds = std::max(0.0, beyond(comm, rates, shared) - rates.step_seconds) /
+                       std::max(1.0, unpacked * (shared.sent_bytes() - tiny.sent_bytes()));
+}
+
+/// Of the ranks, which compute at the same time.
+void take_mean(const Communicator& comm, Rates& rates) {
+  double* const seconds[] = {&rates.forward.per_node,    &rates.forward.per_edge,
+                             &rates.backward.per_node,   &rates.backward.per_edge,
+                             &rates.evaluation.per_node, &rates.evaluation.per_edge};
+  for (double* rate : seconds) *rate = comm.all_reduce(*rate) / comm.size();
+  rates.copied_bytes = comm.all_reduce(rates.copied_bytes, ReduceOp::min);
 }
 
 Json to_json(const Linear2& line) {
@@ -159,6 +195,8 @@ void for_each_rate(R& rates, const Visit& visit) {
   visit("backward_seconds", rates.backward);
   visit("evaluation_seconds", rates.evaluation);
   visit("copied_bytes_per_second", rates.copied_bytes);
+  visit("exchange_seconds_per_byte", rates.byte_seconds);
+  visit("exchange_seconds_per_step", rates.step_seconds);
   visit("peak_bytes", rates.peak);
   visit("fetch_bytes", rates.fetch);
   visit("push_bytes", rates.push);
@@ -168,7 +206,7 @@ void for_each_rate(R& rates, const Visit& visit) {
 }
 
 std::string to_text(const Rates& rates) {
-  Json json{{"model", rates.model}, {"threads", rates.threads}};
+  Json json{{"model", rates.model}, {"threads", rates.threads}, {"ranks", rates.ranks}};
   struct Writer {
     Json& json;
     void operator()(const char* name, double number) const { json[name] = number; }
@@ -196,6 +234,10 @@ Rates parse_rates(const std::string& text, const std::string& file) {
   require<InputError>(threads >= 1 && threads <= 1024, file, ": 'threads' is ", threads,
                       ", expected 1 to 1024");
   rates.threads = static_cast<int>(threads);
+  const double ranks = number(json, "ranks");
+  require<InputError>(ranks >= 1 && ranks <= 1 << 20, file, ": 'ranks' is ", ranks,
+                      ", expected 1 to 1048576");
+  rates.ranks = static_cast<int>(ranks);
   for_each_rate(rates, [&]<class T>(const char* name, T& value) {
     if constexpr (std::is_same_v<T, Linear2>) {
       require<InputError>(json.contains(name), file, ": there is no '", name,
@@ -219,7 +261,8 @@ std::string describe_model(const TrainOptions& o, Index features, Index classes)
                 ", ", 8 * sizeof(real), " bits");
 }
 
-Rates measure_rates(const TrainOptions& o, Index features, Index classes, double nodes, double degree) {
+Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index features, Index classes,
+                    double nodes, double degree) {
   constexpr double most_row_bytes = 1 << 25, most_degree = 64;  // of the widest tensor
   const double width = static_cast<double>(std::max({o.model.hidden, features, classes})) * sizeof(real);
   const double least = static_cast<double>(std::max<Index>(2 * classes, 64));
@@ -234,11 +277,19 @@ Rates measure_rates(const TrainOptions& o, Index features, Index classes, double
   Trial many(self, o, features, classes, n, d);
   for (int i = 0; i < 2; ++i) many.step(), many.evaluate();
   const Held of_many = many.held();
-  few.forget_seconds();
-  many.forget_seconds();
-  time_steps(few, many);
+  std::vector<Trial*> trials{&few, &many};
+  std::optional<Trial> tiny, shared;  // with the other ranks
+  if (comm.size() > 1) {
+    for (std::optional<Trial>* trial : {&tiny, &shared}) {
+      trial->emplace(comm, o, features, classes, trial == &tiny ? static_cast<Index>(least) : n, d);
+      for (int i = 0; i < 2; ++i) (*trial)->step(), (*trial)->evaluate();
+      trials.push_back(&**trial);
+    }
+  }
+  for (Trial* trial : trials) trial->forget_seconds();
+  time_steps(comm, trials);
 
-  Rates rates{.model = describe_model(o, features, classes), .threads = num_threads()};
+  Rates rates{.model = describe_model(o, features, classes), .threads = num_threads(), .ranks = comm.size()};
   rates.nodes = many.nodes();
   rates.degree = many.edges() / many.nodes();
   rates.parameters = many.parameters();
@@ -246,6 +297,12 @@ Rates measure_rates(const TrainOptions& o, Index features, Index classes, double
   rates.backward = fit(few, few.backward(), many, many.backward());
   rates.evaluation = fit(few, few.evaluation(), many, many.evaluation());
   rates.copied_bytes = copied_bytes();
+  take_mean(comm, rates);
+  constexpr double copies = 3;  // packed, sent and received; or sent, received and added
+  rates.byte_seconds = copies / rates.copied_bytes;
+  const double unpacked = static_cast<double>(o.model.hidden) * sizeof(real) /
+                          static_cast<double>(wire_bytes(o.graph_options.halo_format, o.model.hidden));
+  if (comm.size() > 1) set_exchange(comm, rates, *tiny, *shared, unpacked);
   const double weights = 4.0 * sizeof(real) * rates.parameters;
   const auto bytes = [&](double Held::*what) {
     return fit(few, of_few.*what - weights, many, of_many.*what - weights);
@@ -260,23 +317,25 @@ Rates measure_rates(const TrainOptions& o, Index features, Index classes, double
 
 Rates read_or_measure(const Communicator& comm, const std::string& file, const TrainOptions& o,
                       Index features, Index classes, double nodes, double degree) {
+  const std::string model = describe_model(o, features, classes);
   std::string text;
   comm.agree([&] {
-    if (comm.rank() != 0) return;
+    if (comm.rank() != 0 || file.empty()) return;
     std::error_code error;
-    const std::string model = describe_model(o, features, classes);
-    if (!file.empty() && std::filesystem::exists(file, error)) {
-      text = read_text(file, "a file that plan --rates has written");
-      const Rates found = parse_rates(text, file);
-      require<InputError>(found.model == model, file, ": the rates are of '", found.model, "', expected '",
-                          model, "' or a file that is not there yet");
-      return;
-    }
-    if (!file.empty()) check_writable(file);
-    text = to_text(measure_rates(o, features, classes, nodes, degree));
-    if (!file.empty()) write_text(file, text);
+    if (!std::filesystem::exists(file, error)) return check_writable(file);
+    text = read_text(file, "a file that plan --rates has written");
+    const Rates found = parse_rates(text, file);
+    require<InputError>(found.model == model, file, ": the rates are of '", found.model, "', expected '",
+                        model, "' or a file that is not there yet");
   });
-  return parse_rates(comm.broadcast(text, 0), file);
+  text = comm.broadcast(text, 0);
+  if (!text.empty()) return parse_rates(text, file);
+  const Rates rates = comm.agree([&] { return measure_rates(comm, o, features, classes, nodes, degree); });
+  text = comm.broadcast(to_text(rates), 0);
+  comm.agree([&] {
+    if (comm.rank() == 0 && !file.empty()) write_text(file, text);
+  });
+  return parse_rates(text, file);
 }
 
 }  // namespace sar::tools

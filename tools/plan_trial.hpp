@@ -24,10 +24,13 @@ struct Linear2 {
 struct Rates {
   std::string model;  ///< what they were measured with
   int threads = 1;
+  int ranks = 1;                 ///< that computed and exchanged rows at the same time
   double nodes = 0, degree = 0;  ///< of the graph that they were measured on
   // seconds on `threads` threads
   Linear2 forward = {}, backward = {}, evaluation = {};  ///< backward: with the step of the optimizer
   double copied_bytes = 0;                               ///< a second, on `threads` threads
+  double byte_seconds = 0;  ///< for each byte of the rows that a rank receives: packing, messages, adding
+  double step_seconds = 0;  ///< of a step of several ranks, however small it is
   // bytes besides the parameters
   Linear2 peak = {};      ///< of a training step
   Linear2 fetch = {};     ///< while a forward pass waits for halo rows
@@ -40,12 +43,15 @@ struct Rates {
 /// The model and what else the rates depend on, in a line.
 std::string describe_model(const TrainOptions& o, Index features, Index classes);
 
-/// Trains on at most `nodes` nodes of in-degree `degree` each, on this rank alone; takes about two seconds.
-/// Local.
-Rates measure_rates(const TrainOptions& o, Index features, Index classes, double nodes, double degree);
+/// Trains on at most `nodes` nodes of in-degree `degree` each, all ranks at the same time: each on its own,
+/// which takes about two seconds, and, if there are several, together on parts of that size and on very small
+/// ones. What these take beyond the first is the exchange. With one rank, three copies of each byte stand for
+/// it. Collective.
+Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index features, Index classes,
+                    double nodes, double degree);
 
-/// The rates in the file, or measured and written there; an empty name: measured. Rank 0 does it, and all
-/// ranks get them. Collective. Throws InputError, the same on every rank, for a file that is no file of rates
+/// The rates in the file, or measured and written there; an empty name: measured. All ranks get those of
+/// rank 0. Collective. Throws InputError, the same on every rank, for a file that is no file of rates
 /// or is of another model, and when it cannot be written.
 Rates read_or_measure(const Communicator& comm, const std::string& file, const TrainOptions& o,
                       Index features, Index classes, double nodes, double degree);
