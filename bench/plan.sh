@@ -32,7 +32,7 @@ for graph in "$@"; do
         training=(--dataset "${graph#*:}" --model "$model" "${options[@]}" --max-halo-bytes "$budget")
         rm -f "$scratch/log"
         run "$n" train "${training[@]}" --log "$scratch/log"
-        run "$n" plan "${training[@]}" --ranks "$n" --link "$link" --cores "$(awk -v c="$cores" -v n="$n" 'BEGIN { print n > c ? c / n : 1 }')" \
+        run "$n" plan "${training[@]}" --ranks "$n" --link "$link" --cores "$(awk -v c="$cores" -v n="$n" 'BEGIN { print (n > c) ? c / n : 1 }')" \
           --rates "$scratch/${graph%%:*}-$model-$n" --json "$scratch/plan"
         awk -v g="${graph%%:*}" -v m="$model" -v n="$n" -v b="$budget" -v mm="$(sed -n 's/.*"peak_bytes": *\([0-9]*\).*/\1/p' "$scratch/log" | sed -n 3p)" \
           -v pm="$(number peak_bytes "$scratch/plan")" -v mt="$(median_seconds "$scratch/log")" -v pt="$(number seconds "$scratch/plan")" \
