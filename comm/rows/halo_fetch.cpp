@@ -224,6 +224,11 @@ std::optional<HaloRows> HaloFetch::next() {
   return rows;
 }
 
+void HaloFetch::release() {
+  impl_->in_use = false;
+  impl_->start_more();
+}
+
 void HaloFetch::progress() {
   impl_->progress();
 }

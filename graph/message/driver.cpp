@@ -183,11 +183,14 @@ void Driver::forward(const Tensor& src, ShardKernel& kernel, FunctionRef<void()>
     LocalParts parts(kernel, plan.fetch.halo.size(), local.num_dst, run_part);
     for (std::size_t k = 0; k < plan.fetch.halo.size(); ++k) {
       parts.run_before(k);
-      HaloRows held = *fetch.next();
-      TraceScope scope("remote shard", TraceKind::compute);
-      describe(scope, held.stage);
-      kernel.accumulate(plan.stage(held.stage, held.rows.data()));
-      if (kept_ != nullptr) kept_->push_back(std::move(held));
+      {
+        HaloRows held = *fetch.next();
+        TraceScope scope("remote shard", TraceKind::compute);
+        describe(scope, held.stage);
+        kernel.accumulate(plan.stage(held.stage, held.rows.data()));
+        if (kept_ != nullptr) kept_->push_back(std::move(held));
+      }
+      fetch.release();
     }
     parts.run_all();
     fetch.finish();
@@ -251,6 +254,7 @@ void Driver::run_backward(const Tensor& src, const Shape& src_shape, ShardKernel
     for (std::size_t k = 0; k < stages; ++k) {
       parts.run_before(k);
       sender.compute_and_send(*fetch.next());
+      fetch.release();
     }
     parts.run_all();
     local_work();
