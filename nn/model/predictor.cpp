@@ -42,7 +42,11 @@ void require_shape(const Tensor& tensor, const Shape& expected, const char* what
 
 struct Predictor::Impl {
   Impl(Module& of_network, Network function, const Widths& of_rows, const GraphShardManager& on)
-      : module(of_network), network(std::move(function)), widths(of_rows), graph(on), record(on.comm().handle()) {}
+      : module(of_network),
+        network(std::move(function)),
+        widths(of_rows),
+        graph(on),
+        record(on.comm().handle()) {}
 
   void check(const Tensor& x, const Tensor& edges, const Tensor& out) const {
     require_shape(x, {graph.num_src_nodes(), widths.in_feats}, "x");
