@@ -260,6 +260,7 @@ TEST_CASE("where the ranks do something else together, each exchange of rows syn
   check(graph, 1, [&](int layer) {
     if (layer == 1) other.agree([] {});
   });
+  if (sizeof(real) == sizeof(double)) return;  // which does not travel as int8
   const GraphShardManager rounded = renamed_shard(comm, random_graph("random", num_nodes, num_nodes, 400, 1),
                                                   book, {.halo_format = HaloFormat::int8}, true);
   check(rounded, 0, [](int) {});
