@@ -50,8 +50,8 @@ class HaloFetch {
   /// Waits for the next stage of plan.halo and starts a later one; empty after the last. Drop the rows before
   /// asking for the next: at most depth + 1 stages are held then.
   std::optional<HaloRows> next();
-  /// The rows that next() has given are dropped, or kept for good: a later stage starts now, and travels while
-  /// the caller does something else before it asks for the next.
+  /// The rows that next() has given are dropped, or kept for good: a later stage starts now, and travels
+  /// while the caller does something else before it asks for the next.
   void release();
   /// Moves packets on and packs further rows; never waits. Cheap enough to be called every few microseconds.
   void progress();
