@@ -1,5 +1,7 @@
 #include "plan_prediction.hpp"
 
+#include "plan_traffic.hpp"
+
 #include <sar/core/error.hpp>
 #include <sar/sar.hpp>
 
@@ -8,18 +10,6 @@
 
 namespace sar::tools {
 namespace {
-
-/// A part, and what the stages of all parts depend on.
-struct Place {
-  const PartShape& part;
-  int ranks;
-  double nodes_of_largest;
-};
-
-StageRows stages_of(const TrainOptions& o, const Place& at, double row_bytes, bool fetch_and_push) {
-  const auto budget = static_cast<double>(o.graph_options.max_halo_bytes);
-  return stage_rows(at.nodes_of_largest, at.part.halo_nodes, row_bytes, budget, fetch_and_push);
-}
 
 /// Bytes of halo rows besides those that a worker without halo holds, in each pass at its peak.
 struct Held {
@@ -91,37 +81,6 @@ double on_cores(const Machine& machine, int threads, double seconds) {
   return seconds * threads / (machine.cores * efficiency);
 }
 
-/// A forward pass, or a forward and a backward pass.
-struct Pass {
-  double bytes = 0;     ///< received
-  double unpacked = 0;  ///< the same rows in memory
-  double added_to = 0;  ///< of rows of results that a stage adds to
-  double messages = 0, stages = 1;
-};
-
-Pass pass_of(const TrainOptions& o, const ModelSize& model, const Place& at, bool with_backward) {
-  const PartShape& part = at.part;
-  Pass pass;
-  if (at.ranks == 1) return pass;
-  const bool keeps = o.graph_options.mode != HaloMode::rematerialize;
-  for (int i = 0; i < model.layers; ++i) {
-    const LayerTraffic layer = traffic(model, i);
-    if (layer.width == 0) continue;
-    const int fetches = with_backward && !keeps ? layer.fetches : 1;
-    const int times = fetches + (with_backward ? layer.pushes : 0);
-    const double row_bytes = static_cast<double>(layer.width) * sizeof(real);
-    const double number =
-        o.graph_options.mode == HaloMode::one_shot ? 1 : stages_of(o, at, row_bytes, false).number;
-    pass.bytes +=
-        part.halo_nodes * static_cast<double>(wire_bytes(o.graph_options.halo_format, layer.width)) * times;
-    pass.added_to += number * listed_rows(part.nodes, part.cut_edges / number) * row_bytes;
-    pass.unpacked += part.halo_nodes * row_bytes * times;
-    pass.messages += std::max<double>(at.ranks - 1, number) * times;
-    pass.stages = std::max(pass.stages, number);
-  }
-  return pass;
-}
-
 double wire_seconds(const Machine& machine, const Pass& pass) {
   return machine.link_bytes > 0 ? pass.bytes / machine.link_bytes + pass.messages * machine.latency : 0;
 }
@@ -133,13 +92,13 @@ double gradient_seconds(const Machine& machine, double parameters, int ranks) {
          2 * std::log2(ranks) * machine.latency;
 }
 
-/// Of a step, or of the share of one that a pass is: packing, copies, adding, and what ranks take to meet.
-/// What one rank has measured are copies only.
+/// Of a step, or of the share of one that a pass is: packing, copies, adding, further stages, and what ranks
+/// take to meet. One rank measures nothing of the last.
 double exchange_seconds(const Rates& rates, const Pass& pass, int ranks, double share_of_step) {
   if (ranks == 1) return 0;
-  if (rates.ranks == 1) return pass.unpacked * rates.byte_seconds + pass.added_to / rates.copied_bytes;
-  const double meetings = std::log2(ranks) / std::log2(rates.ranks);
-  return pass.unpacked * rates.byte_seconds + share_of_step * meetings * rates.step_seconds;
+  const double meetings = rates.ranks > 1 ? std::log2(ranks) / std::log2(rates.ranks) : 0;
+  return pass.unpacked * rates.byte_seconds + pass.added_to * rates.added_byte_seconds +
+         share_of_step * meetings * rates.step_seconds;
 }
 
 double overlapped(double compute, double wire, double stages) {
@@ -161,18 +120,6 @@ std::string tell(const std::string& change, const Prediction& p) {
 }
 
 }  // namespace
-
-ModelSize model_size(const TrainOptions& o, Index features, Index classes) {
-  const ModelOptions& m = o.model;
-  return {.kind = m.type,
-          .layers = m.layers,
-          .hidden = m.hidden,
-          .heads = m.heads,
-          .features = features,
-          .classes = classes * (m.type == "gat" ? m.out_heads : 1),
-          .batch_norm = m.batch_norm,
-          .dropout = m.dropout};
-}
 
 Prediction predict(const PlanOptions& o, const Rates& rates, const GraphShape& shape) {
   const ModelSize model = model_size(o.train, shape.features, shape.classes);

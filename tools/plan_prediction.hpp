@@ -1,7 +1,6 @@
 /// What a training will need: memory, bytes and time of its largest worker.
 #pragma once
 
-#include "model_cost.hpp"
 #include "plan_options.hpp"
 #include "plan_shape.hpp"
 #include "plan_trial.hpp"
@@ -35,9 +34,6 @@ struct Prediction {
   double messages = 0;          ///< of a training step
 };
 
-/// The model of the options on a graph of these widths.
-ModelSize model_size(const TrainOptions& o, Index features, Index classes);
-
 /// For each part the memory is
 ///     rows and graph of its nodes and in-edges (Rates) + 16 bytes a parameter (double: 32)
 ///     + index arrays of the halo + the halo rows of the stages that are held at a time, or, if that is more, the buffer
@@ -46,10 +42,9 @@ ModelSize model_size(const TrainOptions& o, Index features, Index classes);
 ///     max(compute, wire) + min(compute, wire) / stages
 /// because everything but the first and the last stage overlaps, and the time of adding up the gradients of
 /// parameters;
-///     compute = forward and backward pass, the exchange of the rows that are received, and of a step between
-///               ranks (Rates; the last one times log2(ranks) / log2(those that it was measured with)), or, where
-///               one rank has measured the rates, copies of these rows and of those that a stage adds to; by cores
-///               and their efficiency
+///     compute = forward and backward pass, the exchange of the rows that are received, what stages add to, and
+///               a step between ranks (Rates; the last one times log2(ranks) / log2(those that it was measured
+///               with)), by cores and their efficiency
 ///     wire    = bytes received / rate of the link + messages * latency.
 /// Throws InputError for a budget of halo rows (max_halo_bytes) that is smaller than a row.
 Prediction predict(const PlanOptions& o, const Rates& rates, const GraphShape& shape);

@@ -1,9 +1,11 @@
 #include "plan_trial.hpp"
 
+#include "plan_traffic.hpp"
 #include "train_node_steps.hpp"
 #include "train_optimizer.hpp"
 
 #include <sar/core/file.hpp>
+#include <sar/graph/message/sharded_graph.hpp>
 #include <sar/sar.hpp>
 
 #include <nlohmann/json.hpp>
@@ -111,6 +113,16 @@ class Trial {
   [[nodiscard]] double evaluation() const { return evaluation_; }
   /// By a rank in a step, on average.
   [[nodiscard]] double sent_bytes() const { return sent_bytes_; }
+  /// Bytes of rows that stages add to in a step.
+  [[nodiscard]] double added_to() const {
+    const ShardedGraph& graph = *graph_->shards();
+    const PartShape part{.nodes = nodes(),
+                         .in_edges = edges(),
+                         .cut_edges = static_cast<double>(graph.remote.num_edges()),
+                         .halo_nodes = static_cast<double>(graph.remote.num_src_rows)};
+    const ModelSize model = model_size(o_, data_.features.shape()[1], data_.num_classes);
+    return pass_of(o_, model, {part, graph_->comm().size(), nodes()}, true).added_to;
+  }
 
  private:
   TrainOptions o_;
@@ -164,12 +176,27 @@ double beyond(const Communicator& comm, const Rates& rates, const Trial& trial) 
   return comm.all_reduce(std::max(0.0, trial.forward() + trial.backward() - alone), ReduceOp::max);
 }
 
-/// What a step takes because there are other ranks: for itself, and for each byte of the rows that a rank
-/// receives. `unpacked`: bytes of a row in memory for each byte that travels.
+/// A training of all ranks together in stages of a sixteenth of the usual size.
+TrainOptions with_small_stages(const TrainOptions& o, Index nodes) {
+  TrainOptions small = o;
+  const double row_bytes = static_cast<double>(o.model.hidden) * sizeof(real), n = static_cast<double>(nodes);
+  const double rows = std::min(n, stage_rows(n, n, row_bytes, 0, false).fetch) / 16;
+  small.graph_options.max_halo_bytes = static_cast<Index>(std::max(1.0, rows) * row_bytes);
+  return small;
+}
+
+/// What a step takes because there are other ranks: for itself, for each byte of the rows that stages add to,
+/// and for each byte of the rows that a rank receives. `unpacked`: bytes of a row in memory for each byte
+/// that travels.
 void set_exchange(const Communicator& comm, Rates& rates, const Trial& tiny, const Trial& shared,
-                  double unpacked) {
+                  const Trial& staged, double unpacked) {
   rates.step_seconds = beyond(comm, rates, tiny);
-  rates.byte_seconds = std::max(0.0, beyond(comm, rates, shared) - rates.step_seconds) /
+  const double exchange = std::max(0.0, beyond(comm, rates, shared) - rates.step_seconds);
+  const double more = beyond(comm, rates, staged) - rates.step_seconds - exchange;
+  const double added = shared.added_to(), more_added = staged.added_to() - added;
+  if (more_added > 0)  // all of it is at most the exchange
+    rates.added_byte_seconds = std::min(std::max(0.0, more) / more_added, exchange / added);
+  rates.byte_seconds = std::max(0.0, exchange - rates.added_byte_seconds * added) /
                        std::max(1.0, unpacked * (shared.sent_bytes() - tiny.sent_bytes()));
 }
 
@@ -196,6 +223,7 @@ void for_each_rate(R& rates, const Visit& visit) {
   visit("evaluation_seconds", rates.evaluation);
   visit("copied_bytes_per_second", rates.copied_bytes);
   visit("exchange_seconds_per_byte", rates.byte_seconds);
+  visit("exchange_seconds_per_added_byte", rates.added_byte_seconds);
   visit("exchange_seconds_per_step", rates.step_seconds);
   visit("peak_bytes", rates.peak);
   visit("fetch_bytes", rates.fetch);
@@ -278,12 +306,16 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index featu
   for (int i = 0; i < 2; ++i) many.step(), many.evaluate();
   const Held of_many = many.held();
   std::vector<Trial*> trials{&few, &many};
-  std::optional<Trial> tiny, shared;  // with the other ranks
+  std::optional<Trial> tiny, shared, staged;  // with the other ranks
   if (comm.size() > 1) {
-    for (std::optional<Trial>* trial : {&tiny, &shared}) {
-      trial->emplace(comm, o, features, classes, trial == &tiny ? static_cast<Index>(least) : n, d);
-      for (int i = 0; i < 2; ++i) (*trial)->step(), (*trial)->evaluate();
-      trials.push_back(&**trial);
+    TrainOptions usual = o;
+    usual.graph_options.max_halo_bytes = 0;
+    tiny.emplace(comm, usual, features, classes, static_cast<Index>(least), d);
+    shared.emplace(comm, usual, features, classes, n, d);
+    staged.emplace(comm, with_small_stages(o, n), features, classes, n, d);
+    for (Trial* trial : {&*tiny, &*shared, &*staged}) {
+      for (int i = 0; i < 2; ++i) trial->step(), trial->evaluate();
+      trials.push_back(trial);
     }
   }
   for (Trial* trial : trials) trial->forget_seconds();
@@ -300,9 +332,10 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index featu
   take_mean(comm, rates);
   constexpr double copies = 3;  // packed, sent and received; or sent, received and added
   rates.byte_seconds = copies / rates.copied_bytes;
+  rates.added_byte_seconds = 1 / rates.copied_bytes;
   const double unpacked = static_cast<double>(o.model.hidden) * sizeof(real) /
                           static_cast<double>(wire_bytes(o.graph_options.halo_format, o.model.hidden));
-  if (comm.size() > 1) set_exchange(comm, rates, *tiny, *shared, unpacked);
+  if (comm.size() > 1) set_exchange(comm, rates, *tiny, *shared, *staged, unpacked);
   const double weights = 4.0 * sizeof(real) * rates.parameters;
   const auto bytes = [&](double Held::*what) {
     return fit(few, of_few.*what - weights, many, of_many.*what - weights);

@@ -30,7 +30,8 @@ struct Rates {
   Linear2 forward = {}, backward = {}, evaluation = {};  ///< backward: with the step of the optimizer
   double copied_bytes = 0;                               ///< a second, on `threads` threads
   double byte_seconds = 0;  ///< for each byte of the rows that a rank receives: packing, messages, adding
-  double step_seconds = 0;  ///< of a step of several ranks, however small it is
+  double added_byte_seconds = 0;  ///< for each byte of the rows of results that a stage adds to
+  double step_seconds = 0;        ///< of a step of several ranks, however small it is
   // bytes besides the parameters
   Linear2 peak = {};      ///< of a training step
   Linear2 fetch = {};     ///< while a forward pass waits for halo rows
@@ -44,9 +45,9 @@ struct Rates {
 std::string describe_model(const TrainOptions& o, Index features, Index classes);
 
 /// Trains on at most `nodes` nodes of in-degree `degree` each, all ranks at the same time: each on its own,
-/// which takes about two seconds, and, if there are several, together on parts of that size and on very small
-/// ones. What these take beyond the first is the exchange. With one rank, three copies of each byte stand for
-/// it. Collective.
+/// which takes about two seconds, and, if there are several, together on parts of that size, on such parts in
+/// small stages, and on very small ones. What these take beyond the first is the exchange. With one rank,
+/// three copies of each byte and one of each that a stage adds to stand for it. Collective.
 Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index features, Index classes,
                     double nodes, double degree);
 

@@ -1,0 +1,47 @@
+#include "plan_traffic.hpp"
+
+#include <algorithm>
+
+namespace sar::tools {
+
+ModelSize model_size(const TrainOptions& o, Index features, Index classes) {
+  const ModelOptions& m = o.model;
+  return {.kind = m.type,
+          .layers = m.layers,
+          .hidden = m.hidden,
+          .heads = m.heads,
+          .features = features,
+          .classes = classes * (m.type == "gat" ? m.out_heads : 1),
+          .batch_norm = m.batch_norm,
+          .dropout = m.dropout};
+}
+
+StageRows stages_of(const TrainOptions& o, const Place& at, double row_bytes, bool fetch_and_push) {
+  const auto budget = static_cast<double>(o.graph_options.max_halo_bytes);
+  return stage_rows(at.nodes_of_largest, at.part.halo_nodes, row_bytes, budget, fetch_and_push);
+}
+
+Pass pass_of(const TrainOptions& o, const ModelSize& model, const Place& at, bool with_backward) {
+  const PartShape& part = at.part;
+  Pass pass;
+  if (at.ranks == 1) return pass;
+  const bool keeps = o.graph_options.mode != HaloMode::rematerialize;
+  for (int i = 0; i < model.layers; ++i) {
+    const LayerTraffic layer = traffic(model, i);
+    if (layer.width == 0) continue;
+    const int fetches = with_backward && !keeps ? layer.fetches : 1;
+    const int times = fetches + (with_backward ? layer.pushes : 0);
+    const double row_bytes = static_cast<double>(layer.width) * sizeof(real);
+    const double number =
+        o.graph_options.mode == HaloMode::one_shot ? 1 : stages_of(o, at, row_bytes, false).number;
+    pass.bytes +=
+        part.halo_nodes * static_cast<double>(wire_bytes(o.graph_options.halo_format, layer.width)) * times;
+    pass.added_to += number * listed_rows(part.nodes, part.cut_edges / number) * row_bytes * times;
+    pass.unpacked += part.halo_nodes * row_bytes * times;
+    pass.messages += std::max<double>(at.ranks - 1, number) * times;
+    pass.stages = std::max(pass.stages, number);
+  }
+  return pass;
+}
+
+}  // namespace sar::tools
