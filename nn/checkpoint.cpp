@@ -3,6 +3,7 @@
 #include <sar/core/file.hpp>
 #include <sar/core/number_text.hpp>
 #include <sar/nn/checkpoint.hpp>
+#include <sar/nn/halo_errors.hpp>
 #include <sar/nn/state_dict.hpp>
 
 #include <algorithm>
@@ -20,14 +21,18 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "checkpoint-", suffix = ".safetensors";
+constexpr std::string_view errors_prefix = "halo_errors-";
 constexpr std::string_view format_version = "1";
 constexpr std::string_view extra_prefix = "extra.";
 constexpr std::string_view schedule_prefix = "schedule.";
 
-std::string file_name(int epoch) {
+std::string digits_of(int epoch) {
   std::string digits = std::to_string(epoch);
   digits.insert(0, 8 - std::min<std::size_t>(8, digits.size()), '0');
-  return concat(prefix, digits, suffix);
+  return digits;
+}
+std::string file_name(int epoch) {
+  return concat(prefix, digits_of(epoch), suffix);
 }
 
 std::vector<std::string> entries_of(const std::string& directory) {
@@ -71,11 +76,38 @@ void on_files(const std::string& path, const Action& action) {
   }
 }
 
+/// The errors of the halo that belong to no checkpoint; none while a checkpoint cannot be read.
+void remove_errors_of_none(const std::string& directory) {
+  std::vector<std::string> found = entries_of(directory);
+  std::erase_if(found, [](const std::string& name) { return !name.starts_with(errors_prefix); });
+  if (found.empty()) return;
+  try {
+    for (const auto& [epoch, path] : checkpoints_in(directory)) {
+      const SafetensorsFile file(path);
+      if (const auto errors = file.metadata().find("halo_errors"); errors != file.metadata().end())
+        std::erase(found, errors->second);
+    }
+  } catch (const InputError&) {
+    return;
+  }
+  for (const std::string& name : found) fs::remove_all(fs::path(directory) / name);
+}
+
 /// What a killed run has left.
 void remove_unfinished(const std::string& directory) {
   for (const std::string& name : entries_of(directory))
     if (name.starts_with(prefix) && name.find(concat(suffix, ".tmp")) != std::string::npos)
       fs::remove(fs::path(directory) / name);
+  remove_errors_of_none(directory);
+}
+
+/// Throws InputError when a checkpoint of that epoch cannot be added to a directory.
+void require_next(const std::string& directory, int epoch) {
+  require<InputError>(epoch >= 0, "the epoch of a checkpoint is ", epoch, ", expected 0 or more");
+  const std::map<int, std::string> existing = checkpoints_in(directory);
+  const int last = existing.empty() ? 0 : existing.rbegin()->first;
+  require<InputError>(last <= epoch, directory, ": there is a checkpoint of epoch ", last,
+                      ", expected none after epoch ", epoch, ", which is to be saved");
 }
 
 /// The complete checkpoints beside a damaged one: "; complete are ...".
@@ -99,9 +131,11 @@ struct Description {
   CheckpointInfo info;
   double lr = 0;
   std::map<std::string, std::string> schedule;  ///< "kind", and its state; empty: none
+  std::string errors;                           ///< the directory of those of `halos`; empty: none
 };
 
-Description read_metadata(const SafetensorsFile& file, const std::string& optimizer, std::uint64_t seed) {
+Description read_metadata(const SafetensorsFile& file, const std::string& optimizer, std::uint64_t seed,
+                          const std::string& halos) {
   const auto text = [&](const std::string& key) -> std::string {
     const auto found = file.metadata().find(key);
     require<InputError>(found != file.metadata().end(), file.path(), ": the metadata have no '", key,
@@ -124,6 +158,9 @@ Description read_metadata(const SafetensorsFile& file, const std::string& optimi
   Description description;
   description.info.epoch = number("epoch", 0);
   description.lr = number("lr", 0.0);
+  if (const auto found = file.metadata().find("halos");
+      found != file.metadata().end() && found->second == halos)
+    description.errors = text("halo_errors");
   for (const auto& [key, value] : file.metadata()) {
     if (key.starts_with(extra_prefix)) description.info.extra[key.substr(extra_prefix.size())] = value;
     if (key.starts_with(schedule_prefix)) description.schedule[key.substr(schedule_prefix.size())] = value;
@@ -131,10 +168,10 @@ Description read_metadata(const SafetensorsFile& file, const std::string& optimi
   return description;
 }
 
-/// Epoch, learning rate and how many keys and values of the schedule follow; these, and those of the
-/// program's own.
+/// Epoch, learning rate, the errors' directory and how many keys and values of the schedule follow; these,
+/// and those of the program's own.
 std::vector<std::string> description_of(const std::string& path, const std::string& optimizer,
-                                        std::uint64_t seed) {
+                                        std::uint64_t seed, const std::string& halos) {
   std::optional<SafetensorsFile> file;
   try {
     file.emplace(path);
@@ -142,9 +179,9 @@ std::vector<std::string> description_of(const std::string& path, const std::stri
   } catch (const InputError& error) {
     throw InputError(error.what() + others(path));
   }
-  const Description description = read_metadata(*file, optimizer, seed);
+  const Description description = read_metadata(*file, optimizer, seed, halos);
   std::vector<std::string> found{std::to_string(description.info.epoch), exact_text(description.lr),
-                                 std::to_string(description.schedule.size())};
+                                 description.errors, std::to_string(description.schedule.size())};
   for (const auto& [key, value] : description.schedule) found.insert(found.end(), {key, value});
   for (const auto& [key, value] : description.info.extra) found.insert(found.end(), {key, value});
   return found;
@@ -154,7 +191,9 @@ std::vector<std::string> description_of(const std::string& path, const std::stri
 
 Checkpointer::Checkpointer(const Communicator& comm, std::string directory,
                            const CheckpointerOptions& options)
-    : comm_(comm), directory_(std::move(directory)), options_(options) {
+    : comm_(comm), directory_(std::move(directory)) {
+  comm_.agree([&] { options_ = options; });
+  halos_ = describe_halos(comm_, options_.feedback_graphs);
   comm_.agree([&] {
     require<InputError>(options_.keep_last >= 1, "the number of checkpoints to keep is ", options_.keep_last,
                         ", expected 1 or more");
@@ -190,14 +229,10 @@ void Checkpointer::write(int epoch, const Module& model, Optimizer& optimizer, c
                          const std::map<std::string, std::string>& extra) const {
   comm_.agree([&] {
     lock();
+    if (comm_.rank() == 0) on_files(directory_, [&] { require_next(directory_, epoch); });
+    const std::string errors = write_errors(epoch);
     if (comm_.rank() != 0) return;
-    require<InputError>(epoch >= 0, "the epoch of a checkpoint is ", epoch, ", expected 0 or more");
     on_files(directory_, [&] {
-      std::map<int, std::string> existing = checkpoints_in(directory_);
-      require<InputError>(existing.empty() || existing.rbegin()->first <= epoch, directory_,
-                          ": there is a checkpoint of epoch ",
-                          existing.empty() ? 0 : existing.rbegin()->first, ", expected none after epoch ",
-                          epoch, ", which is to be saved");
       std::map<std::string, std::string> metadata{{"checkpoint_version", std::string(format_version)},
                                                   {"epoch", std::to_string(epoch)},
                                                   {"seed", std::to_string(options_.seed)},
@@ -209,7 +244,9 @@ void Checkpointer::write(int epoch, const Module& model, Optimizer& optimizer, c
         metadata[concat(schedule_prefix, "kind")] = schedule->kind();
         for (const auto& [key, value] : schedule->state()) metadata[concat(schedule_prefix, key)] = value;
       }
+      if (!errors.empty()) metadata.insert({{"halo_errors", errors}, {"halos", halos_}});
       const StateDict state = whole_state(model, optimizer);
+      std::map<int, std::string> existing = checkpoints_in(directory_);
       existing[epoch] = (fs::path(directory_) / file_name(epoch)).string();
       write_state_dict(existing[epoch], state, real_type, metadata);
       // The new one is on the disk: old ones may go.
@@ -217,8 +254,27 @@ void Checkpointer::write(int epoch, const Module& model, Optimizer& optimizer, c
         fs::remove(existing.begin()->second);
         existing.erase(existing.begin());
       }
+      remove_errors_of_none(directory_);
     });
   });
+}
+
+std::string Checkpointer::write_errors(int epoch) const {
+  if (options_.feedback_graphs.empty()) return {};
+  std::string name;
+  if (comm_.rank() == 0)
+    on_files(directory_, [&] {
+      for (int number = 0; name.empty(); ++number) {
+        const std::string next = concat(errors_prefix, digits_of(epoch), '-', number);
+        if (fs::create_directory(fs::path(directory_) / next)) name = next;
+      }
+    });
+  name = comm_.broadcast(name, 0);
+  // A checkpoint that exists has its errors: it is written after those of all ranks.
+  comm_.agree([&] {
+    write_halo_errors((fs::path(directory_) / name).string(), comm_.rank(), options_.feedback_graphs);
+  });
+  return name;
 }
 
 std::string Checkpointer::latest() const {
@@ -247,13 +303,18 @@ CheckpointInfo Checkpointer::read(const std::string& path, Module& model, Optimi
   return comm_.agree([&] {
     // Rank 0 reads; what it finds travels as text.
     std::vector<std::string> found;
-    if (comm_.rank() == 0) found = description_of(path, optimizer.kind(), options_.seed);
+    if (comm_.rank() == 0) found = description_of(path, optimizer.kind(), options_.seed, halos_);
     found = broadcast_texts(comm_, std::move(found));
     CheckpointInfo info;
     info.epoch = *to_number<int>(found[0]);
-    const std::size_t end_of_schedule = 3 + 2 * *to_number<std::size_t>(found[2]);
+    info.has_halo_errors = !found[2].empty();
+    HaloErrors errors;
+    if (info.has_halo_errors)
+      errors = read_halo_errors((fs::path(path).parent_path() / found[2]).string(), comm_.rank(),
+                                options_.feedback_graphs);
+    const std::size_t end_of_schedule = 4 + 2 * *to_number<std::size_t>(found[3]);
     std::map<std::string, std::string> state;
-    for (std::size_t i = 3; i < found.size(); i += 2)
+    for (std::size_t i = 4; i < found.size(); i += 2)
       (i < end_of_schedule ? state : info.extra)[found[i]] = found[i + 1];
     const double lr_before = optimizer.lr();
     const auto before = schedule != nullptr ? schedule->state() : state;
@@ -271,6 +332,7 @@ CheckpointInfo Checkpointer::read(const std::string& path, Module& model, Optimi
       throw;
     }
     optimizer.set_lr(*to_number<double>(found[1]));
+    set_halo_errors(options_.feedback_graphs, std::move(errors));
     return info;
   });
 }

@@ -169,7 +169,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
   Module& model = steps->model();
   const auto optimizer = make_optimizer(o, model);
   const auto schedule = make_schedule(o, *optimizer);
-  Checkpoints checkpoints(comm, o, graph, *loaded.input);
+  Checkpoints checkpoints(comm, o, graph, steps->graphs(), *loaded.input);
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
   WeightFile weights(model);
   const std::map<std::string, std::string> metadata = metadata_of_weights(model);

@@ -94,7 +94,7 @@ std::string epoch_text(int epoch) {
 }  // namespace
 
 Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph,
-                         NodeInput& input)
+                         std::vector<GraphShardManager> step_graphs, NodeInput& input)
     : comm_(comm),
       input_(input),
       directory_(o.checkpoint),
@@ -102,12 +102,16 @@ Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const 
       epochs_(o.epochs),
       every_batches_(o.checkpoint_batches),
       speaks_(comm.rank() == 0),
+      keeps_halo_errors_(o.epochs > 0 && o.graph_options.halo_error_feedback),
       lr_(o.lr),
       run_(describe(o, graph)),
       defaults_(describe(TrainOptions(), graph)) {
   if (o.checkpoint.empty()) return;
-  checkpointer_.emplace(comm, o.checkpoint,
-                        CheckpointerOptions{.keep_last = o.checkpoint_keep, .seed = o.seed});
+  if (!keeps_halo_errors_) step_graphs.clear();
+  checkpointer_.emplace(
+      comm, o.checkpoint,
+      CheckpointerOptions{
+          .keep_last = o.checkpoint_keep, .seed = o.seed, .feedback_graphs = std::move(step_graphs)});
   if (o.epochs > 0) checkpointer_->lock();
   last_ = checkpointer_->latest();
   require<InputError>(last_.empty() || o.resume, last_,
@@ -137,6 +141,8 @@ CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRSchedu
     const Index batch = EpochProgress::from_checkpoint(info.extra, last_).batch;
     std::printf("resuming from %s, after epoch %d%s\n", last_.c_str(), info.epoch,
                 batch > 0 ? concat(" and ", batch, " batches of the next").c_str() : "");
+    if (keeps_halo_errors_ && !info.has_halo_errors)
+      std::printf("--halo-error-feedback begins with no errors: the checkpoint has none of this partition\n");
   }
   const std::string now = concat(lr_), before = info.extra["--lr"];
   if (before != now && epochs_ > 0) {

@@ -10,15 +10,16 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sar::tools {
 
 class Checkpoints {
  public:
-  /// `input` outlives this. Throws InputError when there are checkpoints already and the run shall not resume
-  /// from them.
+  /// `step_graphs`: see Steps::graphs(). `input` outlives this. Throws InputError when there are checkpoints
+  /// already and the run shall not resume from them.
   Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph,
-              NodeInput& input);
+              std::vector<GraphShardManager> step_graphs, NodeInput& input);
 
   /// The state after the last checkpoint; epoch 0 when there is none. Another learning rate is taken, and
   /// said. Throws InputError for a checkpoint of a run with other options, or longer than this run shall be.
@@ -47,7 +48,7 @@ class Checkpoints {
   std::optional<Checkpointer> checkpointer_;
   int every_, epochs_;
   Index every_batches_;
-  bool speaks_;
+  bool speaks_, keeps_halo_errors_;
   double lr_;
   std::map<std::string, std::string> run_, defaults_;
   std::string last_;

@@ -43,6 +43,11 @@ std::string NodeSteps::description() const {
   return describe(options_, input_.width(), data_.num_classes);
 }
 
+std::vector<GraphShardManager> NodeSteps::graphs() const {
+  if (!o_.mfg || !part_) return {graph_};
+  return {part_->data.blocks.begin(), part_->data.blocks.end()};
+}
+
 NodeSteps::Part NodeSteps::part_of(std::vector<MessageFlowGraph> blocks) const {
   Part part{BlockData(std::move(blocks), relations_), {}, {}};
   for (const Index row : part.data.blocks.back().dst_rows()) part.labels.push_back(data_.labels[row]);

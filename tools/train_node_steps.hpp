@@ -24,6 +24,7 @@ class NodeSteps : public Steps {
   /// What predict() writes of a graph of many types.
   void predict_types(std::span<const PredictedNodes> types) { types_ = types; }
   [[nodiscard]] std::string description() const override;
+  [[nodiscard]] std::vector<GraphShardManager> graphs() const override;
   /// On the whole graph, or where it is wanted on sampled neighbours.
   [[nodiscard]] std::vector<Scores> evaluate() override;
   void predict() override;

@@ -58,6 +58,8 @@ class Steps {
   [[nodiscard]] virtual Module& model() = 0;
   /// For people.
   [[nodiscard]] virtual std::string description() const = 0;
+  /// What the steps compute on, where that stays the same.
+  [[nodiscard]] virtual std::vector<GraphShardManager> graphs() const { return {graph_}; }
   /// Trains to the end of the epoch. After each step, `step_done` hears where the epoch stands. Sets loss and
   /// seeds of `result`. Throws Error when the loss is not finite. Collective.
   void epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochProgress from,

@@ -458,16 +458,18 @@ struct Model {
 void add_files(std::vector<Call>& calls, const Communicator& comm, const std::string& directory) {
   const std::string weights = directory + "/weights.safetensors", checkpoints = directory + "/checkpoints";
   save_weights(comm, weights, Model(comm, false).linear);
+  const GraphOptions feedback{.halo_format = HaloFormat::bf16, .halo_error_feedback = true};
+  const CheckpointerOptions options{.feedback_graphs = {Scene(comm, feedback, false).graph}};
   {
     Model model(comm, false);
-    Checkpointer(comm, checkpoints).save(1, model.linear, model.optimizer);
+    Checkpointer(comm, checkpoints, options).save(1, model.linear, model.optimizer);
   }
   const auto add = [&](const std::string& name, bool has_wrong, auto run) {
     add_maker<std::shared_ptr<Model>>(
         calls, name, has_wrong,
         [=](bool wrong) {
           auto model = std::make_shared<Model>(comm, wrong);
-          auto saver = std::make_shared<Checkpointer>(comm, checkpoints);
+          auto saver = std::make_shared<Checkpointer>(comm, checkpoints, options);
           return [=] {
             run(*model, *saver);
             return model;
@@ -517,11 +519,13 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
         });
       });
   add_maker<double>(
-      calls, "nn/checkpoint.hpp Checkpointer", true,
+      calls, "nn/checkpoint.hpp Checkpointer, nn/halo_errors.hpp describe_halos", true,
       [=](bool wrong) {
         auto path = std::make_shared<std::string>(checkpoints);
+        CheckpointerOptions made_with = options;
+        if (wrong) made_with.keep_last = 0;
         return [=] {
-          const Checkpointer made(comm, std::move(*path), {.keep_last = wrong ? 0 : 3});
+          const Checkpointer made(comm, std::move(*path), made_with);
           return 0.0;
         };
       },

@@ -21,15 +21,23 @@ for model in "sage --layers 3 --batch-norm" "gat --layers 2 --heads 2" "sage --l
     if [ "${format%% *}" = int8 ]; then most=0.45; fi
     awk -v ranks="$ranks" -v most=$most '{ if (($1 - $2) ^ 2 > (0.02 * $1) ^ 2 || (ranks > 1 && $4 > most * $3)) exit 1; ++n } END { exit n != 6 }' both ||
       fail "$model, --halo-format $format: losses on 1 and $ranks ranks, bytes of exact rows and of these: $(cat both)"
-    [[ $format = *feedback ]] && continue  # checkpoints do not have the errors
     rm -rf checkpoints
     "${run[@]}" "${train[@]}" --epochs 3 --halo-format $format --log part.jsonl --checkpoint checkpoints >out 2>err || fail "--checkpoint ends with $?"
     "${run[@]}" "${train[@]}" --epochs 6 --halo-format $format --log part.jsonl --checkpoint checkpoints --resume >out 2>err || fail "--resume ends with $?"
     paste <(field loss log.jsonl) <(field loss part.jsonl) <(field test_acc log.jsonl | head -n 6) <(field test_acc part.jsonl | head -n 6) >both
     awk '{ if ($1 != $2 || $3 != $4) exit 1; ++n } END { exit n != 6 }' both || fail "$model, --halo-format $format, resumed: $(cat both)"
+    grep -q "begins with no errors" out && fail "$model, --halo-format $format, resumed: no errors"
   done
+  missing=checkpoints/halo_errors-00000006-0/rank-$((ranks - 1)).safetensors
+  mv "$missing" elsewhere
+  expect 1 "$missing: cannot open" "${train[@]}" --epochs 7 --halo-format $format --checkpoint checkpoints --resume
+  mv elsewhere "$missing"
+  "$1" "$2" 2 "${train[@]}" --epochs 7 --halo-format $format --checkpoint checkpoints --resume >out 2>err || fail "--resume on 2 ranks ends with $?"
+  [ "$(grep -c "^--halo-error-feedback begins with no errors" out)" -eq 1 ] || fail "resumed on 2 ranks, nothing is said of the errors"
 done
-expect 1 "made with --halo-format ${formats[-1]%% *}, expected exact as in this run" "${train[@]}" --epochs 7 --checkpoint checkpoints --resume
+expect 1 "made with --halo-error-feedback 1, expected 0 as in this run" "${train[@]}" --epochs 7 --halo-format ${format%% *} --checkpoint checkpoints --resume
+"${train[@]}" --epochs 1 --halo-format bf16 --checkpoint rounded >out 2>err || fail "--checkpoint ends with $?"
+expect 1 "made with --halo-format bf16, expected exact as in this run" "${train[@]}" --epochs 2 --checkpoint rounded --resume
 
 expect 2 "--halo-format: 'fp8', expected one of" "$programs/train" --graph karate --halo-format fp8
 expect 2 "--halo-format: is bf16, expected exact with --aggregate-in-double" "$programs/train" --graph karate --halo-format bf16 --aggregate-in-double
