@@ -2,12 +2,13 @@
 /// backward, at the same local work and about the same number of halo rows a rank, whatever the number of
 /// ranks is. One JSON line for each width:
 ///     messages, stages       of the rank that has most, forward and backward together
-///     seconds                of a step with halo rows, the least of 30; its slowest rank counts
+///     seconds                of a step with halo rows, the least of all repetitions; its slowest rank counts
 ///     local_seconds          of a step on the local edges alone, which are as many
 ///     overhead_microseconds  (seconds - local_seconds) * cores / ranks: of processor time, for each rank and pass
 /// The last one is right as long as all cores are busy, with more ranks than cores. Run it with 2, 4, ... 64
-/// ranks.
-///     mpirun -n P bench_stages [halo rows of a rank, 126] [nodes of a rank, 2000] [cores, 2]
+/// ranks. stages.sh counts instructions, which other work on the machine does not change.
+///     mpirun -n P bench_stages [halo rows of a rank, 126] [nodes of a rank, 2000] [cores, 2] [repetitions, 30]
+///                              [widths, 16 64]
 #include "bench.hpp"
 
 #include <sar/autograd/tape.hpp>
@@ -48,6 +49,27 @@ GraphShardManager make_graph(const Communicator& comm, Index nodes, Index halo_r
   return {comm, book, book, std::move(edges), true};
 }
 
+void step(const GraphShardManager& graph, Variable u, const Tensor& gradient) {
+  Tape tape;
+  tape.backward(graph.update_all(fn::copy_u(u), fn::sum), gradient);
+  u.zero_grad();
+}
+
+}  // namespace
+
+// Functions of their own, whose instructions a profiler tells apart.
+[[gnu::noinline]] void step_with_halo(const GraphShardManager& graph, const Variable& u,
+                                      const Tensor& gradient) {
+  step(graph, u, gradient);
+}
+[[gnu::noinline]] void step_on_local_edges(const GraphShardManager& graph, const Variable& u,
+                                           const Tensor& gradient) {
+  step(graph, u, gradient);
+  asm volatile("");  // otherwise the compiler may take both for the same function
+}
+
+namespace {
+
 struct Counts {
   Index messages = 0, stages = 0;
 };
@@ -74,31 +96,30 @@ int main(int argc, char** argv) {
   const Index halo_rows = argc > 1 ? std::atoll(argv[1]) : 126;
   const Index nodes = argc > 2 ? std::atoll(argv[2]) : 2000;
   const double cores = argc > 3 ? std::atof(argv[3]) : 2;
+  const int repetitions = argc > 4 ? std::atoi(argv[4]) : 30;
+  std::vector<Index> widths;
+  for (int i = 5; i < argc; ++i) widths.push_back(std::atoll(argv[i]));
+  if (widths.empty()) widths = {16, 64};
   const ThreadLimit threads(1);
   const GraphShardManager whole = make_graph(comm, nodes, halo_rows);
   const GraphShardManager local = make_graph(comm, nodes, 0);
 
-  for (const Index width : {16, 64}) {
+  for (const Index width : widths) {
     const Variable u(Tensor::full(Shape{nodes, width}, 1), true);
     const Tensor gradient = Tensor::full(Shape{nodes, width}, 1);
-    const auto step_on = [&](const GraphShardManager& graph) {
-      return [&] {
-        Tape tape;
-        tape.backward(graph.update_all(fn::copy_u(u), fn::sum), gradient);
-        Variable(u).zero_grad();
-      };
-    };
+    const auto with_halo = [&] { step_with_halo(whole, u, gradient); };
+    const auto on_local_edges = [&] { step_on_local_edges(local, u, gradient); };
     std::vector<double> seconds[2];
-    for (int repetition = 0; repetition < 31; ++repetition) {
+    for (int repetition = 0; repetition <= repetitions; ++repetition) {
       const auto measure = [&](std::size_t i, const auto& step) {
         comm.barrier();
         const double slowest = comm.all_reduce(bench::seconds_of(step), ReduceOp::max);
         if (repetition > 0) seconds[i].push_back(slowest);
       };
-      measure(0, step_on(whole));
-      measure(1, step_on(local));
+      measure(0, with_halo);
+      measure(1, on_local_edges);
     }
-    const Counts counts = count(comm, step_on(whole));
+    const Counts counts = count(comm, with_halo);
     const double with = std::ranges::min(seconds[0]), without = std::ranges::min(seconds[1]);
     const double of_rank = std::min(1.0, cores / comm.size());
     if (comm.rank() == 0)

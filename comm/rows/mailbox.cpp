@@ -194,7 +194,8 @@ bool Outbox::advance(int tag, std::size_t stages,
       return !slots_[i].sent && packets()[slots_[i].packet].round == packet.round;
     };
     const std::byte* data = memory(packet, *at);
-    if (data == nullptr || std::any_of(waiting.begin(), at, of_same_reader)) continue;
+    const bool is_alone = of_round_[packet.round] == 1;
+    if (data == nullptr || (!is_alone && std::any_of(waiting.begin(), at, of_same_reader))) continue;
     send(slot, tag, data, traffic_.bytes(packet));
     moved = true;
   }
