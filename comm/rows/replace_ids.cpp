@@ -1,6 +1,7 @@
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/comm/rows/row_route.hpp>
+#include <sar/core/distinct_ids.hpp>
 #include <sar/core/parallel.hpp>
 
 #include <algorithm>
@@ -39,7 +40,7 @@ Array<Index> numbers_of_ids(const Communicator& comm, std::span<const Index> ids
 void replace_ids(const Communicator& comm, const PartitionBook& slices, std::span<const Index> mine,
                  std::span<Index> ids) {
   comm.agree([&] {
-    IndexSet distinct(slices.num_nodes());
+    DistinctIds distinct(slices.num_nodes());
     for (const Index id : ids) distinct.insert(id);
     distinct.make_numbers();
     const Array<Index> values = fetch_values(comm, slices, mine, std::span<const Index>(distinct.members()));

@@ -4,7 +4,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/core/index_set.hpp>
+#include <sar/core/memory.hpp>
 
 #include <span>
 
@@ -16,8 +16,8 @@ namespace sar::inline SAR_PRECISION {
 Array<Index> numbers_of_ids(const Communicator& comm, std::span<const Index> ids);
 
 /// Replaces each id by table[id]. Rank slices.owner(i) stores table[i], as element i - slices.begin(rank) of
-/// `mine`. The ids exist. A rank asks for each distinct id once. It needs 16 bytes for each of these, and
-/// slices.num_nodes() / 7 bytes. Collective.
+/// `mine`. The ids exist. A rank asks for each distinct id once. It needs at most about 32 bytes for each of
+/// these, and some MB. Collective.
 void replace_ids(const Communicator& comm, const PartitionBook& slices, std::span<const Index> mine,
                  std::span<Index> ids);
 

@@ -1,5 +1,5 @@
+#include <sar/core/distinct_ids.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/index_set.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/graph/data/partition_directory.hpp>
 #include <sar/graph/data/partition_graph.hpp>
@@ -44,7 +44,7 @@ void count_part(const DistributedGraph& graph, int part, std::span<const std::sp
   PartSize& sum = report.parts[part];
   for (std::size_t t = 0; t < graph.nodes.size(); ++t) {
     const PartitionBook& parts = graph.nodes[t].parts;
-    IndexSet halo(parts.num_nodes());
+    DistinctIds halo(parts.num_nodes());
     for (std::size_t k = 0; k < sources.size(); ++k) {
       if (graph.relations[k].src != t) continue;
       PartSize& size = report.edge_types[k].parts[part];
@@ -57,6 +57,7 @@ void count_part(const DistributedGraph& graph, int part, std::span<const std::sp
       sum.in_edges += size.in_edges;
       sum.cut_edges += size.cut_edges;
     }
+    halo.make_numbers();
     PartSize& size = report.node_types[t].parts[part];
     size.nodes = parts.num_nodes(part);
     size.halo_nodes = halo.size();

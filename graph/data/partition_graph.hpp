@@ -47,10 +47,10 @@ struct PartitionReport : TypeReport {
 /// names of its nodes if they have any. The numbers of ranks and of parts are independent: rank q of Q writes
 /// the parts that PartitionBook::even(parts, Q) gives it.
 ///
-/// Memory of a rank, with edges / Q and nodes / Q on each: 48 bytes an edge, 8 to 24 bytes a node, nodes / 7
-/// bytes for all nodes of the graph, and the edges (24 bytes each) and the data of one part while it is
-/// written; with several types, 16 bytes an edge more. metis also gathers the graph on rank 0. The directory
-/// depends on the source and the options, and for metis, ldg and scotch also on Q.
+/// Memory of a rank, with edges / Q and nodes / Q on each: 48 bytes an edge, 8 to 24 bytes a node, at most
+/// about 32 bytes for each node that its edges come from or go to, and the edges (24 bytes each) and the data
+/// of one part while it is written; with several types, 16 bytes an edge more. metis also gathers the graph
+/// on rank 0. The directory depends on the source and the options, and for metis, ldg and scotch also on Q.
 ///
 /// The directory gets its name when it is complete; a failure leaves nothing behind. Collective; source and
 /// options are the same on every rank. Throws InputError, the same on every rank, when `out_dir` exists or

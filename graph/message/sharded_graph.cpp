@@ -1,3 +1,4 @@
+#include <sar/core/distinct_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/index_set.hpp>
 #include <sar/core/trace.hpp>
@@ -164,17 +165,20 @@ SharedHalo share_halo(const Communicator& comm, const PartitionBook& src_book,
                       std::span<const EdgeList* const> lists) {
   SharedHalo halo;
   comm.agree([&] {
-    std::vector<std::optional<IndexSet>> rows(comm.size());
-    for (const EdgeList* edges : lists) {
-      for (std::size_t k = 0; k < edges->src.size(); ++k) {
-        const int owner = src_book.owner(edges->src[k]);
-        if (owner == comm.rank()) continue;
-        if (!rows[owner]) rows[owner].emplace(src_book.num_nodes(owner));
-        rows[owner]->insert(edges->src[k] - src_book.begin(owner));
-      }
+    const Index begin = src_book.begin(comm.rank()), end = src_book.end(comm.rank());
+    DistinctIds distinct(src_book.num_nodes());
+    for (const EdgeList* edges : lists)
+      for (const Index src : edges->src)
+        if (src < begin || end <= src) distinct.insert(src);
+    distinct.make_numbers();
+    const Array<Index> ids = distinct.members();
+    auto next = ids.begin();
+    for (int owner = 0; owner < comm.size(); ++owner) {
+      const auto last = std::lower_bound(next, ids.end(), src_book.end(owner));
+      Array<local_index>& rows = halo.rows.emplace_back();
+      rows.reserve(static_cast<std::size_t>(last - next));
+      for (; next != last; ++next) rows.push_back(static_cast<local_index>(*next - src_book.begin(owner)));
     }
-    for (const auto& of_owner : rows)
-      halo.rows.push_back(of_owner ? listed(*of_owner) : Array<local_index>{});
   });
   halo.rounds = make_rounds(comm, halo.rows);
   return halo;

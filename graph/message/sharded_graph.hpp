@@ -32,7 +32,8 @@ struct SharedHalo {
   std::shared_ptr<const std::vector<HaloRound>> rounds;
 };
 
-/// The halo of the graphs with these edges, whose sources are nodes of `src_book`. Collective.
+/// The halo of the graphs with these edges, whose sources are nodes of `src_book`. Memory: at most about 32
+/// bytes for each row of the halo. Collective.
 SharedHalo share_halo(const Communicator& comm, const PartitionBook& src_book,
                       std::span<const EdgeList* const> edges);
 

@@ -1,7 +1,7 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
+#include <sar/core/distinct_ids.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/index_set.hpp>
 #include <sar/core/parallel.hpp>
 #include <sar/graph/partition/neighbor_lists.hpp>
 
@@ -82,19 +82,19 @@ class HalfEdges {
 };
 
 /// Tells the owners of the remote nodes who reads them. Collective.
-void find_copies(const Communicator& comm, const PartitionBook& slices, const IndexSet& remote,
+void find_copies(const Communicator& comm, const PartitionBook& slices, const Array<Index>& remote,
                  NeighborLists& lists) {
   const auto ranks = static_cast<std::size_t>(comm.size());
   std::vector<Index> counts(ranks, 0);
   Array<std::uint32_t> wanted;
   wanted.reserve(remote.size());
   lists.remote_ids.reserve(remote.size());
-  remote.for_each([&](Index node) {
+  for (const Index node : remote) {
     const int owner = slices.owner(node);
     ++counts[owner];
     lists.remote_ids.push_back(static_cast<std::uint32_t>(node));
     wanted.push_back(static_cast<std::uint32_t>(node - slices.begin(owner)));
-  });
+  }
   const Index num_nodes = lists.num_nodes();
   lists.num_values = num_nodes + static_cast<Index>(wanted.size());
   lists.first_of_sender.assign(ranks, num_nodes);
@@ -130,7 +130,7 @@ NeighborLists gather_neighbors(const Communicator& comm, Index num_nodes, const 
   NeighborLists lists;
   lists.in_degrees.assign(count, 0);
   lists.offsets.assign(count + 1, 0);
-  IndexSet remote(num_nodes);
+  DistinctIds remote(num_nodes);
   halves.for_each([&](const Half& half, bool is_in_edge) {
     lists.in_degrees[half.node] += is_in_edge;
     if (half.other == first + half.node) return;
@@ -139,7 +139,7 @@ NeighborLists gather_neighbors(const Communicator& comm, Index num_nodes, const 
   });
   for (std::size_t i = 1; i <= count; ++i) lists.offsets[i] += lists.offsets[i - 1];
   remote.make_numbers();
-  find_copies(comm, slices, remote, lists);
+  find_copies(comm, slices, remote.members(), lists);
 
   lists.neighbors.resize(lists.offsets.back());
   Array<Index> next(lists.offsets.begin(), lists.offsets.end() - 1);

@@ -42,8 +42,8 @@ struct NeighborLists {
 };
 
 /// `edges` is this rank's share, in original ids. The edges travel twice, in chunks: to be counted and to be
-/// written. Memory: 4 bytes for each neighbour, about 20 for each node of the slice, 8 for each copy, 4 for
-/// each remote id, and 1.1 bits for each node of the graph while the lists are built. Collective. Throws
+/// written. Memory: 4 bytes for each neighbour, about 20 for each node of the slice, 8 for each copy and 4 for
+/// each remote id; while the lists are built, at most about 32 more for each remote id. Collective. Throws
 /// InputError, the same on every rank, for 2^32 nodes or more.
 NeighborLists gather_neighbors(const Communicator& comm, Index num_nodes, const EdgeList& edges);
 

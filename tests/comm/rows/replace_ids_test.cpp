@@ -1,4 +1,5 @@
 #include <sar/comm/rows/replace_ids.hpp>
+#include <sar/core/memory.hpp>
 
 #include <doctest/doctest.h>
 
@@ -20,6 +21,24 @@ TEST_CASE("ids are replaced by a table that is spread over the ranks") {
   for (Index& id : expected) id = 3 * id + 1;
   replace_ids(comm, slices, table, ids);
   CHECK(ids == expected);
+}
+
+TEST_CASE("the memory of a replacement follows the rank's ids, whatever the length of the table") {
+  const Communicator comm = Communicator::world();
+  std::vector<std::size_t> peaks;
+  for (const Index n : {Index{100'000}, Index{10'000'000}}) {
+    const PartitionBook slices = PartitionBook::even(n, comm.size());
+    const std::vector<Index> table(static_cast<std::size_t>(slices.num_nodes(comm.rank())), 5);
+    std::vector<Index> ids;
+    for (Index k = 0; k < 2000; ++k) ids.push_back(k * 7919 % 1000 * (n / 1000));
+    const std::size_t before = live_bytes();
+    reset_peak_bytes();
+    replace_ids(comm, slices, table, ids);
+    peaks.push_back(peak_bytes() - before);
+    CHECK(ids == std::vector<Index>(2000, 5));
+  }
+  CAPTURE(peaks[0]);
+  CHECK(peaks[1] < peaks[0] + 1000);
 }
 
 TEST_CASE("ids have numbers in their order, equal ones in that of the ranks") {

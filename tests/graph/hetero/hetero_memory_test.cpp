@@ -6,6 +6,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/memory.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/graph/message/sharded_graph.hpp>
 
 #include <random>
 #include <string>
@@ -52,6 +53,25 @@ std::size_t bytes_of_graph(const Communicator& comm, Index nodes, Index edges, i
 }
 
 }  // namespace
+
+TEST_CASE("the memory of a halo that relations share follows its rows, not the nodes of the graph") {
+  const Communicator comm = Communicator::world();
+  std::vector<std::size_t> peaks;
+  for (const Index n : {Index{100'000}, Index{100'000'000}}) {
+    EdgeList edges;
+    for (Index k = 0; k < 2000; ++k) edges.src.push_back(k * 7919 % 1000 * (n / 1000));
+    const EdgeList* const lists[] = {&edges, &edges};
+    const PartitionBook book = PartitionBook::even(n, comm.size());
+    const std::size_t before = live_bytes();
+    reset_peak_bytes();
+    const SharedHalo halo = share_halo(comm, book, lists);
+    peaks.push_back(peak_bytes() - before);
+    for (int owner = 0; owner < comm.size(); ++owner)
+      CHECK(std::ssize(halo.rows[owner]) == (owner == comm.rank() ? 0 : 1000 / comm.size()));
+  }
+  CAPTURE(peaks[0]);
+  CHECK(peaks[1] < peaks[0] + 1000);
+}
 
 TEST_CASE("the memory of a graph does not depend on the number of relations of the same edges") {
   const Communicator comm = Communicator::world();

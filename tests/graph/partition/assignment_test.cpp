@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/core/memory.hpp>
 #include <sar/graph/data/generators.hpp>
 #include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/neighbor_lists.hpp>
@@ -125,6 +126,29 @@ TEST_CASE("neighbour lists hold every edge in both directions, loops apart, and 
       CHECK(lists.in_degrees[static_cast<std::size_t>(i)] == in_degree);
     }
   }
+}
+
+TEST_CASE("the memory of neighbour lists follows the rank's nodes and edges, not the nodes of the graph") {
+  const Communicator comm = Communicator::world();
+  std::vector<std::size_t> peaks;
+  for (const Index n : {Index{100'000}, Index{4'000'000}}) {
+    EdgeList edges;
+    for (Index k = 0; k < 1000; ++k) {
+      edges.src.push_back((k * 7919 + comm.rank()) % 1000 * (n / 1000));
+      edges.dst.push_back(k * (n / 1000) + 1);
+    }
+    const std::size_t before = live_bytes();
+    reset_peak_bytes();
+    const NeighborLists lists = gather_neighbors(comm, n, edges);
+    const Index own = PartitionBook::even(n, comm.size()).num_nodes(comm.rank());
+    const std::size_t of_own_nodes =
+        static_cast<std::size_t>(own) * (3 * sizeof(Index) + sizeof(std::uint32_t));
+    CHECK(lists.num_nodes() == own);
+    REQUIRE(peak_bytes() - before > of_own_nodes);
+    peaks.push_back(peak_bytes() - before - of_own_nodes);
+  }
+  CAPTURE(peaks[0]);
+  CHECK(peaks[1] < peaks[0] + 10'000);
 }
 
 TEST_CASE("every node has a part, every part a node, whoever holds the edges") {
