@@ -23,7 +23,7 @@ TEST_CASE("loading a graph of many nodes and few features takes memory of 1 / ra
     };
     const double most = comm.all_reduce(peak_on(comm), ReduceOp::max);
     const double alone = peak_on(Communicator::self());
-    // one rank sends nothing; sets of nodes take a bit a node of the graph
+    // one rank sends nothing
     CHECK(most < 1.3 * alone / comm.size());
   }
 }
