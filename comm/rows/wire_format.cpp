@@ -1,5 +1,6 @@
 #include <sar/comm/rows/wire_format.hpp>
 #include <sar/core/independent_iterations.hpp>
+#include <sar/core/row_requests.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -12,11 +13,8 @@ namespace {
 
 /// Scattered rows are too short for the processor to see a stream: ask for a row a few rows ahead of its use.
 void prefetch_later_row(const Tensor& tensor, const Array<std::int32_t>& rows, Index i) {
-  constexpr Index distance = 4;
-  constexpr Index cache_line = 64 / sizeof(real);
-  if (i + distance >= std::ssize(rows)) return;
-  const real* row = tensor.row(rows[i + distance]);
-  for (Index j = 0; j < tensor.row_size(); j += cache_line) __builtin_prefetch(row + j);
+  const Index later = i + rows_ahead(tensor.row_size() * static_cast<Index>(sizeof(real)));
+  if (later < std::ssize(rows)) request_row(tensor.row(rows[later]), tensor.row_size());
 }
 
 /// work(i, column, length) for the parts of rows that values [begin, end) consist of.
@@ -176,5 +174,5 @@ const WireFormat& wire_format() {
 template const WireFormat& wire_format<float>();
 template const WireFormat& wire_format<double>();
 
-}  // namespace sar::inline SAR_PRECISION
+}  // namespace sar
 #endif

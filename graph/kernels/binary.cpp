@@ -1,3 +1,4 @@
+#include <sar/core/row_requests.hpp>
 #include <sar/graph/kernels/binary.hpp>
 #include <sar/graph/kernels/columns.hpp>
 #include <sar/graph/kernels/destination_slots.hpp>
@@ -13,17 +14,13 @@
 
 namespace {
 
-constexpr Index prefetch_edges = 4;
-constexpr Index sources_ahead = 8;
+constexpr Index edges_ahead = 8;
+constexpr Index sources_ahead = 16;
 
 /// Row i, or null where there are none.
 template <class T>
 inline T* row_of(T* rows, Index i, Index width) {
   return rows != nullptr ? rows + i * width : nullptr;
-}
-
-inline void prefetch_row(const void* row, Index bytes) {
-  for (Index b = 0; b < bytes; b += 64) __builtin_prefetch(static_cast<const char*>(row) + b);
 }
 
 /// The rows that an edge's message is computed from.
@@ -172,10 +169,9 @@ void Binary::for_edges(const Stage& stage, const EdgeRanges& edges, Index i, con
   for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
     const Index edge = shard.edge(k);
     const Index u = shard.src[k] - stage.begin;
-    if (stage.rows != nullptr && k + prefetch_edges < shard.num_edges()) {
-      const Index next = shard.src[k + prefetch_edges] - stage.begin;
-      if (next >= 0 && next < stage.size())
-        prefetch_row(stage.rows + next * o_.u.width, o_.u.width * static_cast<Index>(sizeof(real)));
+    if (stage.rows != nullptr && k + edges_ahead < shard.num_edges()) {
+      const Index next = shard.src[k + edges_ahead] - stage.begin;
+      if (next >= 0 && next < stage.size()) request_row(stage.rows + next * o_.u.width, o_.u.width);
     }
     const EdgeRows rows{{row_of(stage.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
                          row_of(o_.e.values, edge, o_.e.width)}};
@@ -344,11 +340,11 @@ void Binary::backward_by_source(const Stage& stage, real* grad_src, bool accumul
       for (Index k = offsets[i]; k < offsets[i + 1]; ++k) {
         const Index v = transpose.dst[k];
         const Index edge = numbered ? shard.edge(positions[k]) : 0;
-        if (o_.result != Result::edges && k + prefetch_edges < all_edges) {
-          const Index next = transpose.dst[k + prefetch_edges];
-          prefetch_row(o_.grad_out + next * width, width * static_cast<Index>(sizeof(real)));
+        if (o_.result != Result::edges && k + edges_ahead < all_edges) {
+          const Index next = transpose.dst[k + edges_ahead];
+          request_row(o_.grad_out + next * width, width);
           if (extremum())
-            prefetch_row(o_.argmax + next * width, width * static_cast<Index>(sizeof(local_index)));
+            request_bytes(o_.argmax + next * width, width * static_cast<Index>(sizeof(local_index)));
         }
         const real* g = message_gradient(v, edge, buffer.data());
         const EdgeRows rows{{u, row_of(o_.v.values, v, o_.v.width), row_of(o_.e.values, edge, o_.e.width)}};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sar/config.hpp>
+#include <sar/core/row_requests.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -316,8 +317,7 @@ inline void for_head_lanes(Index heads, const Visit& visit) {
 /// Asks for N columns that will be read soon.
 template <Index N>
 [[gnu::always_inline]] inline void request(const real* row) {
-  constexpr Index line = 64 / static_cast<Index>(sizeof(real));
-  for (Index j = 0; j < N; j += line) __builtin_prefetch(row + j);
+  request_row(row, N);
 }
 
 /// Which columns of the rows that are gathered next a loop requests: loops that share them keep memory busy
@@ -326,8 +326,7 @@ enum class Requests { none, all, first_half, second_half };
 
 /// Asks for the first half of n columns: the counterpart of a loop that requests Requests::second_half.
 [[gnu::always_inline]] inline void request_first_half(const real* row, Index n) {
-  constexpr Index line = 64 / static_cast<Index>(sizeof(real));
-  for (Index j = 0; j < (n + 1) / 2; j += line) __builtin_prefetch(row + j);
+  request_row(row, (n + 1) / 2);
 }
 
 /// Gathered rows, of which `heads` times `dim` columns count, from `first` on. next[i] are the rows that are

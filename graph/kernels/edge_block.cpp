@@ -1,3 +1,4 @@
+#include <sar/core/row_requests.hpp>
 #include <sar/graph/kernels/edge_block.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
@@ -10,8 +11,6 @@ namespace sar::inline SAR_PRECISION {
 namespace {
 
 constexpr Index block_bytes = Index{1} << 17;  // of rows moved by one task
-constexpr Index prefetch_bytes = 4096;         // of rows requested ahead
-constexpr Index line = 64;                     // bytes of a cache line
 
 Index rows_per_task(Index width) {
   return std::max<Index>(block_bytes / std::max<Index>(width * static_cast<Index>(sizeof(real)), 1), 16);
@@ -158,17 +157,13 @@ Tensor BlockGroups::sum_of(const Tensor& x, Index i) const {
 
 void take_rows(const real* x, Index stride, Index width, const Array<local_index>& ids, const real* scale,
                real* out) {
-  const Index row_bytes = width * static_cast<Index>(sizeof(real));
-  const Index ahead = std::max<Index>(prefetch_bytes / std::max<Index>(row_bytes, 1), 2);
+  const Index row_bytes = width * static_cast<Index>(sizeof(real)), ahead = rows_ahead(row_bytes);
   const auto n = static_cast<Index>(ids.size());
   const auto row = [&](Index k) { return x + ids[k] * stride; };
   if (width == 0) return;
   parallel_for(n, rows_per_task(width), [&](Index begin, Index end) {
     for (Index k = begin; k < end; ++k) {
-      if (k + ahead < n) {
-        const char* bytes = reinterpret_cast<const char*>(row(k + ahead));
-        for (Index b = 0; b < row_bytes; b += line) __builtin_prefetch(bytes + b);
-      }
+      if (k + ahead < n) request_row(row(k + ahead), width);
       const real* from = row(k);
       real* to = out + k * width;
       if (scale == nullptr) {

@@ -117,15 +117,15 @@ class DestinationSums {
                Index last) const {
     constexpr Index rows = 12, places = 3;
     if (const Index later = i + 2 * rows; later < last) {
-      __builtin_prefetch(shard.src.data() + cursor.next[later]);
-      __builtin_prefetch(position + cursor.next[later]);
+      request_bytes(shard.src.data() + cursor.next[later], 1);
+      request_bytes(position + cursor.next[later], 1);
     }
     const Index soon = i + rows;
     if (soon >= last) return;
     const Index end = std::min<Index>(cursor.next[soon] + places, shard.row_begin[soon + 1]);
     for (Index k = cursor.next[soon]; k < end; ++k)
       if (const Index at = (position[k] - first_) * heads_; at < std::ssize(buffer_))
-        __builtin_prefetch(buffer_.data() + at);
+        request_bytes(buffer_.data() + at, 1);
   }
   void add(const local_index* position, Index n, real* to) {
     columns::for_head_lanes(heads_, [&](auto lanes, Index h) {

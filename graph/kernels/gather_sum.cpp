@@ -1,5 +1,6 @@
 #include <sar/core/memory.hpp>
 #include <sar/core/row_blocks.hpp>
+#include <sar/core/row_requests.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>
@@ -13,11 +14,9 @@
 namespace {
 
 constexpr Index block_bytes = Index{1} << 19;  // gathered bytes of a block: about 50 microseconds of one core
-constexpr Index prefetch_bytes = 4096;         // of rows requested ahead
 constexpr Index block_edges = 1024;            // terms that are added in `real`; blocks of them in double
 constexpr Index hub_edges = 1 << 16;           // a row with so many is divided
 constexpr Index part_edges = 1 << 14;          // into parts of so many
-constexpr Index line = 64;                     // bytes of a cache line
 
 constexpr Index vector_bytes = SAR_VECTOR_BYTES;
 constexpr Index max_vectors = vector_bytes == 64 ? 16 : 8;  // accumulators that fit the registers
@@ -41,8 +40,7 @@ template <Terms terms>
 struct RowSum {
   const GatherSum& t;
   Index all_edges = t.end[t.num_rows - 1];
-  Index ahead =
-      std::max<Index>(prefetch_bytes / std::max<Index>(t.width * static_cast<Index>(sizeof(real)), 1), 2);
+  Index ahead = rows_ahead(t.width * static_cast<Index>(sizeof(real)));
 
   [[nodiscard]] Index edge(Index k) const {
     const Index position = t.position_of != nullptr ? t.position_of[k] : k;
@@ -63,15 +61,13 @@ struct RowSum {
     return t.row_scale != nullptr ? t.row_scale[out_row] : 1;
   }
   /// Requests the row of edge k; the edges behind a row may belong to another stage of the sources.
-  void prefetch(Index k) const {
+  void request(Index k) const {
     if (k >= all_edges) return;
     if constexpr (terms != Terms::rows_of_edges) {
       const Index at = t.col[k] - t.col_offset;
       if (at < 0 || at >= t.x_rows) return;
     }
-    const char* bytes = reinterpret_cast<const char*>(row(k));
-    for (Index b = 0; b < t.width * static_cast<Index>(sizeof(real)); b += line)
-      __builtin_prefetch(bytes + b);
+    request_row(row(k), t.width);
   }
 
   /// sum += N vectors of columns from j on, of the rows of edges [first, last). The last vector ends with
@@ -79,7 +75,7 @@ struct RowSum {
   template <Index N>
   void add_edges(Index first, Index last, Index j, Index count, Vector (&sum)[N]) const {
     for (Index k = first; k < last; ++k) {
-      if (j == 0) prefetch(k + ahead);
+      if (j == 0) request(k + ahead);
       const real* x = row(k) + j;
       const real c = terms == Terms::weighted_rows ? coefficient(k) : 1;
       const auto add = [&](Vector& to, const real* from) {
@@ -96,7 +92,7 @@ struct RowSum {
   void add_edges_of_tail(Index first, Index last, Index j, real* sum) const {
     const Index count = t.width - j;
     for (Index k = first; k < last; ++k) {
-      if (j == 0) prefetch(k + ahead);
+      if (j == 0) request(k + ahead);
       const real* x = row(k) + j;
       const real c = terms == Terms::weighted_rows ? coefficient(k) : 1;
       for (Index i = 0; i < count; ++i) sum[i] += c * x[i];
