@@ -5,7 +5,6 @@
 #include "train_optimizer.hpp"
 
 #include <sar/core/file.hpp>
-#include <sar/graph/message/sharded_graph.hpp>
 #include <sar/sar.hpp>
 
 #include <nlohmann/json.hpp>
@@ -113,13 +112,14 @@ class Trial {
   [[nodiscard]] double evaluation() const { return evaluation_; }
   /// By a rank in a step, on average.
   [[nodiscard]] double sent_bytes() const { return sent_bytes_; }
-  /// Bytes of rows that stages add to in a step.
+  /// Bytes of rows that stages add to in a step. Classes lie anywhere in the parts, so these are as random
+  /// ones.
   [[nodiscard]] double added_to() const {
-    const ShardedGraph& graph = *graph_->shards();
+    const double others = graph_->comm().size() - 1, cut = edges() * others / (others + 1);
     const PartShape part{.nodes = nodes(),
                          .in_edges = edges(),
-                         .cut_edges = static_cast<double>(graph.remote.num_edges()),
-                         .halo_nodes = static_cast<double>(graph.remote.num_src_rows)};
+                         .cut_edges = cut,
+                         .halo_nodes = listed_rows(nodes() * others, cut)};
     const ModelSize model = model_size(o_, data_.features.shape()[1], data_.num_classes);
     return pass_of(o_, model, {part, graph_->comm().size(), nodes()}, true).added_to;
   }
