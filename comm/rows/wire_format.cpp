@@ -11,8 +11,8 @@
 
 namespace {
 
-/// Scattered rows are too short for the processor to see a stream: ask for a row a few rows ahead of its use.
-void prefetch_later_row(const Tensor& tensor, const Array<std::int32_t>& rows, Index i) {
+/// Scattered rows are too short for the processor to see a stream: requests a row some rows before its use.
+void request_later_row(const Tensor& tensor, const Array<std::int32_t>& rows, Index i) {
   const Index later = i + rows_ahead(tensor.row_size() * static_cast<Index>(sizeof(real)));
   if (later < std::ssize(rows)) request_row(tensor.row(rows[later]), tensor.row_size());
 }
@@ -63,7 +63,7 @@ class ValuesAs final : public WireFormat {
             std::byte* out) const override {
     auto* to = reinterpret_cast<Value*>(out);
     for_each_row(tensor.row_size(), begin, end, [&](Index i, Index column, Index length) {
-      prefetch_later_row(tensor, rows, i);
+      request_later_row(tensor, rows, i);
       to = convert(tensor.row(rows[i]) + column, length, to);
     });
   }
@@ -81,7 +81,7 @@ class ValuesAs final : public WireFormat {
     const auto with = [&](const auto& combined) {
       const auto* values = reinterpret_cast<const Value*>(packed);
       for_each_row(tensor.row_size(), begin, end, [&](Index i, Index column, Index length) {
-        prefetch_later_row(tensor, rows, i);
+        request_later_row(tensor, rows, i);
         real* __restrict to = tensor.row(rows[i]) + column;
         const Value* __restrict from = values;
         for (Index j = 0; j < length; ++j) to[j] = combined(to[j], converted<real>(from[j]));
@@ -121,7 +121,7 @@ class Doubles final : public WireFormat {
   void combine(Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
                const std::byte* packed, ReduceOp) const override {
     for_each_row(tensor.row_size(), begin, end, [&](Index i, Index column, Index length) {
-      prefetch_later_row(tensor, rows, i);
+      request_later_row(tensor, rows, i);
       std::byte* to = reinterpret_cast<std::byte*>(tensor.row(rows[i]) + column);
       for (Index at = 0; at < bytes(length); at += sizeof(double)) {
         double sum = 0, term = 0;

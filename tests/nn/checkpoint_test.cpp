@@ -1,5 +1,6 @@
 /// A training that was interrupted and one that was not have the same curve.
 #include "graph/data/dataset_files.hpp"
+#include "nn/checkpoint_directory.hpp"
 #include "nn/curve.hpp"
 #include "support/rows.hpp"
 #include "support/thrown.hpp"
@@ -55,21 +56,6 @@ std::unique_ptr<Optimizer> adamw(const Module& model) {
 }
 std::unique_ptr<Optimizer> sgd(const Module& model) {
   return std::make_unique<SGD>(model.named_parameters(), SGDOptions{.lr = 0.1, .momentum = 0.9});
-}
-
-/// But for the lock of a Checkpointer that lives.
-std::set<std::string> files(const std::string& directory) {
-  std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(directory)) names.insert(entry.path().filename().string());
-  names.erase("lock");
-  return names;
-}
-
-/// Lets rank 0 alone do something. Collective.
-void on_rank_0(const Communicator& comm, const std::function<void()>& action) {
-  comm.agree([&] {
-    if (comm.rank() == 0) action();
-  });
 }
 
 }  // namespace

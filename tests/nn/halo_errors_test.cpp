@@ -1,6 +1,7 @@
 /// Checkpoints of trainings with error feedback: a resumed training has the bits of one that was not
 /// interrupted.
 #include "graph/data/dataset_files.hpp"
+#include "nn/checkpoint_directory.hpp"
 #include "support/rows.hpp"
 #include "support/thrown.hpp"
 
@@ -93,20 +94,6 @@ struct Training {
   void save(const Checkpointer& to, int epoch) { to.save(epoch, net, adam); }
   bool load(const Checkpointer& from) { return from.load(from.latest(), net, adam).has_halo_errors; }
 };
-
-std::set<std::string> files(const std::string& directory) {
-  std::set<std::string> names;
-  for (const auto& entry : fs::directory_iterator(directory)) names.insert(entry.path().filename().string());
-  names.erase("lock");
-  return names;
-}
-
-/// Lets rank 0 alone do something. Collective.
-void on_rank_0(const Communicator& comm, const std::function<void()>& action) {
-  comm.agree([&] {
-    if (comm.rank() == 0) action();
-  });
-}
 
 void copy(const std::string& from, const std::string& to) {
   fs::copy(from, to, fs::copy_options::recursive | fs::copy_options::overwrite_existing);

@@ -36,6 +36,15 @@ for key in nodes in_edges cut_edges; do
 done
 within 1 "$(number peak_bytes parts.json)" "$(number peak_bytes data.json)" "memory from parts and from the dataset"
 
+# What stages add to takes time: the more, the smaller they are.
+compute() { # SECONDS_OF_AN_ADDED_BYTE MAX_HALO_BYTES
+  sed "s/\"exchange_seconds_per_added_byte\": [^,]*/\"exchange_seconds_per_added_byte\": $1/" first.json >added.json
+  "${run[@]}" "$programs/plan" parts "${model[@]/rates.json/added.json}" "${here[@]}" --max-halo-bytes "$2" --json added_plan.json >out 2>err || fail "plan with added bytes ends with $?"
+  number compute_seconds added_plan.json
+}
+awk -v free="$(compute 0 65536)" -v whole="$(compute 1e-6 0)" -v small="$(compute 1e-6 65536)" 'BEGIN { exit !(free > 0 && whole > 1.5 * free && small > 1.5 * whole) }' ||
+  fail "small stages take no longer than large ones"
+
 # Numbers alone, and a graph of the same shape: twice the nodes take twice the rows.
 "${run[@]}" "$programs/plan" parts "${model[@]}" "${here[@]}" --scale-to-nodes 48000 --json twice.json >out 2>err || fail "plan of a larger graph ends with $?"
 within 1 "$(number rows twice.json)" "$(awk -v x="$(number rows parts.json)" 'BEGIN { print 2 * x }')" "rows of twice the nodes"
