@@ -143,7 +143,6 @@ struct OnlineSoftmax {
   PassVector<real> weighted = per_edge(o.heads);
   PassVector<real> ones = PassVector<real>(o.heads, real{1});
   Factors factors{o};
-  const bool scores_request = !o.separate_value;  ///< a half of the values
 
   /// Sets the results of those of the rows [first, last) that have no edges.
   void clear(Index first, Index last) {
@@ -182,17 +181,15 @@ struct OnlineSoftmax {
       const Segment& seg = batch.segment[i];
       real* so_far = max + row(seg) * o.heads + h;
       real* mine = s.data() + seg.first * o.heads + h;
-      real* end = mine + seg.edges * o.heads;
-      auto most = load<L>(mine);
-      for (const real* x = mine + o.heads; x < end; x += o.heads) {
-        const auto v = load<L>(x);
-        most = v > most ? v : most;
-      }
-      const auto before = sets(seg) ? most : load<L>(so_far);
-      most = before > most ? before : most;
+      const auto before = sets(seg) ? load<L>(mine) : load<L>(so_far);
+      const auto most = columns::rows_combined<L>(
+          seg.edges, o.heads, before, [&](auto lanes, Index at) { return load<lanes>(mine + at); },
+          [](const auto& x, const auto& y) { return x > y ? x : y; });
       store<L>(so_far, most);
       store<L>(old, before - most);
-      for (real* x = mine; x < end; x += o.heads) store<L>(x, load<L>(x) - most);
+      columns::for_lanes_of_rows<L>(seg.edges, o.heads, [&](auto lanes, Index at) {
+        store<lanes>(mine + at, load<lanes>(mine + at) - columns::repeated<lanes, L>(most));
+      });
     }
   }
 
@@ -205,15 +202,16 @@ struct OnlineSoftmax {
       const Segment& seg = batch.segment[i];
       real* so_far = sum + row(seg) * o.heads + h;
       real* mine = s.data() + seg.first * o.heads + h;
-      real* end = mine + seg.edges * o.heads;
-      auto total = load<L>(mine);
-      for (const real* x = mine + o.heads; x < end; x += o.heads) total += load<L>(x);
+      auto total = columns::sum_of_rows<L>(seg.edges, o.heads,
+                                           [&](auto lanes, Index at) { return load<lanes>(mine + at); });
       const auto before = sets(seg) ? total - total : load<L>(old) * load<L>(so_far);
       total += before;
       store<L>(so_far, total);
       const auto scale = 1 / total;
       store<L>(old, before * scale);
-      for (real* x = mine; x < end; x += o.heads) store<L>(x, load<L>(x) * scale);
+      columns::for_lanes_of_rows<L>(seg.edges, o.heads, [&](auto lanes, Index at) {
+        store<lanes>(mine + at, load<lanes>(mine + at) * columns::repeated<lanes, L>(scale));
+      });
     }
   }
 
@@ -222,8 +220,7 @@ struct OnlineSoftmax {
     const real* keep = s.data() + batch.edges * o.heads;
     for (Index i = 0; i < batch.segments; ++i, keep += o.heads) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0, value_at(o), o.heads, o.dim)
-                            .requesting(scores_request ? Requests::second_half : Requests::all);
+      const Rows rows = rows_of(batch, next, seg, 0, value_at(o), o.heads, o.dim);
       real* to = out + row(seg) * width;
       const real* factor = weights + seg.first * o.heads;
       if (o.bias == nullptr) {

@@ -15,7 +15,6 @@
 
 namespace edge_batches {
 
-using columns::Requests;
 using columns::Rows;
 
 inline constexpr Index real_bytes = static_cast<Index>(sizeof(real));

@@ -27,13 +27,12 @@ class AdditiveScore {
   }
 
   void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
-    for (Index x = 0; x < next.edges; ++x) __builtin_prefetch(source(next.other[x]));
+    for (Index x = 0; x < next.edges; ++x) request_row(source(next.other[x]), o_.heads);
     columns::for_head_lanes(o_.heads, [&](auto lanes, Index h) {
       for (Index i = 0; i < batch.segments; ++i) {
         const Segment& seg = batch.segment[i];
         const auto er = columns::load<lanes>(o_.dst + edges.row(seg.row) * o_.heads + h);
         for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
-          if (h == 0) columns::request_first_half(next.rows[0][x], o_.heads * o_.dim);
           auto sum = columns::load<lanes>(source(batch.other[x]) + h) + er;
           if (types_ != nullptr) sum += columns::load<lanes>(type_term(seg.position + x - seg.first) + h);
           columns::store<lanes>(s + x * o_.heads + h, leaky<lanes>(sum, o_.slope));
@@ -61,6 +60,9 @@ class AdditiveScore {
 /// of a block of source rows, in their order, from which every destination takes what belongs to it.
 class DestinationSums {
  public:
+  /// The edges of a block, for each destination of the worker: the more, the fewer visits of each.
+  static constexpr Index edges_per_destination = 8;
+
   explicit DestinationSums(Index heads) : heads_(heads) {}
 
   /// For the edges of `block`, a part of the shard's source rows. Those of a shard come in ascending order.
@@ -85,16 +87,23 @@ class DestinationSums {
     const local_index* position = shard.positions_in_transpose().data();
     Cursor& cursor = cursors_.at(shard);
     for_row_blocks(offsets, shard.num_rows(), heads_ * real_bytes, [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i) {
-        request(shard, position, cursor, i, last);
-        if (cursor.source[i] >= block.end) continue;
-        const Index begin = cursor.next[i];
-        Index end = begin + 1;
-        while (end < offsets[i + 1] && src[end] < block.end) ++end;
-        add(position + begin, end - begin, sums + shard.dst_row(i) * heads_);
-        cursor.next[i] = static_cast<local_index>(end);
-        cursor.source[i] = end < offsets[i + 1] ? src[end] : no_more;
-      }
+      columns::for_head_lanes(heads_, [&](auto lanes, Index h) {
+        const bool moves = h + lanes == heads_;
+        for (Index i = first; i < last; ++i) {
+          request(block, position, cursor, i, last);
+          if (cursor.source[i] >= block.end) continue;
+          const local_index end = offsets[i + 1];
+          local_index k = cursor.next[i];
+          real* to = sums + shard.dst_row(i) * heads_ + h;
+          auto sum = columns::load<lanes>(to);
+          do sum += columns::load<lanes>(place(position[k]) + h);
+          while (++k < end && src[k] < block.end);
+          columns::store<lanes>(to, sum);
+          if (!moves) continue;
+          cursor.next[i] = k;
+          cursor.source[i] = k < end ? src[k] : no_more;
+        }
+      });
     });
   }
 
@@ -112,27 +121,23 @@ class DestinationSums {
         source[i] = offsets[i] < offsets[i + 1] ? shard.src[offsets[i]] : no_more;
     }
   };
-  /// What the rows behind row i will read: first their edges, then, nearer to their turn, the first places.
-  void request(const GraphShard& shard, const local_index* position, const Cursor& cursor, Index i,
+  /// What the rows behind row i will read: first their edges, then, nearer to their turn, as many places as
+  /// they have on average.
+  void request(const Stage& block, const local_index* position, const Cursor& cursor, Index i,
                Index last) const {
-    constexpr Index rows = 12, places = 3;
+    constexpr Index rows = 8;
+    const GraphShard& shard = block.shard;
     if (const Index later = i + 2 * rows; later < last) {
       request_bytes(shard.src.data() + cursor.next[later], 1);
       request_bytes(position + cursor.next[later], 1);
     }
     const Index soon = i + rows;
-    if (soon >= last) return;
-    const Index end = std::min<Index>(cursor.next[soon] + places, shard.row_begin[soon + 1]);
-    for (Index k = cursor.next[soon]; k < end; ++k)
-      if (const Index at = (position[k] - first_) * heads_; at < std::ssize(buffer_))
-        request_bytes(buffer_.data() + at, 1);
-  }
-  void add(const local_index* position, Index n, real* to) {
-    columns::for_head_lanes(heads_, [&](auto lanes, Index h) {
-      auto sum = columns::load<lanes>(to + h);
-      for (Index k = 0; k < n; ++k) sum += columns::load<lanes>(place(position[k]) + h);
-      columns::store<lanes>(to + h, sum);
-    });
+    if (soon >= last || cursor.source[soon] >= block.end) return;
+    const Index last_edge = shard.row_begin[soon + 1] - 1, last_place = std::ssize(buffer_) - 1;
+    for (Index n = 0; n < edges_per_destination; ++n) {
+      const Index k = std::min<Index>(cursor.next[soon] + n, last_edge);
+      request_bytes(buffer_.data() + std::min((position[k] - first_) * heads_, last_place), 1);
+    }
   }
 
   Index heads_;
@@ -161,14 +166,13 @@ struct AdditiveBackward {
       factors.any() || o.type_term != nullptr ? block.shard.transpose_positions().data() : nullptr;
 
   void take(const Batch<1>& batch, const Batch<1>& next) {
-    for (Index x = 0; x < next.edges; ++x) __builtin_prefetch(stats + next.other[x] * 4 * o.heads);
-    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { compute_scores<lanes>(batch, next, h); });
+    for (Index x = 0; x < next.edges; ++x) request_row(stats + next.other[x] * 4 * o.heads, 4 * o.heads);
+    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { compute_scores<lanes>(batch, h); });
     exp_below_zero(alpha.data(), batch.edges * o.heads);
     add_values(batch, next, factors.weights(block.shard, positions, batch, alpha.data(), weighted));
     factors.backward(batch.edges, alpha.data(), dalpha.data(), o.grad_edge_weight);
     real* ds = o.grad_dst != nullptr ? sums.place(batch.segment[0].position) : alpha.data();
-    for (Index i = 0; i < batch.edges * o.heads; ++i) ds[i] = alpha[i] * slope[i] * (dalpha[i] - mean[i]);
-    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { add_up<lanes>(batch, ds, h); });
+    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { compute_gradients<lanes>(batch, ds, h); });
     if (grad_type_term != nullptr) add_to_types(batch, ds);
   }
 
@@ -188,14 +192,13 @@ struct AdditiveBackward {
 
   /// Logarithms of alpha, and what else depends on both ends of an edge.
   template <Index L>
-  void compute_scores(const Batch<1>& batch, const Batch<1>& next, Index h) {
+  void compute_scores(const Batch<1>& batch, Index h) {
     using columns::load, columns::store;
     const Index heads = o.heads;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       const auto el = load<L>(score.source(seg.row + skipped) + h);
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
-        if (h == 0) columns::request_first_half(next.rows[0][x], heads * o.dim);
         const real* of_dst = stats + batch.other[x] * 4 * heads + h;
         auto raw = el + load<L>(of_dst + 3 * heads);
         if (o.type_term != nullptr) raw += load<L>(score.type_term(position(seg, x)) + h);
@@ -211,7 +214,7 @@ struct AdditiveBackward {
   void add_values(const Batch<1>& batch, const Batch<1>& next, const real* weights) {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.dim).requesting(Requests::second_half);
+      const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.dim);
       const Index column = seg.row * o.heads * o.dim;
       const Index from = seg.first * o.heads;
       if (grad_src != nullptr)
@@ -222,17 +225,22 @@ struct AdditiveBackward {
     }
   }
 
-  /// Adds ds of the edges to the sources.
+  /// ds of the edges, which are added to the sources, too.
   template <Index L>
-  void add_up(const Batch<1>& batch, const real* ds, Index h) {
+  void compute_gradients(const Batch<1>& batch, real* ds, Index h) const {
     using columns::load, columns::store;
     const Index heads = o.heads;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      columns::Vector<L> sum{};
-      for (Index x = seg.first; x < seg.first + seg.edges; ++x) sum += load<L>(ds + x * heads + h);
+      const Index from = seg.first * heads + h;
       real* to = grad_el + (seg.row + skipped) * heads + h;
-      store<L>(to, load<L>(to) + sum);
+      store<L>(to, load<L>(to) + columns::sum_of_rows<L>(seg.edges, heads, [&](auto lanes, Index at) {
+                     const Index k = from + at;
+                     const auto d = load<lanes>(&alpha[k]) * load<lanes>(&slope[k]) *
+                                    (load<lanes>(&dalpha[k]) - load<lanes>(&mean[k]));
+                     store<lanes>(ds + k, d);
+                     return d;
+                   }));
     }
   }
 };
@@ -246,7 +254,8 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
     const Index width = o_.heads * o_.dim;
     score_.prepare(stage);
     grad_el_.assign(stage.size() * o_.heads, 0);
-    const Index most_edges = std::max<Index>(3 * stage.shard.num_dst, 1 << 12);
+    const Index most_edges =
+        std::max<Index>(DestinationSums::edges_per_destination * stage.shard.num_dst, 1 << 12);
     for_blocks_of_sources(stage, width, most_edges, [&](const Stage& block) {
       if (o_.grad_dst != nullptr) by_destination_.open(block);
       const Index skipped = block.begin - stage.begin;

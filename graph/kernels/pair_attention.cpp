@@ -140,8 +140,8 @@ class ScoreOfPairs : public PairScore {
   void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim)
-                            .requesting(o_.separate_value ? Requests::all : Requests::first_half);
+      Rows rows = rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim);
+      if (!o_.separate_value) rows = rows.without_requests();  // they are read again as values
       this->raw(rows, o_.dst + edges.row(seg.row) * o_.heads * o_.key_dim, s + seg.first * o_.heads);
     }
     multiply(batch, s);
@@ -202,7 +202,7 @@ struct PairBackward {
       const Segment& seg = batch.segment[i];
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
         slot[x] = slots->at(batch.other[x], positions[seg.position + x - seg.first]);
-        __builtin_prefetch(slot[x], 1);
+        request_bytes(slot[x], 1);
       }
     }
   }
@@ -220,12 +220,12 @@ struct PairBackward {
   void compute_alpha(const Batch<2>& batch, const Batch<2>& next) {
     const Index heads = o.heads;
     for (Index x = 0; x < next.edges; ++x) {
-      __builtin_prefetch(stats + next.other[x] * 3 * heads);
-      __builtin_prefetch(stats + next.other[x] * 3 * heads + 3 * heads - 1);
+      request_row(stats + next.other[x] * 3 * heads, 1);
+      request_row(stats + next.other[x] * 3 * heads + 3 * heads - 1, 1);
     }
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0, 0, heads, o.key_dim);
+      const Rows rows = rows_of(batch, next, seg, 0, 0, heads, o.key_dim).without_requests();
       score.raw(rows, block.rows + source(seg) * source_width(o), &alpha[seg.first * heads]);
       multiply(seg, alpha.data());
     }
@@ -258,8 +258,7 @@ struct PairBackward {
   void add_values(const Batch<2>& batch, const Batch<2>& next, const real* weights) {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 1, 0, o.heads, o.dim)
-                            .requesting(o.separate_value ? Requests::all : Requests::first_half);
+      const Rows rows = rows_of(batch, next, seg, 1, 0, o.heads, o.dim);
       const Index from = seg.first * o.heads;
       const real* values = block.rows + source(seg) * source_width(o) + value_at(o);
       if (grad_src != nullptr)
@@ -277,11 +276,7 @@ struct PairBackward {
       const Segment& seg = batch.segment[i];
       multiply(seg, alpha.data());
       if (grad_src == nullptr && slots == nullptr) continue;
-      Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.key_dim).again();
-      if (!o.separate_value) {  // the other half of the rows of add_values()
-        rows.next = next.rows[1].data() + seg.first;
-        rows.requests = Requests::second_half;
-      }
+      const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.key_dim);
       const bool adds = !o.separate_value || accumulate || !seg.begins;
       score.source_gradient(rows, signs.data() + seg.first * sign_words, source(seg),
                             block.rows + source(seg) * source_width(o), &alpha[seg.first * o.heads],

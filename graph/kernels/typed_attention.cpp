@@ -171,8 +171,8 @@ class PairGradients {
     for_batches<2>(begin, begin + 1, 0, n, block.other(), offset, edges_at_once(2 * width, heads), others,
                    [&](const Batch<2>& batch, const Batch<2>& next) {
                      for_segments(batch, [&](const Segment& seg) {
-                       columns::dots(rows_of(batch, next, seg, 0, 0, heads, o_.dim), a + seg.row * width,
-                                     &alpha_[seg.first * heads]);
+                       columns::dots(rows_of(batch, next, seg, 0, 0, heads, o_.dim).without_requests(),
+                                     a + seg.row * width, &alpha_[seg.first * heads]);
                      });
                      compute_alpha(batch, stats_row);
                      for_segments(batch, [&](const Segment& seg) {
@@ -184,7 +184,7 @@ class PairGradients {
                      });
                      for (Index i = 0; i < batch.edges * heads; ++i) alpha_[i] *= dalpha_[i] - mean_[i];
                      for_segments(batch, [&](const Segment& seg) {
-                       columns::add_rows(rows_of(batch, next, seg, 0, 0, heads, o_.dim).again(),
+                       columns::add_rows(rows_of(batch, next, seg, 0, 0, heads, o_.dim),
                                          &alpha_[seg.first * heads], seg.begins ? nullptr : ones_.data(),
                                          sums_a + seg.row * width);
                      });
