@@ -61,7 +61,7 @@ class AdditiveScore {
 class DestinationSums {
  public:
   /// The edges of a block, for each destination of the worker: the more, the fewer visits of each.
-  static constexpr Index edges_per_destination = 8;
+  static constexpr Index edges_per_destination = 6;
 
   explicit DestinationSums(Index heads) : heads_(heads) {}
 
