@@ -14,8 +14,8 @@
 ///              The last term only where edges have types r.
 ///              The backward pass goes over the transpose: x_u and its gradient stay in registers while rows of
 ///              g pass by. ds is needed by destination, too: it is written, edge after edge, for a block of
-///              source rows with about three edges a destination; then every destination gathers what belongs to
-///              it, while it is still in the cache.
+///              source rows with about six edges a destination; then every destination gathers what belongs to it,
+///              while it is still in the cache.
 ///
 /// additive_v2, dot    GATv2, dot product and AGNN (pair_attention.cpp). The value is x, or for dot with
 ///              `separate_value` the second part of the source's row.
@@ -31,17 +31,18 @@
 ///              column of x + dst: a bit, written beside ds.
 ///
 /// Edges are worked on in batches of up to 64, also of several rows: scores, maxima, exponentials of all,
-/// then the rows, each requested one batch ahead; all heads of an edge at once. Between batches the result is
-/// that of the edges so far, divided by their sum, so that no pass over it follows. Traffic per edge:
-/// additive a row of x forward and a row of g backward, as copy_u, and besides a few numbers per head: el and
-/// el, four of the destination (a line of cache), ds twice (and its place, 4 bytes). The others a row of x
-/// forward; backward rows of dst and of g, ds twice, and a row of x for dot, 4 bytes of signs for 32 columns
-/// twice for additive_v2. Time, forward and backward, of 4 heads x 32 to copy_u sum of width 128 on a Xeon
-/// with AVX-512: additive 2.0 to 2.1 (forward 1.6), additive_v2 3.6 to 4.0 (1.6 to 1.7), dot 3.6 (1.6;
-/// bench/attention.cpp, one thread). The rows gathered, three and four where copy_u gathers two, would
-/// allow 1.5 and 2: the rest is computation (signs, dot products by heads), which overlaps little with
-/// memory. With rows in the cache an edge takes 21 and 69 ns (additive_v2), 18 and 50 (dot), where copy_u
-/// takes 3.5, and 25 from memory.
+/// then the rows, each requested a batch ahead by the last loop that reads rows of its table; all heads of an
+/// edge at once. Between batches the result is that of the edges so far, divided by their sum, so that no
+/// pass over it follows. Traffic per edge: additive a row of x forward and a row of g backward, as copy_u,
+/// and besides a few numbers per head: el and el, four of the destination (a line of cache), ds twice (and
+/// its place, 4 bytes). The others a row of x forward; backward rows of dst and of g, ds twice, and a row of
+/// x for dot, 4 bytes of signs for 32 columns twice for additive_v2. Time, forward and backward, of 4 heads x
+/// 32 to copy_u sum of width 128 on an EPYC with AVX-512: additive 1.9 (forward 1.5 to 1.65), additive_v2 3.5
+/// to 3.6 (1.5 to 1.6), dot 3.2 to 3.4 (1.3 to 1.4; bench/attention.cpp, one thread). The rows gathered,
+/// three and four where copy_u gathers two, would allow 1.5 and 2: the rest is computation (signs, dot
+/// products by heads), which overlaps with memory only in the loop that requests rows. With rows in the cache
+/// an edge takes 19 and 28 ns (additive), 24 and 71 (additive_v2), 20 and 60 (dot), where copy_u takes 7, and
+/// 22 to 24 from memory.
 ///
 /// Within a stage, or a block of sources in the backward pass, up to 1,024 terms are added in `real`, sums of
 /// these in double precision; stages and blocks are added in `real`. A row with more edges is divided into
