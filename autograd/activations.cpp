@@ -1,19 +1,20 @@
+#include <sar/autograd/activations.hpp>
 #include <sar/autograd/op_support.hpp>
-#include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/core/deferred_rows.hpp>
-#include <sar/core/dropout.hpp>
-#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/softmax.hpp>
+#include <sar/core/rows/dropout.hpp>
+#include <sar/core/rows/elementwise.hpp>
+#include <sar/core/rows/softmax.hpp>
+#include <sar/core/tensor/deferred_rows.hpp>
 
 #include <cmath>
 #include <memory>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
+/// Applies an elementwise function; keeps its result or its argument, whichever the derivative needs.
 Variable activation(Unary op, Variable x, real parameter = 0) {
   const bool recorded = recording({&x});
   Tensor kept = recorded && !differentiates_from_output(op) ? x.value() : Tensor();
@@ -28,7 +29,7 @@ Variable activation(Unary op, Variable x, real parameter = 0) {
   });
 }
 
-/// A function of rows whose backward pass needs its result.
+/// Applies a function of rows whose backward pass needs its result.
 Variable of_rows(void (*forward)(const Tensor& x, Tensor& y),
                  void (*backward)(const Tensor& y, const Tensor& grad, Tensor& dx, bool accumulate),
                  Variable x) {
@@ -41,7 +42,7 @@ Variable of_rows(void (*forward)(const Tensor& x, Tensor& y),
   });
 }
 
-/// x with some elements dropped, where x is kept by others anyway.
+/// Rows of x with dropout applied on reading; other handles keep x alive anyway.
 class DroppedRows : public DeferredRows {
  public:
   DroppedRows(Tensor x, DropoutBits bits)
@@ -140,4 +141,4 @@ Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids) {
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

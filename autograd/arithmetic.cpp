@@ -1,17 +1,17 @@
+#include <sar/autograd/arithmetic.hpp>
 #include <sar/autograd/op_support.hpp>
-#include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/core/broadcast.hpp>
-#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/reduce.hpp>
+#include <sar/core/rows/elementwise.hpp>
+#include <sar/core/rows/reduce.hpp>
+#include <sar/core/tensor/broadcast.hpp>
 
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// a op b, in the memory of an operand of the result's shape that nobody else refers to.
+/// Returns a op b, in the memory of an operand that has the result's shape and no other handle.
 Tensor compute_binary(BinaryOp op, Tensor a, Tensor b) {
   const Shape shape = broadcast(a.shape(), b.shape());
   Tensor out = a.unique() && a.shape() == shape ? a : b.unique() && b.shape() == shape ? b : Tensor(shape);
@@ -19,7 +19,7 @@ Tensor compute_binary(BinaryOp op, Tensor a, Tensor b) {
   return out;
 }
 
-/// to += the gradient itself, summed over the dimensions that were repeated.
+/// to += grad, summed over the broadcast dimensions.
 void pass_sum(const GradientPtr& to, Tensor grad) {
   if (to == nullptr) return;
   if (to->shape() == grad.shape()) {
@@ -29,7 +29,7 @@ void pass_sum(const GradientPtr& to, Tensor grad) {
   }
 }
 
-/// to += grad * other, summed over the dimensions that were repeated.
+/// to += grad * other, summed over the broadcast dimensions.
 void pass_product(const GradientPtr& to, Tensor grad, const Tensor& other) {
   if (to == nullptr) return;
   if (to->shape() == grad.shape()) {
@@ -38,14 +38,14 @@ void pass_product(const GradientPtr& to, Tensor grad, const Tensor& other) {
     });
   } else if (other.shape() == grad.shape()) {
     to->add([&](Tensor& out, bool accumulate) { sum_products_to(grad, other, out, accumulate); });
-  } else {  // both operands were repeated
+  } else {  // both operands were broadcast
     Tensor product(grad.shape());
     binary(BinaryOp::mul, grad, other, product);
     pass_sum(to, std::move(product));
   }
 }
 
-/// x repeated to a shape that it broadcasts to.
+/// Returns x broadcast to `shape`.
 Tensor repeated(const Tensor& x, const Shape& shape) {
   if (x.shape() == shape) return x;
   Tensor out = Tensor::zeros(shape);
@@ -53,6 +53,7 @@ Tensor repeated(const Tensor& x, const Shape& shape) {
   return out;
 }
 
+/// out (+)= -x
 void negate(const Tensor& x, Tensor& out, bool accumulate) {
   scale_shift(x, -1, 0, out, accumulate);
 }
@@ -104,7 +105,7 @@ Variable div(Variable a, Variable b) {
   if (!recorded) return y;
   const Tensor kept_y = b.requires_grad() ? y : Tensor();
   return record(std::move(y), [da = a.gradient(), db = b.gradient(), kept_b, kept_y](Tensor grad) {
-    if (db != nullptr) {  // -(sum of grad y) / b
+    if (db != nullptr) {  // -(sum of grad y) / b over the broadcast dimensions
       Tensor sum(db->shape());
       if (db->shape() == grad.shape()) {
         binary(BinaryOp::mul, grad, kept_y, sum);
@@ -174,4 +175,4 @@ Variable scale_rows(Variable x, const Tensor& column) {
                 [dx = x.gradient(), factors](Tensor grad) { pass_product(dx, std::move(grad), factors); });
 }
 
-}  // namespace sar
+}}  // namespace sar

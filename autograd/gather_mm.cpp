@@ -1,13 +1,13 @@
-#include <sar/autograd/ops.hpp>
+#include <sar/autograd/gather_mm.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/gather_mm.hpp>
+#include <sar/core/products/gather_mm.hpp>
 
 #include <memory>
 #include <numeric>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 Variable gather_mm(Variable x, Variable w, std::span<const Index> types) {
   const Shape& shape = w.shape();
@@ -35,4 +35,4 @@ Variable bmm(Variable x, Variable w) {
   return gather_mm(std::move(x), std::move(w), each);
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,11 +1,11 @@
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 GatheredRows::GatheredRows(Tensor table, RowIds ids)
     : DeferredRows(table.shape().with_rows(ids.size())),
@@ -34,7 +34,7 @@ std::shared_ptr<const GatheredRows> GatheredRows::slice(Index begin, Index end) 
 }
 
 void GatheredRows::compute(Index first, Index count, real* out) const {
-  constexpr Index ahead = 8;  // rows
+  constexpr Index ahead = 8;  // prefetch distance in rows
   constexpr Index line = 64 / static_cast<Index>(sizeof(real));
   const Index width = table_.row_size();
   for (Index i = first; i < first + count; ++i, out += width) {
@@ -55,4 +55,4 @@ Variable deferred_gather_rows(Tensor x, RowIds ids) {
   return Variable(std::make_shared<const GatheredRows>(std::move(x), std::move(ids)));
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,26 +1,35 @@
-/// What deferred_gather_rows() returns. For authors of operations.
+/// Rows of a table by their numbers, without a copy of them.
 #pragma once
 
-#include <sar/autograd/deferred_gather.hpp>
-#include <sar/core/deferred_rows.hpp>
+#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/variable.hpp>
+#include <sar/core/tensor/deferred_rows.hpp>
 
 #include <memory>
 #include <span>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// The value of deferred_gather_rows().
+/// Returns y[i] = x[ids[i]] as a deferred value. A product gathers the rows that it multiplies next into the
+/// cache; on one rank, sums and means of copy_u and of u times a number per edge read the rows in x. Any
+/// other operation makes the copy that gather_rows() makes, once. Used for the features of mini-batches. x
+/// and the ids must not change until the backward pass is done. Throws ShapeError, with the row number, if an
+/// id is out of range. Local.
+Variable deferred_gather_rows(Tensor x, RowIds ids);
+
+/// The result type of deferred_gather_rows(): rows of a table that are gathered when they are read. For
+/// authors of operations.
 class GatheredRows : public DeferredRows {
  public:
   GatheredRows(Tensor table, RowIds ids);
 
   [[nodiscard]] const Tensor& table() const noexcept { return table_; }
   [[nodiscard]] std::span<const Index> rows() const noexcept { return rows_; }
-  /// Rows [begin, end) of these. Throws ShapeError when there are fewer.
+  /// Returns rows [begin, end) of these. Throws ShapeError if out of range.
   [[nodiscard]] std::shared_ptr<const GatheredRows> slice(Index begin, Index end) const;
 
   void compute(Index first, Index count, real* out) const override;
-  /// Nothing: they lie anywhere in the table, and compute() requests them.
+  /// Returns nothing: the rows are scattered over the table, and compute() prefetches them.
   [[nodiscard]] std::span<const real> reads(Index, Index) const override { return {}; }
 
  private:
@@ -28,10 +37,11 @@ class GatheredRows : public DeferredRows {
 
   Tensor table_;
   RowIds ids_;
-  std::span<const Index> rows_;  // of ids_
+  std::span<const Index> rows_;  // a part of ids_
 };
 
-/// What `x` gathers when it is read; null when it is no result of deferred_gather_rows().
+/// Returns the deferred rows of `x`; null if it is not a result of deferred_gather_rows(). For authors of
+/// operations.
 std::shared_ptr<const GatheredRows> gathered_rows(const Variable& x);
 
-}  // namespace sar
+}}  // namespace sar

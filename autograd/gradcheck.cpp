@@ -1,12 +1,12 @@
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/random.hpp>
+#include <sar/core/random/random.hpp>
 
 #include <algorithm>
 #include <cmath>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr bool is_double = sizeof(real) == 8;
@@ -15,7 +15,7 @@ constexpr std::uint64_t direction_stream = 2;
 
 using Function = std::function<Variable(const std::vector<Variable>&)>;
 
-/// The scalar function: sum of the result, weighted at random.
+/// The function as a scalar: the sum of the result with random weights.
 class Scalarized {
  public:
   Scalarized(const Function& fn, const std::vector<Variable>& inputs, std::uint64_t seed)
@@ -48,7 +48,7 @@ class Scalarized {
   Tensor weights_;
 };
 
-/// Writes to the inputs while alive, puts the old values back at the end.
+/// Changes an input's values during its lifetime and restores them at the end.
 class Moved {
  public:
   explicit Moved(Tensor value) : value_(std::move(value)), original_(value_.clone()) {
@@ -58,7 +58,7 @@ class Moved {
   Moved(const Moved&) = delete;
   Moved& operator=(const Moved&) = delete;
 
-  /// Adds `delta` to the original element and returns what rounding made of it.
+  /// Sets element i to its original value plus `delta`. Returns the actual change after rounding.
   double move(Index i, double delta) {
     value_.data()[i] = static_cast<real>(static_cast<double>(original_.data()[i]) + delta);
     return static_cast<double>(value_.data()[i]) - static_cast<double>(original_.data()[i]);
@@ -69,6 +69,7 @@ class Moved {
   Tensor original_;
 };
 
+/// Returns |tape - difference| / max(1, |difference|); throws Error if it exceeds the tolerance.
 double checked_error(double tape, double difference, double tolerance, const std::string& where) {
   const double error = std::abs(tape - difference) / std::max(1.0, std::abs(difference));
   require(error <= tolerance, "gradcheck: ", where, ": the tape says ", tape, ", central differences say ",
@@ -81,6 +82,7 @@ double gradient_at(const Variable& input, Index i) {
   return gradient.defined() ? static_cast<double>(gradient.data()[i]) : 0;
 }
 
+/// Compares the gradients of single elements, two evaluations of f for each. Returns the largest error.
 double check_elements(const Scalarized& f, const std::vector<Variable>& inputs,
                       const GradcheckOptions& options) {
   double worst = 0;
@@ -104,6 +106,7 @@ double check_elements(const Scalarized& f, const std::vector<Variable>& inputs,
   return worst;
 }
 
+/// Compares the slope along one random direction of all inputs. Returns the error.
 double check_direction(const Scalarized& f, const std::vector<Variable>& inputs,
                        const GradcheckOptions& options, int direction) {
   const auto over_ranks = [&](double x) { return options.sum_over_ranks ? options.sum_over_ranks(x) : x; };
@@ -154,4 +157,4 @@ double gradcheck(const Function& fn, std::vector<Variable> inputs, const Gradche
   return worst;
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,13 +1,13 @@
-#include <sar/autograd/ops.hpp>
+#include <sar/autograd/heads.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/heads.hpp>
-#include <sar/core/reduce.hpp>
+#include <sar/core/rows/elementwise.hpp>
+#include <sar/core/rows/heads.hpp>
+#include <sar/core/rows/reduce.hpp>
 
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 Variable head_dots(Variable x, Variable a) {
   require<ShapeError>(x.shape().dims() == 3, "head_dots: rows of shape ", x.shape(), ", expected [N, H, D]");
@@ -46,4 +46,4 @@ Variable head_mean(Variable x) {
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,12 +1,12 @@
-#include <sar/autograd/ops.hpp>
+#include <sar/autograd/layer_norm.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/layer_norm.hpp>
+#include <sar/core/rows/layer_norm.hpp>
 
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 Variable layer_norm(const Variable& x, const Variable& weight, const Variable& bias, double eps) {
   const Index columns = x.value().row_size();
@@ -20,6 +20,7 @@ Variable layer_norm(const Variable& x, const Variable& weight, const Variable& b
   if (!recording({&x, &weight, &bias})) return y;
   return record(std::move(y), [kept_x = x.value(), kept_weight = weight.value(), eps, dx = x.gradient(),
                                dweight = weight.gradient(), dbias = bias.gradient()](Tensor grad) {
+    // sums: the gradient of weight, then that of bias
     if (dweight != nullptr || dbias != nullptr) {
       const Index width = kept_x.row_size();
       std::vector<double> sums(2 * width);
@@ -35,4 +36,4 @@ Variable layer_norm(const Variable& x, const Variable& weight, const Variable& b
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

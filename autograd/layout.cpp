@@ -1,31 +1,33 @@
 #include <sar/autograd/gathered_rows.hpp>
-#include <sar/autograd/ops.hpp>
+#include <sar/autograd/layout.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/rows.hpp>
+#include <sar/core/rows/elementwise.hpp>
+#include <sar/core/rows/rows.hpp>
 
 #include <array>
 #include <span>
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
+/// Returns whether a tape records and a part requires a gradient.
 bool any_recorded(std::span<const Variable> parts) noexcept {
   for (const Variable& part : parts)
     if (recording({&part})) return true;
   return false;
 }
 
-/// Where each part goes, and how many of its rows or columns.
+/// The gradients of the parts, and their numbers of rows or columns.
 struct PartLayout {
   std::vector<GradientPtr> gradients;
   std::vector<Index> sizes;
 };
 
-/// The shape of the parts with the extents of dimension `d` added up, which is the only one that may differ.
+/// Returns the shape of the concatenation along dimension `d` (-1: the last). The other dimensions must be
+/// equal.
 Shape concat_shape(std::span<const Variable> parts, int d, PartLayout& layout) {
   const Shape& first = parts.front().shape();
   require<ShapeError>(first.dims() > 0, "concat of an undefined tensor");
@@ -46,7 +48,7 @@ Shape concat_shape(std::span<const Variable> parts, int d, PartLayout& layout) {
   return Shape(extents);
 }
 
-/// Sets the gradient to 0 where nothing has arrived yet, before part of it is added to.
+/// Zeroes a gradient that is still undefined, before a part of it is added to.
 void begin_partial(Tensor& out, bool accumulate) {
   if (!accumulate) out.fill(0);
 }
@@ -163,4 +165,4 @@ Variable scatter_add_rows(Variable x, RowIds ids, Index num_rows) {
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,19 +1,19 @@
-/// For authors of operations: how to work in memory that nobody else needs.
+/// For authors of operations: helpers that reuse memory that no one else refers to.
 #pragma once
 
 #include <sar/autograd/variable.hpp>
 
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Takes the value out of an operand that was passed by value. An operation that keeps the value for the
-/// backward pass copies the handle before.
+/// backward pass copies the handle first.
 inline Tensor take_value(Variable& operand) {
   return std::exchange(operand.value(), Tensor());
 }
 
-/// The result of compute(x, out): in the memory of x when this is the only handle to it. `out` may be x.
+/// Returns the result of compute(x, out), in the memory of x if this is its only handle. `out` may be x.
 template <class Compute>
 Tensor compute_elementwise(Tensor x, const Compute& compute) {
   Tensor out = x.unique() ? x : Tensor(x.shape());
@@ -21,8 +21,8 @@ Tensor compute_elementwise(Tensor x, const Compute& compute) {
   return out;
 }
 
-/// Adds what compute(grad, out, accumulate) writes to the gradient `to`: in the memory of `grad` when nobody
-/// else refers to it and nothing has arrived yet. `out` may be `grad`; both have the shape of `to`.
+/// Adds the values that compute(grad, out, accumulate) writes to the gradient `to`; in the memory of `grad`
+/// if this is its only handle and `to` is still undefined. `out` may be `grad`; both have the shape of `to`.
 template <class Compute>
 void pass_elementwise(Gradient& to, Tensor grad, const Compute& compute) {
   if (!to.value().defined() && grad.unique()) {
@@ -34,4 +34,4 @@ void pass_elementwise(Gradient& to, Tensor grad, const Compute& compute) {
   }
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,39 +1,41 @@
+#include <sar/autograd/layout.hpp>
 #include <sar/autograd/op_support.hpp>
-#include <sar/autograd/ops.hpp>
+#include <sar/autograd/products.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/core/deferred_rows.hpp>
-#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/matmul.hpp>
-#include <sar/core/reduce.hpp>
+#include <sar/core/products/matmul.hpp>
+#include <sar/core/rows/elementwise.hpp>
+#include <sar/core/rows/reduce.hpp>
+#include <sar/core/tensor/deferred_rows.hpp>
 
 #include <algorithm>
 #include <array>
 #include <span>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// All dimensions but the last as rows.
+/// Returns x as a matrix: all dimensions but the last are rows.
 Tensor flatten(const Tensor& x) {
   const Index last = x.shape()[x.shape().dims() - 1];
   return x.reshape({last == 0 ? x.num_rows() : x.size() / last, last});
 }
 
-/// The rows of x as a product reads them: not all of them at once where they are computed.
+/// Returns the rows of x as a product operand; deferred rows are computed a few at a time.
 RowOperand row_operand(const Variable& x) {
   if (x.deferred() != nullptr && x.shape().dims() == 2) return *x.deferred();
   return flatten(x.value());
 }
 
-/// The shape of x with another last dimension.
+/// Returns the shape of x with another last dimension.
 Shape with_columns(const Shape& shape, Index columns) {
   std::array<Index, 4> extents{};
   for (int d = 0; d < shape.dims(); ++d) extents[d] = d + 1 < shape.dims() ? shape[d] : columns;
   return Shape(std::span<const Index>(extents.data(), shape.dims()));
 }
 
+/// y = x weight^T + bias (out_in) or x weight + bias; `bias` may be undefined.
 void multiply_rows(const RowOperand& x, const Tensor& weight, const Variable& bias, bool out_in, Tensor& y) {
   if (bias.defined())
     out_in ? matmul_nt(x, weight, bias.value(), y) : matmul(x, weight, bias.value(), y);
@@ -41,7 +43,7 @@ void multiply_rows(const RowOperand& x, const Tensor& weight, const Variable& bi
     out_in ? matmul_nt(x, weight, y) : matmul(x, weight, y);
 }
 
-/// Rows that a product overwrites: it reads a copy of those that it multiplies next.
+/// Rows that the product overwrites: it reads a copy of the rows that it multiplies next.
 class OverwrittenRows : public DeferredRows {
  public:
   explicit OverwrittenRows(Tensor rows) : DeferredRows(rows.shape()), rows_(std::move(rows)) {}
@@ -56,8 +58,8 @@ class OverwrittenRows : public DeferredRows {
   Tensor rows_;
 };
 
-/// to += grad W for weight [out, in], grad W^T for weight [in, out]: in the memory of `grad` when the shapes
-/// are the same, nobody else refers to it and nothing has arrived yet.
+/// to += grad W for weight [out, in], grad W^T for weight [in, out]; in the memory of `grad` if the shapes
+/// are equal, it has no other handle and `to` is still undefined.
 void pass_product(Gradient& to, Tensor grad, const Tensor& weight, bool out_in) {
   const auto product = [&](const RowOperand& g, Tensor& out, bool accumulate) {
     out_in ? matmul(g, weight, out, accumulate) : matmul_nt(g, weight, out, accumulate);
@@ -74,7 +76,7 @@ void pass_product(Gradient& to, Tensor grad, const Tensor& weight, bool out_in) 
   to.add(std::move(grad));
 }
 
-/// x W^T + b for weight [out, in], x W + b for weight [in, out].
+/// Returns x W^T + b for weight [out, in], or x W + b for weight [in, out].
 Variable linear_layer(Variable x, Variable weight, Variable bias, bool out_in) {
   const Shape& w = weight.shape();
   const Index in = out_in ? w[1] : w[0];
@@ -163,4 +165,4 @@ Variable add_linear(Variable base, const Variable& x, const Variable& weight) {
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

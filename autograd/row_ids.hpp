@@ -1,4 +1,4 @@
-/// Row numbers or global ids that a recorded operation refers to until its backward pass.
+/// Row numbers or global ids that a recorded operation needs until its backward pass.
 #pragma once
 
 #include <sar/config.hpp>
@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// Made from an lvalue container or a std::span, it borrows the ids: the caller keeps them alive until the
-/// backward pass is over or the tape is destroyed. Made from an rvalue container or a list, it takes the ids
-/// and shares them with the tape.
+/// A list of ids. Constructed from an lvalue container or a std::span, it borrows the ids: the caller must
+/// keep them alive until the backward pass is done or the tape is destroyed. Constructed from an rvalue
+/// container or an initializer list, it owns the ids and shares them with the tape.
 class RowIds {
  public:
-  RowIds() = default;  ///< none
+  RowIds() = default;  ///< no ids
   template <class Ids>
   requires(!std::is_same_v<std::remove_cvref_t<Ids>, RowIds> &&
            std::is_convertible_v<Ids&, std::span<const Index>>)
@@ -32,7 +32,7 @@ class RowIds {
     }
   }
   RowIds(std::initializer_list<Index> ids) : RowIds(std::vector<Index>(ids)) {}
-  /// Ids that live as long as `owner`.
+  /// Ids whose memory lives as long as `owner`.
   RowIds(std::span<const Index> ids, std::shared_ptr<const void> owner)
       : ids_(ids), owner_(std::move(owner)) {}
 
@@ -44,4 +44,4 @@ class RowIds {
   std::shared_ptr<const void> owner_;
 };
 
-}  // namespace sar
+}}  // namespace sar

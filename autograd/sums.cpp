@@ -1,12 +1,12 @@
-#include <sar/autograd/ops.hpp>
+#include <sar/autograd/sums.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/reduce.hpp>
+#include <sar/core/rows/elementwise.hpp>
+#include <sar/core/rows/reduce.hpp>
 
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 Shape summed_shape(const Shape& shape, ReduceDim over) {
@@ -18,7 +18,7 @@ Shape summed_shape(const Shape& shape, ReduceDim over) {
   return Shape(extents);
 }
 
-/// scale * sum
+/// Returns scale * sum.
 Variable scaled_sum(const Variable& x, ReduceDim over, real scale) {
   Tensor y(summed_shape(x.shape(), over));
   sum_to(x.value(), y);
@@ -47,4 +47,4 @@ Variable mean(Variable x, ReduceDim over) {
   return scaled_sum(x, over, static_cast<real>(1.0 / static_cast<double>(terms)));
 }
 
-}  // namespace sar
+}}  // namespace sar

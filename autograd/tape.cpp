@@ -1,10 +1,10 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace.hpp>
+#include <sar/core/trace/trace.hpp>
 
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 thread_local Tape* current_tape = nullptr;
@@ -19,6 +19,7 @@ Tape::~Tape() {
   clear();
 }
 
+// Releases the gradients, so that a later addition to a result of this tape throws.
 void Tape::clear() noexcept {
   for (Record& record : records_) record.output->release();
   records_.clear();
@@ -54,6 +55,7 @@ void Tape::backward(const Variable& output, Tensor seed) {
 
 void Tape::run_back_to(std::size_t first) {
   while (records_.size() > first) {
+    // Remove the record before running it: its backward pass may itself run earlier records, or throw.
     const Record record = std::move(records_.back());
     records_.pop_back();
     Tensor grad = record.output->take();
@@ -82,4 +84,4 @@ Variable record(const Variable& value, Tape::Backward backward) {
   return output;
 }
 
-}  // namespace sar
+}}  // namespace sar

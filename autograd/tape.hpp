@@ -1,14 +1,14 @@
-/// Tape: records differentiable operations while it is in scope, on the thread that made it.
+/// Tape: records differentiable operations of the thread that made it, during its lifetime.
 ///
-///     {                                   // without a tape in scope nothing is recorded or kept (inference)
+///     {                                   // without a tape, nothing is recorded or kept (inference)
 ///       sar::Tape tape;
 ///       Variable loss = cross_entropy(model(graph, x), labels, mask);
 ///       tape.backward(loss);              // reverse order; each record is freed as soon as it is used
 ///     }
 ///
-/// Tapes nest: the innermost one records. A variable of an outer tape that is used under an inner one is a
-/// leaf there and collects its gradient, which the outer tape passes on later. Rematerialization is built
-/// from that.
+/// Tapes nest; the innermost one records. A variable of an outer tape that is used under an inner one is a
+/// leaf there: it accumulates a gradient that the outer tape passes on later. Rematerialization is built on
+/// this.
 #pragma once
 
 #include <sar/autograd/variable.hpp>
@@ -17,8 +17,9 @@
 #include <initializer_list>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
+/// A tape; it becomes the current tape of this thread.
 class Tape {
  public:
   Tape();
@@ -26,26 +27,27 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  /// Gradient of a scalar result with respect to everything it was computed from. Empties the tape, also when
-  /// it throws: a second backward() from the same result, or from anything that was computed from results of
-  /// an emptied tape, throws Error. Throws ShapeError when `output` has more than one element.
+  /// Adds the gradient of a scalar result to everything it was computed from. Empties the tape, also if it
+  /// throws: a second backward() from the same result, or from anything computed from results of an emptied
+  /// tape, throws Error. Throws ShapeError if `output` has more than one element. Collective if recorded
+  /// operations are.
   void backward(const Variable& output);
-  /// Vector-Jacobian product: as if the scalar sum(output * seed) were differentiated.
+  /// Vector-Jacobian product: differentiates the scalar sum(output * seed). `seed` has the shape of `output`.
   void backward(const Variable& output, Tensor seed);
 
   [[nodiscard]] std::size_t num_records() const noexcept { return records_.size(); }
 
-  /// The tape that records on this thread now, or null.
+  /// Returns the tape that records on this thread, or null.
   static Tape* current() noexcept;
 
-  /// The backward pass of an operation: receives the gradient of its output, and adds to the gradients of its
-  /// inputs. It may overwrite the gradient when that is unique().
+  /// The backward pass of an operation: receives the gradient of its output and adds to the gradients of its
+  /// inputs. It may overwrite the received gradient if it is unique().
   using Backward = std::function<void(Tensor grad)>;
+  /// Appends a record: `backward` is called with the gradient of `output`.
   void record(GradientPtr output, Backward backward);
 
-  /// For authors of operations, in the backward pass of an operation whose record follows those from number
-  /// `first` on: differentiates these now, in place of after it, so that they run while the operation waits
-  /// for other ranks.
+  /// For authors of operations, within a backward pass: runs the records from number `first` on now instead
+  /// of later, so that they overlap the time in which the operation waits for other ranks.
   void run_back_to(std::size_t first);
 
  private:
@@ -59,7 +61,7 @@ class Tape {
   Tape* outer_;
 };
 
-/// While alive, nothing is recorded on this thread.
+/// Disables recording on this thread during its lifetime.
 class NoTape {
  public:
   NoTape();
@@ -71,11 +73,11 @@ class NoTape {
   Tape* hidden_;
 };
 
-/// For authors of operations: true when a tape is in scope and one of the inputs wants a gradient. Only then
-/// an operation keeps values for the backward pass.
+/// For authors of operations: returns true if a tape is current and one of the inputs requires a gradient.
+/// Only then an operation keeps values for the backward pass.
 bool recording(std::initializer_list<const Variable*> inputs) noexcept;
 
-/// For authors of operations: makes `value`, a constant, the output of a recorded operation.
+/// For authors of operations: returns the constant `value` as the output of a recorded operation.
 Variable record(const Variable& value, Tape::Backward backward);
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,12 +1,12 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/autograd/unit_rows.hpp>
-#include <sar/core/reduce.hpp>
+#include <sar/core/rows/reduce.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr double smallest_norm = 1e-12;
@@ -33,6 +33,9 @@ Variable scaled_unit_rows(const Variable& x, const Variable& scale) {
     }
   });
   if (!recording({&x, &scale})) return out;
+  // With n = max(|x|, 1e-12) and g the gradient of y:
+  //     dscale = sum_i (x_i . g_i) / n_i
+  //     dx = scale / n (g - x (x . g) / n^2), without the second term where |x| <= 1e-12
   return record(std::move(out), [x, scale, factor, width](const Tensor& grad) {
     Tensor grad_x;
     if (x.requires_grad()) grad_x = Tensor(x.shape());
@@ -63,4 +66,4 @@ Variable scaled_unit_rows(const Variable& x, const Variable& scale) {
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

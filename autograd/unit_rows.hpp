@@ -1,12 +1,12 @@
-/// Rows of length one.
+/// Normalization of rows to unit length.
 #pragma once
 
 #include <sar/autograd/variable.hpp>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// y[i] = scale x[i] / max(|x[i]|, 1e-12) for x [n, d] and scale [1]; lengths in double precision. Keeps x
-/// and scale.
+/// Returns y[i] = scale x[i] / max(|x[i]|, 1e-12) for x [n, d] and scale [1], with the Euclidean norm
+/// computed in double precision. Keeps x and scale. Local.
 Variable scaled_unit_rows(const Variable& x, const Variable& scale);
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,99 +1,11 @@
-#include <sar/autograd/outer_gradients.hpp>
 #include <sar/autograd/variable.hpp>
-#include <sar/core/deferred_rows.hpp>
-#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/rows/elementwise.hpp>
+#include <sar/core/tensor/deferred_rows.hpp>
 
-#include <algorithm>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
-namespace {
-
-thread_local OuterGradients* current_outer = nullptr;
-
-}  // namespace
-
-OuterGradients::OuterGradients() = default;
-OuterGradients::~OuterGradients() = default;
-
-OuterGradients::Scope::Scope(OuterGradients& to) : hidden_(std::exchange(current_outer, &to)) {
-  for (const auto& entry : to.kept_) to.inner_.insert(entry.second.get());
-}
-OuterGradients::Scope::~Scope() {
-  current_outer->inner_.clear();
-  current_outer = hidden_;
-}
-
-GradientPtr OuterGradients::make_gradient(const Shape& shape) {
-  auto gradient = std::make_shared<Gradient>(shape);
-  if (current_outer != nullptr) current_outer->inner_.insert(gradient.get());
-  return gradient;
-}
-
-Gradient& OuterGradients::receiver(Gradient& gradient) {
-  if (current_outer == nullptr || current_outer->inner_.contains(&gradient)) return gradient;
-  auto& kept = current_outer->kept_;
-  const auto found = std::ranges::find_if(kept, [&](const auto& entry) { return entry.first == &gradient; });
-  if (found != kept.end()) return *found->second;
-  Gradient& receiver = *kept.emplace_back(&gradient, std::make_unique<Gradient>(gradient.shape())).second;
-  current_outer->inner_.insert(&receiver);
-  return receiver;
-}
-
-void OuterGradients::pass_on() {
-  for (const auto& [gradient, sum] : std::exchange(kept_, {})) gradient->add(sum->take());
-}
-
-void Gradient::add(Tensor gradient) {
-  if (Gradient& to = OuterGradients::receiver(*this); &to != this) return to.add(std::move(gradient));
-  require<ShapeError>(gradient.shape() == shape_, "gradient of shape ", gradient.shape(),
-                      " for a variable of shape ", shape_);
-  require_live();
-  if (computing_) return binary(BinaryOp::add, value_, gradient, value_);
-  if (!value_.defined()) {
-    value_ = std::move(gradient);
-    return;
-  }
-  Tensor sum = value_.unique() ? value_ : gradient.unique() ? gradient : Tensor(shape_);
-  binary(BinaryOp::add, value_, gradient, sum);
-  value_ = std::move(sum);
-}
-
-void Gradient::add(FunctionRef<void(Tensor&, bool)> compute) {
-  if (Gradient& to = OuterGradients::receiver(*this); &to != this) return to.add(compute);
-  require_live();
-  if (computing_) return compute(value_, true);
-  const bool accumulate = value_.defined();
-  if (!accumulate)
-    value_ = Tensor(shape_);
-  else if (!value_.unique())
-    value_ = value_.clone();
-  computing_ = true;
-  try {
-    compute(value_, accumulate);
-  } catch (...) {
-    computing_ = false;
-    if (!accumulate) value_ = Tensor();
-    throw;
-  }
-  computing_ = false;
-}
-
-Tensor Gradient::take() {
-  return std::exchange(value_, Tensor());
-}
-
-void Gradient::release() noexcept {
-  value_ = Tensor();
-  released_ = true;
-}
-
-void Gradient::require_live() const {
-  require(
-      !released_, "a gradient arrives at a result of shape ", shape_,
-      " whose tape has gone backward already or is destroyed; detach() the result to use it as a constant");
-}
+namespace sar { inline namespace SAR_PRECISION {
 
 Variable::Variable(Tensor value, bool requires_grad) : value_(std::move(value)) {
   if (requires_grad) gradient_ = OuterGradients::make_gradient(value_.shape());
@@ -131,4 +43,4 @@ void Variable::zero_grad() {
   if (gradient_ != nullptr) gradient_->clear();
 }
 
-}  // namespace sar
+}}  // namespace sar

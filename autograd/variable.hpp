@@ -4,60 +4,27 @@
 /// know MPI.
 #pragma once
 
-#include <sar/core/parallel.hpp>
-#include <sar/core/tensor.hpp>
+#include <sar/autograd/gradient.hpp>
+#include <sar/core/tensor/tensor.hpp>
 
 #include <memory>
 
-namespace sar::inline SAR_PRECISION {
-
-/// Where the gradient of one variable is collected. An operation that needs to send a gradient, but not the
-/// value, keeps this and not the variable.
-class Gradient {
- public:
-  explicit Gradient(const Shape& shape) : shape_(shape) {}
-
-  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
-  /// The sum so far; undefined until something was added.
-  [[nodiscard]] const Tensor& value() const noexcept { return value_; }
-
-  /// Adds `gradient`. The handle is kept when it is the first one (no copy), and later sums go into its
-  /// memory only when nobody else holds it. Throws ShapeError when the shape is not the variable's, Error
-  /// after release().
-  void add(Tensor gradient);
-  /// Adds what `compute(out, accumulate)` writes: into new memory (accumulate false), or on top of the
-  /// present sum (accumulate true), without a temporary tensor in between. What is added meanwhile, from
-  /// inside of `compute`, is added to `out` at once: all of it must be defined by then.
-  void add(FunctionRef<void(Tensor& out, bool accumulate)> compute);
-  /// Returns the sum and forgets it.
-  Tensor take();
-  void clear() { value_ = Tensor(); }
-  /// For the tape: forgets the sum, and lets later additions fail, because nothing passes them on any more.
-  void release() noexcept;
-
- private:
-  void require_live() const;
-
-  Shape shape_;
-  Tensor value_;
-  bool computing_ = false;  ///< value_ is the `out` of a compute() that runs
-  bool released_ = false;
-};
-
-using GradientPtr = std::shared_ptr<Gradient>;
+namespace sar { inline namespace SAR_PRECISION {
 
 class DeferredRows;
 
-/// A cheap handle: value, whether a gradient is wanted, and the gradient. Copies are the same variable.
+/// A handle to a value, a flag whether it requires a gradient, and the gradient. Copies are the same
+/// variable.
 class Variable {
  public:
   Variable() = default;
-  /// A leaf. With requires_grad, operations on it are recorded by the tape in scope.
+  /// A leaf. With requires_grad, the current tape records operations on it.
   Variable(Tensor value, bool requires_grad = false);  // NOLINT: a tensor is a constant variable
   /// For authors of operations: a value that is computed when it is read.
   explicit Variable(std::shared_ptr<const DeferredRows> deferred, bool requires_grad = false);
 
   [[nodiscard]] bool defined() const noexcept { return deferred_ != nullptr || value_.defined(); }
+  /// Returns the value; computes it first if it is deferred.
   [[nodiscard]] const Tensor& value() const { return deferred_ == nullptr ? value_ : all_rows(); }
   [[nodiscard]] Tensor& value() {
     if (deferred_ != nullptr) compute_value();
@@ -68,16 +35,18 @@ class Variable {
   }
   [[nodiscard]] Index num_rows() const noexcept { return shape()[0]; }
   [[nodiscard]] bool requires_grad() const noexcept { return gradient_ != nullptr; }
-  /// The gradient collected by Tape::backward; undefined when none arrived. Only leaves keep theirs: the
-  /// gradient of an intermediate result is released as soon as it has been passed on.
+  /// Returns the gradient accumulated by Tape::backward(); undefined if there is none. Only leaves keep their
+  /// gradient: that of an intermediate result is released as soon as it has been passed on.
   [[nodiscard]] Tensor grad() const;
+  /// Resets the gradient to undefined.
   void zero_grad();
-  /// The same value as a constant.
+  /// Returns the same value as a constant.
   [[nodiscard]] Variable detach() const;
 
-  /// For authors of operations: where gradients of this variable go; null for a constant.
+  /// For authors of operations: returns the gradient to add to; null for a constant.
   [[nodiscard]] const GradientPtr& gradient() const noexcept { return gradient_; }
-  /// For authors of operations: null unless the value is computed when it is read (core/row_operand.hpp).
+  /// For authors of operations: returns the rows of a deferred value (core/products/row_operand.hpp),
+  /// otherwise null.
   [[nodiscard]] const std::shared_ptr<const DeferredRows>& deferred() const noexcept { return deferred_; }
 
  private:
@@ -85,9 +54,9 @@ class Variable {
   void compute_value();
   [[nodiscard]] const Shape& deferred_shape() const noexcept;
 
-  Tensor value_;  // undefined while it is deferred
+  Tensor value_;  // undefined while deferred
   std::shared_ptr<const DeferredRows> deferred_;
   GradientPtr gradient_;
 };
 
-}  // namespace sar
+}}  // namespace sar

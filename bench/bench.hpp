@@ -6,9 +6,9 @@
 ///     theirs});
 #pragma once
 
-#include <sar/core/parallel.hpp>
-#include <sar/core/tensor.hpp>
-#include <sar/graph/data/generators.hpp>
+#include <sar/core/tensor/tensor.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/graph/data/generate/generators.hpp>
 
 #include <algorithm>
 #include <array>

@@ -15,11 +15,11 @@
 
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
-#include <sar/graph/build/host_graph.hpp>
-#include <sar/nn/distributed.hpp>
-#include <sar/nn/loss.hpp>
-#include <sar/nn/model/graph_model.hpp>
-#include <sar/nn/optimizer.hpp>
+#include <sar/graph/construct/host_graph.hpp>
+#include <sar/nn/models/graph_model.hpp>
+#include <sar/nn/train/distributed.hpp>
+#include <sar/nn/train/loss.hpp>
+#include <sar/nn/train/optimizer.hpp>
 
 #include <sar.h>
 

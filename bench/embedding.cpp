@@ -11,7 +11,8 @@
 /// bench_embedding [nodes] [degree] [width] [steps]
 #include "bench.hpp"
 
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <algorithm>
 #include <array>

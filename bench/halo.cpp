@@ -7,8 +7,9 @@
 #include "bench.hpp"
 
 #include <sar/comm/environment.hpp>
-#include <sar/comm/rows/halo.hpp>
-#include <sar/core/random.hpp>
+#include <sar/comm/halo/halo_fetch.hpp>
+#include <sar/comm/halo/halo_push.hpp>
+#include <sar/core/random/random.hpp>
 
 #include <cstdlib>
 #include <numeric>

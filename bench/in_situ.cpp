@@ -15,7 +15,8 @@
 
 #include <mpi.h>
 
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <algorithm>
 #include <array>

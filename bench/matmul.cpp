@@ -7,8 +7,8 @@
 #define EIGEN_STACK_ALLOCATION_LIMIT (512 * 1024)  // no page faults for the reference
 #include "bench.hpp"
 
-#include <sar/core/matmul.hpp>
-#include <sar/core/matmul_precision.hpp>
+#include <sar/core/products/matmul.hpp>
+#include <sar/core/threads/matmul_precision.hpp>
 
 #include <Eigen/Core>
 
@@ -72,9 +72,8 @@ void compare(const Case& c, Index n, Index k, Index m, bool has_blas) {
   for (const int threads : std::set<int>{1, num_threads()}) {
     const ThreadLimit limit(threads);
     const auto in = [&](MatmulPrecision precision) {
-      set_matmul_precision(precision);
+      const MatmulPrecisionScope scope(precision);
       c.ours();
-      set_matmul_precision(MatmulPrecision::highest);
     };
     const auto shared = [&](FunctionRef<void(Index, Index)> body) {
       parallel_for(n, (n + threads - 1) / threads, body);

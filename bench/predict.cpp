@@ -28,14 +28,14 @@
 
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
-#include <sar/core/elementwise.hpp>
-#include <sar/core/layer_norm.hpp>
-#include <sar/core/matmul.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/core/rows.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/products/matmul.hpp>
+#include <sar/core/rows/elementwise.hpp>
+#include <sar/core/rows/layer_norm.hpp>
+#include <sar/core/rows/rows.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
-#include <sar/nn/mesh_graph_net.hpp>
-#include <sar/nn/model/predictor.hpp>
+#include <sar/nn/models/mesh_graph_net.hpp>
+#include <sar/nn/models/predictor.hpp>
 
 #include <mpi.h>
 

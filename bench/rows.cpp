@@ -5,13 +5,13 @@
 ///                                       names do not begin otherwise
 #include "bench.hpp"
 
-#include <sar/core/batch_norm.hpp>
-#include <sar/core/column_moments.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/layer_norm.hpp>
-#include <sar/core/loss.hpp>
-#include <sar/core/reduce.hpp>
-#include <sar/core/softmax.hpp>
+#include <sar/core/rows/batch_norm.hpp>
+#include <sar/core/rows/column_moments.hpp>
+#include <sar/core/rows/layer_norm.hpp>
+#include <sar/core/rows/loss.hpp>
+#include <sar/core/rows/reduce.hpp>
+#include <sar/core/rows/softmax.hpp>
 
 #include <cstdint>
 #include <cstdlib>

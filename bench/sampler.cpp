@@ -6,7 +6,7 @@
 
 #include <sar/autograd/ops.hpp>
 #include <sar/comm/environment.hpp>
-#include <sar/core/rows.hpp>
+#include <sar/core/rows/rows.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
 
 #include <cstdlib>

@@ -13,7 +13,7 @@
 
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
-#include <sar/core/trace_events.hpp>
+#include <sar/core/trace/trace_events.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <algorithm>

@@ -4,10 +4,11 @@
 #include "bench.hpp"
 
 #include <sar/comm/environment.hpp>
-#include <sar/core/trace.hpp>
-#include <sar/core/trace_events.hpp>
-#include <sar/graph/data/generators.hpp>
-#include <sar/sar.hpp>
+#include <sar/core/trace/trace.hpp>
+#include <sar/core/trace/trace_events.hpp>
+#include <sar/graph/data/generate/generators.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <algorithm>
 #include <array>

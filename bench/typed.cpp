@@ -9,15 +9,15 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/environment.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/core/random.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/random/random.hpp>
 #include <sar/graph/message/edge_types.hpp>
-#include <sar/nn/distributed.hpp>
-#include <sar/nn/graph_conv.hpp>
-#include <sar/nn/hgt_conv.hpp>
-#include <sar/nn/loss.hpp>
-#include <sar/nn/optimizer.hpp>
-#include <sar/nn/rel_graph_conv.hpp>
+#include <sar/nn/conv/graph_conv.hpp>
+#include <sar/nn/conv/hgt_conv.hpp>
+#include <sar/nn/conv/rel_graph_conv.hpp>
+#include <sar/nn/train/distributed.hpp>
+#include <sar/nn/train/loss.hpp>
+#include <sar/nn/train/optimizer.hpp>
 
 #include <cmath>
 #include <cstdlib>

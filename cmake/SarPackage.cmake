@@ -1,8 +1,7 @@
-# Debian packages of an installation, by `cpack` or the target `package`. Each component of the installation is a package:
-#   libsar-dev    sar_dev: headers, static libraries, CMake package, pkg-config files
-#   libsar-c1     sar_runtime: the shared library of the C interface, where it is built; 1 is its SOVERSION
-#   sar-tools     sar_tools: the programs, where they are built
-# The preset `package` has the options for packages that are given to others. The file is read after all targets are made.
+# Debian packages of an installation, by `cpack` or the target `package`, one of each component of the installation: libsar-dev, libsar-data-dev,
+# libsar-models-dev, libsar-c-dev, libsar-fortran-dev, libsar-c0 (the shared library of the C interface; 0 is its SOVERSION) and sar-tools,
+# of those that are built. The preset `package` has the options for packages that are given to others. The file is read after all targets
+# are made.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME sar)
 set(CPACK_PACKAGE_VENDOR "The SAR for C++ authors")
@@ -28,37 +27,50 @@ if(SAR_MPI MATCHES "^MPICH")
   set(sar_mpi_run mpich)
 endif()
 
-set(CPACK_COMPONENTS_ALL sar_dev)
-set(CPACK_COMPONENT_SAR_DEV_DESCRIPTION "Headers, static library, CMake package and pkg-config file.\nSAR_PRECISION is ${SAR_PRECISION}.")
-set(CPACK_DEBIAN_SAR_DEV_PACKAGE_NAME libsar-dev)
-set(CPACK_DEBIAN_SAR_DEV_PACKAGE_SECTION libdevel)
-set(depends ${sar_mpi_dev} libtbb-dev)
-if(SAR_HAVE_METIS)
-  list(APPEND depends libmetis-dev)
-endif()
-if(SAR_HAVE_SCOTCH)
-  list(APPEND depends libptscotch-dev)
-endif()
+# Makes a package of a component: sar_package(COMPONENT NAME SECTION DESCRIPTION DEPENDS...)
+macro(sar_package component name section description)
+  string(TOUPPER ${component} COMPONENT)
+  list(APPEND CPACK_COMPONENTS_ALL ${component})
+  set(CPACK_COMPONENT_${COMPONENT}_DESCRIPTION "${description}\nSAR_PRECISION is ${SAR_PRECISION}.")
+  set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_NAME ${name})
+  set(CPACK_DEBIAN_${COMPONENT}_PACKAGE_SECTION ${section})
+  string(REPLACE ";" ", " CPACK_DEBIAN_${COMPONENT}_PACKAGE_DEPENDS "${ARGN}")
+endmacro()
+
+set(same_version "(= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+set(blas "")
 if(SAR_BLAS)
-  list(APPEND depends "libblas-dev | libblas.so")
+  set(blas "libblas-dev | libblas.so")
 endif()
-if(TARGET sar_c)
-  list(APPEND CPACK_COMPONENTS_ALL sar_runtime)
-  set(CPACK_COMPONENT_SAR_RUNTIME_DESCRIPTION "The shared library of the interface for C and Fortran.\nSAR_PRECISION is ${SAR_PRECISION}.")
-  set(CPACK_DEBIAN_SAR_RUNTIME_PACKAGE_NAME libsar-c${PROJECT_VERSION_MAJOR})
-  set(CPACK_DEBIAN_SAR_RUNTIME_PACKAGE_SECTION libs)
-  set(CPACK_DEBIAN_SAR_RUNTIME_PACKAGE_SHLIBDEPS ON)
-  set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
-  set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
-  set(CPACK_DEBIAN_SAR_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)  # ldconfig
-  list(APPEND depends "${CPACK_DEBIAN_SAR_RUNTIME_PACKAGE_NAME} (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+sar_package(sar_dev libsar-dev libdevel "Headers, static library, CMake package and pkg-config file." ${sar_mpi_dev} libtbb-dev ${blas})
+if(TARGET sar_data)
+  string(TOLOWER "${sar_partitioners}" partitioners)
+  list(TRANSFORM partitioners REPLACE "(.+)" "lib\\1-dev")
+  sar_package(sar_data_dev libsar-data-dev libdevel "Datasets, files, generators, partitioners: headers and static library."
+              "libsar-dev ${same_version}" ${partitioners})
 endif()
-list(JOIN depends ", " CPACK_DEBIAN_SAR_DEV_PACKAGE_DEPENDS)
+if(TARGET sar_models)
+  sar_package(sar_models_dev libsar-models-dev libdevel "Networks from descriptions, for meshes, atoms and links: headers and static library."
+              "libsar-dev ${same_version}")
+  set(runtime "")
+  if(TARGET sar_c)
+    set(runtime libsar-c${PROJECT_VERSION_MAJOR})
+    sar_package(sar_runtime ${runtime} libs "The shared library of the interface for C and Fortran.")
+    set(CPACK_DEBIAN_SAR_RUNTIME_PACKAGE_SHLIBDEPS ON)
+    set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+    set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+    set(CPACK_DEBIAN_SAR_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/triggers)  # ldconfig
+    string(APPEND runtime " ${same_version}")
+  endif()
+  sar_package(sar_c_dev libsar-c-dev libdevel "The interface for C: headers and libraries; the source of the Fortran module."
+              "libsar-models-dev ${same_version}" ${runtime})
+endif()
+if(TARGET sar_fortran)
+  sar_package(sar_fortran_dev libsar-fortran-dev libdevel "The Fortran module, compiled by ${CMAKE_Fortran_COMPILER_ID} ${CMAKE_Fortran_COMPILER_VERSION}."
+              "libsar-c-dev ${same_version}")
+endif()
 if(SAR_BUILD_TOOLS)
-  list(APPEND CPACK_COMPONENTS_ALL sar_tools)
-  set(CPACK_COMPONENT_SAR_TOOLS_DESCRIPTION "The programs sar-train, sar-partition, sar-plan and sar-generate.\nSAR_PRECISION is ${SAR_PRECISION}.")
-  set(CPACK_DEBIAN_SAR_TOOLS_PACKAGE_NAME sar-tools)
+  sar_package(sar_tools sar-tools science "The programs sar-train, sar-partition, sar-plan and sar-generate." ${sar_mpi_run})
   set(CPACK_DEBIAN_SAR_TOOLS_PACKAGE_SHLIBDEPS ON)
-  set(CPACK_DEBIAN_SAR_TOOLS_PACKAGE_DEPENDS ${sar_mpi_run})
 endif()
 include(CPack)

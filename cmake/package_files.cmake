@@ -1,16 +1,14 @@
 # By CPack, between the installation of the components to CPACK_TEMPORARY_DIRECTORY and the packages: programs and shared libraries
 # lose their tables of symbols, programs get their manual pages (cmake/debian/NAME.1), and every package gets its copyright and its
 # changelogs: that of the project and, in the form that Debian's policy asks for, that of the packages.
-file(STRINGS ${CPACK_SAR_SOURCE_DIR}/CHANGELOG.md released REGEX "^## ${CPACK_PACKAGE_VERSION} - ")
-string(REGEX REPLACE ".* - " "" released "${released}")
-execute_process(COMMAND date --utc --rfc-email --date ${released} OUTPUT_VARIABLE released OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DATE_EPOCH, where it is set
 set(debian_changelog ${CPACK_TEMPORARY_DIRECTORY}/changelog.Debian)
 file(WRITE ${debian_changelog} "\
 ${CPACK_PACKAGE_NAME} (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium
 
   * Version ${CPACK_PACKAGE_VERSION}, whose changes are in changelog.gz.
 
- -- ${CPACK_PACKAGE_CONTACT}  ${released}
+ -- ${CPACK_PACKAGE_CONTACT}  ${date}
 ")
 foreach(component ${CPACK_COMPONENTS_ALL})
   string(TOUPPER ${component} COMPONENT)

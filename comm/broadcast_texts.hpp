@@ -1,4 +1,4 @@
-/// Texts of rank 0 on every rank.
+/// Broadcasts a list of texts.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// The texts of rank 0, which need not be as many elsewhere. Collective.
+/// Returns the texts of rank 0; the other ranks may pass a list of any length. Collective.
 inline std::vector<std::string> broadcast_texts(const Communicator& comm, std::vector<std::string> texts) {
   return comm.agree([&] {
     std::uint64_t count = texts.size();
@@ -21,4 +21,4 @@ inline std::vector<std::string> broadcast_texts(const Communicator& comm, std::v
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

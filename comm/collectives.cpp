@@ -1,5 +1,5 @@
-// Collective calls. Each begins with a synchronization point: a rank that has failed, or makes another call,
-// is missed there, before others wait for it in MPI.
+// Collective calls. Each begins with a synchronization point: if a rank has failed or makes another call, all
+// ranks throw there, before any of them waits in MPI.
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/communicator_state.hpp>
 #include <sar/comm/mpi_error.hpp>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr int all_to_all_tag = 1;
@@ -62,7 +62,7 @@ std::size_t total_bytes(std::span<const Index> counts, std::size_t element_bytes
   return element_bytes * std::accumulate(counts.begin(), counts.end(), Index{0});
 }
 
-/// Where the part of each rank begins, and behind them the end of all.
+/// Returns the offsets in bytes of the parts of all ranks, followed by the total size.
 std::vector<std::size_t> byte_offsets(std::span<const Index> counts, std::size_t element_bytes) {
   std::vector<std::size_t> offsets(counts.size() + 1, 0);
   for (std::size_t q = 0; q < counts.size(); ++q) offsets[q + 1] = offsets[q] + counts[q] * element_bytes;
@@ -77,7 +77,7 @@ void Communicator::barrier() const {
 }
 
 // Every rank gets the same bits: MPI requires that all processes receive identical results from
-// MPI_Allreduce, and addition, max and min of two values give the same bits in either order.
+// MPI_Allreduce.
 template <class T>
 void Communicator::all_reduce(std::span<T> values, ReduceOp op) const {
   state_->begin_call({.name = call_name(op), .length = std::ssize(values), .unit = type_name<T>()});
@@ -142,8 +142,7 @@ void Communicator::all_gather_bytes(const void* mine, void* all, const std::vect
     if (state_->size > 1) state_->count(my_bytes, all_bytes - my_bytes);
     return;
   }
-  // Too much for one call, whose offsets are 32-bit numbers: rank after rank, in the messages of
-  // broadcast_bytes.
+  // Too large for one call, whose offsets are 32-bit numbers: broadcast the part of each rank in turn.
   if (my_bytes > 0) std::memcpy(out + offset[rank], mine, my_bytes);
   for (int q = 0; q < state_->size; ++q) broadcast_bytes(out + offset[q], offset[q + 1] - offset[q], q);
 }
@@ -172,7 +171,7 @@ std::string Communicator::broadcast(const std::string& text, int root) const {
   });
 }
 
-// In pairs. Both ends know the length of a part, and from that the messages that it travels in.
+// Pairwise exchange. Both ends know the length of a part, and from it the division into messages.
 void Communicator::all_to_all_bytes(const void* out, std::span<const Index> out_counts, void* in,
                                     std::span<const Index> in_counts, std::size_t element_bytes) const {
   const int size = state_->size, me = state_->rank;
@@ -215,4 +214,4 @@ void Communicator::all_to_all_bytes(const void* out, std::span<const Index> out_
                 in_offset.back() - (in_offset[me + 1] - in_offset[me]));
 }
 
-}  // namespace sar
+}}  // namespace sar

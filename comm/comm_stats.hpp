@@ -1,19 +1,19 @@
-/// What communication costs a rank.
+/// The communication volume and waiting time of a rank.
 #pragma once
 
 #include <sar/config.hpp>
 
 #include <cstdint>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// What this rank sent and received, and how long it waited. The few bytes of synchronization points are not
-/// in it.
+/// The bytes that this rank sent and received, and how long it waited. Synchronization points are not
+/// counted.
 struct CommStats {
-  /// Payload of messages to other ranks; of a collective call, what this rank contributes.
+  /// Payload of messages to other ranks; for a collective call, this rank's contribution.
   std::uint64_t bytes_sent = 0;
   std::uint64_t bytes_received = 0;  ///< payload of messages from other ranks
-  double wait_seconds = 0;           ///< blocked in communication; overlapped communication does not count
+  double wait_seconds = 0;           ///< time blocked in communication, without overlapped communication
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,13 +1,12 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/communicator_state.hpp>
-#include <sar/comm/known_calls.hpp>
 #include <sar/comm/mpi_error.hpp>
 #include <sar/comm/pending_exchange.hpp>
 #include <sar/comm/program_end.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/instruction_set.hpp>
-#include <sar/core/trace_events.hpp>
+#include <sar/core/isa/instruction_set.hpp>
+#include <sar/core/trace/trace_events.hpp>
 
 #include <cstdlib>
 #include <cstring>
@@ -17,14 +16,14 @@
 #define SAR_TRACE_SUFFIX ""
 #endif
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr int first_exchange_tag = 2;  // 1: all_to_all_v
 constexpr int exchange_tags = 32'000;  // MPI guarantees tags up to 32767
 
-/// Starts the trace of SAR_TRACE, if that is set, with the first communicator. Returns the file that this
-/// communicator writes when it ends, or nothing. Collective.
+/// Starts the trace of SAR_TRACE, if set, with the first communicator. Returns the file that this
+/// communicator writes at its end, or an empty string. Collective.
 std::string start_environment_trace(const Communicator& comm) {
   const char* file = environment_trace_file(comm.size());
   if (comm.all_reduce(file != nullptr ? 1 : 0, ReduceOp::min) == 0) return {};
@@ -54,7 +53,7 @@ Communicator::Communicator(MPI_Comm comm) {
   check_mpi(MPI_Comm_dup(comm, &copy.comm), "MPI_Comm_dup");
   check_mpi(MPI_Comm_set_errhandler(copy.comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 
-  // From here on, what fails on one rank fails on all.
+  // From here on, a failure on one rank is a failure on all.
   Failure failure;
   try {
     state_ = std::make_shared<CommunicatorState>();
@@ -72,6 +71,7 @@ Communicator::Communicator(MPI_Comm comm) {
   check_mpi(
       MPI_Comm_split_type(state_->owned.comm, MPI_COMM_TYPE_SHARED, state_->rank, MPI_INFO_NULL, &node.comm),
       "MPI_Comm_split_type");
+  // Identify a node by the rank, in this communicator, of its first process.
   int first_of_node = state_->rank;
   check_mpi(MPI_Bcast(&first_of_node, 1, MPI_INT, 0, node.comm), "MPI_Bcast");
   agree([&] {
@@ -153,6 +153,11 @@ bool Communicator::all_equal(std::int64_t value, const char* call) const {
   return state_->begin_call({.name = call}, value);
 }
 
+bool Communicator::arguments_equal(std::int64_t digest, const char* call) const {
+  if (state_->pass != nullptr && state_->pass->replays()) return true;
+  return state_->begin_call({.name = call}, digest, true);
+}
+
 bool Communicator::debug() const noexcept {
   return state_->debug;
 }
@@ -161,13 +166,16 @@ bool Communicator::in_agreement() const noexcept {
   return state_->depth > 0;
 }
 
+// Runs `body` one level deeper and synchronizes at the end. After a failure, first completes the exchanges
+// that the body has begun, because their peers may be waiting for this rank.
 void Communicator::run_agreed(FunctionRef<void()> body, const char* caller) const {
+  // One nested call of agree(); its end clears a failure that all ranks have reported at this depth.
   struct Level {
     CommunicatorState& state;
     const char* outer;
     Level(CommunicatorState& inside, const char* name) : state(inside), outer(inside.caller) {
       ++state.depth;
-      if (std::strcmp(name, "operator()") != 0) state.caller = name;  // of a layer or a lambda: says nothing
+      if (std::strcmp(name, "operator()") != 0) state.caller = name;  // not a lambda's, which says nothing
     }
     ~Level() {
       if (state.status.failed && state.status.depth == state.depth) state.status = {};
@@ -177,9 +185,7 @@ void Communicator::run_agreed(FunctionRef<void()> body, const char* caller) cons
     Level(const Level&) = delete;
     Level& operator=(const Level&) = delete;
   };
-  KnownCalls* const calls = KnownCalls::current();
-  if (state_->depth > 0 && KnownCalls::of(handle())) return body();
-  if (calls != nullptr && !calls->is_of(handle()) && size() > 1) KnownCalls::before_other_call();
+  if (state_->depth > 0 && state_->pass != nullptr && state_->pass->replays()) return body();
   state_->check_caller();
   state_->check_exchanges();
   const Level level(*state_, caller);
@@ -194,4 +200,4 @@ void Communicator::run_agreed(FunctionRef<void()> body, const char* caller) cons
   state_->synchronize({.name = "agree", .ends = true}, failure);
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,17 +1,18 @@
 /// Communicator: RAII over MPI. Nothing outside comm/ calls MPI.
 ///
-/// Every function here is collective unless its comment says "local". Each begins with a synchronization point,
-/// an all_reduce of 40 bytes which compares the calls of the ranks: where they differ (another function,
-/// another length, another root, one call more on a rank), all ranks throw the same CommunicationError, which
-/// names two of the calls. Counts may exceed 2^31: no single message is larger than max_collective_size().
+/// Every function here is collective unless its comment says "local". Each collective call begins with a
+/// synchronization point, an all_reduce of 40 bytes that compares the calls of the ranks. If they differ
+/// (another function, length or root, or a rank that makes one more call), all ranks throw the same
+/// CommunicationError, which names two of the calls. Counts may exceed 2^31: no single message is larger than
+/// max_collective_size().
 ///
-/// Room comm: Communication between ranks, and the agreement on failures. It is the only room that calls MPI,
-/// and it does not know Variables.
+/// Room comm: Communication between ranks, and the agreement on failures. Only comm and its subfolders call
+/// MPI; they do not know Variables.
 #pragma once
 
 #include <sar/comm/comm_stats.hpp>
 #include <sar/config.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <mpi.h>
 
@@ -24,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 #ifdef OPEN_MPI
 static_assert(SAR_MPI[0] != 'M', "sar was built with " SAR_MPI ", this program is compiled with Open MPI");
@@ -37,32 +38,35 @@ struct CommunicatorState;
 
 enum class ReduceOp { sum, max, min };
 
-/// A cheap handle to a duplicated communicator. The duplicate is freed with the last handle; the first one of a
-/// program, when it has all processes, in MPI_Finalize, where ranks that end early are noticed.
+/// A handle to a duplicated communicator. The duplicate is freed with its last handle. Exception: the first
+/// one of a program that contains all processes is freed in MPI_Finalize, where ranks that exit early are
+/// detected.
 class Communicator {
  public:
-  /// Duplicates `comm`, which stays the caller's: its error handler and attributes are left alone. Errors of
-  /// MPI become CommunicationError. So do: MPI_COMM_NULL, an inter-communicator, MPI_THREAD_SINGLE (as
-  /// MPI_Init leaves it), MPI that is not initialized or is finalized, and another thread than the one that
-  /// initialized MPI, unless MPI_THREAD_SERIALIZED allows that. Every collective call checks the last two
-  /// again. The duplicate of the first communicator of all processes is kept until MPI_Finalize: there a rank
-  /// that ends the program tells those that wait in a collective call, and they throw.
+  /// Duplicates `comm`, which stays the caller's; its error handler and attributes are not changed. Throws
+  /// CommunicationError for errors of MPI, MPI_COMM_NULL, an inter-communicator, MPI_THREAD_SINGLE (the level
+  /// of MPI_Init), MPI that is not initialized or is finalized, and a call from another thread than the one
+  /// that initialized MPI, unless the level is MPI_THREAD_SERIALIZED. Every collective call checks the last
+  /// two again. The duplicate of the first communicator of all processes is kept until MPI_Finalize: if a
+  /// rank exits early, ranks that wait for it in a collective call throw.
   explicit Communicator(MPI_Comm comm);
-  static Communicator world();  ///< of all ranks (collective over MPI_COMM_WORLD)
-  static Communicator self();   ///< of this rank alone (local)
+  static Communicator world();  ///< all ranks (collective over MPI_COMM_WORLD)
+  static Communicator self();   ///< this rank only (local)
 
   [[nodiscard]] int rank() const noexcept;         ///< local
   [[nodiscard]] int size() const noexcept;         ///< local
   [[nodiscard]] MPI_Comm handle() const noexcept;  ///< the duplicate, for comm/ only; local
 
-  /// Largest message in bytes, 1 GiB unless set; the same on every rank. Local.
+  /// Returns the maximum size of a message in bytes, 1 GiB by default. Local.
   [[nodiscard]] std::size_t max_collective_size() const noexcept;
+  /// Sets the maximum size of a message; call it with the same value on every rank. Local.
   void set_max_collective_size(std::size_t bytes) const;
 
+  /// Returns when all ranks have called it.
   void barrier() const;
 
-  /// Elementwise reduction in place; every rank gets the same bits. T: float, double, 32- and 64-bit
-  /// integers.
+  /// Reduces `values` elementwise over all ranks, in place; every rank gets the same bits. T: float, double,
+  /// 32- or 64-bit integers.
   template <class T>
   void all_reduce(std::span<T> values, ReduceOp op = ReduceOp::sum) const;
   template <class T>
@@ -72,7 +76,8 @@ class Communicator {
     return value;
   }
 
-  /// The values of all ranks in rank order; the number per rank may differ. T is trivially copyable.
+  /// Returns the values of all ranks in rank order; ranks may contribute different numbers. T must be
+  /// trivially copyable.
   template <class T>
   [[nodiscard]] std::vector<T> all_gather(std::span<const T> values) const {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -85,7 +90,7 @@ class Communicator {
       return result;
     });
   }
-  /// One value per rank, in rank order.
+  /// Returns one value per rank, in rank order.
   template <class T>
   requires std::is_trivially_copyable_v<T>
   [[nodiscard]] std::vector<T> all_gather(const T& value) const {
@@ -96,22 +101,23 @@ class Communicator {
     });
   }
 
-  /// The values of rank `root` on every rank, in place; the length is the same on every rank.
+  /// Replaces `values` by those of rank `root`. The length must be the same on every rank.
   template <class T>
   void broadcast(std::span<T> values, int root) const {
     static_assert(std::is_trivially_copyable_v<T>);
     broadcast_bytes(values.data(), values.size() * sizeof(T), root);
   }
-  /// The text of rank `root` on every rank.
+  /// Returns the text of rank `root`.
   [[nodiscard]] std::string broadcast(const std::string& text, int root) const;
 
-  /// What all_to_all_v returns: the values from rank 0, then from rank 1, ..., and how many came from each.
+  /// The result of all_to_all_v(): the values from rank 0, then those from rank 1, ..., and the number from
+  /// each.
   template <class T>
   struct Received {
     std::vector<T> values;
     std::vector<Index> counts;
   };
-  /// Sends counts[q] consecutive elements of `values` to rank q. T is trivially copyable.
+  /// Sends counts[q] consecutive elements of `values` to rank q, for all q. T must be trivially copyable.
   template <class T>
   [[nodiscard]] Received<T> all_to_all_v(std::span<const T> values, std::span<const Index> counts) const {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -126,20 +132,18 @@ class Communicator {
     });
   }
 
-  /// Runs `body` and returns what it returns. When it throws on some ranks, all ranks throw: the exception of
-  /// the lowest of them, with the same kind and the same text on all (a std::exception becomes sar::Error).
-  /// The text begins with "rank 2: " unless all ranks have failed alike. The communicator can be used
-  /// afterwards.
+  /// Runs `body` and returns its result. If it throws on some ranks, all ranks throw the exception of the
+  /// lowest of these ranks, with the same kind and text (a std::exception becomes sar::Error). The text
+  /// begins with "rank 2: " unless all ranks failed with the same text. The communicator remains usable.
   ///
-  /// `body` may communicate by this communicator. Its next collective call is a synchronization point: the
-  /// other ranks learn there that a rank has failed, before they wait for it. So a program that may fail
-  /// anywhere does not hang when its steps run in agree:
+  /// `body` may use this communicator. Its next collective call is a synchronization point at which the other
+  /// ranks learn of the failure, before they wait for the failed rank. So a program that may fail anywhere
+  /// does not hang if its steps run in agree():
   ///
   ///     comm.agree([&] { forward(); backward(); step(); });
   ///
-  /// Calls nest. An exception of an inner call is the same on all ranks, and may be caught in the outer one.
-  /// Cost: one all_reduce of 40 bytes at the end. `caller` is the function that calls, for the texts of
-  /// errors.
+  /// Calls nest. An exception of an inner call is the same on all ranks, and the outer body may catch it.
+  /// Cost: one all_reduce of 40 bytes at the end. `caller` names the calling function in error messages.
   template <class F>
   auto agree(F&& body, const char* caller = __builtin_FUNCTION()) const -> std::invoke_result_t<F&> {
     if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
@@ -150,34 +154,40 @@ class Communicator {
       return std::move(*result);
     }
   }
-  /// Whether all ranks give the same value. `call` names it where another rank makes another call.
+  /// Returns whether all ranks pass the same value. `call` names this call in messages about differing calls.
   [[nodiscard]] bool all_equal(std::int64_t value, const char* call = "all_equal") const;
-  /// A synchronization point: throws on all ranks when one of them has left the body of agree() by an
-  /// exception, or comes with another `call`. All collective calls begin with one; an exchange of messages,
-  /// which does not begin with a collective call, needs it by itself. For comm/ only.
+  /// Compares the arguments of an operation like all_equal(). Returns true without a comparison while a
+  /// RecordedPass is replayed.
+  [[nodiscard]] bool arguments_equal(std::int64_t digest, const char* call) const;
+  /// A synchronization point: throws on all ranks if one of them has left the body of agree() by an exception
+  /// or arrives with another `call`. Every collective call begins with one; an exchange of messages, which
+  /// does not begin with a collective call, needs an explicit one. For comm/ only.
   void synchronize(const char* call) const;
 
-  /// Whether SAR_DEBUG is set in the environment of a rank: costly comparisons are wanted. Local.
+  /// Returns whether SAR_DEBUG is set in the environment of any rank: it enables costly checks. Local.
   [[nodiscard]] bool debug() const noexcept;
-  [[nodiscard]] CommStats stats() const noexcept;  ///< since the first handle was made; local
-  /// Whether messages from `rank` come through memory that both ranks share. Local.
+  [[nodiscard]] CommStats stats() const noexcept;  ///< totals since the first handle was made; local
+  /// Returns whether messages from `rank` go through shared memory. Local.
   [[nodiscard]] bool on_same_node(int rank) const;
   void add_to_stats(const CommStats& more) const noexcept;  ///< for comm/ only; local
-  /// A tag for one exchange of messages, so that exchanges under way at the same time do not take each
-  /// other's messages. The ranks call it in the same order, and then get the same tag. For comm/ only. Local.
+  /// Returns a tag for one exchange of messages, so that exchanges in flight at the same time do not receive
+  /// each other's messages. All ranks must call it in the same order; they get the same tags. For comm/ only.
+  /// Local.
   [[nodiscard]] int new_tag() const noexcept;
-  /// The exchanges under way: a rank that waits for one of them moves all of them on. For comm/ only. Local.
+  /// Returns the exchanges in flight. A rank that waits for one of them advances all of them. For comm/ only.
+  /// Local.
   [[nodiscard]] std::vector<PendingExchange*>& exchanges() const noexcept;
-  /// steady_nanoseconds() when all ranks left a barrier, the same for the ranks of a node. For comm/ only.
+  /// Returns steady_nanoseconds() at the end of a barrier, the same for all ranks of a node. For comm/ only.
   [[nodiscard]] std::int64_t common_time() const;
-  /// Whether a body of agree() is running on this rank. For comm/ only. Local.
+  /// Returns whether this rank is inside a body of agree(). For comm/ only. Local.
   [[nodiscard]] bool in_agreement() const noexcept;
 
  private:
+  friend class RecordedPass;
   std::shared_ptr<CommunicatorState> state_;
 
   void run_agreed(FunctionRef<void()> body, const char* caller) const;
-  /// agree() for a call that takes memory, unless a body of agree() called it.
+  /// agree() for a call that allocates; without agree() if it is called from a body of agree().
   template <class F>
   auto agree_once(const char* call, F&& body) const {
     return in_agreement() ? body() : agree(body, call);
@@ -192,4 +202,4 @@ class Communicator {
                         std::span<const Index> in_counts, std::size_t element_bytes) const;
 };
 
-}  // namespace sar
+}}  // namespace sar

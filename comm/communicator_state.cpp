@@ -1,12 +1,11 @@
 #include <sar/comm/communicator_state.hpp>
-#include <sar/comm/known_calls.hpp>
 #include <sar/comm/mpi_error.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
 
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr const char* wrong_thread =
@@ -59,13 +58,15 @@ void CommunicatorState::check_exchanges() const {
         "after finish()");
 }
 
+// After a failure at this depth or an outer one, the status stays set until agree() of that depth ends: inner
+// calls throw again without communication.
 bool CommunicatorState::synchronize(CommCall call, const Failure& mine, std::int64_t value) {
   if (!status.failed) {
     const WaitTimer timer(stats);
     call.caller = caller;
     status = exchange_status(owned.comm, mine, depth, call, value);
     status.depth = std::min(status.depth, depth);
-    if (status.failed) WorkRecord::forget_all(owned.comm);
+    if (status.failed) ++failures;
   }
   if (!status.failed) return status.all_equal;
   if (depth > 0) throw_error(status.kind, status.text);
@@ -73,11 +74,11 @@ bool CommunicatorState::synchronize(CommCall call, const Failure& mine, std::int
   throw_error(failure.kind, failure.text);
 }
 
-bool CommunicatorState::begin_call(const CommCall& call, std::int64_t value) {
+bool CommunicatorState::begin_call(const CommCall& call, std::int64_t value, bool recorded) {
   check_caller();
   check_exchanges();
-  if (size > 1) KnownCalls::before_other_call();
+  if (size > 1 && pass != nullptr && !recorded) pass->end_record();
   return synchronize(call, {}, value);
 }
 
-}  // namespace sar
+}}  // namespace sar

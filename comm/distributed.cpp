@@ -1,12 +1,12 @@
 #include <sar/comm/distributed.hpp>
-#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace.hpp>
+#include <sar/core/rows/elementwise.hpp>
+#include <sar/core/trace/trace.hpp>
 
 #include <cstdint>
 #include <string>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 Index total_size(std::span<const Tensor> tensors) {
@@ -16,7 +16,7 @@ Index total_size(std::span<const Tensor> tensors) {
   return total;
 }
 
-/// The values of all tensors, one after the other.
+/// Returns the values of all tensors, one after another.
 Tensor flatten(std::span<const Tensor> tensors) {
   Tensor flat({total_size(tensors)});
   Index begin = 0;
@@ -55,7 +55,7 @@ std::int64_t digest_of_shapes(std::span<const Tensor> tensors) {
   return static_cast<std::int64_t>(digest);
 }
 
-/// In the body of agree(). Collective.
+/// Throws ShapeError on all ranks if the shapes differ. Call it in the body of agree(). Collective.
 void require_equal_shapes(const Communicator& comm, std::span<const Tensor> tensors, const char* call) {
   if (comm.all_equal(digest_of_shapes(tensors), call)) return;
   const std::string mine = shapes(tensors), root = comm.broadcast(mine, 0);
@@ -87,4 +87,4 @@ void gather_grads(const Communicator& comm, std::span<Tensor> grads, bool averag
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -18,10 +18,10 @@
 #include <exception>
 #include <thread>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// True when this call initialized MPI.
+/// Initializes MPI if necessary; returns whether it did.
 bool initialize(int* argc, char*** argv) {
   int finalized = 0;
   check_mpi(MPI_Finalized(&finalized), "MPI_Finalized");
@@ -38,9 +38,9 @@ bool initialize(int* argc, char*** argv) {
   return initialized == 0;
 }
 
-/// The processors that a process may run on, one bit each; all zero when the system does not say.
+/// The processors that a process may run on, one bit each; all zero if unknown.
 struct ProcessorMask {
-  std::array<std::uint64_t, 1024> words{};  // 65536 processors, 8 KiB once per program
+  std::array<std::uint64_t, 1024> words{};  // 65536 processors, 8 KiB
   bool operator==(const ProcessorMask&) const = default;
 };
 
@@ -85,4 +85,4 @@ int default_num_threads(const Communicator& comm) {
   return std::max(1, processors / sharers);
 }
 
-}  // namespace sar
+}}  // namespace sar

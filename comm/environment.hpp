@@ -1,20 +1,20 @@
-/// MPI's life time, for programs that do not manage it themselves.
+/// Initialization of MPI, for programs that do not manage it themselves.
 #pragma once
 
 #include <sar/config.hpp>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 class Communicator;
 
-/// Initializes MPI (MPI_THREAD_FUNNELED) unless the host program has done so, and finalizes it at the end of
-/// its life only if it initialized it. A host that owns MPI does not need this class.
+/// Initializes MPI (MPI_THREAD_FUNNELED) unless the host program has done so, and finalizes it in its
+/// destructor if it initialized it. A host program that manages MPI does not need this class.
 ///
-/// When an exception ends its life, MPI is not finalized, because that would wait for ranks that wait for
-/// this one. Let the program end then, with another exit code than 0: mpirun ends the other ranks.
+/// If an exception ends its lifetime, MPI is not finalized, because MPI_Finalize would wait for ranks that
+/// wait for this one. The program should then exit with a nonzero code: mpirun ends the other ranks.
 class Environment {
  public:
-  /// Throws CommunicationError when MPI was finalized already, or offers less than MPI_THREAD_FUNNELED.
+  /// Throws CommunicationError if MPI is finalized already or offers less than MPI_THREAD_FUNNELED.
   Environment();
   Environment(int& argc, char**& argv);
   ~Environment();
@@ -23,12 +23,12 @@ class Environment {
 
  private:
   bool owned_ = false;
-  int exceptions_ = 0;  // under way when this was made
+  int exceptions_ = 0;  // uncaught exceptions at construction
 };
 
-/// How many threads this rank should use so that the ranks of a node share its cores: the number of
-/// processors that this rank is bound to, divided by the number of ranks of the node that are bound to the
-/// same ones; at least 1. Collective.
+/// Returns the number of threads with which the ranks of a node share its cores: the number of processors
+/// that this rank is bound to, divided by the number of ranks of the node bound to the same processors; at
+/// least 1. Collective.
 int default_num_threads(const Communicator& comm);
 
-}  // namespace sar
+}}  // namespace sar

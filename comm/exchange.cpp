@@ -1,15 +1,16 @@
 #include <sar/comm/exchange.hpp>
 #include <sar/comm/status.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace.hpp>
+#include <sar/core/trace/trace.hpp>
 
 #include <algorithm>
 #include <thread>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
+// minimum time between two progress() calls that do work
 constexpr std::chrono::microseconds progress_interval{20};
 constexpr int passes_before_yield = 100;
 
@@ -22,7 +23,7 @@ Exchange::~Exchange() {
   std::erase(comm_.exchanges(), this);
 }
 
-// Packing and adding run parallel loops, which may poll: busy_ keeps an exchange from entering itself.
+// Packing and adding run parallel loops, which may poll: busy_ prevents recursion into the same exchange.
 bool Exchange::advance_once(bool waiting) {
   if (busy_ || broken_ || !begun_) return false;
   busy_ = true;
@@ -61,12 +62,13 @@ void Exchange::advance_all() {
   const Clock::time_point start = Clock::now();
   bool moved = false;
   double worked = 0;
+  // One exchange may not complete before others of the communicator do, so advance all of them.
   for (PendingExchange* exchange : comm_.exchanges()) {
     const Progress progress = exchange->advance_in_wait();
     moved |= progress.moved;
     worked += progress.work_seconds;
   }
-  // Ranks may share a core. But most messages arrive within microseconds, sooner than a yield returns.
+  // Ranks may share a core, so yield eventually; most messages arrive sooner than a yield returns.
   idle_ = moved ? 0 : idle_ + 1;
   if (idle_ >= passes_before_yield) std::this_thread::yield();
   comm_.add_to_stats({.wait_seconds = std::chrono::duration<double>(Clock::now() - start).count() - worked});
@@ -90,6 +92,7 @@ void Exchange::give_up_unless_done() noexcept {
   give_up();
 }
 
+// Loops until this exchange is done, ignoring failures: the memory of its requests must not be freed before.
 void Exchange::drain() noexcept {
   if (!begun_) return;
   if (!done())
@@ -117,4 +120,4 @@ void Exchange::work(bool waiting, FunctionRef<void()> body) {
   work_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,4 +1,4 @@
-/// Exchange: what all halo exchanges have in common. For the sources of comm/ only.
+/// Exchange: the common base of halo exchanges. For the sources of comm/ only.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -6,8 +6,9 @@
 
 #include <chrono>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
+/// Begins and ends an exchange, advances messages, waits, and gives up after failures.
 class Exchange : public PendingExchange {
  public:
   explicit Exchange(const Communicator& comm);
@@ -15,21 +16,21 @@ class Exchange : public PendingExchange {
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
-  /// Moves on unless the last time was a moment ago; for the poll of a loop.
+  /// Advances messages unless that was done a moment ago. For the poll of a loop.
   void progress();
-  /// Moves on now, when no kernel runs.
+  /// Advances messages now, when no kernel runs.
   void start_more();
-  /// Moves all exchanges on until `done`. Throws CommunicationError when a peer has given up.
+  /// Advances all exchanges until `done` returns true. Throws CommunicationError if a peer has given up.
   void wait_until(FunctionRef<bool()> done);
   void synchronize() const { comm_.synchronize("exchange of rows"); }
-  /// From now on messages may travel; takes a tag. All ranks come to it, or a KnownExchange does so for them:
-  /// their tags stay the same whatever fails.
+  /// Takes a tag; from now on messages may be sent. Every rank must reach this call, or a RecordedExchange
+  /// reaches it in its place, so that the tags of all ranks stay equal even after failures.
   void begin() noexcept {
     tag_ = comm_.new_tag();
     begun_ = true;
     in_agree_ = comm_.in_agreement();
   }
-  /// After everything was sent, received and used.
+  /// Call it after everything was sent, received and used.
   void end() noexcept { begun_ = false; }
   [[nodiscard]] bool under_way_in_agree() const noexcept final { return begun_ && in_agree_; }
   Progress advance_in_wait() final;
@@ -37,20 +38,20 @@ class Exchange : public PendingExchange {
   void drain() noexcept final;
 
  protected:
-  /// Moves messages on. When `waiting`, no kernel runs: all threads may be used, and results be written.
-  /// Returns whether something moved.
+  /// Advances messages. If `waiting`, no kernel runs: all threads may be used and results may be written.
+  /// Returns whether anything moved.
   virtual bool advance(bool waiting) = 0;
-  /// Everything was sent, and received or thrown away.
+  /// Returns whether everything was sent, and received or discarded.
   [[nodiscard]] virtual bool done() const noexcept = 0;
-  /// A rank that gave up the exchange, or -1.
+  /// Returns a rank that gave up the exchange, or -1.
   [[nodiscard]] virtual int failed_peer() const noexcept = 0;
-  /// From now on advance() tells the peers that no more will come, and throws away what they send. It takes
-  /// no memory any more.
+  /// From now on, advance() tells the peers that this rank gives up, and discards what they send. It
+  /// allocates no memory any more.
   virtual void give_up() noexcept = 0;
 
   [[nodiscard]] bool given_up() const noexcept { return given_up_; }
   [[nodiscard]] int tag() const noexcept { return tag_; }
-  /// Runs `body`, which does not count as waiting.
+  /// Runs `body` and does not count its time as waiting.
   void work(bool waiting, FunctionRef<void()> body);
 
   Communicator comm_;
@@ -71,4 +72,4 @@ class Exchange : public PendingExchange {
   int tag_ = 0;
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 void check_mpi(int code, const char* call) {
   if (code == MPI_SUCCESS) [[likely]]
@@ -24,4 +24,4 @@ void check_thread_level(int level) {
       "because loops run on several threads: use MPI_Init_thread");
 }
 
-}  // namespace sar
+}}  // namespace sar

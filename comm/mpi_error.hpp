@@ -1,15 +1,15 @@
-/// Errors of MPI become exceptions. For the sources of comm/ only.
+/// Converts MPI errors to exceptions. For the sources of comm/ only.
 #pragma once
 
 #include <sar/config.hpp>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// Throws CommunicationError with MPI's own text, preceded by the name of the call, unless `code` is
-/// MPI_SUCCESS.
+/// Throws CommunicationError with the name of the call and MPI's message unless `code` is MPI_SUCCESS.
 void check_mpi(int code, const char* call);
 
-/// Throws CommunicationError when MPI is initialized at a `level` that allows no other threads than its own.
+/// Throws CommunicationError if MPI was initialized with a `level` that does not allow calls from several
+/// threads.
 void check_thread_level(int level);
 
-}  // namespace sar
+}}  // namespace sar

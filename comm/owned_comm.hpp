@@ -1,11 +1,11 @@
-/// OwnedComm: a communicator of MPI that is freed at the end of a scope. For the sources of comm/ only.
+/// OwnedComm: an MPI communicator that is freed at the end of a scope. For the sources of comm/ only.
 #pragma once
 
 #include <sar/config.hpp>
 
 #include <mpi.h>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 struct OwnedComm {
   MPI_Comm comm = MPI_COMM_NULL;
@@ -20,4 +20,4 @@ struct OwnedComm {
   }
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,34 +1,47 @@
-/// PendingExchange: an exchange of messages under way, as its communicator sees it. For the sources of comm/
-/// only.
+/// The interfaces through which a communicator advances its exchanges in flight (PendingExchange) and sees
+/// the RecordedPass that is running (RunningPass). For the sources of comm/ only.
 #pragma once
 
 #include <sar/config.hpp>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// Two exchanges of one communicator may be under way together, and a rank that waits for one of them would
-/// stop the other one on its peers. So a rank that waits moves all exchanges of the communicator on, and a
-/// rank that fails gives up all of them.
+/// An exchange of messages in flight. Two exchanges of one communicator may be in flight at once, and a rank
+/// that only waited for one of them would block the other one on its peers. Therefore a waiting rank advances
+/// all exchanges of the communicator, and a failing rank gives up all of them.
 class PendingExchange {
  public:
   struct Progress {
     bool moved = false;
-    double work_seconds = 0;  ///< spent on packing and adding: not time that this rank waited
+    double work_seconds = 0;  ///< time spent on packing and adding, which does not count as waiting
   };
 
-  /// It has begun in a body of Communicator::agree and has not ended.
+  /// Returns whether it was begun in a body of Communicator::agree and has not ended.
   [[nodiscard]] virtual bool under_way_in_agree() const noexcept = 0;
-  /// Moves messages on while this rank waits.
+  /// Advances messages while this rank waits.
   virtual Progress advance_in_wait() = 0;
-  /// Unless all messages have been sent and received: tells the peers that no more will come.
+  /// Unless all messages were sent and received: tells the peers that this rank gives up.
   virtual void give_up_unless_done() noexcept = 0;
-  /// Ends the exchange whatever has happened: unless it is done, gives up all exchanges of the communicator
-  /// that are under way, since a peer may wait for any of them first, and completes the requests of this one.
-  /// The messages of a peer that has given up count as received.
+  /// Ends the exchange in any case: unless it is done, gives up all exchanges of the communicator in flight
+  /// (a peer may be waiting for any of them), and completes the requests of this one. Messages of a peer that
+  /// has given up count as received.
   virtual void drain() noexcept = 0;
 
  protected:
   ~PendingExchange() = default;
 };
 
-}  // namespace sar
+class RunningPass {
+ public:
+  /// Calls of agree() in the pass do not synchronize, and arguments are not compared.
+  [[nodiscard]] bool replays() const noexcept { return replays_; }
+  /// The ranks are about to do something together that is no recorded exchange: ends the record or the
+  /// replay.
+  virtual void end_record() noexcept = 0;
+
+ protected:
+  ~RunningPass() = default;
+  bool replays_ = false;
+};
+
+}}  // namespace sar

@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 bool kept_one = false;
@@ -17,7 +17,8 @@ int act_at_finalize(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
-/// MPI_Finalize calls `callback` before it does anything else (MPI 3.1, section 8.7.1), the last one first.
+/// Registers `callback` to run first in MPI_Finalize (MPI 3.1, section 8.7.1); the last registered runs
+/// first.
 void call_at_finalize(MPI_Comm_delete_attr_function* callback) {
   int key = MPI_KEYVAL_INVALID;
   check_mpi(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, callback, &key, nullptr), "MPI_Comm_create_keyval");
@@ -25,15 +26,15 @@ void call_at_finalize(MPI_Comm_delete_attr_function* callback) {
   check_mpi(MPI_Comm_free_keyval(&key), "MPI_Comm_free_keyval");
 }
 
-/// A rank stays as long as others make calls: those throw, and come here in the end or end the program with
-/// an error.
+/// Waits until all ranks have arrived: ranks that still make calls throw, and then arrive here or end the
+/// program with an error.
 int agree_at_finalize(MPI_Comm comm, int key, void* value, void* state) {
   try {
     while (exchange_status(kept, {}, 0, {.name = "the program", .ends = true}).failed) {
     }
     act_at_finalize(comm, key, value, state);
   } catch (const std::exception&) {
-    // MPI has failed: nobody can be told.
+    // MPI has failed: the other ranks cannot be told.
   }
   MPI_Comm_free(&kept);
   return MPI_SUCCESS;
@@ -59,4 +60,4 @@ void at_program_end(void (*action)() noexcept) {
   last_action = action;
 }
 
-}  // namespace sar
+}}  // namespace sar

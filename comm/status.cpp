@@ -8,7 +8,7 @@
 #include <limits>
 #include <new>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr std::int64_t nobody = std::numeric_limits<std::int64_t>::max();
@@ -19,7 +19,7 @@ void all_min(MPI_Comm comm, std::array<std::int64_t, n>& values) {
             "MPI_Allreduce");
 }
 
-/// One number for a call at a depth, and the value that it comes with.
+/// Returns a hash of a call, its depth and its value.
 std::int64_t digest(const CommCall& call, int depth, std::int64_t value) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto take = [&](std::uint64_t word) {
@@ -36,8 +36,8 @@ std::int64_t digest(const CommCall& call, int depth, std::int64_t value) {
 
 using CallText = std::array<char, 160>;
 
-/// "calls broadcast of 8 bytes from rank 0 in load_dataset", "ends agree": without memory, and cut where it
-/// is too long.
+/// Returns a description of a call, such as "calls broadcast of 8 bytes from rank 0 in load_dataset" or "ends
+/// agree". Allocates nothing; cut if too long.
 CallText text_of(const CommCall& call) {
   CallText text{};
   const auto append = [&](const char* format, auto... values) {
@@ -51,7 +51,8 @@ CallText text_of(const CommCall& call) {
   return text;
 }
 
-/// Compares the calls themselves: where they differ, the status names that of rank 0 and the first other one.
+/// Compares the calls themselves. If they differ, the status names the call of rank 0 and the first other
+/// one.
 void compare_calls(MPI_Comm comm, int rank, int size, const CommCall& call, int depth, GroupStatus& status) {
   const std::int64_t mine = digest(call, depth, 0);
   std::int64_t first = mine;
@@ -74,8 +75,8 @@ void compare_calls(MPI_Comm comm, int rank, int size, const CommCall& call, int 
   }
 }
 
-/// Sends kind and text of rank `root` to all ranks. Returns whether this rank failed with the same. The text
-/// passes through a fixed buffer: a rank without memory still takes part.
+/// Broadcasts kind and text of the failure of rank `root`. Returns whether this rank failed with the same.
+/// The text goes through a fixed buffer, so that a rank without memory can take part.
 bool broadcast_failure(MPI_Comm comm, int root, bool is_root, const Failure& mine, GroupStatus& status) {
   std::array<std::int64_t, 2> head{static_cast<std::int64_t>(mine.kind),
                                    static_cast<std::int64_t>(std::strlen(mine.text))};
@@ -130,11 +131,11 @@ GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, const
   GroupStatus status;
   if (size == 1 && !failed) return status;
 
-  // A cause goes before its consequences, and a lower rank before a higher one.
+  // Causes come before their consequences, lower ranks before higher ones.
   const std::int64_t blame = rank + (mine.consequence ? size : 0);
   const std::int64_t all_of_it = digest(call, depth, value);
   std::array<std::int64_t, 5> least{failed ? blame : nobody, failed ? depth : nobody, failed ? 1 : 0,
-                                    all_of_it, ~all_of_it};  // ~ turns the order around
+                                    all_of_it, ~all_of_it};  // min(~x) = ~max(x)
   all_min(comm, least);
   if (least[0] == nobody) {
     status.all_equal = least[3] == ~least[4];
@@ -155,4 +156,4 @@ GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, const
   return status;
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,4 +1,4 @@
-/// How the ranks tell each other whether they have failed. For the sources of comm/ only.
+/// How ranks learn at a synchronization point whether one of them failed. For the sources of comm/ only.
 #pragma once
 
 #include <sar/core/error.hpp>
@@ -9,48 +9,48 @@
 #include <exception>
 #include <string>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// An exchange of rows that ended because another rank gave it up. The cause is the error of that rank.
+/// An exchange of rows ended because another rank gave it up. That rank's error is the cause.
 class PeerGaveUp : public CommunicationError {
  public:
   using CommunicationError::CommunicationError;
 };
 
-/// What went wrong on this rank. Nothing is copied: that works without memory, too.
+/// The failure of this rank. Nothing is copied, so that it works without memory.
 struct Failure {
-  std::exception_ptr exception;  ///< empty: nothing went wrong
+  std::exception_ptr exception;  ///< empty: no failure
   ErrorKind kind = ErrorKind::general;
   const char* text = "";  ///< lives as long as `exception`
   bool consequence = false;
 
-  /// The exception being handled.
+  /// Returns the failure for the exception being handled.
   static Failure current() noexcept;
 };
 
-/// What a rank is about to do at a synchronization point. All ranks must come with the same.
+/// What a rank is about to do at a synchronization point. All ranks must arrive with the same call.
 struct CommCall {
   const char* name;
-  std::int64_t length = -1;  ///< of what travels, where it must be equal; -1: it need not
+  std::int64_t length = -1;  ///< length of the data if it must be equal on all ranks, otherwise -1
   const char* unit = "bytes";
   int root = -1;
-  const char* caller = "";  ///< for the text only: the function whose agree() this rank is in
-  bool ends = false;        ///< the end of what `name` says, not a call of it
+  const char* caller = "";  ///< the function whose agree() this rank is in; only for the message
+  bool ends = false;        ///< the end of `name`, not a call of it
 };
 
 /// What all ranks know of each other after a synchronization point.
 struct GroupStatus {
-  bool failed = false;  ///< some ranks have, or the calls of the ranks do not match
-  int depth = 0;        ///< smallest of the ranks that have failed; 1 where calls do not match
+  bool failed = false;  ///< some ranks have failed, or the calls do not match
+  int depth = 0;        ///< smallest depth of the failed ranks; 1 if calls do not match
   ErrorKind kind = ErrorKind::general;
-  std::string text;       ///< of the cause, with its rank unless all ranks say the same
-  bool all_equal = true;  ///< all ranks came with the same value; only if none has failed
+  std::string text;       ///< text of the cause, with its rank unless all ranks have the same text
+  bool all_equal = true;  ///< all ranks have the same value; only valid if none has failed
 };
 
-/// One small all_reduce when nobody has failed and all ranks come with the same call, depth and value. `depth`
-/// of a rank that has failed is at least 1. Where calls differ, the status is a failure that names two of
-/// them. Collective.
+/// Exchanges the status of all ranks: one small all_reduce if no rank has failed and all arrive with the same
+/// call, depth and value. The `depth` of a failed rank is at least 1. If calls differ, the status is a
+/// failure that names two of them. Collective.
 GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, const CommCall& call,
                             std::int64_t value = 0);
 
-}  // namespace sar
+}}  // namespace sar

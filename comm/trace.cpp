@@ -1,15 +1,15 @@
 #include <sar/comm/trace.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace_events.hpp>
-#include <sar/core/trace_text.hpp>
+#include <sar/core/trace/trace_events.hpp>
+#include <sar/core/trace/trace_text.hpp>
 
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 Trace::Trace(const Communicator& comm, std::string path) : comm_(comm), path_(std::move(path)) {
   try {
@@ -43,7 +43,7 @@ void Trace::write() {
     const std::string text = trace_text(comm_.rank());
     std::optional<TraceFile> file;
     if (comm_.rank() == 0) file.emplace(path_).add(text);
-    for (int q = 1; q < comm_.size(); ++q) {  // rank 0 holds one rank's text at a time
+    for (int q = 1; q < comm_.size(); ++q) {  // rank 0 holds the text of one rank at a time
       const std::size_t length = q == comm_.rank() ? text.size() : 0;
       std::vector<Index> counts(comm_.size(), 0);
       counts[0] = static_cast<Index>(length);
@@ -59,4 +59,4 @@ bool environment_trace_is_lost() noexcept {
   return environment_trace_failed();
 }
 
-}  // namespace sar
+}}  // namespace sar

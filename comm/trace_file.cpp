@@ -1,8 +1,8 @@
 #include <sar/comm/mpi_error.hpp>
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace_events.hpp>
-#include <sar/core/trace_text.hpp>
+#include <sar/core/trace/trace_events.hpp>
+#include <sar/core/trace/trace_text.hpp>
 
 #include <atomic>
 #include <cstdio>
@@ -14,21 +14,21 @@
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int trace_tag = 32'766;  // beyond those of Communicator::new_tag()
+constexpr int trace_tag = 32'766;  // above the tags of Communicator::new_tag()
 constexpr char head[] = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
 constexpr char tail[] = "\n]}\n";
 
-/// A communicator has SAR_TRACE's file to write.
+/// A communicator will write the file of SAR_TRACE.
 std::atomic<bool> environment_trace_has_owner{false};
-/// It could not be written in the end.
+/// Its final write failed.
 std::atomic<bool> environment_trace_not_written{false};
 
-/// Whether `done` comes to hold before the deadline.
+/// Polls `done` until it returns true or the deadline passes; returns whether it became true.
 template <class Done>
 bool comes(Clock::time_point deadline, const Done& done) {
   while (!done()) {
@@ -46,13 +46,13 @@ bool completes(MPI_Request& request, Clock::time_point deadline) {
   });
 }
 
-/// Keeps what MPI may still read or write, as long as the process lives.
+/// Keeps a buffer that MPI may still read or write for the rest of the process.
 const std::string& abandon(std::unique_ptr<std::string> text) {
   static auto* const abandoned = new std::vector<std::unique_ptr<std::string>>;
   return *abandoned->emplace_back(std::move(text));
 }
 
-/// What rank `from` sends, or nothing when it does not come before the deadline.
+/// Returns the text sent by rank `from`, or nullopt if none arrives before the deadline.
 std::optional<std::string> receive_text(MPI_Comm comm, int from, Clock::time_point deadline) {
   MPI_Message message = MPI_MESSAGE_NULL;
   MPI_Status status;
@@ -73,7 +73,7 @@ std::optional<std::string> receive_text(MPI_Comm comm, int from, Clock::time_poi
   return std::nullopt;
 }
 
-/// Whether rank 0 takes the text before the deadline.
+/// Returns whether rank 0 received the text before the deadline.
 bool send_text(MPI_Comm comm, std::unique_ptr<std::string>& text, Clock::time_point deadline) {
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Issend(text->data(), static_cast<int>(text->size()), MPI_BYTE, 0, trace_tag, comm, &request),
@@ -169,7 +169,7 @@ void check_environment_trace(const std::string& path) {
 }
 
 void begin_environment_trace(std::int64_t zero) {
-  (void)start_trace(zero);  // an earlier communicator's goes on
+  (void)start_trace(zero);  // if a trace of an earlier communicator runs, it continues
   environment_trace_has_owner = true;
 }
 
@@ -193,4 +193,4 @@ void end_environment_trace(MPI_Comm comm, int rank, int size, const std::string&
   }
 }
 
-}  // namespace sar
+}}  // namespace sar

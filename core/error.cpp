@@ -2,10 +2,11 @@
 
 #include <cstddef>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Bytes of the UTF-8 character at the front that can be printed; 0 when there is none.
+/// Returns the length in bytes of the printable UTF-8 character at the front of `text`, or 0 if there is
+/// none.
 std::size_t printable_bytes(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const auto continues = [&](std::size_t i, unsigned least = 0x80, unsigned most = 0xbf) {
@@ -13,7 +14,7 @@ std::size_t printable_bytes(std::string_view text) noexcept {
   };
   const unsigned first = byte(0);
   if (first < 0x80) return (first >= 0x20 && first != 0x7f) || first == '\n' || first == '\t' ? 1 : 0;
-  // ranges that leave out overlong forms, surrogates and control characters
+  // the ranges exclude overlong encodings, surrogates and control characters
   if (first == 0xc2) return continues(1, 0xa0) ? 2 : 0;
   if (first >= 0xc3 && first <= 0xdf) return continues(1) ? 2 : 0;
   if (first >= 0xe0 && first <= 0xef)
@@ -64,4 +65,4 @@ void throw_error(ErrorKind kind, const std::string& message) {
   throw Error(message, kind);
 }
 
-}  // namespace sar
+}}  // namespace sar

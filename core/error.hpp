@@ -1,5 +1,7 @@
-/// Exceptions of the library. Every message names the file or tensor concerned, the values found and what was
-/// expected, and can be printed whatever the names in a file are.
+/// The exceptions of the library. Every message names the file or tensor, the values found and the values
+/// expected. Every message is printable, whatever bytes the names in a file contain.
+///
+/// Room core: What everything else needs: exceptions, half-precision numbers, numbers as text.
 #pragma once
 
 #include <sar/config.hpp>
@@ -10,17 +12,17 @@
 #include <string>
 #include <string_view>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// The class of an error: what ranks tell each other besides its text (see Communicator::agree).
+/// The class of an exception. Ranks exchange it together with the text (see Communicator::agree).
 enum class ErrorKind : int { general, shape, input, communication, memory };
 
-/// The text with \\xNN in the place of each byte that is neither part of a UTF-8 character nor the end of a
-/// line, and of control characters: a name from a file cannot change the screen that it is printed on.
-/// printable(printable(text)) is printable(text).
+/// Returns the text with every control character (except newline and tab) and every byte that is not part of
+/// a valid UTF-8 character replaced by \\xNN. A name read from a file therefore cannot send control sequences
+/// to a terminal. Idempotent: printable(printable(text)) == printable(text).
 std::string printable(std::string_view text);
 
-/// Base of everything the library throws. The message is printable().
+/// The base class of all exceptions of the library. what() is printable().
 class Error : public std::runtime_error {
  public:
   explicit Error(const std::string& message, ErrorKind kind = ErrorKind::general)
@@ -31,51 +33,52 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
-/// Operands whose shapes or lengths do not fit together.
+/// Shapes or lengths of operands do not match.
 class ShapeError : public Error {
  public:
   explicit ShapeError(const std::string& message) : Error(message, ErrorKind::shape) {}
 };
 
-/// A file, dataset, graph or option that cannot be used as given.
+/// A file, dataset, graph or option is invalid.
 class InputError : public Error {
  public:
   explicit InputError(const std::string& message) : Error(message, ErrorKind::input) {}
 };
 
-/// MPI reported a failure, or a collective call was made inconsistently.
+/// MPI reported an error, or the ranks made different collective calls.
 class CommunicationError : public Error {
  public:
   explicit CommunicationError(const std::string& message) : Error(message, ErrorKind::communication) {}
 };
 
-/// No memory for a block of the given size.
+/// A block of memory could not be allocated.
 class MemoryError : public Error {
  public:
   explicit MemoryError(const std::string& message) : Error(message, ErrorKind::memory) {}
 };
 
-/// Throws the exception class that belongs to `kind`.
+/// Throws the exception class that corresponds to `kind`.
 [[noreturn]] void throw_error(ErrorKind kind, const std::string& message);
 
-/// The parts written one after the other, as by operator<<; numbers as in C++, whatever the host's locale is.
+/// Returns the concatenation of all parts, each written with operator<< in the classic locale (the host
+/// program's locale does not change how numbers look).
 template <class... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream text;
-  text.exceptions(std::ios::badbit);  // or a text without memory would be a shorter one
+  text.exceptions(std::ios::badbit);  // throw instead of returning a truncated text when memory is exhausted
   text.imbue(std::locale::classic());
   (text << ... << parts);
   return text.str();
 }
 
-/// What an index below `size` can be, for messages: "0 to 9"; "none" without any.
+/// Returns the valid indices of a list of `size` elements for error messages: "0 to 9", or "none" if empty.
 std::string index_range(Index size);
 
-/// Throws E with the concatenated parts unless `condition` holds.
+/// Throws E with the concatenated parts if `condition` is false.
 template <class E = Error, class... Parts>
 void require(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]]
     throw E(concat(parts...));
 }
 
-}  // namespace sar
+}}  // namespace sar

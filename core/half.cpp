@@ -4,10 +4,11 @@
 #include <bit>
 #include <cmath>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// A sign, an exponent and `fraction_bits` of a significand in 16 bits.
+/// Rounds `value` to a 16-bit format with 1 sign bit, `fraction_bits` fraction bits and the remaining bits
+/// for the exponent.
 template <int fraction_bits>
 std::uint16_t narrow(double value) noexcept {
   constexpr int bias = (1 << (14 - fraction_bits)) - 1;
@@ -19,8 +20,8 @@ std::uint16_t narrow(double value) noexcept {
   if (magnitude >= std::ldexp(1, bias + 1)) return static_cast<std::uint16_t>(sign | infinity);
   if (magnitude == 0) return static_cast<std::uint16_t>(sign);
   const int exponent = std::max(std::ilogb(magnitude), 1 - bias);
-  // fraction_bits + 1 bits at this exponent, or fewer for a subnormal. A carry moves into the exponent field
-  // by itself, at the largest number to infinity.
+  // The significand has fraction_bits + 1 bits at this exponent, fewer for a subnormal number. A carry out of
+  // the significand increments the exponent field, and turns the largest finite number into infinity.
   const auto significand = static_cast<int>(std::nearbyint(std::ldexp(magnitude, fraction_bits - exponent)));
   return static_cast<std::uint16_t>(sign | (significand + ((exponent + bias - 1) << fraction_bits)));
 }
@@ -28,7 +29,7 @@ std::uint16_t narrow(double value) noexcept {
 }  // namespace
 
 float half_to_float(std::uint16_t half) noexcept {
-  // the half's exponent field read in a float's place is too small by 2^(127 - 15)
+  // The exponent field of the half, read as a float's, is too small by 127 - 15: multiply by 2^112.
   const std::uint32_t magnitude = (half & 0x7fffu) << 13;
   const std::uint32_t sign = (half & 0x8000u) << 16;
   if ((half & 0x7c00u) == 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | magnitude);
@@ -48,4 +49,4 @@ std::uint16_t float_to_bfloat16(double value) noexcept {
   return narrow<7>(value);
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,20 +1,25 @@
-/// Floating-point numbers of 16 bits, as files and messages hold them: IEEE 754 binary16 ("half": 5 bits of
-/// exponent, 10 of significand) and bfloat16 (8 and 7, the upper half of a float).
+/// Conversions between float and the 16-bit floating-point formats of files and messages: IEEE 754 binary16
+/// ("half": 5 exponent bits, 10 fraction bits) and bfloat16 (8 exponent bits, 7 fraction bits; the upper half
+/// of a float).
 ///
-/// A number that is narrowed is rounded once, to the nearest, ties to even; beyond the largest it becomes
-/// infinite. Every value of 16 bits comes back as itself.
+/// Narrowing rounds once, to nearest, ties to even; values beyond the largest finite number become infinite.
+/// Widening is exact.
 #pragma once
 
 #include <sar/config.hpp>
 
 #include <cstdint>
 
-namespace sar::inline SAR_PRECISION {
+/// Returns the value of a binary16 number.
+namespace sar { inline namespace SAR_PRECISION {
+/// Returns `value` rounded to binary16.
 
 [[nodiscard]] float half_to_float(std::uint16_t half) noexcept;
+/// Returns the value of a bfloat16 number.
 [[nodiscard]] std::uint16_t float_to_half(double value) noexcept;
+/// Returns `value` rounded to bfloat16.
 
 [[nodiscard]] float bfloat16_to_float(std::uint16_t value) noexcept;
 [[nodiscard]] std::uint16_t float_to_bfloat16(double value) noexcept;
 
-}  // namespace sar
+}}  // namespace sar

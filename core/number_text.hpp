@@ -1,4 +1,4 @@
-/// Numbers as text that gives the same number when it is read. For implementation files.
+/// Exact conversion between numbers and text, independent of the locale. For implementation files.
 #pragma once
 
 #include <sar/config.hpp>
@@ -10,9 +10,9 @@
 #include <string_view>
 #include <system_error>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// The number that the whole text is; nothing when it is none.
+/// Parses the whole text as a number; returns nullopt if it is not one.
 template <class Number>
 std::optional<Number> to_number(std::string_view text) {
   Number number{};
@@ -21,11 +21,11 @@ std::optional<Number> to_number(std::string_view text) {
   return number;
 }
 
-/// All digits.
+/// Returns the shortest text that to_number() converts back to exactly `value`.
 template <class Number>
 std::string exact_text(Number value) {
   std::array<char, 32> text{};
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), value).ptr};
 }
 
-}  // namespace sar
+}}  // namespace sar

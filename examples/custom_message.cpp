@@ -1,12 +1,13 @@
-/// A message of one's own, on as many workers as mpirun starts:   mpirun -n 2 custom_message
+/// A user-defined message, on as many ranks as mpirun starts:   mpirun -n 2 custom_message
 ///
-/// Models of meshes and particles let a small network look at both ends of an edge and at the edge itself.
-/// Any differentiable function of those is a message here: it is computed for a block of edges at a time,
-/// forward and again in the backward pass, so that memory does not depend on the number of edges. Parameters
-/// inside it receive their gradients like all others.
+/// Models of meshes and particles often apply a small network to both ends of an edge and to the edge itself.
+/// Any differentiable function of these can be a message. It is computed for a chunk of edges at a time, in
+/// the forward pass and again in the backward pass, so that memory does not grow with the number of edges.
+/// Parameters used in the function receive gradients like all others.
 #include "run.hpp"
 
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <iostream>
 
@@ -62,8 +63,8 @@ int train(const Communicator& comm) {
       make_sbm(comm, {.nodes = 5000, .degree = 12, .classes = 8}, {.partition = PartitionMethod::random});
   const GraphShardManager graph = construct_full_graph(comm, data);
 
-  // Features of this worker's edges, in the graph's edge order. A mesh would have lengths and directions;
-  // here they are drawn by the edges' ids, so that they are the same for any number of workers.
+  // Features of this rank's edges, in the graph's edge order. A mesh would have lengths and directions; this
+  // example draws them, keyed by the edges' ids, so that they are the same for any number of ranks.
   constexpr Index edge_feats = 3;
   const Random random({.seed = 7});
   Tensor x({graph.num_edges(), edge_feats});

@@ -1,17 +1,18 @@
-/// GAT, full batch, on as many workers as mpirun starts:   mpirun -n 2 gat
+/// GAT, full-batch training, on as many ranks as mpirun starts:   mpirun -n 2 gat
 ///
-/// As graphsage.cpp, with attention: each of several heads weighs the in-edges of a node by what it sees at
-/// their two ends. No weight of an edge is ever kept, however many edges there are.
+/// Like graphsage.cpp, with attention: each head weights the in-edges of a node by the features of both ends.
+/// Attention coefficients are never stored per edge.
 #include "run.hpp"
 
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <iostream>
 
 using namespace sar;
 
-/// Two layers as in the paper (arXiv 1710.10903): heads side by side, ELU, then one head; dropout of the
-/// inputs and of the attention coefficients.
+/// Two layers as in the paper (arXiv 1710.10903): several heads side by side and ELU, then one head, with
+/// dropout of the inputs and of the attention coefficients.
 struct Net : Module {
   GATConv hidden, out;
 
@@ -34,23 +35,23 @@ struct Net : Module {
 int train(const Communicator& comm) {
   const ThreadLimit threads(default_num_threads(comm));
 
-  // A graph with planted classes, made in pieces: this worker gets its nodes and their in-edges. With a self
-  // loop a node can attend to itself.
+  // A graph with planted classes. It is generated in distributed form: each rank gets its nodes and their
+  // in-edges. Self loops let a node attend to itself.
   NodeData data = make_sbm(comm, {.nodes = 20000, .degree = 16, .classes = 16},
                            {.add_self_loops = true, .partition = PartitionMethod::random});
   const GraphShardManager graph = construct_full_graph(comm, data);
 
-  // The same seed gives the same initial parameters everywhere; no broadcast is needed.
+  // The same seed gives the same initial parameters on every rank, without a broadcast.
   Generator gen(/*seed=*/0);
   Net net(data.features.row_size(), /*per_head=*/16, /*heads=*/4, data.num_classes, gen);
   Adam optimizer(net.named_parameters(), {.lr = 0.01});
 
   for (int epoch = 1; epoch <= 20; ++epoch) {
     net.train();
-    Tape tape;  // while it lives, operations are recorded
+    Tape tape;  // operations are recorded while the tape exists
     const Variable loss = cross_entropy(net(graph, data.features), data.labels, data.train_mask, comm);
     tape.backward(loss);
-    gather_grads(comm, net);  // each worker has seen its own nodes only: add up
+    gather_grads(comm, net);  // sum over the ranks: each has seen only its own nodes
     optimizer.step();
     optimizer.zero_grad();
 
@@ -65,6 +66,6 @@ int train(const Communicator& comm) {
 }
 
 int main(int argc, char** argv) {
-  const Environment environment(argc, argv);  // MPI, unless somebody has initialized it already
+  const Environment environment(argc, argv);  // initializes MPI, unless that is already done
   return examples::run("gat", train);
 }

@@ -1,19 +1,21 @@
-/// The graph convolutional network of Kipf and Welling (arXiv 1609.02907) on a dataset directory of NumPy
-/// files:
-///     mpirun -n 2 gcn path/to/cora
-/// Without a directory it learns Zachary's karate club, where the two heads of the factions are the training
-/// nodes.
+/// The graph convolutional network of Kipf and Welling (arXiv 1609.02907), trained on a dataset directory of
+/// NumPy files:
 ///
-/// Room examples: Programs that teach, each to be read from top to bottom.
+///     mpirun -n 2 gcn path/to/cora
+///
+/// Without a directory it uses Zachary's karate club, with the heads of the two factions as training nodes.
+///
+/// Room examples: Tutorial programs, each to be read from top to bottom.
 #include "run.hpp"
 
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <iostream>
 
 using namespace sar;
 
-/// Two layers with dropout in front of each.
+/// Two layers, each with dropout of its input.
 struct GCN : Module {
   Dropout drop_features, drop_hidden;
   ModuleList<GraphConv> layers;
@@ -28,7 +30,7 @@ struct GCN : Module {
   }
 
   Variable operator()(const GraphShardManager& graph, const Variable& x) {
-    // graph.src_ids() are global: a node draws the same dropout mask whichever worker holds it.
+    // graph.src_ids() are the original ids: a node gets the same dropout mask on whichever rank it is.
     const Variable h = relu(layers[0](graph, drop_features(x, graph.src_ids())));
     return layers[1](graph, drop_hidden(h, graph.src_ids()));
   }
@@ -56,7 +58,7 @@ int train(const Communicator& comm, const char* dataset) {
       std::cout << "epoch " << epoch << "  loss " << loss.value().item() << std::endl;
   }
 
-  net.eval();  // no dropout; no tape either, so nothing is recorded
+  net.eval();  // no dropout; without a tape nothing is recorded
   const double test = accuracy(net(graph, data.features).value(), data.labels, data.test_mask, comm);
   if (comm.rank() == 0) std::cout << "test accuracy " << test << std::endl;
   return 0;

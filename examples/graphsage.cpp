@@ -1,16 +1,17 @@
-/// GraphSAGE, full batch, on as many workers as mpirun starts:   mpirun -n 2 graphsage
+/// GraphSAGE, full-batch training, on as many ranks as mpirun starts:   mpirun -n 2 graphsage
 ///
-/// Every worker runs this program. Each holds its share of the nodes, and the lines below read as if it held
-/// them all: the layers, the norms and the losses communicate between the workers.
+/// Every rank runs this program and holds its share of the nodes. The code reads as if each rank held the
+/// whole graph: layers, norms and losses communicate internally.
 #include "run.hpp"
 
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <iostream>
 
 using namespace sar;
 
-/// Three convolutions; between them batch norm over the nodes of all workers, ReLU and dropout.
+/// Three convolutions with batch norm over the nodes of all ranks, ReLU and dropout between them.
 struct Net : Module {
   ModuleList<SAGEConv> convs;
   ModuleList<DistributedBN1D> norms;
@@ -39,22 +40,23 @@ struct Net : Module {
 int train(const Communicator& comm) {
   const ThreadLimit threads(default_num_threads(comm));
 
-  // A graph with planted classes, made in pieces: this worker gets its nodes and their in-edges.
+  // A graph with planted classes. It is generated in distributed form: each rank gets its nodes and their
+  // in-edges.
   NodeData data =
       make_sbm(comm, {.nodes = 20000, .degree = 16, .classes = 16}, {.partition = PartitionMethod::random});
   const GraphShardManager graph = construct_full_graph(comm, data);
 
-  // The same seed gives the same initial parameters everywhere; no broadcast is needed.
+  // The same seed gives the same initial parameters on every rank, without a broadcast.
   Generator gen(/*seed=*/0);
   Net net(data.features.row_size(), /*hidden=*/64, data.num_classes, comm, gen);
   Adam optimizer(net.named_parameters(), {.lr = 0.01});
 
   for (int epoch = 1; epoch <= 20; ++epoch) {
     net.train();
-    Tape tape;  // while it lives, operations are recorded
+    Tape tape;  // operations are recorded while the tape exists
     const Variable loss = cross_entropy(net(graph, data.features), data.labels, data.train_mask, comm);
     tape.backward(loss);
-    gather_grads(comm, net);  // each worker has seen its own nodes only: add up
+    gather_grads(comm, net);  // sum over the ranks: each has seen only its own nodes
     optimizer.step();
     optimizer.zero_grad();
 
@@ -69,6 +71,6 @@ int train(const Communicator& comm) {
 }
 
 int main(int argc, char** argv) {
-  const Environment environment(argc, argv);  // MPI, unless somebody has initialized it already
+  const Environment environment(argc, argv);  // initializes MPI, unless that is already done
   return examples::run("graphsage", train);
 }

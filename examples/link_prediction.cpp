@@ -1,12 +1,17 @@
-/// Link prediction, full batch: which pairs of nodes are joined by an edge that was left out?
-///     mpirun -n 2 link_prediction path/to/cora
-/// Without a directory it makes a graph with planted classes.
+/// Link prediction, full-batch training: predicts which pairs of nodes are joined by an edge that was held
+/// out.
 ///
-/// 85 % of the edges are for training, 5 % for validation, 10 % for the test. A GraphSAGE computes a
-/// representation of every node from the training edges; the score of a pair is the product of its two ends.
+///     mpirun -n 2 link_prediction path/to/cora
+///
+/// Without a directory it generates a graph with planted classes.
+///
+/// 85 % of the edges are used for training, 5 % for validation and 10 % for testing. A GraphSAGE computes a
+/// representation of every node from the training edges; the score of a pair is the dot product of the
+/// representations of its ends.
 #include "run.hpp"
 
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <cstdint>
 #include <iostream>
@@ -31,12 +36,12 @@ struct Encoder : Module {
   }
 };
 
-/// The scores of pairs of any nodes of all workers: pairs.src(h) brings the rows that other workers own.
+/// Returns the scores of pairs of nodes on any ranks: pairs.src(h) fetches the rows that other ranks own.
 Variable scores(const NodePairs& pairs, const Variable& h) {
   return DotPredictor()(pairs.src(h), pairs.dst(h));
 }
 
-/// The area under the ROC curve of some edges against as many pairs that are no edges.
+/// Returns the area under the ROC curve of some edges against as many pairs that are not edges.
 double auc(const GraphShardManager& graph, const PartitionBook& book, const EdgeList& edges,
            const NegativeSampler& negatives, const Variable& h) {
   const NodePairs positive(graph.comm(), book, edges.src, edges.dst);
@@ -53,10 +58,10 @@ int train(const Communicator& comm, const char* dataset) {
   EdgeSplit split = split_edges(comm, data, {.valid = 0.05, .test = 0.1, .seed = 0});
   const auto train_edges = std::make_shared<EdgeSet>(comm, data.book, split.train);
   const Array<Index> train_ids = split.train.id;
-  data.edges = std::move(split.train);  // messages go along these only
+  data.edges = std::move(split.train);  // messages use these edges only
   const GraphShardManager graph = construct_full_graph(comm, data);
 
-  // One pair that is no edge for each edge: others in each epoch, and the same for any number of workers.
+  // One negative pair per edge: new ones in each epoch, and the same for any number of ranks.
   const NegativeSampler negatives(graph, {.exclude_self_loops = true, .exclude_edges = train_edges});
   const NegativeSampler evaluation(graph,
                                    {.seed = 1, .exclude_self_loops = true, .exclude_edges = all_edges});
@@ -70,7 +75,7 @@ int train(const Communicator& comm, const char* dataset) {
     const NodePairs pairs(comm, data.book, drawn.src, drawn.dst);
     Tape tape;
     const Variable h = net(graph, data.features);
-    const Variable of_edges = DotPredictor()(graph, h);  // a score for each edge of the graph
+    const Variable of_edges = DotPredictor()(graph, h);  // one score per edge of the graph
     const Variable loss = link_bce_with_logits(of_edges, scores(pairs, h), comm);
     tape.backward(loss);
     gather_grads(comm, net);

@@ -1,11 +1,12 @@
-/// A relational GCN, full batch, on as many workers as mpirun starts:   mpirun -n 2 rgcn
+/// A relational GCN, full-batch training, on as many ranks as mpirun starts:   mpirun -n 2 rgcn
 ///
-/// As graphsage.cpp, on a graph whose edges are of several types, each of which means something else: most
-/// neighbours are of another class here, and the type of an edge is a hint at which. (A GraphSAGE of this
-/// size, which does not see types, ends at an accuracy of 0.58.)
+/// Like graphsage.cpp, on a graph with several edge types. Most neighbors have another class here, and the
+/// type of an edge is a hint at which one. A GraphSAGE of this size ignores the types and reaches an accuracy
+/// of only 0.58.
 #include "run.hpp"
 
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -13,14 +14,14 @@
 
 using namespace sar;
 
-/// What the convolutions need to know of this worker's in-edges, in the graph's order of edges.
+/// The edge data that the convolutions need for this rank's in-edges, in the graph's edge order.
 struct Relations {
   Array<Index> types;
-  Tensor norm;  // 1 / in-degree of the destination, so that messages are averaged
+  Tensor norm;  // 1 / in-degree of the destination: averages the messages
 };
 
-/// A hint in every other edge, how far apart the classes of its two ends are; noise in the rest. Draws with
-/// the id of an edge are the same whichever worker has it.
+/// About half of the edges have a type that tells the distance between the classes of their ends; the types
+/// of all other edges are noise. Random draws are keyed by edge ids and do not depend on the edges' owners.
 Relations make_relations(const GraphShardManager& graph, const Tensor& labels, Index num_rels) {
   const NoTape data_only;
   const Tensor steps = graph.apply_edges(fn::v_sub_u(labels, labels)).value();
@@ -40,7 +41,7 @@ Relations make_relations(const GraphShardManager& graph, const Tensor& labels, I
   return relations;
 }
 
-/// Two layers; the matrices of all types are combinations of a few that they share (arXiv 1703.06103).
+/// Two layers; the matrices of all types are linear combinations of a few shared ones (arXiv 1703.06103).
 struct Net : Module {
   RelGraphConv hidden, out;
 
@@ -64,7 +65,7 @@ struct Net : Module {
 int train(const Communicator& comm) {
   const ThreadLimit threads(default_num_threads(comm));
 
-  // Three edges of ten stay within a class. Every worker gets its nodes and their in-edges.
+  // Three edges in ten stay within a class. Each rank gets its nodes and their in-edges.
   constexpr Index num_classes = 8, num_rels = 8;
   NodeData data = make_sbm(comm, {.nodes = 10000, .degree = 12, .classes = num_classes, .homophily = 0.3},
                            {.partition = PartitionMethod::random});

@@ -1,12 +1,14 @@
-/// SIGN, and correct-and-smooth:   mpirun -n 2 sign path/to/cora
-/// Without a directory it makes a graph with planted classes.
+/// SIGN and correct-and-smooth:   mpirun -n 2 sign path/to/cora
 ///
-/// The graph is used twice: before the training, when averages of the features over several hops are
-/// computed, and after it, when what is known of the training labels spreads over the graph. The network sees
-/// rows only: an epoch needs no communication but that of the loss and the gradients.
+/// Without a directory it generates a graph with planted classes.
+///
+/// The graph is used twice: before training, to average the features over several hops, and after training,
+/// to propagate the known training labels. The network itself processes rows independently: an epoch
+/// communicates only for the loss and the gradients.
 #include "run.hpp"
 
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <iostream>
 

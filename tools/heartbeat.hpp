@@ -1,4 +1,4 @@
-/// A sign of life from a program that takes its time.
+/// Progress lines of long runs.
 #pragma once
 
 #include <chrono>
@@ -10,18 +10,18 @@
 
 namespace sar::tools {
 
-/// Says again and again what the program has been doing, and for how long: "reading the graph, 60 s so far".
-/// It is silent about what takes less than `interval`. Its thread does not call MPI.
+/// Prints a line in each interval with what the program does, and for how long: "reading the graph, 60 s so
+/// far". Phases shorter than `interval` print nothing. Its thread does not call MPI.
 class Heartbeat {
  public:
-  /// `out`, which outlives this; nullptr: it never says anything (ranks other than 0).
+  /// `out` outlives this; nullptr: prints nothing (ranks other than 0).
   explicit Heartbeat(std::ostream* out,
                      std::chrono::steady_clock::duration interval = std::chrono::seconds(30));
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
-  /// From now on, the program does this.
+  /// Begins the next phase.
   void phase(std::string what);
 
  private:

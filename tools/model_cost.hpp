@@ -1,7 +1,7 @@
 /// What training a model will need, predicted from the sizes of the parts before anything is trained.
 #pragma once
 
-#include <sar/graph/data/partition_graph.hpp>
+#include <sar/graph/data/parts/partition_graph.hpp>
 
 #include <string>
 

@@ -1,20 +1,78 @@
 #include "options.hpp"
 
+#include <algorithm>
 #include <map>
+#include <memory>
 
 namespace sar::tools {
 namespace {
+
+const std::string help_group = "Help";
+
+/// Writes an option as "--name TYPE    description [default]".
+class HelpFormatter : public CLI::Formatter {
+ public:
+  explicit HelpFormatter(std::vector<std::string> common) : common_(std::move(common)) { column_width(32); }
+
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
+    std::string text = make_description(app) + make_usage(app, std::move(name)) + make_positionals(app);
+    for (const std::string& group : app->get_groups()) {
+      const auto options = app->get_options([&](const CLI::Option* option) {
+        return option->get_group() == group && option->nonpositional() &&
+               (mode == CLI::AppFormatMode::All || is_common(*option));
+      });
+      if (!options.empty()) text += make_group(group, false, options);
+    }
+    return text + (app->get_footer().empty() ? "" : "\n") + make_footer(app);
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";  // a flag
+    const std::string& form = option->get_option_text();
+    return " " + (form.empty() ? option->get_type_name() : form);
+  }
+  std::string make_option_desc(const CLI::Option* option) const override {
+    const std::string value = option->get_type_size() > 0 ? option->get_default_str() : "";
+    if (option->get_required()) return option->get_description() + " (required)";
+    return option->get_description() + (value.empty() ? "" : " [" + value + "]");
+  }
+
+ private:
+  [[nodiscard]] bool is_common(const CLI::Option& option) const {
+    return option.get_group() == help_group || std::ranges::count(common_, option.get_name()) > 0;
+  }
+
+  std::vector<std::string> common_;
+};
 
 void read_separator(const std::string& word, std::optional<char>& separator) {
   static const std::map<std::string, std::optional<char>> words{
       {"auto", std::nullopt}, {"tab", '\t'}, {"comma", ','}, {"semicolon", ';'}, {"blank", ' '}};
   const auto found = words.find(word);
   if (found == words.end() && word.size() != 1)
-    throw CLI::ValidationError("--separator", "'" + word + "', expected a word of --help or one sign");
+    throw CLI::ValidationError(
+        "--separator", "'" + word + "', expected auto, tab, comma, semicolon, blank or one character");
   separator = found == words.end() ? word[0] : found->second;
 }
 
 }  // namespace
+
+void begin_group(CLI::App& app, const std::string& name) {
+  app.option_defaults()->group(name);
+}
+
+void set_common_options(CLI::App& app, std::vector<std::string> names) {
+  app.formatter(std::make_shared<HelpFormatter>(std::move(names)));
+}
+
+void add_help_options(CLI::App& app) {
+  begin_group(app, help_group);
+  app.set_help_flag("-h,--help", "shows the most used options");
+  app.set_help_all_flag("--help-all", "shows all options");
+  app.set_version_flag("--version",
+                       concat("sar-", app.get_name(), " " SAR_VERSION ", ",
+                              sizeof(real) == sizeof(double) ? "double" : "single", " precision, " SAR_MPI),
+                       "shows the version, the precision and the MPI library");
+}
 
 CLI::Option* add_pairs(CLI::App& app, const std::string& option, std::map<std::string, std::string>& pairs,
                        const std::string& form, const std::string& help) {
@@ -40,14 +98,12 @@ const Choices<PartitionMethod>& partition_methods() {
 }
 
 void add_sbm_options(CLI::App& app, SbmOptions& sbm, const std::string& prefix) {
-  const auto positive = number_from<Index>(1);
-  const auto share = number_from(0.0, 1.0);
-  app.add_option("--nodes", sbm.nodes, prefix + "number of nodes")->transform(positive);
-  app.add_option("--degree", sbm.degree, prefix + "average in-degree")->transform(number_from(1e-6, 1e9));
-  app.add_option("--classes", sbm.classes, prefix + "number of classes")->transform(positive);
-  app.add_option("--features", sbm.features, prefix + "width of the features")->transform(positive);
-  app.add_option("--homophily", sbm.homophily, prefix + "share of edges inside a class")->transform(share);
-  app.add_option("--train-share", sbm.train_share, prefix + "share of the training nodes")->transform(share);
+  add_number(app, "--nodes", sbm.nodes, prefix + "number of nodes", 1);
+  add_number(app, "--degree", sbm.degree, prefix + "average in-degree", 1e-6, 1e9);
+  add_number(app, "--classes", sbm.classes, prefix + "number of classes", 1);
+  add_number(app, "--features", sbm.features, prefix + "width of the features", 1);
+  add_number(app, "--homophily", sbm.homophily, prefix + "share of edges inside a class", 0, 1);
+  add_number(app, "--train-share", sbm.train_share, prefix + "share of training nodes", 0, 1);
 }
 
 std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptions& o) {
@@ -56,36 +112,39 @@ std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptio
                                            {"names", formats::NodeIds::names}};
   return {
       add_pairs(app, "--node-data", o.node_data, "NAME=FILE.npy",
-                "edge list, Matrix Market: features, labels, train_mask, ..., one row for each node"),
-      add_choice(app, "--node-ids", o.node_ids, node_ids,
-                 "edge list: auto, dense (numbers of nodes) or names (any words)"),
+                "edge list, Matrix Market: data with a row for each node (features, labels, train_mask)"),
+      add_choice(app, "--node-ids", o.node_ids, node_ids, "edge list: what node ids are"),
       app.add_option_function<std::string>(
              "--separator", [&o](const std::string& word) { read_separator(word, o.separator); },
-             "edge list: auto, tab, comma, semicolon, blank or one sign")
+             "edge list: auto, tab, comma, semicolon, blank or one character")
+          ->type_name("NAME")
           ->default_str("auto"),
-      app.add_flag("--ignore-columns", o.ignore_data, "edge list: read the two nodes of a line only"),
-      app.add_option("--split", o.split, "OGB folder: which one in split/; empty: the only one"),
+      app.add_flag("--ignore-columns", o.ignore_data, "edge list: ignores columns after the two nodes"),
+      app.add_option("--split", o.split,
+                     "OGB folder: name of a folder in split/; needed if there are several")
+          ->type_name("NAME"),
   };
 }
 
-CLI::Validator not_empty() {
-  return {[](const std::string& path) { return path.empty() ? std::string("the path is empty") : ""; }, ""};
+CLI::Option* add_path(CLI::App& app, const std::string& option, std::string& path, const std::string& form,
+                      const std::string& help) {
+  const auto check = [](const std::string& given) {
+    return given.empty() ? std::string("the path is empty") : "";
+  };
+  return app.add_option(option, path, help)->check(CLI::Validator(check, ""))->option_text(form);
 }
 
 void add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help) {
-  app.add_option("--seed", seed, help)->transform(number_from<std::uint64_t>(0));
+  add_number(app, "--seed", seed, help);
 }
 
-CLI::Option* add_layers_option(CLI::App& app, int& layers, const std::string& help) {
-  constexpr int most = 10000;
-  return app.add_option("--layers", layers, help)->transform(number_from(1, most));
+CLI::Option* add_layers_option(CLI::App& app, int& layers) {
+  return add_number(app, "--layers", layers, "number of layers", 1, 10000);
 }
 
 void add_threads_option(CLI::App& app, int& threads) {
-  constexpr int most = 1024;
-  app.add_option("--threads", threads,
-                 "per rank; 0: the processors a rank is bound to, shared among the ranks bound to them")
-      ->transform(number_from(0, most));
+  add_number(app, "--threads", threads, "threads per rank; 0: all processors that the ranks are bound to", 0,
+             1024);
 }
 
 }  // namespace sar::tools

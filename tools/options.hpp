@@ -1,9 +1,9 @@
-/// Options that several tools have.
+/// Options that several programs have, and the form of their help texts.
 #pragma once
 
 #include "formats/source_options.hpp"
 
-#include <sar/graph/data/generators.hpp>
+#include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/partition/partition.hpp>
 
 #include <sar/core/error.hpp>
@@ -23,29 +23,39 @@
 
 namespace sar::tools {
 
+/// Options that are added from now on belong to this group of the help texts.
+void begin_group(CLI::App& app, const std::string& name);
+
+/// Names the options that --help shows. --help-all shows all of them.
+void set_common_options(CLI::App& app, std::vector<std::string> names);
+
+/// Adds --help, --help-all and --version, after all other options.
+void add_help_options(CLI::App& app);
+
 /// The values that an option can have, and their names on the command line.
 template <class T>
 using Choices = std::vector<std::pair<std::string, T>>;
 
-/// Adds an option whose value is one of the names.
+/// Adds an option whose value is one of the names; the help text ends with them.
 template <class T>
 CLI::Option* add_choice(CLI::App& app, const std::string& option, T& value, const Choices<T>& choices,
                         const std::string& help) {
-  std::string initial;
-  for (const auto& [name, choice] : choices)
+  std::string initial, names;
+  for (const auto& [name, choice] : choices) {
     if (choice == value) initial = name;
-  const auto read = [&value, option, choices](const std::string& given) {
-    std::string names;
-    for (const auto& [name, choice] : choices) {
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  const auto read = [&value, option, choices, names](const std::string& given) {
+    for (const auto& [name, choice] : choices)
       if (name == given) {
         value = choice;
         return;
       }
-      names += (names.empty() ? "" : ", ") + name;
-    }
     throw CLI::ValidationError(option, "'" + given + "', expected one of " + names);
   };
-  return app.add_option_function<std::string>(option, read, help)->type_name("NAME")->default_str(initial);
+  return app.add_option_function<std::string>(option, read, help + ": " + names)
+      ->type_name("NAME")
+      ->default_str(initial);
 }
 
 /// Adds an option of any number of pairs such as NAME=VALUE; `form` is what they look like.
@@ -68,7 +78,6 @@ std::optional<T> to_number(std::string_view text) {
 template <class T>
 CLI::Validator number_from(T least, T most = std::numeric_limits<T>::max()) {
   constexpr bool whole = std::is_integral_v<T>;
-  const bool bounded = most < std::numeric_limits<T>::max();
   const auto check = [=](std::string& text) -> std::string {
     const std::optional<T> number = to_number<T>(text);
     if (number && *number >= least && *number <= most) {
@@ -78,35 +87,48 @@ CLI::Validator number_from(T least, T most = std::numeric_limits<T>::max()) {
     return concat("'", text, "', expected a ", whole ? "whole number" : "number", " from ", least, " to ",
                   most);
   };
-  return {check, bounded ? concat(least, "..", most) : concat(">=", least)};
+  return {check, ""};
 }
 
-/// A check of an option that names a file or directory.
-CLI::Validator not_empty();
+/// Adds an option that is a number from `least` to `most`.
+template <class T>
+CLI::Option* add_number(CLI::App& app, const std::string& option, T& value, const std::string& help,
+                        std::type_identity_t<T> least = 0,
+                        std::type_identity_t<T> most = std::numeric_limits<T>::max()) {
+  return app.add_option(option, value, help)
+      ->transform(number_from(least, most))
+      ->type_name(std::is_integral_v<T> ? "N" : "X")
+      ->capture_default_str();
+}
+
+/// Adds an option that names a file or directory; `form` stands for it in the help text: "FILE".
+CLI::Option* add_path(CLI::App& app, const std::string& option, std::string& path, const std::string& form,
+                      const std::string& help);
 
 /// All methods of partitioning.
 const Choices<PartitionMethod>& partition_methods();
 
-/// The sizes of a generated graph; `prefix` goes before each help text.
+/// Adds the sizes of a generated graph; `prefix` goes before each help text.
 void add_sbm_options(CLI::App& app, SbmOptions& sbm, const std::string& prefix = "");
 
-/// What happens to the edges of a graph when it is read. Of: DatasetOptions, PartitionGraphOptions.
+/// Adds the changes of the edges while a graph is read. Options: DatasetOptions, PartitionGraphOptions.
 template <class Options>
 void add_edge_options(CLI::App& app, Options& o) {
-  app.add_flag("--add-reverse-edges", o.add_reverse_edges, "every edge in both directions");
-  app.add_flag("--add-self-loops", o.add_self_loops, "an edge from every node to itself");
-  app.add_flag("--drop-duplicates", o.drop_duplicates, "parallel edges count once");
+  app.add_flag("--add-reverse-edges", o.add_reverse_edges, "adds the reverse of every edge");
+  app.add_flag("--add-self-loops", o.add_self_loops, "adds an edge from every node to itself");
+  app.add_flag("--drop-duplicates", o.drop_duplicates, "keeps one of several edges with the same ends");
 }
 
-/// Adds the options for what a graph file does not say itself, and returns them.
+/// Adds the options that describe what a graph file does not say itself, and returns them.
 std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptions& o);
 
-/// "--seed".
+/// Adds --seed.
 void add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help);
 
-/// "--layers".
-CLI::Option* add_layers_option(CLI::App& app, int& layers, const std::string& help);
+/// Adds --layers.
+CLI::Option* add_layers_option(CLI::App& app, int& layers);
 
+/// Adds --threads.
 void add_threads_option(CLI::App& app, int& threads);
 
 }  // namespace sar::tools

@@ -1,6 +1,9 @@
 #include "program.hpp"
 
-#include <sar/sar.hpp>
+#include "options.hpp"
+
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <mpi.h>
 #include <unistd.h>
@@ -17,11 +20,12 @@
 namespace sar::tools {
 namespace {
 
-/// Values of the options by name, those left out, too; without --threads, which a rank may choose by itself.
+/// Returns the values of all options by name, also of options not given. Ranks may differ in --threads, which
+/// is left out.
 std::map<std::string, std::string> values_of(const CLI::App& app) {
   std::map<std::string, std::string> values;
   for (const CLI::Option* option : app.get_options()) {
-    if (option->get_name() == "--threads" || option->get_name() == "--help") continue;
+    if (option->get_name() == "--threads") continue;
     std::string& value = values[option->get_name()];
     for (const std::string& word : option->results()) value += (value.empty() ? "" : " ") + word;
     if (option->empty()) value = option->get_default_str();
@@ -38,11 +42,12 @@ void require_equal_options(const Communicator& comm, const CLI::App& app) {
   }
 }
 
-/// An exit code when the program ends here: 0 after --help, 2 for wrong usage. Throws InputError when the
-/// ranks have not been given the same.
+/// Returns an exit code if the program ends here: 0 after --help, --help-all and --version, 2 for wrong
+/// usage. Throws InputError if the ranks have different options.
 std::optional<int> parse(CLI::App& app, int argc, char** argv, const Communicator& comm) {
   std::optional<int> exit_code;
   std::ostringstream out, err;
+  add_help_options(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -50,8 +55,9 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv, const Communicato
   }
   const bool all_end = comm.all_reduce(exit_code ? 1 : 0, ReduceOp::min) == 1;
   comm.agree([&] {
-    require<InputError>(all_end || !exit_code, "only some ranks have got a command line that ends the program: ",
-                        out.str(), err.str());
+    require<InputError>(all_end || !exit_code,
+                        "only some ranks have got a command line that ends the program: ", out.str(),
+                        err.str());
     if (!all_end) require_equal_options(comm, app);
   });
   if (exit_code && comm.rank() == 0)

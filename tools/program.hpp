@@ -1,8 +1,10 @@
 /// How a tool begins and ends.
+///
+/// Room tools: What the programs share: their begin and end, common options, heartbeat, costs of models.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <CLI/CLI.hpp>
 

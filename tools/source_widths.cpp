@@ -1,6 +1,7 @@
 #include "source_widths.hpp"
 
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -15,7 +16,7 @@ Index count_classes(GraphSource& source, const std::string& labels) {
   const PartitionBook slices = PartitionBook::even(source.num_nodes(), comm.size());
   std::vector<Index> nodes(static_cast<std::size_t>(slices.num_nodes(comm.rank())));
   std::iota(nodes.begin(), nodes.end(), slices.begin(comm.rank()));
-  const DataArray mine = source.read_node_data(labels, nodes);
+  const DataArray mine = source.read_node_data(0, labels, nodes);
   std::vector<double> values(nodes.size());
   convert_elements(mine.type, mine.bytes.data(), std::ssize(nodes), values.data());
   double largest = 0;
@@ -30,7 +31,8 @@ Widths complete_widths(Widths widths, GraphSource& source, const std::map<std::s
     const auto given = names.find(name);
     return given != names.end() ? field.name == given->second : field.name == name || field.name == other;
   };
-  for (const DataField& field : source.node_fields()) {
+  if (!source.types().is_homogeneous()) return widths;
+  for (const DataField& field : source.types().nodes[0].fields) {
     if (widths.features == 0 && is(field, "features", "feat")) widths.features = field.row_size();
     if (widths.classes == 0 && is(field, "labels", "label") && field.row_size() == 1)
       widths.classes = count_classes(source, field.name);

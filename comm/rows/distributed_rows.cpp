@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 void fetch_row_bytes(const Communicator& comm, const PartitionBook& book, const std::byte* mine,
                      Index row_bytes, std::span<const Index> rows, std::byte* out) {
@@ -27,4 +27,4 @@ void fetch_row_bytes(const Communicator& comm, const PartitionBook& book, const 
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

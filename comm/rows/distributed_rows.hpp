@@ -1,23 +1,23 @@
-/// Rows of an array that is spread over the ranks, fetched by their numbers.
+/// Reads rows of a distributed array by their row numbers.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 
 #include <cstddef>
 #include <cstring>
 #include <span>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// Rank book.owner(i) stores row i of the array, as row i - book.begin(rank) of `mine`. Writes the rows that
-/// this rank wants to `out`, in the order of `rows`, where a row may occur again. A rank asks for about
-/// 4 MiB of rows at a time. Collective. Throws InputError, the same on every rank, when a row does not exist.
+/// Writes the rows `rows` of the array to `out`, in the order of the list (repetitions allowed). Rank
+/// book.owner(i) stores row i as row i - book.begin(rank) of `mine`. Each rank requests about 4 MiB of rows
+/// at a time. Throws InputError, the same on every rank, if a row does not exist. Collective.
 void fetch_row_bytes(const Communicator& comm, const PartitionBook& book, const std::byte* mine,
                      Index row_bytes, std::span<const Index> rows, std::byte* out);
 
-/// The same for one trivially copyable value in each row. Collective.
+/// Returns one trivially copyable value per listed row. Collective.
 template <class T>
 Array<T> fetch_values(const Communicator& comm, const PartitionBook& book, std::span<const T> mine,
                       std::span<const Index> rows) {
@@ -30,4 +30,4 @@ Array<T> fetch_values(const Communicator& comm, const PartitionBook& book, std::
   return out;
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,21 +1,21 @@
-/// DistributedTensor: rows that all ranks store together, and that each of them can read and change.
+/// DistributedTensor: rows stored over all ranks, which every rank can read and change.
 ///
 ///     DistributedTensor<> x(comm, data.book, data.features);        // borrows this rank's rows
-///     const Tensor rows = x.pull(ids);                              // rows of any rank, whatever the others do
+///     const Tensor rows = x.pull(ids);                              // local: rows of any rank
 ///
-///     auto pending = x.start_pull(next_ids);                        // collective: rows travel while this
-///     train(batch);                                                 // rank computes
+///     auto pending = x.start_pull(next_ids);                        // collective: rows are in flight
+///     train(batch);                                                 // while this rank computes
 ///     const Tensor next = pending.finish();
 ///
-///     x.push(ids, new_rows);                                        // seen by all ranks after barrier()
+///     x.push(ids, new_rows);                                        // visible to all ranks after barrier()
 ///     x.barrier();
 ///
-/// There is one copy of each row, at its owner, as in DGL's DistTensor; nothing is cached.
+/// Each row is stored once, at its owner, as in DGL's DistTensor; nothing is cached.
 #pragma once
 
 #include <sar/comm/rows/stored_rows.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/tensor.hpp>
+#include <sar/core/tensor/tensor.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -25,32 +25,32 @@
 #include <type_traits>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 template <class T>
 concept RowNumber = std::same_as<T, float> || std::same_as<T, double> || std::same_as<T, std::uint8_t> ||
     std::same_as<T, std::int8_t> || std::same_as<T, std::int16_t> || std::same_as<T, std::int32_t> ||
     std::same_as<T, std::int64_t>;
 
-/// Rows of T in memory: a Tensor for real, an Array, row by row, for other numbers.
+/// Rows of T in memory: a Tensor for real, a row-major Array for other types.
 template <RowNumber T>
 using RowsOf = std::conditional_t<std::is_same_v<T, real>, Tensor, Array<T>>;
 
-/// Rows on their way to this rank. All messages were posted when it was made: in between, a rank may compute,
-/// make other collective calls, and fail.
+/// Rows being pulled. All messages were posted when it was made: until finish(), a rank may compute, make
+/// other collective calls, and fail.
 template <RowNumber T>
 class PendingRows {
  public:
   PendingRows() = default;
   PendingRows(PendingRows&&) noexcept = default;
-  PendingRows& operator=(PendingRows other) noexcept {  // what was under way ends with `other`
+  PendingRows& operator=(PendingRows other) noexcept {  // `other` ends a pull in flight
     std::swap(rows_, other.rows_);
     std::swap(pull_, other.pull_);
     return *this;
   }
   ~PendingRows() = default;
 
-  /// Waits for the rows; once. Local: it waits for messages that have been posted already.
+  /// Waits for the rows and returns them. Call it once. Local: the messages are posted already.
   [[nodiscard]] RowsOf<T> finish() {
     pull_->finish();
     pull_.reset();
@@ -65,20 +65,20 @@ class PendingRows {
   std::unique_ptr<RowPull> pull_;  // writes to the rows
 };
 
-/// [N, ...] numbers T, N = book.num_nodes(); rank p stores the rows from book.begin(p) to book.end(p). A
-/// handle: copies are the same tensor. With the last handle of a rank, the tensor ends; that is collective,
-/// because other ranks may still read (a rank that leaves by an exception does not wait).
+/// A tensor [N, ...] of T with N = book.num_nodes() rows; rank p stores rows book.begin(p) to book.end(p). A
+/// handle: copies are the same tensor. Destroying the last handle of a rank is collective, because other
+/// ranks may still read (a rank that leaves by an exception does not wait).
 ///
-/// A call that is not collective and fails throws on its rank; unless that is in the body of
-/// Communicator::agree, the next collective call of the tensor throws the same on all ranks.
+/// A local call that fails throws on its rank; outside a body of Communicator::agree, the next collective
+/// call of the tensor then throws the same on all ranks.
 template <RowNumber T = real>
 class DistributedTensor {
  public:
-  // The constructors are collective. They throw, the same on every rank, InputError for a book that is not of
-  // as many ranks as the communicator or not the same on all, and for another shape of the rows on another
-  // rank; ShapeError for another number of own rows than the book's, and for rows of 2^31 bytes or more.
+  // The constructors are collective. They throw, the same on every rank, InputError for a book with another
+  // number of ranks than the communicator or not the same on all ranks, or if row shapes differ between
+  // ranks; ShapeError if the number of own rows is not the book's, and for rows of 2^31 bytes or more.
 
-  /// Zeros; shape[0] is the number of rows of all ranks. Collective.
+  /// A tensor of zeros; shape[0] is the number of rows of all ranks. Collective.
   DistributedTensor(const Communicator& comm, const PartitionBook& book, const Shape& shape)
       : DistributedTensor(
             comm,
@@ -90,22 +90,22 @@ class DistributedTensor {
               return zeros(shape.with_rows(book.num_nodes(comm.rank())));
             },
             book) {}
-  /// This rank's rows, [rows of this rank, ...]. Their memory is shared: that of a host's array, borrowed by
-  /// Tensor::borrow, must live as long as the tensor. Collective.
+  /// A tensor of this rank's rows, [rows of this rank, ...], whose memory it shares: an array borrowed with
+  /// Tensor::borrow must outlive the tensor. Collective.
   DistributedTensor(const Communicator& comm, const PartitionBook& book,
                     Tensor mine) requires std::same_as<T, real>
       : DistributedTensor(
             comm, [&] { return own(std::move(mine)); }, book) {}
-  /// The same for other numbers; `shape` is [rows of this rank, ...]. Collective.
+  /// The same for other types; `shape` is [rows of this rank, ...]. Collective.
   DistributedTensor(const Communicator& comm, const PartitionBook& book, Array<T> mine,
                     const Shape& shape) requires(!std::same_as<T, real>)
       : DistributedTensor(
             comm, [&] { return own(std::move(mine), shape); }, book) {}
-  /// A host's array of this rank's rows, which must live as long as the tensor; `shape` is [rows of
-  /// this rank, ...]. For reading when U is const. Collective.
+  /// Returns a tensor on a host array of this rank's rows, which must outlive the tensor; `shape` is [rows of
+  /// this rank, ...]. Read-only if U is const. Collective.
   ///
-  /// Where the tensor is made in the body of Communicator::agree, the array must outlive agree(): a rank that
-  /// fails in the body does not wait there for the others, which may still read.
+  /// If the tensor is made in a body of Communicator::agree, the array must outlive agree(): a rank that
+  /// fails in the body does not wait there for other ranks that may still read.
   template <class U>
   requires std::same_as<std::remove_const_t<U>, T>
   static DistributedTensor borrow(const Communicator& comm, const PartitionBook& book, std::span<U> mine,
@@ -121,14 +121,14 @@ class DistributedTensor {
         book);
   }
 
-  /// Row i of the result is row ids[i], of any rank; ids may be repeated. Local: it waits for nobody to make
-  /// a call. Rows that are neighbours at their owner and in `ids` come in one message (MPI_Get) for each
-  /// owner and GiB. Others are sorted and come at most 16 MiB at a time, one message an owner, with what lies
-  /// between near rows. Rows are those of the last barrier(). Throws InputError for an id that does not
-  /// exist.
+  /// Returns the rows ids[0], ids[1], ... of any ranks; repetitions are allowed. Returns the values of the
+  /// last barrier(). Throws InputError for an id that does not exist. Local: other ranks need not call
+  /// anything.
   ///
-  /// Where the network cannot read the memory of another host by itself (TCP), the owner answers during any
-  /// of its calls of MPI: a rank waits for an owner that computes. pull_all() does not.
+  /// Rows that are adjacent both at their owner and in `ids` are read with one message (MPI_Get) per owner
+  /// and GiB. Other rows are sorted and read at most 16 MiB at a time, one message per owner, including small
+  /// gaps between rows. If the network cannot read remote memory by itself (TCP), the owner answers during
+  /// any of its MPI calls, so a rank waits for an owner that computes; pull_all() avoids that.
   [[nodiscard]] RowsOf<T> pull(std::span<const Index> ids) const {
     RowsOf<T> rows;
     stored_->pull(ids, [&] {
@@ -137,10 +137,11 @@ class DistributedTensor {
     });
     return rows;
   }
-  /// The same, of all ranks together. Collective.
+  /// The same for all ranks together. Collective.
   [[nodiscard]] RowsOf<T> pull_all(std::span<const Index> ids) const { return start_pull(ids).finish(); }
-  /// The first half of pull_all(): asks for the rows and sends those that others want, as they are now.
-  /// finish() of the result waits for them. Buffers of as many rows are held meanwhile. Collective.
+  /// The first half of pull_all(): requests the rows and sends the rows that others requested, with their
+  /// current values. finish() of the result waits for them. Meanwhile, buffers for these rows are held.
+  /// Collective.
   [[nodiscard]] PendingRows<T> start_pull(std::span<const Index> ids) const {
     PendingRows<T> pending;
     pending.pull_ = stored_->start_pull(ids, [&] {
@@ -150,37 +151,37 @@ class DistributedTensor {
     return pending;
   }
 
-  /// Row ids[i] becomes row i of `rows` at the next barrier(). Local: this rank keeps a copy until then.
+  /// Replaces row ids[i] by row i of `rows` at the next barrier(); until then, this rank keeps a copy. Local.
   ///
-  /// At a barrier(), rows are pushed and added in the order of the ranks, and those of a rank in the order of
-  /// its calls and of their ids. So of several rows that are pushed to one id the last one of the highest
-  /// rank stays; a row that is pushed replaces what was added before it in this order, and what comes behind
-  /// it is added to it. Throws InputError for an id that does not exist and when rows were borrowed for
-  /// reading, ShapeError for another number of numbers.
+  /// A barrier() applies pushes and additions in the order of the ranks, and within a rank in the order of
+  /// its calls and of their ids. So if several ranks push one id, the last push of the highest rank remains;
+  /// a pushed row replaces earlier additions, and later ones are added to it. Throws InputError for an id
+  /// that does not exist and for rows borrowed as const, ShapeError for a wrong number of values.
   void push(std::span<const Index> ids, std::span<const T> rows) const {
     stored_->push(ids, reinterpret_cast<const std::byte*>(rows.data()), std::ssize(rows), false);
   }
   void push(std::span<const Index> ids, const Tensor& rows) const requires std::same_as<T, real> {
     push(ids, rows.values());
   }
-  /// Adds row i of `rows` to row ids[i] at the next barrier(), in the order that push() describes. Local.
+  /// Adds row i of `rows` to row ids[i] at the next barrier(), in the order described at push(). Local.
   void push_add(std::span<const Index> ids, std::span<const T> rows) const {
     stored_->push(ids, reinterpret_cast<const std::byte*>(rows.data()), std::ssize(rows), true);
   }
   void push_add(std::span<const Index> ids, const Tensor& rows) const requires std::same_as<T, real> {
     push_add(ids, rows.values());
   }
-  /// From now on, all ranks see what has been pushed, and what owners have written to mine(). On an error,
-  /// rows are as they were, and what was pushed is forgotten. Holds the rows that arrive. Collective.
+  /// Makes all pushed rows, and values that owners wrote to mine_to_write(), visible to all ranks. If it
+  /// throws, rows are unchanged and pushed rows are discarded. Needs buffers for the rows that arrive.
+  /// Collective.
   void barrier() const { stored_->barrier(); }
 
-  /// This rank's rows. Local.
+  /// Returns this rank's rows. Local.
   [[nodiscard]] std::span<const T> mine() const {
     const OwnRows& rows = stored_->mine();
     return {reinterpret_cast<const T*>(rows.data), static_cast<std::size_t>(rows.shape.size())};
   }
-  /// For writing between a collective call and barrier(), while no rank pulls. Local. Throws InputError when
-  /// they were borrowed for reading.
+  /// Returns this rank's rows for writing, which is allowed between a collective call and barrier(), while no
+  /// rank pulls. Throws InputError if they were borrowed as const. Local.
   [[nodiscard]] std::span<T> mine_to_write() const {
     const OwnRows& rows = stored_->mine();
     stored_->require_writable("mine_to_write");
@@ -188,7 +189,7 @@ class DistributedTensor {
   }
   [[nodiscard]] const PartitionBook& book() const noexcept { return stored_->book(); }
   [[nodiscard]] const Communicator& comm() const noexcept { return stored_->comm(); }
-  /// [N, ...] of all ranks.
+  /// Returns the shape [N, ...] of the whole tensor.
   [[nodiscard]] Shape shape() const { return stored_->mine().shape.with_rows(book().num_nodes()); }
   [[nodiscard]] Index row_size() const { return stored_->mine().shape.row_size(); }
 
@@ -241,4 +242,4 @@ class DistributedTensor {
   std::shared_ptr<StoredRows> stored_;
 };
 
-}  // namespace sar
+}}  // namespace sar

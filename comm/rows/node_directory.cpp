@@ -1,16 +1,16 @@
 #include <sar/comm/rows/node_directory.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// The finaliser of SplitMix64: the upper half chooses the rank, the lower one the slot.
+/// The finaliser of SplitMix64; the upper half chooses the rank, the lower half the slot.
 std::uint64_t hash(Index id) noexcept {
   auto x = static_cast<std::uint64_t>(id) + 0x9e3779b97f4a7c15u;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -18,7 +18,7 @@ std::uint64_t hash(Index id) noexcept {
   return x ^ (x >> 31);
 }
 
-/// Each id goes to the rank that its hash chooses.
+/// Returns the route of each id to the rank that its hash chooses.
 RowRoute route_to_entries(const Communicator& comm, std::span<const Index> ids) {
   Array<std::int32_t> ranks;
   comm.agree([&] {
@@ -30,7 +30,7 @@ RowRoute route_to_entries(const Communicator& comm, std::span<const Index> ids) 
   return {comm, ranks};
 }
 
-/// A node that is given twice, and its two numbers; these are negative when there is none.
+/// A node that occurs twice, with its two numbers; these are negative if there is none.
 struct GivenTwice {
   Index id = 0, first = -1, second = -1;
 };
@@ -56,6 +56,7 @@ void IdTable::make_slots(std::size_t count) {
   slots_.assign(count, {0, none});
 }
 
+// Linear probing: returns the slot of the id, or the free slot where it belongs.
 std::size_t IdTable::slot_of(Index id) const noexcept {
   const std::size_t mask = slots_.size() - 1;
   std::size_t slot = hash(id) & mask;
@@ -110,4 +111,4 @@ Array<Index> NodeDirectory::find(std::span<const Index> ids) const {
   return route.back(std::span<const Index>(asked));
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,24 +1,25 @@
-/// NodeDirectory: who owns which node, for nodes with any ids on any ranks.
+/// NodeDirectory: maps arbitrary node ids, distributed over the ranks, to global ids.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 
 #include <cstddef>
 #include <limits>
 #include <span>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// Numbers for ids: a hash table with open addressing. About 40 bytes an id.
+/// A map from ids to numbers: a hash table with open addressing. About 40 bytes per id.
 class IdTable {
  public:
-  /// Has room for `size` ids; it grows.
+  /// Reserves room for `size` ids; the table grows as needed.
   explicit IdTable(Index size = 0);
-  /// Gives a new id `number`, which is not `none`. Returns the number that the id has now.
+  /// Inserts an id with a number other than `none`, unless the id is present. Returns the number stored for
+  /// the id.
   Index insert(Index id, Index number);
-  /// The number of an id, or `none`.
+  /// Returns the number of an id, or `none`.
   [[nodiscard]] Index find(Index id) const noexcept;
 
   static constexpr Index none = std::numeric_limits<Index>::min();
@@ -30,18 +31,19 @@ class IdTable {
   [[nodiscard]] std::size_t slot_of(Index id) const noexcept;
   void make_slots(std::size_t count);
 
-  Array<Slot> slots_;  // a power of two, half of them in use at most
+  Array<Slot> slots_;  // size is a power of two; at most half are used
   std::size_t used_ = 0;
 };
 
-/// A hash of the id chooses the rank that knows it and that all others ask.
+/// A distributed map from ids to global ids: a hash of the id chooses the rank that stores its entry.
 class NodeDirectory {
  public:
-  /// `ids` are those of this rank's nodes, whose global ids are book.begin(rank), .... `what` they are called
-  /// in errors. Collective. Throws InputError, the same on every rank, for an id that occurs twice.
+  /// `ids` are the ids of this rank's nodes, whose global ids are book.begin(rank), book.begin(rank) + 1,
+  /// ...; `what` names them in messages. Throws InputError, the same on every rank, if an id occurs twice.
+  /// Collective.
   NodeDirectory(const Communicator& comm, const PartitionBook& book, std::span<const Index> ids,
                 const char* what = "node");
-  /// The global ids, and -1 for an id that no rank has. Collective.
+  /// Returns the global ids, and -1 for an id that no rank has. Collective.
   [[nodiscard]] Array<Index> find(std::span<const Index> ids) const;
 
  private:
@@ -49,4 +51,4 @@ class NodeDirectory {
   IdTable entries_;
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 PartitionBook::PartitionBook(std::vector<Index> offsets) : offsets_(std::move(offsets)) {
   require<InputError>(!offsets_.empty() && offsets_.front() == 0,
@@ -32,4 +32,4 @@ int PartitionBook::owner(Index node) const {
   return static_cast<int>(std::upper_bound(offsets_.begin(), offsets_.end(), node) - offsets_.begin()) - 1;
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,21 +1,22 @@
-/// PartitionBook: which worker owns which node, when every worker owns a contiguous range of node ids.
+/// PartitionBook: the contiguous ranges of node ids that the workers own.
 #pragma once
 
 #include <sar/config.hpp>
 
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
+/// The ranges of node ids of all workers.
 class PartitionBook {
  public:
   PartitionBook() = default;
-  /// Worker p owns [offsets[p], offsets[p+1]); offsets start at 0 and do not decrease (a worker may own
-  /// nothing). Throws InputError otherwise.
+  /// Worker p owns [offsets[p], offsets[p + 1]). Throws InputError unless offsets start at 0 and do not
+  /// decrease (a range may be empty).
   explicit PartitionBook(std::vector<Index> offsets);
-  /// num_nodes over `parts` ranges whose sizes differ by one at most.
+  /// Returns a book of num_nodes nodes in `parts` ranges whose sizes differ by at most one.
   static PartitionBook even(Index num_nodes, int parts);
-  /// The book of workers that have several consecutive parts each: worker q has the parts from
+  /// Returns the book of workers that own several consecutive parts each: worker q owns the parts from
   /// parts_of.begin(q) to parts_of.end(q).
   [[nodiscard]] PartitionBook joined(const PartitionBook& parts_of) const;
 
@@ -24,7 +25,7 @@ class PartitionBook {
   [[nodiscard]] Index begin(int part) const { return offsets_[static_cast<std::size_t>(part)]; }
   [[nodiscard]] Index end(int part) const { return offsets_[static_cast<std::size_t>(part) + 1]; }
   [[nodiscard]] Index num_nodes(int part) const { return end(part) - begin(part); }
-  /// The worker that owns `node`; 0 <= node < num_nodes().
+  /// Returns the worker that owns `node`; 0 <= node < num_nodes().
   [[nodiscard]] int owner(Index node) const;
   bool operator==(const PartitionBook&) const = default;
 
@@ -32,4 +33,4 @@ class PartitionBook {
   std::vector<Index> offsets_{0};
 };
 
-}  // namespace sar
+}}  // namespace sar

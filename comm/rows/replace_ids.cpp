@@ -1,8 +1,8 @@
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/comm/rows/row_route.hpp>
-#include <sar/core/distinct_ids.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/memory/distinct_ids.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
 #include <array>
@@ -11,17 +11,20 @@
 #include <numeric>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 Array<Index> numbers_of_ids(const Communicator& comm, std::span<const Index> ids) {
   return comm.agree([&] {
+    // Bucket sort over the ranks: rank r sorts the ids in the r-th part of [smallest, largest]; the numbers
+    // of the ids before them are the counts of the lower ranks. `ends` holds the largest id and minus the
+    // smallest.
     std::array<Index, 2> ends{0, -std::numeric_limits<Index>::max()};
     for (const Index id : ids) ends = {std::max(ends[0], id), std::max(ends[1], -id)};
     comm.all_reduce(std::span<Index>(ends), ReduceOp::max);
     const Index first = -ends[1];
     const auto from_first = [&](Index id) { return static_cast<std::uint64_t>(id - first); };
     const std::uint64_t length =
-        from_first(ends[0]) / static_cast<std::uint64_t>(comm.size()) + 1;  // of a rank
+        from_first(ends[0]) / static_cast<std::uint64_t>(comm.size()) + 1;  // per rank
     std::vector<std::int32_t> targets(ids.size());
     std::ranges::transform(ids, targets.begin(),
                            [&](Index id) { return static_cast<std::int32_t>(from_first(id) / length); });
@@ -50,4 +53,4 @@ void replace_ids(const Communicator& comm, const PartitionBook& slices, std::spa
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -7,12 +7,12 @@
 #include <climits>
 #include <functional>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 RowPull::RowPull(const Communicator& comm, Index row_bytes, std::byte* out)
     : comm_(comm), row_bytes_(row_bytes), out_(out) {}
 
-// The destructor waits for messages that have been posted when something else fails.
+// The delegated constructor completes first: if a later step fails, the destructor waits for posted messages.
 RowPull::RowPull(const Communicator& comm, const PartitionBook& book, const std::byte* mine, Index row_bytes,
                  std::span<const Index> ids, std::byte* out)
     : RowPull(comm, row_bytes, out) {
@@ -20,14 +20,16 @@ RowPull::RowPull(const Communicator& comm, const PartitionBook& book, const std:
     wanted_ = RowsByOwner(book, ids, "pull_all");
     const int me = comm.rank();
     std::vector<Index> counts(comm.size());
+    // Send the requested row numbers to the owners, then pack the rows that others request from this rank.
     for (int q = 0; q < comm.size(); ++q) counts[q] = q == me ? 0 : wanted_.size(q);
-    Array<Index> asking(wanted_.rows);  // without the own rows, which do not travel
+    Array<Index> asking(wanted_.rows);  // without this rank's own rows, which are copied locally
     asking.erase(asking.begin() + wanted_.begin[me], asking.begin() + wanted_.begin[me + 1]);
     const auto asked = comm.all_to_all_v(std::span<const Index>(asking), counts);
     outgoing_.resize(asked.values.size() * row_bytes);
     copy_rows(
         std::ssize(asked.values), row_bytes, mine, [&](Index k) { return asked.values[k]; }, outgoing_.data(),
         std::identity());
+    // Rows that are not adjacent in `ids` need a buffer; the others are received in place.
     Index buffered = 0;
     for (int q = 0; q < comm.size(); ++q)
       if (q != me && !wanted_.lie_together(q)) buffered += wanted_.size(q);
@@ -40,6 +42,8 @@ RowPull::RowPull(const Communicator& comm, const PartitionBook& book, const std:
   });
 }
 
+// Posts all receives, then all sends; each message has at most max_collective_size() bytes. Allocates before
+// the synchronization point, so that later only MPI can fail.
 void RowPull::post(std::span<const Index> out_counts) {
   const Index most = static_cast<Index>(std::min<std::size_t>(comm_.max_collective_size(), INT_MAX));
   const int size = comm_.size(), me = comm_.rank();
@@ -95,7 +99,7 @@ RowPull::~RowPull() {
   if (requests_.empty() || MPI_Finalized(&finalized) != MPI_SUCCESS || finalized != 0) return;
   try {
     wait();
-  } catch (const CommunicationError&) {  // nobody uses the rows
+  } catch (const CommunicationError&) {  // no one uses the rows
   }
 }
 
@@ -112,4 +116,4 @@ void RowPull::finish() {
   outgoing_ = {};
 }
 
-}  // namespace sar
+}}  // namespace sar

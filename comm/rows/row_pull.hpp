@@ -1,10 +1,10 @@
-/// RowPull: rows that a rank has asked their owners for, on their way. For the sources of comm/ only.
+/// RowPull: rows being pulled from their owners. For the sources of comm/ only.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/rows_by_owner.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 
 #include <mpi.h>
 
@@ -12,23 +12,24 @@
 #include <span>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// All messages are posted by the constructor, so that a rank needs the others no more: it may make any
-/// collective call, and fail, before finish().
+/// A collective pull of rows. All messages are posted by the constructor, so that this rank no longer depends
+/// on the others: it may make any collective call, and fail, before finish().
 class RowPull {
  public:
-  /// Row i of `out` becomes row ids[i], as it is now: row ids[i] - book.begin(p) of `mine` of its owner p.
-  /// `out` is written until finish(), and must live as long as this. Buffers: the own rows that other ranks
-  /// want, and the rows of owners whose rows do not lie together in `ids`. Collective.
+  /// Copies rows ids[0], ids[1], ... with their current values to `out`; row ids[i] is row ids[i] -
+  /// book.begin(p) of `mine` on its owner p. `out` must outlive this object and is written until finish().
+  /// Buffers: the rows that other ranks requested of this rank, and received rows that are not adjacent in
+  /// `ids`. Collective.
   RowPull(const Communicator& comm, const PartitionBook& book, const std::byte* mine, Index row_bytes,
           std::span<const Index> ids, std::byte* out);
-  /// Waits for the messages, unless finish() did.
+  /// Waits for the messages unless finish() did.
   ~RowPull();
   RowPull(const RowPull&) = delete;
   RowPull& operator=(const RowPull&) = delete;
 
-  /// Waits for the rows. Local.
+  /// Waits for the rows and copies them to `out`. Local.
   void finish();
 
  private:
@@ -44,4 +45,4 @@ class RowPull {
   std::vector<MPI_Request> requests_;
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,15 +1,15 @@
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <cstring>
 #include <limits>
 #include <numeric>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Where rows lie: row i is number order[first + i], or first + i without an order.
+/// Row positions: row i is at order[first + i], or at first + i if `order` is empty.
 struct Places {
   std::span<const std::int32_t> order;
   Index first;
@@ -26,7 +26,7 @@ void copy_rows(Index count, Index row_bytes, const std::byte* in, const Places& 
   const auto copy = [&](auto bytes) {
     for (Index i = 0; i < count; ++i) std::memcpy(out + to[i] * bytes, in + from[i] * bytes, bytes);
   };
-  switch (row_bytes) {  // a copy of a known length is a single instruction
+  switch (row_bytes) {  // copies of constant length compile to single instructions
     case 4:
       return copy(std::integral_constant<Index, 4>());
     case 8:
@@ -38,7 +38,7 @@ void copy_rows(Index count, Index row_bytes, const std::byte* in, const Places& 
   }
 }
 
-/// Rows in groups, one for each rank.
+/// Rows grouped by rank.
 struct Groups {
   std::span<const Index> begin;
   std::span<const std::int32_t> order;
@@ -46,8 +46,8 @@ struct Groups {
   [[nodiscard]] Index size(int rank) const { return begin[rank + 1] - begin[rank]; }
 };
 
-/// Row i of group q of `from` becomes row i of group (this rank) of `to` on rank q. No rank sends or receives
-/// more than `busiest` rows.
+/// Sends row i of group q of `from` to row i of this rank's group of `to` on rank q. No rank sends or
+/// receives more than `busiest` rows.
 void move_rows(const Communicator& comm, Index busiest, Index row_bytes, const Groups& from,
                const std::byte* in, const Groups& to, std::byte* out) {
   if (row_bytes == 0) return;
@@ -62,7 +62,7 @@ void move_rows(const Communicator& comm, Index busiest, Index row_bytes, const G
   std::vector<std::byte> packed;
   std::vector<Index> counts(comm.size());
   for (Index c = 0; c < chunks; ++c) {
-    // Each group travels in equal shares. Groups of few rows begin at different chunks.
+    // Each group is sent in equal shares. Small groups begin at different chunks.
     const auto share = [&](const Groups& groups, int q) {
       const Index rows = q == me ? 0 : groups.size(q);
       const Index shift = (me + q) % chunks;
@@ -120,4 +120,4 @@ void RowRoute::move_back(const std::byte* arrived, Index row_bytes, std::byte* r
   move_rows(comm_, busiest_, row_bytes, {in_begin_, {}}, arrived, {out_begin_, order_}, rows);
 }
 
-}  // namespace sar
+}}  // namespace sar

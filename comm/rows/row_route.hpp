@@ -1,12 +1,14 @@
-/// RowRoute: rows go to the ranks that own them, and answers come back the same way. All routing of rows in
-/// any order goes through it; a list of any length goes along one short route after the other (route_chunks).
+/// RowRoute: sends rows to given ranks, and answers back the same way. For rows in arbitrary order, each with
+/// its own rank; a long list is processed as a sequence of short routes (route_chunks). Lists that are
+/// already in rank order use Communicator::all_to_all_v: counts, the requests that a halo is made from,
+/// texts.
 ///
-/// Room comm/rows: How rows of tensors change ranks. A partition book tells who owns a row; a route takes
-/// rows to their owners and answers back; the halo exchange brings the rows that a stage reads.
+/// Room comm/rows: Rows to and from any rank: who owns a row (PartitionBook), routes to the owners and back,
+/// tensors that are spread over the ranks.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -15,20 +17,21 @@
 #include <type_traits>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// Row i of this rank goes to rank targets[i]. The rows that arrive at a rank are ordered by the rank they
-/// come from, then as they were there. A rank sends and receives about 4 MiB at a time. A route keeps 4 bytes
-/// a row, and none when the targets ascend.
+/// A route that sends row i of this rank to rank targets[i]. Rows arrive ordered by source rank, then by
+/// their order there. A rank sends and receives about 4 MiB at a time. A route stores 4 bytes per row, and
+/// nothing per row if the targets are sorted.
 class RowRoute {
  public:
-  /// Targets are ranks. Collective. Throws InputError, the same on every rank, for 2^31 rows or more.
+  /// `targets` are ranks. Throws InputError, the same on every rank, for 2^31 rows or more. Collective.
   RowRoute(const Communicator& comm, std::span<const std::int32_t> targets);
 
   [[nodiscard]] Index num_rows() const noexcept { return out_begin_.back(); }
   [[nodiscard]] Index num_arrived() const noexcept { return in_begin_.back(); }
 
-  /// Sends one trivially copyable value for each row to the row's target. Collective.
+  /// Sends one trivially copyable value per row to the row's target. Returns the values that arrive.
+  /// Collective.
   template <class T>
   [[nodiscard]] Array<T> forward(std::span<const T> rows) const {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -40,7 +43,8 @@ class RowRoute {
     });
     return arrived;
   }
-  /// Sends one value for each row that arrived to where the row came from. Collective.
+  /// Sends one value per arrived row back to the row's source. Returns the values in the order of the rows.
+  /// Collective.
   template <class T>
   [[nodiscard]] Array<T> back(std::span<const T> arrived) const {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -53,10 +57,11 @@ class RowRoute {
     return rows;
   }
 
-  /// The same for rows of any length, which is the same on every rank. Collective.
+  /// The same for rows of row_bytes bytes, the same on every rank. Collective.
   void forward(const std::byte* rows, Index row_bytes, std::byte* arrived) const {
     comm_.agree([&] { move_forward(rows, row_bytes, arrived); });
   }
+  /// Sends one row per arrived row back to its source.
   /// Collective.
   void back(const std::byte* arrived, Index row_bytes, std::byte* rows) const {
     comm_.agree([&] { move_back(arrived, row_bytes, rows); });
@@ -67,25 +72,25 @@ class RowRoute {
   void move_back(const std::byte* arrived, Index row_bytes, std::byte* rows) const;
 
   Communicator comm_;
-  Array<std::int32_t> order_;     // the rows by target; empty when they lie so already
-  std::vector<Index> out_begin_;  // where the rows to each target begin
-  std::vector<Index> in_begin_;   // where the rows from each rank begin
-  Index busiest_ = 0;             // the most rows that a rank sends to others, or receives from them
+  Array<std::int32_t> order_;     // the rows sorted by target; empty if they are sorted already
+  std::vector<Index> out_begin_;  // first row for each target
+  std::vector<Index> in_begin_;   // first row from each source
+  Index busiest_ = 0;             // most rows that any rank sends to others or receives from them
 };
 
-/// About how many bytes a rank sends at a time.
+/// Approximate number of bytes that a rank sends at a time.
 constexpr Index route_chunk_bytes = Index{1} << 22;
 
-/// Routes a list of any length in chunks: row i of this rank goes to rank target(i), and
-/// body(route, first, last) sends something along the route of the rows [first, last). All ranks take part in
-/// as many chunks as the longest list has, so chunks may be empty. row_bytes is the length of the rows that
-/// travel. Collective, and so is the body.
+/// Routes a list of any length in chunks: row i of this rank goes to rank target(i), and body(route, first,
+/// last) sends something along the route of rows [first, last). All ranks iterate over as many chunks as the
+/// longest list has, so chunks may be empty. row_bytes is the length of the rows sent. Collective, as is the
+/// body.
 template <class Target, class Body>
 void route_chunks(const Communicator& comm, Index num_rows, Index row_bytes, const Target& target,
                   const Body& body) {
   comm.agree([&] {
     const Index chunk = std::max<Index>(
-        1, route_chunk_bytes / (row_bytes + 8));  // while it is made, a route has 8 bytes a row
+        1, route_chunk_bytes / (row_bytes + 8));  // while it is built, a route takes 8 bytes per row
     const Index chunks = comm.all_reduce((num_rows + chunk - 1) / chunk, ReduceOp::max);
     std::vector<std::int32_t> targets;
     for (Index c = 0; c < chunks; ++c) {
@@ -97,4 +102,4 @@ void route_chunks(const Communicator& comm, Index num_rows, Index row_bytes, con
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -11,9 +11,10 @@
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
+/// An MPI datatype that is freed at the end of a scope.
 struct OwnedType {
   MPI_Datatype type = MPI_DATATYPE_NULL;
 
@@ -29,11 +30,11 @@ Index next_number = 0;
 
 }  // namespace
 
-/// One window, and what it needs as long as it is open.
+/// A window and everything it needs while it is open.
 struct RowWindow::Open {
   Communicator comm;
   std::shared_ptr<const void> memory;
-  Index number;  // the same on all ranks, and of no other window of the communicator; rising
+  Index number;  // the same on all ranks, unique within the communicator, increasing
   MPI_Win window = MPI_WIN_NULL;
   bool locked = false;
   bool left_behind = true;  // until all ranks have made it
@@ -42,13 +43,13 @@ struct RowWindow::Open {
   void free() noexcept;
 };
 
-// Those of a host's global objects outlive every list that has an end.
+// Never destroyed: global objects of a host program may be destroyed later.
 std::list<RowWindow::Open>& RowWindow::all() {
   static auto* const windows = new std::list<Open>;
   return *windows;
 }
 
-// Not every MPI makes a window over every network: ranks that do without pull() need none.
+// Not every MPI can create a window over every network; ranks that never call pull() need none.
 void RowWindow::Open::create(const std::byte* mine, Index bytes) {
   const int code = MPI_Win_create(const_cast<std::byte*>(mine), static_cast<MPI_Aint>(bytes), 1,  // NOLINT
                                   MPI_INFO_NULL, comm.handle(), &window);
@@ -69,7 +70,7 @@ void RowWindow::Open::free() noexcept {
   locked = false;
 }
 
-// A window is freed by all ranks together: only those can be that every rank has left behind.
+// All ranks free a window together, so only windows that every rank has left behind can be freed.
 void RowWindow::free_left_behind(const Communicator& comm) {
   std::vector<Index> mine;
   const auto is_left_here = [&](const Open& open) {
@@ -85,8 +86,8 @@ void RowWindow::free_left_behind(const Communicator& comm) {
   });
 }
 
-// MPI_Finalize needs that; the ranks free their windows in the order in which they made them. Nobody else
-// erases those left behind, and with the last handle of a communicator the file of SAR_TRACE is written.
+// Windows must be freed before MPI_Finalize; all ranks free them in the order of creation. Only windows left
+// behind are erased; destroying their last communicator handle writes the file of SAR_TRACE.
 void RowWindow::free_all() noexcept {
   for (Open& open : all()) open.free();
   std::erase_if(all(), [](const Open& open) { return open.left_behind; });
@@ -100,12 +101,12 @@ RowWindow::RowWindow(const Communicator& comm, const std::byte* mine, Index byte
     const Index number = comm.all_reduce(next_number, ReduceOp::max);
     std::list<Open> made;
     made.push_back({comm, std::move(memory), number});
-    comm.synchronize("RowWindow");  // from here on nothing fails but MPI
+    comm.synchronize("RowWindow");  // from here on, only MPI can fail
     next_number = number + 1;
     all().splice(all().end(), made);
     open_ = std::prev(all().end());
     if (comm.size() > 1)
-      open_->create(mine, bytes);  // or nobody reads, and not every MPI makes such a window
+      open_->create(mine, bytes);  // with one rank no one reads, and not every MPI can create such a window
   });
   open_->left_behind = false;
 }
@@ -137,6 +138,7 @@ void RowWindow::get(int owner, std::span<const RowRange> ranges, Index row_bytes
                               "pull: MPI cannot read the memory of other ranks over this network "
                               "(MPI_Win_create fails), expected one "
                               "that it can, or Open MPI with OMPI_MCA_osc=pt2pt; pull_all() does without");
+  // One datatype that describes all ranges, so that one MPI_Get reads them.
   std::vector<int> lengths;
   std::vector<MPI_Aint> begins;
   int bytes = 0;
@@ -161,4 +163,4 @@ void RowWindow::changed() const {
   if (open_->window != MPI_WIN_NULL) check_mpi(MPI_Win_sync(open_->window), "MPI_Win_sync");
 }
 
-}  // namespace sar
+}}  // namespace sar

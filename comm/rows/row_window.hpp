@@ -1,5 +1,5 @@
-/// RowWindow: memory of each rank that the others read while it does something else. For the sources of comm/
-/// only.
+/// RowWindow: memory of each rank that other ranks read with one-sided communication. For the sources of
+/// comm/ only.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -11,35 +11,34 @@
 #include <memory>
 #include <span>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// Rows first, ..., last - 1 of a rank.
+/// Rows first to last - 1 of a rank.
 struct RowRange {
   Index first, last;
 };
 
-/// A window of MPI's one-sided communication over `bytes` bytes of each rank, open for reading from the first
-/// moment to the last.
+/// An MPI window over `bytes` bytes of each rank, open for reading during its whole lifetime.
 class RowWindow {
  public:
-  /// `memory` keeps the bytes alive, unless it is null: then they live as long as the window. Collective.
+  /// `memory` keeps the bytes alive; if it is null, the bytes must outlive the window. Collective.
   RowWindow(const Communicator& comm, const std::byte* mine, Index bytes, std::shared_ptr<const void> memory);
-  /// Waits for the other ranks, which may still read. Where that is impossible, because this rank is leaving
-  /// by an exception or the ranks make different calls, the window and `memory` wait for the next RowWindow
-  /// of the communicator, or the end of the program, instead.
+  /// Waits for the other ranks, which may still read. If that is impossible, because this rank is leaving by
+  /// an exception or the ranks make different calls, the window and `memory` are kept until the next
+  /// RowWindow of the communicator or the end of the program.
   ~RowWindow();
   RowWindow(const RowWindow&) = delete;
   RowWindow& operator=(const RowWindow&) = delete;
 
-  /// How many rows one get() may read: at least 1.
+  /// Returns how many rows one get() may read; at least 1.
   [[nodiscard]] Index max_rows(Index row_bytes) const;
-  /// Begins to read the rows of these ranges of another rank `owner`, one after the other, to `out`, in one
-  /// message; they are there after wait(). At most max_rows() rows. Throws CommunicationError where MPI has
-  /// no window.
+  /// Starts reading the rows of the given ranges of another rank `owner`, one range after another, to `out`
+  /// in one message; they are there after wait(). At most max_rows() rows. Throws CommunicationError if MPI
+  /// has no window.
   void get(int owner, std::span<const RowRange> ranges, Index row_bytes, std::byte* out) const;
-  /// Waits for everything that this rank has asked for.
+  /// Waits until all get() calls of this rank are complete.
   void wait() const;
-  /// Between a change of the memory by its owner and a synchronization point.
+  /// To be called by the owner after a change of the memory, before a synchronization point.
   void changed() const;
 
  private:
@@ -48,7 +47,7 @@ class RowWindow {
   static void free_left_behind(const Communicator& comm);
   static void free_all() noexcept;
 
-  std::list<Open>::iterator open_;  // among all()
+  std::list<Open>::iterator open_;  // an element of all()
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <string>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 void require_rows(const PartitionBook& book, std::span<const Index> ids, const char* call) {
   const std::string expected = index_range(book.num_nodes());
@@ -27,4 +27,4 @@ RowsByOwner::RowsByOwner(const PartitionBook& book, std::span<const Index> ids, 
   }
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,9 +1,9 @@
-/// Rows that a rank wants, in the order of the ranks that own them. For the sources of comm/ only.
+/// A list of row ids, grouped by owner. For the sources of comm/ only.
 #pragma once
 
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -11,15 +11,16 @@
 #include <span>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
+/// The rows that a rank requests, grouped by owner.
 struct RowsByOwner {
-  std::vector<Index> begin;  ///< where the rows of each rank begin, and where the last end
-  Array<Index> rows;         ///< local rows of their owners; of one owner in the order of `ids`
+  std::vector<Index> begin;  ///< first row of each owner; the last entry is the number of rows
+  Array<Index> rows;         ///< local row numbers at their owner; per owner in the order of `ids`
   Array<Index> places;       ///< rows[k] is row ids[places[k]]
 
   RowsByOwner() = default;
-  /// Throws InputError, which begins with `call`, unless all ids are rows of the book.
+  /// Throws InputError with a message that begins with `call` unless all ids are rows of the book.
   RowsByOwner(const PartitionBook& book, std::span<const Index> ids, const char* call);
 
   [[nodiscard]] Index size(int owner) const {
@@ -28,12 +29,12 @@ struct RowsByOwner {
   }
   [[nodiscard]] std::span<const Index> rows_of(int owner) const { return part(rows, owner); }
   [[nodiscard]] std::span<const Index> places_of(int owner) const { return part(places, owner); }
-  /// Whether the rows of an owner lie together in `ids`, so that they can arrive where they are wanted.
+  /// Returns whether the rows of an owner are contiguous in `ids`, so that they can be received in place.
   [[nodiscard]] bool lie_together(int owner) const {
     const std::span<const Index> list = places_of(owner);
     return list.empty() || list.back() - list.front() == std::ssize(list) - 1;
   }
-  /// Whether, moreover, they are neighbours in this order.
+  /// Returns whether they are also contiguous at their owner, in the same order.
   [[nodiscard]] bool is_range(int owner) const {
     const std::span<const Index> list = rows_of(owner);
     return lie_together(owner) && std::adjacent_find(list.begin(), list.end(), [](Index a, Index b) {
@@ -47,10 +48,11 @@ struct RowsByOwner {
   }
 };
 
-/// Throws InputError, which begins with `call`, unless all ids are rows of the book.
+/// Throws InputError with a message that begins with `call` unless all ids are rows of the book.
 void require_rows(const PartitionBook& book, std::span<const Index> ids, const char* call);
 
-/// Row to(k) of `out` = row from(k) of `in`, for k below `count`; no row of `out` is named twice.
+/// Copies row from(k) of `in` to row to(k) of `out` for all k < `count`; the to(k) must be distinct.
+/// Multithreaded.
 template <class From, class To>
 void copy_rows(Index count, Index row_bytes, const std::byte* in, const From& from, std::byte* out,
                const To& to) {
@@ -62,4 +64,4 @@ void copy_rows(Index count, Index row_bytes, const std::byte* in, const From& fr
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

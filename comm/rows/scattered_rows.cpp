@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 ScatteredRows::ScatteredRows(int owner, std::span<const Index> rows, std::span<const Index> places)
     : owner_(owner), wanted_(rows.size()) {
@@ -19,6 +19,7 @@ Index ScatteredRows::get(const RowWindow& window, Index row_bytes, Index most) {
   std::vector<RowRange> ranges;
   Index held = 0;
   from_.clear();
+  // Rows at most `gap` behind the previous range extend it; the rows between are read and ignored.
   for (first_ = next_; !done(); ++next_) {
     const Index row = wanted_[next_].row;
     const bool near = held > 0 && row <= ranges.back().last + gap;
@@ -42,4 +43,4 @@ void ScatteredRows::copy_to(std::byte* out, Index row_bytes) const {
       [&](Index k) { return wanted_[first_ + k].place; });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -5,7 +5,7 @@
 #include <sar/comm/rows/scattered_rows.hpp>
 #include <sar/comm/rows/stored_rows.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace.hpp>
+#include <sar/core/trace/trace.hpp>
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 #include <cstring>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 StoredRows::StoredRows(const Communicator& comm, const PartitionBook& book, const OwnRows& mine)
     : comm_(comm), book_(book), mine_(mine), row_bytes_(mine.shape.row_size() * mine.element_bytes) {
@@ -47,6 +47,7 @@ void StoredRows::check_own_rows() {
   for (int q = 1; q < comm_.size(); ++q)
     require<InputError>(rows[q] == rows[0], tensor, " has rows of another shape on rank ", q,
                         " than on rank 0");
+  // A polynomial hash of the book's offsets, to compare the books of all ranks.
   std::uint64_t offsets = 0;
   for (int q = 0; q < book_.num_parts(); ++q)
     offsets = offsets * 0x9E3779B97F4A7C15U + static_cast<std::uint64_t>(book_.end(q));
@@ -60,7 +61,8 @@ void StoredRows::require_writable(const char* call) const {
                       ": the rows were borrowed for reading, expected memory that can be written");
 }
 
-/// Other ranks learn at the end of agree() what fails in it, and else at the next collective call.
+/// Runs a local call and remembers its failure for the next collective call; inside agree(), the end of
+/// agree() reports it.
 void StoredRows::noting_failure(FunctionRef<void()> call) {
   try {
     call();
@@ -82,12 +84,13 @@ void StoredRows::get_range(int owner, RowRange rows, std::byte* out) const {
   }
 }
 
-/// Asks all owners before it waits. What is read of scattered rows takes 16 MiB at a time.
+/// Requests rows from all owners before it waits. Scattered rows are read 16 MiB at a time.
 void StoredRows::get_rows(const RowsByOwner& wanted, std::byte* out, CommStats& stats) const {
   constexpr Index buffer_bytes = Index{1} << 24;
-  std::vector<ScatteredRows> scattered;  // is there as long as rows are on their way
+  std::vector<ScatteredRows> scattered;  // must live while rows are in flight
   Index read = 0;
   try {
+    // Contiguous rows are read straight into `out`, the others through buffers.
     for (int q = 0; q < comm_.size(); ++q) {
       if (q == comm_.rank() || wanted.size(q) == 0) continue;
       const std::span<const Index> rows = wanted.rows_of(q), places = wanted.places_of(q);
@@ -109,7 +112,7 @@ void StoredRows::get_rows(const RowsByOwner& wanted, std::byte* out, CommStats& 
       for (const ScatteredRows& rows : scattered) rows.copy_to(out, row_bytes_);
       std::erase_if(scattered, [](const ScatteredRows& rows) { return rows.done(); });
     } while (!scattered.empty());
-  } catch (...) {  // the caller frees the memory to which rows are on their way
+  } catch (...) {  // wait before the caller frees the memory that rows in flight are written to
     try {
       window_->wait();
     } catch (const Error&) {  // the first failure says more
@@ -157,6 +160,7 @@ void StoredRows::push(std::span<const Index> ids, const std::byte* rows, Index n
     const Index expected = std::ssize(ids) * mine_.shape.row_size();
     require<ShapeError>(num_elements == expected, call, ": ", num_elements, " numbers for ", ids.size(),
                         " ids, expected ", expected, ", as rows are ", mine_.shape.with_rows(1));
+    // Reserve first, so that a failure leaves both lists unchanged.
     const auto make_room = [](auto& array, std::size_t more) {
       if (array.capacity() < array.size() + more)
         array.reserve(std::max(array.size() + more, 2 * array.capacity()));
@@ -189,7 +193,7 @@ void StoredRows::barrier() {
   });
 }
 
-// A route keeps the order of the ranks, and of the rows of a rank.
+// Applies pushed rows. A route preserves the order of the ranks, and the order of the rows of a rank.
 void StoredRows::apply(std::span<const Index> entries, const std::byte* rows) {
   const Index first = book_.begin(comm_.rank());
   for (const Index entry : entries) {
@@ -203,4 +207,4 @@ void StoredRows::apply(std::span<const Index> entries, const std::byte* rows) {
   }
 }
 
-}  // namespace sar
+}}  // namespace sar

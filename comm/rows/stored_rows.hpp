@@ -1,18 +1,18 @@
-/// StoredRows: the rows of a DistributedTensor as bytes. For the sources of the library only.
+/// StoredRows: the implementation of DistributedTensor, on bytes. For the sources of the library only.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_pull.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/core/tensor.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/tensor/tensor.hpp>
 
 #include <cstddef>
 #include <exception>
 #include <memory>
 #include <span>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 class RowWindow;
 struct RowRange;
@@ -23,31 +23,32 @@ struct OwnRows {
   Shape shape;  ///< [rows of this rank, ...]
   Index element_bytes = 1;
   bool writable = true;
-  std::shared_ptr<const void> memory = nullptr;  ///< keeps it alive; null: its owner does
+  std::shared_ptr<const void> memory = nullptr;  ///< keeps the rows alive; null: the caller does
   /// sum[j] += row[j] for the elements of a row
   void (*add)(std::byte* sum, const std::byte* row, Index row_size) = nullptr;
 };
 
+/// The rows of a distributed tensor.
 class StoredRows {
  public:
-  /// Collective. Throws as DistributedTensor.
+  /// Throws as DistributedTensor. Collective.
   StoredRows(const Communicator& comm, const PartitionBook& book, const OwnRows& mine);
   ~StoredRows();
   StoredRows(const StoredRows&) = delete;
   StoredRows& operator=(const StoredRows&) = delete;
 
-  // As those of DistributedTensor.
+  // As the functions of DistributedTensor.
   void pull(std::span<const Index> ids, FunctionRef<std::byte*()> make_out);
   void push(std::span<const Index> ids, const std::byte* rows, Index num_elements, bool add);
   void barrier();
-  /// `make_out` returns the memory for the rows. Collective.
+  /// `make_out` allocates the memory for the rows. Collective.
   std::unique_ptr<RowPull> start_pull(std::span<const Index> ids, FunctionRef<std::byte*()> make_out);
 
   [[nodiscard]] const Communicator& comm() const noexcept { return comm_; }
   [[nodiscard]] const PartitionBook& book() const noexcept { return book_; }
   [[nodiscard]] const OwnRows& mine() const noexcept { return mine_; }
   void require_writable(const char* call) const;
-  /// Throws InputError unless the book is of as many ranks as the communicator. Local.
+  /// Throws InputError unless the book has as many ranks as the communicator. Local.
   static void require_ranks(const Communicator& comm, const PartitionBook& book);
 
  private:
@@ -63,9 +64,9 @@ class StoredRows {
   OwnRows mine_;
   Index row_bytes_;
   std::unique_ptr<RowWindow> window_;
-  std::exception_ptr failure_;  // of a call that was not collective
+  std::exception_ptr failure_;  // of a local call
   Array<Index> pushed_ids_;     // in the order of the calls; ~id: a row to be added
   Array<std::byte> pushed_rows_;
 };
 
-}  // namespace sar
+}}  // namespace sar

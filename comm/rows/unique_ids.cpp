@@ -1,12 +1,12 @@
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/index_set.hpp>
+#include <sar/core/memory/index_set.hpp>
 
 #include <algorithm>
 #include <cstdint>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 void require_unique_ids(const Communicator& comm, std::span<const Index> ids, const std::string& place) {
   comm.agree([&] {
@@ -15,8 +15,9 @@ void require_unique_ids(const Communicator& comm, std::span<const Index> ids, co
     for (const Index id : ids) largest = std::max(largest, id);
     largest = comm.all_reduce(largest, ReduceOp::max);
     const Index total = comm.all_reduce(static_cast<Index>(ids.size()));
+    // Dense ids: a bitmap of the ids with id % ranks == rank. Sparse ids: sorted lists, distributed by hash.
     const bool dense = largest / 64 <= total;
-    // The rank that looks for an id's repetitions. Sparse ids may all be multiples of the same number, hence
+    // Returns the rank that checks an id for duplicates. Sparse ids may all be multiples of one number, hence
     // the hash.
     const auto owner = [&](Index i) {
       if (dense) return ids[i] % ranks;
@@ -52,7 +53,7 @@ void require_permutation(const Communicator& comm, std::span<const Index> ids, I
     for (const Index id : ids)
       require<InputError>(0 <= id && id < n, place, ": id ", id, " does not exist, expected ", expected);
   });
-  require_unique_ids(comm, ids, place);  // n different ids below n are all of them
+  require_unique_ids(comm, ids, place);  // n distinct ids below n are all of them
 }
 
-}  // namespace sar
+}}  // namespace sar

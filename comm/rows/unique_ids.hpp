@@ -1,4 +1,4 @@
-/// Ids that must not occur twice, in lists that are spread over the ranks.
+/// Checks that distributed ids are unique.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -6,16 +6,16 @@
 #include <span>
 #include <string>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// Throws InputError, the same on every rank, when an id occurs twice among those of all ranks: "<place>: 7
-/// occurs twice, ...". The ids are not negative. Memory: 1 / ranks of a bit for each number up to the largest
-/// id, or 8 bytes / ranks for each id of all ranks where ids are sparse. Collective.
+/// Throws InputError, the same on every rank, if an id occurs twice among the ids of all ranks: "<place>: 7
+/// occurs twice, ...". Ids must not be negative. Memory per rank: 1 / ranks bits per number up to the largest
+/// id or, for sparse ids, 8 / ranks bytes per id of all ranks. Collective.
 void require_unique_ids(const Communicator& comm, std::span<const Index> ids, const std::string& place);
 
-/// Throws InputError beginning with `place`, the same on every rank, unless the ids of all ranks together are
-/// 0 .. n - 1, each once. Memory: n / ranks bits and a few MB. Collective.
+/// Throws InputError with a message that begins with `place`, the same on every rank, unless the ids of all
+/// ranks together are 0 to n - 1, each once. Memory: n / ranks bits and a few MB. Collective.
 void require_permutation(const Communicator& comm, std::span<const Index> ids, Index n,
                          const std::string& place);
 
-}  // namespace sar
+}}  // namespace sar

@@ -25,9 +25,9 @@ def shards(x0, y0, side):
             mine = p == 1
             fill = (LOCAL if q == p else HALO if mine else "#f2e3cc") if q != p or mine else "#dbe7f1"
             rect(x0 + q * side, y0 + p * side, side, side, fill)
-            stage = (p - q) % 4
+            stage = (p - q) % 4  # in this order, the halo rows are taken
             if mine:
-                text(x0 + (q + 0.5) * side, y0 + (p + 0.5) * side - 2, "local" if stage == 0 else f"stage {stage}")
+                text(x0 + (q + 0.5) * side, y0 + (p + 0.5) * side - 2, ("local", "first", "second", "third")[stage])
                 text(x0 + (q + 0.5) * side, y0 + (p + 0.5) * side + 14, "" if stage == 0 else f"rows of {q}", size=11)
     out.append(f'<rect x="{x0}" y="{y0 + side}" width="{4 * side}" height="{side}" fill="none" stroke="{INK}" stroke-width="2"/>')
     text(x0 + 2 * side, y0 + 4 * side + 22, "Worker 1 holds the in-edges of its nodes: one row of shards.")
@@ -67,7 +67,7 @@ def memory(x0, y0, width, height):
         out.append(f'<line x1="{x - 6}" y1="{y:.1f}" x2="{x + bar + 2}" y2="{y:.1f}" stroke="{INK}" stroke-width="2.5"/>')
         text(x + bar / 2, y0 + height + 18, f"P = {workers}")
     keys = ((OWN, OWN, "activations of its nodes, parameters"), (GRAPH, GRAPH, "index arrays of its edges"),
-            (HALO, HALO, "halo rows of one shard"), ("#ffffff", HALO, "all halo rows of one layer, for comparison"))
+            (HALO, HALO, "halo rows of two stages"), ("#ffffff", HALO, "all halo rows of one layer, for comparison"))
     for i, (fill, stroke, words) in enumerate(keys):
         rect(x0 + 150, y0 + 4 + 20 * i, 12, 12, fill, stroke)
         text(x0 + 168, y0 + 14 + 20 * i, words, "start", 11)

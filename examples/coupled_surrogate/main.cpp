@@ -1,7 +1,9 @@
 /// Two coupled simulations that train a surrogate of both while they run:   mpirun -n 2 coupled_surrogate
 ///
-/// The simulation owns MPI, the meshes, their partition and its arrays; the library is a guest. See
+/// The simulation owns MPI, the meshes, their partition and the arrays; the library works as a guest. See
 /// README.md.
+///
+/// Room examples/coupled_surrogate: Two coupled simulations with one surrogate.
 #include "surrogate.hpp"
 
 #include <CLI/CLI.hpp>
@@ -16,14 +18,15 @@ namespace {
 struct Options {
   MeshOptions mesh;
   SurrogateOptions surrogate;
-  int runs = 12;         ///< of the simulation, each from another state
-  int run_steps = 25;    ///< time steps of the surrogate in a run
-  int solver_steps = 4;  ///< of the solver, in a time step of the surrogate
-  int train_steps = 8;   ///< of the optimizer, after each of these time steps
+  int runs = 12;         ///< simulation runs, each from another state
+  int run_steps = 25;    ///< time steps of the surrogate per run
+  int solver_steps = 4;  ///< solver steps per time step of the surrogate
+  int train_steps = 8;   ///< optimizer steps after each of these time steps
   int rollout_steps = 10;
 };
 
-/// After each time step of the solver the surrogate learns from some of those before.
+/// Runs the simulation. After each time step of the solver, the surrogate trains on some of the previous
+/// ones.
 void run_and_train(Solver& solver, Surrogate& surrogate, const Options& options, bool print) {
   std::vector<TimeStep> history;
   const sar::Random random({.seed = options.surrogate.seed, .stream = 2});  // the same draws on every rank
@@ -31,7 +34,7 @@ void run_and_train(Solver& solver, Surrogate& surrogate, const Options& options,
   const int trained_runs = options.runs - 1;
   for (int run = 0; run < options.runs; ++run) {
     solver.start(static_cast<std::uint64_t>(run + 1));
-    // down to nothing by half a cosine
+    // cosine decay to 0
     surrogate.set_lr(options.surrogate.lr * 0.5 *
                      (1 + std::cos((run - 1) * 3.14159265358979 / trained_runs)));
     double loss = 0;
@@ -40,7 +43,7 @@ void run_and_train(Solver& solver, Surrogate& surrogate, const Options& options,
       solver.advance(options.solver_steps);
       now.after = solver.temperature();
       history.push_back(std::move(now));
-      if (run == 0) continue;  // collects
+      if (run == 0) continue;  // the first run only collects
       for (int k = 0; k < options.train_steps; ++k)
         loss += surrogate.train(history[random.bits(draws++) % history.size()]) /
                 (options.train_steps * options.run_steps);
@@ -52,7 +55,7 @@ void run_and_train(Solver& solver, Surrogate& surrogate, const Options& options,
   }
 }
 
-/// sqrt(sum (u - truth)^2 / sum truth^2) over this mesh's nodes of all ranks.
+/// Returns sqrt(sum (u - truth)^2 / sum truth^2) over this mesh's nodes of all ranks.
 double relative_error(MPI_Comm comm, const Mesh& mesh, const std::vector<double>& u,
                       const std::vector<double>& truth) {
   std::array<double, 2> sums{};
@@ -64,7 +67,7 @@ double relative_error(MPI_Comm comm, const Mesh& mesh, const std::vector<double>
   return std::sqrt(sums[0] / sums[1]);
 }
 
-/// The surrogate goes on alone from a state that it has not seen, the solver beside it.
+/// Runs the surrogate alone from an unseen state, with the solver as reference.
 void roll_out(MPI_Comm comm, const Meshes& meshes, Solver& solver, const Surrogate& surrogate,
               const Options& options, bool print) {
   solver.start(123456789);
@@ -84,14 +87,14 @@ void roll_out(MPI_Comm comm, const Meshes& meshes, Solver& solver, const Surroga
   }
 }
 
-/// 0, or 1 when something went wrong. What all ranks throw, rank 0 tells.
+/// Returns 0, or 1 on an error. If all ranks throw the same error, rank 0 prints it.
 int simulate(MPI_Comm comm, int rank, const Options& options) {
   try {
     int num_ranks = 1;
     MPI_Comm_size(comm, &num_ranks);
     const Meshes meshes = make_meshes(options.mesh, rank, num_ranks);
     Solver solver(comm, meshes);
-    const sar::Communicator guest(comm);  // a duplicate: its messages never mix with the solver's
+    const sar::Communicator guest(comm);  // a duplicate: messages cannot mix with the solver's
     const sar::ThreadLimit threads(sar::default_num_threads(guest));
     Surrogate surrogate(guest, meshes, options.surrogate);
     if (rank == 0)
@@ -105,12 +108,12 @@ int simulate(MPI_Comm comm, int rank, const Options& options) {
     return 1;
   } catch (const std::exception& error) {
     std::cerr << "coupled_surrogate: rank " << rank << ": " << error.what() << std::endl;
-    MPI_Abort(comm, 1);  // nobody would come to its MPI_Finalize
+    MPI_Abort(comm, 1);  // other ranks would wait in MPI_Finalize
     return 1;
   }
 }
 
-/// An exit code when the program should end here.
+/// Parses the command line. Returns an exit code if the program should end.
 std::optional<int> parse(int argc, char** argv, int rank, Options& options) {
   CLI::App app("Heat in a fluid and in the plate below it, with a surrogate that learns from the solver.");
   bool quick = false;

@@ -7,7 +7,7 @@ namespace {
 constexpr double length = 2, height = 1, thickness = 0.3;
 constexpr double fluid_diffusivity = 0.02, plate_diffusivity = 0.05, contact = 12;
 
-/// From `bottom` to `top`, over the whole length.
+/// Creates a mesh from `bottom` to `top` over the whole length.
 Mesh make_mesh(int columns, int rows, double bottom, double top, int rank, int num_ranks) {
   Mesh mesh{.columns = columns, .rows = rows, .first = {}, .position = {}, .loss = {}, .owned = {}};
   for (int p = 0; p <= num_ranks; ++p) mesh.first.push_back(columns * p / num_ranks * rows);
@@ -27,7 +27,7 @@ void link(const Mesh& to_mesh, Links& links, int from, int to, double rate) {
   links.rate.push_back(rate);
 }
 
-/// Between neighbours of a mesh.
+/// Adds heat conduction between neighbors of a mesh.
 void conduct(const Mesh& mesh, Links& links, double diffusivity) {
   for (int v = 0; v < mesh.num_nodes(); ++v)
     for (const int w : {v % mesh.rows + 1 < mesh.rows ? v + 1 : -1,
@@ -39,7 +39,8 @@ void conduct(const Mesh& mesh, Links& links, double diffusivity) {
     }
 }
 
-/// The fluid goes from left to right, fastest in the middle of the channel (upwind differences).
+/// Adds advection: the fluid flows from left to right, fastest in the middle of the channel (upwind
+/// differences).
 void advect(Mesh& mesh, Links& links) {
   const double spacing = length / (mesh.columns - 1);
   for (int v = 0; v < mesh.num_nodes(); ++v) {
@@ -51,7 +52,7 @@ void advect(Mesh& mesh, Links& links) {
   }
 }
 
-/// Each node of the fluid at the interface exchanges heat with the two nodes of the plate beside it.
+/// Couples the meshes: each fluid node at the interface exchanges heat with the two plate nodes beside it.
 void couple(Meshes& meshes) {
   auto& [channel, below] = meshes.mesh;
   const double spacing = length / (below.columns - 1);

@@ -1,5 +1,5 @@
-/// Two meshes that meet at an interface: a channel in which a fluid flows, and the heated plate below it.
-/// They know nothing of the library.
+/// Two meshes that meet at an interface: a channel with a fluid, and the heated plate below it. They do not
+/// depend on the library.
 #pragma once
 
 #include <array>
@@ -11,18 +11,19 @@ struct Point {
   double x = 0, y = 0;
 };
 
-/// A grid of nodes, numbered column by column. A rank owns some columns, and so a range of numbers.
+/// A grid of nodes, numbered column by column. A rank owns some columns, which are a range of node numbers.
 struct Mesh {
   int columns = 0, rows = 0;
-  std::vector<int> first;           ///< [ranks + 1]: rank p owns nodes first[p] to first[p + 1]
+  std::vector<int> first;           ///< [ranks + 1]: rank p owns the nodes first[p] .. first[p + 1] - 1
   std::vector<Point> position;      ///< of all nodes
-  std::vector<double> loss;         ///< of all nodes: to the inflow, which is cold
+  std::vector<double> loss;         ///< of all nodes: heat loss to the cold inflow
   std::vector<std::int64_t> owned;  ///< the nodes of this rank
 
   [[nodiscard]] int num_nodes() const { return columns * rows; }
 };
 
-/// Heat goes along links: du_to/dt = sum of rate (u_from - u_to). Those that end at this rank's nodes.
+/// Heat flows along links: du_to/dt = sum of rate (u_from - u_to). Holds the links that end at this rank's
+/// nodes.
 struct Links {
   std::vector<std::int64_t> from, to;
   std::vector<double> rate;
@@ -30,7 +31,7 @@ struct Links {
 
 struct MeshOptions {
   int fluid_columns = 24, fluid_rows = 10;
-  int plate_columns = 17, plate_rows = 4;  ///< other nodes at the interface than the fluid has
+  int plate_columns = 17, plate_rows = 4;  ///< the interface nodes differ from those of the fluid
 };
 
 enum Body { fluid, plate };

@@ -6,8 +6,8 @@
 
 namespace {
 
-/// Bumps at random places of a mesh. The numbers are the generator's own: distributions differ between
-/// standard libraries.
+/// Returns bumps at random places of a mesh. Uses the generator's raw numbers, because distributions differ
+/// between standard libraries.
 std::vector<double> bumps(const Mesh& mesh, std::mt19937_64& random, int count, double width) {
   const auto draw = [&](double low, double high) {
     return low + (high - low) * static_cast<double>(random() >> 11) * 0x1p-53;
@@ -27,7 +27,7 @@ std::vector<double> bumps(const Mesh& mesh, std::mt19937_64& random, int count, 
 }  // namespace
 
 Solver::Solver(MPI_Comm comm, const Meshes& meshes) : comm_(comm), meshes_(meshes) {
-  double fastest = 0;  // sum of the rates at a node
+  double fastest = 0;  // maximum over the nodes of the sum of rates
   for (const Body to : {fluid, plate}) {
     std::vector<double> sums = meshes.mesh[to].loss;
     for (const Body from : {fluid, plate}) {

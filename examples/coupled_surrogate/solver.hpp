@@ -1,5 +1,5 @@
-/// The solver: heat in the fluid and in the plate, by explicit time steps. Every rank has the fields as a
-/// whole and advances its own nodes.
+/// The solver: heat in the fluid and in the plate, with explicit time steps. Every rank stores the whole
+/// fields and advances its own nodes.
 #pragma once
 
 #include "meshes.hpp"
@@ -16,13 +16,13 @@ class Solver {
  public:
   Solver(MPI_Comm comm, const Meshes& meshes);
 
-  /// Begins a run with warm spots in the fluid and heaters in the plate; the same on every rank.
+  /// Starts a run with warm spots in the fluid and heaters in the plate; the same on every rank.
   void start(std::uint64_t run);
   /// Collective.
   void advance(int steps);
 
   [[nodiscard]] const Fields& temperature() const { return temperature_; }
-  [[nodiscard]] const std::vector<double>& heating() const { return heating_; }  ///< of the plate
+  [[nodiscard]] const std::vector<double>& heating() const { return heating_; }  ///< plate heat source
   [[nodiscard]] double dt() const { return dt_; }
 
  private:

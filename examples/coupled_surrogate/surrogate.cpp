@@ -14,7 +14,7 @@ EdgeType type_of(Body from, Body to) {
   return {names[from], from == to ? "conducts" : "touches", names[to]};
 }
 
-/// The library gets the meshes as they are: the numbers of the nodes that each rank owns, and its links.
+/// Builds the graph directly from the meshes: the numbers of the nodes that each rank owns, and its links.
 HostHeteroGraph make_graph(const Communicator& comm, const Meshes& meshes) {
   std::vector<GlobalNodeType> nodes;
   std::vector<GlobalEdgeType> edges;
@@ -27,12 +27,12 @@ HostHeteroGraph make_graph(const Communicator& comm, const Meshes& meshes) {
   return {comm, nodes, edges};
 }
 
-/// dx, dy and rate of each link, divided by their root mean squares over all ranks: networks learn fastest
-/// from numbers of the size of 1.
+/// Returns dx, dy and rate of each link, divided by their root mean squares over all ranks, because networks
+/// train best on values of order 1.
 Tensor edge_features(const Communicator& comm, const Meshes& meshes, Body from, Body to) {
   const Links& links = meshes.links[from][to];
   Tensor features({std::ssize(links.from), num_edge_features});
-  std::vector<double> sums(num_edge_features + 1);  // of squares, of 1
+  std::vector<double> sums(num_edge_features + 1);  // sums of squares, and the count
   for (Index e = 0; e < features.num_rows(); ++e) {
     const auto k = static_cast<std::size_t>(e);
     const Point a = meshes.mesh[from].position[links.from[k]], b = meshes.mesh[to].position[links.to[k]];
@@ -125,7 +125,7 @@ Surrogate::Surrogate(const Communicator& comm, const Meshes& meshes, const Surro
 }
 
 void Surrogate::set_scales(const std::vector<TimeStep>& steps) {
-  for (const Body body : {fluid, plate}) {  // every rank has the fields as a whole
+  for (const Body body : {fluid, plate}) {  // every rank stores the whole fields
     double squares = 0, changes = 0, count = 0;
     for (const TimeStep& step : steps)
       for (std::size_t v = 0; v < step.before[body].size(); ++v) {

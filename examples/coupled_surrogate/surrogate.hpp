@@ -1,10 +1,11 @@
-/// The surrogate: one graph network over both meshes, with a node type for each mesh and an edge type for the
-/// links within each and from one to the other. It learns the change of both fields over a time step.
+/// The surrogate: one graph network over both meshes, with a node type per mesh and an edge type for the
+/// links within each mesh and in each direction between them. It learns the change of both fields over a time
+/// step.
 #pragma once
 
 #include "solver.hpp"
 
-#include <sar/sar.hpp>
+#include <sar/models.hpp>
 
 #include <array>
 #include <cstdint>
@@ -12,14 +13,14 @@
 #include <vector>
 
 struct SurrogateOptions {
-  int rounds = 2;  ///< of message passing: how many links far a node sees
+  int rounds = 2;  ///< message passing steps: how many links far a node sees
   int hidden = 24;
   double lr = 5e-3;
   std::uint64_t seed = 1;
 };
 
-/// What flows into a node along the links of one type: the sum over the in-edges e = (u, v) of MLP(h_u, h_v,
-/// x_e). The features x_e are the field "x" of the relation.
+/// Aggregates the links of one type: the sum over the in-edges e = (u, v) of MLP(h_u, h_v, x_e). The features
+/// x_e are the field "x" of the relation.
 struct Transfer : sar::Module {
   sar::MLP edge;
   Transfer(int hidden, sar::Generator& gen);
@@ -27,7 +28,7 @@ struct Transfer : sar::Module {
                            const std::pair<sar::Variable, sar::Variable>& h) const;
 };
 
-/// h_v + norm(MLP(h_v, the sum of what flows in along all types of links))
+/// Computes h_v + norm(MLP(h_v, sum of the transfers over all link types)).
 struct Round : sar::Module {
   sar::HeteroGraphConv transfers;
   std::array<sar::MLP, 2> node;
@@ -42,26 +43,26 @@ struct Network : sar::Module {
   sar::ModuleList<Round> rounds;
   std::array<sar::MLP, 2> decoder;
   Network(const SurrogateOptions& options, sar::Generator& gen);
-  /// The change of each field, [local nodes, 1], from [local nodes, features].
+  /// Returns the change of each field, [local nodes, 1], from [local nodes, features].
   std::array<sar::Variable, 2> operator()(const sar::HeteroGraph& graph,
                                           const std::array<sar::Tensor, 2>& features) const;
 };
 
-/// A time step as the surrogate sees it.
+/// A time step of the surrogate.
 struct TimeStep {
   Fields before, after;
   std::vector<double> heating;
 };
 
-/// Everything is collective.
+/// All functions are collective.
 class Surrogate {
  public:
   Surrogate(const sar::Communicator& comm, const Meshes& meshes, const SurrogateOptions& options);
 
-  /// What a typical temperature and a typical change are; before the first call of train() and predict().
+  /// Determines the typical temperature and the typical change. Call it before train() and predict().
   void set_scales(const std::vector<TimeStep>& steps);
-  /// One step of the optimizer; returns the loss, the sum over both meshes of the mean squares of (predicted
-  /// - true change) / (typical change).
+  /// Performs one optimizer step. Returns the loss: the sum over both meshes of the mean squares of
+  /// (predicted - true change) / (typical change).
   double train(const TimeStep& step);
   void set_lr(double lr) { optimizer_.set_lr(lr); }
   /// Advances this rank's nodes of both fields by one time step.
@@ -74,7 +75,7 @@ class Surrogate {
   sar::Communicator comm_;
   const Meshes& meshes_;
   sar::HostHeteroGraph graph_;
-  sar::Generator generator_;  ///< the same seed gives the same parameters on every rank, without a message
+  sar::Generator generator_;  ///< the same seed gives the same parameters on every rank, without a broadcast
   Network network_;
   sar::Adam optimizer_;
   std::array<double, 2> scale_{1, 1}, change_scale_{1, 1};

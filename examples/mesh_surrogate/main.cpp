@@ -1,6 +1,9 @@
 /// A simulation that trains its own surrogate while it runs:   mpirun -n 2 mesh_surrogate
 ///
-/// The simulation owns MPI, the mesh, its partition and its arrays; the library is a guest. See README.md.
+/// The simulation owns MPI, the mesh, its partition and the arrays; the library works as a guest. See
+/// README.md.
+///
+/// Room examples/mesh_surrogate: A simulation on a mesh with a surrogate.
 #include "mesh.hpp"
 #include "options.hpp"
 #include "picture.hpp"
@@ -9,7 +12,7 @@
 #include "vtk.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/file.hpp>
+#include <sar/core/files/file.hpp>
 
 #include <mpi.h>
 
@@ -27,7 +30,7 @@ std::vector<double> copy(std::span<const double> values) {
   return {values.begin(), values.end()};
 }
 
-/// sqrt(sum (u - truth)^2 / sum truth^2) over the nodes of all ranks.
+/// Returns sqrt(sum (u - truth)^2 / sum truth^2) over the nodes of all ranks.
 double relative_error(MPI_Comm comm, int num_owned, std::span<const double> u,
                       std::span<const double> truth) {
   std::array<double, 2> sums{};
@@ -39,11 +42,11 @@ double relative_error(MPI_Comm comm, int num_owned, std::span<const double> u,
   return std::sqrt(sums[0] / sums[1]);
 }
 
-/// The simulation runs; after each time step the surrogate learns from the last ones.
+/// Runs the simulation; after each time step the surrogate trains on the last ones.
 void run_and_train(Solver& solver, Surrogate& surrogate, const Options& options, bool print) {
   std::vector<TimeStep> history;
   const int num_steps = options.runs * options.run_steps;
-  const int first_trained = std::min(options.history, num_steps) - 1;  // until then it collects
+  const int first_trained = std::min(options.history, num_steps) - 1;  // until then it only collects
   std::uint64_t draws = 0;
   for (int step = 0; step < num_steps; ++step) {
     if (step % options.run_steps == 0) solver.start(static_cast<std::uint64_t>(step / options.run_steps));
@@ -57,7 +60,7 @@ void run_and_train(Solver& solver, Surrogate& surrogate, const Options& options,
 
     if (step < first_trained) continue;
     if (step == first_trained) surrogate.set_scales(history);
-    // down to nothing by half a cosine
+    // cosine decay to 0
     const double progress = static_cast<double>(step - first_trained) / (num_steps - first_trained);
     surrogate.set_lr(options.surrogate.lr * 0.5 * (1 + std::cos(progress * 3.14159265358979)));
     const sar::Random random({.seed = options.surrogate.seed, .stream = 2});  // the same draws on every rank
@@ -70,7 +73,7 @@ void run_and_train(Solver& solver, Surrogate& surrogate, const Options& options,
   }
 }
 
-/// The surrogate goes on alone from a state that it has not seen, the solver beside it.
+/// Runs the surrogate alone from an unseen state, with the solver as reference.
 void roll_out(MPI_Comm comm, const sar::Communicator& guest, const Mesh& mesh, Solver& solver,
               const Surrogate& surrogate, VtkSeries* files, const Options& options, bool print) {
   solver.start(/*seed=*/123456789);
@@ -112,10 +115,10 @@ void simulate(MPI_Comm comm, int rank, const Options& options) {
   const Mesh mesh = make_mesh(options.mesh, rank, num_ranks);
   Solver solver(comm, mesh);
 
-  const sar::Communicator guest(comm);  // a duplicate: its messages never mix with the solver's
+  const sar::Communicator guest(comm);  // a duplicate: messages cannot mix with the solver's
   const sar::ThreadLimit threads(sar::default_num_threads(guest));
   Surrogate surrogate(guest, mesh, options.surrogate);
-  std::optional<VtkSeries> files;  // before the training, which would be lost where nothing can be written
+  std::optional<VtkSeries> files;  // opened before the training, so that a failure does not waste it
   if (!options.out.empty()) files.emplace(guest, mesh, options.out, "rollout");
   if (rank == 0)
     std::printf("%d nodes on %d ranks; the surrogate's time step is %d of the solver's, %.4g\n",
@@ -125,8 +128,8 @@ void simulate(MPI_Comm comm, int rank, const Options& options) {
   roll_out(comm, guest, mesh, solver, surrogate, files ? &*files : nullptr, options, rank == 0);
 }
 
-/// 0, or 1 when something went wrong. What all ranks throw, rank 0 tells. A rank that runs out of memory or
-/// loses the others is alone with it: nobody would come to its MPI_Finalize.
+/// Returns 0, or 1 on an error. If all ranks throw the same error, rank 0 prints it. A rank that runs out of
+/// memory or loses its connection fails alone and aborts, because the other ranks would wait in MPI_Finalize.
 int run(MPI_Comm comm, int rank, const Options& options) {
   try {
     simulate(comm, rank, options);

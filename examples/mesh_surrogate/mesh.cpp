@@ -7,7 +7,7 @@
 
 namespace {
 
-/// A number in [0, 1) that depends on `key` only (splitmix64).
+/// Returns a number in [0, 1) that depends only on `key` (splitmix64).
 double hashed_unit(std::uint64_t key) {
   key += 0x9e3779b97f4a7c15u;
   key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -16,7 +16,8 @@ double hashed_unit(std::uint64_t key) {
   return static_cast<double>(key >> 11) * 0x1p-53;
 }
 
-/// The points of the mesh: those of a regular grid, shaken, but for the walls, whose points stay on them.
+/// The points of the mesh: a regular grid with random displacements, except that points on walls stay on
+/// them.
 class Points {
  public:
   explicit Points(const MeshOptions& options)
@@ -24,7 +25,7 @@ class Points {
 
   [[nodiscard]] bool wall(int i, int j) const { return on_x_wall(i) || on_y_wall(j); }
   [[nodiscard]] Point at(int i, int j) const {
-    // Below a quarter of the spacing, all quadrilaterals stay convex: both diagonals lie inside.
+    // Below a quarter of the spacing, all quadrilaterals stay convex: both diagonals are inside.
     constexpr double shake = 0.22;
     const auto key = static_cast<std::uint64_t>(number(i, j)) * 2;
     Point p{i * dx_, j * dy_};
@@ -32,10 +33,10 @@ class Points {
     if (!on_y_wall(j)) p.y += shake * dy_ * (2 * hashed_unit(key + 1) - 1);
     return p;
   }
-  /// Unique since the factor and the modulus have no common divisor (a minimal standard generator's step).
+  /// Unique, because the factor and the modulus are coprime (a step of the minimal standard generator).
   [[nodiscard]] std::int64_t global_id(int i, int j) const { return (number(i, j) + 1) * 48271 % 2147483647; }
 
-  /// The columns (rows) of the grid that may have points in [low, high).
+  /// The range of grid columns (rows) that may have points in [low, high).
   [[nodiscard]] int first_column(double low) const { return std::max(0, static_cast<int>(low / dx_) - 1); }
   [[nodiscard]] int last_column(double high) const {
     return std::min(options_.columns - 1, static_cast<int>(high / dx_) + 1);
@@ -57,7 +58,7 @@ class Points {
 };
 
 /// The half-open boxes of recursive coordinate bisection: a box for several ranks is cut across its longer
-/// side, in proportion to the ranks on either side of the cut.
+/// side, in proportion to the numbers of ranks on both sides of the cut.
 struct Box {
   double x0, x1, y0, y1;
   [[nodiscard]] bool contains(Point p) const { return p.x >= x0 && p.x < x1 && p.y >= y0 && p.y < y1; }
@@ -88,17 +89,16 @@ double cross(Point origin, Point a, Point b) {
   return (a.x - origin.x) * (b.y - origin.y) - (a.y - origin.y) * (b.x - origin.x);
 }
 
-/// Of the angle at `corner`; a before b, counterclockwise.
+/// Returns the cotangent of the angle at `corner`; a comes before b, counterclockwise.
 double cotangent(Point corner, Point a, Point b) {
   return ((a.x - corner.x) * (b.x - corner.x) + (a.y - corner.y) * (b.y - corner.y)) / cross(corner, a, b);
 }
 
-/// Grid places (i, j) of a triangle's corners.
+/// Grid positions (i, j) of a triangle's corners.
 using Place = std::array<int, 2>;
 using PlaceTriangle = std::array<Place, 3>;
 
-/// The square of the grid with the lowest corner (i, j), cut along the diagonal that Delaunay's criterion
-/// prefers.
+/// Splits the grid square with the lowest corner (i, j) along the diagonal that Delaunay's criterion prefers.
 std::array<PlaceTriangle, 2> cut_square(const Points& points, int i, int j) {
   const Place a{i, j}, b{i + 1, j}, c{i + 1, j + 1}, d{i, j + 1};
   const Point pa = points.at(i, j), pb = points.at(i + 1, j), pc = points.at(i + 1, j + 1),
@@ -118,7 +118,7 @@ void find_edges(Mesh& mesh) {
   mesh.edges.erase(std::unique(mesh.edges.begin(), mesh.edges.end()), mesh.edges.end());
 }
 
-/// An edge that is cut makes each of its ends a ghost of the other's owner.
+/// For an edge between two ranks, each end is a ghost on the other rank.
 void find_neighbours(Mesh& mesh, int rank) {
   const auto by_id = [&](int a, int b) { return mesh.global_id[a] < mesh.global_id[b]; };
   using Nodes = std::set<int, decltype(by_id)>;
@@ -141,7 +141,7 @@ void find_neighbours(Mesh& mesh, int rank) {
 Mesh make_mesh(const MeshOptions& options, int rank, int num_ranks) {
   const Points points(options);
   std::vector<Box> boxes;
-  // points on the far walls belong to the last boxes, too
+  // extended, so that points on the far walls belong to the last boxes
   bisect({0, width * (1 + 1e-9), 0, height * (1 + 1e-9)}, num_ranks, boxes);
   const Box& box = boxes[rank];
 
@@ -166,7 +166,7 @@ Mesh make_mesh(const MeshOptions& options, int rank, int num_ranks) {
       if (box.contains(points.at(i, j))) add_node({i, j});
   mesh.num_owned = mesh.num_nodes();
 
-  // one square more on every side: those with a corner of ours
+  // extended by one square on each side: these squares may have a corner of ours
   for (int j = std::max(0, j0 - 1); j <= std::min(options.rows - 2, j1); ++j)
     for (int i = std::max(0, i0 - 1); i <= std::min(options.columns - 2, i1); ++i)
       for (const PlaceTriangle& triangle : cut_square(points, i, j)) {

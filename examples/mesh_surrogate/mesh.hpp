@@ -1,4 +1,4 @@
-/// The solver's mesh: triangles over a rectangle, cut over the ranks by the solver's own rules.
+/// The solver's mesh: triangles over a rectangle, partitioned over the ranks by the solver itself.
 #pragma once
 
 #include <array>
@@ -13,34 +13,34 @@ struct Point {
 inline constexpr double width = 2, height = 1;
 
 struct MeshOptions {
-  int columns = 72, rows = 36;  ///< points along the sides, at least 2
+  int columns = 72, rows = 36;  ///< points along each side, at least 2
 };
 
-/// A rank whose nodes are neighbours of ours. Both ranks list the nodes in the order of their global ids, so
-/// that neither needs to tell the other which values it sends.
+/// A neighboring rank. Both ranks list the shared nodes in the order of their global ids, so that no index
+/// lists need to be exchanged.
 struct Neighbour {
   int rank = 0;
   std::vector<int> send;     ///< our nodes that are ghosts there
   std::vector<int> receive;  ///< our ghosts that are owned there
 };
 
-/// What one rank holds of the mesh. Nodes 0 .. num_owned-1 are its own, the others are ghosts: ends of edges
-/// that belong to other ranks. Global ids are what a mesh generator might leave: unique, and neither
+/// One rank's part of the mesh. Nodes 0 .. num_owned-1 are its own; the others are ghosts, nodes of other
+/// ranks at the ends of its edges. Global ids are as a mesh generator might leave them: unique, but neither
 /// contiguous nor sorted.
 struct Mesh {
   int num_owned = 0;
   std::vector<std::int64_t> global_id;
   std::vector<Point> position;
-  std::vector<int> owner;          ///< rank
+  std::vector<int> owner;          ///< owning rank
   std::vector<std::uint8_t> wall;  ///< 1 on the boundary of the rectangle
 
-  std::vector<std::array<int, 3>> triangles;  ///< counterclockwise; all that have a node of ours
-  std::vector<std::array<int, 2>> edges;      ///< each once; all that have an end of ours
+  std::vector<std::array<int, 3>> triangles;  ///< counterclockwise; all with a node of this rank
+  std::vector<std::array<int, 2>> edges;      ///< each once; all with an end on this rank
   std::vector<Neighbour> neighbours;
 
   [[nodiscard]] int num_nodes() const { return static_cast<int>(global_id.size()); }
 };
 
-/// This rank's share of the mesh, made without the other ranks: every point is a function of its place in the
-/// grid that the mesh is made from, so that the mesh is the same for any number of ranks.
+/// Creates this rank's part of the mesh without communication: every point is a function of its grid
+/// position, so that the mesh is the same for any number of ranks.
 Mesh make_mesh(const MeshOptions& options, int rank, int num_ranks);

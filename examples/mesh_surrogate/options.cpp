@@ -17,7 +17,7 @@ Options small_sizes() {
   options.run_steps = 10;
   options.train_steps = 12;
   options.surrogate.lr = 6e-3;
-  options.surrogate.noise = 0.05;  // so short a training learns less from more
+  options.surrogate.noise = 0.05;  // a short training learns less from more noise
   options.history = 10;
   options.rollout_steps = 5;
   return options;

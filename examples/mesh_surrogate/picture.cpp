@@ -15,7 +15,7 @@ constexpr double unpainted = std::numeric_limits<double>::lowest();
 
 using Colour = std::array<double, 3>;
 
-/// Interpolates between colours that are evenly spread over [0, 1].
+/// Interpolates between colors that are evenly spaced over [0, 1].
 Colour mix(std::span<const Colour> colours, double at) {
   const double place = at * static_cast<double>(colours.size() - 1);
   const auto i = std::min(static_cast<std::size_t>(place), colours.size() - 2);
@@ -41,8 +41,8 @@ std::string colour_of(int level, bool signed_colours) {
   return hex(signed_colours ? mix(two_sided, at) : mix(bright, at));
 }
 
-/// The values at the middles of the canvas's cells, linear in each triangle; every rank paints what its
-/// triangles cover. The largest of the ranks' values is that of a rank that has painted the cell.
+/// Returns the values at the centers of the canvas's cells, interpolated linearly in each triangle. Every
+/// rank paints its triangles; the maximum over the ranks selects the painted value.
 std::vector<double> paint(MPI_Comm comm, const Mesh& mesh, std::span<const double> values) {
   std::vector<double> canvas(std::size_t{canvas_width} * canvas_height, unpainted);
   constexpr double dx = width / canvas_width, dy = height / canvas_height;
@@ -77,7 +77,7 @@ std::vector<double> paint(MPI_Comm comm, const Mesh& mesh, std::span<const doubl
   return canvas;
 }
 
-/// One path a colour, made of runs of cells.
+/// Writes one path per color, made of runs of cells.
 void write_panel(std::ostream& out, const Panel& panel, const std::vector<double>& canvas) {
   std::array<std::ostringstream, num_colours> paths;
   const auto level = [&](int x, int y) {
@@ -116,7 +116,7 @@ std::string draw(MPI_Comm comm, const Mesh& mesh, std::span<const Panel> panels)
       out << "<g transform=\"translate(" << left << ' ' << title_height << ")\">\n<text y=\"-4\">"
           << panel.title << "</text>\n<g shape-rendering=\"crispEdges\">\n";
       write_panel(out, panel, canvas);
-      for (int colour = 0; colour < num_colours; ++colour)  // the colour scale, 4 units a colour
+      for (int colour = 0; colour < num_colours; ++colour)  // the color scale, 4 units per color
         out << "<rect x=\"" << 32 + 4 * colour << "\" y=\"" << canvas_height + 5
             << "\" width=\"4\" height=\"6\" fill=\"" << colour_of(colour, panel.signed_colours) << "\"/>\n";
       out << "</g>\n<text x=\"29\" y=\"" << canvas_height + 11 << "\" text-anchor=\"end\">" << panel.low

@@ -1,4 +1,4 @@
-/// A picture of nodal fields side by side, as SVG.
+/// A picture of nodal fields side by side, in SVG format.
 #pragma once
 
 #include "mesh.hpp"
@@ -11,11 +11,11 @@
 
 struct Panel {
   std::string title;
-  std::span<const double> values;  ///< a number a node, ghosts included
-  double low = 0, high = 1;        ///< the ends of the colour scale
+  std::span<const double> values;  ///< one value per node, including ghosts
+  double low = 0, high = 1;        ///< ends of the color scale
   bool signed_colours = false;     ///< blue - white - red instead of dark - bright
 };
 
-/// The text of the picture on rank 0, nothing on the others. The mesh stays where it is: each rank paints its
-/// triangles on a canvas of its own, and the canvases are added up. Collective.
+/// Returns the SVG text on rank 0 and an empty string on other ranks. The mesh is not gathered: each rank
+/// paints its triangles on its own canvas, and the canvases are combined. Collective.
 std::string draw(MPI_Comm comm, const Mesh& mesh, std::span<const Panel> panels);

@@ -10,15 +10,16 @@
 namespace {
 
 constexpr double diffusivity = 5e-4;
-/// Of first-order upwinding, mixed with central fluxes: enough to damp what the mesh cannot resolve.
+/// Share of first-order upwind fluxes, mixed with central fluxes: enough to damp what the mesh cannot
+/// resolve.
 constexpr double upwind_share = 0.1;
 constexpr double safety = 0.7;
 
 constexpr double kx = std::numbers::pi / width, ky = std::numbers::pi / height;
 constexpr double one_vortex = 0.25, two_vortices = 0.15;
 
-/// Streamfunction psi of the flow, v = (d psi/dy, -d psi/dx): a large vortex, and two that turn against each
-/// other. It vanishes on the walls.
+/// Streamfunction psi of the flow, v = (d psi/dy, -d psi/dx): one large vortex and two counter-rotating ones.
+/// It vanishes on the walls.
 double stream(Point p) {
   return std::sin(ky * p.y) * (one_vortex * std::sin(kx * p.x) + two_vortices * std::sin(2 * kx * p.x));
 }
@@ -58,16 +59,17 @@ void Solver::compute_faces() {
     const double twice_area = (p[1].x - p[0].x) * (p[2].y - p[0].y) - (p[1].y - p[0].y) * (p[2].x - p[0].x);
 
     for (std::size_t k = 0; k < 3; ++k) {
-      const std::size_t l = (k + 1) % 3, m = (k + 2) % 3;  // the side from corner k to l; m is opposite
+      const std::size_t l = (k + 1) % 3, m = (k + 2) % 3;  // the side from corner k to l; m is the opposite
+                                                           // corner
       const int a = triangle[k], b = triangle[l];
       if (a < mesh_.num_owned) area_[a] += twice_area / 6;
       const auto found = edge_at.find({std::min(a, b), std::max(a, b)});
       if (found == edge_at.end()) continue;  // between two ghosts
 
-      // The face runs from the middle of the side to the centre of the triangle. The volume through it is the
-      // difference of the streamfunction at its ends: what enters a cell leaves it, to the last digit.
+      // The face goes from the middle of the side to the center of the triangle. Its volume flux is the
+      // difference of the streamfunction at its ends, so that the flow is discretely divergence-free.
       const double volume = stream(centre) - stream(between(p[k], p[l]));
-      // Linear finite elements: half the cotangent of the angle opposite to the side.
+      // Linear finite elements: half the cotangent of the angle opposite the side.
       const double dot = (p[k].x - p[m].x) * (p[l].x - p[m].x) + (p[k].y - p[m].y) * (p[l].y - p[m].y);
       Face& face = faces_[found->second];
       face.volume += a < b ? volume : -volume;
@@ -94,7 +96,7 @@ void Solver::start(std::uint64_t seed) {
   };
   std::mt19937_64 generator(seed);
   const auto draw = [&](double low,
-                        double high) {  // the standard's distributions differ among implementations
+                        double high) {  // the standard's distributions differ between implementations
     return low + (high - low) * static_cast<double>(generator() >> 11) * 0x1p-53;
   };
   std::vector<Blob> blobs(4);
@@ -131,7 +133,7 @@ void Solver::compute_rates(std::span<const double> values) {
 void Solver::advance(int steps) {
   const auto owned = static_cast<std::size_t>(mesh_.num_owned);
   for (int step = 0; step < steps; ++step) {
-    // Shu and Osher's Runge-Kutta method: stage <- keep field + (1 - keep) (stage + dt rate(stage))
+    // Runge-Kutta method of Shu and Osher: stage <- keep field + (1 - keep) (stage + dt rate(stage))
     stage_ = field_;
     for (const double keep : {0., 3. / 4, 1. / 3}) {
       compute_rates(stage_);

@@ -8,10 +8,10 @@ using namespace sar;
 
 namespace {
 
-/// Divides the columns [first, last) by their common root mean square over all ranks: networks learn fastest
-/// from numbers of the size of 1, and a vector keeps its direction.
+/// Divides the columns [first, last) by their common root mean square over all ranks: networks train best on
+/// values of order 1, and a vector keeps its direction.
 void normalize(const Communicator& comm, Tensor& features, Index first, Index last) {
-  std::vector<double> sums(2);  // of squares, of 1
+  std::vector<double> sums(2);  // sum of squares, and the count
   for (Index i = 0; i < features.num_rows(); ++i)
     for (Index column = first; column < last; ++column) {
       sums[0] += static_cast<double>(features.row(i)[column]) * static_cast<double>(features.row(i)[column]);
@@ -96,7 +96,7 @@ Surrogate::Surrogate(const Communicator& comm, const Mesh& mesh, const Surrogate
       optimizer_(network_.named_parameters(), {.lr = options.lr}) {}
 
 void Surrogate::set_scales(std::span<const TimeStep> steps) {
-  std::vector<double> sums(4);  // of 1, u, u^2, (change of u)^2
+  std::vector<double> sums(4);  // sums of 1, u, u^2, (change of u)^2
   for (const auto& [before, after] : steps)
     for (std::size_t i = 0; i < static_cast<std::size_t>(num_nodes_); ++i) {
       sums[0] += 1;
@@ -116,8 +116,8 @@ Variable Surrogate::change(const Variable& field) const {
 }
 
 double Surrogate::train(const TimeStep& step) {
-  // Noise on the input, which the target takes back: so the network learns to correct the errors that it will
-  // make itself. Drawn by the nodes' global ids, it does not depend on who owns them.
+  // Adds noise to the input and subtracts it from the target, so that the network learns to correct its own
+  // errors. The noise is keyed by the nodes' global ids and does not depend on their owners.
   const Random noise({.seed = options_.seed, .stream = 1, .step = steps_++});
   Tensor input({num_nodes_, 1}), target({num_nodes_, 1});
   for (Index i = 0; i < num_nodes_; ++i) {

@@ -1,7 +1,7 @@
 #include "vtk.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/file.hpp>
+#include <sar/core/files/file.hpp>
 
 #include <bit>
 #include <cstdio>
@@ -12,7 +12,7 @@
 
 namespace {
 
-/// The bytes as text, six bits a character.
+/// Encodes bytes as text, six bits per character.
 std::string base64(std::span<const unsigned char> bytes) {
   constexpr char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string text;
@@ -34,7 +34,8 @@ constexpr const char* vtk_type() {
   if constexpr (std::is_same_v<T, std::uint8_t>) return "UInt8";
 }
 
-/// The array in VTK's inline binary format: its length in bytes, then its bytes, both in one piece of base64.
+/// Writes an array in VTK's inline binary format: its length in bytes and its bytes, encoded together in
+/// base64.
 template <class T>
 void write_array(std::ostream& out, const std::string& name, std::span<const T> values, int components = 1) {
   const std::uint64_t length = values.size_bytes();
@@ -56,8 +57,8 @@ void begin_file(std::ostream& out, const char* type) {
       << "\" header_type=\"UInt64\">\n";
 }
 
-/// The triangles of this rank: those whose first corner it owns; every triangle is then written once. Their
-/// corners may be ghosts, which are in the files of several ranks.
+/// Returns the triangles whose first corner this rank owns, so that every triangle is written once. Their
+/// corners may be ghosts, which several ranks write.
 std::string piece(const Mesh& mesh, int rank, std::span<const NodeField> fields) {
   std::vector<double> points;
   for (const Point p : mesh.position) points.insert(points.end(), {p.x, p.y, 0});
@@ -105,7 +106,7 @@ std::string list_of_pieces(std::span<const std::string> pieces, std::span<const 
   return out.str();
 }
 
-/// "rollout_003.pvtu", and "rollout_003_1.vtu" for rank 1.
+/// Returns "rollout_003.pvtu", or "rollout_003_1.vtu" for rank 1.
 std::string file_name(const std::string& name, std::size_t step, const std::string& ending) {
   char number[24];
   std::snprintf(number, sizeof number, "_%03zu", step);
@@ -131,7 +132,7 @@ void VtkSeries::write(double time, std::span<const NodeField> fields) {
   comm_.agree([&] {
     sar::write_text(directory_ + "/" + piece_name(comm_.rank()), piece(mesh_, comm_.rank(), fields));
   });
-  comm_.agree([&] {  // a list is written after what it lists
+  comm_.agree([&] {  // write lists after the files they name
     if (comm_.rank() != 0) return;
     std::vector<std::string> pieces;
     for (int rank = 0; rank < comm_.size(); ++rank) pieces.push_back(piece_name(rank));

@@ -1,5 +1,5 @@
-/// Files that ParaView opens: a piece of the mesh per rank (.vtu), a file that names the pieces (.pvtu), and
-/// one that names the time steps (.pvd).
+/// Writes files for ParaView: one piece of the mesh per rank (.vtu), a file that lists the pieces (.pvtu),
+/// and one that lists the time steps (.pvd).
 #pragma once
 
 #include "mesh.hpp"
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-/// A number a node, ghosts included.
+/// One value per node, including ghosts.
 struct NodeField {
   std::string name;
   std::span<const double> values;
@@ -18,14 +18,14 @@ struct NodeField {
 
 class VtkSeries {
  public:
-  /// Writes to `directory`, which is made when it is not there, under names that begin with `name`.
-  /// Collective. Throws sar::InputError, the same on every rank, when it cannot be made or written to.
+  /// Writes to `directory`, which is created if necessary, in files that begin with `name`. Throws
+  /// sar::InputError on every rank if the directory cannot be created or written to. Collective.
   VtkSeries(const sar::Communicator& comm, const Mesh& mesh, std::string directory, std::string name);
 
-  /// Writes one time step. Collective. Throws as the constructor.
+  /// Writes one time step. Throws as the constructor. Collective.
   void write(double time, std::span<const NodeField> fields);
 
-  /// The file to open.
+  /// Returns the path of the .pvd file to open.
   [[nodiscard]] std::string path() const { return directory_ + "/" + name_ + ".pvd"; }
 
  private:

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The edges are transformed in the order of the first three options, and the ids of the edges do not depend
 /// on the partitioning. E is one more than the largest edge id of the source: the number of edges, unless a
@@ -26,6 +26,7 @@ struct DatasetOptions {
   /// Whether EdgeData gets these; what nothing wants is neither read nor checked.
   bool edge_labels = true, edge_types = true;
   bool features = true;  ///< otherwise NodeData::features has no columns, and no file is read for them
+  bool labels = true;    ///< otherwise NodeData has no labels and masks
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,7 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/data/distributed_data.hpp>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 DistributedTensor<> distributed_features(const Communicator& comm, const NodeData& data) {
   return {comm, data.book, data.features};
@@ -28,4 +28,4 @@ const DataArray& require_field(const DataColumns& columns, const std::string& na
   throw InputError(concat("there is no field '", name, "', expected one of: ", names));
 }
 
-}  // namespace sar
+}}  // namespace sar

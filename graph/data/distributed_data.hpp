@@ -4,6 +4,7 @@
 
 #include <sar/comm/rows/distributed_tensor.hpp>
 #include <sar/graph/data/graph_data.hpp>
+#include <sar/graph/data/node_data.hpp>
 
 #include <cstdint>
 #include <span>
@@ -11,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Row i are the features of the node with the global id i. Collective. Throws as DistributedTensor.
 DistributedTensor<> distributed_features(const Communicator& comm, const NodeData& data);
@@ -84,4 +85,4 @@ DistributedTensor<T> distributed_field(const Communicator& comm, const EdgeTypeD
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

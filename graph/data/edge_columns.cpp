@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <tuple>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// One number for each edge.
@@ -102,4 +102,4 @@ void read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options
     }
 }
 
-}  // namespace sar
+}}  // namespace sar

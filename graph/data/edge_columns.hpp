@@ -1,17 +1,17 @@
 /// From fields of the edges, of any type, to the members of EdgeData.
 #pragma once
 
-#include <sar/core/parallel.hpp>
+#include <sar/core/files/data_array.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/node_data.hpp>
-#include <sar/graph/io/data_array.hpp>
 
 #include <span>
 #include <string>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The fields of the edges, from any source.
 struct EdgeColumns {
@@ -26,4 +26,4 @@ struct EdgeColumns {
 void read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options, const NodeData& data,
                        Index end_id, EdgeData& edges);
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,14 +1,14 @@
 /// EdgeData: what a dataset says of its edges, for tasks whose subject is edges.
 #pragma once
 
-#include <sar/core/memory.hpp>
-#include <sar/graph/build/node_pairs.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/graph/construct/node_pairs.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
 #include <cstdint>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 enum class EdgePart : std::uint8_t { train, valid, test, none };
 
@@ -35,4 +35,4 @@ struct EdgeData {
   bool ids_are_original = true;    ///< as EdgeTypeData's
 };
 
-}  // namespace sar
+}}  // namespace sar

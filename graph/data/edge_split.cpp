@@ -1,11 +1,11 @@
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/random.hpp>
+#include <sar/core/random/random.hpp>
 #include <sar/graph/data/edge_split.hpp>
 
 #include <algorithm>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr std::uint64_t split_stream = 0x73706c69;  // of random draws, for this purpose alone
@@ -41,4 +41,4 @@ EdgeSplit split_edges(const Communicator& comm, const NodeData& data, const Edge
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 struct EdgeSplitOptions {
   double valid = 0.05;  ///< the share of the edges; 0 or more, together less than 1
@@ -28,4 +28,4 @@ struct EdgeSplit {
 /// owners. Throws InputError, the same on every rank, for shares that are not as above.
 EdgeSplit split_edges(const Communicator& comm, const NodeData& data, const EdgeSplitOptions& options = {});
 
-}  // namespace sar
+}}  // namespace sar

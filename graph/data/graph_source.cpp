@@ -1,12 +1,11 @@
 #include <sar/core/error.hpp>
-#include <sar/graph/data/distribute.hpp>
-#include <sar/graph/data/edge_columns.hpp>
 #include <sar/graph/data/graph_source.hpp>
-#include <sar/graph/data/node_columns.hpp>
 
-#include <utility>
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 std::size_t SourceTypes::node_type(const std::string& name) const {
   std::string names;
@@ -17,63 +16,52 @@ std::size_t SourceTypes::node_type(const std::string& name) const {
   throw InputError(concat("there is no node type ", name, ", expected one of ", names));
 }
 
-SourceTypes GraphSource::types() const {
-  SourceTypes types;
-  types.nodes.push_back({default_node_type, num_nodes(), node_fields()});
-  types.edges.push_back(
-      {default_node_type, default_edge_type, default_node_type, num_edges(), edge_fields()});
-  return types;
+Index SourceTypes::num_nodes() const {
+  Index sum = 0;
+  for (const SourceNodes& type : nodes) sum += type.num_nodes;
+  return sum;
 }
-EdgeList GraphSource::read_edges_of(std::size_t) {
-  return read_edges();
-}
-DataArray GraphSource::read_node_data_of(std::size_t, const std::string& field,
-                                         std::span<const Index> nodes) {
-  return read_node_data(field, nodes);
-}
-DataArray GraphSource::read_edge_data_of(std::size_t, const std::string& field,
-                                         std::span<const Index> edges) {
-  return read_edge_data(field, edges);
+Index SourceTypes::num_edges() const {
+  Index sum = 0;
+  for (const SourceEdges& type : edges) sum += type.num_edges;
+  return sum;
 }
 
-namespace {
-
-void read_edges_of_task(GraphSource& source, const NodePartition& partition, const DatasetOptions& options,
-                        const NodeData& data, EdgeData& edges) {
-  const auto read = [&](const std::string& field, std::span<const Index> ids) {
-    return source.read_edge_data(field, ids);
+std::string SourceTypes::describe() const {
+  const auto list = [](const char* begin, const std::vector<DataField>& fields, const char* end) {
+    std::string names;
+    for (const DataField& field : fields) names += (names.empty() ? begin : " ") + field.name;
+    return names.empty() ? names : names + end;
   };
-  read_edge_columns({source.edge_fields(), read}, options, data, source.num_edges(), edges);
-  edges.lists = source.read_listed_pairs();
-  for (ListedPairs& list : edges.lists)
-    for (Array<Index>* nodes : {&list.edges.src, &list.edges.dst, &list.negatives.src, &list.negatives.dst})
-      partition.to_partitioned(*nodes);
+  if (is_homogeneous())
+    return concat(nodes[0].num_nodes, " nodes, ", edges[0].num_edges, " edges",
+                  list("; nodes: ", nodes[0].fields, ""), list("; edges: ", edges[0].fields, ""));
+  std::string text;
+  for (const SourceNodes& type : nodes)
+    text += concat(text.empty() ? "" : ", ", type.name, " ", type.num_nodes, " nodes",
+                   list(" (", type.fields, ")"));
+  const char* separator = "; ";
+  for (const SourceEdges& type : edges) {
+    text += concat(separator, type.canonical_name(), " ", type.num_edges, " edges",
+                   list(" (", type.fields, ")"));
+    separator = ", ";
+  }
+  return text;
 }
 
-}  // namespace
-
-NodeData load_graph(GraphSource& source, const DatasetOptions& options, EdgeData* edges_of_task) {
-  const Communicator& comm = source.comm();
-  return comm.agree([&] {
-    require_nodes_for_ranks(source.name(), source.num_nodes(), comm.size());
-    EdgeList edges = source.read_edges();
-    if (const std::string weight = weight_field(source.edge_fields(), options, source.name());
-        !weight.empty()) {
-      const DataArray column = source.read_edge_data(weight, edges.id);
-      edges.weight = to_edge_weights(column, edges.id, source.place_of(weight));
-    }
-    const NodePartition partition =
-        partition_nodes(comm, source.num_nodes(), edges, options.partition, options.partition_seed);
-    NodeData data = distribute_edges(comm, source.name(), partition, std::move(edges), options);
-    const auto read = [&](const std::string& field, Index begin, Index end) {
-      return source.read_node_data(field,
-                                   std::span<const Index>(data.original_ids).subspan(begin, end - begin));
-    };
-    const auto place_of = [&](const std::string& field) { return source.place_of(field); };
-    read_node_columns(comm, {source.node_fields(), read, place_of}, options, data);
-    if (edges_of_task != nullptr) read_edges_of_task(source, partition, options, data, *edges_of_task);
-    return data;
-  });
+void GraphSource::require_plausible_sizes(const std::string& place) const {
+  const Index edges = num_edges();
+  const Index most = std::max(Index{1} << 24, edges > (Index{1} << 50) ? INT64_MAX : 64 * edges);
+  for (const SourceNodes& type : types_.nodes)
+    require<InputError>(!type.fields.empty() || type.num_nodes <= most, place, ": there are ", type.num_nodes,
+                        types_.is_homogeneous() ? " nodes" : concat(" nodes of type ", type.name, " without data"),
+                        " for ", edges, " edges, expected at most ", most);
 }
 
-}  // namespace sar
+std::string last_part_of(const std::string& path) {
+  std::filesystem::path last(path);
+  if (!last.has_filename()) last = last.parent_path();
+  return last.filename().string();
+}
+
+}}  // namespace sar

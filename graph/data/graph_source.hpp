@@ -2,22 +2,19 @@
 /// program's own arrays. All ranks read it together, each its share; no rank holds the whole graph.
 ///
 /// All functions are collective unless marked local, and throw the same InputError on every rank. Ids are
-/// original ids: nodes 0 .. num_nodes - 1, edges 0 .. num_edges - 1, within their types where there are
-/// several.
+/// original ids within their types: nodes 0 .. num_nodes - 1, edges 0 .. num_edges - 1.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/graph/data/dataset_options.hpp>
+#include <sar/core/files/data_array.hpp>
 #include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/graph_data.hpp>
-#include <sar/graph/data/node_data.hpp>
-#include <sar/graph/io/data_array.hpp>
 
 #include <span>
 #include <string>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// What a source says of one type of nodes and of one type of edges, before their data are read.
 struct SourceNodes {
@@ -40,10 +37,17 @@ struct SourceTypes {
 
   /// The place of a type of nodes. Throws InputError naming what there is instead.
   [[nodiscard]] std::size_t node_type(const std::string& name) const;
+  /// One type of nodes and one of edges. Local.
+  [[nodiscard]] bool is_homogeneous() const noexcept { return nodes.size() == 1 && edges.size() == 1; }
+  /// Of all types together. Local.
+  [[nodiscard]] Index num_nodes() const;
+  [[nodiscard]] Index num_edges() const;
+  /// "2708 nodes, 10556 edges; nodes: features labels", or of several types "paper 2708 nodes (features),
+  /// author 12 nodes; author:writes:paper 40 edges". Local.
+  [[nodiscard]] std::string describe() const;
 };
 
-/// The functions without a type are those of a homogeneous graph; a program's own source of one needs no
-/// others. A HeteroSource (hetero_source.hpp) has several types.
+/// A graph of one type of nodes and one of edges mostly; they have the place 0 in types().
 class GraphSource {
  public:
   virtual ~GraphSource() = default;
@@ -51,33 +55,24 @@ class GraphSource {
   GraphSource& operator=(const GraphSource&) = delete;
 
   /// The name for messages and for a partition: "cora". Local.
-  [[nodiscard]] virtual std::string name() const = 0;
-  /// What was found, in a few words: "OGB folder ogbn-arxiv, 169343 nodes, ...". Local.
-  [[nodiscard]] virtual std::string description() const = 0;
-  /// The numbers of the whole graph, known once the source is open. (A source may have to read its edges
-  /// for that, and may keep them.) Local.
-  [[nodiscard]] virtual Index num_nodes() const = 0;
-  [[nodiscard]] virtual Index num_edges() const = 0;
-  /// Local.
-  [[nodiscard]] virtual const std::vector<DataField>& node_fields() const = 0;
-  [[nodiscard]] virtual const std::vector<DataField>& edge_fields() const = 0;
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// What was found, in a few words: "OGB folder ogbn-arxiv: 169343 nodes, ...". Local.
+  [[nodiscard]] virtual std::string description() const { return kind_ + name_ + ": " + types_.describe(); }
+  /// The types of the whole graph, known once the source is open. (A source may have to read its edges for
+  /// that, and may keep them.) Local.
+  [[nodiscard]] const SourceTypes& types() const noexcept { return types_; }
+  [[nodiscard]] Index num_nodes() const { return types_.num_nodes(); }
+  [[nodiscard]] Index num_edges() const { return types_.num_edges(); }
 
-  /// This rank's share of the edges, about num_edges / ranks of them. Each edge is on exactly one rank, and
-  /// its ends are checked to be nodes. Weights are left out: they are a field. Called once.
-  [[nodiscard]] virtual EdgeList read_edges() = 0;
-  /// The rows of the given nodes (edges), in that order, in the type of the field. Each rank asks for any
-  /// rows. It needs memory for about these rows and 1 / ranks of the field.
-  [[nodiscard]] virtual DataArray read_node_data(const std::string& field, std::span<const Index> nodes) = 0;
-  [[nodiscard]] virtual DataArray read_edge_data(const std::string& field, std::span<const Index> edges) = 0;
-
-  /// All types: one of each, as the functions above say, where the source is none of several. Local.
-  [[nodiscard]] virtual SourceTypes types() const;
-  /// The same as above, of the type at this place in types().
-  [[nodiscard]] virtual EdgeList read_edges_of(std::size_t type);
-  [[nodiscard]] virtual DataArray read_node_data_of(std::size_t type, const std::string& field,
-                                                    std::span<const Index> nodes);
-  [[nodiscard]] virtual DataArray read_edge_data_of(std::size_t type, const std::string& field,
-                                                    std::span<const Index> edges);
+  /// This rank's share of the edges of a type, about num_edges / ranks of them. Each edge is on exactly one
+  /// rank, and its ends are checked to be nodes. Weights are left out: they are a field. Called once.
+  [[nodiscard]] virtual EdgeList read_edges(std::size_t type) = 0;
+  /// The rows of the given nodes (edges) of a type, in that order, in the type of the field. Each rank asks
+  /// for any rows. It needs memory for about these rows and 1 / ranks of the field.
+  [[nodiscard]] virtual DataArray read_node_data(std::size_t type, const std::string& field,
+                                                 std::span<const Index> nodes) = 0;
+  [[nodiscard]] virtual DataArray read_edge_data(std::size_t type, const std::string& field,
+                                                 std::span<const Index> edges) = 0;
 
   /// The lists of pairs of a split for link prediction: of training, validation and test, in original ids; or
   /// none. Called once.
@@ -90,19 +85,27 @@ class GraphSource {
   virtual void write_node_keys(const std::string& /*directory*/) const {}
 
   /// The beginning of a message about a field: its file, if it has one of its own. Local.
-  [[nodiscard]] virtual std::string place_of(const std::string& field) const { return name() + ": " + field; }
+  [[nodiscard]] virtual std::string place_of(const std::string& field) const { return name_ + ": " + field; }
 
   [[nodiscard]] const Communicator& comm() const noexcept { return comm_; }
 
  protected:
-  explicit GraphSource(Communicator comm) : comm_(std::move(comm)) {}
+  /// The description is "KIND NAME: ...".
+  GraphSource(Communicator comm, const std::string& kind, std::string name)
+      : comm_(std::move(comm)), kind_(kind.empty() ? "" : kind + " "), name_(std::move(name)) {}
+
+  /// Throws InputError, which begins with `place`, for so many nodes of a type without data that the number
+  /// cannot be meant: memory for them would be taken. Local.
+  void require_plausible_sizes(const std::string& place) const;
+
+  SourceTypes types_;  ///< set by the constructors of derived classes
 
  private:
   Communicator comm_;
+  std::string kind_, name_;
 };
 
-/// The source's homogeneous graph, partitioned over the ranks of its communicator. Fields as in to_node_data;
-/// where `edges` is given, it gets what the source says of the edges. Collective.
-NodeData load_graph(GraphSource& source, const DatasetOptions& options = {}, EdgeData* edges = nullptr);
+/// The name of a graph in a directory or file: the last part of its path. Local.
+std::string last_part_of(const std::string& path);
 
-}  // namespace sar
+}}  // namespace sar

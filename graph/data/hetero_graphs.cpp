@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// The position of each of `wanted` in `ids`, which holds the same numbers in another order.
@@ -64,4 +64,4 @@ std::map<std::string, GraphShardManager> construct_hetero_graphs(const Communica
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

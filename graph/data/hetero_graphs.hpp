@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The graph of all types. Fields of nodes and edges become fields of the same names of its ndata and edata
 /// (those in edge order), as sar::real. Takes the edges and their fields, which are empty afterwards; the
@@ -24,4 +24,4 @@ HeteroGraph construct_hetero_graph(const Communicator& comm, GraphData& graph,
 std::map<std::string, GraphShardManager> construct_hetero_graphs(const Communicator& comm, GraphData& graph,
                                                                  const GraphOptions& options = {});
 
-}  // namespace sar
+}}  // namespace sar

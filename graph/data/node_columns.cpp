@@ -1,7 +1,6 @@
 #include <sar/core/error.hpp>
-#include <sar/graph/data/distribute.hpp>
+#include <sar/core/files/npy_header.hpp>
 #include <sar/graph/data/node_columns.hpp>
-#include <sar/graph/io/npy_header.hpp>
 
 #include <algorithm>
 #include <array>
@@ -11,9 +10,10 @@
 #include <initializer_list>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <string_view>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 using FieldNames = std::map<std::string, std::string>;
@@ -63,6 +63,18 @@ void take_features(const DataArray& column, std::span<const Index> ids, const st
   if (bad < std::ssize(taken))
     throw InputError(concat(place, ": row ", ids[first + bad / width], ", column ", bad % width, " is ",
                             number_text(column, bad), ", expected a finite number"));
+}
+
+/// x[v, :] /= sum(x[v, :]); a row whose sum is 0 stays as it is.
+void normalize_rows(Tensor& x) {
+  parallel_for(x.num_rows(), 256, [&](Index first, Index last) {
+    for (Index v = first; v < last; ++v) {
+      real* row = x.row(v);
+      const double sum = std::accumulate(row, row + x.row_size(), 0.0);
+      if (sum == 0) continue;
+      for (Index i = 0; i < x.row_size(); ++i) row[i] = static_cast<real>(row[i] / sum);
+    }
+  });
 }
 
 void read_features(const Communicator& comm, const NodeColumns& columns, const FieldNames& names,
@@ -164,6 +176,7 @@ void read_node_columns(const Communicator& comm, const NodeColumns& columns, con
   else
     data.features = Tensor({std::ssize(data.original_ids), Index{0}});
   if (options.normalize_features) normalize_rows(data.features);
+  if (!options.labels) return;
   read_labels(comm, columns, options.fields, data);
   data.train_mask = read_mask(columns, options.fields, "train_mask", data);
   data.val_mask = read_mask(columns, options.fields, "val_mask", data);
@@ -235,4 +248,4 @@ void require_training_labels(const Communicator& comm, const NodeData& data, con
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/files/data_array.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/node_data.hpp>
-#include <sar/graph/io/data_array.hpp>
 
 #include <initializer_list>
 #include <map>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The fields of this rank's nodes, from any source.
 struct NodeColumns {
@@ -51,4 +51,4 @@ Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids,
 /// has a label. Collective.
 void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place);
 
-}  // namespace sar
+}}  // namespace sar

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
                                        const GraphOptions& options) {
@@ -12,4 +12,4 @@ GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

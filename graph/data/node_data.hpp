@@ -2,8 +2,8 @@
 #pragma once
 
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/core/tensor.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Rows belong to the nodes book.begin(p) .. book.end(p) of rank p, in that order.
 struct NodeData {
@@ -33,4 +33,4 @@ struct NodeData {
 GraphShardManager construct_full_graph(const Communicator& comm, NodeData& data,
                                        const GraphOptions& options = {});
 
-}  // namespace sar
+}}  // namespace sar

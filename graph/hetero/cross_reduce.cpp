@@ -1,7 +1,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/hetero/cross_reduce.hpp>
 
 #include <algorithm>
@@ -9,19 +9,19 @@
 #include <memory>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr Index grain = Index{1} << 14;
 
-/// [nodes, R, ...] for results of this shape.
+/// Returns the shape [nodes, R, ...] for results of this shape.
 Shape stacked(const Shape& shape, std::size_t relations) {
   std::vector<Index> extents{shape[0], static_cast<Index>(relations)};
   for (int d = 1; d < shape.dims(); ++d) extents.push_back(shape[d]);
   return Shape(extents);
 }
 
-/// body(node) for all nodes.
+/// Calls body(node) for all nodes.
 template <class Body>
 void for_rows(const Shape& shape, const Body& body) {
   parallel_for(shape[0], std::max<Index>(grain / std::max<Index>(shape.row_size(), 1), 1),
@@ -118,4 +118,4 @@ Variable CrossReducer::result() {
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,32 +1,33 @@
-/// How what arrives at a node type from several relations is combined.
+/// Cross reduction: combines the results that several relations compute for a node type.
 #pragma once
 
 #include <sar/autograd/variable.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 
 #include <cstdint>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// As DGL's cross-type reducers, of results [nodes, ...] of R relations.
+/// DGL's cross-type reducers, applied to the results [nodes, ...] of R relations.
 enum class CrossReduce {
   sum,
-  mean,   ///< the sum divided by R
-  max,    ///< element by element; of equal ones, the first relation takes the gradient
+  mean,   ///< sum divided by R
+  max,    ///< elementwise; for equal values, the first relation gets the gradient
   min,    ///< as max
   stack,  ///< [nodes, R, ...]
 };
 
-/// Combines the results of R relations as they come; only stack keeps all of them. Local.
+/// Reduces the results of R relations one at a time; only stack keeps all of them. Local.
 class CrossReducer {
  public:
   CrossReducer(CrossReduce op, std::size_t num_relations) : op_(op), num_relations_(num_relations) {}
 
-  /// The result of relation k < num_relations, each once, in any order. Throws ShapeError when its shape is
-  /// another one than the others'.
+  /// Adds the result of relation k < num_relations. Call it once per relation, in any order. Throws
+  /// ShapeError if its shape differs from the previous ones.
   void take(std::size_t k, Variable y);
-  /// After all of them. Differentiable; max and min keep 2 bytes an element, the others nothing.
+  /// Returns the reduction after all results were added. Differentiable; max and min keep 2 bytes per
+  /// element, the others nothing.
   [[nodiscard]] Variable result();
 
  private:
@@ -38,8 +39,8 @@ class CrossReducer {
   Shape shape_;                         // of each result
   Variable sum_;                        // sum, mean
   Tensor out_;                          // max, min, stack
-  Array<std::uint16_t> from_;           // max, min: the relation that an element is from
-  std::vector<GradientPtr> gradients_;  // max, min, stack: of the results
+  Array<std::uint16_t> from_;           // max, min: the relation of each element
+  std::vector<GradientPtr> gradients_;  // max, min, stack: one per result
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 std::string quoted_list(std::span<const std::string> names) {
   std::string list;
@@ -28,4 +28,4 @@ std::size_t find_edge_type(std::span<const EdgeType> types, std::string_view nam
   return found;
 }
 
-}  // namespace sar
+}}  // namespace sar

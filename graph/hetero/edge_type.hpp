@@ -1,4 +1,4 @@
-/// EdgeType: which nodes the edges of a type join, and what they are called.
+/// EdgeType: an edge type with its source and destination node types.
 #pragma once
 
 #include <sar/config.hpp>
@@ -8,22 +8,22 @@
 #include <string>
 #include <string_view>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// DGL's canonical edge type: {"author", "writes", "paper"} goes from authors to papers.
 struct EdgeType {
   std::string source, relation, destination;
 
   auto operator<=>(const EdgeType&) const = default;
-  /// "author:writes:paper", as in the files of partitions.
+  /// Returns "author:writes:paper", the form in partition files.
   [[nodiscard]] std::string canonical_name() const { return source + ":" + relation + ":" + destination; }
 };
 
-/// The position in `types` of the type with this canonical name, or with this relation where only one type
-/// has it. Throws InputError that names the types to choose from. Local.
+/// Returns the position in `types` of the type with this canonical name, or with this relation name if it is
+/// unique. Throws InputError that lists the available types. Local.
 std::size_t find_edge_type(std::span<const EdgeType> types, std::string_view name);
 
-/// The names, each in quotes, as an error names them: "'author', 'paper'".
+/// Returns the quoted names for an error message: "'author', 'paper'".
 std::string quoted_list(std::span<const std::string> names);
 
-}  // namespace sar
+}}  // namespace sar

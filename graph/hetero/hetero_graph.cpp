@@ -1,9 +1,9 @@
 #include <sar/core/error.hpp>
-#include <sar/core/trace.hpp>
+#include <sar/core/trace/trace.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
 #include <sar/graph/hetero/naming.hpp>
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/sharded_graph.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 using NodeTypeSpec = HeteroGraph::NodeTypeSpec;
@@ -46,13 +46,13 @@ void check_edge_types(const std::vector<NodeTypeSpec>& nodes, const std::vector<
       require<InputError>(std::find(names.begin(), names.end(), end) != names.end(),
                           "HeteroGraph: the edge type '", type.canonical_name(), "' has the end '", end,
                           "', which is no node type; the node types are ", quoted_list(names));
-    for (std::size_t other = 0; other < k; ++other)  // also of types with colons in their names
+    for (std::size_t other = 0; other < k; ++other)  // canonical names can clash if names contain colons
       require<InputError>(edges[other].type.canonical_name() != type.canonical_name(),
                           "HeteroGraph: the edge type '", type.canonical_name(), "' is given twice");
   }
 }
 
-/// Sources must exist before the relations share a halo; the rest is checked with each of them.
+/// Checks that source types exist before relations share a halo. Everything else is checked per relation.
 void check_sources(const std::vector<NodeTypeSpec>& nodes, const std::vector<EdgeTypeSpec>& edges) {
   for (const EdgeTypeSpec& spec : edges) {
     const Index size = std::find_if(nodes.begin(), nodes.end(), [&](const NodeTypeSpec& type) {
@@ -72,7 +72,7 @@ std::uint64_t hash_of(const std::string& text) {
   return hash;
 }
 
-/// The types must be the same on every rank.
+/// Describes the construction for the call digest: types must be the same on every rank.
 CollectiveCall construction(const std::vector<NodeTypeSpec>& nodes, const std::vector<EdgeTypeSpec>& edges,
                             const GraphOptions& options) {
   std::string node_names, edge_names;
@@ -90,10 +90,10 @@ CollectiveCall construction(const std::vector<NodeTypeSpec>& nodes, const std::v
 
 struct HeteroGraph::State {
   struct NodeType {
-    PartitionBook book, dst_book;  ///< the same, but for a block
+    PartitionBook book, dst_book;  ///< the same, except in a block
     SharedIds ids;
-    std::shared_ptr<Frame> src_frame, dst_frame;  ///< the same, but for a block
-    SharedIds ids_with_halo = nullptr;  ///< as sources of relations, once one of these holds its halo
+    std::shared_ptr<Frame> src_frame, dst_frame;  ///< the same, except in a block
+    SharedIds ids_with_halo = nullptr;  ///< including halo ids, once a relation from here holds its halo
   };
 
   Communicator comm;
@@ -103,7 +103,7 @@ struct HeteroGraph::State {
   std::vector<NodeType> nodes;
   std::vector<EdgeType> edge_types;
   std::vector<GraphShardManager> relations;
-  std::vector<Index> most_halo_rows;  ///< of each relation, on any rank
+  std::vector<Index> most_halo_rows;  ///< of each relation, maximum over the ranks
   std::vector<std::optional<GraphShardManager>> holding_halo;
   std::optional<HomogeneousForm> form;
 
@@ -117,9 +117,9 @@ struct HeteroGraph::State {
     return static_cast<std::size_t>(found - node_names.begin());
   }
   void take_nodes(std::vector<NodeTypeSpec> specs);
-  /// The relations, those with the same sources on one halo. Collective.
+  /// Builds the relations; relations with the same sources share one halo. Collective.
   std::vector<std::shared_ptr<const ShardedGraph>> make_shards(std::vector<EdgeTypeSpec> specs) const;
-  /// Makes the relations' graphs from their edges. Collective.
+  /// Creates the relations' graphs. Collective.
   void take_relations(std::vector<EdgeType> types,
                       const std::vector<std::shared_ptr<const ShardedGraph>>& shards);
   [[nodiscard]] Frames frames_of(const EdgeType& type) const {
@@ -160,9 +160,9 @@ std::vector<std::shared_ptr<const ShardedGraph>> HeteroGraph::State::make_shards
       const EdgeType& type = specs[k].type;
       const NodeType& dst = nodes[node_type(type.destination)];
       shards[k] = naming(type, [&] {
-        return std::make_shared<const ShardedGraph>(comm, nodes[t].book, dst.book, std::move(specs[k].edges),
-                                                    type.source == type.destination, nodes[t].ids, dst.ids,
-                                                    &halo);
+        return std::make_shared<const ShardedGraph>(std::make_shared<const GraphTopology>(
+            comm, nodes[t].book, dst.book, std::move(specs[k].edges), type.source == type.destination,
+            nodes[t].ids, dst.ids, &halo));
       });
     }
   }
@@ -215,7 +215,7 @@ void HeteroGraph::State::take_relations(std::vector<EdgeType> types,
   edge_types = std::move(types);
   for (std::size_t k = 0; k < shards.size(); ++k) {
     relations.push_back(GraphShardManager(shards[k], options, frames_of(edge_types[k])));
-    most_halo_rows.push_back(shards[k]->remote.num_src_rows);
+    most_halo_rows.push_back(shards[k]->topology->remote.num_src_rows);
   }
   if (!shards.empty()) comm.all_reduce(std::span<Index>(most_halo_rows), ReduceOp::max);
   holding_halo.resize(shards.size());
@@ -262,11 +262,11 @@ const GraphShardManager& HeteroGraph::holding_halo(const EdgeType& type) const {
   const std::size_t k = find_edge_type(edge_types(), type.canonical_name());
   std::optional<GraphShardManager>& held = state_->holding_halo[k];
   if (!held)
-    held = comm().agree([&] {  // all ranks have it afterwards, or none
+    held = comm().agree([&] {  // all ranks cache it, or none does
       const GraphShardManager& relation = state_->relations[k];
       SharedIds& ids = state_->nodes[state_->node_type(type.source)].ids_with_halo;
       if (ids == nullptr)
-        ids = std::make_shared<const Array<Index>>(relation.shards()->with_halo(relation.src_ids()));
+        ids = std::make_shared<const Array<Index>>(relation.topology().with_halo(relation.src_ids()));
       Frames frames(std::make_shared<Frame>("rows of '" + type.source + "' with their halo"),
                     state_->frames_of(type).dst);
       frames.edge = relation.frames_->edge;
@@ -304,9 +304,9 @@ Frame& HeteroGraph::dstdata(const std::string& type) const {
 
 namespace {
 
-/// Where the ids of each type begin when those of all types follow each other: [types + 1]. `sizes`: of the
-/// whole types; `ids`: of this rank. Collective. Throws InputError for a negative id, and where the ids of
-/// all types together are beyond 2^63.
+/// Returns the offsets of each type's ids when the ids of all types are concatenated: [types + 1]. `sizes`:
+/// sizes of the types; `ids`: ids of this rank. Throws InputError for a negative id, and if the concatenated
+/// ids exceed 2^63. Collective.
 std::vector<Index> begin_of_ids(const Communicator& comm, const std::vector<Index>& sizes,
                                 const std::vector<const Array<Index>*>& ids) {
   std::vector<Index> ends(sizes);
@@ -327,8 +327,8 @@ std::vector<Index> begin_of_ids(const Communicator& comm, const std::vector<Inde
   return begin;
 }
 
-/// Adds the edges of a relation. `src` are the global ids of its source rows and then of its halo rows.
-void add_edges(const ShardedGraph& relation, const Array<Index>& src, Index first_dst, Index first_id,
+/// Appends the edges of a relation. `src` are the global ids of its source rows followed by its halo rows.
+void add_edges(const GraphTopology& relation, const Array<Index>& src, Index first_dst, Index first_id,
                bool weighted, EdgeList& list) {
   const Array<Index>& ids = relation.edge_ids();
   for (const GraphShard* shard : {&relation.local, &relation.remote}) {
@@ -346,7 +346,7 @@ void add_edges(const ShardedGraph& relation, const Array<Index>& src, Index firs
   }
 }
 
-/// Makes the homogeneous form of a typed graph.
+/// Builds the homogeneous form of a heterogeneous graph.
 class HomogeneousMaker {
  public:
   HomogeneousMaker(const HeteroGraph& graph) : graph_(graph), comm_(graph.comm()) {}
@@ -374,7 +374,7 @@ class HomogeneousMaker {
   }
 
  private:
-  /// Who owns which nodes, and the original ids of this rank's.
+  /// Computes the owners of the nodes and the original ids of this rank's nodes.
   void make_books() {
     const auto& types = graph_.node_types();
     std::vector<Index> offsets{0}, sizes;
@@ -411,7 +411,7 @@ class HomogeneousMaker {
     return first_row_[std::find(types.begin(), types.end(), type) - types.begin()];
   }
 
-  /// All edges of this rank, in global ids of the homogeneous graph. Collective.
+  /// Returns all edges of this rank in global ids of the homogeneous graph. Collective.
   [[nodiscard]] EdgeList edges(const std::vector<Index>& first_edge_id) const {
     const auto& types = graph_.edge_types();
     const bool weighted = std::any_of(types.begin(), types.end(), [&](const EdgeType& type) {
@@ -420,11 +420,11 @@ class HomogeneousMaker {
     const Index first = book_.begin(comm_.rank());
     EdgeList list;
     for (const std::string& source : graph_.node_types()) {
-      Array<Index> src;  // of the nodes and of the halo that the relations from here share
+      Array<Index> src;  // ids of the nodes and of the shared halo
       bool known = false;
       for (std::size_t k = 0; k < types.size(); ++k) {
         if (types[k].source != source) continue;
-        const ShardedGraph& relation = *graph_[types[k]].shards();
+        const GraphTopology& relation = graph_[types[k]].topology();
         if (!std::exchange(known, true)) {
           src.resize(static_cast<std::size_t>(relation.local.num_src_rows));
           std::iota(src.begin(), src.end(), first + first_row_of(source));
@@ -453,4 +453,4 @@ const HomogeneousForm& HeteroGraph::to_homogeneous() const {
   return *state_->form;
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,12 +1,12 @@
-/// HeteroGraph: a graph with several node types and edge types, sharded over the ranks.
+/// HeteroGraph: a heterogeneous graph, with several node types and edge types, sharded over the ranks.
 ///
-/// Room graph/hetero: Graphs with several types of nodes and edges: their relations, which share halos, and
-/// their form as one homogeneous graph.
+/// Room graph/hetero: Graphs with several node and edge types: relations that share halos, and the
+/// homogeneous form.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/hetero/cross_reduce.hpp>
 #include <sar/graph/hetero/edge_type.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>
@@ -21,35 +21,34 @@
 #include <string>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// A cheap handle, as GraphShardManager: copies share everything.
+/// A cheap handle, like GraphShardManager: copies share everything.
 ///
-/// Each edge type is a relation, a graph of its own: graph[{"author", "writes", "paper"}]. Relations with the
-/// same source type share one halo: a rank's halo rows are those of the union of what the relations read, so
-/// that rows that several of them read travel once (multi_update_all). A relation by itself fetches the
-/// union, too.
+/// Each edge type is a relation, which is a graph itself: graph[{"author", "writes", "paper"}]. Relations
+/// with the same source type share one halo, the union of the rows they read, so that a row that several
+/// relations read is fetched once (multi_update_all). A single relation fetches the whole union, too.
 class HeteroGraph {
  public:
-  using Rows = std::map<std::string, Variable>;  ///< by node type
+  using Rows = std::map<std::string, Variable>;  ///< keyed by node type
 
   struct NodeTypeSpec {
     std::string name;
-    PartitionBook book;  ///< who owns which nodes; a rank, or all of them, may have none
-    /// Original ids within the type of this rank's nodes; empty: the partitioned ones.
+    PartitionBook book;  ///< owners of the nodes; a rank, or all ranks, may have none
+    /// Original ids within the type of this rank's nodes; default: the global ids.
     Array<Index> ids{};
   };
   struct EdgeTypeSpec {
     EdgeType type;
-    /// In-edges of this rank's nodes of the type `destination`. The ends are partitioned ids within their
-    /// types; edges.id is unique within the edge type.
+    /// In-edges of this rank's nodes of the type `destination`. The ends are global ids within their types;
+    /// edges.id is unique within the edge type.
     EdgeList edges;
   };
 
-  /// The types are the same on every rank, in the same order. Collective. Throws InputError, the same on
-  /// every rank, for no node types, types given twice or without a name, types that differ between ranks, a
-  /// relation whose ends are no node types, a book of another number of parts than ranks, and as
-  /// GraphShardManager does, with the name of the edge type in front.
+  /// The types are the same on every rank, in the same order. Throws InputError on every rank if there are no
+  /// node types, if types are repeated, unnamed or different between ranks, if an end of a relation is not a
+  /// node type, if a book has another number of parts than ranks, and as GraphShardManager, with the edge
+  /// type at the start of the message. Collective.
   HeteroGraph(const Communicator& comm, std::vector<NodeTypeSpec> nodes, std::vector<EdgeTypeSpec> edges,
               const GraphOptions& options = {});
 
@@ -58,31 +57,31 @@ class HeteroGraph {
   [[nodiscard]] const std::vector<std::string>& node_types() const noexcept;
   [[nodiscard]] const std::vector<EdgeType>& edge_types() const noexcept;
 
-  /// The graph of an edge type. Throws InputError that names the types there are. Local.
+  /// Returns the graph of an edge type. Throws InputError that lists the available types. Local.
   [[nodiscard]] const GraphShardManager& operator[](const EdgeType& type) const;
-  /// By the canonical name, "author:writes:paper", or the relation where one edge type only has it.
+  /// The same by canonical name, "author:writes:paper", or by relation name if it is unique.
   [[nodiscard]] const GraphShardManager& operator[](const std::string& type) const;
-  /// Whether there is exactly this edge type.
+  /// Returns whether the graph has exactly this edge type.
   [[nodiscard]] bool contains(const EdgeType& type) const noexcept;
 
-  /// Whether it is a HeteroBlock (graph/build/hetero_block.hpp): from the nodes that a layer reads, which are
-  /// its nodes here, to those that it computes, which are the first of each type on every rank.
+  /// Returns whether this is a HeteroBlock (graph/construct/hetero_block.hpp): its nodes are those that a
+  /// layer reads, and the first ones of each type on every rank are those that the layer computes.
   [[nodiscard]] bool is_block() const noexcept;
 
-  // Of node types. All throw InputError for an unknown one.
+  // Properties of node types. All throw InputError for an unknown type.
   [[nodiscard]] Index num_nodes(const std::string& type) const;        ///< of the whole graph
   [[nodiscard]] Index num_local_nodes(const std::string& type) const;  ///< of this rank
-  /// Of this rank: all nodes, but for a block.
+  /// Number of destinations on this rank: all local nodes, except in a block.
   [[nodiscard]] Index num_local_destinations(const std::string& type) const;
   [[nodiscard]] const PartitionBook& book(const std::string& type) const;
-  /// Original ids within the type of this rank's nodes.
+  /// Returns the original ids within the type of this rank's nodes.
   [[nodiscard]] const Array<Index>& node_ids(const std::string& type) const;
-  /// Named tensors of this rank's nodes of a type. The relations' srcdata() and dstdata() are these frames. A
-  /// block has two frames for a type and no ndata: it throws InputError.
+  /// Return the named tensors of this rank's nodes of a type. These frames are the srcdata() and dstdata() of
+  /// the relations. A block has separate frames for sources and destinations; its ndata throws InputError.
   [[nodiscard]] Frame& ndata(const std::string& type) const;
   [[nodiscard]] Frame& srcdata(const std::string& type) const;
   [[nodiscard]] Frame& dstdata(const std::string& type) const;
-  /// Named tensors of this rank's edges of a type, in the edge order of its relation.
+  /// Returns the named tensors of this rank's edges of a type, in the edge order of its relation.
   [[nodiscard]] Frame& edata(const EdgeType& type) const { return (*this)[type].edata(); }
   [[nodiscard]] Frame& edata(const std::string& type) const { return (*this)[type].edata(); }
 
@@ -95,62 +94,68 @@ class HeteroGraph {
     NamedMessage message;
     NamedReduce reduce;
   };
-  /// As DGL's: for each node type that one of these relations reaches, the cross reduction over their
-  /// results, in the order of edge_types(). Differentiable in all operands. Relations that read the same
-  /// variable of sources fetch its halo rows together, once, and send its gradients once. In mode
-  /// rematerialize, the backward pass fetches them again where a gradient depends on their values, and
-  /// computes these relations again, one after the other, so that memory does not grow with the number of
-  /// relations; in the others, the rows are kept. Where max_halo_bytes is set and all halo rows take more,
-  /// relations fetch one after the other, stage by stage. Collective. Throws as update_all, InputError for an
-  /// unknown edge type, ShapeError when relations give a node type results of different shapes.
+  /// Computes, for each node type that one of these relations reaches, the cross reduction over their results
+  /// in the order of edge_types(), as in DGL. Differentiable in all operands. Relations that read the same
+  /// source variable fetch its halo rows together, once, and send its gradients once.
+  ///
+  /// In mode rematerialize, the backward pass fetches the rows again where a gradient depends on their
+  /// values, and recomputes one relation at a time, so that memory does not grow with the number of
+  /// relations. The other modes keep the rows. If all halo rows need more than max_halo_bytes, relations
+  /// fetch one after the other, in stages.
+  ///
+  /// Throws as update_all, InputError for an unknown edge type, ShapeError if relations into one node type
+  /// have results of different shapes. Collective.
   [[nodiscard]] Rows multi_update_all(const std::map<EdgeType, MessageReduce>& messages,
                                       CrossReduce cross_reduce) const;
-  /// On frames: fields are those of ndata and edata; writes the field reduce.out of the destinations' dstdata.
-  /// Also throws InputError when relations into the same node type have different names for it.
+  /// The same with frames: reads fields of ndata and edata and writes the field reduce.out of the
+  /// destinations' dstdata. Also throws InputError if relations into the same node type name different
+  /// fields.
   void multi_update_all(const std::map<EdgeType, NamedMessageReduce>& messages,
                         CrossReduce cross_reduce) const;
 
-  /// For authors of operations: what a relation computes from rows of its sources. `graph` has the relation's
-  /// edges, edge data and destinations; `rows` are its source rows: the local ones, perhaps followed by halo
-  /// rows that need not travel any more. It must do the same where it is called again in the backward pass.
-  /// Variables that the function captures receive their gradients without being declared.
+  /// For implementing operations: the computation of a relation from rows of its sources. `graph` has the
+  /// relation's edges, edge data and destinations. `rows` are its source rows: the local ones, possibly
+  /// followed by halo rows that are already fetched. The function must compute the same when it is called
+  /// again in the backward pass. Captured variables receive their gradients without being declared.
   struct RelationCall {
     EdgeType type;
     std::function<Variable(const GraphShardManager& graph, const Variable& rows)> compute;
-    /// Whether its record keeps values that it computes of the rows, or the rows. It is not called again if
-    /// not.
+    /// Whether its records keep the rows or values computed from them. If false, the function is not called
+    /// again.
     bool keeps_rows = true;
   };
-  /// For authors of operations: computes calls of relations whose sources are all of one type, with rows x
-  /// [local sources, ...], and gives the results to `take`, one after the other. Halo rows of x travel as in
-  /// multi_update_all. Collective. Throws InputError when sources are of several types or calls differ
-  /// between ranks, ShapeError when x has not a row for each local source.
+  /// For implementing operations: runs calls of relations whose sources are all of one type, with rows x
+  /// [local sources, ...], and passes each result to `take`. Halo rows of x are fetched as in
+  /// multi_update_all. Throws InputError if sources are of several types or calls differ between ranks,
+  /// ShapeError unless x has one row per local source. Collective.
   void call(const Variable& x, std::span<const RelationCall> calls,
             FunctionRef<void(std::size_t call, Variable result)> take) const;
 
-  /// The graph as one homogeneous graph. Made at the first call and kept; collective then, so call it on all
-  /// ranks. Throws InputError for more than 65535 edge types, edges whose ids were dropped, and for a block.
+  /// Returns the homogeneous form of the graph. It is made at the first call, which is collective, and
+  /// cached; call it on all ranks. Throws InputError for more than 65535 edge types, if edge ids were
+  /// dropped, and for a block.
   [[nodiscard]] const HomogeneousForm& to_homogeneous() const;
 
  protected:
-  /// A node type of a block.
+  /// The nodes of one type in a block.
   struct BlockNodes {
     std::string name;
     PartitionBook src_book, dst_book;
     std::shared_ptr<const Array<Index>> ids;  ///< original ids within the type of this rank's sources
   };
-  /// For makers of blocks: `relations` are the graphs of the edge types; those from the same node type have
-  /// their halo in common. Collective.
+  /// For implementing blocks: `relations` are the graphs of the edge types; relations from the same node type
+  /// share their halo. Collective.
   HeteroGraph(const Communicator& comm, std::vector<BlockNodes> nodes, std::vector<EdgeType> edge_types,
               const std::vector<std::shared_ptr<const ShardedGraph>>& relations, const GraphOptions& options);
 
  private:
   struct State;
   [[nodiscard]] bool fetches_together(const Variable& x, std::span<const RelationCall> calls) const;
-  /// The relation with halo rows among its source rows. Made at the first call and kept; collective then.
+  /// Returns the relation with the halo rows among its source rows. It is made at the first call, which is
+  /// collective, and cached.
   [[nodiscard]] const GraphShardManager& holding_halo(const EdgeType& type) const;
 
   std::shared_ptr<State> state_;
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 std::size_t find_type(const std::vector<std::string>& types, const std::string& type) {
@@ -46,4 +46,4 @@ Array<Index> HomogeneousForm::ntypes() const {
   return types;
 }
 
-}  // namespace sar
+}}  // namespace sar

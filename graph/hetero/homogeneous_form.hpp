@@ -1,8 +1,8 @@
-/// HomogeneousForm: a graph of many types as one graph, in which the type of a node or an edge is data.
+/// HomogeneousForm: a heterogeneous graph as one homogeneous graph, in which node and edge types are data.
 #pragma once
 
 #include <sar/autograd/variable.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/hetero/edge_type.hpp>
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
@@ -11,37 +11,36 @@
 #include <string>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// As dgl.to_homogeneous: the nodes of a rank, type after type, are the nodes of one graph, and the edges of
-/// all types are its edges. A source row travels once for all relations that read it, and stages, modes,
-/// formats and message flow graphs are those of any graph.
+/// Equivalent to dgl.to_homogeneous: one graph with the nodes of a rank, type after type, and the edges of
+/// all types. A halo row is fetched once for all relations that read it. Stages, modes, halo row formats and
+/// message flow graphs work as for any graph.
 ///
-/// The original id of a node, which keys random draws, is its original id within its type plus the numbers of
-/// nodes of the types before; so are the ids of edges. Where ids within a type go beyond its number, the
-/// next type begins after the largest one. With one node type and one edge type, everything is as in the
-/// homogeneous graph, bit for bit.
+/// The original id of a node, which keys random draws, is its original id within its type plus the offset of
+/// the type. Edge ids are formed in the same way. The offset of a type is the sum of the sizes of the
+/// previous types; if the ids of a type exceed its size, the next type begins after the largest id. With one
+/// node type and one edge type, everything has the same bits as for the homogeneous graph.
 struct HomogeneousForm {
   GraphShardManager graph;
   std::vector<std::string> node_types;
   std::vector<EdgeType> edge_types;
-  /// [node types + 1]: the local rows of node type t are first_row[t] to first_row[t + 1], the end not
-  /// included.
+  /// [node types + 1]: node type t has the local rows first_row[t] .. first_row[t + 1] - 1.
   std::vector<Index> first_row;
-  /// The number in edge_types of the type of each edge of `graph`, as RelGraphConv and HGTConv take them.
+  /// The type of each edge of `graph` as an index in edge_types, the form that RelGraphConv and HGTConv take.
   EdgeTypes etypes;
-  /// [edge types + 1]: the ids of the edges of type t are first_edge_id[t] plus those within the type.
+  /// [edge types + 1]: the id of an edge of type t is first_edge_id[t] plus its id within the type.
   std::vector<Index> first_edge_id;
 
-  /// The rows of all types, type after type, from [local nodes of the type, ...] for each; widths are equal.
-  /// Differentiable; keeps nothing. Local. Throws InputError when a node type has no rows here or an unknown
-  /// one has, ShapeError when numbers of rows do not fit.
+  /// Concatenates the rows of all types, [local nodes of the type, ...] with equal widths, in the order of
+  /// types. Differentiable; keeps nothing. Throws InputError for a missing or unknown node type, ShapeError
+  /// if numbers of rows do not match. Local.
   [[nodiscard]] Variable concat(const std::map<std::string, Variable>& rows) const;
-  /// The rows of one type: shares the memory of `rows`. Differentiable. Local. Throws InputError for an
-  /// unknown type, ShapeError when `rows` has not a row for each local node.
+  /// Returns the rows of one type as a view of `rows`. Differentiable. Throws InputError for an unknown type,
+  /// ShapeError unless `rows` has one row per local node. Local.
   [[nodiscard]] Variable rows_of(const Variable& rows, const std::string& node_type) const;
-  /// The number of the node type of each local row.
+  /// Returns the node type of each local row, as an index.
   [[nodiscard]] Array<Index> ntypes() const;
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 using MessageReduce = HeteroGraph::MessageReduce;
@@ -17,7 +17,7 @@ using MessageReduce = HeteroGraph::MessageReduce;
 struct Part {
   const EdgeType* type;
   const MessageReduce* work;
-  std::size_t position = 0;  ///< among those into the same node type
+  std::size_t position = 0;  ///< among the relations into the same node type
 };
 
 bool same_variable(const Variable& a, const Variable& b) {
@@ -25,9 +25,9 @@ bool same_variable(const Variable& a, const Variable& b) {
   return a.deferred() != nullptr || a.value().data() == b.value().data();
 }
 
-/// The parts in the order of the graph's edge types.
+/// Returns the parts in the order of the graph's edge types.
 std::vector<Part> ordered_parts(const HeteroGraph& graph, const std::map<EdgeType, MessageReduce>& messages) {
-  for (const auto& each : messages) (void)graph[each.first];  // throws for an unknown one
+  for (const auto& each : messages) (void)graph[each.first];  // throws for an unknown type
   std::vector<Part> parts;
   std::map<std::string, std::size_t> arrived;
   for (const EdgeType& type : graph.edge_types())
@@ -36,8 +36,8 @@ std::vector<Part> ordered_parts(const HeteroGraph& graph, const std::map<EdgeTyp
   return parts;
 }
 
-/// For each part the first one that reads the same variable of the same sources, on every rank: constants
-/// without rows cannot be told apart on the ranks that have none. Collective.
+/// Returns, for each part, the first part that reads the same variable of the same sources on every rank. The
+/// ranks must agree, because a rank without rows cannot distinguish constants. Collective.
 std::vector<std::int64_t> first_readers(const Communicator& comm, const std::vector<Part>& parts) {
   std::vector<std::int64_t> first;
   for (std::size_t k = 0; k < parts.size(); ++k) {
@@ -54,7 +54,7 @@ std::vector<std::int64_t> first_readers(const Communicator& comm, const std::vec
   return first;
 }
 
-/// What is read is defined: the rest is checked by update_all.
+/// Checks that the operands are defined. update_all checks everything else.
 void check(const Part& part) {
   for (const MessageTarget target : {MessageTarget::u, MessageTarget::v, MessageTarget::e})
     require<ShapeError>(!part.work->message.reads(target) || part.work->message.operand(target).defined(),
@@ -132,4 +132,4 @@ void HeteroGraph::multi_update_all(const std::map<EdgeType, NamedMessageReduce>&
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,4 +1,4 @@
-/// Errors that say which type they are about.
+/// Adds the edge type to error messages.
 #pragma once
 
 #include <sar/core/error.hpp>
@@ -6,10 +6,10 @@
 
 #include <string>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// What is wrong with an edge type: "edge type 'a:r:b': " in front of the text, behind the "rank 2: " with which
-/// that may begin.
+/// Inserts "edge type 'a:r:b': " at the start of an error message, or after its "rank 2: " if it begins with
+/// one.
 inline std::string with_type(const EdgeType& type, const std::string& text) {
   std::size_t at = 0;
   if (text.starts_with("rank ")) {
@@ -19,7 +19,8 @@ inline std::string with_type(const EdgeType& type, const std::string& text) {
   return concat(text.substr(0, at), "edge type '", type.canonical_name(), "': ", text.substr(at));
 }
 
-/// The result of make(), which may be collective. InputError and ShapeError that it throws name the type.
+/// Returns the result of make(), which may be collective. Adds the type to InputError and ShapeError that it
+/// throws.
 template <class Make>
 auto naming(const EdgeType& type, const Make& make) {
   try {
@@ -31,4 +32,4 @@ auto naming(const EdgeType& type, const Make& make) {
   }
 }
 
-}  // namespace sar
+}}  // namespace sar

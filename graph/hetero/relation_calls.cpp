@@ -1,7 +1,7 @@
 /// HeteroGraph::call: relations that read the same source rows.
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace.hpp>
+#include <sar/core/trace/trace.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/graph_plan.hpp>
@@ -12,17 +12,17 @@
 #include <optional>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 using RelationCall = HeteroGraph::RelationCall;
 
-/// The rows that relations read, forward, and again from the first backward pass of a relation to the last:
-/// each has a reference to this.
+/// Source rows that several relations read: in the forward pass, and again from the first backward pass of a
+/// relation to the last. Each relation holds a reference.
 struct SharedRows {
   Variable x;
-  std::optional<HeldRows> held = {};  ///< none on one process: the rows are those of x
-  GradientPtr gradient = {};          ///< of the rows that are held; null for constants
+  std::optional<HeldRows> held = {};  ///< empty on a single rank: the rows are those of x
+  GradientPtr gradient = {};          ///< of the held rows; null for constants
   Tensor rows = {};
 
   Variable get() {
@@ -30,18 +30,18 @@ struct SharedRows {
     if (!rows.defined()) rows = held->fetch();
     return {rows, gradient != nullptr};
   }
-  /// What a relation adds to the gradient of the rows.
+  /// Adds the gradient of one relation to the gradient of the rows.
   void add_gradient(const Variable& of_relation) const {
     if (held && of_relation.grad().defined()) gradient->add(of_relation.gradient()->take());
   }
 };
 
-/// What a timeline says of a relation.
+/// Adds the name of the relation to a trace.
 void describe(TraceScope& scope, const RelationCall& call) {
   if (tracing()) scope.detail(call.type.canonical_name());
 }
 
-/// The result of one relation, as an operation that keeps nothing but what computes it again.
+/// Returns the result of one relation as an operation that keeps only what it needs to recompute the result.
 Variable recomputed(const GraphShardManager& graph, const RelationCall& call,
                     const std::shared_ptr<SharedRows>& shared) {
   Tensor value;
@@ -115,4 +115,4 @@ void HeteroGraph::call(const Variable& x, std::span<const RelationCall> calls,
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

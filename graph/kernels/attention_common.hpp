@@ -1,15 +1,21 @@
-/// What attention kernels have in common, whatever the score: dropout and edge weights, the online softmax.
-/// For the kernels of attention only.
+/// Shared by the attention kernels, whatever the score: dropout and edge weights, and the online softmax.
+/// Included by attention kernels only.
+///
+/// Loop order of the forward pass: blocks of destination rows in parallel; within a block, batches of up to
+/// 64 edges in the order of destinations; within a batch, first the scores of all edges and heads, then
+/// maxima, exponentials and sums, then the gathered rows. A batch and the next one fit in the L1 cache. The
+/// columns of a destination's result stay in registers while the rows of a segment are added.
 #pragma once
 
-#include <sar/core/parallel.hpp>
-#include <sar/core/vector_math.hpp>
-#include <sar/graph/kernels/attention.hpp>
-#include <sar/graph/kernels/columns.hpp>
+#include <sar/core/simd/vector_math.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/graph/kernels/attention_kernel.hpp>
 #include <sar/graph/kernels/edge_batches.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/kernels/long_rows.hpp>
+#include <sar/graph/kernels/row_loops.hpp>
+#include <sar/graph/shard/shard_kernel.hpp>
 
 #include <algorithm>
 #include <array>
@@ -20,20 +26,21 @@
 #include <utility>
 #include <vector>
 
-#include <sar/core/isa_begin.hpp>
+#include <sar/core/isa/isa_begin.hpp>
 
 namespace attention {
 
 using namespace edge_batches;
 
-/// Exponentials of differences to a maximum: those that count for nothing are exactly 0 (and not subnormal).
+/// Computes exponentials of differences to a maximum. Negligible results are set to exactly 0, so that they
+/// are not subnormal.
 inline void exp_below_zero(real* x, Index n) {
   constexpr real nothing = sizeof(real) == 4 ? real(1e-34) : real(1e-300);
   vector_math::exp(x, x, n);
   for (Index i = 0; i < n; ++i) x[i] = x[i] < nothing ? real{0} : x[i];
 }
 
-/// Columns of a source row, and where its value begins.
+/// Number of columns of a source row, and the first column of its value.
 inline Index source_width(const AttentionOperands& o) {
   return o.heads * (o.separate_value ? o.key_dim + o.dim : o.dim);
 }
@@ -42,11 +49,11 @@ inline Index value_at(const AttentionOperands& o) {
 }
 
 template <Index L>
-inline columns::Vector<L> leaky(const columns::Vector<L>& x, real slope) {
+inline lanes::Vector<L> leaky(const lanes::Vector<L>& x, real slope) {
   return x > 0 ? x : slope * x;
 }
 
-/// What multiplies the coefficients of a batch behind the softmax: dropout and edge weights.
+/// Factors that multiply the coefficients of a batch after the softmax: dropout and edge weights.
 class Factors {
  public:
   explicit Factors(const AttentionOperands& o) : o_(o) {
@@ -56,8 +63,8 @@ class Factors {
   }
   [[nodiscard]] bool any() const { return o_.mask != nullptr || o_.edge_weight != nullptr; }
 
-  /// For the edges of a batch, whose positions in the shard are position_of[..], or their own when that is
-  /// null.
+  /// Computes the factors of a batch. The k-th edge has position position_of[k] in the shard, or k if
+  /// position_of is null.
   template <class B>
   void draw(const GraphShard& shard, const local_index* position_of, const B& batch) {
     if (!any()) return;
@@ -79,7 +86,8 @@ class Factors {
       for (Index i = x * o_.heads; i < (x + 1) * o_.heads; ++i) factor_[i] = mask_[i] * weight;
     }
   }
-  /// alpha, times the factors of the batch's edges where there are some: then in `buffer`.
+  /// Returns alpha if there are no factors. Otherwise writes alpha times the factors to `buffer` and returns
+  /// it.
   template <class B>
   const real* weights(const GraphShard& shard, const local_index* position_of, const B& batch,
                       const real* alpha, PassVector<real>& buffer) {
@@ -88,7 +96,8 @@ class Factors {
     for (Index i = 0; i < batch.edges * o_.heads; ++i) buffer[i] = alpha[i] * factor_[i];
     return buffer.data();
   }
-  /// dalpha from <g, value>, in place; also sets the gradients of the n edges' weights, unless null.
+  /// Multiplies dalpha, which holds <g, value>, by the factors, in place. Also writes the gradients of the n
+  /// edges' weights, unless null.
   void backward(Index n, const real* alpha, real* dalpha, real* grad_edge_weight) const {
     if (!any()) return;
     for (Index x = 0; grad_edge_weight != nullptr && x < n; ++x) {
@@ -105,11 +114,12 @@ class Factors {
   PassVector<real> mask_, factor_;  // [edges of the batch, heads]
 };
 
-/// Numbers of each source row: those of the local shard stay from its first part to its last, while stages of
-/// the other shard come between.
+/// Cached values per source row, for example el. The values of the local shard are kept from its first part
+/// to its last, because stages of the remote shard run in between.
 class SourceNumbers {
  public:
-  /// compute(numbers) unless they are there already. Forward and backward, before each stage or part.
+  /// Calls compute(values) unless the values are cached. Called before each stage or part, forward and
+  /// backward.
   template <class Compute>
   void prepare(const Stage& stage, Index size, const Compute& compute) {
     current_ = stage.is_part() ? &of_parts_ : &of_stage_;
@@ -124,27 +134,28 @@ class SourceNumbers {
   Array<real>* current_ = &of_stage_;
 };
 
-/// The online softmax of the destinations of one thread: between batches, `out` is the result of the edges so
-/// far, divided by their sum. Score has
+/// The online softmax over the destinations of one thread. Between batches, `out` is the result over the
+/// edges so far, already divided by their sum; each batch rescales it. The type Score provides
 ///
-///     void prepare(const Stage&)                                  before a stage or part, forward and backward
+///     void prepare(const Stage&)                                  before each stage or part
+///
 ///     void by_destination(edges, batch, next, real* s) const      scores s [edges, heads] of a batch
 template <class Score>
 struct OnlineSoftmax {
   const AttentionOperands& o;
   const Score& score;
   const EdgeRanges& edges;
-  const bool first_stage;  ///< results are set, not added to
+  const bool first_stage;  ///< overwrite results instead of adding to them
   AttentionResult& result;
-  const bool of_parts = false;  ///< the result has a row for each of the ranges, not for each destination
+  const bool of_parts = false;  ///< the result has one row per range, not per destination
   real *out = result.out.data(), *max = result.max.data(), *sum = result.log_sum.data();
   PassVector<real> s =
-      PassVector<real>(2 * batch_edges * o.heads);  ///< of a batch; behind them what to keep per segment
+      PassVector<real>(2 * batch_edges * o.heads);  ///< scores of a batch, then rescaling exponents
   PassVector<real> weighted = per_edge(o.heads);
   PassVector<real> ones = PassVector<real>(o.heads, real{1});
   Factors factors{o};
 
-  /// Sets the results of those of the rows [first, last) that have no edges.
+  /// Initializes the results of the rows [first, last) without edges.
   void clear(Index first, Index last) {
     const Index width = o.heads * o.dim;
     for (Index v = first; v < last; ++v) {
@@ -160,9 +171,9 @@ struct OnlineSoftmax {
 
   void take(const GraphShard& shard, const Batch<1>& batch, const Batch<1>& next) {
     score.by_destination(edges, batch, next, s.data());
-    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { subtract_maxima<lanes>(batch, h); });
+    lanes::for_head_lanes(o.heads, [&](auto L, Index h) { subtract_maxima<L>(batch, h); });
     exp_below_zero(s.data(), (batch.edges + batch.segments) * o.heads);
-    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { divide_by_sums<lanes>(batch, h); });
+    lanes::for_head_lanes(o.heads, [&](auto L, Index h) { divide_by_sums<L>(batch, h); });
     add_values(batch, next, factors.weights(shard, nullptr, batch, s.data(), weighted));
   }
 
@@ -171,46 +182,47 @@ struct OnlineSoftmax {
   }
   [[nodiscard]] bool sets(const Segment& segment) const { return first_stage && segment.begins; }
 
-  /// Scores of heads h .. h + L - 1 become differences to the new maxima; behind them, those of the old
-  /// maxima, for each segment.
+  /// Computes the new maxima of heads h .. h + L - 1 and subtracts them from the scores. Stores the old
+  /// maximum minus the new one after the scores, for each segment.
   template <Index L>
   void subtract_maxima(const Batch<1>& batch, Index h) {
-    using columns::load, columns::store;
+    using lanes::load, lanes::store;
     real* old = s.data() + batch.edges * o.heads + h;
     for (Index i = 0; i < batch.segments; ++i, old += o.heads) {
       const Segment& seg = batch.segment[i];
       real* so_far = max + row(seg) * o.heads + h;
       real* mine = s.data() + seg.first * o.heads + h;
       const auto before = sets(seg) ? load<L>(mine) : load<L>(so_far);
-      const auto most = columns::rows_combined<L>(
-          seg.edges, o.heads, before, [&](auto lanes, Index at) { return load<lanes>(mine + at); },
+      const auto most = lanes::rows_combined<L>(
+          seg.edges, o.heads, before, [&](auto N, Index at) { return load<N>(mine + at); },
           [](const auto& x, const auto& y) { return x > y ? x : y; });
       store<L>(so_far, most);
       store<L>(old, before - most);
-      columns::for_lanes_of_rows<L>(seg.edges, o.heads, [&](auto lanes, Index at) {
-        store<lanes>(mine + at, load<lanes>(mine + at) - columns::repeated<lanes, L>(most));
+      lanes::for_lanes_of_rows<L>(seg.edges, o.heads, [&](auto N, Index at) {
+        store<N>(mine + at, load<N>(mine + at) - lanes::repeated<N, L>(most));
       });
     }
   }
 
-  /// Exponentials become coefficients of the edges; behind them, those of the result so far.
+  /// Divides the exponentials by the new sums, which gives the edges' coefficients. Stores the factor of the
+  /// previous result after them, for each segment.
   template <Index L>
   void divide_by_sums(const Batch<1>& batch, Index h) {
-    using columns::load, columns::store;
+    using lanes::load, lanes::store;
     real* old = s.data() + batch.edges * o.heads + h;
     for (Index i = 0; i < batch.segments; ++i, old += o.heads) {
       const Segment& seg = batch.segment[i];
       real* so_far = sum + row(seg) * o.heads + h;
       real* mine = s.data() + seg.first * o.heads + h;
-      auto total = columns::sum_of_rows<L>(seg.edges, o.heads,
-                                           [&](auto lanes, Index at) { return load<lanes>(mine + at); });
+      auto total =
+          lanes::sum_of_rows<L>(seg.edges, o.heads, [&](auto N, Index at) { return load<N>(mine + at); });
       const auto before = sets(seg) ? total - total : load<L>(old) * load<L>(so_far);
       total += before;
       store<L>(so_far, total);
       const auto scale = 1 / total;
       store<L>(old, before * scale);
-      columns::for_lanes_of_rows<L>(seg.edges, o.heads, [&](auto lanes, Index at) {
-        store<lanes>(mine + at, load<lanes>(mine + at) * columns::repeated<lanes, L>(scale));
+      lanes::for_lanes_of_rows<L>(seg.edges, o.heads, [&](auto N, Index at) {
+        store<N>(mine + at, load<N>(mine + at) * lanes::repeated<N, L>(scale));
       });
     }
   }
@@ -224,21 +236,21 @@ struct OnlineSoftmax {
       real* to = out + row(seg) * width;
       const real* factor = weights + seg.first * o.heads;
       if (o.bias == nullptr) {
-        columns::add_rows(rows, factor, sets(seg) ? nullptr : keep, to);
+        lanes::add_rows(rows, factor, sets(seg) ? nullptr : keep, to);
         continue;
       }
       if (sets(seg)) {
         std::copy_n(o.bias, width, to);
       } else {
-        columns::scale_from(o.heads, o.dim, keep, o.bias, to);
+        lanes::scale_from(o.heads, o.dim, keep, o.bias, to);
       }
-      columns::add_rows(rows, factor, ones.data(), to);
+      lanes::add_rows(rows, factor, ones.data(), to);
     }
   }
 };
 
-/// Head h of destination v, from the parts [first, last) and, unless `sets`, what it was before, in double
-/// precision.
+/// Merges the parts [first, last) of head h of destination v and, unless `sets`, the previous result, in
+/// double precision.
 inline void merge_parts(const AttentionResult& parts, Index first, Index last, AttentionResult& r, Index v,
                         Index h, bool sets) {
   const Index dim = r.out.shape()[2];
@@ -262,14 +274,14 @@ inline void merge_parts(const AttentionResult& parts, Index first, Index last, A
   for (Index j = 0; j < dim; ++j) out[j] = static_cast<real>(values[j] / total);
 }
 
-/// Sums become their logarithms.
+/// Replaces the sums by their logarithms.
 inline void take_logarithms(AttentionResult& result) {
   real* sums = result.log_sum.data();
   parallel_for(result.log_sum.size(), 1 << 12,
                [&](Index first, Index last) { vector_math::log(sums + first, sums + first, last - first); });
 }
 
-/// The forward pass of all scores.
+/// The forward pass, for any score.
 template <class Score>
 class Attention : public ShardKernel {
  public:
@@ -307,8 +319,8 @@ class Attention : public ShardKernel {
 
   [[nodiscard]] bool needs_source_in_backward() const override { return true; }
 
-  /// Gathers what backward() reads of a destination: [max, log(sum), D], and dst where the score is one
-  /// number.
+  /// Packs what backward() reads of a destination into one row: [max, log(sum), D], and dst for scores with
+  /// one value per destination and head.
   void begin_backward() override {
     const AttentionResult r = std::exchange(*o_.result, {});
     const Index heads = o_.heads;
@@ -321,9 +333,9 @@ class Attention : public ShardKernel {
         const real* g = o_.grad_out + v * heads * dim;
         std::copy_n(r.max.row(v), heads, to);
         std::copy_n(r.log_sum.row(v), heads, to + heads);
-        columns::head_dots(heads, dim, g, r.out.row(v), to + 2 * heads);
+        lanes::head_dots(heads, dim, g, r.out.row(v), to + 2 * heads);
         if (o_.bias != nullptr) {
-          columns::head_dots(heads, dim, g, o_.bias, of_bias.data());
+          lanes::head_dots(heads, dim, g, o_.bias, of_bias.data());
           for (Index h = 0; h < heads; ++h) to[2 * heads + h] -= of_bias[h];
         }
         if constexpr (Score::num_stats == 4) std::copy_n(o_.dst + v * heads, heads, to + 3 * heads);
@@ -332,7 +344,7 @@ class Attention : public ShardKernel {
   }
 
  private:
-  /// The edges of all rows but long ones.
+  /// Processes the edges of all rows except long ones.
   void attend(const Stage& stage, const EdgeRanges& edges, AttentionResult& result, bool first_stage,
               bool of_parts) {
     for_row_blocks(
@@ -361,9 +373,9 @@ class Attention : public ShardKernel {
   Score score_;
   OfEachShard<EdgeCursor> cursors_;
   Tensor stats_;       ///< [destinations, Score::num_stats, heads]
-  bool first_ = true;  ///< the next stage is the first one: it sets the results
+  bool first_ = true;  ///< the next stage is the first one and overwrites results
 };
 
 }  // namespace attention
 
-#include <sar/core/isa_end.hpp>
+#include <sar/core/isa/isa_end.hpp>

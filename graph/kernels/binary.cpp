@@ -1,6 +1,17 @@
-#include <sar/core/row_requests.hpp>
+/// Built-in messages with every reduction; the head of binary.hpp has the formulas.
+///
+/// Loop order: blocks of rows in parallel, rows in a block, edges of a row. The general path processes one
+/// edge at a time: it prefetches the source row of the edge 8 positions ahead and adds the message to a
+/// buffer in the L1 cache. Max and min of copy_u, and sums of products of u and v, iterate over tiles of
+/// columns with the edges of a row as inner loop: the extrema (and their argmax) or sums of a tile stay in
+/// registers, and rows 16 edges ahead are prefetched.
+///
+/// The backward pass over sources gathers rows of g by the transpose; the row of the source and its gradient
+/// stay in the cache. For max and min of copy_u, mark_argmax() first writes one bit per column and edge, and
+/// gather_marked() adds the columns of g whose bit is set, in registers.
+#include <sar/core/simd/prefetch.hpp>
+#include <sar/core/simd/tiles.hpp>
 #include <sar/graph/kernels/binary.hpp>
-#include <sar/graph/kernels/columns.hpp>
 #include <sar/graph/kernels/destination_slots.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
@@ -10,20 +21,20 @@
 #include <cmath>
 #include <utility>
 
-#include <sar/core/isa_begin.hpp>
+#include <sar/core/isa/isa_begin.hpp>
 
 namespace {
 
 constexpr Index edges_ahead = 8;
 constexpr Index sources_ahead = 16;
 
-/// Row i, or null where there are none.
+/// Returns row i, or null if there are no rows.
 template <class T>
 inline T* row_of(T* rows, Index i, Index width) {
   return rows != nullptr ? rows + i * width : nullptr;
 }
 
-/// The rows that an edge's message is computed from.
+/// The operand rows of one edge's message.
 struct EdgeRows {
   const real* row[3];
   [[nodiscard]] const real* operator[](MessageTarget target) const {
@@ -31,8 +42,8 @@ struct EdgeRows {
   }
 };
 
-/// best = the larger (smaller) of best and m, and who it came from; of equals, that of the smaller id. NaN
-/// wins.
+/// Updates the maximum (minimum) `best` and its argmax with the message m of an edge. Of equal messages, the
+/// edge with the smaller id wins; NaN wins over numbers.
 template <bool minimum>
 void take_extremum(Index n, const real* m, local_index edge, const Index* ids, real* best, local_index* who) {
   local_index ties = 0;
@@ -51,18 +62,18 @@ void take_extremum(Index n, const real* m, local_index edge, const Index* ids, r
   }
 }
 
-/// The largest (smallest) of `count` values that row(k) holds at each of N columns, and the edges they came
-/// from, as take_extremum(), in registers; `starts`: there was none before. False, and nothing is written,
-/// when equal values may have competed.
+/// Computes the maxima (minima) and argmax over the `count` rows row(k) for a tile of N columns, in
+/// registers, starting from `best` unless `starts`. Returns false and writes nothing if there may be ties,
+/// which need take_extremum().
 template <bool minimum, Index N, class Row, class Number>
 bool take_extrema(Index count, const Row& row, const Number& number, bool starts, real* best,
                   local_index* who) {
-  using T = columns::Tile<1, N>;
-  using Mask = columns::Mask<T::lanes>;
+  using T = lanes::Tile<1, N>;
+  using Mask = lanes::Mask<T::lanes>;
   T most = T::from(starts ? row(0) : best);
   Mask from[T::count], ties[T::count] = {};
   for (Index c = 0; c < T::count; ++c)
-    from[c] = starts ? Mask{} + number(0) : columns::load_indices<T::lanes>(who + c * T::lanes);
+    from[c] = starts ? Mask{} + number(0) : lanes::load_indices<T::lanes>(who + c * T::lanes);
   for (Index k = starts ? 1 : 0; k < count; ++k) {
     const T m = T::from(row(k));
     const Mask edge = Mask{} + number(k);
@@ -78,13 +89,13 @@ bool take_extrema(Index count, const Row& row, const Number& number, bool starts
   for (Index l = 0; l < T::lanes; ++l) tied |= ties[0][l] != 0;
   if (tied) return false;
   most.to(best);
-  for (Index c = 0; c < T::count; ++c) columns::store_indices<T::lanes>(who + c * T::lanes, from[c]);
+  for (Index c = 0; c < T::count; ++c) lanes::store_indices<T::lanes>(who + c * T::lanes, from[c]);
   return true;
 }
 
-/// Bits of the columns of a tile.
+/// Sign bits of the columns of a tile.
 template <Index G, Index N>
-using SignsOf = columns::Signs<columns::Tile<G, N>::lanes>;
+using SignsOf = lanes::Signs<lanes::Tile<G, N>::lanes>;
 
 class Binary final : public BinaryKernel {
  public:
@@ -108,20 +119,21 @@ class Binary final : public BinaryKernel {
   [[nodiscard]] bool wants(MessageTarget target) const {
     return reads(target) && (target == MessageTarget::u ? o_.wants_u : operand(target).grad != nullptr);
   }
-  /// Whether the message of all in-edges of v is a product of v and the sum of their sources.
+  /// Returns whether the messages of all in-edges of v can be computed as one product of v and the sum of
+  /// their sources.
   [[nodiscard]] bool sums_sources() const {
     return o_.result == Result::sum && o_.row.bilinear() && reads(MessageTarget::u) &&
            reads(MessageTarget::v);
   }
   [[nodiscard]] bool extremum() const { return o_.result == Result::max || o_.result == Result::min; }
-  /// Bytes that an edge touches, for cutting work into blocks.
+  /// Bytes that one edge touches; determines the block size.
   [[nodiscard]] Index edge_bytes() const;
-  /// gm_e; uses `buffer` [width].
+  /// Returns gm_e, possibly in `buffer` [width].
   [[nodiscard]] const real* message_gradient(Index v, Index edge, real* buffer) const;
   void add_gradient(MessageTarget target, const real* a, const real* b, const real* g, real* to) const {
     target == o_.lhs ? o_.row.add_gradient_a(a, b, g, to) : o_.row.add_gradient_b(a, b, g, to);
   }
-  /// The gradient of one row of e, which no other edge adds to.
+  /// Writes the gradient of one row of e; only one edge contributes to it.
   void set_edge_gradient(Index edge, const real* a, const real* b, const real* g) const {
     real* to = o_.e.grad + edge * o_.e.width;
     std::fill_n(to, o_.e.width, real{0});
@@ -129,24 +141,25 @@ class Binary final : public BinaryKernel {
   }
   template <class Visit>
   void for_edges(const Stage& stage, const EdgeRanges& edges, Index i, const Visit& visit) const;
-  /// The i-th row of the stage; `buffer` [width], and behind it the sum of sources.
+  /// Computes the i-th row of the stage. `buffer` has [width] values, followed by the sum of the sources.
   void sum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool overwrite, real* buffer) const;
   void extremum_row(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage,
                     real* buffer) const;
-  /// The same for copy_u.
+  /// Specialization of extremum_row() for copy_u.
   template <bool minimum>
   void extremum_of_sources(const Stage& stage, const EdgeRanges& edges, Index i, bool first_stage) const;
   void backward_by_source(const Stage& stage, real* grad_src, bool accumulate) const;
-  /// The same for max and min of copy_u: a walk over destinations marks the columns of which an edge is the
-  /// argmax, a bit each, which the walk over sources reads beside g.
+  /// Specialization of backward_by_source() for max and min of copy_u. A pass over destinations marks the
+  /// columns whose argmax is the edge, one bit each; a pass over sources gathers these bits together with
+  /// rows of g.
   void backward_of_argmax(const Stage& stage, real* grad_src, bool accumulate);
   void mark_argmax(const GraphShard& shard, const EdgeRanges& edges, DestinationSlots& slots) const;
-  /// The rows but for long ones.
+  /// Processes all rows except long ones.
   void gather_marked(const Stage& block, const EdgeRanges& rows, DestinationSlots& slots, real* grad,
                      bool accumulate) const;
   void backward_by_destination(const Stage& stage);
   void backward_of_equal_gradients(const Stage& stage);
-  /// sum = the sum of the source rows of the i-th row's edges, [width of u].
+  /// Computes sum = the sum of the source rows of the i-th row's edges, [width of u].
   void sum_sources(const Stage& stage, const EdgeRanges& edges, Index i, real* sum) const;
   void backward_of_source_sums(const Stage& stage);
   void gather_equal_gradients(const Stage& stage, real* grad_src, bool accumulate);
@@ -154,14 +167,14 @@ class Binary final : public BinaryKernel {
   Operands o_;
   Tensor z_;  ///< of gather_equal_gradients(): [destinations, width of u]
   EdgeCursor cursor_;
-  bool first_ = true;  ///< the next stage is the first one: it sets the results
+  bool first_ = true;  ///< the next stage is the first one and overwrites results
 };
 
 Index Binary::edge_bytes() const {
   return (o_.row.cost() + o_.row.width()) * static_cast<Index>(sizeof(real));
 }
 
-/// visit(edge, row of lhs, row of rhs) for the edges of the i-th row.
+/// Calls visit(edge, row of lhs, row of rhs) for the edges of the i-th row.
 template <class Visit>
 void Binary::for_edges(const Stage& stage, const EdgeRanges& edges, Index i, const Visit& visit) const {
   const GraphShard& shard = stage.shard;
@@ -171,7 +184,7 @@ void Binary::for_edges(const Stage& stage, const EdgeRanges& edges, Index i, con
     const Index u = shard.src[k] - stage.begin;
     if (stage.rows != nullptr && k + edges_ahead < shard.num_edges()) {
       const Index next = shard.src[k + edges_ahead] - stage.begin;
-      if (next >= 0 && next < stage.size()) request_row(stage.rows + next * o_.u.width, o_.u.width);
+      if (next >= 0 && next < stage.size()) prefetch_row(stage.rows + next * o_.u.width, o_.u.width);
     }
     const EdgeRows rows{{row_of(stage.rows, u, o_.u.width), row_of(o_.v.values, v, o_.v.width),
                          row_of(o_.e.values, edge, o_.e.width)}};
@@ -246,11 +259,11 @@ void Binary::extremum_of_sources(const Stage& stage, const EdgeRanges& edges, In
   const local_index* src = stage.shard.src.data() + begin;
   const auto number = [&](Index k) { return static_cast<local_index>(stage.shard.edge(begin + k)); };
   const Index behind = std::min<Index>(edges.end[edges.num_rows - 1] - begin, count + sources_ahead);
-  columns::for_columns(width, [&](auto n, Index j) {
+  lanes::for_columns(width, [&](auto n, Index j) {
     const auto row = [&](Index k) {
       if (const Index next = k + sources_ahead < behind ? src[k + sources_ahead] - stage.begin : -1;
           next >= 0 && next < stage.size())
-        columns::request<n>(stage.rows + next * width + j);
+        prefetch_row(stage.rows + next * width + j, n);
       return stage.rows + (src[k] - stage.begin) * width + j;
     };
     const bool starts = first_stage || argmax[j] < 0;
@@ -342,9 +355,9 @@ void Binary::backward_by_source(const Stage& stage, real* grad_src, bool accumul
         const Index edge = numbered ? shard.edge(positions[k]) : 0;
         if (o_.result != Result::edges && k + edges_ahead < all_edges) {
           const Index next = transpose.dst[k + edges_ahead];
-          request_row(o_.grad_out + next * width, width);
+          prefetch_row(o_.grad_out + next * width, width);
           if (extremum())
-            request_bytes(o_.argmax + next * width, width * static_cast<Index>(sizeof(local_index)));
+            prefetch_bytes(o_.argmax + next * width, width * static_cast<Index>(sizeof(local_index)));
         }
         const real* g = message_gradient(v, edge, buffer.data());
         const EdgeRows rows{{u, row_of(o_.v.values, v, o_.v.width), row_of(o_.e.values, edge, o_.e.width)}};
@@ -358,8 +371,8 @@ void Binary::backward_by_source(const Stage& stage, real* grad_src, bool accumul
 void Binary::backward_of_argmax(const Stage& stage, real* grad_src, bool accumulate) {
   const Index width = o_.row.width();
   Index words = 0;
-  columns::for_row_tiles(width, [&](auto g, auto n, Index) { words += SignsOf<g, n>::words; });
-  // Slots for so many edges of a destination that they take at most the memory of the result.
+  lanes::for_row_tiles(width, [&](auto g, auto n, Index) { words += SignsOf<g, n>::words; });
+  // As many slots per destination as fit in the memory of the result.
   const Index per_row = std::max<Index>(width / std::max<Index>(words, 1), 3);
   const Index most_edges = std::max<Index>(per_row * stage.shard.num_dst, 1 << 12);
   DestinationSlots slots(words);
@@ -388,11 +401,11 @@ void Binary::mark_argmax(const GraphShard& shard, const EdgeRanges& edges, Desti
       const Index v = edges.row(i);
       const local_index* argmax = o_.argmax + v * o_.row.width();
       real* slot = slots.at(v, edges.begin[i]);
-      columns::for_row_tiles(o_.row.width(), [&](auto g, auto n, Index column) {
-        using T = columns::Tile<g, n>;
-        columns::Mask<T::lanes> edge_of[T::count];
+      lanes::for_row_tiles(o_.row.width(), [&](auto g, auto n, Index column) {
+        using T = lanes::Tile<g, n>;
+        lanes::Mask<T::lanes> edge_of[T::count];
         for (Index c = 0; c < T::count; ++c)
-          edge_of[c] = columns::load_indices<T::lanes>(argmax + column + c * T::lanes);
+          edge_of[c] = lanes::load_indices<T::lanes>(argmax + column + c * T::lanes);
         real* to = slot;
         for (Index k = edges.begin[i]; k < edges.end[i]; ++k, to += slots.width())
           SignsOf<g, n>::save(T::equal_to(edge_of, static_cast<local_index>(shard.edge(k))), to);
@@ -413,19 +426,19 @@ void Binary::gather_marked(const Stage& block, const EdgeRanges& rows, Destinati
     for (Index i = first; i < last; ++i) {
       if (rows.end[i] - rows.begin[i] > LongRows::part_edges) continue;
       Index words = 0;
-      columns::for_row_tiles(width, [&](auto g, auto n, Index column) {
-        using T = columns::Tile<g, n>;
+      lanes::for_row_tiles(width, [&](auto g, auto n, Index column) {
+        using T = lanes::Tile<g, n>;
         T sum{};
         if (accumulate) sum = T::from(grad + i * width + column);
         for (Index k = rows.begin[i]; k < rows.end[i]; ++k) {
           if (k + 2 * sources_ahead < behind) __builtin_prefetch(slot_of(k + 2 * sources_ahead) + words);
           if (k + sources_ahead < behind)
-            columns::request<g * n>(o_.grad_out + dst[k + sources_ahead] * width + column);
+            prefetch_row(o_.grad_out + dst[k + sources_ahead] * width + column, g * n);
           const real* slot = slot_of(k) + words;
           const auto signs = SignsOf<g, n>::load(slot);
           const real* g_v = o_.grad_out + dst[k] * width + column;
           for (Index c = 0; c < T::count; ++c) {
-            const auto g_c = columns::load<T::lanes>(g_v + c * T::lanes);
+            const auto g_c = lanes::load<T::lanes>(g_v + c * T::lanes);
             sum.v[c] = (signs & SignsOf<g, n>::bits(c)) != 0 ? sum.v[c] + g_c : sum.v[c];
           }
         }
@@ -478,13 +491,13 @@ void Binary::sum_sources(const Stage& stage, const EdgeRanges& edges, Index i, r
   const Index width = o_.u.width;
   const local_index* src = stage.shard.src.data();
   const Index behind = std::min<Index>(edges.end[edges.num_rows - 1], edges.end[i] + sources_ahead);
-  columns::for_columns(width, [&](auto n, Index j) {
-    columns::Tile<1, n> all{};
+  lanes::for_columns(width, [&](auto n, Index j) {
+    lanes::Tile<1, n> all{};
     for (Index k = edges.begin[i]; k < edges.end[i]; ++k) {
       if (const Index next = k + sources_ahead < behind ? src[k + sources_ahead] - stage.begin : -1;
           next >= 0 && next < stage.size())
-        columns::request<n>(stage.rows + next * width + j);
-      all.add(columns::Tile<1, n>::from(stage.rows + (src[k] - stage.begin) * width + j));
+        prefetch_row(stage.rows + next * width + j, n);
+      all.add(lanes::Tile<1, n>::from(stage.rows + (src[k] - stage.begin) * width + j));
     }
     all.to(sum + j);
   });
@@ -537,7 +550,7 @@ std::unique_ptr<BinaryKernel> make_binary_kernel(BinaryKernel::Operands operands
   return std::make_unique<Binary>(std::move(operands));
 }
 
-#include <sar/core/isa_end.hpp>
+#include <sar/core/isa/isa_end.hpp>
 
 SAR_DISPATCH(std::unique_ptr<BinaryKernel>, make_binary_kernel, (BinaryKernel::Operands operands),
              (std::move(operands)));

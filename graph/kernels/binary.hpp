@@ -1,29 +1,36 @@
-/// Every built-in message with every reduction, fused: no message per edge is stored.
+/// All built-in messages with all reductions, fused: no message is stored per edge.
 ///
-///     forward     out[v] = reduce over in-edges e = (u, v) of  m_e = lhs op rhs,  or  out[e] = m_e
-///     backward    with gm_e = s_v g[v],  g[v] where e is the argmax (max, min),  or  g[e]:
+///     forward     m_e    = lhs op rhs                                   for the edge e = (u, v)
+///                 out[v] = reduce over the in-edges e of v of m_e       or out[e] = m_e
+///
+///     backward    gm_e   = s_v g[v]        sum, mean
+///                 gm_e   = g[v]            max, min, where e is the argmax; otherwise 0
+///                 gm_e   = g[e]            a result per edge
 ///                 dx[u], dx[v], dx[e] = sum of the gradients of m_e over the edges of u, of v, or at e
 ///
-/// s_v is 1 or 1 / in-degree(v), which the caller multiplies into g. The backward pass goes over the
-/// transpose for u (and for e along with it), and over destinations for v (and for e, if u wants no
-/// gradient): gathered sums, without atomics. For max and min the argmax is kept per output element (4
-/// bytes). Of equal messages the one with the smallest edge id is taken, so that the result does not depend
-/// on P. Nodes without in-edges get 0.
+/// s_v is 1 or 1 / in-degree(v), which the caller multiplies into g. The backward pass iterates over the
+/// transpose for u, and for e at the same time. It iterates over destinations for v, and for e if u requires
+/// no gradient. Both are gathered sums without atomics. Max and min keep the argmax of each output element (4
+/// bytes). Of equal messages the one with the smallest edge id wins, so that the result does not depend on
+/// the number of ranks. Nodes without in-edges get 0.
 ///
-/// Traffic: forward the operands' rows per edge, v's and the output's from cache; backward the same and the
-/// gradient's row (and the argmax') per edge that is visited by source; sources stay in cache then. For max
-/// and min of copy_u, a walk over destinations first marks the columns of which each edge is the argmax, a
-/// bit each; the walk over sources then gathers a row of g and its bits: 1/32 to 1/16 of a row from 64 columns
-/// on, up to 2/5 of a row of 5. The bits of a block of sources are kept meanwhile, about as much as the
-/// result, but at least three edges' for each destination. For messages that add or
-/// subtract, v needs no pass over its edges: gm_e is the same for all of them, but for max and min. For the
-/// sum of products of u and v, with z_v the gradient of x_u by one edge (u, v), which is the same for all
-/// edges of v,
+/// Bytes per edge: the forward pass gathers the operands' rows; rows of v and of the output stay in the
+/// cache. The pass over sources gathers the operands' rows, the row of g, and the argmax row for max and min;
+/// rows of u stay in the cache. For max and min of copy_u, a pass over destinations first marks the columns
+/// whose argmax is the edge, one bit each. The pass over sources then gathers a row of g and its bits, which
+/// take 1/32 to 1/16 of a row from 64 columns on and up to 2/5 of a row of 5 columns. The bits exist for one
+/// block of sources at a time. They use about as much memory as the result, and at least that of three edges
+/// per destination.
 ///
-///     out[v] = s_v (sum over in-edges of x_u) op y_v,    dx[u] = sum over out-edges of z_v,
-///     dy[v] = the gradient of y_v in (sum over in-edges of x_u) op y_v
+/// For messages that add or subtract, the gradient of v needs no pass over the edges, because gm_e is the
+/// same for all of them (except for max and min). Sums of products of u and v use, with z_v the gradient of
+/// x_u through one edge (u, v), which is the same for all in-edges of v:
 ///
-/// which gathers one row an edge three times; the backward pass holds z, as large as rows of u for all
+///     out[v] = s_v (sum over in-edges of x_u) op y_v
+///     dx[u]  = sum over out-edges of z_v
+///     dy[v]  = the gradient of y_v in (sum over in-edges of x_u) op y_v
+/// Each of these three gathers one row per edge. The backward pass stores z, as large as rows of u for all
+/// destinations.
 /// destinations. Times beside copy_u sum: bench/aggregate.cpp.
 #pragma once
 
@@ -32,37 +39,37 @@
 
 #include <memory>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 class BinaryKernel : public ShardKernel {
  public:
   enum class Result { sum, max, min, edges };
 
-  /// Rows of an operand and of its gradient: of this worker's destinations or edges. (Those of u come with
-  /// the stages.)
+  /// Rows of an operand and of its gradient, for this rank's destinations or edges. Rows of u come with the
+  /// stages.
   struct Operand {
     Index width = 0;
-    const real* values = nullptr;  ///< null where they are not read
-    real* grad = nullptr;          ///< backward; null: not wanted
+    const real* values = nullptr;  ///< null if they are not read
+    real* grad = nullptr;          ///< backward; null: not required
   };
   struct Operands {
     MessageRow row;
-    MessageTarget lhs = MessageTarget::u, rhs = MessageTarget::u;  ///< the same for copy
+    MessageTarget lhs = MessageTarget::u, rhs = MessageTarget::u;  ///< equal for copy
     Result result = Result::sum;
-    Operand u, v, e;  ///< backward: v.grad is added to, e.grad overwritten; u.values and u.grad not used
+    Operand u, v, e;  ///< backward: v.grad is added to, e.grad is overwritten; u.values and u.grad unused
     const real* dst_scale = nullptr;  ///< forward, sum: s_v per destination row; null: 1
     const Index* edge_ids = nullptr;  ///< forward, max and min: per local edge
     local_index* argmax = nullptr;    ///< max and min: [destinations, width]; -1 without in-edges
     real* out = nullptr;              ///< forward: [destinations or edges, width]
-    bool has_base = false;            ///< forward, sum: out holds values to add to
-    bool wants_u = false;             ///< backward: sources want a gradient
-    const real* grad_out = nullptr;   ///< backward: as out, times s_v
+    bool has_base = false;            ///< forward, sum: add to the values in out
+    bool wants_u = false;             ///< backward: sources require a gradient
+    const real* grad_out = nullptr;   ///< backward: as out, multiplied by s_v
   };
 
-  /// Where the result goes; before begin().
+  /// Sets the memory of the result. Call it before begin().
   virtual void set_output(real* out, bool has_base) = 0;
 };
 
 std::unique_ptr<BinaryKernel> make_binary_kernel(BinaryKernel::Operands operands);
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,4 +1,4 @@
-/// EdgeBatch: what a user-defined message sees of the graph, a block of edges at a time.
+/// EdgeBatch: the edges that a user-defined message function processes in one call.
 #pragma once
 
 #include <sar/autograd/row_ids.hpp>
@@ -7,14 +7,15 @@
 #include <functional>
 #include <string>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// A block of edges of one worker. Tensors it gives have a row per edge of the block; what it gives without
-/// a copy (ids().span()) lives as long as the call of the function.
+/// A chunk of the edges of one rank. Its tensors have one row per edge of the chunk. Results without a copy
+/// (ids().span()) live until the function returns.
 ///
-/// The sources' rows are those of the block's shard only: ask for them here, and for the same variables in
-/// every block. A variable that is computed inside the message function is one of a block and cannot be asked
-/// for; compute it before, or from what src(), dst() and edata() return.
+/// Ask for rows of the sources here, with the same variables in every call: only the source rows of the
+/// current stage are in memory. Variables that the message function computes belong to one chunk and cannot
+/// be passed to src(), dst() or edata(). Compute them before the operation, or from the results of these
+/// functions.
 class EdgeBatch {
  public:
   virtual ~EdgeBatch() = default;
@@ -28,33 +29,37 @@ class EdgeBatch {
   [[nodiscard]] virtual Variable dst(const Variable& x) const = 0;
   /// x[e] for each edge; x [local edges, ...] in the graph's edge order.
   [[nodiscard]] virtual Variable edata(const Variable& x) const = 0;
-  // The same for fields of the graph's frames. Throw InputError for a field that does not exist.
+  // The same for fields of the graph's frames. Throws InputError for a field that does not exist.
   [[nodiscard]] virtual Variable src(const std::string& field) const = 0;
   [[nodiscard]] virtual Variable dst(const std::string& field) const = 0;
   [[nodiscard]] virtual Variable edata(const std::string& field) const = 0;
-  /// Original ids of the edges: keys of random draws, such as dropout(x, p, key, edges.ids()). Throws
-  /// InputError where the graph has dropped them (GraphShardManager::drop_edge_ids).
+  /// Returns the original ids of the edges, the keys of random draws such as dropout(x, p, key, edges.ids()).
+  /// Throws InputError if the graph has dropped them (GraphShardManager::drop_edge_ids).
   [[nodiscard]] virtual RowIds ids() const = 0;
-  /// Numbers of the edges in the graph's edge order, for data that is no Variable.
+  /// Returns the indices of the edges in the graph's edge order, for data that is not a Variable.
   [[nodiscard]] virtual RowIds rows() const = 0;
 
  protected:
   EdgeBatch() = default;
 };
 
-/// A differentiable function of a block of edges: one row per edge.
+/// A differentiable function of a chunk of edges that returns one row per edge.
 ///
-/// It is called once with no edges when the operation starts, to learn the message's shape and what it reads;
-/// then for every block, and again in the backward pass, where blocks are others and come in another order: a
-/// row must depend on its own edge only. It must compute the same each time (random draws keyed by ids(), for
-/// example), ask for the same variables, must not communicate, and is kept until the tape has gone back: what
-/// it refers to must live as long. Capture by value ([=], [h, this]) unless everything outlives the tape; a
-/// Variable is a cheap handle.
+/// The function is called once without edges when the operation starts, which determines the message's shape
+/// and the variables it reads. It is then called for every chunk, and again in the backward pass with other
+/// chunks in another order. Therefore:
 ///
-/// Several threads call it at once, each for a block of its own, so it must not change what it refers to.
-/// Gradients are the library's concern: a captured Variable may want one, and operations, Linear and other
-/// modules without a state can be used. A function that counts, logs or draws from a generator needs
-/// GraphOptions::serial_messages: one thread calls it at a time. Results do not depend on either.
+/// - A row must depend on its own edge only.
+/// - Every call must compute the same values (key random draws by ids(), for example), read the same
+///   variables and not communicate.
+/// - Whatever the function refers to must live until the backward pass is done. Capture by value ([=], [h,
+///   this]) unless everything outlives the tape; a Variable is a cheap handle.
+///
+/// Several threads call the function concurrently, each with its own chunk, so it must not modify what it
+/// refers to. The library handles gradients: captured Variables may require one, and operations, Linear and
+/// other stateless modules may be used. A function that counts, logs or draws from a generator needs
+/// GraphOptions::serial_messages, with which one thread at a time calls it. Results depend neither on threads
+/// nor on chunks.
 using MessageFunction = std::function<Variable(const EdgeBatch& edges)>;
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,9 +1,9 @@
-/// Batches of edges, of one row or several, with the rows at their other ends: how kernels go over edges that
-/// do more with a gathered row than add it up. For implementation files.
+/// Batches of edges with pointers to the gathered rows at their other ends, for kernels that do more with a
+/// gathered row than add it. A batch has edges of one or several rows. For implementation files.
 #pragma once
 
-#include <sar/core/workspace.hpp>
-#include <sar/graph/kernels/columns.hpp>
+#include <sar/core/memory/workspace.hpp>
+#include <sar/graph/kernels/row_loops.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 
 #include <algorithm>
@@ -11,31 +11,31 @@
 #include <limits>
 #include <utility>
 
-#include <sar/core/isa_begin.hpp>
+#include <sar/core/isa/isa_begin.hpp>
 
 namespace edge_batches {
 
-using columns::Rows;
+using lanes::Rows;
 
 inline constexpr Index real_bytes = static_cast<Index>(sizeof(real));
 inline constexpr std::size_t batch_edges = 64;
 
 /// Consecutive edges of one row within a batch.
 struct Segment {
-  Index row;       ///< number of the row
-  Index position;  ///< of the first edge
-  Index first;     ///< its number in the batch
+  Index row;       ///< index of the row
+  Index position;  ///< position of the first edge
+  Index first;     ///< index of the first edge in the batch
   Index edges;
-  bool begins;  ///< these are the first of the row's edges
+  bool begins;  ///< the segment contains the first edge of the row
 };
 
-/// Where the rows at the other end of the edges lie.
+/// A table of gathered rows.
 struct Gathered {
   const real* base = nullptr;
   Index width = 0;
 };
 
-/// Some edges of some rows, in order.
+/// A batch of consecutive edges.
 template <std::size_t Tables>
 struct Batch {
   Index edges = 0;
@@ -45,7 +45,8 @@ struct Batch {
   std::array<std::array<const real*, batch_edges>, Tables> rows;
 };
 
-/// The gathered rows of a segment, from one of the tables: `heads` times `dim` columns from `first` on.
+/// Returns the gathered rows of a segment from one of the tables: `heads` times `dim` columns starting at
+/// `first`.
 template <std::size_t Tables>
 Rows rows_of(const Batch<Tables>& batch, const Batch<Tables>& next, const Segment& s, std::size_t table,
              Index first, Index heads, Index dim) {
@@ -57,8 +58,9 @@ Rows rows_of(const Batch<Tables>& batch, const Batch<Tables>& next, const Segmen
           .dim = dim};
 }
 
-/// run(batch, next) over the edges of rows [first, last), but for rows with more than `longest` edges. Behind
-/// the last edge of `next`, rows are those of the first edge.
+/// Calls run(batch, next) for batches over the edges of the rows [first, last), skipping rows with more than
+/// `longest` edges. `next` is the following batch, so that its rows can be prefetched; row pointers past its
+/// last edge point to the table's base.
 template <std::size_t Tables, class Run>
 void for_batches(const local_index* begin, const local_index* end, Index first, Index last,
                  const local_index* col, Index col_offset, Index most,
@@ -92,19 +94,19 @@ void for_batches(const local_index* begin, const local_index* end, Index first, 
   }
 }
 
-/// Edges of a batch whose gathered rows have `width` columns in all: few enough that these rows, those of the
-/// next batch and what is kept per edge and head stay in the first-level cache.
+/// Returns the batch size for gathered rows of `width` columns in total: the rows of this batch and the next
+/// one and the values per edge and head fit in the L1 cache.
 inline Index edges_at_once(Index width, Index heads) {
   constexpr Index bytes = 1 << 14;
   return std::clamp<Index>(std::min(bytes / std::max<Index>(width * real_bytes, 1), 2048 / heads), 8,
                            static_cast<Index>(batch_edges));
 }
 
-/// What a loop body keeps of a batch: [edges, heads].
+/// A buffer for one value per edge and head of a batch: [edges, heads].
 inline PassVector<real> per_edge(Index heads) {
   return PassVector<real>(batch_edges * heads);
 }
 
 }  // namespace edge_batches
 
-#include <sar/core/isa_end.hpp>
+#include <sar/core/isa/isa_end.hpp>

@@ -1,4 +1,4 @@
-#include <sar/core/row_requests.hpp>
+#include <sar/core/simd/prefetch.hpp>
 #include <sar/graph/kernels/edge_block.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
@@ -7,10 +7,10 @@
 #include <cstring>
 #include <numeric>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-constexpr Index block_bytes = Index{1} << 17;  // of rows moved by one task
+constexpr Index block_bytes = Index{1} << 17;  // bytes of rows that one task moves
 
 Index rows_per_task(Index width) {
   return std::max<Index>(block_bytes / std::max<Index>(width * static_cast<Index>(sizeof(real)), 1), 16);
@@ -42,7 +42,8 @@ void EdgeBlocks::by_source(const Stage& stage) {
   num_edges_ = offsets[stage.size()] - offsets[0];
 }
 
-/// visit_row(row, its edges in block b: position in the block, position among the edges, how many)
+/// Calls visit_row(row, position in the block, first edge, number of edges) for the rows with edges in block
+/// b.
 template <class VisitRow>
 void EdgeBlocks::for_rows(Index b, const VisitRow& visit_row) const {
   const Index first = b * max_size_, n = std::min(num_edges_ - first, max_size_);
@@ -108,6 +109,7 @@ void BlockGroups::build(const Array<local_index>& ids) {
   }
 }
 
+// LSD radix sort with digits of 11 bits; it skips digits above the largest id.
 void BlockGroups::sort(const Array<local_index>& ids) {
   constexpr int digit_bits = 11;
   constexpr std::size_t digits = std::size_t{1} << digit_bits;
@@ -163,7 +165,7 @@ void take_rows(const real* x, Index stride, Index width, const Array<local_index
   if (width == 0) return;
   parallel_for(n, rows_per_task(width), [&](Index begin, Index end) {
     for (Index k = begin; k < end; ++k) {
-      if (k + ahead < n) request_row(row(k + ahead), width);
+      if (k + ahead < n) prefetch_row(row(k + ahead), width);
       const real* from = row(k);
       real* to = out + k * width;
       if (scale == nullptr) {
@@ -183,4 +185,4 @@ void put_rows(const Tensor& x, const Array<local_index>& ids, real* out) {
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,8 +1,8 @@
-/// Blocks of edges written out as lists, and the moves of rows between nodes, edges and blocks: what
-/// user-defined messages are made of.
+/// Chunks of edges written out as lists, and copies of rows between nodes, edges and chunks: the parts of
+/// user-defined messages.
 #pragma once
 
-#include <sar/core/tensor.hpp>
+#include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
@@ -10,37 +10,40 @@
 #include <limits>
 #include <optional>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// Edges of a stage.
+/// A chunk of the edges of a stage.
 struct EdgeBlock {
-  Array<local_index> src;   ///< row of the stage
-  Array<local_index> dst;   ///< destination row of the worker
-  Array<local_index> edge;  ///< number among the worker's edges
+  Array<local_index> src;   ///< source row in the stage
+  Array<local_index> dst;   ///< destination row of this rank
+  Array<local_index> edge;  ///< index among this rank's edges
 
   [[nodiscard]] Index size() const noexcept { return static_cast<Index>(src.size()); }
   void resize(Index n);
 };
 
-/// The positions of a block by the row they belong to. Where rows ascend with the positions, those of rows[i]
-/// are begin[i] .. begin[i + 1] - 1 and there is no order; else they are order[begin[i]] ..
+/// The positions of a block, grouped by the row they belong to. If rows ascend with the positions, `order` is
+/// empty and the positions of rows[i] are begin[i] .. begin[i + 1] - 1. Otherwise they are order[begin[i]] ..
 /// order[begin[i + 1] - 1], ascending.
 struct BlockGroups {
   Array<local_index> rows;
   Array<local_index> begin;
   Array<local_index> order;
 
-  /// Of rows in ascending order, each with its number of positions.
+  /// Build groups from rows in ascending order, each with its number of positions.
   void clear();
   void append(local_index row, Index positions);
-  /// Linear time: radix sort where the ids do not ascend already.
+  /// Builds groups in linear time, with a radix sort if the ids do not ascend.
   void build(const Array<local_index>& ids);
   [[nodiscard]] Index size() const noexcept { return static_cast<Index>(rows.size()); }
   [[nodiscard]] Index position(Index k) const { return order.empty() ? k : order[k]; }
-  /// out[rows[i]] += scale[rows[i]] * sum of the rows of x [block size, width] at the positions of rows[i]
-  /// for groups i of [first, last); `scale` null: 1. As gather_sum.
+  /// For the groups i of [first, last), with x [block size, width], computes
+  ///
+  ///     out[rows[i]] += scale[rows[i]] * sum of the rows of x at the positions of rows[i]
+  ///
+  /// `scale` null means 1. Precision and threading as in gather_sum.
   void add_rows_to(real* out, const Tensor& x, Index first, Index last, const real* scale = nullptr) const;
-  /// The sum of the rows of x at the positions of rows[i]: [1, width].
+  /// Returns the sum of the rows of x at the positions of rows[i]: [1, width].
   [[nodiscard]] Tensor sum_of(const Tensor& x, Index i) const;
 
  private:
@@ -49,21 +52,21 @@ struct BlockGroups {
   Array<local_index> other_;
 };
 
-/// The edges of a stage, divided into blocks of at most so many.
+/// Splits the edges of a stage into chunks of a given maximum size.
 class EdgeBlocks {
  public:
   explicit EdgeBlocks(Index max_size)
       : max_size_(std::min<Index>(max_size, std::numeric_limits<local_index>::max())) {}
-  /// Divides the stage's edges by destination, then source, then id. The stages of a shard come in ascending
+  /// Orders the stage's edges by destination, then source, then id. Stages of a shard must come in ascending
   /// order.
   void by_destination(const Stage& stage);
-  /// Divides them by source. Stages come in any order.
+  /// Orders the stage's edges by source. Stages may come in any order.
   void by_source(const Stage& stage);
 
-  /// Blocks of the stage that was divided last, which must live.
+  /// Number of chunks of the current stage. The stage must stay alive.
   [[nodiscard]] Index size() const noexcept { return (num_edges_ + max_size_ - 1) / max_size_; }
-  /// Writes out block b, and its positions by the row that ascends: the destination or the source. Several
-  /// threads may do so at once.
+  /// Writes chunk b, and its positions grouped by the row that ascends: the destination or the source.
+  /// Thread-safe.
   void write(Index b, EdgeBlock& block, BlockGroups& groups) const;
 
  private:
@@ -72,20 +75,20 @@ class EdgeBlocks {
 
   Index max_size_;
   EdgeCursor cursor_;
-  std::optional<SourceOffsets> source_offsets_;  // of the rows, where they are those of the transpose
+  std::optional<SourceOffsets> source_offsets_;  // of the rows, if they are those of the transpose
   const GraphShard* shard_ = nullptr;
-  Index begin_ = 0;         // of the stage
+  Index begin_ = 0;         // first source row of the stage
   bool by_source_ = false;  // rows are those of the transpose
   EdgeRanges rows_{};
   Index num_edges_ = 0;
 };
 
-/// out[k] = scale[ids[k]] * x[ids[k]], where a row is `width` of the `stride` numbers from one row of x to
-/// the next; `scale` null: 1. Traffic: a row read and a row written per id, rows requested some ids ahead.
+/// Computes out[k] = scale[ids[k]] * x[ids[k]]. A row has `width` values, and rows of x are `stride` values
+/// apart; `scale` null means 1. Reads and writes one row per id and prefetches rows some ids ahead.
 void take_rows(const real* x, Index stride, Index width, const Array<local_index>& ids, const real* scale,
                real* out);
 
-/// out[ids[k]] = x[k] for distinct ids.
+/// Sets out[ids[k]] = x[k] for distinct ids.
 void put_rows(const Tensor& x, const Array<local_index>& ids, real* out);
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,9 +1,9 @@
-/// Where the edges of a stage lie: a shard may come in several stages of its source rows, in ascending order;
-/// the local shard also in parts of its destination rows.
+/// Finds the edges of a stage. A shard is processed in several stages of ascending source rows; the local
+/// shard may also be processed in parts of its destination rows.
 #pragma once
 
-#include <sar/core/memory.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
 #include <algorithm>
@@ -11,15 +11,15 @@
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// The edges whose sources lie in a stage: those of the i-th destination row are [begin[i], end[i]).
+/// The edges whose sources are in a stage. The i-th destination row has the edges [begin[i], end[i]).
 struct EdgeRanges {
   Index num_rows;
-  const local_index* rows;  ///< destination row (of the worker) of each; null: first_row + i
+  const local_index* rows;  ///< destination row (of this rank) of each row; null: first_row + i
   const local_index* begin;
   const local_index* end;
-  const local_index* before;  ///< how many edges the rows before each have, for for_row_blocks()
+  const local_index* before;  ///< number of edges in the rows before each row, for for_row_blocks()
   Index first_row = 0;        ///< 0 unless rows is null
 
   [[nodiscard]] Index row(Index i) const { return rows != nullptr ? rows[i] : first_row + i; }
@@ -27,9 +27,10 @@ struct EdgeRanges {
 
 class EdgeCursor {
  public:
-  /// Of a whole shard, all its rows, which are all destinations where every_row is set; of a part, those that
-  /// have edges in it, found by a scan of 4 bytes for each row of the shard. Valid until the next call. Edges
-  /// of a row are sorted by source: a stage goes on where the one before ended.
+  /// Returns the edges of a stage; valid until the next call. For a whole shard, all its rows, which are all
+  /// destinations if every_row is set. For a stage of some source rows, the rows with edges in it, found by a
+  /// scan of 4 bytes per row of the shard. The edges of a row are sorted by source, so that a stage continues
+  /// where the previous one ended.
   EdgeRanges ranges(const Stage& stage) {
     const GraphShard& shard = stage.shard;
     if (stage.is_part()) return ranges_of_part(stage);
@@ -45,7 +46,7 @@ class EdgeCursor {
     if (stage.begin == 0) start(shard);
     const auto is_here = [&](Index i) { return source_[i] < stage.end; };
     constexpr Index block = 4096;
-    std::vector<Index> first{0};  // of each block of rows
+    std::vector<Index> first{0};  // first result row of each block of rows
     first.resize((shard.num_rows() + block - 1) / block + 1, 0);
     parallel_for(shard.num_rows(), block, [&](Index from, Index to) {
       Index count = 0;
@@ -55,7 +56,7 @@ class EdgeCursor {
     for (std::size_t b = 1; b < first.size(); ++b) first[b] += first[b - 1];
     for (Array<local_index>* list : {&rows_, &begin_, &end_, &before_}) {
       if (std::ssize(*list) >= first.back()) continue;
-      *list = Array<local_index>();  // so that there are never two
+      *list = Array<local_index>();  // free the old buffer first
       list->resize(first.back());
     }
     parallel_for(shard.num_rows(), block, [&](Index from, Index to) {
@@ -83,11 +84,11 @@ class EdgeCursor {
     const Index first = stage.first_row;
     if (first > 0)
       return {stage.end_row - first, nullptr, offsets + first, offsets + first + 1, offsets + first, first};
-    begin_.resize(shard.num_dst + 1);  // all rows, of which those of other parts have no edges
+    begin_.resize(shard.num_dst + 1);  // all rows; rows of other parts get no edges
     for (Index i = 0; i <= shard.num_dst; ++i) begin_[i] = std::min(offsets[i], offsets[stage.end_row]);
     return {shard.num_dst, nullptr, begin_.data(), begin_.data() + 1, begin_.data()};
   }
-  /// Kept from part to part.
+  /// Computed once and reused for all parts.
   const local_index* offsets_of_every_row(const GraphShard& shard) {
     if (std::exchange(every_row_of_, &shard) != &shard)
       every_row_ = shard.offsets_of_every_row(every_row_made_);
@@ -95,7 +96,8 @@ class EdgeCursor {
   }
 
   static constexpr local_index no_more = std::numeric_limits<local_index>::max();
-  /// The first of the edges [k, last) whose source is not below `bound`. Most often only a few are.
+  /// Returns the first of the edges [k, last) whose source is not below `bound`. Scans 16 edges before it
+  /// switches to binary search, because a stage usually holds few edges of a row.
   static local_index first_not_below(const local_index* src, local_index k, local_index last,
                                      local_index bound) {
     const local_index near = last - k > 16 ? k + 16 : last;
@@ -112,14 +114,14 @@ class EdgeCursor {
     });
   }
 
-  Array<local_index> next_, source_;  // first edge of each row that is still to come, and its source
+  Array<local_index> next_, source_;  // first unprocessed edge of each row, and its source
   Array<local_index> rows_, begin_, end_, before_;
   Array<local_index> every_row_made_;
   const GraphShard* every_row_of_ = nullptr;
   const local_index* every_row_ = nullptr;
 };
 
-/// Something of each of the two shards of a worker, whose stages come in turn.
+/// One T for the local shard and one for the remote shard, whose stages alternate.
 template <class T>
 class OfEachShard {
  public:
@@ -133,4 +135,4 @@ class OfEachShard {
   T of_first_, of_second_;
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -4,8 +4,9 @@
 #include <ranges>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
+// A counting sort by type: the first pass counts the edges of each type, the second one writes them.
 void EdgesByType::group(const TypedEdges& edges, Index first, Index last, Index longest) {
   const auto for_edges = [&](const auto& visit) {
     for (Index i = first; i < last; ++i) {
@@ -73,4 +74,4 @@ void for_typed_blocks(const local_index* offsets, Index num_rows, Index num_type
   parallel_for(std::ssize(starts) - 1, 1, [&](Index block, Index) { body(starts[block], starts[block + 1]); });
 }
 
-}  // namespace sar
+}}  // namespace sar

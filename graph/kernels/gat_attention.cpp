@@ -1,14 +1,29 @@
-/// The additive score of GAT: one number of each end of an edge.
-#include <sar/core/reduce.hpp>
+/// The additive score of GAT, which needs one value per head from each end of an edge; the head of
+/// attention_kernel.hpp has the formulas.
+///
+/// Forward: el is computed once per source row of a stage, then attention_common.hpp iterates over the
+/// destinations. Per edge and head the score loop reads el of the source, which is prefetched one batch
+/// ahead.
+///
+/// Backward, for blocks of source rows with at most 6 edges per destination of the rank on average:
+///
+/// - by source: batches of edges over the transpose; x_u and its gradient are in registers, rows of g are
+///   gathered and prefetched one batch ahead. ds is written sequentially to a buffer.
+/// - by destination: each destination gathers the ds of its edges from the buffer; indices and buffer entries
+///   of later rows are prefetched. Its sum stays in registers.
+///
+/// At the end of a block, grad_el times attn is added to the gradient of the source rows.
+#include <sar/core/rows/reduce.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
 #include <sar/graph/kernels/destination_slots.hpp>
+#include <sar/graph/kernels/gat_attention.hpp>
 
-#include <sar/core/isa_begin.hpp>
+#include <sar/core/isa/isa_begin.hpp>
 
 namespace attention {
 namespace {
 
-/// leaky_relu(el[u, h] + dst[v, h] + type_term[r, h])
+/// The score leaky_relu(el[u, h] + dst[v, h] + type_term[r, h]).
 class AdditiveScore {
  public:
   static constexpr Index num_stats = 4;
@@ -21,30 +36,30 @@ class AdditiveScore {
     el_.prepare(stage, rows * o_.heads, [&](real* el) {
       parallel_for(rows, std::max<Index>((1 << 15) / width, 1), [&](Index first, Index last) {
         for (Index i = first; i < last; ++i)
-          columns::head_dots(o_.heads, o_.dim, o_.attn, stage.rows + i * width, el + i * o_.heads);
+          lanes::head_dots(o_.heads, o_.dim, o_.attn, stage.rows + i * width, el + i * o_.heads);
       });
     });
   }
 
   void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
-    for (Index x = 0; x < next.edges; ++x) request_row(source(next.other[x]), o_.heads);
-    columns::for_head_lanes(o_.heads, [&](auto lanes, Index h) {
+    for (Index x = 0; x < next.edges; ++x) prefetch_row(source(next.other[x]), o_.heads);
+    lanes::for_head_lanes(o_.heads, [&](auto L, Index h) {
       for (Index i = 0; i < batch.segments; ++i) {
         const Segment& seg = batch.segment[i];
-        const auto er = columns::load<lanes>(o_.dst + edges.row(seg.row) * o_.heads + h);
+        const auto er = lanes::load<L>(o_.dst + edges.row(seg.row) * o_.heads + h);
         for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
-          auto sum = columns::load<lanes>(source(batch.other[x]) + h) + er;
-          if (types_ != nullptr) sum += columns::load<lanes>(type_term(seg.position + x - seg.first) + h);
-          columns::store<lanes>(s + x * o_.heads + h, leaky<lanes>(sum, o_.slope));
+          auto sum = lanes::load<L>(source(batch.other[x]) + h) + er;
+          if (types_ != nullptr) sum += lanes::load<L>(type_term(seg.position + x - seg.first) + h);
+          lanes::store<L>(s + x * o_.heads + h, leaky<L>(sum, o_.slope));
         }
       }
     });
   }
 
-  /// el of a source row of the stage, [heads].
+  /// Returns el of a source row of the stage, [heads].
   [[nodiscard]] const real* source(Index row) const { return el_.data() + row * o_.heads; }
 
-  // Where there is a type_term:
+  // Require a type_term:
   [[nodiscard]] Index type(Index position) const { return types_[position]; }  ///< of an edge of the shard
   [[nodiscard]] const real* type_term(Index position) const {
     return o_.type_term + type(position) * o_.heads;
@@ -53,33 +68,35 @@ class AdditiveScore {
  private:
   const AttentionOperands& o_;
   SourceNumbers el_;
-  const std::uint16_t* types_ = nullptr;  ///< of the edges of the shard; null: no type_term
+  const std::uint16_t* types_ = nullptr;  ///< per edge of the shard; null: no type_term
 };
 
-/// Sums by destination of something that is computed source row by source row: a buffer with a place per edge
-/// of a block of source rows, in their order, from which every destination takes what belongs to it.
+/// Sums by destination of values that are computed by source row. The buffer has one entry per edge of a
+/// block of source rows, in their order; each destination gathers the entries of its edges.
 class DestinationSums {
  public:
-  /// The edges of a block, for each destination of the worker: the more, the fewer visits of each.
+  /// Edges of a block per destination. More edges mean fewer passes over the destinations.
   static constexpr Index edges_per_destination = 6;
 
   explicit DestinationSums(Index heads) : heads_(heads) {}
 
-  /// For the edges of `block`, a part of the shard's source rows. Those of a shard come in ascending order.
+  /// Prepares the buffer for the edges of `block`, some of the shard's source rows. Blocks of a shard must
+  /// come in ascending order.
   void open(const Stage& block) {
     const SourceOffsets begin(block.shard, block.begin, block.end);
     if (block.begin == 0) cursors_.at(block.shard).start(block.shard);
     first_ = begin[0];
     const std::size_t values = (begin[block.size()] - first_) * heads_;
     if (buffer_.size() < values) {
-      buffer_ = Array<real>();  // so that there are never two
+      buffer_ = Array<real>();  // free the old buffer first
       buffer_.resize(values);
     }
   }
-  /// Where the edge at `position` of the transpose writes: [heads]. The next edge follows.
+  /// Returns the buffer entry [heads] of the edge at `position` of the transpose. The entry of the next edge
+  /// follows it.
   [[nodiscard]] real* place(Index position) { return buffer_.data() + (position - first_) * heads_; }
 
-  /// Adds what was written since open(block) to sums [destinations, heads].
+  /// Adds the entries written since open(block) to sums [destinations, heads].
   void add_to(const Stage& block, real* sums) {
     const GraphShard& shard = block.shard;
     const local_index* offsets = shard.row_begin.data();
@@ -87,18 +104,18 @@ class DestinationSums {
     const local_index* position = shard.positions_in_transpose().data();
     Cursor& cursor = cursors_.at(shard);
     for_row_blocks(offsets, shard.num_rows(), heads_ * real_bytes, [&](Index first, Index last) {
-      columns::for_head_lanes(heads_, [&](auto lanes, Index h) {
-        const bool moves = h + lanes == heads_;
+      lanes::for_head_lanes(heads_, [&](auto L, Index h) {
+        const bool moves = h + L == heads_;
         for (Index i = first; i < last; ++i) {
-          request(block, position, cursor, i, last);
+          prefetch(block, position, cursor, i, last);
           if (cursor.source[i] >= block.end) continue;
           const local_index end = offsets[i + 1];
           local_index k = cursor.next[i];
           real* to = sums + shard.dst_row(i) * heads_ + h;
-          auto sum = columns::load<lanes>(to);
-          do sum += columns::load<lanes>(place(position[k]) + h);
+          auto sum = lanes::load<L>(to);
+          do sum += lanes::load<L>(place(position[k]) + h);
           while (++k < end && src[k] < block.end);
-          columns::store<lanes>(to, sum);
+          lanes::store<L>(to, sum);
           if (!moves) continue;
           cursor.next[i] = k;
           cursor.source[i] = k < end ? src[k] : no_more;
@@ -110,7 +127,7 @@ class DestinationSums {
  private:
   static constexpr local_index no_more = std::numeric_limits<local_index>::max();
 
-  /// The first edge of each row that is still to come, and its source.
+  /// The first unprocessed edge of each row, and its source.
   struct Cursor {
     Array<local_index> next, source;
     void start(const GraphShard& shard) {
@@ -121,22 +138,22 @@ class DestinationSums {
         source[i] = offsets[i] < offsets[i + 1] ? shard.src[offsets[i]] : no_more;
     }
   };
-  /// What the rows behind row i will read: first their edges, then, nearer to their turn, as many places as
-  /// they have on average.
-  void request(const Stage& block, const local_index* position, const Cursor& cursor, Index i,
-               Index last) const {
+  /// Prefetches what later rows will read: the indices of row i + 16, then the buffer entries of row i + 8,
+  /// as many as a row has on average.
+  void prefetch(const Stage& block, const local_index* position, const Cursor& cursor, Index i,
+                Index last) const {
     constexpr Index rows = 8;
     const GraphShard& shard = block.shard;
     if (const Index later = i + 2 * rows; later < last) {
-      request_bytes(shard.src.data() + cursor.next[later], 1);
-      request_bytes(position + cursor.next[later], 1);
+      prefetch_bytes(shard.src.data() + cursor.next[later], 1);
+      prefetch_bytes(position + cursor.next[later], 1);
     }
     const Index soon = i + rows;
     if (soon >= last || cursor.source[soon] >= block.end) return;
     const Index last_edge = shard.row_begin[soon + 1] - 1, last_place = std::ssize(buffer_) - 1;
     for (Index n = 0; n < edges_per_destination; ++n) {
       const Index k = std::min<Index>(cursor.next[soon] + n, last_edge);
-      request_bytes(buffer_.data() + std::min((position[k] - first_) * heads_, last_place), 1);
+      prefetch_bytes(buffer_.data() + std::min((position[k] - first_) * heads_, last_place), 1);
     }
   }
 
@@ -146,16 +163,16 @@ class DestinationSums {
   Array<real> buffer_;
 };
 
-/// The backward pass of the source rows of one thread.
+/// The backward pass over the source rows of one thread.
 struct AdditiveBackward {
   const AttentionOperands& o;
   const AdditiveScore& score;
-  const Stage& block;     ///< of source rows
+  const Stage& block;     ///< a block of source rows
   Index skipped;          ///< row i of the block is row i + skipped of the stage
   const real* stats;      ///< [destinations, 4, heads]
   DestinationSums& sums;  ///< of ds
   real* grad_el;          ///< [rows of the stage, heads], added to
-  real* grad_src;         ///< as block.rows; null: not wanted
+  real* grad_src;         ///< as block.rows; null: not required
   bool accumulate;
   double* grad_type_term;  ///< [types, heads], added to, unless null
 
@@ -166,13 +183,13 @@ struct AdditiveBackward {
       factors.any() || o.type_term != nullptr ? block.shard.transpose_positions().data() : nullptr;
 
   void take(const Batch<1>& batch, const Batch<1>& next) {
-    for (Index x = 0; x < next.edges; ++x) request_row(stats + next.other[x] * 4 * o.heads, 4 * o.heads);
-    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { compute_scores<lanes>(batch, h); });
+    for (Index x = 0; x < next.edges; ++x) prefetch_row(stats + next.other[x] * 4 * o.heads, 4 * o.heads);
+    lanes::for_head_lanes(o.heads, [&](auto L, Index h) { compute_scores<L>(batch, h); });
     exp_below_zero(alpha.data(), batch.edges * o.heads);
     add_values(batch, next, factors.weights(block.shard, positions, batch, alpha.data(), weighted));
     factors.backward(batch.edges, alpha.data(), dalpha.data(), o.grad_edge_weight);
     real* ds = o.grad_dst != nullptr ? sums.place(batch.segment[0].position) : alpha.data();
-    columns::for_head_lanes(o.heads, [&](auto lanes, Index h) { compute_gradients<lanes>(batch, ds, h); });
+    lanes::for_head_lanes(o.heads, [&](auto L, Index h) { compute_gradients<L>(batch, ds, h); });
     if (grad_type_term != nullptr) add_to_types(batch, ds);
   }
 
@@ -190,10 +207,10 @@ struct AdditiveBackward {
     }
   }
 
-  /// Logarithms of alpha, and what else depends on both ends of an edge.
+  /// Computes the logarithms of alpha, and the other values that depend on both ends of an edge.
   template <Index L>
   void compute_scores(const Batch<1>& batch, Index h) {
-    using columns::load, columns::store;
+    using lanes::load, lanes::store;
     const Index heads = o.heads;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
@@ -202,7 +219,7 @@ struct AdditiveBackward {
         const real* of_dst = stats + batch.other[x] * 4 * heads + h;
         auto raw = el + load<L>(of_dst + 3 * heads);
         if (o.type_term != nullptr) raw += load<L>(score.type_term(position(seg, x)) + h);
-        const auto one = columns::Vector<L>{} + real{1};
+        const auto one = lanes::Vector<L>{} + real{1};
         store<L>(&slope[x * heads + h], raw > 0 ? one : o.slope * one);
         store<L>(&alpha[x * heads + h], leaky<L>(raw, o.slope) - load<L>(of_dst) - load<L>(of_dst + heads));
         store<L>(&mean[x * heads + h], load<L>(of_dst + 2 * heads));
@@ -210,7 +227,7 @@ struct AdditiveBackward {
     }
   }
 
-  /// dalpha, and the gradient of the source rows as values.
+  /// Computes dalpha, and adds the gradient of the source rows as values.
   void add_values(const Batch<1>& batch, const Batch<1>& next, const real* weights) {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
@@ -218,27 +235,27 @@ struct AdditiveBackward {
       const Index column = seg.row * o.heads * o.dim;
       const Index from = seg.first * o.heads;
       if (grad_src != nullptr)
-        columns::dots_and_add(rows, block.rows + column, &dalpha[from], weights + from,
-                              accumulate || !seg.begins ? ones.data() : nullptr, grad_src + column);
+        lanes::dots_and_add(rows, block.rows + column, &dalpha[from], weights + from,
+                            accumulate || !seg.begins ? ones.data() : nullptr, grad_src + column);
       else
-        columns::dots(rows, block.rows + column, &dalpha[from]);
+        lanes::dots(rows, block.rows + column, &dalpha[from]);
     }
   }
 
-  /// ds of the edges, which are added to the sources, too.
+  /// Computes ds of the edges and adds it to grad_el of the sources.
   template <Index L>
   void compute_gradients(const Batch<1>& batch, real* ds, Index h) const {
-    using columns::load, columns::store;
+    using lanes::load, lanes::store;
     const Index heads = o.heads;
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       const Index from = seg.first * heads + h;
       real* to = grad_el + (seg.row + skipped) * heads + h;
-      store<L>(to, load<L>(to) + columns::sum_of_rows<L>(seg.edges, heads, [&](auto lanes, Index at) {
+      store<L>(to, load<L>(to) + lanes::sum_of_rows<L>(seg.edges, heads, [&](auto N, Index at) {
                      const Index k = from + at;
-                     const auto d = load<lanes>(&alpha[k]) * load<lanes>(&slope[k]) *
-                                    (load<lanes>(&dalpha[k]) - load<lanes>(&mean[k]));
-                     store<lanes>(ds + k, d);
+                     const auto d =
+                         load<N>(&alpha[k]) * load<N>(&slope[k]) * (load<N>(&dalpha[k]) - load<N>(&mean[k]));
+                     store<N>(ds + k, d);
                      return d;
                    }));
     }
@@ -306,11 +323,11 @@ class AdditiveAttention final : public Attention<AdditiveScore> {
                      if (pass.grad_type_term != nullptr) poll_progress();  // a task may have many edges
                    });
     for (Index i = first; grad_src != nullptr && i < last; ++i)
-      columns::add_scaled(o_.heads, o_.dim, pass.grad_el + (i + pass.skipped) * o_.heads, o_.attn,
-                          grad_src + i * width);
+      lanes::add_scaled(o_.heads, o_.dim, pass.grad_el + (i + pass.skipped) * o_.heads, o_.attn,
+                        grad_src + i * width);
   }
 
-  /// The gradient of attn: the rows of the stage times those of el.
+  /// Adds the gradient of attn: the sum over the rows of the stage times their gradient of el.
   void add_grad_attn(const Stage& stage) {
     const Index heads = o_.heads;
     const Index width = heads * o_.dim;
@@ -341,6 +358,6 @@ std::unique_ptr<ShardKernel> make_gat_kernel(const AttentionOperands& operands) 
   return std::make_unique<attention::AdditiveAttention>(operands);
 }
 
-#include <sar/core/isa_end.hpp>
+#include <sar/core/isa/isa_end.hpp>
 
 SAR_DISPATCH(std::unique_ptr<ShardKernel>, make_gat_kernel, (const AttentionOperands& operands), (operands));

@@ -1,6 +1,18 @@
-#include <sar/core/memory.hpp>
-#include <sar/core/row_blocks.hpp>
-#include <sar/core/row_requests.hpp>
+/// Sums of gathered rows; the head of gather_sum.hpp has the formula.
+///
+/// Loop order: blocks of output rows in parallel, output rows in a block, tiles of columns of a row, edges of
+/// the row. The sum of a tile (up to 16 vectors with AVX-512, 8 otherwise) stays in registers over all edges.
+/// The loop over the first tile prefetches whole rows, about 8 KiB of them ahead, so that the other tiles hit
+/// the cache. Each gathered row is read once from memory, and each output row is written once.
+///
+/// A width that is not a multiple of the vector length ends with a vector that overlaps the one before it;
+/// only rows narrower than one vector use scalar code. Rows with more than 1,024 edges flush their registers
+/// to double precision totals every 1,024 edges. Rows with 65,536 edges or more are processed after all
+/// others, split into parts that run in parallel.
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/rows/row_blocks.hpp>
+#include <sar/core/simd/lanes.hpp>
+#include <sar/core/simd/prefetch.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 
 #include <algorithm>
@@ -9,33 +21,30 @@
 #include <type_traits>
 #include <vector>
 
-#include <sar/core/isa_begin.hpp>
+#include <sar/core/isa/isa_begin.hpp>
 
 namespace {
 
-constexpr Index block_bytes = Index{1} << 19;  // gathered bytes of a block: about 50 microseconds of one core
-constexpr Index block_edges = 1024;            // terms that are added in `real`; blocks of them in double
-constexpr Index hub_edges = 1 << 16;           // a row with so many is divided
-constexpr Index part_edges = 1 << 14;          // into parts of so many
+using lanes::load;
+using lanes::Vector;
+using lanes::vector_bytes;
+using lanes::vector_lanes;
 
-constexpr Index vector_bytes = SAR_VECTOR_BYTES;
-constexpr Index max_vectors = vector_bytes == 64 ? 16 : 8;  // accumulators that fit the registers
-using Vector [[gnu::vector_size(vector_bytes)]] = real;
-constexpr Index lanes = vector_bytes / static_cast<Index>(sizeof(real));
-
-inline Vector load(const real* from) {
-  Vector v;
-  std::memcpy(&v, from, sizeof v);
-  return v;
-}
-
-inline void store(real* to, const Vector& v) {
+/// Stores by memcpy: with lanes::store, GCC 12 takes scale * sum out of both branches of `accumulate`, and no
+/// longer rounds the multiply-add once.
+inline void store(real* to, const Vector<>& v) {
   std::memcpy(to, &v, sizeof v);
 }
 
+constexpr Index block_bytes = Index{1} << 19;  // gathered bytes of a block
+constexpr Index block_edges = 1024;            // terms summed in `real`; blocks of them in double precision
+constexpr Index hub_edges = 1 << 16;           // a row with this many edges is split
+constexpr Index part_edges = 1 << 14;          // edges of a part of such a row
+constexpr Index max_vectors = vector_bytes == 64 ? 16 : 8;  // accumulators that fit the registers
+
 enum class Terms { rows, weighted_rows, rows_of_edges };
 
-/// The sum of one output row, a tile of columns at a time in registers.
+/// Computes one output row, a tile of columns at a time in registers.
 template <Terms terms>
 struct RowSum {
   const GatherSum& t;
@@ -60,57 +69,58 @@ struct RowSum {
   [[nodiscard]] real scale_of(Index out_row) const {
     return t.row_scale != nullptr ? t.row_scale[out_row] : 1;
   }
-  /// Requests the row of edge k; the edges behind a row may belong to another stage of the sources.
-  void request(Index k) const {
+  /// Prefetches the row of edge k. Edges past the end of a row may belong to another stage.
+  void prefetch(Index k) const {
     if (k >= all_edges) return;
     if constexpr (terms != Terms::rows_of_edges) {
       const Index at = t.col[k] - t.col_offset;
       if (at < 0 || at >= t.x_rows) return;
     }
-    request_row(row(k), t.width);
+    prefetch_row(row(k), t.width);
   }
 
-  /// sum += N vectors of columns from j on, of the rows of edges [first, last). The last vector ends with
-  /// column j + count, so it may share columns with the one before.
+  /// Adds columns j .. j + count - 1 of the rows of the edges [first, last) to N vectors. The last vector
+  /// ends at column j + count, so that it may overlap the previous one.
   template <Index N>
-  void add_edges(Index first, Index last, Index j, Index count, Vector (&sum)[N]) const {
+  void add_edges(Index first, Index last, Index j, Index count, Vector<> (&sum)[N]) const {
     for (Index k = first; k < last; ++k) {
-      if (j == 0) request(k + ahead);
+      if (j == 0) prefetch(k + ahead);
       const real* x = row(k) + j;
       const real c = terms == Terms::weighted_rows ? coefficient(k) : 1;
-      const auto add = [&](Vector& to, const real* from) {
+      const auto add = [&](Vector<>& to, const real* from) {
         if constexpr (terms == Terms::weighted_rows)
           to += c * load(from);
         else
           to += load(from);
       };
-      for (Index i = 0; i + 1 < N; ++i) add(sum[i], x + i * lanes);
-      add(sum[N - 1], x + count - lanes);
+      for (Index i = 0; i + 1 < N; ++i) add(sum[i], x + i * vector_lanes);
+      add(sum[N - 1], x + count - vector_lanes);
     }
   }
-  /// The last columns, fewer than a vector.
+  /// Adds the last columns, fewer than a vector.
   void add_edges_of_tail(Index first, Index last, Index j, real* sum) const {
     const Index count = t.width - j;
     for (Index k = first; k < last; ++k) {
-      if (j == 0) request(k + ahead);
+      if (j == 0) prefetch(k + ahead);
       const real* x = row(k) + j;
       const real c = terms == Terms::weighted_rows ? coefficient(k) : 1;
       for (Index i = 0; i < count; ++i) sum[i] += c * x[i];
     }
   }
 
-  /// totals += the sum of `count` columns from j on: N vectors, or, N = 0, fewer than one.
+  /// Adds `count` columns from j on to `totals`, in blocks of edges: N vectors, or fewer values than one
+  /// vector if N = 0.
   template <Index N>
   [[gnu::noinline]] void add_blocks(Index first, Index last, Index j, Index count, double* totals) const {
     const Index step = t.out_in_double != nullptr ? 1 : block_edges;
     for (Index k = first; k < last; k += step) {
-      Vector sum[std::max<Index>(N, 1)] = {};
-      real sums[std::max<Index>(N, 1) * lanes] = {};
+      Vector<> sum[std::max<Index>(N, 1)] = {};
+      real sums[std::max<Index>(N, 1) * vector_lanes] = {};
       const Index end = std::min(last, k + step);
       if constexpr (N > 0) {
         add_edges<N>(k, end, j, count, sum);
-        std::memcpy(sums + count - lanes, &sum[N - 1], sizeof(Vector));
-        std::memcpy(sums, sum, (N - 1) * sizeof(Vector));
+        std::memcpy(sums + count - vector_lanes, &sum[N - 1], sizeof(Vector<>));
+        std::memcpy(sums, sum, (N - 1) * sizeof(Vector<>));
       } else {
         add_edges_of_tail(k, end, j, sums);
       }
@@ -118,7 +128,7 @@ struct RowSum {
     }
   }
 
-  /// Writes, or adds, columns from j on.
+  /// Writes or adds the columns from j on.
   void write(Index j, Index count, Index out_row, const double* totals) const {
     const double scale = scale_of(out_row);
     const auto write_to = [&](auto* to) {
@@ -135,52 +145,54 @@ struct RowSum {
 
   template <Index N>
   void tile(Index first, Index last, Index j, Index count, Index out_row) const {
-    Vector sum[N] = {};
+    Vector<> sum[N] = {};
     add_edges<N>(first, last, j, count, sum);
     const real scale = scale_of(out_row);
-    real *out = t.out + out_row * t.width + j, *end = out + count - lanes;
-    // read before the vector is written that may share columns with it
-    const Vector last_sum = t.accumulate ? load(end) + scale * sum[N - 1] : scale * sum[N - 1];
+    real *out = t.out + out_row * t.width + j, *end = out + count - vector_lanes;
+    // Read before the previous vector, which may overlap, is written.
+    const Vector<> last_sum = t.accumulate ? load(end) + scale * sum[N - 1] : scale * sum[N - 1];
     for (Index i = 0; i + 1 < N; ++i) {
-      real* to = out + i * lanes;
+      real* to = out + i * vector_lanes;
       store(to, t.accumulate ? load(to) + scale * sum[i] : scale * sum[i]);
     }
     store(end, last_sum);
   }
   void tail(Index first, Index last, Index j, Index out_row) const {
-    real sum[lanes] = {};
+    real sum[vector_lanes] = {};
     add_edges_of_tail(first, last, j, sum);
     const real scale = scale_of(out_row);
     real* out = t.out + out_row * t.width + j;
     for (Index i = 0; i < t.width - j; ++i) out[i] = (t.accumulate ? out[i] : 0) + scale * sum[i];
   }
 
-  /// visit(std::integral_constant<Index, N>, j, count) for `count` columns from j on, in N vectors; N = 0
-  /// where a row has fewer than a vector. No tile leaves a part of a vector to the next.
+  /// Calls visit(std::integral_constant<Index, N>, j, count) for tiles of `count` columns in N vectors; N = 0
+  /// for rows narrower than a vector. No tile leaves less than a vector to the next one.
   template <class Visit>
   void for_tiles(const Visit& visit) const {
     for (Index j = 0; j < t.width;) {
       const Index left = t.width - j;
-      const auto whole = [left](Index n) { return left == n * lanes || left >= (n + 1) * lanes; };
+      const auto whole = [left](Index n) {
+        return left == n * vector_lanes || left >= (n + 1) * vector_lanes;
+      };
       const auto take = [&]<Index n>(std::integral_constant<Index, n> vectors, Index count) {
         visit(vectors, j, count);
         j += count;
       };
       if (whole(max_vectors))
-        take(std::integral_constant<Index, max_vectors>(), max_vectors * lanes);
+        take(std::integral_constant<Index, max_vectors>(), max_vectors * vector_lanes);
       else if (max_vectors > 8 && whole(8))
-        take(std::integral_constant<Index, 8>(), 8 * lanes);
+        take(std::integral_constant<Index, 8>(), 8 * vector_lanes);
       else if (whole(4))
-        take(std::integral_constant<Index, 4>(), 4 * lanes);
-      else if (left > 4 * lanes)
-        take(std::integral_constant<Index, 2>(), 2 * lanes);
-      else if (left > 3 * lanes)
+        take(std::integral_constant<Index, 4>(), 4 * vector_lanes);
+      else if (left > 4 * vector_lanes)
+        take(std::integral_constant<Index, 2>(), 2 * vector_lanes);
+      else if (left > 3 * vector_lanes)
         take(std::integral_constant<Index, 4>(), left);
-      else if (left > 2 * lanes)
+      else if (left > 2 * vector_lanes)
         take(std::integral_constant<Index, 3>(), left);
-      else if (left > lanes)
+      else if (left > vector_lanes)
         take(std::integral_constant<Index, 2>(), left);
-      else if (left == lanes)
+      else if (left == vector_lanes)
         take(std::integral_constant<Index, 1>(), left);
       else
         take(std::integral_constant<Index, 0>(), left);
@@ -191,7 +203,7 @@ struct RowSum {
     const bool in_blocks = last - first > block_edges || t.out_in_double != nullptr;
     for_tiles([&](auto n, Index j, Index count) {
       if (in_blocks) {
-        double totals[std::max<Index>(n, 1) * lanes] = {};
+        double totals[std::max<Index>(n, 1) * vector_lanes] = {};
         add_blocks<n>(first, last, j, count, totals);
         write(j, count, out_row, totals);
       } else if constexpr (n > 0) {
@@ -202,7 +214,7 @@ struct RowSum {
     });
   }
 
-  /// The row of a hub, in parts of which each is a task.
+  /// Computes the row of a hub, split into parts that run in parallel.
   void hub(Index first, Index last, Index out_row) const {
     const Index parts = (last - first + part_edges - 1) / part_edges;
     Array<double> totals(parts * t.width, 0);
@@ -245,7 +257,7 @@ void run(const GatherSum& t) {
 void for_row_blocks(const local_index* offsets, Index num_rows, Index bytes_per_edge,
                     FunctionRef<void(Index, Index)> body) {
   if (num_rows <= 0) return;
-  // Edges, and one for each row, for those that have none.
+  // Work is the number of edges plus one per row, because rows without edges are written too.
   const auto work_before = [&](Index i) { return offsets[i] - offsets[0] + i; };
   const Index grain = std::max<Index>(block_bytes / std::max<Index>(bytes_per_edge, 1), 16);
   for_blocks_of_work(num_rows, work_before(num_rows - 1) + 1, grain, work_before, body);
@@ -261,7 +273,7 @@ void gather_sum(const GatherSum& task) {
     run<Terms::rows>(task);
 }
 
-#include <sar/core/isa_end.hpp>
+#include <sar/core/isa/isa_end.hpp>
 
 SAR_DISPATCH(void, gather_sum, (const GatherSum& task), (task));
 SAR_DISPATCH(void, for_row_blocks,

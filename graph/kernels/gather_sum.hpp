@@ -1,54 +1,54 @@
-/// Sums of gathered rows, the work of every linear aggregation and of its backward pass:
+/// Sums of gathered rows, the core of all linear aggregations and of their backward passes:
 ///
-///     out[row(i)] (+)= row_scale[row(i)] * sum of  weight(k) * col_scale[col[k]] * x[col[k]],
-///                                          k in [begin[i], end[i])
+///     out[row(i)] (+)= row_scale[row(i)] * sum over k in [begin[i], end[i]) of
+///                          weight(k) * col_scale[col[k]] * x[col[k]]
 ///
-/// Memory traffic: edges * width * sizeof(real) bytes of gathered rows, which dominate, plus 4 bytes per edge
-/// of indices (and a real for each of weight and col_scale, where given) and one write
-/// (and read, when adding) of each output row. A row of columns is summed in registers, rows are requested
-/// some edges ahead. Bound by memory: bench/aggregate.cpp compares with a STREAM triad, docs/performance.md
-/// has figures; rows of hubs come from cache.
+/// Bytes moved: edges * width * sizeof(real) bytes of gathered rows dominate. In addition, 4 bytes per edge
+/// of indices (and a real for each of weight and col_scale, if given) and one write (and one read, when
+/// adding) of each output row. A tile of columns is summed in registers, and rows are prefetched several
+/// edges ahead. The kernel is memory bound; bench/aggregate.cpp compares it with a STREAM triad.
 ///
-/// Up to 1,024 terms are added in `real`, sums of these in double precision. A row of 65,536 edges or more is
-/// divided into parts that run in parallel.
+/// Up to 1,024 terms are summed in `real`, and these sums are added in double precision. Rows with 65,536
+/// edges or more are split into parts that run in parallel.
 #pragma once
 
 #include <sar/config.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 
 #include <span>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 struct GatherSum {
   Index num_rows = 0;
   const local_index* begin = nullptr;        ///< [num_rows] first edge of each row
   const local_index* end = nullptr;          ///< [num_rows] one past the last
-  const local_index* before = nullptr;       ///< [num_rows] edges of the rows before each; null: begin
-  const local_index* rows = nullptr;         ///< output row of each; null: i itself
-  const local_index* col = nullptr;          ///< gathered row per edge; null: that of the edge's number
-  Index col_offset = 0;                      ///< subtracted from col: x starts at this row
-  const real* weight = nullptr;              ///< per edge number; null: 1
+  const local_index* before = nullptr;       ///< [num_rows] number of edges before each row; null: begin
+  const local_index* rows = nullptr;         ///< output row of each row; null: i
+  const local_index* col = nullptr;          ///< gathered row per edge; null: the index of the edge
+  Index col_offset = 0;                      ///< subtracted from col: the first row of x
+  const real* weight = nullptr;              ///< per edge index; null: 1
   const local_index* position_of = nullptr;  ///< position in the shard of each k; null: k
-  Index first_edge = 0;                      ///< the number of the edge at position 0
+  Index first_edge = 0;                      ///< index of the edge at position 0
   const real* col_scale = nullptr;           ///< per gathered row (before col_offset); null: 1
   const real* row_scale = nullptr;           ///< per output row; null: 1
   const real* x = nullptr;                   ///< [x_rows, width]
   Index x_rows = 0;
-  const Index* x_row = nullptr;     ///< [x_rows] where each gathered row is in x, of any size; null: i itself
+  const Index* x_row = nullptr;     ///< [x_rows] index in x of each gathered row; null: i
   real* out = nullptr;              ///< [rows, width]
-  double* out_in_double = nullptr;  ///< instead of out: every addition in double precision
+  double* out_in_double = nullptr;  ///< replaces out: all additions in double precision
   Index width = 0;
   bool accumulate = false;  ///< add to out instead of overwriting it
 };
 
-/// Runs the sums, row blocks in parallel; the order of additions of a row does not depend on the threads.
+/// Runs the sums, with blocks of rows in parallel. The order of additions in a row does not depend on the
+/// threads.
 void gather_sum(const GatherSum& task);
 
-/// body(first, last) over rows [0, num_rows) in blocks of about equal numbers of edges plus rows; `offsets`
-/// ascends.
+/// Calls body(first, last) in parallel for blocks of the rows [0, num_rows) with about equal numbers of edges
+/// plus rows. `offsets` ascend.
 void for_row_blocks(const local_index* offsets, Index num_rows, Index bytes_per_edge,
                     FunctionRef<void(Index first, Index last)> body);
 
-}  // namespace sar
+}}  // namespace sar

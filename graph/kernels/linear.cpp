@@ -1,3 +1,10 @@
+/// Linear aggregation; the head of linear.hpp has the formulas.
+///
+/// Without weights per head and without their gradients, both passes are one gather_sum. Otherwise they
+/// iterate over batches of edges (edge_batches.hpp): weighted_sum() gathers rows of x and adds them, weighted
+/// per head, to the destination's row in registers. weighted_sum_backward() iterates over the transpose and
+/// gathers rows of g; one loop computes the dot products for dw and the weighted sums for dx, with x_u and
+/// dx_u in registers. Rows, weights and gradients of weights of the next batch are prefetched.
 #include <sar/graph/kernels/edge_batches.hpp>
 #include <sar/graph/kernels/gather_sum.hpp>
 #include <sar/graph/kernels/linear.hpp>
@@ -7,13 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include <sar/core/isa_begin.hpp>
+#include <sar/core/isa/isa_begin.hpp>
 
 namespace {
 
 using namespace edge_batches;
 
-/// The coefficients of the edges of a batch: weights times s_v.
+/// The coefficients of the edges of a batch: edge weights times s_v.
 struct Coefficients {
   const LinearKernel::Operands& o;
   PassVector<real> values = per_edge(o.heads);
@@ -27,17 +34,18 @@ struct Coefficients {
   }
 };
 
-/// The backward pass of the source rows of one thread.
+/// The backward pass over the source rows of one thread.
 struct WeightedBackward {
   const LinearKernel::Operands& o;
   const Stage& stage;
-  real* grad_src;  ///< null: not wanted
+  real* grad_src;  ///< null: not required
   bool accumulate;
 
   const local_index* positions = stage.shard.transpose_positions().data();
   Coefficients coefficients{o};
   PassVector<real> dots = per_edge(o.heads);
-  std::array<Index, batch_edges> edge{}, next_edge{};  ///< numbers of the edges of a batch and of the next
+  std::array<Index, batch_edges> edge{}, next_edge{};  ///< indices of the edges of a batch and of the next
+                                                       ///< one
   bool started = false;
 
   void take(const Batch<1>& batch, const Batch<1>& next) {
@@ -66,17 +74,17 @@ struct WeightedBackward {
   }
 
   void add_segment(const Batch<1>& batch, const Batch<1>& next, const Segment& seg) {
-    const columns::Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads);
+    const lanes::Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads);
     const real* factor = &coefficients.values[seg.first * o.heads];
     const real* keep = accumulate || !seg.begins ? coefficients.ones.data() : nullptr;
     const Index column = seg.row * o.width;
     real* dot = &dots[seg.first * o.heads];
     if (o.grad_edge_weight == nullptr)
-      columns::add_rows(rows, factor, keep, grad_src + column);
+      lanes::add_rows(rows, factor, keep, grad_src + column);
     else if (grad_src == nullptr)
-      columns::dots(rows, stage.rows + column, dot);
+      lanes::dots(rows, stage.rows + column, dot);
     else
-      columns::dots_and_add(rows, stage.rows + column, dot, factor, keep, grad_src + column);
+      lanes::dots_and_add(rows, stage.rows + column, dot, factor, keep, grad_src + column);
   }
 };
 
@@ -95,10 +103,10 @@ void weighted_sum(const LinearKernel::Operands& o, const Stage& stage, const Edg
                        const Index v = edges.row(seg.row);
                        for (Index x = 0; x < seg.edges; ++x)
                          coefficients.set(seg.first + x, stage.shard.edge(seg.position + x), v);
-                       columns::add_rows(rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads),
-                                         &coefficients.values[seg.first * o.heads],
-                                         add || !seg.begins ? coefficients.ones.data() : nullptr,
-                                         o.out + v * o.width);
+                       lanes::add_rows(rows_of(batch, next, seg, 0, 0, o.heads, o.width / o.heads),
+                                       &coefficients.values[seg.first * o.heads],
+                                       add || !seg.begins ? coefficients.ones.data() : nullptr,
+                                       o.out + v * o.width);
                      }
                    });
   });
@@ -109,7 +117,7 @@ void weighted_sum_backward(const LinearKernel::Operands& o, const Stage& stage, 
   const ShardTranspose& transpose = stage.shard.transpose();
   const SourceOffsets offsets(stage.shard, stage.begin, stage.end);
   const local_index* begin = offsets.data();
-  if (o.width == 0) {  // sums of nothing
+  if (o.width == 0) {  // without columns, dw is 0
     const Array<local_index>& positions = stage.shard.transpose_positions();
     for (Index k = begin[0]; o.grad_edge_weight != nullptr && k < begin[stage.size()]; ++k)
       std::fill_n(o.grad_edge_weight + stage.shard.edge(positions[k]) * o.heads, o.heads, real{0});
@@ -125,7 +133,7 @@ void weighted_sum_backward(const LinearKernel::Operands& o, const Stage& stage, 
   });
 }
 
-#include <sar/core/isa_end.hpp>
+#include <sar/core/isa/isa_end.hpp>
 
 SAR_DISPATCH(void, weighted_sum,
              (const LinearKernel::Operands& o, const Stage& stage, const EdgeRanges& edges, bool add),
@@ -135,7 +143,7 @@ SAR_DISPATCH(void, weighted_sum_backward,
              (o, stage, grad_src, accumulate));
 
 #if SAR_COMPILED_ONCE
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 template <class From, class To>
@@ -214,5 +222,5 @@ void LinearKernel::backward(const Stage& stage, real* grad_src, bool accumulate)
               .accumulate = accumulate});
 }
 
-}  // namespace sar
+}}  // namespace sar
 #endif

@@ -1,21 +1,21 @@
-/// Rows with many edges in parts: a part adds its terms in `real`, the parts of a row are added in double
-/// precision and run in parallel. For implementation files.
+/// Splits rows with many edges into parts that run in parallel. A part sums its terms in `real`; the parts of
+/// a row are added in double precision. For implementation files.
 #pragma once
 
-#include <sar/core/memory.hpp>
-#include <sar/core/parallel.hpp>
-#include <sar/core/workspace.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/memory/workspace.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 
 #include <algorithm>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 class LongRows {
  public:
-  static constexpr Index part_edges = 1024;  ///< a row with more is long
+  static constexpr Index part_edges = 1024;  ///< a row with more edges is long
 
-  /// The long ones of the `rows` rows with edges [begin[i], end[i]).
+  /// Finds the long rows among `rows` rows with the edges [begin[i], end[i]).
   LongRows(const local_index* begin, const local_index* end, Index rows) {
     for (Index i = 0; i < rows; ++i) {
       if (end[i] - begin[i] <= part_edges) continue;
@@ -32,17 +32,17 @@ class LongRows {
   }
 
   [[nodiscard]] Index parts() const { return std::ssize(begin_); }
-  /// The parts, as rows with their edges; `rows` are numbers of rows.
+  /// Returns the parts as ranges of edges; `rows` are the row numbers.
   [[nodiscard]] EdgeRanges ranges() const {
     return {parts(), row_of_.data(), begin_.data(), end_.data(), before_.data()};
   }
-  /// The same, where the rows are those of `edges`: `destinations` receives the destination of each part.
+  /// Returns the parts of rows of `edges`; writes the destination of each part to `destinations`.
   [[nodiscard]] EdgeRanges ranges(const EdgeRanges& edges, PassVector<local_index>& destinations) const {
     destinations.resize(row_of_.size());
     for (Index i = 0; i < parts(); ++i) destinations[i] = static_cast<local_index>(edges.row(row_of_[i]));
     return {parts(), destinations.data(), begin_.data(), end_.data(), before_.data()};
   }
-  /// merge(row, first, last): the row has the parts [first, last). Rows run in parallel.
+  /// Calls merge(row, first, last) for each long row with its parts [first, last). Rows run in parallel.
   template <class Merge>
   void for_rows(const Merge& merge) const {
     parallel_for(std::ssize(rows_), 1, [&](Index from, Index to) {
@@ -52,10 +52,10 @@ class LongRows {
 
  private:
   PassVector<Index> rows_, first_part_;
-  PassVector<local_index> row_of_, begin_, end_, before_;  // of each part
+  PassVector<local_index> row_of_, begin_, end_, before_;  // one entry per part
 };
 
-/// to = (add ? to : 0) + the sum of the rows [first, last) of parts, in double precision.
+/// Computes to = (add ? to : 0) + the sum of the rows [first, last) of parts, in double precision.
 inline void sum_parts(const real* parts, Index first, Index last, Index width, bool add, real* to) {
   PassVector<double> sums(width, 0);
   for (Index part = first; part < last; ++part)
@@ -64,4 +64,4 @@ inline void sum_parts(const real* parts, Index first, Index last, Index width, b
     to[j] = static_cast<real>((add ? static_cast<double>(to[j]) : 0) + sums[j]);
 }
 
-}  // namespace sar
+}}  // namespace sar

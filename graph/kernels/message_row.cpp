@@ -1,6 +1,8 @@
-#include <sar/core/broadcast.hpp>
+/// Loops of built-in messages over the lines of one row. The steps along a line (0 for a repeated operand, 1
+/// otherwise) are compile-time constants, so that the inner loops vectorize.
 #include <sar/core/error.hpp>
-#include <sar/core/sum_of.hpp>
+#include <sar/core/simd/sum_of.hpp>
+#include <sar/core/tensor/broadcast.hpp>
 #include <sar/graph/kernels/message_row.hpp>
 
 #include <algorithm>
@@ -8,14 +10,14 @@
 #include <span>
 #include <type_traits>
 
-#include <sar/core/isa_begin.hpp>
+#include <sar/core/isa/isa_begin.hpp>
 
 namespace {
 
 using Op = MessageOp;
 
-// A further operation has a line in each of these three functions, or it does not compile. Where its
-// derivatives read an operand, MessageRow::reads_a and reads_b say so.
+// A new operation adds a branch to each of these three functions; it does not compile without. If its
+// derivatives read an operand, MessageRow::reads_a and reads_b must say so.
 template <Op op>
 [[maybe_unused]] inline constexpr bool has_no_line = false;
 
@@ -33,7 +35,7 @@ inline real value(real a, real b) {
     static_assert(has_no_line<op>);
 }
 
-/// Derivatives of value(a[i], b[k]); operands that they do not depend on may be null.
+/// Derivatives of value(a[i], b[k]). Operands that a derivative does not depend on may be null.
 template <Op op>
 inline real derivative_a(const real* b, Index k) {
   if constexpr (op == Op::add || op == Op::sub)
@@ -59,7 +61,7 @@ inline real derivative_b(const real* a, Index i, const real* b, Index k) {
     static_assert(has_no_line<op>);
 }
 
-/// run(step of a, step of b), as constants.
+/// Calls run(step of a, step of b) with the steps as constants.
 template <class Run>
 inline void with_steps(bool a_repeats, bool b_repeats, const Run& run) {
   using Zero = std::integral_constant<Index, 0>;
@@ -94,7 +96,8 @@ struct Loops {
     });
   }
 
-  /// to[j] += g[j] * derivative(j) along every line of the operand, or their sum where it is repeated.
+  /// Adds g[j] * derivative(j) to to[j] along every line of the operand, or their sum if the operand is
+  /// repeated.
   template <bool of_a>
   static void backward(const MessageLines& row, const real* a, const real* b, const real* g, real* out) {
     const Index n = row.length;
@@ -150,12 +153,12 @@ MessageLoops message_loops(MessageOp op) {
   return {};
 }
 
-#include <sar/core/isa_end.hpp>
+#include <sar/core/isa/isa_end.hpp>
 
 SAR_DISPATCH(MessageLoops, message_loops, (MessageOp op), (op));
 
 #if SAR_COMPILED_ONCE
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 MessageRow::MessageRow(MessageOp op, const Shape& a, const Shape& b) : op_(op) {
   const Shape row_a = a.with_rows(1);
@@ -181,7 +184,7 @@ MessageRow::MessageRow(MessageOp op, const Shape& a, const Shape& b) : op_(op) {
     lines_.b_repeats = loops.stride_b[last] == 0;
     for (Index i = 0; i < loops.lines(); ++i)
       lines_.lines.push_back({loops.offsets(i)[0], loops.offsets(i)[1]});
-  } else {  // a line for every element of the result, the contracted dimension along it
+  } else {  // one line per element of the result; it runs along the contracted dimension
     lines_.length = last_extent(shape_);
     lines_.a_repeats = last_extent(row_a) != lines_.length;
     lines_.b_repeats = last_extent(row_b) != lines_.length;
@@ -207,5 +210,5 @@ bool MessageRow::reads_b(bool wants_a, bool wants_b) const {
   return !linear() && (wants_a || (wants_b && op_ == MessageOp::div));
 }
 
-}  // namespace sar
+}}  // namespace sar
 #endif

@@ -1,29 +1,32 @@
-/// One row of a built-in message, computed from a row of each operand with DGL's broadcasting, and its
-/// derivatives: what fused kernels run edge by edge.
+/// One row of a built-in message, computed from one row of each operand with DGL's broadcasting, and its
+/// derivatives. Fused kernels call it for each edge.
 ///
-///     m = a op b      elementwise, or   m[i] = sum over the last dimension of a[i, :] b[i, :]     (dot)
+///     m    = a op b                                            elementwise
 ///
-/// Operands are divided into lines along which they are contiguous or repeated, so that the inner loops
-/// vectorise: same shape and a scalar operand are one line, [H, 1] against [H, D] is H lines. All in cache.
+///     m[i] = sum over the last dimension of a[i, :] b[i, :]    dot
+///
+/// A row is split into lines along which each operand is contiguous or repeated, so that the inner loops
+/// vectorize: operands of equal shape, or with a scalar, have one line; [H, 1] against [H, D] has H lines.
+/// All data is in the cache.
 #pragma once
 
-#include <sar/core/tensor.hpp>
-#include <sar/core/workspace.hpp>
+#include <sar/core/memory/workspace.hpp>
+#include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/kernels/message_op.hpp>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The lines of a message's operands.
 struct MessageLines {
   struct Line {
-    Index a, b;  ///< where the line begins in a row of each operand
+    Index a, b;  ///< offset of the line in a row of each operand
   };
   PassVector<Line> lines;
-  Index length = 0;                           ///< of a line
-  bool a_repeats = false, b_repeats = false;  ///< one element along the line
+  Index length = 0;                           ///< length of a line
+  bool a_repeats = false, b_repeats = false;  ///< the operand has one element along the line
 };
 
-/// The loops of an operation; arguments as those of MessageRow.
+/// The loops of an operation; arguments as in MessageRow.
 struct MessageLoops {
   using Forward = void (*)(const MessageLines&, const real* a, const real* b, real* m);
   using Backward = void (*)(const MessageLines&, const real* a, const real* b, const real* g, real* out);
@@ -34,36 +37,36 @@ MessageLoops message_loops(MessageOp op);
 
 class MessageRow {
  public:
-  /// Nothing yet.
+  /// An empty message.
   MessageRow() = default;
-  /// Of operands with rows as those of `a` and `b` (the first dimension does not matter); copy takes `a`
-  /// twice. Throws ShapeError naming both when they do not broadcast.
+  /// A message of operands with rows like those of `a` and `b` (the first dimension is ignored); copy takes
+  /// `a` twice. Throws ShapeError that names both shapes if they do not broadcast.
   MessageRow(MessageOp op, const Shape& a, const Shape& b);
 
-  /// Shape of `rows` messages: as many dimensions as the operand that has more.
+  /// Returns the shape of `rows` messages, with as many dimensions as the operand with more.
   [[nodiscard]] Shape shape(Index rows) const { return shape_.with_rows(rows); }
   [[nodiscard]] Index width() const { return shape_.row_size(); }
-  /// Elements that computing a message touches.
+  /// Number of elements that the computation of a message touches.
   [[nodiscard]] Index cost() const;
 
-  /// m = a op b
+  /// Computes m = a op b.
   void store(const real* a, const real* b, real* m) const { loops_.store(lines_, a, b, m); }
-  /// m += a op b
+  /// Computes m += a op b.
   void add(const real* a, const real* b, real* m) const { loops_.add(lines_, a, b, m); }
-  /// da += the gradient of a for the gradient g of m. What the gradient does not depend on may be
-  /// null: see reads_a and reads_b.
+  /// Adds the gradient of a, for the gradient g of m, to da. Operands that the gradient does not depend on
+  /// may be null: see reads_a and reads_b.
   void add_gradient_a(const real* a, const real* b, const real* g, real* da) const {
     loops_.add_gradient_a(lines_, a, b, g, da);
   }
   void add_gradient_b(const real* a, const real* b, const real* g, real* db) const {
     loops_.add_gradient_b(lines_, a, b, g, db);
   }
-  /// Whether the backward pass reads the values of a (b), when the gradients of a and b are wanted or not.
+  /// Return whether the backward pass reads the values of a (b), depending on which gradients are required.
   [[nodiscard]] bool reads_a(bool wants_a, bool wants_b) const;
   [[nodiscard]] bool reads_b(bool wants_a, bool wants_b) const;
-  /// Whether gradients depend on no value at all, but for the gradient of the message.
+  /// Returns whether the gradients depend on the gradient of the message only, not on operands.
   [[nodiscard]] bool linear() const { return op_ == MessageOp::add || op_ == MessageOp::sub || is_copy(); }
-  /// Whether a sum of messages with one b is the message of the sum of their a's, and the other way round.
+  /// Returns whether the sum of messages that share b is the message of the sum of their a's, and vice versa.
   [[nodiscard]] bool bilinear() const { return op_ == MessageOp::mul || op_ == MessageOp::dot; }
   [[nodiscard]] bool is_copy() const { return op_ == MessageOp::copy; }
 
@@ -74,4 +77,4 @@ class MessageRow {
   MessageLoops loops_;
 };
 
-}  // namespace sar
+}}  // namespace sar

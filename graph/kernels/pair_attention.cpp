@@ -1,14 +1,25 @@
-/// Scores that need rows of both ends of an edge: the dot product, and the additive score of GATv2.
-#include <sar/core/reduce.hpp>
+/// Scores that need rows of both ends of an edge: the dot product, and the additive score of GATv2. The head
+/// of attention_kernel.hpp has the formulas.
+///
+/// Backward, for blocks of source rows with 3 to 16 edges per destination on average:
+///
+/// - by source: batches of edges over the transpose. Rows of dst and g are gathered; the loop that reads a
+///   table last prefetches its rows of the next batch. The source row and its gradient stay in the L1 cache.
+///   c ds, and the signs of GATv2, are scattered to slots ordered by destination.
+/// - by destination: dot gathers rows of x, weighted by the slots. GATv2 reads only the slots, sequentially.
+///
+/// Rows with more than 1,024 edges are split into parts in both passes.
+#include <sar/core/rows/reduce.hpp>
 #include <sar/graph/kernels/attention_common.hpp>
 #include <sar/graph/kernels/destination_slots.hpp>
+#include <sar/graph/kernels/pair_attention.hpp>
 
-#include <sar/core/isa_begin.hpp>
+#include <sar/core/isa/isa_begin.hpp>
 
 namespace attention {
 namespace {
 
-/// c <x[u, h], dst[v, h]>
+/// The score c <x[u, h], dst[v, h]>.
 class DotScore {
  public:
   explicit DotScore(const AttentionOperands& o) : o_(o) {}
@@ -23,43 +34,43 @@ class DotScore {
           for (Index h = 0; h < o_.heads; ++h) {
             const real* x = stage.rows + i * width + h * o_.key_dim;
             real& to = inverse_norm[i * o_.heads + h];
-            columns::head_dots(1, o_.key_dim, x, x, &to);
+            lanes::head_dots(1, o_.key_dim, x, x, &to);
             to = 1 / std::max(std::sqrt(to), smallest_norm);
           }
       });
     });
   }
 
-  /// Reals per edge that a pass by source leaves for source_gradient() and the destinations.
+  /// Reals per edge that the pass by source stores for source_gradient() and the destinations.
   [[nodiscard]] Index sign_words() const { return 0; }
-  /// Scores of `mine` with rows of the other end, but for c.
-  void raw(const Rows& rows, const real* mine, real* s) const { columns::dots(rows, mine, s); }
-  /// c, for a source row of the stage.
+  /// Computes the scores of the row `mine` with rows of the other end, without the factor c.
+  void raw(const Rows& rows, const real* mine, real* s) const { lanes::dots(rows, mine, s); }
+  /// Whether c is the same for all sources, and c of a source row of the stage.
   [[nodiscard]] bool equal_factors() const { return !o_.unit_sources; }
   [[nodiscard]] real factor(Index source, Index h) const {
     return o_.unit_sources ? o_.scale * inverse_norm_.data()[source * o_.heads + h] : o_.scale;
   }
-  /// to = keep to + the gradient of the source's row, from rows of destinations and c ds; `to` may be null.
-  /// Signs are left for add_destinations().
+  /// Computes to = keep to + the gradient of the source's row, from rows of destinations and c ds; `to` may
+  /// be null. Stores signs for add_destinations().
   void source_gradient(const Rows& rows, real*, Index source, const real* x, const real* ds, const real* keep,
                        real* to, double*, real* scratch) const {
     if (to == nullptr) return;
-    if (!o_.unit_sources) return columns::add_rows(rows, ds, keep, to);
+    if (!o_.unit_sources) return lanes::add_rows(rows, ds, keep, to);
     const Index dim = o_.key_dim;
-    columns::add_rows(rows, ds, nullptr, scratch);
+    lanes::add_rows(rows, ds, nullptr, scratch);
     for (Index h = 0; h < o_.heads; ++h, x += dim, scratch += dim, to += dim) {
       if (keep == nullptr) std::fill_n(to, dim, real{0});
       real factor = 1;
-      columns::add_scaled(1, dim, &factor, scratch, to);
+      lanes::add_scaled(1, dim, &factor, scratch, to);
       const real inverse = inverse_norm_.data()[source * o_.heads + h];
       if (inverse * smallest_norm >= 1) continue;
-      columns::head_dots(1, dim, x, scratch, &factor);
+      lanes::head_dots(1, dim, x, scratch, &factor);
       factor *= -inverse * inverse;
-      columns::add_scaled(1, dim, &factor, x, to);
+      lanes::add_scaled(1, dim, &factor, x, to);
     }
   }
-  /// Adds the gradients of the rows [first, last) of `edges`, but for long ones, from rows of sources and c
-  /// ds: that of row i to to(i).
+  /// Adds the gradients of the rows [first, last) of `edges`, except long ones, from rows of sources and c
+  /// ds. The gradient of row i is added to to(i).
   template <class To>
   void add_destinations(const Stage& block, const EdgeRanges& edges, DestinationSlots& slots, Index first,
                         Index last, const To& to, double*) const {
@@ -71,8 +82,8 @@ class DotScore {
         [&](const Batch<1>& batch, const Batch<1>& next) {
           for (Index i = 0; i < batch.segments; ++i) {
             const Segment& seg = batch.segment[i];
-            columns::add_rows(rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim),
-                              slots.at(edges.row(seg.row), seg.position), ones.data(), to(seg.row));
+            lanes::add_rows(rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim),
+                            slots.at(edges.row(seg.row), seg.position), ones.data(), to(seg.row));
           }
         },
         LongRows::part_edges);
@@ -84,23 +95,27 @@ class DotScore {
   SourceNumbers inverse_norm_;
 };
 
-/// <attn[h], leaky_relu(x[u, h] + dst[v, h])>. Both ends have the gradient  attn sum of ds leaky_relu'(x +
-/// dst): signs of x + dst, a bit a column, stand for the row at the other end. Since leaky_relu(z) = z
-/// leaky_relu'(z), the gradient of attn is the sum of that sum times the row, over the rows of both ends.
+/// The score <attn[h], leaky_relu(x[u, h] + dst[v, h])>. Both ends have the gradient
+///
+///     attn * sum of ds leaky_relu'(x + dst)
+///
+/// so that the signs of x + dst, one bit per column, replace the row at the other end. Since leaky_relu(z) =
+/// z leaky_relu'(z), the gradient of attn is the sum over the rows of both ends of the row times the sum
+/// above.
 class AdditiveV2Score {
  public:
   explicit AdditiveV2Score(const AttentionOperands& o) : o_(o) {}
 
   void prepare(const Stage&) {}
-  [[nodiscard]] Index sign_words() const { return columns::sign_words(o_.heads, o_.dim); }
+  [[nodiscard]] Index sign_words() const { return lanes::sign_words(o_.heads, o_.dim); }
   void raw(const Rows& rows, const real* mine, real* s) const {
-    columns::leaky_dots(rows, mine, o_.attn, o_.slope, s);
+    lanes::leaky_dots(rows, mine, o_.attn, o_.slope, s);
   }
   [[nodiscard]] bool equal_factors() const { return true; }
   [[nodiscard]] real factor(Index, Index) const { return 1; }
   void source_gradient(const Rows& rows, real* signs, Index, const real* x, const real* ds, const real*,
                        real* to, double* attn, real* scratch) const {
-    columns::sum_by_signs_of(rows, x, ds, o_.slope, scratch, signs);
+    lanes::sum_by_signs_of(rows, x, ds, o_.slope, scratch, signs);
     add(scratch, x, to, attn);
   }
   template <class To>
@@ -112,17 +127,17 @@ class AdditiveV2Score {
       const Index n = edges.end[i] - edges.begin[i];
       if (n == 0 || n > LongRows::part_edges) continue;
       const real* slot = slots.at(edges.row(i), edges.begin[i]);
-      columns::sum_by_signs(n, o_.heads, o_.dim, slot, slots.width(), slot + o_.heads, slots.width(),
-                            o_.slope, sums.data());
+      lanes::sum_by_signs(n, o_.heads, o_.dim, slot, slots.width(), slot + o_.heads, slots.width(), o_.slope,
+                          sums.data());
       add(sums.data(), o_.dst + edges.row(i) * width, to(i), attn);
     }
   }
 
  private:
-  /// to += attn sums, and the gradient of attn, unless they are null.
+  /// Adds attn * sums to `to`, and the gradient of attn to `attn`, unless null.
   void add(const real* sums, const real* row, real* to, double* attn) const {
     const Index width = o_.heads * o_.dim;
-    if (to != nullptr) columns::add_products(width, o_.attn, sums, to);
+    if (to != nullptr) lanes::add_products(width, o_.attn, sums, to);
     if (attn == nullptr) return;
     for (Index j = 0; j < width; ++j) attn[j] += static_cast<double>(row[j]) * static_cast<double>(sums[j]);
   }
@@ -130,7 +145,7 @@ class AdditiveV2Score {
   const AttentionOperands& o_;
 };
 
-/// By destination, for scores of two rows.
+/// Computes scores by destination, for scores of two rows.
 template <class PairScore>
 class ScoreOfPairs : public PairScore {
  public:
@@ -141,12 +156,12 @@ class ScoreOfPairs : public PairScore {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
       Rows rows = rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim);
-      if (!o_.separate_value) rows = rows.without_requests();  // they are read again as values
+      if (!o_.separate_value) rows = rows.without_prefetch();  // the loop over values prefetches
       this->raw(rows, o_.dst + edges.row(seg.row) * o_.heads * o_.key_dim, s + seg.first * o_.heads);
     }
     multiply(batch, s);
   }
-  /// By c, what lies as scores do.
+  /// Multiplies values in the layout of scores by c.
   void multiply(const Batch<1>& batch, real* s) const {
     if (const real c = this->factor(0, 0); this->equal_factors()) {
       for (Index i = 0; i < batch.edges * o_.heads; ++i) s[i] *= c;
@@ -160,18 +175,18 @@ class ScoreOfPairs : public PairScore {
   const AttentionOperands& o_;
 };
 
-/// The backward pass of the source rows of one thread.
+/// The backward pass over the source rows of one thread.
 template <class PairScore>
 struct PairBackward {
   const AttentionOperands& o;
   const PairScore& score;
-  const Stage& block;  ///< of source rows
+  const Stage& block;  ///< a block of source rows
   const real* stats;   ///< [destinations, 3, heads]
-  real* grad_src;      ///< as block.rows; null: not wanted
+  real* grad_src;      ///< as block.rows; null: not required
   bool accumulate;
-  DestinationSlots* slots;          ///< c ds and signs go there, unless null
+  DestinationSlots* slots;          ///< receives c ds and signs, unless null
   double* grad_attn;                ///< added to, unless null
-  const LongRows* parts = nullptr;  ///< grad_src has a row for each part, not for each source
+  const LongRows* parts = nullptr;  ///< if set, grad_src has one row per part instead of one per source
 
   Factors factors{o};
   const local_index* positions =
@@ -181,7 +196,7 @@ struct PairBackward {
   std::vector<real> signs = std::vector<real>(batch_edges * sign_words);
   std::vector<real> scratch = std::vector<real>(o.heads * o.key_dim);
   PassVector<real> ones = PassVector<real>(o.heads, real{1});
-  std::array<real*, batch_edges> slot{};  ///< for the edges of the batch
+  std::array<real*, batch_edges> slot{};  ///< slot of each edge of the batch
 
   void take(const Batch<2>& batch, const Batch<2>& next) {
     if (slots != nullptr) find_slots(batch);
@@ -202,15 +217,15 @@ struct PairBackward {
       const Segment& seg = batch.segment[i];
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
         slot[x] = slots->at(batch.other[x], positions[seg.position + x - seg.first]);
-        request_bytes(slot[x], 1);
+        prefetch_bytes(slot[x], 1);
       }
     }
   }
   void fill_slots(const Batch<2>& batch) {
     const auto copy = [&](const real* from, Index n, Index to) {
-      columns::for_head_lanes(n, [&](auto lanes, Index j) {
+      lanes::for_head_lanes(n, [&](auto L, Index j) {
         for (Index x = 0; x < batch.edges; ++x)
-          columns::store<lanes>(slot[x] + to + j, columns::load<lanes>(from + x * n + j));
+          lanes::store<L>(slot[x] + to + j, lanes::load<L>(from + x * n + j));
       });
     };
     copy(alpha.data(), o.heads, 0);
@@ -220,20 +235,20 @@ struct PairBackward {
   void compute_alpha(const Batch<2>& batch, const Batch<2>& next) {
     const Index heads = o.heads;
     for (Index x = 0; x < next.edges; ++x) {
-      request_row(stats + next.other[x] * 3 * heads, 1);
-      request_row(stats + next.other[x] * 3 * heads + 3 * heads - 1, 1);
+      prefetch_row(stats + next.other[x] * 3 * heads, 1);
+      prefetch_row(stats + next.other[x] * 3 * heads + 3 * heads - 1, 1);
     }
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
-      const Rows rows = rows_of(batch, next, seg, 0, 0, heads, o.key_dim).without_requests();
+      const Rows rows = rows_of(batch, next, seg, 0, 0, heads, o.key_dim).without_prefetch();
       score.raw(rows, block.rows + source(seg) * source_width(o), &alpha[seg.first * heads]);
       multiply(seg, alpha.data());
     }
-    columns::for_head_lanes(heads, [&](auto lanes, Index h) { subtract_logarithms<lanes>(batch, h); });
+    lanes::for_head_lanes(heads, [&](auto L, Index h) { subtract_logarithms<L>(batch, h); });
     exp_below_zero(alpha.data(), batch.edges * heads);
   }
 
-  /// By c, what lies as scores do.
+  /// Multiplies values in the layout of scores by c.
   void multiply(const Segment& seg, real* s) const {
     if (const real c = score.factor(source(seg), 0); score.equal_factors()) {
       for (Index i = seg.first * o.heads; i < (seg.first + seg.edges) * o.heads; ++i) s[i] *= c;
@@ -245,7 +260,7 @@ struct PairBackward {
 
   template <Index L>
   void subtract_logarithms(const Batch<2>& batch, Index h) {
-    using columns::load, columns::store;
+    using lanes::load, lanes::store;
     for (Index x = 0; x < batch.edges; ++x) {
       const real* of_dst = stats + batch.other[x] * 3 * o.heads + h;
       real* s = &alpha[x * o.heads + h];
@@ -254,7 +269,7 @@ struct PairBackward {
     }
   }
 
-  /// dalpha, and the gradient of the source rows as values.
+  /// Computes dalpha, and adds the gradient of the source rows as values.
   void add_values(const Batch<2>& batch, const Batch<2>& next, const real* weights) {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
@@ -262,15 +277,15 @@ struct PairBackward {
       const Index from = seg.first * o.heads;
       const real* values = block.rows + source(seg) * source_width(o) + value_at(o);
       if (grad_src != nullptr)
-        columns::dots_and_add(rows, values, &dalpha[from], weights + from,
-                              accumulate || !seg.begins ? ones.data() : nullptr,
-                              grad_src + seg.row * source_width(o) + value_at(o));
+        lanes::dots_and_add(rows, values, &dalpha[from], weights + from,
+                            accumulate || !seg.begins ? ones.data() : nullptr,
+                            grad_src + seg.row * source_width(o) + value_at(o));
       else
-        columns::dots(rows, values, &dalpha[from]);
+        lanes::dots(rows, values, &dalpha[from]);
     }
   }
 
-  /// The gradient of the source rows as keys, from ds, which lies in alpha and becomes c ds.
+  /// Adds the gradient of the source rows as keys. Reads ds from alpha and multiplies it by c there.
   void add_keys(const Batch<2>& batch, const Batch<2>& next) {
     for (Index i = 0; i < batch.segments; ++i) {
       const Segment& seg = batch.segment[i];
@@ -302,8 +317,8 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
         by_source(stage, grad_src, accumulate, nullptr);
       return;
     }
-    // Slots for three to 16 edges a destination: with what is kept for a destination besides, in half the
-    // memory of the result where that is enough.
+    // Slots for 3 to 16 edges per destination: together with the statistics per destination they use half the
+    // memory of the result, if that is enough.
     const Index free = o_.heads * o_.dim / 2 - ScoreOfPairs<PairScore>::num_stats * o_.heads - 8;
     const Index per_row = std::clamp<Index>(free / slots_.width(), 3, 16);
     const Index most_edges = std::max<Index>(per_row * stage.shard.num_dst, 1 << 12);
@@ -318,7 +333,7 @@ class PairAttention final : public Attention<ScoreOfPairs<PairScore>> {
   }
 
  private:
-  /// body(first, last, gradient of attn or null) over rows.
+  /// Calls body(first, last, gradient of attn or null) for blocks of rows.
   template <class Body>
   void over_rows(const local_index* before, Index rows, Index bytes_per_edge, const Body& body) {
     if (o_.grad_attn == nullptr)
@@ -416,7 +431,7 @@ std::unique_ptr<ShardKernel> make_gatv2_kernel(const AttentionOperands& operands
   return std::make_unique<attention::PairAttention<attention::AdditiveV2Score>>(operands);
 }
 
-#include <sar/core/isa_end.hpp>
+#include <sar/core/isa/isa_end.hpp>
 
 SAR_DISPATCH(std::unique_ptr<ShardKernel>, make_dot_kernel, (const AttentionOperands& operands), (operands));
 SAR_DISPATCH(std::unique_ptr<ShardKernel>, make_gatv2_kernel, (const AttentionOperands& operands),

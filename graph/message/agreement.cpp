@@ -1,4 +1,3 @@
-#include <sar/comm/known_calls.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/trace_names.hpp>
@@ -7,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 CollectiveCall& CollectiveCall::equal(const char* what, const Shape& rows) {
   Argument argument{.what = what, .value = {rows.dims()}, .is_shape = true};
@@ -22,8 +21,7 @@ CollectiveCall& CollectiveCall::equal(const GraphOptions& options) {
       .equal("aggregate_in_double", options.aggregate_in_double)
       .equal("max_halo_bytes", options.max_halo_bytes)
       .equal("edge_block", options.edge_block)
-      .equal("halo_format", options.halo_format, name_of<HaloFormat>)
-      .equal("halo_error_feedback", options.halo_error_feedback);
+      .equal("halo_format", options.halo_format, name_of<HaloFormat>);
 }
 
 /// One number for the arguments.
@@ -70,9 +68,7 @@ void CollectiveCall::report_difference(const Communicator& comm) const {
 }
 
 void CollectiveCall::require_equal(const Communicator& comm) const {
-  if (KnownCalls::of(comm.handle())) return;
-  const KnownCalls::Expected left_out_when_known;
-  if (!comm.all_equal(digest(), operation_)) report_difference(comm);
+  if (!comm.arguments_equal(digest(), operation_)) report_difference(comm);
 }
 
 Variable record_collective(const Communicator& comm, const Variable& value, Tape::Backward backward) {
@@ -81,4 +77,4 @@ Variable record_collective(const Communicator& comm, const Variable& value, Tape
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

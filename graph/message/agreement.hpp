@@ -11,8 +11,8 @@
 
 #include <sar/autograd/tape.hpp>
 #include <sar/comm/communicator.hpp>
-#include <sar/core/tensor.hpp>
-#include <sar/core/workspace.hpp>
+#include <sar/core/memory/workspace.hpp>
+#include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <array>
@@ -21,7 +21,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// A collective operation and everything that must be the same on every rank.
 class CollectiveCall {
@@ -85,4 +85,4 @@ auto collective(const Communicator& comm, const Describe& describe, const Body& 
 /// record() of an operation whose backward pass is collective: it runs in Communicator::agree.
 Variable record_collective(const Communicator& comm, const Variable& value, Tape::Backward backward);
 
-}  // namespace sar
+}}  // namespace sar

@@ -2,9 +2,10 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/autograd/unit_rows.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/reduce.hpp>
-#include <sar/core/trace.hpp>
-#include <sar/graph/kernels/attention.hpp>
+#include <sar/core/rows/reduce.hpp>
+#include <sar/core/trace/trace.hpp>
+#include <sar/graph/kernels/gat_attention.hpp>
+#include <sar/graph/kernels/pair_attention.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/attention.hpp>
 #include <sar/graph/message/driver.hpp>
@@ -15,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// `width`: columns of the result, all heads together.
@@ -82,7 +83,7 @@ struct Attention {
   AttentionResult result = {};
 
   /// With what does not change between forward and backward.
-  [[nodiscard]] AttentionOperands common(const ShardedGraph& graph) {
+  [[nodiscard]] AttentionOperands common(const GraphTopology& graph) {
     AttentionOperands o = operands;
     o.attn = data_or_null(attn);
     o.dst = dst.value().data();
@@ -328,4 +329,4 @@ Variable cosine_attention(const GraphShardManager& graph, const Variable& x_src,
       });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}}  // namespace sar

@@ -12,11 +12,11 @@
 /// other, InputError when ranks differ.
 #pragma once
 
-#include <sar/core/random.hpp>
+#include <sar/core/random/random.hpp>
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 struct AttentionOptions {
   /// Each coefficient alpha[e, h] becomes 0 with this probability and is divided by 1 - p otherwise. Drawn
@@ -63,4 +63,4 @@ struct AttentionOptions {
                                         const Variable& x_dst, const Variable& beta,
                                         const AttentionOptions& options = {});
 
-}  // namespace sar::inline SAR_PRECISION
+}}  // namespace sar

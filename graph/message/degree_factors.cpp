@@ -1,13 +1,13 @@
-#include <sar/comm/known_calls.hpp>
+#include <sar/comm/recorded_pass.hpp>
 #include <sar/graph/message/degree_factors.hpp>
 #include <sar/graph/message/driver.hpp>
-#include <sar/graph/message/sharded_graph.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 double value_of(DegreeFactor factor, double degree) {
@@ -22,26 +22,27 @@ double value_of(DegreeFactor factor, double degree) {
   return 1 / (degree + 1);
 }
 
-const LazyArray& degrees_of(const ShardedGraph& graph, NodeDegree degree) {
+const LazyArray& degrees_of(const DegreeCache& graph, NodeDegree degree) {
   switch (degree) {
     case NodeDegree::in:
-      return *graph.in_degrees;
+      return *graph.in;
     case NodeDegree::out:
-      return *graph.out_degrees;
+      return *graph.out;
     case NodeDegree::source_in:
       break;
   }
-  return graph.in_degrees_of_sources();
+  return graph.in_of_sources();
 }
 
-ShardedGraph::RowFactors& factors_of(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
-  return graph.shards()->row_factors[static_cast<std::size_t>(degree)][static_cast<std::size_t>(factor)];
+DegreeCache::RowFactors& factors_of(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
+  return graph.shards()
+      ->degrees.row_factors[static_cast<std::size_t>(degree)][static_cast<std::size_t>(factor)];
 }
 
 /// Keeps the halo rows, of one number each, that the driver brings.
 class HaloColumn final : public ShardKernel {
  public:
-  explicit HaloColumn(const ShardedGraph& graph) : graph_(graph), values_({graph.remote.num_src_rows}) {}
+  explicit HaloColumn(const GraphTopology& graph) : graph_(graph), values_({graph.remote.num_src_rows}) {}
   void accumulate(const Stage& stage) override {
     if (&stage.shard == &graph_.remote) std::copy_n(stage.rows, stage.size(), values_.data() + stage.begin);
   }
@@ -50,7 +51,7 @@ class HaloColumn final : public ShardKernel {
   [[nodiscard]] Tensor take() { return std::exchange(values_, {}); }
 
  private:
-  const ShardedGraph& graph_;
+  const GraphTopology& graph_;
   Tensor values_;
 };
 
@@ -59,12 +60,12 @@ class HaloColumn final : public ShardKernel {
 Tensor degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {
   Tensor& kept = factors_of(graph, degree, factor).rows;
   if (kept.defined()) return kept;
-  const Array<Index> degrees = degrees_of(*graph.shards(), degree).make();
+  const Array<Index> degrees = degrees_of(graph.shards()->degrees, degree).make();
   Tensor made({std::ssize(degrees)});
   std::ranges::transform(degrees, made.data(), [factor](Index d) {
     return static_cast<real>(value_of(factor, static_cast<double>(d)));
   });
-  if (graph.shards()->keeps_numbers_of(std::ssize(degrees))) kept = made;
+  if (graph.shards()->degrees.keeps_numbers_of(std::ssize(degrees))) kept = made;
   return made;
 }
 
@@ -72,16 +73,17 @@ Tensor halo_degree_factors(const GraphShardManager& graph, NodeDegree degree, De
   Tensor& kept = factors_of(graph, degree, factor).halo;
   const ShardedGraph& shards = *graph.shards();
   if (shards.holds_halo())
-    return degree_factors(graph, degree, factor).slice_rows(shards.local.num_src_rows, shards.num_src_rows());
+    return degree_factors(graph, degree, factor)
+        .slice_rows(graph.topology().local.num_src_rows, shards.num_src_rows());
   if (kept.defined()) return kept;
-  const KnownCalls::Once kept_from_now_on;
+  const RecordedPass::Pause kept_from_now_on(graph.comm());
   Tensor fetched = graph.comm().agree([&] {
     const Tensor rows = degree_factors(graph, degree, factor);
-    HaloColumn column(shards);
+    HaloColumn column(graph.topology());
     Driver(graph.shards(), GraphOptions{}, false).forward(rows.reshape({rows.size(), 1}), column);
     return column.take();
   });
   return kept = std::move(fetched);  // all ranks have it, or none
 }
 
-}  // namespace sar
+}}  // namespace sar

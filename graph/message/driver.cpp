@@ -1,5 +1,5 @@
-#include <sar/core/parallel.hpp>
-#include <sar/core/trace.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/core/trace/trace.hpp>
 #include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/graph_plan.hpp>
 
@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 Stage whole(const GraphShard& shard, const real* rows) {
@@ -111,15 +111,17 @@ class GradientSender {
   std::size_t next_ = 0;  // stage of plan.push
 };
 
-/// The backward pass where source rows are followed by those of the halo.
-void backward_of_held(const ShardedGraph& graph, const Tensor& src, ShardKernel& kernel, Tensor* grad_src,
-                      bool accumulate, FunctionRef<void()> local_work) {
+/// The backward pass where no rows travel: source rows are followed by those of the halo, or neither they nor
+/// their gradients are wanted.
+void backward_in_memory(const ShardedGraph& graph, const Tensor& src, ShardKernel& kernel, Tensor* grad_src,
+                        bool accumulate, FunctionRef<void()> local_work) {
   const bool reads_rows = kernel.needs_source_in_backward();
-  const Index halo = graph.local.num_src_rows;
-  kernel.backward(whole(graph.local, reads_rows ? src.data() : nullptr),
-                  grad_src != nullptr ? grad_src->data() : nullptr, accumulate);
-  kernel.backward(whole(graph.remote, reads_rows ? src.row(halo) : nullptr),
-                  grad_src != nullptr ? grad_src->row(halo) : nullptr, accumulate);
+  const auto run = [&](const GraphShard& shard, Index first_row) {
+    kernel.backward(whole(shard, reads_rows ? src.row(first_row) : nullptr),
+                    grad_src != nullptr ? grad_src->row(first_row) : nullptr, accumulate);
+  };
+  run(graph.topology->local, 0);
+  run(graph.topology->remote, graph.topology->local.num_src_rows);
   local_work();
   kernel.finish_backward();
 }
@@ -138,62 +140,49 @@ void round_sums(const Tensor& sums, Tensor& out) {
 Driver::Driver(std::shared_ptr<const ShardedGraph> graph, const GraphOptions& options, bool keeps_rows)
     : graph_(std::move(graph)), options_(options_of_operation(options)) {
   if (graph_->holds_halo()) return;  // nothing travels
-  draws_ = next_halo_draws(options_);
+  draws_ = HaloDraws::of_next_operation(options_);
   if (keeps_rows && keeps_halo_rows(options)) kept_ = std::make_shared<std::vector<HaloRows>>();
 }
 
 void Driver::forward(const Tensor& src, ShardKernel& kernel, FunctionRef<void()> local_work) const {
-  const GraphShard& local = graph_->local;
+  const GraphTopology& graph = *graph_->topology;
+  const GraphShard &local = graph.local, &remote = graph.remote;
   if (kept_ != nullptr) kept_->clear();
-  if (!src.defined()) {
-    local_work();
-    kernel.begin();
-    kernel.accumulate(whole(local, nullptr));
-    kernel.accumulate(whole(graph_->remote, nullptr));
-    return kernel.finish();
-  }
-  if (graph_->holds_halo()) {
-    local_work();
-    kernel.begin();
-    kernel.accumulate(whole(local, src.data()));
-    kernel.accumulate(whole(graph_->remote, src.row(local.num_src_rows)));
-    return kernel.finish();
-  }
-  if (graph_->comm.size() == 1) {
-    local_work();
-    kernel.begin();
-    const TraceScope scope("local shard", TraceKind::compute);
-    kernel.accumulate(whole(local, src.data()));
-    return kernel.finish();
-  }
-  const PassFormats formats(*graph_, options_, draws_, src.row_size(), false);
-  GraphPlan plan(*graph_, options_, src.shape(), {.fetch = true});
+  const bool fetches = src.defined() && !graph_->holds_halo() && graph.comm.size() > 1;
+  GraphPlan plan(graph, options_, src.shape(), {.fetch = fetches});
+  const PassFormats formats(graph, options_, draws_, src.shape().row_size());
   plan.fetch.wire = &formats.rows();
-  HaloFetch fetch(graph_->comm, src, plan.fetch);
+  std::optional<HaloFetch> fetch;
+  if (fetches) fetch.emplace(graph.comm, src, plan.fetch);
   {
-    const auto progress = [&] { fetch.progress(); };
+    const auto progress = [&] {
+      if (fetch) fetch->progress();
+    };
     const PollScope poll(progress);
     local_work();
     kernel.begin();
     const auto run_part = [&](Index begin, Index end) {
-      Stage part = whole(local, src.data());
+      Stage part = whole(local, src.defined() ? src.data() : nullptr);
       if (begin > 0 || end < local.num_dst) part.first_row = begin, part.end_row = end;
       kernel.accumulate(part);
     };
-    LocalParts parts(kernel, plan.fetch.halo.size(), local.num_dst, run_part);
-    for (std::size_t k = 0; k < plan.fetch.halo.size(); ++k) {
+    // rows that are not fetched are one stage in memory
+    const std::size_t stages = fetch ? plan.fetch.halo.size() : remote.num_src_rows > 0 ? 1 : 0;
+    LocalParts parts(kernel, stages, local.num_dst, run_part);
+    for (std::size_t k = 0; k < stages; ++k) {
       parts.run_before(k);
       {
-        HaloRows held = *fetch.next();
+        HaloRows held = fetch ? *fetch->next() : HaloRows{{0, remote.num_src_rows}, {}};
         TraceScope scope("remote shard", TraceKind::compute);
         describe(scope, held.stage);
-        kernel.accumulate(plan.stage(held.stage, held.rows.data()));
-        if (kept_ != nullptr) kept_->push_back(std::move(held));
+        const real* rows = fetch ? held.rows.data() : src.defined() ? src.row(local.num_src_rows) : nullptr;
+        kernel.accumulate(plan.stage(held.stage, rows));
+        if (fetch && kept_ != nullptr) kept_->push_back(std::move(held));
       }
-      fetch.release();
+      if (fetch) fetch->release();
     }
     parts.run_all();
-    fetch.finish();
+    if (fetch) fetch->finish();
   }
   kernel.finish();
 }
@@ -217,37 +206,32 @@ void Driver::add_gradients(const Tensor& src, const Shape& src_shape, ShardKerne
 void Driver::run_backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                           bool accumulate, ReduceOp op, FunctionRef<void()> local_work) const {
   const bool reads_rows = kernel.needs_source_in_backward();
-  if (graph_->holds_halo()) return backward_of_held(*graph_, src, kernel, grad_src, accumulate, local_work);
+  if (graph_->holds_halo() || (!reads_rows && grad_src == nullptr))
+    return backward_in_memory(*graph_, src, kernel, grad_src, accumulate, local_work);
+  const GraphTopology& graph = *graph_->topology;
   const bool fetches = reads_rows && kept_ == nullptr;
-  GraphPlan plan(*graph_, options_, src_shape, {.fetch = fetches, .push = grad_src != nullptr});
-  const PassFormats formats(*graph_, options_, draws_, src_shape.row_size(), grad_src != nullptr);
+  GraphPlan plan(graph, options_, src_shape, {.fetch = fetches, .push = grad_src != nullptr});
+  const PassFormats formats(graph, options_, draws_, src_shape.row_size());
   plan.fetch.wire = &formats.rows();
   plan.push.wire = kernel.gradients_in_double() ? &wire_format_of_doubles() : &formats.gradients();
   const Shape grad_shape = grad_src != nullptr ? grad_src->shape() : src_shape;
   bool adds = accumulate;
   const auto run_part = [&](Index begin, Index end) {
-    kernel.backward({graph_->local, begin, end, reads_rows ? src.row(begin) : nullptr},
+    kernel.backward({graph.local, begin, end, reads_rows ? src.row(begin) : nullptr},
                     grad_src != nullptr ? grad_src->row(begin) : nullptr, adds);
   };
   const std::size_t stages = fetches      ? plan.fetch.halo.size()
                              : reads_rows ? kept_->size()
                                           : plan.push.halo.size();
-  LocalParts parts(kernel, stages, graph_->local.num_src_rows, run_part);
+  LocalParts parts(kernel, stages, graph.local.num_src_rows, run_part);
 
-  if (!reads_rows && grad_src == nullptr) {  // nothing travels
-    parts.run_all();
-    kernel.backward(whole(graph_->remote, nullptr), nullptr, false);
-    local_work();
-    return kernel.finish_backward();
-  }
-  if (grad_src != nullptr && !accumulate &&
-      graph_->comm.size() > 1) {  // gradients of others come at any time
+  if (grad_src != nullptr && !accumulate && graph.comm.size() > 1) {  // gradients of others come at any time
     grad_src->fill(0);
     adds = true;
   }
-  GradientSender sender(graph_->comm, plan, grad_shape, kernel, grad_src, op);
+  GradientSender sender(graph.comm, plan, grad_shape, kernel, grad_src, op);
   if (fetches) {
-    HaloFetch fetch(graph_->comm, src, plan.fetch, HaloStart::later);
+    HaloFetch fetch(graph.comm, src, plan.fetch, HaloStart::later);
     sender.start(&fetch);
     const auto progress = [&] { fetch.progress(), sender.progress(); };
     const PollScope poll(progress);
@@ -289,4 +273,4 @@ void Driver::backward(const Tensor& src, const Shape& src_shape, ShardKernel& ke
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

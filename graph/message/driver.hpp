@@ -13,17 +13,18 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
-#include <sar/comm/rows/halo.hpp>
-#include <sar/core/tensor.hpp>
+#include <sar/comm/halo/halo_fetch.hpp>
+#include <sar/comm/halo/halo_push.hpp>
+#include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/graph/message/pass_formats.hpp>
-#include <sar/graph/message/sharded_graph.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 
 #include <memory>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Of one operation; its record holds a copy.
 class Driver {
@@ -32,7 +33,7 @@ class Driver {
   /// and one_shot keep the halo rows then.
   Driver(std::shared_ptr<const ShardedGraph> graph, const GraphOptions& options, bool keeps_rows);
 
-  [[nodiscard]] const ShardedGraph& graph() const noexcept { return *graph_; }
+  [[nodiscard]] const GraphTopology& graph() const noexcept { return *graph_->topology; }
 
   /// Gives all stages to kernel.accumulate(). `local_work` runs after the first rows are under way and before
   /// kernel.begin(). `src` [local sources, ...]; undefined on all ranks: nothing travels, and every shard is
@@ -65,4 +66,4 @@ class Driver {
   std::shared_ptr<std::vector<HaloRows>> kept_;  // of the forward pass; null: fetched again
 };
 
-}  // namespace sar
+}}  // namespace sar

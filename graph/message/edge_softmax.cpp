@@ -1,9 +1,9 @@
 #include <sar/autograd/tape.hpp>
-#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace.hpp>
-#include <sar/core/vector_math.hpp>
-#include <sar/graph/kernels/edge_softmax.hpp>
+#include <sar/core/rows/elementwise.hpp>
+#include <sar/core/simd/vector_math.hpp>
+#include <sar/core/trace/trace.hpp>
+#include <sar/graph/kernels/edge_softmax_kernel.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
@@ -11,7 +11,7 @@
 #include <limits>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// Values per node, from those of its edges on all ranks and back to the edges.
@@ -130,4 +130,4 @@ Variable edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy 
       });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <sar/autograd/row_ids.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 
 #include <cstdint>
 #include <initializer_list>
@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// A number for each local edge, in the graph's order of edges. A cheap handle: copies, and the records of
 /// operations, share the numbers, 2 bytes an edge.
@@ -41,4 +41,4 @@ class EdgeTypes {
   RowIds ids_;  ///< where there are no types_
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// A stage is so large a part of the rows of the rank that owns most, unless that is less than least_bytes:
@@ -21,7 +21,7 @@ struct StageRows {
 };
 
 /// The same on every rank.
-StageRows stage_rows(const ShardedGraph& graph, const GraphOptions& options, const Shape& shape,
+StageRows stage_rows(const GraphTopology& graph, const GraphOptions& options, const Shape& shape,
                      bool fetch_and_push) {
   const Index row_bytes = std::max<Index>(shape.row_size(), 1) * static_cast<Index>(sizeof(real));
   Index most_owned = 0;
@@ -37,7 +37,7 @@ StageRows stage_rows(const ShardedGraph& graph, const GraphOptions& options, con
 
 }  // namespace
 
-GraphPlan::GraphPlan(const ShardedGraph& graph, const GraphOptions& options, const Shape& rows,
+GraphPlan::GraphPlan(const GraphTopology& graph, const GraphOptions& options, const Shape& rows,
                      const Travels& travels)
     : remote_(&graph.remote) {
   const StageRows sizes = stage_rows(graph, options, rows, travels.fetch && travels.push);
@@ -49,4 +49,4 @@ GraphPlan::GraphPlan(const ShardedGraph& graph, const GraphOptions& options, con
                       options.pipeline_depth);
 }
 
-}  // namespace sar
+}}  // namespace sar

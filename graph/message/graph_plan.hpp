@@ -3,12 +3,12 @@
 /// asked again (keeps_halo_rows).
 #pragma once
 
-#include <sar/comm/rows/halo_plan.hpp>
-#include <sar/graph/message/graph_shard_manager.hpp>
-#include <sar/graph/message/sharded_graph.hpp>
+#include <sar/comm/halo/halo_plan.hpp>
+#include <sar/graph/message/graph_options.hpp>
+#include <sar/graph/topology/graph_topology.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 class GraphPlan {
  public:
@@ -18,7 +18,7 @@ class GraphPlan {
     bool push = false;   ///< their gradients
   };
   /// For source rows of shape `rows`.
-  GraphPlan(const ShardedGraph& graph, const GraphOptions& options, const Shape& rows,
+  GraphPlan(const GraphTopology& graph, const GraphOptions& options, const Shape& rows,
             const Travels& travels);
 
   HaloPlan fetch;  ///< of source rows, if they travel
@@ -40,4 +40,4 @@ class GraphPlan {
   return options.mode != HaloMode::rematerialize;
 }
 
-}  // namespace sar
+}}  // namespace sar

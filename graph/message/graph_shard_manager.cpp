@@ -1,11 +1,11 @@
 #include <sar/core/error.hpp>
-#include <sar/core/rows.hpp>
+#include <sar/core/rows/rows.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
-#include <sar/graph/message/sharded_graph.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 const GraphOptions& checked(const GraphOptions& options) {
@@ -20,8 +20,6 @@ const GraphOptions& checked(const GraphOptions& options) {
                       "halo_format is int8 in double precision; it must be exact or bf16");
   require<InputError>(format == HaloFormat::exact || !options.aggregate_in_double, "halo_format is ",
                       to_string(format), " with aggregate_in_double; it must be exact");
-  require<InputError>(format != HaloFormat::exact || !options.halo_error_feedback,
-                      "halo_error_feedback is set with halo_format exact; it must be bf16 or int8");
   return options;
 }
 
@@ -31,11 +29,11 @@ GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBo
                                      const PartitionBook& dst_book, EdgeList edges, bool is_block,
                                      const GraphOptions& options, Array<Index> src_ids, Array<Index> dst_ids)
     : GraphShardManager(comm.agree([&] {
-        return GraphShardManager(
-            std::make_shared<ShardedGraph>(comm, src_book, dst_book, std::move(edges), is_block,
-                                           std::make_shared<const Array<Index>>(std::move(src_ids)),
-                                           std::make_shared<const Array<Index>>(std::move(dst_ids))),
-            options);
+        return GraphShardManager(std::make_shared<ShardedGraph>(std::make_shared<const GraphTopology>(
+                                     comm, src_book, dst_book, std::move(edges), is_block,
+                                     std::make_shared<const Array<Index>>(std::move(src_ids)),
+                                     std::make_shared<const Array<Index>>(std::move(dst_ids)))),
+                                 options);
       })) {}
 
 GraphShardManager::GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options)
@@ -70,56 +68,59 @@ Tensor GraphShardManager::local_edge_rows(const Tensor& by_edge_id) const {
   });
 }
 
+const GraphTopology& GraphShardManager::topology() const noexcept {
+  return *state_->topology;
+}
 const Communicator& GraphShardManager::comm() const noexcept {
-  return state_->comm;
+  return topology().comm;
 }
 Index GraphShardManager::num_src_nodes() const noexcept {
   return state_->num_src_rows();
 }
 Index GraphShardManager::num_dst_nodes() const noexcept {
-  return state_->local.num_dst;
+  return topology().local.num_dst;
 }
 Index GraphShardManager::num_edges() const noexcept {
-  return state_->num_edges();
+  return topology().num_edges();
 }
 Index GraphShardManager::num_global_src_nodes() const noexcept {
-  return state_->src_book.num_nodes();
+  return topology().src_book.num_nodes();
 }
 Index GraphShardManager::num_global_dst_nodes() const noexcept {
-  return state_->dst_book.num_nodes();
+  return topology().dst_book.num_nodes();
 }
 Index GraphShardManager::num_global_edges() const noexcept {
-  return state_->num_global_edges;
+  return topology().num_global_edges;
 }
 std::size_t GraphShardManager::index_bytes() const noexcept {
   return state_->bytes();
 }
 bool GraphShardManager::is_block() const noexcept {
-  return state_->is_block;
+  return topology().is_block;
 }
 const Array<Index>& GraphShardManager::in_degrees() const {
-  return state_->in_degrees->get();
+  return state_->degrees.in->get();
 }
 const Array<Index>& GraphShardManager::src_in_degrees() const {
-  return state_->in_degrees_of_sources().get();
+  return state_->degrees.in_of_sources().get();
 }
 const Array<Index>& GraphShardManager::out_degrees() const {
-  return state_->out_degrees->get();
+  return state_->degrees.out->get();
 }
 const Array<Index>& GraphShardManager::src_ids() const noexcept {
-  return state_->src_ids();
+  return *state_->shared_src_ids;
 }
 const Array<Index>& GraphShardManager::dst_ids() const noexcept {
-  return state_->dst_ids();
+  return topology().dst_ids();
 }
 const Array<Index>& GraphShardManager::edge_ids() const {
-  return state_->edge_ids();
+  return topology().edge_ids();
 }
 void GraphShardManager::drop_edge_ids() {
-  state_->drop_edge_ids();
+  topology().drop_edge_ids();
 }
 const Tensor& GraphShardManager::edge_weight() const noexcept {
-  return state_->edge_weight;
+  return topology().edge_weight;
 }
 
 Frame& GraphShardManager::srcdata() const {
@@ -151,4 +152,4 @@ LocalScope::~LocalScope() {
   for (const auto& frame : {frames_->src, frames_->dst, frames_->edge}) *frame = std::move(before_[k++]);
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -12,12 +12,12 @@
 
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/communicator.hpp>
-#include <sar/comm/rows/halo_format.hpp>
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/kernels/edge_batch.hpp>
 #include <sar/graph/message/frame.hpp>
+#include <sar/graph/message/graph_options.hpp>
 #include <sar/graph/message/message.hpp>
 #include <sar/graph/shard/edge_list.hpp>
 
@@ -25,50 +25,12 @@
 #include <span>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
-
-/// In which stages message passing takes the halo, and what it keeps. Results agree to rounding. The same on
-/// every rank.
-enum class HaloMode {
-  rematerialize,  ///< stage after stage; source rows are dropped, and fetched again where the gradient needs
-                  ///< them
-  sequential,     ///< stage after stage; source rows that the gradient needs are kept
-  one_shot,       ///< all halo rows as one stage; rows kept as in sequential
-};
-
-/// The same on every rank.
-struct GraphOptions {
-  HaloMode mode = HaloMode::rematerialize;
-  /// Stages of halo rows in flight while one is used; at least 1. Each costs one buffer.
-  int pipeline_depth = 1;
-  /// A stage holds at most so many bytes of halo rows, but at least one row. 0: a quarter of the rows of the
-  /// rank that owns most, but at least 1 MiB. In mode one_shot the only stage of source rows holds all of
-  /// them.
-  Index max_halo_bytes = 0;
-  /// A user-defined message is computed for so many edges at a time; at least 1.
-  Index edge_block = Index{1} << 12;
-  /// One thread at a time calls the function of a user-defined message, which may then change what it
-  /// captures. The results are the same.
-  bool serial_messages = false;
-  /// Sums and means of copy_u, copy_e and u * e with a number e are added in double precision, over all
-  /// stages and ranks, and rounded once; so are the gradients of u. A result then depends on the number of
-  /// ranks in rare roundings only. Costs twice the bytes of the gradients that travel, and 8 bytes a value of
-  /// the result (of u, in the backward pass) during the operation. Without effect in double precision.
-  bool aggregate_in_double = false;
-  /// What rows of sources and their gradients are rounded to while they travel (halo_format.hpp): of
-  /// update_all, apply_edges and attention, in training and without a tape. Degrees, the extremes and sums of
-  /// edge_softmax, pulled rows and everything that is not a real number travel exactly. Other than exact not
-  /// together with aggregate_in_double.
-  HaloFormat halo_format = HaloFormat::exact;
-  /// The error of a gradient's rounding is added to the gradient of the next training step, by the rank that
-  /// sends it. For bf16 and int8, where every step begins with start_halo_step() and makes the same
-  /// operations on the same graph. Keeps the halo rows' gradients of each operation.
-  bool halo_error_feedback = false;
-};
+namespace sar { inline namespace SAR_PRECISION {
 
 class DistributedBlock;
 class LocalScope;
 class MessageFlowGraph;
+struct GraphTopology;
 struct ShardedGraph;
 
 /// A cheap handle to an immutable graph and its frames. Copies share both; the options belong to the handle.
@@ -186,8 +148,10 @@ class GraphShardManager {
   /// same as mode one_shot. Local.
   [[nodiscard]] DistributedBlock get_full_partition_graph() const;
 
-  /// For authors of operations: the shards behind this handle, for driver.hpp.
+  /// For authors of operations: the graph behind this handle, for driver.hpp.
   [[nodiscard]] const std::shared_ptr<const ShardedGraph>& shards() const noexcept { return state_; }
+  /// For authors of operations: its edges.
+  [[nodiscard]] const GraphTopology& topology() const noexcept;
 
  private:
   friend class HeteroGraph;
@@ -220,4 +184,4 @@ class DistributedBlock : public GraphShardManager {
   explicit DistributedBlock(GraphShardManager graph) : GraphShardManager(std::move(graph)) {}
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,18 +1,18 @@
 #include <sar/autograd/tape.hpp>
-#include <sar/core/parallel.hpp>
-#include <sar/core/trace.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/core/trace/trace.hpp>
 #include <sar/graph/kernels/message_row.hpp>
 #include <sar/graph/message/held_rows.hpp>
 
 #include <algorithm>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// Copies rows of the stages to where they are held, and gradients back.
 class HeldRowsKernel final : public ShardKernel {
  public:
-  HeldRowsKernel(const ShardedGraph& graph, const Tensor& held, Tensor* filled = nullptr)
+  HeldRowsKernel(const GraphTopology& graph, const Tensor& held, Tensor* filled = nullptr)
       : graph_(graph), held_(held), filled_(filled) {}
 
   void accumulate(const Stage& stage) override {
@@ -42,7 +42,7 @@ class HeldRowsKernel final : public ShardKernel {
                  [&](Index first, Index last) { body(row, last - first, first); });
   }
 
-  const ShardedGraph& graph_;
+  const GraphTopology& graph_;
   const Tensor& held_;
   Tensor* filled_;
 };
@@ -65,7 +65,7 @@ HeldRows::HeldRows(const GraphShardManager& graph, const Variable& x)
 
 Tensor HeldRows::fetch() const {
   const TraceScope scope("fetch shared halo", TraceKind::compute);
-  const ShardedGraph& graph = driver_.graph();
+  const GraphTopology& graph = driver_.graph();
   Tensor held(x_.shape().with_rows(graph.local.num_src_rows + graph.remote.num_src_rows));
   HeldRowsKernel kernel(graph, held, &held);
   driver_.forward(x_, kernel);
@@ -78,4 +78,4 @@ void HeldRows::push(const Tensor& gradient) const {
   driver_.backward(x_, x_.shape(), kernel, gradient_);
 }
 
-}  // namespace sar
+}}  // namespace sar

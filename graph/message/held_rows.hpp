@@ -4,7 +4,7 @@
 #include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// Of rows x [local sources, ...] of a graph: [local sources + halo rows, ...], as the graph that
 /// ShardedGraph::holding_halo() makes takes them. Everything travels in the format of the graph's options.
@@ -28,4 +28,4 @@ class HeldRows {
 /// Local.
 [[nodiscard]] bool keeps_source_rows(const Message& message);
 
-}  // namespace sar
+}}  // namespace sar

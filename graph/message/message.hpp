@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// What travels along an edge.
 struct Message {
@@ -134,4 +134,4 @@ inline constexpr ReduceFunction max{Reduce::max};
 inline constexpr ReduceFunction min{Reduce::min};  ///< as max; NaN is smaller than all others
 
 }  // namespace fn
-}  // namespace sar
+}}  // namespace sar

@@ -1,7 +1,7 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace.hpp>
-#include <sar/graph/kernels/typed_attention.hpp>
+#include <sar/core/trace/trace.hpp>
+#include <sar/graph/kernels/typed_attention_kernel.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/typed_attention.hpp>
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 EdgeTypes check(const GraphShardManager& graph, const Variable& key_value, const Variable& query,
@@ -120,4 +120,4 @@ Variable typed_attention(const GraphShardManager& graph, const Variable& key_val
       });
 }
 
-}  // namespace sar::inline SAR_PRECISION
+}}  // namespace sar

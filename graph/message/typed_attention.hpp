@@ -4,7 +4,7 @@
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// For an edge e = (u, v) of type r and a head h
 ///
@@ -26,4 +26,4 @@ namespace sar::inline SAR_PRECISION {
                                        const Variable& query, const Variable& att, const Variable& msg,
                                        const EdgeTypes& types);
 
-}  // namespace sar::inline SAR_PRECISION
+}}  // namespace sar

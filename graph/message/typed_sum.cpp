@@ -1,15 +1,15 @@
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace.hpp>
-#include <sar/graph/kernels/typed_sum.hpp>
+#include <sar/core/trace/trace.hpp>
+#include <sar/graph/kernels/typed_sum_kernel.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/typed_sum.hpp>
 
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 TypedMatrices::Sizes sizes_of(const Shape& w) {
@@ -130,4 +130,4 @@ Variable typed_sum(const GraphShardManager& graph, const Variable& x, const Vari
       });
 }
 
-}  // namespace sar
+}}  // namespace sar

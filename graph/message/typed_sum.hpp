@@ -4,7 +4,7 @@
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// out[v] = sum over the in-edges (u, v) of  c_e x[u] W[r_e]
 ///
@@ -14,7 +14,7 @@ namespace sar::inline SAR_PRECISION {
 /// Differentiable in x, weight, edge_weight and the base; gradients of weight are those of this rank's edges.
 ///
 /// x is added up per destination and type before it is multiplied, some thousand edges at a time
-/// (graph/kernels/typed_sum.hpp): besides packed copies of W and at most about 16 MB, no memory is taken,
+/// (graph/kernels/typed_sum_kernel.hpp): besides packed copies of W and at most about 16 MB, no memory is taken,
 /// whatever the number of edges and types. Communication as update_all: forward one fetch of rows of x;
 /// backward one push of their gradients and, in mode rematerialize, one more fetch where weight or
 /// edge_weight wants a gradient. Collective. Throws, before rows travel and the same on every rank,
@@ -24,4 +24,4 @@ namespace sar::inline SAR_PRECISION {
     const GraphShardManager& graph, const Variable& x, const Variable& weight, const EdgeTypes& types,
     const Variable& edge_weight = {}, FunctionRef<Variable()> make_base = [] { return Variable(); });
 
-}  // namespace sar
+}}  // namespace sar

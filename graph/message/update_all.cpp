@@ -3,10 +3,10 @@
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/trace.hpp>
-#include <sar/core/workspace.hpp>
+#include <sar/core/memory/workspace.hpp>
+#include <sar/core/rows/elementwise.hpp>
+#include <sar/core/trace/trace.hpp>
 #include <sar/graph/kernels/binary.hpp>
 #include <sar/graph/kernels/linear.hpp>
 #include <sar/graph/message/agreement.hpp>
@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 using Result = BinaryKernel::Result;
@@ -68,7 +68,7 @@ struct RowScales {
 
 /// Those of a mean.
 RowScales mean_scales(const ShardedGraph& graph) {
-  return {.dst = graph.inverse_in_degrees(), .src = {}, .of_sources = {}};
+  return {.dst = graph.degrees.inverse_in(), .src = {}, .of_sources = {}};
 }
 
 /// Collective where sources have factors and the graph does not know those of the halo rows yet.
@@ -76,7 +76,7 @@ RowScales row_scales(const GraphShardManager& graph, const SumFactors& factors) 
   RowScales scales;
   if (factors.dst) scales.dst = degree_factors(graph, NodeDegree::in, *factors.dst);
   if (!factors.src) return scales;
-  const ShardedGraph& g = *graph.shards();
+  const GraphTopology& g = graph.topology();
   scales.add_source(g.local, degree_factors(graph, factors.src_degree, *factors.src));
   if (g.comm.size() > 1)
     scales.add_source(g.remote, halo_degree_factors(graph, factors.src_degree, *factors.src));
@@ -122,7 +122,8 @@ class MessagePass {
     TraceScope scope(result_ == Result::edges ? "apply_edges" : "update_all", TraceKind::compute);
     describe(scope);
     const Driver driver(graph_, options_, recorded_ && needs_value(MessageTarget::u));
-    const Shape shape = row_.shape(result_ == Result::edges ? graph_->num_edges() : graph_->local.num_dst);
+    const Shape shape = row_.shape(result_ == Result::edges ? graph_->topology->num_edges()
+                                                            : graph_->topology->local.num_dst);
     GradientPtr base_gradient;
     Tape* const tape = Tape::current();
     const std::size_t first_of_base = tape != nullptr ? tape->num_records() : 0;
@@ -153,7 +154,7 @@ class MessagePass {
       if (extremum) argmax_ = std::make_shared<Array<local_index>>(shape.size());
       BinaryKernel::Operands operands = kernel_operands();
       operands.dst_scale = scales_.of_destinations();
-      if (extremum) operands.edge_ids = graph_->edge_ids().data();
+      if (extremum) operands.edge_ids = graph_->topology->edge_ids().data();
       forward(*make_binary_kernel(std::move(operands)));
     }
 
@@ -161,7 +162,7 @@ class MessagePass {
     for (const MessageTarget target : {lhs_, rhs_})
       if (!recorded_ || !needs_value(target)) side(target).value = Tensor();
     gathered_ = nullptr;
-    const Communicator comm = graph_->comm;
+    const Communicator comm = graph_->topology->comm;
     return record_collective(comm, std::move(out), [=, pass = std::move(*this)](Tensor grad) {
       if (base_gradient != nullptr) base_gradient->add(grad);
       if (!pass.recorded_) return;
@@ -189,7 +190,8 @@ class MessagePass {
   [[nodiscard]] bool wants(MessageTarget target) const { return side(target).gradient != nullptr; }
   /// Whether source rows can be read in a table of more rows: none of them travels, and none is read again.
   [[nodiscard]] bool reads_by_number() const {
-    return linear_ && edge_heads() == 1 && graph_->comm.size() == 1 && !needs_value(MessageTarget::u);
+    return linear_ && edge_heads() == 1 && graph_->topology->comm.size() == 1 &&
+           !needs_value(MessageTarget::u);
   }
   /// Whether a gradient depends on the operand's values.
   [[nodiscard]] bool needs_value(MessageTarget target) const {
@@ -394,4 +396,4 @@ Variable GraphShardManager::apply_edges(const Message& message) const {
       [&] { return MessagePass(*this, message, Result::edges, false).run([] { return Variable(); }); });
 }
 
-}  // namespace sar
+}}  // namespace sar

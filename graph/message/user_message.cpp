@@ -2,9 +2,9 @@
 /// UserMessageKernel.
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/rows.hpp>
-#include <sar/core/trace.hpp>
-#include <sar/graph/kernels/user_message.hpp>
+#include <sar/core/rows/rows.hpp>
+#include <sar/core/trace/trace.hpp>
+#include <sar/graph/kernels/user_message_kernel.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/frame.hpp>
@@ -16,7 +16,7 @@
 #include <optional>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// A batch without edges that writes down what it is asked for.
@@ -152,15 +152,15 @@ struct UserMessage {
   /// None where the graph has dropped them and only the function can ask for them.
   [[nodiscard]] std::span<const Index> ids() const {
     const bool extremum = reduce == Reduce::max || reduce == Reduce::min;
-    if (!extremum && !graph->has_edge_ids()) return {};
-    return {graph->edge_ids().data(), graph->edge_ids().size()};
+    if (!extremum && !graph->topology->has_edge_ids()) return {};
+    return {graph->topology->edge_ids().data(), graph->topology->edge_ids().size()};
   }
   [[nodiscard]] UserMessageKernel::Operands operands() const {
     return {.function = function,
             .inputs = inputs,
             .edge_block = options.edge_block,
             .serial = options.serial_messages,
-            .num_edges = graph->num_edges(),
+            .num_edges = graph->topology->num_edges(),
             .edge_ids = ids(),
             .reduce = reduce,
             .dst_scale = inverse_in_degrees.defined() ? inverse_in_degrees.data() : nullptr,
@@ -179,7 +179,8 @@ struct UserMessage {
 Tensor UserMessage::forward(const Driver& driver) {
   TraceScope scope(reduce ? "update_all" : "apply_edges", TraceKind::compute);
   scope.detail("function of edges, ", trace_name(options.mode));
-  Tensor out(inputs.message.with_rows(reduce ? graph->local.num_dst : graph->num_edges()));
+  Tensor out(
+      inputs.message.with_rows(reduce ? graph->topology->local.num_dst : graph->topology->num_edges()));
   if (reduce == Reduce::max || reduce == Reduce::min)
     argmax = std::make_shared<Array<local_index>>(out.size());
   auto with_result = operands();
@@ -239,7 +240,7 @@ Variable run(const GraphShardManager& graph, Frames& frames, const char* operati
                       .inputs = agreed_inputs(graph, frames, operation, function, reduce),
                       .reduce = reduce,
                       .argmax = nullptr};
-  if (reduce == Reduce::mean) message.inverse_in_degrees = graph.shards()->inverse_in_degrees();
+  if (reduce == Reduce::mean) message.inverse_in_degrees = graph.shards()->degrees.inverse_in();
   const bool recorded = Tape::current() != nullptr && message.inputs.requires_grad;
   const Driver driver(graph.shards(), graph.options(), recorded);
   Tensor out = message.forward(driver);
@@ -259,4 +260,4 @@ Variable GraphShardManager::apply_edges(const MessageFunction& message) const {
   return comm().agree([&] { return run(*this, *frames_, "apply_edges", message, std::nullopt); });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,5 +1,5 @@
 #include <sar/core/error.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/ldg.hpp>
 #include <sar/graph/partition/metis.hpp>
@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 void check(const Communicator& comm, Index num_nodes, const EdgeList& edges,
@@ -39,7 +39,7 @@ void check(const Communicator& comm, Index num_nodes, const EdgeList& edges,
   });
 }
 
-/// Gives each empty part a node of the part with the most, as long as that has two.
+/// Moves one node to each empty part, from the largest part, as long as that has two nodes.
 void fill_empty_parts(const Communicator& comm, int parts, std::span<std::int32_t> part_of) {
   std::vector<Index> sizes(parts, 0);
   for (const std::int32_t part : part_of) ++sizes[part];
@@ -115,4 +115,4 @@ Array<std::int32_t> assign_nodes(const Communicator& comm, Index num_nodes, cons
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

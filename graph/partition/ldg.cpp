@@ -10,27 +10,27 @@
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr std::int32_t nowhere = -1;
-constexpr double slack = 1.05;        // capacity of a part, relative to the average
-constexpr Index min_batches = 128;    // exchanges in a pass, for slices of as many nodes
-constexpr Index batches_of_part = 4;  // exchanges while a part's number of nodes is placed
-constexpr int max_trials = 4;         // batches after a pass, for nodes that still wait
-constexpr Index still_moving = 512;   // another pass if one node in so many has moved
+constexpr double slack = 1.05;        // capacity of a part relative to the average
+constexpr Index min_batches = 128;    // exchanges per pass, if the slices have as many nodes
+constexpr Index batches_of_part = 4;  // exchanges per part
+constexpr int max_trials = 4;         // extra exchanges after a pass, for waiting nodes
+constexpr Index still_moving = 512;   // another pass follows if at least 1/still_moving of the nodes moved
 
-/// What a node adds to the load of its part: itself, its in-edges, itself if it is a training node. What is
-/// not balanced is 0 for all nodes. The nodes of each type are a load of their own.
+/// What a node adds to the loads of its part: 1 for the node, its in-edges, 1 if it is a training node.
+/// Values that are not balanced are 0 for all nodes. The nodes of each type are a separate load.
 struct Weights {
   std::array<std::int64_t, 3> values;
   std::size_t type;
 };
 
-/// The load of each part: what all ranks knew after the last exchange, and what this rank has done since.
+/// The loads of each part: the state at the last exchange plus this rank's moves since then.
 class Loads {
  public:
-  /// `totals` has a number for each type of nodes, then in-edges and training nodes.
+  /// `totals`: one value per node type, then in-edges and training nodes.
   Loads(const Communicator& comm, int parts, std::span<const std::int64_t> totals)
       : comm_(comm),
         parts_(parts),
@@ -43,7 +43,7 @@ class Loads {
     }
   }
 
-  /// How many kinds of load there are, and which of them the weight `c` of a node adds to.
+  /// The number of loads, and the load that weight `c` of a node adds to.
   [[nodiscard]] std::size_t kinds() const { return capacity_.size(); }
   [[nodiscard]] std::size_t kind(const Weights& node, std::size_t c) const {
     return c == 0 ? node.type : kinds() - node.values.size() + c;
@@ -52,11 +52,12 @@ class Loads {
   void add(std::int32_t part, const Weights& weights) { change(part, weights, 1); }
   void remove(std::int32_t part, const Weights& weights) { change(part, weights, -1); }
 
-  /// The part's load relative to its capacity, in what a node of these weights adds to.
+  /// Returns the part's load relative to its capacity, over the loads that this node adds to.
   [[nodiscard]] double load(std::int32_t part, const Weights& node) const { return load(part, node, 0); }
-  /// The same with the node in the part. Above 1, the node does not fit.
+  /// Returns the load with the node in the part. The node does not fit if it exceeds 1.
   [[nodiscard]] double load_with(std::int32_t part, const Weights& node) const { return load(part, node, 1); }
-  /// Of equal parts the first in a cycle that begins elsewhere for each rank, so that ranks choose apart.
+  /// Returns the least loaded part. For equal loads, ranks search from different starting parts, so that they
+  /// do not choose the same one.
   [[nodiscard]] std::int32_t least_loaded(const Weights& node) const {
     const Index first = Index{comm_.rank()} * parts_ / comm_.size();
     std::int32_t best = 0;
@@ -71,9 +72,9 @@ class Loads {
     return best;
   }
 
-  /// Exchanges what the ranks have done. Where they overfill a part together, take_back(surplus) is called
-  /// first: surplus[p * kinds() + k] is this rank's share of what is too much in part p, and what it takes
-  /// back it removes from there. Collective.
+  /// Exchanges the moves of the ranks. If the ranks together overfill a part, first calls take_back(surplus),
+  /// where surplus[p * kinds() + k] is this rank's share of the surplus of part p; take_back subtracts what
+  /// it removes. Collective.
   template <class TakeBack>
   void agree(const TakeBack& take_back) {
     Array<std::int64_t> sums = mine_;
@@ -121,6 +122,7 @@ class Loads {
   Array<std::int64_t> mine_;
 };
 
+/// Streams the nodes of this rank's slice in batches, with an exchange of moves after each batch.
 class Stream {
  public:
   Stream(const Communicator& comm, Index num_nodes, NeighborLists lists, const AssignmentOptions& options)
@@ -139,7 +141,7 @@ class Stream {
       batch_ends_.push_back(end += size);
   }
 
-  /// Begins with these parts, and moves from now on only nodes of parts above their capacities. Collective.
+  /// Starts from an assignment; from now on only nodes of parts above their capacities move. Collective.
   void keep(std::span<const std::int32_t> part_of) {
     keep_ = true;
     for (Index v = 0; v < lists_.num_nodes(); ++v) {
@@ -150,7 +152,7 @@ class Stream {
     settle(false);
   }
 
-  /// Streams all nodes once; how many moved, of all ranks.
+  /// Streams all nodes once. Returns the number of moved nodes over all ranks.
   Index pass() {
     Index moved = 0;
     Index v = 0;
@@ -196,7 +198,7 @@ class Stream {
                : static_cast<std::size_t>(std::ranges::upper_bound(first, first_ + v) - first.begin()) - 1;
   }
 
-  /// The nodes of each type, in-edges, training nodes. Collective.
+  /// Returns the totals of nodes of each type, in-edges and training nodes. Collective.
   [[nodiscard]] Array<std::int64_t> total_weights() const {
     const std::size_t types = options_.first_of_type.empty() ? 1 : options_.first_of_type.size() - 1;
     Array<std::int64_t> total(types + 2, 0);
@@ -225,8 +227,8 @@ class Stream {
     part = chosen;
   }
 
-  /// Ends a batch: takes moves back where the ranks overfill a part together, if they may be, and tells the
-  /// others of the rest. How many moves of this rank remain. Collective.
+  /// Ends a batch: takes back moves where the ranks together overfill a part, if that is allowed, and sends
+  /// the remaining ones to the other ranks. Returns the number of remaining moves of this rank. Collective.
   Index settle(bool may_take_back) {
     loads_.agree([&](auto& surplus) {
       if (may_take_back && comm_.size() > 1) take_back(surplus);
@@ -240,8 +242,9 @@ class Stream {
     return std::ssize(std::exchange(moves_, {}));
   }
 
-  /// The last moves first. A node that had no part waits for the next batch. A node that fits nowhere stays.
-  /// Ranks round their shares at different fractions of a node, so that not all take back, or none.
+  /// Takes back moves, the last one first. A node without a previous part waits for the next batch. A node
+  /// that fits nowhere stays. Ranks round their shares at different fractions, so that they do not all round
+  /// up or all round down.
   void take_back(std::vector<double>& surplus) {
     const double rounding = (comm_.rank() + 0.5) / comm_.size();
     std::vector<Move> kept;
@@ -292,7 +295,7 @@ class Stream {
     return best != nowhere ? best : loads_.least_loaded(mine);
   }
 
-  /// Tells the ranks that hold copies. Collective.
+  /// Sends changes to the ranks that hold copies of the nodes. Collective.
   void exchange_changes() {
     std::vector<Change> packed;
     std::vector<Index> counts;
@@ -311,15 +314,15 @@ class Stream {
   const Communicator& comm_;
   const AssignmentOptions& options_;
   NeighborLists lists_;
-  Index first_;  // node of this rank's slice
+  Index first_;  // first node of this rank's slice
   Loads loads_;
-  std::vector<Index> batch_ends_;  // the same on all ranks; slices may end before
+  std::vector<Index> batch_ends_;  // the same on all ranks; may exceed the slice
   bool keep_ = false;
-  Array<std::int32_t> part_of_;  // by compact number
+  Array<std::int32_t> part_of_;  // by compact index
   std::vector<Index> neighbors_in_;
   std::vector<std::int32_t> candidates_;
-  std::vector<Move> moves_;                   // of this batch
-  std::vector<Index> waiting_;                // nodes that got no part in the last batch
+  std::vector<Move> moves_;                   // of the current batch
+  std::vector<Index> waiting_;                // nodes without a part after the last batch
   std::vector<std::vector<Change>> changes_;  // by rank
 };
 
@@ -341,4 +344,4 @@ Array<std::int32_t> balance_by_ldg(const Communicator& comm, Index num_nodes, Ne
   return stream.take_result();
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,32 +1,32 @@
-/// Linear Deterministic Greedy, on all ranks at once.
+/// Linear Deterministic Greedy partitioning, on all ranks at once.
 ///
-/// Of the parts where node v fits, it goes to the part p with the largest
-///     (neighbours of v in p) * (1 - l_p),     l_p = max of load / capacity over what v adds to
-/// (Stanton and Kliot, KDD 2012), and to the least loaded part if it has no neighbour in any of them. The
-/// nodes are streamed several times, each time with the parts of the time before (restreaming: Nishimura and
-/// Ugander, KDD 2013), until hardly any node moves.
+/// A node v is assigned to the part p, among the parts where it fits, with the largest score (Stanton and
+/// Kliot, KDD 2012)
 ///
-/// Unlike in that paper, a pass does not begin with empty loads: a node is taken out of its part and put
-/// back. Each rank streams its slice in the order of the ids, and knows of its own moves only. The ranks
-/// exchange their moves 128 times a pass, or 4 times for each part if that is more, and at first after 1, 2,
-/// 4 ... nodes, so that they do not begin the same part in two places. Where the ranks together overfill a
-/// part, each takes back its share of the surplus, its last moves first: a node returns to its part or, in
-/// the first pass, waits for the next exchange. So the capacities, 1.05 of the average, hold for any number
-/// of ranks and parts, except where a single node is larger than the room left, and for the few nodes that
-/// still wait after four exchanges at the end of the first pass.
+///     (neighbors of v in p) * (1 - l_p),     l_p = max of load / capacity over the loads that v adds to
+/// and to the least loaded part if no such part contains a neighbor. The nodes are streamed several times,
+/// each time starting from the previous assignment (restreaming: Nishimura and Ugander, KDD 2013), until
+/// hardly any node moves.
 ///
-/// Until it is told, a rank does not guess what the others do. A guess (all do as I do) would count a hub
-/// once for each rank, and no part would have room for it.
+/// Unlike in that paper, a pass does not start with empty loads: a node is removed from its part and assigned
+/// again. Each rank streams its slice in the order of the ids and knows only its own moves until the next
+/// exchange. The ranks exchange their moves 128 times per pass, or 4 times per part if that is more. Early in
+/// the first pass they also exchange after 1, 2, 4 ... nodes, so that they do not start the same part in
+/// different places.
 ///
-/// Why this method: on sbm graphs, empty loads often cut more edges, because parts fill up to the capacity
-/// and keep what happens to be in them. So did Fennel's additive penalty (Tsourakakis et al., WSDM 2014;
-/// tried with one weight, and with parts exchanged only between batches), which is as good or a little better
-/// on Cora. A random order of the nodes cuts no fewer edges where ids are scattered, and loses the order that
+/// If the ranks together overfill a part, each rank takes back its share of the surplus, last moves first: a
+/// node returns to its previous part or, in the first pass, waits for the next exchange. The capacities, 1.05
+/// of the average, therefore hold for any number of ranks and parts, except if a single node exceeds the
+/// remaining room, and for the few nodes that still wait after four exchanges at the end of the first pass.
+///
+/// A rank does not predict the moves of other ranks. The prediction that all ranks move alike would count a
+/// hub once per rank, and no part would have room for it.
+///
 /// many datasets have.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/partition/neighbor_lists.hpp>
 #include <sar/graph/partition/partition_method.hpp>
 #include <sar/graph/shard/edge_list.hpp>
@@ -34,17 +34,17 @@
 #include <cstdint>
 #include <span>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// The part of each node of this rank's slice, as in assign_nodes; parts may be empty. Uses one thread. The
-/// result depends on the number of ranks. Memory: NeighborLists and 4 bytes for each of its values.
-/// Collective. Throws InputError for 2^32 nodes or more.
+/// Returns the part of each node of this rank's slice, as in assign_nodes; parts may be empty.
+/// Single-threaded. The result depends on the number of ranks. Memory: NeighborLists and 4 bytes for each of
+/// its values. Throws InputError for 2^32 nodes or more. Collective.
 Array<std::int32_t> ldg_assignment(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                                    const AssignmentOptions& options);
 
-/// The same nodes in balanced parts: those of parts above their capacities move where ldg_assignment puts
-/// them, streamed at most options.passes times; the others stay where part_of says. Collective.
+/// Rebalances an assignment: nodes of parts above their capacities move as in ldg_assignment, in at most
+/// options.passes passes; all other nodes keep their part. Collective.
 Array<std::int32_t> balance_by_ldg(const Communicator& comm, Index num_nodes, NeighborLists lists,
                                    const AssignmentOptions& options, std::span<const std::int32_t> part_of);
 
-}  // namespace sar
+}}  // namespace sar

@@ -14,7 +14,7 @@
 #include <vector>
 #endif
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 #if SAR_HAVE_METIS
 namespace {
@@ -24,13 +24,14 @@ struct NodePair {
   idx_t v;
 };
 
-/// METIS's input: the neighbours of node v are neighbors[offsets[v]] ... neighbors[offsets[v+1] - 1].
+/// The adjacency that METIS reads: the neighbors of node v start at neighbors[offsets[v]] and end before
+/// neighbors[offsets[v + 1]].
 struct Adjacency {
   Array<idx_t> offsets;
   Array<idx_t> neighbors;
 };
 
-/// Both directions of all pairs, without loops and repetitions.
+/// Returns both directions of all pairs, without self loops and duplicates.
 Adjacency build_adjacency(Index num_nodes, std::vector<NodePair> pairs) {
   Array<Index> ends(num_nodes + 1, 0);
   for (const NodePair& pair : pairs) {
@@ -41,7 +42,7 @@ Adjacency build_adjacency(Index num_nodes, std::vector<NodePair> pairs) {
   for (std::size_t v = 1; v < ends.size(); ++v) ends[v] += ends[v - 1];
   Adjacency graph;
   graph.neighbors.resize(ends.back());
-  for (const NodePair& pair : pairs) {  // ends[v] moves from the begin of v's range to its end
+  for (const NodePair& pair : pairs) {  // ends[v] moves from the start of v's range to its end
     if (pair.u == pair.v) continue;
     graph.neighbors[ends[pair.u]++] = pair.v;
     graph.neighbors[ends[pair.v]++] = pair.u;
@@ -54,7 +55,7 @@ Adjacency build_adjacency(Index num_nodes, std::vector<NodePair> pairs) {
   for (Index v = 0; v < num_nodes; ++v) {
     const auto range_end = graph.neighbors.begin() + ends[v];
     std::sort(range_begin, range_end);
-    out = std::unique_copy(range_begin, range_end, out);  // never ahead of the range it reads
+    out = std::unique_copy(range_begin, range_end, out);  // never overtakes its input range
     range_begin = range_end;
     const Index kept = out - graph.neighbors.begin();
     require<InputError>(kept <= std::numeric_limits<idx_t>::max(), "the graph has more than ",
@@ -66,8 +67,8 @@ Adjacency build_adjacency(Index num_nodes, std::vector<NodePair> pairs) {
   return graph;
 }
 
-/// METIS's weights of the nodes, one after the other: 1 at the place of the node's type, in-edges and
-/// training nodes, as asked for.
+/// METIS's node weights, adjacent per node: a 1 at the index of the node's type, in-edges and training nodes,
+/// as far as the options balance them.
 struct NodeWeights {
   idx_t constraints = 1;
   Array<idx_t> values;
@@ -116,7 +117,7 @@ Array<std::int32_t> partition(Adjacency graph, NodeWeights weights, const Assign
   return {result.begin(), result.end()};
 }
 
-/// The values of all ranks, in their order, on rank 0.
+/// Returns the values of all ranks, in the order of ranks, on rank 0.
 template <class T>
 std::vector<T> gather_on_first(const Communicator& comm, std::span<const T> values) {
   std::vector<Index> counts(comm.size(), 0);
@@ -144,7 +145,7 @@ Array<std::int32_t> metis_assignment(const Communicator& comm, Index num_nodes, 
   comm.agree([&] {
     if (comm.rank() != 0) return;
     for (int p = 0; p < comm.size(); ++p) counts[p] = slices.num_nodes(p);
-    // METIS wants at least two parts, a node, and an edge
+    // METIS requires at least two parts, a node and an edge
     if (options.parts > 1 && num_nodes > 0) {
       NodeWeights weights = node_weights(num_nodes, gathered, options, train_mask);
       Adjacency graph = build_adjacency(num_nodes, std::move(gathered));
@@ -169,4 +170,4 @@ Array<std::int32_t> metis_assignment(const Communicator&, Index, const EdgeList&
 
 #endif
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,25 +1,28 @@
+/// Builds the lists in two passes over the edges. Both send each edge to the owners of its two ends. The
+/// first pass counts neighbors and collects the ids of remote nodes; the second one writes the neighbors at
+/// the offsets that follow from the counts. Received edges are never stored.
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
-#include <sar/core/distinct_ids.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/memory/distinct_ids.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/partition/neighbor_lists.hpp>
 
 #include <algorithm>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-constexpr Index chunk_size = Index{1} << 18;  // edges of one exchange
+constexpr Index chunk_size = Index{1} << 18;  // edges per exchange
 
-/// A node of the receiver's slice and the node at the other end of an edge.
+/// A node of the receiver's slice and the other end of one of its edges.
 struct Half {
   std::uint32_t node;
   std::uint32_t other;
 };
 
-/// PartitionBook::even without a search.
+/// The owner in PartitionBook::even, computed without a search.
 class EvenSlices {
  public:
   EvenSlices(Index num_nodes, int ranks)
@@ -35,12 +38,12 @@ class EvenSlices {
   }
 
  private:
-  std::uint32_t size_;  // of the shorter slices
+  std::uint32_t size_;  // size of the shorter slices
   std::uint32_t longer_;
   std::uint32_t end_of_longer_;
 };
 
-/// Sends edges to the owners of one of their ends, chunk by chunk.
+/// Sends edges to the owner of one of their ends, in chunks.
 class HalfEdges {
  public:
   HalfEdges(const Communicator& comm, Index num_nodes, const EdgeList& edges)
@@ -49,7 +52,7 @@ class HalfEdges {
         slices_(num_nodes, comm.size()),
         chunks_(comm.all_reduce((edges.size() + chunk_size - 1) / chunk_size, ReduceOp::max)) {}
 
-  /// take(half, is_in_edge) for each edge and each of its ends that is a node of this rank.
+  /// Calls take(half, is_in_edge) for each edge and each of its ends that belongs to this rank.
   template <class Take>
   void for_each(const Take& take) {
     for (Index c = 0; c < chunks_; ++c) {
@@ -81,7 +84,7 @@ class HalfEdges {
   std::vector<Half> halves_;
 };
 
-/// Tells the owners of the remote nodes who reads them. Collective.
+/// Tells the owners of remote nodes which ranks read them. Collective.
 void find_copies(const Communicator& comm, const PartitionBook& slices, const Array<Index>& remote,
                  NeighborLists& lists) {
   const auto ranks = static_cast<std::size_t>(comm.size());
@@ -124,7 +127,7 @@ NeighborLists gather_neighbors(const Communicator& comm, Index num_nodes, const 
   const PartitionBook slices = PartitionBook::even(num_nodes, comm.size());
   const auto first = static_cast<std::uint32_t>(slices.begin(comm.rank()));
   const auto count = static_cast<std::size_t>(slices.num_nodes(comm.rank()));
-  const auto is_mine = [&](std::uint32_t node) { return node - first < count; };  // below first: wraps around
+  const auto is_mine = [&](std::uint32_t node) { return node - first < count; };  // node < first wraps around
   HalfEdges halves(comm, num_nodes, edges);
 
   NeighborLists lists;
@@ -153,4 +156,4 @@ NeighborLists gather_neighbors(const Communicator& comm, Index num_nodes, const 
   return lists;
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -8,25 +8,25 @@
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Nodes of a cluster of the first level: their rows fit a second-level cache at usual widths.
+/// Maximum nodes of a first-level cluster: their rows fit in the L2 cache at usual widths.
 constexpr std::uint64_t first_cap = 1024;
-constexpr std::uint64_t cap_growth = 8;  // of clusters of clusters
-constexpr int max_rounds = 8;            // of label propagation on one level
+constexpr std::uint64_t cap_growth = 8;  // per level of clusters of clusters
+constexpr int max_rounds = 8;            // of label propagation per level
 
-/// Undirected, with weights: a node stands for `size` nodes of the graph below.
+/// An undirected weighted graph; a node represents `size` nodes of the original graph.
 struct Graph {
   Array<Index> offsets{0};
   Array<std::uint32_t> neighbors;
-  Array<std::uint32_t> weights;  // of the neighbours; empty: 1
+  Array<std::uint32_t> weights;  // of the edges to neighbors; empty: 1
   Array<std::uint32_t> sizes;
 
   [[nodiscard]] std::uint32_t num_nodes() const { return static_cast<std::uint32_t>(sizes.size()); }
 };
 
-/// Both directions, without loops.
+/// Returns both directions of all edges, without self loops.
 Graph undirected(Index num_nodes, std::span<const Index> src, std::span<const Index> dst) {
   Graph graph;
   graph.sizes.assign(num_nodes, 1);
@@ -53,7 +53,7 @@ Graph undirected(Index num_nodes, std::span<const Index> src, std::span<const In
   return graph;
 }
 
-/// Sums of numbers under keys below a bound, in time proportional to what was added.
+/// Sums by key. Clearing takes time proportional to the number of keys that were used.
 class Tally {
  public:
   explicit Tally(std::size_t keys) : sums_(keys, 0) {}
@@ -61,7 +61,7 @@ class Tally {
     if (sums_[key] == 0) keys_.push_back(key);
     sums_[key] += number;
   }
-  /// In the order of their first addition.
+  /// The keys in the order of their first addition.
   [[nodiscard]] const std::vector<std::uint32_t>& keys() const { return keys_; }
   [[nodiscard]] std::uint32_t sum(std::uint32_t key) const { return sums_[key]; }
   void clear() {
@@ -74,7 +74,7 @@ class Tally {
   std::vector<std::uint32_t> keys_;
 };
 
-/// Label propagation (Raghavan, Albert, Kumara, 2007) in which no cluster exceeds `cap`.
+/// Label propagation (Raghavan, Albert, Kumara, 2007) with at most `cap` nodes per cluster.
 Array<std::uint32_t> find_clusters(const Graph& graph, std::uint64_t cap) {
   const std::uint32_t n = graph.num_nodes();
   Array<std::uint32_t> cluster(n);
@@ -102,7 +102,7 @@ Array<std::uint32_t> find_clusters(const Graph& graph, std::uint64_t cap) {
     }
     if (moved < n / 64) break;
   }
-  // numbered from 0 on, in the order of their first nodes
+  // number clusters from 0 on, in the order of their first nodes
   constexpr std::uint32_t unseen = std::numeric_limits<std::uint32_t>::max();
   Array<std::uint32_t> number(n, unseen);
   std::uint32_t count = 0;
@@ -113,7 +113,7 @@ Array<std::uint32_t> find_clusters(const Graph& graph, std::uint64_t cap) {
   return cluster;
 }
 
-/// Nodes grouped by key: order[begins[k]] ... have key k, in ascending order.
+/// Nodes grouped by key: key k has the nodes order[begins[k]] ..., ascending.
 struct Groups {
   Array<Index> begins;
   Array<std::uint32_t> order;
@@ -130,7 +130,7 @@ Groups group(const Array<std::uint32_t>& keys) {
   return groups;
 }
 
-/// The graph whose nodes are the clusters.
+/// Contracts each cluster to a node.
 Graph contract(const Graph& graph, const Array<std::uint32_t>& cluster, const Groups& members) {
   Graph coarse;
   const std::size_t count = members.begins.size() - 1;
@@ -172,9 +172,9 @@ Array<Index> locality_order(Index num_nodes, std::span<const Index> src, std::sp
     const Array<std::uint32_t> clusters = find_clusters(graph, cap);
     levels.push_back(group(clusters));
     graph = contract(graph, clusters, levels.back());
-    if (cap >= static_cast<std::uint64_t>(num_nodes)) break;  // what is left is not connected, or nearly
+    if (cap >= static_cast<std::uint64_t>(num_nodes)) break;  // the remaining clusters are hardly connected
   }
-  // from the top down: clusters in the order of the level above, their members one after the other
+  // expand from the top level down: clusters in the order of the level above, each followed by its members
   Array<std::uint32_t> order(graph.num_nodes());
   std::iota(order.begin(), order.end(), std::uint32_t{0});
   for (std::size_t level = levels.size(); level-- > 0;) {
@@ -192,4 +192,4 @@ Array<Index> locality_order(Index num_nodes, std::span<const Index> src, std::sp
   return {order.begin(), order.end()};
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,25 +1,26 @@
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/partition/node_partition.hpp>
 
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-constexpr std::uint64_t partition_stream = 0x70617274;  // of random draws, for this purpose alone
+constexpr std::uint64_t partition_stream = 0x70617274;  // random stream reserved for partitions
 
-/// The ids of the parts, and the first one for a node of this rank in each part, from the numbers of this
-/// rank's nodes in each part. The rank that owns a part adds up the numbers of the ranks. Collective.
+/// The ranges of ids of the parts, and the first id in each part for a node of this rank, computed from the
+/// number of this rank's nodes in each part. The owner of a part sums these numbers over the ranks.
+/// Collective.
 struct PartIds {
   PartitionBook book;
   std::vector<Index> next;
 };
 PartIds number_parts(const Communicator& comm, const PartitionBook& parts, std::span<const Index> counts) {
-  std::vector<Index> of_ranks;  // how many parts each rank owns
+  std::vector<Index> of_ranks;  // number of parts that each rank owns
   for (int q = 0; q < comm.size(); ++q) of_ranks.push_back(parts.num_nodes(q));
   std::vector<Index> before = comm.all_to_all_v(counts, of_ranks).values;  // [ranks][own parts]
   const Index own = of_ranks[comm.rank()];
@@ -38,8 +39,8 @@ PartIds number_parts(const Communicator& comm, const PartitionBook& parts, std::
   return ids;
 }
 
-/// The original ids of the nodes that `owners` gives this rank; of_slice has the global ids of its slice.
-/// Collective.
+/// Returns the original ids of the nodes that `owners` assigns to this rank; of_slice has the global ids of
+/// its slice. Collective.
 Array<Index> send_original_ids(const Communicator& comm, const PartitionBook& owners, Index first,
                                std::span<const Index> of_slice) {
   struct Node {
@@ -138,4 +139,4 @@ Array<Index> NodePartition::original_ids(int part) const {
   return ids;
 }
 
-}  // namespace sar
+}}  // namespace sar

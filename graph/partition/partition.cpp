@@ -1,7 +1,7 @@
 #include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/partition.hpp>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 NodePartition partition_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                               PartitionMethod method, std::uint64_t seed) {
@@ -22,4 +22,4 @@ NodePartition partition_nodes(const Communicator& comm, Index num_nodes, const E
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

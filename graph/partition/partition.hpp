@@ -1,8 +1,7 @@
-/// Partitioning: how the nodes of a dataset (original ids) become the contiguous ranges of the ranks (global
+/// Partitioning: maps the nodes of a dataset (original ids) to the contiguous ranges of the ranks (global
 /// ids, PartitionBook).
 ///
-/// Room graph/partition: The choice of the part that each node belongs to, and of the order of the nodes in a
-/// part.
+/// Room graph/partition: Assigns nodes to parts and orders the nodes within a part.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -12,13 +11,13 @@
 
 #include <cstdint>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// Partitions a graph over the ranks of `comm`. `edges` is this rank's share of the edges in original ids.
-/// Only metis, ldg and scotch read them; they balance nodes and in-edges. The result describes the same partition on every rank.
-/// Collective. Throws InputError for metis and scotch when the library was built without it, or when the graph is too
-/// large for its indices.
+/// Partitions a graph over the ranks of `comm`. `edges` is this rank's share of the edges in original ids;
+/// only metis, ldg and scotch read them, to reduce cut edges and to balance nodes and in-edges. The result is
+/// the same partition on every rank. Throws InputError for metis and scotch if the library was built without
+/// it or if the graph is too large for its indices. Collective.
 NodePartition partition_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
                               PartitionMethod method, std::uint64_t seed);
 
-}  // namespace sar
+}}  // namespace sar

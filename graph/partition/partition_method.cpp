@@ -1,6 +1,6 @@
 #include <sar/graph/partition/partition_method.hpp>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 const char* to_string(PartitionMethod method) noexcept {
   switch (method) {
@@ -22,4 +22,4 @@ bool has_metis() noexcept {
   return SAR_HAVE_METIS != 0;
 }
 
-}  // namespace sar
+}}  // namespace sar

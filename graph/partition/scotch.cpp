@@ -16,7 +16,7 @@
 #include <vector>
 #endif
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 bool has_scotch() noexcept {
   return SAR_HAVE_SCOTCH != 0;
@@ -25,15 +25,16 @@ bool has_scotch() noexcept {
 #if SAR_HAVE_SCOTCH
 namespace {
 
-constexpr double imbalance = 0.03;  // of the parts that Scotch makes
+constexpr double imbalance = 0.03;  // imbalance tolerance passed to Scotch
 constexpr Index most = std::numeric_limits<SCOTCH_Num>::max();
 
-/// A slice of Scotch's input: node i of the slice has arcs offsets[i] ... offsets[i + 1] - 1, each to another
-/// neighbour. There is room in each array, so that Scotch gets no null pointer on a rank without nodes.
+/// The slice of the graph that Scotch reads: node i of the slice has the arcs offsets[i] ... offsets[i + 1] -
+/// 1, one per distinct neighbor. Each array has spare room, so that Scotch gets no null pointer on a rank
+/// without nodes.
 struct Slice {
   Array<SCOTCH_Num> offsets{0};
   Array<SCOTCH_Num> neighbors;       // original ids
-  Array<SCOTCH_Num> multiplicities;  // of the arcs
+  Array<SCOTCH_Num> multiplicities;  // number of parallel edges per arc
   Array<SCOTCH_Num> weights;
 };
 
@@ -60,8 +61,8 @@ Slice make_slice(const NeighborLists& lists, Index first, Array<SCOTCH_Num> weig
   return slice;
 }
 
-/// For each node of the slice, its share of each total that is to be balanced, in units of which all nodes
-/// together have about 2^29.
+/// Returns, for each node of the slice, the sum of its shares of all totals to balance, in units that sum to
+/// about 2^29 over all nodes.
 Array<SCOTCH_Num> node_weights(const Communicator& comm, Index num_nodes, const NeighborLists& lists,
                                const AssignmentOptions& options) {
   std::int64_t totals[2] = {0, 0};  // in-edges, training nodes
@@ -91,11 +92,11 @@ Array<SCOTCH_Num> node_weights(const Communicator& comm, Index num_nodes, const 
   return weights;
 }
 
-/// Scotch's objects of one partitioning, released in the opposite order.
+/// Scotch's objects of one partitioning, released in reverse order.
 struct Scotch {
   SCOTCH_Context context;
   SCOTCH_Dgraph graph;
-  SCOTCH_Dgraph bound;  // the graph in the context
+  SCOTCH_Dgraph bound;  // the graph, bound to the context
   SCOTCH_Strat strategy;
   int made = 0;
 
@@ -115,7 +116,7 @@ void check(int status, const char* call) {
 }
 
 Array<std::int32_t> partition(const Communicator& comm, Slice slice, const AssignmentOptions& options) {
-  const Communicator own(comm.handle());  // a duplicate, for the messages of Scotch
+  const Communicator own(comm.handle());  // a duplicate communicator for Scotch's messages
   const auto nodes = static_cast<SCOTCH_Num>(slice.weights.size());
   const auto arcs = static_cast<SCOTCH_Num>(slice.neighbors.size());
   Scotch scotch;
@@ -177,4 +178,4 @@ Array<std::int32_t> scotch_assignment(const Communicator&, Index, const EdgeList
 
 #endif
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,19 +1,19 @@
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/keyed_bijection.hpp>
-#include <sar/graph/build/layer_graph.hpp>
+#include <sar/core/random/keyed_bijection.hpp>
+#include <sar/graph/construct/layer_graph.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
 
 #include <algorithm>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr std::uint64_t order_stream = std::uint64_t{1} << 41;
 
 Array<Index> original_ids(const GraphShardManager& graph, std::span<const Index> seeds) {
-  const ShardedGraph& whole = *graph.shards();
+  const GraphTopology& whole = graph.topology();
   Array<Index> ids = rows_of_seeds(whole, seeds);
   for (Index& id : ids) id = whole.dst_ids()[id];
   return ids;
@@ -40,7 +40,7 @@ SeedBatches::SeedBatches(const Communicator& comm, std::span<const Index> keys,
     total_ = static_cast<Index>(keys.size());
     if (!options_.per_rank) total_ = comm.all_reduce(total_);
     const Index full = total_ / size;
-    size = std::min(size, std::max<Index>(comm.all_reduce(total_, ReduceOp::max), 1));  // no sum overflows
+    size = std::min(size, std::max<Index>(comm.all_reduce(total_, ReduceOp::max), 1));  // avoids overflow
     const Index begun = (total_ + size - 1) / size;
     num_batches_ =
         options_.drop_last ? comm.all_reduce(full, ReduceOp::min) : comm.all_reduce(begun, ReduceOp::max);
@@ -93,4 +93,4 @@ std::optional<MiniBatch> DataLoader::next() {
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,7 +1,7 @@
-/// DataLoader: the seeds of an epoch in mini-batches. The name is DGL's (dgl.dataloading.DataLoader).
+/// DataLoader: iterates over seeds in mini-batches, as dgl.dataloading.DataLoader.
 #pragma once
 
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 
 #include <cstdint>
@@ -10,64 +10,64 @@
 #include <utility>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// The same on every rank.
+/// Options of a DataLoader; the same on every rank.
 struct DataLoaderOptions {
-  /// Seeds of a batch, of all ranks together; so the curve does not depend on the number of ranks. At
-  /// least 1.
+  /// Number of seeds per batch over all ranks, so that training curves do not depend on the number of ranks.
+  /// At least 1.
   Index batch_size = 1024;
-  /// The batch size is that of each rank, as DGL counts.
+  /// Interprets batch_size as seeds per rank, as DGL does.
   bool per_rank = false;
-  /// Another order in every epoch; otherwise that of the original ids.
+  /// Shuffles the seeds in every epoch; otherwise batches follow the original ids.
   bool shuffle = true;
-  /// Leaves out the last batch of an epoch when it is smaller than the others; with per_rank all batches that
+  /// Skips the last batch of an epoch if it is smaller than the others; with per_rank, skips all batches that
   /// are not full on every rank.
   bool drop_last = false;
   std::uint64_t seed = 0;
 };
 
-/// Seeds in batches: which seeds of this rank are in which batch of an epoch. Every rank has the same number
-/// of batches, perhaps without seeds of its own in some. The place of a seed in an epoch is a keyed bijection
-/// of its place among the original ids of all seeds; it is the same for every number of ranks (but for
-/// `per_rank`), and nothing travels in an epoch.
+/// Assigns the seeds of this rank to the batches of an epoch. Every rank has the same number of batches, some
+/// of them possibly without its seeds. The position of a seed in an epoch is a keyed bijection of its
+/// position among the original ids of all seeds. It does not depend on the number of ranks (except with
+/// `per_rank`), and an epoch needs no communication.
 class SeedBatches {
  public:
-  /// `keys`: the original id of each seed of this rank. Collective. Throws InputError, the same on every
-  /// rank, for a batch size less than 1, negative ids and options that differ between ranks.
+  /// `keys`: the original id of each seed of this rank. Throws InputError on every rank for a batch size
+  /// below 1, negative ids and options that differ between ranks. Collective.
   SeedBatches(const Communicator& comm, std::span<const Index> keys, const DataLoaderOptions& options);
 
   [[nodiscard]] Index num_batches() const noexcept { return num_batches_; }  ///< the same on every rank
-  [[nodiscard]] Index num_seeds() const noexcept { return num_seeds_; }      ///< of all ranks, in an epoch
-  /// The batch at hand is `first_batch` of the epoch. Throws InputError for a batch that is none.
+  [[nodiscard]] Index num_seeds() const noexcept { return num_seeds_; }      ///< of all ranks, per epoch
+  /// Starts an epoch at the batch `first_batch`. Throws InputError if that batch does not exist.
   void start_epoch(std::uint64_t epoch, Index first_batch = 0);
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
-  [[nodiscard]] Index number() const noexcept { return number_; }  ///< of the batch at hand, in its epoch
-  /// Positions in `keys` of this rank's seeds of the batch at hand, in the order of the epoch; nothing after
-  /// the last batch. Collective. Throws InputError, the same on every rank, when the ranks are in different
-  /// epochs or batches; `call` is what it says they called.
+  [[nodiscard]] Index number() const noexcept { return number_; }  ///< index of the current batch
+  /// Returns the positions in `keys` of this rank's seeds of the current batch, in the order of the epoch;
+  /// nothing after the last batch. Throws InputError on every rank if the ranks are in different epochs or
+  /// batches; the message names `call` as the function that was called. Collective.
   [[nodiscard]] std::optional<std::vector<Index>> at_hand(const Communicator& comm, const char* call) const;
-  void advance() noexcept { ++number_; }  ///< The next batch is at hand.
+  void advance() noexcept { ++number_; }  ///< Moves to the next batch.
 
  private:
   DataLoaderOptions options_;
   int rank_;
   Index total_ = 0;  // seeds that are permuted together
   Index num_seeds_ = 0, num_batches_ = 0;
-  Array<Index> places_;                         // of each seed among them, by original id
-  std::vector<std::pair<Index, Index>> order_;  // place in the epoch, position in keys
+  Array<Index> places_;                         // position of each seed among them, by original id
+  std::vector<std::pair<Index, Index>> order_;  // (position in the epoch, position in keys)
   std::uint64_t epoch_ = 0;
   Index number_ = 0;
 };
 
-/// What a step of training takes.
+/// The input of a training step.
 struct MiniBatch {
-  Index number = 0;                      ///< in its epoch, from 0
-  Array<Index> seeds;                    ///< of this rank, global ids: the destinations of the last block
-  std::vector<MessageFlowGraph> blocks;  ///< of the layers, the first layer first
+  Index number = 0;                      ///< index in its epoch, from 0
+  Array<Index> seeds;                    ///< this rank's seeds (global ids); destinations of the last block
+  std::vector<MessageFlowGraph> blocks;  ///< one per layer, the first layer first
 };
 
-/// Goes through the seeds of all ranks, in batches, once an epoch:
+/// Iterates over the seeds of all ranks in batches, once per epoch:
 ///
 ///     DataLoader loader(NeighborSampler(graph, {15, 10, 5}, {.seed = 1}), seeds, {.batch_size = 1024});
 ///     for (int epoch = 1; epoch <= 10; ++epoch) {
@@ -78,20 +78,21 @@ struct MiniBatch {
 ///       }
 ///     }
 ///
-/// Features are rows of the ranks that own the nodes, so a batch takes them from local memory, and those of
-/// other ranks arrive inside the first layer, while it computes. One batch is held at a time.
+/// Each rank stores the features of its own nodes. The features of a batch are read from local memory, and
+/// rows of other ranks are fetched inside the first layer, overlapped with its computation. One batch is in
+/// memory at a time.
 class DataLoader {
  public:
-  /// `seeds`: global ids of nodes of this rank, each once, in any order; a rank may give none. Collective.
-  /// Throws InputError, the same on every rank, as NeighborSampler::sample_blocks and SeedBatches.
+  /// `seeds`: distinct global ids of nodes of this rank, in any order; a rank may give none. Throws
+  /// InputError on every rank as NeighborSampler::sample_blocks and SeedBatches do. Collective.
   DataLoader(NeighborSampler sampler, std::span<const Index> seeds, const DataLoaderOptions& options = {});
 
-  [[nodiscard]] Index num_batches() const noexcept { return batches_.num_batches(); }  ///< in an epoch
+  [[nodiscard]] Index num_batches() const noexcept { return batches_.num_batches(); }  ///< per epoch
   [[nodiscard]] Index num_seeds() const noexcept { return batches_.num_seeds(); }      ///< of all ranks
-  /// The next batch is `first_batch` of the epoch. Throws InputError for a batch that is none.
+  /// Starts an epoch at the batch `first_batch`. Throws InputError if that batch does not exist.
   void start_epoch(std::uint64_t epoch, Index first_batch = 0) { batches_.start_epoch(epoch, first_batch); }
-  /// The next batch; empty after the last. Collective. Throws InputError, the same on every rank, when epochs
-  /// or batches of the ranks differ.
+  /// Returns the next batch, or nothing after the last one. Throws InputError on every rank if epochs or
+  /// batches of the ranks differ. Collective.
   [[nodiscard]] std::optional<MiniBatch> next();
 
  private:
@@ -100,4 +101,4 @@ class DataLoader {
   SeedBatches batches_;
 };
 
-}  // namespace sar
+}}  // namespace sar

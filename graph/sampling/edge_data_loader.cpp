@@ -1,32 +1,32 @@
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/message/sharded_graph.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
 
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Where each node is, as a rank.
+/// Returns the owner of each node.
 std::vector<std::int32_t> owners_of(const PartitionBook& book, std::span<const Index> nodes) {
   std::vector<std::int32_t> owners;
   for (const Index node : nodes) owners.push_back(static_cast<std::int32_t>(book.owner(node)));
   return owners;
 }
 
-/// The global ids of the halo rows. Collective.
-Array<Index> ask_halo_ids(const ShardedGraph& graph) {
+/// Returns the global ids of the halo rows. Collective.
+Array<Index> ask_halo_ids(const GraphTopology& graph) {
   Array<Index> ids(static_cast<std::size_t>(graph.local.num_src_rows));
   std::iota(ids.begin(), ids.end(), graph.src_book.begin(graph.comm.rank()));
   ids = graph.with_halo(ids);
   return {ids.begin() + graph.local.num_src_rows, ids.end()};
 }
 
-/// Adds the edge rows of a shard from source row u to the destination row v of the rank.
+/// Appends the edge rows of a shard from source row u to destination row v.
 void add_edges(const GraphShard& shard, Index u, Index v, Array<Index>& found) {
   if (!shard.dst_rows.empty()) {
     const auto row = std::lower_bound(shard.dst_rows.begin(), shard.dst_rows.end(), v);
@@ -39,14 +39,14 @@ void add_edges(const GraphShard& shard, Index u, Index v, Array<Index>& found) {
   for (auto at = first; at != last; ++at) found.push_back(shard.edge(at - shard.src.begin()));
 }
 
-/// The nodes that pairs of all ranks name, at their owners, and the pairs in terms of these nodes.
+/// The nodes that occur in pairs of all ranks, at their owners, and the pairs as indices of these nodes.
 struct Ends {
   Array<Index> seeds;    ///< of this rank, ascending global ids
   PartitionBook book;    ///< of the seeds of all ranks
-  Array<Index> numbers;  ///< of the nodes that this rank has asked for: in `book`
+  Array<Index> numbers;  ///< indices in `book` of the nodes that this rank passed
 };
 
-/// Collective.
+/// Collects the ends of pairs at their owners. Collective.
 Ends find_ends(const Communicator& comm, const PartitionBook& nodes_book, std::span<const Index> nodes) {
   const RowRoute route(comm, owners_of(nodes_book, nodes));
   Array<Index> arrived = route.forward(nodes);
@@ -91,12 +91,12 @@ EdgeDataLoader::EdgeDataLoader(NeighborSampler sampler, SeedEdges edges, const E
         .equal("negatives", options.negatives)
         .require_equal(comm);
     if (options.negatives != Negatives::none) negatives_.emplace(sampler_.graph(), options.negative);
-    if (options.exclude != ExcludeEdges::none) halo_ids_ = ask_halo_ids(*sampler_.graph().shards());
+    if (options.exclude != ExcludeEdges::none) halo_ids_ = ask_halo_ids(sampler_.graph().topology());
   });
 }
 
 Array<Index> EdgeDataLoader::find_excluded(const NodePairList& edges) const {
-  const ShardedGraph& graph = *sampler_.graph().shards();
+  const GraphTopology& graph = sampler_.graph().topology();
   const Communicator& comm = graph.comm;
   Array<Index> src = edges.src, dst = edges.dst;
   if (options_.exclude == ExcludeEdges::reverse) {
@@ -153,7 +153,7 @@ std::optional<EdgeMiniBatch> EdgeDataLoader::next() {
     Array<Index> nodes;
     for (const Array<Index>* column : {&positive.src, &positive.dst, &negative.src, &negative.dst})
       nodes.insert(nodes.end(), column->begin(), column->end());
-    const Ends ends = find_ends(comm, sampler_.graph().shards()->dst_book, nodes);
+    const Ends ends = find_ends(comm, sampler_.graph().topology().dst_book, nodes);
     batch.blocks = sampler_.sample_blocks(ends.seeds, epoch, excluded);
 
     std::span<const Index> numbers = ends.numbers;
@@ -171,4 +171,4 @@ std::optional<EdgeMiniBatch> EdgeDataLoader::next() {
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

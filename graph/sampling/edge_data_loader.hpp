@@ -1,10 +1,10 @@
-/// EdgeDataLoader: edges in mini-batches, with pairs of nodes to tell them from, for link prediction and for
-/// labels of edges. The semantics are those of DGL's DataLoader with as_edge_prediction_sampler.
+/// EdgeDataLoader: iterates over edges in mini-batches, with negative pairs, for link prediction and edge
+/// classification. The semantics are those of DGL's DataLoader with as_edge_prediction_sampler.
 #pragma once
 
-#include <sar/core/memory.hpp>
-#include <sar/graph/build/negative_sampler.hpp>
-#include <sar/graph/build/node_pairs.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/graph/construct/negative_sampler.hpp>
+#include <sar/graph/construct/node_pairs.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 
@@ -14,23 +14,23 @@
 #include <span>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// Edges of the graph that a batch does not pass messages along, because they would tell what is asked.
+/// Edges that are removed from the blocks of a batch, because messages along them would reveal the labels.
 enum class ExcludeEdges {
   none,
-  self,     ///< all edges between the ends of the batch's edges, in their direction
-  reverse,  ///< these, and all in the other direction
+  self,     ///< all edges u -> v, for the batch's edges u -> v
+  reverse,  ///< these, and all edges v -> u
 };
 
-/// Pairs of nodes against which the edges of a batch stand.
+/// The negative pairs of a batch.
 enum class Negatives {
-  none,        ///< for labels of edges
-  per_source,  ///< an edge's source with NegativeOptions::k other destinations
-  global       ///< k pairs of any nodes for each edge
+  none,        ///< no negatives, for edge classification
+  per_source,  ///< the edge's source with NegativeOptions::k other destinations
+  global       ///< k pairs of any nodes per edge
 };
 
-/// The same on every rank.
+/// Options of an EdgeDataLoader; the same on every rank.
 struct EdgeDataLoaderOptions {
   DataLoaderOptions batches = {};  ///< batch_size counts edges
   ExcludeEdges exclude = ExcludeEdges::none;
@@ -38,39 +38,40 @@ struct EdgeDataLoaderOptions {
   NegativeOptions negative = {};
 };
 
-/// Edges to be predicted, as columns: any pairs of nodes, on any rank.
+/// Edges to predict, as columns: any pairs of nodes, on any rank.
 struct SeedEdges {
   Array<Index> src, dst;  ///< global ids
-  Array<Index> id;        ///< unique over all ranks, and the same for every partition: keys of all draws
+  Array<Index> id;        ///< unique over all ranks and for any partition: keys of random draws
 
   [[nodiscard]] Index size() const noexcept { return static_cast<Index>(id.size()); }
 };
 
-/// What a step of training takes. The representations of all nodes that occur in pairs are the rows of the
-/// last block's destinations, at their owners; `positive` and `negative` read them from there:
+/// The input of a training step. The last block computes the representations of all nodes that occur in the
+/// pairs, at their owners; `positive` and `negative` gather them:
 ///
 ///     const Variable h = model(batch->blocks, x);
 ///     const Variable p = predictor(batch->positive->src(h), batch->positive->dst(h));
 struct EdgeMiniBatch {
-  Index number = 0;              ///< in its epoch, from 0
-  std::vector<Index> positions;  ///< of this rank's edges of the batch among the seed edges
+  Index number = 0;              ///< index in its epoch, from 0
+  std::vector<Index> positions;  ///< positions among the seed edges of this rank's edges in the batch
   std::vector<MessageFlowGraph> blocks;
   std::optional<NodePairs> positive;  ///< the edges, in the order of `positions`
-  std::optional<NodePairs> negative;  ///< k for each, one after the other; none for Negatives::none
+  std::optional<NodePairs> negative;  ///< k pairs per edge, adjacent; empty for Negatives::none
 };
 
 class EdgeDataLoader {
  public:
-  /// `edges`: of this rank, each on one rank, in any order; a rank may give none. They need not be edges of
-  /// the sampler's graph. Collective. Throws, the same on every rank, ShapeError for columns of different
-  /// lengths, InputError for an end that is no node, and as SeedBatches and NegativeSampler.
+  /// `edges`: the edges of this rank, in any order; each edge on one rank, and a rank may give none. They
+  /// need not be edges of the sampler's graph. Throws the same exception on every rank: ShapeError for
+  /// columns of different lengths, InputError for an end that is not a node, and as SeedBatches and
+  /// NegativeSampler. Collective.
   EdgeDataLoader(NeighborSampler sampler, SeedEdges edges, const EdgeDataLoaderOptions& options = {});
 
-  [[nodiscard]] Index num_batches() const noexcept { return batches_.num_batches(); }  ///< in an epoch
+  [[nodiscard]] Index num_batches() const noexcept { return batches_.num_batches(); }  ///< per epoch
   [[nodiscard]] Index num_edges() const noexcept { return batches_.num_seeds(); }      ///< of all ranks
-  /// The next batch is `first_batch` of the epoch. Throws InputError for a batch that is none.
+  /// Starts an epoch at the batch `first_batch`. Throws InputError if that batch does not exist.
   void start_epoch(std::uint64_t epoch, Index first_batch = 0) { batches_.start_epoch(epoch, first_batch); }
-  /// The next batch; empty after the last. Collective.
+  /// Returns the next batch, or nothing after the last one. Collective.
   [[nodiscard]] std::optional<EdgeMiniBatch> next();
 
  private:
@@ -81,7 +82,7 @@ class EdgeDataLoader {
   EdgeDataLoaderOptions options_;
   SeedBatches batches_;
   std::optional<NegativeSampler> negatives_;
-  Array<Index> halo_ids_;  // global ids of the halo rows, where wanted
+  Array<Index> halo_ids_;  // global ids of the halo rows, if required
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,9 +1,13 @@
+/// Draws in-edges. Candidates are sorted once by destination, type and edge id, so that a drawn position
+/// names the same edge on any number of ranks. For each layer: count the edges that each row keeps, turn the
+/// counts into offsets, then draw in parallel over blocks of rows. The drawing loop prefetches the candidates
+/// at the drawn positions and replaces positions by edges 16 rows later.
 #include <sar/core/error.hpp>
-#include <sar/core/parallel.hpp>
-#include <sar/core/random.hpp>
-#include <sar/core/row_blocks.hpp>
-#include <sar/core/trace.hpp>
-#include <sar/graph/build/layer_graph.hpp>
+#include <sar/core/random/random.hpp>
+#include <sar/core/rows/row_blocks.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/core/trace/trace.hpp>
+#include <sar/graph/construct/layer_graph.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 
@@ -14,25 +18,25 @@
 #include <numeric>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// The edges that may be drawn, by destination, then type, then edge id.
+/// The edges that may be drawn, sorted by destination, type and edge id.
 struct CandidateEdges {
   Array<Index> begin{0};
   Array<local_index> edge;    ///< edge row
-  Array<real> weight;         ///< empty: all alike
-  Array<std::uint16_t> type;  ///< empty: all of one type
+  Array<real> weight;         ///< empty: all edges are equally likely
+  Array<std::uint16_t> type;  ///< empty: all edges have one type
 
   [[nodiscard]] Index degree(Index row) const { return begin[row + 1] - begin[row]; }
 };
 
 namespace {
 
-constexpr std::uint64_t sampling_stream = std::uint64_t{1} << 40;  // and type, layer; both count from 0
+constexpr std::uint64_t sampling_stream = std::uint64_t{1} << 40;  // plus type and layer
 constexpr int bits_of_layer = 20;
-constexpr Index grain = Index{1} << 10;  // rows, or edges, of a task
+constexpr Index grain = Index{1} << 10;  // rows or edges per task
 
-/// The 64-bit words of one node, two from a Philox block.
+/// A sequence of random 64-bit words for one node, two per Philox block.
 class Words {
  public:
   Words(const Random& random, std::uint64_t node) : random_(random), node_(node) {}
@@ -42,12 +46,12 @@ class Words {
     const std::size_t at = 2 * (used_++ % 2);
     return block_[at] | (static_cast<std::uint64_t>(block_[at + 1]) << 32);
   }
-  /// Uniform in {0, ..., n - 1} up to n / 2^64.
+  /// Returns a uniform value in {0, ..., n - 1}, up to a bias of n / 2^64.
   Index below(Index n) {
     __extension__ using Wide = unsigned __int128;
     return static_cast<Index>((static_cast<Wide>(next()) * static_cast<Wide>(n)) >> 64);
   }
-  /// Uniform in (0, 1].
+  /// Returns a uniform value in (0, 1].
   double unit() { return static_cast<double>((next() >> 11) + 1) * 0x1p-53; }
 
  private:
@@ -57,11 +61,11 @@ class Words {
   std::array<std::uint32_t, 4> block_{};
 };
 
-/// Draws positions among `n` candidates. One for each thread's block of rows.
+/// Draws positions among `n` candidates. Each thread has its own.
 class Choice {
  public:
-  /// `count` different positions, every set of them alike, or `count` independent ones. R. Floyd: Bentley,
-  /// Floyd, "A sample of brilliance", CACM 1987.
+  /// Draws `count` distinct positions, all subsets equally likely (R. Floyd's algorithm: Bentley, Floyd, "A
+  /// sample of brilliance", CACM 1987), or `count` independent ones.
   void uniform(Words words, Index n, Index count, bool replace, local_index* out) {
     if (replace) {
       for (Index i = 0; i < count; ++i) out[i] = static_cast<local_index>(words.below(n));
@@ -78,7 +82,7 @@ class Choice {
       std::uint64_t marked = 0;
       draw([&](const local_index* drawn, Index i) { return ((marked >> drawn[i]) & 1) != 0; },
            [&](local_index at) { marked |= std::uint64_t{1} << at; });
-    } else if (count <= 64) {  // the few that are drawn are searched
+    } else if (count <= 64) {  // linear search among few positions
       const auto is_among = [](const local_index* drawn, Index i) {
         return std::find(drawn, drawn + i, drawn[i]) != drawn + i;
       };
@@ -90,8 +94,9 @@ class Choice {
     }
   }
 
-  /// The same with a probability in proportion to weight[position] > 0. Without replacement: the positions
-  /// with the smallest -log(u) / weight. Efraimidis, Spirakis, Information Processing Letters 97 (2006).
+  /// Draws positions with probability proportional to weight[position] > 0. Without replacement, takes the
+  /// positions with the smallest -log(u) / weight (Efraimidis, Spirakis, Information Processing Letters 97,
+  /// 2006).
   void weighted(Words words, const real* weight, Index n, Index count, bool replace, local_index* out) {
     keys_.resize(static_cast<std::size_t>(n));
     if (replace) {
@@ -121,7 +126,7 @@ class Choice {
 CollectiveCall check(const GraphShardManager& graph, const std::vector<Index>& fan_outs,
                      const NeighborSamplerOptions& options) {
   require<InputError>(
-      graph.shards()->is_homogeneous(),
+      graph.topology().is_homogeneous(),
       "neighbours are sampled from a graph of one kind of nodes, not from a bipartite graph or a block");
   require<InputError>(!fan_outs.empty(), "there are no fan-outs, expected one for each layer");
   constexpr Index most = std::numeric_limits<local_index>::max();
@@ -135,7 +140,7 @@ CollectiveCall check(const GraphShardManager& graph, const std::vector<Index>& f
   return call;
 }
 
-/// Collective.
+/// Checks `prob` and returns whether it is given. Collective.
 bool check_probabilities(const GraphShardManager& graph, const Tensor& prob) {
   const Communicator& comm = graph.comm();
   if (comm.all_reduce(prob.defined() ? 1 : 0, ReduceOp::max) == 0) return false;
@@ -159,7 +164,7 @@ bool check_probabilities(const GraphShardManager& graph, const Tensor& prob) {
   return true;
 }
 
-/// `types`: null where all edges are of one.
+/// Lists the candidates. `types`: null if all edges have one type.
 CandidateEdges find_candidates(const GraphShardManager& graph, const Tensor& prob, bool weighted,
                                const Array<std::uint16_t>* types) {
   CandidateEdges found;
@@ -202,11 +207,11 @@ CandidateEdges find_candidates(const GraphShardManager& graph, const Tensor& pro
   return found;
 }
 
-/// Edges that no layer uses, and the rows that have some.
+/// Edges that no layer uses, and the rows that have such edges.
 class ExcludedEdges {
  public:
-  /// Throws InputError unless the edges are local edge rows and ascend.
-  ExcludedEdges(const ShardedGraph& graph, std::span<const Index> edges) : edges_(edges) {
+  /// Throws InputError unless the edges are ascending local edge rows.
+  ExcludedEdges(const GraphTopology& graph, std::span<const Index> edges) : edges_(edges) {
     for (std::size_t i = 0; i < edges.size(); ++i) {
       require<InputError>(0 <= edges[i] && edges[i] < graph.num_edges(), "excluded edge ", edges[i],
                           " is no edge of this rank, expected ", index_range(graph.num_edges()));
@@ -222,7 +227,7 @@ class ExcludedEdges {
   }
 
  private:
-  static Index destination(const ShardedGraph& graph, Index edge) {
+  static Index destination(const GraphTopology& graph, Index edge) {
     const GraphShard& shard = edge < graph.local.num_edges() ? graph.local : graph.remote;
     const auto row =
         std::upper_bound(shard.row_begin.begin(), shard.row_begin.end(), edge - shard.first_edge);
@@ -232,10 +237,10 @@ class ExcludedEdges {
   std::vector<Index> rows_;
 };
 
-/// Chooses the in-edges of one layer.
+/// Draws the in-edges of one layer.
 class LayerSampler {
  public:
-  /// `fan_outs`: of the types. `key`: of the draws; those of other types have other streams.
+  /// `fan_outs`: one per type. `key`: the random key; each type uses its own stream.
   LayerSampler(const CandidateEdges& in, const Array<Index>& ids, std::span<const Index> fan_outs,
                bool replace, const RandomKey& key, const ExcludedEdges& excluded)
       : in_(in), ids_(ids), fan_outs_(fan_outs), replace_(replace), excluded_(excluded) {
@@ -268,21 +273,21 @@ class LayerSampler {
   }
 
  private:
-  static constexpr Index ahead = 16;  // rows between a request for candidates and its use
+  static constexpr Index ahead = 16;  // rows between the prefetch of candidates and their use
 
   struct Task {
     Choice choice;
-    std::vector<local_index> positions;  // of the candidates of a row with excluded edges
+    std::vector<local_index> positions;  // scratch for rows with excluded edges
     std::vector<real> weights;
   };
 
-  /// Candidates of one row and one type.
+  /// The candidates of one row and one type.
   struct Run {
     Index first, last;  // positions among all candidates
     std::size_t type;
   };
 
-  /// visit(run) for the types of the row's candidates, in their order.
+  /// Calls visit(run) for the types of the row's candidates, in order.
   template <class Visit>
   void for_runs(Index row, const Visit& visit) const {
     const Index end = in_.begin[row + 1];
@@ -313,7 +318,7 @@ class LayerSampler {
     return replace_ ? fan_out : std::min(fan_out, candidates);
   }
 
-  /// Positions among all candidates of the row; requests them.
+  /// Draws positions among all candidates of the row and prefetches them.
   void draw_positions(Task& task, Index row, std::span<local_index> out) const {
     if (out.empty()) return;
     const Index begin = in_.begin[row];
@@ -328,7 +333,7 @@ class LayerSampler {
     });
   }
 
-  /// Positions among the candidates of the run.
+  /// Draws positions among the candidates of the run.
   void draw_positions(Task& task, Index row, const Run& run, std::span<local_index> out) const {
     if (out.empty()) return;
     const local_index* edge = in_.edge.data() + run.first;
@@ -368,7 +373,7 @@ class LayerSampler {
   const Array<Index>& ids_;
   std::span<const Index> fan_outs_;
   bool replace_;
-  std::vector<Random> random_;  // of the types
+  std::vector<Random> random_;  // one per type
   const ExcludedEdges& excluded_;
 };
 
@@ -420,7 +425,7 @@ std::vector<MessageFlowGraph> NeighborSampler::sample_blocks(std::span<const Ind
                                                              std::uint64_t epoch,
                                                              std::span<const Index> excluded) const {
   const TraceScope scope("sample_blocks", TraceKind::compute);
-  const ShardedGraph& whole = *graph_.shards();
+  const GraphTopology& whole = graph_.topology();
   return whole.comm.agree([&] {
     const ExcludedEdges excluded_edges(whole, excluded);
     CollectiveCall("sample_blocks").equal("epoch", epoch).require_equal(whole.comm);
@@ -436,4 +441,4 @@ std::vector<MessageFlowGraph> NeighborSampler::sample_blocks(std::span<const Ind
   });
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -1,12 +1,12 @@
-/// NeighborSampler: message flow graphs of randomly chosen in-edges, for training on mini-batches. The names
-/// are DGL's (dgl.dataloading.NeighborSampler).
+/// NeighborSampler: message flow graphs of randomly drawn in-edges for mini-batch training, as
+/// dgl.dataloading.NeighborSampler.
 ///
-/// Room graph/sampling: Mini-batches: which seeds come together, and which of their neighbours a step reads.
+/// Room graph/sampling: Mini-batches: groups seeds into batches and draws the neighbors that a step reads.
 #pragma once
 
-#include <sar/core/memory.hpp>
-#include <sar/core/tensor.hpp>
-#include <sar/graph/build/message_flow_graph.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/tensor/tensor.hpp>
+#include <sar/graph/construct/message_flow_graph.hpp>
 #include <sar/graph/message/edge_types.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
@@ -15,59 +15,60 @@
 #include <span>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// The same on every rank, but for `prob`.
+/// Options of a NeighborSampler; the same on every rank, except `prob`.
 struct NeighborSamplerOptions {
-  /// Whether an in-edge may be drawn several times. Then every node with in-edges has exactly fan-out many.
+  /// Draws in-edges with replacement. A node with in-edges then always gets as many edges as the fan-out.
   bool replace = false;
-  /// [local edges] in edge order: an edge is drawn with a probability in proportion to it, without `replace`
-  /// one after the other from those that are left (numpy.random.choice). Edges of probability 0 are never
-  /// drawn, also where all in-edges are. Undefined on every rank: all edges alike.
+  /// [local edges] in edge order: an edge is drawn with a probability proportional to it, without `replace`
+  /// sequentially from the remaining edges (numpy.random.choice). Edges with probability 0 are never drawn,
+  /// even if all in-edges have it. If undefined on every rank, all edges are equally likely.
   Tensor prob = {};
   std::uint64_t seed = 0;
 };
 
 struct CandidateEdges;
 
-/// Chooses in-edges of the nodes that each layer computes: at most fan-out many of a node, all when the
-/// fan-out is -1. The draws of a node are a function of (seed, epoch, layer, original id of the node), and
-/// its in-edges are taken in the order of their edge ids. So the message flow graphs are the same for every
-/// number of ranks and threads; a node that several batches of an epoch need has the same neighbours in each.
-/// Where edges have types, there is a fan-out for each type, and a node's in-edges of each type are drawn by
-/// themselves: its draws depend on the type, too. With one type they are those without types.
+/// Draws in-edges of the nodes that each layer computes: at most as many per node as the fan-out, or all of
+/// them for a fan-out of -1. The draws of a node are a function of (seed, epoch, layer, original id of the
+/// node), and its in-edges are considered in the order of their edge ids. The message flow graphs are
+/// therefore the same for every number of ranks and threads, and a node that occurs in several batches of an
+/// epoch has the same neighbors in each. For typed edges there is one fan-out per type, and the in-edges of
+/// each type are drawn independently: the draws depend on the type, too. With a single type, they are those
+/// without types.
 ///
-/// The message flow graphs are spread over the ranks as the whole graph is: each node of a layer is computed
-/// once, by its owner, however many seeds of whatever ranks depend on it. Batch norm, dropout and losses
-/// therefore see the same for every number of ranks, too.
+/// The message flow graphs are distributed like the whole graph: the owner of a node computes it once per
+/// layer, whatever the number of seeds and ranks that depend on it. Batch norm, dropout and losses are
+/// therefore also the same for every number of ranks.
 class NeighborSampler {
  public:
-  /// `fan_outs`: of each layer, the first layer first. Takes 4 bytes for each in-edge of this rank (with prob
-  /// 8 or 12). Collective. Throws InputError, the same on every rank, for no fan-outs, a fan-out less than
-  /// -1, fan-outs or options that differ between ranks, a graph that is not homogeneous, and for
-  /// probabilities that are negative, not finite, of another number than the local edges or 0 on all edges.
+  /// `fan_outs`: one per layer, the first layer first. Memory: 4 bytes per in-edge of this rank (8 or 12 with
+  /// prob). Throws InputError on every rank for an empty list, a fan-out below -1, fan-outs or options that
+  /// differ between ranks, a graph that is not homogeneous, and for probabilities that are negative, not
+  /// finite, all 0, or not one per local edge. Collective.
   NeighborSampler(const GraphShardManager& graph, std::vector<Index> fan_outs,
                   const NeighborSamplerOptions& options = {});
-  /// `fan_outs`: of each layer, for each type of edge; `etypes`: of the local edges. As DGL's with a dict for
-  /// each layer, on the homogeneous form of a graph with several edge types. Takes 2 bytes more for each
-  /// in-edge. Collective. Throws as the other constructor, InputError for a layer without fan-outs or with
-  /// another number of them than the first one and for types that have none, ShapeError for another number
-  /// of types than local edges.
+  /// `fan_outs`: per layer, one per edge type; `etypes`: the types of the local edges. Equivalent to DGL's
+  /// sampler with one dict per layer, on the homogeneous form of a graph with several edge types. Memory: 2
+  /// more bytes per in-edge. Throws as the other constructor, InputError if the layers have no fan-outs or
+  /// different numbers of them and for types without a fan-out, ShapeError unless there is one type per local
+  /// edge. Collective.
   NeighborSampler(const GraphShardManager& graph, std::vector<std::vector<Index>> fan_outs,
                   const EdgeTypes& etypes, const NeighborSamplerOptions& options = {});
 
-  /// The graphs of all layers, the first layer first, as those of construct_mfgs. `seeds`: global ids of
-  /// nodes of this rank, each once, in the order of the last layer's destinations. `excluded`: edge rows of
-  /// this rank that no layer uses; sorted, each once. In-degrees are those in the layer, out-degrees those in
-  /// the whole graph. Two messages to each rank of whose rows a layer reads some. Collective. Throws
-  /// InputError, the same on every rank, for a seed that is no node, of another rank or given twice, and for
-  /// excluded edges that are none or do not ascend.
+  /// Returns the message flow graphs of all layers, the first layer first, as construct_mfgs does. `seeds`:
+  /// distinct global ids of nodes of this rank, in the order of the last layer's destinations. `excluded`:
+  /// sorted, distinct edge rows of this rank that no layer uses. In-degrees are those in the layer,
+  /// out-degrees those in the whole graph. Throws InputError on every rank for a seed that is not a node,
+  /// belongs to another rank or is given twice, and for excluded edges that do not exist or do not ascend.
+  /// Collective: two messages per layer to each rank whose rows the layer reads.
   [[nodiscard]] std::vector<MessageFlowGraph> sample_blocks(std::span<const Index> seeds,
                                                             std::uint64_t epoch = 0,
                                                             std::span<const Index> excluded = {}) const;
 
   [[nodiscard]] const GraphShardManager& graph() const noexcept { return graph_; }
-  /// Of the layers; with types of edges, those of all types follow each other.
+  /// Returns the fan-outs of the layers; with edge types, those of all types of a layer are adjacent.
   [[nodiscard]] const std::vector<Index>& fan_outs() const noexcept { return fan_outs_; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
 
@@ -82,4 +83,4 @@ class NeighborSampler {
   std::shared_ptr<const CandidateEdges> candidates_;
 };
 
-}  // namespace sar
+}}  // namespace sar

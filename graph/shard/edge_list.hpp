@@ -1,12 +1,12 @@
-/// EdgeList: edges as columns, before they are a graph.
+/// EdgeList: edges as columns, the input of graph construction.
 #pragma once
 
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
-/// In-edges of this worker's nodes, in no particular order. Ids are those of the partitioned graph
-/// (PartitionBook); `id` names the edge in the whole graph: unique, and the same for every partitioning.
+/// In-edges of this rank's nodes, in no particular order. Node ids are global ids (PartitionBook). `id`
+/// identifies the edge in the whole graph: it is unique, and the same for every partitioning.
 struct EdgeList {
   Array<Index> src;
   Array<Index> dst;
@@ -16,4 +16,4 @@ struct EdgeList {
   [[nodiscard]] Index size() const noexcept { return static_cast<Index>(src.size()); }
 };
 
-}  // namespace sar
+}}  // namespace sar

@@ -6,10 +6,10 @@
 #include <numeric>
 #include <utility>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Turns counts stored at [i + 1] into offsets.
+/// Converts counts stored at [i + 1] to offsets.
 void accumulate_offsets(Array<local_index>& counts) {
   std::partial_sum(counts.begin(), counts.end(), counts.begin());
 }
@@ -19,15 +19,15 @@ void check_size(Index num_edges) {
                       " edges, at most 2147483647 are possible: use more ranks");
 }
 
-/// Calls visit(row, position, position in the transpose) for all edges, in an order that keeps each source
-/// row's edges sorted by destination. `next`: where the edges of each source row begin; changes.
+/// Calls visit(row, position, position in the transpose) for all edges, in an order that keeps the edges of
+/// each source row sorted by destination. `next`: the next free position of each source row.
 template <class Visit>
 void for_each_transposed(const GraphShard& shard, Array<local_index> next, const Visit& visit) {
   for (Index i = 0; i < shard.num_rows(); ++i)
     for (Index k = shard.row_begin[i]; k < shard.row_begin[i + 1]; ++k) visit(i, k, next[shard.src[k]]++);
 }
 
-/// The offsets of all source rows, in memory of their own.
+/// Returns the offsets of all source rows as a copy.
 Array<local_index> all_source_offsets(const GraphShard& shard) {
   const SourceOffsets offsets(shard, 0, shard.num_src_rows);
   return {offsets.data(), offsets.data() + shard.num_src_rows + 1};
@@ -108,7 +108,7 @@ SourceOffsets::SourceOffsets(const GraphShard& shard, Index first, Index last) {
   }
   const auto& [rows, first_edges] = *shard.lazy_->bits;
   made_.resize(static_cast<std::size_t>(last - first + 1));
-  Index row = first;  // the next one whose offset is made
+  Index row = first;  // next row to write
   Index edge = first_edges.next(0);
   for (Index u = rows.next(0); u < last && u < shard.num_src_rows; u = rows.next(u + 1)) {
     for (; row <= u; ++row) made_[row - first] = static_cast<local_index>(edge);
@@ -132,4 +132,4 @@ GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge
   return shard;
 }
 
-}  // namespace sar
+}}  // namespace sar

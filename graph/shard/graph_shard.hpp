@@ -1,13 +1,13 @@
-/// GraphShard: some of a worker's in-edges in local memory, as a bipartite graph from source rows to
-/// destination rows. Shard kernels (shard_kernel.hpp) run on it; it knows nothing of ranks.
+/// GraphShard: some of a rank's in-edges in local memory, as a bipartite graph from source rows to
+/// destination rows. Shard kernels (shard_kernel.hpp) run on it; it has no knowledge of ranks.
 ///
-/// Room graph/shard: Edges in local memory, and what a kernel on them must offer. Nothing here knows ranks or
-/// tapes.
+/// Room graph/shard: Edges in local memory and the interface of the kernels that run on them. Nothing here
+/// depends on ranks or tapes.
 #pragma once
 
 #include <sar/config.hpp>
-#include <sar/core/index_set.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/index_set.hpp>
+#include <sar/core/memory/memory.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -15,24 +15,25 @@
 #include <optional>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// A row index inside a shard.
 using local_index = std::int32_t;
 
-/// The same edges by source row, for the backward pass: those of row 0, then those of row 1, and so on.
-/// SourceOffsets says where the edges of a row begin.
+/// The same edges sorted by source row, for the backward pass. SourceOffsets gives the first edge of each
+/// row.
 struct ShardTranspose {
-  Array<local_index> dst;  ///< destination row (of the worker) per edge
+  Array<local_index> dst;  ///< destination row (of this rank) per edge
 };
 
 struct GraphShard {
   Index num_src_rows =
-      0;                 ///< rows that the kernels are given; every one has an edge, but for the local shard
-  Index num_dst = 0;     ///< destination rows of the worker
-  Index first_edge = 0;  ///< number of this shard's first edge among the worker's edges
+      0;                 ///< source rows which kernels read; every row has an edge, except in the local shard
+  Index num_dst = 0;     ///< destination rows of this rank
+  Index first_edge = 0;  ///< index of this shard's first edge among this rank's edges
 
-  /// Whether kernels are given all destination rows, also those without edges (EdgeCursor): the local shard.
+  /// Whether kernels process all destination rows, including those without edges (EdgeCursor); set for the
+  /// local shard.
   bool every_row = false;
   /// Destination rows with edges, ascending; empty: no edges, or all rows 0 .. num_dst-1 (num_rows()).
   Array<local_index> dst_rows;
@@ -45,41 +46,41 @@ struct GraphShard {
   [[nodiscard]] Index dst_row(Index i) const { return dst_rows.empty() ? i : dst_rows[i]; }
   [[nodiscard]] Index edge(Index position) const { return first_edge + position; }
 
-  /// The offsets of all destination rows [num_dst + 1]: row_begin, or made of it in `made`.
+  /// Returns the offsets of all destination rows [num_dst + 1]: row_begin, or an expanded copy in `made`.
   [[nodiscard]] const local_index* offsets_of_every_row(Array<local_index>& made) const;
 
-  /// Of all arrays that are there now.
+  /// Returns the memory of all arrays that currently exist.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
-  /// The edges by source row. Made at the first call and kept.
+  /// Returns the edges sorted by source row. Computed at the first call and cached.
   [[nodiscard]] const ShardTranspose& transpose() const;
-  /// For each edge of transpose(): its position among the edges of this shard. Made at the first call and
-  /// kept.
+  /// Returns, for each edge of transpose(), its position among the edges of this shard. Computed at the first
+  /// call and cached.
   [[nodiscard]] const Array<local_index>& transpose_positions() const;
-  /// For each edge of this shard: its position among the edges of transpose(). Made at the first call and
-  /// kept.
+  /// Returns, for each edge of this shard, its position among the edges of transpose(). Computed at the first
+  /// call and cached.
   [[nodiscard]] const Array<local_index>& positions_in_transpose() const;
 
  private:
   friend class SourceOffsets;
-  /// The offsets of the transpose where the source rows are many more than the edges, as bits.
+  /// Offsets of the transpose as bit sets, for shards with many more source rows than edges.
   struct FewEdges {
-    IndexSet rows;         ///< with edges
-    IndexSet first_edges;  ///< of these rows, among the edges of the transpose
+    IndexSet rows;         ///< rows with edges
+    IndexSet first_edges;  ///< first edges of these rows, among the edges of the transpose
   };
   struct Lazy {
     std::once_flag transpose_once, positions_once, inverse_once;
     ShardTranspose transpose;
-    Array<local_index> begin;      ///< [source rows + 1] offsets of the transpose; empty where bits say them
-    std::optional<FewEdges> bits;  ///< the same in a bit a source row and a bit an edge
+    Array<local_index> begin;      ///< [source rows + 1] offsets of the transpose; empty if `bits` is used
+    std::optional<FewEdges> bits;  ///< the same with one bit per source row and one per edge
     Array<local_index> positions, inverse;
   };
   std::unique_ptr<Lazy> lazy_ = std::make_unique<Lazy>();
 };
 
-/// Where the edges of the source rows [first, last) begin among those of the transpose: row first + i has the
-/// edges [data()[i], data()[i + 1]). Reads them, or makes them of the bits that a shard of few edges keeps,
-/// which takes time for the rows and edges before `last`.
+/// The offsets of the source rows [first, last) in the transpose: row first + i has the edges [data()[i],
+/// data()[i + 1]). They are a view, or are expanded from the bit sets of a shard with few edges, in time
+/// linear in the rows and edges before `last`.
 class SourceOffsets {
  public:
   SourceOffsets(const GraphShard& shard, Index first, Index last);
@@ -91,22 +92,22 @@ class SourceOffsets {
   const local_index* begin_;
 };
 
-/// An in-edge before it has found its shard.
+/// An in-edge before it is assigned to a shard.
 struct LocalEdge {
-  local_index dst;  ///< destination row of the worker
+  local_index dst;  ///< destination row of this rank
   local_index src;  ///< source row of the shard; before that is known, row in the range of the source's owner
   Index id;
   real weight;
 };
 
-/// A shard of `edges`, which are sorted by (dst, src, id), numbered from `first_edge`; `every_row` as in
-/// GraphShard. Throws InputError for more than 2^31-1 edges.
+/// Returns the shard of `edges`, which must be sorted by (dst, src, id); their indices start at `first_edge`.
+/// `every_row` as in GraphShard. Throws InputError for more than 2^31-1 edges.
 GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge, Index num_dst,
                        Index num_src_rows, bool every_row);
 
 /// Sets every_row, dst_rows and row_begin of a shard whose `num_edges` edges are sorted by their destination
-/// row, dst_of(k). Only the rows with edges are listed, but with `every_row` and where that takes less memory
-/// all of them.
+/// row, dst_of(k). Lists only the rows with edges, or all rows if `every_row` is set or if that takes less
+/// memory.
 template <class DstOf>
 void list_rows(GraphShard& shard, Index num_edges, const DstOf& dst_of, bool every_row) {
   Index rows = 0;
@@ -132,4 +133,4 @@ void list_rows(GraphShard& shard, Index num_edges, const DstOf& dst_of, bool eve
   }
 }
 
-}  // namespace sar
+}}  // namespace sar

@@ -4,13 +4,13 @@
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/core/deferred_rows.hpp>
-#include <sar/core/dropout.hpp>
-#include <sar/core/elementwise.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/matmul.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/core/row_operand.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/products/matmul.hpp>
+#include <sar/core/products/row_operand.hpp>
+#include <sar/core/rows/dropout.hpp>
+#include <sar/core/rows/elementwise.hpp>
+#include <sar/core/tensor/deferred_rows.hpp>
 
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"

@@ -4,8 +4,8 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include "support/random_tensor.hpp"
 #include "support/reference.hpp"

@@ -6,7 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cached() { sed -n "s/^$1:[^=]*=//p" "$build/CMakeCache.txt"; }
 mpicc=$(cached MPI_CXX_COMPILER | sed 's/mpic++/mpicc/; s/mpicxx/mpicc/')
 rm -rf "$scratch"
-for component in sar_dev sar_runtime; do
+for component in sar_dev sar_models_dev sar_c_dev sar_runtime; do
   cmake --install "$build" --component $component --prefix "$scratch/prefix" >/dev/null
 done
 cmake -S "$here/package" -B "$scratch/package" --log-level=WARNING -DCMAKE_PREFIX_PATH="$scratch/prefix" -DMPI_C_COMPILER="$mpicc"

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 namespace {
 
@@ -319,4 +319,4 @@ TEST_CASE("the ranks of a node share its processors") {
   CHECK(default_num_threads(Communicator::self()) >= threads);
 }
 
-}  // namespace sar
+}}  // namespace sar

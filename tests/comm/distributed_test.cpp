@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 TEST_CASE("sync_params gives every rank the values of rank 0") {
   const Communicator comm = Communicator::world();
@@ -44,4 +44,4 @@ TEST_CASE("gather_grads sums over the ranks, with the same bits on all of them")
   }
 }
 
-}  // namespace sar
+}}  // namespace sar

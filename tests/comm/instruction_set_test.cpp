@@ -5,8 +5,8 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/environment.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/instruction_set.hpp>
-#include <sar/core/processor.hpp>
+#include <sar/core/isa/instruction_set.hpp>
+#include <sar/core/isa/processor.hpp>
 
 #include <cstdlib>
 #include <sstream>

@@ -2,12 +2,13 @@
 /// statistics.
 #include <doctest/doctest.h>
 
-#include <sar/comm/rows/halo.hpp>
+#include <sar/comm/halo/halo_fetch.hpp>
+#include <sar/comm/halo/halo_push.hpp>
 #include <sar/comm/trace.hpp>
 #include <sar/comm/trace_file.hpp>
-#include <sar/core/file.hpp>
-#include <sar/core/trace_events.hpp>
-#include <sar/core/trace_text.hpp>
+#include <sar/core/files/file.hpp>
+#include <sar/core/trace/trace_events.hpp>
+#include <sar/core/trace/trace_text.hpp>
 
 #include "support/thrown.hpp"
 

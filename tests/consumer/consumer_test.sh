@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # consumer_test.sh BUILD_DIR COMMAND: the library as outside projects use it, with the compiler and the MPI of BUILD_DIR.
 #   install        cmake --install to a place, moved to another one afterwards
-#   package        find_package(sar), built and run on two ranks; refused with another MPI than the library's, and for a
-#                  precision that it does not have
+#   host           find_package(sar), sar::sar alone, built and run on two ranks; the same project with add_subdirectory, configured
+#   package        find_package(sar COMPONENTS data), built and run on two ranks; refused with another MPI than the library's,
+#                  and for a component or precision that is not installed
 #   example        examples/mesh_surrogate and examples/coupled_surrogate as projects of their own, built and run
 #   c              examples/c_solver, built and run on 1, 2 and 4 ranks with the same losses
-#   fortran        examples/fortran_solver, the same, and its second program; a model file that is not there
+#   fortran        examples/fortran_solver, the same, and its second program, also by sar-fortran.pc; a model file that is not there
 #   tools          the installed programs, one after the other
-#   pkg-config     the program of package/ by the MPI compiler and sar.pc alone
+#   pkg-config     the programs of host/, package/ and examples/c_solver by MPI compilers and .pc files alone
 #   subdirectory   FetchContent, configured; add_subdirectory, in a build of single precision with both precisions, built, run
 #                  on two ranks and installed
 #   blas           SAR_BLAS=ON, refused where there is no BLAS
@@ -63,6 +64,13 @@ case $command in
     ! grep -rlF -e "$root/" -e "$prefix.first" "$prefix" --include=*.cmake --include=*.pc --include=*.hpp ||
       { echo "FAILED: these name places of the build"; exit 1; }
     ;;
+  host)
+    rm -rf "$scratch/host" "$scratch/host_of_sources"
+    configure "$here/host" "$scratch/host" -DCMAKE_PREFIX_PATH="$prefix"
+    cmake --build "$scratch/host"
+    on_two_ranks "$scratch/host/consumer"
+    configure "$here/host" "$scratch/host_of_sources" -DSAR_SOURCE_TREE="$root"
+    ;;
   package)
     rm -rf "$scratch/package"
     configure "$here/package" "$scratch/package" -DCMAKE_PREFIX_PATH="$prefix"
@@ -80,8 +88,12 @@ case $command in
     if [ "$(cached SAR_PRECISION)" != both ]; then
       configure "$here/both" "$scratch/other_mpi/both" -DCMAKE_PREFIX_PATH="$prefix" >"$refused" &&
         { echo "FAILED: a library of one precision was found for two"; exit 1; }
-      tr -s ' \n' ' ' <"$refused" | grep -q "was built with SAR_PRECISION=$(cached SAR_PRECISION) and SAR_FORTRAN=$(cached SAR_FORTRAN); the components asked for are: single;double"
+      tr -s ' \n' ' ' <"$refused" | grep -q "this libsar has the components $(cached SAR_PRECISION);data;.*; those asked for are: single;double;data"
     fi
+    rm "$scratch"/other_mpi/lib/cmake/sar/sar_data*
+    configure "$here/package" "$scratch/other_mpi/without_data" -DCMAKE_PREFIX_PATH="$scratch/other_mpi" >"$refused" &&
+      { echo "FAILED: sar::data was found where it is not installed"; exit 1; }
+    tr -s ' \n' ' ' <"$refused" | grep -q "this libsar has the components .*; those asked for are: data"
     letter=$(sed -n 's/^#define SAR_MPI "\(.\).*/\1/p' "$prefix/include/sar/config.hpp")
     sed "s/^#define SAR_MPI .*/#define SAR_MPI \"$(tr MO OM <<<"$letter") MPI\"/" "$prefix/include/sar/config.hpp" \
       >"$scratch/other_mpi/include/sar/config.hpp"
@@ -118,6 +130,14 @@ case $command in
     for ranks in $few_ranks; do on_ranks "$ranks" ./train_surrogate "flow$ranks.safetensors" 8 16 >"$ranks.out"; done
     for ranks in $few_ranks; do same_losses "$ranks.out" 1.out; done
     on_two_ranks ./predict_surrogate flow1.safetensors 4 16 >rollout && learned rollout
+    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name sar.pc)")
+    export PKG_CONFIG_PATH
+    mkdir -p by_pkg_config && cd by_pkg_config
+    # shellcheck disable=SC2046 # a list of flags
+    "$(wrapper mpifort)" "$root"/examples/fortran_solver/{arguments,advection_diffusion,surrogate,predict_surrogate}.f90 -o predict_surrogate \
+      $(pkg-config --cflags --libs sar-fortran)
+    cd ..
+    LD_LIBRARY_PATH=$PKG_CONFIG_PATH/.. on_two_ranks by_pkg_config/predict_surrogate flow1.safetensors 4 16 | cmp - rollout
     on_ranks 1 ./predict_surrogate no_such.safetensors >"$refused" 2>&1 && { echo "FAILED: predicts without a file"; exit 1; }
     grep -q "predict_surrogate: .*no_such.safetensors" "$refused"
     ;;
@@ -129,10 +149,18 @@ case $command in
     on_two_ranks "$prefix/bin/sar-train" --dataset parts --hidden 16 --epochs 3 | grep "^epoch *3/3"
     ;;
   pkg-config)
-    flags=$(PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name sar.pc)") pkg-config --cflags --libs sar)
-    # shellcheck disable=SC2086 # a list of flags
-    "$mpicxx" -O1 -I"$here/other_eigen" "$here/package/main.cpp" -o "$scratch/by_pkg_config" $flags
+    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name sar.pc)")
+    export PKG_CONFIG_PATH
+    flags=$(pkg-config --cflags --libs sar)
+    # shellcheck disable=SC2046,SC2086 # lists of flags
+    {
+      "$mpicxx" -O1 "$here/host/main.cpp" -o "$scratch/host_by_pkg_config" $flags
+      "$mpicxx" -O1 -I"$here/other_eigen" -I"$here/.." "$here/package/main.cpp" -o "$scratch/by_pkg_config" $(pkg-config --cflags --libs sar-data sar-models)
+      "$(wrapper mpicc)" -std=c99 -Wall -Werror "$root/examples/c_solver/c_solver.c" -o "$scratch/c_by_pkg_config" $(pkg-config --cflags --libs sar-c) -lm
+    }
+    on_two_ranks "$scratch/host_by_pkg_config"
     on_two_ranks "$scratch/by_pkg_config"
+    LD_LIBRARY_PATH=$PKG_CONFIG_PATH/.. on_ranks 1 "$scratch/c_by_pkg_config" "$scratch/line.safetensors" | grep -q '^rollout'
 
     # a host may link with the wrapper of another language, which has no C++ bindings of MPI
     nm -C --undefined-only "$scratch/by_pkg_config" | grep -F ' MPI::' && { echo "FAILED: needs the C++ bindings of MPI"; exit 1; }
@@ -145,7 +173,7 @@ case $command in
     rm -rf "$scratch/subdirectory" "$scratch/fetched"
     # the library is compiled with optimization also where the host sets nothing
     configure "$here/subdirectory" "$scratch/fetched" -DSAR_SOURCE_TREE="$root" -DCONSUMER_FETCHES=ON -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
-    ours=$(grep '"command".*sar\.dir' "$scratch/fetched/compile_commands.json")
+    ours=$(grep -E '"command".*sar(_data)?\.dir' "$scratch/fetched/compile_commands.json")
     if [ -z "$ours" ] || grep -v -e ' -O3 ' <<<"$ours"; then echo "FAILED: compiled without -O3"; exit 1; fi
     # both precisions are built once, with the first of the presets
     precision=$([ "$(cached SAR_PRECISION)" = single ] && echo both || echo single)
@@ -183,18 +211,18 @@ case $command in
     # what both libraries define are names of other libraries, which are the same in both
     names() { nm --extern-only --defined-only "$scratch"/both_prefix/lib*/"$1" 2>/dev/null | awk 'NF == 3 { print $3 }' | sort -u; }
     [ "$(names libsar_double.a | grep -c 16double_precision)" -ge 300 ]
-    comm -12 <(names libsar.a) <(names libsar_double.a) | grep 3sar | grep -vE '3sar(5eigen|12json_library)' | c++filt &&
+    { comm -12 <(names libsar.a) <(names libsar_double.a) && comm -12 <(names libsar_data.a) <(names libsar_data_double.a); } | grep 3sar | grep -vE '3sar(5eigen|12json_library)' | c++filt &&
       { echo "FAILED: these names are in both libraries"; exit 1; }
     PKG_CONFIG_PATH=$(dirname "$(find "$scratch/both_prefix" -name sar-double.pc)")
     export PKG_CONFIG_PATH
     # shellcheck disable=SC2046 # lists of flags
     for precision in single double; do
-      "$mpicxx" -c -o "$scratch/both_$precision.o" "$here/both/${precision}_training.cpp" \
-        $(pkg-config --cflags "sar$([ $precision = single ] || echo -double)")
+      "$mpicxx" -I"$here/.." -c -o "$scratch/both_$precision.o" "$here/both/${precision}_training.cpp" \
+        $(pkg-config --cflags "sar-data$([ $precision = single ] || echo -double)")
     done
     # shellcheck disable=SC2046
     "$mpicxx" -std=c++20 -I"$here/.." "$here/both/main.cpp" "$here/../support/mpi_handles.cpp" "$scratch"/both_{single,double}.o -o "$scratch/both_by_pkg_config" \
-      $(pkg-config --libs sar sar-double)
+      $(pkg-config --libs sar-data sar-data-double)
     on_two_ranks "$scratch/both_by_pkg_config"
     ;;
 esac

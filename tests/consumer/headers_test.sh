@@ -6,12 +6,12 @@ include=$1/include cxx=$2 mpicxx=$3
 flags=$("$mpicxx" -show | tr ' ' '\n' | grep -E '^-(I|D)' | sed 's/^-I/-isystem/' | tr '\n' ' ')
 compile=("$cxx" -std=c++20 $flags -I"$include" -x c++)
 cd "$include"
-[ "$(find sar -name '*.hpp' | wc -l)" -ge 60 ] || { echo "FAILED: there are few headers in $include"; exit 1; }
+[ "$(find sar -name '*.hpp' | wc -l)" -ge 120 ] || { echo "FAILED: there are few headers in $include"; exit 1; }
 
 find sar -name '*.hpp' -print0 | xargs -0 -P 2 -I{} "${compile[@]}" -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion \
   -Werror -include {} /dev/null
 
-echo '#include <sar/sar.hpp>' | "${compile[@]}" -E -dD - >"$1/preprocessed"
+printf '#include <sar/%s.hpp>\n' sar data models | "${compile[@]}" -E -dD - >"$1/preprocessed"
 awk -v include="$include/" '/^# [0-9]+ "/ { ours = index($0, include) || /"sar\// } ours && /^#define / { print $2 }' "$1/preprocessed" |
   grep -v '^SAR_' && { echo "FAILED: these macros are defined by public headers"; exit 1; }
 grep -E '^# [0-9]+ ".*/(Eigen|tbb|nlohmann)/' "$1/preprocessed" && { echo "FAILED: included by public headers"; exit 1; }

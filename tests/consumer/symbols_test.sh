@@ -1,18 +1,26 @@
 #!/usr/bin/env bash
-# symbols_test.sh PREFIX: libsar.a defines names in sar:: only, besides those of sar.h and instances of the templates of the standard library and of
-# oneTBB, which every program may define; and it calls no function of MPI that makes handles unless tests/support/mpi_handles.cpp
-# counts them.
+# symbols_test.sh PREFIX: the libraries in C++ define names in sar:: only, besides those of sar.h, in libsar_c.a, and instances of the templates
+# of the standard library and of oneTBB, which every program may define; and they call no function of MPI that makes handles unless
+# tests/support/mpi_handles.cpp counts them.
 set -euo pipefail
-library=$(find "$1" -name libsar.a)
+libraries=$(find "$1" -name "libsar*.a" ! -name libsar_fortran.a)
 here=$(cd "$(dirname "$0")" && pwd)
-symbols() { nm --extern-only "$@" "$library" 2>/dev/null; }
+# symbols LIBRARY OPTION
+symbols() { nm --extern-only "$2" "$1" 2>/dev/null; }
 
 # A mangled name: what it is (a table of a class, a variable of a function), then its outermost scope.
 what='_Z(GVZ?|GR|T[ISVTC]|Z)*[NKVROPF]*'
-symbols --defined-only | awk 'NF == 3 { print $2, $3 }' | sort -u >"$1/symbols"
-[ "$(grep -cE "^T ${what}3sar" "$1/symbols")" -ge 300 ] || { echo "FAILED: few functions in $library"; exit 1; }
-grep -Ev "^[A-Zu] ${what}3sar|^T sar_" "$1/symbols" | grep -Ev "^[WVu] (DW\.ref\.|$what(S[tabsiod]|9__gnu_cxx|3tbb6detail))" | c++filt &&
-  { echo "FAILED: these names are not in sar::"; exit 1; }
+for library in $libraries; do
+  symbols "$library" --defined-only | awk 'NF == 3 { print $2, $3 }' | sort -u >"$1/symbols"
+  few=50 of_c='^$'
+  case $library in
+    */libsar.a | */libsar_double.a) few=300 ;;
+    */libsar_c.a) few=10 of_c='^T sar_' ;;
+  esac
+  [ "$(grep -cE "^T ${what}3sar" "$1/symbols")" -ge $few ] || { echo "FAILED: few functions in $library"; exit 1; }
+  grep -Ev "^[A-Zu] ${what}3sar|$of_c" "$1/symbols" | grep -Ev "^[WVu] (DW\.ref\.|$what(S[tabsiod]|9__gnu_cxx|3tbb6detail))" | c++filt &&
+    { echo "FAILED: these names of $library are not in sar::"; exit 1; }
+done
 
 counted=$(grep -oE '^int MPI_\w+' "$here/../support/mpi_handles.cpp" | cut -d' ' -f2)
 harmless="MPI_Allgather MPI_Allgatherv MPI_Allreduce MPI_Alltoall MPI_Barrier MPI_Bcast MPI_Cancel MPI_Comm_create_keyval
@@ -21,6 +29,6 @@ harmless="MPI_Allgather MPI_Allgatherv MPI_Allreduce MPI_Alltoall MPI_Barrier MP
   MPI_Comm_size MPI_Comm_test_inter MPI_Error_string MPI_Finalize MPI_Finalized MPI_Get MPI_Get_count MPI_Improbe MPI_Init_thread MPI_Initialized
   MPI_Is_thread_main MPI_Query_thread MPI_Type_commit MPI_Win_flush_all MPI_Win_lock_all MPI_Win_set_errhandler MPI_Win_sync
   MPI_Win_unlock_all"
-symbols --undefined-only | grep -oE '\bMPI_\w+' | sort -u | grep -vxF -f <(printf '%s\n' $counted $harmless) &&
+for library in $libraries; do symbols "$library" --undefined-only; done | grep -oE '\bMPI_\w+' | sort -u | grep -vxF -f <(printf '%s\n' $counted $harmless) &&
   { echo "FAILED: handles of these calls are not counted by mpi_handles.cpp"; exit 1; }
 rm "$1/symbols"

@@ -2,7 +2,7 @@
 /// flags, its communicator and the number of ranks.
 #pragma once
 
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
 
 #include <cmath>
 

@@ -2,8 +2,9 @@
 #include "graph/data/dataset_files.hpp"
 
 #include <doctest/doctest.h>
-#include <sar/graph/message/sharded_graph.hpp>
-#include <sar/sar.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <algorithm>
 #include <array>
@@ -685,7 +686,7 @@ TEST_CASE("what travels") {
     return static_cast<double>(comm.all_reduce(bytes));
   };
   std::uint64_t read = 0;  // rows of other ranks
-  for (const HaloRound& round : s.graph.shards()->rounds())
+  for (const HaloRound& round : s.graph.topology().rounds())
     read += static_cast<std::uint64_t>(round.recv_rows);
   const double halo = static_cast<double>(comm.all_reduce(read)) * width * sizeof(real);
   for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {

@@ -16,7 +16,7 @@ struct Attempt {
 };
 
 struct Call {
-  /// "graph/attention.hpp gat_attention": the header and what it declares; more after a comma.
+  /// "graph/message/attention.hpp gat_attention": the header and what it declares; more after a comma.
   std::string name;
   /// Whether there is a call that this rank makes wrong: wrong operands, a callback that throws, a file that
   /// is not there.

@@ -76,7 +76,7 @@ std::set<std::string> collective_names(const std::string& source_directory) {
   for (const std::string folder : {"comm", "graph", "nn"})
     for (const auto& entry : std::filesystem::recursive_directory_iterator(source_directory + "/" + folder))
       if (entry.path().extension() == ".hpp")
-        read_header(entry.path(), folder + "/" + entry.path().filename().string(), names);
+        read_header(entry.path(), relative(entry.path(), source_directory).string(), names);
   return names;
 }
 

@@ -6,7 +6,7 @@
 
 namespace sar::test {
 
-/// "graph/attention.hpp gat_attention" for each function, and each class, whose comment says "Collective", or
+/// "graph/message/attention.hpp gat_attention" for each function, and each class, whose comment says "Collective", or
 /// that stands in a file whose first comment says so of all its functions and does not call itself local.
 std::set<std::string> collective_names(const std::string& source_directory);
 

@@ -31,7 +31,7 @@ void add_distributed_tensor(std::vector<Call>& calls, const Communicator& comm) 
   };
   add_maker<Numbers>(
       calls,
-      "comm/distributed_tensor.hpp DistributedTensor, comm/distributed_tensor.hpp DistributedTensor::borrow",
+      "comm/rows/distributed_tensor.hpp DistributedTensor, comm/rows/distributed_tensor.hpp DistributedTensor::borrow",
       true,
       [=](bool wrong) {
         return [=] {
@@ -50,9 +50,9 @@ void add_distributed_tensor(std::vector<Call>& calls, const Communicator& comm) 
                                [=] { return std::vector<double>(result->begin(), result->end()); }};
                      }});
   };
-  add_call("comm/distributed_tensor.hpp DistributedTensor::pull_all",
+  add_call("comm/rows/distributed_tensor.hpp DistributedTensor::pull_all",
            [](const Numbers& tensor, const std::vector<Index>& ids) { return tensor.pull_all(ids); });
-  add_call("comm/distributed_tensor.hpp DistributedTensor::start_pull",
+  add_call("comm/rows/distributed_tensor.hpp DistributedTensor::start_pull",
            [=](const Numbers& tensor, const std::vector<Index>& ids) {
              return comm.agree([&] {
                PendingRows<std::int32_t> pending = tensor.start_pull(ids);
@@ -60,7 +60,7 @@ void add_distributed_tensor(std::vector<Call>& calls, const Communicator& comm) 
                return pending.finish();
              });
            });
-  add_call("comm/distributed_tensor.hpp DistributedTensor::barrier",
+  add_call("comm/rows/distributed_tensor.hpp DistributedTensor::barrier",
            [=](const Numbers& tensor, const std::vector<Index>& ids) {
              return comm.agree([&] {
                const std::vector<std::int32_t> rows(2 * ids.size(), 7);
@@ -73,7 +73,7 @@ void add_distributed_tensor(std::vector<Call>& calls, const Communicator& comm) 
 
 /// Tensors of what a rank has loaded; where it is wrong, that has a row too many or another name.
 void add_distributed_data(std::vector<Call>& calls, const Communicator& comm) {
-  const std::string header = "graph/distributed_data.hpp ";
+  const std::string header = "graph/data/distributed_data.hpp ";
   const auto row_size = [](const auto& made) {
     return std::vector<double>{static_cast<double>(made.row_size())};
   };

@@ -1,11 +1,9 @@
 #include "failures/scene.hpp"
 
-#include <sar/graph/data/generators.hpp>
-#include <sar/graph/data/hetero_dataset.hpp>
+#include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/data/hetero_graphs.hpp>
-#include <sar/graph/data/load_graph_data.hpp>
-#include <sar/graph/data/partition_graph.hpp>
-#include <sar/graph/data/write_dataset.hpp>
+#include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/sources/write_dataset.hpp>
 
 #include <filesystem>
 
@@ -47,19 +45,19 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
                  const std::string& parts) {
   const auto path = [](const std::string& right, bool wrong) { return wrong ? right + "-elsewhere" : right; };
   add_maker<NodeData>(
-      calls, "graph/dataset.hpp load_dataset", true,
+      calls, "graph/data/sources/load_dataset.hpp load_dataset", true,
       [=](bool wrong) {
         return [=, from = path(dataset, wrong)] {
           return load_dataset(comm, from, {.add_reverse_edges = true});
         };
       },
       data_numbers);
-  add_maker<OpenedDataset>(
-      calls, "graph/open_dataset.hpp open_dataset", false,
-      [=](bool) { return [=, found = find_dataset(dataset)] { return open_dataset(comm, found); }; },
-      [](const OpenedDataset& opened) { return data_numbers(opened.data); });
+  add_maker<std::unique_ptr<GraphSource>>(
+      calls, "graph/data/sources/load_dataset.hpp open_dataset", false,
+      [=](bool) { return [=] { return open_dataset(comm, dataset); }; },
+      [](const auto& source) { return std::vector<double>{static_cast<double>(source->num_edges())}; });
   add_maker<std::shared_ptr<DatasetSource>>(
-      calls, "graph/dataset_source.hpp DatasetSource", true,
+      calls, "graph/data/sources/dataset_source.hpp DatasetSource", true,
       [=](bool wrong) {
         return [=, from = path(dataset, wrong)] {
           return comm.agree([&] { return std::make_shared<DatasetSource>(comm, from); });
@@ -67,42 +65,42 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
       },
       [](const auto& source) { return std::vector<double>{static_cast<double>(source->num_edges())}; });
   add_maker<EdgeList>(
-      calls, "graph/graph_source.hpp GraphSource::read_edges", false,
+      calls, "graph/data/graph_source.hpp GraphSource::read_edges", false,
       [=](bool) {
         auto source = std::make_shared<DatasetSource>(comm, dataset);
-        return [=] { return source->read_edges(); };
+        return [=] { return source->read_edges(0); };
       },
       [](const EdgeList& edges) { return std::vector<double>(edges.src.begin(), edges.src.end()); });
   add_maker<DataArray>(
-      calls, "graph/graph_source.hpp GraphSource::read_node_data", true,
+      calls, "graph/data/graph_source.hpp GraphSource::read_node_data", true,
       [=](bool wrong) {
         auto source = std::make_shared<DatasetSource>(comm, dataset);
         const std::vector<Index> nodes{1, 4};
         const std::string field = wrong ? "no such field of the dataset" : "features";
-        return [=] { return source->read_node_data(field, nodes); };
+        return [=] { return source->read_node_data(0, field, nodes); };
       },
       [](const DataArray& rows) { return numbers(rows.to_tensor()); });
   add_maker<DataArray>(
-      calls, "graph/graph_source.hpp GraphSource::read_edge_data", true,
+      calls, "graph/data/graph_source.hpp GraphSource::read_edge_data", true,
       [=](bool wrong) {
         auto source = std::make_shared<DatasetSource>(comm, dataset);
         const std::vector<Index> edges{1, 4};
         const std::string field = wrong ? "no such field of the dataset" : "weight";
-        return [=] { return source->read_edge_data(field, edges); };
+        return [=] { return source->read_edge_data(0, field, edges); };
       },
       [](const DataArray& rows) { return numbers(rows.to_tensor()); });
   add_maker<NodeData>(
-      calls, "graph/graph_source.hpp load_graph", false,
+      calls, "graph/data/sources/load_dataset.hpp load_dataset", false,
       [=](bool) {
         auto source = std::make_shared<DatasetSource>(comm, dataset);
         return [=] {
           EdgeData edges;
-          return load_graph(*source, {}, &edges);
+          return load_dataset(*source, {}, &edges);
         };
       },
       data_numbers);
   add_maker<GraphData>(
-      calls, "graph/partition_directory.hpp load_partition", true,
+      calls, "graph/data/parts/partition_directory.hpp load_partition", true,
       [=](bool wrong) {
         return [=, from = path(parts, wrong && comm.rank() == 0)] { return load_partition(comm, from); };
       },
@@ -111,11 +109,11 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
   if (comm.size() <= 2) {
     const std::string dgl = std::string(SAR_TEST_DATA) + "/dgl/heterogeneous/papers.json";
     add_maker<GraphData>(
-        calls, "graph/dgl_partition.hpp load_dgl_partition", true,
+        calls, "graph/data/sources/dgl_partition.hpp load_dgl_partition", true,
         [=](bool wrong) { return [=, from = path(dgl, wrong)] { return load_dgl_partition(comm, from); }; },
         node_counts);
     add_maker<std::map<std::string, GraphShardManager>>(
-        calls, "graph/hetero_graphs.hpp construct_hetero_graphs", true,
+        calls, "graph/data/hetero_graphs.hpp construct_hetero_graphs", true,
         [=](bool wrong) {
           auto graph = std::make_shared<GraphData>(load_dgl_partition(comm, dgl));
           if (wrong) graph->edge_types[0].edges.src.push_back(0);
@@ -128,7 +126,7 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
         });
   }
   add_maker<NodeData>(
-      calls, "graph/graph_data.hpp to_node_data", true,
+      calls, "graph/data/graph_view.hpp to_node_data", true,
       [=](bool wrong) {
         auto graph = std::make_shared<GraphData>(load_partition(comm, parts));
         if (wrong) graph->node_types[0].data.clear();
@@ -139,7 +137,7 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
       },
       data_numbers);
   add_maker<bool>(
-      calls, "graph/graph_data.hpp require_training_labels", false,
+      calls, "graph/data/graph_view.hpp require_training_labels", false,
       [=](bool) {
         auto data = std::make_shared<NodeData>(load_dataset(comm, dataset));
         return [=] {
@@ -153,55 +151,46 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
 /// Of a dataset with types.
 void add_typed_readers(std::vector<Call>& calls, const Communicator& comm, const std::string& dataset,
                        const std::string& typed) {
-  const auto open = [=] { return std::make_shared<HeteroDatasetSource>(comm, typed); };
-  const auto load = [=] { return std::make_shared<GraphData>(load_graph_data(*open())); };
-  add_maker<std::shared_ptr<HeteroDatasetSource>>(
-      calls, "graph/hetero_dataset.hpp HeteroDatasetSource", true,
-      [=](bool wrong) {
-        return [=, from = wrong ? typed + "-elsewhere" : typed] {
-          return comm.agree([&] { return std::make_shared<HeteroDatasetSource>(comm, from); });
-        };
-      },
-      [](const auto& source) { return std::vector<double>{static_cast<double>(source->num_edges())}; });
+  const auto open = [=] { return std::make_shared<DatasetSource>(comm, typed); };
+  const auto load = [=] { return std::make_shared<GraphData>(load_graph(*open())); };
   add_maker<std::unique_ptr<GraphSource>>(
-      calls, "graph/generators.hpp words_source", false,
+      calls, "graph/data/generate/words.hpp words_source", false,
       [=](bool) {
         auto source = std::make_shared<DatasetSource>(comm, dataset);
         return [=] { return words_source(*source); };
       },
       [](const auto& source) { return std::vector<double>{static_cast<double>(source->num_edges())}; });
   add_maker<EdgeList>(
-      calls, "graph/graph_source.hpp GraphSource::read_edges_of", false,
-      [=](bool) { return [source = open()] { return source->read_edges_of(1); }; },
+      calls, "graph/data/graph_source.hpp GraphSource::read_edges", false,
+      [=](bool) { return [source = open()] { return source->read_edges(1); }; },
       [](const EdgeList& edges) { return std::vector<double>(edges.src.begin(), edges.src.end()); });
   for (const bool of_nodes : {true, false})
     add_maker<DataArray>(
         calls,
-        of_nodes ? "graph/graph_source.hpp GraphSource::read_node_data_of"
-                 : "graph/graph_source.hpp GraphSource::read_edge_data_of",
+        of_nodes ? "graph/data/graph_source.hpp GraphSource::read_node_data"
+                 : "graph/data/graph_source.hpp GraphSource::read_edge_data",
         true,
         [=](bool wrong) {
           const std::vector<Index> rows{1, 4};
           const std::string field = wrong ? "no such field of the dataset" : of_nodes ? "labels" : "weight";
           return [=, source = open()] {
-            return of_nodes ? source->read_node_data_of(0, field, rows)
-                            : source->read_edge_data_of(0, field, rows);
+            return of_nodes ? source->read_node_data(0, field, rows)
+                            : source->read_edge_data(0, field, rows);
           };
         },
         [](const DataArray& rows) { return numbers(rows.to_tensor()); });
   add_maker<GraphData>(
-      calls, "graph/load_graph_data.hpp load_graph_data", false,
+      calls, "graph/data/sources/load_dataset.hpp load_graph", false,
       [=](bool) {
-        return [source = open()] { return load_graph_data(*source, {.add_reverse_edges = true}); };
+        return [source = open()] { return load_graph(*source, {.add_reverse_edges = true}); };
       },
       node_counts);
-  add_maker<OpenedGraph>(
-      calls, "graph/open_dataset.hpp open_graph", false,
-      [=](bool) { return [=, found = find_dataset(typed)] { return open_graph(comm, found); }; },
-      [](const OpenedGraph& opened) { return node_counts(opened.graph); });
+  add_maker<GraphData>(
+      calls, "graph/data/sources/load_dataset.hpp load_graph", false,
+      [=](bool) { return [=] { return load_graph(comm, typed); }; }, node_counts);
   for (const bool category : {false, true})
     add_maker<NodeData>(
-        calls, category ? "graph/graph_data.hpp category_data" : "graph/graph_data.hpp node_data_of", true,
+        calls, category ? "graph/data/graph_view.hpp category_data" : "graph/data/graph_view.hpp node_data_of", true,
         [=](bool wrong) {
           return [=, graph = load(), type = std::string(wrong ? "no such type of the dataset" : "paper")] {
             return category ? category_data(comm, *graph, type) : node_data_of(comm, *graph, type);
@@ -209,7 +198,7 @@ void add_typed_readers(std::vector<Call>& calls, const Communicator& comm, const
         },
         data_numbers);
   add_maker<HeteroGraph>(
-      calls, "graph/hetero_graphs.hpp construct_hetero_graph", true,
+      calls, "graph/data/hetero_graphs.hpp construct_hetero_graph", true,
       [=](bool wrong) {
         auto graph = load();
         if (wrong) graph->edge_types[0].edges.src.push_back(0);
@@ -225,7 +214,7 @@ void add_writers(std::vector<Call>& calls, const Communicator& comm, const std::
   const std::string out = directory + "/written";
   const auto written = [out](bool) { return std::vector<double>{std::filesystem::exists(out) ? 1.0 : 0.0}; };
   add_maker<bool>(
-      calls, "graph/write_dataset.hpp write_dataset", false,
+      calls, "graph/data/sources/write_dataset.hpp write_dataset", false,
       [=](bool) {
         const FreshName name(comm, out);
         auto source = std::make_shared<DatasetSource>(comm, dataset);
@@ -237,8 +226,8 @@ void add_writers(std::vector<Call>& calls, const Communicator& comm, const std::
       written);
   add_maker<bool>(
       calls,
-      "graph/partition_directory.hpp save_partition, graph/partition_directory.hpp PartitionWriter, "
-      "graph/partition_directory.hpp PartitionWriter::commit",
+      "graph/data/parts/partition_directory.hpp save_partition, graph/data/parts/partition_directory.hpp PartitionWriter, "
+      "graph/data/parts/partition_directory.hpp PartitionWriter::commit",
       true,
       [=](bool wrong) {
         const FreshName name(comm, out);
@@ -253,7 +242,7 @@ void add_writers(std::vector<Call>& calls, const Communicator& comm, const std::
       written);
   calls.back().compares = true;
   add_maker<bool>(
-      calls, "graph/partition_graph.hpp partition_graph", false,
+      calls, "graph/data/parts/partition_graph.hpp partition_graph", false,
       [=](bool) {
         const FreshName name(comm, out);
         auto source = std::make_shared<DatasetSource>(comm, dataset);
@@ -265,7 +254,7 @@ void add_writers(std::vector<Call>& calls, const Communicator& comm, const std::
       written);
   for (const bool integers : {false, true})
     add_maker<bool>(
-        calls, "graph/write_rows.hpp write_npy_rows", true,
+        calls, "comm/files/write_rows.hpp write_npy_rows", true,
         [=](bool wrong) {
           const FreshName name(comm, out);
           const PartitionBook book = PartitionBook::even(scene_nodes, comm.size());

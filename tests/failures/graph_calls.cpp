@@ -1,7 +1,7 @@
 #include "failures/scene.hpp"
 
+#include <sar/comm/files/fetch_rows.hpp>
 #include <sar/comm/rows/row_route.hpp>
-#include <sar/graph/data/fetch_rows.hpp>
 #include <sar/graph/message/degree_factors.hpp>
 #include <sar/graph/partition/assignment.hpp>
 
@@ -12,8 +12,8 @@ namespace sar::test {
 namespace {
 
 void add_messages(std::vector<Call>& calls, const Communicator& comm) {
-  const std::string update_all = "graph/graph_shard_manager.hpp GraphShardManager::update_all";
-  const std::string apply_edges = "graph/graph_shard_manager.hpp GraphShardManager::apply_edges";
+  const std::string update_all = "graph/message/graph_shard_manager.hpp GraphShardManager::update_all";
+  const std::string apply_edges = "graph/message/graph_shard_manager.hpp GraphShardManager::apply_edges";
   for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
     const GraphOptions options{.mode = mode, .max_halo_bytes = 24};
     add_operation(
@@ -25,10 +25,12 @@ void add_messages(std::vector<Call>& calls, const Communicator& comm) {
   add_operation(
       calls, comm, update_all,
       [](Scene& s) {
-        start_halo_step(1, 1);
-        return [&s] { return s.graph.update_all(fn::u_mul_e(s.x, s.e), fn::sum); };
+        return [&s] {
+          const HaloStep step(1, 1);
+          return s.graph.update_all(fn::u_mul_e(s.x, s.e), fn::sum);
+        };
       },
-      GraphOptions{.max_halo_bytes = 24, .halo_format = rounded, .halo_error_feedback = true});
+      GraphOptions{.max_halo_bytes = 24, .halo_format = rounded});
   add_operation(calls, comm, update_all,
                 [](Scene& s) { return [&s] { return s.graph.update_all(fn::copy_u(s.x), fn::max); }; });
   add_operation(calls, comm, update_all, [](Scene& s) {
@@ -69,20 +71,20 @@ void add_messages(std::vector<Call>& calls, const Communicator& comm) {
       return s.graph.edata().at("m");
     };
   });
-  add_operation(calls, comm, "graph/degree_factors.hpp scaled_sum", [](Scene& s) {  // fetches factors
+  add_operation(calls, comm, "graph/message/degree_factors.hpp scaled_sum", [](Scene& s) {  // fetches factors
     const Variable weight = s.wrong ? Variable(Tensor(Shape{s.graph.num_edges() + 1})) : s.e.detach();
     const SumFactors factors{.src = DegreeFactor::inverse_root, .dst = DegreeFactor::inverse_root};
     return [&s, weight, factors] {
       return scaled_sum(s.graph, s.x, weight, factors, [&s] { return s.x * real{2}; });
     };
   });
-  add_operation(calls, comm, "graph/typed_sum.hpp typed_sum", [](Scene& s) {
+  add_operation(calls, comm, "graph/message/typed_sum.hpp typed_sum", [](Scene& s) {
     const Variable weight(scene_values({2, scene_width, 2}, 9), true);
     const EdgeTypes types(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));
     return [&s, weight, types] { return typed_sum(s.graph, s.x, weight, types, s.e); };
   });
   for (const NormBy by : {NormBy::dst, NormBy::src})
-    add_operation(calls, comm, "graph/edge_softmax.hpp edge_softmax", [by](Scene& s) {
+    add_operation(calls, comm, "graph/message/edge_softmax.hpp edge_softmax", [by](Scene& s) {
       const Variable scores = s.wrong ? Variable(Tensor(Shape{s.graph.num_edges() + 1, 1})) : s.e;
       return [&s, scores, by] { return edge_softmax(s.graph, scores, by); };
     });
@@ -91,7 +93,7 @@ void add_messages(std::vector<Call>& calls, const Communicator& comm) {
 void add_attention(std::vector<Call>& calls, const Communicator& comm) {
   const auto heads = [](const Variable& x) { return reshape(x, Shape{x.num_rows(), 1, scene_width}); };
   const auto weights = [] { return Variable(scene_values({1, 1, scene_width}, 7), true); };
-  add_operation(calls, comm, "graph/attention.hpp gat_attention", [=](Scene& s) {
+  add_operation(calls, comm, "graph/message/attention.hpp gat_attention", [=](Scene& s) {
     const Variable dst(scene_values({s.graph.num_dst_nodes(), 1}, 4), true);
     return [&s, dst, attn = weights(), heads] {
       return s.comm.agree([&] { return gat_attention(s.graph, heads(s.x), attn, dst); });
@@ -100,7 +102,7 @@ void add_attention(std::vector<Call>& calls, const Communicator& comm) {
   const auto types_of_edges = [](const Scene& s) {
     return EdgeTypes(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));
   };
-  add_operation(calls, comm, "graph/attention.hpp typed_gat_attention", [=](Scene& s) {
+  add_operation(calls, comm, "graph/message/attention.hpp typed_gat_attention", [=](Scene& s) {
     const Variable dst(scene_values({s.graph.num_dst_nodes(), 1}, 4), true);
     const Variable of_types(scene_values({2, 1}, 8), true);
     return [&s, dst, of_types, types = types_of_edges(s), attn = weights(), heads] {
@@ -108,7 +110,7 @@ void add_attention(std::vector<Call>& calls, const Communicator& comm) {
           [&] { return typed_gat_attention(s.graph, heads(s.x), attn, dst, of_types, types); });
     };
   });
-  add_operation(calls, comm, "graph/typed_attention.hpp typed_attention", [=](Scene& s) {
+  add_operation(calls, comm, "graph/message/typed_attention.hpp typed_attention", [=](Scene& s) {
     const Variable query(scene_values({s.graph.num_dst_nodes(), 1, scene_width}, 4), true);
     const Variable matrices(scene_values({2, 1, scene_width, scene_width}, 8), true);
     return [&s, query, matrices, types = types_of_edges(s)] {
@@ -118,17 +120,17 @@ void add_attention(std::vector<Call>& calls, const Communicator& comm) {
       });
     };
   });
-  add_operation(calls, comm, "graph/attention.hpp gatv2_attention", [=](Scene& s) {
+  add_operation(calls, comm, "graph/message/attention.hpp gatv2_attention", [=](Scene& s) {
     return [&s, attn = weights(), heads] {
       return s.comm.agree([&] { return gatv2_attention(s.graph, heads(s.x), heads(s.x), attn); });
     };
   });
-  add_operation(calls, comm, "graph/attention.hpp dot_attention", [=](Scene& s) {
+  add_operation(calls, comm, "graph/message/attention.hpp dot_attention", [=](Scene& s) {
     return [&s, heads] {
       return s.comm.agree([&] { return dot_attention(s.graph, heads(s.x), heads(s.x), heads(s.x), 1); });
     };
   });
-  add_operation(calls, comm, "graph/attention.hpp cosine_attention", [](Scene& s) {
+  add_operation(calls, comm, "graph/message/attention.hpp cosine_attention", [](Scene& s) {
     const Variable beta(Tensor::full({1}, 2), true);
     return [&s, beta] { return cosine_attention(s.graph, s.x, s.x, beta); };
   });
@@ -148,14 +150,14 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
     return std::make_shared<EdgeList>(std::move(list));
   };
   add_maker<GraphShardManager>(
-      calls, "graph/graph_shard_manager.hpp GraphShardManager", true,
+      calls, "graph/message/graph_shard_manager.hpp GraphShardManager", true,
       [=](bool wrong) {
         return
             [=, list = edges(wrong)] { return GraphShardManager(comm, book, book, std::move(*list), true); };
       },
       degrees);
   add_maker<GraphShardManager>(
-      calls, "graph/node_data.hpp construct_full_graph", true,
+      calls, "graph/data/node_data.hpp construct_full_graph", true,
       [=](bool wrong) {
         auto data = std::make_shared<NodeData>();
         data->book = book;
@@ -164,7 +166,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       degrees);
   add_maker<Tensor>(
-      calls, "graph/graph_shard_manager.hpp GraphShardManager::local_edge_rows", true,
+      calls, "graph/message/graph_shard_manager.hpp GraphShardManager::local_edge_rows", true,
       [=](bool wrong) {
         auto s = std::make_shared<Scene>(comm, GraphOptions{}, false);
         const Tensor by_id = scene_values({3 * scene_nodes - (wrong ? 3 * scene_nodes - 1 : 0), 2}, 0);
@@ -172,7 +174,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       numbers);
   add_maker<Tensor>(
-      calls, "graph/edge_rows.hpp fetch_edge_rows", true,
+      calls, "graph/message/edge_rows.hpp fetch_edge_rows", true,
       [=](bool wrong) {
         auto s = std::make_shared<Scene>(comm, GraphOptions{}, false);
         const PartitionBook ids = PartitionBook::even(3 * scene_nodes, comm.size());
@@ -181,7 +183,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       numbers);
   add_maker<std::vector<MessageFlowGraph>>(
-      calls, "graph/message_flow_graph.hpp construct_mfgs", true,
+      calls, "graph/construct/message_flow_graph.hpp construct_mfgs", true,
       [=](bool wrong) {
         auto s = std::make_shared<Scene>(comm, GraphOptions{}, false);
         const std::vector<Index> seeds{wrong ? scene_nodes : book.begin(comm.rank())};
@@ -203,7 +205,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
     return arrays;
   };
   add_maker<HeteroGraph>(
-      calls, "graph/hetero_graph.hpp HeteroGraph", true,
+      calls, "graph/hetero/hetero_graph.hpp HeteroGraph", true,
       [=](bool wrong) {
         return [=, arrays = typed(wrong)] {
           return HeteroGraph(comm, std::move(arrays->nodes), std::move(arrays->edges));
@@ -211,7 +213,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       [=](const HeteroGraph& graph) { return degrees(graph["knows"]); });
   add_maker<GraphShardManager>(
-      calls, "graph/hetero_graph.hpp HeteroGraph::to_homogeneous", false,
+      calls, "graph/hetero/hetero_graph.hpp HeteroGraph::to_homogeneous", false,
       [=](bool) {
         const auto arrays = typed(false);
         const HeteroGraph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
@@ -219,7 +221,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       degrees);
   add_maker<RelationEdges>(
-      calls, "nn/filtered_ranking.hpp relation_edges", false,
+      calls, "nn/links/filtered_ranking.hpp relation_edges", false,
       [=](bool) {
         const auto arrays = typed(false);
         const HeteroGraph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
@@ -228,7 +230,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       [](const RelationEdges& of) { return std::vector<double>(of.src.begin(), of.src.end()); });
   add_maker<HeteroBlock>(
-      calls, "graph/hetero_block.hpp HeteroBlock", false,
+      calls, "graph/construct/hetero_block.hpp HeteroBlock", false,
       [=](bool) {
         const auto arrays = typed(false);
         const HeteroGraph graph(comm, std::move(arrays->nodes), std::move(arrays->edges));
@@ -259,10 +261,10 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
     return arrays;
   };
   add_maker<HostGraph>(
-      calls, "graph/host_graph.hpp HostGraph", true,
+      calls, "graph/construct/host_graph.hpp HostGraph", true,
       [=](bool wrong) { return [=, arrays = host_arrays(wrong)] { return arrays->graph(comm); }; }, degrees);
   add_maker<HostGraph>(
-      calls, "graph/host_graph.hpp HostGraph of two sets", true,
+      calls, "graph/construct/host_graph.hpp HostGraph of two sets", true,
       [=](bool wrong) {
         return [=, arrays = host_arrays(wrong)] {
           return HostGraph(comm, GlobalEnds{arrays->nodes, arrays->nodes},
@@ -271,7 +273,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       degrees);
   add_maker<Tensor>(
-      calls, "graph/host_graph.hpp HostGraph::to_graph_order", true,
+      calls, "graph/construct/host_graph.hpp HostGraph::to_graph_order", true,
       [=](bool wrong) {
         auto graph = std::make_shared<HostGraph>(host_arrays(false)->graph(comm));
         const Tensor rows = scene_values({graph->num_given_edges() + (wrong ? 1 : 0), 2}, 1);
@@ -279,7 +281,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       numbers);
   add_maker<Tensor>(
-      calls, "graph/host_graph.hpp HostGraph::to_host_order", true,
+      calls, "graph/construct/host_graph.hpp HostGraph::to_host_order", true,
       [=](bool wrong) {
         auto graph = std::make_shared<HostGraph>(host_arrays(false)->graph(comm));
         const Tensor rows = scene_values({graph->num_edges() + (wrong ? 1 : 0), 2}, 1);
@@ -305,13 +307,13 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
     return HostHeteroGraph(comm, host->nodes, host->edges);
   };
   add_maker<HostHeteroGraph>(
-      calls, "graph/host_hetero_graph.hpp HostHeteroGraph", true,
+      calls, "graph/construct/host_hetero_graph.hpp HostHeteroGraph", true,
       [=](bool wrong) {
         return [=, host = typed_host(wrong)] { return HostHeteroGraph(comm, host->nodes, host->edges); };
       },
       [=](const HostHeteroGraph& graph) { return degrees(graph["next"]); });
   add_maker<Tensor>(
-      calls, "graph/host_hetero_graph.hpp HostHeteroGraph::to_graph_order", true,
+      calls, "graph/construct/host_hetero_graph.hpp HostHeteroGraph::to_graph_order", true,
       [=](bool wrong) {
         const auto host = typed_host(false);
         const Tensor rows = scene_values({std::ssize(host->arrays->src) + (wrong ? 1 : 0), 2}, 1);
@@ -319,7 +321,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       numbers);
   add_maker<Tensor>(
-      calls, "graph/host_hetero_graph.hpp HostHeteroGraph::to_host_order", true,
+      calls, "graph/construct/host_hetero_graph.hpp HostHeteroGraph::to_host_order", true,
       [=](bool wrong) {
         const auto host = typed_host(false);
         const HostHeteroGraph graph = typed_host_graph();
@@ -334,17 +336,17 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
     return result;
   };
   add_maker<NodeData>(
-      calls, "graph/generators.hpp make_karate", false,
+      calls, "graph/data/generate/karate.hpp make_karate", false,
       [=](bool) { return [=] { return make_karate(comm, {.add_self_loops = true}); }; }, data_numbers);
   add_maker<NodeData>(
-      calls, "graph/generators.hpp make_sbm", true,
+      calls, "graph/data/generate/sbm.hpp make_sbm", true,
       [=](bool wrong) {
         const SbmOptions sbm{.nodes = wrong ? 1 : 24, .degree = 3, .classes = 2, .features = 3};
         return [=] { return make_sbm(comm, sbm, {.partition = PartitionMethod::ldg}); };
       },
       data_numbers);
   add_maker<NodePartition>(
-      calls, "graph/partition.hpp partition_nodes", true,
+      calls, "graph/partition/partition.hpp partition_nodes", true,
       [=](bool wrong) {
         return [=, list = edges(wrong)] {
           return partition_nodes(comm, scene_nodes, *list, PartitionMethod::ldg, 0);
@@ -355,8 +357,8 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       });
   add_maker<Array<Index>>(
       calls,
-      "graph/node_partition.hpp NodePartition::from_assignment, "
-      "graph/node_partition.hpp NodePartition::to_partitioned",
+      "graph/partition/node_partition.hpp NodePartition::from_assignment, "
+      "graph/partition/node_partition.hpp NodePartition::to_partitioned",
       true,
       [=](bool wrong) {
         const PartitionBook slices = PartitionBook::even(scene_nodes, comm.size());
@@ -372,7 +374,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       [](const Array<Index>& ids) { return std::vector<double>(ids.begin(), ids.end()); });
   add_maker<Array<std::int32_t>>(
-      calls, "graph/assignment.hpp assign_nodes", true,
+      calls, "graph/partition/assignment.hpp assign_nodes", true,
       [=](bool wrong) {
         return [=, list = edges(wrong)] {
           return assign_nodes(comm, scene_nodes, *list, PartitionMethod::ldg, {.parts = 3});
@@ -380,7 +382,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       },
       [](const Array<std::int32_t>& parts) { return std::vector<double>(parts.begin(), parts.end()); });
   add_maker<DataArray>(
-      calls, "comm/distributed_rows.hpp fetch_row_bytes, graph/fetch_rows.hpp fetch_rows", true,
+      calls, "comm/rows/distributed_rows.hpp fetch_row_bytes, comm/files/fetch_rows.hpp fetch_rows", true,
       [=](bool wrong) {
         auto mine =
             std::make_shared<DataArray>(NpyType::int64, std::vector<Index>{}, book.num_nodes(comm.rank()));
@@ -390,7 +392,7 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       [](const DataArray& rows) { return std::vector<double>{static_cast<double>(rows.num_rows)}; });
   add_maker<Array<Index>>(
       calls,
-      "comm/row_route.hpp RowRoute, comm/row_route.hpp RowRoute::forward, comm/row_route.hpp RowRoute::back",
+      "comm/rows/row_route.hpp RowRoute, comm/rows/row_route.hpp RowRoute::forward, comm/rows/row_route.hpp RowRoute::back",
       false,
       [=](bool) {
         std::vector<std::int32_t> targets;
@@ -413,17 +415,17 @@ void add_pairs(std::vector<Call>& calls, const Communicator& comm) {
   const PartitionBook book = PartitionBook::even(scene_nodes, comm.size());
   const Ids src{3, 17, 0, 3}, dst{1, 2, 9, 1};
   add_maker<NodePairs>(
-      calls, "graph/node_pairs.hpp NodePairs", true,
+      calls, "graph/construct/node_pairs.hpp NodePairs", true,
       [=](bool wrong) {
         const Ids ends = wrong ? Ids{3, 17, 0, scene_nodes} : src;
         return [=] { return NodePairs(comm, book, ends, dst); };
       },
       [](const NodePairs& pairs) { return std::vector<double>{static_cast<double>(pairs.num_pairs())}; });
-  add_operation(calls, comm, "graph/node_pairs.hpp NodePairs::src", [=](Scene& s) {
+  add_operation(calls, comm, "graph/construct/node_pairs.hpp NodePairs::src", [=](Scene& s) {
     auto pairs = std::make_shared<NodePairs>(comm, book, src, dst);
     return [&s, pairs] { return pairs->src(s.x); };
   });
-  add_operation(calls, comm, "graph/node_pairs.hpp NodePairs::dst", [=](Scene& s) {
+  add_operation(calls, comm, "graph/construct/node_pairs.hpp NodePairs::dst", [=](Scene& s) {
     auto pairs = std::make_shared<NodePairs>(comm, book, src, dst);
     return [&s, pairs] { return pairs->dst(s.x); };
   });
@@ -439,7 +441,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
   using Ids = std::vector<Index>;
   const PartitionBook book = PartitionBook::even(scene_nodes, comm.size());
   add_maker<EdgeSet>(
-      calls, "graph/edge_set.hpp EdgeSet", true,
+      calls, "graph/construct/edge_set.hpp EdgeSet", true,
       [=](bool wrong) {
         auto edges = std::make_shared<EdgeList>(scene_edges(book, comm.rank()));
         if (wrong) edges->dst[0] = -1;
@@ -448,7 +450,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       [](const EdgeSet&) { return std::vector<double>{}; });
   const auto edge_set = [=] { return std::make_shared<EdgeSet>(comm, book, scene_edges(book, comm.rank())); };
   add_maker<Array<std::uint8_t>>(
-      calls, "graph/edge_set.hpp EdgeSet::contains", true,
+      calls, "graph/construct/edge_set.hpp EdgeSet::contains", true,
       [=](bool wrong) {
         return [edges = edge_set(), src = Ids{1, 2, 6}, dst = Ids{0, 0, wrong ? scene_nodes : 0}] {
           return edges->contains(src, dst);
@@ -456,7 +458,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       },
       [](const Array<std::uint8_t>& found) { return std::vector<double>(found.begin(), found.end()); });
   add_maker<NegativeSampler>(
-      calls, "graph/negative_sampler.hpp NegativeSampler", true,
+      calls, "graph/construct/negative_sampler.hpp NegativeSampler", true,
       [=](bool wrong) {
         auto s = std::make_shared<Scene>(comm, GraphOptions{}, false);
         return [=] { return NegativeSampler(s->graph, {.k = wrong ? 0 : 2}); };
@@ -471,7 +473,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
         graph, NegativeOptions{.k = 2, .exclude_self_loops = true, .exclude_edges = edge_set()});
   };
   add_maker<NodePairList>(
-      calls, "graph/negative_sampler.hpp NegativeSampler::per_source", true,
+      calls, "graph/construct/negative_sampler.hpp NegativeSampler::per_source", true,
       [=](bool wrong) {
         return [=, negatives = sampler(), ids = Ids{4, 5}, src = wrong ? Ids{1} : Ids{1, 2}] {
           return negatives->per_source(src, ids, 3);
@@ -479,13 +481,13 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       },
       ends);
   add_maker<NodePairList>(
-      calls, "graph/negative_sampler.hpp NegativeSampler::global_uniform", false,
+      calls, "graph/construct/negative_sampler.hpp NegativeSampler::global_uniform", false,
       [=](bool) {
         return [=, negatives = sampler(), ids = Ids{4, 5}] { return negatives->global_uniform(ids, 3); };
       },
       ends);
   add_maker<NodePairList>(
-      calls, "graph/negative_sampler.hpp NegativeSampler::replaced_end", true,
+      calls, "graph/construct/negative_sampler.hpp NegativeSampler::replaced_end", true,
       [=](bool wrong) {
         return [=, negatives = sampler(), ids = Ids{4, 5}, src = Ids{1, 2}, dst = Ids{2, 1},
                 rels = wrong ? Ids{1, 0} : Ids{0, 0},
@@ -495,7 +497,7 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
       },
       ends);
   add_maker<EdgeSplit>(
-      calls, "graph/edge_split.hpp split_edges", true,
+      calls, "graph/data/edge_split.hpp split_edges", true,
       [=](bool wrong) {
         auto data = std::make_shared<NodeData>();
         data->book = book;
@@ -520,7 +522,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
     return std::vector<Index>{wrong ? scene_nodes : s.book.begin(s.comm.rank())};
   };
   add_maker<NeighborSampler>(
-      calls, "graph/neighbor_sampler.hpp NeighborSampler", true,
+      calls, "graph/sampling/neighbor_sampler.hpp NeighborSampler", true,
       [=](bool wrong) {
         auto fan_outs = std::make_shared<std::vector<Index>>(std::vector<Index>{1, wrong ? -2 : 2});
         return [=, s = scene()] { return NeighborSampler(s->graph, std::move(*fan_outs)); };
@@ -529,7 +531,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return std::vector<double>(sampler.fan_outs().begin(), sampler.fan_outs().end());
       });
   add_maker<std::vector<MessageFlowGraph>>(
-      calls, "graph/neighbor_sampler.hpp NeighborSampler::sample_blocks", true,
+      calls, "graph/sampling/neighbor_sampler.hpp NeighborSampler::sample_blocks", true,
       [=](bool wrong) {
         auto s = scene();
         const NeighborSampler sampler(s->graph, {1, 2});
@@ -537,7 +539,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
       },
       edges_of);
   add_maker<SeedBatches>(
-      calls, "graph/data_loader.hpp SeedBatches", true,
+      calls, "graph/sampling/data_loader.hpp SeedBatches", true,
       [=](bool wrong) {
         const std::vector<Index> keys{wrong ? Index{-1} : Index{comm.rank()}};
         return [=] { return SeedBatches(comm, keys, {.batch_size = 1}); };
@@ -546,7 +548,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return std::vector<double>{static_cast<double>(batches.num_batches())};
       });
   add_maker<DataLoader>(
-      calls, "graph/data_loader.hpp DataLoader", true,
+      calls, "graph/sampling/data_loader.hpp DataLoader", true,
       [=](bool wrong) {
         auto s = scene();
         auto sampler = std::make_shared<NeighborSampler>(s->graph, std::vector<Index>{2});
@@ -558,7 +560,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return std::vector<double>{static_cast<double>(loader.num_batches())};
       });
   add_maker<std::optional<MiniBatch>>(
-      calls, "graph/data_loader.hpp DataLoader::next", false,
+      calls, "graph/sampling/data_loader.hpp DataLoader::next", false,
       [=](bool) {
         auto s = scene();
         auto loader = std::make_shared<DataLoader>(NeighborSampler(s->graph, {2}), seeds_of(*s, false));
@@ -570,7 +572,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
     return SeedEdges{.src = {0}, .dst = {wrong ? scene_nodes : Index{1}}, .id = {2}};
   };
   add_maker<EdgeDataLoader>(
-      calls, "graph/edge_data_loader.hpp EdgeDataLoader", true,
+      calls, "graph/sampling/edge_data_loader.hpp EdgeDataLoader", true,
       [=](bool wrong) {
         auto sampler = std::make_shared<NeighborSampler>(scene()->graph, std::vector<Index>{2});
         auto edges = std::make_shared<SeedEdges>(seed_edges(wrong));
@@ -580,7 +582,7 @@ void add_samples(std::vector<Call>& calls, const Communicator& comm) {
         return std::vector<double>{static_cast<double>(loader.num_batches())};
       });
   add_maker<std::optional<EdgeMiniBatch>>(
-      calls, "graph/edge_data_loader.hpp EdgeDataLoader::next", false,
+      calls, "graph/sampling/edge_data_loader.hpp EdgeDataLoader::next", false,
       [=](bool) {
         auto loader = std::make_shared<EdgeDataLoader>(NeighborSampler(scene()->graph, {2}),
                                                        seed_edges(false), options);

@@ -36,60 +36,60 @@ void add_edge_layer(std::vector<Call>& calls, const Communicator& comm, const st
 
 void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
   const Index in = scene_width, out = 2, heads = 2;
-  add_layer<SAGEConv>(calls, comm, "nn/sage_conv.hpp SAGEConv", in, out);
-  add_layer<GraphConv>(calls, comm, "nn/graph_conv.hpp GraphConv", in, out);
-  add_layer<EdgeConv>(calls, comm, "nn/edge_conv.hpp EdgeConv", in, out);
-  add_layer<TAGConv>(calls, comm, "nn/multi_hop_conv.hpp TAGConv", in, out);
-  add_layer<APPNPConv>(calls, comm, "nn/multi_hop_conv.hpp APPNPConv", 2, 0.1);
-  add_layer<GATConv>(calls, comm, "nn/gat_conv.hpp GATConv", in, out, heads);
-  add_layer<GATv2Conv>(calls, comm, "nn/gat_conv.hpp GATv2Conv", in, out, heads);
-  add_layer<DotGatConv>(calls, comm, "nn/dot_gat_conv.hpp DotGatConv", in, out, heads);
-  add_layer<TransformerConv>(calls, comm, "nn/transformer_conv.hpp TransformerConv", in, out, heads);
-  add_edge_layer<EdgeGATConv>(calls, comm, "nn/edge_gat_conv.hpp EdgeGATConv", in, Index{1}, out, heads);
-  add_edge_layer<CFConv>(calls, comm, "nn/cf_conv.hpp CFConv", in, Index{1}, Index{2}, out);
+  add_layer<SAGEConv>(calls, comm, "nn/conv/sage_conv.hpp SAGEConv", in, out);
+  add_layer<GraphConv>(calls, comm, "nn/conv/graph_conv.hpp GraphConv", in, out);
+  add_layer<EdgeConv>(calls, comm, "nn/conv/edge_conv.hpp EdgeConv", in, out);
+  add_layer<TAGConv>(calls, comm, "nn/conv/multi_hop_conv.hpp TAGConv", in, out);
+  add_layer<APPNPConv>(calls, comm, "nn/conv/multi_hop_conv.hpp APPNPConv", 2, 0.1);
+  add_layer<GATConv>(calls, comm, "nn/conv/gat_conv.hpp GATConv", in, out, heads);
+  add_layer<GATv2Conv>(calls, comm, "nn/conv/gat_conv.hpp GATv2Conv", in, out, heads);
+  add_layer<DotGatConv>(calls, comm, "nn/conv/dot_gat_conv.hpp DotGatConv", in, out, heads);
+  add_layer<TransformerConv>(calls, comm, "nn/conv/transformer_conv.hpp TransformerConv", in, out, heads);
+  add_edge_layer<EdgeGATConv>(calls, comm, "nn/conv/edge_gat_conv.hpp EdgeGATConv", in, Index{1}, out, heads);
+  add_edge_layer<CFConv>(calls, comm, "nn/conv/cf_conv.hpp CFConv", in, Index{1}, Index{2}, out);
   const auto add_pooling = [&](const std::string& name, auto pooling) {
     add_operation(calls, comm, name,
                   [=](Scene& s) { return [&s, pooling] { return (*pooling)(s.graph, s.x); }; });
   };
-  add_pooling("nn/global_pooling.hpp SumPooling", std::make_shared<SumPooling>());
-  add_pooling("nn/global_pooling.hpp AvgPooling", std::make_shared<AvgPooling>());
-  add_pooling("nn/global_pooling.hpp MaxPooling", std::make_shared<MaxPooling>());
-  add_operation(calls, comm, "nn/global_pooling.hpp GlobalAttentionPooling", [=](Scene& s) {
+  add_pooling("nn/conv/global_pooling.hpp SumPooling", std::make_shared<SumPooling>());
+  add_pooling("nn/conv/global_pooling.hpp AvgPooling", std::make_shared<AvgPooling>());
+  add_pooling("nn/conv/global_pooling.hpp MaxPooling", std::make_shared<MaxPooling>());
+  add_operation(calls, comm, "nn/conv/global_pooling.hpp GlobalAttentionPooling", [=](Scene& s) {
     auto pooling = std::make_shared<GlobalAttentionPooling>(std::make_shared<Linear>(in, 1, s.gen),
                                                             std::make_shared<Linear>(in, out, s.gen));
     return [&s, pooling] { return (*pooling)(s.graph, s.x); };
   });
-  add_operation(calls, comm, "nn/gin_conv.hpp GINConv", [](Scene& s) {
+  add_operation(calls, comm, "nn/conv/gin_conv.hpp GINConv", [](Scene& s) {
     auto conv = std::make_shared<GINConv>();
     return [&s, conv] { return (*conv)(s.graph, s.x); };
   });
-  add_operation(calls, comm, "nn/dot_gat_conv.hpp AGNNConv", [](Scene& s) {
+  add_operation(calls, comm, "nn/conv/dot_gat_conv.hpp AGNNConv", [](Scene& s) {
     auto conv = std::make_shared<AGNNConv>();
     return [&s, conv] { return (*conv)(s.graph, s.x); };
   });
-  add_operation(calls, comm, "nn/multi_hop_conv.hpp SGConv", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/multi_hop_conv.hpp SGConv", [=](Scene& s) {
     s.x = s.x.detach();
     auto conv = std::make_shared<SGConv>(in, out, s.gen, SGConvOptions{.cached = true});
     return [&s, conv] { return (*conv)(s.graph, s.x); };
   });
-  add_operation(calls, comm, "nn/aggregate_cache.hpp AggregateCache", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/aggregate_cache.hpp AggregateCache", [=](Scene& s) {
     s.x = s.x.detach();
     auto conv = std::make_shared<SAGEConv>(in, out, s.gen, SAGEConvOptions{.cached = true});
     return [&s, conv] { return (*conv)(s.graph, s.x); };
   });
   add_operation(
-      calls, comm, "nn/graph_model.hpp GraphModel::operator, nn/layer_stack.hpp LayerStack::operator",
+      calls, comm, "nn/models/graph_model.hpp GraphModel::operator, nn/models/layer_stack.hpp LayerStack::operator",
       [=](Scene& s) {
         const ModelDescription description{
             .in_feats = in, .hidden = 3, .out_feats = out, .layers = 2, .norm = "batch", .dropout = 0.25};
         auto model = std::make_shared<GraphModel>(description, s.comm, s.gen);
         return [&s, model] { return (*model)(s.graph, s.x); };
       });
-  add_operation(calls, comm, "nn/nn_conv.hpp NNConv", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/nn_conv.hpp NNConv", [=](Scene& s) {
     auto conv = std::make_shared<NNConv>(in, out, std::make_shared<Linear>(1, in * out, s.gen), s.gen);
     return [&s, conv] { return (*conv)(s.graph, s.x, s.e); };
   });
-  add_operation(calls, comm, "nn/rel_graph_conv.hpp RelGraphConv", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/rel_graph_conv.hpp RelGraphConv", [=](Scene& s) {
     auto conv = std::make_shared<RelGraphConv>(in, out, 2, s.gen);
     Array<Index> types(static_cast<std::size_t>(s.graph.num_edges()), 1);
     const RowIds etypes(std::move(types));
@@ -98,22 +98,22 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
   const auto types_of_edges = [](const Scene& s) {
     return EdgeTypes(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));
   };
-  add_operation(calls, comm, "nn/hgt_conv.hpp HGTConv", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/hgt_conv.hpp HGTConv", [=](Scene& s) {
     auto conv = std::make_shared<HGTConv>(in, out, heads, 2, 2, s.gen);
     const RowIds ntypes(std::vector<Index>(static_cast<std::size_t>(s.graph.num_src_nodes()), 1));
     return [&s, conv, ntypes, types = types_of_edges(s)] { return (*conv)(s.graph, s.x, ntypes, types); };
   });
-  add_operation(calls, comm, "nn/simple_hgn_conv.hpp SimpleHGNConv", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/simple_hgn_conv.hpp SimpleHGNConv", [=](Scene& s) {
     auto conv =
         std::make_shared<SimpleHGNConv>(in, 2, out, heads, 2, s.gen, SimpleHGNConvOptions{.beta = 0.5});
     const Variable previous(scene_values({s.graph.num_edges(), heads, 1}, 3), true);
     return [&s, conv, previous, types = types_of_edges(s)] { return (*conv)(s.graph, s.x, types, previous); };
   });
-  add_operation(calls, comm, "nn/simple_hgn_conv.hpp SimpleHGNConv::attention", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/simple_hgn_conv.hpp SimpleHGNConv::attention", [=](Scene& s) {
     auto conv = std::make_shared<SimpleHGNConv>(in, 2, out, heads, 2, s.gen);
     return [&s, conv, types = types_of_edges(s)] { return conv->attention(s.graph, s.x, types); };
   });
-  add_operation(calls, comm, "nn/hetero_graph_conv.hpp HeteroGraphConv", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/hetero_graph_conv.hpp HeteroGraphConv", [=](Scene& s) {
     auto conv = std::make_shared<HeteroGraphConv>();
     conv->emplace_back<SAGEConv>({"user", "follows", "user"}, in, out, s.gen);
     conv->emplace_back<GraphConv>({"user", "knows", "user"}, in, out, s.gen);
@@ -123,7 +123,7 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
   });
   add_operation(
       calls, comm,
-      "nn/hetero_graph_conv.hpp HeteroGraphConv on a HeteroGraph, graph/hetero_graph.hpp HeteroGraph::call",
+      "nn/conv/hetero_graph_conv.hpp HeteroGraphConv on a HeteroGraph, graph/hetero/hetero_graph.hpp HeteroGraph::call",
       [=](Scene& s) {
         auto conv = std::make_shared<HeteroGraphConv>(RelationAggregate::max);
         conv->emplace_back<SAGEConv>({"user", "follows", "user"}, in, out, s.gen);
@@ -131,7 +131,7 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
         const HeteroGraphConv::Rows feats{{"user", s.x}};
         return [conv, feats, graph = two_relations(s)] { return (*conv)(graph, feats).at("user"); };
       });
-  add_operation(calls, comm, "graph/hetero_graph.hpp HeteroGraph::multi_update_all", [=](Scene& s) {
+  add_operation(calls, comm, "graph/hetero/hetero_graph.hpp HeteroGraph::multi_update_all", [=](Scene& s) {
     const std::map<EdgeType, HeteroGraph::MessageReduce> messages{
         {{"user", "follows", "user"}, {fn::u_mul_v(s.x, s.x), Reduce::sum}},
         {{"user", "knows", "user"}, {fn::copy_u(s.x), Reduce::mean}}};
@@ -145,31 +145,31 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
       return [&s, conv] { return conv->attention(s.graph, s.x); };
     });
   };
-  add_operation(calls, comm, "nn/global_pooling.hpp GlobalAttentionPooling::attention", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/global_pooling.hpp GlobalAttentionPooling::attention", [=](Scene& s) {
     auto pooling = std::make_shared<GlobalAttentionPooling>(std::make_shared<Linear>(in, 1, s.gen));
     return [&s, pooling] { return pooling->attention(s.graph, s.x); };
   });
-  add_coefficients("nn/gat_conv.hpp GATConv::attention",
+  add_coefficients("nn/conv/gat_conv.hpp GATConv::attention",
                    [=](Scene& s) { return std::make_shared<GATConv>(in, out, heads, s.gen); });
-  add_coefficients("nn/gat_conv.hpp GATv2Conv::attention",
+  add_coefficients("nn/conv/gat_conv.hpp GATv2Conv::attention",
                    [=](Scene& s) { return std::make_shared<GATv2Conv>(in, out, heads, s.gen); });
-  add_coefficients("nn/dot_gat_conv.hpp DotGatConv::attention",
+  add_coefficients("nn/conv/dot_gat_conv.hpp DotGatConv::attention",
                    [=](Scene& s) { return std::make_shared<DotGatConv>(in, out, heads, s.gen); });
-  add_coefficients("nn/transformer_conv.hpp TransformerConv::attention",
+  add_coefficients("nn/conv/transformer_conv.hpp TransformerConv::attention",
                    [=](Scene& s) { return std::make_shared<TransformerConv>(in, out, heads, s.gen); });
-  add_operation(calls, comm, "nn/edge_gat_conv.hpp EdgeGATConv::attention", [=](Scene& s) {
+  add_operation(calls, comm, "nn/conv/edge_gat_conv.hpp EdgeGATConv::attention", [=](Scene& s) {
     auto conv = std::make_shared<EdgeGATConv>(in, Index{1}, out, heads, s.gen);
     return [&s, conv] { return conv->attention(s.graph, s.x, s.e); };
   });
-  add_operation(calls, comm, "nn/edge_weight_norm.hpp edge_weight_norm", [](Scene& s) {
+  add_operation(calls, comm, "nn/conv/edge_weight_norm.hpp edge_weight_norm", [](Scene& s) {
     const Variable weight = s.wrong ? Variable(Tensor::full({s.graph.num_edges(), 1}, -1)) : s.e;
     return [&s, weight] { return edge_weight_norm(s.graph, weight, EdgeNorm::both); };
   });
-  add_operation(calls, comm, "nn/edge_weight_norm.hpp weight_sums", [](Scene& s) {
+  add_operation(calls, comm, "nn/conv/edge_weight_norm.hpp weight_sums", [](Scene& s) {
     const Variable weight = s.wrong ? Variable(Tensor::full({s.graph.num_edges(), 1}, -1)) : s.e;
     return [&s, weight] { return weight_sums(s.graph, weight).out; };
   });
-  add_operation(calls, comm, "nn/attention_conv.hpp weighted_edge_sums", [](Scene& s) {
+  add_operation(calls, comm, "nn/conv/attention_conv.hpp weighted_edge_sums", [](Scene& s) {
     const Variable alpha(Tensor::full({s.graph.num_edges() + (s.wrong ? 1 : 0), 2, 1}, 1), true);
     return [&s, alpha] { return weighted_edge_sums(s.graph, alpha, s.e); };
   });
@@ -181,17 +181,17 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
   options.node_feats = scene_width;
   options.edge_feats = options.out_feats = options.mlp_layers = options.blocks = 1;
   options.hidden = 2;
-  add_operation(calls, comm, "nn/mesh_graph_net.hpp MeshGraphNet", [=](Scene& s) {
+  add_operation(calls, comm, "nn/models/mesh_graph_net.hpp MeshGraphNet", [=](Scene& s) {
     auto net = std::make_shared<MeshGraphNet>(options, s.gen);
     return [&s, net] { return (*net)(s.graph, s.x, s.e); };
   });
-  add_operation(calls, comm, "nn/mesh_graph_net.hpp MeshGraphNet::normalized", [=](Scene& s) {
+  add_operation(calls, comm, "nn/models/mesh_graph_net.hpp MeshGraphNet::normalized", [=](Scene& s) {
     MeshGraphNetOptions without = options;
     without.blocks = 0;
     auto net = std::make_shared<MeshGraphNet>(without, s.gen);
     return [&s, net] { return net->normalized(s.graph, s.x, s.e); };
   });
-  add_operation(calls, comm, "nn/mesh_graph_net.hpp MeshGraphNet::update_statistics", [=](Scene& s) {
+  add_operation(calls, comm, "nn/models/mesh_graph_net.hpp MeshGraphNet::update_statistics", [=](Scene& s) {
     MeshGraphNetOptions normalizing = options;
     normalizing.normalize = true;
     auto net = std::make_shared<MeshGraphNet>(normalizing, s.comm, s.gen);
@@ -201,20 +201,20 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
       return s.x;
     };
   });
-  add_operation(calls, comm, "nn/mesh_graph_net.hpp MeshGraphNetBlock", [](Scene& s) {
+  add_operation(calls, comm, "nn/models/mesh_graph_net.hpp MeshGraphNetBlock", [](Scene& s) {
     auto block = std::make_shared<MeshGraphNetBlock>(scene_width, s.gen, 1);
     const Variable e(scene_values({s.graph.num_edges(), scene_width}, 3), true);
     return [&s, block, e] { return (*block)(s.graph, {.nodes = s.x, .edges = e}).nodes; };
   });
-  add_operation(calls, comm, "nn/relative_positions.hpp relative_positions",
+  add_operation(calls, comm, "nn/conv/relative_positions.hpp relative_positions",
                 [](Scene& s) { return [&s] { return relative_positions(s.graph, s.x); }; });
-  add_operation(calls, comm, "nn/relative_positions.hpp minimum_image_shifts", [](Scene& s) {
+  add_operation(calls, comm, "nn/conv/relative_positions.hpp minimum_image_shifts", [](Scene& s) {
     return [&s, box = std::vector<double>(scene_width, 1)] {
       (void)minimum_image_shifts(s.graph, s.x, box);
       return s.x;
     };
   });
-  add_operation(calls, comm, "nn/painn_conv.hpp PaiNNConv", [](Scene& s) {
+  add_operation(calls, comm, "nn/models/painn_conv.hpp PaiNNConv", [](Scene& s) {
     auto conv = std::make_shared<PaiNNConv>(1, 4, s.gen, 1);
     const Variable scalars(scene_values({s.graph.num_nodes(), 1}, 3), true);
     const Variable vectors(scene_values({s.graph.num_nodes(), 3, 1}, 4), true);
@@ -230,13 +230,13 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
       return [&s, model, species, compute] { return compute(*model, s, species); };
     });
   };
-  add_model("nn/painn.hpp PaiNN::atomic_energies", [](const PaiNN& model, Scene& s, const RowIds& species) {
+  add_model("nn/models/painn.hpp PaiNN::atomic_energies", [](const PaiNN& model, Scene& s, const RowIds& species) {
     return model.atomic_energies(s.graph, species, s.x);
   });
-  add_model("nn/painn.hpp PaiNN::energy", [](const PaiNN& model, Scene& s, const RowIds& species) {
+  add_model("nn/models/painn.hpp PaiNN::energy", [](const PaiNN& model, Scene& s, const RowIds& species) {
     return model.energy(s.graph, species, s.x);
   });
-  add_model("nn/painn.hpp PaiNN::energy_and_forces", [](const PaiNN& model, Scene& s, const RowIds& species) {
+  add_model("nn/models/painn.hpp PaiNN::energy_and_forces", [](const PaiNN& model, Scene& s, const RowIds& species) {
     return s.comm.agree([&] {
       return s.x + Variable(model.energy_and_forces(s.graph, species, s.x.value()).forces);
     });
@@ -245,7 +245,7 @@ void add_mesh_networks(std::vector<Call>& calls, const Communicator& comm) {
 
 /// The first and the second call of a predictor, with two exchanges of rows each.
 void add_predictor(std::vector<Call>& calls, const Communicator& comm) {
-  add_operation(calls, comm, "nn/predictor.hpp Predictor, nn/predictor.hpp Predictor::operator", [](Scene& s) {
+  add_operation(calls, comm, "nn/models/predictor.hpp Predictor, nn/models/predictor.hpp Predictor::operator", [](Scene& s) {
     auto conv = std::make_shared<SAGEConv>(scene_width, scene_width, s.gen);
     Tensor out({s.graph.num_dst_nodes(), scene_width});
     return [&s, conv, out]() mutable {
@@ -262,10 +262,10 @@ void add_predictor(std::vector<Call>& calls, const Communicator& comm) {
 
 /// Predictors, losses and metrics of links.
 void add_links(std::vector<Call>& calls, const Communicator& comm) {
-  add_operation(calls, comm, "nn/link_predictor.hpp DotPredictor",
+  add_operation(calls, comm, "nn/links/link_predictor.hpp DotPredictor",
                 [](Scene& s) { return [&s] { return DotPredictor()(s.graph, s.x); }; });
-  add_layer<MLPPredictor>(calls, comm, "nn/link_predictor.hpp MLPPredictor", scene_width);
-  add_operation(calls, comm, "nn/link_predictor.hpp RelationPredictor", [](Scene& s) {
+  add_layer<MLPPredictor>(calls, comm, "nn/links/link_predictor.hpp MLPPredictor", scene_width);
+  add_operation(calls, comm, "nn/links/link_predictor.hpp RelationPredictor", [](Scene& s) {
     auto predictor = std::make_shared<DistMultPredictor>(2, scene_width, s.gen);
     const RowIds rels(std::vector<Index>(static_cast<std::size_t>(s.graph.num_edges()), 1));
     return [&s, predictor, rels] { return (*predictor)(s.graph, s.x, rels); };
@@ -289,9 +289,9 @@ void add_links(std::vector<Call>& calls, const Communicator& comm) {
   const auto nce = [](const Variable& p, const Variable& q, const Communicator& on) {
     return info_nce(p, q, on);
   };
-  add_loss("nn/link_loss.hpp link_bce_with_logits", bce);
-  add_loss("nn/link_loss.hpp link_margin", margin);
-  add_loss("nn/link_loss.hpp info_nce", nce);
+  add_loss("nn/links/link_loss.hpp link_bce_with_logits", bce);
+  add_loss("nn/links/link_loss.hpp link_margin", margin);
+  add_loss("nn/links/link_loss.hpp info_nce", nce);
   const auto add_metric = [&](const std::string& name, auto metric) {
     add_operation(calls, comm, name, [=](Scene& s) {
       const Tensor positive = Tensor::full({s.graph.num_nodes()}, real(1.5));
@@ -303,13 +303,13 @@ void add_links(std::vector<Call>& calls, const Communicator& comm) {
       };
     });
   };
-  add_metric("nn/ranking.hpp roc_auc", roc_auc);
-  add_metric("nn/ranking.hpp hits_at_k",
+  add_metric("nn/links/ranking.hpp roc_auc", roc_auc);
+  add_metric("nn/links/ranking.hpp hits_at_k",
              [](const Tensor& p, const Tensor& q, const Communicator& on) { return hits_at_k(p, q, 3, on); });
-  add_metric("nn/ranking.hpp mean_reciprocal_rank", mean_reciprocal_rank);
+  add_metric("nn/links/ranking.hpp mean_reciprocal_rank", mean_reciprocal_rank);
   const auto ranks = std::make_shared<const FilteredRanks>(FilteredRanks{{1, 2.5}, {3}});
   const auto ks = std::make_shared<const std::vector<Index>>(std::vector<Index>{2});
-  add_metric("nn/filtered_ranking.hpp rank_metrics",
+  add_metric("nn/links/filtered_ranking.hpp rank_metrics",
              [=](const Tensor& p, const Tensor&, const Communicator& on) {
                return on.agree([&] {
                  require<InputError>(p.size() != 1, "a wrong rank");
@@ -319,7 +319,7 @@ void add_links(std::vector<Call>& calls, const Communicator& comm) {
   const auto edges = [](const Scene& s) {
     return s.wrong ? RelationEdges{{0}, {1}, {-1}} : RelationEdges{{0, 1}, {0, 1}, {1, 1}};
   };
-  add_operation(calls, comm, "nn/filtered_ranking.hpp KnownEdges", [=](Scene& s) {
+  add_operation(calls, comm, "nn/links/filtered_ranking.hpp KnownEdges", [=](Scene& s) {
     return [&s, given = edges(s)] {
       return s.comm.agree([&] {
         const KnownEdges known(s.graph, given);
@@ -327,7 +327,7 @@ void add_links(std::vector<Call>& calls, const Communicator& comm) {
       });
     };
   });
-  add_operation(calls, comm, "nn/filtered_ranking.hpp filtered_ranks", [=](Scene& s) {
+  add_operation(calls, comm, "nn/links/filtered_ranking.hpp filtered_ranks", [=](Scene& s) {
     auto predictor = std::make_shared<DistMultPredictor>(2, scene_width, s.gen);
     auto known = std::make_shared<KnownEdges>(s.graph, RelationEdges{{0}, {1}, {1}});
     return [&s, given = edges(s), predictor, known] {
@@ -341,7 +341,7 @@ void add_links(std::vector<Call>& calls, const Communicator& comm) {
 
 /// What is computed once from the graph and known labels.
 void add_precomputed(std::vector<Call>& calls, const Communicator& comm) {
-  add_operation(calls, comm, "nn/propagation.hpp propagate",
+  add_operation(calls, comm, "nn/models/propagation.hpp propagate",
                 [](Scene& s) { return [&s] { return propagate(s.graph, s.x); }; });
   const auto add = [&](const std::string& name, auto compute) {
     add_operation(calls, comm, name, [=](Scene& s) {
@@ -357,19 +357,19 @@ void add_precomputed(std::vector<Call>& calls, const Communicator& comm) {
       };
     });
   };
-  add("nn/sign.hpp sign_features", [](const auto& graph, const Tensor& y, const auto& labels, const auto&) {
+  add("nn/models/sign.hpp sign_features", [](const auto& graph, const Tensor& y, const auto& labels, const auto&) {
     return sign_features(graph, y, labels[0] < 0 ? -1 : 2);
   });
-  add("nn/label_propagation.hpp label_propagation",
+  add("nn/models/label_propagation.hpp label_propagation",
       [](const auto& graph, const Tensor&, const auto& labels, const auto& mask) {
         return label_propagation(graph, labels, mask, scene_width, {.layers = 2});
       });
   const CorrectAndSmoothOptions two{.correction_layers = 2, .smoothing_layers = 2};
-  add("nn/label_propagation.hpp correct_predictions",
+  add("nn/models/label_propagation.hpp correct_predictions",
       [=](const auto&... of) { return correct_predictions(of..., two); });
-  add("nn/label_propagation.hpp smooth_predictions",
+  add("nn/models/label_propagation.hpp smooth_predictions",
       [=](const auto&... of) { return smooth_predictions(of..., two); });
-  add("nn/label_propagation.hpp correct_and_smooth",
+  add("nn/models/label_propagation.hpp correct_and_smooth",
       [=](const auto&... of) { return correct_and_smooth(of..., two); });
 }
 
@@ -377,12 +377,12 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
   const auto labels = std::make_shared<std::vector<std::int64_t>>(scene_nodes, 1);
   const auto mask = std::make_shared<std::vector<std::uint8_t>>(scene_nodes, 1);
   const auto rows = [](const Scene& s) { return static_cast<std::size_t>(s.graph.num_src_nodes()); };
-  add_operation(calls, comm, "nn/loss.hpp cross_entropy", [=](Scene& s) {
+  add_operation(calls, comm, "nn/train/loss.hpp cross_entropy", [=](Scene& s) {
     return [=, &s] {
       return cross_entropy(s.x, std::span(*labels).first(rows(s)), std::span(*mask).first(rows(s)), s.comm);
     };
   });
-  add_operation(calls, comm, "nn/loss.hpp accuracy", [=](Scene& s) {
+  add_operation(calls, comm, "nn/train/loss.hpp accuracy", [=](Scene& s) {
     return [=, &s] {
       return s.comm.agree([&] {
         const double value =
@@ -391,38 +391,38 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
       });
     };
   });
-  add_operation(calls, comm, "nn/loss.hpp bce_with_logits", [](Scene& s) {
+  add_operation(calls, comm, "nn/train/loss.hpp bce_with_logits", [](Scene& s) {
     const Tensor target = Tensor::full({s.graph.num_src_nodes(), scene_width}, 1);
     return [&s, target] { return bce_with_logits(s.x, target, s.comm); };
   });
-  add_operation(calls, comm, "nn/loss.hpp mse", [](Scene& s) {
+  add_operation(calls, comm, "nn/train/loss.hpp mse", [](Scene& s) {
     const Variable target(Tensor::full({s.graph.num_src_nodes(), scene_width}, 1));
     return [&s, target] { return mse(s.x, target, s.comm); };
   });
-  add_operation(calls, comm, "nn/loss.hpp l1", [](Scene& s) {
+  add_operation(calls, comm, "nn/train/loss.hpp l1", [](Scene& s) {
     const Variable target(Tensor::full({s.graph.num_src_nodes(), scene_width}, 1));
     return [&s, target] { return l1(s.x, target, s.comm); };
   });
-  add_operation(calls, comm, "nn/loss.hpp huber", [](Scene& s) {
+  add_operation(calls, comm, "nn/train/loss.hpp huber", [](Scene& s) {
     const Variable target(Tensor::full({s.graph.num_src_nodes(), scene_width}, 1));
     return [&s, target] { return huber(s.x, target, s.comm); };
   });
-  add_operation(calls, comm, "nn/reductions.hpp dot", [](Scene& s) {
+  add_operation(calls, comm, "nn/modules/reductions.hpp dot", [](Scene& s) {
     const Variable other(Tensor::full({s.graph.num_src_nodes(), scene_width}, 1));
     return [&s, other] { return dot(s.x, other, s.comm); };
   });
   const auto over = [](const Scene& s) { return s.wrong ? ReduceDim::columns : ReduceDim::rows; };
-  add_operation(calls, comm, "nn/reductions.hpp sum",
+  add_operation(calls, comm, "nn/modules/reductions.hpp sum",
                 [=](Scene& s) { return [&s, over] { return sum(s.x, s.comm, over(s)); }; });
-  add_operation(calls, comm, "nn/reductions.hpp mean",
+  add_operation(calls, comm, "nn/modules/reductions.hpp mean",
                 [=](Scene& s) { return [&s, over] { return mean(s.x, s.comm, over(s)); }; });
-  add_operation(calls, comm, "nn/reductions.hpp all_reduce", [](Scene& s) {
+  add_operation(calls, comm, "nn/modules/reductions.hpp all_reduce", [](Scene& s) {
     s.x = Variable(s.wrong ? Tensor() : Tensor::full({2, scene_width}, 1), true);
     return [&s] {
       return s.comm.agree([&] { return all_reduce(s.x, s.comm) + all_reduce(s.x, s.comm, ReduceOp::max); });
     };
   });
-  add_operation(calls, comm, "nn/normalizer.hpp Normalizer::update", [](Scene& s) {
+  add_operation(calls, comm, "nn/modules/normalizer.hpp Normalizer::update", [](Scene& s) {
     auto normalizer = std::make_shared<Normalizer>(s.wrong ? scene_width + 1 : scene_width, s.comm);
     return [&s, normalizer] {
       return s.comm.agree([&] {
@@ -431,11 +431,11 @@ void add_norms_and_losses(std::vector<Call>& calls, const Communicator& comm) {
       });
     };
   });
-  add_operation(calls, comm, "nn/batch_norm.hpp DistributedBN1D", [](Scene& s) {
+  add_operation(calls, comm, "nn/modules/batch_norm.hpp DistributedBN1D", [](Scene& s) {
     auto norm = std::make_shared<DistributedBN1D>(s.wrong ? scene_width + 1 : scene_width, s.comm);
     return [&s, norm] { return (*norm)(s.x); };
   });
-  add_operation(calls, comm, "nn/batch_norm.hpp batch_norm_relu_dropout", [](Scene& s) {
+  add_operation(calls, comm, "nn/modules/batch_norm.hpp batch_norm_relu_dropout", [](Scene& s) {
     auto norm = std::make_shared<DistributedBN1D>(s.wrong ? scene_width + 1 : scene_width, s.comm);
     auto dropout = std::make_shared<Dropout>(0.25, s.gen);
     return [&s, norm, dropout] { return batch_norm_relu_dropout(s.x, *norm, *dropout, s.graph.src_ids()); };
@@ -458,18 +458,16 @@ struct Model {
 void add_files(std::vector<Call>& calls, const Communicator& comm, const std::string& directory) {
   const std::string weights = directory + "/weights.safetensors", checkpoints = directory + "/checkpoints";
   save_weights(comm, weights, Model(comm, false).linear);
-  const GraphOptions feedback{.halo_format = HaloFormat::bf16, .halo_error_feedback = true};
-  const CheckpointerOptions options{.feedback_graphs = {Scene(comm, feedback, false).graph}};
   {
     Model model(comm, false);
-    Checkpointer(comm, checkpoints, options).save(1, model.linear, model.optimizer);
+    Checkpointer(comm, checkpoints).save(1, model.linear, model.optimizer);
   }
   const auto add = [&](const std::string& name, bool has_wrong, auto run) {
     add_maker<std::shared_ptr<Model>>(
         calls, name, has_wrong,
         [=](bool wrong) {
           auto model = std::make_shared<Model>(comm, wrong);
-          auto saver = std::make_shared<Checkpointer>(comm, checkpoints, options);
+          auto saver = std::make_shared<Checkpointer>(comm, checkpoints);
           return [=] {
             run(*model, *saver);
             return model;
@@ -482,35 +480,35 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
         });
     calls.back().compares = true;
   };
-  add("nn/distributed.hpp gather_grads", false,
+  add("nn/train/distributed.hpp gather_grads", false,
       [=](Model& model, const Checkpointer&) { gather_grads(comm, model.linear); });
-  add("nn/distributed.hpp sync_params", true,
+  add("nn/train/distributed.hpp sync_params", true,
       [=](Model& model, const Checkpointer&) { sync_params(comm, model.linear); });
-  add("nn/distributed.hpp compare_params", false,
+  add("nn/train/distributed.hpp compare_params", false,
       [=](Model& model, const Checkpointer&) { compare_params(comm, model.linear); });
-  add("nn/state_dict.hpp load_state_dict", true,
+  add("nn/train/state_dict.hpp load_state_dict", true,
       [=](Model& model, const Checkpointer&) { (void)load_state_dict(comm, weights, model.state); });
-  add("nn/state_dict.hpp save_state_dict", false, [=](Model& model, const Checkpointer&) {
+  add("nn/train/state_dict.hpp save_state_dict", false, [=](Model& model, const Checkpointer&) {
     comm.agree([&] { save_state_dict(comm, weights, model.state, SafetensorsType::float32, {}); });
   });
-  add("nn/state_dict.hpp load_weights", true,
+  add("nn/train/state_dict.hpp load_weights", true,
       [=](Model& model, const Checkpointer&) { (void)load_weights(comm, weights, model.linear); });
-  add("nn/state_dict.hpp save_weights", false,
+  add("nn/train/state_dict.hpp save_weights", false,
       [=](Model& model, const Checkpointer&) { save_weights(comm, weights, model.linear); });
-  add("nn/state_dict.hpp load_metadata", false,
+  add("nn/train/state_dict.hpp load_metadata", false,
       [=](Model&, const Checkpointer&) { (void)load_metadata(comm, weights); });
-  add("nn/checkpoint.hpp Checkpointer::save", false,
+  add("nn/train/checkpoint.hpp Checkpointer::save", false,
       [=](Model& model, const Checkpointer& saver) { saver.save(1, model.linear, model.optimizer); });
-  add("nn/checkpoint.hpp Checkpointer::lock", false,
+  add("nn/train/checkpoint.hpp Checkpointer::lock", false,
       [=](Model&, const Checkpointer& saver) { saver.lock(); });
-  add("nn/checkpoint.hpp Checkpointer::latest, nn/checkpoint.hpp Checkpointer::load", true,
+  add("nn/train/checkpoint.hpp Checkpointer::latest, nn/train/checkpoint.hpp Checkpointer::load", true,
       [=](Model& model, const Checkpointer& saver) {
         model.path = saver.latest();
         (void)saver.load(model.path, model.linear, model.optimizer);
       });
-  add("nn/weight_file.hpp WeightFile::load, nn/weight_file.hpp load_model_weights", true,
+  add("nn/models/weight_file.hpp WeightFile::load, nn/models/weight_file.hpp load_model_weights", true,
       [=](Model& model, const Checkpointer&) { (void)load_model_weights(comm, weights, model.linear); });
-  add("nn/weight_file.hpp WeightFile::recognise, nn/weight_file.hpp WeightFile::save", false,
+  add("nn/models/weight_file.hpp WeightFile::recognise, nn/models/weight_file.hpp WeightFile::save", false,
       [=](Model& model, const Checkpointer&) {
         comm.agree([&] {
           WeightFile file(model.linear);
@@ -519,10 +517,10 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
         });
       });
   add_maker<double>(
-      calls, "nn/checkpoint.hpp Checkpointer, nn/halo_errors.hpp describe_halos", true,
+      calls, "nn/train/checkpoint.hpp Checkpointer", true,
       [=](bool wrong) {
         auto path = std::make_shared<std::string>(checkpoints);
-        CheckpointerOptions made_with = options;
+        CheckpointerOptions made_with;
         if (wrong) made_with.keep_last = 0;
         return [=] {
           const Checkpointer made(comm, std::move(*path), made_with);
@@ -546,10 +544,10 @@ void add_model_files(std::vector<Call>& calls, const Communicator& comm, const s
   save_model(comm, path, *make());
   using Made = std::unique_ptr<GraphModel>;
   add_maker<Made>(
-      calls, "nn/graph_model.hpp load_model", false,
+      calls, "nn/models/graph_model.hpp load_model", false,
       [=](bool) { return [=] { return load_model(comm, path); }; }, numbers_of);
   add_maker<Made>(
-      calls, "nn/graph_model.hpp save_model", false,
+      calls, "nn/models/graph_model.hpp save_model", false,
       [=](bool) {
         return [=, model = std::make_shared<Made>(make())] {
           save_model(comm, path, **model);
@@ -586,7 +584,7 @@ void add_embedding(std::vector<Call>& calls, const Communicator& comm, const std
   const PartitionBook book = PartitionBook::even(5 * Index{comm.size()}, comm.size());
   const std::string saved = directory + "/embedding", fresh = directory + "/new_embedding";
   add_maker<double>(
-      calls, "nn/distributed_embedding.hpp DistributedEmbedding", true,
+      calls, "nn/modules/distributed_embedding.hpp DistributedEmbedding", true,
       [=](bool wrong) {
         auto rows = std::make_shared<std::vector<Index>>(Embedded::numbers_of(book, comm.rank()));
         if (wrong) rows->pop_back();
@@ -612,9 +610,9 @@ void add_embedding(std::vector<Call>& calls, const Communicator& comm, const std
                      }});
   };
   const auto add_id = [](Embedded& e) { e.ids.push_back(-1); };
-  add("nn/distributed_embedding.hpp DistributedEmbedding::operator", true, add_id,
+  add("nn/modules/distributed_embedding.hpp DistributedEmbedding::operator", true, add_id,
       [](Embedded& e) { return e.embedding(e.ids).value(); });
-  add("nn/distributed_embedding.hpp DistributedEmbedding::gradient", false, add_id,
+  add("nn/modules/distributed_embedding.hpp DistributedEmbedding::gradient", false, add_id,
       [](Embedded& e) { return e.embedding.gradient().rows; });
   const auto users = [=] {
     return std::make_shared<HeteroGraph>(
@@ -622,7 +620,7 @@ void add_embedding(std::vector<Call>& calls, const Communicator& comm, const std
         std::vector<HeteroGraph::EdgeTypeSpec>{{.type = {"user", "knows", "user"}, .edges = {}}});
   };
   add_maker<double>(
-      calls, "nn/hetero_embedding.hpp HeteroEmbedding", true,
+      calls, "nn/train/hetero_embedding.hpp HeteroEmbedding", true,
       [=](bool wrong) {
         return [graph = users(), types = std::vector<std::string>{wrong ? "tag" : "user"}] {
           Generator gen(0);
@@ -639,25 +637,25 @@ void add_embedding(std::vector<Call>& calls, const Communicator& comm, const std
            return {[e, run = prepare(wrong)] { run(*e); }, [e] { return numbers((*e)["user"].mine()); }};
          }});
   };
-  add_hetero("nn/hetero_embedding.hpp HeteroEmbedding::operator", [](bool wrong) {
+  add_hetero("nn/train/hetero_embedding.hpp HeteroEmbedding::operator", [](bool wrong) {
     const auto id = std::make_shared<const Index>(wrong ? -1 : 1);
     const std::map<std::string, std::span<const Index>> ids{{"user", {id.get(), 1}}};
     return [id, ids](HeteroEmbedding& e) { (void)e(ids); };
   });
-  add_hetero("nn/hetero_embedding.hpp HeteroEmbedding::set_weight", [=](bool wrong) {
+  add_hetero("nn/train/hetero_embedding.hpp HeteroEmbedding::set_weight", [=](bool wrong) {
     const Tensor whole = scene_values({book.num_nodes() + (wrong ? 1 : 0), 2}, 3);
     return [whole, type = std::string("user")](HeteroEmbedding& e) { e.set_weight(type, whole); };
   });
-  add("nn/sparse_optimizer.hpp SparseOptimizer::step", false, add_id, [](Embedded& e) {
+  add("nn/train/sparse_optimizer.hpp SparseOptimizer::step", false, add_id, [](Embedded& e) {
     e.optimizer.step();
     return e.embedding.mine();
   });
-  add("nn/sparse_optimizer.hpp SparseOptimizer::save", false, add_id, [=](Embedded& e) {
+  add("nn/train/sparse_optimizer.hpp SparseOptimizer::save", false, add_id, [=](Embedded& e) {
     e.optimizer.save(fresh);
     return e.embedding.mine();
   });
   add(
-      "nn/sparse_optimizer.hpp SparseOptimizer::load", true, [](Embedded& e) { e.path += "2"; },
+      "nn/train/sparse_optimizer.hpp SparseOptimizer::load", true, [](Embedded& e) { e.path += "2"; },
       [](Embedded& e) {
         e.optimizer.load(e.path);
         return e.embedding.mine();

@@ -4,7 +4,8 @@
 
 #include <doctest/doctest.h>
 
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <functional>
 #include <string>

@@ -3,7 +3,8 @@
 
 #include "failures/calls.hpp"
 
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <cmath>
 #include <memory>

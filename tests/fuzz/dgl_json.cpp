@@ -1,6 +1,6 @@
 #include "fuzz.hpp"
 
-#include <sar/graph/data/dgl_partition.hpp>
+#include <sar/graph/data/sources/dgl_partition.hpp>
 
 using namespace sar;
 

@@ -1,6 +1,6 @@
 #include "fuzz.hpp"
 
-#include <sar/graph/io/dgl_file.hpp>
+#include <sar/graph/data/sources/dgl_file.hpp>
 
 using namespace sar;
 

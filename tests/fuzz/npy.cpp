@@ -1,6 +1,6 @@
 #include "fuzz.hpp"
 
-#include <sar/graph/io/npy.hpp>
+#include <sar/core/files/npy.hpp>
 
 #include <algorithm>
 #include <vector>

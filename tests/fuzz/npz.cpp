@@ -1,7 +1,7 @@
 #include "fuzz.hpp"
 
-#include <formats/npz.hpp>
-#include <sar/graph/io/npy.hpp>
+#include <formats/ogb/npz.hpp>
+#include <sar/core/files/npy.hpp>
 
 #include <algorithm>
 #include <vector>

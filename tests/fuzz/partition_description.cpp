@@ -1,6 +1,6 @@
 #include "fuzz.hpp"
 
-#include <sar/graph/data/partition_description.hpp>
+#include <sar/graph/data/parts/partition_description.hpp>
 
 #include <string>
 

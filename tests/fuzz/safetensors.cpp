@@ -1,6 +1,6 @@
 #include "fuzz.hpp"
 
-#include <sar/graph/io/safetensors.hpp>
+#include <sar/core/files/safetensors.hpp>
 
 using namespace sar;
 

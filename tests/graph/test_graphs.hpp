@@ -3,7 +3,7 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
-#include <sar/core/random.hpp>
+#include <sar/core/random/random.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <set>

@@ -1,6 +1,7 @@
 /// The losses of a small training, one a line, by the library's own classes. losses.c is the same program in
 /// C.
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <cstdint>
 #include <cstdio>

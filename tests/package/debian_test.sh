@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # debian_test.sh BUILD_DIR CPACK: makes the Debian packages of BUILD_DIR, looks at what they contain and depend on, unpacks them and
-# uses them from there: the programs on two ranks, and the program of tests/consumer/package.
+# uses them from there: the programs on two ranks, the program of tests/consumer/host with libsar-dev alone, and that of tests/consumer/package.
 set -euo pipefail
 build=$1 cpack=$2
 here=$(cd "$(dirname "$0")" && pwd)
@@ -50,22 +50,39 @@ needs() {
 
 mpi=openmpi
 grep -q '^#define SAR_MPI "MPICH' "$build/include/sar/config.hpp" && mpi=mpich
-has libsar-dev usr/include/sar/{sar,config,core/tensor,nn/module,graph/message/message}.hpp 'usr/lib/.*libsar\.a' \
+has libsar-dev usr/include/sar/{sar,config,core/tensor/tensor,nn/modules/module,graph/message/message}.hpp 'usr/lib/.*libsar\.a' \
   'usr/lib/.*cmake/sar/sarConfig(Version)?\.cmake' 'usr/lib/.*pkgconfig/sar\.pc'
 needs libsar-dev libtbb-dev "lib$mpi-dev"
+! dpkg-deb --field "$(package libsar-dev)" Depends | grep -E 'metis|scotch' || fail "libsar-dev depends on partitioners"
+for part in data models; do
+  has libsar-$part-dev usr/include/sar/$part.hpp "usr/lib/.*libsar_$part\.a" "usr/lib/.*cmake/sar/sar_${part}Targets\.cmake" "usr/lib/.*pkgconfig/sar-$part\.pc"
+  needs libsar-$part-dev libsar-dev
+done
+for partitioner in metis ptscotch; do
+  ! grep -q "lib$partitioner" "$build/sar-data.pc" || needs libsar-data-dev lib$partitioner-dev
+done
+has libsar-c-dev usr/include/sar{.h,_cxx11.hpp} usr/include/sar/fortran/sar.f90 'usr/lib/.*libsar_c\.a' 'usr/lib/.*pkgconfig/sar-c\.pc'
+needs libsar-c-dev libsar-models-dev
+[ ! -e "$build/sar-fortran.pc" ] || {
+  has libsar-fortran-dev usr/include/sar/fortran/sar.mod 'usr/lib/.*libsar_fortran\.a' 'usr/lib/.*pkgconfig/sar-fortran\.pc'
+  needs libsar-fortran-dev libsar-c-dev
+}
 has sar-tools usr/bin/sar-{train,partition,plan,generate} usr/share/man/man1/sar-{train,partition,plan,generate}'\.1\.gz'
 case $mpi in
   openmpi) needs sar-tools 'libtbb[0-9a-z]*' 'libopenmpi[0-9a-z]*' openmpi-bin libc6 ;;
   mpich) needs sar-tools 'libtbb[0-9a-z]*' 'libmpich[0-9a-z]*' mpich libc6 ;;
 esac
-if grep -q libsar_c "$build/cmake_install.cmake" "$build"/*/cmake_install.cmake "$build"/*/*/cmake_install.cmake; then
+if [ "$(cached SAR_SHARED_C)" = ON ]; then
   major=${version%%.*}
   has "libsar-c$major" "usr/lib/.*libsar_c\.so\.$version" "usr/lib/.*libsar_c\.so\.$major"
-  has libsar-dev 'usr/include/sar\.h' 'usr/lib/.*libsar_c\.so'
-  needs libsar-dev "libsar-c$major"
+  has libsar-c-dev 'usr/lib/.*libsar_c\.so'
+  needs libsar-c-dev "libsar-c$major"
   dpkg-deb --info "$(package "libsar-c$major")" triggers | grep -qx 'activate-noawait ldconfig' || fail "libsar-c$major does not call ldconfig"
 fi
 
+twice=$(for file in "$scratch"/packages/*.deb; do dpkg-deb --contents "$file" | awk '!/^d/ { print $6 }'; done | sort | uniq -d)
+[ -z "$twice" ] || fail "these files are in two packages: $twice"
+dpkg-deb --extract "$(package libsar-dev)" "$scratch/sar_alone"
 for file in "$scratch"/packages/*.deb; do dpkg-deb --extract "$file" "$scratch/root"; done
 prefix=$scratch/root/usr
 gzip -dc "$prefix/share/doc/libsar-dev/changelog.Debian.gz" | dpkg-parsechangelog -l- --all >"$scratch/changelog" 2>&1 &&
@@ -77,12 +94,17 @@ on_two_ranks "$prefix/bin/sar-generate" --nodes 200 --out graph
 on_two_ranks "$prefix/bin/sar-train" --dataset graph --hidden 8 --epochs 2 | grep "^epoch *2/2"
 for program in "$prefix"/bin/sar-{train,partition,plan,generate}; do
   name=$(basename "$program")
-  "$program" --help >"$scratch/help"
+  "$program" --help-all >"$scratch/help"
   gzip -dc "$prefix/share/man/man1/$name.1.gz" | tr -d '\\' | sed '/^\.SH EXAMPLES/,$d' | grep -oE -- '--[a-z]+(-[a-z]+)*' | sort -u | while read -r option; do
     grep -qE -- "(^ *|,)$option( |$)" "$scratch/help" || fail "the manual page of $name names $option, which it does not know"
   done
 done
-cmake -S "$root/tests/consumer/package" -B consumer -G "$(cached CMAKE_GENERATOR)" --log-level=WARNING -DCMAKE_PREFIX_PATH="$prefix" \
-  -DCMAKE_CXX_COMPILER="$(cached CMAKE_CXX_COMPILER)" -DMPI_CXX_COMPILER="$(cached MPI_CXX_COMPILER)"
-cmake --build consumer
-on_two_ranks consumer/consumer
+# consumer PROJECT PREFIX: builds tests/consumer/PROJECT against the packages unpacked to PREFIX, and runs it
+consumer() {
+  cmake -S "$root/tests/consumer/$1" -B "$1" -G "$(cached CMAKE_GENERATOR)" --log-level=WARNING -DCMAKE_PREFIX_PATH="$2" \
+    -DCMAKE_CXX_COMPILER="$(cached CMAKE_CXX_COMPILER)" -DMPI_CXX_COMPILER="$(cached MPI_CXX_COMPILER)"
+  cmake --build "$1"
+  on_two_ranks "$1/consumer"
+}
+consumer host "$scratch/sar_alone/usr"
+consumer package "$prefix"

@@ -12,11 +12,13 @@ tree = os.path.realpath(sys.argv[1])
 recipe = os.path.join(tree, "tools/spack/spack_repo/sar/packages/sar/package.py")
 variants = {}
 dependencies = []
+conditions = []
 versions = []
 
 
-def variant(name, default, description, values=(True, False), multi=False):
+def variant(name, default, description, values=(True, False), multi=False, when=""):
     variants[name] = values
+    conditions.append((name, when))
     assert default in values, f"{name}: the default {default} is none of {values}"
 
 
@@ -64,7 +66,7 @@ with open(os.path.join(tree, "CMakeLists.txt")) as file:
     cmake = file.read()
 options = {name: ("ON", "OFF") for name in re.findall(r"^option\((\w+)", cmake, re.M)}
 options["CMAKE_POSITION_INDEPENDENT_CODE"] = ("ON", "OFF")
-for name, values in re.findall(r"set_property\(CACHE (\w+) PROPERTY STRINGS ([^)]*)\)", cmake):
+for name, values in re.findall(r"^sar_choice\((\w+) ((?:\w+ )*?)(?:DEFAULT|DOC) ", cmake, re.M):
     options[name] = tuple(values.split())
 spelled = {True: "ON", False: "OFF"}
 arguments = package.cmake_args()
@@ -75,10 +77,10 @@ for option, values in arguments:
         value = spelled.get(value, value)
         assert value in options[option], f"{option} may not be {value}, it may be {options[option]}"
 assert set(variants) == package.passed_on, f"not passed on: {set(variants) - package.passed_on}"
-for spec, when in dependencies:
+for spec, when in dependencies + conditions:
     for name in re.findall(r"[+~](\w+)", when or ""):
         assert name in variants, f"{spec} depends on the variant {name}, which there is not"
-assert {"precision", "metis", "scotch", "fortran"} <= set(variants)
+assert {"precision", "data", "models", "metis", "scotch", "fortran"} <= set(variants)
 assert package.git == "file://" + tree, f"the sources are {package.git}, and not of {tree}"
 assert versions, "there is no version"
 with open(os.path.join(tree, "tools/spack/spack_repo/sar/repo.yaml")) as file:

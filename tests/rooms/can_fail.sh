@@ -4,7 +4,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-cp -r "$here"/../../{core,autograd,comm,graph,nn,tools,examples} "$copy"
+(cd "$here"/../.. && find core autograd comm graph nn bindings tools examples tests -name '*.hpp' -o -name '*.cpp' -o -name sar.h -o -name '*.f90' -o -name '*.inc.in' -o -name CMakeLists.txt) |
+  tar -C "$here/../.." -cf - -T - | tar -C "$copy" -xf -
 cd "$copy"
 "$here/check.sh" . >/dev/null || { echo "the tree breaks the rules already"; exit 1; }
 
@@ -12,7 +13,7 @@ cd "$copy"
 expect() {
   local status=0 said
   "$here/check.sh" . >report || status=$?
-  said=$(awk 'blank == 2; /^$/ { ++blank }' report)
+  said=$(awk 'blank; /^$/ { blank = 1 }' report)
   if [ $status != 1 ] || [ "$said" != "$1" ]; then
     printf 'expected exit status 1 and\n%s\nfound %s and\n%s\n' "$1" $status "$said"
     exit 1
@@ -20,25 +21,76 @@ expect() {
   echo "found: $1"
 }
 
-echo '#include <sar/nn/module.hpp>' >core/upwards.hpp
-expect 'core/upwards.hpp:1: core may not include nn/module.hpp'
-rm core/upwards.hpp
+# add FILE LINE...: a new file of these lines.
+add() {
+  printf '%s\n' "${@:2}" >"$1"
+}
 
-echo '#include <sar/graph/kernels/linear.hpp>' >graph/io/sideways.hpp
-expect 'graph/io/sideways.hpp:1: graph/io may not include graph/kernels/linear.hpp'
-rm graph/io/sideways.hpp
+add core/tensor/upwards.hpp '#include <sar/nn/modules/module.hpp>'
+expect 'core/tensor/upwards.hpp:1: core/tensor may not include nn/modules/module.hpp, of a room below it in the table'
+rm core/tensor/upwards.hpp
 
-echo '#include <sar/nn/ring_two.hpp>' >nn/ring_one.hpp
-touch nn/ring_two.hpp
-echo '#include <sar/nn/ring_one.hpp>' >nn/ring_two.cpp
-expect 'nn/ring_two.cpp: is not in nn/CMakeLists.txt
-cycle: nn/ring_one -> nn/ring_two -> nn/ring_one'
-rm nn/ring_*
+add comm/halo/gradients.hpp '#include <sar/autograd/variable.hpp>'
+expect 'comm/halo/gradients.hpp:1: comm/halo may not include autograd/variable.hpp'
+rm comm/halo/gradients.hpp
 
-printf '%s\n' '// MPI_Barrier' 'void wait() { MPI_Barrier(MPI_COMM_WORLD); }' >graph/message/waiting.hpp
+add nn/models/read.hpp '#include <sar/graph/data/node_data.hpp>'
+expect 'nn/models/read.hpp:1: nn/models, of the library models, may not include graph/data/node_data.hpp, of the library data'
+rm nn/models/read.hpp
+
+add nn/train/modelled.hpp '#include <sar/nn/models/graph_model.hpp>'
+expect 'nn/train/modelled.hpp:1: nn/train, of the library sar, may not include nn/models/graph_model.hpp, of the library models'
+rm nn/train/modelled.hpp
+
+sed -i 's/sar_models/sar_data/' nn/links/CMakeLists.txt
+expect 'nn/links/CMakeLists.txt: names sar_data, its room is of the library models'
+sed -i 's/sar_data/sar_models/' nn/links/CMakeLists.txt
+
+add tools/inside.hpp '#include <sar/core/simd/lanes.hpp>'
+expect 'tools/inside.hpp:1: core/simd/lanes.hpp is not public'
+rm tools/inside.hpp
+
+add nn/conv/ring_one.hpp '#include <sar/nn/conv/ring_two.hpp>'
+touch nn/conv/ring_two.hpp
+add nn/conv/ring_two.cpp '#include <sar/nn/conv/ring_one.hpp>'
+expect 'nn/conv/ring_two.cpp: is not in nn/conv/CMakeLists.txt
+cycle: nn/conv/ring_one -> nn/conv/ring_two -> nn/conv/ring_one'
+rm nn/conv/ring_*
+
+add graph/message/waiting.hpp '// MPI_Barrier' 'inline void wait() { MPI_Barrier(MPI_COMM_WORLD); }'
 expect 'graph/message/waiting.hpp:2: graph/message may not use MPI'
 rm graph/message/waiting.hpp
 
-echo '#include <Eigen/Core>' >nn/shown.hpp
-echo '#include <sar/nn/shown.hpp>' >>nn/sar.hpp
-expect 'nn/shown.hpp:1: a public header shows <Eigen/Core>'
+add graph/lonely.hpp
+expect 'graph/lonely.hpp: is in no room'
+rm graph/lonely.hpp
+
+for i in $(seq 1 25); do touch "core/random/unit_$i.hpp" "tests/comm/unit_$i.hpp"; done
+expect 'core/random: has more than 25 units
+tests/comm: has more than 25 units'
+rm core/random/unit_* tests/comm/unit_*
+
+touch graph/data/linear.hpp tests/nn/conv/train_test.cpp tests/core/train_test.cpp
+expect 'graph/kernels/linear.cpp: has the name of graph/data/linear.hpp
+tests/nn/train/train_test.cpp: has the name of tests/nn/conv/train_test.cpp'
+rm graph/data/linear.hpp tests/nn/conv/train_test.cpp tests/core/train_test.cpp
+
+add graph/shard/promises.hpp 'namespace sar { inline namespace SAR_PRECISION {' \
+  'inline int kept(int x);' 'inline int kept(int x) { return x; }' 'template <class T> T also_kept(T x) {' '  return x;' '}' \
+  'using Function = void (*)(int);' 'constexpr int number = kept(1);' 'struct Shape { int rows() const { return 1; } Shape() = default; };' \
+  'void broken(const int& x,' '            int y = kept(2));' 'class Later { public: Later(); virtual void may() = 0; };' '}}'
+expect 'graph/shard/promises.hpp:10: declares broken(), and there is no source of this name
+graph/shard/promises.hpp:12: declares Later(), and there is no source of this name'
+rm graph/shard/promises.hpp
+
+add core/old.hpp 'namespace sar::inline SAR_PRECISION {' '}'
+expect 'core/old.hpp:1: ctags and cscope do not understand namespace sar::inline'
+rm core/old.hpp
+
+sed -i 's/Room nn\/conv/Place nn\/conv/' nn/conv/sage_conv.hpp
+expect 'nn/conv/sage_conv.hpp: its head has no paragraph "Room nn/conv: ..."'
+sed -i 's/Place nn\/conv/Room nn\/conv/' nn/conv/sage_conv.hpp
+
+add nn/conv/shown.hpp '#include <Eigen/Core>'
+echo '#include <sar/nn/conv/shown.hpp>' >>nn/sar.hpp
+expect 'nn/conv/shown.hpp:1: a public header shows <Eigen/Core>'

@@ -1,4 +1,4 @@
-# awk -v counts=0 -f check.awk ROOMS FILE...: see check.sh. FILE...: all sources and CMakeLists.txt of the tree, by relative paths.
+# awk -v counts=0 -f check.awk - FILE... <TABLE: see check.sh. FILE...: all sources and CMakeLists.txt of the tree, by relative paths.
 
 function found(text) {
   problems[++num_problems] = text
@@ -8,18 +8,12 @@ function folder_of(path) {
   return path
 }
 function unit_of(path) {
-  sub(/\.[ch]pp$/, "", path)
+  sub(/\.[a-z0-9]+$/, "", path)
   return path
 }
 function trimmed(text) {
   gsub(/^[ \t]+|[ \t]+$/, "", text)
   return text
-}
-# The room with the longest name that leads to `path`, or "".
-function room_of(path) {
-  while ((path = folder_of(path)) != "")
-    if (path in may) return path
-  return ""
 }
 # A line of code without comments and without the texts of its literals.
 function code_of(line) {
@@ -79,10 +73,6 @@ function function_ends(lines) {
   ++num_functions
   longest_name[num_functions] = function_name(statement) " (" FILENAME ":" begins_at ")"
   longest_lines[num_functions] = lines
-  if (lines > room_longest[room]) {
-    room_longest[room] = lines
-    room_longest_name[room] = longest_name[num_functions]
-  }
 }
 # The file of the tree that `line`, an #include, names; "" for one from elsewhere.
 function included_file(line, path) {
@@ -92,7 +82,7 @@ function included_file(line, path) {
   if (line ~ /^#include <sar\//) {
     sub(/^sar\//, "", path)
     if (path == "config.hpp") return ""
-    if (path == "sar.hpp") return "nn/sar.hpp"
+    if (path in public_head) return public_head[path]
     if (!(path in exists)) found(FILENAME ":" FNR ": there is no " path)
     return path
   }
@@ -100,34 +90,46 @@ function included_file(line, path) {
   if (folder_of(FILENAME) "/" path in exists) return folder_of(FILENAME) "/" path
   if ("tools/" path in exists) return "tools/" path
   if ("examples/" path in exists) return "examples/" path
+  if ("bindings/c/" path in exists) return "bindings/c/" path
   found(FILENAME ":" FNR ": there is no " path)
   return ""
 }
-# Whether files of unit `from` in `room` may include files of room `to`.
-function allowed(from, room, to, list) {
-  if (room == to) return 1
-  list = " " may[room] " "
-  if (index(list, " " to " ")) return 1
-  sub(/.*\//, "", from)
-  return index(list, " " to "(" from ") ") > 0
+# Whether `room` is `folder` or one of its subfolders.
+function is_within(room, folder) {
+  return index(room "/", folder "/") == 1
 }
-function check_includes(i, to, public, queue, first, last, parts) {
-  queue[last = 1] = "nn/sar.hpp"
-  public["nn/sar.hpp"] = 1
+# What forbids that file `from` includes file `to`, "" where nothing does.
+function objection(from, to, room, other, rule, n, words, i) {
+  room = folder_of(from)
+  other = folder_of(to)
+  if (room == other || !(room in place) || !(other in place)) return ""
+  if (library[room] != "programs" && index(links[library[room]], " " library[other] " ") == 0)
+    return room ", of the library " library[room] ", may not include " to ", of the library " library[other]
+  if (place[other] > place[room] && !(unit_of(from) == unit_of(main_file[room]) && is_within(other, room)))
+    return room " may not include " to ", of a room below it in the table"
+  n = split(rules[room], words, " ")
+  for (i = 1; i <= n; ++i) {
+    if (words[i] == "not" && is_within(other, words[i + 1])) return room " may not include " to
+    if (words[i] == "public" && library[other] != "programs" && !(to in public)) return to " is not public"
+  }
+  return ""
+}
+function may_use_mpi(room) {
+  return !(room in rules) || index(" " rules[room] " ", " mpi ")
+}
+function check_includes(i, name, text, queue, first, last) {
+  for (name in public_head) {
+    queue[++last] = public_head[name]
+    public[public_head[name]] = 1
+  }
   for (first = 1; first <= last; ++first)
     for (i = 1; i <= num_includes; ++i)
       if (include_from[i] == queue[first] && !(include_to[i] in public)) {
         public[include_to[i]] = 1
         queue[++last] = include_to[i]
       }
-  for (i = 1; i <= num_includes; ++i) {
-    room = room_of(include_from[i])
-    to = room_of(include_to[i])
-    if (room == "" || to == "" || allowed(unit_of(include_from[i]), room, to)) continue
-    if (index(" " may[room] " ", " public ") && to != "tools" && to != "examples") {
-      if (!(include_to[i] in public)) found(include_at[i] ": " include_to[i] " is not public: nn/sar.hpp does not include it")
-    } else found(include_at[i] ": " room " may not include " include_to[i])
-  }
+  for (i = 1; i <= num_includes; ++i)
+    if ((text = objection(include_from[i], include_to[i])) != "") found(include_at[i] ": " text)
   for (i = 1; i <= num_foreign; ++i)
     if (foreign_from[i] in public) found(foreign_at[i] ": a public header shows " foreign_what[i])
 }
@@ -185,30 +187,49 @@ function check_cycles(i, j, from, to, edge, removed, n, left, ends, name, start,
     shown[path] = 1
   }
 }
-function check_build_files(path, folder, name) {
+# Every source is in the CMakeLists.txt of its folder or of the one above, and in the library of its room.
+function check_build_files(path, folder, name, parent, other) {
   for (path in exists) {
-    if (path !~ /\.cpp$/) continue
+    if (path !~ /\.cpp$/ || path ~ /^tests\//) continue
     folder = folder_of(path)
-    name = substr(path, length(folder) + 2)
-    if (!(folder in cmake) || !index(cmake[folder], " " name " ")) found(path ": is not in " folder "/CMakeLists.txt")
+    parent = folder_of(folder)
+    if (!index(cmake[folder], " " substr(path, length(folder) + 2) " ") && !index(cmake[parent], " " substr(path, length(parent) + 2) " "))
+      found(path ": is not in " folder "/CMakeLists.txt")
+  }
+  for (folder in place)
+    for (other in links)
+      if (library[folder] in links && !index(links[library[folder]], " " other " ") && index(cmake[folder], " sar_" other " ")) found(folder "/CMakeLists.txt: names sar_" other ", its room is of the library " library[folder])
+}
+# Units of a room, and equal names of units in different rooms under one top folder.
+function check_names(i, path, folder, top, name, parts) {
+  for (i = 2; i < ARGC; ++i) {
+    path = ARGV[i]
+    if (path !~ /\.([ch]pp|f90|inc\.in)$/) continue
+    folder = folder_of(path)
+    if (unit_of(path) in is_unit) continue
+    is_unit[unit_of(path)] = 1
+    if (++units[folder] == 26) found(folder ": has more than 25 units")
+    split(path, parts, "/")
+    top = parts[1]
+    if ((top == "tests" || top == "examples") && folder != top) top = top "/" parts[2]
+    name = substr(unit_of(path), length(folder) + 2)
+    if (name == "main") continue
+    if ((top, name) in first_of) found(path ": has the name of " first_of[top, name])
+    else first_of[top, name] = path
   }
 }
 function print_rooms(i, name) {
-  printf "%-16s %5s %6s %6s  %s\n", "room", "files", "lines", "code", "longest function"
-  for (i = 1; i <= num_rooms; ++i) {
-    name = rooms[i]
-    printf "%-16s %5d %6d %6d  %3d %s\n", name, room_files[name], room_lines[name], room_code[name], room_longest[name], room_longest_name[name]
-  }
-  print ""
+  printf "%-8s %-26s %5s %6s %6s %8s  %s\n", "library", "room", "units", "lines", "code", "comments", "purpose"
   for (i = 1; i <= num_rooms; ++i) {
     name = rooms[i]
     if (purpose[name] == "") found(main_file[name] ": its head has no paragraph \"Room " name ": ...\"")
-    else printf "%-16s %s\n", name, purpose[name]
+    printf "%-8s %-26s %5d %6d %6d %7d%%  %s\n", library[name], name, units[name], room_lines[name], room_code[name], 100 * room_comments[name] / (room_comments[name] + room_code[name] + 1), purpose[name]
   }
   print ""
 }
 function print_counts(i, n, best) {
   printf "lines                       %6d\n", all_lines
+  printf "comment lines               %6d\n", all_comments
   printf "lines without comments      %6d\n", all_code
   printf "static_cast<std::size_t>    %6d\n", num_casts
   printf "agree(                      %6d\n", num_agree
@@ -226,48 +247,57 @@ function print_counts(i, n, best) {
 }
 BEGIN {
   for (i = 2; i < ARGC; ++i)
-    if (ARGV[i] ~ /pp$/) exists[ARGV[i]] = 1
+    if (ARGV[i] ~ /\.[ch](pp)?$/) exists[ARGV[i]] = 1
+  # what each library may include
+  links["sar"] = " sar "
+  links["data"] = " data sar "
+  links["models"] = " models sar "
+  links["c"] = " c models sar "
+  public_head["sar.hpp"] = "nn/sar.hpp"
+  public_head["data.hpp"] = "graph/data/data.hpp"
+  public_head["models.hpp"] = "nn/models/models.hpp"
 }
 
 # the table of rooms
 FILENAME == "-" {
-  if (split($0, cells, "|") != 3) next
-  name = trimmed(cells[1])
+  if (split($0, cells, "|") != 4) next
+  name = trimmed(cells[2])
   rooms[++num_rooms] = name
-  may[name] = trimmed(cells[2])
-  main_file[name] = trimmed(cells[3])
-  n = split(may[name], words, " ")
-  for (i = 1; i <= n; ++i) {
-    sub(/\(.*/, "", words[i])
-    if (words[i] != "public" && words[i] != "mpi" && !(words[i] in may)) found("the table: " name " may include " words[i] ", which is not above it")
-  }
+  place[name] = num_rooms
+  library[name] = trimmed(cells[1])
+  rules[name] = trimmed(cells[3])
+  main_file[name] = trimmed(cells[4])
   next
 }
 FNR == 1 {
-  room = room_of(FILENAME)
+  room = folder_of(FILENAME)
   statement = ""
   inside = in_body = 0
   in_head = FILENAME == main_file[room]
-  if (FILENAME ~ /pp$/) {
-    if (room == "" && !counts) found(FILENAME ": is in no room")
-    ++room_files[room]
-  }
+  comment = FILENAME ~ /\.(f90|inc\.in)$/ ? "!" : "//"
+  if (FILENAME ~ /pp$/ && !(room in place) && !counts && FILENAME !~ /^tests\//) found(FILENAME ": is in no room")
 }
 FILENAME ~ /CMakeLists/ {
   gsub(/[()"]/, " ")
   cmake[folder_of(FILENAME)] = cmake[folder_of(FILENAME)] " " $0 " "
   next
 }
+FILENAME ~ /^tests\// { next }
 {
   ++room_lines[room]
   ++all_lines
+  is_comment = index(trimmed($0), comment) == 1 && $0 ~ /[A-Za-z0-9]/
+  room_comments[room] += is_comment
+  all_comments += is_comment
 }
-in_head && !/^\/\/\// { in_head = 0 }
+/namespace sar::inline/ { found(FILENAME ":" FNR ": ctags and cscope do not understand namespace sar::inline") }
+in_head && !/^(\/\/\/|!>)/ { in_head = 0 }
 in_head {
-  if (index($0, "/// Room " room ": ") == 1) {
+  sub(/^(\/\/\/|!>) ?/, "")
+  if (index($0, "Room " room ": ") == 1) {
     in_purpose = 1
-    $0 = substr($0, length("/// Room " room ": ") + 1)
-  } else sub(/^\/\/\/ ?/, "")
+    $0 = substr($0, length("Room " room ": ") + 1)
+  }
   if (in_purpose) {
     if ($0 ~ /^ *$/) in_purpose = 0
     else if (match($0, /\.( |$)/)) {
@@ -279,7 +309,7 @@ in_head {
 }
 /^#include / {
   ++room_code[room]
-  if ($0 ~ /<mpi\.h>/ && !index(" " may[room] " ", " mpi ")) found(FILENAME ":" FNR ": " room " may not use MPI")
+  if ($0 ~ /<mpi\.h>/ && !may_use_mpi(room)) found(FILENAME ":" FNR ": " room " may not use MPI")
   if ($0 ~ /<(Eigen|oneapi\/tbb|tbb)\//) {
     foreign_from[++num_foreign] = FILENAME
     foreign_at[num_foreign] = FILENAME ":" FNR
@@ -292,6 +322,10 @@ in_head {
   }
   next
 }
+comment == "!" {
+  room_code[room] += !is_comment && $0 ~ /[^ ]/
+  next
+}
 /^ *#/ || continued {
   continued = /\\$/
   next
@@ -300,7 +334,7 @@ in_head {
   code = code_of($0)
   if (code == "") next
   ++room_code[room]
-  if (code ~ /(^|[^A-Za-z0-9_])MPI_[A-Z]/ && !index(" " may[room] " ", " mpi ")) found(FILENAME ":" FNR ": " room " may not use MPI")
+  if (code ~ /(^|[^A-Za-z0-9_])MPI_[A-Z]/ && !may_use_mpi(room)) found(FILENAME ":" FNR ": " room " may not use MPI")
   follow_braces(code)
   if (counts) {
     num_casts += occurrences(code, "static_cast<std::size_t>")
@@ -315,6 +349,7 @@ END {
     print_counts()
     exit
   }
+  check_names()
   print_rooms()
   check_includes()
   check_build_files()

@@ -1,32 +1,68 @@
 #!/usr/bin/env bash
 # tests/rooms/check.sh [--counts] [TREE]
-# Prints the rooms of the source tree: their sizes, their longest functions and their purposes. Then it prints what breaks the rules below, and
-# exits with 1 if anything does. With --counts it prints numbers of the library as a whole instead, for any layout of the folders.
+# Prints the rooms of the source tree: library, units (a header with its source), lines, lines of code, share of comments, purpose. Then it
+# prints what breaks the rules below, and exits with 1 if anything does. With --counts it prints numbers of the library as a whole instead
+# (core, autograd, comm, graph, nn and bindings: headers and sources in C++, sar.h and the module for Fortran).
 #
-# A room is a folder with its subfolders; the longest name that fits a file wins. Columns: the room | what its files may include beside its
-# own | the file whose head describes the room, in a paragraph that begins with "Room NAME: ". `room(unit)` allows a room to one file of the
-# folder and its header only. `public` is everything that <sar/sar.hpp> includes, directly or not; `mpi` allows <mpi.h> and MPI's names. A
-# line may name only rooms above it, so that rooms form no cycle.
+# A room is a folder, without its subfolders. Columns of the table: the library | the room | what holds for it | its head, which says in a
+# paragraph "Room NAME: ..." what the room is for.
+# - A file includes only from its own room and from rooms above it in the table; so rooms form no cycle. A room's head may include the rooms in
+#   its subfolders as well. No cycles between units.
+# - A library includes only what it links: sar::data and sar::models include sar::sar, and neither includes the other.
+# - `not X`: nothing from X or its subfolders. `mpi`: may use <mpi.h> and MPI's names. `public`: of the libraries, only what sar.hpp, data.hpp
+#   or models.hpp includes, directly or not. No Eigen and no oneTBB in these headers.
+# - At most 25 units in a room. No equal file names but main.cpp within a folder at the top (within tests/X, examples/X). Both hold for tests, too.
+# - Every source is listed in the CMakeLists.txt of its folder, or of the one above, and in the library of its room.
+# - A header without a source of its name declares no function that is defined elsewhere.
+# - Namespaces open as `namespace sar { inline namespace SAR_PRECISION {`, which indexers understand.
 set -euo pipefail
 rooms='
-core            |                                                                              | core/tensor.hpp
-autograd        | core                                                                         | autograd/variable.hpp
-comm            | core mpi                                                                     | comm/communicator.hpp
-comm/rows       | core comm mpi                                                                | comm/rows/row_route.hpp
-graph/io        | core                                                                         | graph/io/npy.hpp
-graph/shard     | core                                                                         | graph/shard/graph_shard.hpp
-graph/kernels   | core graph/shard autograd(user_message) autograd(edge_batch)                 | graph/kernels/linear.hpp
-graph/message   | core autograd comm comm/rows graph/shard graph/kernels                       | graph/message/graph_shard_manager.hpp
-graph/hetero    | core autograd comm comm/rows graph/shard graph/message                       | graph/hetero/hetero_graph.hpp
-graph/build     | core autograd comm comm/rows graph/shard graph/message graph/hetero          | graph/build/host_graph.hpp
-graph/sampling  | core comm comm/rows graph/shard graph/message graph/hetero graph/build       | graph/sampling/neighbor_sampler.hpp
-graph/partition | core comm comm/rows graph/shard                                              | graph/partition/partition.hpp
-graph/data      | core comm comm/rows graph/io graph/shard graph/message graph/hetero graph/build graph/partition | graph/data/dataset.hpp
-nn              | core autograd comm comm/rows graph/io graph/shard graph/message graph/hetero graph/build graph/sampling graph/partition graph/data | nn/module.hpp
-nn/c            | core autograd comm graph/io graph/message graph/build graph/data nn mpi       | nn/c/handle_table.hpp
-tools/formats   | core comm comm/rows graph/io graph/data                                      | tools/formats/open_source.hpp
-tools           | public mpi tools/formats                                                     | tools/train.cpp
-examples        | public mpi                                                                   | examples/gcn.cpp
+sar      | core                |                                                        | core/error.hpp
+sar      | core/isa            |                                                        | core/isa/instruction_set.hpp
+sar      | core/simd           |                                                        | core/simd/lanes.hpp
+sar      | core/threads        |                                                        | core/threads/parallel.hpp
+sar      | core/memory         |                                                        | core/memory/memory.hpp
+sar      | core/random         |                                                        | core/random/random.hpp
+sar      | core/tensor         |                                                        | core/tensor/tensor.hpp
+sar      | core/trace          |                                                        | core/trace/trace.hpp
+sar      | core/files          |                                                        | core/files/npy.hpp
+sar      | core/rows           |                                                        | core/rows/rows.hpp
+sar      | core/products       |                                                        | core/products/matmul.hpp
+sar      | autograd            |                                                        | autograd/variable.hpp
+sar      | comm                | mpi  not autograd                                      | comm/communicator.hpp
+sar      | comm/halo           | mpi  not autograd                                      | comm/halo/halo_plan.hpp
+sar      | comm/rows           | mpi  not autograd                                      | comm/rows/row_route.hpp
+sar      | comm/files          | not autograd                                           | comm/files/shared_npy.hpp
+sar      | graph/shard         | not autograd  not comm                                 | graph/shard/graph_shard.hpp
+sar      | graph/kernels       | not comm                                               | graph/kernels/linear.hpp
+sar      | graph/topology      | not autograd                                           | graph/topology/graph_topology.hpp
+sar      | graph/message       |                                                        | graph/message/graph_shard_manager.hpp
+sar      | graph/hetero        |                                                        | graph/hetero/hetero_graph.hpp
+sar      | graph/construct     |                                                        | graph/construct/host_graph.hpp
+sar      | graph/sampling      |                                                        | graph/sampling/neighbor_sampler.hpp
+sar      | nn/modules          |                                                        | nn/modules/module.hpp
+sar      | nn/conv             |                                                        | nn/conv/sage_conv.hpp
+sar      | nn/train            |                                                        | nn/train/optimizer.hpp
+sar      | nn                  |                                                        | nn/sar.hpp
+data     | graph/partition     | not autograd  not graph/kernels  not graph/message  not nn | graph/partition/partition.hpp
+data     | graph/data          | not graph/kernels  not nn/modules  not nn/conv         | graph/data/data.hpp
+data     | graph/data/parts    | not graph/kernels  not nn                              | graph/data/parts/partition_directory.hpp
+data     | graph/data/sources  | not graph/kernels  not nn                              | graph/data/sources/load_dataset.hpp
+data     | graph/data/generate | not graph/kernels  not nn                              | graph/data/generate/generators.hpp
+models   | nn/links            |                                                        | nn/links/link_predictor.hpp
+models   | nn/models           |                                                        | nn/models/models.hpp
+c        | bindings/c          | mpi                                                    | bindings/c/handle_table.hpp
+fortran  | bindings/fortran    |                                                        | bindings/fortran/sar.f90
+programs | tools/formats       | not autograd  not nn                                   | tools/formats/open_source.hpp
+programs | tools/formats/ogb   | not autograd  not nn                                   | tools/formats/ogb/ogb_source.hpp
+programs | tools               | public  mpi                                            | tools/program.hpp
+programs | tools/train         | public  mpi                                            | tools/train/train.cpp
+programs | tools/partition     | public  mpi                                            | tools/partition/partition.cpp
+programs | tools/plan          | public  mpi                                            | tools/plan/plan.cpp
+programs | tools/generate      | public  mpi                                            | tools/generate/generate.cpp
+programs | examples            | public  mpi                                            | examples/gcn.cpp
+programs | examples/coupled_surrogate | public  mpi                                     | examples/coupled_surrogate/main.cpp
+programs | examples/mesh_surrogate    | public  mpi                                     | examples/mesh_surrogate/main.cpp
 '
 counts=0
 if [ "${1-}" = --counts ]; then
@@ -35,12 +71,20 @@ if [ "${1-}" = --counts ]; then
 fi
 here=$(cd "$(dirname "$0")" && pwd)
 cd "${1-$here/../..}"
-if [ $counts = 1 ]; then
-  folders='core autograd comm graph nn'
-else
-  folders='core autograd comm graph nn tools examples'
+folders='core autograd comm graph nn bindings'
+if [ $counts = 0 ]; then
+  folders="$folders tools examples tests"
 fi
 # shellcheck disable=SC2086
-files=$(find $folders -name '*.hpp' -o -name '*.cpp' -o -name CMakeLists.txt | sort)
+files=$(find $folders -name '*.hpp' -o -name '*.cpp' -o -name sar.h -o -name '*.f90' -o -name '*.inc.in' -o -name CMakeLists.txt | LC_ALL=C sort)
+status=0
 # shellcheck disable=SC2086
-printf '%s' "$rooms" | awk -v counts=$counts -f "$here/check.awk" - $files
+printf '%s' "$rooms" | awk -v counts=$counts -f "$here/check.awk" - $files || status=1
+if [ $counts = 0 ]; then
+  headers=$(for header in $files; do
+    if [[ $header == *.hpp && $header != tests/* && ! -e ${header%.hpp}.cpp ]]; then echo "$header"; fi
+  done)
+  # shellcheck disable=SC2086
+  awk -f "$here/headers.awk" $headers || status=1
+fi
+exit $status

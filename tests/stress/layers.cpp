@@ -2,20 +2,20 @@
 
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
-#include <sar/nn/cf_conv.hpp>
-#include <sar/nn/dot_gat_conv.hpp>
-#include <sar/nn/edge_conv.hpp>
-#include <sar/nn/edge_gat_conv.hpp>
-#include <sar/nn/edge_weight_norm.hpp>
-#include <sar/nn/gat_conv.hpp>
-#include <sar/nn/gin_conv.hpp>
-#include <sar/nn/graph_conv.hpp>
-#include <sar/nn/hetero_graph_conv.hpp>
-#include <sar/nn/multi_hop_conv.hpp>
-#include <sar/nn/nn_conv.hpp>
-#include <sar/nn/rel_graph_conv.hpp>
-#include <sar/nn/sage_conv.hpp>
-#include <sar/nn/transformer_conv.hpp>
+#include <sar/nn/conv/cf_conv.hpp>
+#include <sar/nn/conv/dot_gat_conv.hpp>
+#include <sar/nn/conv/edge_conv.hpp>
+#include <sar/nn/conv/edge_gat_conv.hpp>
+#include <sar/nn/conv/edge_weight_norm.hpp>
+#include <sar/nn/conv/gat_conv.hpp>
+#include <sar/nn/conv/gin_conv.hpp>
+#include <sar/nn/conv/graph_conv.hpp>
+#include <sar/nn/conv/hetero_graph_conv.hpp>
+#include <sar/nn/conv/multi_hop_conv.hpp>
+#include <sar/nn/conv/nn_conv.hpp>
+#include <sar/nn/conv/rel_graph_conv.hpp>
+#include <sar/nn/conv/sage_conv.hpp>
+#include <sar/nn/conv/transformer_conv.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -6,9 +6,9 @@
 
 #include <sar/autograd/variable.hpp>
 #include <sar/comm/communicator.hpp>
-#include <sar/core/random.hpp>
+#include <sar/core/random/random.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
-#include <sar/nn/module.hpp>
+#include <sar/nn/modules/module.hpp>
 
 #include <cstdint>
 #include <initializer_list>

@@ -4,8 +4,8 @@
 
 #include "stress/problem.hpp"
 
-#include <sar/graph/build/message_flow_graph.hpp>
-#include <sar/nn/node_features.hpp>
+#include <sar/graph/construct/message_flow_graph.hpp>
+#include <sar/nn/modules/node_features.hpp>
 
 #include <memory>
 

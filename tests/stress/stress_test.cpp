@@ -8,11 +8,11 @@
 
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/core/parallel.hpp>
-#include <sar/nn/batch_norm.hpp>
-#include <sar/nn/dropout.hpp>
-#include <sar/nn/layer_norm.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/nn/modules/batch_norm.hpp>
+#include <sar/nn/modules/dropout.hpp>
+#include <sar/nn/modules/layer_norm.hpp>
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/file.hpp>
+#include <sar/core/files/file.hpp>
 
 #include <doctest/doctest.h>
 

@@ -8,7 +8,7 @@
 #include "support/reference.hpp"
 #include "support/rows.hpp"
 
-#include <sar/graph/build/message_flow_graph.hpp>
+#include <sar/graph/construct/message_flow_graph.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
 #include <algorithm>

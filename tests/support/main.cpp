@@ -9,8 +9,8 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/environment.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <cstdlib>
 #include <iostream>

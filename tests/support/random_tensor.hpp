@@ -1,8 +1,8 @@
 /// Reproducible tensors for tests.
 #pragma once
 
-#include <sar/core/random.hpp>
-#include <sar/core/tensor.hpp>
+#include <sar/core/random/random.hpp>
+#include <sar/core/tensor/tensor.hpp>
 
 #include <cstdint>
 

@@ -1,7 +1,7 @@
 #include "support/reference.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/io/safetensors.hpp>
+#include <sar/core/files/safetensors.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -2,16 +2,16 @@
 /// tolerance of the precision.
 #pragma once
 
-#include <sar/core/tensor.hpp>
+#include <sar/core/tensor/tensor.hpp>
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
-namespace sar::inline SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 struct SafetensorsEntry;
-}
+}}
 
 namespace sar::test {
 

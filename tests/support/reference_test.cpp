@@ -1,7 +1,7 @@
 /// The golden vectors are all there, and are the bytes that were packed.
 #include "support/reference.hpp"
 
-#include <sar/graph/io/safetensors.hpp>
+#include <sar/core/files/safetensors.hpp>
 
 #include <doctest/doctest.h>
 

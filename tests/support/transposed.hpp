@@ -1,7 +1,7 @@
 /// The transpose of a matrix.
 #pragma once
 
-#include <sar/core/tensor.hpp>
+#include <sar/core/tensor/tensor.hpp>
 
 namespace sar::test {
 

@@ -1,7 +1,8 @@
 /// load_model_program MODEL LOGITS: loads a network that `train` saved and compares its result on the graph
 /// of `train --graph sbm --nodes 40 --classes 4 --features 5` with the predictions of `train` in a .npy file.
-#include <sar/graph/io/npy.hpp>
-#include <sar/sar.hpp>
+#include <sar/core/files/npy.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <algorithm>
 #include <cmath>

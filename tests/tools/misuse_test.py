@@ -216,9 +216,9 @@ def option_cases():
     small = ["--graph", "karate", "--epochs", "1"]
     checkpoint = ["--checkpoint", "never"]
     needs = {"--checkpoint-every": checkpoint, "--keep": checkpoint, "--predict-layer": ["--predict", "never"]}
-    for option in ["--layers", "--hidden", "--heads", "--num-rels", "--num-bases", "--eval-every", "--pipeline-depth", "--edge-block",
-                   "--max-halo-bytes", "--threads", "--seed", "--num-classes", "--nodes", "--classes", "--features", "--checkpoint-every",
-                   "--keep", "--predict-layer", "--hidden-per-head", "--out-heads", "--residual"]:
+    for option in ["--layers", "--hidden", "--heads", "--num-rels", "--num-bases", "--eval-every", "--max-halo-bytes",
+                   "--threads", "--seed", "--num-classes", "--nodes", "--classes", "--features", "--checkpoint-every",
+                   "--keep", "--predict-layer", "--out-heads", "--residual"]:
         for value in whole:
             yield "train", [*small, *needs.get(option, []), option, value], [option, "'" + value + "'", "expected"]
     for value in whole:
@@ -258,14 +258,14 @@ def option_cases():
     yield "train", ["--graph", "petersen"], ["--graph", "'petersen'", "expected one of karate, sbm"]
     for option in ["--method", "--order", "--model", "--node-ids"]:
         yield "partition", ["data", "--method", "random", "--out", "new", "--parts", "2", option, "best"], [option]
-    for option in ["--dataset", "--partition-data", "--log", "--predict", "--checkpoint", "--save-weights", "--init-weights"]:
+    for option in ["--dataset", "--log", "--predict", "--checkpoint", "--save-weights", "--init-weights"]:
         yield "train", ["--epochs", "1", option, ""], [option + ": the path is empty"]
     for arguments in [["data", "--out", "new", "--report", ""], ["data", "--out", ""]]:
         yield "partition", [*arguments, "--method", "random", "--parts", "2"], ["the path is empty"]
     yield "partition", ["", "--out", "new", "--method", "random", "--parts", "2"], ["the path is empty"]
     yield "generate", ["--out", ""], ["--out: the path is empty"]
     yield "train", ["--dataset", "data", "--fields", "features"], ["--fields", "'features', expected NAME=FIELD"]
-    yield "train", ["--graph", "karate", "--fields", "features=x"], ["--fields", "built-in graph"]
+    yield "train", ["--graph", "karate", "--fields", "features=x"], ["--fields", "generated graph"]
     yield "train", ["--graph", "karate", "--rename", "a=b"], ["--rename", "--init-weights"]
     yield "train", [*small, "--rename", "=x"], ["--rename", "'=x', expected FROM=TO"]
     yield "train", ["--frobnicate"], []
@@ -362,12 +362,12 @@ def check(condition, what, code=None, err=""):
 
 
 def test_full_disk():
-    """A limit of the size of files, which MPI's own keep; `tests/core/file_test.cpp` has a smaller one."""
+    """A limit of the size of files, which MPI's own keep; `tests/core/files/file_test.cpp` has a smaller one."""
     refused("train", ["--graph", "karate", "--hidden", "2000", "--epochs", "1", "--save-weights", "w"],
             "w: cannot write (File too large)", limit=20 << 20)
     check(not os.path.exists("w"), "half a file of weights is left")
     code, out, err = run("train", ["--graph", "karate", "--epochs", "3", "--log", "/dev/full"])
-    check(code == 1 and err.count("train: /dev/full: cannot write (No space left on device); the training goes on without its log") == 1 and
+    check(code == 1 and err.count("train: /dev/full: cannot write (No space left on device); the training continues without the log") == 1 and
           "epoch    3/3" in out, "a full disk for the log", code, out + err)
 
 

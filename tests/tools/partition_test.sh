@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# partition_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR: generate and partition as a user runs them: output, report, exit codes,
+# partition_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR TYPED_PAPERS: generate and partition as a user runs them: output, report, exit codes,
 # what is refused, and what is left when they are killed.
 source "$(dirname "$0")/../support/program_test.sh"
 
@@ -38,8 +38,8 @@ printf 'ann bob\nbob cid\ncid ann\ndan bob\n' >edges.txt
 grep -q "of 8 edges" out || fail "the edge list does not have 8 edges"
 [ "$(tr '\n' ' ' <named/node_keys.txt)" = "ann bob cid dan " ] || fail "node_keys.txt is $(cat named/node_keys.txt)"
 
-# Several types: generated, divided with a balance for each type, and reported type by type.
-"${run[@]}" "$programs/generate" --types --nodes 600 --degree 8 --classes 4 --features 4 --out typed >out 2>err || fail "generate --types ends with $?"
+# Several types: divided with a balance for each type, and reported type by type.
+"$5" 600 typed
 "${run[@]}" "$programs/partition" typed --parts 3 --method ldg --add-reverse-edges --out typed3 --report typed.json >out 2>err ||
   fail "a graph with types ends with $?"
 grep -q "^author: 450 nodes, largest / mean 1.0[0-9]*; 0 training nodes" out || fail "no line of the authors"
@@ -60,7 +60,6 @@ expect 1 "--edges: 'author:writes', expected SOURCE:RELATION:DESTINATION" "$prog
 expect 1 "typed: the graph has 3 types of nodes and 6 types of edges, expected one of each" "$programs/generate" --words typed --out new
 
 # What goes wrong: exit code, one sentence, once.
-expect 0 "--no-balance-edges" "$programs/partition" --help
 expect 2 "--parts" "$programs/partition" data --parts 0 --method random --out new
 expect 2 "--method" "$programs/partition" data --parts 2 --method best --out new
 expect 2 "--out" "$programs/partition" data --parts 2 --method random

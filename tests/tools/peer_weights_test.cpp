@@ -4,12 +4,12 @@
 #include "support/thrown.hpp"
 
 #include "graph/data/dataset_files.hpp"
-#include "tools/train_models.hpp"
+#include "tools/train/train_models.hpp"
 
 #include <sar/autograd/gradcheck.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/io/safetensors.hpp>
-#include <sar/nn/model/weight_file.hpp>
+#include <sar/core/files/safetensors.hpp>
+#include <sar/nn/models/weight_file.hpp>
 
 #include <doctest/doctest.h>
 

@@ -55,7 +55,6 @@ within 1 "$(number rows twice.json)" "$(awk -v x="$(number rows parts.json)" 'BE
 grep -q "fits --memory" large.json || fail "it does not say how many workers fit"
 
 # What goes wrong: exit code, one sentence, once.
-expect 0 "--halo-fraction" "$programs/plan" --help
 expect 2 "--link: '100', expected a rate with its unit: 100gbit, 500mbit, 12.5GB (a second)" "$programs/plan" data --ranks 2 --link 100
 expect 2 "--link: is missing, expected the rate of a worker's network for --ranks 2" "$programs/plan" data --ranks 2
 expect 2 "--memory: '64', expected a size with its unit" "$programs/plan" data --ranks 2 --link 1gbit --memory 64

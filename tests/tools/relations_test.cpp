@@ -1,5 +1,5 @@
 /// What relational convolutions know of edges.
-#include <tools/relations.hpp>
+#include <tools/train/relations.hpp>
 
 #include "graph/test_graphs.hpp"
 #include "support/reference.hpp"
@@ -8,7 +8,7 @@
 #include <doctest/doctest.h>
 #include <sar/autograd/ops.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
-#include <sar/nn/relation_norm.hpp>
+#include <sar/nn/conv/relation_norm.hpp>
 
 #include <algorithm>
 #include <cmath>

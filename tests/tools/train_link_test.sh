@@ -152,7 +152,7 @@ on 2 "${embedded[@]}" --epochs 0 --checkpoint rows --resume --predict p3
 rm -r rows/embedding-00000003-0
 expect 1 "rows/embedding-00000003-0/state.safetensors: cannot open" "$train" "${embedded[@]}" --epochs 3 --checkpoint rows --resume
 for wrong in --normalize-features "--clip-norm 1" "--save-weights x.safetensors"; do
-  expect 2 "goes without" "$train" "${embedded[@]}" $wrong
+  expect 2 "cannot be combined with" "$train" "${embedded[@]}" $wrong
 done
 on 2 --dataset bare.csv --task link "${three[@]}" --embedding 4
 expect 1 "bare: the data of the nodes are none, expected features" "$train" --dataset bare.csv --task link
@@ -170,11 +170,11 @@ grep test classes.csv | cut -d, -f2 >ogb/split/time/test/target_node.csv
 awk 'BEGIN { for (i = 0; i < 180; ++i) print i % 120 "," (i * 7 + 3) % 120 "," (i * 5 + 1) % 120 }' >ogb/split/time/test/target_node_neg.csv
 for number in 1 3; do on $number --dataset ogb --task link "${three[@]}" --eval-negatives 1000 --log log$number.jsonl; done
 same log1.jsonl log3.jsonl "an OGB folder on 1 and on 3 ranks"
-repeats=$(grep -oE 'WARNING: ogb: [0-9]+ of the 270 pairs of validation and test are edges' out | grep -oE '[0-9]+' | head -n 1 || true)
+repeats=$(grep -oE 'WARNING: ogb: [0-9]+ of the 270 validation and test pairs are edges' out | grep -oE '[0-9]+' | head -n 1 || true)
 [ "${repeats:-0}" -eq "$(awk -F, '{ u = $1 < $2 ? $1 "," $2 : $2 "," $1 } NR > 1 && $4 == "train" { held[u] } { all[NR] = u; part[NR] = $4 }
   END { for (i = 2; i <= NR; ++i) n += part[i] != "train" && all[i] in held; print n + 0 }' classes.csv)" ] || fail "warns of '$repeats' pairs"
 "$programs/partition" ogb --parts 2 --method random --out ogb_parts >out 2>err || fail "partition ends with $?"
-grep -q "WARNING: ogb: the split lists pairs of nodes, which a partition directory does not hold" out || fail "partition does not warn"
+grep -q "WARNING: ogb: the split lists pairs of nodes, which a partition directory does not store" out || fail "partition does not warn"
 sed 's/.*/1/' ogb/raw/edge.csv >ogb/raw/edge_weight.csv
 on 2 --dataset ogb --task link "${three[@]}" --log log.jsonl
 grep -q "edges: edge_weight" out || fail "no weights of whole numbers"
@@ -257,15 +257,15 @@ mv g/edge_labels.npy g/edge_val_mask.npy
 expect 1 "g/edge_val_mask.npy: length is 120, expected" "$train" --dataset g --task link "${small[@]}"
 run=("$1" "$2" 1)
 for wrong in "--predictor mlp" "--link-loss bce" "--negatives 2" "--negatives-from source" "--eval-negatives 2" "--hits-k 9" "--metric mrr"; do
-  expect 2 "${wrong% *}: goes with --task link" "$train" --graph karate $wrong
-  expect 2 "${wrong% *}: goes with --task link" "$train" --graph karate --task edge $wrong
+  expect 2 "${wrong% *}: needs --task link" "$train" --graph karate $wrong
+  expect 2 "${wrong% *}: needs --task link" "$train" --graph karate --task edge $wrong
 done
-expect 2 "--filtered-ranks: goes with --task link and --predictor distmult, complex, transe or rotate" "$train" --graph karate --task link --filtered-ranks
+expect 2 "--filtered-ranks: needs --task link and --predictor distmult, complex, transe or rotate" "$train" --graph karate --task link --filtered-ranks
 expect 1 "RotatEPredictor with 5 features, expected an even number" "$train" --graph karate --task link --predictor rotate --layers 1 --hidden 5
-expect 2 "--edge-labels: goes with --task edge" "$train" --graph karate --task link --edge-labels values
-expect 2 "--split-edges: goes with --task link or edge" "$train" --graph karate --split-edges 0.1,0.1
-expect 2 "--exclude: goes with --sample and --task link or edge" "$train" --graph karate --task link --exclude self
-expect 2 "--sample-eval: goes with --task node" "$train" --graph karate --task link --sample 3 --sample-eval
+expect 2 "--edge-labels: needs --task edge" "$train" --graph karate --task link --edge-labels values
+expect 2 "--split-edges: needs --task link or edge" "$train" --graph karate --split-edges 0.1,0.1
+expect 2 "--exclude: needs --sample and --task link or edge" "$train" --graph karate --task link --exclude self
+expect 2 "--sample-eval: needs --task node" "$train" --graph karate --task link --sample 3 --sample-eval
 for wrong in 0.5,0.5 0.1 a,b -0.1,0.1 0.1,0.1,0.1; do
   expect 2 "'$wrong', expected two shares of 0 or more" "$train" --graph karate --task link --split-edges=$wrong
 done

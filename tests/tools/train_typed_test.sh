@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# train_typed_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION: train --category on graphs with types: the curve of one rank on any number
+# train_typed_test.sh MPIRUN_SH MPIEXEC RANKS TOOLS_DIR PRECISION TYPED_PAPERS: train --category on graphs with types: the curve of one rank on any number
 # of ranks up to RANKS, from a partition, in every mode, from a checkpoint; predictions of each type; errors.
 source "$(dirname "$0")/../support/program_test.sh"
 if [ "$5" = single ]; then tolerance=1e-4; else tolerance=1e-9; fi
@@ -21,7 +21,7 @@ same() {
 }
 
 generate() { "$programs/generate" "$@" >out 2>err || fail "generate $* ends with $?"; }
-generate --nodes 200 --classes 3 --features 8 --degree 6 --types --out papers
+"$6" 200 papers
 generate --nodes 90 --classes 3 --features 24 --degree 4 --out cites
 generate --words cites --out words
 "${run[@]}" "$programs/partition" --parts "$ranks" --method random words --out parts >out 2>err || fail "partition ends with $?"
@@ -46,7 +46,7 @@ words --model hetero-gat --heads 2 --sample 3,2 --batch-size 30 --sample-eval
 papers --model rgcn --sample 2,-1 --sample-relation cites=1,3 --batch-size 40
 END
 on 1 --dataset words "${net[@]}" --model hetero-gat --heads 2 --log log1.jsonl
-on "$ranks" --partition-data parts "${net[@]}" --model hetero-gat --heads 2 --log logp.jsonl
+on "$ranks" --dataset parts "${net[@]}" --model hetero-gat --heads 2 --log logp.jsonl
 same log1.jsonl logp.jsonl "from a partition"
 # With --mfg, a step computes less, by types, too, and gives the same.
 on "$ranks" --dataset words "${net[@]}" --model hetero-gat --heads 2 --mfg --log logm.jsonl
@@ -67,17 +67,17 @@ cp -r words swapped
 awk '{ line[NR] = $0 } END { for (i = 1; i <= NR; ++i) print line[i == 6 || i == 7 ? i + 4 : i == 10 || i == 11 ? i - 4 : i] }' \
   words/hetero.json >swapped/hetero.json # the names and the numbers of the two types
 on 2 --category paper --layers 2 --hidden 16 --dropout 0 --model rgcn --dataset swapped --epochs 60 --predict p3
-grep -q "types of nodes (word: 24, paper: 90)" out || fail "the types are not swapped"
+grep -q "node types (word: 24, paper: 90)" out || fail "the types are not swapped"
 numbers() { od -An -v "$1" -w"$2" -j128 "$3"; }
 paste <(numbers -td8 8 p3/labels.npy) <(numbers -td8 8 swapped/nodes/paper/labels.npy) <(numbers -tu1 1 swapped/nodes/paper/train_mask.npy) >both
 awk '$3 == 1 { ++n; same += $1 == $2 } END { exit n < 10 || same < n }' both || fail "the training nodes have other labels: $(cat both)"
 
 expect 1 "there is no node type author, expected one of" "$train" --dataset words --category author --model rgcn --epochs 1
 expect 1 "expected them for the category word" "$train" --dataset words --category word --model rgcn --epochs 1
-expect 2 "words has types of nodes and edges, expected --category" "$train" --dataset words --model rgcn --epochs 1
-expect 2 "--category: is for graphs with types of nodes and edges, expected --model" "$train" --dataset words --category paper --model sage --epochs 1
-expect 2 "--model: hgt goes with --category" "$train" --graph karate --model hgt --epochs 1
-expect 2 "--category: goes with --task node, not link" "$train" --dataset words --category paper --model rgcn --task link --epochs 1
+expect 2 "words has node and edge types, expected --category" "$train" --dataset words --model rgcn --epochs 1
+expect 2 "--category: is for graphs with node and edge types, expected --model" "$train" --dataset words --category paper --model sage --epochs 1
+expect 2 "--model: hgt needs --category" "$train" --graph karate --model hgt --epochs 1
+expect 2 "--category: needs --task node, not link" "$train" --dataset words --category paper --model rgcn --task link --epochs 1
 expect 1 "--sample-relation: there is no edge type 'likes'" "$train" --dataset words --category paper --model rgcn --epochs 1 --sample 3,2 --sample-relation likes=1,2
 expect 2 "--sample-relation: there are 1 fan-outs of cites, expected one for each of --layers 2" "$train" --dataset words --category paper --model rgcn --sample 3,2 --sample-relation cites=1
 expect 2 "'5,x', expected a fan-out for each layer, such as 15,10,5" "$train" --dataset words --category paper --model rgcn --sample 3,2 --sample-relation cites=5,x

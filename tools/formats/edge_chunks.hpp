@@ -3,9 +3,9 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/files/data_array.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/data/node_data.hpp>
-#include <sar/graph/io/data_array.hpp>
 
 #include <span>
 #include <vector>

@@ -15,27 +15,24 @@ namespace sar::formats {
 /// Edge e is the e-th line that is no comment, header or empty line. Columns that the header calls split,
 /// label or labels, and type, are edge data "split", "labels" and "type"; those that SourceOptions::fields
 /// names keep their names. Of the others, one is "weight", several are "features" [columns]; float64.
+///
+/// With SourceOptions::relations, several texts by type, "author:writes:paper". Then nodes are numbered from 0
+/// within their types (NodeIds::dense), and a type has as many as the largest number in its columns of all
+/// files says, or more if there are more rows of its data: SourceOptions::node_data by type and name,
+/// "paper/features".
 class EdgeListSource : public FileSource {
  public:
-  /// Reads everything. Collective; throws InputError, the same on every rank.
+  /// Reads everything; `path` is not used with relations. Collective; throws InputError, the same on every
+  /// rank.
   EdgeListSource(const Communicator& comm, const std::string& path, const SourceOptions& options);
 
   [[nodiscard]] std::string description() const override;
-  /// Have the nodes names?
-  [[nodiscard]] bool has_node_keys() const noexcept { return keys_ != nullptr; }
-  /// Writes line i = name of node i. Collective.
+  /// Writes line i = name of node i, if the nodes have names. Collective.
   void write_node_keys(const std::string& directory) const override;
 
  private:
-  void guess_format(const SourceOptions& options);
-  void read_integers(Index block_bytes);
-  void read_names(Index block_bytes);
-  void name_integers();
-  void replace_handles();
-  void add_edge_data(const SourceOptions& options);
+  void read_edges_of(SourceEdges type, const std::string& path, const SourceOptions& options);
 
-  EdgeListFormat format_;
-  Index largest_ = -1;  // node, when they are integers
   std::unique_ptr<NodeKeys> keys_;
 };
 

@@ -1,7 +1,7 @@
 #include "field_data.hpp"
 
+#include <sar/comm/files/fetch_rows.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/data/fetch_rows.hpp>
 
 #include <utility>
 

@@ -3,8 +3,8 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/graph/io/data_array.hpp>
-#include <sar/graph/io/npy.hpp>
+#include <sar/core/files/data_array.hpp>
+#include <sar/core/files/npy.hpp>
 
 #include <map>
 #include <memory>

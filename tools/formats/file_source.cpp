@@ -3,70 +3,76 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 namespace sar::formats {
+namespace {
 
-FileSource::FileSource(const Communicator& comm_of_source, std::string kind, const std::string& path)
-    : GraphSource(comm_of_source), path_(path), kind_(std::move(kind)) {
-  std::filesystem::path last(path);
-  if (!last.has_filename()) last = last.parent_path();
-  name_ = last.filename().string();
+std::string name_of(const std::string& path) {
+  std::string name = last_part_of(path);
   for (const char* extension : {".gz", ".mtx", ".csv", ".tsv", ".txt"})
-    if (name_.ends_with(extension) && name_ != extension) name_.erase(name_.rfind('.'));
+    if (name.ends_with(extension) && name != extension) name.erase(name.rfind('.'));
+  return name;
 }
 
-std::string FileSource::description() const {
-  std::string text = concat(kind_, " ", name_, ": ", num_nodes_, " nodes, ", num_edges_, " edges");
-  const auto list = [&](const char* of, const FieldTable& table) {
-    if (!table.fields.empty()) text += of;
-    for (const DataField& field : table.fields) text += " " + field.name;
-  };
-  list("; nodes:", nodes_);
-  list("; edges:", edges_);
-  return text;
+}  // namespace
+
+FileSource::FileSource(const Communicator& comm_of_source, const std::string& kind, const std::string& path)
+    : GraphSource(comm_of_source, kind, name_of(path)), path_(path) {}
+
+void FileSource::add_nodes(const std::string& name, Index num_nodes) {
+  types_.nodes.push_back({name, num_nodes, {}});
+  nodes_.emplace_back();
+}
+void FileSource::add_edges(SourceEdges type) {
+  types_.edges.push_back(std::move(type));
+  edges_.emplace_back();
+  chunks_.emplace_back();
 }
 
-EdgeList FileSource::read_edges() {
-  EdgeList edges;
-  comm().agree([&] { edges = chunks_.take_edges(); });
-  return edges;
+EdgeList FileSource::read_edges(std::size_t type) {
+  return comm().agree([&] { return chunks_.at(type).take_edges(); });
 }
-
-DataArray FileSource::read_node_data(const std::string& field, std::span<const Index> nodes) {
-  return nodes_.read(comm(), path_, field, nodes);
+DataArray FileSource::read_node_data(std::size_t type, const std::string& field,
+                                     std::span<const Index> nodes) {
+  const std::string of = types_.is_homogeneous() ? "" : ": " + types_.nodes.at(type).name;
+  return nodes_.at(type).read(comm(), path_ + of, field, nodes);
 }
-DataArray FileSource::read_edge_data(const std::string& field, std::span<const Index> edges) {
-  return edges_.read(comm(), path_, field, edges);
+DataArray FileSource::read_edge_data(std::size_t type, const std::string& field,
+                                     std::span<const Index> edges) {
+  const std::string of = types_.is_homogeneous() ? "" : ": " + types_.edges.at(type).canonical_name();
+  return edges_.at(type).read(comm(), path_ + of, field, edges);
 }
 
 std::string FileSource::place_of(const std::string& field) const {
-  for (const FieldTable* table : {&nodes_, &edges_})
-    if (const auto found = table->places.find(field); found != table->places.end()) return found->second;
+  for (const auto* tables : {&nodes_, &edges_})
+    for (const FieldTable& table : *tables)
+      if (const auto found = table.places.find(field); found != table.places.end()) return found->second;
   return path_ + ": " + field;
 }
 
-void FileSource::add_node_files(const std::map<std::string, std::string>& files) {
-  comm().agree([&] {
-    for (const auto& [field, path] : files) {
-      auto file = std::make_unique<const NpyFile>(path);
-      require<InputError>(!nodes_.data.contains(field), path, ": node data ", field,
-                          " are given twice, expected once");
-      require<InputError>(!file->shape().empty() && file->num_rows() == num_nodes_, path, ": the array has ",
-                          file->shape().empty() ? 0 : file->num_rows(), " rows, expected ", num_nodes_,
-                          ", one for each node of ", path_);
-      DataField known = field_of(field, *file);
-      nodes_.add(std::move(known), std::make_unique<NpyFieldData>(std::move(file)), path);
-    }
-  });
+void FileSource::add_node_file(std::size_t t, const std::string& field, const std::string& path, bool more) {
+  SourceNodes& type = types_.nodes[t];
+  auto file = std::make_unique<const NpyFile>(path);
+  const Index rows = file->shape().empty() ? 0 : file->num_rows();
+  require<InputError>(!nodes_[t].data.contains(field), path, ": node data ", field,
+                      " are given twice, expected once");
+  require<InputError>(more && nodes_[t].fields.empty() ? rows >= type.num_nodes : rows == type.num_nodes, path,
+                      ": the array has ", rows, " rows, expected ", type.num_nodes, ", one for each node of ",
+                      types_.is_homogeneous() ? path_ : "type " + type.name);
+  type.num_nodes = rows;
+  DataField known = field_of(field, *file);
+  nodes_[t].add(std::move(known), std::make_unique<NpyFieldData>(std::move(file)), path);
 }
 
 void FileSource::require_plausible_size(const std::string& place) const {
-  require<InputError>(num_nodes_ > 0, place, ": there are no edges, expected at least one");
-  const Index most = std::max(Index{1} << 24, num_edges_ > (Index{1} << 50) ? INT64_MAX : 64 * num_edges_);
-  require<InputError>(num_nodes_ <= most, place, ": there are ", num_nodes_, " nodes for ", num_edges_,
-                      " edges, expected at most ", most);
+  require<InputError>(num_nodes() > 0, place, ": there are no edges, expected at least one");
+  require_plausible_sizes(place);
+}
+
+void FileSource::list_fields() {
+  for (std::size_t t = 0; t < nodes_.size(); ++t) types_.nodes[t].fields = nodes_[t].fields;
+  for (std::size_t k = 0; k < edges_.size(); ++k) types_.edges[k].fields = edges_[k].fields;
 }
 
 }  // namespace sar::formats

@@ -7,8 +7,6 @@
 
 #include <sar/graph/data/graph_source.hpp>
 
-#include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,35 +15,33 @@ namespace sar::formats {
 
 class FileSource : public GraphSource {
  public:
-  [[nodiscard]] std::string name() const override { return name_; }
-  [[nodiscard]] std::string description() const override;
-  [[nodiscard]] Index num_nodes() const override { return num_nodes_; }
-  [[nodiscard]] Index num_edges() const override { return num_edges_; }
-  [[nodiscard]] const std::vector<DataField>& node_fields() const override { return nodes_.fields; }
-  [[nodiscard]] const std::vector<DataField>& edge_fields() const override { return edges_.fields; }
-  [[nodiscard]] EdgeList read_edges() override;
-  [[nodiscard]] DataArray read_node_data(const std::string& field, std::span<const Index> nodes) override;
-  [[nodiscard]] DataArray read_edge_data(const std::string& field, std::span<const Index> edges) override;
+  [[nodiscard]] EdgeList read_edges(std::size_t type) override;
+  [[nodiscard]] DataArray read_node_data(std::size_t type, const std::string& field,
+                                         std::span<const Index> nodes) override;
+  [[nodiscard]] DataArray read_edge_data(std::size_t type, const std::string& field,
+                                         std::span<const Index> edges) override;
   [[nodiscard]] std::string place_of(const std::string& field) const override;
 
  protected:
-  /// `kind` begins the description: "edge list".
-  FileSource(const Communicator& comm, std::string kind, const std::string& path);
+  /// `kind` begins the description: "edge list". The name is the path's last part without extensions. There
+  /// are no types yet.
+  FileSource(const Communicator& comm, const std::string& kind, const std::string& path);
 
-  /// Data of nodes in .npy files, by name. Collective.
-  void add_node_files(const std::map<std::string, std::string>& files);
-  /// Throws when there are no nodes, or so many for the edges that the number cannot be meant. `place` begins
-  /// the message. Local.
+  /// Local.
+  void add_nodes(const std::string& name = default_node_type, Index num_nodes = 0);
+  void add_edges(SourceEdges type = {});
+  /// Data of the nodes of a type in a .npy file. If there may be `more` nodes than are known, they are as many
+  /// as the first file has rows. Local.
+  void add_node_file(std::size_t type, const std::string& field, const std::string& path, bool more = false);
+  /// Throws when a homogeneous graph has no nodes, or so many for the edges that the number cannot be meant.
+  /// `place` begins the message. Local.
   void require_plausible_size(const std::string& place) const;
+  /// Lists the fields in types(): the end of each constructor. Local.
+  void list_fields();
 
   std::string path_;
-  std::string kind_;
-  std::string name_;  ///< the path's last part without extensions
-  Index num_nodes_ = 0;
-  Index num_edges_ = 0;
-  EdgeChunks chunks_;
-  FieldTable nodes_;
-  FieldTable edges_;
+  std::vector<EdgeChunks> chunks_;         // by type
+  std::vector<FieldTable> nodes_, edges_;  // by type
 };
 
 }  // namespace sar::formats

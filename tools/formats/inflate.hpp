@@ -1,7 +1,7 @@
 /// Readers of files that zlib has packed. They read from front to back, are local, and throw InputError.
 #pragma once
 
-#include <sar/core/file.hpp>
+#include <sar/core/files/file.hpp>
 
 #include <memory>
 #include <string>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <sar/config.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 
 #include <cstdint>
 #include <string_view>

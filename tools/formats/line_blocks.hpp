@@ -4,7 +4,7 @@
 #include "inflate.hpp"
 
 #include <sar/comm/communicator.hpp>
-#include <sar/core/parallel.hpp>
+#include <sar/core/threads/parallel.hpp>
 
 #include <memory>
 #include <string>

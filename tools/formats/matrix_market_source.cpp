@@ -37,24 +37,27 @@ MatrixMarketSource::MatrixMarketSource(const Communicator& comm_of_source, const
   });
   comm().broadcast(std::span<MatrixMarketHeader>(&header, 1), 0);
   MatrixEdges edges;
-  num_nodes_ = header.size;
-  num_edges_ =
+  add_nodes(default_node_type, header.size);
+  add_edges();
+  types_.edges[0].num_edges =
       read_lines(
           comm(), path_, header.begin, options.block_bytes,
           [&](std::string_view text) { return parse_matrix_entries(text, header, edges); },
-          [&](Index first) { comm().agree([&] { chunks_.add(first, edges.src, edges.dst, edges.weight); }); })
+          [&](Index first) { comm().agree([&] { chunks_[0].add(first, edges.src, edges.dst, edges.weight); }); })
           .rows;
   const Index entries = comm().all_reduce(edges.entries);
   comm().agree([&] {
     require<InputError>(entries == header.entries, path_, ": there are ", entries, " entries, expected ",
                         header.entries, " by the line of sizes");
     require_plausible_size(path_);
+    for (const auto& [field, file] : options.node_data) add_node_file(0, field, file);
   });
-  add_node_files(options.node_data);
-  if (!header.has_values) return;
-  const PartitionBook slices = PartitionBook::even(num_edges_, comm().size());
-  edges_.add({"weight", NpyType::float64, {}},
-             std::make_unique<SlicedFieldData>(slices, chunks_.take_data(comm(), slices, 1)), path_);
+  if (header.has_values) {
+    const PartitionBook slices = PartitionBook::even(num_edges(), comm().size());
+    edges_[0].add({"weight", NpyType::float64, {}},
+                  std::make_unique<SlicedFieldData>(slices, chunks_[0].take_data(comm(), slices, 1)), path_);
+  }
+  list_fields();
 }
 
 }  // namespace sar::formats

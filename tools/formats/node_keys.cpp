@@ -1,9 +1,10 @@
 #include "node_keys.hpp"
 
 #include <sar/comm/rows/replace_ids.hpp>
+#include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/file.hpp>
-#include <sar/core/index_set.hpp>
+#include <sar/core/files/file.hpp>
+#include <sar/core/memory/index_set.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -94,20 +95,21 @@ void NodeKeys::number(Index num_positions) {
   const auto position = [&](Index entry) { return first_positions_[entry]; };
   std::sort(order_.begin(), order_.end(), [&](Index a, Index b) { return position(a) < position(b); });
   std::vector<Index> positions;
-  std::vector<Index> counts(static_cast<std::size_t>(comm_.size()), 0);
+  std::vector<std::int32_t> targets;
   for (const Index entry : order_) {
     positions.push_back(position(entry));
-    ++counts[slices.owner(position(entry))];
+    targets.push_back(slices.owner(position(entry)));
   }
-  auto asked = comm_.all_to_all_v(std::span<const Index>(positions), counts);
+  const RowRoute route(comm_, targets);
+  Array<Index> asked = route.forward(std::span<const Index>(positions));
   const Index begin = slices.begin(comm_.rank());
   IndexSet appearances(slices.num_nodes(comm_.rank()));
-  for (const Index asked_position : asked.values) appearances.insert(asked_position - begin);
+  for (const Index asked_position : asked) appearances.insert(asked_position - begin);
   appearances.make_numbers();
-  const auto sizes = comm_.all_gather(static_cast<Index>(asked.values.size()));
+  const auto sizes = comm_.all_gather(route.num_arrived());
   const Index before = std::accumulate(sizes.begin(), sizes.begin() + comm_.rank(), Index{0});
-  for (Index& value : asked.values) value = before + appearances.number(value - begin);
-  const auto answers = comm_.all_to_all_v(std::span<const Index>(asked.values), asked.counts).values;
+  for (Index& value : asked) value = before + appearances.number(value - begin);
+  const Array<Index> answers = route.back(std::span<const Index>(asked));
   numbers_.resize(order_.size());
   for (std::size_t i = 0; i < order_.size(); ++i) numbers_[order_[i]] = answers[i];
 

@@ -6,7 +6,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 
 #include <span>
 #include <string>

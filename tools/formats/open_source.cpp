@@ -1,18 +1,15 @@
 #include "open_source.hpp"
 
 #include "edge_list_source.hpp"
-#include "edge_lists_source.hpp"
+#include "formats/ogb/ogb_source.hpp"
 #include "inflate.hpp"
 #include "matrix_market_source.hpp"
-#include "ogb_hetero_source.hpp"
-#include "ogb_source.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/file.hpp>
-#include <sar/graph/data/dataset_source.hpp>
-#include <sar/graph/data/dgl_partition_json.hpp>
-#include <sar/graph/data/hetero_dataset.hpp>
-#include <sar/graph/data/open_dataset.hpp>
+#include <sar/core/files/file.hpp>
+#include <sar/graph/data/sources/dataset_source.hpp>
+#include <sar/graph/data/sources/dgl_partition_json.hpp>
+#include <sar/graph/data/sources/find_dataset.hpp>
 
 #include <array>
 #include <filesystem>
@@ -33,7 +30,7 @@ std::string only_json(const std::string& directory) {
   return only;
 }
 
-enum class Kind : int { dataset, hetero_dataset, ogb, ogb_hetero, matrix_market, edge_list };
+enum class Kind { dataset, ogb, ogb_hetero, matrix_market, edge_list };
 
 /// Local.
 Kind kind_of(const std::string& path) {
@@ -49,8 +46,7 @@ Kind kind_of(const std::string& path) {
     return path.ends_with(".mtx") || path.ends_with(".mtx.gz") || read_beginning(path, 14) == "%%MatrixMarket"
                ? Kind::matrix_market
                : Kind::edge_list;
-  if (exists("/edge_index.npy")) return Kind::dataset;
-  if (exists("/hetero.json")) return Kind::hetero_dataset;
+  if (exists("/edge_index.npy") || exists("/hetero.json")) return Kind::dataset;
   if (const std::string json = exists("/raw") ? "" : only_json(path); !json.empty())
     static_cast<void>(read_dgl_partition(json));
   require<InputError>(
@@ -66,26 +62,22 @@ std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::st
                                          const SourceOptions& options) {
   if (!options.relations.empty()) {
     require<InputError>(path.empty(), path, ": is given beside --edges, expected one of them");
-    return std::make_unique<EdgeListsSource>(comm, options);
+    return std::make_unique<EdgeListSource>(comm, path, options);
   }
-  int kind = 0;
+  Kind kind{};
   comm.agree([&] {
-    if (comm.rank() == 0) kind = static_cast<int>(kind_of(path));
+    if (comm.rank() == 0) kind = kind_of(path);
   });
-  comm.broadcast(std::span<int>(&kind, 1), 0);
-  const bool has_data =
-      static_cast<Kind>(kind) != Kind::matrix_market && static_cast<Kind>(kind) != Kind::edge_list;
+  comm.broadcast(std::span(&kind, 1), 0);
+  const bool has_data = kind != Kind::matrix_market && kind != Kind::edge_list;
   require<InputError>(!has_data || options.node_data.empty(), path,
                       ": the directory has node data of its own, expected no other files of them");
-  switch (static_cast<Kind>(kind)) {
+  switch (kind) {
     case Kind::dataset:
       return std::make_unique<DatasetSource>(comm, path);
-    case Kind::hetero_dataset:
-      return std::make_unique<HeteroDatasetSource>(comm, path);
-    case Kind::ogb_hetero:
-      return std::make_unique<OgbHeteroSource>(comm, path, options);
     case Kind::ogb:
-      return std::make_unique<OgbSource>(comm, path, options);
+    case Kind::ogb_hetero:
+      return std::make_unique<OgbSource>(comm, path, options, kind == Kind::ogb_hetero);
     case Kind::matrix_market:
       return std::make_unique<MatrixMarketSource>(comm, path, options);
     case Kind::edge_list:

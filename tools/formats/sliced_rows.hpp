@@ -3,7 +3,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
-#include <sar/graph/io/data_array.hpp>
+#include <sar/core/files/data_array.hpp>
 
 #include <cstddef>
 #include <span>

@@ -1,7 +1,7 @@
 #include <sar/comm/rows/distributed_tensor.hpp>
 #include <sar/comm/rows/scattered_rows.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 
 #include <support/rows.hpp>
 #include <support/thrown.hpp>

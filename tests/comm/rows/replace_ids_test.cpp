@@ -1,5 +1,5 @@
 #include <sar/comm/rows/replace_ids.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 #include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 
 #include <support/thrown.hpp>
 

@@ -2,7 +2,7 @@
 /// without it, the linker would take one of two different classes for both.
 #pragma once
 
-#include "../training.hpp"
+#include "consumer/training.hpp"
 #include "trainings.hpp"
 
 #include <string>

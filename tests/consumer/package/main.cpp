@@ -1,5 +1,5 @@
 // A program that leaves MPI to the library. Another Eigen comes first in its include path.
-#include "../training.hpp"
+#include "consumer/training.hpp"
 
 #include <Eigen/Core>
 

@@ -1,6 +1,6 @@
 // A program that owns MPI: its thread level, its communicator with its ranks in another order, its error
 // handlers and attributes, all of which the library leaves as they are.
-#include "../training.hpp"
+#include "consumer/training.hpp"
 
 #include <mpi.h>
 

@@ -1,7 +1,7 @@
 #include "graph/data/dataset_files.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/io/npy.hpp>
+#include <sar/core/files/npy.hpp>
 
 #include <doctest/doctest.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 #include "support/thrown.hpp"
 
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/graph/data/graph_view.hpp>
+#include <sar/models.hpp>
 
 #include <doctest/doctest.h>
 

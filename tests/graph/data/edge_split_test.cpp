@@ -2,7 +2,7 @@
 
 #include <sar/core/error.hpp>
 #include <sar/graph/data/edge_split.hpp>
-#include <sar/graph/data/generators.hpp>
+#include <sar/graph/data/generate/generators.hpp>
 
 #include <doctest/doctest.h>
 

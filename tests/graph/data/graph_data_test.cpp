@@ -3,8 +3,9 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/data/generators.hpp>
+#include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/data/graph_data.hpp>
+#include <sar/graph/data/graph_view.hpp>
 
 #include <doctest/doctest.h>
 

@@ -5,15 +5,14 @@
 #include "support/thrown.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/core/file.hpp>
-#include <sar/graph/data/dataset_source.hpp>
-#include <sar/graph/data/hetero_dataset.hpp>
+#include <sar/core/files/file.hpp>
 #include <sar/graph/data/hetero_graphs.hpp>
-#include <sar/graph/data/load_graph_data.hpp>
-#include <sar/graph/data/open_dataset.hpp>
-#include <sar/graph/data/partition_directory.hpp>
-#include <sar/graph/data/partition_graph.hpp>
-#include <sar/graph/data/write_dataset.hpp>
+#include <sar/graph/data/parts/partition_directory.hpp>
+#include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/sources/dataset_source.hpp>
+#include <sar/graph/data/sources/find_dataset.hpp>
+#include <sar/graph/data/sources/load_dataset.hpp>
+#include <sar/graph/data/sources/write_dataset.hpp>
 
 #include <doctest/doctest.h>
 
@@ -80,7 +79,7 @@ TEST_CASE("a graph of several types is the same with every method of dividing it
     for (const PartitionMethod method : all_partition_methods()) {
       CAPTURE(std::string(to_string(method)));
       TypedSource source(comm, graph);
-      const GraphData mine = load_graph_data(source, {.partition = method, .partition_seed = 5});
+      const GraphData mine = load_graph(source, {.partition = method, .partition_seed = 5});
       CHECK(mine.name == graph.name);
       CHECK(gather_typed(comm, mine) == whole(graph));
       for (const NodeTypeData& nodes : mine.node_types) {
@@ -165,7 +164,7 @@ TEST_CASE("reverse edges between two types are another type, and loops are added
   const WholeTypedGraph before = whole(graph);
   TypedSource source(comm, graph);
   const DatasetOptions options{.add_reverse_edges = true, .add_self_loops = true};
-  const GraphData loaded = load_graph_data(source, options);
+  const GraphData loaded = load_graph(source, options);
   const WholeTypedGraph after = gather_typed(comm, loaded);
   CHECK(after.nodes == before.nodes);
   REQUIRE(after.ends.size() == 9);
@@ -200,11 +199,11 @@ TEST_CASE("with one type, everything is as for a homogeneous graph") {
   CHECK(find_dataset(path).kind == DatasetKind::dataset_directory);
   for (const PartitionMethod method : all_partition_methods()) {
     TypedSource typed(comm, graph);
-    const OpenedDataset opened = open_dataset(comm, find_dataset(path), {.partition = method});
-    const NodeData data = load_graph(typed, {.partition = method});
-    CHECK(gather_graph(comm, data) == gather_graph(comm, opened.data));
+    const NodeData opened = load_dataset(*open_dataset(comm, path), {.partition = method});
+    const NodeData data = load_dataset(typed, {.partition = method});
+    CHECK(gather_graph(comm, data) == gather_graph(comm, opened));
     TypedSource other(comm, graph);
-    GraphData loaded = load_graph_data(other, {.partition = method});
+    GraphData loaded = load_graph(other, {.partition = method});
     CHECK(loaded.node_types[0].original_ids == data.original_ids);
     CHECK(gather_graph(comm, to_node_data(comm, loaded)) == gather_graph(comm, data));
     CHECK(category_data(comm, loaded, default_node_type).labels == data.labels);
@@ -227,32 +226,30 @@ TEST_CASE("a dataset directory with types is written, found and read") {
     const std::string path = concat(scratch.path(), "/", number++);
     TypedSource source(comm, graph);
     write_dataset(source, path);
-    const FoundDataset found = find_dataset(path);
-    CHECK(found.kind == DatasetKind::hetero_directory);
-    const OpenedGraph opened = open_graph(comm, found, {.partition = PartitionMethod::random});
-    CHECK(gather_typed(comm, opened.graph) == whole(graph));
-    HeteroDatasetSource read(comm, path);
+    CHECK(find_dataset(path).kind == DatasetKind::hetero_directory);
+    CHECK(gather_typed(comm, load_graph(comm, path, {.partition = PartitionMethod::random})) == whole(graph));
+    DatasetSource read(comm, path);
     partition_graph(read, path + "-parts", {.parts = 4, .method = PartitionMethod::ldg});
-    CHECK(gather_typed(comm, open_graph(comm, find_dataset(path + "-parts")).graph) == whole(graph));
+    CHECK(gather_typed(comm, load_graph(comm, path + "-parts")) == whole(graph));
   }
   CHECK(
-      open_graph(comm, find_dataset(scratch.path() + "/0")).description ==
+      load_graph(comm, scratch.path() + "/0").description ==
       "dataset directory 0: paper 40 nodes (features labels test_mask train_mask val_mask), author 30 nodes "
       "(features), field 5 nodes, venue 0 nodes; author:writes:paper 90 edges (weight), paper:cites:paper 70 "
       "edges (year), paper:has:field 40 edges, author:edits:paper 0 edges, venue:prints:paper 0 edges");
   CHECK(thrown_by_all<InputError>(comm, [&] {
-          static_cast<void>(open_dataset(comm, find_dataset(scratch.path() + "/0")));
+          static_cast<void>(load_dataset(comm, scratch.path() + "/0"));
         }) == "0: the graph has 4 types of nodes and 5 types of edges, expected one of each");
   CHECK(thrown_by_all<InputError>(comm, [&] {
           static_cast<void>(
-              open_graph(comm, find_dataset(scratch.path() + "/0-parts"), {.add_self_loops = true}));
+              load_graph(comm, scratch.path() + "/0-parts", {.add_self_loops = true}));
         }).find("partitioned already") != std::string::npos);
 }
 
 TEST_CASE("the data of a category, and of types without features") {
   const Communicator comm = Communicator::world();
   TypedSource source(comm, papers_and_authors());
-  GraphData graph = load_graph_data(source, {.partition = PartitionMethod::random});
+  GraphData graph = load_graph(source, {.partition = PartitionMethod::random});
   const NodeData papers = category_data(comm, graph, "paper");
   CHECK(papers.num_classes == 3);
   CHECK(papers.features.row_size() == 4);
@@ -278,7 +275,7 @@ TEST_CASE("the data of a category, and of types without features") {
 TEST_CASE("a graph of all types has the data of nodes and edges") {
   const Communicator comm = Communicator::world();
   TypedSource source(comm, papers_and_authors());
-  GraphData data = load_graph_data(source, {.partition = PartitionMethod::random});
+  GraphData data = load_graph(source, {.partition = PartitionMethod::random});
   const GraphData before = data;
   const HeteroGraph graph = construct_hetero_graph(comm, data);
   CHECK(graph.node_types() == std::vector<std::string>{"paper", "author", "field", "venue"});
@@ -308,7 +305,7 @@ TEST_CASE("directories that are wrong: one sentence, the same on every rank") {
   const std::string json = read_text(path + "/hetero.json", "");
   const auto fails = [&](const std::string& text) {
     rewrite(comm, path + "/hetero.json", text);
-    return thrown_by_all<InputError>(comm, [&] { static_cast<void>(open_graph(comm, find_dataset(path))); });
+    return thrown_by_all<InputError>(comm, [&] { static_cast<void>(load_graph(comm, path)); });
   };
   CHECK(fails("{ nothing").starts_with(path + "/hetero.json: the file is no JSON at its byte"));
   CHECK(fails(with(json, "sar-dataset", "other")).find("the format is other, expected sar-dataset") !=

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
+#include <sar/core/files/npy_header.hpp>
 #include <sar/graph/data/graph_data.hpp>
-#include <sar/graph/io/npy_header.hpp>
 
 #include <array>
 #include <cstring>

@@ -4,7 +4,7 @@
 #include "graph/data/typed_graph.hpp"
 
 #include <sar/core/error.hpp>
-#include <sar/graph/data/hetero_source.hpp>
+#include <sar/graph/data/graph_source.hpp>
 
 #include <algorithm>
 #include <string>
@@ -14,9 +14,10 @@
 namespace sar::test {
 
 /// A GraphData that holds a whole graph in one part; each rank has it all.
-class TypedSource : public HeteroSource {
+class TypedSource : public GraphSource {
  public:
-  TypedSource(const Communicator& comm, GraphData whole) : HeteroSource(comm), whole_(std::move(whole)) {
+  TypedSource(const Communicator& comm, const GraphData& whole)
+      : GraphSource(comm, "", whole.name), whole_(whole) {
     for (const NodeTypeData& type : whole_.node_types) {
       types_.nodes.push_back({type.name, type.book.num_nodes(), fields_of(type.data)});
       rows_of_nodes_.push_back(rows_of(type.original_ids));
@@ -27,11 +28,8 @@ class TypedSource : public HeteroSource {
     }
   }
 
-  [[nodiscard]] std::string name() const override { return whole_.name; }
-  [[nodiscard]] std::string description() const override { return describe_types(); }
-
   /// Dealt out like cards, so that no rank's ids are consecutive.
-  [[nodiscard]] EdgeList read_edges_of(std::size_t type) override {
+  [[nodiscard]] EdgeList read_edges(std::size_t type) override {
     const EdgeTypeData& data = whole_.edge_types.at(type);
     EdgeList edges;
     for (Index e = comm().rank(); e < data.edges.size(); e += comm().size()) {
@@ -41,12 +39,12 @@ class TypedSource : public HeteroSource {
     }
     return edges;
   }
-  [[nodiscard]] DataArray read_node_data_of(std::size_t type, const std::string& field,
-                                            std::span<const Index> nodes) override {
+  [[nodiscard]] DataArray read_node_data(std::size_t type, const std::string& field,
+                                         std::span<const Index> nodes) override {
     return take(whole_.node_types.at(type).data.at(field), rows_of_nodes_.at(type), nodes);
   }
-  [[nodiscard]] DataArray read_edge_data_of(std::size_t type, const std::string& field,
-                                            std::span<const Index> edges) override {
+  [[nodiscard]] DataArray read_edge_data(std::size_t type, const std::string& field,
+                                         std::span<const Index> edges) override {
     return take(whole_.edge_types.at(type).data.at(field), rows_of_edges_.at(type), edges);
   }
 

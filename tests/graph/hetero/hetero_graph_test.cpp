@@ -7,7 +7,7 @@
 
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/message/sharded_graph.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <set>
@@ -69,7 +69,7 @@ TEST_CASE("relations with the same sources share a halo, and give what they give
     for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot}) {
       const GraphOptions options{.mode = mode, .max_halo_bytes = mode == HaloMode::sequential ? 100 : 0};
       const HeteroGraph graph = shard(comm, typed, books, options);
-      CHECK(graph["cites"].shards()->shared_rounds == graph["about"].shards()->shared_rounds);
+      CHECK(graph["cites"].topology().shared_rounds == graph["about"].topology().shared_rounds);
       for (const auto& [type, whole] : typed.relations) {
         CAPTURE(type.relation);
         const Books ends{books.at(type.source), books.at(type.destination)};
@@ -162,7 +162,7 @@ TEST_CASE("one type is the homogeneous graph, bit for bit") {
       CHECK(graph.src_ids() == plain.src_ids());
       CHECK(graph.in_degrees() == plain.in_degrees());
       CHECK(graph.out_degrees() == plain.out_degrees());
-      CHECK(graph.shards()->remote.src == plain.shards()->remote.src);
+      CHECK(graph.topology().remote.src == plain.topology().remote.src);
     }
   }
 }

@@ -4,9 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <sar/autograd/tape.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
-#include <sar/graph/message/sharded_graph.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 
 #include <random>
 #include <string>

@@ -10,8 +10,8 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/graph/message/sharded_graph.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <set>

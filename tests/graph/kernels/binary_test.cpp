@@ -2,7 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <sar/core/parallel.hpp>
+#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/kernels/binary.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 /// A local shard and one of another owner, for kernels without a driver, beside the plain list of all edges.
 #pragma once
 
-#include <sar/core/tensor.hpp>
+#include <sar/core/tensor/tensor.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
 
 #include <algorithm>

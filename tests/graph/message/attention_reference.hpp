@@ -4,7 +4,7 @@
 
 #include "graph/test_graphs.hpp"
 
-#include <sar/core/random.hpp>
+#include <sar/core/random/random.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -6,8 +6,8 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/graph/build/message_flow_graph.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/graph/construct/message_flow_graph.hpp>
 #include <sar/graph/message/attention.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 

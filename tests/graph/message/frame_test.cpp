@@ -8,7 +8,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/nn/sage_conv.hpp>
+#include <sar/nn/conv/sage_conv.hpp>
 
 #include <functional>
 #include <string>

@@ -13,7 +13,7 @@ TEST_CASE("every way to build a plan has each edge from another rank in one stag
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("plan", 90, 90, 700, 3);
   const GraphShardManager manager = shard(comm, whole, test_books(whole, comm.size()).front(), {});
-  const ShardedGraph& graph = *manager.shards();
+  const GraphTopology& graph = manager.topology();
   const Shape rows{1, 4};
   for (const HaloMode mode : {HaloMode::rematerialize, HaloMode::sequential, HaloMode::one_shot})
     for (const Index max_halo_bytes : {Index{0}, Index{100}, Index{1}})

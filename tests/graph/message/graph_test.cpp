@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>
 
 #include <algorithm>

@@ -8,7 +8,8 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/message/halo_step.hpp>
 #include <sar/graph/message/pass_formats.hpp>
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -57,7 +58,7 @@ struct Results {
 };
 
 Results weighted_sum(const GraphShardManager& graph, const Tensor& u, const Tensor& e, const Tensor& grad) {
-  start_halo_step(11, 3);
+  const HaloStep step(11, 3);
   const Variable sources(u, true), edges(e, true);
   Tape tape;
   const Variable out = graph.update_all(fn::u_mul_e(sources, edges), Reduce::sum);
@@ -66,18 +67,6 @@ Results weighted_sum(const GraphShardManager& graph, const Tensor& u, const Tens
 }
 
 }  // namespace
-
-TEST_CASE("error feedback wants to know where a step begins") {  // the first test: none has begun
-  const Communicator comm = Communicator::world();
-  const WholeGraph whole = test_graphs().front();
-  const GraphShardManager graph = shard(comm, whole, test_books(whole, comm.size()).front(),
-                                        {.halo_format = HaloFormat::bf16, .halo_error_feedback = true});
-  const Variable u(Tensor::zeros(Shape{graph.num_nodes(), 2}), true);
-  CHECK(thrown_by_all<InputError>(comm, [&] {
-          Tape tape;
-          tape.backward(sum(graph.update_all(fn::copy_u(u), Reduce::sum)));
-        }) == "halo_error_feedback is set, but no training step was begun with start_halo_step()");
-}
 
 TEST_CASE("formats that do not go with other options are refused") {
   const Communicator comm = Communicator::world();
@@ -88,8 +77,6 @@ TEST_CASE("formats that do not go with other options are refused") {
   };
   CHECK(refusal({.aggregate_in_double = true, .halo_format = HaloFormat::bf16}) ==
         "halo_format is bf16 with aggregate_in_double; it must be exact");
-  CHECK(refusal({.halo_error_feedback = true}) ==
-        "halo_error_feedback is set with halo_format exact; it must be bf16 or int8");
   if (!has_int8)
     CHECK(refusal({.halo_format = HaloFormat::int8}) ==
           "halo_format is int8 in double precision; it must be exact or bf16");
@@ -107,8 +94,6 @@ TEST_CASE("ranks with different formats are told so") {
   CHECK(thrown_by_all<InputError>(comm, call) ==
         "update_all is called with a different halo_format on different ranks: exact on rank 0, bf16 on rank "
         "1");
-  graph.set_options({.halo_format = HaloFormat::bf16, .halo_error_feedback = comm.rank() == 1});
-  CHECK(thrown_by_all<InputError>(comm, call).find("different halo_error_feedback") != std::string::npos);
 }
 
 TEST_CASE("every reader has the same rounded row, on any number of ranks; rows of its own are exact") {
@@ -122,8 +107,11 @@ TEST_CASE("every reader has the same rounded row, on any number of ranks; rows o
     Array<std::int32_t> rows(whole.num_src);
     std::iota(rows.begin(), rows.end(), 0);
     for (const HaloFormat format : rounding_formats()) {
-      start_halo_step(11, 3);
-      const HaloDraws draws = next_halo_draws({.halo_format = format});  // of the first operation of the step
+      const auto first_draws = [&] {
+        const HaloStep step(11, 3);
+        return HaloDraws::of_next_operation({.halo_format = format});
+      };
+      const HaloDraws draws = first_draws();
       const auto int8 =
           make_int8_format(width, {.key = Random(draws.rows).key(), .owned_ids = {ids.data(), ids.size()}});
       const WireFormat& wire = format == HaloFormat::bf16 ? bfloat16_format() : *int8;
@@ -134,7 +122,7 @@ TEST_CASE("every reader has the same rounded row, on any number of ranks; rows o
       for (const Books& books : test_books(whole, comm.size())) {
         CAPTURE(whole.name);
         const GraphShardManager graph = renamed_shard(comm, whole, books.src, {.halo_format = format});
-        start_halo_step(11, 3);
+        const HaloStep step(11, 3);
         const Tensor seen = source_rows(graph, local_rows(u, books.src, comm.rank(), width));
         Tensor expected(seen.shape());
         for (Index i = 0; i < expected.num_rows(); ++i) {
@@ -233,47 +221,6 @@ TEST_CASE("what is not finite is not hidden") {
         CHECK(std::isfinite(seen.row(i)[2]) ==
               (whole.src[static_cast<std::size_t>(graph.edge_ids()[i])] != 1));
     }
-  }
-}
-
-TEST_CASE("with error feedback, the gradients of many steps add up to the exact ones") {
-  const Communicator comm = Communicator::world();
-  const Index width = 6, steps = 30;
-  const WholeGraph whole = test_graphs().front();
-  const Books books = test_books(whole, comm.size()).front();
-  const int p = comm.rank();
-  const Tensor u = local_rows(random_values(whole.num_src * width, 1), books.src, p, width);
-  const Tensor g = local_rows(random_values(whole.num_dst * width, 4), books.dst, p, width);
-  const auto sum_of_steps = [&](const GraphOptions& options) {
-    const GraphShardManager graph = shard(comm, whole, books, options);
-    std::vector<double> sums(static_cast<std::size_t>(u.size()));
-    for (Index step = 0; step < steps; ++step) {
-      start_halo_step(1, static_cast<std::uint64_t>(step));
-      for (const bool twice : {false, true}) {  // two operations of a step have errors of their own
-        const Variable x(u, true);
-        Tape tape;
-        tape.backward(graph.update_all(fn::copy_u(x), Reduce::sum), g);
-        const Tensor grad = x.grad();
-        for (Index i = 0; i < grad.size(); ++i)
-          if (!twice) sums[static_cast<std::size_t>(i)] += double{grad.data()[i]};
-      }
-    }
-    return sums;
-  };
-  const auto deviation = [&](const GraphOptions& options) {
-    const std::vector<double> exact = sum_of_steps({}), sums = sum_of_steps(options);
-    double most = 0;
-    for (std::size_t i = 0; i < sums.size(); ++i) most = std::max(most, std::abs(sums[i] - exact[i]));
-    return comm.all_reduce(most, ReduceOp::max);
-  };
-  double largest_gradient = 0;  // of a node at a reader: its edges there, of gradients up to 1
-  for (Index v = 0; v < whole.num_src; ++v)
-    largest_gradient = std::max(largest_gradient, static_cast<double>(std::ranges::count(whole.src, v)));
-  for (const HaloFormat format : rounding_formats()) {
-    const double kept = deviation({.halo_format = format, .halo_error_feedback = true});
-    CHECK(kept <
-          1.1 * error_bound(format) * largest_gradient * (comm.size() - 1) + 1e-4);  // one rounding, not 30
-    if (comm.size() > 1 && format == HaloFormat::bf16) CHECK(kept < deviation({.halo_format = format}));
   }
 }
 

@@ -12,7 +12,7 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory.hpp>
+#include <sar/core/memory/memory.hpp>
 #include <sar/graph/message/attention.hpp>
 #include <sar/graph/message/typed_attention.hpp>
 

@@ -10,8 +10,8 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/graph/message/sharded_graph.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -402,7 +402,7 @@ TEST_CASE("a pass holds no more buffers than the law allows") {
     std::size_t together = 0;
     for (std::size_t k = 0; options.max_halo_bytes > 0 && k * quarter < 8000; ++k) {
       std::size_t rows_of_stage = 0;
-      for (const HaloRound& round : graph.shards()->rounds())
+      for (const HaloRound& round : graph.topology().rounds())
         for (std::size_t i = 0; i < round.send_rows.size(); ++i)
           rows_of_stage += (static_cast<std::size_t>(round.reader_first) + i) / quarter == k ? 1 : 0;
       together = std::max(together, rows_of_stage * width * sizeof(real));

@@ -9,8 +9,8 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/core/random.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/random/random.hpp>
 #include <sar/graph/kernels/edge_block.hpp>
 
 #include <algorithm>

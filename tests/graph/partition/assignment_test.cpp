@@ -1,6 +1,6 @@
 #include <sar/core/error.hpp>
-#include <sar/core/memory.hpp>
-#include <sar/graph/data/generators.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/neighbor_lists.hpp>
 

@@ -1,5 +1,5 @@
 #include <sar/core/error.hpp>
-#include <sar/core/keyed_bijection.hpp>
+#include <sar/core/random/keyed_bijection.hpp>
 #include <sar/graph/partition/node_order.hpp>
 
 #include <doctest/doctest.h>

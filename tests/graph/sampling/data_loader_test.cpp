@@ -6,18 +6,18 @@
 #include "support/thrown.hpp"
 
 #include <doctest/doctest.h>
-#include <sar/autograd/deferred_gather.hpp>
+#include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/sampling/data_loader.hpp>
-#include <sar/nn/batch_norm.hpp>
-#include <sar/nn/distributed.hpp>
-#include <sar/nn/dropout.hpp>
-#include <sar/nn/loss.hpp>
-#include <sar/nn/module_list.hpp>
-#include <sar/nn/optimizer.hpp>
-#include <sar/nn/sage_conv.hpp>
+#include <sar/nn/conv/sage_conv.hpp>
+#include <sar/nn/modules/batch_norm.hpp>
+#include <sar/nn/modules/dropout.hpp>
+#include <sar/nn/modules/module_list.hpp>
+#include <sar/nn/train/distributed.hpp>
+#include <sar/nn/train/loss.hpp>
+#include <sar/nn/train/optimizer.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -5,8 +5,8 @@
 
 #include <doctest/doctest.h>
 #include <sar/core/error.hpp>
-#include <sar/core/parallel.hpp>
-#include <sar/graph/message/sharded_graph.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 
 #include <algorithm>
@@ -92,7 +92,7 @@ EdgeTypes types_by_id(const GraphShardManager& graph) {
 /// In-edges of each type at each destination: number_of[destination][type].
 std::vector<std::array<Index, num_types>> count_types(const GraphShardManager& graph) {
   std::vector<std::array<Index, num_types>> number_of(static_cast<std::size_t>(graph.num_dst_nodes()));
-  for (const GraphShard* shard : {&graph.shards()->local, &graph.shards()->remote})
+  for (const GraphShard* shard : {&graph.topology().local, &graph.topology().remote})
     for (Index i = 0; i < shard->num_rows(); ++i)
       for (Index k = shard->row_begin[i]; k < shard->row_begin[i + 1]; ++k)
         ++number_of[static_cast<std::size_t>(shard->dst_row(i))]

@@ -2,13 +2,13 @@
 /// says to programmers.
 #include "support/damage.hpp"
 
-#include <formats/npz.hpp>
+#include <formats/ogb/npz.hpp>
 #include <formats/open_source.hpp>
-#include <sar/graph/data/dgl_partition.hpp>
-#include <sar/graph/data/partition_description.hpp>
-#include <sar/graph/io/dgl_file.hpp>
-#include <sar/graph/io/npy.hpp>
-#include <sar/graph/io/safetensors.hpp>
+#include <sar/core/files/npy.hpp>
+#include <sar/core/files/safetensors.hpp>
+#include <sar/graph/data/parts/partition_description.hpp>
+#include <sar/graph/data/sources/dgl_file.hpp>
+#include <sar/graph/data/sources/dgl_partition.hpp>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -41,10 +41,10 @@ std::string seed(const std::string& path) {
 
 void read_source(const std::string& path) {
   const auto source = formats::open_source(Communicator::self(), path);
-  static_cast<void>(source->read_edges());
+  static_cast<void>(source->read_edges(0));
   const std::vector<Index> first{0};
-  for (const DataField& field : source->node_fields())
-    static_cast<void>(source->read_node_data(field.name, first));
+  for (const DataField& field : source->types().nodes[0].fields)
+    static_cast<void>(source->read_node_data(0, field.name, first));
 }
 
 void read_npz(const std::string& path) {

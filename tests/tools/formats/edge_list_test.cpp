@@ -4,8 +4,8 @@
 
 #include <formats/open_source.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/file.hpp>
-#include <sar/graph/io/npy.hpp>
+#include <sar/core/files/file.hpp>
+#include <sar/core/files/npy.hpp>
 
 #include <doctest/doctest.h>
 

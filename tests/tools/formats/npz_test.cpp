@@ -2,10 +2,11 @@
 
 #include "support/thrown.hpp"
 
-#include <formats/npz.hpp>
+#include <formats/ogb/npz.hpp>
 #include <formats/open_source.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/file.hpp>
+#include <sar/core/files/file.hpp>
+#include <sar/graph/data/sources/load_dataset.hpp>
 
 #include <doctest/doctest.h>
 
@@ -86,7 +87,7 @@ TEST_CASE("NumPy's archives, stored and deflated, in C and Fortran order, are th
       CHECK((v % 3 == 0 ? std::isnan(label) : label == static_cast<double>(v % 5)));
       CHECK(whole.node_data.at("train_mask")[i] == (v == 1 || v == 4 ? 1 : 0));
     }
-    const NodeData loaded = load_graph(*open_source(comm, folder.path()));
+    const NodeData loaded = load_dataset(*open_source(comm, folder.path()));
     CHECK(loaded.num_classes == 5);
   }
 }

@@ -5,7 +5,8 @@
 
 #include <formats/open_source.hpp>
 #include <sar/core/error.hpp>
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <doctest/doctest.h>
 
@@ -104,7 +105,7 @@ TEST_CASE("an OGB folder with types is read whole, for every size of block and w
   for (const Index block : {7, 64, 1 << 20})
     for (const PartitionMethod method : {PartitionMethod::contiguous, PartitionMethod::random}) {
       const auto source = folder.open(block);
-      const GraphData graph = load_graph_data(*source, {.partition = method});
+      const GraphData graph = load_graph(*source, {.partition = method});
       REQUIRE(graph.node_types.size() == 4);
       CHECK(graph.node_types[0].name == "author");
       CHECK(graph.node_type("author").book.num_nodes() == authors);

@@ -5,7 +5,8 @@
 #include <formats/open_source.hpp>
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/error.hpp>
-#include <sar/sar.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
 
 #include <doctest/doctest.h>
 
@@ -138,7 +139,7 @@ TEST_CASE("labels of several tasks are rows; tables of other numbers are floatin
   files.erase("raw/node-feat.csv.gz");
   const auto source = Folder(comm, files).open(blocks_of(8));
   std::map<std::string, DataField> fields;
-  for (const DataField& field : source->node_fields()) fields[field.name] = field;
+  for (const DataField& field : source->types().nodes[0].fields) fields[field.name] = field;
   CHECK(fields.at("labels") == DataField{"labels", NpyType::int64, {3}});
   CHECK(fields.at("node_year") == DataField{"node_year", NpyType::float32, {1}});
   CHECK(!fields.contains("features"));
@@ -223,7 +224,7 @@ TEST_CASE("a split of link prediction lists pairs, dealt to the ranks, with thei
   options.partition = PartitionMethod::random;
   const Folder folder(comm, link_folder());
   const auto source = folder.open();
-  const NodeData data = load_graph(*source, options, &edges);
+  const NodeData data = load_dataset(*source, options, &edges);
   const Array<Index> original = fetch_values(comm, data.book, std::span<const Index>(data.original_ids),
                                              std::span<const Index>(edges.lists[0].edges.src));
   for (std::size_t i = 0; i < original.size(); ++i)
@@ -254,7 +255,7 @@ TEST_CASE("from an OGB folder to a training") {
   const auto source = Folder(comm, small_folder()).open();
   DatasetOptions options;
   options.add_reverse_edges = true;
-  NodeData data = load_graph(*source, options);
+  NodeData data = load_dataset(*source, options);
   CHECK(data.num_edges == 2 * edges);
   CHECK(data.num_classes == 4);
   require_training_labels(comm, data);

@@ -67,7 +67,7 @@ WholeSource gather_source(GraphSource& source) {
   const Communicator& comm = source.comm();
   WholeSource whole;
   whole.num_nodes = source.num_nodes();
-  const EdgeList edges = source.read_edges();
+  const EdgeList edges = source.read_edges(0);
   const auto all = [&](const Array<Index>& column) {
     return comm.all_gather(std::span<const Index>(column));
   };
@@ -81,13 +81,13 @@ WholeSource gather_source(GraphSource& source) {
     CHECK(edge.first == -1);
     edge = {src[e], dst[e]};
   }
-  for (const DataField& field : source.node_fields())
+  for (const DataField& field : source.types().nodes[0].fields)
     whole.node_data[field.name] = gather_rows(comm, source.num_nodes(), [&](const std::vector<Index>& rows) {
-      return source.read_node_data(field.name, rows);
+      return source.read_node_data(0, field.name, rows);
     });
-  for (const DataField& field : source.edge_fields())
+  for (const DataField& field : source.types().edges[0].fields)
     whole.edge_data[field.name] = gather_rows(comm, source.num_edges(), [&](const std::vector<Index>& rows) {
-      return source.read_edge_data(field.name, rows);
+      return source.read_edge_data(0, field.name, rows);
     });
   return whole;
 }

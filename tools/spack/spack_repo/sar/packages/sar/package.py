@@ -24,13 +24,20 @@ class Sar(CMakePackage):
         default="single",
         values=("single", "double", "both"),
         multi=False,
-        description="Scalar type of tensors; both builds two libraries",
+        description="Scalar type of tensors; both builds each library twice",
     )
-    variant("metis", default=True, description="Partition graphs by METIS")
-    variant("scotch", default=True, description="Partition graphs by PT-Scotch")
-    variant("fortran", default=False, description="Build the Fortran module")
-    variant("shared", default=True, description="Build the shared library of the C interface")
-    variant("tools", default=True, description="Build the programs train, partition and so on")
+    variant("data", default=True, description="Build sar::data: datasets, files, partitioners")
+    variant("models", default=True, description="Build sar::models and the interface for C")
+    variant("metis", default=True, when="+data", description="Partition graphs by METIS")
+    variant("scotch", default=True, when="+data", description="Partition graphs by PT-Scotch")
+    variant("fortran", default=False, when="+models", description="Build the Fortran module")
+    variant("shared", default=True, when="+models", description="Build a shared library for C")
+    variant(
+        "tools",
+        default=True,
+        when="+data+models",
+        description="Build the programs train, partition and so on",
+    )
     variant(
         "native",
         default=False,
@@ -63,6 +70,8 @@ class Sar(CMakePackage):
     def cmake_args(self):
         return [
             self.define_from_variant("SAR_PRECISION", "precision"),
+            self.define_from_variant("SAR_BUILD_DATA", "data"),
+            self.define_from_variant("SAR_BUILD_MODELS", "models"),
             self.define_from_variant("SAR_METIS", "metis"),
             self.define_from_variant("SAR_SCOTCH", "scotch"),
             self.define_from_variant("SAR_FORTRAN", "fortran"),

@@ -1,0 +1,44 @@
+/// Functions of each element or row: activations, softmax, dropout.
+/// ops.hpp says what holds for all operations.
+#pragma once
+
+#include <sar/autograd/row_ids.hpp>
+#include <sar/autograd/variable.hpp>
+#include <sar/core/random/random.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+Variable relu(Variable x);  ///< max(x, 0), slope 0 at 0; keeps the result
+/// x > 0 ? x : negative_slope x, for negative_slope >= 0; keeps the result
+Variable leaky_relu(Variable x, real negative_slope = static_cast<real>(0.01));
+Variable elu(Variable x, real alpha = 1);  ///< x > 0 ? x : alpha (exp(x) - 1); keeps the result
+Variable sigmoid(Variable x);              ///< 1 / (1 + exp(-x)); keeps the result
+Variable softplus(Variable x);             ///< log(1 + exp(x)); keeps the result
+Variable tanh(Variable x);                 ///< keeps the result
+Variable exp(Variable x);                  ///< keeps the result
+Variable log(Variable x);                  ///< keeps x
+Variable sqrt(Variable x);                 ///< slope infinite at 0; keeps the result
+Variable abs(Variable x);                  ///< slope 0 at 0; keeps x
+Variable silu(Variable x);                 ///< x / (1 + exp(-x)); keeps x
+
+/// How gelu() computes the normal distribution function, like torch's argument `approximate`.
+enum class GeluApproximation { none, tanh };
+/// Returns x (1 + erf(x / sqrt(2))) / 2, or with GeluApproximation::tanh (Hendrycks & Gimpel, arXiv
+/// 1606.08415) x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2. Keeps x.
+Variable gelu(Variable x, GeluApproximation approximation = GeluApproximation::none);
+
+/// Returns min(max(x, low), high); a bound may be infinite. The slope is 1 where low <= x <= high, and 0
+/// elsewhere; if low > high, the result is high, as in torch. Keeps x. Throws Error if a bound is NaN.
+Variable clamp(Variable x, real low, real high);
+
+Variable softmax(Variable x);      ///< over the last dimension; keeps the result
+Variable log_softmax(Variable x);  ///< over the last dimension; keeps the result
+
+/// Sets each element to 0 with probability p, and to x / (1 - p) otherwise. The draw is a function of (key,
+/// row_ids[i], column); `row_ids` are the GLOBAL ids of the N rows, so the draws do not depend on the
+/// partitioning. p = 0 is the identity. Keeps one bit per element. While a tape records and other handles
+/// refer to x, the result is deferred: it is computed from x when it is read, and x must not change before.
+/// Throws Error unless 0 <= p < 1.
+Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids);
+
+}}  // namespace sar

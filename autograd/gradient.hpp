@@ -1,0 +1,90 @@
+/// Gradients of variables, while they are being accumulated.
+#pragma once
+
+#include <sar/core/tensor/tensor.hpp>
+#include <sar/core/threads/parallel.hpp>
+
+#include <memory>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// The gradient of one variable, while it is being accumulated. An operation that sends a gradient but does
+/// not need the value keeps this and not the variable.
+class Gradient {
+ public:
+  explicit Gradient(const Shape& shape) : shape_(shape) {}
+
+  [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
+  /// Returns the sum so far; undefined until something was added.
+  [[nodiscard]] const Tensor& value() const noexcept { return value_; }
+
+  /// Adds `gradient`. The first one is kept without a copy; later sums are written into its memory only if no
+  /// other handle refers to it. Throws ShapeError if the shape differs from the variable's, Error after
+  /// release().
+  void add(Tensor gradient);
+  /// Adds the values that `compute(out, accumulate)` writes: to new memory (accumulate is false) or on top of
+  /// the present sum (accumulate is true), without a temporary tensor. If `compute` causes further additions
+  /// to this gradient, they are added to `out` at once, so all elements of `out` must be written by then.
+  void add(FunctionRef<void(Tensor& out, bool accumulate)> compute);
+  /// Returns the sum and resets it to undefined.
+  Tensor take();
+  /// Resets the sum to undefined.
+  void clear() { value_ = Tensor(); }
+  /// For the tape: drops the sum and makes later additions fail, because nothing would pass them on.
+  void release() noexcept;
+
+ private:
+  void require_live() const;
+
+  Shape shape_;
+  Tensor value_;
+  bool computing_ = false;  ///< value_ is the `out` of a running compute()
+  bool released_ = false;
+};
+
+/// Shared by a variable's handles and the records that send gradients to it.
+using GradientPtr = std::shared_ptr<Gradient>;
+
+/// Collects gradients for variables outside of a parallel part. An operation that runs parts of its backward
+/// pass on several threads gives each part its own OuterGradients; pass_on() adds them to the variables, part
+/// after part. So no two threads add to the same variable, and the order of additions does not depend on the
+/// threads.
+class OuterGradients {
+ public:
+  OuterGradients();
+  ~OuterGradients();
+  OuterGradients(const OuterGradients&) = delete;
+  OuterGradients& operator=(const OuterGradients&) = delete;
+
+  /// During its lifetime, everything that this thread adds to the gradient of a variable is collected in
+  /// `to`, except for variables made on this thread within the scope. Scopes nest; the innermost collects.
+  class Scope {
+   public:
+    explicit Scope(OuterGradients& to);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    OuterGradients* hidden_;
+  };
+
+  /// Adds the collected gradients to their variables, in the order of first use, and clears the collection.
+  /// The variables must still exist.
+  void pass_on();
+
+ private:
+  friend class Gradient;
+  friend class Variable;
+  static std::shared_ptr<Gradient> make_gradient(const Shape& shape);
+  /// Returns where this thread adds for `gradient`: the gradient itself, or its collected counterpart.
+  static Gradient& receiver(Gradient& gradient);
+
+  std::unordered_set<const Gradient*> inner_;  // gradients of variables made in the scope
+  std::vector<std::pair<Gradient*, std::unique_ptr<Gradient>>> kept_;
+};
+
+}}  // namespace sar

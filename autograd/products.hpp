@@ -1,0 +1,23 @@
+/// Products with matrices.
+/// ops.hpp says what holds for all operations.
+#pragma once
+
+#include <sar/autograd/variable.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Returns a b for a [n, k], b [k, m]. Keeps b if a requires a gradient, and a if b does.
+Variable matmul(Variable a, Variable b);
+
+/// Returns x W^T + b like torch.nn.Linear: x [..., in], weight [out, in], bias [out] or undefined; result
+/// [..., out]. Keeps x if the weight requires a gradient, and the weight if x does.
+Variable linear(Variable x, Variable weight, Variable bias = {});
+
+/// Returns x W + b for weight [in, out], the layout of DGL's GraphConv; otherwise like linear().
+Variable affine(Variable x, Variable weight, Variable bias = {});
+
+/// Returns base + x W^T for base [n, out], x [n, in], weight W [out, in]; in the memory of `base` if no other
+/// handle refers to it. Keeps x if the weight requires a gradient, and the weight if x does.
+Variable add_linear(Variable base, const Variable& x, const Variable& weight);
+
+}}  // namespace sar

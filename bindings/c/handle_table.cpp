@@ -1,0 +1,75 @@
+#include <sar/bindings/c/handle_table.hpp>
+
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+
+namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
+namespace {
+
+struct Table {
+  std::mutex mutex;
+  std::unordered_map<std::uintptr_t, std::shared_ptr<Object>> objects;
+  std::uintptr_t last = 0;
+};
+
+/// The table is never destroyed: handles that a program has not freed would otherwise be released after
+/// MPI_Finalize.
+Table& table() {
+  static Table* const all = new Table;
+  return *all;
+}
+
+std::uintptr_t number_of(const void* handle) {
+  return reinterpret_cast<std::uintptr_t>(handle);
+}
+
+}  // namespace
+
+ModelObject::ModelObject(const Communicator& c, std::unique_ptr<GraphModel> made)
+    : Object(c),
+      model(std::move(made)),
+      description(model->description().to_json()),
+      parameters(model->named_parameters()) {}
+
+void* new_handle(std::shared_ptr<Object> object) {
+  Table& all = table();
+  const std::lock_guard lock(all.mutex);
+  const std::uintptr_t number = 2 * all.last + 1;  // odd, so that it is not the address of an object
+  all.objects.emplace(number, std::move(object));
+  ++all.last;
+  return reinterpret_cast<void*>(number);
+}
+
+std::shared_ptr<Object> find_object(const void* handle) {
+  Table& all = table();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.objects.find(number_of(handle));
+  return found == all.objects.end() ? nullptr : found->second;
+}
+
+void forget_handle(const void* handle) {
+  std::shared_ptr<Object> last;  // released without the lock, because that may communicate
+  Table& all = table();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.objects.find(number_of(handle));
+  if (found == all.objects.end()) return;
+  last = std::move(found->second);
+  all.objects.erase(found);
+}
+
+std::shared_ptr<Object> live_object(const Given& given) {
+  std::shared_ptr<Object> found = find_object(given.handle);
+  if (found == nullptr)
+    throw HandleError(concat("the handle '", given.argument, "' is ",
+                             given.handle == nullptr ? "null" : "freed or was never made",
+                             ", expected one that a function of sar.h has made"));
+  return found;
+}
+
+void refuse_kind(const Given& given, const Object& found, const char* expected) {
+  throw HandleError(
+      concat("the handle '", given.argument, "' is a ", found.kind(), ", expected a ", expected));
+}
+
+}}}  // namespace sar

@@ -1,0 +1,206 @@
+#include <sar/bindings/c/array.hpp>
+#include <sar/bindings/c/options.hpp>
+#include <sar/bindings/c/status.hpp>
+#include <sar/nn/modules/init.hpp>
+
+#include <limits>
+
+using namespace sar;
+using namespace sar::c_interface;
+
+namespace {
+
+const NamedParameter& parameter_of(const ModelObject& model, std::int64_t index) {
+  const std::int64_t count = std::ssize(model.parameters);
+  require<InputError>(0 <= index && index < count, "the parameter ", index, " is asked for, expected ",
+                      index_range(count));
+  return model.parameters[static_cast<std::size_t>(index)];
+}
+
+/// Returns the shape [rows, fields] of a parameter in sar.h.
+Shape matrix_shape(const Tensor& values) {
+  return {values.num_rows(), values.row_size()};
+}
+
+}  // namespace
+
+int sar_model_create(sar_comm comm, const char* description, uint64_t seed, sar_model* model) {
+  return make_object("sar_model_create", {{comm, "comm"}}, model, [&](const Communicator& c) {
+    object<CommObject>(comm, "comm");
+    const ModelDescription wanted = ModelDescription::from_json(text_of(description, "description"));
+    Generator gen(seed);
+    return std::make_shared<ModelObject>(c, std::make_unique<GraphModel>(wanted, c, gen));
+  });
+}
+
+int sar_model_load(sar_comm comm, const char* path, sar_model* model) {
+  return make_object("sar_model_load", {{comm, "comm"}}, model, [&](const Communicator& c) {
+    object<CommObject>(comm, "comm");
+    return std::make_shared<ModelObject>(c, load_model(c, text_of(path, "path")));
+  });
+}
+
+int sar_model_save(sar_model model, const char* path) {
+  return collective_call("sar_model_save", {{model, "model"}}, [&](const Communicator& c) {
+    save_model(c, text_of(path, "path"), *object<ModelObject>(model, "model")->model);
+  });
+}
+
+int sar_model_description(sar_model model, const char** description) {
+  return call([&] {
+    require_pointer(description, "description");
+    *description = object<ModelObject>(model, "model")->description.c_str();
+  });
+}
+
+int sar_model_feats(sar_model model, int64_t* in_feats, int64_t* out_feats, int64_t* edge_feats) {
+  return call([&] {
+    require_pointer(in_feats, "in_feats");
+    require_pointer(out_feats, "out_feats");
+    require_pointer(edge_feats, "edge_feats");
+    const ModelDescription& description = object<ModelObject>(model, "model")->model->description();
+    *in_feats = description.in_feats;
+    *out_feats = description.out_feats;
+    *edge_feats = description.edge_feats;
+  });
+}
+
+int sar_model_num_parameters(sar_model model, int64_t* count) {
+  return call([&] {
+    require_pointer(count, "count");
+    *count = std::ssize(object<ModelObject>(model, "model")->parameters);
+  });
+}
+
+int sar_model_parameter(sar_model model, int64_t index, const char** name, int64_t* rows, int64_t* fields) {
+  return call([&] {
+    const std::shared_ptr<ModelObject> found = object<ModelObject>(model, "model");
+    const NamedParameter& parameter = parameter_of(*found, index);
+    const Shape shape = matrix_shape(parameter.parameter.value());
+    if (name != nullptr) *name = parameter.name.c_str();
+    if (rows != nullptr) *rows = shape[0];
+    if (fields != nullptr) *fields = shape[1];
+  });
+}
+
+int sar_model_get_parameter(sar_model model, int64_t index, sar_array* values) {
+  return call([&] {
+    const std::shared_ptr<ModelObject> found = object<ModelObject>(model, "model");
+    const Tensor& own = parameter_of(*found, index).parameter.value();
+    const Shape shape = matrix_shape(own);
+    check_array(values, {"values", shape[0], shape[1]});
+    write_array(own.reshape(shape), *values);
+  });
+}
+
+int sar_model_set_parameter(sar_model model, int64_t index, const sar_array* values) {
+  return call([&] {
+    const std::shared_ptr<ModelObject> found = object<ModelObject>(model, "model");
+    const NamedParameter& parameter = parameter_of(*found, index);
+    const Shape shape = matrix_shape(parameter.parameter.value());
+    const Tensor given = read_array(values, {"values", shape[0], shape[1]});
+    Variable own = parameter.parameter;
+    own.value().reshape(shape).copy_from(given);
+  });
+}
+
+int sar_model_free(sar_model model) {
+  return free_object<ModelObject>(model, "model");
+}
+
+int sar_optimizer_create(sar_model model, const char* description, sar_optimizer* optimizer) {
+  return make_object("sar_optimizer_create", {{model, "model"}}, optimizer, [&](const Communicator&) {
+    const std::shared_ptr<ModelObject> found = object<ModelObject>(model, "model");
+    return std::make_shared<OptimizerObject>(
+        found, make_optimizer(text_of(description, "description"), *found->model));
+  });
+}
+
+int sar_optimizer_get_lr(sar_optimizer optimizer, double* lr) {
+  return call([&] {
+    require_pointer(lr, "lr");
+    *lr = object<OptimizerObject>(optimizer, "optimizer")->optimizer->lr();
+  });
+}
+
+int sar_optimizer_set_lr(sar_optimizer optimizer, double lr) {
+  return call([&] {
+    const std::shared_ptr<OptimizerObject> found = object<OptimizerObject>(optimizer, "optimizer");
+    require<InputError>(lr >= 0 && lr <= std::numeric_limits<double>::max(), "the learning rate is ", lr,
+                        ", expected a number from 0 on");
+    found->optimizer->set_lr(lr);
+  });
+}
+
+int sar_optimizer_free(sar_optimizer optimizer) {
+  return free_object<OptimizerObject>(optimizer, "optimizer");
+}
+
+int sar_checkpoints_create(sar_comm comm, const char* directory, int32_t keep_last, uint64_t seed,
+                           sar_checkpoints* checkpoints) {
+  return make_object("sar_checkpoints_create", {{comm, "comm"}}, checkpoints, [&](const Communicator& c) {
+    object<CommObject>(comm, "comm");
+    return std::make_shared<CheckpointsObject>(c, text_of(directory, "directory"),
+                                               CheckpointerOptions{.keep_last = keep_last, .seed = seed});
+  });
+}
+
+namespace {
+
+/// Throws InputError unless the optimizer was created for the model.
+void require_optimizer_of(const ModelObject& model, const OptimizerObject& optimizer) {
+  require<InputError>(optimizer.model.get() == &model,
+                      "the optimizer was made for another model, expected one of this model");
+}
+
+template <class Path>
+int load_checkpoint(const char* name, sar_checkpoints checkpoints, sar_model model, sar_optimizer optimizer,
+                    std::int32_t* epoch, const Path& path_of) {
+  return collective_call(
+      name, {{checkpoints, "checkpoints"}, {model, "model"}, {optimizer, "optimizer"}},
+      [&](const Communicator&) {
+        const auto from = object<CheckpointsObject>(checkpoints, "checkpoints");
+        const auto found = object<ModelObject>(model, "model");
+        const auto its = object<OptimizerObject>(optimizer, "optimizer");
+        require_optimizer_of(*found, *its);
+        require_pointer(epoch, "epoch");
+        const std::string path = path_of(from->checkpointer);
+        *epoch = path.empty() ? -1 : from->checkpointer.load(path, *found->model, *its->optimizer).epoch;
+      });
+}
+
+}  // namespace
+
+int sar_checkpoints_save(sar_checkpoints checkpoints, int32_t epoch, sar_model model,
+                         sar_optimizer optimizer) {
+  return collective_call("sar_checkpoints_save",
+                         {{checkpoints, "checkpoints"}, {model, "model"}, {optimizer, "optimizer"}},
+                         [&](const Communicator&) {
+                           const auto to = object<CheckpointsObject>(checkpoints, "checkpoints");
+                           const auto found = object<ModelObject>(model, "model");
+                           const auto its = object<OptimizerObject>(optimizer, "optimizer");
+                           require_optimizer_of(*found, *its);
+                           require<InputError>(epoch >= 0, "the epoch is ", epoch, ", expected 0 or more");
+                           to->checkpointer.save(epoch, *found->model, *its->optimizer);
+                         });
+}
+
+int sar_checkpoints_load_latest(sar_checkpoints checkpoints, sar_model model, sar_optimizer optimizer,
+                                int32_t* epoch) {
+  return load_checkpoint("sar_checkpoints_load_latest", checkpoints, model, optimizer, epoch,
+                         [](const Checkpointer& from) { return from.latest(); });
+}
+
+int sar_checkpoints_load(sar_checkpoints checkpoints, const char* path, sar_model model,
+                         sar_optimizer optimizer, int32_t* epoch) {
+  return load_checkpoint("sar_checkpoints_load", checkpoints, model, optimizer, epoch,
+                         [&](const Checkpointer&) {
+                           const std::string given = text_of(path, "path");
+                           require<InputError>(!given.empty(), "the text 'path' is empty");
+                           return given;
+                         });
+}
+
+int sar_checkpoints_free(sar_checkpoints checkpoints) {
+  return free_object<CheckpointsObject>(checkpoints, "checkpoints");
+}

@@ -1,0 +1,64 @@
+#include <sar/bindings/c/array.hpp>
+#include <sar/bindings/c/status.hpp>
+#include <sar/graph/message/halo_step.hpp>
+#include <sar/nn/models/predictor.hpp>
+
+using namespace sar;
+using namespace sar::c_interface;
+
+namespace {
+
+struct PredictorObject final : Object {
+  static constexpr const char* name = "sar_predictor";
+  PredictorObject(std::shared_ptr<ModelObject> m, std::shared_ptr<GraphObject> g)
+      : Object(m->comm),
+        model(std::move(m)),
+        graph(std::move(g)),
+        num_rebuilds(graph->num_rebuilds),
+        predictor(*model->model, graph->graph) {}
+  [[nodiscard]] const char* kind() const noexcept override { return name; }
+
+  /// Replaces the predictor if the graph was rebuilt. Collective.
+  void follow_graph() {
+    if (num_rebuilds == graph->num_rebuilds) return;
+    predictor = Predictor(*model->model, graph->graph);
+    num_rebuilds = graph->num_rebuilds;
+  }
+
+  std::shared_ptr<ModelObject> model;
+  std::shared_ptr<GraphObject> graph;
+  std::uint64_t num_rebuilds;  // number of rebuilds that `predictor` has seen
+  Predictor predictor;
+};
+
+}  // namespace
+
+int sar_predictor_create(sar_model model, sar_graph graph, sar_predictor* predictor) {
+  return make_object("sar_predictor_create", {{model, "model"}, {graph, "graph"}}, predictor,
+                     [&](const Communicator&) {
+                       return std::make_shared<PredictorObject>(object<ModelObject>(model, "model"),
+                                                                object<GraphObject>(graph, "graph"));
+                     });
+}
+
+int sar_predictor_run(sar_predictor predictor, const sar_array* x, const sar_array* edges, sar_array* out) {
+  return collective_call("sar_predictor_run", {{predictor, "predictor"}}, [&](const Communicator&) {
+    const auto found = object<PredictorObject>(predictor, "predictor");
+    const ModelDescription& description = found->model->model->description();
+    found->follow_graph();
+    const Index num_nodes = found->graph->graph.num_nodes();
+    const Tensor rows = read_array(x, {"x", num_nodes, description.in_feats});
+    const Tensor edge_rows = read_edges(edges, found->graph->graph.num_edges(), description.edge_feats);
+    check_array(out, {"out", num_nodes, description.out_feats});
+    const Shape shape{out->rows, out->fields};
+    const bool in_place = lies_as_tensor(*out);
+    Tensor result = in_place ? Tensor::borrow(static_cast<real*>(out->data), shape) : Tensor(shape);
+    const HaloStep step(found->model->rounded_operations);
+    found->predictor(rows, edge_rows, result);
+    if (!in_place) write_array(result, *out);
+  });
+}
+
+int sar_predictor_free(sar_predictor predictor) {
+  return free_object<PredictorObject>(predictor, "predictor");
+}

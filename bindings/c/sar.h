@@ -1,0 +1,402 @@
+/* sar.h: training and prediction with graph neural networks under MPI, for programs in C (C99 or later) and
+ * in every language that can call C.
+ *
+ *     sar_comm comm;
+ *     sar_graph graph;
+ *     sar_model model;
+ *     sar_optimizer optimizer;
+ *     const char* description =
+ *         "{\"sar_model\": 1, \"type\": \"sage\", \"in_feats\": 3, \"out_feats\": 3}";
+ *     if (sar_comm_create(MPI_COMM_WORLD, &comm) != SAR_OK ||
+ *         sar_graph_from_global(comm, n, ids, m, src, dst, NULL, NULL, NULL, &graph) != SAR_OK ||
+ *         sar_model_create(comm, description, 1, &model) != SAR_OK ||
+ *         sar_optimizer_create(model, "{\"optimizer\": \"adam\", \"lr\": 0.01}", &optimizer) != SAR_OK)
+ *       fprintf(stderr, "%s\n", sar_last_error());
+ *     sar_array x = sar_array_double(state, n, 3), y = sar_array_double(next, n, 3);
+ *     sar_train_step(model, optimizer, graph, &x, NULL, SAR_LOSS_MSE, &y, 0, NULL, &loss);
+ *
+ * Every function returns a status, SAR_OK or one of SAR_ERROR_..., unless its comment says otherwise.
+ * sar_last_error() returns the text of the last error. No function ends the program or throws. If a function
+ * fails, its output arguments are unchanged, unless its comment says otherwise.
+ *
+ * Handles (sar_comm, sar_graph, ...) are created by the library and released by the function whose name ends
+ * with _free. The value of a handle is never reused: a null, freed or unknown handle, or one of another type,
+ * gives SAR_ERROR_HANDLE. The object behind a handle lives as long as another object needs it: handles may be
+ * freed in any order, as long as the order is the same on all ranks.
+ *
+ * "Collective" means that all ranks of the communicator must call the function, in the same order. If one
+ * rank fails, all ranks return the same status with the same text ("rank 2: ..."), and all of them can
+ * continue. This includes null pointers, wrong lengths and invalid handles, as long as at least one handle
+ * that the rank passes is valid; a rank without a valid handle has no communicator and fails alone. All
+ * objects in a call must belong to the same sar_comm. Functions that are not marked "Collective" do not
+ * communicate; the only exception is that freeing the last handle of a communicator frees its duplicate.
+ *
+ * Strings (descriptions, file names) are null-terminated UTF-8. Descriptions are JSON objects; an unknown key
+ * is an error that lists the known keys. A file that cannot be read or written gives SAR_ERROR_INPUT.
+ *
+ * MPI must be initialized with MPI_THREAD_FUNNELED or higher. With MPI_THREAD_SERIALIZED and
+ * MPI_THREAD_MULTIPLE any thread may call, one thread at a time per communicator. If the library was built
+ * for both precisions, this interface uses single precision. */
+#ifndef SAR_H
+#define SAR_H
+
+#include <mpi.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define SAR_API __attribute__((visibility("default")))
+#else
+#define SAR_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Status. */
+
+enum {
+  SAR_OK = 0,
+  SAR_ERROR_INPUT = 1, /* an argument, a description, a file or a graph that cannot be used as given */
+  SAR_ERROR_SHAPE = 2, /* arrays that do not fit together, or not to the graph or the model */
+  SAR_ERROR_COMMUNICATION = 3, /* MPI failed or is not initialized; the ranks make different calls */
+  SAR_ERROR_MEMORY = 4,        /* memory could not be had; the text says how much */
+  SAR_ERROR_HANDLE = 5,        /* a handle that is null, freed, unknown or of another kind */
+  SAR_ERROR_INTERNAL = 6       /* anything else */
+};
+
+/* Returns the text of the last error of a function on this thread, or "" if there was none. The pointer is
+ * valid until the next error on this thread. */
+SAR_API const char* sar_last_error(void);
+
+/* Environment. */
+
+/* Returns the version of the library, for example "1.2.0". */
+SAR_API const char* sar_version(void);
+
+/* Precision of the values in an array. */
+enum { SAR_FLOAT32 = 0, SAR_FLOAT64 = 1 };
+
+/* Returns the precision that the library computes in, SAR_FLOAT32 or SAR_FLOAT64. */
+SAR_API int32_t sar_precision(void);
+
+/* Initializes MPI with MPI_THREAD_FUNNELED, unless the program has already initialized MPI. Programs that
+ * call MPI_Init_thread themselves do not need this function. Returns SAR_ERROR_COMMUNICATION if MPI is
+ * finalized or provides less than MPI_THREAD_FUNNELED. */
+SAR_API int sar_init(void);
+
+/* Finalizes MPI if sar_init() initialized it, and does nothing otherwise. Free all handles first. */
+SAR_API int sar_finalize(void);
+
+/* Sets the number of threads of the library's loops; 0: all processors that the process is bound to. Returns
+ * SAR_ERROR_INPUT if `threads` is negative. */
+SAR_API int sar_set_num_threads(int32_t threads);
+
+/* Communicators. */
+
+typedef struct sar_comm_s* sar_comm;
+
+/* Duplicates the intra-communicator `mpi_comm`, which remains the caller's. Returns SAR_ERROR_COMMUNICATION
+ * if MPI is not initialized, or for MPI_COMM_NULL. Collective. */
+SAR_API int sar_comm_create(MPI_Comm mpi_comm, sar_comm* comm);
+
+/* The same for a Fortran communicator (MPI_Comm_f2c); with the module mpi_f08, pass comm%MPI_VAL. Collective.
+ */
+SAR_API int sar_comm_create_f(int32_t fortran_comm, sar_comm* comm);
+
+/* The same for MPI_COMM_WORLD. Collective. */
+SAR_API int sar_comm_world(sar_comm* comm);
+
+/* Return the rank of the caller, from 0, and the number of ranks. */
+SAR_API int sar_comm_rank(sar_comm comm, int32_t* rank);
+SAR_API int sar_comm_size(sar_comm comm, int32_t* size);
+
+/* Returns the number of threads per rank with which the ranks of a node share its cores: the number of
+ * processors that the rank is bound to, divided by the number of ranks of the node that are bound to the same
+ * ones. Collective. */
+SAR_API int sar_comm_default_num_threads(sar_comm comm, int32_t* threads);
+
+/* Frees the handle. The duplicate is freed with the last handle that uses it; all ranks must free their
+ * handles in the same order, before MPI_Finalize. Collective. */
+SAR_API int sar_comm_free(sar_comm comm);
+
+/* Arrays. */
+
+/* Layout of an array in memory. Consecutive rows, or consecutive fields, are `leading` values apart:
+ *
+ *     SAR_NODE_FIELD  data[row * leading + field]   C: data[rows][fields], Fortran: data(fields, rows)
+ *     SAR_FIELD_NODE  data[field * leading + row]   C: data[fields][rows], Fortran: data(rows, fields)
+ */
+enum { SAR_NODE_FIELD = 0, SAR_FIELD_NODE = 1 };
+
+/* An array of the caller with one row per node or edge. An array in the library's precision, in the order
+ * SAR_NODE_FIELD and without gaps, is used without a copy. Any other array is converted, in one pass over its
+ * values, when a function reads or writes it. `data` may be null if rows or fields is 0. */
+typedef struct sar_array {
+  void* data;        /* not written to where a function takes a const sar_array */
+  int32_t precision; /* SAR_FLOAT32 or SAR_FLOAT64 */
+  int32_t order;     /* SAR_NODE_FIELD or SAR_FIELD_NODE */
+  int64_t rows;
+  int64_t fields;
+  int64_t leading; /* 0: no gaps, which is fields for SAR_NODE_FIELD and rows for SAR_FIELD_NODE */
+} sar_array;
+
+/* Return a description of the array [rows][fields] without gaps. */
+SAR_API sar_array sar_array_float(const float* data, int64_t rows, int64_t fields);
+SAR_API sar_array sar_array_double(const double* data, int64_t rows, int64_t fields);
+
+/* Graphs. */
+
+typedef struct sar_graph_s* sar_graph;
+
+/* Creates a graph from the nodes and edges of each rank, distributed over the ranks.
+ *
+ * node_ids: ids of the num_nodes nodes that this rank owns, in any order; any numbers are allowed. Node i is
+ * row i of every node array. src, dst: edge k goes from node src[k] to node dst[k], which are ids of nodes on
+ * any rank; each directed edge must be given once, by any rank. edge_ids: unique ids over all ranks, from 0
+ * to 2^61 - 1, which key random draws; NULL: 0, 1, ... by rank and position. edge_weight: [num_edges, 1], or
+ * NULL on all ranks. options: NULL, or a JSON object with the keys
+ *
+ *     "add_reverse_edges"  true: add an edge (v, u) with the same weight for each edge (u, v); default false
+ *     "mode"               "rematerialize" (default), "sequential" or "one_shot": what is kept of the halo
+ *     "pipeline_depth"     stages of halo rows in flight while one is processed; default 1
+ *     "max_halo_bytes"     bytes of the rows of one stage; default 0: a quarter of the rows of a rank
+ *     "halo_format"        halo row format: "exact" (default), "bf16" or "int8" (single precision only)
+ *
+ * The arrays are not needed after the call. Returns SAR_ERROR_INPUT for a node that is given twice, an edge
+ * with an end that no rank gives, edge ids that are not unique, or options that differ between ranks.
+ * Collective. */
+SAR_API int sar_graph_from_global(sar_comm comm, int64_t num_nodes, const int64_t* node_ids,
+                                  int64_t num_edges, const int64_t* src, const int64_t* dst,
+                                  const int64_t* edge_ids, const sar_array* edge_weight, const char* options,
+                                  sar_graph* graph);
+
+/* The same for a program with its own numbering on each rank: nodes are numbered 0 .. num_owned - 1 and
+ * ghosts num_owned .. num_local - 1. global_ids: num_local ids, of the nodes and then of the ghosts. src,
+ * dst: indices in this numbering. Also returns SAR_ERROR_INPUT for an index that is neither a node nor a
+ * ghost, and for a ghost that no rank owns. Collective. */
+SAR_API int sar_graph_from_local(sar_comm comm, int64_t num_owned, int64_t num_local,
+                                 const int64_t* global_ids, int64_t num_edges, const int32_t* src,
+                                 const int32_t* dst, const int64_t* edge_ids, const sar_array* edge_weight,
+                                 const char* options, sar_graph* graph);
+
+/* Replaces the nodes and edges of a graph after the mesh has changed, as if sar_graph_from_global() had
+ * created it with the same options. The handle stays valid. Models and optimizers do not depend on a graph
+ * and are not affected. Predictors of the graph follow it: the next run reallocates the buffers, expects
+ * arrays of the new sizes and releases what belongs to the old graph. Edge arrays have new sizes and a new
+ * order (sar_graph_get_sizes(), sar_graph_edge_ids(), sar_graph_edges_to_graph_order()).
+ *
+ * If the function fails, the graph is unchanged. The old and the new graph are therefore in memory at the
+ * same time; if memory does not suffice for both, free the predictors and the graph and create new ones.
+ * Errors as in sar_graph_from_global(). Collective. */
+SAR_API int sar_graph_rebuild_from_global(sar_graph graph, int64_t num_nodes, const int64_t* node_ids,
+                                          int64_t num_edges, const int64_t* src, const int64_t* dst,
+                                          const int64_t* edge_ids, const sar_array* edge_weight);
+
+/* The same with the rank's own numbering, as in sar_graph_from_local(). A graph that was created by one of
+ * the two functions may be rebuilt by the other. Collective. */
+SAR_API int sar_graph_rebuild_from_local(sar_graph graph, int64_t num_owned, int64_t num_local,
+                                         const int64_t* global_ids, int64_t num_edges, const int32_t* src,
+                                         const int32_t* dst, const int64_t* edge_ids,
+                                         const sar_array* edge_weight);
+
+typedef struct sar_graph_sizes {
+  int64_t nodes;        /* of this rank: rows of arrays of nodes */
+  int64_t edges;        /* in-edges of the nodes of this rank: rows of arrays of edges in the graph's order */
+  int64_t given_edges;  /* edges that this rank gave: rows of arrays of edges in the program's order */
+  int64_t global_nodes; /* of all ranks */
+  int64_t global_edges; /* of all ranks, with the reverse edges */
+} sar_graph_sizes;
+
+/* Returns the numbers of nodes and edges of a graph. */
+SAR_API int sar_graph_get_sizes(sar_graph graph, sar_graph_sizes* sizes);
+
+/* Writes the ids of the edges in the graph's order. `length` must be sizes.edges. */
+SAR_API int sar_graph_edge_ids(sar_graph graph, int64_t length, int64_t* edge_ids);
+
+/* Converts rows of the edges that this rank gave, [given_edges, fields], to rows of the edges in the graph's
+ * order, [edges, fields], as models expect them. With "add_reverse_edges", a reverse edge gets the row of the
+ * original edge, or the corresponding row of `reverse_rows` [given_edges, fields], which is NULL on all ranks
+ * or on none. Collective. */
+SAR_API int sar_graph_edges_to_graph_order(sar_graph graph, const sar_array* rows,
+                                           const sar_array* reverse_rows, sar_array* out);
+
+/* The inverse: converts [edges, fields] to [given_edges, fields]; with reverse != 0, returns the rows of the
+ * reverse edges. Collective. */
+SAR_API int sar_graph_edges_to_given_order(sar_graph graph, const sar_array* rows, int32_t reverse,
+                                           sar_array* out);
+
+SAR_API int sar_graph_free(sar_graph graph);
+
+/* Models. */
+
+typedef struct sar_model_s* sar_model;
+
+/* Creates a network from a JSON description, with weights drawn from `seed`. Description and seed must be the
+ * same on every rank, and the weights are then, too. Collective. */
+SAR_API int sar_model_create(sar_comm comm, const char* description, uint64_t seed, sar_model* model);
+
+/* Loads a network from a .safetensors file with its description and weights. Rank 0 reads the file.
+ * Collective. */
+SAR_API int sar_model_load(sar_comm comm, const char* path, sar_model* model);
+
+/* Writes the description and the weights to a .safetensors file. Rank 0 writes the file. Collective. */
+SAR_API int sar_model_save(sar_model model, const char* path);
+
+/* Returns the complete description as JSON. The string belongs to the model and is valid until the handle is
+ * freed. */
+SAR_API int sar_model_description(sar_model model, const char** description);
+
+/* Returns the numbers of columns of node features, results, and edge features (0: the model takes no edge
+ * features). */
+SAR_API int sar_model_feats(sar_model model, int64_t* in_feats, int64_t* out_feats, int64_t* edge_feats);
+
+/* Returns the number of parameters, which are named tensors numbered from 0. */
+SAR_API int sar_model_num_parameters(sar_model model, int64_t* count);
+
+/* Returns the name and shape [rows, fields] of parameter `index`. A vector is [rows, 1]; of a tensor with
+ * more dimensions, the last ones are combined. The name belongs to the model and is valid until the handle is
+ * freed. Any output pointer may be null. */
+SAR_API int sar_model_parameter(sar_model model, int64_t index, const char** name, int64_t* rows,
+                                int64_t* fields);
+
+/* Copy the values of parameter `index`, [rows, fields], from or to the model. Set the same values on all
+ * ranks. */
+SAR_API int sar_model_get_parameter(sar_model model, int64_t index, sar_array* values);
+SAR_API int sar_model_set_parameter(sar_model model, int64_t index, const sar_array* values);
+
+SAR_API int sar_model_free(sar_model model);
+
+/* Training. */
+
+typedef struct sar_optimizer_s* sar_optimizer;
+
+/* Creates an optimizer of all parameters of a model. description: a JSON object with the keys
+ *
+ *     "optimizer"     "sgd", "adam" or "adamw"
+ *     "lr"            learning rate, default 0.001
+ *     "weight_decay"  default 0
+ *     "momentum"      "sgd" only, default 0
+ *     "beta1", "beta2", "eps"  "adam" and "adamw" only, defaults 0.9, 0.999, 1e-8
+ *
+ * It must be the same on all ranks. Collective. */
+SAR_API int sar_optimizer_create(sar_model model, const char* description, sar_optimizer* optimizer);
+
+/* Return the learning rate, and set the learning rate of the following steps. Set the same rate on all ranks.
+ * Returns SAR_ERROR_INPUT if it is negative or not finite. */
+SAR_API int sar_optimizer_get_lr(sar_optimizer optimizer, double* lr);
+SAR_API int sar_optimizer_set_lr(sar_optimizer optimizer, double lr);
+SAR_API int sar_optimizer_free(sar_optimizer optimizer);
+
+/* Losses: means over all elements of the rows of all ranks, with the difference d = prediction - target. */
+enum {
+  SAR_LOSS_MSE = 0,   /* d^2 */
+  SAR_LOSS_L1 = 1,    /* |d| */
+  SAR_LOSS_HUBER = 2, /* |d| <= 1 ? d^2 / 2 : |d| - 1/2 */
+  SAR_LOSS_BCE =
+      3 /* -t log sigmoid(y) - (1 - t) log(1 - sigmoid(y)) of the prediction y and the target t in [0, 1] */
+};
+
+/* Performs a training step: forward pass, loss, backward pass, sum of the gradients over all ranks, optimizer
+ * step.
+ *
+ * x: [nodes, in_feats]. edges: [edges, edge_feats] in the graph's order, or NULL if the model takes no edge
+ * features. target: [nodes, out_feats]. mask: mask_length = nodes values; rows with a 0 are excluded from the
+ * loss; NULL with length 0 includes all rows. loss: receives the value before the step, the same on every
+ * rank; may be NULL. Returns SAR_ERROR_SHAPE for arrays of the wrong size and SAR_ERROR_INPUT if no rank has
+ * an included row. If an error is found before the optimizer step, the weights are unchanged. Collective. */
+SAR_API int sar_train_step(sar_model model, sar_optimizer optimizer, sar_graph graph, const sar_array* x,
+                           const sar_array* edges, int32_t loss_kind, const sar_array* target,
+                           int64_t mask_length, const uint8_t* mask, double* loss);
+
+/* The same with the cross entropy of classes, over the M rows with a nonzero mask:
+ *
+ *     -1/M sum_i log softmax(y_i)[labels_i]
+ *
+ * labels: num_labels = nodes values from 0 to out_feats - 1; labels of excluded rows are ignored. Collective.
+ */
+SAR_API int sar_train_step_labels(sar_model model, sar_optimizer optimizer, sar_graph graph,
+                                  const sar_array* x, const sar_array* edges, int64_t num_labels,
+                                  const int64_t* labels, int64_t mask_length, const uint8_t* mask,
+                                  double* loss);
+
+/* Return the losses without a training step, in evaluation mode and without gradients. Collective. */
+SAR_API int sar_evaluate(sar_model model, sar_graph graph, const sar_array* x, const sar_array* edges,
+                         int32_t loss_kind, const sar_array* target, int64_t mask_length, const uint8_t* mask,
+                         double* loss);
+SAR_API int sar_evaluate_labels(sar_model model, sar_graph graph, const sar_array* x, const sar_array* edges,
+                                int64_t num_labels, const int64_t* labels, int64_t mask_length,
+                                const uint8_t* mask, double* loss);
+
+/* Prediction. */
+
+typedef struct sar_predictor_s* sar_predictor;
+
+/* Creates a predictor: a model with preallocated buffers for a graph. Create it once and run it many times.
+ * Each run reads the current weights, so that training may continue. If the graph is rebuilt, the predictor
+ * uses the new graph. Collective. */
+SAR_API int sar_predictor_create(sar_model model, sar_graph graph, sar_predictor* predictor);
+
+/* Computes out [nodes, out_feats] from x [nodes, in_feats] and edges [edges, edge_feats] (NULL if the model
+ * takes no edge features), in evaluation mode. After the first run (or the first run after a rebuild) it does
+ * not allocate memory if the arrays need no conversion. `out` must not overlap x or edges; if the function
+ * fails, it may be partly written. Collective. */
+SAR_API int sar_predictor_run(sar_predictor predictor, const sar_array* x, const sar_array* edges,
+                              sar_array* out);
+
+SAR_API int sar_predictor_free(sar_predictor predictor);
+
+/* Checkpoints. */
+
+typedef struct sar_checkpoints_s* sar_checkpoints;
+
+/* Opens the checkpoints of a run in a directory, which is created if necessary. Only the last `keep_last`
+ * checkpoints are kept. `seed` is the seed of the run: checkpoints with another seed are not loaded. Only
+ * rank 0 accesses the directory; other runs cannot save in it while the handle exists. Collective. */
+SAR_API int sar_checkpoints_create(sar_comm comm, const char* directory, int32_t keep_last, uint64_t seed,
+                                   sar_checkpoints* checkpoints);
+
+/* Saves the training state as checkpoint-<epoch>.safetensors. Collective. */
+SAR_API int sar_checkpoints_save(sar_checkpoints checkpoints, int32_t epoch, sar_model model,
+                                 sar_optimizer optimizer);
+
+/* Restores model and optimizer from the latest checkpoint and returns its epoch. Without a checkpoint, the
+ * epoch is -1 and the state is unchanged. Collective. */
+SAR_API int sar_checkpoints_load_latest(sar_checkpoints checkpoints, sar_model model, sar_optimizer optimizer,
+                                        int32_t* epoch);
+
+/* The same from the file `path`. Collective. */
+SAR_API int sar_checkpoints_load(sar_checkpoints checkpoints, const char* path, sar_model model,
+                                 sar_optimizer optimizer, int32_t* epoch);
+
+SAR_API int sar_checkpoints_free(sar_checkpoints checkpoints);
+
+/* Timelines. */
+
+typedef struct sar_trace_s* sar_trace;
+
+/* Starts to record what each rank computes, sends and waits for, until sar_trace_write(). Only one trace at a
+ * time. Collective. */
+SAR_API int sar_trace_start(sar_comm comm, const char* path, sar_trace* trace);
+
+/* Ends the recording, writes it in a format for Perfetto, and frees the handle, even if writing fails.
+ * Collective. */
+SAR_API int sar_trace_write(sar_trace trace);
+
+/* Memory. */
+
+/* Return the bytes that the library has allocated in this process, now and at the peak since the start or the
+ * last sar_memory_reset_peak(). The caller's arrays are not counted. */
+SAR_API int sar_memory_current(int64_t* bytes);
+SAR_API int sar_memory_peak(int64_t* bytes);
+SAR_API int sar_memory_reset_peak(void);
+
+/* Returns unused pages to the operating system. */
+SAR_API int sar_memory_release(void);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif /* SAR_H */

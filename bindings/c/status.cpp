@@ -1,0 +1,85 @@
+#include <sar/bindings/c/status.hpp>
+
+#include <cstring>
+#include <exception>
+#include <new>
+
+namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
+namespace {
+
+/// The text of the last error. It has a fixed length, so that out-of-memory errors have a text, too.
+struct LastError {
+  char text[4096];
+};
+thread_local LastError last_error{};
+
+int failed(int status, const char* text) noexcept {
+  std::strncpy(last_error.text, text, sizeof last_error.text - 1);
+  return status;
+}
+
+int status_of(ErrorKind kind) noexcept {
+  if (kind == handle_kind) return SAR_ERROR_HANDLE;
+  switch (kind) {
+    case ErrorKind::shape:
+      return SAR_ERROR_SHAPE;
+    case ErrorKind::input:
+      return SAR_ERROR_INPUT;
+    case ErrorKind::communication:
+      return SAR_ERROR_COMMUNICATION;
+    case ErrorKind::memory:
+      return SAR_ERROR_MEMORY;
+    case ErrorKind::general:
+      break;
+  }
+  return SAR_ERROR_INTERNAL;
+}
+
+}  // namespace
+
+const char* last_error_text() noexcept {
+  return last_error.text;
+}
+
+int status_of_exception() noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return failed(status_of(error.kind()), error.what());
+  } catch (const std::bad_alloc&) {
+    return failed(SAR_ERROR_MEMORY, "memory could not be had");
+  } catch (const std::exception& error) {
+    return failed(SAR_ERROR_INTERNAL, error.what());
+  } catch (...) {
+    return failed(SAR_ERROR_INTERNAL, "an exception that has no text");
+  }
+}
+
+Communicator communicator_of(std::initializer_list<Given> handles) {
+  for (const Given& given : handles)
+    if (const std::shared_ptr<Object> found = find_object(given.handle)) return found->comm;
+  return live_object(*handles.begin())->comm;  // throws
+}
+
+void require_one_communicator(std::initializer_list<Given> handles) {
+  const Given& first = *handles.begin();
+  const std::shared_ptr<Object> object = live_object(first);
+  for (const Given& given : handles)
+    require<InputError>(live_object(given)->comm.handle() == object->comm.handle(), "'", given.argument,
+                        "' belongs to another sar_comm than '", first.argument, "', expected the same one");
+}
+
+void require_pointer(const void* pointer, const char* name) {
+  require<InputError>(pointer != nullptr, "the pointer '", name, "' is null");
+}
+
+std::string text_of(const char* text, const char* name) {
+  require<InputError>(text != nullptr, "the text '", name, "' is null");
+  return text;
+}
+
+}}}  // namespace sar
+
+const char* sar_last_error(void) {
+  return sar::c_interface::last_error_text();
+}

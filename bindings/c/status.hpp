@@ -1,0 +1,74 @@
+/// Converts exceptions of the library to the return values of sar.h.
+#pragma once
+
+#include <sar/bindings/c/handle_table.hpp>
+
+#include <initializer_list>
+
+namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
+
+/// Returns the status of the current exception and makes its text the result of sar_last_error().
+int status_of_exception() noexcept;
+
+/// Returns the result of sar_last_error().
+const char* last_error_text() noexcept;
+
+/// Calls body() for a function that is not collective.
+template <class Body>
+int call(const Body& body) noexcept {
+  try {
+    body();
+    return SAR_OK;
+  } catch (...) {
+    return status_of_exception();
+  }
+}
+
+/// Returns the communicator of the first valid handle. Throws HandleError if no handle is valid.
+Communicator communicator_of(std::initializer_list<Given> handles);
+/// Throws HandleError unless all handles are valid, InputError unless they belong to one communicator.
+void require_one_communicator(std::initializer_list<Given> handles);
+
+/// Calls body(comm) for a collective function with these handles. If one rank fails, all ranks fail.
+template <class Body>
+int collective_call(const char* name, std::initializer_list<Given> handles, const Body& body) noexcept {
+  return call([&] {
+    const Communicator comm = communicator_of(handles);
+    comm.agree(
+        [&] {
+          require_one_communicator(handles);
+          body(comm);
+        },
+        name);
+  });
+}
+
+/// The same for a function that creates an object: sets `*out` to its handle after all ranks have created
+/// theirs.
+template <class Handle, class Make>
+int make_object(const char* name, std::initializer_list<Given> handles, Handle* out,
+                const Make& make) noexcept {
+  std::shared_ptr<Object> made;
+  const int status = collective_call(name, handles, [&](const Communicator& comm) {
+    require<InputError>(out != nullptr, "the pointer for the new handle is null");
+    made = make(comm);
+  });
+  if (status != SAR_OK) return status;
+  return call([&] { *out = static_cast<Handle>(new_handle(std::move(made))); });
+}
+
+/// Frees a handle of a T.
+template <class T>
+int free_object(const void* handle, const char* argument) noexcept {
+  return call([&] {
+    const std::shared_ptr<T> found = object<T>(handle, argument);
+    forget_handle(handle);
+  });
+}
+
+/// Throws InputError if the pointer is null.
+void require_pointer(const void* pointer, const char* name);
+/// Returns a string argument. Throws InputError if it is null.
+std::string text_of(const char* text, const char* name);
+
+}}}  // namespace sar

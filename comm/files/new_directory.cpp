@@ -1,0 +1,54 @@
+#include <sar/comm/files/new_directory.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/files/file.hpp>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace fs = std::filesystem;
+
+// The delegated constructor completes first, so the destructor runs if make() throws.
+NewDirectory::NewDirectory(const Communicator& comm, const std::string& path) : NewDirectory(comm) {
+  comm.agree([&] { make(path); });
+}
+
+void NewDirectory::make(const std::string& path) {
+  path_ = path;
+  while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+  if (comm_.rank() == 0) {
+    require<InputError>(!path_.empty(), "the name of the output directory is empty");
+    std::error_code error;
+    require<InputError>(!fs::exists(fs::symlink_status(path_, error)), path_,
+                        ": exists already, expected a directory that can be made");
+    temporary_ = concat(path_, ".tmp", ::getpid());
+    made_ = fs::create_directory(temporary_, error);
+    require<InputError>(made_, path_, ": cannot be made (",
+                        error ? error.message() : "there is a " + temporary_, ")");
+  }
+  temporary_ = comm_.broadcast(temporary_, 0);
+}
+
+NewDirectory::~NewDirectory() {
+  std::error_code ignored;
+  if (made_) fs::remove_all(temporary_, ignored);
+}
+
+void NewDirectory::commit() {
+  comm_.agree([&] {
+    comm_.barrier();
+    if (comm_.rank() != 0) return;
+    std::error_code error;
+    require<InputError>(!fs::exists(fs::symlink_status(path_, error)), path_,
+                        ": exists already, expected a directory that can be made");
+    sync_directory(temporary_);
+    fs::rename(temporary_, path_, error);
+    require<InputError>(!error, path_, ": cannot be made (", error.message(), ")");
+    made_ = false;
+    sync_directory(fs::path(path_).parent_path().string());
+  });
+}
+
+}}  // namespace sar

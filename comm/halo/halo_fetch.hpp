@@ -1,0 +1,60 @@
+/// Halo exchange, forward: HaloFetch sends rows of a distributed tensor from their owners to the ranks that
+/// read them, following a HaloPlan (backward: halo_push.hpp). Only the calls documented as waiting block.
+/// Communication progresses whenever this rank is inside MPI: call progress() from a PollScope while kernels
+/// run.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/halo/halo_plan.hpp>
+#include <sar/comm/halo/halo_push.hpp>
+#include <sar/core/tensor/tensor.hpp>
+
+#include <memory>
+#include <optional>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// The rows of a stage: [stage.size(), ...].
+struct HaloRows {
+  HaloStage stage;
+  Tensor rows;
+};
+
+/// One pass of rows from their owners to their readers (SAR's fetch). All ranks must construct the matching
+/// object. The constructor allocates the buffers that it must not lack later, calls start() unless
+/// HaloStart::later is given, and returns. In a body of Communicator::agree a rank may fail anywhere: either
+/// no rank starts the exchange, or the ranks that wait for the failed one throw.
+///
+/// An exchange started in the body must be finished before the body's next collective call, including the
+/// start of another exchange; otherwise that call throws CommunicationError. A failing rank completes its
+/// exchanges before it reaches the next synchronization point.
+class HaloFetch {
+ public:
+  /// `owned` [local rows, ...] is read until finish(); it must not change before.
+  HaloFetch(const Communicator& comm, const Tensor& owned, HaloPlan plan, HaloStart start = HaloStart::now);
+  /// Completes all requests. If the exchange is not finished, gives up all exchanges of the communicator in
+  /// flight: the calls of peers throw CommunicationError.
+  ~HaloFetch();
+  /// Synchronizes (unless all ranks are known to arrive), then posts the first messages, also those of
+  /// `push`. Collective.
+  void start(HaloPush* push = nullptr);
+  HaloFetch(const HaloFetch&) = delete;
+  HaloFetch& operator=(const HaloFetch&) = delete;
+
+  /// Waits for the next stage of plan.halo, starts a later one, and returns the rows; empty after the last
+  /// stage. Drop the rows before calling it again, so that at most depth + 1 stages are in memory.
+  std::optional<HaloRows> next();
+  /// States that the rows returned by next() are dropped or kept for good: starts a later stage now, so that
+  /// it is in flight while the caller computes before it calls next().
+  void release();
+  /// Advances packets and packs further rows; never waits. Cheap enough to be called every few microseconds.
+  void progress();
+  /// Waits until all rows of this rank have been sent.
+  void finish();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}}  // namespace sar

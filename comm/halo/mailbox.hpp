@@ -1,0 +1,117 @@
+/// Inbox and Outbox: the receiving and the sending end of one exchange. For the sources of comm/ only.
+///
+/// Packets between two ranks arrive in the order in which they were sent, so they need no header. A rank that
+/// gives up sends an empty message instead of the rest of a round, which tells the other end.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/halo/packet_ring.hpp>
+#include <sar/comm/halo/packets.hpp>
+#include <sar/core/memory/workspace.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Approximate packet size: small enough to stay in the cache between packing and sending, and between
+/// arrival and addition; large enough to amortise the handshake of a large message.
+inline constexpr std::size_t packet_bytes = std::size_t{1} << 19;
+
+/// One direction of an exchange: the peers, packets and format.
+struct Traffic {
+  PassVector<int> peers;  ///< one per round
+  Packets packets;
+  const WireFormat* wire;
+
+  [[nodiscard]] Index bytes(const Packet& packet) const { return wire->bytes(packet.size()); }
+  bool operator==(const Traffic&) const = default;
+};
+
+/// Return both directions of a plan, for rows of `row_size` values.
+Traffic halo_traffic(const Communicator& comm, const HaloPlan& plan, Index row_size);
+Traffic owned_traffic(const Communicator& comm, const HaloPlan& plan, Index row_size);
+
+/// Receives the packets of all rounds in order, a few at a time.
+class Inbox {
+ public:
+  Inbox(const Communicator& comm, Traffic traffic);
+
+  [[nodiscard]] const Traffic& traffic() const noexcept { return traffic_; }
+  [[nodiscard]] const Packets& packets() const noexcept { return traffic_.packets; }
+  /// Reports arrived packets in order, and posts receives for further packets of the first `stages` stages.
+  /// `memory(packet)` returns where to store a packet (null: not yet). `arrived(packet)` is called when it is
+  /// there (or, after a rank gave up, will never be) and must not throw. Returns whether something arrived.
+  bool advance(int tag, std::size_t stages, FunctionRef<std::byte*(const Packet& packet)> memory,
+               FunctionRef<void(const Packet& packet)> arrived);
+  /// Returns whether no receive is in flight.
+  [[nodiscard]] bool idle() const noexcept { return ring_.empty(); }
+  /// Returns whether all packets were received and reported.
+  [[nodiscard]] bool done() const noexcept { return posted_ == packets().size() && ring_.empty(); }
+  /// Returns a rank that gave up the exchange, or -1.
+  [[nodiscard]] int failed_peer() const noexcept { return failed_peer_; }
+
+ private:
+  Communicator comm_;
+  Traffic traffic_;
+  PacketRing ring_;
+  std::size_t posted_ = 0;  // number of packets
+  Index posted_bytes_ = 0;
+  PassVector<char> gave_up_;  // per round: its sender gave up
+  int failed_peer_ = -1;
+};
+
+/// Sends the packets of all rounds, a few at a time: in order per reader, and at most a share of them to one
+/// reader, so that a late reader does not block the others.
+class Outbox {
+ public:
+  Outbox(const Communicator& comm, Traffic traffic);
+
+  [[nodiscard]] const Traffic& traffic() const noexcept { return traffic_; }
+  [[nodiscard]] const Packets& packets() const noexcept { return traffic_.packets; }
+  /// Returns the maximum number of packets in flight; each has its own slot.
+  [[nodiscard]] std::size_t window() const noexcept { return slots_.size(); }
+  /// Detects completed sends, and sends further packets of the first `stages` stages. `memory(packet, slot)`
+  /// returns the bytes of a packet (null: not yet), which must not change until the stage has been sent or
+  /// the slot is used again.
+  bool advance(int tag, std::size_t stages,
+               FunctionRef<const std::byte*(const Packet& packet, std::size_t slot)> memory);
+  /// Returns how many stages, counted from the first, have been sent completely.
+  [[nodiscard]] std::size_t left() const noexcept { return left_stages_; }
+  [[nodiscard]] bool done() const noexcept { return left_ == packets().size(); }
+  /// From now on, advance() sends an empty message for the rest of each round.
+  void give_up() noexcept { giving_up_ = true; }
+
+ private:
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  struct Slot {
+    std::size_t packet = none;  ///< in flight, or being prepared
+    bool sent = false;          ///< passed to MPI
+    std::size_t bytes = 0;
+    std::int64_t posted = 0;
+  };
+  bool test();
+  /// Assigns free slots to packets.
+  bool assign(std::size_t stages);
+  void send(Slot& slot, int tag, const std::byte* data, Index bytes);
+  /// Sends an empty message for the rest of each round.
+  bool send_nothing(int tag);
+  void count_left(std::size_t packet);
+
+  Communicator comm_;
+  Traffic traffic_;
+  PassVector<MPI_Request> requests_;  // one per slot
+  PassVector<Slot> slots_;
+  PassVector<int> indices_;              // output of MPI_Testsome
+  PassVector<std::size_t> order_;        // slots that wait to be sent
+  PassVector<char> started_;             // per packet
+  PassVector<std::size_t> of_round_;     // packets in flight, per round
+  PassVector<std::size_t> still_there_;  // unsent packets, per stage
+  std::size_t share_ = 1;                 // maximum packets in flight per reader
+  std::size_t first_ = 0;                 // first packet that was not started
+  std::size_t left_ = 0;
+  std::size_t left_stages_ = 0;
+  bool giving_up_ = false;
+};
+
+}}  // namespace sar

@@ -1,0 +1,184 @@
+// Conversion between rows and messages, row by row and vectorised within a row. Gathered rows are prefetched
+// some rows ahead. Bytes moved per number: pack reads sizeof(real) and writes sizeof(Value), unpack the
+// reverse; combine reads both, and writes sizeof(real).
+#include <sar/comm/halo/wire_format.hpp>
+#include <sar/core/simd/independent_iterations.hpp>
+#include <sar/core/simd/prefetch.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <type_traits>
+
+#include <sar/core/isa/isa_begin.hpp>
+
+namespace {
+
+/// Prefetches a row some rows before its use: scattered rows are too short for the hardware prefetcher.
+void prefetch_later_row(const Tensor& tensor, const Array<std::int32_t>& rows, Index i) {
+  const Index later = i + rows_ahead(tensor.row_size() * static_cast<Index>(sizeof(real)));
+  if (later < std::ssize(rows)) prefetch_row(tensor.row(rows[later]), tensor.row_size());
+}
+
+/// Calls work(i, column, length) for the row parts that values [begin, end) consist of.
+template <class Work>
+void for_each_row(Index row_size, Index begin, Index end, const Work& work) {
+  while (begin < end) {
+    const Index column = begin % row_size;
+    const Index length = std::min(row_size - column, end - begin);
+    work(begin / row_size, column, length);
+    begin += length;
+  }
+}
+
+struct Bfloat16 {
+  std::uint16_t bits;
+};
+
+/// Rounds to the nearest bfloat16, ties to even; NaN stays NaN.
+inline Bfloat16 to_bfloat16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
+  const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  return {static_cast<std::uint16_t>((nan ? bits | 0x00400000u : nearest) >> 16)};
+}
+
+template <class To, class From>
+inline To converted(From x) {
+  if constexpr (std::is_same_v<To, Bfloat16>) {
+    return to_bfloat16(static_cast<float>(x));
+  } else if constexpr (std::is_same_v<From, Bfloat16>) {
+    return static_cast<To>(std::bit_cast<float>(std::uint32_t{x.bits} << 16));
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+template <class Value>
+class ValuesAs final : public WireFormat {
+ public:
+  [[nodiscard]] Index bytes(Index values) const override {
+    return values * static_cast<Index>(sizeof(Value));
+  }
+  [[nodiscard]] bool as_stored() const override { return std::is_same_v<Value, real>; }
+  [[nodiscard]] bool permanent() const override { return true; }
+
+  void pack(const Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+            std::byte* out) const override {
+    auto* to = reinterpret_cast<Value*>(out);
+    for_each_row(tensor.row_size(), begin, end, [&](Index i, Index column, Index length) {
+      prefetch_later_row(tensor, rows, i);
+      to = convert(tensor.row(rows[i]) + column, length, to);
+    });
+  }
+
+  void pack(const real* values, Index begin, Index end, std::byte* out) const override {
+    convert(values, end - begin, reinterpret_cast<Value*>(out));
+  }
+
+  void unpack(const std::byte* packed, Index values, real* out) const override {
+    convert(reinterpret_cast<const Value*>(packed), values, out);
+  }
+
+  void combine(Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+               const std::byte* packed, ReduceOp op) const override {
+    const auto with = [&](const auto& combined) {
+      const auto* values = reinterpret_cast<const Value*>(packed);
+      for_each_row(tensor.row_size(), begin, end, [&](Index i, Index column, Index length) {
+        prefetch_later_row(tensor, rows, i);
+        real* __restrict to = tensor.row(rows[i]) + column;
+        const Value* __restrict from = values;
+        for (Index j = 0; j < length; ++j) to[j] = combined(to[j], converted<real>(from[j]));
+        values += length;
+      });
+    };
+    if (op == ReduceOp::sum) return with([](real a, real b) { return a + b; });
+    if (op == ReduceOp::max) return with([](real a, real b) { return std::max(a, b); });
+    with([](real a, real b) { return std::min(a, b); });
+  }
+
+ private:
+  template <class From, class To>
+  static To* convert(const From* from, Index n, To* to) {
+    if constexpr (std::is_same_v<From, To>) return std::copy_n(from, n, to);
+    SAR_INDEPENDENT_ITERATIONS
+    for (Index i = 0; i < n; ++i) to[i] = converted<To>(from[i]);
+    return to + n;
+  }
+};
+
+/// Double-precision numbers stored in the memory of `real` tensors.
+class Doubles final : public WireFormat {
+ public:
+  [[nodiscard]] Index group() const override { return reals_per_double; }
+  [[nodiscard]] Index bytes(Index values) const override { return stored().bytes(values); }
+  [[nodiscard]] bool as_stored() const override { return true; }
+  [[nodiscard]] bool permanent() const override { return true; }
+  void pack(const Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+            std::byte* out) const override {
+    stored().pack(tensor, rows, begin, end, out);
+  }
+  void pack(const real* values, Index begin, Index end, std::byte* out) const override {
+    stored().pack(values, begin, end, out);
+  }
+  void unpack(const std::byte* packed, Index values, real* out) const override {
+    stored().unpack(packed, values, out);
+  }
+  void combine(Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+               const std::byte* packed, ReduceOp) const override {
+    for_each_row(tensor.row_size(), begin, end, [&](Index i, Index column, Index length) {
+      prefetch_later_row(tensor, rows, i);
+      std::byte* to = reinterpret_cast<std::byte*>(tensor.row(rows[i]) + column);
+      for (Index at = 0; at < bytes(length); at += sizeof(double)) {
+        double sum = 0, term = 0;
+        std::memcpy(&sum, to + at, sizeof sum);
+        std::memcpy(&term, packed + at, sizeof term);
+        sum += term;
+        std::memcpy(to + at, &sum, sizeof sum);
+      }
+      packed += bytes(length);
+    });
+  }
+
+ private:
+  static const WireFormat& stored() { return wire_format<real>(); }
+};
+
+}  // namespace
+
+const WireFormat& float_format() {
+  static const ValuesAs<float> format;
+  return format;
+}
+const WireFormat& double_format() {
+  static const ValuesAs<double> format;
+  return format;
+}
+const WireFormat& wire_format_of_doubles() {
+  static const Doubles format;
+  return format;
+}
+const WireFormat& bfloat16_format() {
+  static const ValuesAs<Bfloat16> format;
+  return format;
+}
+
+#include <sar/core/isa/isa_end.hpp>
+
+SAR_DISPATCH(const WireFormat&, float_format, (), ());
+SAR_DISPATCH(const WireFormat&, double_format, (), ());
+SAR_DISPATCH(const WireFormat&, wire_format_of_doubles, (), ());
+SAR_DISPATCH(const WireFormat&, bfloat16_format, (), ());
+
+#if SAR_COMPILED_ONCE
+namespace sar { inline namespace SAR_PRECISION {
+
+template <class Value>
+const WireFormat& wire_format() {
+  return std::is_same_v<Value, float> ? float_format() : double_format();
+}
+template const WireFormat& wire_format<float>();
+template const WireFormat& wire_format<double>();
+
+}}  // namespace sar
+#endif

@@ -1,0 +1,70 @@
+/// WireFormat: the number format of rows in messages. The halo exchange uses it for sizes, packing, unpacking
+/// and combining. A new format is a new instance in wire_format.cpp or int8_format.cpp, selected by
+/// HaloPlan::wire. Thread-safe for disjoint values.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/tensor/tensor.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Values are numbered row by row in the matrix M with rows M[i] = tensor[rows[i]].
+class WireFormat {
+ public:
+  virtual ~WireFormat() = default;
+  /// Returns how many values form an indivisible group: packets, and the ranges of the functions below,
+  /// consist of whole groups.
+  [[nodiscard]] virtual Index group() const { return 1; }
+  /// Returns the bytes of a number of values, a multiple of group().
+  [[nodiscard]] virtual Index bytes(Index values) const = 0;
+  /// Returns whether values are sent as they are in memory. Then contiguous rows are sent from the tensor,
+  /// and rows are received in place, without a copy.
+  [[nodiscard]] virtual bool as_stored() const = 0;
+  /// The object lives until the program ends, so that it can be kept from one pass to the next.
+  [[nodiscard]] virtual bool permanent() const { return false; }
+  /// out = values [begin, end) of M
+  virtual void pack(const Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+                    std::byte* out) const = 0;
+  /// out = values [begin, end) of all halo rows of this rank, counted round after round; they are contiguous
+  /// at `values`.
+  virtual void pack(const real* values, Index begin, Index end, std::byte* out) const = 0;
+  /// out[k] = value k of `packed`
+  virtual void unpack(const std::byte* packed, Index values, real* out) const = 0;
+  /// Values [begin, end) of M = M op packed, for op sum, max or min; the rows must be distinct.
+  virtual void combine(Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
+                       const std::byte* packed, ReduceOp op) const = 0;
+};
+
+/// Returns the format of Value: float or double. wire_format<real>() sends values as stored.
+template <class Value>
+const WireFormat& wire_format();
+
+/// Returns the format for double-precision numbers in the memory of `real` tensors; rows have the size of
+/// doubles_shape(). Sent as stored; added in double precision (sum only).
+const WireFormat& wire_format_of_doubles();
+inline constexpr Index reals_per_double = sizeof(double) / sizeof(real);
+inline Shape doubles_shape(const Shape& rows) {
+  return {rows[0], rows.row_size() * reals_per_double};
+}
+
+/// Returns HaloFormat::bf16. A `double` is rounded to float first.
+const WireFormat& bfloat16_format();
+
+/// The random words that round a row: those of Random for `key` and the row's id.
+struct RowDraws {
+  std::array<std::uint32_t, 2> key{};
+  std::span<const Index> owned_ids;  ///< ids of the rows of the packed tensor
+  Index first_halo_id = 0;           ///< id of halo row 0; the others follow
+};
+
+/// Returns HaloFormat::int8 for rows of `row_size` numbers. A `double` is rounded to float first.
+std::unique_ptr<const WireFormat> make_int8_format(Index row_size, const RowDraws& draws);
+
+}}  // namespace sar

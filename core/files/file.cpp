@@ -1,0 +1,229 @@
+#include <sar/core/error.hpp>
+#include <sar/core/files/file.hpp>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+std::string system_error() {
+  return std::strerror(errno);
+}
+
+namespace {
+
+/// Returns a description of a file that is not a regular one, for messages.
+const char* to_string(mode_t mode) noexcept {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  return "a device";
+}
+
+/// Returns the path with symbolic links resolved; the file need not exist.
+std::string end_of_links(const std::string& path) {
+  namespace fs = std::filesystem;
+  fs::path end = path;
+  std::error_code none;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(end, none)); ++links) {
+    require<InputError>(links < 40, path, ": cannot write (", std::strerror(ELOOP), ")");
+    const fs::path target = fs::read_symlink(end, none);
+    require<InputError>(!none, path, ": cannot write (", none.message(), ")");
+    end = end.parent_path() / target;
+  }
+  return end.string();
+}
+
+}  // namespace
+
+InputFile::InputFile(std::string path, const std::string& expected) : path_(std::move(path)) {
+  // O_NONBLOCK: do not wait for the writer of a FIFO. O_NOCTTY: do not acquire a controlling terminal.
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  const bool is_socket = descriptor_ < 0 && errno == ENXIO;
+  require<InputError>(!is_socket, path_, ": is a socket or a device, expected ", expected);
+  require<InputError>(descriptor_ >= 0, path_, ": cannot open (", system_error(), "), expected ", expected);
+  try {
+    struct stat status {};
+    const bool done = ::fstat(descriptor_, &status) == 0;
+    require<InputError>(done, path_, ": cannot read (", system_error(), ")");
+    require<InputError>(S_ISREG(status.st_mode), path_, ": is ", to_string(status.st_mode), ", expected ",
+                        expected);
+    size_ = status.st_size;
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+}
+
+InputFile::~InputFile() {
+  ::close(descriptor_);
+}
+
+void InputFile::read(Index offset, void* out, Index bytes) const {
+  auto* at = static_cast<char*>(out);
+  while (bytes > 0) {
+    const ssize_t got = ::pread(descriptor_, at, std::min(bytes, Index{1} << 30), offset);
+    if (got < 0 && errno == EINTR) continue;
+    require<InputError>(got >= 0, path_, ": cannot read (", system_error(), ")");
+    require<InputError>(got > 0, path_, ": the file ends after ", offset, " bytes, expected ", bytes,
+                        " more");
+    at += got;
+    offset += got;
+    bytes -= got;
+  }
+}
+
+Replacement open_replacement(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0)
+    require<InputError>(S_ISREG(status.st_mode), path, ": is ", to_string(status.st_mode),
+                        ", expected a file that can be written");
+  Replacement made{end_of_links(path), {}, -1};
+  // A process on another host, or a killed one, may have left a file with this process's name.
+  for (int attempt = 0; attempt < 100 && made.descriptor < 0; ++attempt) {
+    made.temporary = concat(made.target, ".tmp", ::getpid());
+    if (attempt > 0) made.temporary += concat('-', attempt);
+    made.descriptor =
+        ::open(made.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (made.descriptor < 0 && errno != EEXIST) break;
+  }
+  require<InputError>(made.descriptor >= 0, path, ": cannot write (", system_error(), ")");
+  return made;
+}
+
+TemporaryFile::TemporaryFile(const std::string& path) {
+  Replacement made = open_replacement(path);
+  path_ = std::move(made.target);
+  temporary_ = std::move(made.temporary);
+  descriptor_ = made.descriptor;
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+void TemporaryFile::write(const void* data, std::size_t bytes) {
+  const auto* at = static_cast<const char*>(data);
+  while (bytes > 0) {
+    const ssize_t written = ::write(descriptor_, at, std::min(bytes, std::size_t{1} << 30));
+    if (written < 0 && errno == EINTR) continue;
+    require<InputError>(written > 0, path_, ": cannot write (", system_error(), ")");
+    at += written;
+    bytes -= written;
+  }
+}
+
+void TemporaryFile::commit(bool flushed) {
+  // Arguments of `require` are evaluated in any order: the call that sets errno must come before it.
+  const auto fail_unless = [&](bool done) {
+    require<InputError>(done, path_, ": cannot write (", system_error(), ")");
+  };
+  fail_unless(!flushed || ::fsync(descriptor_) == 0);
+  const int closed = ::close(descriptor_);
+  descriptor_ = -1;
+  fail_unless(closed == 0);
+  fail_unless(::rename(temporary_.c_str(), path_.c_str()) == 0);
+  temporary_.clear();
+  if (flushed) sync_directory(std::filesystem::path(path_).parent_path().string());
+}
+
+LineFile::LineFile(std::string path, bool append) : path_(std::move(path)) {
+  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  descriptor_ = ::open(path_.c_str(), append ? flags : flags | O_TRUNC, 0666);
+  const bool unread = descriptor_ < 0 && errno == ENXIO;
+  require<InputError>(!unread, path_, ": is a FIFO that no program reads, or a socket, expected a file that ",
+                      "can be written");
+  require<InputError>(descriptor_ >= 0, path_, ": cannot write (", system_error(), ")");
+  struct stat status {};
+  if (::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode)) size_ = status.st_size;
+  (void)::fcntl(descriptor_, F_SETFL, flags & ~O_NONBLOCK);  // from now on, writing to a full pipe waits
+}
+
+LineFile::~LineFile() {
+  ::close(descriptor_);
+}
+
+void LineFile::add(const std::string& line) {
+  for (std::size_t done = 0; done < line.size();) {
+    const ssize_t written = ::write(descriptor_, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      const std::string error = system_error();
+      const bool whole = size_ < 0 || done == 0 || ::ftruncate(descriptor_, size_) == 0;
+      throw InputError(
+          concat(path_, ": cannot write (", error, whole ? ")" : "), and the last line is not whole"));
+    }
+    done += static_cast<std::size_t>(written);
+  }
+  if (size_ >= 0) size_ += std::ssize(line);
+}
+
+void sync_file_system(const std::string& directory) {
+  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  require<InputError>(descriptor >= 0, directory, ": cannot open (", system_error(),
+                      "), expected a directory");
+  const int synced = ::syncfs(descriptor);
+  const std::string error = system_error();
+  ::close(descriptor);
+  require<InputError>(synced == 0, directory, ": cannot write (", error, ")");
+}
+
+void sync_directory(const std::string& directory) {
+  const std::string path = directory.empty() ? "." : directory;
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  require<InputError>(descriptor >= 0, path, ": cannot open (", system_error(), "), expected a directory");
+  const int synced = ::fsync(descriptor);
+  const std::string error = system_error();
+  const bool unsupported = errno == EINVAL || errno == EROFS;  // some file systems cannot flush a directory
+  ::close(descriptor);
+  require<InputError>(synced == 0 || unsupported, path, ": cannot write (", error, ")");
+}
+
+bool is_there(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+// Does not use std::filesystem::directory_iterator: libstdc++'s terminates the program when out of memory.
+std::vector<std::string> names_in(const std::string& directory, std::error_code& error) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(::opendir(directory.c_str()), ::closedir);
+  error = opened ? std::error_code() : std::error_code(errno, std::generic_category());
+  if (!opened) return names;
+  while (const dirent* entry = ::readdir(opened.get()))
+    if (const std::string name = entry->d_name; name != "." && name != "..") names.push_back(name);
+  return names;
+}
+
+std::string read_text(const std::string& path, const std::string& expected, Index max_bytes) {
+  const InputFile file(path, expected);
+  require<InputError>(file.size() <= max_bytes, path, ": the file has ", file.size(), " bytes, expected ",
+                      expected, " of at most ", max_bytes);
+  std::string text(file.size(), ' ');
+  file.read(0, text.data(), file.size());
+  return text;
+}
+
+void check_writable(const std::string& path) {
+  const TemporaryFile probe(path);
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  TemporaryFile file(path);
+  file.write(text.data(), text.size());
+  file.commit();
+}
+
+}}  // namespace sar

@@ -1,0 +1,112 @@
+/// Files with errors that name them: reads at any offset, and writes that never leave a half-written file.
+#pragma once
+
+#include <sar/config.hpp>
+
+#include <cstddef>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Returns the message of errno.
+std::string system_error();
+
+/// An open regular file for reading; the library opens all its input files with this class. Thread-safe.
+/// Throws InputError on errors.
+class InputFile {
+ public:
+  /// `expected` ends the message when the file cannot be opened, for example "a .npy file". A directory,
+  /// FIFO, socket or device is refused at once, without waiting for another program.
+  InputFile(std::string path, const std::string& expected);
+  ~InputFile();
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] Index size() const noexcept { return size_; }  ///< bytes, when the file was opened
+  /// Reads `bytes` bytes at `offset`. Throws InputError if the file ends before offset + bytes.
+  void read(Index offset, void* out, Index bytes) const;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  Index size_ = 0;
+};
+
+/// A new file that will replace `target` once it is complete.
+struct Replacement {
+  std::string target;     ///< the given path, with symbolic links resolved
+  std::string temporary;  ///< name of the new file, in the directory of the target
+  int descriptor;         ///< open for writing; the caller closes it
+};
+
+/// Creates the new file under an unused name, without following links. Throws InputError if it cannot be
+/// created or the target is not a regular file.
+Replacement open_replacement(const std::string& path);
+
+/// A file that gets its name when it is complete: it is written under another name in the same directory, and
+/// removed unless commit() is called. If `path` is a symbolic link, the file that it points to is replaced.
+/// Throws InputError on errors.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& path);
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  /// Appends bytes.
+  void write(const void* data, std::size_t bytes);
+  /// Flushes the file to disk, renames it, and flushes the directory. With `flushed` false it only renames:
+  /// for files of a directory that gets its own name after sync_file_system().
+  void commit(bool flushed = true);
+
+ private:
+  std::string path_;
+  std::string temporary_;
+  int descriptor_ = -1;
+};
+
+/// A file that grows by whole lines while other programs read it, or a device such as /dev/stdout. Throws
+/// InputError on errors.
+class LineFile {
+ public:
+  /// Opens or creates the file and truncates it unless `append`. A FIFO without a reader is refused.
+  LineFile(std::string path, bool append);
+  ~LineFile();
+  LineFile(const LineFile&) = delete;
+  LineFile& operator=(const LineFile&) = delete;
+
+  /// Appends a line, which must end with "\\n". If this fails, the file keeps its previous contents.
+  void add(const std::string& line);
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  Index size_ = -1;  // for regular files
+};
+
+/// Flushes all files of the directory's file system to disk. Throws InputError.
+void sync_file_system(const std::string& directory);
+
+/// Flushes the directory's entries to disk, so that a rename in it is durable. Throws InputError.
+void sync_directory(const std::string& directory);
+
+/// Returns whether `path` exists. True also for an unreadable file and a dangling link, so that opening it
+/// reports the problem.
+bool is_there(const std::string& path);
+
+/// Returns the names in a directory except "." and "..", in any order. Sets `error` on failure.
+std::vector<std::string> names_in(const std::string& directory, std::error_code& error);
+
+/// Reads a whole text file. Throws InputError if it cannot be read or is larger than max_bytes.
+std::string read_text(const std::string& path, const std::string& expected, Index max_bytes = Index{1} << 26);
+
+/// Throws InputError if `path` cannot be written. Leaves no file behind. For checks before long work.
+void check_writable(const std::string& path);
+
+/// Writes a whole text file through a TemporaryFile. Throws InputError.
+void write_text(const std::string& path, const std::string& text);
+
+}}  // namespace sar

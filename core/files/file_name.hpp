@@ -1,0 +1,19 @@
+/// File names for the names of types and fields.
+#pragma once
+
+#include <sar/config.hpp>
+
+#include <string>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Returns a file name for any name: characters that every file system allows are kept; others, and a leading
+/// dot, become %XX. Throws InputError for a name of more than 200 bytes. Local.
+std::string escaped(const std::string& name);
+/// Returns the file name of an edge type, for example "author:writes:paper".
+std::string escaped(const std::string& src_type, const std::string& name, const std::string& dst_type);
+
+/// Returns the name that escaped() was called with. Text that escaped() cannot produce is kept. Local.
+std::string unescaped(const std::string& name);
+
+}}  // namespace sar

@@ -1,0 +1,114 @@
+/// NumPy's .npy files (numpy.lib.format, versions 1.0 to 3.0): reads parts of an array, writes whole arrays.
+///
+/// Errors are InputError with the file, the value found and the value expected. Everything here is local.
+///
+/// Room core/files: Files of arrays (npy, safetensors), read and written by one process. Nothing here is
+/// collective.
+#pragma once
+
+#include <sar/core/files/file.hpp>
+#include <sar/core/files/npy_type.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Which element orders to accept: only C (the last index varies fastest), or also Fortran (the first index
+/// varies fastest).
+enum class NpyOrder { c, c_or_fortran };
+
+/// An array inside a larger file, as in a .npz archive.
+struct NpySection {
+  std::string name;  ///< appended to the path in messages
+  Index begin = 0;   ///< offset of the first byte; the section must lie within the file
+  Index bytes = 0;
+};
+
+/// An open array. The constructor checks the header and the file's size. Elements are read on demand, so that
+/// a rank reads only the part that it needs. Thread-safe.
+class NpyFile {
+ public:
+  /// Throws InputError if the file cannot be opened, is not a .npy file, has an order that is not accepted or
+  /// an unknown element type, or if its size does not match the header.
+  explicit NpyFile(std::string path, NpyOrder accepted = NpyOrder::c);
+  NpyFile(std::string path, const NpySection& section, NpyOrder accepted = NpyOrder::c);
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] NpyType type() const noexcept { return type_; }
+  [[nodiscard]] const std::vector<Index>& shape() const noexcept { return shape_; }
+  [[nodiscard]] Index size() const noexcept { return size_; }  ///< number of elements
+  [[nodiscard]] Index num_rows() const noexcept { return shape_.empty() ? 1 : shape_[0]; }
+  [[nodiscard]] Index row_size() const noexcept { return row_size_; }  ///< elements per row
+
+  [[nodiscard]] bool fortran_order() const noexcept { return fortran_order_; }
+
+  /// Throws InputError unless the array has one of the `types` and `dims` dimensions.
+  void expect(std::initializer_list<NpyType> types, int dims) const;
+
+  /// Reads elements [begin, end) in file order, converted to T: float or double from every type; std::int64_t
+  /// and std::int32_t from the integer types that fit; std::uint8_t from uint8 and bool (as 0 or 1). Throws
+  /// InputError for other types and read errors, ShapeError for an invalid range or a wrong length of `out`.
+  template <class T>
+  void read(Index begin, Index end, std::span<T> out) const;
+
+  /// Reads the listed rows in the order of the list (any order, repetitions allowed), converted as by read().
+  /// `out` has rows.size() * row_size() elements. Rows that lie close together are read at once. Requires C
+  /// order.
+  template <class T>
+  void read_rows(std::span<const Index> rows, std::span<T> out) const;
+
+  /// Reads elements [begin, end) without conversion: (end - begin) * element_bytes(type()) bytes.
+  void read_raw(Index begin, Index end, std::span<std::byte> out) const;
+  /// Reads the listed rows without conversion; otherwise as read_rows().
+  void read_rows_raw(std::span<const Index> rows, std::span<std::byte> out) const;
+
+ private:
+  void open(Index begin, Index bytes, NpyOrder accepted);
+  template <class Take>
+  void for_each_row(std::span<const Index> rows, const Take& take) const;
+
+  InputFile file_;
+  std::string path_;
+  NpyType type_ = NpyType::float32;
+  std::vector<Index> shape_;
+  bool fortran_order_ = false;
+  Index size_ = 0;
+  Index row_size_ = 0;
+  Index data_begin_ = 0;
+};
+
+/// Writes an array chunk by chunk into a temporary file beside `path`. commit() flushes and renames it, so
+/// that `path` is never half written. Throws InputError on errors.
+class NpyWriter {
+ public:
+  NpyWriter(const std::string& path, std::span<const Index> shape, NpyType type);
+  /// Appends elements in C order, as they are stored in the file.
+  void write(std::span<const std::byte> elements);
+  /// Completes the file. `flushed` as in TemporaryFile. Throws ShapeError unless the chunks fill the shape.
+  void commit(bool flushed = true);
+
+ private:
+  std::string path_;
+  Index bytes_left_;
+  TemporaryFile file_;
+};
+
+/// Writes `values`, converted to `type`, as an array of `shape` in C order, like NpyWriter. T: float, double,
+/// std::uint8_t, std::int32_t or std::int64_t. Conversion to float16 rounds to nearest, ties to even;
+/// conversion to bool gives 1 for every value but 0. Throws InputError if writing fails, ShapeError unless
+/// there is one value per element of the shape.
+template <class T>
+void write_npy(const std::string& path, std::span<const Index> shape, std::span<const T> values,
+               NpyType type);
+
+/// Converts `count` elements of `type` to T. The valid combinations are those of NpyFile::read(); they are
+/// not checked.
+template <class T>
+void convert_elements(NpyType type, const std::byte* in, Index count, T* out);
+
+}}  // namespace sar

@@ -1,0 +1,151 @@
+#include <sar/core/error.hpp>
+#include <sar/core/files/npy_header.hpp>
+
+#include <charconv>
+#include <cstring>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// A parser of the dictionary, from left to right.
+class Parser {
+ public:
+  Parser(std::string_view text, const std::string& path) : text_(text), path_(path) {}
+
+  NpyHeader parse() {
+    NpyHeader header;
+    bool has_descr = false, has_order = false, has_shape = false;
+    expect('{');
+    while (!accept('}')) {
+      const std::string_view key = quoted();
+      expect(':');
+      if (key == "descr") {
+        header.type = type();
+        has_descr = true;
+      } else if (key == "fortran_order") {
+        header.fortran_order = boolean();
+        has_order = true;
+      } else if (key == "shape") {
+        header.shape = tuple();
+        has_shape = true;
+      } else {
+        fail();
+      }
+      if (accept('}')) break;
+      expect(',');
+    }
+    if (!has_descr || !has_order || !has_shape) fail();
+    return header;
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw InputError(concat(path_, ": the .npy header cannot be understood at byte ", at_,
+                            ", expected a dictionary with descr, fortran_order and shape"));
+  }
+  void skip_blanks() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n')) ++at_;
+  }
+  bool accept(char c) {
+    skip_blanks();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  void expect(char c) {
+    if (!accept(c)) fail();
+  }
+  std::string_view quoted() {
+    skip_blanks();
+    if (at_ >= text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) fail();
+    const std::size_t end = text_.find(text_[at_], at_ + 1);
+    if (end == std::string_view::npos) fail();
+    const std::string_view word = text_.substr(at_ + 1, end - at_ - 1);
+    at_ = end + 1;
+    return word;
+  }
+  bool boolean() {
+    skip_blanks();
+    for (const auto& [word, value] : {std::pair{std::string_view("True"), true}, {"False", false}}) {
+      if (!text_.substr(at_).starts_with(word)) continue;
+      at_ += word.size();
+      return value;
+    }
+    fail();
+  }
+  NpyType type() {
+    skip_blanks();
+    constexpr auto known =
+        "expected float16, float32, float64, bool, uint8, int8, int16, int32 or int64, little-endian";
+    require<InputError>(at_ < text_.size() && text_[at_] != '[', path_,
+                        ": the array has a structured dtype, ", known);
+    const std::string_view descr = quoted();
+    const std::optional<NpyType> found = parse_npy_descr(descr);
+    require<InputError>(found.has_value(), path_, ": the array has dtype '", descr, "', ", known);
+    return *found;
+  }
+  std::vector<Index> tuple() {
+    std::vector<Index> extents;
+    expect('(');
+    while (!accept(')')) {
+      skip_blanks();
+      Index extent = 0;
+      const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), extent);
+      if (error != std::errc() || extent < 0) fail();
+      at_ = end - text_.data();
+      extents.push_back(extent);
+      if (accept(')')) break;
+      expect(',');
+    }
+    return extents;
+  }
+
+  std::string_view text_;
+  const std::string& path_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace
+
+NpyPreamble parse_npy_preamble(const unsigned char* head, Index bytes, const std::string& path) {
+  require<InputError>(bytes >= 10, path, ": the file has ", bytes,
+                      " bytes, expected a .npy file with a header of at least 10");
+  require<InputError>(std::memcmp(head, "\x93NUMPY", 6) == 0, path,
+                      ": the file does not begin with \\x93NUMPY, expected a .npy file");
+  const int version = head[6];
+  require<InputError>(version >= 1 && version <= 3 && head[7] == 0, path, ": .npy version ", version, ".",
+                      static_cast<int>(head[7]), ", expected 1.0, 2.0 or 3.0");
+  const Index text_begin = version == 1 ? 10 : 12;
+  require<InputError>(text_begin <= bytes, path, ": the file has ", bytes,
+                      " bytes, expected a .npy file with a header of at least ", text_begin);
+  Index text_bytes = head[8] | head[9] << 8;
+  if (version > 1) text_bytes |= Index{head[10]} << 16 | Index{head[11]} << 24;
+  constexpr Index most = Index{1} << 20;
+  require<InputError>(text_bytes <= most, path, ": the .npy header has ", text_bytes,
+                      " bytes, expected at most ", most);
+  require<InputError>(text_begin + text_bytes <= bytes, path, ": the file has ", bytes,
+                      " bytes, expected a header of ", text_begin + text_bytes);
+  return {text_begin, text_begin + text_bytes};
+}
+
+NpyHeader parse_npy_header(std::string_view text, const std::string& path) {
+  NpyHeader header = Parser(text, path).parse();
+  static_cast<void>(checked_num_elements(header.shape, header.type, path));
+  return header;
+}
+
+std::string format_npy_header(NpyType type, std::span<const Index> shape) {
+  std::string text = concat("{'descr': '", npy_descr(type),
+                            "', 'fortran_order': False, 'shape': ", shape_to_string(shape), ", }");
+  constexpr std::size_t prefix = 10;  // magic, version, length
+  text.append((64 - (prefix + text.size() + 1) % 64) % 64, ' ');
+  text += '\n';
+  const auto length = text.size();
+  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(length & 0xff) +
+         static_cast<char>(length >> 8) + text;
+}
+
+}}  // namespace sar

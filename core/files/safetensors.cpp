@@ -1,0 +1,429 @@
+#include <sar/core/error.hpp>
+#include <sar/core/files/parse_json.hpp>
+#include <sar/core/files/safetensors.hpp>
+#include <sar/core/half.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <set>
+#include <type_traits>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+using nlohmann::json;
+
+static_assert(std::endian::native == std::endian::little, "elements are used as they lie in the file");
+
+constexpr Index max_header_bytes = 100'000'000;  // the same limit as the reference implementation
+constexpr Index window = 1 << 16;                // elements converted at a time
+constexpr const char* metadata_key = "__metadata__";
+constexpr const char* checksum_key = "crc32";
+
+struct TypeCode {
+  const char* name;
+  Index bytes;
+};
+constexpr std::array<TypeCode, 10> type_codes{{{"BOOL", 1},
+                                               {"U8", 1},
+                                               {"I8", 1},
+                                               {"I16", 2},
+                                               {"I32", 4},
+                                               {"I64", 8},
+                                               {"F16", 2},
+                                               {"BF16", 2},
+                                               {"F32", 4},
+                                               {"F64", 8}}};
+
+std::optional<SafetensorsType> type_named(const std::string& name) {
+  for (std::size_t i = 0; i < type_codes.size(); ++i)
+    if (name == type_codes[i].name) return static_cast<SafetensorsType>(i);
+  return std::nullopt;
+}
+
+std::string to_text(const std::vector<Index>& numbers, const char* separator = ", ") {
+  std::string text = "[";
+  for (const Index number : numbers) text += (text.size() > 1 ? separator : "") + std::to_string(number);
+  return text + "]";
+}
+
+/// CRC-32 as in zlib and PNG.
+class Crc32 {
+ public:
+  void add(const std::byte* bytes, Index count) {
+    for (Index i = 0; i < count; ++i)
+      state_ = table[(state_ ^ static_cast<std::uint32_t>(bytes[i])) & 0xff] ^ (state_ >> 8);
+  }
+  [[nodiscard]] std::string text() const {
+    std::array<char, 9> hex{};
+    std::snprintf(hex.data(), hex.size(), "%08x", ~state_);
+    return hex.data();
+  }
+
+ private:
+  static constexpr std::array<std::uint32_t, 256> table = [] {
+    std::array<std::uint32_t, 256> remainders{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      std::uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) value = (value & 1) != 0 ? 0xedb88320u ^ (value >> 1) : value >> 1;
+      remainders[i] = value;
+    }
+    return remainders;
+  }();
+  std::uint32_t state_ = 0xffffffff;
+};
+
+/// Returns whether a file that begins with these bytes is a .pt file: a ZIP archive or, before PyTorch 1.6, a
+/// pickle. Read as a header length, the bytes would be too large.
+bool is_of_torch(std::uint64_t first_bytes) {
+  const std::uint64_t four = first_bytes & 0xffffffff;
+  return (four == 0x04034b50 && first_bytes > max_header_bytes) || four == 0x0a8a0280;
+}
+
+/// Parses the header's JSON. Rejects duplicate names and deep nesting, which the JSON library accepts.
+json parse_header(const std::string& text, const std::string& path) {
+  std::vector<std::set<std::string>> names;
+  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
+    switch (event) {
+      case json::parse_event_t::object_start:
+        names.emplace_back();
+        [[fallthrough]];
+      case json::parse_event_t::array_start:
+        require<InputError>(depth < 3, path, ": the header has values nested ", depth + 1,
+                            " deep, expected 3 at most");
+        break;
+      case json::parse_event_t::object_end:
+        names.pop_back();
+        break;
+      case json::parse_event_t::key:
+        require<InputError>(names.back().insert(parsed.get<std::string>()).second, path,
+                            ": the header has the name '", parsed.get<std::string>(),
+                            "' twice, expected names that differ");
+        break;
+      default:
+        break;
+    }
+    return true;
+  };
+  return parse_json<json>(text, path + ": the header", "a .safetensors file", watch);
+}
+
+/// Returns a JSON number as an index; nullopt unless it is a nonnegative integer that fits.
+std::optional<Index> to_index(const json& value) {
+  if (!value.is_number_unsigned()) return std::nullopt;
+  const auto number = value.get<std::uint64_t>();
+  if (number > static_cast<std::uint64_t>(std::numeric_limits<Index>::max())) return std::nullopt;
+  return static_cast<Index>(number);
+}
+
+std::vector<Index> to_indices(const json& value, const std::string& where) {
+  require<InputError>(value.is_array(), where, " is ", value.type_name(), ", expected an array");
+  std::vector<Index> numbers;
+  for (const json& element : value) {
+    const std::optional<Index> number = to_index(element);
+    require<InputError>(number.has_value(), where,
+                        " has an element that is not an integer from 0 to below 2^63");
+    numbers.push_back(*number);
+  }
+  return numbers;
+}
+
+/// Parses one tensor of the header. The offset is still relative to the beginning of the data.
+SafetensorsEntry parse_entry(const std::string& name, const json& value, const std::string& path) {
+  const std::string where = concat(path, ": the tensor '", name, "'");
+  require<InputError>(value.is_object() && value.size() == 3 && value.contains("dtype") &&
+                          value.contains("shape") && value.contains("data_offsets"),
+                      where, " is described otherwise than by dtype, shape and data_offsets");
+  SafetensorsEntry entry;
+  entry.name = name;
+  const json& dtype = value["dtype"];
+  const std::optional<SafetensorsType> type =
+      dtype.is_string() ? type_named(dtype.get<std::string>()) : std::nullopt;
+  require<InputError>(type.has_value(), where, " has dtype ",
+                      dtype.is_string() ? dtype.get<std::string>() : dtype.type_name(),
+                      ", expected BOOL, U8, I8, I16, I32, I64, F16, BF16, F32 or F64");
+  entry.type = *type;
+  entry.shape = to_indices(value["shape"], where + ": shape");
+  Index bytes = element_bytes(entry.type);
+  for (const Index extent : entry.shape)
+    require<InputError>(!__builtin_mul_overflow(bytes, extent, &bytes), where, " has shape ",
+                        to_text(entry.shape), ", more bytes than a file can have, expected less than 2^63");
+  entry.size = bytes / element_bytes(entry.type);
+  const std::vector<Index> offsets = to_indices(value["data_offsets"], where + ": data_offsets");
+  require<InputError>(offsets.size() == 2 && offsets[0] <= offsets[1], where, " has data_offsets ",
+                      to_text(offsets), ", expected begin and end");
+  require<InputError>(offsets[1] - offsets[0] == bytes, where, " has ", offsets[1] - offsets[0],
+                      " bytes of data, expected ", bytes, " for shape ", to_text(entry.shape), " of ",
+                      to_string(entry.type));
+  entry.offset = offsets[0];
+  return entry;
+}
+
+/// Calls use(bytes, count) for consecutive chunks of the stored elements.
+template <class Use>
+void for_each_window(const NamedTensor& named, SafetensorsType type, const std::string& path,
+                     const Use& use) {
+  std::vector<std::byte> bytes(std::min(window, named.tensor.size()) * element_bytes(type));
+  const auto convert = [&](const real* values, Index count, auto to_stored) {
+    for (Index i = 0; i < count; ++i) {
+      bool finite = true;
+      const auto stored = to_stored(static_cast<double>(values[i]), finite);
+      require<InputError>(finite, path, ": the value ", values[i], " of '", named.name,
+                          "' cannot be written, expected a finite number as ", to_string(type));
+      std::memcpy(bytes.data() + i * static_cast<Index>(sizeof stored), &stored, sizeof stored);
+    }
+  };
+  for (Index begin = 0; begin < named.tensor.size(); begin += window) {
+    const real* values = named.tensor.data() + begin;
+    const Index count = std::min(window, named.tensor.size() - begin);
+    switch (type) {
+      case SafetensorsType::float16:
+        convert(values, count, [](double value, bool& finite) {
+          const std::uint16_t half = float_to_half(value);
+          finite = (half & 0x7c00) != 0x7c00;
+          return half;
+        });
+        break;
+      case SafetensorsType::bfloat16:
+        convert(values, count, [](double value, bool& finite) {
+          const std::uint16_t stored = float_to_bfloat16(value);
+          finite = (stored & 0x7f80) != 0x7f80;
+          return stored;
+        });
+        break;
+      case SafetensorsType::float32:
+        convert(values, count, [](double value, bool& finite) {
+          const auto stored = static_cast<float>(value);
+          finite = std::isfinite(stored);
+          return stored;
+        });
+        break;
+      default:
+        convert(values, count, [](double value, bool& finite) {
+          finite = std::isfinite(value);
+          return value;
+        });
+    }
+    use(bytes.data(), count * element_bytes(type));
+  }
+}
+
+bool is_floating_point(SafetensorsType type) noexcept {
+  return type >= SafetensorsType::float16;
+}
+
+/// Returns a text as a JSON string.
+std::string quoted(const std::string& text, const std::string& path) {
+  try {
+    return json(text).dump();
+  } catch (const json::type_error&) {
+    throw InputError(path + ": a name or a text of the metadata is not UTF-8, expected UTF-8");
+  }
+}
+
+/// Returns the header, padded so that the data are aligned. The text is concatenated here instead of by the
+/// JSON library, whose nested values are not destroyed properly if memory runs out during construction.
+std::string format_header(const std::string& path, const std::vector<NamedTensor>& tensors,
+                          const std::vector<NamedInteger>& integers, SafetensorsType type,
+                          const std::map<std::string, std::string>& metadata) {
+  std::string text = concat("{\"", metadata_key, "\":{");
+  for (const auto& [key, value] : metadata)
+    text += concat(text.back() == '{' ? "" : ",", quoted(key, path), ":", quoted(value, path));
+  text += "}";
+  std::set<std::string> names{metadata_key};
+  Index offset = 0;
+  const auto add = [&](const std::string& name, SafetensorsType stored, const std::vector<Index>& shape,
+                       Index bytes) {
+    require<InputError>(names.insert(name).second, path, ": the name '", name,
+                        "' cannot be written twice, expected names that differ");
+    const Index begin = std::exchange(offset, offset + bytes);
+    text += concat(",", quoted(name, path), ":{\"dtype\":\"", to_string(stored),
+                   "\",\"shape\":", to_text(shape, ","), ",\"data_offsets\":", to_text({begin, offset}, ","),
+                   "}");
+  };
+  for (const NamedInteger& named : integers) add(named.name, SafetensorsType::int64, {}, 8);
+  for (const auto& [name, tensor] : tensors) {
+    std::vector<Index> shape;
+    for (int d = 0; d < tensor.shape().dims(); ++d) shape.push_back(tensor.shape()[d]);
+    add(name, type, shape, tensor.size() * element_bytes(type));
+  }
+  text += "}";
+  text.append((8 - text.size() % 8) % 8, ' ');
+  return text;
+}
+
+}  // namespace
+
+const char* to_string(SafetensorsType type) noexcept {
+  return type_codes[static_cast<unsigned>(type)].name;
+}
+Index element_bytes(SafetensorsType type) noexcept {
+  return type_codes[static_cast<unsigned>(type)].bytes;
+}
+
+SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path, "a .safetensors file") {
+  read_header();
+  check_layout();
+}
+
+void SafetensorsFile::read_header() {
+  const std::string& path = file_.path();
+  require<InputError>(file_.size() >= 8, path, ": the file has ", file_.size(),
+                      " bytes, expected a .safetensors file, which begins with the 8 bytes of a length");
+  std::uint64_t header_bytes = 0;
+  file_.read(0, &header_bytes, 8);
+  require<InputError>(!is_of_torch(header_bytes), path,
+                      ": the file is one of torch.save, expected a .safetensors file, which Python makes of "
+                      "it: safetensors.torch.save_file(torch.load('",
+                      path, "', weights_only=True), 'weights.safetensors')");
+  require<InputError>(
+      header_bytes <= static_cast<std::uint64_t>(std::min(file_.size() - 8, max_header_bytes)), path,
+      ": the file has ", file_.size(), " bytes and a header of ", header_bytes,
+      ", expected a .safetensors file, whose header is in it and at most ", max_header_bytes, " long");
+  std::string text(header_bytes, ' ');
+  file_.read(8, text.data(), static_cast<Index>(header_bytes));
+  require<InputError>(text.starts_with('{'), path,
+                      ": the header does not begin with '{', expected a .safetensors file");
+  data_begin_ = 8 + static_cast<Index>(header_bytes);
+
+  const json header = parse_header(text, path);
+  for (const auto& [name, value] : header.items()) {
+    if (name != metadata_key) {
+      entries_.push_back(parse_entry(name, value, path));
+      continue;
+    }
+    require<InputError>(value.is_object(), path, ": ", metadata_key, " is ", value.type_name(),
+                        ", expected an object");
+    for (const auto& [key, content] : value.items()) {
+      require<InputError>(content.is_string(), path, ": ", metadata_key, " has ", content.type_name(),
+                          " as '", key, "', expected a string");
+      metadata_[key] = content.get<std::string>();
+    }
+  }
+}
+
+/// Sorts the entries by offset and checks that they fill the rest of the file.
+void SafetensorsFile::check_layout() {
+  std::sort(entries_.begin(), entries_.end(), [](const SafetensorsEntry& a, const SafetensorsEntry& b) {
+    return std::pair(a.offset, a.size) < std::pair(b.offset, b.size);
+  });
+  Index end = 0;
+  for (SafetensorsEntry& entry : entries_) {
+    require<InputError>(entry.offset == end, path(), ": the data of the tensor '", entry.name,
+                        "' begin at byte ", entry.offset, ", expected ", end,
+                        ", where those before them end");
+    end += entry.bytes();  // cannot overflow: it is the second data_offset
+    entry.offset += data_begin_;
+  }
+  require<InputError>(end == file_.size() - data_begin_, path(), ": the file has ",
+                      file_.size() - data_begin_, " bytes of data, expected ", end,
+                      " for the tensors of its header");
+}
+
+void SafetensorsFile::verify_checksum() const {
+  const auto expected = metadata_.find(checksum_key);
+  if (expected == metadata_.end()) return;
+  Crc32 crc;
+  std::vector<std::byte> bytes(1 << 20);
+  for (Index at = data_begin_; at < file_.size();) {
+    const Index count = std::min(static_cast<Index>(bytes.size()), file_.size() - at);
+    file_.read(at, bytes.data(), count);
+    crc.add(bytes.data(), count);
+    at += count;
+  }
+  require<InputError>(crc.text() == expected->second, path(), ": the data have the checksum ", crc.text(),
+                      ", expected ", expected->second);
+}
+
+Tensor SafetensorsFile::tensor(const SafetensorsEntry& entry) const {
+  const auto where = [&] { return concat(path(), ": the tensor '", entry.name, "'"); };
+  require<InputError>(is_floating_point(entry.type), where(), " has dtype ", to_string(entry.type),
+                      ", expected F16, BF16, F32 or F64");
+  require<InputError>(entry.shape.size() <= 4, where(), " has shape ", to_text(entry.shape),
+                      ", expected 4 dimensions at most");
+  Tensor result(entry.shape.empty() ? Shape{1} : Shape(entry.shape));
+  std::vector<std::byte> bytes(std::min(window, entry.size) * element_bytes(entry.type));
+  const auto convert = [&](Index begin, Index count, auto stored, auto to_number) {
+    for (Index i = 0; i < count; ++i) {
+      std::memcpy(&stored, bytes.data() + i * static_cast<Index>(sizeof stored), sizeof stored);
+      result.data()[begin + i] = static_cast<real>(to_number(stored));
+    }
+  };
+  for (Index begin = 0; begin < entry.size; begin += window) {
+    const Index count = std::min(window, entry.size - begin);
+    file_.read(entry.offset + begin * element_bytes(entry.type), bytes.data(),
+               count * element_bytes(entry.type));
+    if (entry.type == SafetensorsType::float16) convert(begin, count, std::uint16_t{}, half_to_float);
+    if (entry.type == SafetensorsType::bfloat16) convert(begin, count, std::uint16_t{}, bfloat16_to_float);
+    if (entry.type == SafetensorsType::float32) convert(begin, count, float{}, [](float x) { return x; });
+    if (entry.type == SafetensorsType::float64) convert(begin, count, double{}, [](double x) { return x; });
+  }
+  for (const real value : result.values())
+    require<InputError>(
+        std::isfinite(value), where(), " has the value ", value, ", expected finite numbers",
+        entry.type == SafetensorsType::float64 && sizeof(real) == 4 ? " of single precision" : "");
+  return result;
+}
+
+std::int64_t SafetensorsFile::integer(const SafetensorsEntry& entry) const {
+  require<InputError>(!is_floating_point(entry.type) && entry.size == 1, path(), ": the tensor '", entry.name,
+                      "' has dtype ", to_string(entry.type), " and shape ", to_text(entry.shape),
+                      ", expected one integer");
+  const auto value = [&](auto stored) {
+    file_.read(entry.offset, &stored, sizeof stored);
+    return static_cast<std::int64_t>(stored);
+  };
+  switch (entry.type) {
+    case SafetensorsType::boolean:
+    case SafetensorsType::uint8:
+      return value(std::uint8_t{});
+    case SafetensorsType::int8:
+      return value(std::int8_t{});
+    case SafetensorsType::int16:
+      return value(std::int16_t{});
+    case SafetensorsType::int32:
+      return value(std::int32_t{});
+    default:
+      return value(std::int64_t{});
+  }
+}
+
+void SafetensorsFile::read_raw(const SafetensorsEntry& entry, std::span<std::byte> out) const {
+  require<ShapeError>(std::ssize(out) == entry.bytes(), path(), ": the tensor '", entry.name, "' has ",
+                      entry.bytes(), " bytes, which cannot be read into ", out.size());
+  file_.read(entry.offset, out.data(), entry.bytes());
+}
+
+void write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors,
+                       const std::vector<NamedInteger>& integers, SafetensorsType type,
+                       std::map<std::string, std::string> metadata) {
+  require<InputError>(is_floating_point(type), path, ": tensors cannot be written as ", to_string(type),
+                      ", expected F16, BF16, F32 or F64");
+  const auto pass_data = [&](const auto& use) {
+    // Integers come first: each has 8 bytes, so the tensors stay aligned.
+    for (const NamedInteger& named : integers) use(reinterpret_cast<const std::byte*>(&named.value), 8);
+    for (const NamedTensor& named : tensors) for_each_window(named, type, path, use);
+  };
+  Crc32 crc;
+  pass_data([&](const std::byte* bytes, Index count) { crc.add(bytes, count); });
+  metadata[checksum_key] = crc.text();
+
+  const std::string text = format_header(path, tensors, integers, type, metadata);
+  TemporaryFile file(path);
+  const std::uint64_t length = text.size();
+  file.write(&length, sizeof length);
+  file.write(text.data(), text.size());
+  pass_data([&](const std::byte* bytes, Index count) { file.write(bytes, count); });
+  file.commit();
+}
+
+}}  // namespace sar

@@ -1,0 +1,233 @@
+// matmul, matmul_nt: b is packed once and shared by all threads; blocks of rows of a are multiplied in
+// parallel. If a is deferred, a thread computes about 2^16 numbers of it at a time into a buffer in the L2
+// cache and prefetches the memory that the next rows are computed from. Bytes moved: a read once, out written
+// once.
+//
+// matmul_tn: the n rows are divided into parts (a power of two, at most 256), each with its own [k, m] sum. A
+// task reads 128 or 256 rows of a and b at a time and adds their product to the sum in strips of columns of
+// a, which stay in the cache. The sums of the parts are added in order, in double precision. Bytes moved: a
+// and b once, plus the parts.
+#include <sar/core/error.hpp>
+#include <sar/core/products/matmul.hpp>
+#include <sar/core/products/right_operand.hpp>
+#include <sar/core/rows/reduce.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/core/trace/trace.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+MatrixView view(const Tensor& t) {
+  return {t.data(), t.num_rows(), t.row_size(), t.row_size(), 1};
+}
+
+constexpr Index block_unit = 48;  // rows; a multiple of the tile heights of the kernel
+
+/// Returns how many rows of `columns` numbers a thread computes at a time, so that they stay in the L2 cache.
+Index chunk_rows(Index columns) {
+  constexpr Index chunk_numbers = Index{1} << 16;
+  return std::max(chunk_numbers / std::max<Index>(columns, 1) / block_unit, Index{1}) * block_unit;
+}
+
+/// Returns the rows per parallel block: about 2^25 operations, counting an element moved as 16 operations.
+Index block_rows(Index k, Index m) {
+  constexpr Index block_operations = Index{1} << 25;
+  const Index rows = block_operations / (2 * k * m + 16 * (k + m) + 1);
+  return std::clamp<Index>(rows / block_unit * block_unit, block_unit, 1 << 15);
+}
+
+void check(bool fits, const char* formula, const RowOperand& a, const RowOperand& b, const Tensor& out) {
+  const bool matrices = a.shape().dims() == 2 && b.shape().dims() == 2 && out.shape().dims() == 2;
+  require<ShapeError>(matrices && fits, formula, ": a has shape ", a.shape(), ", b ", b.shape(), ", out ",
+                      out.shape());
+}
+
+void check_bias(const char* formula, const Tensor& bias, const Tensor& out) {
+  require<ShapeError>(bias.shape() == Shape{out.row_size()}, formula, ": bias has shape ", bias.shape(),
+                      ", out ", out.shape());
+}
+
+/// out = start + a b, where row i of `start` is at start + i * stride. Blocks of rows run in parallel.
+void row_blocks(const RowOperand& a, const MatrixView& b, Tensor& out, const real* start, Index stride) {
+  if (out.size() == 0) return;
+  RightOperand right(product_method());
+  right.pack(b);
+  parallel_for(out.num_rows(), block_rows(b.rows, b.cols), [&](Index begin, Index end) {
+    Array<real> memory;
+    const Index chunk = a.is_deferred() ? chunk_rows(b.rows) : end - begin;
+    for (Index i = begin; i < end; i += chunk) {
+      const Index stop = std::min(end, i + chunk);
+      right.multiply(a.view(i, stop, memory),
+                     {out.row(i), b.cols, start == nullptr ? nullptr : start + i * stride, stride},
+                     a.is_deferred() ? ReadAhead{a.reads(stop, stop + chunk), {}} : ReadAhead{});
+    }
+  });
+}
+
+constexpr const char* matmul_formula = "out [n, m] = a [n, k] b [k, m]";
+constexpr const char* matmul_nt_formula = "out [n, m] = a [n, k] (b [m, k])^T";
+
+void matmul(const RowOperand& a, const Tensor& b, Tensor& out, const real* start, Index stride) {
+  const TraceScope scope("matmul", TraceKind::compute);
+  check(a.row_size() == b.num_rows() && out.num_rows() == a.num_rows() && out.row_size() == b.row_size(),
+        matmul_formula, a, b, out);
+  row_blocks(a, view(b), out, start, stride);
+}
+
+void matmul_nt(const RowOperand& a, const Tensor& b, Tensor& out, const real* start, Index stride) {
+  const TraceScope scope("matmul_nt", TraceKind::compute);
+  check(a.row_size() == b.row_size() && out.num_rows() == a.num_rows() && out.row_size() == b.num_rows(),
+        matmul_nt_formula, a, b, out);
+  row_blocks(a, view(b).transposed(), out, start, stride);
+}
+
+/// How the sum over n rows of a^T b is divided: `parts` sums of `part_rows` rows, each computed in `tiles`
+/// tiles of `tile_rows` rows of the result.
+struct SumPlan {
+  Index part_rows = 0, parts = 0;
+  Index tile_rows = 0, tiles = 0;
+};
+
+/// A power of two of parts divides evenly among the usual numbers of threads. If there are few parts, the
+/// result is divided into tiles, too.
+SumPlan plan_sum(Index n, Index k, Index m) {
+  constexpr Index max_parts = 256;
+  constexpr Index min_tasks = 8;
+  const Index by_memory = n * (k + m) / (16 * k * m);
+  const Index by_work = n / block_rows(k, m);
+  const auto wanted =
+      static_cast<std::uint64_t>(std::clamp<Index>(std::min(by_memory, by_work), 1, max_parts));
+  const auto parts = static_cast<Index>(std::bit_floor(wanted));
+  SumPlan plan{};
+  plan.part_rows = (n + parts - 1) / parts;
+  plan.parts = (n + plan.part_rows - 1) / plan.part_rows;
+  const Index tiles = std::max<Index>(min_tasks / plan.parts, 1);
+  plan.tile_rows = ((k + tiles - 1) / tiles + block_unit - 1) / block_unit * block_unit;
+  plan.tiles = (k + plan.tile_rows - 1) / plan.tile_rows;
+  return plan;
+}
+
+/// Returns share `part` of `parts` of the memory that rows [begin, begin + count) of x are read from.
+std::span<const real> share(const RowOperand& x, Index begin, Index count, Index part, Index parts) {
+  const auto rows = x.reads(begin, begin + count);
+  const auto first = rows.size() * part / parts, end = rows.size() * (part + 1) / parts;
+  return rows.subspan(first, end - first);
+}
+
+/// The column sums of a factor: one partial sum per part of the rows, added in the order of the parts.
+class PartialSums {
+ public:
+  PartialSums(Tensor* out, Index parts, Index columns)
+      : out_(out), columns_(columns), sums_(out == nullptr ? 0 : parts * columns, 0) {
+    require<ShapeError>(out == nullptr || out->shape() == Shape{columns}, "sums of ", columns,
+                        " columns in a tensor of shape ", out == nullptr ? Shape() : out->shape());
+  }
+  void add(Index part, const MatrixView& rows) {
+    if (out_ != nullptr) add_rows_to(rows.data, rows.rows, columns_, sums_.data() + part * columns_);
+  }
+  void finish() {
+    for (Index at = columns_; at < std::ssize(sums_); ++at) sums_[at % columns_] += sums_[at];
+    for (Index j = 0; out_ != nullptr && j < columns_; ++j) out_->data()[j] = static_cast<real>(sums_[j]);
+  }
+
+ private:
+  Tensor* out_;  // null: not computed
+  Index columns_;
+  Array<double> sums_;
+};
+
+/// sum [height, b columns] += a[:, first : first + height]^T b over the rows [begin, end). The product of
+/// `depth` rows at a time is added to the sum, while the next rows are prefetched. Calls seen(rows of a, rows
+/// of b) for all of them.
+void add_sum(ProductMethod method, const RowOperand& a, Index first, Index height, const RowOperand& b,
+             Index begin, Index end, real* sum,
+             FunctionRef<void(const MatrixView& a, const MatrixView& b)> seen) {
+  const Index depth = method.precision == MatmulPrecision::highest ? 128 : 256;
+  const Index m = b.row_size(), strips = (height + block_rows(depth, m) - 1) / block_rows(depth, m);
+  RightOperand right(method);
+  Array<real> memory_of_a, memory_of_b;
+  for (Index i = begin; i < end; i += depth) {
+    const Index stop = std::min(end, i + depth);
+    const MatrixView rows_of_a = a.view(i, stop, memory_of_a), rows_of_b = b.view(i, stop, memory_of_b);
+    seen(rows_of_a, rows_of_b);
+    right.pack_or_borrow(rows_of_b, b.readable_behind(stop));
+    for (Index s = 0; s < strips; ++s) {
+      const Index j = height * s / strips, next = height * (s + 1) / strips;
+      const MatrixView left = rows_of_a.column_range(first + j, first + next);
+      right.multiply(left.transposed(), {sum + j * m, m, sum + j * m, m},
+                     {share(a, stop, depth, s, strips), share(b, stop, depth, s, strips)});
+      poll_progress();
+    }
+  }
+}
+
+}  // namespace
+
+void matmul(const RowOperand& a, const Tensor& b, Tensor& out, bool accumulate) {
+  matmul(a, b, out, accumulate ? out.data() : nullptr, out.row_size());
+}
+
+void matmul(const RowOperand& a, const Tensor& b, const Tensor& bias, Tensor& out) {
+  check_bias(matmul_formula, bias, out);
+  matmul(a, b, out, bias.data(), 0);
+}
+
+void matmul_nt(const RowOperand& a, const Tensor& b, Tensor& out, bool accumulate) {
+  matmul_nt(a, b, out, accumulate ? out.data() : nullptr, out.row_size());
+}
+
+void matmul_nt(const RowOperand& a, const Tensor& b, const Tensor& bias, Tensor& out) {
+  check_bias(matmul_nt_formula, bias, out);
+  matmul_nt(a, b, out, bias.data(), 0);
+}
+
+void matmul_tn(const RowOperand& a, const RowOperand& b, Tensor& out, bool accumulate,
+               const ColumnSums& sums) {
+  const TraceScope scope("matmul_tn", TraceKind::compute);
+  check(a.num_rows() == b.num_rows() && out.num_rows() == a.row_size() && out.row_size() == b.row_size(),
+        "out [k, m] = (a [n, k])^T b [n, m]", a, b, out);
+  if (!accumulate) out.fill(0);
+
+  const ProductMethod method = product_method();
+  const Index n = a.num_rows(), k = a.row_size(), m = b.row_size();
+  const bool empty = n == 0 || out.size() == 0;
+  const SumPlan plan = empty ? SumPlan{.part_rows = n, .parts = 1} : plan_sum(n, k, m);
+  Tensor partial({plan.parts - 1, k, m});  // the first part is summed in `out`
+  PartialSums sums_of_a(sums.of_a, plan.parts, k), sums_of_b(sums.of_b, plan.parts, m);
+  const auto seen = [&](Index part, const MatrixView& rows_of_a, const MatrixView& rows_of_b) {
+    sums_of_a.add(part, rows_of_a);
+    sums_of_b.add(part, rows_of_b);
+  };
+  if (empty) {
+    Array<real> memory;
+    if (sums.of_a != nullptr) sums_of_a.add(0, a.view(0, n, memory));
+    if (sums.of_b != nullptr) sums_of_b.add(0, b.view(0, n, memory));
+  }
+  parallel_for(plan.parts * plan.tiles, 1, [&](Index task, Index) {
+    const Index part = task / plan.tiles, first = task % plan.tiles * plan.tile_rows;
+    const Index height = std::min(plan.tile_rows, k - first);
+    real* sum = (part == 0 ? out.data() : partial.row(part - 1)) + first * m;
+    if (part > 0) std::fill_n(sum, height * m, real{0});
+    add_sum(method, a, first, height, b, part * plan.part_rows, std::min(n, (part + 1) * plan.part_rows), sum,
+            [&](const MatrixView& rows_of_a, const MatrixView& rows_of_b) {
+              if (first == 0) seen(part, rows_of_a, rows_of_b);
+            });
+  });
+  sums_of_a.finish();
+  sums_of_b.finish();
+  parallel_for(out.size(), 1 << 12, [&](Index begin, Index end) {
+    Array<double> total(end - begin, 0);
+    for (Index part = 0; part < plan.parts; ++part) {
+      const real* addend = (part == 0 ? out.data() : partial.row(part - 1)) + begin;
+      for (Index i = 0; i < end - begin; ++i) total[i] += static_cast<double>(addend[i]);
+    }
+    for (Index i = begin; i < end; ++i) out.data()[i] = static_cast<real>(total[i - begin]);
+  });
+}
+
+}}  // namespace sar

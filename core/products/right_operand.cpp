@@ -1,0 +1,93 @@
+#include <sar/core/isa/instruction_set.hpp>
+#include <sar/core/products/bfloat16_tiles.hpp>
+#include <sar/core/products/blas_product.hpp>
+#include <sar/core/products/right_operand.hpp>
+
+#include <algorithm>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+int num_parts(MatmulPrecision precision) {
+  return precision == MatmulPrecision::high ? 2 : 1;
+}
+
+/// The high and low parts of a matrix, with the matrix's layout.
+class Parts {
+ public:
+  Parts(const MatrixView& x, int parts) : high_(x.rows * x.cols), low_(parts == 2 ? x.rows * x.cols : 0) {
+    split_bfloat16(x, high_.data(), parts == 2 ? low_.data() : nullptr);
+    high = low = x.col_step == 1 ? MatrixView{nullptr, x.rows, x.cols, x.cols, 1}
+                                 : MatrixView{nullptr, x.rows, x.cols, 1, x.rows};
+    high.data = high_.data();
+    low.data = low_.data();
+  }
+  MatrixView high{}, low{};
+
+ private:
+  Array<real> high_, low_;
+};
+
+}  // namespace
+
+ProductMethod product_method() {
+  ProductMethod method{matmul_precision()};
+  if (sizeof(real) > sizeof(float)) method.precision = MatmulPrecision::highest;
+  if (method.precision == MatmulPrecision::highest || !has_bfloat16_tiles) return method;
+  if (has_amx_bf16())
+    method.unit = Bfloat16Unit::amx;
+  else if (has_avx512_bf16())
+    method.unit = Bfloat16Unit::avx512;
+  return method;
+}
+
+void RightOperand::pack(const MatrixView& b) {
+  b_ = b;
+  by_blas_ = has_blas && method_.precision == MatmulPrecision::highest && b.rows > 0;
+  if (by_blas_) return;
+  if (method_.precision == MatmulPrecision::highest) {
+    high_.pack(b);
+  } else if (method_.unit == Bfloat16Unit::emulated) {
+    const int parts = num_parts(method_.precision);
+    const Parts of_b(b, parts);
+    high_.pack(of_b.high);
+    if (parts == 2) low_.pack(of_b.low);
+  } else if constexpr (has_bfloat16_tiles) {
+    const int parts = num_parts(method_.precision);
+    tiles_.resize(static_cast<std::size_t>(bfloat16_tile_numbers(b.cols, b.rows, parts)));
+    pack_right_tiles(b, parts, tiles_.data());
+  }
+}
+
+void RightOperand::pack_or_borrow(const MatrixView& b, Index readable_behind) {
+  if (has_blas || method_.precision != MatmulPrecision::highest) return pack(b);
+  b_ = b;
+  high_.pack_or_borrow(b, readable_behind);
+}
+
+void RightOperand::multiply(const MatrixView& a, const ProductTarget& target, const ReadAhead& ahead) const {
+  if constexpr (has_blas)
+    if (by_blas_) return blas_product(a, b_, target);
+  if (method_.precision == MatmulPrecision::highest)
+    sar::multiply(a, high_, target, ahead);
+  else if (method_.unit == Bfloat16Unit::emulated)
+    multiply_parts(a, target);
+  else if constexpr (has_bfloat16_tiles)
+    multiply_tiles(a, tiles_.data(), b_.cols, num_parts(method_.precision), method_.unit == Bfloat16Unit::amx,
+                   target, ahead);
+}
+
+void RightOperand::multiply_parts(const MatrixView& a, const ProductTarget& target) const {
+  constexpr Index block_rows = 48;
+  for (Index i = 0; i < a.rows; i += block_rows) {
+    const Parts of_a(a.row_range(i, std::min(a.rows, i + block_rows)), num_parts(method_.precision));
+    real* out = target.out + i * target.stride;
+    const real* start = target.start == nullptr ? nullptr : target.start + i * target.start_stride;
+    sar::multiply(of_a.high, high_, {out, target.stride, start, target.start_stride});
+    if (method_.precision != MatmulPrecision::high) continue;
+    sar::multiply(of_a.low, high_, {out, target.stride, out, target.stride});
+    sar::multiply(of_a.high, low_, {out, target.stride, out, target.stride});
+  }
+}
+
+}}  // namespace sar

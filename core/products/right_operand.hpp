@@ -1,0 +1,62 @@
+/// The right operand of products in a given MatmulPrecision, and the products with it. For implementation
+/// files.
+///
+/// `highest` uses the kernel of core/products/product.hpp, or a BLAS (core/products/blas_product.hpp). The
+/// others split each factor x into a high part h (x rounded to bfloat16) and, for `high`, a low part l (x - h
+/// rounded to bfloat16), and compute
+///
+///     medium   h_a h_b              high   h_a h_b + l_a h_b + h_a l_b
+///
+/// with sums in single precision: either with instructions for pairs of bfloat16 numbers
+/// (core/products/bfloat16_tiles.hpp), or with the kernel of core/products/product.hpp on parts stored in
+/// single precision, in which products of bfloat16 numbers are exact. The two differ by the rounding of their
+/// sums.
+#pragma once
+
+#include <sar/core/threads/matmul_precision.hpp>
+#include <sar/core/products/product.hpp>
+
+#include <cstdint>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// How bfloat16 numbers are multiplied.
+enum class Bfloat16Unit { emulated, avx512, amx };
+
+/// The precision and the unit of a product.
+struct ProductMethod {
+  MatmulPrecision precision = MatmulPrecision::highest;
+  Bfloat16Unit unit = Bfloat16Unit::emulated;
+};
+
+/// Returns matmul_precision() with the best unit of instruction_set(); `highest` in double precision.
+[[nodiscard]] ProductMethod product_method();
+
+/// The right operand b of products out = start + a b.
+class RightOperand {
+ public:
+  explicit RightOperand(ProductMethod method) : method_(method) {}
+
+  /// Packs b [depth, cols], which must outlive the last product. Reuses the memory of the previous call.
+  void pack(const MatrixView& b);
+  /// The same without packing where possible, for products with few rows: see PackedMatrix.
+  void pack_or_borrow(const MatrixView& b, Index readable_behind);
+
+  /// out [a.rows, cols] = start + a b, single-threaded.
+  void multiply(const MatrixView& a, const ProductTarget& target, const ReadAhead& ahead = {}) const;
+
+ private:
+  void multiply_parts(const MatrixView& a, const ProductTarget& target) const;
+
+  ProductMethod method_;
+  PackedMatrix high_, low_;  // with `highest`: b itself, and unused
+  Array<std::uint16_t> tiles_;
+  MatrixView b_{};
+  bool by_blas_ = false;
+};
+
+/// Splits x into high parts and, unless `low` is null, low parts. Element (i, j) is stored at i * x.cols + j
+/// if the rows of x are contiguous, and at j * x.rows + i otherwise.
+void split_bfloat16(const MatrixView& x, real* high, real* low);
+
+}}  // namespace sar

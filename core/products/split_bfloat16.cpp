@@ -1,0 +1,33 @@
+#include <sar/core/products/right_operand.hpp>
+
+#include <bit>
+#include <cstdint>
+
+#include <sar/core/isa/isa_begin.hpp>
+
+namespace {
+
+/// Returns x rounded to the nearest bfloat16 number, ties to even; NaN stays NaN.
+float rounded(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t nearest = bits + 0x7fffu + ((bits >> 16) & 1u);
+  const bool nan = (bits & 0x7fffffffu) > 0x7f800000u;
+  return std::bit_cast<float>((nan ? bits | 0x00400000u : nearest) & 0xffff0000u);
+}
+
+}  // namespace
+
+void split_bfloat16(const MatrixView& x, real* high, real* low) {
+  const MatrixView lines = x.col_step == 1 ? x : x.transposed();
+  for (Index i = 0; i < lines.rows; ++i) {
+    const real* from = lines.data + i * lines.row_step;
+    for (Index j = 0; j < lines.cols; ++j) high[i * lines.cols + j] = rounded(static_cast<float>(from[j]));
+    if (low == nullptr) continue;
+    for (Index j = 0; j < lines.cols; ++j)
+      low[i * lines.cols + j] = rounded(static_cast<float>(from[j] - high[i * lines.cols + j]));
+  }
+}
+
+#include <sar/core/isa/isa_end.hpp>
+
+SAR_DISPATCH(void, split_bfloat16, (const MatrixView& x, real* high, real* low), (x, high, low));

@@ -1,0 +1,50 @@
+/// Counter-based random numbers. A draw is a pure function of (seed, stream, step, row, element): it is the
+/// same for every number of ranks and threads, and can be drawn again instead of being stored. Generator:
+/// Philox4x32-10, Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC'11.
+///
+/// Room core/random: Random numbers that do not depend on ranks or threads.
+#pragma once
+
+#include <sar/config.hpp>
+
+#include <array>
+#include <cstdint>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Identifies an independent family of draws. For example, `stream` is a layer and `step` a training step.
+struct RandomKey {
+  std::uint64_t seed = 0;
+  std::uint64_t stream = 0;
+  std::uint64_t step = 0;
+};
+
+/// Returns the four 32-bit words of Philox4x32-10 for a 128-bit counter and a 64-bit key.
+std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
+                                    std::array<std::uint32_t, 2> key) noexcept;
+
+/// The draws of one family. `row` is a GLOBAL node or edge id; element i of a row is word i % 4 of block i /
+/// 4.
+class Random {
+ public:
+  explicit Random(const RandomKey& key) noexcept;
+  /// Returns the Philox key of the family, for loops that draw many blocks at once.
+  [[nodiscard]] std::array<std::uint32_t, 2> key() const noexcept { return key_; }
+  /// Returns words 4 * block to 4 * block + 3 of a row.
+  [[nodiscard]] std::array<std::uint32_t, 4> words(std::uint64_t row, std::uint64_t block) const noexcept {
+    return philox({static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(row >> 32),
+                   static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32)},
+                  key_);
+  }
+  /// Returns a 64-bit word: element `i` of a row of 64-bit words.
+  [[nodiscard]] std::uint64_t bits(std::uint64_t row, std::uint64_t i = 0) const noexcept;
+  /// Returns element `i` of a row as a uniform number in [0, 1) with 53 bits.
+  [[nodiscard]] double uniform(std::uint64_t row, std::uint64_t i = 0) const noexcept;
+  /// Returns element `i` of a row as a standard normal number (Box-Muller).
+  [[nodiscard]] double normal(std::uint64_t row, std::uint64_t i = 0) const noexcept;
+
+ private:
+  std::array<std::uint32_t, 2> key_;
+};
+
+}}  // namespace sar

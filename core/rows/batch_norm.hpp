@@ -1,0 +1,57 @@
+/// Batch normalization of local rows, forward and backward; the caller provides the statistics:
+///
+///     xhat_ij = (x_ij - mean_j) / sqrt(var_j + eps)
+///     y_ij    = a(xhat_ij weight_j + bias_j)              a: identity, or ReLU and/or dropout
+///
+/// The backward pass needs only x and the dropout bits: xhat and the sign for ReLU are recomputed.
+#pragma once
+
+#include <sar/core/memory/workspace.hpp>
+#include <sar/core/rows/dropout.hpp>
+#include <sar/core/tensor/tensor.hpp>
+
+#include <span>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// The coefficients of each column j:
+///
+///     d = x - center_j      xhat = d inv_std_j + xhat_shift_j      y = d scale_j + shift_j
+///
+/// center_j is the mean rounded to `real`, so that d is exact for x near the mean; the shifts contain the
+/// rounding error.
+struct BatchNormCoefficients {
+  PassVector<real> center, inv_std, xhat_shift, scale, shift;
+
+  explicit BatchNormCoefficients(Index columns);
+  void set(Index j, double mean, double var, double eps, double weight, double bias);
+};
+
+/// The activation that follows the normalization in the same kernel.
+struct NormActivation {
+  bool relu = false;
+  DropoutBits dropout = {};
+};
+
+/// y = a(xhat weight + bias). y may be x. Reads x and writes y once.
+void batch_norm(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation, Tensor& y);
+
+/// The same for rows [first, first + count) of x, written to `y`, single-threaded.
+void batch_norm_rows(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
+                     Index first, Index count, real* y);
+
+/// Column sums of the backward pass, with grad the gradient of y and g the gradient before the activation:
+///
+///     sums_j = sum_i g_ij      sums_(F + j) = sum_i g_ij xhat_ij
+///
+/// 32 rows are added in `real`, their sums in double precision, in a fixed order. Reads x and grad once.
+void batch_norm_backward_sums(const Tensor& x, const BatchNormCoefficients& c,
+                              const NormActivation& activation, const Tensor& grad, std::span<double> sums);
+
+/// The gradient of x: dx_ij = scale_j (g_ij - mean_g_j - xhat_ij mean_gx_j). dx may be grad. Reads x and grad
+/// and writes dx once.
+void batch_norm_backward_x(const Tensor& x, const BatchNormCoefficients& c, const NormActivation& activation,
+                           const Tensor& grad, std::span<const real> mean_g, std::span<const real> mean_gx,
+                           Tensor& dx);
+
+}}  // namespace sar

@@ -1,0 +1,187 @@
+// // Dropout. Words are drawn for a tile of rows into 16 KiB of L1 cache (simd/drawn_rows.hpp) and compared
+// with a threshold, vectorised over columns; the ten rounds of Philox dominate the time of drawing. Decisions
+// are stored as bits: word j of a group of 32 rows contains one bit per row for column j, so that the columns
+// of a row have contiguous words.
+//
+// Bytes moved per element (float): drawing bits writes 1/8; applying bits reads 4 + 1/8 and writes 4 (each
+// word is read again for 32 rows, from cache). apply_to_relu() draws while it applies and stores no bits.
+#include <sar/core/error.hpp>
+#include <sar/core/rows/dropout.hpp>
+#include <sar/core/simd/drawn_rows.hpp>
+#include <sar/core/simd/independent_iterations.hpp>
+#include <sar/core/threads/parallel.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include <sar/core/isa/isa_begin.hpp>
+
+/// A separate function, so that its arguments stay in registers: the compiler must assume that the loop
+/// modifies the captured values of a closure.
+void factors_of(const std::uint32_t* words, std::uint32_t threshold, real scale, Index n, real* factors) {
+  for (Index j = 0; j < n; ++j) factors[j] = words[j] < threshold ? real{0} : scale;
+}
+
+/// factors = 0 or keep_scale for rows stored contiguously.
+void draw_factors(const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, real* factors) {
+  drawn_rows::for_drawn_rows(
+      row_ids, row_size, draw.key, [&](Index row, Index first, Index columns, const std::uint32_t* words) {
+        factors_of(words, draw.threshold, draw.keep_scale, columns, factors + row * row_size + first);
+      });
+}
+
+/// Draws the bits of at most 32 rows.
+void draw_bits(const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, std::uint32_t* bits) {
+  const std::uint32_t threshold = draw.threshold;
+  std::fill_n(bits, row_size, 0u);
+  drawn_rows::for_drawn_rows(row_ids, row_size, draw.key,
+                 [&](Index row, Index first, Index columns, const std::uint32_t* words) {
+                   const std::uint32_t bit = 1u << row;
+                   std::uint32_t* to = bits + first;
+                   for (Index j = 0; j < columns; ++j) to[j] |= words[j] < threshold ? 0u : bit;
+                 });
+}
+
+/// to (+)= from * factors for one row.
+void apply_bits(const std::uint32_t* words, Index row, real keep_scale, Index row_size, const real* from,
+                real* to, bool accumulate) {
+  const std::uint32_t bit = 1u << row % DropoutBits::rows_of_word;
+  if (accumulate) {
+    for (Index j = 0; j < row_size; ++j) to[j] += from[j] * ((words[j] & bit) != 0 ? keep_scale : real{0});
+  } else {
+    for (Index j = 0; j < row_size; ++j) to[j] = from[j] * ((words[j] & bit) != 0 ? keep_scale : real{0});
+  }
+}
+
+/// y = relu(x) * factors; y may be x.
+void apply_words_to_relu(const std::uint32_t* words, std::uint32_t threshold, real scale, Index n,
+                         const real* x, real* y) {
+  SAR_INDEPENDENT_ITERATIONS
+  for (Index j = 0; j < n; ++j) {
+    const real positive = x[j] < 0 ? real{0} : x[j];
+    const real factor = words[j] < threshold ? real{0} : scale;
+    y[j] = positive * factor;
+  }
+}
+
+/// The same for rows stored contiguously.
+void apply_draws_to_relu(const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size,
+                         const real* from, real* to) {
+  drawn_rows::for_drawn_rows(row_ids, row_size, draw.key,
+                 [&](Index row, Index first, Index columns, const std::uint32_t* words) {
+                   const Index at = row * row_size + first;
+                   apply_words_to_relu(words, draw.threshold, draw.keep_scale, columns, from + at, to + at);
+                 });
+}
+
+/// to (+)= scale * grad where y > 0
+void pass_positive(const real* y, real scale, Index n, const real* grad, real* to, bool accumulate) {
+  if (accumulate) {
+    for (Index i = 0; i < n; ++i) to[i] += y[i] > 0 ? scale * grad[i] : real{0};
+  } else {
+    for (Index i = 0; i < n; ++i) to[i] = y[i] > 0 ? scale * grad[i] : real{0};
+  }
+}
+
+#include <sar/core/isa/isa_end.hpp>
+
+SAR_DISPATCH(void, draw_factors,
+             (const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, real* factors),
+             (draw, row_ids, row_size, factors));
+SAR_DISPATCH(void, draw_bits,
+             (const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, std::uint32_t* bits),
+             (draw, row_ids, row_size, bits));
+SAR_DISPATCH(void, apply_bits,
+             (const std::uint32_t* words, Index row, real keep_scale, Index row_size, const real* from,
+              real* to, bool accumulate),
+             (words, row, keep_scale, row_size, from, to, accumulate));
+SAR_DISPATCH(void, apply_draws_to_relu,
+             (const DropoutDraw& draw, std::span<const Index> row_ids, Index row_size, const real* from,
+              real* to),
+             (draw, row_ids, row_size, from, to));
+SAR_DISPATCH(void, pass_positive,
+             (const real* y, real scale, Index n, const real* grad, real* to, bool accumulate),
+             (y, scale, n, grad, to, accumulate));
+
+#if SAR_COMPILED_ONCE
+namespace sar { inline namespace SAR_PRECISION {
+
+constexpr Index grain = 1 << 15;  // elements per parallel block
+
+DropoutMask::DropoutMask(const RandomKey& key, double p)
+    : draw_{.key = Random(key).key(), .threshold = 0, .keep_scale = 1} {
+  require(p >= 0 && p < 1, "the probability of dropout must be at least 0 and below 1, not ", p);
+  draw_.threshold = static_cast<std::uint32_t>(std::min(std::round(p * 0x1p32), 0x1p32 - 1));
+  draw_.keep_scale = static_cast<real>(1 / (1 - p));
+}
+
+void DropoutMask::factors(std::span<const Index> row_ids, Index row_size, real* factors) const {
+  draw_factors(draw_, row_ids, row_size, factors);
+}
+
+void DropoutMask::apply(const Tensor& x, std::span<const Index> row_ids, Tensor& out, bool accumulate) const {
+  require<ShapeError>(static_cast<Index>(row_ids.size()) == x.num_rows(), "dropout of a tensor of shape ",
+                      x.shape(), " with ", row_ids.size(), " row ids");
+  DropoutBits(*this, row_ids, x.row_size()).apply(x, out, accumulate);
+}
+
+void DropoutMask::apply_to_relu(const Tensor& x, std::span<const Index> row_ids, Tensor& out) const {
+  const Index width = x.row_size();
+  require<ShapeError>(std::ssize(row_ids) == x.num_rows() && x.shape() == out.shape(),
+                      "dropout of a tensor of shape ", x.shape(), " with ", row_ids.size(),
+                      " row ids into one of shape ", out.shape());
+  if (width == 0) return;
+  parallel_for(x.num_rows(), std::max<Index>(1, grain / width), [&](Index begin, Index end) {
+    apply_draws_to_relu(
+        draw_, row_ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), width,
+        x.row(begin), out.row(begin));
+  });
+}
+
+void relu_dropout_backward(const Tensor& y, real keep_scale, const Tensor& grad, Tensor& out,
+                           bool accumulate) {
+  require<ShapeError>(y.shape() == grad.shape() && y.shape() == out.shape(), "gradient of shape ",
+                      grad.shape(), " for a value of shape ", y.shape(), " into ", out.shape());
+  parallel_for(y.size(), grain, [&](Index begin, Index end) {
+    pass_positive(y.data() + begin, keep_scale, end - begin, grad.data() + begin, out.data() + begin,
+                  accumulate);
+  });
+}
+
+DropoutBits::DropoutBits(const DropoutMask& mask, std::span<const Index> row_ids, Index row_size)
+    : num_rows_(std::ssize(row_ids)), row_size_(row_size), keep_scale_(mask.keep_scale()) {
+  const Index groups = (num_rows_ + rows_of_word - 1) / rows_of_word;
+  const auto words = std::make_shared<Array<std::uint32_t>>();
+  words->resize(static_cast<std::size_t>(groups * row_size));
+  words_ = words;
+  if (row_size == 0) return;
+  parallel_for(groups, std::max<Index>(1, (1 << 10) / row_size), [&](Index begin, Index end) {
+    for (Index g = begin; g < end; ++g) {
+      const Index first = g * rows_of_word, count = std::min(rows_of_word, num_rows_ - first);
+      draw_bits(mask.draw(),
+                row_ids.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), row_size,
+                words->data() + g * row_size);
+    }
+  });
+}
+
+void DropoutBits::apply(const Tensor& x, Tensor& out, bool accumulate) const {
+  require<ShapeError>(x.shape() == out.shape() && x.row_size() == row_size_ && x.num_rows() == num_rows_,
+                      "dropout of a tensor of shape ", x.shape(), " with draws for ", num_rows_, " rows of ",
+                      row_size_, " into one of shape ", out.shape());
+  parallel_for(x.num_rows(), std::max<Index>(1, grain / std::max<Index>(row_size_, 1)),
+               [&](Index begin, Index end) {
+                 for (Index i = begin; i < end; ++i)
+                   apply_bits(words(i), i, keep_scale_, row_size_, x.row(i), out.row(i), accumulate);
+               });
+}
+
+void DropoutBits::apply_rows(Index first, Index count, const real* x, real* out) const {
+  for (Index i = 0; i < count; ++i)
+    apply_bits(words(first + i), first + i, keep_scale_, row_size_, x + i * row_size_, out + i * row_size_,
+               false);
+}
+
+}}  // namespace sar
+#endif

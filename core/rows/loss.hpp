@@ -1,0 +1,68 @@
+/// Losses of the rows of one rank, as sums of terms (the caller divides by the number of terms on all ranks),
+/// and their gradients. Terms are added in double precision in a fixed order; the exponentials of a row are
+/// added as in row_sums.hpp.
+///
+/// Memory traffic: operands are read once and gradients written once.
+#pragma once
+
+#include <sar/core/tensor/tensor.hpp>
+
+#include <cstdint>
+#include <span>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// A sum of `count` terms.
+struct SumAndCount {
+  double sum = 0;
+  double count = 0;  ///< terms
+};
+
+/// Returns the cross entropy of the rows x_i [n, C] with a target t_i >= 0; rows with a negative target do
+/// not count:
+///
+///     sum_i -log softmax(x_i)[t_i]
+SumAndCount cross_entropy_sum(const Tensor& x, std::span<const std::int32_t> targets);
+
+/// The gradient of cross_entropy_sum(), 0 in rows with a negative target:
+///
+///     out_ij (+)= scale (softmax(x_i)_j - [j = t_i])
+void cross_entropy_backward(const Tensor& x, std::span<const std::int32_t> targets, real scale, Tensor& out,
+                            bool accumulate);
+
+/// Returns the binary cross entropy of all logits x with their targets t:
+///
+///     sum -t log sigmoid(x) - (1 - t) log(1 - sigmoid(x))
+///
+/// It is computed in a form that neither overflows nor cancels.
+SumAndCount bce_sum(const Tensor& x, const Tensor& target);
+
+/// The gradient: out (+)= scale (sigmoid(x) - t)
+void bce_backward(const Tensor& x, const Tensor& target, real scale, Tensor& out, bool accumulate);
+
+/// Returns sum (a - b)^2.
+SumAndCount squared_error_sum(const Tensor& a, const Tensor& b);
+
+/// The gradient: out (+)= scale (a - b). `scale` includes the factor 2 of the derivative.
+void squared_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate);
+
+/// Returns sum |a - b|.
+SumAndCount absolute_error_sum(const Tensor& a, const Tensor& b);
+
+/// The gradient: out (+)= scale sign(a - b), 0 where a = b
+void absolute_error_backward(const Tensor& a, const Tensor& b, real scale, Tensor& out, bool accumulate);
+
+/// Returns the sum of Huber's loss over all d = a - b:
+///
+///     |d| <= delta ? d^2 / 2 : delta (|d| - delta / 2)
+SumAndCount huber_sum(const Tensor& a, const Tensor& b, real delta);
+
+/// The gradient: out (+)= scale min(max(a - b, -delta), delta)
+void huber_backward(const Tensor& a, const Tensor& b, real delta, real scale, Tensor& out, bool accumulate);
+
+/// Returns, for the rows where the mask is not 0, in how many the argmax (the first of equal elements) is the
+/// label; `count` is the number of such rows. A row with a NaN is not correct.
+SumAndCount count_correct(const Tensor& x, std::span<const std::int64_t> labels,
+                          std::span<const std::uint8_t> mask);
+
+}}  // namespace sar

@@ -1,0 +1,21 @@
+/// InLoop: marks that a thread runs a block of a parallel loop, where the execution order is not
+/// deterministic. For implementation files.
+#pragma once
+
+#include <sar/config.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Marks the current thread as being inside a loop during its lifetime.
+class InLoop {
+ public:
+  InLoop() noexcept;
+  ~InLoop();
+  InLoop(const InLoop&) = delete;
+  InLoop& operator=(const InLoop&) = delete;
+
+  /// Returns whether this thread is inside a loop.
+  [[nodiscard]] static bool here() noexcept;
+};
+
+}}  // namespace sar

@@ -1,0 +1,154 @@
+#include <sar/core/threads/matmul_precision.hpp>
+#include <sar/core/threads/in_loop.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/core/threads/side_blocks.hpp>
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+#include <oneapi/tbb/task_group.h>
+
+#include <algorithm>
+
+#if defined(__SSE__)
+#include <immintrin.h>
+#else
+#include <cfenv>
+#endif
+
+#if defined(SAR_THREAD_SANITIZER)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// States for the thread sanitizer, which cannot see into oneTBB: everything before a loop happens before
+/// each of its blocks, and each block happens before everything after the loop.
+class LoopOrder {
+ public:
+  LoopOrder() { release(&begin_); }
+  ~LoopOrder() { acquire(&end_); }
+  LoopOrder(const LoopOrder&) = delete;
+  LoopOrder& operator=(const LoopOrder&) = delete;
+
+  class Blocks {
+   public:
+    explicit Blocks(LoopOrder& order) : order_(order) { acquire(&order_.begin_); }
+    ~Blocks() { release(&order_.end_); }
+    Blocks(const Blocks&) = delete;
+    Blocks& operator=(const Blocks&) = delete;
+
+   private:
+    LoopOrder& order_;
+  };
+
+ private:
+#if defined(SAR_THREAD_SANITIZER)
+  static void acquire(void* event) {
+    __tsan_acquire(event);
+  }
+  static void release(void* event) {
+    __tsan_release(event);
+  }
+#else
+  static void acquire(void*) {}
+  static void release(void*) {}
+#endif
+  void* begin_ = nullptr;
+  void* end_ = nullptr;
+};
+
+/// Disables floating-point exceptions of this thread during its lifetime, whatever the host has enabled:
+/// kernels divide by zero in unused vector lanes and in means over nothing.
+class QuietArithmetic {
+ public:
+#if defined(__SSE__)  // std::fenv_t also saves the x87 unit, which is slow and not used
+  QuietArithmetic() : of_host_(_mm_getcsr()) {
+    _mm_setcsr((of_host_ | _MM_MASK_MASK) & ~static_cast<unsigned>(_MM_EXCEPT_MASK));
+  }
+  ~QuietArithmetic() {
+    _mm_setcsr(of_host_);
+  }
+#else
+  QuietArithmetic() {
+    std::feholdexcept(&of_host_);
+  }
+  ~QuietArithmetic() {
+    std::fesetenv(&of_host_);
+  }
+#endif
+  QuietArithmetic(const QuietArithmetic&) = delete;
+  QuietArithmetic& operator=(const QuietArithmetic&) = delete;
+
+ private:
+#if defined(__SSE__)
+  unsigned of_host_;
+#else
+  std::fenv_t of_host_;
+#endif
+};
+
+thread_local const FunctionRef<void()>* current_poll = nullptr;
+
+}  // namespace
+
+// Constructed in place: destroying a copy of a global_control would lift the limit of the original.
+struct ThreadLimit::Impl {
+  explicit Impl(int threads) : control(tbb::global_control::max_allowed_parallelism, std::max(threads, 1)) {}
+  tbb::global_control control;
+};
+
+ThreadLimit::ThreadLimit(int threads) : impl_(std::make_unique<Impl>(threads)) {}
+ThreadLimit::~ThreadLimit() = default;
+
+int num_threads() {
+  const auto limit = tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+  return std::max(1, std::min(static_cast<int>(limit), tbb::this_task_arena::max_concurrency()));
+}
+
+PollScope::PollScope(FunctionRef<void()> poll) : poll_(poll), outer_(current_poll) {
+  current_poll = &poll_;
+}
+PollScope::~PollScope() {
+  current_poll = outer_;
+}
+
+void poll_progress() {
+  if (current_poll != nullptr) (*current_poll)();
+}
+
+void parallel_for(Index n, Index grain, FunctionRef<void(Index, Index)> body) {
+  if (n <= 0) return;
+  const QuietArithmetic quiet;
+  grain = std::max<Index>(grain, 1);
+  const Index blocks = (n + grain - 1) / grain;
+  // Blocks [first, last) in order; after each one, polls communication and runs a block of a side loop.
+  const auto run_blocks = [&](Index first, Index last) {
+    const InLoop in_loop;
+    for (Index b = first; b < last; ++b) {
+      body(b * grain, std::min(n, (b + 1) * grain));
+      poll_progress();
+      if (side_blocks_offered()) (void)run_side_block(nullptr);
+    }
+  };
+  if (blocks == 1 || num_threads() == 1) {
+    run_blocks(0, blocks);
+    return;
+  }
+  LoopOrder order;
+  // The loop is isolated and keeps this thread's floating-point settings. Without isolation, it would end
+  // early if the host cancels the tasks that contain this call, and a thread waiting for the loop could run
+  // an unrelated task (of the host or an outer loop) in the middle of a pass, on its tape.
+  tbb::task_group_context context(tbb::task_group_context::isolated, tbb::task_group_context::fp_settings);
+  const MatmulPrecision of_caller = matmul_precision();
+  const auto body_of_range = [&](const tbb::blocked_range<Index>& range) {
+    const LoopOrder::Blocks blocks_of_loop(order);
+    const MatmulPrecisionScope precision(of_caller);
+    run_blocks(range.begin(), range.end());
+  };
+  tbb::this_task_arena::isolate(
+      [&] { tbb::parallel_for(tbb::blocked_range<Index>(0, blocks), body_of_range, context); });
+}
+
+}}  // namespace sar

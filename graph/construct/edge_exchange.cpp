@@ -1,0 +1,118 @@
+#include <sar/comm/rows/row_route.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/graph/construct/edge_exchange.hpp>
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+constexpr Index grain = Index{1} << 14;  // edges per task
+
+/// Sends column[e] to rank owners[e] and appends the `arriving` received values.
+template <class T>
+void exchange_column(const Communicator& comm, const Array<std::int32_t>& owners, Index arriving,
+                     Array<T>& column, Array<T>& mine) {
+  mine.reserve(mine.size() + static_cast<std::size_t>(arriving));
+  route_chunks(
+      comm, static_cast<Index>(owners.size()), sizeof(T), [&](Index e) { return owners[e]; },
+      [&](const RowRoute& route, Index first, Index last) {
+        const auto arrived = route.forward(std::span<const T>(column).subspan(first, last - first));
+        mine.insert(mine.end(), arrived.begin(), arrived.end());
+      });
+  column = {};
+}
+
+template <class T>
+void select(const Array<Index>& order, Array<T>& column) {
+  Array<T> selected(order.size());
+  parallel_for(static_cast<Index>(order.size()), grain, [&](Index first, Index last) {
+    for (Index i = first; i < last; ++i) selected[i] = column[order[i]];
+  });
+  column = std::move(selected);
+}
+
+}  // namespace
+
+void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeList&& edges, bool weighted,
+                    EdgeList& mine) {
+  Array<std::int32_t> owners(edges.dst.size());
+  parallel_for(edges.size(), grain, [&](Index first, Index last) {
+    for (Index e = first; e < last; ++e) owners[e] = book.owner(edges.dst[e]);
+  });
+  std::vector<Index> arriving(comm.size(), 0);
+  for (const std::int32_t owner : owners) ++arriving[owner];
+  comm.all_reduce(std::span<Index>(arriving));
+  const Index here = arriving[comm.rank()];
+  exchange_column(comm, owners, here, edges.src, mine.src);
+  exchange_column(comm, owners, here, edges.dst, mine.dst);
+  exchange_column(comm, owners, here, edges.id, mine.id);
+  if (weighted) exchange_column(comm, owners, here, edges.weight, mine.weight);
+}
+
+void append_self_loops(Index first_node, const Array<Index>& original_ids, Index first_id, bool weighted,
+                       EdgeList& edges) {
+  for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id})
+    column->reserve(column->size() + original_ids.size());
+  for (std::size_t i = 0; i < original_ids.size(); ++i) {
+    edges.src.push_back(first_node + static_cast<Index>(i));
+    edges.dst.push_back(first_node + static_cast<Index>(i));
+    edges.id.push_back(first_id + original_ids[i]);
+  }
+  if (weighted) edges.weight.insert(edges.weight.end(), original_ids.size(), real{1});
+}
+
+Array<Index> edge_order(Index dst_begin, Index dst_end, const EdgeList& edges) {
+  // counting sort by destination, then by (source, id) within each destination
+  Array<Index> ends(dst_end - dst_begin + 1, 0);
+  for (const Index dst : edges.dst) ++ends[dst - dst_begin + 1];
+  for (std::size_t v = 1; v < ends.size(); ++v) ends[v] += ends[v - 1];
+  Array<Index> order(edges.dst.size());
+  for (std::size_t e = 0; e < edges.dst.size(); ++e)  // ends[v] moves from the start of v's range to its end
+    order[ends[edges.dst[e] - dst_begin]++] = static_cast<Index>(e);
+
+  struct InEdge {
+    Index src, id, position;
+  };
+  parallel_for(dst_end - dst_begin, 1 << 10, [&](Index first, Index last) {
+    std::vector<InEdge> of_node;  // contiguous, while the edges are scattered
+    for (Index v = first; v < last; ++v) {
+      const auto range = std::span(order).subspan(v > 0 ? ends[v - 1] : 0);
+      of_node.clear();
+      for (const Index e : range.first(ends[v] - (v > 0 ? ends[v - 1] : 0)))
+        of_node.push_back({edges.src[e], edges.id[e], e});
+      std::sort(of_node.begin(), of_node.end(), [](const InEdge& a, const InEdge& b) {
+        return a.src != b.src ? a.src < b.src : a.id < b.id;
+      });
+      for (std::size_t i = 0; i < of_node.size(); ++i) range[i] = of_node[i].position;
+    }
+  });
+  return order;
+}
+
+void sort_edges(Index dst_begin, Index dst_end, EdgeList& edges) {
+  const Array<Index> order = edge_order(dst_begin, dst_end, edges);
+  select(order, edges.src);
+  select(order, edges.dst);
+  select(order, edges.id);
+  if (!edges.weight.empty()) select(order, edges.weight);
+}
+
+void drop_duplicates(Index dst_begin, Index dst_end, EdgeList& edges) {
+  sort_edges(dst_begin, dst_end, edges);
+  std::size_t kept = 0;
+  for (std::size_t e = 0; e < edges.src.size(); ++e) {
+    if (kept > 0 && edges.src[e] == edges.src[kept - 1] && edges.dst[e] == edges.dst[kept - 1]) continue;
+    edges.src[kept] = edges.src[e];
+    edges.dst[kept] = edges.dst[e];
+    edges.id[kept] = edges.id[e];
+    if (!edges.weight.empty()) edges.weight[kept] = edges.weight[e];
+    ++kept;
+  }
+  for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id}) column->resize(kept);
+  if (!edges.weight.empty()) edges.weight.resize(kept);
+}
+
+}}  // namespace sar

@@ -1,0 +1,51 @@
+#include <sar/graph/construct/edge_sequences.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
+
+#include <algorithm>
+#include <numeric>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+EdgeSequences edge_sequences(const GraphShardManager& graph) {
+  const GraphTopology& shards = graph.topology();
+  const auto num_dst = static_cast<std::size_t>(graph.num_dst_nodes());
+  const auto for_edges = [&](const auto& visit) {
+    const auto for_shard = [&](const GraphShard& shard) {
+      for (Index i = 0; i < shard.num_rows(); ++i)
+        for (Index k = shard.row_begin[i]; k < shard.row_begin[i + 1]; ++k)
+          visit(static_cast<std::size_t>(shard.dst_row(i)), shard.edge(k));
+    };
+    for_shard(shards.local);
+    for_shard(shards.remote);
+  };
+
+  // counting sort by destination, then by id
+  Array<Index> begin(num_dst + 1, 0), by_dst(static_cast<std::size_t>(graph.num_edges()));
+  for_edges([&](std::size_t v, Index) { ++begin[v + 1]; });
+  std::partial_sum(begin.begin(), begin.end(), begin.begin());
+  Array<Index> next(begin.begin(), begin.end() - 1);
+  for_edges([&](std::size_t v, Index edge) { by_dst[next[v]++] = edge; });
+  const Array<Index>& ids = graph.edge_ids();
+  for (std::size_t v = 0; v < num_dst; ++v)
+    std::sort(by_dst.begin() + begin[v], by_dst.begin() + begin[v + 1],
+              [&](Index a, Index b) { return ids[a] < ids[b]; });
+
+  const auto length = [&](Index v) { return begin[v + 1] - begin[v]; };
+  Array<Index> dst(num_dst);
+  std::iota(dst.begin(), dst.end(), Index{0});
+  std::stable_sort(dst.begin(), dst.end(), [&](Index a, Index b) { return length(a) > length(b); });
+
+  EdgeSequences sequences;
+  sequences.position.resize(num_dst);
+  for (std::size_t i = 0; i < num_dst; ++i) sequences.position[dst[i]] = static_cast<Index>(i);
+  sequences.edges.reserve(by_dst.size());
+  std::size_t running = num_dst;
+  for (Index t = 0;; ++t) {
+    while (running > 0 && length(dst[running - 1]) <= t) --running;
+    if (running == 0) return sequences;
+    sequences.step_rows.push_back(static_cast<Index>(running));
+    for (std::size_t i = 0; i < running; ++i) sequences.edges.push_back(by_dst[begin[dst[i]] + t]);
+  }
+}
+
+}}  // namespace sar

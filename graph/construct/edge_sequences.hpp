@@ -1,0 +1,19 @@
+/// The in-edges of each destination as a sequence in the order of their ids, for recurrent aggregators.
+#pragma once
+
+#include <sar/core/memory/memory.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// One sequence of edges per destination, sorted by decreasing length and stored step by step.
+struct EdgeSequences {
+  Array<Index> position;   ///< index of each local destination's sequence; equal lengths keep their order
+  Array<Index> step_rows;  ///< for each step t, the number of sequences with more than t edges
+  Array<Index> edges;      ///< local edges: first edges of all sequences, then second edges, ...
+};
+
+/// Returns the sequences. Time: O(edges log(largest degree)). Local.
+[[nodiscard]] EdgeSequences edge_sequences(const GraphShardManager& graph);
+
+}}  // namespace sar

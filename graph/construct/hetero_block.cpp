@@ -1,0 +1,335 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/core/error.hpp>
+#include <sar/graph/construct/hetero_block.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Maps the rows of the types to rows of the message flow graph.
+struct HeteroBlock::Places {
+  std::vector<Array<Index>> sources;  ///< per type
+  std::vector<Index> num_destinations;
+  Index num_sources = 0;
+  Array<Index> destinations;  ///< for each destination of the message flow graph, its position when types are
+                              ///< concatenated
+};
+
+struct HeteroBlock::Made {
+  Communicator comm;
+  GraphOptions options;
+  std::vector<BlockNodes> nodes;
+  std::vector<EdgeType> edge_types;
+  std::vector<std::shared_ptr<const ShardedGraph>> relations;
+  std::shared_ptr<Places> places;
+};
+
+namespace {
+
+/// An edge of a relation between rows of its node types.
+struct TypedEdge {
+  local_index dst, src;
+  local_index edge;  ///< edge of the message flow graph
+};
+
+/// The edges of a relation in their order: local ones, then remote ones.
+struct TypedEdges {
+  Array<TypedEdge> local, remote;
+};
+
+GraphShard make_shard(const Array<TypedEdge>& edges, Index first_edge, Index num_dst, Index num_src_rows,
+                      bool every_row) {
+  GraphShard shard;
+  shard.num_dst = num_dst;
+  shard.num_src_rows = num_src_rows;
+  shard.first_edge = first_edge;
+  list_rows(
+      shard, std::ssize(edges), [&](Index k) { return edges[k].dst; }, every_row);
+  shard.src.resize(edges.size());
+  std::ranges::transform(edges, shard.src.begin(), &TypedEdge::src);
+  return shard;
+}
+
+/// Splits a message flow graph by types.
+class BlockTypes {
+ public:
+  BlockTypes(const HeteroGraph& graph, const MessageFlowGraph& block)
+      : graph_(graph),
+        form_(graph.to_homogeneous()),
+        block_(block),
+        shards_(block.topology()),
+        comm_(block.comm()),
+        num_types_(graph.node_types().size()) {
+    check();
+    number_rows();
+    share_rows();
+    divide_edges();
+    share_sizes();
+  }
+
+  [[nodiscard]] const std::vector<Array<Index>>& sources() const { return sources_; }
+  [[nodiscard]] const std::vector<Index>& num_destinations() const { return num_destinations_; }
+  [[nodiscard]] const PartitionBook& src_book(std::size_t type) const { return src_books_[type]; }
+  [[nodiscard]] const PartitionBook& dst_book(std::size_t type) const { return dst_books_[type]; }
+
+  /// Returns the original ids within the type of this rank's sources.
+  [[nodiscard]] const SharedIds& src_ids(std::size_t type) const { return types_[type].src_ids; }
+  [[nodiscard]] std::size_t node_type(const std::string& name) const {
+    return static_cast<std::size_t>(std::ranges::find(graph_.node_types(), name) -
+                                    graph_.node_types().begin());
+  }
+  /// Returns, for each destination of the message flow graph, its position when types are concatenated.
+  [[nodiscard]] Array<Index> destinations_in_order() const {
+    std::vector<Index> begin(num_types_ + 1, 0);
+    std::partial_sum(num_destinations_.begin(), num_destinations_.end(), begin.begin() + 1);
+    Array<Index> places;
+    for (Index i = 0; i < block_.num_dst_nodes(); ++i)
+      places.push_back(begin[static_cast<std::size_t>(type_[i])] + number_[i]);
+    return places;
+  }
+
+  /// Returns the rounds of the block restricted to the rows of one type. Collective.
+  [[nodiscard]] std::shared_ptr<const std::vector<HaloRound>> rounds(std::size_t type) const {
+    const auto is_type = [&](Index row) { return type_[row] == static_cast<Index>(type); };
+    const Index first_halo = shards_.local.num_src_rows;
+    std::vector<HaloRound> of_type;
+    for (const HaloRound& round : shards_.rounds()) {
+      HaloRound& made = of_type.emplace_back();
+      made.reader = round.reader;
+      made.owner = round.owner;
+      for (Index i = 0; i < round.recv_rows; ++i)
+        made.recv_rows += is_type(first_halo + round.first + i) ? 1 : 0;
+      for (const local_index row : round.send_rows)
+        if (is_type(row)) made.send_rows.push_back(static_cast<local_index>(number_[row]));
+    }
+    number_halo_rows(comm_, of_type);
+    return std::make_shared<const std::vector<HaloRound>>(std::move(of_type));
+  }
+
+  [[nodiscard]] std::shared_ptr<const ShardedGraph> relation(
+      std::size_t k, std::shared_ptr<const std::vector<HaloRound>> rounds) const {
+    const EdgeType& type = form_.edge_types[k];
+    const ShardedGraph& whole = *graph_[type].shards();
+    const std::size_t source = node_type(type.source), destination = node_type(type.destination);
+    const Index num_dst = num_destinations_[destination];
+    auto made = std::make_shared<GraphTopology>(comm_, src_books_[source], dst_books_[destination]);
+    made->is_layer = true;
+    made->is_block = source == destination;
+    made->num_global_edges = num_edges_[k];
+    const auto& [local, remote] = edges_[k];
+    made->local = make_shard(local, 0, num_dst, std::ssize(sources_[source]), /*every_row=*/true);
+    made->remote = make_shard(remote, std::ssize(local), num_dst, halo_sizes_[source], /*every_row=*/false);
+    made->shared_rounds = std::move(rounds);
+    made->shared_src_ids = types_[source].src_ids;
+    made->shared_dst_ids = types_[destination].dst_ids;
+    // computed on demand; the captures keep the relation's degrees and rows alive
+    const auto in_graph = [rows = types_[source].rows, graph = graph_[type].shards()](const auto& degrees) {
+      return std::make_shared<LazyArray>([rows, graph, degrees] {
+        const Array<Index> of_graph = degrees->make();
+        Array<Index> of_rows(rows->size());
+        std::ranges::transform(*rows, of_rows.begin(), [&](Index row) { return of_graph[row]; });
+        return of_rows;
+      });
+    };
+    KnownDegrees known{.out = in_graph(whole.degrees.out)};
+    if (made->is_block) known.src_in = in_graph(whole.degrees.in);
+    take_edge_columns(k, whole.topology->edge_weight.defined(), *made);
+    return std::make_shared<const ShardedGraph>(std::move(made), std::move(known));
+  }
+
+ private:
+  struct NodeRows {
+    std::shared_ptr<const Array<Index>> rows;  ///< local rows in the whole graph of the sources
+    SharedIds src_ids, dst_ids;
+  };
+  void check() const {
+    const GraphTopology& whole = form_.graph.topology();
+    require<InputError>(comm_.size() == whole.comm.size(), "HeteroBlock: the message flow graph is of ",
+                        comm_.size(), " ranks, the graph of ", whole.comm.size());
+    const auto check_rows = [](const Array<Index>& rows, Index size, const char* what) {
+      for (const Index row : rows)
+        require<InputError>(0 <= row && row < size, "HeteroBlock: the message flow graph has ", what, " ",
+                            row, " of the rank, expected ", index_range(size),
+                            " as in the homogeneous form of the graph");
+    };
+    check_rows(block_.src_rows(), whole.local.num_src_rows, "node");
+    check_rows(block_.edge_rows(), whole.num_edges(), "edge");
+  }
+
+  /// Computes type_, number_, sources_, num_destinations_ and halo_sizes_. Collective.
+  void number_rows() {
+    const Array<Index>& rows = block_.src_rows();
+    const std::vector<Index>& first = form_.first_row;
+    sources_.resize(num_types_);
+    num_destinations_.resize(num_types_);
+    halo_sizes_.resize(num_types_);
+    for (Index i = 0; i < std::ssize(rows); ++i) {
+      const auto type =
+          static_cast<std::size_t>(std::upper_bound(first.begin(), first.end(), rows[i]) - first.begin() - 1);
+      type_.push_back(static_cast<Index>(type));
+      number_.push_back(std::ssize(sources_[type]));
+      sources_[type].push_back(i);
+      if (i < block_.num_dst_nodes()) ++num_destinations_[type];
+    }
+    type_ = shards_.with_halo(type_);
+    for (Index i = std::ssize(rows); i < std::ssize(type_); ++i)
+      number_.push_back(halo_sizes_[static_cast<std::size_t>(type_[i])]++);
+  }
+
+  /// Computes types_, which the relations of a node type share.
+  void share_rows() {
+    for (std::size_t t = 0; t < num_types_; ++t) {
+      Array<Index> rows, ids;
+      for (const Index source : sources_[t]) {
+        rows.push_back(block_.src_rows()[source] - form_.first_row[t]);
+        ids.push_back(graph_.node_ids(graph_.node_types()[t])[rows.back()]);
+      }
+      Array<Index> of_destinations(ids.begin(), ids.begin() + num_destinations_[t]);
+      types_.push_back({.rows = std::make_shared<const Array<Index>>(std::move(rows)),
+                        .src_ids = std::make_shared<const Array<Index>>(std::move(ids)),
+                        .dst_ids = std::make_shared<const Array<Index>>(std::move(of_destinations))});
+    }
+  }
+
+  /// Computes edges_. Each relation keeps the order of the block.
+  void divide_edges() {
+    edges_.resize(form_.edge_types.size());
+    const Array<std::uint16_t>& etypes = form_.etypes.numbers();
+    for (const GraphShard* shard : {&shards_.local, &shards_.remote}) {
+      const bool local = shard == &shards_.local;
+      const Index first_row = local ? 0 : shards_.local.num_src_rows;
+      for (Index i = 0; i < shard->num_rows(); ++i)
+        for (Index k = shard->row_begin[i]; k < shard->row_begin[i + 1]; ++k) {
+          const Index edge = shard->edge(k);
+          TypedEdges& edges = edges_[etypes[block_.edge_rows()[edge]]];
+          (local ? edges.local : edges.remote)
+              .push_back({.dst = static_cast<local_index>(number_[shard->dst_row(i)]),
+                          .src = static_cast<local_index>(number_[first_row + shard->src[k]]),
+                          .edge = static_cast<local_index>(edge)});
+        }
+    }
+  }
+
+  /// Computes src_books_, dst_books_ and num_edges_. Collective.
+  void share_sizes() {
+    const auto ranks = static_cast<std::size_t>(comm_.size()), rank = static_cast<std::size_t>(comm_.rank());
+    std::vector<Index> sizes(2 * num_types_ * ranks + edges_.size(), 0);
+    const auto place = [&](std::size_t q, std::size_t type) { return 2 * (q * num_types_ + type); };
+    for (std::size_t t = 0; t < num_types_; ++t) {
+      sizes[place(rank, t)] = std::ssize(sources_[t]);
+      sizes[place(rank, t) + 1] = num_destinations_[t];
+    }
+    const std::size_t first_edges = 2 * num_types_ * ranks;
+    for (std::size_t k = 0; k < edges_.size(); ++k)
+      sizes[first_edges + k] = std::ssize(edges_[k].local) + std::ssize(edges_[k].remote);
+    comm_.all_reduce(std::span<Index>(sizes), ReduceOp::sum);
+    for (std::size_t t = 0; t < num_types_; ++t)
+      for (std::size_t end = 0; end < 2; ++end) {
+        std::vector<Index> offsets{0};
+        for (std::size_t q = 0; q < ranks; ++q) offsets.push_back(offsets.back() + sizes[place(q, t) + end]);
+        (end == 0 ? src_books_ : dst_books_).emplace_back(std::move(offsets));
+      }
+    num_edges_.assign(sizes.begin() + static_cast<std::ptrdiff_t>(first_edges), sizes.end());
+  }
+
+  /// Copies edge ids and weights.
+  void take_edge_columns(std::size_t k, bool weighted, GraphTopology& made) const {
+    Array<Index> ids;
+    Tensor weight;
+    if (weighted) weight = Tensor({made.num_edges()});
+    Index next = 0;
+    for (const Array<TypedEdge>* edges : {&edges_[k].local, &edges_[k].remote})
+      for (const TypedEdge& each : *edges) {
+        if (shards_.has_edge_ids()) ids.push_back(shards_.edge_ids()[each.edge] - form_.first_edge_id[k]);
+        if (weighted) weight.data()[next++] = shards_.edge_weight.data()[each.edge];
+      }
+    if (shards_.has_edge_ids()) made.set_edge_ids(std::move(ids));
+    made.edge_weight = std::move(weight);
+  }
+
+  const HeteroGraph& graph_;
+  const HomogeneousForm& form_;
+  const MessageFlowGraph& block_;
+  const GraphTopology& shards_;
+  const Communicator& comm_;
+  std::size_t num_types_;
+  Array<Index> type_;    // type of each source row, then of each halo row
+  Array<Index> number_;  // index of each of these rows among the rows of its type
+  std::vector<Array<Index>> sources_;
+  std::vector<Index> num_destinations_, halo_sizes_;
+  std::vector<NodeRows> types_;
+  std::vector<TypedEdges> edges_;
+  std::vector<PartitionBook> src_books_, dst_books_;
+  std::vector<Index> num_edges_;
+};
+
+}  // namespace
+
+HeteroBlock::Made HeteroBlock::make(const HeteroGraph& graph, const MessageFlowGraph& block) {
+  return graph.comm().agree([&] {
+    const BlockTypes types(graph, block);
+    Made made{block.comm(), block.options(), {}, graph.edge_types(), {}, std::make_shared<Places>()};
+    std::vector<std::shared_ptr<const std::vector<HaloRound>>> rounds;
+    for (std::size_t t = 0; t < graph.node_types().size(); ++t) {
+      const std::string& name = graph.node_types()[t];
+      made.nodes.push_back({name, types.src_book(t), types.dst_book(t), types.src_ids(t)});
+      rounds.push_back(types.rounds(t));
+    }
+    for (std::size_t k = 0; k < made.edge_types.size(); ++k)
+      made.relations.push_back(types.relation(k, rounds[types.node_type(made.edge_types[k].source)]));
+    *made.places = {.sources = types.sources(),
+                    .num_destinations = types.num_destinations(),
+                    .num_sources = block.num_src_nodes(),
+                    .destinations = types.destinations_in_order()};
+    return made;
+  });
+}
+
+HeteroBlock::HeteroBlock(Made made)
+    : HeteroGraph(made.comm, std::move(made.nodes), std::move(made.edge_types), made.relations, made.options),
+      places_(std::move(made.places)) {}
+
+HeteroBlock::HeteroBlock(const HeteroGraph& graph, const MessageFlowGraph& block)
+    : HeteroBlock(make(graph, block)) {}
+
+const Array<Index>& HeteroBlock::sources(const std::string& type) const {
+  (void)num_nodes(type);  // throws for an unknown type
+  return places_
+      ->sources[static_cast<std::size_t>(std::ranges::find(node_types(), type) - node_types().begin())];
+}
+
+HeteroBlock::Rows HeteroBlock::split(const Variable& sources) const {
+  require<ShapeError>(sources.defined() && sources.num_rows() == places_->num_sources,
+                      "HeteroBlock: rows of shape ", sources.shape(), ", rank ", comm().rank(), " has ",
+                      places_->num_sources, " sources in the message flow graph");
+  Rows rows;
+  for (std::size_t t = 0; t < node_types().size(); ++t)
+    rows.emplace(node_types()[t], gather_rows(sources, RowIds(places_->sources[t], places_)));
+  return rows;
+}
+
+Variable HeteroBlock::join(const Rows& destinations) const {
+  require<InputError>(!destinations.empty(), "HeteroBlock: there are no rows to join");
+  for (const auto& of_type : destinations) (void)num_nodes(of_type.first);  // throws for an unknown type
+  const Shape shape = destinations.begin()->second.shape();
+  std::vector<Variable> parts;
+  for (std::size_t t = 0; t < node_types().size(); ++t) {
+    const auto found = destinations.find(node_types()[t]);
+    const Index expected = places_->num_destinations[t];
+    if (found == destinations.end()) {
+      parts.emplace_back(Tensor::zeros(shape.with_rows(expected)));
+      continue;
+    }
+    require<ShapeError>(found->second.num_rows() == expected, "HeteroBlock: rows of '", node_types()[t],
+                        "' have shape ", found->second.shape(), ", rank ", comm().rank(), " computes ",
+                        expected, " nodes of this type");
+    parts.push_back(found->second);
+  }
+  return gather_rows(concat_rows(parts), RowIds(places_->destinations, places_));
+}
+
+}}  // namespace sar

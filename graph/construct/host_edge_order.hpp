@@ -1,0 +1,61 @@
+/// Converts a host's nodes and edges to those of a graph, and edge rows between both orders.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/rows/row_route.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/core/tensor/tensor.hpp>
+#include <sar/graph/construct/edge_ends.hpp>
+#include <sar/graph/construct/host_edges.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/shard/edge_list.hpp>
+
+#include <cstdint>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// The mapping between the order in which a host gave its edges and their order in a graph.
+struct HostEdgeOrder {
+  Index num_given = 0;
+  bool reversed = false;
+  RowRoute route;                ///< of the given edges, followed by their reverse edges
+  Array<std::int32_t> places{};  ///< position in the graph's order of each received edge
+
+  /// Implements HostGraph::to_graph_order and to_host_order. Collective.
+  [[nodiscard]] Tensor to_graph_order(const GraphShardManager& graph, const Tensor& rows,
+                                      const Tensor& reverse_rows) const;
+  [[nodiscard]] Tensor to_host_order(const GraphShardManager& graph, const Tensor& rows, bool reverse) const;
+};
+
+/// Edges after their redistribution to the owners of their destinations.
+struct BroughtEdges {
+  EdgeList edges;
+  Array<Index> arrived;  ///< ids of the received edges
+  HostEdgeOrder order;   ///< places are not set yet
+
+  /// Computes order.places. Local.
+  void find_places(const Array<Index>& edge_ids);
+};
+
+/// Check the arrays of a rank. Throw ShapeError or InputError. Local.
+void check_host_nodes(const Communicator& comm, std::span<const Index> nodes, const char* what);
+void check_host_nodes(const Communicator& comm, const LocalToGlobal& nodes, const char* what);
+void check_host_edges(const Communicator& comm, const GlobalEdges& edges);
+void check_host_edges(const Communicator& comm, const LocalEdges& edges);
+
+/// Returns the nodes of one end of the edges, which may also be those of the other end; `nodes` must outlive
+/// the result. Each rank owns the nodes that it gives. Collective.
+HostNodes<std::span<const Index>> host_nodes(const Communicator& comm, const std::span<const Index>& nodes,
+                                             const char* what);
+HostNodes<LocalToGlobal> host_nodes(const Communicator& comm, const LocalToGlobal& nodes, const char* what);
+
+/// Computes the global ids of the edges' ends and sends the edges and their weights to the owners of their
+/// destinations, reverse edges last. If `src` and `dst` are the same object, they are one set of nodes.
+/// Throws as HostGraph. Collective.
+BroughtEdges bring_host_edges(const Communicator& comm, const HostNodes<std::span<const Index>>& src,
+                              const HostNodes<std::span<const Index>>& dst, const GlobalEdges& edges,
+                              bool add_reverse);
+BroughtEdges bring_host_edges(const Communicator& comm, const HostNodes<LocalToGlobal>& src,
+                              const HostNodes<LocalToGlobal>& dst, const LocalEdges& edges, bool add_reverse);
+
+}}  // namespace sar

@@ -1,0 +1,38 @@
+/// The graph of one layer of a network: some nodes of a whole graph, some of their in-edges, and the sources
+/// of these edges. For implementation files.
+#pragma once
+
+#include <sar/core/memory/memory.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
+
+#include <memory>
+#include <span>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// In-edges of rows 0, 1, ..., as edge rows of the whole graph. Row i has the edges edge[begin[i]] ...
+/// edge[begin[i + 1] - 1], in any order. Edges may repeat.
+struct KeptEdges {
+  Array<Index> begin{0};
+  Array<local_index> edge;
+};
+
+struct LayerGraph {
+  std::shared_ptr<const ShardedGraph> graph;
+  Array<Index> src_rows;   ///< sources of the layer as rows of the whole graph; the destinations come first
+  Array<Index> edge_rows;  ///< edges of the layer as edge rows of the whole graph
+};
+
+/// Seeds, which are global ids, as rows of this rank. Collective. Throws InputError, the same on every rank,
+/// naming a seed that is no node, a node of another rank or given twice, and unless the graph is homogeneous.
+Array<Index> rows_of_seeds(const GraphTopology& graph, std::span<const Index> seeds);
+
+/// Returns the layer that computes the distinct rows `dst_rows` of the whole graph from the edges in `kept`.
+/// In-degrees are those in the layer, out-degrees those in the whole graph. Collective: one request to each
+/// owner of sources.
+LayerGraph make_layer(const ShardedGraph& whole, const Array<Index>& dst_rows, const KeptEdges& kept);
+
+/// Returns all in-edges of the rows.
+KeptEdges all_in_edges(const ShardedGraph& whole, const Array<Index>& dst_rows);
+
+}}  // namespace sar

@@ -1,0 +1,63 @@
+#include <sar/core/error.hpp>
+#include <sar/core/trace/trace.hpp>
+#include <sar/graph/construct/layer_graph.hpp>
+#include <sar/graph/construct/message_flow_graph.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// Throws InputError for an invalid number of layers. Collective.
+void check_layers(const Communicator& comm, int num_layers) {
+  comm.agree([&] {
+    require<InputError>(num_layers >= 1, "message flow graphs of ", num_layers,
+                        " layers, expected at least 1");
+  });
+  std::array<int, 2> layers{num_layers, -num_layers};
+  comm.all_reduce(std::span<int>(layers), ReduceOp::max);
+  require<InputError>(layers[0] == -layers[1],
+                      "message flow graphs of a different number of layers on different "
+                      "ranks: ",
+                      -layers[1], " to ", layers[0]);
+}
+
+}  // namespace
+
+MessageFlowGraph::MessageFlowGraph(LayerGraph layer, Array<Index> dst_rows, const GraphOptions& options)
+    : GraphShardManager(std::move(layer.graph), options),
+      src_rows_(std::move(layer.src_rows)),
+      dst_rows_(std::move(dst_rows)),
+      edge_rows_(std::move(layer.edge_rows)) {}
+
+std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph, std::span<const Index> seeds,
+                                             int num_layers) {
+  const TraceScope scope("construct_mfgs", TraceKind::compute);
+  return graph.comm().agree([&] {
+    check_layers(graph.comm(), num_layers);
+    return make_layers(graph, seeds, num_layers, [&](Index, const Array<Index>& dst_rows) {
+      return all_in_edges(*graph.shards(), dst_rows);
+    });
+  });
+}
+
+std::vector<MessageFlowGraph> make_layers(const GraphShardManager& graph, std::span<const Index> seeds,
+                                          Index num_layers,
+                                          const std::function<KeptEdges(Index, const Array<Index>&)>& keep) {
+  const ShardedGraph& whole = *graph.shards();
+  Array<Index> dst_rows = rows_of_seeds(*whole.topology, seeds);
+  std::vector<MessageFlowGraph> layers;
+  for (Index l = num_layers - 1; l >= 0; --l) {
+    LayerGraph layer = make_layer(whole, dst_rows, keep(l, dst_rows));
+    Array<Index> next = layer.src_rows;
+    layers.emplace_back(std::move(layer), std::move(dst_rows), graph.options());
+    dst_rows = std::move(next);
+  }
+  std::reverse(layers.begin(), layers.end());
+  return layers;
+}
+
+}}  // namespace sar

@@ -1,0 +1,53 @@
+#include <sar/core/error.hpp>
+#include <sar/graph/construct/node_pairs.hpp>
+
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// Returns a graph whose destinations are the pairs, with one in-edge for each, from its end.
+GraphShardManager graph_of_ends(const Communicator& comm, const PartitionBook& book, const char* name,
+                                std::span<const Index> ends, std::size_t num_pairs,
+                                const GraphOptions& options) {
+  return comm.agree([&] {
+    require<ShapeError>(ends.size() == num_pairs, "NodePairs: ", ends.size(), " destinations for ", num_pairs,
+                        " sources");
+    for (const Index end : ends)
+      require<InputError>(end >= 0 && end < book.num_nodes(), "NodePairs: ", name, " ", end,
+                          ", expected a node from 0 to ", book.num_nodes() - 1);
+    std::vector<Index> offsets{0};
+    for (const Index count : comm.all_gather(static_cast<Index>(num_pairs)))
+      offsets.push_back(offsets.back() + count);
+    const PartitionBook pairs(std::move(offsets));
+    EdgeList edges;
+    edges.src.assign(ends.begin(), ends.end());
+    edges.dst.resize(ends.size());
+    std::iota(edges.dst.begin(), edges.dst.end(), pairs.begin(comm.rank()));
+    edges.id = edges.dst;
+    return GraphShardManager(comm, book, pairs, std::move(edges), false, options);
+  });
+}
+
+}  // namespace
+
+NodePairs::NodePairs(const Communicator& comm, const PartitionBook& book, std::span<const Index> src,
+                     std::span<const Index> dst, const GraphOptions& options)
+    : NodePairs(comm, book, book, src, dst, options) {}
+
+NodePairs::NodePairs(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
+                     std::span<const Index> src, std::span<const Index> dst, const GraphOptions& options)
+    : src_(graph_of_ends(comm, src_book, "source", src, src.size(), options)),
+      dst_(graph_of_ends(comm, dst_book, "destination", dst, src.size(), options)) {}
+
+Variable NodePairs::src(const Variable& h) const {
+  return src_.update_all(fn::copy_u(h), fn::sum);
+}
+
+Variable NodePairs::dst(const Variable& h) const {
+  return dst_.update_all(fn::copy_u(h), fn::sum);
+}
+
+}}  // namespace sar

@@ -1,0 +1,50 @@
+/// NodePairs: gathers the rows of both ends of pairs of nodes on any ranks, for link prediction.
+#pragma once
+
+#include <sar/autograd/variable.hpp>
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+
+#include <span>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Pairs of nodes as two columns of global ids (PartitionBook).
+struct NodePairList {
+  Array<Index> src, dst;
+
+  [[nodiscard]] Index size() const noexcept { return static_cast<Index>(src.size()); }
+};
+
+///     const NodePairs pairs(comm, book, src, dst);
+///     const Variable scores = predictor(pairs.src(h), pairs.dst(h));
+///
+/// Each rank has its own pairs, or none, with any nodes as ends. Pairs may repeat. Each end is implemented as
+/// one update_all on a graph from the nodes to the pairs with one edge per pair: a row is sent once to each
+/// rank that reads it, and its gradient is sent back once, in the stages of `options`.
+class NodePairs {
+ public:
+  /// `book`: the owners of the nodes; src and dst are global ids. Throws the same exception on every rank:
+  /// ShapeError if lengths differ, InputError for a node that does not exist. Collective.
+  NodePairs(const Communicator& comm, const PartitionBook& book, std::span<const Index> src,
+            std::span<const Index> dst, const GraphOptions& options = {});
+  /// The same for sources and destinations from two sets of nodes. Collective.
+  NodePairs(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
+            std::span<const Index> src, std::span<const Index> dst, const GraphOptions& options = {});
+
+  /// Returns the number of pairs of this rank.
+  [[nodiscard]] Index num_pairs() const noexcept { return src_.num_dst_nodes(); }
+
+  /// Returns the rows h[src[i]] of h [local nodes, ...]: [pairs, ...]. Differentiable. Throws ShapeError on
+  /// every rank if the number of rows of h does not match. Collective, also in the backward pass.
+  [[nodiscard]] Variable src(const Variable& h) const;
+  /// Returns the rows of the other end. Collective.
+  [[nodiscard]] Variable dst(const Variable& h) const;
+
+ private:
+  GraphShardManager src_, dst_;
+};
+
+}}  // namespace sar

@@ -1,0 +1,25 @@
+/// Everything of sar::data that a program needs: files, datasets, generators and partitioners.
+///
+/// Room graph/data: Graphs with data on their nodes and edges, whatever they come from: sources, distribution
+/// over the ranks, splits.
+#pragma once
+
+#include <sar/graph/data/distributed_data.hpp>
+#include <sar/graph/data/edge_data.hpp>
+#include <sar/graph/data/edge_split.hpp>
+#include <sar/graph/data/generate/generators.hpp>
+#include <sar/graph/data/graph_data.hpp>
+#include <sar/graph/data/graph_view.hpp>
+#include <sar/graph/data/graph_source.hpp>
+#include <sar/graph/data/hetero_graphs.hpp>
+#include <sar/graph/data/node_data.hpp>
+#include <sar/graph/data/parts/partition_directory.hpp>
+#include <sar/graph/data/parts/partition_graph.hpp>
+#include <sar/graph/data/parts/partition_graph_options.hpp>
+#include <sar/graph/data/sources/dataset_source.hpp>
+#include <sar/graph/data/sources/dgl_partition.hpp>
+#include <sar/graph/data/sources/find_dataset.hpp>
+#include <sar/graph/data/sources/load_dataset.hpp>
+#include <sar/graph/data/sources/write_dataset.hpp>
+#include <sar/graph/partition/partition.hpp>
+#include <sar/sar.hpp>

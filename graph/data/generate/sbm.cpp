@@ -1,0 +1,208 @@
+#include <sar/core/error.hpp>
+#include <sar/core/random/keyed_bijection.hpp>
+#include <sar/core/random/random.hpp>
+#include <sar/graph/data/generate/sbm.hpp>
+#include <sar/graph/data/sources/load_dataset.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// One family of draws for each purpose.
+enum Stream : std::uint64_t {
+  order_stream = 0x73626d00,
+  edge_stream,
+  centre_stream,
+  noise_stream,
+  split_stream
+};
+
+void check(const SbmOptions& sbm) {
+  require<InputError>(sbm.classes >= 1, "sbm: ", sbm.classes, " classes, expected at least 1");
+  require<InputError>(sbm.nodes / 2 >= sbm.classes, "sbm: ", sbm.nodes,
+                      " nodes, expected at least two for each of the ", sbm.classes, " classes");
+  require<InputError>(sbm.degree > 0 && static_cast<double>(sbm.nodes) * sbm.degree < 0x1p60, "sbm: degree ",
+                      sbm.degree, " with ", sbm.nodes,
+                      " nodes, expected a positive number and fewer than 2^60 edges");
+  require<InputError>(sbm.features >= 1, "sbm: ", sbm.features, " features, expected at least 1");
+  require<InputError>(sbm.homophily >= 0 && sbm.homophily <= 1, "sbm: homophily ", sbm.homophily,
+                      ", expected a number from 0 to 1");
+  require<InputError>(std::isfinite(sbm.signal), "sbm: signal ", sbm.signal, ", expected a finite number");
+  require<InputError>(sbm.train_share > 0 && sbm.train_share <= 1, "sbm: train_share ", sbm.train_share,
+                      ", expected a positive number up to 1");
+}
+
+class SbmSource : public GraphSource {
+ public:
+  SbmSource(const Communicator& comm, const SbmOptions& sbm)
+      : GraphSource(comm, "generated graph", "sbm"),
+        sbm_((check(sbm), sbm)),
+        node_of_rank_(sbm.nodes, {sbm.seed, order_stream}),
+        split_(sbm.nodes, {sbm.seed, split_stream}),
+        edge_draws_({sbm.seed, edge_stream}),
+        width_(std::sqrt(static_cast<double>(sbm.nodes) + 1) - 1),
+        train_end_(static_cast<Index>(std::ceil(sbm.train_share * static_cast<double>(sbm.nodes)))),
+        val_end_(train_end_ + (sbm.nodes - train_end_) / 2) {
+    SourceNodes& nodes = types_.nodes.emplace_back();
+    nodes.num_nodes = sbm.nodes;
+    nodes.fields = {{"features", npy_real, {sbm.features}},
+                    {"labels", NpyType::int64, {}},
+                    {"train_mask", NpyType::boolean, {}},
+                    {"val_mask", NpyType::boolean, {}},
+                    {"test_mask", NpyType::boolean, {}}};
+    types_.edges.emplace_back().num_edges = 2 * num_undirected();
+  }
+
+  [[nodiscard]] std::string description() const override {
+    return concat("generated graph sbm, ", num_nodes(), " nodes, ", num_edges(), " edges");
+  }
+
+  /// Both directions of this rank's share of the undirected edges.
+  [[nodiscard]] EdgeList read_edges(std::size_t) override {
+    return comm().agree([&] {
+      const PartitionBook shares = PartitionBook::even(num_undirected(), comm().size());
+      const Index begin = shares.begin(comm().rank()), count = shares.num_nodes(comm().rank());
+      EdgeList list;
+      for (Array<Index>* column : {&list.src, &list.dst, &list.id}) column->resize(2 * count);
+      parallel_for(count, 1 << 12, [&](Index first, Index last) {
+        for (Index i = first; i < last; ++i) {
+          const auto [u, v] = ends(static_cast<std::uint64_t>(begin + i));
+          const Index at = 2 * i;
+          list.src[at] = list.dst[at + 1] = u;
+          list.dst[at] = list.src[at + 1] = v;
+          list.id[at] = 2 * (begin + i);
+          list.id[at + 1] = 2 * (begin + i) + 1;
+        }
+      });
+      return list;
+    });
+  }
+  [[nodiscard]] DataArray read_node_data(std::size_t, const std::string& name,
+                                         std::span<const Index> nodes) override {
+    return comm().agree([&] {
+      const auto& fields = types_.nodes[0].fields;
+      const auto field = std::ranges::find(fields, name, &DataField::name);
+      require<InputError>(field != fields.end(), "sbm: there is no node data '", name,
+                          "', expected features, labels, train_mask, val_mask or test_mask");
+      DataArray rows(field->type, field->row_shape, std::ssize(nodes));
+      auto* bytes = reinterpret_cast<std::uint8_t*>(rows.bytes.data());
+      if (name == "features")
+        write_features(nodes, reinterpret_cast<real*>(bytes));
+      else if (name == "labels")
+        write(nodes, reinterpret_cast<std::int64_t*>(bytes), [&](Index node) { return label(node); });
+      else
+        write(nodes, bytes, [&](Index node) { return name == mask_of(node); });
+      return rows;
+    });
+  }
+  [[nodiscard]] DataArray read_edge_data(std::size_t, const std::string& name,
+                                         std::span<const Index>) override {
+    return comm().agree([&]() -> DataArray {
+      throw InputError(concat("sbm: there is no edge data '", name, "', expected none"));
+    });
+  }
+
+ private:
+  [[nodiscard]] Index num_undirected() const {
+    return static_cast<Index>(std::llround(static_cast<double>(sbm_.nodes) * sbm_.degree / 2));
+  }
+  [[nodiscard]] Index label(Index node) const { return node_of_rank_.inverse(node) % sbm_.classes; }
+  [[nodiscard]] const char* mask_of(Index node) const {
+    const Index place = split_(node);
+    return place < train_end_ ? "train_mask" : place < val_end_ ? "val_mask" : "test_mask";
+  }
+
+  void write_features(std::span<const Index> nodes, real* out) const {
+    const Tensor centres = class_centres();
+    const Random noise({sbm_.seed, noise_stream});
+    parallel_for(static_cast<Index>(nodes.size()), 256, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i) {
+        const Index node = nodes[i];
+        const real* centre = centres.row(label(node));
+        for (Index f = 0; f < sbm_.features; ++f)
+          out[i * sbm_.features + f] =
+              centre[f] + static_cast<real>(
+                              noise.normal(static_cast<std::uint64_t>(node), static_cast<std::uint64_t>(f)));
+      }
+    });
+  }
+
+  /// out[i] = value(nodes[i])
+  template <class T, class Value>
+  static void write(std::span<const Index> nodes, T* out, const Value& value) {
+    parallel_for(static_cast<Index>(nodes.size()), 1 << 12, [&](Index first, Index last) {
+      for (Index i = first; i < last; ++i) out[i] = static_cast<T>(value(nodes[i]));
+    });
+  }
+
+  struct Ends {
+    Index u;
+    Index v;
+  };
+
+  /// Inverse of the distribution function F(x) = (sqrt(x + 1) - 1) / (sqrt(N + 1) - 1) of a density (x +
+  /// 1)^(-1/2).
+  [[nodiscard]] Index draw_rank(double uniform) const {
+    const double root = uniform * width_ + 1;
+    return std::min(static_cast<Index>(root * root - 1), sbm_.nodes - 1);
+  }
+
+  [[nodiscard]] Ends ends(std::uint64_t m) const {
+    const Index u = draw_rank(edge_draws_.uniform(m, 0));
+    Index label = u % sbm_.classes;
+    const double other = edge_draws_.uniform(m, 1) - sbm_.homophily;
+    if (other >= 0 && sbm_.classes > 1) {
+      const auto others = static_cast<double>(sbm_.classes - 1);
+      const auto step = static_cast<Index>(other / (1 - sbm_.homophily) * others);
+      label = (label + 1 + std::min(step, sbm_.classes - 2)) % sbm_.classes;
+    }
+    Index v = u;
+    for (std::uint64_t attempt = 2; v == u; ++attempt) {
+      v = draw_rank(edge_draws_.uniform(m, attempt));
+      v += label - v % sbm_.classes;
+      if (v >= sbm_.nodes) v -= sbm_.classes;
+    }
+    return {node_of_rank_(u), node_of_rank_(v)};
+  }
+
+  /// [classes, features]: directions drawn uniformly, of length `signal`.
+  [[nodiscard]] Tensor class_centres() const {
+    Tensor centres(Shape{sbm_.classes, sbm_.features});
+    const Random draws({sbm_.seed, centre_stream});
+    parallel_for(sbm_.classes, 16, [&](Index first, Index last) {
+      for (Index c = first; c < last; ++c) {
+        const auto draw = [&](Index f) {
+          return draws.normal(static_cast<std::uint64_t>(c), static_cast<std::uint64_t>(f));
+        };
+        double squares = 0;
+        for (Index f = 0; f < sbm_.features; ++f) squares += draw(f) * draw(f);
+        for (Index f = 0; f < sbm_.features; ++f)
+          centres.row(c)[f] = static_cast<real>(draw(f) * sbm_.signal / std::sqrt(squares));
+      }
+    });
+    return centres;
+  }
+
+  SbmOptions sbm_;
+  KeyedBijection node_of_rank_;
+  KeyedBijection split_;
+  Random edge_draws_;
+  double width_;
+  Index train_end_;
+  Index val_end_;
+};
+
+}  // namespace
+
+NodeData make_sbm(const Communicator& comm, const SbmOptions& sbm, const DatasetOptions& options) {
+  return comm.agree([&] { return load_dataset(*sbm_source(comm, sbm), options); });
+}
+
+std::unique_ptr<GraphSource> sbm_source(const Communicator& comm, const SbmOptions& sbm) {
+  return std::make_unique<SbmSource>(comm, sbm);
+}
+
+}}  // namespace sar

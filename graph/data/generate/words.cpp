@@ -1,0 +1,96 @@
+#include <sar/core/error.hpp>
+#include <sar/graph/data/generate/words.hpp>
+#include <sar/graph/data/graph_source.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+constexpr std::size_t paper = 0, cites = 0, has = 1;
+
+class WordsSource : public GraphSource {
+ public:
+  explicit WordsSource(GraphSource& papers) : GraphSource(papers.comm(), "papers and words of", papers.name()), papers_(papers) {
+    const SourceTypes& given = papers.types();
+    require_one_type(papers.name(), given.nodes.size(), given.edges.size());
+    std::vector<DataField> fields = given.nodes[0].fields;
+    const auto features = std::ranges::find_if(
+        fields, [](const DataField& field) { return field.name == "features" || field.name == "feat"; });
+    require<InputError>(features != fields.end(), papers.name(),
+                        ": there are no features, expected the words of ",
+                        "each paper as columns that are not 0");
+    const DataField words = *features;
+    fields.erase(features);
+    types_.nodes = {{"paper", given.nodes[0].num_nodes, fields}, {"word", words.row_size(), {}}};
+    read_words(words);
+    const Index count = comm().all_reduce(words_.size());
+    types_.edges = {{"paper", "cites", "paper", given.edges[0].num_edges, given.edges[0].fields},
+                    {"paper", "has", "word", count, {}},
+                    {"word", "in", "paper", count, {}}};
+  }
+
+  [[nodiscard]] EdgeList read_edges(std::size_t type) override {
+    if (type == cites) return papers_.read_edges(0);
+    return comm().agree([&] {
+      EdgeList edges = words_;
+      if (type != has) std::swap(edges.src, edges.dst);
+      return edges;
+    });
+  }
+  [[nodiscard]] DataArray read_node_data(std::size_t type, const std::string& field,
+                                         std::span<const Index> nodes) override {
+    require<InputError>(type == paper, name(), ": there are no data of words named ", field);
+    return papers_.read_node_data(0, field, nodes);
+  }
+  [[nodiscard]] DataArray read_edge_data(std::size_t type, const std::string& field,
+                                         std::span<const Index> edges) override {
+    require<InputError>(type == cites, name(), ": there are no data of words named ", field);
+    return papers_.read_edge_data(0, field, edges);
+  }
+
+ private:
+  /// The words of an even share of the papers, which are numbered by paper and word. Collective.
+  void read_words(const DataField& field) {
+    const PartitionBook slices = PartitionBook::even(papers_.num_nodes(), comm().size());
+    const Index chunk = std::max<Index>(1, (Index{16} << 20) / std::max<Index>(1, field.row_bytes()));
+    const Index chunks = (slices.num_nodes(0) + chunk - 1) / chunk;  // rank 0 has the most
+    for (Index i = 0; i < chunks; ++i) {
+      const Index begin = std::min(slices.begin(comm().rank()) + i * chunk, slices.end(comm().rank()));
+      Array<Index> nodes(std::min(chunk, slices.end(comm().rank()) - begin));
+      std::iota(nodes.begin(), nodes.end(), begin);
+      const DataArray rows = papers_.read_node_data(0, field.name, nodes);
+      comm().agree([&] {
+        std::vector<double> values(static_cast<std::size_t>(rows.row_size()));
+        for (Index v = 0; v < rows.num_rows; ++v) {
+          convert_elements(rows.type, rows.row(v), rows.row_size(), values.data());
+          for (Index word = 0; word < rows.row_size(); ++word) {
+            if (values[static_cast<std::size_t>(word)] == 0) continue;
+            words_.src.push_back(begin + v);
+            words_.dst.push_back(word);
+          }
+        }
+      });
+    }
+    const auto counts = comm().all_gather(std::ssize(words_.src));
+    comm().agree([&] {
+      words_.id.resize(words_.src.size());
+      std::iota(words_.id.begin(), words_.id.end(),
+                std::accumulate(counts.begin(), counts.begin() + comm().rank(), Index{0}));
+    });
+  }
+
+  GraphSource& papers_;
+  EdgeList words_;  // from papers to words
+};
+
+}  // namespace
+
+std::unique_ptr<GraphSource> words_source(GraphSource& papers) {
+  return papers.comm().agree([&] { return std::make_unique<WordsSource>(papers); });
+}
+
+}}  // namespace sar

@@ -1,0 +1,210 @@
+#include <sar/core/error.hpp>
+#include <sar/core/files/file.hpp>
+#include <sar/core/files/json_value.hpp>
+#include <sar/core/files/npy_header.hpp>
+#include <sar/graph/data/parts/partition_description.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <numeric>
+#include <set>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+constexpr const char* format_name = "sar-partition";
+constexpr Index version = 1;
+constexpr std::array all_types{NpyType::float16, NpyType::float32, NpyType::float64,
+                               NpyType::boolean, NpyType::uint8,   NpyType::int8,
+                               NpyType::int16,   NpyType::int32,   NpyType::int64};
+
+std::vector<DataField> parse_fields(const JsonValue& list, Index num_rows) {
+  std::vector<DataField> fields;
+  std::set<std::string> names;
+  for (const JsonValue& value : list.list()) {
+    DataField& field = fields.emplace_back();
+    field.name = unique_name(value.at("name"), value.at("name").text(), names);
+    const std::string dtype = value.at("dtype").text();
+    const auto* type = std::find_if(all_types.begin(), all_types.end(),
+                                    [&](NpyType known) { return dtype == to_string(known); });
+    require<InputError>(type != all_types.end(), value.place(), ".dtype is ", dtype,
+                        ", expected the name of a NumPy type such as float32");
+    field.type = *type;
+    field.row_shape = value.at("row_shape").counts();
+    std::vector<Index> shape = field.row_shape;
+    static_cast<void>(checked_num_elements(shape, field.type, value.place()));
+    shape.insert(shape.begin(), num_rows);
+    static_cast<void>(checked_num_elements(shape, field.type, value.place()));
+  }
+  return fields;
+}
+
+PartitionBook parse_book(const JsonValue& offsets, int num_parts) {
+  const std::vector<Index> numbers = offsets.counts();
+  require<InputError>(static_cast<Index>(numbers.size()) == Index{num_parts} + 1, offsets.place(), " has ",
+                      numbers.size(), " elements, expected ", Index{num_parts} + 1, ", one more than parts");
+  require<InputError>(numbers.front() == 0 && std::is_sorted(numbers.begin(), numbers.end()), offsets.place(),
+                      " starts at ", numbers.front(), " and ends at ", numbers.back(),
+                      ", expected numbers that start at 0 and do not decrease");
+  return PartitionBook(numbers);
+}
+
+void parse_node_types(const JsonValue& root, PartitionDescription& description) {
+  std::set<std::string> names;
+  for (const JsonValue& value : root.at("node_types").list()) {
+    NodeTypeDescription& type = description.node_types.emplace_back();
+    type.name = unique_name(value.at("name"), value.at("name").text(), names);
+    type.book = parse_book(value.at("offsets"), description.num_parts);
+    const Index num_nodes = value.at("num_nodes").count();
+    require<InputError>(num_nodes == type.book.num_nodes(), value.place(), ".num_nodes is ", num_nodes,
+                        ", expected ", type.book.num_nodes(), " as the last of its offsets");
+    type.data = parse_fields(value.at("data"), num_nodes);
+  }
+}
+
+void parse_edge_types(const JsonValue& root, PartitionDescription& description) {
+  std::set<std::string> names;
+  for (const JsonValue& value : root.at("edge_types").list()) {
+    EdgeTypeDescription& type = description.edge_types.emplace_back();
+    for (const auto& [key, text] :
+         {std::pair{"src_type", &type.src_type}, {"name", &type.name}, {"dst_type", &type.dst_type}}) {
+      *text = value.at(key).text();
+      require<InputError>(!text->empty(), value.place(), ".", key, " is empty, expected a name");
+    }
+    unique_name(value, concat(type.src_type, ":", type.name, ":", type.dst_type), names);
+    for (const std::string* end : {&type.src_type, &type.dst_type})
+      require<InputError>(std::any_of(description.node_types.begin(), description.node_types.end(),
+                                      [&](const auto& nodes) { return nodes.name == *end; }),
+                          value.place(), ": there is no node type ", *end, ", expected one of node_types");
+    type.edges_per_part = value.at("edges_per_part").counts();
+    require<InputError>(static_cast<int>(type.edges_per_part.size()) == description.num_parts, value.place(),
+                        ".edges_per_part has ", type.edges_per_part.size(), " elements, expected ",
+                        description.num_parts);
+    Index sum = 0;
+    for (const Index count : type.edges_per_part)
+      require<InputError>(!__builtin_add_overflow(sum, count, &sum), value.place(),
+                          ".edges_per_part sums to more than 2^63 edges");
+    const Index num_edges = value.at("num_edges").count();
+    require<InputError>(num_edges == sum, value.place(), ".num_edges is ", num_edges, ", expected ", sum,
+                        ", the sum of edges_per_part");
+    type.data = parse_fields(value.at("data"), num_edges);
+    if (value.has("first_added_id")) type.first_added_id = value.at("first_added_id").count();
+  }
+}
+
+std::uint64_t parse_checksum(const JsonValue& value) {
+  const std::string text = value.text();
+  std::uint64_t checksum = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), checksum, 16);
+  require<InputError>(error == std::errc() && end == text.data() + text.size(), value.place(), " is ",
+                      text.substr(0, 40), ", expected a hexadecimal number");
+  return checksum;
+}
+
+std::string format_checksum(std::uint64_t checksum) {
+  std::array<char, 16> digits{};
+  const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), checksum, 16);
+  return {digits.data(), written.ptr};
+}
+
+OrderedJson format_fields(const std::vector<DataField>& fields) {
+  OrderedJson list = OrderedJson::array();
+  for (const DataField& field : fields)
+    list.push_back({{"name", field.name}, {"dtype", to_string(field.type)}, {"row_shape", field.row_shape}});
+  return list;
+}
+
+std::vector<Index> offsets_of(const PartitionBook& book) {
+  std::vector<Index> offsets{0};
+  for (int p = 0; p < book.num_parts(); ++p) offsets.push_back(book.end(p));
+  return offsets;
+}
+
+}  // namespace
+
+Index EdgeTypeDescription::num_edges() const noexcept {
+  return std::accumulate(edges_per_part.begin(), edges_per_part.end(), Index{0});
+}
+
+PartitionDescription parse_partition_description(const std::string& text, const std::string& path) {
+  const OrderedJson json =
+      parse_json<OrderedJson>(text, path + ": the file", "the JSON of a partition directory");
+  const JsonValue root(json, path + ": the description");
+  const std::string format = root.at("format").text();
+  require<InputError>(format == format_name, path, ": the format is ", format, ", expected ", format_name);
+  const Index found = root.at("version").count();
+  require<InputError>(found == version, path, ": the version is ", found, ", expected ", version);
+
+  PartitionDescription description;
+  description.name = root.at("name").text();
+  const Index num_parts = root.at("num_parts").count();
+  require<InputError>(1 <= num_parts && num_parts < std::numeric_limits<int>::max(), path, ": num_parts is ",
+                      num_parts, ", expected at least 1");
+  description.num_parts = static_cast<int>(num_parts);
+  parse_node_types(root, description);
+  require<InputError>(!description.node_types.empty(), path, ": node_types is empty, expected at least one");
+  parse_edge_types(root, description);
+  if (root.has("checksums"))
+    for (const JsonValue& value : root.at("checksums").list())
+      description.checksums.push_back(parse_checksum(value));
+  require<InputError>(
+      description.checksums.empty() || static_cast<int>(description.checksums.size()) == num_parts, path,
+      ": checksums has ", description.checksums.size(), " elements, expected ", num_parts);
+  if (root.has("info")) description.info = root.at("info").texts();
+  return description;
+}
+
+PartitionDescription read_partition_description(const std::string& directory) {
+  const std::string path = directory + "/partition.json";
+  return parse_partition_description(read_text(path, "the description of a partition directory"), path);
+}
+
+std::string format_partition_description(const PartitionDescription& description) {
+  OrderedJson json{{"format", format_name},
+                   {"version", version},
+                   {"name", description.name},
+                   {"num_parts", description.num_parts}};
+  json["node_types"] = OrderedJson::array();
+  for (const NodeTypeDescription& type : description.node_types)
+    json["node_types"].push_back({{"name", type.name},
+                                  {"num_nodes", type.book.num_nodes()},
+                                  {"offsets", offsets_of(type.book)},
+                                  {"data", format_fields(type.data)}});
+  json["edge_types"] = OrderedJson::array();
+  for (const EdgeTypeDescription& type : description.edge_types)
+    json["edge_types"].push_back({{"src_type", type.src_type},
+                                  {"name", type.name},
+                                  {"dst_type", type.dst_type},
+                                  {"num_edges", type.num_edges()},
+                                  {"edges_per_part", type.edges_per_part},
+                                  {"data", format_fields(type.data)}});
+  for (std::size_t t = 0; t < description.edge_types.size(); ++t)
+    if (const Index id = description.edge_types[t].first_added_id; id < std::numeric_limits<Index>::max())
+      json["edge_types"][t]["first_added_id"] = id;
+  if (!description.checksums.empty()) {
+    json["checksums"] = OrderedJson::array();
+    for (const std::uint64_t checksum : description.checksums)
+      json["checksums"].push_back(format_checksum(checksum));
+  }
+  json["info"] = OrderedJson::object();
+  for (const auto& [key, text] : description.info) json["info"][key] = text;
+  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+PartitionDescription describe_partition(const GraphData& graph) {
+  PartitionDescription description;
+  description.name = graph.name;
+  for (const NodeTypeData& nodes : graph.node_types) {
+    description.num_parts = nodes.book.num_parts();
+    description.node_types.push_back({nodes.name, nodes.book, fields_of(nodes.data)});
+  }
+  for (const EdgeTypeData& edges : graph.edge_types)
+    description.edge_types.push_back(
+        {edges.src_type, edges.name, edges.dst_type, {}, fields_of(edges.data), edges.first_added_id});
+  return description;
+}
+
+}}  // namespace sar

@@ -1,0 +1,44 @@
+/// How a graph is partitioned.
+#pragma once
+
+#include <sar/core/threads/parallel.hpp>
+#include <sar/graph/partition/partition.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// The order of the nodes of a part.
+enum class NodeOrder {
+  original,  ///< by original id
+  clusters,  ///< nodes that are used together lie together (node_order.hpp)
+};
+
+[[nodiscard]] constexpr const char* to_string(NodeOrder order) noexcept {
+  return order == NodeOrder::clusters ? "clusters" : "original";
+}
+
+struct PartitionGraphOptions {
+  int parts = 1;
+  PartitionMethod method = PartitionMethod::contiguous;
+  NodeOrder order = NodeOrder::clusters;
+  std::uint64_t seed = 0;
+  /// metis, ldg, scotch: the parts get about the same number of in-edges, and of training nodes
+  /// ("train_mask"). They get about the same number of nodes of each type with every method.
+  bool balance_edges = true;
+  bool balance_training = true;
+  /// As in DatasetOptions, with the same ids. A reversed edge has the data of the edge that it reverses. A
+  /// self loop has "weight" and "edge_weight" 1, and all other data 0. An edge type between two types of
+  /// nodes gets no self loops, and its reverse edges become another edge type: of author:writes:paper
+  /// paper:rev_writes:author, with the ids and data of the edges that they reverse.
+  bool add_reverse_edges = false;
+  bool add_self_loops = false;
+  bool drop_duplicates = false;
+};
+
+/// How far a phase is: `done` of `total`, counted over all ranks. Each phase begins with 0 done and ends with
+/// all. Called on every rank.
+using PartitionProgress = FunctionRef<void(const std::string& phase, Index done, Index total)>;
+
+}}  // namespace sar

@@ -1,0 +1,278 @@
+#include <sar/core/error.hpp>
+#include <sar/core/files/file.hpp>
+#include <sar/core/files/file_name.hpp>
+#include <sar/core/files/json_value.hpp>
+#include <sar/core/files/npy_header.hpp>
+#include <sar/graph/data/sources/dataset_source.hpp>
+#include <sar/graph/data/sources/edge_index.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* format_name = "sar-dataset";
+constexpr Index version = 1;
+
+SourceTypes parse_types(const std::string& path) {
+  const OrderedJson json = parse_json<OrderedJson>(read_text(path, "the types of a dataset directory"),
+                                                   path + ": the file", "the JSON of a dataset with types");
+  const JsonValue root(json, path + ": the description");
+  const std::string format = root.at("format").text();
+  require<InputError>(format == format_name, path, ": the format is ", format, ", expected ", format_name);
+  const Index found = root.at("version").count();
+  require<InputError>(found == version, path, ": the version is ", found, ", expected ", version);
+  SourceTypes types;
+  std::set<std::string> names;
+  for (const JsonValue& value : root.at("node_types").list()) {
+    const std::string name = unique_name(value.at("name"), value.at("name").text(), names);
+    types.nodes.push_back({name, value.at("num_nodes").count(), {}});
+  }
+  require<InputError>(!types.nodes.empty(), path, ": node_types is empty, expected at least one");
+  std::set<std::string> canonical;
+  for (const JsonValue& value : root.at("edge_types").list()) {
+    SourceEdges type{value.at("src_type").text(),
+                     value.at("name").text(),
+                     value.at("dst_type").text(),
+                     value.at("num_edges").count(),
+                     {}};
+    require<InputError>(!type.name.empty(), value.place(), ".name is empty, expected a name");
+    for (const std::string* end : {&type.src_type, &type.dst_type})
+      require<InputError>(names.contains(*end), value.place(), ": there is no node type ", *end,
+                          ", expected one of node_types");
+    unique_name(value, type.canonical_name(), canonical);
+    types.edges.push_back(std::move(type));
+  }
+  return types;
+}
+
+void expect_length(const NpyFile& file, Index length, const char* one_for_each, const NpyFile& other) {
+  require<InputError>(file.num_rows() == length, file.path(), ": length is ", file.num_rows(), ", expected ",
+                      length, ", one for each ", one_for_each, " of ", other.path());
+}
+
+void expect_rows(const NpyFile& file, Index rows, const std::string& what, const std::string& description) {
+  require<InputError>(!file.shape().empty() && file.num_rows() == rows, file.path(), ": shape is ",
+                      shape_to_string(file.shape()), ", expected ", rows, " rows, the number of ", what,
+                      " in ", description);
+}
+
+/// The names of the .npy files of a folder without their extension, sorted. None for a folder that is not
+/// there.
+std::vector<std::string> arrays_in(const std::string& folder) {
+  std::vector<std::string> arrays;
+  std::error_code unreachable;
+  for (const std::string& name : names_in(folder, unreachable))
+    if (name.ends_with(".npy") && !name.starts_with('.')) arrays.push_back(name.substr(0, name.size() - 4));
+  std::ranges::sort(arrays);
+  return arrays;
+}
+
+void list_fields(const std::map<std::string, NpyFile>& files, std::vector<DataField>& fields) {
+  for (const auto& [field, file] : files) fields.push_back(field_of(field, file));
+}
+
+}  // namespace
+
+DatasetSource::DatasetSource(const Communicator& communicator, const std::string& directory,
+                             bool for_training)
+    : GraphSource(communicator, "dataset directory", last_part_of(directory)), directory_(directory) {
+  comm().agree([&] {
+    if (is_there(directory_ + "/hetero.json") && !is_there(directory_ + "/edge_index.npy"))
+      open_types();
+    else
+      open_files(for_training);
+    require_same_files();
+  });
+}
+
+DatasetSource::~DatasetSource() = default;
+
+void DatasetSource::open_files(bool for_training) {
+  const NpyFile& edge_index =
+      edge_index_.emplace_back(directory_ + "/edge_index.npy", NpyOrder::c_or_fortran);
+  Files& of_nodes = nodes_.emplace_back();
+  Files& of_edges = edges_.emplace_back();
+  const NpyFile& features = of_nodes.try_emplace("features", directory_ + "/features.npy").first->second;
+  for (const char* field : {"labels", "train_mask", "val_mask", "test_mask"}) {
+    const std::string path = directory_ + "/" + field + ".npy";
+    if (for_training || is_there(path)) of_nodes.try_emplace(field, path);
+  }
+  edge_index.expect({NpyType::int64}, 2);
+  require<InputError>(edge_index.num_rows() == 2, edge_index.path(), ": shape is ",
+                      shape_to_string(edge_index.shape()), ", expected (2, number of edges)");
+  if (for_training)
+    features.expect({NpyType::float16, NpyType::float32, NpyType::float64, NpyType::uint8}, 2);
+  require<InputError>(!features.shape().empty() && features.row_size() > 0, features.path(), ": shape is ",
+                      shape_to_string(features.shape()), ", expected at least one column");
+  types_.nodes.emplace_back().num_nodes = features.num_rows();
+  types_.edges.emplace_back().num_edges = edge_index.row_size();
+  for (const auto& [field, file] : of_nodes) {
+    if (for_training && field == "labels") file.expect({NpyType::int64}, 1);
+    if (for_training && field.ends_with("_mask")) file.expect({NpyType::boolean}, 1);
+    if (&file != &features) expect_length(file, num_nodes(), "row", features);
+  }
+  for (const char* field : {"weight", "labels", "type", "split", "train_mask", "val_mask", "test_mask"}) {
+    const std::string path = directory_ + "/edge_" + field + ".npy";
+    if (!is_there(path)) continue;
+    const NpyFile& file = of_edges.try_emplace(field, path).first->second;
+    if (field == std::string("weight"))
+      file.expect({NpyType::float16, NpyType::float32, NpyType::float64, NpyType::uint8, NpyType::int8,
+                   NpyType::int16, NpyType::int32, NpyType::int64},
+                  1);
+    require<InputError>(!file.shape().empty(), path, ": the array is a number, expected one for each edge");
+    expect_length(file, num_edges(), "edge", edge_index);
+  }
+  open_others();
+  list_fields(of_nodes, types_.nodes[0].fields);
+  list_fields(of_edges, types_.edges[0].fields);
+}
+
+/// Opens the other files with one row for each node or edge; files of other forms are not part of the
+/// dataset.
+void DatasetSource::open_others() {
+  std::error_code unreachable;
+  for (const std::string& name : names_in(directory_, unreachable)) {
+    const fs::path path = fs::path(directory_) / name;
+    std::string field = path.stem().string();
+    if (path.extension() != ".npy" || field == "edge_index" || nodes_[0].contains(field)) continue;
+    const bool of_edges = field.starts_with("edge_");
+    if (of_edges) field.erase(0, 5);
+    Files& files = (of_edges ? edges_ : nodes_)[0];
+    if (field.empty() || files.contains(field)) continue;
+    try {
+      const NpyFile file(path.string());
+      if (!file.shape().empty() && file.num_rows() == (of_edges ? num_edges() : num_nodes()))
+        files.try_emplace(field, path.string());
+    } catch (const InputError&) {  // a pickle, say
+    }
+  }
+}
+
+void DatasetSource::open_types() {
+  types_ = parse_types(directory_ + "/hetero.json");
+  for (SourceNodes& type : types_.nodes) open_nodes(type);
+  for (SourceEdges& type : types_.edges) open_edges(type);
+  require_plausible_sizes(directory_ + "/hetero.json");
+  require_named_folders();
+}
+
+void DatasetSource::open_nodes(SourceNodes& type) {
+  const std::string folder = directory_ + "/nodes/" + escaped(type.name);
+  Files& files = nodes_.emplace_back();
+  for (const std::string& array : arrays_in(folder)) {
+    const NpyFile& file = files.try_emplace(unescaped(array), folder + "/" + array + ".npy").first->second;
+    expect_rows(file, type.num_nodes, "nodes of " + type.name, directory_ + "/hetero.json");
+  }
+  list_fields(files, type.fields);
+}
+
+void DatasetSource::open_edges(SourceEdges& type) {
+  const std::string folder = directory_ + "/edges/" + escaped(type.src_type, type.name, type.dst_type);
+  const NpyFile& index = edge_index_.emplace_back(folder + "/edge_index.npy", NpyOrder::c_or_fortran);
+  index.expect({NpyType::int64}, 2);
+  require<InputError>(index.num_rows() == 2 && index.row_size() == type.num_edges, index.path(),
+                      ": shape is ", shape_to_string(index.shape()), ", expected (2, ", type.num_edges,
+                      ") by the edges of ", type.canonical_name(), " in ", directory_, "/hetero.json");
+  Files& files = edges_.emplace_back();
+  for (const std::string& array : arrays_in(folder)) {
+    if (array == "edge_index") continue;
+    const std::string field = unescaped(array.starts_with("edge_") ? array.substr(5) : array);
+    const std::string path = folder + "/" + array + ".npy";
+    const auto [entry, added] = files.try_emplace(field, path);
+    require<InputError>(added && !field.empty(), path, ": the edges of ", type.canonical_name(),
+                        " have data named '", field, "' already, expected one file for each name");
+    expect_rows(entry->second, type.num_edges, "edges of " + type.canonical_name(),
+                directory_ + "/hetero.json");
+  }
+  list_fields(files, type.fields);
+}
+
+/// A folder of a type that the description does not name is one that was forgotten there.
+void DatasetSource::require_named_folders() const {
+  std::set<std::string> nodes, edges;
+  for (const SourceNodes& type : types_.nodes) nodes.insert(escaped(type.name));
+  for (const SourceEdges& type : types_.edges) edges.insert(escaped(type.src_type, type.name, type.dst_type));
+  for (const auto& [folder, known] : {std::pair{"/nodes", &nodes}, {"/edges", &edges}}) {
+    std::error_code error;
+    for (const std::string& name : names_in(directory_ + folder, error)) {
+      const std::string path = concat(directory_, folder, "/", name);
+      require<InputError>(known->contains(name) || name.starts_with('.') || !fs::is_directory(path, error),
+                          path, ": hetero.json has no type of this name, expected one for each folder");
+    }
+  }
+}
+
+/// Ranks that saw different files would wait for each other for ever, or train on a mixture. Collective.
+void DatasetSource::require_same_files() const {
+  std::string sizes = types_.describe();
+  if (types_.is_homogeneous())
+    sizes = concat(num_nodes(), " nodes, ", num_edges(), " edges, ",
+                   nodes_[0].contains("features") ? nodes_[0].at("features").row_size() : 0,
+                   " feature columns and ", edges_[0].contains("weight") ? "edge weights" : "no edge weights");
+  std::string others = "the files";
+  for (const auto& [prefix, of_types] : {std::pair{" ", &nodes_}, {" edge_", &edges_}})
+    for (const Files& files : *of_types)
+      for (const auto& [field, file] : files)
+        others += concat(prefix, field, shape_to_string(file.shape()), to_string(file.type()));
+  const std::string directory = comm().broadcast(directory_, 0);
+  for (const std::string& mine : {sizes, others}) {
+    const std::string expected = comm().broadcast(mine, 0);
+    require<InputError>(mine == expected, directory, ": rank ", comm().rank(), " finds ", mine, ", expected ",
+                        expected, " as on rank 0");
+  }
+}
+
+EdgeList DatasetSource::read_edges(std::size_t type) {
+  return comm().agree([&] {
+    const SourceEdges& edges = types_.edges.at(type);
+    const PartitionBook slices = PartitionBook::even(edges.num_edges, comm().size());
+    return read_edge_range(edge_index_[type], types_.nodes[types_.node_type(edges.src_type)].num_nodes,
+                           types_.nodes[types_.node_type(edges.dst_type)].num_nodes,
+                           slices.begin(comm().rank()), slices.end(comm().rank()));
+  });
+}
+
+DataArray DatasetSource::read(const Files& files, const std::string& of, const std::string& field,
+                              std::span<const Index> rows) const {
+  const auto found = files.find(field);
+  require<InputError>(found != files.end(), directory_, ": there are no data",
+                      types_.is_homogeneous() ? "" : " of " + of, " named ", field);
+  return read_rows(found->second, rows);
+}
+DataArray DatasetSource::read_node_data(std::size_t type, const std::string& field,
+                                        std::span<const Index> nodes) {
+  return comm().agree([&] { return read(nodes_.at(type), types_.nodes.at(type).name, field, nodes); });
+}
+DataArray DatasetSource::read_edge_data(std::size_t type, const std::string& field,
+                                        std::span<const Index> edges) {
+  return comm().agree(
+      [&] { return read(edges_.at(type), types_.edges.at(type).canonical_name(), field, edges); });
+}
+
+std::string DatasetSource::place_of(const std::string& field) const {
+  if (types_.nodes[0].name != default_node_type) return GraphSource::place_of(field);
+  return directory_ + (nodes_[0].contains(field) ? "/" : "/edge_") + field + ".npy";
+}
+
+std::string format_dataset_types(const SourceTypes& types) {
+  OrderedJson json{{"format", format_name}, {"version", version}};
+  json["node_types"] = OrderedJson::array();
+  for (const SourceNodes& type : types.nodes)
+    json["node_types"].push_back({{"name", type.name}, {"num_nodes", type.num_nodes}});
+  json["edge_types"] = OrderedJson::array();
+  for (const SourceEdges& type : types.edges)
+    json["edge_types"].push_back({{"src_type", type.src_type},
+                                  {"name", type.name},
+                                  {"dst_type", type.dst_type},
+                                  {"num_edges", type.num_edges}});
+  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+}}  // namespace sar

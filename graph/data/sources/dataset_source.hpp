@@ -1,0 +1,64 @@
+/// A directory of NumPy files as a source of a graph.
+#pragma once
+
+#include <sar/graph/data/graph_source.hpp>
+
+#include <deque>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Of a homogeneous graph, the files that load_dataset() names, of which edge_index.npy and features.npy must
+/// be there, and more:
+///     X.npy        with one row for each node: the node field "X"
+///     edge_X.npy   with one row for each edge: the edge field "X"; edge_weight.npy must have one, and so
+///                    must edge_labels, edge_type, edge_split, edge_train_mask, edge_val_mask, edge_test_mask
+/// Other files are left alone.
+///
+/// Of a graph with several types, the form that docs/file_formats.md describes: hetero.json, which names the
+/// types and their sizes; nodes/TYPE/FIELD.npy with a row for each node of the type;
+/// edges/SRC:NAME:DST/edge_index.npy, int64 [2, edges], with numbers of nodes within their types, and beside
+/// it edge_FIELD.npy with a row for each edge.
+///
+/// Each rank reads the files on demand, without communication.
+class DatasetSource : public GraphSource {
+ public:
+  /// With `for_training`, labels and masks of a homogeneous graph must be there, in the types of
+  /// load_dataset(). Collective. Throws InputError, the same on every rank, for files that are missing or
+  /// damaged or of another length than hetero.json says, for folders of types that it does not name, and when
+  /// ranks see different files.
+  DatasetSource(const Communicator& comm, const std::string& directory, bool for_training = false);
+  ~DatasetSource() override;
+
+  [[nodiscard]] EdgeList read_edges(std::size_t type) override;
+  [[nodiscard]] DataArray read_node_data(std::size_t type, const std::string& field,
+                                         std::span<const Index> nodes) override;
+  [[nodiscard]] DataArray read_edge_data(std::size_t type, const std::string& field,
+                                         std::span<const Index> edges) override;
+  [[nodiscard]] std::string place_of(const std::string& field) const override;
+
+ private:
+  using Files = std::map<std::string, NpyFile>;  // by field
+
+  void open_files(bool for_training);
+  void open_others();
+  void open_types();
+  void open_nodes(SourceNodes& type);
+  void open_edges(SourceEdges& type);
+  void require_named_folders() const;
+  void require_same_files() const;
+  DataArray read(const Files& files, const std::string& of, const std::string& field,
+                 std::span<const Index> rows) const;
+
+  std::string directory_;
+  std::deque<NpyFile> edge_index_;   // by type of edges
+  std::deque<Files> nodes_, edges_;  // by type
+};
+
+/// The text of hetero.json. Local.
+std::string format_dataset_types(const SourceTypes& types);
+
+}}  // namespace sar

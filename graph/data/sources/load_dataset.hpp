@@ -1,0 +1,56 @@
+/// Datasets are opened as sources, and loaded: divided over the ranks. Each rank reads its share of the edges
+/// and the data of its own nodes.
+///
+///
+/// Room graph/data/sources: Dataset directories and the partitions of DGL: opened as sources, loaded, written.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/graph/data/dataset_options.hpp>
+#include <sar/graph/data/graph_data.hpp>
+#include <sar/graph/data/graph_view.hpp>
+#include <sar/graph/data/graph_source.hpp>
+#include <sar/graph/data/node_data.hpp>
+
+#include <memory>
+#include <string>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Opens a directory that is not partitioned: a DatasetSource. Collective. Throws InputError, the same on
+/// every rank, for a path that is none, or is partitioned, and as DatasetSource.
+std::unique_ptr<GraphSource> open_dataset(const Communicator& comm, const std::string& path);
+
+/// The source's homogeneous graph, partitioned over the ranks of its communicator. Fields as in to_node_data;
+/// those that it does not name are not read. Where `edges` is given, it gets what the source says of the
+/// edges. Collective. Throws InputError, the same on every rank, for several types, for fewer nodes than
+/// ranks, and as to_node_data.
+NodeData load_dataset(GraphSource& source, const DatasetOptions& options = {}, EdgeData* edges = nullptr);
+
+/// Loads a homogeneous graph for training, of whatever form rank 0 finds: a partition directory, a DGL
+/// partition, or a directory with
+///     edge_index.npy   int64 [2, E]          row 0 sources, row 1 destinations; C or Fortran order
+///     features.npy     float16/32/64 or uint8 [N, F]
+///     labels.npy       int64 [N]             -1: unlabelled
+///     train_mask.npy, val_mask.npy, test_mask.npy   bool [N]
+///     edge_weight.npy  float16/32/64 [E]     optional; uint8 or int8/16/32/64 that are exact as real
+/// num_classes is the largest label + 1. `options.partition` is used for what is not partitioned yet. A rank
+/// needs memory for about its share of nodes and edges (more with METIS, see PartitionMethod). Collective;
+/// path and options are the same on every rank.
+///
+/// Throws InputError, the same on every rank, for a file that is missing, damaged, of another type, shape or
+/// length; for features or weights that are not finite, a label below -1, an edge to a node that does not
+/// exist, no labelled training node, an empty graph, and fewer nodes than ranks.
+NodeData load_dataset(const Communicator& comm, const std::string& path, const DatasetOptions& options = {},
+                      EdgeData* edges = nullptr);
+
+/// A graph with all its types and all its data. Each type of nodes is divided into parts of about the same
+/// size; the options of features and fields are not used. The edges are transformed as partition_graph does.
+/// Collective. Throws InputError, the same on every rank, as partition_graph.
+GraphData load_graph(GraphSource& source, const DatasetOptions& options = {});
+/// The same of what rank 0 finds. The options that change edges are refused for a partition, which has been
+/// changed when it was made. Collective. Throws InputError, the same on every rank, too, as open_dataset,
+/// load_partition and load_dgl_partition.
+GraphData load_graph(const Communicator& comm, const std::string& path, const DatasetOptions& options = {});
+
+}}  // namespace sar

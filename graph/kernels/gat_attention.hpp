@@ -1,0 +1,13 @@
+/// The kernel of additive scores (GAT); attention_kernel.hpp has the formulas.
+#pragma once
+
+#include <sar/graph/kernels/attention_kernel.hpp>
+#include <sar/graph/shard/shard_kernel.hpp>
+
+#include <memory>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+std::unique_ptr<ShardKernel> make_gat_kernel(const AttentionOperands& operands);
+
+}}  // namespace sar

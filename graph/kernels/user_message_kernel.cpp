@@ -1,0 +1,370 @@
+/// User-defined messages; the head of user_message_kernel.hpp has the algorithm.
+///
+/// Loop order: groups of 2 chunks per thread; the chunks of a group in parallel, each with its own lists of
+/// edges, gathered rows and, in the backward pass, tape. Rows are gathered into a copy when the function asks
+/// for them; edge rows that are contiguous in memory are passed as a view. A chunk reduces its rows in the
+/// parallel loop, except the first one, which it may share with the previous chunk: first rows are added
+/// after the loop in the order of the chunks.
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/rows/rows.hpp>
+#include <sar/graph/kernels/gather_sum.hpp>
+#include <sar/graph/kernels/user_message_kernel.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+bool same(const Variable& a, const Variable& b) {
+  return a.value().data() == b.value().data() && a.gradient() == b.gradient() && a.shape() == b.shape();
+}
+
+/// Returns whether the rows are consecutive and ascending.
+bool follow_each_other(const Array<local_index>& rows) {
+  if (rows.empty()) return false;
+  const auto differs = [](local_index a, local_index b) { return b != a + 1; };
+  return std::ranges::adjacent_find(rows, differs) == rows.end();
+}
+
+}  // namespace
+
+std::size_t MessageOperands::find(const Variable& x, std::size_t call) const {
+  if (call < calls.size() && same(slots[calls[call]], x)) return calls[call];
+  const auto is_x = [&](const Variable& slot) { return same(slot, x); };
+  return std::find_if(slots.begin(), slots.end(), is_x) - slots.begin();
+}
+
+Index MessageInputs::u_width() const {
+  Index width = 0;
+  for (const Variable& x : u.slots) width += x.shape().row_size();
+  return width;
+}
+
+/// The implementation of EdgeBatch. Rows are gathered on demand, once per variable.
+class UserMessageKernel::Batch final : public EdgeBatch {
+ public:
+  Batch(const Operands& operands, const EdgeBlock& block, const Stage* stage)
+      : o_(operands), block_(block), stage_(stage) {
+    u_.leaves.resize(o_.inputs.u.slots.size());
+    v_.leaves.resize(o_.inputs.v.slots.size());
+    e_.leaves.resize(o_.inputs.e.slots.size());
+  }
+  using EdgeBatch::dst;
+  using EdgeBatch::edata;
+  using EdgeBatch::src;
+
+  [[nodiscard]] Index num_edges() const override { return block_.size(); }
+  [[nodiscard]] Variable src(const Variable& x) const override {
+    return leaf(u_, o_.inputs.u, x, "src", [&](std::size_t slot, Tensor& rows) {
+      Index offset = 0;
+      for (std::size_t i = 0; i < slot; ++i) offset += o_.inputs.u.slots[i].shape().row_size();
+      take_rows(stage_->rows + offset, o_.inputs.u_width(), rows.row_size(), block_.src, nullptr,
+                rows.data());
+    });
+  }
+  [[nodiscard]] Variable dst(const Variable& x) const override {
+    return leaf(v_, o_.inputs.v, x, "dst", [&](std::size_t, Tensor& rows) {
+      take_rows(x.value().data(), rows.row_size(), rows.row_size(), block_.dst, nullptr, rows.data());
+    });
+  }
+  [[nodiscard]] Variable edata(const Variable& x) const override {
+    return leaf(e_, o_.inputs.e, x, "edata", [&](std::size_t, Tensor& rows) {
+      take_rows(x.value().data(), rows.row_size(), rows.row_size(), block_.edge, nullptr, rows.data());
+    });
+  }
+  [[nodiscard]] Variable src(const std::string& name) const override {
+    return src(field(o_.inputs.u, name, "src"));
+  }
+  [[nodiscard]] Variable dst(const std::string& name) const override {
+    return dst(field(o_.inputs.v, name, "dst"));
+  }
+  [[nodiscard]] Variable edata(const std::string& name) const override {
+    return edata(field(o_.inputs.e, name, "edata"));
+  }
+  [[nodiscard]] RowIds ids() const override {
+    require<InputError>(o_.edge_ids.size() == static_cast<std::size_t>(o_.num_edges),
+                        "a message function asks for edges.ids(), which drop_edge_ids() has dropped");
+    return known(ids_, [&](local_index e) { return o_.edge_ids[e]; });
+  }
+  [[nodiscard]] RowIds rows() const override {
+    return known(rows_, [](local_index e) { return static_cast<Index>(e); });
+  }
+
+  /// Gradients of the rows of a slot; undefined if no gradient arrived.
+  [[nodiscard]] Tensor grad_u(std::size_t slot) const { return u_.leaves[slot].grad(); }
+  [[nodiscard]] Tensor grad_v(std::size_t slot) const { return v_.leaves[slot].grad(); }
+  [[nodiscard]] Tensor grad_e(std::size_t slot) const { return e_.leaves[slot].grad(); }
+
+ private:
+  struct Leaves {
+    PassVector<Variable> leaves;  // by slot; undefined until requested
+    std::size_t calls = 0;
+  };
+
+  template <class Gather>
+  Variable leaf(Leaves& known, const MessageOperands& operands, const Variable& x, const char* what,
+                const Gather& gather) const {
+    const std::size_t slot = operands.find(x, known.calls++);
+    require<InputError>(slot < operands.slots.size(), "a message function asks edges.", what,
+                        "() for a variable of shape ", x.shape(),
+                        " that it did not ask for when it was called without edges; it must ask for the same "
+                        "variables in every block, and for none that it computes itself");
+    Variable& result = known.leaves[slot];
+    if (result.defined()) return result;
+    if (&known == &e_ && follow_each_other(block_.edge)) {  // a view instead of a copy
+      const Index first = block_.edge.front();
+      return result = Variable(x.value().slice_rows(first, first + block_.size()), x.requires_grad());
+    }
+    Tensor rows(x.shape().with_rows(block_.size()));
+    if (rows.size() > 0) gather(slot, rows);
+    return result = Variable(std::move(rows), x.requires_grad());
+  }
+  static const Variable& field(const MessageOperands& operands, const std::string& name, const char* what) {
+    const auto found = operands.fields.find(name);
+    require<InputError>(found != operands.fields.end(), "a message function asks edges.", what,
+                        "() for the field \"", name,
+                        "\", which it did not ask for when it was called without edges");
+    return found->second;
+  }
+
+  /// Creates the ids at the first call. They live as long as the batch and every copy.
+  template <class IdOf>
+  const RowIds& known(std::optional<RowIds>& ids, const IdOf& id_of) const {
+    if (ids) return *ids;
+    Array<Index> made(block_.edge.size());
+    std::transform(block_.edge.begin(), block_.edge.end(), made.begin(), id_of);
+    return ids.emplace(std::move(made));
+  }
+
+  const Operands& o_;
+  const EdgeBlock& block_;
+  const Stage* stage_;
+  mutable std::optional<RowIds> ids_, rows_;
+  mutable Leaves u_, v_, e_;
+};
+
+namespace {
+
+/// Stores the first exception that `work` throws. Errors of the communication in progress are not caught.
+void guarded(std::exception_ptr& failure, FunctionRef<void()> work) {
+  try {
+    work();
+  } catch (const CommunicationError&) {
+    throw;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+}
+
+}  // namespace
+
+void UserMessageKernel::for_blocks(FunctionRef<void(Work&)> compute, FunctionRef<void(std::span<Work>)> add) {
+  const Index threads = num_threads();
+  const Index at_once = std::min(o_.serial || threads == 1 ? 1 : 2 * threads, blocks_.size());
+  if (std::ssize(works_) < at_once) works_ = PassVector<Work>(at_once);
+  for (Index first = 0; first < blocks_.size() && !failure_; first += at_once) {
+    const std::span works = std::span(works_).first(std::min(at_once, blocks_.size() - first));
+    parallel_for(std::ssize(works), 1, [&](Index i, Index) {
+      guarded(works[i].failure, [&] {
+        blocks_.write(first + i, works[i].block, works[i].groups);
+        compute(works[i]);
+      });
+    });
+    for (const Work& work : works)
+      if (!failure_) failure_ = work.failure;
+    if (!failure_) guarded(failure_, [&] { add(works); });
+  }
+}
+
+Variable UserMessageKernel::call(const Batch& batch) const {
+  Variable message = o_.function(batch);
+  const Shape expected = o_.inputs.message.with_rows(batch.num_edges());
+  require<ShapeError>(message.shape() == expected, "a message function returns a tensor of shape ",
+                      message.shape(), " for ", batch.num_edges(), " edges, expected ", expected);
+  return message;
+}
+
+void UserMessageKernel::begin() {
+  o_.out.fill(0);
+  if (o_.argmax != nullptr) std::fill_n(o_.argmax, o_.out.size(), local_index{-1});
+}
+
+void UserMessageKernel::accumulate(const Stage& stage) {
+  if (failure_) return;
+  blocks_.by_destination(stage);
+  for_blocks(
+      [&](Work& work) {
+        const NoTape nothing_is_recorded;
+        reduce(work, call(Batch(o_, work.block, &stage)).value());
+      },
+      [&](std::span<Work> works) {
+        for (Work& work : works) add_first(work);
+      });
+}
+
+void UserMessageKernel::reduce(Work& work, const Tensor& messages) {
+  if (!o_.reduce) return put_rows(messages, work.block.edge, o_.out.data());
+  if (o_.argmax != nullptr) return reduce_extremum(work, messages);
+  work.first = work.groups.sum_of(messages, 0);
+  work.groups.add_rows_to(o_.out.data(), messages, 1, work.groups.size(), o_.dst_scale);
+}
+
+void UserMessageKernel::reduce_extremum(Work& work, const Tensor& messages) {
+  const BlockGroups& groups = work.groups;
+  const Index width = messages.row_size();
+  work.first = Tensor({1, width});
+  work.first_argmax.assign(width, -1);
+  for_row_blocks(groups.begin.data(), groups.size(), 3 * width * static_cast<Index>(sizeof(real)),
+                 [&](Index first, Index last) {
+                   for (Index i = first; i < last; ++i) {
+                     const Index v = groups.rows[i];
+                     real* out = i == 0 ? work.first.data() : o_.out.row(v);
+                     local_index* argmax = i == 0 ? work.first_argmax.data() : o_.argmax + v * width;
+                     for (Index k = groups.begin[i]; k < groups.begin[i + 1]; ++k)
+                       take_extremum(messages.row(k), work.block.edge[k], out, argmax, width);
+                   }
+                 });
+}
+
+void UserMessageKernel::take_extremum(const real* m, local_index edge, real* out, local_index* argmax,
+                                      Index width) const {
+  const real sign = *o_.reduce == Reduce::min ? -1 : 1;  // the minimum is the maximum of the negatives
+  const auto id = [&](local_index e) { return o_.edge_ids[e]; };
+  for (Index j = 0; j < width; ++j) {
+    const bool wins = argmax[j] < 0 || sign * m[j] > sign * out[j] || std::isnan(m[j]) ||
+                      (m[j] == out[j] && id(edge) < id(argmax[j]));
+    out[j] = wins ? m[j] : out[j];
+    argmax[j] = wins ? edge : argmax[j];
+  }
+}
+
+void UserMessageKernel::add_first(const Work& work) {
+  if (!o_.reduce) return;
+  const Index v = work.groups.rows.front(), width = work.first.row_size();
+  const real* first = work.first.data();
+  real* out = o_.out.row(v);
+  if (o_.argmax != nullptr) {
+    for (Index j = 0; j < width; ++j)
+      take_extremum(first + j, work.first_argmax[j], out + j, o_.argmax + v * width + j, 1);
+  } else {
+    const real scale = o_.dst_scale != nullptr ? o_.dst_scale[v] : 1;
+    for (Index j = 0; j < width; ++j) out[j] += scale * first[j];
+  }
+}
+
+Tensor UserMessageKernel::seed(const EdgeBlock& block) const {
+  Tensor seed(o_.inputs.message.with_rows(block.size()));
+  if (seed.size() == 0) return seed;
+  const Index width = seed.row_size();
+  const Array<local_index>& rows = o_.reduce ? block.dst : block.edge;
+  take_rows(o_.grad_out, width, width, rows, o_.dst_scale, seed.data());
+  if (o_.argmax == nullptr) return seed;
+  parallel_for(block.size(), std::max<Index>((Index{1} << 14) / width, 1), [&](Index begin, Index end) {
+    for (Index k = begin; k < end; ++k) {
+      const local_index* argmax = o_.argmax + block.dst[k] * width;
+      real* g = seed.row(k);
+      for (Index j = 0; j < width; ++j) g[j] = argmax[j] == block.edge[k] ? g[j] : real{0};
+    }
+  });
+  return seed;
+}
+
+void UserMessageKernel::backward(const Stage& stage, real* grad_src, bool accumulate) {
+  if (grad_src != nullptr && !accumulate) {
+    const Index n = (stage.size()) * o_.inputs.u_width();
+    parallel_for(n, Index{1} << 16,
+                 [&](Index begin, Index end) { std::fill(grad_src + begin, grad_src + end, real{0}); });
+  }
+  if (failure_) return;
+  if (grad_src != nullptr)
+    blocks_.by_source(stage);
+  else
+    blocks_.by_destination(stage);
+  for_blocks([&](Work& work) { differentiate(work, stage, grad_src); },
+             [&](std::span<Work> works) { add_gradients(works, grad_src); });
+}
+
+void UserMessageKernel::begin_backward() {
+  if (o_.num_edges > 0) return;
+  guarded(failure_, [&] {
+    const GraphShard none;
+    Work work;
+    differentiate(work, {none, 0, 0, nullptr}, nullptr);
+    work.outer.pass_on();
+  });
+}
+
+void UserMessageKernel::differentiate(Work& work, const Stage& stage, real* grad_src) {
+  const EdgeBlock& block = work.block;
+  work.first = Tensor();
+  work.rows_v.assign(o_.grad_v.size(), Tensor());
+  const OuterGradients::Scope outer(work.outer);
+  const Batch batch(o_, block, &stage);
+  {
+    Tape tape;
+    const Variable message = call(batch);
+    if (!message.requires_grad()) return;
+    tape.backward(message, seed(block));
+  }
+  if (block.size() == 0) return;
+
+  if (grad_src != nullptr) {
+    if (const Tensor rows = source_gradients(batch); rows.defined()) {
+      work.first = work.groups.sum_of(rows, 0);
+      work.groups.add_rows_to(grad_src, rows, 1, work.groups.size());
+    }
+  }
+  bool grouped = false;
+  for (std::size_t i = 0; i < o_.grad_v.size(); ++i) {
+    if (!o_.grad_v[i].defined()) continue;
+    work.rows_v[i] = batch.grad_v(i);
+    if (work.rows_v[i].defined() && !std::exchange(grouped, true)) work.groups_v.build(block.dst);
+  }
+  for (std::size_t i = 0; i < o_.grad_e.size(); ++i) {
+    if (!o_.grad_e[i].defined()) continue;
+    if (const Tensor rows = batch.grad_e(i); rows.defined()) put_rows(rows, block.edge, o_.grad_e[i].data());
+  }
+}
+
+/// Returns the gradients of all source variables side by side, in the layout of halo rows; undefined if none
+/// arrived.
+Tensor UserMessageKernel::source_gradients(const Batch& batch) const {
+  const PassVector<Variable>& slots = o_.inputs.u.slots;
+  if (slots.size() == 1) return batch.grad_u(0);
+  Tensor rows = Tensor::zeros({batch.num_edges(), o_.inputs.u_width()});
+  Index offset = 0;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const Index width = slots[i].shape().row_size();
+    if (const Tensor part = batch.grad_u(i); part.defined())
+      copy_columns(part.reshape({batch.num_edges(), width}), 0, rows, offset, width);
+    offset += width;
+  }
+  return rows;
+}
+
+void UserMessageKernel::add_gradients(std::span<Work> works, real* grad_src) {
+  for (Work& work : works) {
+    work.outer.pass_on();
+    if (!work.first.defined()) continue;
+    real* out = grad_src + work.groups.rows.front() * work.first.size();
+    for (Index j = 0; j < work.first.size(); ++j) out[j] += work.first.data()[j];
+  }
+  for (std::size_t i = 0; i < o_.grad_v.size(); ++i) {
+    if (!o_.grad_v[i].defined()) continue;
+    const Index rows = o_.grad_v[i].num_rows(), slice = std::max<Index>(rows / (4 * num_threads()), 64);
+    parallel_for(rows, slice, [&](Index begin, Index end) {
+      for (const Work& work : works) {
+        if (!work.rows_v[i].defined()) continue;
+        const Array<local_index>& ids = work.groups_v.rows;
+        const auto group = [&](Index row) { return std::ranges::lower_bound(ids, row) - ids.begin(); };
+        work.groups_v.add_rows_to(o_.grad_v[i].data(), work.rows_v[i], group(begin), group(end));
+      }
+    });
+  }
+}
+
+}}  // namespace sar

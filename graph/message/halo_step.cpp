@@ -1,0 +1,48 @@
+#include <sar/graph/message/halo_step.hpp>
+
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+constexpr std::uint64_t halo_stream = std::uint64_t{1} << 42;  // and twice the operation; + 1 for gradients
+
+thread_local HaloStep* current_step = nullptr;
+thread_local bool all_exact = false;
+
+}  // namespace
+
+HaloStep::HaloStep(std::uint64_t seed, std::uint64_t number) noexcept
+    : seed_(seed), number_(number), outer_(std::exchange(current_step, this)) {}
+HaloStep::HaloStep(std::uint64_t& operations) noexcept
+    : operations_(&operations), outer_(std::exchange(current_step, this)) {}
+HaloStep::~HaloStep() {
+  current_step = outer_;
+}
+
+ExactHaloRows::ExactHaloRows() noexcept : before_(std::exchange(all_exact, true)) {}
+ExactHaloRows::~ExactHaloRows() {
+  all_exact = before_;
+}
+
+GraphOptions options_of_operation(GraphOptions options) {
+  if (all_exact) options.halo_format = HaloFormat::exact;
+  return options;
+}
+
+HaloDraws HaloDraws::of_next_operation(const GraphOptions& options) {
+  if (options.halo_format == HaloFormat::exact) return {};
+  if (current_step == nullptr) {
+    static thread_local std::uint64_t operations = 0;
+    const HaloStep of_thread(operations);
+    return of_next_operation(options);
+  }
+  const HaloStep& step = *current_step;
+  const std::uint64_t k = (*step.operations_)++;
+  const RandomKey rows{.seed = step.seed_, .stream = halo_stream + 2 * k, .step = step.number_};
+  RandomKey gradients = rows;
+  ++gradients.stream;
+  return {.rows = rows, .gradients = gradients};
+}
+
+}}  // namespace sar

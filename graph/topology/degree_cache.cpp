@@ -1,0 +1,72 @@
+#include <sar/core/error.hpp>
+#include <sar/graph/topology/degree_cache.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+Array<Index> count_in(const GraphTopology& graph) {
+  Array<Index> degrees(static_cast<std::size_t>(graph.local.num_dst), 0);
+  for (const GraphShard* shard : {&graph.local, &graph.remote})
+    for (Index i = 0; i < shard->num_rows(); ++i)
+      degrees[shard->dst_row(i)] += shard->row_begin[i + 1] - shard->row_begin[i];
+  return degrees;
+}
+
+Array<Index> count_out(const GraphTopology& graph) {
+  Array<Index> degrees(static_cast<std::size_t>(graph.local.num_src_rows), 0);
+  for (const local_index u : graph.local.src) ++degrees[u];
+  graph.used_by_others.add_to(degrees);
+  return degrees;
+}
+
+/// `known`, or numbers that are counted in the graph when somebody asks.
+std::shared_ptr<const LazyArray> known_or_counted(std::shared_ptr<const LazyArray> known,
+                                                  const std::shared_ptr<const GraphTopology>& graph,
+                                                  Array<Index> (*count)(const GraphTopology&)) {
+  if (known != nullptr) return known;
+  return std::make_shared<LazyArray>([graph, count] { return count(*graph); });
+}
+
+}  // namespace
+
+DegreeCache::DegreeCache(std::shared_ptr<const GraphTopology> topology, KnownDegrees known)
+    : in(known_or_counted(std::move(known.in), topology, count_in)),
+      out(known_or_counted(std::move(known.out), topology, count_out)),
+      src_in(known.src_in == nullptr && topology->is_homogeneous() ? in : std::move(known.src_in)),
+      topology_(std::move(topology)) {}
+
+const LazyArray& DegreeCache::in_of_sources() const {
+  require<InputError>(src_in != nullptr,
+                      "the in-degrees of the sources are not known in a graph "
+                      "of two kinds of nodes");
+  return *src_in;
+}
+
+Tensor DegreeCache::inverse_in() const {
+  const auto make = [&] {
+    const Array<Index> degrees = in->make();
+    Tensor inverse({std::ssize(degrees)});
+    std::transform(degrees.begin(), degrees.end(), inverse.data(),
+                   [](Index degree) { return degree > 0 ? real{1} / static_cast<real>(degree) : real{0}; });
+    return inverse;
+  };
+  if (!keeps_numbers_of(topology_->local.num_dst)) return make();
+  std::call_once(inverse_once_, [&] { inverse_in_ = make(); });
+  return inverse_in_;
+}
+
+std::size_t DegreeCache::bytes() const noexcept {
+  std::size_t bytes = in->bytes() + out->bytes();
+  if (src_in != nullptr && src_in != in) bytes += src_in->bytes();
+  if (inverse_in_.defined()) bytes += inverse_in_.bytes();
+  for (const auto& of_degree : row_factors)
+    for (const RowFactors& factors : of_degree)
+      for (const Tensor* x : {&factors.rows, &factors.halo})
+        if (x->defined()) bytes += x->bytes();
+  return bytes;
+}
+
+}}  // namespace sar

@@ -1,0 +1,36 @@
+/// The graph behind a GraphShardManager: a topology and its degrees, or the view of one whose halo is held.
+#pragma once
+
+#include <sar/graph/topology/degree_cache.hpp>
+#include <sar/graph/topology/graph_topology.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+struct ShardedGraph {
+  std::shared_ptr<const GraphTopology> topology;
+  DegreeCache degrees;
+  /// Of a graph whose source rows are the local ones and, after them, those of the halo, so that no rows
+  /// travel: the graph with the same edges whose rows travel. Null in others.
+  std::shared_ptr<const ShardedGraph> travelling = nullptr;
+  SharedIds shared_src_ids = topology->shared_src_ids;  ///< with those of the halo rows, if they are held
+
+  explicit ShardedGraph(std::shared_ptr<const GraphTopology> edges, KnownDegrees known = {})
+      : topology(std::move(edges)), degrees(topology, std::move(known)) {}
+  /// The view of `graph` whose source rows are the local ones and then the halo rows. `ids`: of these rows.
+  /// Degrees of halo rows that no edge reads are 0. Collective.
+  static std::shared_ptr<const ShardedGraph> holding_halo(std::shared_ptr<const ShardedGraph> graph,
+                                                          SharedIds ids);
+
+  [[nodiscard]] bool holds_halo() const noexcept { return travelling != nullptr; }
+  [[nodiscard]] Index num_src_rows() const noexcept {
+    return topology->local.num_src_rows + (holds_halo() ? topology->remote.num_src_rows : 0);
+  }
+  [[nodiscard]] bool is_homogeneous() const { return !holds_halo() && topology->is_homogeneous(); }
+  /// Of all arrays that are there now: edges, ids, degrees, halo rows; not the weights of edges.
+  [[nodiscard]] std::size_t bytes() const noexcept { return topology->bytes() + degrees.bytes(); }
+};
+
+}}  // namespace sar

@@ -1,0 +1,65 @@
+#include <sar/core/error.hpp>
+#include <sar/core/tensor/fingerprint.hpp>
+#include <sar/graph/message/halo_step.hpp>
+#include <sar/nn/conv/aggregate_cache.hpp>
+
+#include <tuple>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// Returns whether both options give sums with the same bits.
+bool add_alike(const GraphOptions& a, const GraphOptions& b) {
+  const auto bits = [](const GraphOptions& o) {
+    return std::tuple(o.mode, o.pipeline_depth, o.max_halo_bytes, o.edge_block, o.aggregate_in_double);
+  };
+  return bits(a) == bits(b);
+}
+
+}  // namespace
+
+bool AggregateCache::is_valid(const GraphShardManager& graph,
+                              std::initializer_list<const Variable*> operands) const {
+  for (const Variable* x : operands)
+    require<InputError>(!x->requires_grad(), layer_, " with cached got features or edge weights of shape ",
+                        x->shape(), " that want a gradient, expected constants");
+  if (!value_.defined() || graph_.lock() != graph.shards() || !add_alike(options_, graph.options()))
+    return false;
+  auto kept = operands_.begin();
+  for (const Variable* x : operands) {
+    const Tensor& before = (kept++)->tensor;
+    if (x->value().data() != before.data() || x->shape() != before.shape()) return false;
+  }
+  for (const Constant& constant : operands_)
+    require<InputError>(
+        fingerprint(constant.tensor) == constant.fingerprint, layer_,
+        " with cached got features or edge weights of shape ", constant.tensor.shape(),
+        " whose values have changed since the last call, expected constants, or another tensor");
+  return true;
+}
+
+Variable AggregateCache::operator()(const GraphShardManager& graph,
+                                    std::initializer_list<const Variable*> operands,
+                                    FunctionRef<Variable()> aggregate) {
+  if (!enabled_) return aggregate();
+  const Communicator& comm = graph.comm();
+  const bool valid = comm.all_reduce(is_valid(graph, operands) ? 0 : 1, ReduceOp::max) == 0;
+  if (valid) return value_;
+  value_ = Tensor();
+  std::vector<Constant> read;
+  Tensor value = comm.agree([&] {  // all ranks cache the value, or none does
+    const ExactHaloRows exact;     // the value is reused in later steps, so its rows are fetched in exact
+                                   // format
+    for (const Variable* x : operands)
+      read.push_back({x->value(), x->defined() ? fingerprint(x->value()) : 0});
+    return aggregate().value();
+  });
+  graph_ = graph.shards();
+  options_ = graph.options();
+  operands_ = std::move(read);
+  value_ = std::move(value);
+  return value_;
+}
+
+}}  // namespace sar

@@ -1,0 +1,61 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/graph/message/edge_softmax.hpp>
+#include <sar/nn/conv/aggregate.hpp>
+#include <sar/nn/conv/edge_gat_conv.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+EdgeGATConv::EdgeGATConv(const InFeatures& in_feats, Index edge_feats, Index out_feats, Index num_heads,
+                         Generator& gen, const EdgeGATConvOptions& options)
+    : AttentionConv("EdgeGATConv", in_feats, out_feats, num_heads, options.feat_drop, options.attn_drop, gen),
+      options_(options),
+      fc_edge_(edge_feats, num_heads * out_feats, gen, false) {
+  make_projection(fc_, Start::xavier, gen);
+  start_xavier(fc_edge_, gen);
+  register_module("fc_edge", fc_edge_);
+  attn_l_ = head_vector(gen);
+  attn_r_ = head_vector(gen);
+  attn_edge_ = head_vector(gen);
+  register_parameter("attn_l", attn_l_);
+  register_parameter("attn_r", attn_r_);
+  register_parameter("attn_edge", attn_edge_);
+  if (options.residual) make_linear(res_fc_, "res_fc", in_feats.dst, false, Start::xavier, gen);
+  if (!options.bias) return;
+  bias_ = Variable(Tensor::zeros({num_heads * out_feats}), true);
+  register_parameter("bias", bias_);
+}
+
+Variable EdgeGATConv::coefficients(const GraphShardManager& graph, const Ends& z,
+                                   const Variable& edge_feats) const {
+  // <attn_edge[h], W_h e> = <W_h^T attn_edge[h], e>
+  const Variable attn = reshape(head_linear_transposed(attn_edge_, fc_edge_.weight()),
+                                {num_heads(), fc_edge_.weight().shape()[1]});
+  Variable scores = add(linear(edge_feats, attn),
+                        graph.apply_edges(fn::u_add_v(head_dots(z.src, attn_l_), head_dots(z.dst, attn_r_))));
+  scores = leaky_relu(std::move(scores), options_.negative_slope);
+  return reshape(edge_softmax(graph, std::move(scores)), {graph.num_edges(), num_heads(), 1});
+}
+
+Variable EdgeGATConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+                                 const Variable& edge_feats) {
+  return graph.comm().agree([&] {
+    const Ends x = ends(graph, feat, true, edge_feats, fc_edge_.weight().shape()[1]);
+    const Ends z = project(x, fc_);
+    const Variable alpha = drop_attention(graph, coefficients(graph, z, edge_feats));
+    Variable y = head_linear(weighted_edge_sums(graph, alpha, edge_feats), fc_edge_.weight());
+    y = graph.update_all(fn::u_mul_e(z.src, alpha), fn::sum, std::move(y));
+    if (res_fc_) y = add_residual(std::move(y), x.dst, res_fc_);
+    if (bias_.defined()) y = add(std::move(y), reshape(bias_, {1, num_heads(), out_feats()}));
+    return options_.activation ? options_.activation(std::move(y)) : y;
+  });
+}
+
+Variable EdgeGATConv::attention(const GraphShardManager& graph, const NodeFeatures& feat,
+                                const Variable& edge_feats) {
+  return graph.comm().agree([&] {
+    const Ends x = ends(graph, feat, false, edge_feats, fc_edge_.weight().shape()[1]);
+    return coefficients(graph, project(x, fc_), edge_feats);
+  });
+}
+
+}}  // namespace sar

@@ -1,0 +1,110 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/core/error.hpp>
+#include <sar/graph/message/edge_softmax.hpp>
+#include <sar/nn/conv/aggregate.hpp>
+#include <sar/nn/conv/gat_conv.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// Returns the coefficients [local edges, H, 1] of scores [local edges, H].
+Variable coefficients(const GraphShardManager& graph, Variable scores) {
+  const Shape shape{scores.num_rows(), scores.shape()[1], 1};
+  return reshape(edge_softmax(graph, std::move(scores)), shape);
+}
+
+}  // namespace
+
+GATConv::GATConv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen,
+                 const GATConvOptions& options)
+    : AttentionConv("GATConv", in_feats, out_feats, num_heads, options.feat_drop, options.attn_drop, gen),
+      options_(options) {
+  const Index width = num_heads * out_feats;
+  make_projection(fc_, Start::xavier, gen);
+  attn_l_ = head_vector(gen);
+  attn_r_ = head_vector(gen);
+  register_parameter("attn_l", attn_l_);
+  register_parameter("attn_r", attn_r_);
+  if (options.residual && in_feats.dst != width)
+    make_linear(res_fc_, "res_fc", in_feats.dst, options.bias, Start::xavier, gen);
+  if (options.bias && !res_fc_) {
+    bias_ = Variable(Tensor::zeros({width}), true);
+    register_parameter("bias", bias_);
+  }
+}
+
+Variable GATConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+                             const Variable& edge_weight) {
+  return graph.comm().agree([&] {
+    const Ends x = ends(graph, feat);
+    Variable y = [&] {
+      const Ends z = project(x, fc_);
+      AttentionOptions attention = attention_options(edge_weight);
+      if (!options_.residual) attention.bias = bias_;
+      return gat_attention(graph, z.src, attn_l_, head_dots(z.dst, attn_r_), options_.negative_slope,
+                           attention);
+    }();
+    if (options_.residual) y = add_residual(std::move(y), x.dst, res_fc_);
+    if (options_.residual && bias_.defined())
+      y = add(std::move(y), reshape(bias_, {1, num_heads(), out_feats()}));
+    return options_.activation ? options_.activation(std::move(y)) : y;
+  });
+}
+
+Variable GATConv::attention(const GraphShardManager& graph, const NodeFeatures& feat,
+                            const Variable& edge_weight) {
+  return graph.comm().agree([&] {
+    const Ends z = project(ends(graph, feat, false), fc_);
+    require<ShapeError>(
+        !edge_weight.defined() ||
+            (edge_weight.num_rows() == graph.num_edges() && edge_weight.value().row_size() == 1),
+        "GATConv, edge weights have shape ", edge_weight.shape(), ", expected [", graph.num_edges(), "]");
+    Variable alpha = coefficients(
+        graph,
+        leaky_relu(graph.apply_edges(fn::u_add_v(head_dots(z.src, attn_l_), head_dots(z.dst, attn_r_))),
+                   options_.negative_slope));
+    return edge_weight.defined() ? mul(std::move(alpha), reshape(edge_weight, {graph.num_edges(), 1, 1}))
+                                 : alpha;
+  });
+}
+
+GATv2Conv::GATv2Conv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen,
+                     const GATv2ConvOptions& options)
+    : AttentionConv("GATv2Conv", in_feats, out_feats, num_heads, options.feat_drop, options.attn_drop, gen),
+      options_(options) {
+  require<InputError>(!options.share_weights || in_feats.src == in_feats.dst,
+                      "GATv2Conv with shared weights has sources of ", in_feats.src, " and destinations of ",
+                      in_feats.dst, " features, expected equal widths");
+  const auto make = [&](std::optional<Linear>& fc, const char* name, Index in) {
+    make_linear(fc, name, in, options.bias, Start::xavier, gen);
+  };
+  make(fc_.src, "fc_src", in_feats.src);
+  if (!options.share_weights) make(fc_.dst, "fc_dst", in_feats.dst);
+  attn_ = head_vector(gen);
+  register_parameter("attn", attn_);
+  if (options.residual && in_feats.dst != num_heads * out_feats) make(res_fc_, "res_fc", in_feats.dst);
+}
+
+Variable GATv2Conv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) {
+  return graph.comm().agree([&] {
+    const Ends x = ends(graph, feat);
+    Variable y = [&] {
+      const Ends z = project(x, fc_);
+      return gatv2_attention(graph, z.src, z.dst, attn_, options_.negative_slope, attention_options());
+    }();
+    if (options_.residual) y = add_residual(std::move(y), x.dst, res_fc_);
+    return options_.activation ? options_.activation(std::move(y)) : y;
+  });
+}
+
+Variable GATv2Conv::attention(const GraphShardManager& graph, const NodeFeatures& feat) {
+  return graph.comm().agree([&] {
+    const Ends z = project(ends(graph, feat, false), fc_);
+    return coefficients(graph, graph.apply_edges([src = z.src, dst = z.dst, attn = attn_,
+                                                  slope = options_.negative_slope](const EdgeBatch& edges) {
+      return head_dots(leaky_relu(edges.src(src) + edges.dst(dst), slope), attn);
+    }));
+  });
+}
+
+}}  // namespace sar

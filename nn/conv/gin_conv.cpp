@@ -1,0 +1,44 @@
+#include <sar/nn/conv/aggregate.hpp>
+#include <sar/nn/conv/gin_conv.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+GINConv::GINConv(RowFunction apply_func, const GINConvOptions& options)
+    : options_(options), apply_func_(std::move(apply_func)), cache_(options.cached, "GINConv") {
+  const Tensor eps = Tensor::full({1}, static_cast<real>(options.init_eps));
+  if (options.learn_eps) {
+    eps_ = Variable(eps, true);
+    register_parameter("eps", eps_);
+  } else {
+    fixed_eps_ = eps;
+    register_buffer("eps", fixed_eps_);
+  }
+  if (apply_func_) register_module("apply_func", apply_func_.module());
+}
+
+Variable GINConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+                             const Variable& edge_weight) const {
+  return graph.comm().agree([&] {
+    require_num_rows(feat.src, graph.num_src_nodes(), "GINConv, source features");
+    if (feat.pair()) {
+      const Shape expected = feat.src.shape().with_rows(graph.num_dst_nodes());
+      require<ShapeError>(feat.dst.shape() == expected, "GINConv, destination features have shape ",
+                          feat.dst.shape(), ", expected ", expected);
+    } else {
+      require_block(graph, "GINConv");
+    }
+    const auto self = [&] {
+      const Variable x = dst_feats(graph, feat);
+      return options_.learn_eps ? mul(x, eps_ + 1) : scale_shift(x, 1 + fixed_eps_.item());
+    };
+    const auto aggregate = [&] {
+      return graph.update_all(message(feat.src, edge_weight), options_.aggregator);
+    };
+    Variable y = options_.cached
+                     ? add(self(), cache_(graph, {&feat.src, &edge_weight}, aggregate))
+                     : graph.update_all(message(feat.src, edge_weight), options_.aggregator, self);
+    return apply_func_ ? apply_func_(std::move(y)) : y;
+  });
+}
+
+}}  // namespace sar

@@ -1,0 +1,49 @@
+/// Graph isomorphism convolution (GIN).
+#pragma once
+
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/conv/aggregate_cache.hpp>
+#include <sar/nn/modules/node_features.hpp>
+#include <sar/nn/modules/row_function.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+struct GINConvOptions {
+  Reduce aggregator = Reduce::sum;  ///< sum, mean, max, or min
+  double init_eps = 0;
+  bool learn_eps = false;
+  /// Caches the aggregate of constant features (AggregateCache), [local destinations, in]. Halo rows are
+  /// fetched in the first call only.
+  bool cached = false;
+};
+
+/// Xu et al., arXiv 1810.00826; equivalent to dgl.nn.GINConv:
+///
+///     y_v = f((1 + eps) x_v + aggregate_{u -> v} w_uv x_u)
+///
+/// with optional edge weights w and an optional network f. The aggregate is 0 for a node without in-edges.
+///
+/// Parameters: eps [1], without learn_eps a buffer of the same name, and apply_func.*. The self term is
+/// computed while halo rows are in flight and is overwritten by the sum. Collective: one update_all; if
+/// cached, one all_reduce from the second call on.
+class GINConv : public Module {
+ public:
+  explicit GINConv(RowFunction apply_func = {}, const GINConvOptions& options = {});
+
+  /// feat [local sources, in] for both ends, or {[local sources, in], [local destinations, in]} -> [local
+  /// destinations, ...]. edge_weight [local edges] is optional. Throws the same exception on every rank:
+  /// ShapeError if shapes do not match and, if cached, InputError for source features or edge weights that
+  /// require a gradient or whose values have changed since the previous call.
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+                                    const Variable& edge_weight = {}) const;
+  [[nodiscard]] bool is_cached() const noexcept { return options_.cached; }
+
+ private:
+  GINConvOptions options_;
+  RowFunction apply_func_;
+  Variable eps_;      // if learned
+  Tensor fixed_eps_;  // otherwise
+  mutable AggregateCache cache_;
+};
+
+}}  // namespace sar

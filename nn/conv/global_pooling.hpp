@@ -1,0 +1,69 @@
+/// Readouts over all nodes of all ranks: the equivalents of dgl.nn.SumPooling, AvgPooling, MaxPooling and
+/// GlobalAttentionPooling for a single graph.
+///
+/// Each maps feat [local nodes, D] to [1, D], with the same bits on every rank: a replicated value as
+/// nn/modules/reductions.hpp defines it, to be used by further layers and a loss. A rank may have no nodes.
+/// Results and gradients do not depend on the number of ranks, up to rounding. Collective, also in the
+/// backward pass.
+#pragma once
+
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/modules/module.hpp>
+#include <sar/nn/modules/row_function.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Sum of the rows:
+///
+///     y_j = sum_i x_ij
+///
+/// Throws ShapeError unless feat is [local nodes, D]. Collective.
+class SumPooling : public Module {
+ public:
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
+};
+
+/// Mean of the rows of all N nodes of all ranks:
+///
+///     y_j = sum_i x_ij / N
+///
+/// Errors as above. Collective.
+class AvgPooling : public Module {
+ public:
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
+};
+
+/// Maximum of the rows:
+///
+///     y_j = max_i x_ij
+///
+/// The gradient goes to the first node with the maximum on the lowest rank that has one. NaN counts as the
+/// maximum. Errors as above. Collective.
+class MaxPooling : public Module {
+ public:
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
+};
+
+/// Attention over the nodes of all ranks, Li et al., arXiv 1511.05493:
+///
+///     a_i = exp(gate(x_i)) / sum_k exp(gate(x_k))
+///
+///     y = sum_i a_i f(x_i)
+///
+/// Parameters: those of the two networks, under "gate_nn" and "feat_nn". Errors as above, and ShapeError if
+/// gate_nn does not return [local nodes, 1]. Collective.
+class GlobalAttentionPooling : public Module {
+ public:
+  /// gate_nn maps each row to one value; feat_nn is f, by default the identity. Throws InputError without a
+  /// gate_nn.
+  explicit GlobalAttentionPooling(RowFunction gate_nn, RowFunction feat_nn = {});
+
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& feat) const;
+  /// Returns the coefficients a, [local nodes, 1] (DGL's get_attention). Collective.
+  [[nodiscard]] Variable attention(const GraphShardManager& graph, const Variable& feat) const;
+
+ private:
+  RowFunction gate_nn_, feat_nn_;
+};
+
+}}  // namespace sar

@@ -1,0 +1,188 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/core/error.hpp>
+#include <sar/nn/conv/hetero_graph_conv.hpp>
+#include <sar/nn/modules/relation_key.hpp>
+
+#include <algorithm>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// A relation of a graph with its layer.
+struct HeteroGraphConv::Part {
+  const EdgeType* type;
+  const Layer* layer;
+  std::size_t position;  ///< among the relations into the same node type
+};
+
+namespace {
+
+using Rows = HeteroGraphConv::Rows;
+
+/// Combines the results of several relations for each node type.
+class Combined {
+ public:
+  explicit Combined(RelationAggregate aggregate, const std::map<std::string, std::size_t>& counts) {
+    for (const auto& [type, count] : counts) reducers_.emplace(type, CrossReducer(aggregate, count));
+  }
+  void take(const std::string& type, std::size_t position, Variable y) {
+    reducers_.at(type).take(position, std::move(y));
+  }
+  Rows results() {
+    Rows rows;
+    for (auto& [type, reducer] : reducers_) rows.emplace(type, reducer.result());
+    return rows;
+  }
+
+ private:
+  std::map<std::string, CrossReducer> reducers_;
+};
+
+/// Restores the counters and running statistics of a module in its destructor.
+class Restored {
+ public:
+  explicit Restored(const Module& module)
+      : counters_(module.named_counters()), buffers_(module.named_buffers()) {
+    for (const NamedCounter& counter : counters_) values_.push_back(*counter.value);
+    for (const NamedBuffer& buffer : buffers_) statistics_.push_back(buffer.tensor.clone());
+  }
+  ~Restored() {
+    for (std::size_t k = 0; k < counters_.size(); ++k) *counters_[k].value = values_[k];
+    for (std::size_t k = 0; k < buffers_.size(); ++k) buffers_[k].tensor.copy_from(statistics_[k]);
+  }
+  Restored(const Restored&) = delete;
+  Restored& operator=(const Restored&) = delete;
+
+ private:
+  std::vector<NamedCounter> counters_;
+  std::vector<NamedBuffer> buffers_;
+  std::vector<std::uint64_t> values_;
+  std::vector<Tensor> statistics_;
+};
+
+/// A call of a layer that may be repeated in the backward pass. The repetition draws the same random numbers
+/// and leaves the layer's counters and running statistics unchanged.
+class Repeatable {
+ public:
+  explicit Repeatable(Module& module) : module_(&module) {}
+
+  template <class Call>
+  Variable operator()(const Call& call) {
+    if (!called_) {
+      for (const NamedCounter& counter : module_->named_counters()) first_.push_back(*counter.value);
+      called_ = true;
+      return call();
+    }
+    const Restored restored(*module_);
+    std::size_t k = 0;
+    for (const NamedCounter& counter : module_->named_counters()) *counter.value = first_[k++];
+    return call();
+  }
+
+ private:
+  Module* module_;
+  bool called_ = false;
+  std::vector<std::uint64_t> first_;
+};
+
+}  // namespace
+
+HeteroGraphConv::HeteroGraphConv(RelationAggregate aggregate) : aggregate_(aggregate) {
+  register_module("mods", mods_);
+}
+
+void HeteroGraphConv::add(Layer layer) {
+  mods_.register_module(relation_key(layer.relation.name), *layer.module);
+  layers_.push_back(std::move(layer));
+}
+
+void HeteroGraphConv::check(const Graphs& graphs, const Rows& feats) const {
+  for (const auto& graph : graphs) {
+    const std::string& name = graph.first;
+    const auto layer = std::find_if(layers_.begin(), layers_.end(),
+                                    [&](const Layer& each) { return each.relation.name == name; });
+    require<InputError>(layer != layers_.end(), "there is no layer for the relation '", name, "'");
+    for (const std::string& type : {layer->relation.source, layer->relation.destination})
+      require<InputError>(feats.contains(type), "there are no rows of '", type, "' for the relation '", name,
+                          "'");
+  }
+}
+
+std::vector<HeteroGraphConv::Part> HeteroGraphConv::parts(const HeteroGraph& graph, const Rows& feats) const {
+  std::vector<Part> found;
+  std::map<std::string, std::size_t> arrived;
+  for (const EdgeType& type : graph.edge_types()) {
+    const std::string name = type.canonical_name();
+    const auto layer = std::find_if(layers_.begin(), layers_.end(), [&](const Layer& each) {
+      const Relation& of = each.relation;
+      return of.source == type.source && of.destination == type.destination &&
+             (of.name == type.relation || of.name == name);
+    });
+    require<InputError>(layer != layers_.end(), "there is no layer for the edge type '", name, "'");
+    for (const std::string& end : {type.source, type.destination}) {
+      const auto rows = feats.find(end);
+      require<InputError>(rows != feats.end() && rows->second.defined(), "there are no rows of '", end,
+                          "' for the edge type '", name, "'");
+      require<ShapeError>(rows->second.num_rows() == graph.num_local_nodes(end), "rows of '", end,
+                          "' have shape ", rows->second.shape(), ", rank ", graph.comm().rank(), " has ",
+                          graph.num_local_nodes(end), " nodes of this type");
+    }
+    found.push_back({&type, &*layer, arrived[type.destination]++});
+  }
+  return found;
+}
+
+HeteroGraphConv::Rows HeteroGraphConv::operator()(const HeteroGraph& graph, const Rows& feats) const {
+  return graph.comm().agree([&] {
+    const std::vector<Part> all = parts(graph, feats);
+    std::map<std::string, std::size_t> counts;
+    for (const Part& part : all) ++counts[part.type->destination];
+    Combined combined(aggregate_, counts);
+    for (const std::string& source : graph.node_types()) {
+      std::vector<const Part*> sharing;
+      std::vector<HeteroGraph::RelationCall> calls;
+      for (const Part& part : all) {
+        if (part.type->source != source) continue;
+        const auto& [type, layer, position] = part;
+        Variable dst = feats.at(type->destination);
+        if (graph.is_block()) dst = slice_rows(dst, 0, graph.num_local_destinations(type->destination));
+        if (!layer->shares_rows) {
+          combined.take(type->destination, position, layer->call(graph[*type], feats.at(source), dst));
+          continue;
+        }
+        const auto once = std::make_shared<Repeatable>(*layer->module);
+        const auto compute = [once, call = layer->call, dst](const GraphShardManager& relation,
+                                                             const Variable& rows) {
+          return (*once)([&] { return call(relation, rows, dst); });
+        };
+        sharing.push_back(&part);
+        calls.push_back({*type, compute});
+      }
+      if (calls.empty()) continue;
+      graph.call(feats.at(source), calls, [&](std::size_t k, Variable y) {
+        combined.take(sharing[k]->type->destination, sharing[k]->position, std::move(y));
+      });
+    }
+    return combined.results();
+  });
+}
+
+HeteroGraphConv::Rows HeteroGraphConv::operator()(const Graphs& graphs, const Rows& feats) const {
+  if (graphs.empty()) return {};
+  return graphs.begin()->second.comm().agree([&] {
+    check(graphs, feats);
+    std::map<std::string, std::size_t> counts, arrived;
+    for (const Layer& layer : layers_)
+      if (graphs.contains(layer.relation.name)) ++counts[layer.relation.destination];
+    Combined combined(aggregate_, counts);
+    for (const Layer& layer : layers_) {
+      const auto& [source, name, destination] = layer.relation;
+      const auto graph = graphs.find(name);
+      if (graph == graphs.end()) continue;
+      combined.take(destination, arrived[destination]++,
+                    layer.call(graph->second, feats.at(source), feats.at(destination)));
+    }
+    return combined.results();
+  });
+}
+
+}}  // namespace sar

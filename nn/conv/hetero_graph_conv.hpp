@@ -1,0 +1,127 @@
+/// Convolutions on a heterogeneous graph, one layer per relation.
+#pragma once
+
+#include <sar/graph/hetero/cross_reduce.hpp>
+#include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/modules/module.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// The cross reduction of results that several relations compute for a node: sum, mean, max, min or stack.
+using RelationAggregate = CrossReduce;
+
+/// Applies one layer per relation and reduces their results per node type, as dgl.nn.HeteroGraphConv:
+///
+///     y_t = reduce over the relations r into nodes of type t of conv_r(graph_r, x_source, x_destination)
+///
+/// where reduce is sum, mean, max or min. With stack, the result is [local nodes, relations, ...].
+///
+/// Parameters: `mods.<relation>.*`, with the parameter names of the relation's layer. A relation with a
+/// canonical name, "user:follows:user", is written in DGL's form below; files with either name can be read:
+///
+///     mods.('user', 'follows', 'user').*
+///
+/// Example:
+///
+///     HeteroGraphConv conv(RelationAggregate::sum);
+///     conv.emplace_back<GraphConv>({"user", "follows", "user"}, 8, 16, gen);
+///     conv.emplace_back<SAGEConv>({"item", "bought_by", "user"}, std::pair(5, 8), 16, gen);
+///     auto h = conv(graph, {{"user", x}, {"item", z}});
+///
+/// On a HeteroGraph, the halo rows of a node type are fetched once for all relations that read them, and
+/// their gradients are sent back once. In mode rematerialize, only the inputs are kept for the backward pass:
+/// it fetches the rows again and recomputes one relation at a time, so that memory does not grow with the
+/// number of relations. The other modes keep the rows and what the layers record. Work that a layer does
+/// before its aggregation (a product, dropout) is also done for the halo rows, on every rank that reads them.
+///
+/// A relation fetches its rows separately, in stages, if it is the only reader of its source node type, if
+/// all halo rows need more than max_halo_bytes, or if its layer has several hops or is cached. A layer that
+/// takes {sources, destinations} must read its source rows in one hop; a layer type that does not declares
+/// `static constexpr bool reads_rows_once = false` and fetches separately.
+class HeteroGraphConv : public Module {
+ public:
+  struct Relation {
+    std::string source, name, destination;
+  };
+  using Graphs = std::map<std::string, GraphShardManager>;  ///< keyed by relation; message flow graphs are
+                                                            ///< allowed
+  using Rows = std::map<std::string, Variable>;             ///< keyed by node type
+
+  explicit HeteroGraphConv(RelationAggregate aggregate = RelationAggregate::sum);
+
+  /// Creates the layer of a relation. It is called as conv(graph, {sources, destinations}) or, if it takes no
+  /// pair, as conv(graph, sources). Throws InputError if the relation already has a layer.
+  template <class Conv, class... Args>
+  Conv& emplace_back(Relation relation, Args&&... args) {
+    auto conv = std::make_shared<Conv>(std::forward<Args>(args)...);
+    using Pair = const std::pair<Variable, Variable>&;
+    constexpr bool takes_pair = std::is_invocable_v<Conv&, const GraphShardManager&, Pair>;
+    add({.relation = std::move(relation),
+         .module = conv.get(),
+         .call = [conv](const GraphShardManager& graph, const Variable& src,
+                        const Variable& dst) -> Variable {
+           if constexpr (takes_pair)
+             return (*conv)(graph, std::pair(src, dst));
+           else
+             return (*conv)(graph, src);
+         },
+         .shares_rows = reads_rows_once<Conv>(takes_pair) && !is_cached(*conv)});
+    return *conv;
+  }
+
+  /// Applies the layers. feats: rows of every node type, [local nodes, ...]; for a block, of its sources.
+  /// Returns the rows of every node type that a relation with a layer reaches. Layers of relations that the
+  /// graph does not have are skipped. stack orders relations as graph.edge_types(). Throws the same exception
+  /// on every rank: InputError if rows of a node type are missing or an edge type has no layer, ShapeError if
+  /// results for one node type differ in shape.
+  [[nodiscard]] Rows operator()(const HeteroGraph& graph, const Rows& feats) const;
+  /// Applies the layers to one graph per relation; each relation fetches its own rows. Layers are called in
+  /// the order in which they were added, which is also the order of stack.
+  [[nodiscard]] Rows operator()(const Graphs& graphs, const Rows& feats) const;
+
+ private:
+  using Call = std::function<Variable(const GraphShardManager&, const Variable&, const Variable&)>;
+  struct Mods : Module {
+    using Module::register_module;
+  };
+  struct Layer {
+    Relation relation;
+    Module* module;
+    Call call;
+    bool shares_rows;
+  };
+  struct Part;
+
+  template <class Conv>
+  static constexpr bool reads_rows_once(bool takes_pair) {
+    if constexpr (requires { Conv::reads_rows_once; })
+      return Conv::reads_rows_once;
+    else
+      return takes_pair;
+  }
+  template <class Conv>
+  static bool is_cached(const Conv& conv) {
+    if constexpr (requires { conv.is_cached(); })
+      return conv.is_cached();
+    else
+      return false;
+  }
+  void add(Layer layer);
+  void check(const Graphs& graphs, const Rows& feats) const;
+  [[nodiscard]] std::vector<Part> parts(const HeteroGraph& graph, const Rows& feats) const;
+
+  RelationAggregate aggregate_;
+  Mods mods_;
+  std::vector<Layer> layers_;
+};
+
+}}  // namespace sar

@@ -1,0 +1,101 @@
+#include <sar/autograd/ops.hpp>
+#include <sar/graph/message/typed_attention.hpp>
+#include <sar/nn/conv/aggregate.hpp>
+#include <sar/nn/conv/hgt_conv.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+HGTConv::HGTConv(Index in_size, Index head_size, Index num_heads, Index num_ntypes, Index num_etypes,
+                 Generator& gen, const HGTConvOptions& options)
+    : in_size_(in_size),
+      head_size_(head_size),
+      heads_(num_heads),
+      num_ntypes_(num_ntypes),
+      num_etypes_(num_etypes),
+      skip_(Tensor::full({std::max<Index>(num_ntypes, 1)}, 1), true),
+      linear_k_(in_size, num_heads * head_size, num_ntypes, gen),
+      linear_q_(in_size, num_heads * head_size, num_ntypes, gen),
+      linear_v_(in_size, num_heads * head_size, num_ntypes, gen),
+      linear_a_(num_heads * head_size, num_heads * head_size, num_ntypes, gen),
+      drop_(options.dropout, gen) {
+  require<InputError>(num_heads > 0 && head_size > 0 && num_etypes > 0, "HGTConv with ", num_heads,
+                      " heads of ", head_size, " features and ", num_etypes, " edge types");
+  const Index width = num_heads * head_size;
+  register_parameter("skip", skip_);
+  if (in_size != width) {
+    residual_w_ = Variable(init::xavier_uniform({in_size, width}, 1, gen.next_stream()), true);
+    register_parameter("residual_w", residual_w_);
+  }
+  register_module("linear_k", linear_k_);
+  register_module("linear_q", linear_q_);
+  register_module("linear_v", linear_v_);
+  register_module("linear_a", linear_a_);
+  relation_pri_.of_head.resize(num_heads);
+  for (Index h = 0; h < num_heads; ++h) {
+    relation_pri_.of_head[h] = Variable(Tensor::full({num_etypes}, 1), true);
+    relation_pri_.register_parameter(std::to_string(h), relation_pri_.of_head[h]);
+    relation_att_.emplace_back(head_size, head_size, num_etypes, gen);
+    relation_msg_.emplace_back(head_size, head_size, num_etypes, gen);
+  }
+  register_module("relation_pri", relation_pri_);
+  register_module("relation_att", relation_att_);
+  register_module("relation_msg", relation_msg_);
+  register_module("drop", drop_);
+  if (!options.use_norm) return;
+  norm_.emplace(width);
+  register_module("norm", *norm_);
+}
+
+void HGTConv::check(const GraphShardManager& graph, const Variable& x, const RowIds& ntypes) const {
+  require_block(graph, "HGTConv");
+  require_rows(x, graph.num_src_nodes(), in_size_, "HGTConv, features");
+  require<ShapeError>(ntypes.size() == graph.num_src_nodes(), "HGTConv got ", ntypes.size(),
+                      " node types for ", graph.num_src_nodes(), " nodes");
+  for (const Index type : ntypes.span())
+    require<InputError>(0 <= type && type < num_ntypes_, "HGTConv got the node type ", type, ", there are ",
+                        num_ntypes_);
+}
+
+Variable HGTConv::matrices_of_heads(const ModuleList<TypedLinear>& heads, bool with_pri) const {
+  const Index size = head_size_ * head_size_;
+  const auto scale = static_cast<real>(1 / std::sqrt(static_cast<double>(head_size_)));
+  std::vector<Variable> matrices;
+  for (Index h = 0; h < heads_; ++h) {
+    Variable w = reshape(heads[h].weight(), {num_etypes_, size});
+    if (with_pri) w = mul(std::move(w), reshape(relation_pri_.of_head[h] * scale, {num_etypes_, 1}));
+    matrices.push_back(std::move(w));
+  }
+  return reshape(concat_columns(matrices), {num_etypes_, heads_, head_size_, head_size_});
+}
+
+Variable HGTConv::operator()(const GraphShardManager& graph, const Variable& x, const RowIds& ntypes,
+                             const EdgeTypes& etypes) {
+  return graph.comm().agree([&] {
+    check(graph, x, ntypes);
+    const EdgeTypes types = etypes.checked(graph.num_edges(), num_etypes_, "HGTConv");
+    const Index rows = graph.num_dst_nodes(), width = heads_ * head_size_;
+    const Variable mine = first_rows(x, rows);
+    const std::span<const Index> my_types = ntypes.span().first(static_cast<std::size_t>(rows));
+    Variable key_value =
+        gather_mm(x, concat_columns({linear_k_.weight(), linear_v_.weight()}), ntypes.span());
+    Variable y = typed_attention(graph, reshape(std::move(key_value), {x.num_rows(), 2, heads_, head_size_}),
+                                 reshape(linear_q_(mine, my_types), {rows, heads_, head_size_}),
+                                 matrices_of_heads(relation_att_, true),
+                                 matrices_of_heads(relation_msg_, false), types);
+    y = linear_a_(reshape(std::exchange(y, {}), {rows, width}), my_types);
+    y = drop_(std::exchange(y, {}), graph.dst_ids());
+    const Variable self = residual_w_.defined() ? matmul(mine, residual_w_) : mine;
+    // a y + (1 - a) self
+    const Variable a = gather_rows(reshape(sigmoid(skip_), {num_ntypes_, 1}),
+                                   std::vector<Index>(my_types.begin(), my_types.end()));
+    y = add(mul(sub(std::exchange(y, {}), self), a), self);
+    return norm_ ? (*norm_)(y) : y;
+  });
+}
+
+}}  // namespace sar

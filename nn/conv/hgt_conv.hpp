@@ -1,0 +1,79 @@
+/// Heterogeneous graph transformer (HGT).
+#pragma once
+
+#include <sar/autograd/row_ids.hpp>
+#include <sar/graph/message/edge_types.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/modules/dropout.hpp>
+#include <sar/nn/modules/layer_norm.hpp>
+#include <sar/nn/modules/module_list.hpp>
+#include <sar/nn/modules/typed_linear.hpp>
+
+#include <optional>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+struct HGTConvOptions {
+  double dropout = 0.2;   ///< of the result, before the skip connection
+  bool use_norm = false;  ///< apply LayerNorm to the result
+};
+
+/// Hu et al., arXiv 2003.01332; equivalent to dgl.nn.HGTConv, for a graph with node and edge types. For a
+/// node v of type t, H heads of D features and an edge u -> v of type r from a node of type s:
+///
+///     y_v = a_t dropout(o_v linear_a_t) + (1 - a_t) x_v
+///
+///     a = sigmoid(skip)
+///
+///     o_v[h] = sum_{u -> v} alpha_uv[h] v_u[h] relation_msg[h]_r
+///
+///     alpha_uv[h] = softmax over all in-edges of v of  relation_pri[h]_r k_u[h] relation_att[h]_r q_v[h]^T / sqrt(D)
+///
+///     k_u = x_u linear_k_s        v_u = x_u linear_v_s        q_v = x_v linear_q_t
+///
+/// In y_v, x_v is replaced by x_v residual_w if in_size is not H D. A node without in-edges has o_v = 0.
+///
+/// Parameters: skip [node types], ones; residual_w [in, H D] where needed, Xavier-uniform; linear_k.W,
+/// linear_q.W, linear_v.W [node types, in, H D], linear_a.W [node types, H D, H D]; for each head h
+/// relation_pri.h [edge types], ones, relation_att.h.W and relation_msg.h.W [edge types, D, D]; with
+/// use_norm, norm.weight and norm.bias [H D]. Matrices are initialized as in TypedLinear.
+///
+/// Keys and values are fetched together, as rows of width 2 H D, once for all relations. No temporary grows
+/// with the number of edges. Collective: one typed_attention.
+class HGTConv : public Module {
+ public:
+  /// Throws InputError unless the sizes and numbers of types are positive and 0 <= dropout < 1.
+  HGTConv(Index in_size, Index head_size, Index num_heads, Index num_ntypes, Index num_etypes, Generator& gen,
+          const HGTConvOptions& options = {});
+
+  /// x [local sources, in] -> [local destinations, H D]; the destinations must be the first rows of the
+  /// sources (a homogeneous graph or a block). ntypes: the type of each local source. etypes: the type of
+  /// each local edge, in the graph's edge order. Throws the same exception on every rank: ShapeError if
+  /// shapes do not match, InputError for an invalid type.
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& x, const RowIds& ntypes,
+                                    const EdgeTypes& etypes);
+
+  [[nodiscard]] Index num_heads() const noexcept { return heads_; }
+  [[nodiscard]] Index head_size() const noexcept { return head_size_; }
+
+ private:
+  struct Parameters : Module {
+    using Module::register_parameter;
+    std::vector<Variable> of_head;
+  };
+  void check(const GraphShardManager& graph, const Variable& x, const RowIds& ntypes) const;
+  /// Returns [edge types, heads, head_size, head_size], the matrices of all heads, scaled by `pri` if
+  /// with_pri.
+  [[nodiscard]] Variable matrices_of_heads(const ModuleList<TypedLinear>& heads, bool with_pri) const;
+
+  Index in_size_, head_size_, heads_, num_ntypes_, num_etypes_;
+  Variable skip_, residual_w_;
+  TypedLinear linear_k_, linear_q_, linear_v_, linear_a_;
+  Parameters relation_pri_;
+  ModuleList<TypedLinear> relation_att_, relation_msg_;
+  Dropout drop_;
+  std::optional<LayerNorm> norm_;
+};
+
+}}  // namespace sar

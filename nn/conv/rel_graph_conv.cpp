@@ -1,0 +1,99 @@
+#include <sar/graph/message/typed_sum.hpp>
+#include <sar/nn/conv/aggregate.hpp>
+#include <sar/nn/conv/rel_graph_conv.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+RelGraphConv::RelGraphConv(Index in_feats, Index out_feats, Index num_relations, Generator& gen,
+                           const RelGraphConvOptions& options)
+    : in_feats_(in_feats),
+      out_feats_(out_feats),
+      num_relations_(num_relations),
+      options_(options),
+      dropout_(options.dropout, gen) {
+  require<InputError>(in_feats > 0 && out_feats > 0 && num_relations > 0 && options.num_bases >= 0,
+                      "RelGraphConv from ", in_feats, " to ", out_feats, " features with ", num_relations,
+                      " relations and ", options.num_bases, " bases");
+  if (options_.num_bases == 0) options_.num_bases = num_relations;
+  const Index bases = options_.num_bases;
+
+  const bool bdd = options.regularizer == Regularizer::bdd;
+  require<InputError>(!bdd || (in_feats % bases == 0 && out_feats % bases == 0), "RelGraphConv from ",
+                      in_feats, " to ", out_feats, " features in ", bases, " blocks");
+  linear_r_.emplace(in_feats, out_feats, num_relations, gen,
+                    TypedLinearOptions{.regularizer = options.regularizer, .num_bases = bases});
+  if (options.bias) {
+    h_bias_ = Variable(Tensor::zeros({out_feats}), true);
+    register_parameter("h_bias", h_bias_);
+  }
+  if (options.self_loop) {
+    loop_weight_ =
+        Variable(init::xavier_uniform({in_feats, out_feats}, init::relu_gain, gen.next_stream()), true);
+    register_parameter("loop_weight", loop_weight_);
+  }
+  register_module("linear_r", *linear_r_);
+  if (options.layer_norm) {
+    layer_norm_.emplace(out_feats);
+    register_module("layer_norm_weight", *layer_norm_);
+  }
+  register_module("dropout", dropout_);
+}
+
+EdgeTypes RelGraphConv::check(const GraphShardManager& graph, const Variable& feat, const EdgeTypes& etypes,
+                              const Variable& norm) const {
+  require_block(graph, "RelGraphConv");
+  require_rows(feat, graph.num_src_nodes(), in_feats_, "RelGraphConv, features");
+  if (norm.defined()) require_rows(norm, graph.num_edges(), 1, "RelGraphConv, edge norms");
+  return etypes.checked(graph.num_edges(), num_relations_, "RelGraphConv");
+}
+
+Variable RelGraphConv::operator()(const GraphShardManager& graph, const Variable& feat,
+                                  const EdgeTypes& etypes, const Variable& norm) {
+  return graph.comm().agree([&] {
+    const EdgeTypes types = check(graph, feat, etypes, norm);
+    const auto self_term = [&]() -> Variable {
+      if (!loop_weight_.defined()) return {};
+      return affine(first_rows(feat, graph.num_dst_nodes()), loop_weight_, h_bias_);
+    };
+    const bool by_bases = sums_by_basis(graph), early = !layer_norm_ && !by_bases;
+    const auto base = [&] { return early ? self_term() : Variable(); };
+    Variable y = by_bases ? by_basis(graph, feat, types, norm)
+                          : typed_sum(graph, feat, linear_r_->matrices(), types, norm, base);
+    if (layer_norm_) y = (*layer_norm_)(std::exchange(y, {}));
+    if (!early && loop_weight_.defined()) y = add(std::exchange(y, {}), self_term());
+    if (!loop_weight_.defined() && h_bias_.defined()) y = add(std::exchange(y, {}), h_bias_);
+    if (options_.activation) y = options_.activation(std::exchange(y, {}));
+    return dropout_(std::move(y), graph.dst_ids());
+  });
+}
+
+bool RelGraphConv::sums_by_basis(const GraphShardManager& graph) const {
+  constexpr Index few = 1 << 16;
+  const Index sums = graph.num_global_dst_nodes() / graph.comm().size() * options_.num_bases;
+  return options_.regularizer == Regularizer::basis && num_relations_ * out_feats_ > std::max(sums, few);
+}
+
+// sum_e c_e x_u sum_b a_rb V_b = sum_b (sum_e (c_e a_rb) x_u) V_b
+Variable RelGraphConv::by_basis(const GraphShardManager& graph, const Variable& feat, const EdgeTypes& etypes,
+                                const Variable& norm) const {
+  const Index bases = options_.num_bases;
+  const Variable sums = graph.update_all(
+      [=, in = in_feats_, coeff = linear_r_->coeff()](const EdgeBatch& edges) {
+        const RowIds rows = edges.rows();
+        std::vector<Index> types;
+        types.reserve(edges.num_edges());
+        for (const Index row : rows.span()) types.push_back(etypes.numbers()[row]);
+        Variable coefficients = gather_rows(coeff, std::move(types));
+        if (norm.defined()) coefficients = mul(std::exchange(coefficients, {}), edges.edata(norm));
+        return mul(reshape(edges.src(feat), {edges.num_edges(), 1, in}),
+                   reshape(std::move(coefficients), {edges.num_edges(), bases, 1}));
+      },
+      fn::sum);
+  return matmul(reshape(sums, {graph.num_dst_nodes(), bases * in_feats_}),
+                reshape(linear_r_->weight(), {bases * in_feats_, out_feats_}));
+}
+
+}}  // namespace sar

@@ -1,0 +1,113 @@
+#include <sar/core/error.hpp>
+#include <sar/graph/construct/edge_sequences.hpp>
+#include <sar/graph/message/degree_factors.hpp>
+#include <sar/nn/conv/aggregate.hpp>
+#include <sar/nn/conv/sage_conv.hpp>
+
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+SAGEConv::SAGEConv(const InFeatures& in_feats, Index out_feats, Generator& gen,
+                   const SAGEConvOptions& options)
+    : options_(options),
+      in_feats_(in_feats),
+      feat_drop_(options.feat_drop, gen),
+      fc_neigh_(in_feats.src, out_feats, gen, false),
+      cache_(options.cached, "SAGEConv") {
+  const bool has_constant_aggregate =
+      options.aggregator == SAGEAggregator::mean || options.aggregator == SAGEAggregator::gcn;
+  require<InputError>(!options.cached || has_constant_aggregate,
+                      "SAGEConv with cached and the aggregator pool or lstm, whose parameters change the "
+                      "aggregate, expected mean or gcn");
+  require<InputError>(!options.cached || options.feat_drop == 0, "SAGEConv with cached and feat_drop ",
+                      options.feat_drop, ", which changes the features in every call, expected 0");
+  const auto xavier = [&](const Linear& fc) {
+    start_weight(fc, init::xavier_uniform(fc.weight().shape(), init::relu_gain, gen.next_stream()));
+  };
+  if (options.aggregator != SAGEAggregator::gcn) {
+    fc_self_.emplace(in_feats.dst, out_feats, gen, options.bias);
+    xavier(*fc_self_);
+  } else {
+    require<InputError>(in_feats.src == in_feats.dst, "SAGEConv with the gcn aggregator has sources of ",
+                        in_feats.src, " and destinations of ", in_feats.dst,
+                        " features, expected equal widths");
+    if (options.bias) {
+      bias_ = Variable(Tensor::zeros({out_feats}), true);
+      register_parameter("bias", bias_);
+    }
+  }
+  xavier(fc_neigh_);
+  register_module("feat_drop", feat_drop_);
+  if (options.aggregator == SAGEAggregator::pool) {
+    fc_pool_.emplace(in_feats.src, in_feats.src, gen);
+    xavier(*fc_pool_);
+    register_module("fc_pool", *fc_pool_);
+  }
+  if (options.aggregator == SAGEAggregator::lstm) {
+    lstm_.emplace(in_feats.src, in_feats.src, gen);
+    register_module("lstm", *lstm_);
+  }
+  register_module("fc_neigh", fc_neigh_);
+  if (fc_self_) register_module("fc_self", *fc_self_);
+}
+
+Variable SAGEConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
+                              const Variable& edge_weight) {
+  return graph.comm().agree([&] {
+    require_feats(graph, feat, in_feats_, "SAGEConv");
+    const Variable src = feat_drop_(feat.src, graph.src_ids());
+    return apply(graph, src, feat.pair() ? feat_drop_(feat.dst, graph.dst_ids()) : Variable(), edge_weight);
+  });
+}
+
+Variable SAGEConv::apply(const GraphShardManager& graph, const Variable& src, const Variable& dst,
+                         const Variable& edge_weight) {
+  if (options_.aggregator == SAGEAggregator::gcn) return gcn(graph, src, dst, edge_weight);
+  const auto self = [&] { return (*fc_self_)(dst.defined() ? dst : first_rows(src, graph.num_dst_nodes())); };
+  if (options_.aggregator == SAGEAggregator::mean && multiplies_first(graph, src))
+    return graph.update_all(message(fc_neigh_(src), edge_weight), fn::mean, self);
+  Variable self_term;
+  const bool meanwhile = !cache_.enabled() && !lstm_;  // compute the self term while halo rows are in flight
+  if (!meanwhile) self_term = self();
+  const Variable neigh = cache_(graph, {&src, &edge_weight}, [&] {
+    return aggregate(graph, src, edge_weight, [&] {
+      if (meanwhile) self_term = self();
+      return Variable();
+    });
+  });
+  return add_linear(std::move(self_term), neigh, fc_neigh_.weight());
+}
+
+Variable SAGEConv::aggregate(const GraphShardManager& graph, const Variable& src, const Variable& edge_weight,
+                             FunctionRef<Variable()> beside) const {
+  if (fc_pool_) return graph.update_all(message(relu((*fc_pool_)(src)), edge_weight), fn::max, beside);
+  if (!lstm_) return graph.update_all(message(src, edge_weight), fn::mean, beside);
+  EdgeSequences sequences = edge_sequences(graph);
+  const Variable rows = gather_rows(graph.apply_edges(message(src, edge_weight)), std::move(sequences.edges));
+  return gather_rows(lstm_->last_hidden(rows, sequences.step_rows, graph.num_dst_nodes()),
+                     std::move(sequences.position));
+}
+
+Variable SAGEConv::gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
+                       const Variable& edge_weight) {
+  const bool multiply_first = multiplies_first(graph, src);
+  const Variable rows = multiply_first ? fc_neigh_(src) : src;
+  const auto self = [&] {
+    if (!dst.defined()) return first_rows(rows, graph.num_dst_nodes());
+    return multiply_first ? fc_neigh_(dst) : dst;
+  };
+  Variable y = cache_(graph, {&src, &dst, &edge_weight}, [&] {
+    return scaled_sum(graph, rows, edge_weight, {.src = {}, .dst = DegreeFactor::inverse_with_self}, [&] {
+      return scale_rows(self(), degree_factors(graph, NodeDegree::in, DegreeFactor::inverse_with_self));
+    });
+  });
+  if (!multiply_first) return linear(std::move(y), fc_neigh_.weight(), bias_);
+  return bias_.defined() ? add(std::move(y), bias_) : y;
+}
+
+bool SAGEConv::multiplies_first(const GraphShardManager& graph, const Variable& rows) const {
+  return !cache_.enabled() && sar::multiplies_first(graph, rows, fc_neigh_.weight().shape()[0]);
+}
+
+}}  // namespace sar

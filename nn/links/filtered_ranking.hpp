@@ -1,0 +1,99 @@
+/// Link prediction metrics of knowledge graphs: ranks the true end of an edge among all nodes, with the
+/// "filtered" ranks of Bordes et al. 2013, and summarizes the ranks as MRR, mean rank and Hits at K.
+///
+///     const KnownEdges known(graph, all_edges);  // of training, validation and test
+///     const FilteredRanks ranks = filtered_ranks(predictor, graph, h, test, known, relation_rows(form));
+///     const RankMetrics found = rank_metrics(ranks, std::vector<Index>{1, 3, 10}, comm);
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/core/memory/memory.hpp>
+#include <sar/graph/hetero/homogeneous_form.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/links/link_predictor.hpp>
+
+#include <compare>
+#include <span>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Edges with a relation: the global ids of their ends and their relation numbers. Edges may be given on any
+/// rank.
+struct RelationEdges {
+  Array<Index> src, rels, dst;
+
+  [[nodiscard]] Index size() const noexcept { return std::ssize(src); }
+};
+
+/// Returns the edges of a homogeneous form whose destinations are on this rank, in the graph's edge order;
+/// their ids are form.graph.edge_ids(). Collective: exchanges the ids of the sources.
+[[nodiscard]] RelationEdges relation_edges(const HomogeneousForm& form);
+
+/// An index of the known edges by either end. The owner of the destination stores the edges by source, and
+/// the owner of the source stores them by destination. Memory: 48 bytes per edge in total.
+class KnownEdges {
+ public:
+  /// Indexes edges between nodes of `graph`, which is homogeneous. Duplicate edges are allowed. Collective.
+  /// Throws the same exception on every rank: ShapeError if lengths differ, InputError for an end that does
+  /// not exist.
+  KnownEdges(const GraphShardManager& graph, const RelationEdges& edges);
+
+  /// A known edge between a node of any rank and a node of this rank.
+  struct Edge {
+    Index node, rel, other;  ///< `other` is on this rank
+    auto operator<=>(const Edge&) const = default;
+  };
+  /// Returns the known edges, in ascending order, whose end `wanted` is on this rank and whose other end is
+  /// `node`. Local.
+  [[nodiscard]] std::span<const Edge> ends(EdgeEnd wanted, Index node, Index rel) const;
+
+ private:
+  Array<Edge> by_source_, by_destination_;  // sorted
+};
+
+/// The local rows that may be an end of an edge of a relation.
+struct RelationRows {
+  Index src_begin, src_end, dst_begin, dst_end;
+};
+/// Returns, for each edge type, the rows of the node types at its ends.
+[[nodiscard]] std::vector<RelationRows> relation_rows(const HomogeneousForm& form);
+
+/// For each edge of this rank, the rank of its destination among all candidate destinations, and the rank of
+/// its source among all candidate sources. Ties may make a rank a multiple of 1/2.
+struct FilteredRanks {
+  Array<double> of_destinations, of_sources;
+};
+
+/// Returns the filtered ranks of the ends of each edge. For an edge (u, r, v), v is ranked by the score s_uwr
+/// among the nodes w for which no edge (u, r, w) is known; u is ranked in the same way:
+///
+///     rank = 1 + number of nodes with a larger score + 1/2 number of other nodes with an equal one
+///
+/// A tie thus counts as the mean over its orders, as in mean_reciprocal_rank. `h`: [local nodes of `graph`,
+/// width]. `rows`: for each relation, the local rows that may be its ends; if empty, all rows. The ranks do
+/// not depend on the number of ranks of the communicator if h does not.
+///
+/// A query is the row of `width` values computed from a node and a relation. It is sent to all ranks, and
+/// each rank scores its own rows, 64 at a time. The total work is edges x nodes x width operations,
+/// distributed as the nodes are. No array of pairs is allocated; a rank holds about 4 MiB of queries at a
+/// time. Collective. Throws the same exception on every rank: ShapeError if shapes do not match, InputError
+/// for an end or a relation that does not exist and for a NaN score.
+[[nodiscard]] FilteredRanks filtered_ranks(const RelationPredictor& predictor, const GraphShardManager& graph,
+                                           const Tensor& h, const RelationEdges& edges,
+                                           const KnownEdges& known, std::span<const RelationRows> rows = {});
+
+/// Metrics over the destinations and the sources of the edges of all ranks.
+struct RankMetrics {
+  double mrr = 0;            ///< mean of 1 / rank
+  double mean_rank = 0;      ///< mean of the rank
+  std::vector<double> hits;  ///< for each K, the fraction of ranks that are at most K
+};
+
+/// Summarizes ranks. Exact: the same bits on every rank and for every number of ranks. Collective: sends the
+/// distinct ranks to all ranks, 16 bytes each. Throws InputError on every rank if there are no edges or a K
+/// is below 1.
+[[nodiscard]] RankMetrics rank_metrics(const FilteredRanks& ranks, std::span<const Index> ks,
+                                       const Communicator& comm);
+
+}}  // namespace sar

@@ -1,0 +1,126 @@
+#include <sar/core/error.hpp>
+#include <sar/core/files/file.hpp>
+#include <sar/nn/models/graph_model.hpp>
+#include <sar/nn/models/weight_file.hpp>
+#include <sar/nn/train/state_dict.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// The content of a model file: the description and the path of the weights.
+struct ModelFile {
+  ModelDescription description;
+  std::string weights;
+};
+
+/// Reads a .json description. Collective.
+ModelFile read_json(const Communicator& comm, const std::string& path) {
+  std::string text;
+  comm.agree([&] {
+    if (comm.rank() == 0) text = read_text(path, "the description of a network");
+    text = comm.broadcast(text, 0);
+  });
+  ModelFile file{ModelDescription::from_json(text, path), {}};
+  require<InputError>(!file.description.weights.empty(), path,
+                      " has no key 'weights', expected one that names the file of the weights");
+  file.weights = (std::filesystem::path(path).parent_path() / file.description.weights).string();
+  return file;
+}
+
+/// Reads the description in the metadata of a .safetensors file. Collective.
+ModelFile read_metadata(const Communicator& comm, const std::string& path) {
+  const auto metadata = load_metadata(comm, path);
+  const auto found = metadata.find(model_key);
+  require<InputError>(
+      found != metadata.end(), path, ": the metadata have no key '", model_key,
+      "', expected the description of a network, as save_model writes it, or a .json file beside it");
+  return {ModelDescription::from_json(found->second, concat(path, ": ", model_key)), path};
+}
+
+}  // namespace
+
+GraphModel::GraphModel(const ModelDescription& description, const Communicator& comm, Generator& gen)
+    : description_(description.checked()) {
+  if (description_.type == "mesh_graph_net")
+    make_mesh(comm, gen);
+  else
+    make_stack(comm, gen);
+}
+
+void GraphModel::make_stack(const Communicator& comm, Generator& gen) {
+  const StackType& type = *std::ranges::find(stack_types(), description_.type, &StackType::name);
+  const auto make = [&](const LayerSize& size) {
+    StackConvolution convolution = make_convolution(description_, size, comm, gen);
+    std::unique_ptr<Module> module = std::move(convolution.module);
+    convolutions_.push_back(std::move(convolution));
+    return module;
+  };
+  stack_.emplace(type, description_, layer_sizes(description_, type.attends), comm, gen, make);
+  for (const auto& [name, part] : stack_->parts()) register_module(name, *part);
+}
+
+void GraphModel::make_mesh(const Communicator& comm, Generator& gen) {
+  const ModelDescription& d = description_;
+  mesh_.emplace(MeshGraphNetOptions{.node_feats = d.in_feats,
+                                    .edge_feats = d.edge_feats,
+                                    .out_feats = d.out_feats,
+                                    .hidden = d.hidden,
+                                    .blocks = static_cast<int>(d.layers),
+                                    .mlp_layers = static_cast<int>(d.mlp_layers),
+                                    .activation = activation_of(d.activation),
+                                    .normalize = d.normalize},
+                comm, gen);
+  register_module("network", *mesh_);
+}
+
+Variable GraphModel::operator()(const GraphShardManager& graph, const Variable& x, const Variable& edges) {
+  return graph.comm().agree([&] {
+    check(graph, x, edges);
+    if (mesh_) return (*mesh_)(graph, x, edges);
+    return (*stack_)(convolutions_.size(), graph, x,
+                     [this](std::size_t layer, const GraphShardManager& on, const Variable& h) {
+                       return convolutions_[layer].apply(on, h);
+                     });
+  });
+}
+
+void GraphModel::check(const GraphShardManager& graph, const Variable& x, const Variable& edges) const {
+  const ModelDescription& d = description_;
+  const auto check_rows = [&](const char* name, const Variable& rows, Index count, Index width) {
+    const Shape expected{count, width};
+    require<ShapeError>(rows.defined(), "a network of type ", d.type, " without ", name, ", expected ",
+                        expected);
+    require<ShapeError>(rows.shape() == expected, "a network of type ", d.type, " on ", name, " of shape ",
+                        rows.shape(), ", expected ", expected);
+  };
+  check_rows("x", x, graph.num_src_nodes(), d.in_feats);
+  if (d.edge_feats > 0) check_rows("edges", edges, graph.num_edges(), d.edge_feats);
+  require<ShapeError>(d.edge_feats > 0 || !edges.defined(), "a network of type ", d.type,
+                      " on rows of edges, expected none, because it reads none");
+}
+
+std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::string& path,
+                                       const WeightNames& names) {
+  return comm.agree([&] {
+    const ModelFile file = path.ends_with(".json") ? read_json(comm, path) : read_metadata(comm, path);
+    Generator gen(0);
+    auto model = std::make_unique<GraphModel>(file.description, comm, gen);
+    load_model_weights(comm, file.weights, *model, names);
+    model->eval();
+    return model;
+  });
+}
+
+void save_model(const Communicator& comm, const std::string& path, const GraphModel& model) {
+  comm.agree([&] {
+    ModelDescription description = model.description();
+    description.weights.clear();
+    save_weights(comm, path, model, real_type, {{model_key, description.to_json()}});
+  });
+}
+
+}}  // namespace sar

@@ -1,0 +1,79 @@
+/// Networks built from a description, and their files.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/models/layer_stack.hpp>
+#include <sar/nn/models/mesh_graph_net.hpp>
+#include <sar/nn/models/model_description.hpp>
+#include <sar/nn/models/stack_convolution.hpp>
+#include <sar/nn/models/weight_names.hpp>
+#include <sar/nn/modules/init.hpp>
+#include <sar/nn/modules/module.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// The network of a ModelDescription. With the activation f, each layer but the last computes
+///
+///     sage, gin:         y = dropout(f(norm(conv(x))))
+///
+///     gcn, gat, gatv2:   the same, with dropout of the input before the first layer
+///
+/// and the last one y = conv(x). conv is SAGEConv, GraphConv, GATConv, GATv2Conv, or GINConv with a learned
+/// eps and the network Linear, batch norm, ReLU, Linear. Heads are put side by side; the heads of the last
+/// layer are averaged. Edge weights are used if the graph has them, except by gatv2.
+///
+/// mesh_graph_net is a MeshGraphNet with `layers` blocks.
+///
+/// Parameters: convs.i.* for sage, layers.i.* for the other stacks, bns.i.* of batch norms, norms.i.* of
+/// layer norms; network.* for mesh_graph_net.
+class GraphModel : public Module {
+ public:
+  /// Throws InputError as ModelDescription::checked(). Local.
+  GraphModel(const ModelDescription& description, const Communicator& comm, Generator& gen);
+
+  /// x [local sources, in_feats] -> [local destinations, out_feats]. edges: [num_edges of the graph,
+  /// edge_feats] in the graph's edge order, or {} if edge_feats is 0. Throws ShapeError on every rank if
+  /// shapes do not match. Collective.
+  [[nodiscard]] Variable operator()(const GraphShardManager& graph, const Variable& x,
+                                    const Variable& edges = {});
+
+  /// Returns the description with defaults in place of empty strings.
+  [[nodiscard]] const ModelDescription& description() const noexcept { return description_; }
+
+  /// Returns the network of a mesh_graph_net, for update_statistics() and losses of normalized results, or
+  /// null for other types.
+  [[nodiscard]] MeshGraphNet* mesh_graph_net() noexcept { return mesh_ ? &*mesh_ : nullptr; }
+
+ private:
+  void make_stack(const Communicator& comm, Generator& gen);
+  void make_mesh(const Communicator& comm, Generator& gen);
+  void check(const GraphShardManager& graph, const Variable& x, const Variable& edges) const;
+
+  ModelDescription description_;
+  std::vector<StackConvolution> convolutions_;  // the stack owns their modules
+  std::optional<LayerStack> stack_;
+  std::optional<MeshGraphNet> mesh_;
+};
+
+/// Key of the description in the metadata of a .safetensors file.
+inline constexpr const char* model_key = "sar.model";
+
+/// Loads a network and its weights and sets it to evaluation mode. The file is a .safetensors file with a
+/// description in its metadata, or a .json description whose key "weights" names the weight file. Weights may
+/// have the names of other programs, as in load_model_weights(). Rank 0 reads the files. Throws InputError on
+/// every rank for an unreadable or damaged file, for a file without a description, and as
+/// ModelDescription::from_json() and load_model_weights() do. Collective.
+[[nodiscard]] std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::string& path,
+                                                     const WeightNames& names = {});
+
+/// Writes the weights and the description of `model` to a .safetensors file. Errors as in save_weights().
+/// Collective.
+void save_model(const Communicator& comm, const std::string& path, const GraphModel& model);
+
+}}  // namespace sar

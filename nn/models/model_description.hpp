@@ -1,0 +1,55 @@
+/// Description of a network, as plain data and as JSON.
+#pragma once
+
+#include <sar/core/tensor/tensor.hpp>
+
+#include <string>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Describes a network of GraphModel. docs/models.md explains each key and lists the types that read it. A
+/// small example:
+///
+///     {"sar_model": 1, "type": "sage", "in_feats": 8, "hidden": 64, "out_feats": 3, "layers": 3}
+///
+/// An empty `norm`, `activation` or `aggregator` means the default of the type.
+struct ModelDescription {
+  std::string type = "sage";     ///< one of types()
+  Index in_feats = 0;            ///< width of the node features
+  Index hidden = 64;             ///< width between layers: heads * features of a head
+  Index out_feats = 0;           ///< width of the result
+  Index layers = 3;              ///< convolutions
+  std::string norm = {};         ///< stacks: none (default), batch, layer
+  std::string activation = {};   ///< one of activations(); default: elu for types with heads, relu otherwise
+  double dropout = 0;            ///< after the activation; gcn, gat, gatv2: also of the input
+  std::string aggregator = {};   ///< sage: mean (default), gcn, pool, lstm; gin: sum, mean, max, min
+  Index heads = 4;               ///< gat, gatv2: heads of each layer but the last
+  Index out_heads = 1;           ///< gat, gatv2: heads of the last layer; the result is their mean
+  double attention_dropout = 0;  ///< gat, gatv2: dropout of the attention coefficients
+  Index residual = 0;            ///< gat, gatv2: first layer with a residual connection, counted from 1; 0:
+                                 ///< none
+  Index edge_feats = 0;          ///< mesh_graph_net: width of the edge features; 0 for other types
+  Index mlp_layers = 2;          ///< mesh_graph_net: hidden layers of each of its networks
+  bool normalize = false;        ///< mesh_graph_net: normalize features and results by running statistics
+  std::string weights = {};      ///< in a .json file: path of the weight file, relative to the .json file
+
+  /// Parses a description. Throws InputError for text that is not JSON, another format version, keys that are
+  /// missing, unknown or of another network type, and values that checked() rejects. The message begins with
+  /// `where` and names the key, the given value and the expected one.
+  [[nodiscard]] static ModelDescription from_json(const std::string& text,
+                                                  const std::string& where = "the description");
+  /// Returns all keys that the type reads, as JSON on one line. Throws as checked().
+  [[nodiscard]] std::string to_json() const;
+  /// Returns the description with defaults in place of empty strings. Throws InputError, as from_json(), for
+  /// an unknown type, norm, activation or aggregator, for widths and numbers of heads outside 1 to 2^24, for
+  /// a number of layers outside 1 to 1000, for a dropout outside [0, 1), and for a hidden width that is not a
+  /// multiple of the heads.
+  [[nodiscard]] ModelDescription checked(const std::string& where = "the description") const;
+
+  /// Return the valid values of `type` and `activation`.
+  [[nodiscard]] static const std::vector<std::string>& types();
+  [[nodiscard]] static const std::vector<std::string>& activations();
+};
+
+}}  // namespace sar

@@ -1,0 +1,21 @@
+/// Umbrella header of sar::models: networks built from a description, mesh and atomistic models, link
+/// prediction.
+///
+/// Room nn/models: Whole networks: those that a description names, and files of their weights.
+#pragma once
+
+#include <sar/nn/links/filtered_ranking.hpp>
+#include <sar/nn/links/link_loss.hpp>
+#include <sar/nn/links/link_predictor.hpp>
+#include <sar/nn/links/ranking.hpp>
+#include <sar/nn/models/graph_model.hpp>
+#include <sar/nn/models/label_propagation.hpp>
+#include <sar/nn/models/mesh_graph_net.hpp>
+#include <sar/nn/models/model_description.hpp>
+#include <sar/nn/models/painn.hpp>
+#include <sar/nn/models/painn_conv.hpp>
+#include <sar/nn/models/predictor.hpp>
+#include <sar/nn/models/propagation.hpp>
+#include <sar/nn/models/sign.hpp>
+#include <sar/nn/models/weight_file.hpp>
+#include <sar/sar.hpp>

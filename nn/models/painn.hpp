@@ -1,0 +1,72 @@
+/// PaiNN: energies and forces of atoms.
+#pragma once
+
+#include <sar/autograd/row_ids.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/models/painn_conv.hpp>
+#include <sar/nn/modules/mlp.hpp>
+#include <sar/nn/modules/module_list.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+struct PaiNNOptions {
+  Index num_species = 0;  ///< number of atom species
+  Index feats = 128;      ///< channels F
+  int convs = 3;          ///< number of convolutions; at least 1
+  double cutoff = 5;      ///< in the unit of the positions
+  Index num_basis = 20;   ///< number of radial basis functions
+};
+
+/// The energy E and the forces -dE/dx.
+struct EnergyAndForces {
+  double energy = 0;  ///< sum over the atoms of all ranks; the same on every rank
+  Tensor forces;      ///< [local nodes, 3]
+};
+
+/// Schuett, Unke, Gastegger, arXiv 2102.03150, on a graph with all pairs within the cutoff, in both
+/// directions:
+///
+///     s = embedding[species]        v = 0
+///
+///     (s, v) = convs[i](s, v), i = 0 .. convs - 1
+///
+///     E_i = outnet(s_i)        E = sum_i E_i
+///
+/// Parameters: embedding [num_species, F], uniform with variance 1; convs.0, convs.1, ..., as in PaiNNConv;
+/// outnet, as in MLP, with a hidden layer of F / 2 channels and SiLU. E is invariant under rotation and
+/// translation of all atoms, and the forces rotate with the atoms. E is continuous when a pair crosses the
+/// cutoff: pairs farther apart contribute nothing, so that a neighbor list with a margin stays valid while
+/// atoms move.
+///
+/// In a periodic cell, an edge may come from a periodic image of its source, given by `shifts` [local edges,
+/// 3] in the graph's edge order, as in relative_positions(). If the shifts depend on a deformation of the
+/// cell, they receive the gradient of the energy. The default is 0.
+///
+/// It can be trained on energies. Losses of forces need second derivatives, which the tape does not support.
+class PaiNN : public Module {
+ public:
+  /// Throws InputError unless the numbers and widths are positive and the cutoff is positive and finite.
+  PaiNN(const PaiNNOptions& options, Generator& gen);
+
+  /// Returns E_i [local nodes, 1] for species (numbers below num_species) and positions [local nodes, 3].
+  /// Throws the same exception on every rank: ShapeError if shapes do not match, InputError for an invalid
+  /// species or a graph whose sources are not its destinations. Collective: one update_all per convolution.
+  [[nodiscard]] Variable atomic_energies(const GraphShardManager& graph, const RowIds& species,
+                                         const Variable& positions, const Variable& shifts = {}) const;
+  /// Returns E [1], a loss in the sense of nn/modules/reductions.hpp. Its gradient with respect to the
+  /// positions is minus the forces. Errors as above. Collective.
+  [[nodiscard]] Variable energy(const GraphShardManager& graph, const RowIds& species,
+                                const Variable& positions, const Variable& shifts = {}) const;
+  /// Returns energy and forces; the caller needs no tape. Gradients of parameters stay unchanged. Errors as
+  /// above. Collective.
+  [[nodiscard]] EnergyAndForces energy_and_forces(const GraphShardManager& graph, const RowIds& species,
+                                                  const Tensor& positions, const Tensor& shifts = {}) const;
+
+ private:
+  PaiNNOptions options_;
+  Variable embedding_;
+  ModuleList<PaiNNConv> convs_;
+  MLP outnet_;
+};
+
+}}  // namespace sar

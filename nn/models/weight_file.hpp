@@ -1,0 +1,54 @@
+/// Weights in the names and layouts of other programs.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/nn/models/weight_names.hpp>
+#include <sar/nn/modules/module.hpp>
+#include <sar/nn/train/state_dict.hpp>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Reads and writes a model's weights in files whose names and layouts may be those of DGL's and PyG's
+/// examples.
+class WeightFile {
+ public:
+  /// Until a file is loaded or recognized, names and layouts are those of the model. Local.
+  explicit WeightFile(const Module& model);
+
+  /// Loads a file as load_weights() does, after match_weights(). Returns one line for each tensor whose name
+  /// differs from the model's, saying what it was matched with. Throws InputError on every rank as these two
+  /// functions do; the model then stays unchanged. Collective.
+  std::vector<std::string> load(const Communicator& comm, const std::string& path, const WeightNames& names);
+
+  /// Reads the names of a file, but not its values, so that save() uses them. Errors are those of load().
+  /// Collective.
+  void recognise(const Communicator& comm, const std::string& path, const WeightNames& names);
+
+  /// Writes a file in the names and layouts of the file that was loaded or recognized. `metadata` and errors
+  /// as in save_weights(). Collective.
+  void save(const Communicator& comm, const std::string& path,
+            std::map<std::string, std::string> metadata = {}) const;
+
+ private:
+  /// Returns the tensors of the file. They are the model's own tensors if only names differ, and copies
+  /// otherwise.
+  [[nodiscard]] StateDict in_file() const;
+  [[nodiscard]] Tensor tensor(const std::string& model_name) const;
+  void take(const WeightLink& link, const Tensor& value) const;
+
+  StateDict model_;
+  std::vector<WeightLink> links_;
+};
+
+/// Loads the weights of a network from a file with the network's own names or those of PyTorch Geometric, DGL
+/// or older releases of DGL, after the changes in `names`. Returns the same lines as WeightFile::load().
+/// Throws InputError on every rank as match_weights() and load_weights() do; the network then stays
+/// unchanged. Collective.
+std::vector<std::string> load_model_weights(const Communicator& comm, const std::string& path, Module& module,
+                                            const WeightNames& names = {});
+
+}}  // namespace sar

@@ -1,0 +1,198 @@
+// Memory traffic: the forward pass reads x twice (statistics, values) and writes y. The backward pass reads x
+// and the gradient twice (sums, values) and writes dx, in place of the gradient if nothing else holds it.
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/rows/batch_norm.hpp>
+#include <sar/core/rows/column_moments.hpp>
+#include <sar/core/tensor/deferred_rows.hpp>
+#include <sar/graph/message/agreement.hpp>
+#include <sar/nn/modules/batch_norm.hpp>
+#include <sar/nn/modules/rank_moments.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+Tensor rounded(std::span<const double> sums) {
+  Tensor values({std::ssize(sums)});
+  std::transform(sums.begin(), sums.end(), values.data(), [](double s) { return static_cast<real>(s); });
+  return values;
+}
+
+}  // namespace
+
+/// The coefficients of a call.
+struct DistributedBN1D::Statistics {
+  BatchNormCoefficients coefficients;
+  double count = 0;  // number of rows in the statistics; 0: constant statistics (evaluation)
+  bool over_ranks = false;
+};
+
+/// What the tape keeps of a call.
+struct DistributedBN1D::Call {
+  Tensor x;
+  Statistics statistics;
+  NormActivation activation;
+};
+
+/// The deferred result of a call, computed from x when it is read.
+class DistributedBN1D::Rows : public DeferredRows {
+ public:
+  explicit Rows(std::shared_ptr<const Call> call) : DeferredRows(call->x.shape()), call_(std::move(call)) {}
+  void compute(Index first, Index count, real* out) const override {
+    batch_norm_rows(call_->x, call_->statistics.coefficients, call_->activation, first, count, out);
+  }
+  [[nodiscard]] std::span<const real> reads(Index first, Index count) const override {
+    const Tensor& x = call_->x;
+    return {x.row(first), static_cast<std::size_t>(count * x.row_size())};
+  }
+
+ private:
+  std::shared_ptr<const Call> call_;
+};
+
+DistributedBN1D::DistributedBN1D(Index num_features, const Communicator& comm,
+                                 const BatchNormOptions& options)
+    : comm_(comm), options_(options) {
+  require<InputError>(num_features > 0 && options.eps >= 0 && options.momentum >= 0 && options.momentum <= 1,
+                      "DistributedBN1D of ", num_features, " features with eps ", options.eps,
+                      " and momentum ", options.momentum);
+  if (options.affine) {
+    weight_ = Variable(Tensor::full({num_features}, 1), true);
+    bias_ = Variable(Tensor::zeros({num_features}), true);
+    register_parameter("weight", weight_);
+    register_parameter("bias", bias_);
+  }
+  running_mean_ = Tensor::zeros({num_features});
+  running_var_ = Tensor::full({num_features}, 1);
+  register_buffer("running_mean", running_mean_);
+  register_buffer("running_var", running_var_);
+  register_counter("num_batches_tracked", num_batches_tracked_, /*in_state_dict=*/true);
+}
+
+DistributedBN1D::Statistics DistributedBN1D::statistics(const Tensor& x,
+                                                        std::optional<ColumnMoments>& seen) const {
+  const Index columns = running_mean_.size();
+  Statistics s{BatchNormCoefficients(columns)};
+  const auto set = [&](Index j, double mean, double var) {
+    s.coefficients.set(j, mean, var, options_.eps, weight_.defined() ? weight_.value().data()[j] : 1,
+                       bias_.defined() ? bias_.value().data()[j] : 0);
+  };
+  if (!is_training()) {
+    for (Index j = 0; j < columns; ++j) set(j, running_mean_.data()[j], running_var_.data()[j]);
+    return s;
+  }
+
+  ColumnMoments moments = column_moments(x);
+  if (!options_.local) {
+    moments = merge_over_ranks(comm_, moments);
+    require<InputError>(moments.count >= 2,
+                        "batch norm in training needs two rows at least; all ranks together have ",
+                        moments.count);
+  }
+  s.count = std::max(moments.count, 1.0);
+  s.over_ranks = !options_.local;
+  for (Index j = 0; j < columns; ++j) set(j, moments.mean[j], moments.m2[j] / s.count);
+  seen = std::move(moments);
+  return s;
+}
+
+void DistributedBN1D::track(const ColumnMoments& moments) {
+  if (moments.count < 2) return;
+  const auto move_to = [&](real& running, double value) {
+    running = static_cast<real>((1 - options_.momentum) * running + options_.momentum * value);
+  };
+  for (Index j = 0; j < std::ssize(moments.mean); ++j) {
+    move_to(running_mean_.data()[j], moments.mean[j]);
+    move_to(running_var_.data()[j], moments.m2[j] / (moments.count - 1));
+  }
+  ++num_batches_tracked_;
+}
+
+// Updates the running statistics only after no rank can fail any more, so that they stay equal on all ranks.
+Variable DistributedBN1D::apply(Variable x, bool relu, const DropoutMask* mask, const RowIds& row_ids) {
+  std::optional<ColumnMoments> seen;
+  const auto normalize = [&] { return normalized(std::move(x), relu, mask, row_ids, seen); };
+  Variable y = is_training() && !options_.local ? comm_.agree(normalize) : normalize();
+  if (seen) track(*seen);
+  return y;
+}
+
+Variable DistributedBN1D::normalized(Variable x, bool relu, const DropoutMask* mask, const RowIds& row_ids,
+                                     std::optional<ColumnMoments>& seen) const {
+  const Index columns = running_mean_.size();
+  require<ShapeError>(x.shape().dims() == 2 && x.shape().row_size() == columns, "batch norm of ", columns,
+                      " features got a tensor of shape ", x.shape());
+  require<ShapeError>(mask == nullptr || row_ids.size() == x.num_rows(), "dropout of ", x.num_rows(),
+                      " rows with ", row_ids.size(), " row ids");
+  const bool records = recording({&x, &weight_, &bias_});
+  const GradientPtr dx = x.gradient();
+  Tensor input = std::exchange(x.value(), Tensor());
+  Statistics s = statistics(input, seen);
+  const NormActivation activation{
+      .relu = relu, .dropout = mask != nullptr ? DropoutBits(*mask, row_ids.span(), columns) : DropoutBits()};
+  if (!records) {
+    Tensor y = input.unique() ? input : Tensor(input.shape());
+    batch_norm(input, s.coefficients, activation, y);
+    return y;
+  }
+  const bool over_ranks = s.over_ranks;
+  const auto call = std::make_shared<const Call>(Call{std::move(input), std::move(s), activation});
+  Variable y;
+  if (relu) {
+    y = Variable(std::make_shared<const Rows>(call));
+  } else {  // the next operation may overwrite it
+    Tensor values(call->x.shape());
+    batch_norm(call->x, call->statistics.coefficients, activation, values);
+    y = std::move(values);
+  }
+  const auto backward = [call, dx, dweight = weight_.gradient(), dbias = bias_.gradient(), comm = comm_](
+                            Tensor grad) { pass_back(*call, std::move(grad), dx, dweight, dbias, comm); };
+  return over_ranks ? record_collective(comm_, y, backward) : record(y, backward);
+}
+
+void DistributedBN1D::pass_back(const Call& call, Tensor grad, const GradientPtr& dx,
+                                const GradientPtr& dweight, const GradientPtr& dbias,
+                                const Communicator& comm) {
+  const Tensor& x = call.x;
+  const Statistics& s = call.statistics;
+  const auto width = x.row_size();
+  std::vector<double> sums(2 * width);  // of g, then of g xhat
+  batch_norm_backward_sums(x, s.coefficients, call.activation, grad, sums);
+  const auto sum_g = std::span(sums).first(width), sum_gx = std::span(sums).last(width);
+  if (dbias != nullptr) dbias->add(rounded(sum_g));
+  if (dweight != nullptr) dweight->add(rounded(sum_gx));
+  if (dx == nullptr) return;
+
+  // Means over the rows of the statistics. In evaluation the statistics are constants and these terms are
+  // absent.
+  if (s.over_ranks) comm.all_reduce(std::span<double>(sums));
+  std::vector<real> mean_g(width), mean_gx(width);
+  if (s.count > 0)
+    for (Index j = 0; j < width; ++j) {
+      mean_g[j] = static_cast<real>(sum_g[j] / s.count);
+      mean_gx[j] = static_cast<real>(sum_gx[j] / s.count);
+    }
+  Tensor result = grad.unique() ? grad : Tensor(grad.shape());
+  batch_norm_backward_x(x, s.coefficients, call.activation, grad, mean_g, mean_gx, result);
+  grad = Tensor();
+  dx->add(std::move(result));
+}
+
+Variable DistributedBN1D::operator()(Variable x) {
+  return apply(std::move(x), false, nullptr, {});
+}
+
+Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout, RowIds row_ids) {
+  if (!dropout.is_active()) return norm.apply(std::move(x), true, nullptr, {});
+  const DropoutMask mask(dropout.next_call(), dropout.p());
+  return norm.apply(std::move(x), true, &mask, row_ids);
+}
+
+}}  // namespace sar

@@ -1,0 +1,107 @@
+#include <sar/autograd/tape.hpp>
+#include <sar/comm/rows/row_route.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/rows/rows.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/nn/modules/distributed_embedding.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+Tensor initial_rows(const Communicator& comm, const PartitionBook& book, std::span<const Index> original_ids,
+                    Index width, double bound, const RandomKey& key) {
+  return comm.agree([&] {
+    require<InputError>(width >= 1 && bound >= 0, "DistributedEmbedding: width ", width, " and bound ", bound,
+                        ", expected 1 or more and 0 or more");
+    const Index expected = comm.rank() < book.num_parts() ? book.num_nodes(comm.rank()) : 0;
+    require<ShapeError>(std::ssize(original_ids) == expected, "DistributedEmbedding: ", original_ids.size(),
+                        " original ids, expected ", expected, ", as the partition book says");
+    Tensor rows({expected, width});
+    const Random random(key);
+    parallel_for(expected, 256, [&](Index begin, Index end) {
+      for (Index i = begin; i < end; ++i)
+        for (Index j = 0; j < width; ++j)
+          rows.row(i)[j] =
+              static_cast<real>(bound * (2 * random.uniform(static_cast<std::uint64_t>(original_ids[i]),
+                                                            static_cast<std::uint64_t>(j)) -
+                                         1));
+    });
+    return rows;
+  });
+}
+
+/// Sums the rows with equal ids, in their order in `rows`.
+SparseRows summed(std::span<const Index> ids, const Tensor& rows) {
+  SparseRows sums;
+  sums.ids.assign(ids.begin(), ids.end());
+  std::sort(sums.ids.begin(), sums.ids.end());
+  sums.ids.erase(std::unique(sums.ids.begin(), sums.ids.end()), sums.ids.end());
+  Array<Index> position(ids.size());
+  for (Index i = 0; i < std::ssize(ids); ++i)
+    position[i] = std::lower_bound(sums.ids.begin(), sums.ids.end(), ids[i]) - sums.ids.begin();
+  sums.rows = Tensor::zeros(rows.shape().with_rows(std::ssize(sums.ids)));
+  scatter_add_rows(rows, position, sums.rows);
+  return sums;
+}
+
+}  // namespace
+
+DistributedEmbedding::DistributedEmbedding(std::string name, const Communicator& comm,
+                                           const PartitionBook& book, std::span<const Index> original_ids,
+                                           Index width, Generator& gen, double bound)
+    : name_(std::move(name)),
+      original_ids_(comm.agree([&] { return Array<Index>(original_ids.begin(), original_ids.end()); })),
+      mine_(initial_rows(comm, book, original_ids, width, bound, gen.next_stream())),
+      rows_(comm, book, mine_) {}
+
+Variable DistributedEmbedding::operator()(std::span<const Index> ids) {
+  return comm().agree([&] {
+    const bool kept = Tape::current() != nullptr;
+    Variable rows(rows_.pull_all(ids), kept);
+    if (kept) uses_.push_back({Array<Index>(ids.begin(), ids.end()), rows});
+    return rows;
+  });
+}
+
+Variable DistributedEmbedding::operator()() {
+  const bool kept = Tape::current() != nullptr;
+  Variable rows(mine_, kept);
+  if (!kept) return rows;
+  Array<Index> ids(mine_.num_rows());
+  std::iota(ids.begin(), ids.end(), ids.empty() ? Index{0} : book().begin(comm().rank()));
+  uses_.push_back({std::move(ids), rows});
+  return rows;
+}
+
+SparseRows DistributedEmbedding::gradient() const {
+  return comm().agree([&] {
+    Index count = 0;
+    for (const Use& use : uses_)
+      if (use.rows.grad().defined()) count += std::ssize(use.ids);
+    Array<Index> ids;
+    ids.reserve(count);
+    Tensor rows({count, width()});
+    for (const Use& use : uses_) {
+      const Tensor gradient = use.rows.grad();
+      if (!gradient.defined()) continue;
+      std::copy_n(gradient.data(), gradient.size(), rows.row(std::ssize(ids)));
+      ids.insert(ids.end(), use.ids.begin(), use.ids.end());
+    }
+    const SparseRows here = summed(ids, rows);
+    std::vector<std::int32_t> owners;
+    for (const Index id : here.ids) owners.push_back(book().owner(id));
+    const RowRoute route(comm(), owners);
+    const Array<Index> arrived_ids = route.forward(std::span<const Index>(here.ids));
+    Tensor arrived({route.num_arrived(), width()});
+    const Index row_bytes = width() * static_cast<Index>(sizeof(real));
+    route.forward(reinterpret_cast<const std::byte*>(here.rows.data()), row_bytes,
+                  reinterpret_cast<std::byte*>(arrived.data()));
+    return summed(arrived_ids, arrived);
+  });
+}
+
+}}  // namespace sar

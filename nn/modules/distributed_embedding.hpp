@@ -1,0 +1,81 @@
+/// DistributedEmbedding: learnable rows for nodes without features, distributed over all ranks.
+///
+///     DistributedEmbedding embedding("node", comm, data.book, data.original_ids, 64, gen);
+///     SparseAdam sparse({embedding}, {.lr = 0.01});
+///     ...
+///     Tape tape;
+///     const Variable loss = model(block, embedding(ids));      // ids: the nodes of a batch, on any rank
+///     tape.backward(loss);
+///     sparse.step();                                           // updates the rows of the batch only
+///     sparse.zero_grad();
+#pragma once
+
+#include <sar/autograd/variable.hpp>
+#include <sar/comm/rows/distributed_tensor.hpp>
+#include <sar/nn/modules/init.hpp>
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Some rows of a tensor, as a list of row ids and their values.
+struct SparseRows {
+  Array<Index> ids;  ///< ascending, without duplicates
+  Tensor rows;       ///< [ids.size(), ...]
+};
+
+/// Learnable rows [N, width], N = book.num_nodes(), equivalent to DGL's DistEmbedding. The rows are not a
+/// parameter of a Module: their gradient contains the rows of a batch only, and a sparse optimizer
+/// (sparse_optimizer.hpp) updates these rows at their owners.
+class DistributedEmbedding {
+ public:
+  /// Creates rows that are uniform in [-bound, bound]. original_ids[i] is the original id of row i of this
+  /// rank; it keys the random draws, so that values do not depend on the number of ranks or the partition.
+  /// `name` appears in file names and error messages. Throws as DistributedTensor, and ShapeError if the
+  /// number of original ids is not that of the book. Collective.
+  DistributedEmbedding(std::string name, const Communicator& comm, const PartitionBook& book,
+                       std::span<const Index> original_ids, Index width, Generator& gen, double bound = 1);
+  DistributedEmbedding(const DistributedEmbedding&) = delete;
+  DistributedEmbedding& operator=(const DistributedEmbedding&) = delete;
+
+  /// Returns rows by global id: row i of the result, [ids.size(), width], is row ids[i]. Ids may repeat, and
+  /// a rank may pass none. While a tape records, the ids and the gradient of the result are kept until
+  /// zero_grad(). Collective.
+  [[nodiscard]] Variable operator()(std::span<const Index> ids);
+  /// Returns all rows of this rank in their order, [rows of this rank, width], without a copy, for training
+  /// on the whole graph. Gradients as with ids. Local.
+  [[nodiscard]] Variable operator()();
+  /// Returns the gradients of this rank's rows, summed over all ranks and all calls since zero_grad().
+  /// Contains the rows that have a gradient, by global id. Contributions to one row are added in the order of
+  /// ranks, calls and ids. Collective.
+  [[nodiscard]] SparseRows gradient() const;
+  /// Clears the gradients. Local.
+  void zero_grad() { uses_.clear(); }
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const Communicator& comm() const noexcept { return rows_.comm(); }
+  [[nodiscard]] const PartitionBook& book() const noexcept { return rows_.book(); }
+  [[nodiscard]] std::span<const Index> original_ids() const noexcept { return original_ids_; }
+  [[nodiscard]] Index width() const { return rows_.row_size(); }
+  /// The values.
+  [[nodiscard]] const DistributedTensor<>& rows() const noexcept { return rows_; }
+  /// Returns this rank's rows, [rows of this rank, width], as a view. Writing to it follows the rules of
+  /// DistributedTensor::mine_to_write(). Local.
+  [[nodiscard]] Tensor mine() const { return mine_; }
+
+ private:
+  struct Use {
+    Array<Index> ids;
+    Variable rows;
+  };
+
+  std::string name_;
+  Array<Index> original_ids_;
+  Tensor mine_;
+  DistributedTensor<> rows_;
+  std::vector<Use> uses_;
+};
+
+}}  // namespace sar

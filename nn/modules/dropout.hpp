@@ -1,0 +1,37 @@
+/// Dropout with masks that are independent of the number of ranks and are regenerated instead of stored.
+#pragma once
+
+#include <sar/autograd/row_ids.hpp>
+#include <sar/core/random/random.hpp>
+#include <sar/nn/modules/init.hpp>
+#include <sar/nn/modules/module.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// In training, sets each element to 0 with probability p and divides it by 1 - p otherwise. In evaluation,
+/// returns its input (Srivastava et al. 2014). The random draws depend on the seed, the module's stream, the
+/// number of previous training calls and the row's original id, so that they are the same for every number of
+/// ranks.
+class Dropout : public Module {
+ public:
+  /// Throws InputError unless 0 <= p < 1.
+  Dropout(double p, Generator& gen);
+
+  /// x [n, ...] and the original ids of its n rows, for example graph.src_ids() (RowIds documents their
+  /// lifetime). Throws ShapeError if there are not n ids.
+  [[nodiscard]] Variable operator()(Variable x, RowIds row_ids);
+
+  [[nodiscard]] double p() const noexcept { return p_; }
+  /// Returns whether a call would change its input: in training with p > 0.
+  [[nodiscard]] bool is_active() const noexcept { return is_training() && p_ > 0; }
+  /// Returns the random key of the next call and counts that call. For fused operations that drop elements
+  /// themselves.
+  RandomKey next_call() noexcept;
+
+ private:
+  double p_;
+  RandomKey key_;
+  std::uint64_t calls_ = 0;  // registered as the counter "calls"
+};
+
+}}  // namespace sar

@@ -1,0 +1,62 @@
+/// Initial values of parameters, and the random streams of modules.
+#pragma once
+
+#include <sar/core/random/random.hpp>
+#include <sar/core/tensor/tensor.hpp>
+
+#include <cstdint>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// A source of random streams for the parameters and dropouts of a model, in the order of their construction:
+///
+///     sar::Generator gen(seed);
+///     Net net(..., gen);
+///
+/// A stream is a key (RandomKey). A draw depends only on the key and on the position in the parameter, or the
+/// node's id. Models that are constructed in the same order from the same seed therefore have the same
+/// parameters on every rank, for any number of ranks and threads, without a broadcast.
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) noexcept : seed_(seed) {}
+  /// Returns a stream that no other module has, at step 0.
+  RandomKey next_stream() noexcept { return {seed_, first_stream + count_++, 0}; }
+  [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
+
+ private:
+  // Streams of modules start far above the small numbers that a program may use with the same seed.
+  static constexpr std::uint64_t first_stream = std::uint64_t{1} << 32;
+  std::uint64_t seed_;
+  std::uint64_t count_ = 0;
+};
+
+namespace init {
+
+/// Returns independent uniform values in [-bound, bound).
+Tensor uniform(const Shape& shape, double bound, const RandomKey& key);
+
+/// Returns Xavier-uniform values (Glorot & Bengio 2010) for a matrix [fan_in, fan_out] or its transpose,
+/// uniform with
+///
+///     bound = gain * sqrt(6 / (fan_in + fan_out))
+///
+/// Throws ShapeError for other shapes.
+Tensor xavier_uniform(const Shape& shape, double gain, const RandomKey& key);
+
+/// Returns Xavier-normal values (torch's xavier_normal_) for a shape [a, b, ...] with fan_in = b * (...) and
+/// fan_out = a * (...), normal with
+///
+///     deviation = gain * sqrt(2 / (fan_in + fan_out))
+///
+/// Throws ShapeError for less than 2 dimensions.
+Tensor xavier_normal(const Shape& shape, double gain, const RandomKey& key);
+
+/// Returns the initial values of weight and bias of torch.nn.Linear (kaiming_uniform with a = sqrt(5)):
+/// uniform with bound 1 / sqrt(fan_in).
+Tensor linear_uniform(const Shape& shape, Index fan_in, const RandomKey& key);
+
+/// sqrt(2): preserves the variance of activations through ReLU (He et al. 2015).
+inline constexpr double relu_gain = 1.4142135623730951;
+
+}  // namespace init
+}}  // namespace sar

@@ -1,0 +1,28 @@
+/// Linear layer, equivalent to torch.nn.Linear.
+#pragma once
+
+#include <sar/nn/modules/init.hpp>
+#include <sar/nn/modules/module.hpp>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+///     y = x W^T + b
+///
+/// for x [n, in_features]. Parameters: weight W [out_features, in_features] and bias b [out_features], both
+/// initialized uniformly in +-1/sqrt(in_features).
+class Linear : public Module {
+ public:
+  /// Throws InputError unless both widths are positive.
+  Linear(Index in_features, Index out_features, Generator& gen, bool bias = true);
+
+  /// Throws ShapeError if x has another width.
+  [[nodiscard]] Variable operator()(const Variable& x) const;
+
+  [[nodiscard]] const Variable& weight() const noexcept { return weight_; }
+  [[nodiscard]] const Variable& bias() const noexcept { return bias_; }  ///< undefined without a bias
+
+ private:
+  Variable weight_, bias_;
+};
+
+}}  // namespace sar

@@ -1,0 +1,100 @@
+/// Module: a layer or model with named parameters, equivalent to torch.nn.Module.
+///
+///     struct Net : sar::Module {
+///       sar::Linear hidden, out;
+///       Net(Generator& gen) : hidden(8, 16, gen), out(16, 3, gen) {
+///         register_module("hidden", hidden);
+///         register_module("out", out);
+///       }
+///       Variable operator()(const Variable& x) { return out(relu(hidden(x))); }
+///     };
+///
+/// The forward pass of a module is an ordinary method of its class with any arguments. This base class only
+/// manages the tree of names, which is that of torch's state_dict: the module's own entries first, then those
+/// of its children, each in the order of registration, joined by dots ("convs.0.fc_self.weight").
+///
+/// Room nn/modules: Modules with named parameters that need no graph: linear layers, norms, dropout,
+/// embeddings, MLP, LSTM.
+#pragma once
+
+#include <sar/autograd/variable.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// A learnable tensor and its name. The variable shares the module's storage.
+struct NamedParameter {
+  std::string name;
+  Variable parameter;
+};
+
+/// A tensor of a module's state that is not learned, such as running statistics.
+struct NamedBuffer {
+  std::string name;
+  Tensor tensor;
+};
+
+/// An integer of a module's state, such as the number of calls of a dropout.
+struct NamedCounter {
+  std::string name;
+  std::uint64_t* value;
+};
+
+class Module {
+ public:
+  virtual ~Module() = default;
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  [[nodiscard]] std::vector<NamedParameter> named_parameters() const;
+  [[nodiscard]] std::vector<NamedBuffer> named_buffers() const;
+  [[nodiscard]] std::vector<NamedCounter> named_counters() const;
+  /// Returns the named_counters() that torch's state_dict contains, too.
+  [[nodiscard]] std::vector<NamedCounter> state_dict_counters() const;
+  [[nodiscard]] std::vector<Variable> parameters() const;
+
+  /// Copies `value` into the parameter `name` or the buffer `name`, in place. Throws InputError if the name
+  /// is unknown, ShapeError if the shapes differ.
+  void set_parameter(const std::string& name, const Tensor& value);
+  void set_buffer(const std::string& name, const Tensor& value);
+
+  /// Switches this module and all its descendants to training mode (the default) or evaluation mode.
+  void train(bool training = true);
+  void eval() { train(false); }
+  [[nodiscard]] bool is_training() const noexcept { return training_; }
+
+  /// Clears the gradients of all parameters.
+  void zero_grad();
+
+ protected:
+  Module() = default;
+
+  // Registered objects must be members of this object, or live as long. Throws InputError if the name is
+  // empty, contains a dot or is in use.
+  void register_parameter(const std::string& name, Variable& parameter);
+  void register_buffer(const std::string& name, Tensor& buffer);
+  void register_counter(const std::string& name, std::uint64_t& counter, bool in_state_dict = false);
+  void register_module(const std::string& name, Module& module);
+
+ private:
+  template <class T>
+  using Entries = std::vector<std::pair<std::string, T*>>;
+
+  /// Collects the entries of this module and then of all descendants. A prefix is empty or ends with a dot.
+  template <class Named, class T>
+  void collect(Entries<T> Module::*entries, const std::string& prefix, std::vector<Named>& found) const;
+  void check_name(const std::string& name) const;
+
+  Entries<Variable> parameters_;
+  Entries<Tensor> buffers_;
+  Entries<std::uint64_t> counters_;
+  Entries<std::uint64_t> state_dict_counters_;  // a subset of the counters
+  Entries<Module> modules_;
+  bool training_ = true;
+};
+
+}}  // namespace sar

@@ -1,0 +1,53 @@
+/// Normalization of features by the mean and deviation of all rows seen so far.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/nn/modules/module.hpp>
+
+#include <cstdint>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Normalizes columns of different units before a network and restores the units after it:
+///
+///     Normalizer of_state(4, comm);
+///     of_state.update(state);                               // once, or in every step with new rows
+///     y = of_state.inverse(net(graph, of_state(state)));
+///
+///     normalized_ij = (x_ij - mean_j) / std_j        inverse_ij = x_ij std_j + mean_j
+///
+/// mean_j and std_j (biased) are taken over all rows of all ranks in all updates. They are merged without
+/// cancellation, with the same bits on every rank. A column counts as constant if its deviation is not above
+/// the rounding error of its mean; its std_j is 1, so that normalized values are 0. Before the first update,
+/// both functions are the identity.
+///
+/// Buffers, saved in weight files and checkpoints: mean and std [features], and mean_low and std_low, the
+/// digits of both that do not fit in `real`. Counter, also part of state_dict(): count, the number of rows.
+class Normalizer : public Module {
+ public:
+  /// Throws InputError unless num_features > 0.
+  Normalizer(Index num_features, const Communicator& comm);
+
+  /// Adds the rows x [n, num_features] of all ranks; a rank may have none. Throws ShapeError if the width
+  /// does not match and InputError for a value that is not finite, and then changes nothing. Collective.
+  void update(const Tensor& x);
+
+  /// Returns the normalized rows of x [n, num_features]. The backward pass keeps num_features values. Throws
+  /// ShapeError if the width does not match. Local.
+  [[nodiscard]] Variable operator()(Variable x) const;
+  /// Returns the inverse: inverse((*this)(x)) is x up to rounding. Local.
+  [[nodiscard]] Variable inverse(Variable x) const;
+
+  [[nodiscard]] std::uint64_t count() const noexcept { return count_; }  ///< number of rows; local
+  [[nodiscard]] const Tensor& mean() const noexcept { return mean_; }    ///< [num_features]; local
+  [[nodiscard]] Tensor std() const;                                      ///< [num_features]; local
+
+ private:
+  void check_width(const Shape& shape) const;
+
+  Tensor mean_, mean_low_, std_, std_low_;
+  std::uint64_t count_ = 0;
+  Communicator comm_;
+};
+
+}}  // namespace sar

@@ -1,0 +1,167 @@
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/rows/elementwise.hpp>
+#include <sar/core/rows/reduce.hpp>
+#include <sar/graph/message/agreement.hpp>
+#include <sar/nn/modules/reductions.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// Returns the sum over the ranks, accumulated in double precision.
+Tensor summed(const Communicator& comm, const Tensor& mine) {
+  std::vector<double> sums(mine.values().begin(), mine.values().end());
+  comm.all_reduce(std::span<double>(sums));
+  Tensor result(mine.shape());
+  std::transform(sums.begin(), sums.end(), result.data(), [](double s) { return static_cast<real>(s); });
+  return result;
+}
+
+/// Returns a loss: scale times the sums over all ranks, in the given shape, rounded here. The gradient of x
+/// is scale times the gradient of the result, repeated.
+Variable loss_of_sums(const Variable& x, const Shape& shape, const std::vector<double>& sums, double scale) {
+  Tensor total(shape);
+  std::transform(sums.begin(), sums.end(), total.data(),
+                 [&](double s) { return static_cast<real>(scale * s); });
+  if (!recording({&x})) return total;
+  return record(std::move(total), [dx = x.gradient(), scale](const Tensor& grad) {
+    dx->add([&](Tensor& out, bool accumulate) {
+      binary(BinaryOp::mul, grad, Tensor::full({1}, static_cast<real>(scale)), out, accumulate);
+    });
+  });
+}
+
+Shape shape_of_sum(const Shape& shape, ReduceDim over, const char* operation) {
+  require<ShapeError>(shape.dims() > 0 && over != ReduceDim::columns, operation,
+                      " over all ranks: of a tensor of shape ", shape,
+                      ", expected ReduceDim::all or ReduceDim::rows of a tensor");
+  if (over == ReduceDim::all || shape.dims() == 1) return {1};
+  std::vector<Index> extents;
+  for (int d = 1; d < shape.dims(); ++d) extents.push_back(shape[d]);
+  return Shape(extents);
+}
+
+/// Returns the sums over all ranks without rounding to `real`: the result must not depend on how the rows are
+/// distributed.
+std::vector<double> total_of(const Variable& x, const Communicator& comm, const Shape& shape,
+                             const char* operation) {
+  CollectiveCall(operation)
+      .equal("shape of the result", shape)
+      .equal("number of columns", shape[0])
+      .require_equal(comm);
+  std::vector<double> sums(static_cast<std::size_t>(shape.size()));
+  const Tensor& rows = x.value();
+  if (shape.size() == 1)
+    sums[0] = sum_elements(rows);
+  else
+    sum_row_blocks(
+        x.num_rows(), shape.size(),
+        [&](Index begin, Index end, double* partial) {
+          for (Index i = begin; i < end; ++i) {
+            const real* row = rows.row(i);
+            for (Index j = 0; j < shape.size(); ++j) partial[j] += static_cast<double>(row[j]);
+          }
+        },
+        sums);
+  comm.all_reduce(std::span<double>(sums));
+  return sums;
+}
+
+/// Writes the maximum (or minimum) of each element to `result` and returns the lowest rank that has it. NaN
+/// wins.
+std::vector<std::int32_t> choose(const std::vector<real>& of_ranks, Tensor& result, bool larger) {
+  const std::size_t n = static_cast<std::size_t>(result.size());
+  std::vector<std::int32_t> rank_of(n, 0);
+  real* best = result.data();
+  std::copy_n(of_ranks.begin(), n, best);
+  for (std::size_t k = n; k < of_ranks.size(); ++k) {
+    const std::size_t i = k % n;
+    const real value = of_ranks[k];
+    if (std::isnan(best[i]) || !(std::isnan(value) || (larger ? value > best[i] : value < best[i]))) continue;
+    best[i] = value;
+    rank_of[i] = static_cast<std::int32_t>(k / n);
+  }
+  return rank_of;
+}
+
+}  // namespace
+
+Variable sum(const Variable& x, const Communicator& comm, ReduceDim over) {
+  return comm.agree([&] {
+    const Shape shape = shape_of_sum(x.shape(), over, "sum");
+    return loss_of_sums(x, shape, total_of(x, comm, shape, "sum"), 1);
+  });
+}
+
+Variable mean(const Variable& x, const Communicator& comm, ReduceDim over) {
+  return comm.agree([&] {
+    const Shape shape = shape_of_sum(x.shape(), over, "mean");
+    const std::vector<double> sums = total_of(x, comm, shape, "mean");
+    const Index mine = over == ReduceDim::rows ? x.num_rows() : x.value().size();
+    const auto count = static_cast<double>(comm.all_reduce(mine));
+    require<InputError>(count > 0, "mean over all ranks of no elements");
+    return loss_of_sums(x, shape, sums, 1 / count);
+  });
+}
+
+Variable dot(const Variable& x, const Variable& y, const Communicator& comm) {
+  return comm.agree([&]() -> Variable {
+    require<ShapeError>(x.defined() && x.shape() == y.shape(), "dot over all ranks: operands of shapes ",
+                        x.shape(), " and ", y.shape(), ", expected the same");
+    const double sum = comm.all_reduce(sum_products(x.value(), y.value()));
+    Tensor total = Tensor::full({1}, static_cast<real>(sum));
+    if (!recording({&x, &y})) return total;
+    return record(std::move(total), [dx = x.gradient(), dy = y.gradient(),
+                                     kept_x = y.requires_grad() ? x.value() : Tensor(),
+                                     kept_y = x.requires_grad() ? y.value() : Tensor()](const Tensor& grad) {
+      const auto pass = [&](const GradientPtr& to, const Tensor& other) {
+        if (to == nullptr) return;
+        to->add([&](Tensor& out, bool accumulate) { binary(BinaryOp::mul, other, grad, out, accumulate); });
+      };
+      pass(dx, kept_y);
+      pass(dy, kept_x);
+    });
+  });
+}
+
+Variable all_reduce(const Variable& x, const Communicator& comm, ReduceOp op) {
+  const bool records = recording({&x});
+  return collective(
+      comm,
+      [&] {
+        require<ShapeError>(x.defined(), "all_reduce of an undefined tensor");
+        return CollectiveCall("all_reduce")
+            .equal("operation", op)
+            .equal("shape", x.shape())
+            .equal("number of rows", x.num_rows())
+            .equal("need of a gradient", records);
+      },
+      [&]() -> Variable {
+        if (op == ReduceOp::sum) {
+          Tensor y = summed(comm, x.value());
+          if (!records) return y;
+          return record_collective(comm, std::move(y), [dx = x.gradient(), comm](const Tensor& grad) {
+            dx->add(summed(comm, grad));
+          });
+        }
+        Tensor y(x.shape());
+        const std::vector<real> all = comm.all_gather(std::as_const(x.value()).values());
+        const std::vector<std::int32_t> rank_of = choose(all, y, op == ReduceOp::max);
+        if (!records) return y;
+        return record_collective(comm, std::move(y), [dx = x.gradient(), comm, rank_of](const Tensor& grad) {
+          Tensor mine = summed(comm, grad);
+          for (Index i = 0; i < mine.size(); ++i)
+            if (rank_of[static_cast<std::size_t>(i)] != comm.rank()) mine.data()[i] = 0;
+          dx->add(std::move(mine));
+        });
+      });
+}
+
+}}  // namespace sar

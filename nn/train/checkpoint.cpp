@@ -1,0 +1,283 @@
+#include <sar/comm/broadcast_texts.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/files/file.hpp>
+#include <sar/core/number_text.hpp>
+#include <sar/nn/train/checkpoint.hpp>
+#include <sar/nn/train/state_dict.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view prefix = "checkpoint-", suffix = ".safetensors";
+constexpr std::string_view format_version = "1";
+constexpr std::string_view extra_prefix = "extra.";
+constexpr std::string_view schedule_prefix = "schedule.";
+
+std::string file_name(int epoch) {
+  std::string digits = std::to_string(epoch);
+  digits.insert(0, 8 - std::min<std::size_t>(8, digits.size()), '0');
+  return concat(prefix, digits, suffix);
+}
+
+std::vector<std::string> entries_of(const std::string& directory) {
+  std::error_code error;
+  std::vector<std::string> names = names_in(directory, error);
+  if (error) throw fs::filesystem_error("", error);
+  return names;
+}
+
+/// The checkpoints of a directory by epoch.
+std::map<int, std::string> checkpoints_in(const std::string& directory) {
+  std::map<int, std::string> found;
+  for (const std::string& name : entries_of(directory)) {
+    if (!name.starts_with(prefix) || !name.ends_with(suffix)) continue;
+    const auto epoch = to_number<int>(
+        std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size()));
+    if (epoch && file_name(*epoch) == name) found[*epoch] = (fs::path(directory) / name).string();
+  }
+  return found;
+}
+
+StateDict whole_state(const Module& model, Optimizer& optimizer) {
+  StateDict state;
+  const auto add = [&](const std::string& whose, const std::vector<NamedBuffer>& tensors,
+                       const std::vector<NamedCounter>& counters) {
+    for (const auto& [name, tensor] : tensors) state.tensors.push_back({whose + name, tensor});
+    for (const auto& [name, value] : counters) state.counters.push_back({whose + name, value});
+  };
+  add("model.", state_dict(model).tensors, model.named_counters());
+  add("optimizer.", optimizer.named_buffers(), optimizer.named_counters());
+  return state;
+}
+
+/// Runs an action on files; what std::filesystem reports becomes an InputError about `path`.
+template <class Action>
+void on_files(const std::string& path, const Action& action) {
+  try {
+    action();
+  } catch (const fs::filesystem_error& error) {
+    throw InputError(concat(path, ": ", error.code().message(), ", expected a directory for checkpoints"));
+  }
+}
+
+/// What a killed run has left.
+void remove_unfinished(const std::string& directory) {
+  for (const std::string& name : entries_of(directory))
+    if (name.starts_with(prefix) && name.find(concat(suffix, ".tmp")) != std::string::npos)
+      fs::remove(fs::path(directory) / name);
+}
+
+/// Throws InputError when a checkpoint of that epoch cannot be added to a directory.
+void require_next(const std::string& directory, int epoch) {
+  require<InputError>(epoch >= 0, "the epoch of a checkpoint is ", epoch, ", expected 0 or more");
+  const std::map<int, std::string> existing = checkpoints_in(directory);
+  const int last = existing.empty() ? 0 : existing.rbegin()->first;
+  require<InputError>(last <= epoch, directory, ": there is a checkpoint of epoch ", last,
+                      ", expected none after epoch ", epoch, ", which is to be saved");
+}
+
+/// The complete checkpoints beside a damaged one: "; complete are ...".
+std::string others(const std::string& damaged) {
+  std::string names;
+  const std::string directory = fs::path(damaged).parent_path().string();
+  on_files(directory, [&] {
+    for (const auto& [epoch, path] : checkpoints_in(directory.empty() ? "." : directory)) try {
+        std::error_code absent;
+        if (fs::equivalent(path, damaged, absent)) continue;
+        SafetensorsFile(path).verify_checksum();
+        names += (names.empty() ? "" : ", ") + path;
+      } catch (const InputError&) {  // this one is damaged as well
+      }
+  });
+  return names.empty() ? "; there is no other complete checkpoint" : "; complete are: " + names;
+}
+
+/// What the metadata of a checkpoint say.
+struct Description {
+  CheckpointInfo info;
+  double lr = 0;
+  std::map<std::string, std::string> schedule;  ///< "kind", and its state; empty: none
+};
+
+Description read_metadata(const SafetensorsFile& file, const std::string& optimizer, std::uint64_t seed) {
+  const auto text = [&](const std::string& key) -> std::string {
+    const auto found = file.metadata().find(key);
+    require<InputError>(found != file.metadata().end(), file.path(), ": the metadata have no '", key,
+                        "', expected a checkpoint");
+    return found->second;
+  };
+  const auto expect = [&](const std::string& key, std::string_view expected) {
+    const std::string found = text(key);
+    require<InputError>(found == expected, file.path(), ": ", key, " is ", found, ", expected ", expected);
+  };
+  const auto number = [&]<class Number>(const std::string& key, Number least) {
+    const auto found = to_number<Number>(text(key));
+    require<InputError>(found && *found >= least, file.path(), ": ", key, " is '", text(key),
+                        "', expected a number");
+    return *found;
+  };
+  expect("checkpoint_version", format_version);
+  expect("optimizer", optimizer);
+  expect("seed", std::to_string(seed));
+  Description description;
+  description.info.epoch = number("epoch", 0);
+  description.lr = number("lr", 0.0);
+  for (const auto& [key, value] : file.metadata()) {
+    if (key.starts_with(extra_prefix)) description.info.extra[key.substr(extra_prefix.size())] = value;
+    if (key.starts_with(schedule_prefix)) description.schedule[key.substr(schedule_prefix.size())] = value;
+  }
+  return description;
+}
+
+/// Epoch, learning rate and how many keys and values of the schedule follow; these, and those of the
+/// program's own.
+std::vector<std::string> description_of(const std::string& path, const std::string& optimizer,
+                                        std::uint64_t seed) {
+  std::optional<SafetensorsFile> file;
+  try {
+    file.emplace(path);
+    file->verify_checksum();
+  } catch (const InputError& error) {
+    throw InputError(error.what() + others(path));
+  }
+  const Description description = read_metadata(*file, optimizer, seed);
+  std::vector<std::string> found{std::to_string(description.info.epoch), exact_text(description.lr),
+                                 std::to_string(description.schedule.size())};
+  for (const auto& [key, value] : description.schedule) found.insert(found.end(), {key, value});
+  for (const auto& [key, value] : description.info.extra) found.insert(found.end(), {key, value});
+  return found;
+}
+
+}  // namespace
+
+Checkpointer::Checkpointer(const Communicator& comm, std::string directory,
+                           const CheckpointerOptions& options)
+    : comm_(comm), directory_(std::move(directory)), options_(options) {
+  comm_.agree([&] {
+    require<InputError>(options_.keep_last >= 1, "the number of checkpoints to keep is ", options_.keep_last,
+                        ", expected 1 or more");
+    if (comm_.rank() != 0) return;
+    on_files(directory_, [&] {
+      fs::create_directories(directory_);
+      try {
+        const DirectoryLock lock = lock_directory(directory_, std::chrono::milliseconds(0));
+        remove_unfinished(directory_);
+      } catch (const InputError&) {  // of a run that goes on; its checkpoints can be read
+      }
+    });
+  });
+}
+
+void Checkpointer::lock() const {
+  comm_.agree([&] {
+    if (comm_.rank() == 0 && !lock_) lock_ = lock_directory(directory_, std::chrono::seconds(1));
+  });
+}
+
+void Checkpointer::save(int epoch, const Module& model, Optimizer& optimizer,
+                        const std::map<std::string, std::string>& extra) const {
+  write(epoch, model, optimizer, nullptr, extra);
+}
+
+void Checkpointer::save(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler& schedule,
+                        const std::map<std::string, std::string>& extra) const {
+  write(epoch, model, optimizer, &schedule, extra);
+}
+
+void Checkpointer::write(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
+                         const std::map<std::string, std::string>& extra) const {
+  comm_.agree([&] {
+    lock();
+    if (comm_.rank() == 0) on_files(directory_, [&] { require_next(directory_, epoch); });
+    if (comm_.rank() != 0) return;
+    on_files(directory_, [&] {
+      std::map<std::string, std::string> metadata{{"checkpoint_version", std::string(format_version)},
+                                                  {"epoch", std::to_string(epoch)},
+                                                  {"seed", std::to_string(options_.seed)},
+                                                  {"precision", sizeof(real) == 8 ? "double" : "single"},
+                                                  {"optimizer", optimizer.kind()},
+                                                  {"lr", exact_text(optimizer.lr())}};
+      for (const auto& [key, value] : extra) metadata[concat(extra_prefix, key)] = value;
+      if (schedule != nullptr) {
+        metadata[concat(schedule_prefix, "kind")] = schedule->kind();
+        for (const auto& [key, value] : schedule->state()) metadata[concat(schedule_prefix, key)] = value;
+      }
+      const StateDict state = whole_state(model, optimizer);
+      std::map<int, std::string> existing = checkpoints_in(directory_);
+      existing[epoch] = (fs::path(directory_) / file_name(epoch)).string();
+      write_state_dict(existing[epoch], state, real_type, metadata);
+      // The new one is on the disk: old ones may go.
+      while (static_cast<int>(existing.size()) > options_.keep_last) {
+        fs::remove(existing.begin()->second);
+        existing.erase(existing.begin());
+      }
+    });
+  });
+}
+
+std::string Checkpointer::latest() const {
+  return comm_.agree([&] {
+    std::string path;
+    if (comm_.rank() == 0)
+      on_files(directory_, [&] {
+        const std::map<int, std::string> existing = checkpoints_in(directory_);
+        if (!existing.empty()) path = existing.rbegin()->second;
+      });
+    return comm_.broadcast(path, 0);
+  });
+}
+
+CheckpointInfo Checkpointer::load(const std::string& path, Module& model, Optimizer& optimizer) const {
+  return read(path, model, optimizer, nullptr);
+}
+
+CheckpointInfo Checkpointer::load(const std::string& path, Module& model, Optimizer& optimizer,
+                                  LRScheduler& schedule) const {
+  return read(path, model, optimizer, &schedule);
+}
+
+CheckpointInfo Checkpointer::read(const std::string& path, Module& model, Optimizer& optimizer,
+                                  LRScheduler* schedule) const {
+  return comm_.agree([&] {
+    // Rank 0 reads; what it finds travels as text.
+    std::vector<std::string> found;
+    if (comm_.rank() == 0) found = description_of(path, optimizer.kind(), options_.seed);
+    found = broadcast_texts(comm_, std::move(found));
+    CheckpointInfo info;
+    info.epoch = *to_number<int>(found[0]);
+    const std::size_t end_of_schedule = 3 + 2 * *to_number<std::size_t>(found[2]);
+    std::map<std::string, std::string> state;
+    for (std::size_t i = 3; i < found.size(); i += 2)
+      (i < end_of_schedule ? state : info.extra)[found[i]] = found[i + 1];
+    const double lr_before = optimizer.lr();
+    const auto before = schedule != nullptr ? schedule->state() : state;
+    if (schedule != nullptr) {
+      const std::string kind = state.contains("kind") ? state.at("kind") : "none";
+      require<InputError>(kind == schedule->kind(), path, ": the schedule is ", kind, ", expected ",
+                          schedule->kind());
+      schedule->load_state(state);
+    }
+    try {
+      load_state_dict(comm_, path, whole_state(model, optimizer));  // from here on nothing fails
+    } catch (...) {
+      if (schedule != nullptr) schedule->load_state(before);
+      optimizer.set_lr(lr_before);
+      throw;
+    }
+    optimizer.set_lr(*to_number<double>(found[1]));
+    return info;
+  });
+}
+
+}}  // namespace sar

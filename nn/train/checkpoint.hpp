@@ -1,0 +1,89 @@
+/// Checkpoints: the whole state of a training in one file, from which a run that was killed continues.
+///
+///     Checkpointer checkpoints(comm, "run1", {.seed = seed});
+///     int epoch = 0;
+///     if (const std::string last = checkpoints.latest(); !last.empty())
+///       epoch = checkpoints.load(last, model, optimizer).epoch;
+///     while (++epoch <= epochs) {
+///       ...
+///       if (epoch % 20 == 0) checkpoints.save(epoch, model, optimizer);
+///     }
+///
+/// Model and optimizer are the same on every rank, and all random draws follow from the seed and the model's
+/// counters. A checkpoint therefore depends neither on the number of ranks nor on the partition of the graph:
+/// a run that continues on other ranks gives the same curve to rounding. (Batch norm with `local` has
+/// statistics of each rank's own; the checkpoint keeps those of rank 0.)
+///
+/// Everything here is collective, with the same error on all ranks. Rank 0 alone touches the directory.
+/// It belongs to one run at a time: a Checkpointer that has saved locks it (core/files/directory_lock.hpp) as
+/// long as it or a copy of it lives. Others may read meanwhile.
+#pragma once
+
+#include <sar/comm/communicator.hpp>
+#include <sar/core/files/directory_lock.hpp>
+#include <sar/nn/modules/module.hpp>
+#include <sar/nn/train/lr_scheduler.hpp>
+#include <sar/nn/train/optimizer.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+struct CheckpointerOptions {
+  int keep_last = 3;       ///< older checkpoints are deleted
+  std::uint64_t seed = 0;  ///< of the run
+};
+
+/// What a checkpoint holds besides model and optimizer.
+struct CheckpointInfo {
+  int epoch = 0;
+  std::map<std::string, std::string> extra;  ///< the program's own: best metrics, options
+};
+
+class Checkpointer {
+ public:
+  /// Makes the directory if need be, and removes the unfinished files of a run that was killed. Throws
+  /// InputError when that fails or keep_last is less than 1.
+  Checkpointer(const Communicator& comm, std::string directory, const CheckpointerOptions& options = {});
+
+  /// Locks the directory now and not with the first save(). Throws InputError when another run has locked it,
+  /// and says which.
+  void lock() const;
+
+  /// Writes `checkpoint-<epoch>.safetensors`: under another name, flushed, renamed; then deletes those before
+  /// the last `keep_last`. Throws InputError when writing fails (the checkpoints that exist stay), for values
+  /// that are not finite, when another run uses the directory, and when the directory has a checkpoint of a
+  /// later epoch.
+  void save(int epoch, const Module& model, Optimizer& optimizer,
+            const std::map<std::string, std::string>& extra = {}) const;
+  /// The same with the state of a schedule of the learning rate.
+  void save(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler& schedule,
+            const std::map<std::string, std::string>& extra = {}) const;
+
+  /// The path of the checkpoint with the largest epoch; empty when there is none.
+  [[nodiscard]] std::string latest() const;
+
+  /// Puts model and optimizer (its learning rate, too) into the state of the checkpoint, whose precision may
+  /// be another one. On an error they are as they were. Throws InputError for a damaged file, naming the
+  /// complete ones in its directory, and for a checkpoint of another model, optimizer or seed.
+  CheckpointInfo load(const std::string& path, Module& model, Optimizer& optimizer) const;
+  /// The same, and the schedule. Throws InputError, too, when the checkpoint has another schedule or none.
+  CheckpointInfo load(const std::string& path, Module& model, Optimizer& optimizer,
+                      LRScheduler& schedule) const;
+
+ private:
+  void write(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
+             const std::map<std::string, std::string>& extra) const;
+  CheckpointInfo read(const std::string& path, Module& model, Optimizer& optimizer,
+                      LRScheduler* schedule) const;
+
+  Communicator comm_;
+  std::string directory_;
+  CheckpointerOptions options_;
+  mutable DirectoryLock lock_;  // on rank 0
+};
+
+}}  // namespace sar

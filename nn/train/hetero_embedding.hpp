@@ -1,0 +1,61 @@
+/// Learnable rows for the node types of a heterogeneous graph that have no features.
+///
+///     HeteroEmbedding embedding(graph, {"author", "field"}, 64, gen);
+///     SparseAdam sparse(embedding.refs(), {.lr = 0.01});
+///     ...
+///     Tape tape;
+///     HeteroEmbedding::Rows x = embedding();                       // of all local nodes
+///     x["paper"] = features;
+///     tape.backward(loss(model(graph, x)));
+///     sparse.step();
+///     sparse.zero_grad();
+#pragma once
+
+#include <sar/graph/hetero/hetero_graph.hpp>
+#include <sar/nn/modules/distributed_embedding.hpp>
+#include <sar/nn/train/sparse_optimizer.hpp>
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+/// Equivalent to dgl.nn.HeteroEmbedding, distributed over all ranks: one DistributedEmbedding per type. The
+/// type is its name, also in files. As in DGL, the rows are not parameters of a Module; sparse optimizers
+/// update them. If every row has a gradient in every step, a sparse optimizer does the same as the dense one.
+class HeteroEmbedding {
+ public:
+  using Rows = std::map<std::string, Variable>;  ///< keyed by type
+
+  /// Creates a row for each node of these types, uniform in [-bound, bound]. The random draws are keyed by
+  /// the original id within the type, so that they do not depend on the number of ranks or the partition.
+  /// Throws InputError on every rank for an unknown type or a width below 1. Collective.
+  HeteroEmbedding(const HeteroGraph& graph, const std::vector<std::string>& types, Index width,
+                  Generator& gen, double bound = 1);
+
+  /// Returns the rows of this rank's nodes, [local nodes of the type, width] for each type. Local.
+  [[nodiscard]] Rows operator()();
+  /// Returns rows by global id within the type: row i of a type's result, [ids.size(), width], is row ids[i].
+  /// Ids may belong to any rank; the types must be the same on every rank. Throws InputError on every rank
+  /// for a type without rows here. Collective.
+  [[nodiscard]] Rows operator()(const std::map<std::string, std::span<const Index>>& ids);
+
+  /// Throws InputError for a type without rows here. Local.
+  [[nodiscard]] DistributedEmbedding& operator[](const std::string& type);
+  /// Returns the embeddings for a sparse optimizer, in the order of the types' names.
+  [[nodiscard]] EmbeddingRefs refs();
+
+  /// Copies row i of `whole`, [nodes of the type, width], to the node with original id i. In DGL, `whole` is
+  /// embeds.TYPE.weight. Throws on every rank: InputError for a type without rows here, ShapeError if the
+  /// shape does not match. Collective.
+  void set_weight(const std::string& type, const Tensor& whole);
+
+ private:
+  Communicator comm_;
+  std::map<std::string, std::optional<DistributedEmbedding>> of_type_;
+};
+
+}}  // namespace sar

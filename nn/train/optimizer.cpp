@@ -1,0 +1,122 @@
+#include <sar/core/error.hpp>
+#include <sar/core/rows/optimizer_step.hpp>
+#include <sar/core/trace/trace.hpp>
+#include <sar/nn/train/optimizer.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+void require_not_negative(double value, const char* option) {
+  require<InputError>(value >= 0, "the optimizer option ", option, " is ", value, ", expected 0 or more");
+}
+
+bool covers(const std::string& selected, const std::string& parameter) {
+  return parameter == selected || parameter.starts_with(selected + ".");
+}
+
+}  // namespace
+
+Optimizer::Optimizer(std::vector<NamedParameter> parameters, double lr, double weight_decay,
+                     const std::vector<std::string>& decay_only, std::vector<std::string> state_names)
+    : state_names_(std::move(state_names)), lr_(lr) {
+  require_not_negative(lr, "lr");
+  require_not_negative(weight_decay, "weight_decay");
+  for (const std::string& selected : decay_only)
+    require<InputError>(
+        std::any_of(parameters.begin(), parameters.end(),
+                    [&](const NamedParameter& named) { return covers(selected, named.name); }),
+        "weight decay is asked for '", selected, "', but there is no such parameter");
+  for (const NamedParameter& named : parameters) {
+    const std::string& name = named.name;
+    const Variable& parameter = named.parameter;
+    require<InputError>(parameter.requires_grad(), "the parameter '", name, "' wants no gradient");
+    require<InputError>(!parameter.value().read_only(), "the parameter '", name,
+                        "' is in memory that was borrowed for reading, expected memory that can be written");
+    const bool decays =
+        decay_only.empty() || std::any_of(decay_only.begin(), decay_only.end(),
+                                          [&](const auto& selected) { return covers(selected, name); });
+    Slot slot{name, parameter, decays ? weight_decay : 0, 0, {}};
+    for (std::size_t k = 0; k < state_names_.size(); ++k)
+      slot.state.push_back(Tensor::zeros(parameter.shape()));
+    slots_.push_back(std::move(slot));
+  }
+}
+
+void Optimizer::step() {
+  const TraceScope scope("optimizer", TraceKind::compute);
+  for (Slot& slot : slots_) {
+    const Tensor gradient = slot.parameter.grad();
+    if (!gradient.defined()) continue;
+    ++slot.steps;
+    update(slot, gradient);
+  }
+}
+
+void Optimizer::zero_grad() {
+  for (Slot& slot : slots_) slot.parameter.zero_grad();
+}
+
+std::vector<NamedBuffer> Optimizer::named_buffers() const {
+  std::vector<NamedBuffer> found;
+  for (const Slot& slot : slots_)
+    for (std::size_t k = 0; k < state_names_.size(); ++k)
+      found.push_back({slot.name + "." + state_names_[k], slot.state[k]});
+  return found;
+}
+
+std::vector<NamedCounter> Optimizer::named_counters() {
+  std::vector<NamedCounter> found;
+  for (Slot& slot : slots_) found.push_back({slot.name + ".step", &slot.steps});
+  return found;
+}
+
+SGD::SGD(std::vector<NamedParameter> parameters, const SGDOptions& options)
+    : Optimizer(
+          std::move(parameters), options.lr, options.weight_decay, options.decay_only,
+          options.momentum != 0 ? std::vector<std::string>{"momentum_buffer"} : std::vector<std::string>{}),
+      momentum_(options.momentum) {
+  require_not_negative(options.momentum, "momentum");
+}
+
+void SGD::update(Slot& slot, const Tensor& gradient) {
+  Tensor buffer = slot.state.empty() ? Tensor() : slot.state[0];
+  sgd_step(slot.parameter.value(), gradient, buffer, static_cast<real>(lr()), static_cast<real>(momentum_),
+           static_cast<real>(slot.weight_decay));
+}
+
+Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options)
+    : Adam(std::move(parameters), options, Decay::gradient) {}
+
+Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options, Decay decay)
+    : Optimizer(std::move(parameters), options.lr, options.weight_decay, options.decay_only,
+                {"exp_avg", "exp_avg_sq"}),
+      beta1_(options.beta1),
+      beta2_(options.beta2),
+      eps_(options.eps),
+      decay_(decay) {
+  require_not_negative(options.eps, "eps");
+  require<InputError>(beta1_ >= 0 && beta1_ < 1 && beta2_ >= 0 && beta2_ < 1,
+                      "the optimizer options beta1 and beta2 are ", beta1_, " and ", beta2_,
+                      ", expected values from 0 to below 1");
+}
+
+void Adam::update(Slot& slot, const Tensor& gradient) {
+  const double t = static_cast<double>(slot.steps);
+  const AdamCoefficients c{
+      .beta1 = static_cast<real>(beta1_),
+      .rest1 = static_cast<real>(1 - beta1_),
+      .beta2 = static_cast<real>(beta2_),
+      .rest2 = static_cast<real>(1 - beta2_),
+      .eps = static_cast<real>(eps_),
+      .rate = static_cast<real>(lr() / (1 - std::pow(beta1_, t))),
+      .root_of_correction = static_cast<real>(std::sqrt(1 - std::pow(beta2_, t))),
+      .decay = static_cast<real>(decay_ == Decay::gradient ? slot.weight_decay : 0),
+      .keep = static_cast<real>(decay_ == Decay::parameter ? 1 - lr() * slot.weight_decay : 1)};
+  adam_step(slot.parameter.value(), gradient, slot.state[0], slot.state[1], c);
+}
+
+}}  // namespace sar

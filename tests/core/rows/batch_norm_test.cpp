@@ -1,0 +1,91 @@
+#include <sar/core/rows/batch_norm.hpp>
+
+#include "support/random_tensor.hpp"
+#include "support/reference.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+namespace {
+
+using namespace sar;
+using sar::test::random_tensor;
+using sar::test::relative_error;
+using sar::test::tolerance;
+
+constexpr Index rows = 300, columns = 9;
+constexpr double eps = 1e-5;
+
+double mean_of(Index j) {
+  return 1000 + 0.1 * static_cast<double>(j);
+}
+double var_of(Index j) {
+  return 0.5 + static_cast<double>(j);
+}
+double weight_of(Index j) {
+  return j % 2 == 0 ? 1.5 : -0.5;
+}
+double bias_of(Index j) {
+  return 0.1 * static_cast<double>(j) - 0.4;
+}
+
+TEST_CASE(
+    "batch normalization, its sums and its gradient against the formulas, with and without activation") {
+  const Tensor x = random_tensor({rows, columns}, 1, 999, 1001);
+  const Tensor grad = random_tensor({rows, columns}, 2);
+  std::vector<Index> ids(rows);
+  std::iota(ids.begin(), ids.end(), 77);
+  BatchNormCoefficients c(columns);
+  for (Index j = 0; j < columns; ++j) c.set(j, mean_of(j), var_of(j), eps, weight_of(j), bias_of(j));
+  const DropoutMask mask({1, 2, 3}, 0.25);
+  Tensor factors(x.shape());
+  mask.factors(ids, columns, factors.data());
+
+  for (const NormActivation& activation :
+       {NormActivation{}, NormActivation{.relu = true},
+        NormActivation{.relu = true, .dropout = DropoutBits(mask, ids, columns)}}) {
+    CAPTURE(activation.relu);
+    CAPTURE(static_cast<bool>(activation.dropout));
+    const auto mean_g = [](Index j) { return 0.01 * static_cast<double>(j); };
+    const auto mean_gx = [](Index j) { return 0.02 * static_cast<double>(j) - 0.05; };
+    std::vector<double> y, g, dx, sums(2 * columns);
+    for (Index i = 0; i < rows; ++i)
+      for (Index j = 0; j < columns; ++j) {
+        const double inv_std = 1 / std::sqrt(var_of(j) + eps);
+        const double xhat = (x.row(i)[j] - mean_of(j)) * inv_std;
+        const double before = xhat * weight_of(j) + bias_of(j);
+        const double slope =
+            (activation.relu && before <= 0 ? 0 : 1) * (activation.dropout ? factors.row(i)[j] : 1);
+        y.push_back(before * slope);
+        g.push_back(grad.row(i)[j] * slope);
+        sums[j] += g.back();
+        sums[columns + j] += g.back() * xhat;
+        dx.push_back(inv_std * weight_of(j) * (g.back() - mean_g(j) - xhat * mean_gx(j)));
+      }
+
+    Tensor out(x.shape());
+    batch_norm(x, c, activation, out);
+    CHECK(relative_error(out, y) < tolerance());
+
+    std::vector<double> found(2 * columns);
+    batch_norm_backward_sums(x, c, activation, grad, found);
+    for (Index j = 0; j < 2 * columns; ++j)
+      CHECK(found[j] == doctest::Approx(sums[j]).epsilon(10 * tolerance()));
+
+    std::vector<real> means_g(columns), means_gx(columns);
+    for (Index j = 0; j < columns; ++j) {
+      means_g[j] = static_cast<real>(mean_g(j));
+      means_gx[j] = static_cast<real>(mean_gx(j));
+    }
+    Tensor apart(x.shape()), in_place = grad.clone();
+    batch_norm_backward_x(x, c, activation, grad, means_g, means_gx, apart);
+    batch_norm_backward_x(x, c, activation, in_place, means_g, means_gx, in_place);
+    CHECK(relative_error(apart, dx) < tolerance());
+    CHECK(relative_error(in_place, dx) < tolerance());
+  }
+}
+
+}  // namespace

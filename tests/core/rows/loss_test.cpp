@@ -1,0 +1,112 @@
+#include <sar/core/rows/loss.hpp>
+
+#include "support/random_tensor.hpp"
+#include "support/reference.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace {
+
+using namespace sar;
+using sar::test::random_tensor;
+using sar::test::relative_error;
+using sar::test::tolerance;
+
+TEST_CASE("cross entropy counts rows with a target, and its gradient is softmax minus one there") {
+  const Index rows = 2500, classes = 5;
+  const Tensor x = random_tensor({rows, classes}, 1, -3, 3);
+  std::vector<std::int32_t> targets;
+  for (Index i = 0; i < rows; ++i) targets.push_back(static_cast<std::int32_t>(i % (classes + 1)) - 1);
+  double sum = 0, count = 0;
+  std::vector<double> gradient;
+  for (Index i = 0; i < rows; ++i) {
+    double total = 0;
+    for (Index j = 0; j < classes; ++j) total += std::exp(static_cast<double>(x.row(i)[j]));
+    for (Index j = 0; j < classes; ++j)
+      gradient.push_back(targets[i] < 0 ? 0
+                                        : 0.5 * (std::exp(static_cast<double>(x.row(i)[j])) / total -
+                                                 (j == targets[i] ? 1 : 0)));
+    if (targets[i] < 0) continue;
+    sum += std::log(total) - x.row(i)[targets[i]];
+    ++count;
+  }
+  const SumAndCount found = cross_entropy_sum(x, targets);
+  CHECK(found.count == count);
+  CHECK(found.sum == doctest::Approx(sum).epsilon(tolerance()));
+  Tensor out(x.shape());
+  cross_entropy_backward(x, targets, real(0.5), out, false);
+  CHECK(relative_error(out, gradient) < tolerance());
+  cross_entropy_backward(x, targets, real(0.5), out, true);
+  for (double& g : gradient) g *= 2;
+  CHECK(relative_error(out, gradient) < tolerance());
+}
+
+TEST_CASE("binary cross entropy and squared errors against their formulas") {
+  const Tensor x = random_tensor({20'000}, 1, -4, 4), t = random_tensor({20'000}, 2, 0, 1);
+  double bce = 0, squares = 0;
+  std::vector<double> bce_gradient, gradient;
+  for (Index i = 0; i < x.size(); ++i) {
+    const double z = x.data()[i], target = t.data()[i], sigmoid = 1 / (1 + std::exp(-z));
+    bce -= target * std::log(sigmoid) + (1 - target) * std::log(1 - sigmoid);
+    squares += (z - target) * (z - target);
+    bce_gradient.push_back(2 * (sigmoid - target));
+    gradient.push_back(2 * (z - target));
+  }
+  CHECK(bce_sum(x, t).sum == doctest::Approx(bce).epsilon(tolerance()));
+  CHECK(bce_sum(x, t).count == 20'000);
+  CHECK(squared_error_sum(x, t).sum == doctest::Approx(squares).epsilon(tolerance()));
+  Tensor out(x.shape());
+  bce_backward(x, t, 2, out, false);
+  CHECK(relative_error(out, bce_gradient) < tolerance());
+  squared_error_backward(x, t, 2, out, false);
+  CHECK(relative_error(out, gradient) < tolerance());
+}
+
+TEST_CASE("absolute errors and Huber's against their formulas; NaN stays") {
+  const Tensor x = random_tensor({20'001}, 1, -3, 3), t = random_tensor({20'001}, 2, -1, 1);
+  double absolute = 0, huber = 0;
+  std::vector<double> signs, clamped;
+  for (Index i = 0; i < x.size(); ++i) {
+    const double d = static_cast<double>(x.data()[i]) - t.data()[i], size = std::abs(d);
+    absolute += size;
+    huber += size <= 0.75 ? d * d / 2 : 0.75 * (size - 0.375);
+    signs.push_back(d > 0 ? 2 : -2);
+    clamped.push_back(2 * std::min(std::max(d, -0.75), 0.75));
+  }
+  CHECK(absolute_error_sum(x, t).sum == doctest::Approx(absolute).epsilon(tolerance()));
+  CHECK(huber_sum(x, t, real(0.75)).sum == doctest::Approx(huber).epsilon(tolerance()));
+  CHECK(huber_sum(x, t, real(0.75)).count == 20'001);
+  Tensor out(x.shape());
+  absolute_error_backward(x, t, 2, out, false);
+  CHECK(relative_error(out, signs) == 0);
+  absolute_error_backward(x, x, 2, out, false);
+  CHECK(relative_error(out, std::vector<double>(20'001)) == 0);
+  huber_backward(x, t, real(0.75), 2, out, true);
+  CHECK(relative_error(out, clamped) < tolerance());
+
+  const Tensor none = Tensor::full({1}, std::numeric_limits<real>::quiet_NaN()), zero = Tensor::zeros({1});
+  Tensor slope({1});
+  CHECK(std::isnan(absolute_error_sum(none, zero).sum));
+  CHECK(std::isnan(huber_sum(none, zero, 1).sum));
+  absolute_error_backward(none, zero, 1, slope, false);
+  CHECK(std::isnan(slope.item()));
+  huber_backward(none, zero, 1, 1, slope, false);
+  CHECK(std::isnan(slope.item()));
+}
+
+TEST_CASE("a row is correct when the first of its largest elements is the label's, and no element is NaN") {
+  const real nan = std::numeric_limits<real>::quiet_NaN();
+  const Tensor x = Tensor::from({4, 2}, {2, 1, 3, 3, nan, 1, 1, 2});
+  const std::vector<std::int64_t> labels{0, 1, 1, 1};
+  const SumAndCount all = count_correct(x, labels, std::vector<std::uint8_t>{1, 1, 1, 1});
+  CHECK(all.sum == 2);
+  CHECK(all.count == 4);
+  CHECK(count_correct(x, labels, std::vector<std::uint8_t>{0, 1, 1, 0}).sum == 0);
+}
+
+}  // namespace

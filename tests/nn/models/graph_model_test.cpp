@@ -1,0 +1,224 @@
+#include "graph/test_graphs.hpp"
+#include "support/rows.hpp"
+#include "support/thrown.hpp"
+
+#include <doctest/doctest.h>
+#include <sar/autograd/gradcheck.hpp>
+#include <sar/autograd/ops.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/nn/models/graph_model.hpp>
+#include <sar/nn/train/distributed.hpp>
+#include <sar/nn/train/loss.hpp>
+#include <sar/nn/train/optimizer.hpp>
+#include <sar/nn/train/state_dict.hpp>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+using namespace sar;
+using namespace sar::test;
+
+namespace {
+
+constexpr Index in_feats = 5, out_feats = 3, edge_feats = 2;
+
+/// One of each type, and of each norm, activation and aggregator.
+std::vector<ModelDescription> descriptions() {
+  std::vector<ModelDescription> all;
+  for (const std::string& type : ModelDescription::types())
+    all.push_back({.type = type,
+                   .in_feats = in_feats,
+                   .hidden = 8,
+                   .out_feats = out_feats,
+                   .edge_feats = type == "mesh_graph_net" ? edge_feats : 0});
+  for (const std::string norm : {"batch", "layer"})
+    for (const std::string type : {"sage", "gat"})
+      all.push_back({.type = type,
+                     .in_feats = in_feats,
+                     .hidden = 8,
+                     .out_feats = out_feats,
+                     .norm = norm,
+                     .dropout = 0.25,
+                     .residual = type == "gat" ? 2 : 0});
+  for (const std::string& activation : ModelDescription::activations())
+    all.push_back({.type = "gcn",
+                   .in_feats = in_feats,
+                   .hidden = 6,
+                   .out_feats = out_feats,
+                   .layers = 2,
+                   .activation = activation,
+                   .dropout = 0.25});
+  for (const std::string aggregator : {"gcn", "pool", "lstm"})
+    all.push_back({.in_feats = in_feats, .hidden = 6, .out_feats = out_feats, .aggregator = aggregator});
+  for (const std::string aggregator : {"mean", "max", "min"})
+    all.push_back(
+        {.type = "gin", .in_feats = in_feats, .hidden = 6, .out_feats = out_feats, .aggregator = aggregator});
+  all.push_back({.type = "gatv2",
+                 .in_feats = in_feats,
+                 .hidden = 8,
+                 .out_feats = out_feats,
+                 .heads = 2,
+                 .out_heads = 3,
+                 .attention_dropout = 0.25,
+                 .residual = 1});
+  all.push_back({.in_feats = in_feats, .out_feats = out_feats, .layers = 1});
+  return all;
+}
+
+/// Rows of nodes and what the network shall say for them, on a part of a graph.
+struct Problem {
+  GraphShardManager graph;
+  Tensor x, target, edges;
+
+  Problem(const Communicator& comm, const PartitionBook& book)
+      : graph(renamed_shard(comm, whole(), book, {}, true)),
+        x(local_rows(random_values(num_nodes * in_feats, 1), book, comm.rank(), in_feats)),
+        target(local_rows(random_values(num_nodes * out_feats, 2), book, comm.rank(), out_feats)),
+        edges({graph.num_edges(), edge_feats}) {
+    for (Index e = 0; e < graph.num_edges(); ++e)
+      for (Index j = 0; j < edge_feats; ++j)
+        edges.row(e)[j] = static_cast<real>(0.1) * static_cast<real>((graph.edge_ids()[e] + 3 * j) % 7);
+  }
+  [[nodiscard]] Variable result(GraphModel& model) const {
+    return model.description().edge_feats > 0 ? model(graph, x, edges) : model(graph, x);
+  }
+
+  static constexpr Index num_nodes = 60;
+  static WholeGraph whole() { return random_graph("random", num_nodes, num_nodes, 400, 1); }
+};
+
+GraphModel model_of(const ModelDescription& description, const Communicator& comm) {
+  Generator gen(7);
+  return {description, comm, gen};
+}
+
+/// The losses of some training steps.
+std::vector<double> curve(const Communicator& comm, const Problem& problem, GraphModel& model) {
+  Adam adam(model.named_parameters(), {.lr = 0.01});
+  std::vector<double> losses;
+  for (int step = 0; step < 4; ++step) {
+    Tape tape;
+    const Variable loss = mse(problem.result(model), problem.target, comm);
+    tape.backward(loss);
+    gather_grads(comm, model);
+    adam.step();
+    adam.zero_grad();
+    losses.push_back(static_cast<double>(loss.value().item()));
+  }
+  return losses;
+}
+
+std::vector<double> all_rows(const Communicator& comm, const Tensor& rows) {
+  std::vector<double> mine(rows.values().begin(), rows.values().end());
+  return comm.all_gather(std::span<const double>(mine));
+}
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double largest = a.size() == b.size() ? 0 : INFINITY;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    largest = std::isfinite(a[i]) ? std::max(largest, std::abs(a[i] - b[i])) : INFINITY;
+  return largest;
+}
+
+}  // namespace
+
+TEST_CASE("networks of every type learn, the same on any number of ranks, an empty one too") {
+  const Communicator comm = Communicator::world(), self = Communicator::self();
+  const double accepted = sizeof(real) == 8 ? 1e-10 : 2e-4;
+  const Problem whole(self, PartitionBook::even(Problem::num_nodes, 1));
+  for (const ModelDescription& description : descriptions()) {
+    CAPTURE(description.to_json());
+    GraphModel alone = model_of(description, self);
+    const std::vector<double> expected = curve(self, whole, alone);
+    CHECK(expected.back() < expected.front());
+    alone.eval();
+    const std::vector<double> rows = all_rows(self, whole.result(alone).value());
+    for (const PartitionBook& book : row_splits(Problem::num_nodes, comm.size())) {
+      const Problem part(comm, book);
+      GraphModel model = model_of(description, comm);
+      CHECK(largest_difference(curve(comm, part, model), expected) < accepted);
+      model.eval();
+      CHECK(largest_difference(all_rows(comm, part.result(model).value()), rows) < accepted * 10);
+    }
+  }
+}
+
+TEST_CASE("gradients of the input and of the parameters are those of finite differences") {
+  const Communicator comm = Communicator::world();
+  const Problem problem(comm, PartitionBook::even(Problem::num_nodes, comm.size()));
+  for (const std::string& type : ModelDescription::types()) {
+    // ReLU inside of gin; in single precision also kinks and layer norms that take small differences
+    const bool is_smooth = type != "gin" && (sizeof(real) == 8 || type == "sage" || type == "gcn");
+    if (!is_smooth) continue;
+    CAPTURE(type);
+    GraphModel model = model_of({.type = type,
+                                 .in_feats = in_feats,
+                                 .hidden = 8,
+                                 .out_feats = out_feats,
+                                 .layers = 2,
+                                 .norm = sizeof(real) == 8 ? "layer" : "none",
+                                 .activation = "silu",
+                                 .edge_feats = type == "mesh_graph_net" ? edge_feats : 0},
+                                comm);
+    std::vector<Variable> inputs{Variable(problem.x.clone(), true)};
+    for (const Variable& parameter : model.parameters()) inputs.push_back(parameter);
+    const auto result = [&](const std::vector<Variable>& in) {
+      const Variable edges = type == "mesh_graph_net" ? Variable(problem.edges) : Variable();
+      return model(problem.graph, in[0], edges);
+    };
+    CHECK_NOTHROW(gradcheck(result, inputs, {.directions = 3, .sum_over_ranks = [&](double value) {
+                                               return comm.all_reduce(value, ReduceOp::sum);
+                                             }}));
+  }
+}
+
+TEST_CASE("the result of a mesh network is in the units of the statistics that it has seen") {
+  const Communicator comm = Communicator::world();
+  const Problem problem(comm, PartitionBook::even(Problem::num_nodes, comm.size()));
+  GraphModel model = model_of({.type = "mesh_graph_net",
+                               .in_feats = in_feats,
+                               .hidden = 8,
+                               .out_feats = out_feats,
+                               .layers = 1,
+                               .edge_feats = edge_feats,
+                               .normalize = true},
+                              comm);
+  REQUIRE(model.mesh_graph_net() != nullptr);
+  const Tensor targets = Tensor::full({problem.graph.num_nodes(), out_feats}, 1000);
+  model.mesh_graph_net()->update_statistics(problem.x, problem.edges, targets);
+  const Tensor result = problem.result(model).value();
+  for (const real value : result.values()) CHECK(std::abs(value - real(1000)) < real(100));
+  CHECK(model_of({.in_feats = 1, .out_feats = 1}, comm).mesh_graph_net() == nullptr);
+}
+
+TEST_CASE("rows that do not fit the description are the same error on all ranks") {
+  const Communicator comm = Communicator::world();
+  const Problem problem(comm, PartitionBook::even(Problem::num_nodes, comm.size()));
+  GraphModel model = model_of({.in_feats = in_feats, .out_feats = out_feats}, comm);
+  const bool last = comm.rank() + 1 == comm.size();
+  const Index rows = problem.graph.num_nodes(), edges = problem.graph.num_edges();
+  const auto error_of = [&](GraphModel& of, const Variable& x, const Variable& of_edges) {
+    return thrown_by_all<ShapeError>(comm, [&] { (void)of(problem.graph, x, of_edges); });
+  };
+  const auto text_of = [&](const Shape& shape) {  // of the last rank
+    return comm.broadcast(concat(shape), comm.size() - 1);
+  };
+  CHECK(error_of(model, last ? Variable(Tensor({rows, 2})) : Variable(problem.x), {}) ==
+        "a network of type sage on x of shape " + text_of({rows, 2}) + ", expected " +
+            text_of({rows, in_feats}));
+  CHECK(error_of(model, last ? Variable() : Variable(problem.x), {}) ==
+        "a network of type sage without x, expected " + text_of({rows, in_feats}));
+  CHECK(error_of(model, problem.x, last ? Variable(problem.edges) : Variable()) ==
+        "a network of type sage on rows of edges, expected none, because it reads none");
+  GraphModel mesh = model_of(
+      {.type = "mesh_graph_net", .in_feats = in_feats, .out_feats = out_feats, .edge_feats = edge_feats},
+      comm);
+  CHECK(error_of(mesh, problem.x, last ? Variable() : Variable(problem.edges)) ==
+        "a network of type mesh_graph_net without edges, expected " + text_of({edges, edge_feats}));
+  CHECK(error_of(mesh, problem.x, last ? Variable(Tensor({edges, 5})) : Variable(problem.edges)) ==
+        "a network of type mesh_graph_net on edges of shape " + text_of({edges, 5}) + ", expected " +
+            text_of({edges, edge_feats}));
+  CHECK(problem.result(model).shape() == Shape{rows, out_feats});  // all goes on
+}

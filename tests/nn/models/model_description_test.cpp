@@ -1,0 +1,146 @@
+#include "support/thrown.hpp"
+
+#include <doctest/doctest.h>
+#include <sar/core/error.hpp>
+#include <sar/nn/models/model_description.hpp>
+
+#include <string>
+
+using namespace sar;
+using namespace sar::test;
+
+namespace {
+
+/// A description with these keys more.
+std::string text_of(const std::string& type, const std::string& more = "") {
+  return R"({"sar_model": 1, "type": ")" + type + R"(", "in_feats": 8, "out_feats": 3)" +
+         (type == "mesh_graph_net" ? R"(, "edge_feats": 2)" : "") + more + "}";
+}
+
+std::string error_of(const std::string& text) {
+  return thrown<InputError>([&] { (void)ModelDescription::from_json(text, "x.json"); });
+}
+
+}  // namespace
+
+TEST_CASE("a description says what a network is, and the usual for what it leaves out") {
+  const ModelDescription d = ModelDescription::from_json(
+      text_of("sage", R"(, "hidden": 32, "layers": 2, "norm": "batch", "dropout": 0.25)"));
+  CHECK(d.type == "sage");
+  CHECK(d.in_feats == 8);
+  CHECK(d.hidden == 32);
+  CHECK(d.out_feats == 3);
+  CHECK(d.layers == 2);
+  CHECK(d.norm == "batch");
+  CHECK(d.dropout == 0.25);
+  CHECK(d.activation == "relu");
+  CHECK(d.aggregator == "mean");
+  const ModelDescription gat = ModelDescription::from_json(text_of("gat"));
+  CHECK(gat.hidden == 64);
+  CHECK(gat.layers == 3);
+  CHECK(gat.norm == "none");
+  CHECK(gat.activation == "elu");
+  CHECK(gat.heads == 4);
+  CHECK(gat.out_heads == 1);
+  CHECK(gat.residual == 0);
+  CHECK(ModelDescription::from_json(text_of("gat", R"(, "residual": true)")).residual == 1);
+  CHECK(ModelDescription::from_json(text_of("gat", R"(, "residual": false)")).residual == 0);
+  CHECK(ModelDescription::from_json(text_of("gat", R"(, "residual": 2)")).residual == 2);
+  CHECK(ModelDescription::from_json(text_of("gin")).aggregator == "sum");
+  const ModelDescription mesh = ModelDescription::from_json(
+      text_of("mesh_graph_net", R"(, "layers": 0, "mlp_layers": 1, "normalize": true)"));
+  CHECK(mesh.edge_feats == 2);
+  CHECK(mesh.layers == 0);
+  CHECK(mesh.mlp_layers == 1);
+  CHECK(mesh.normalize);
+  CHECK(mesh.activation == "relu");
+}
+
+TEST_CASE("every type is written with the keys that it reads, and read again") {
+  for (const std::string& type : ModelDescription::types()) {
+    CAPTURE(type);
+    const std::string text = ModelDescription::from_json(text_of(type)).to_json();
+    const ModelDescription again = ModelDescription::from_json(text);
+    CHECK(again.type == type);
+    CHECK(again.to_json() == text);
+    CHECK(text.find("weights") == std::string::npos);
+  }
+  ModelDescription d{.type = "gatv2",
+                     .in_feats = 5,
+                     .hidden = 12,
+                     .out_feats = 2,
+                     .layers = 4,
+                     .norm = "layer",
+                     .activation = "silu",
+                     .dropout = 0.1,
+                     .heads = 3,
+                     .out_heads = 2,
+                     .attention_dropout = 0.3,
+                     .residual = 2,
+                     .weights = "w.safetensors"};
+  CHECK(d.to_json() ==
+        R"({"sar_model":1,"type":"gatv2","in_feats":5,"hidden":12,"out_feats":2,"layers":4,"norm":"layer",)"
+        R"("activation":"silu","dropout":0.1,"heads":3,"out_heads":2,"attention_dropout":0.3,"residual":2,)"
+        R"("weights":"w.safetensors"})");
+  CHECK(ModelDescription::from_json(d.to_json()).to_json() == d.to_json());
+}
+
+TEST_CASE("errors name the key, what was given and what was expected") {
+  CHECK(error_of("{") == "x.json is no JSON at its byte 2, expected the description of a network");
+  CHECK(error_of("[]") == "x.json is array, expected an object");
+  CHECK(error_of("{}") == "x.json has no sar_model, expected one");
+  CHECK(error_of(R"({"sar_model": 2, "type": "tree"})") ==
+        "x.json.sar_model is 2, expected 1, the version of the format that this library reads");
+  CHECK(error_of(R"({"sar_model": "1"})") == R"(x.json.sar_model is "1", expected a whole number)");
+  CHECK(error_of(R"({"sar_model": 1})") == "x.json has no type, expected one");
+  CHECK(error_of(R"({"sar_model": 1, "type": "sage", "in_feats": 8})") ==
+        "x.json has no out_feats, expected one");
+  CHECK(error_of(R"({"sar_model": 1, "type": 7})") == "x.json.type is number, expected a text");
+  CHECK(error_of(text_of("tree")).starts_with("x.json.type is 'tree', expected sage, gcn, gat"));
+  CHECK(
+      error_of(text_of("gcn", R"(, "hiden": 8)")) ==
+      "x.json has the key 'hiden', which a network of type gcn has not, expected sar_model, type, in_feats, "
+      "hidden, out_feats, layers, norm, activation, dropout or weights");
+  CHECK(error_of(text_of("gcn", R"(, "heads": 8)"))
+            .starts_with("x.json has the key 'heads', which a network of"));
+  CHECK(error_of(text_of("sage", R"(, "hidden": -4)")) ==
+        "x.json.hidden is -4, expected a whole number from 1 to 16777216");
+  CHECK(error_of(text_of("sage", R"(, "hidden": 2.5)")) == "x.json.hidden is 2.5, expected a whole number");
+  CHECK(error_of(text_of("sage", R"(, "hidden": 1e400)")) ==
+        "x.json has a number that is too large, expected the description of a network");
+  CHECK(error_of(text_of("sage", R"(, "hidden": 18446744073709551615)")) ==
+        "x.json.hidden is 18446744073709551615, expected a whole number");
+  CHECK(error_of(text_of("sage", R"(, "layers": 0)")) ==
+        "x.json.layers is 0, expected a whole number from 1 to 1000");
+  CHECK(error_of(text_of("sage", R"(, "dropout": 1)")) ==
+        "x.json.dropout is 1, expected a number from 0 on and below 1");
+  CHECK(error_of(text_of("sage", R"(, "dropout": "no")")) == R"(x.json.dropout is "no", expected a number)");
+  CHECK(error_of(text_of("sage", R"(, "norm": "group")")) ==
+        "x.json.norm is 'group', expected none, batch or layer");
+  CHECK(error_of(text_of("sage", R"(, "activation": "step")"))
+            .starts_with("x.json.activation is 'step', expected none, relu,"));
+  CHECK(error_of(text_of("sage", R"(, "aggregator": "sum")")) ==
+        "x.json.aggregator is 'sum', expected mean, gcn, pool or lstm");
+  CHECK(error_of(text_of("gin", R"(, "aggregator": "pool")")) ==
+        "x.json.aggregator is 'pool', expected sum, mean, max or min");
+  CHECK(error_of(text_of("gat", R"(, "hidden": 10)")) ==
+        "x.json.hidden is 10, expected a multiple of .heads, 4");
+  CHECK(error_of(text_of("gat", R"(, "heads": 0)")) ==
+        "x.json.heads is 0, expected a whole number from 1 to 16777216");
+  CHECK(error_of(text_of("gat", R"(, "residual": 4)")) ==
+        "x.json.residual is 4, expected a whole number from 0 to 3");
+  CHECK(error_of(text_of("gat", R"(, "residual": "yes")")) ==
+        R"(x.json.residual is "yes", expected a whole number)");
+  CHECK(error_of(R"({"sar_model": 1, "type": "mesh_graph_net", "in_feats": 8, "out_feats": 3})") ==
+        "x.json has no edge_feats, expected one");
+  CHECK(error_of(text_of("mesh_graph_net", R"(, "normalize": 1)")) ==
+        "x.json.normalize is 1, expected true or false");
+  CHECK(error_of(text_of("mesh_graph_net", R"(, "dropout": 0.1)"))
+            .starts_with("x.json has the key 'dropout', which a network of type mesh_graph_net has not"));
+  CHECK(thrown<InputError>([] { (void)ModelDescription{}.to_json(); }) ==
+        "the description.in_feats is 0, expected a whole number from 1 to 16777216");
+  CHECK(
+      thrown<InputError>(
+          [] { (void)ModelDescription{.in_feats = 1, .out_feats = 1, .edge_feats = 2}.checked(); }) ==
+      "the description.edge_feats is 2, expected 0 for a network of type sage, which reads no rows of edges");
+}

@@ -1,0 +1,198 @@
+#include "support/reference.hpp"
+#include "support/rows.hpp"
+#include "support/thrown.hpp"
+
+#include <sar/autograd/gradcheck.hpp>
+#include <sar/autograd/tape.hpp>
+#include <sar/core/error.hpp>
+#include <sar/core/threads/parallel.hpp>
+#include <sar/nn/train/loss.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+using namespace sar;
+using namespace sar::test;
+
+namespace {
+
+template <class T>
+std::span<const T> my_part(const std::vector<T>& whole, const PartitionBook& book, int rank) {
+  return std::span<const T>(whole).subspan(static_cast<std::size_t>(book.begin(rank)),
+                                           static_cast<std::size_t>(book.num_nodes(rank)));
+}
+
+}  // namespace
+
+TEST_CASE("cross_entropy: golden vectors") {
+  const Communicator world = Communicator::world();
+  for (const std::string name : {"loss/cross_entropy_masked", "loss/cross_entropy_masked_large"}) {
+    const Case golden(name);
+    const Tensor logits = golden.tensor("in.logits");
+    const auto labels = golden.indices("labels");
+    const auto mask = golden.mask("mask");
+    for (const PartitionBook& book : row_splits(logits.num_rows(), world.size())) {
+      CAPTURE(name);
+      const int rank = world.rank();
+      Variable x(my_rows(logits, book, rank), true);
+      Tape tape;
+      const Variable loss = cross_entropy(x, my_part(labels, book, rank), my_part(mask, book, rank), world);
+      CHECK(relative_error(loss.value(), golden.values("out")) < tolerance());
+      CHECK(same_on_all_ranks(world, loss.value()));
+      tape.backward(loss);
+      CHECK(error_of_rows(x.grad(), golden.tensor("grad_in.logits"), book.begin(rank)) < tolerance());
+    }
+  }
+}
+
+TEST_CASE("bce_with_logits and mse: golden vectors") {
+  const Communicator world = Communicator::world();
+  for (const std::string name : {"loss/bce_with_logits", "loss/bce_with_logits_large"}) {
+    const Case golden(name);
+    for (const PartitionBook& book : row_splits(golden.tensor("in.logits").num_rows(), world.size())) {
+      CAPTURE(name);
+      Variable x(my_rows(golden.tensor("in.logits"), book, world.rank()), true);
+      Tape tape;
+      const Variable loss = bce_with_logits(x, my_rows(golden.tensor("target"), book, world.rank()), world);
+      CHECK(relative_error(loss.value(), golden.values("out")) < tolerance());
+      tape.backward(loss);
+      CHECK(error_of_rows(x.grad(), golden.tensor("grad_in.logits"), book.begin(world.rank())) < tolerance());
+    }
+  }
+}
+
+TEST_CASE("mse, l1 and huber: golden vectors") {
+  const Communicator world = Communicator::world();
+  using Loss = std::function<Variable(const Variable&, const Variable&)>;
+  const std::vector<std::tuple<std::string, std::string, Loss>> losses = {
+      {"loss/mse", "in.", [&](const Variable& p, const Variable& t) { return mse(p, t, world); }},
+      {"torch/l1", "", [&](const Variable& p, const Variable& t) { return l1(p, t, world); }},
+      {"torch/huber", "", [&](const Variable& p, const Variable& t) { return huber(p, t, world); }},
+      {"torch/huber_half", "", [&](const Variable& p, const Variable& t) { return huber(p, t, world, 0.5); }}};
+  for (const auto& [name, in, function] : losses) {
+    CAPTURE(name);
+    const Case golden(name);
+    const Tensor pred = golden.tensor(in + "pred"), target = golden.tensor(in + "target");
+    for (const PartitionBook& book : row_splits(pred.num_rows(), world.size())) {
+      Variable p(my_rows(pred, book, world.rank()), true);
+      Variable t(my_rows(target, book, world.rank()), true);
+      Tape tape;
+      const Variable loss = function(p, t);
+      CHECK(relative_error(loss.value(), golden.values("out")) < tolerance());
+      CHECK(same_on_all_ranks(world, loss.value()));
+      tape.backward(loss);
+      const Index first = book.begin(world.rank());
+      CHECK(error_of_rows(p.grad(), golden.tensor("grad_" + in + "pred"), first) < tolerance());
+      CHECK(error_of_rows(t.grad(), golden.tensor("grad_" + in + "target"), first) < tolerance());
+    }
+  }
+}
+
+TEST_CASE("l1 and huber: finite differences") {
+  const Communicator self = Communicator::self();
+  const Variable target(random_values({5, 3}, 1), true);
+  Tensor away = target.value().clone();  // the differences are neither 0 nor delta
+  for (Index i = 0; i < away.size(); ++i)
+    away.data()[i] += (i % 2 == 0 ? 1 : -1) * (i % 3 == 0 ? real(0.3) : real(1.5));
+  const Variable prediction(away, true);
+  CHECK_NOTHROW(gradcheck([&](const auto& in) { return l1(in[0], in[1], self); }, {prediction, target}));
+  CHECK_NOTHROW(gradcheck([&](const auto& in) { return huber(in[0], in[1], self, 0.8); }, {prediction, target}));
+}
+
+TEST_CASE("losses of logits +-1000 are exact, and gradients add up") {
+  const Communicator world = Communicator::world();
+  const double ranks = world.size();
+  Variable x(Tensor::from({2, 3}, {1000, -1000, 0, -1000, 1000, 1000}), true);
+  const std::vector<std::int64_t> labels{1, 2};
+  const std::vector<std::uint8_t> mask{1, 1};
+  for (int repeat = 1; repeat <= 2; ++repeat) {
+    Tape tape;
+    const Variable loss = cross_entropy(x, labels, mask, world);
+    CHECK(loss.value().item() == doctest::Approx((2000 + std::log(2.0)) / 2));
+    tape.backward(loss);
+    CHECK(x.grad().data()[0] == doctest::Approx(repeat * 0.5 / ranks));
+    CHECK(x.grad().data()[1] == doctest::Approx(repeat * -0.5 / ranks));
+    CHECK(x.grad().data()[4] == doctest::Approx(repeat * 0.25 / ranks));
+  }
+  const Variable bce = bce_with_logits(Tensor::from({2}, {1000, -1000}), Tensor::from({2}, {0, 0}), world);
+  CHECK(bce.value().item() == doctest::Approx(500));
+}
+
+TEST_CASE("what is wrong on one rank is an error on all") {
+  const Communicator world = Communicator::world();
+  const Tensor logits = Tensor::zeros({3, 2});
+  const bool last = world.rank() == world.size() - 1;
+  const std::vector<std::uint8_t> mask{1, 0, 1}, none{0, 0, 0};
+  const std::vector<std::int64_t> good{0, -1, 1};
+  std::vector<std::int64_t> bad = good;
+  if (last) bad[2] = 2;
+  CHECK(test::thrown_by_all<InputError>(world, [&] { (void)cross_entropy(logits, bad, mask, world); }) ==
+        "label 2 of row 2, which is in the mask, is not one of the 2 classes");
+  if (last) bad = {0, -1, -1};
+  CHECK_THROWS_AS(cross_entropy(logits, bad, mask, world), InputError);
+  CHECK_THROWS_AS(cross_entropy(logits, good, none, world), InputError);
+  CHECK_THROWS_AS(cross_entropy(last ? Tensor::zeros({4, 2}) : logits, good, mask, world), ShapeError);
+  CHECK_THROWS_AS(accuracy(last ? Tensor::zeros({4, 2}) : logits, good, mask, world), ShapeError);
+  CHECK_THROWS_AS(mse(logits, last ? Tensor::zeros({3, 1}) : logits, world), ShapeError);
+  CHECK(test::thrown_by_all<InputError>(world, [&] { (void)huber(logits, logits, world, last ? 0 : 1); }) ==
+        "huber: delta is 0, expected a positive number");
+  CHECK(test::thrown_by_all<InputError>(
+            world, [&] { (void)l1(Tensor::zeros({0, 2}), Tensor::zeros({0, 2}), world); }) ==
+        "l1 of no elements");
+  CHECK_THROWS_AS(bce_with_logits(Tensor::zeros({0, 2}), Tensor::zeros({0, 2}), world), InputError);
+  CHECK(cross_entropy(logits, good, mask, world).value().item() == doctest::Approx(std::log(2.0)));
+}
+
+TEST_CASE("a rank without masked rows still sends a gradient of zeros: those behind it may be collective") {
+  const Communicator world = Communicator::world();
+  const bool first = world.rank() == 0;
+  Variable x(Tensor::zeros({2, 3}), true);
+  const std::vector<std::int64_t> labels{1, 2};
+  const std::vector<std::uint8_t> mask(2, first ? 1 : 0);
+  Tape tape;
+  tape.backward(cross_entropy(x, labels, mask, world));
+  REQUIRE(x.grad().defined());
+  CHECK(x.grad().data()[1] == doctest::Approx(first ? -1.0 / 3 : 0));
+}
+
+TEST_CASE("accuracy counts over all ranks") {
+  const Communicator world = Communicator::world();
+  const real nan = std::numeric_limits<real>::quiet_NaN();
+  const Tensor logits = Tensor::from({5, 2}, {2, 1, 1, 2, 3, 3, 1, 0, nan, 1});
+  const std::vector<std::int64_t> labels{0, 0, 0, 0, 0};
+  CHECK(accuracy(logits, labels, std::vector<std::uint8_t>{1, 1, 1, 1, 1}, world) == doctest::Approx(0.6));
+  CHECK(accuracy(logits, labels, std::vector<std::uint8_t>{0, 1, 1, 0, 0}, world) == doctest::Approx(0.5));
+  CHECK(std::isnan(accuracy(logits, labels, std::vector<std::uint8_t>(5, 0), world)));
+  // one rank holds the rows
+  const bool mine = world.rank() == world.size() - 1;
+  const std::vector<std::uint8_t> mask{static_cast<std::uint8_t>(mine), static_cast<std::uint8_t>(mine), 0, 0,
+                                       0};
+  CHECK(accuracy(logits, labels, mask, world) == doctest::Approx(0.5));
+}
+
+TEST_CASE("1 and 2 threads give the same bits") {
+  const Communicator world = Communicator::world();
+  const Tensor logits = random_values({20000, 7});
+  std::vector<std::int64_t> labels(20000);
+  std::vector<std::uint8_t> mask(20000);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    labels[i] = static_cast<std::int64_t>(i % 7);
+    mask[i] = i % 3 != 0;
+  }
+  const auto run = [&](int threads) {
+    const ThreadLimit limit(threads);
+    Variable x(logits, true);
+    Tape tape;
+    const Variable loss = cross_entropy(x, labels, mask, world);
+    tape.backward(loss);
+    return std::pair(loss.value(), x.grad());
+  };
+  const auto one = run(1), two = run(2);
+  CHECK(same_bits(one.first, two.first));
+  CHECK(same_bits(one.second, two.second));
+}

@@ -1,0 +1,132 @@
+#include "support/reference.hpp"
+#include "support/rows.hpp"
+
+#include <sar/core/error.hpp>
+#include <sar/nn/train/optimizer.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <limits>
+#include <memory>
+
+using namespace sar;
+using namespace sar::test;
+
+namespace {
+
+std::unique_ptr<Optimizer> make(const Case& golden, std::vector<NamedParameter> parameters) {
+  const double lr = golden.number("lr");
+  const double weight_decay = golden.number("weight_decay");
+  const std::string kind = golden.arg("optimizer");
+  if (kind == "SGD")
+    return std::make_unique<SGD>(
+        std::move(parameters),
+        SGDOptions{.lr = lr, .momentum = golden.number("momentum"), .weight_decay = weight_decay});
+  const AdamOptions options{.lr = lr,
+                            .beta1 = golden.number("beta1"),
+                            .beta2 = golden.number("beta2"),
+                            .eps = golden.number("eps"),
+                            .weight_decay = weight_decay};
+  if (kind == "Adam") return std::make_unique<Adam>(std::move(parameters), options);
+  return std::make_unique<AdamW>(std::move(parameters), options);
+}
+
+std::string numbered(const char* name, int step) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%s.step_%02d", name, step);
+  return text;
+}
+
+Variable leaf(double value) {
+  return Variable(Tensor::full({1}, static_cast<real>(value)), true);
+}
+
+void give(const Variable& parameter, double gradient) {
+  parameter.gradient()->add(Tensor::full(parameter.shape(), static_cast<real>(gradient)));
+}
+
+}  // namespace
+
+TEST_CASE("optimizers: golden vectors") {
+  for (const std::string name : {"optim/adam", "optim/adam_weight_decay", "optim/adamw", "optim/sgd_momentum",
+                           "optim/sgd_momentum_weight_decay"}) {
+    CAPTURE(name);
+    const Case golden(name);
+    Variable parameter(golden.tensor("param.init"), true);
+    const auto optimizer = make(golden, {{"p", parameter}});
+    for (int step = 0; step < static_cast<int>(golden.number("steps")); ++step) {
+      CAPTURE(step);
+      parameter.gradient()->add(golden.tensor(numbered("grad", step)));
+      optimizer->step();
+      optimizer->zero_grad();
+      CHECK(relative_error(parameter.value(), golden.values(numbered("param", step))) < tolerance());
+    }
+  }
+}
+
+TEST_CASE("a restored optimizer continues as if it had not stopped") {
+  const Case golden("optim/adam_weight_decay");
+  Variable through(golden.tensor("param.init"), true);
+  const auto first = make(golden, {{"p", through}});
+  std::unique_ptr<Optimizer> second;
+  Variable restored;
+  for (int step = 0; step < 6; ++step) {
+    if (step == 3) {
+      restored = Variable(through.value().clone(), true);
+      second = make(golden, {{"p", restored}});
+      const auto saved = first->named_buffers();
+      auto target = second->named_buffers();
+      REQUIRE(saved.size() == 2);
+      CHECK(saved[0].name == "p.exp_avg");
+      CHECK(saved[1].name == "p.exp_avg_sq");
+      for (std::size_t k = 0; k < saved.size(); ++k) target[k].tensor.copy_from(saved[k].tensor);
+      REQUIRE(first->named_counters()[0].name == "p.step");
+      CHECK(*first->named_counters()[0].value == 3);
+      *second->named_counters()[0].value = *first->named_counters()[0].value;
+    }
+    const Tensor gradient = golden.tensor(numbered("grad", step));
+    for (Optimizer* optimizer : {first.get(), second.get()}) {
+      if (optimizer == nullptr) continue;
+      (optimizer == first.get() ? through : restored).gradient()->add(gradient.clone());
+      optimizer->step();
+      optimizer->zero_grad();
+    }
+  }
+  CHECK(same_bits(through.value(), restored.value()));
+}
+
+TEST_CASE("weight decay can be limited to a module or a parameter") {
+  Variable a = leaf(1), b = leaf(1), c = leaf(1);
+  SGD optimizer({{"layers.0.weight", a}, {"layers.01.weight", b}, {"layers.1.weight", c}},
+                {.lr = 1, .weight_decay = 0.25, .decay_only = {"layers.0", "layers.1.weight"}});
+  for (const Variable& parameter : {a, b, c}) give(parameter, 0);
+  optimizer.step();
+  CHECK(a.value().item() == doctest::Approx(0.75));
+  CHECK(b.value().item() == doctest::Approx(1));
+  CHECK(c.value().item() == doctest::Approx(0.75));
+  CHECK_THROWS_AS(SGD({{"layers.0.weight", a}}, {.decay_only = {"layers.2"}}), InputError);
+}
+
+TEST_CASE("a parameter without a gradient stays, and so does its state") {
+  Variable a = leaf(1), b = leaf(1);
+  Adam optimizer({{"a", a}, {"b", b}}, {.lr = 0.1});
+  give(a, 1);
+  optimizer.step();
+  CHECK(a.value().item() == doctest::Approx(0.9));
+  CHECK(b.value().item() == 1);
+  CHECK(*optimizer.named_counters()[0].value == 1);
+  CHECK(*optimizer.named_counters()[1].value == 0);
+  optimizer.set_lr(0.2);
+  CHECK(optimizer.lr() == 0.2);
+}
+
+TEST_CASE("options that make no sense are refused") {
+  Variable a = leaf(1);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  CHECK_THROWS_AS(SGD({{"a", a}}, {.lr = -1}), InputError);
+  CHECK_THROWS_AS(SGD({{"a", a}}, {.momentum = nan}), InputError);
+  CHECK_THROWS_AS(Adam({{"a", a}}, {.beta1 = 1}), InputError);
+  CHECK_THROWS_AS(AdamW({{"a", a}}, {.weight_decay = -0.1}), InputError);
+  CHECK_THROWS_AS(SGD({{"a", Variable(Tensor::zeros({1}))}}), InputError);
+}

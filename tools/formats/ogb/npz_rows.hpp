@@ -1,0 +1,42 @@
+/// Arrays of a .npz archive, read by all workers together.
+#pragma once
+
+#include "npz.hpp"
+
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/core/files/data_array.hpp>
+#include <sar/core/files/npy.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace sar::formats {
+
+/// The archive, the same one on all ranks. Collective.
+std::unique_ptr<const NpzFile> open_npz(const Communicator& comm, const std::string& path);
+
+/// One array. Each rank reads a stored array for itself. Rank 0 unpacks a deflated array and sends the others
+/// their rows. Errors are InputError, the same on every rank.
+class NpzArray {
+ public:
+  /// Collective.
+  NpzArray(const Communicator& comm, const NpzFile& archive, const NpzMember& member,
+           NpyOrder accepted = NpyOrder::c);
+
+  [[nodiscard]] const NpyHeader& header() const noexcept { return header_; }
+  /// The array itself, which the caller may take, if it is stored; nullptr if it is deflated.
+  [[nodiscard]] std::unique_ptr<const NpyFile>& stored() noexcept { return stored_; }
+  /// For a deflated array: the next book.num_nodes() rows of row_bytes each, in the order of the file; each
+  /// rank gets those that it owns. Collective.
+  void deal(const PartitionBook& book, Index row_bytes, std::byte* mine);
+
+ private:
+  Communicator comm_;
+  NpyHeader header_;
+  std::unique_ptr<const NpyFile> stored_;
+  std::optional<PackedArray> packed_;  // on rank 0
+};
+
+}  // namespace sar::formats

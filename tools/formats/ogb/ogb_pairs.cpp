@@ -1,0 +1,184 @@
+/// The splits of OGB's folders of link prediction: lists of pairs of nodes.
+#include "formats/sliced_rows.hpp"
+#include "npz_rows.hpp"
+#include "ogb_source.hpp"
+
+#include <sar/core/error.hpp>
+#include <sar/core/files/file.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace sar::formats {
+namespace {
+
+/// A column of integers.
+Array<Index> column_of(const DataArray& rows, Index column) {
+  Array<Index> all(static_cast<std::size_t>(rows.num_rows * rows.row_size()));
+  convert_elements(rows.type, rows.bytes.data(), static_cast<Index>(all.size()), all.data());
+  Array<Index> values;
+  for (Index i = 0; i < rows.num_rows; ++i) values.push_back(all[i * rows.row_size() + column]);
+  return values;
+}
+
+/// `file`: "train.csv.gz" -> there or not, packed or not.
+std::string csv_of(const std::string& path) {
+  return is_there(path + ".csv.gz") ? path + ".csv.gz" : is_there(path + ".csv") ? path + ".csv" : "";
+}
+
+}  // namespace
+
+std::vector<std::string> OgbSource::find_pair_lists() const {
+  return shared_list(comm(), [&] {
+    std::vector<std::string> found;
+    for (const char* list : {"/train", "/valid", "/test"})
+      for (const char* form :
+           {".npz", "/edge.csv.gz", "/edge.csv", "/source_node.csv.gz", "/source_node.csv", ".pt"})
+        if (is_there(pair_lists_ + list + form) && csv_of(pair_lists_ + list).empty())
+          found.push_back(pair_lists_ + list + form);
+    return found;
+  });
+}
+
+std::vector<ListedPairs> OgbSource::read_listed_pairs() {
+  if (pair_lists_.empty()) return {};
+  std::vector<ListedPairs> lists;
+  for (const char* list : {"/train", "/valid", "/test"}) lists.push_back(read_pairs(pair_lists_ + list));
+  return lists;
+}
+
+/// The lists "edge" and "edge_neg", or "source_node", "target_node" and "target_node_neg".
+ListedPairs OgbSource::read_pairs(const std::string& list) {
+  ListedPairs pairs;
+  const std::optional<DataArray> edge = read_pair_array(list, "edge", 2);
+  if (edge) {
+    pairs.edges.src = column_of(*edge, 0);
+    pairs.edges.dst = column_of(*edge, 1);
+    if (const auto negative = read_pair_array(list, "edge_neg", 2))
+      pairs.negatives = {column_of(*negative, 0), column_of(*negative, 1)};
+  } else {
+    const auto source = read_pair_array(list, "source_node", 1),
+               target = read_pair_array(list, "target_node", 1);
+    require<InputError>(
+        source && target, list,
+        source || target ? ": source_node or target_node is missing" : ".npz: there are no pairs",
+        ", expected the array edge, or source_node and target_node");
+    pairs.edges.src = column_of(*source, 0);
+    pairs.edges.dst = column_of(*target, 0);
+    const Index ends[] = {comm().all_reduce(source->num_rows), comm().all_reduce(target->num_rows)};
+    require<InputError>(ends[0] == ends[1], list, ": source_node has ", ends[0], " rows, expected ", ends[1],
+                        " as target_node");
+    if (const auto negative = read_pair_array(list, "target_node_neg", 0)) {
+      const Index rows = comm().all_reduce(negative->num_rows);
+      require<InputError>(rows == ends[0], list, ": target_node_neg has ", rows, " rows, expected ", ends[0],
+                          " as source_node");
+      pairs.negatives_per_edge = negative->row_size();
+      for (Index i = 0; i < negative->num_rows; ++i)
+        pairs.negatives.src.insert(pairs.negatives.src.end(), static_cast<std::size_t>(negative->row_size()),
+                                   pairs.edges.src[i]);
+      pairs.negatives.dst.resize(pairs.negatives.src.size());
+      convert_elements(negative->type, negative->bytes.data(), std::ssize(pairs.negatives.dst),
+                       pairs.negatives.dst.data());
+    }
+  }
+  pairs.edges.id.resize(pairs.edges.src.size());
+  const auto before = comm().all_gather(std::ssize(pairs.edges.src));
+  std::iota(pairs.edges.id.begin(), pairs.edges.id.end(),
+            std::accumulate(before.begin(), before.begin() + comm().rank(), Index{0}));
+  return pairs;
+}
+
+/// This rank's slice of an array of nodes, [n] or [n, columns]; 0: any. None if there is none of the name.
+std::optional<DataArray> OgbSource::read_pair_array(const std::string& list, const std::string& name,
+                                                    Index columns) {
+  const auto files = shared_list(comm(), [&] {
+    const std::string path = is_there(list + ".npz") ? list + ".npz" : csv_of(list + "/" + name);
+    require<InputError>(is_there(list + ".npz") || !is_there(list + ".pt") || is_there(list), list,
+                        ".pt: is a file of torch, expected ", list,
+                        ".npz, as Python writes it: numpy.savez(\"train.npz\", **torch.load(\"train.pt\", "
+                        "weights_only=False)) and so on");
+    return path.empty() ? std::vector<std::string>() : std::vector<std::string>{path};
+  });
+  if (files.empty()) return std::nullopt;
+  std::string place = files[0];
+  DataArray rows;
+  if (place.ends_with(".npz")) {
+    const auto archive = open_npz(comm(), place);
+    const NpzMember* member = archive->find(name);
+    if (member == nullptr) return std::nullopt;
+    place = archive->place_of(*member);
+    rows = read_pair_member(*archive, *member);
+  } else {
+    rows = read_pair_text(place);
+  }
+  const Index all = comm().all_reduce(rows.num_rows);
+  comm().agree([&] {
+    require<InputError>(all == 0 || columns == 0 || rows.row_size() == columns, place, ": a row has ",
+                        rows.row_size(), " numbers, expected ", columns);
+    Array<Index> nodes(static_cast<std::size_t>(rows.num_rows * rows.row_size()));
+    convert_elements(rows.type, rows.bytes.data(), std::ssize(nodes), nodes.data());
+    for (const Index node : nodes)
+      require<InputError>(0 <= node && node < num_nodes(), place, ": there is no node ", node, ", expected ",
+                          index_range(num_nodes()));
+  });
+  return rows;
+}
+
+/// A table whose number of lines is known in the end.
+DataArray OgbSource::read_pair_text(const std::string& path) {
+  TableFormat format{.columns = 0, .smallest = 0, .largest = num_nodes() - 1};
+  comm().agree([&] {
+    if (comm().rank() == 0) format.columns = count_columns(read_beginning(path, Index{1} << 22));
+  });
+  format.columns = std::max<Index>(1, comm().all_reduce(format.columns));
+  std::vector<std::pair<Index, std::vector<std::int64_t>>> blocks;
+  std::vector<std::int64_t> values;
+  const TextCounts counts = read_lines(
+      comm(), path, {}, block_bytes_,
+      [&](std::string_view text) { return parse_table(text, format, values); },
+      [&](Index first) { comm().agree([&] { blocks.emplace_back(first, std::exchange(values, {})); }); });
+  const PartitionBook slices = PartitionBook::even(counts.rows, comm().size());
+  DataArray mine;
+  comm().agree([&] {
+    mine = DataArray(NpyType::int64, {format.columns}, slices.num_nodes(comm().rank()));
+    blocks.resize(static_cast<std::size_t>(comm().all_reduce(std::ssize(blocks), ReduceOp::max)));
+  });
+  for (const auto& [first, block] : blocks)
+    send_rows(comm(), slices, first, std::as_bytes(std::span<const std::int64_t>(block)), mine.row_bytes(),
+              mine.bytes.data());
+  return mine;
+}
+
+DataArray OgbSource::read_pair_member(const NpzFile& archive, const NpzMember& member) {
+  NpzArray array(comm(), archive, member, NpyOrder::c_or_fortran);
+  const NpyHeader& header = array.header();
+  const std::string place = archive.place_of(member);
+  require<InputError>((header.shape.size() == 1 || header.shape.size() == 2) &&
+                          (!is_floating_point(header.type) || header.shape[0] == 0),
+                      place, ": shape is ", shape_to_string(header.shape), " of ", to_string(header.type),
+                      ", expected integers [n] or [n, k]");
+  const PartitionBook slices = PartitionBook::even(header.shape[0], comm().size());
+  DataArray mine, part;  // the rows; in Fortran order column by column
+  const bool by_column = header.fortran_order && header.shape.size() == 2;
+  comm().agree([&] {
+    mine = DataArray(header.type, {header.shape.begin() + 1, header.shape.end()},
+                     slices.num_nodes(comm().rank()));
+    if (by_column) part = DataArray(header.type, {}, mine.num_rows);
+  });
+  DataArray& to = by_column ? part : mine;
+  for (Index column = 0; column < (by_column ? header.shape[1] : 1); ++column) {
+    const Index before = column * header.shape[0];
+    if (!array.stored()) array.deal(slices, to.row_bytes(), to.bytes.data());
+    comm().agree([&] {
+      if (array.stored())
+        array.stored()->read_raw((before + slices.begin(comm().rank())) * to.row_size(),
+                                 (before + slices.end(comm().rank())) * to.row_size(), to.bytes);
+      for (Index row = 0; row < mine.num_rows && by_column; ++row)
+        std::copy_n(part.row(row), part.row_bytes(), mine.row(row) + column * part.row_bytes());
+    });
+  }
+  return mine;
+}
+
+}  // namespace sar::formats

@@ -1,0 +1,81 @@
+/// OGB's datasets of node property and link prediction as sources of graphs.
+///
+/// Room tools/formats/ogb: The files of OGB's datasets.
+#pragma once
+
+#include "formats/csv_table.hpp"
+#include "formats/file_source.hpp"
+#include "formats/source_options.hpp"
+#include "npz.hpp"
+#include "ogb_text.hpp"
+
+#include <sar/core/threads/parallel.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sar::formats {
+
+/// A folder of one homogeneous graph as the ogb package downloads it: raw/*.csv.gz, or raw/data.npz with
+/// raw/node-label.npz, and split/<scheme>/{train,valid,test}.csv.gz. Node data are "features" float32,
+/// "labels" ([N], or [N, tasks]; missing: -1 or NaN), "train_mask", "val_mask", "test_mask", and what
+/// other files there are under their own names, such as "node_year"; edge data are "features" and others.
+/// For link prediction a split has pairs of nodes in the place of nodes: in split/<scheme>/train.npz the
+/// arrays "edge" [n, 2], or "source_node" and "target_node" [n]; perhaps "edge_neg" [m, 2], or
+/// "target_node_neg" [n, k], the k other destinations against which a pair stands; or the same in files
+/// split/<scheme>/train/edge.csv.gz and so on. Undirected datasets list each edge once, here, too.
+///
+/// A folder of one graph with several types (ogbn-mag) has raw/num-node-dict.csv.gz,
+/// raw/triplet-type-list.csv.gz, raw/relations/<src>___<name>___<dst>/edge.csv.gz and num-edge-list.csv.gz,
+/// raw/node-feat/<type>/node-feat.csv.gz, raw/node-label/<type>/node-label.csv.gz,
+/// raw/node_X/<type>/node_X.csv.gz, and split/<scheme>/<type>/{train,valid,test}.csv.gz. Data have the same
+/// names. Types are in the order of their names, as in the ogb package.
+class OgbSource : public FileSource {
+ public:
+  /// Reads everything, except for arrays that are stored in .npz files: their rows are read when they are
+  /// asked for. Collective; throws InputError, the same on every rank.
+  OgbSource(const Communicator& comm, const std::string& path, const SourceOptions& options, bool typed);
+
+  [[nodiscard]] std::vector<ListedPairs> read_listed_pairs() override;
+  [[nodiscard]] bool has_listed_pairs() const override { return !pair_lists_.empty(); }
+
+ private:
+  void read_text_graph();
+  bool read_node_field(std::size_t type, const std::string& field, const OgbText& files,
+                       const std::string& file, bool features);
+  void read_text_edges(std::size_t type, const OgbText& files);
+
+  void read_binary_graph();
+  void read_binary_edges(const NpzFile& archive);
+  void add_binary_field(FieldTable& to, const std::string& field, const NpzFile& archive,
+                        const NpzMember& member);
+
+  [[nodiscard]] PartitionBook node_slices(std::size_t type) const;
+  void read_types(const std::string& scheme);
+  void read_node_types();
+  void read_edge_types();
+  void require_flag(const std::string& file, const std::string& type, bool there,
+                    const std::string& what) const;
+  void read_nodes_of(std::size_t type, const std::vector<std::string>& folders, const std::string& split);
+
+  void read_splits(const std::string& scheme);
+
+  /// The files of the lists of pairs, as far as they are there. Collective.
+  [[nodiscard]] std::vector<std::string> find_pair_lists() const;
+  ListedPairs read_pairs(const std::string& list);
+  std::optional<DataArray> read_pair_array(const std::string& list, const std::string& name, Index columns);
+  DataArray read_pair_text(const std::string& path);
+  DataArray read_pair_member(const NpzFile& archive, const NpzMember& member);
+
+  Index block_bytes_;
+  OgbText raw_;             // the files of raw/
+  std::string pair_lists_;  // the folder of the split; empty: it is one of nodes, or none
+};
+
+/// Whether a folder is one of several types. Local.
+bool is_ogb_hetero(const std::string& path);
+
+}  // namespace sar::formats

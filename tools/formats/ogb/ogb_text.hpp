@@ -1,0 +1,62 @@
+/// The text files of OGB's folders: tables with one row for each node or edge, packed or not.
+#pragma once
+
+#include "formats/edge_chunks.hpp"
+#include "formats/field_data.hpp"
+
+#include <sar/comm/communicator.hpp>
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/core/files/data_array.hpp>
+#include <sar/core/threads/parallel.hpp>
+
+#include <string>
+#include <vector>
+
+namespace sar::formats {
+
+/// A list of rank 0 on all ranks. Collective.
+std::vector<std::string> shared_list(const Communicator& comm, FunctionRef<std::vector<std::string>()> find);
+
+/// edge-feat.csv.gz and edge_reltype.csv.gz -> edge-feat, edge_reltype
+std::string without_extension(const std::string& path);
+
+/// The split that is meant: split/<scheme>, or the only one; empty when there is none and none is asked for.
+/// Collective.
+std::string find_split(const Communicator& comm, const std::string& directory, const std::string& scheme);
+
+/// The files of one folder, such as raw/. All functions are collective; they throw InputError, the same on
+/// every rank.
+class OgbText {
+ public:
+  OgbText(Communicator comm, std::string folder, Index block_bytes)
+      : comm_(std::move(comm)), folder_(std::move(folder)), block_bytes_(block_bytes) {}
+
+  /// The path of name.csv.gz, unpacked or not; empty when there is none and it is not required.
+  [[nodiscard]] std::string find_file(const std::string& name, bool required) const;
+  /// The files <beginning>*.csv.gz by name.
+  [[nodiscard]] std::vector<std::string> other_files(const std::string& beginning) const;
+  /// The lines of a short file.
+  [[nodiscard]] std::vector<std::string> read_text(const std::string& path) const;
+  /// The only line of a file: of one graph.
+  [[nodiscard]] Index read_count(const std::string& name) const;
+  /// The edges of a file, of which there are `num_edges` by the file num-edge-list.
+  void read_edges(const std::string& path, Index num_edges, Index num_sources, Index num_destinations,
+                  EdgeChunks& chunks) const;
+  /// A table with a row for each of the slices, as a field. Features are floating-point numbers; other tables
+  /// are integers if all their numbers are.
+  void read_field(FieldTable& to, const std::string& field, const std::string& path,
+                  const PartitionBook& slices, bool features) const;
+  /// Numbers of nodes in train.csv.gz, valid.csv.gz and test.csv.gz as masks.
+  void read_masks(FieldTable& to, const PartitionBook& slices) const;
+
+ private:
+  template <class T>
+  DataArray read_table(const std::string& path, Index columns, bool may_miss,
+                       const PartitionBook& slices) const;
+
+  Communicator comm_;
+  std::string folder_;
+  Index block_bytes_;
+};
+
+}  // namespace sar::formats

@@ -1,0 +1,68 @@
+/// Writes a generated graph as a dataset directory, for programs that read files:
+///     mpirun -n 2 generate --nodes 2000000 --degree 30 --out sbm
+///
+/// Room tools/generate: The program `generate`.
+#include "formats/open_source.hpp"
+#include "generate_options.hpp"
+#include "heartbeat.hpp"
+#include "program.hpp"
+
+#include <sar/data.hpp>
+#include <sar/graph/data/sources/write_dataset.hpp>
+#include <sar/models.hpp>
+
+#include <cmath>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <system_error>
+
+using namespace sar;
+
+namespace {
+
+/// Throws InputError when the directory cannot hold the files. Collective.
+void require_space(const Communicator& comm, const tools::GenerateOptions& o) {
+  comm.agree([&] {
+    if (comm.rank() != 0) return;
+    const auto nodes = static_cast<double>(o.sbm.nodes);
+    const double bytes =
+        nodes * (static_cast<double>(o.sbm.features) * sizeof(real) + 11 + 16 * o.sbm.degree);
+    const std::string parent = std::filesystem::path(o.out).parent_path().string();
+    std::error_code unknown;
+    const auto space = std::filesystem::space(parent.empty() ? "." : parent, unknown);
+    require<InputError>(unknown || bytes <= static_cast<double>(space.available), o.out,
+                        ": a graph of --nodes ", o.sbm.nodes, ", --degree ", o.sbm.degree, " and --features ",
+                        o.sbm.features, " needs ", std::ceil(bytes / 1e9), " GB, expected less than the ",
+                        static_cast<double>(space.available) / 1e9, " GB that are free there");
+  });
+}
+
+/// Writes the graph that the options describe. Collective.
+void write(const Communicator& comm, const tools::GenerateOptions& o) {
+  std::unique_ptr<GraphSource> given, source;
+  if (!o.words.empty()) {
+    given = formats::open_source(comm, o.words);
+    source = words_source(*given);
+  } else {
+    source = sbm_source(comm, o.sbm);
+  }
+  write_dataset(*source, o.out);
+  if (comm.rank() == 0) std::cout << printable(concat(o.out, ": ", source->description())) << std::endl;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Environment environment(argc, argv);
+  CLI::App app("Writes a generated graph as a dataset directory.", "generate");
+  tools::GenerateOptions options;
+  add_options(app, options);
+  return tools::run(app, argc, argv, [&](const Communicator& comm) {
+    if (options.words.empty()) require_space(comm, options);
+    tools::Heartbeat heartbeat(comm.rank() == 0 ? &std::cout : nullptr);
+    heartbeat.phase("writing " + printable(options.out));
+    write(comm, options);
+  });
+}

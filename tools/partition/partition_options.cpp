@@ -1,0 +1,63 @@
+#include "partition_options.hpp"
+
+#include "options.hpp"
+
+#include <CLI/CLI.hpp>
+
+namespace sar::tools {
+namespace {
+
+void add_graph_options(CLI::App& app, PartitionOptions& o) {
+  begin_group(app, "Graph");
+  add_path(app, "input", o.input, "INPUT", "dataset directory, OGB folder or graph file (.gz or not)");
+  add_pairs(app, "--edges", o.source.relations, "SOURCE:RELATION:DESTINATION=FILE",
+            "typed graph: an edge list for each edge type, instead of INPUT");
+  add_edge_options(app, o.graph);
+  add_source_options(app, o.source);
+}
+
+void add_partition_options(CLI::App& app, PartitionOptions& o) {
+  begin_group(app, "Partition");
+  PartitionGraphOptions& g = o.graph;
+  add_number(app, "--parts", g.parts, "number of parts", 1)->required();
+  add_choice(app, "--method", g.method, partition_methods(), "assignment of nodes to parts")->required();
+  add_choice(app, "--order", g.order, {{"clusters", NodeOrder::clusters}, {"original", NodeOrder::original}},
+             "order of the nodes in a part");
+  add_seed_option(app, g.seed, "random, metis, scotch: seed");
+  app.add_flag_callback(
+      "--no-balance-edges", [&g] { g.balance_edges = false; },
+      "metis, scotch, ldg: does not balance in-edges");
+  app.add_flag_callback(
+      "--no-balance-training", [&g] { g.balance_training = false; },
+      "metis, scotch, ldg: does not balance training nodes");
+  add_threads_option(app, o.threads);
+}
+
+void add_model_options(CLI::App& app, ModelSize& m) {
+  begin_group(app, "Predicted memory and traffic");
+  add_choice(app, "--model", m.kind, {{"sage", "sage"}, {"gcn", "gcn"}, {"gat", "gat"}}, "model");
+  add_layers_option(app, m.layers);
+  add_number(app, "--hidden", m.hidden, "width between layers, of all heads together", 1);
+  add_number(app, "--heads", m.heads, "gat: attention heads", 1);
+  add_number(app, "--features", m.features, "width of the features; 0: as in the graph");
+  add_number(app, "--classes", m.classes, "number of classes; 0: largest label + 1");
+  app.add_flag("--batch-norm", m.batch_norm, "batch norm between layers");
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, PartitionOptions& o) {
+  add_graph_options(app, o);
+  add_partition_options(app, o);
+  add_model_options(app, o.model);
+  begin_group(app, "Output");
+  add_path(app, "--out", o.out, "DIR", "partition directory to write")->required();
+  add_path(app, "--report", o.report, "FILE", "the report as JSON");
+  set_common_options(app, {"--add-reverse-edges", "--add-self-loops", "--parts", "--method", "--threads",
+                           "--model", "--layers", "--hidden", "--out", "--report"});
+  app.callback([&o] {
+    if (o.input.empty() && o.source.relations.empty()) throw CLI::RequiredError("INPUT");
+  });
+}
+
+}  // namespace sar::tools

@@ -1,0 +1,29 @@
+/// The command line of `partition`.
+#pragma once
+
+#include "formats/source_options.hpp"
+#include "model_cost.hpp"
+
+#include <sar/graph/data/parts/partition_graph.hpp>
+
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace sar::tools {
+
+struct PartitionOptions {
+  std::string input;
+  std::string out;     ///< directory
+  std::string report;  ///< file; empty: none
+  formats::SourceOptions source;
+  PartitionGraphOptions graph;
+  ModelSize model;  ///< whose memory and traffic are predicted
+  int threads = 0;
+};
+
+void add_options(CLI::App& app, PartitionOptions& o);
+
+}  // namespace sar::tools

@@ -1,0 +1,46 @@
+/// Predicts what a training needs: memory of a worker, bytes and time of an epoch; see --help.
+///     plan parts --model sage --batch-norm --ranks 128 --link 100gbit --cores 36
+///
+/// Room tools/plan: The program `plan`.
+#include "plan_options.hpp"
+#include "plan_report.hpp"
+#include "program.hpp"
+
+#include <sar/core/files/file.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
+
+#include <algorithm>
+
+namespace sar::tools {
+namespace {
+
+void plan(const Communicator& comm, const PlanOptions& o) {
+  comm.agree([&] {
+    if (comm.rank() == 0 && !o.json_file.empty()) check_writable(o.json_file);
+  });
+  Plan plan{.options = o, .shape = shape_of(comm, o), .rates = {}, .prediction = {}, .advice = {}};
+  const GraphShape& shape = plan.shape;
+  plan.rates = read_or_measure(comm, o.rates_file, o.train, shape.features, shape.classes,
+                               shape.nodes / o.machine.ranks, shape.edges / shape.nodes);
+  comm.agree([&] {
+    plan.prediction = predict(o, plan.rates, shape);
+    plan.advice = advise(o, plan.rates, shape, plan.prediction);
+    if (comm.rank() != 0) return;
+    print_plan(plan);
+    if (!o.json_file.empty()) write_plan(o.json_file, plan);
+  });
+}
+
+}  // namespace
+}  // namespace sar::tools
+
+int main(int argc, char** argv) {
+  using namespace sar;
+  const Environment environment(argc, argv);
+  CLI::App app("Predicts memory, traffic and time of a training from the options of train and the machine.",
+               "plan");
+  tools::PlanOptions options;
+  add_options(app, options);
+  return tools::run(app, argc, argv, [&](const Communicator& comm) { tools::plan(comm, options); });
+}

@@ -1,0 +1,109 @@
+#include "plan_options.hpp"
+
+#include "options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <limits>
+
+namespace sar::tools {
+namespace {
+
+struct Unit {
+  const char* name;
+  double value;
+};
+
+/// A number with one of the units behind it, as "100gbit"; `expected` ends the message otherwise.
+template <std::size_t n>
+double with_unit(const std::string& option, const std::string& text, const Unit (&units)[n],
+                 const char* expected) {
+  const auto digits = std::min(text.find_first_not_of("0123456789.eE+-"), text.size());
+  std::string unit = text.substr(digits);
+  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto number = to_number<double>(text.substr(0, digits));
+  const auto* found =
+      std::find_if(std::begin(units), std::end(units), [&](const Unit& u) { return unit == u.name; });
+  if (!number || !(*number > 0) || *number > 1e15 || found == std::end(units))
+    throw CLI::ValidationError(option, "'" + text + "', expected " + expected);
+  return *number * found->value;
+}
+
+void add_machine_options(CLI::App& app, Machine& m) {
+  begin_group(app, "Machine");
+  add_number(app, "--ranks", m.ranks, "number of workers of the training", 1, 1 << 20)->required();
+  const auto read_link = [&m](const std::string& text) {
+    static const Unit units[] = {{"kbit", 125}, {"mbit", 125e3}, {"gbit", 125e6}, {"tbit", 125e9},
+                                 {"kb", 1e3},   {"mb", 1e6},     {"gb", 1e9}};
+    m.link_bytes =
+        with_unit("--link", text, units, "a rate with its unit: 100gbit, 500mbit, 12.5GB (a second)");
+  };
+  app.add_option_function<std::string>("--link", read_link,
+                                       "network of a worker, per second and direction: 100gbit, 12.5GB")
+      ->option_text("RATE");
+  add_number(app, "--latency", m.latency, "seconds per message besides its bytes", 0, 1);
+  add_number(app, "--cores", m.cores, "cores of a worker; below 1 where workers share a core", 1e-3, 1e6);
+  add_number(app, "--efficiency", m.efficiency, "speedup per core beyond the --threads of the measured rates",
+             0.01, 1);
+  const auto read_memory = [&m](const std::string& text) {
+    static const Unit units[] = {{"mb", 1e6}, {"gb", 1e9}, {"tb", 1e12}};
+    m.memory = with_unit("--memory", text, units, "a size with its unit: 64GB, 500MB");
+  };
+  app.add_option_function<std::string>("--memory", read_memory,
+                                       "memory of a worker, for the least number of workers: 64GB")
+      ->option_text("SIZE");
+}
+
+void add_shape_options(CLI::App& app, PlanOptions& o) {
+  begin_group(app, "Graph");
+  add_number(app, "--edges", o.edges, "sbm: number of edges; 0: from --degree");
+  add_number(app, "--halo-fraction", o.halo_fraction,
+             "halo nodes per node of a part; default: counted or estimated", 0, 1e9)
+      ->default_str("");
+  add_number(app, "--scale-to-nodes", o.scale_nodes,
+             "plans for a graph of the same shape with N nodes; 0: off");
+  add_number(app, "--scale-to-edges", o.scale_edges,
+             "with --scale-to-nodes: number of edges; 0: as many per node");
+}
+
+/// Refuses options that no plan knows. Throws CLI::ValidationError.
+void check(const PlanOptions& o) {
+  const TrainOptions& t = o.train;
+  const auto refuse = [](bool wrong, const std::string& what) {
+    if (wrong) throw CLI::ValidationError(what);
+  };
+  refuse(t.model.type != "sage" && t.model.type != "gcn" && t.model.type != "gat",
+         "--model: '" + t.model.type + "', expected sage, gcn or gat, whose traffic is known");
+  refuse(!t.sample.fan_outs.empty(), "--sample: a plan is for steps on the whole graph");
+  refuse(t.mfg, "--mfg: a plan is for steps on the whole graph");
+  refuse(t.task.type != TaskType::node, "--task: '" + name_of(t.task.type) + "', expected node");
+  refuse(
+      o.machine.ranks > 1 && o.machine.link_bytes == 0,
+      "--link: is missing, expected the rate of a worker's network for --ranks " + concat(o.machine.ranks));
+  refuse(o.edges > 0 && !t.dataset.empty(),
+         "--edges: is for a generated graph, expected --scale-to-edges for a dataset");
+  refuse(o.scale_edges > 0 && o.scale_nodes == 0, "--scale-to-edges: expected --scale-to-nodes, too");
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, PlanOptions& o) {
+  add_machine_options(app, o.machine);
+  add_path(app, "--rates", o.rates_file, "FILE", "rates of this machine: read, or measured and written");
+  add_shape_options(app, o);
+  add_options(app, o.train);
+  set_common_options(
+      app, {"--ranks", "--link", "--cores", "--memory", "--rates", "--halo-fraction", "--scale-to-nodes",
+            "--dataset", "--model", "--layers", "--hidden", "--threads", "--json"});
+  begin_group(app, "Output");
+  add_path(app, "--json", o.json_file, "FILE", "the plan as JSON");
+  add_path(app, "graph", o.train.dataset, "PATH", "same as --dataset")
+      ->excludes("--dataset")
+      ->excludes("--graph");
+  app.footer("plan also takes the options of train that change neither memory nor time.");
+  app.parse_complete_callback([&o] { check(o); });
+}
+
+}  // namespace sar::tools

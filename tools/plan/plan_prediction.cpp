@@ -1,0 +1,205 @@
+#include "plan_prediction.hpp"
+
+#include "plan_traffic.hpp"
+
+#include <sar/core/error.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+namespace sar::tools {
+namespace {
+
+/// Bytes of halo rows besides those that a worker without halo holds, in each pass at its peak.
+struct Held {
+  double forward = 0, backward = 0;
+};
+
+Held held_rows(const TrainOptions& o, const Place& at, const LayerTraffic& layer) {
+  constexpr double most_packed = 4 << 20, most_packets = 32;  // that leave at a time
+  const double all = at.part.halo_nodes;
+  if (at.ranks == 1 || all == 0 || layer.width == 0) return {};
+  const bool keeps = o.graph_options.mode != HaloMode::rematerialize;
+  const bool attends = layer.fetches > 1, fetches_again = attends && !keeps;
+  const double row_bytes = static_cast<double>(layer.width) * sizeof(real);
+  const double depth = o.graph_options.pipeline_depth;
+  const StageRows ahead = stages_of(o, at, row_bytes, false);
+  const auto wire_row = static_cast<double>(wire_bytes(o.graph_options.halo_format, layer.width));
+  const double packed = std::min({most_packed, most_packets * ahead.fetch * wire_row, all * wire_row});
+  const StageRows back = stages_of(o, at, row_bytes, fetches_again && layer.pushes > 0);
+  Held held{.forward = packed};
+  if (o.graph_options.mode == HaloMode::one_shot)
+    held.forward += all * row_bytes;
+  else if (!(keeps && attends))  // otherwise they are among those that are kept
+    held.forward += std::min(all, (depth + 1) * ahead.fetch) * row_bytes;
+  if (layer.pushes > 0)
+    held.backward += (std::min(all, back.push) + 2 * std::min(all, depth * back.fetch / 2)) * row_bytes;
+  if (fetches_again) held.backward += std::min(all, (depth + 1) * back.fetch) * row_bytes + packed;
+  if (o.graph_options.halo_format == HaloFormat::exact) return held;
+  // what arrives is unpacked, and gradients are packed
+  held.forward += std::min(all, (depth + 1) * ahead.fetch) * wire_row;
+  if (layer.pushes > 0) held.backward += packed;
+  if (fetches_again) held.backward += std::min(all, (depth + 1) * back.fetch) * wire_row;
+  return held;
+}
+
+double halo_index_bytes(const PartShape& part) {
+  return 8 * listed_rows(part.nodes, part.cut_edges) + 8 * part.halo_nodes;
+}
+
+Memory memory_of(const PlanOptions& o, const Rates& rates, const ModelSize& model, const Place& at) {
+  const PartShape& part = at.part;
+  Held most;
+  double kept = 0;  // halo rows of attention that stay until the backward pass
+  for (int i = 0; i < model.layers; ++i) {
+    const LayerTraffic layer = traffic(model, i);
+    const Held held = held_rows(o.train, at, layer);
+    most.forward = std::max(most.forward, held.forward);
+    most.backward = std::max(most.backward, held.backward);
+    if (at.ranks > 1 && layer.fetches > 1 && o.train.graph_options.mode != HaloMode::rematerialize)
+      kept += part.halo_nodes * static_cast<double>(layer.width) * sizeof(real);
+  }
+  const double alone = rates.peak(part.nodes, part.in_edges);
+  const double forward = rates.fetch(part.nodes, part.in_edges) + most.forward;
+  const double backward = rates.push(part.nodes, part.in_edges) + most.backward;
+  const double one_buffer = at.ranks > 1 ? sizeof(real) * rates.parameters : 0;  // of gather_grads
+  const double rest = rates.rest(part.nodes, part.in_edges) + one_buffer;
+  const double peak = std::max({alone, forward + kept, backward + kept, rest});
+  Memory memory;
+  memory.graph = rates.index(part.nodes, part.in_edges);
+  memory.rows = alone - memory.graph;
+  memory.parameters = 4.0 * sizeof(real) * rates.parameters;
+  memory.stages = peak - alone;
+  memory.graph += at.ranks > 1 ? halo_index_bytes(part) : 0;
+  return memory;
+}
+
+/// Seconds that one worker takes for what the rates measured on some threads.
+double on_cores(const Machine& machine, int threads, double seconds) {
+  const double efficiency = machine.cores > threads ? machine.efficiency : 1;
+  return seconds * threads / (machine.cores * efficiency);
+}
+
+double wire_seconds(const Machine& machine, const Pass& pass) {
+  return machine.link_bytes > 0 ? pass.bytes / machine.link_bytes + pass.messages * machine.latency : 0;
+}
+
+/// The gradients of the parameters are added up in a ring after the backward pass.
+double gradient_seconds(const Machine& machine, double parameters, int ranks) {
+  if (ranks == 1 || machine.link_bytes == 0) return 0;
+  return 2 * sizeof(real) * parameters * (ranks - 1) / ranks / machine.link_bytes +
+         2 * std::log2(ranks) * machine.latency;
+}
+
+/// Of a step, or of the share of one that a pass is: packing, copies, adding, further stages, and what ranks
+/// take to meet. One rank measures nothing of the last.
+double exchange_seconds(const Rates& rates, const Pass& pass, int ranks, double share_of_step) {
+  if (ranks == 1) return 0;
+  const double meetings = rates.ranks > 1 ? std::log2(ranks) / std::log2(rates.ranks) : 0;
+  return pass.unpacked * rates.byte_seconds + pass.added_to * rates.added_byte_seconds +
+         share_of_step * meetings * rates.step_seconds;
+}
+
+double overlapped(double compute, double wire, double stages) {
+  return std::max(compute, wire) + std::min(compute, wire) / stages;
+}
+
+void require_row(const TrainOptions& o, const ModelSize& model) {
+  Index widest = 0;
+  for (int i = 0; i < model.layers; ++i) widest = std::max(widest, traffic(model, i).width);
+  const Index least = widest * static_cast<Index>(sizeof(real)), budget = o.graph_options.max_halo_bytes;
+  require<InputError>(budget == 0 || budget >= least, "--max-halo-bytes: ", budget, " bytes hold no row of ",
+                      widest, " numbers, expected at least ", least);
+}
+
+/// A change of the options, in words.
+std::string tell(const std::string& change, const Prediction& p) {
+  return concat(change, ": ", std::round(p.memory.total() / 1e6), " MB a worker, ",
+                std::round(p.seconds * 1e4) / 1e4, " s a training step");
+}
+
+}  // namespace
+
+Prediction predict(const PlanOptions& o, const Rates& rates, const GraphShape& shape) {
+  const ModelSize model = model_size(o.train, shape.features, shape.classes);
+  const auto ranks = static_cast<int>(shape.parts.size());
+  require_row(o.train, model);
+  Prediction most;
+  double nodes_of_largest = 0;
+  for (const PartShape& part : shape.parts) nodes_of_largest = std::max(nodes_of_largest, part.nodes);
+  for (const PartShape& part : shape.parts) {
+    const Place at{part, ranks, nodes_of_largest};
+    const Memory memory = memory_of(o, rates, model, at);
+    if (memory.total() > most.memory.total()) most.memory = memory;
+    const Pass step = pass_of(o.train, model, at, true), forward = pass_of(o.train, model, at, false);
+    const double share = step.bytes > 0 ? forward.bytes / step.bytes : 0;
+    const auto compute = [&](double seconds, const Pass& pass, double share_of_step) {
+      return on_cores(o.machine, rates.threads,
+                      seconds + exchange_seconds(rates, pass, ranks, share_of_step));
+    };
+    const double n = part.nodes, e = part.in_edges;
+    most.compute = std::max(most.compute, compute(rates.forward(n, e) + rates.backward(n, e), step, 1));
+    most.wire = std::max(most.wire, wire_seconds(o.machine, step));
+    most.stages = std::max(most.stages, step.stages);
+    most.messages = std::max(most.messages, step.messages);
+    most.received_bytes = std::max(most.received_bytes, step.bytes);
+    most.evaluation_bytes = std::max(most.evaluation_bytes, forward.bytes);
+    most.sent_bytes_all += step.bytes + (ranks > 1 ? sizeof(real) * rates.parameters : 0);
+    most.evaluation = std::max(most.evaluation, overlapped(compute(rates.evaluation(n, e), forward, share),
+                                                           wire_seconds(o.machine, forward), forward.stages));
+  }
+  most.seconds =
+      overlapped(most.compute, most.wire, most.stages) + gradient_seconds(o.machine, rates.parameters, ranks);
+  return most;
+}
+
+std::vector<Advice> advise(const PlanOptions& o, const Rates& rates, const GraphShape& shape,
+                           const Prediction& now) {
+  std::vector<Advice> list;
+  const auto ranks = static_cast<int>(shape.parts.size());
+  const auto with_ranks = [&](int number) { return predict(o, rates, divided(shape, number)); };
+  const auto most_ranks = static_cast<int>(std::min(shape.nodes, 65536.0));
+  if (o.machine.memory > 0) {
+    int least = 1;
+    while (least < most_ranks && with_ranks(least).memory.total() > o.machine.memory) least *= 2;
+    const bool fits = least <= most_ranks && with_ranks(least).memory.total() <= o.machine.memory;
+    list.push_back({fits ? tell(concat("--ranks ", least, " is the least power of two that fits --memory"),
+                                with_ranks(least))
+                         : concat("no number of workers fits --memory")});
+  }
+  if (now.wire > now.compute) {
+    const GraphShape random =
+        divided({shape.name, shape.nodes, shape.edges, shape.features, shape.classes, {}, {}}, ranks);
+    if (shape.parts[0].cut_edges > 0.8 * random.parts[0].cut_edges && ranks > 1)
+      list.push_back({"the parts cut as many edges as random ones: partition with --method metis or ldg"});
+  }
+  for (const HaloFormat format : {HaloFormat::bf16, HaloFormat::int8}) {
+    const bool refused = o.train.graph_options.aggregate_in_double || sizeof(real) == sizeof(double);
+    if (now.wire < now.compute || o.train.graph_options.halo_format != HaloFormat::exact || refused) continue;
+    PlanOptions other = o;
+    other.train.graph_options.halo_format = format;
+    list.push_back({tell(concat("--halo-format ", to_string(format)), predict(other, rates, shape))});
+  }
+  const bool attends = o.train.model.type == "gat";
+  if (attends && ranks > 1 && o.train.graph_options.mode == HaloMode::rematerialize) {
+    PlanOptions other = o;
+    other.train.graph_options.mode = HaloMode::sequential;
+    list.push_back({tell("--mode sequential", predict(other, rates, shape))});
+  }
+  if (now.memory.stages > 0.2 * now.memory.total()) {
+    PlanOptions other = o;
+    const double row = static_cast<double>(o.train.model.hidden + o.train.model.heads) * sizeof(real);
+    other.train.graph_options.max_halo_bytes =
+        static_cast<Index>(std::max(row, shape.parts[0].nodes * row / 8));
+    list.push_back({tell(concat("--max-halo-bytes ", other.train.graph_options.max_halo_bytes),
+                         predict(other, rates, shape))});
+  }
+  for (const int other : {ranks / 2, 2 * ranks})
+    if (other >= 1 && other <= most_ranks)
+      list.push_back({tell(concat("--ranks ", other), with_ranks(other))});
+  return list;
+}
+
+}  // namespace sar::tools

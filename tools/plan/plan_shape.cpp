@@ -1,0 +1,262 @@
+#include "plan_shape.hpp"
+
+#include "formats/open_source.hpp"
+#include "model_cost.hpp"
+#include "source_widths.hpp"
+
+#include <sar/data.hpp>
+#include <sar/models.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+namespace sar::tools {
+namespace {
+
+double real_of(Index x) {
+  return static_cast<double>(x);
+}
+
+/// Parts of equal size whose nodes are drawn at random.
+GraphShape random_parts(GraphShape shape, int ranks) {
+  const double P = ranks;
+  PartShape part{.nodes = shape.nodes / P, .in_edges = shape.edges / P};
+  part.cut_edges = part.in_edges * (P - 1) / P;
+  part.halo_nodes = listed_rows(shape.nodes - part.nodes, part.cut_edges);
+  shape.parts.assign(static_cast<std::size_t>(ranks), part);
+  shape.source = "estimated for random parts of a graph of equal degrees";
+  return shape;
+}
+
+PartShape total(const std::vector<PartShape>& parts) {
+  PartShape sum;
+  for (const PartShape& part : parts) {
+    sum.nodes += part.nodes;
+    sum.in_edges += part.in_edges;
+    sum.cut_edges += part.cut_edges;
+    sum.halo_nodes += part.halo_nodes;
+  }
+  return sum;
+}
+
+void set_report(GraphShape& shape, const PartitionReport& report) {
+  shape.nodes = real_of(report.num_nodes);
+  shape.edges = real_of(report.num_edges);
+  for (const PartSize& part : report.parts)
+    shape.parts.push_back(
+        {real_of(part.nodes), real_of(part.in_edges), real_of(part.cut_edges), real_of(part.halo_nodes)});
+}
+
+PartitionGraphOptions partition_options(const PlanOptions& o) {
+  return {.parts = o.machine.ranks,
+          .method = o.train.data.partition,
+          .seed = o.train.data.partition_seed,
+          .add_reverse_edges = o.train.data.add_reverse_edges,
+          .add_self_loops = o.train.data.add_self_loops,
+          .drop_duplicates = o.train.data.drop_duplicates};
+}
+
+/// Of a graph that is read and divided. Collective.
+GraphShape shape_of_source(GraphSource& source, const PlanOptions& o) {
+  const int ranks = o.machine.ranks;
+  require<InputError>(ranks <= source.num_nodes(), source.name(), ": there are ", source.num_nodes(),
+                      " nodes for --ranks ", ranks, ", expected at least one for each worker");
+  GraphShape shape{.name = source.name()};
+  const Widths widths = complete_widths({0, o.train.num_classes}, source, o.train.data.fields);
+  shape.features = widths.features;
+  shape.classes = widths.classes;
+  set_report(shape, count_parts(source, partition_options(o)));
+  shape.source = concat("counted, ", to_string(o.train.data.partition), " parts");
+  return shape;
+}
+
+// ---- partition directories
+
+/// The field of that name or the other, or null.
+const DataField* find_field(const std::vector<DataField>& fields, const char* name, const char* other) {
+  for (const DataField& field : fields)
+    if (field.name == name || field.name == other) return &field;
+  return nullptr;
+}
+
+Index count_classes(const std::string& directory, const PartitionDescription& description,
+                    const DataField& labels) {
+  Index classes = 0;
+  std::vector<double> values;
+  for (int part = 0; part < description.num_parts; ++part) {
+    const NpyFile file(node_data_file(directory, part, description.node_types[0].name, labels.name));
+    values.resize(static_cast<std::size_t>(file.size()));
+    file.read(0, file.size(), std::span<double>(values));
+    for (const double label : values)
+      if (label >= static_cast<double>(classes) && label < 0x1p31) classes = static_cast<Index>(label) + 1;
+  }
+  return classes;
+}
+
+/// In-edges of a part that come from other parts.
+Index count_cut(const std::string& directory, const PartitionDescription& description, int part) {
+  const NpyFile file(edge_file(directory, part, description.edge_types[0], "source_offsets"));
+  require<InputError>(file.size() == description.num_parts + 1, file.path(), ": there are ", file.size(),
+                      " offsets, expected ", description.num_parts + 1);
+  std::vector<std::int64_t> offsets(static_cast<std::size_t>(file.size()));
+  file.read(0, file.size(), std::span<std::int64_t>(offsets));
+  const auto p = static_cast<std::size_t>(part);
+  return offsets.back() - (offsets[p + 1] - offsets[p]);
+}
+
+/// Throws InputError when the edges were changed in another way than the options ask for.
+void check_info(const std::string& path, const PartitionDescription& description,
+                const DatasetOptions& data) {
+  const auto check = [&](const char* option, bool wanted, const char* key) {
+    const auto found = description.info.find(key);
+    const bool has = found != description.info.end() && found->second == "yes";
+    require<InputError>(!wanted || has, path, ": the partition was made without ", option,
+                        ", expected one made with it, or a plan without it");
+  };
+  check("--add-reverse-edges", data.add_reverse_edges, "reverse_edges");
+  check("--add-self-loops", data.add_self_loops, "self_loops");
+  check("--drop-duplicates", data.drop_duplicates, "duplicates_dropped");
+}
+
+/// Local.
+GraphShape shape_of_directory(const PlanOptions& o) {
+  const std::string& path = o.train.found.path;
+  const PartitionDescription description = read_partition_description(path);
+  require<InputError>(description.node_types.size() == 1 && description.edge_types.size() == 1, path,
+                      ": the graph has ", description.node_types.size(), " node types and ",
+                      description.edge_types.size(), " edge types, expected one of each");
+  check_info(path, description, o.train.data);
+  const NodeTypeDescription& nodes = description.node_types[0];
+  const EdgeTypeDescription& edges = description.edge_types[0];
+  GraphShape shape{.name = description.name,
+                   .nodes = real_of(nodes.book.num_nodes()),
+                   .edges = real_of(edges.num_edges()),
+                   .classes = o.train.num_classes};
+  if (const DataField* features = find_field(nodes.data, "features", "feat"))
+    shape.features = features->row_size();
+  const DataField* labels = find_field(nodes.data, "labels", "label");
+  if (shape.classes == 0 && labels != nullptr) shape.classes = count_classes(path, description, *labels);
+  for (int p = 0; p < description.num_parts; ++p)
+    shape.parts.push_back({real_of(nodes.book.num_nodes(p)),
+                           real_of(edges.edges_per_part[static_cast<std::size_t>(p)]),
+                           real_of(count_cut(path, description, p)), 0});
+  // the halo of all parts together is known, and goes with their cuts
+  const auto info = description.info.find("halo_nodes");
+  double halo = -1;
+  if (info != description.info.end())
+    std::from_chars(info->second.data(), info->second.data() + info->second.size(), halo);
+  require<InputError>(
+      halo >= 0 || o.halo_fraction >= 0, path,
+      ": the partition does not say its halo_nodes, expected one that partition wrote, or --halo-fraction");
+  const double cut = total(shape.parts).cut_edges;
+  for (PartShape& part : shape.parts)
+    part.halo_nodes = cut > 0 ? std::max(halo, 0.0) * part.cut_edges / cut : 0;
+  shape.source = concat("the ", description.num_parts, " parts of ", path);
+  return shape;
+}
+
+/// Of a built-in graph: its parts are counted while that takes no long time.
+GraphShape shape_of_built_in(const Communicator& comm, const PlanOptions& o) {
+  constexpr double most_edges = 1e8;
+  SbmOptions sbm = o.train.sbm;
+  if (o.train.graph == BuiltInGraph::karate)
+    return random_parts({"karate", 34, 156, 34, 2, {}, {}}, o.machine.ranks);
+  if (o.edges > 0) sbm.degree = real_of(o.edges) / real_of(sbm.nodes);
+  GraphShape shape{"sbm",
+                   real_of(sbm.nodes),
+                   sbm.degree * real_of(sbm.nodes),
+                   sbm.features,
+                   std::max(sbm.classes, o.train.num_classes),
+                   {},
+                   {}};
+  if (o.halo_fraction >= 0 || shape.edges > most_edges)
+    return random_parts(std::move(shape), o.machine.ranks);
+  GraphShape counted = shape_of_source(*sbm_source(comm, sbm), o);
+  counted.classes = shape.classes;
+  return counted;
+}
+
+/// The halo that the command line gives, with as much of the cut as it lets expect.
+void set_halo(GraphShape& shape, double fraction) {
+  const GraphShape random = random_parts(shape, static_cast<int>(shape.parts.size()));
+  for (PartShape& part : shape.parts) {
+    part.halo_nodes = std::min(fraction * part.nodes, shape.nodes - part.nodes);
+    const double least = part.halo_nodes;
+    if (part.cut_edges == 0 || shape.source == random.source)
+      part.cut_edges =
+          std::clamp(random.parts[0].cut_edges * part.halo_nodes / std::max(1.0, random.parts[0].halo_nodes),
+                     least, std::max(least, part.in_edges));
+  }
+  shape.source = concat("of ", fraction, " halo nodes for each node");
+}
+
+void scale(GraphShape& shape, double nodes, double edges) {
+  const double by_nodes = nodes / shape.nodes;
+  const double by_edges = edges > 0 ? edges / shape.edges : by_nodes;
+  shape.nodes *= by_nodes;
+  shape.edges *= by_edges;
+  for (PartShape& part : shape.parts) {
+    part.nodes *= by_nodes;
+    part.in_edges *= by_edges;
+    part.cut_edges *= by_edges;
+    part.halo_nodes = std::min({part.halo_nodes * by_nodes, part.cut_edges, shape.nodes - part.nodes});
+  }
+  shape.source += ", scaled";
+}
+
+}  // namespace
+
+GraphShape divided(const GraphShape& shape, int ranks) {
+  const GraphShape random = random_parts(shape, ranks);
+  const double P = static_cast<double>(shape.parts.size());
+  const PartShape now = total(shape.parts);
+  if (P < 2 || now.cut_edges == 0) return random;
+  const GraphShape random_now = random_parts(shape, static_cast<int>(P));
+  const PartShape part = random_now.parts[0];
+  const double cut = now.cut_edges / (P * part.cut_edges);  // of what random parts cut
+  // halo nodes of a cut edge, of what random parts have
+  const double halo = now.halo_nodes / now.cut_edges * part.cut_edges / std::max(part.halo_nodes, 1e-9);
+  GraphShape other = random;
+  for (PartShape& of : other.parts) {
+    const double of_edge = of.cut_edges > 0 ? of.halo_nodes / of.cut_edges : 0;
+    of.cut_edges *= std::min(cut, 1.0);
+    of.halo_nodes = std::min(of.cut_edges * of_edge * halo, other.nodes - of.nodes);
+  }
+  other.source = concat("estimated from ", shape.source);
+  return other;
+}
+
+GraphShape shape_of(const Communicator& comm, const PlanOptions& o) {
+  const int ranks = o.machine.ranks;
+  const TrainOptions& t = o.train;
+  require<InputError>(
+      t.found.kind != DatasetKind::dgl_partition, t.found.path,
+      ": a plan does not read a DGL partition, expected a dataset, or a directory that partition wrote");
+  GraphShape shape;
+  if (t.dataset.empty()) {
+    shape = shape_of_built_in(comm, o);
+  } else if (t.found.kind == DatasetKind::partition_directory) {
+    comm.agree([&] { shape = shape_of_directory(o); });
+  } else {
+    formats::SourceOptions options = t.source;
+    options.fields = t.data.fields;
+    shape = shape_of_source(*formats::open_source(comm, t.dataset, options), o);
+  }
+  if (o.scale_nodes > 0) scale(shape, real_of(o.scale_nodes), real_of(o.scale_edges));
+  if (t.num_classes > 0) shape.classes = t.num_classes;
+  const std::string& name = t.dataset.empty() ? shape.name : t.dataset;
+  require<InputError>(ranks <= shape.nodes, name, ": there are ", shape.nodes, " nodes for --ranks ", ranks,
+                      ", expected at least one for each worker");
+  require<InputError>(shape.features > 0, name,
+                      ": there are no features, expected node data features or feat");
+  require<InputError>(shape.classes > 0, name, ": there are no labels, expected --num-classes");
+  if (static_cast<int>(shape.parts.size()) != ranks) shape = divided(shape, ranks);
+  if (o.halo_fraction >= 0 && ranks > 1) set_halo(shape, o.halo_fraction);
+  return shape;
+}
+
+}  // namespace sar::tools

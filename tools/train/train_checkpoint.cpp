@@ -1,0 +1,198 @@
+#include "train_checkpoint.hpp"
+
+#include <sar/data.hpp>
+#include <sar/models.hpp>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace sar::tools {
+namespace {
+
+/// What the schedule of the learning rate depends on, as far as the type has it.
+std::string describe(const ScheduleOptions& s, int epochs) {
+  const std::string after = s.warm_up > 0 ? concat(" --warm-up ", s.warm_up) : "";
+  switch (s.type) {
+    case ScheduleType::step:
+      return concat("step --step-size ", s.step_size, " --lr-factor ", s.factor, after);
+    case ScheduleType::cosine:
+      return concat("cosine --epochs ", epochs, " --min-lr ", s.min_lr, after);
+    case ScheduleType::plateau:
+      return concat("plateau --patience ", s.patience, " --lr-factor ", s.factor, " --min-lr ", s.min_lr);
+    case ScheduleType::none:
+      break;
+  }
+  return "none" + after;
+}
+
+std::string describe(const std::map<std::string, std::string>& pairs) {
+  std::string text;
+  for (const auto& [name, field] : pairs) text += concat(text.empty() ? "" : " ", name, '=', field);
+  return text.empty() ? "none" : text;
+}
+
+/// Batches of each rank depend on what the rank has.
+std::string describe(const SampleOptions& s, int ranks, const std::string& partition) {
+  if (s.fan_outs.empty()) return "none";
+  std::string text;
+  for (const Index fan_out : s.fan_outs) text += concat(text.empty() ? "" : ",", fan_out);
+  for (const auto& [name, list] : s.relation_lists) text += concat(" --sample-relation ", name, '=', list);
+  return concat(
+      text, " --batch-size ", s.batch_size,
+      s.batch_per_rank ? concat(" --batch-per-rank on ", ranks, " ranks, partition ", partition) : "",
+      s.drop_last ? " --drop-last" : "", s.replace ? " --sample-replace" : "",
+      s.by_weight ? " --sample-by-weight" : "");
+}
+
+/// What the curve depends on, except for the seed and the type of the optimizer, which every checkpoint has,
+/// and the learning rate, which may change.
+std::map<std::string, std::string> describe(const TrainOptions& o, const GraphShardManager& graph) {
+  const ModelOptions& m = o.model;
+  return {{"--task", describe(o.task)},
+          {"--model", m.type},
+          {"--category", o.category},
+          {"--embedding", concat(o.embedding)},
+          {"--layers", concat(m.layers)},
+          {"--hidden", concat(m.hidden)},
+          {"--heads", concat(m.heads)},
+          {"--out-heads", concat(m.out_heads)},
+          {"--residual", concat(m.first_residual)},
+          {"--dropout", concat(m.dropout)},
+          {"--attn-dropout", concat(m.attention_dropout)},
+          {"--num-rels", concat(m.num_rels)},
+          {"--num-bases", concat(m.num_bases)},
+          {"--batch-norm", concat(m.batch_norm)},
+          {"--mfg", concat(o.mfg)},
+          {"--sample", describe(o.sample, graph.comm().size(),
+                                o.found.is_partitioned() ? "given" : to_string(o.data.partition))},
+          {"--matmul-precision", to_string(o.matmul_precision)},
+          {"--aggregate-in-double", concat(o.graph_options.aggregate_in_double)},
+          {"--halo-format", to_string(o.graph_options.halo_format)},
+          {"--schedule", describe(o.schedule, o.epochs)},
+          {"--clip-norm", concat(o.clip_norm)},
+          {"--momentum", concat(o.momentum)},
+          {"--weight-decay", concat(o.weight_decay)},
+          {"--fields", describe(o.data.fields)},
+          {"--normalize-features", concat(o.data.normalize_features)},
+          {"edge weights", concat(graph.edge_weight().defined())},
+          {"a number of nodes of", concat(graph.num_global_nodes())},
+          {"a number of edges of", concat(graph.num_global_edges())}};
+}
+
+/// As in the names of checkpoints.
+std::string epoch_text(int epoch) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%08d", epoch);
+  return text.data();
+}
+
+}  // namespace
+
+Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph,
+                         NodeInput& input)
+    : comm_(comm),
+      input_(input),
+      directory_(o.checkpoint),
+      every_(o.checkpoint_every),
+      epochs_(o.epochs),
+      every_batches_(o.checkpoint_batches),
+      speaks_(comm.rank() == 0),
+      lr_(o.lr),
+      run_(describe(o, graph)),
+      defaults_(describe(TrainOptions(), graph)) {
+  if (o.checkpoint.empty()) return;
+  checkpointer_.emplace(comm, o.checkpoint,
+                        CheckpointerOptions{.keep_last = o.checkpoint_keep, .seed = o.seed});
+  if (o.epochs > 0) checkpointer_->lock();
+  last_ = checkpointer_->latest();
+  require<InputError>(last_.empty() || o.resume, last_,
+                      " exists, expected --resume to continue from it, or another --checkpoint directory");
+  if (o.resume && last_.empty() && speaks_)
+    std::printf("no checkpoint in %s: starting from the beginning\n", o.checkpoint.c_str());
+}
+
+CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRScheduler* schedule) {
+  if (last_.empty()) return {};
+  CheckpointInfo info = checkpointer_->load(last_, model, optimizer);
+  for (const auto& [option, value] : run_) {
+    if (option == "--schedule" && epochs_ == 0)
+      continue;  // cosine depends on --epochs, and nothing is trained
+    const auto made_with = info.extra.find(option);
+    if (made_with == info.extra.end() && value == defaults_.at(option)) continue;  // older than the option
+    require<InputError>(made_with != info.extra.end() && made_with->second == value, last_, ": made with ",
+                        option, " ", made_with != info.extra.end() ? made_with->second : defaults_.at(option),
+                        ", expected ", value, " as in this run");
+  }
+  if (input_.has_learnable_rows()) input_.load(directory_ + "/" + info.extra["embedding"]);
+  require<InputError>(epochs_ == 0 || info.epoch <= epochs_, last_, ": ", info.epoch,
+                      " epochs are done, expected --epochs of at least that, or 0 to predict only, not ",
+                      epochs_);
+  if (schedule != nullptr && epochs_ > 0) checkpointer_->load(last_, model, optimizer, *schedule);
+  if (speaks_) {
+    const Index batch = EpochProgress::from_checkpoint(info.extra, last_).batch;
+    std::printf("resuming from %s, after epoch %d%s\n", last_.c_str(), info.epoch,
+                batch > 0 ? concat(" and ", batch, " batches of the next").c_str() : "");
+  }
+  const std::string now = concat(lr_), before = info.extra["--lr"];
+  if (before != now && epochs_ > 0) {
+    if (schedule != nullptr) {
+      schedule->set_base_lr(lr_);
+    } else {
+      optimizer.set_lr(lr_);
+    }
+    if (speaks_) std::printf("continuing with --lr %s instead of %s\n", now.c_str(), before.c_str());
+  }
+  return info;
+}
+
+void Checkpoints::epoch_done(int epoch, const Module& model, Optimizer& optimizer,
+                             const LRScheduler* schedule, std::map<std::string, std::string> progress) const {
+  if (checkpointer_ && (epoch % every_ == 0 || epoch == epochs_))
+    save(epoch, 0, model, optimizer, schedule, std::move(progress));
+}
+
+void Checkpoints::batch_done(int epoch, const EpochProgress& now, const Module& model, Optimizer& optimizer,
+                             const LRScheduler* schedule, std::map<std::string, std::string> progress) const {
+  if (!checkpointer_ || every_batches_ == 0 || now.batch % every_batches_ != 0) return;
+  progress.merge(now.to_checkpoint());
+  save(epoch - 1, now.batch, model, optimizer, schedule, std::move(progress));
+}
+
+/// After a checkpoint has been written: the rows of those that are gone.
+void Checkpoints::remove_embeddings(int epoch, const std::string& but) const {
+  namespace fs = std::filesystem;
+  constexpr std::string_view prefix = "embedding-";
+  if (comm_.rank() != 0) return;
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory_, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix) || name == but) continue;
+    const std::string number = name.substr(prefix.size(), name.find('-', prefix.size()) - prefix.size());
+    const bool is_kept = number != epoch_text(epoch) &&
+                         fs::exists(directory_ + "/checkpoint-" + number + ".safetensors", ignored);
+    if (!is_kept) fs::remove_all(entry.path(), ignored);
+  }
+}
+
+void Checkpoints::save(int epoch, Index batch, const Module& model, Optimizer& optimizer,
+                       const LRScheduler* schedule, std::map<std::string, std::string> progress) const {
+  progress.insert(run_.begin(), run_.end());
+  progress["--lr"] = concat(lr_);
+  const std::string embedding = concat("embedding-", epoch_text(epoch), "-", batch);
+  if (input_.has_learnable_rows()) {
+    input_.save(directory_ + "/" + embedding);
+    progress["embedding"] = embedding;
+  }
+  if (schedule != nullptr) {
+    checkpointer_->save(epoch, model, optimizer, *schedule, progress);
+  } else {
+    checkpointer_->save(epoch, model, optimizer, progress);
+  }
+  if (input_.has_learnable_rows()) remove_embeddings(epoch, embedding);
+}
+
+}  // namespace sar::tools

@@ -1,0 +1,126 @@
+#include "train_data.hpp"
+
+#include "formats/open_source.hpp"
+#include "program.hpp"
+
+#include <sar/data.hpp>
+#include <sar/models.hpp>
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace sar::tools {
+namespace {
+
+/// Rank 0 says what the dataset is.
+void tell_dataset(const Communicator& comm, const TrainOptions& o, const std::string& found) {
+  if (comm.rank() == 0) std::cout << printable(concat(o.dataset, ": ", found)) << std::endl;
+}
+
+/// Of the data of edges, only what the task wants.
+DatasetOptions data_options(const TrainOptions& o) {
+  DatasetOptions options = o.data;
+  options.edge_labels = o.task.type == TaskType::edge;
+  options.edge_types = o.task.type == TaskType::link && has_relations(o.task.predictor);
+  return options;
+}
+
+NodeData load(const Communicator& comm, const TrainOptions& o, EdgeData* edges) {
+  const DatasetOptions options = data_options(o);
+  if (const std::unique_ptr<GraphSource> source = open_unpartitioned(comm, o, options.edge_labels)) {
+    if (!o.predict.empty()) source->write_node_keys(o.predict);
+    return load_dataset(*source, options, edges);
+  }
+  return to_node_data(comm, load_partitioned(comm, o), options, edges);
+}
+
+std::unique_ptr<GraphSource> built_in_source(const Communicator& comm, const TrainOptions& o) {
+  if (o.graph == BuiltInGraph::karate) return karate_source(comm);
+  const auto nodes = static_cast<double>(o.sbm.nodes) / comm.size();
+  const double node_bytes = static_cast<double>(sizeof(real)) * static_cast<double>(o.sbm.features);
+  require_memory(comm, nodes * (node_bytes + 24 * o.sbm.degree),
+                 concat("the graph of --nodes ", o.sbm.nodes, ", --degree ", o.sbm.degree, " and --features ",
+                        o.sbm.features));
+  return sbm_source(comm, o.sbm);
+}
+
+/// A label far beyond the others would make a last layer that no memory can hold. Collective.
+void require_plausible_labels(const Communicator& comm, const NodeData& data, const std::string& place) {
+  comm.agree([&] {
+    const Index nodes = data.book.num_nodes();
+    for (std::size_t i = 0; i < data.labels.size(); ++i)
+      require<InputError>(data.labels[i] < nodes, place, ": the label of node ", data.original_ids[i], " is ",
+                          data.labels[i], ", and there are ", nodes,
+                          " nodes, expected fewer classes than nodes, or --num-classes");
+  });
+}
+
+}  // namespace
+
+void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData& data,
+                 const EdgeData& edges) {
+  const auto warn = [&](const char* of, const char* file, const char* expected) {
+    if (comm.rank() != 0) return;
+    std::cout << "WARNING: " << data.name << " does not say the original ids of its " << of;
+    if (!o.predict.empty())
+      std::cout << ": --predict writes rows in the order of the partition, to " << o.predict << "/" << file
+                << ".partition_order.npy, ...";
+    std::cout << ". Expected " << expected << std::endl;
+  };
+  if (!data.ids_are_original)
+    warn("nodes", o.task.type == TaskType::node ? "logits" : "embeddings",
+         "orig_node_ids.npy beside the JSON (what partition_graph returns with return_mapping=True), "
+         "orig_nids.dgl in each part, or the node data orig_id");
+  if (!edges.ids_are_original && o.task.type == TaskType::edge)
+    warn("edges", o.task.labels == EdgeLabels::values ? "edge_values" : "edge_logits",
+         "orig_edge_ids.npy beside the JSON, orig_eids.dgl in each part, or the edge data orig_id");
+}
+
+NodeData load_data(const Communicator& comm, const TrainOptions& o, EdgeData& edges) {
+  const bool of_nodes = o.task.type == TaskType::node;
+  NodeData data = load(comm, o, of_nodes ? nullptr : &edges);
+  warn_of_ids(comm, o, data, edges);
+  if (!of_nodes) return data;
+  if (o.epochs > 0) require_training_labels(comm, data);
+  set_num_classes(comm, o, data);
+  return data;
+}
+
+std::unique_ptr<GraphSource> open_unpartitioned(const Communicator& comm, const TrainOptions& o,
+                                                bool edge_labels) {
+  if (o.dataset.empty()) return built_in_source(comm, o);
+  if (comm.all_reduce(o.found.is_partitioned() ? 0 : 1, ReduceOp::max) == 0) return nullptr;
+  comm.agree([&] {
+    std::error_code error;
+    require<InputError>(std::filesystem::exists(o.dataset, error), o.dataset,
+                        ": there is no such file or directory, expected a dataset directory, a partition "
+                        "directory, a DGL partition, an OGB folder, an edge list or a Matrix Market file");
+  });
+  formats::SourceOptions options = o.source;
+  options.fields = o.data.fields;
+  options.edge_labels = edge_labels;
+  std::unique_ptr<GraphSource> source = formats::open_source(comm, o.dataset, options);
+  tell_dataset(comm, o, source->description());
+  return source;
+}
+
+GraphData load_partitioned(const Communicator& comm, const TrainOptions& o, const DatasetOptions& options) {
+  GraphData graph = load_graph(comm, o.found.path, options);
+  tell_dataset(comm, o, graph.description);
+  return graph;
+}
+
+void set_num_classes(const Communicator& comm, const TrainOptions& o, NodeData& data) {
+  if (o.num_classes == 0) require_plausible_labels(comm, data, o.dataset.empty() ? data.name : o.dataset);
+  require<InputError>(o.num_classes == 0 || o.num_classes >= data.num_classes, data.name,
+                      ": the labels have ", data.num_classes,
+                      " classes, expected --num-classes of at least that, not ", o.num_classes);
+  if (o.num_classes > 0) data.num_classes = o.num_classes;
+  require<InputError>(data.num_classes > 0, data.name, ": no node has a label, expected --num-classes");
+}
+
+}  // namespace sar::tools

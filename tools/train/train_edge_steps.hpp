@@ -1,0 +1,88 @@
+/// Training for links, and for labels of edges.
+#pragma once
+
+#include "train_edges.hpp"
+#include "train_steps.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sar::tools {
+
+/// A network that represents nodes, and a predictor that makes numbers from the two ends of a pair.
+class EdgeModel : public Module {
+ public:
+  EdgeModel(const TrainOptions& o, const ModelOptions& network, Index in_feats, Index num_types,
+            Index num_classes, const Communicator& comm, Generator& gen);
+
+  [[nodiscard]] NodeClassifier& network() { return network_; }
+  /// Null for other predictors.
+  [[nodiscard]] const RelationPredictor* relations() const noexcept { return relations_.get(); }
+  /// Rows of both ends [n, hidden], and the types of the pairs, empty for all 0 -> [n, 1 or classes].
+  [[nodiscard]] Variable operator()(const Variable& src, const Variable& dst, Array<Index> types) const;
+
+ private:
+  NodeClassifier network_;
+  DotPredictor dot_;
+  std::optional<MLPPredictor> mlp_;
+  std::unique_ptr<RelationPredictor> relations_;
+};
+
+class EdgeSteps : public Steps {
+ public:
+  /// `task` outlives this. Collective.
+  EdgeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
+            std::span<const Relations> relations, const TrainOptions& o, const ModelOptions& network,
+            const EdgeTask& task, Generator& gen);
+
+  [[nodiscard]] Module& model() override { return model_; }
+  [[nodiscard]] std::string description() const override { return description_; }
+  /// On the whole graph.
+  [[nodiscard]] std::vector<Scores> evaluate() override;
+  void predict() override;
+
+ protected:
+  [[nodiscard]] NodeClassifier& network() { return model_.network(); }
+  [[nodiscard]] Index num_batches() const override { return loader_ ? loader_->num_batches() : 0; }
+  [[nodiscard]] Index num_seeds() const override { return loader_ ? loader_->num_edges() : 0; }
+  void start_epoch(std::uint64_t epoch, Index first_batch) override;
+  [[nodiscard]] std::optional<Index> next_batch() override;
+  [[nodiscard]] Variable loss() override;
+
+ private:
+  [[nodiscard]] bool is_link() const { return o_.task.type == TaskType::link; }
+  void make_loader();
+  void describe_task();
+  [[nodiscard]] Variable loss_of(const Variable& h, const NodePairs& positive, const NodePairs* negative,
+                                 std::span<const Index> positions) const;
+  /// The predictor's numbers for pairs of any nodes, a limited number at a time. Collective.
+  [[nodiscard]] Tensor numbers_of(const Variable& h, std::span<const Index> src, std::span<const Index> dst,
+                                  std::span<const Index> types) const;
+  [[nodiscard]] NodePairList draw(const NegativeSampler& sampler, std::span<const Index> src,
+                                  std::span<const Index> ids, std::uint64_t epoch) const;
+  /// The same for k negatives of each edge of `part`, which are drawn as many at a time. Collective.
+  [[nodiscard]] Tensor numbers_of_drawn(const Variable& h, const TaskEdges& part, std::uint64_t epoch) const;
+  void evaluate_links(const Variable& h, const TaskEdges& part, std::uint64_t epoch, double Scores::*score,
+                      std::vector<Scores>& scores) const;
+  /// MRR and Hits@K among all nodes. Collective.
+  [[nodiscard]] RankMetrics rank_among_all(const Variable& h, const TaskEdges& part) const;
+  [[nodiscard]] double score_of_labels(const Variable& h, const TaskEdges& part) const;
+
+  const EdgeTask& task_;
+  ModelOptions options_;
+  EdgeModel model_;
+  std::string description_;
+  std::optional<EdgeDataLoader> loader_;  // --sample, --mfg
+  std::optional<NegativeSampler> negatives_, eval_negatives_;
+  std::optional<KnownEdges> known_;    // --filtered-ranks
+  std::optional<NodePairs> positive_;  // on the whole graph
+  std::optional<NodePairs> negative_;  // of the epoch
+  std::optional<EdgeMiniBatch> batch_;
+  std::optional<BlockData> blocks_;  // of the batch
+};
+
+}  // namespace sar::tools

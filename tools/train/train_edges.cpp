@@ -1,0 +1,245 @@
+#include "train_edges.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <iostream>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace sar::tools {
+namespace {
+
+void append(EdgeList& to, const EdgeList& from, Index e) {
+  to.src.push_back(from.src[e]);
+  to.dst.push_back(from.dst[e]);
+  to.id.push_back(from.id[e]);
+  if (!from.weight.empty()) to.weight.push_back(from.weight[e]);
+}
+
+/// Parts of the edges, drawn for each pair of nodes. Collective.
+Array<EdgePart> draw_parts(const Communicator& comm, const TrainOptions& o, NodeData& data,
+                           const EdgeList& edges) {
+  EdgeList kept = std::exchange(data.edges, edges);
+  const EdgeSplit split =
+      split_edges(comm, data, {.valid = o.task.valid, .test = o.task.test, .seed = o.seed});
+  data.edges = std::move(kept);
+  std::unordered_map<Index, EdgePart> parts;
+  for (const Index id : split.valid.id) parts[id] = EdgePart::valid;
+  for (const Index id : split.test.id) parts[id] = EdgePart::test;
+  Array<EdgePart> drawn;
+  for (const Index id : edges.id) {
+    const auto found = parts.find(id);
+    drawn.push_back(found == parts.end() ? EdgePart::train : found->second);
+  }
+  return drawn;
+}
+
+TaskEdges& part_of(EdgeTask& task, EdgePart part) {
+  return part == EdgePart::train ? task.train : part == EdgePart::valid ? task.valid : task.test;
+}
+
+void append(TaskEdges& to, const EdgeData& from, Index e) {
+  to.edges.src.push_back(from.edges.src[e]);
+  to.edges.dst.push_back(from.edges.dst[e]);
+  to.edges.id.push_back(from.edges.id[e]);
+  if (!from.types.empty()) to.types.push_back(from.types[e]);
+  if (!from.labels.empty()) to.labels.push_back(from.labels[e]);
+}
+
+/// The edges of the graph and the pairs of `parts`, which are on any rank. Collective.
+std::shared_ptr<const EdgeSet> known_pairs(const Communicator& comm, const NodeData& data,
+                                           std::initializer_list<const TaskEdges*> parts) {
+  EdgeList known;
+  known.src = data.edges.src;
+  known.dst = data.edges.dst;
+  struct Pair {
+    Index src, dst;
+  };
+  std::vector<Pair> pairs;
+  for (const TaskEdges* part : parts)
+    for (Index i = 0; i < part->edges.size(); ++i) pairs.push_back({part->edges.src[i], part->edges.dst[i]});
+  std::ranges::sort(pairs, {}, &Pair::dst);  // and so by owner
+  std::vector<Index> counts(static_cast<std::size_t>(comm.size()), 0);
+  for (const Pair& pair : pairs) ++counts[static_cast<std::size_t>(data.book.owner(pair.dst))];
+  for (const Pair& pair : comm.all_to_all_v(std::span<const Pair>(pairs), counts).values) {
+    known.src.push_back(pair.src);
+    known.dst.push_back(pair.dst);
+  }
+  return std::make_shared<const EdgeSet>(comm, data.book, known);
+}
+
+/// Messages pass neither along held-out edges nor along those in the other direction, and no training edge,
+/// which the dataset may repeat, is one of these. Collective.
+void take_out(const Communicator& comm, const EdgeTask& task, NodeData& data, EdgeData& edges) {
+  EdgeList held_out;
+  for (const TaskEdges* part : {&task.valid, &task.test}) {
+    held_out.src.insert(held_out.src.end(), part->edges.src.begin(), part->edges.src.end());
+    held_out.dst.insert(held_out.dst.end(), part->edges.dst.begin(), part->edges.dst.end());
+  }
+  held_out.id.resize(held_out.src.size());
+  const EdgeSet set(comm, data.book, held_out);
+  const auto is_held_out = [&](const EdgeList& of) {
+    Array<std::uint8_t> held = set.contains(of.src, of.dst);
+    const Array<std::uint8_t> reverse = set.contains(of.dst, of.src);
+    for (Index e = 0; e < of.size(); ++e) held[e] = held[e] | reverse[e];
+    return held;
+  };
+  const Array<std::uint8_t> held = is_held_out(data.edges), held_of_task = is_held_out(edges.edges);
+  for (Index e = 0; e < edges.edges.size(); ++e)
+    if (held_of_task[e] != 0 && edges.parts[e] == EdgePart::train) edges.parts[e] = EdgePart::none;
+  EdgeList kept;
+  for (Index e = 0; e < data.edges.size(); ++e)
+    if (held[e] == 0) append(kept, data.edges, e);
+  data.edges = std::move(kept);
+  data.num_edges = comm.all_reduce(data.edges.size());
+}
+
+/// Messages pass along all edges of the graph, where the dataset lists pairs. Collective.
+void warn_of_held_out_edges(const Communicator& comm, const EdgeTask& task, const NodeData& data) {
+  const EdgeSet edges(comm, data.book, data.edges);
+  Index counts[] = {0, task.valid.edges.size() + task.test.edges.size()};
+  for (const TaskEdges* part : {&task.valid, &task.test}) {
+    const Array<std::uint8_t> same = edges.contains(part->src(), part->dst());
+    const Array<std::uint8_t> reverse = edges.contains(part->dst(), part->src());
+    for (Index i = 0; i < part->edges.size(); ++i) counts[0] += same[i] | reverse[i];
+  }
+  comm.all_reduce(std::span<Index>(counts));
+  if (counts[0] > 0 && comm.rank() == 0)
+    std::cout << "WARNING: " << data.name << ": " << counts[0] << " of the " << counts[1]
+              << " validation and test pairs are edges of the graph, which carry messages" << std::endl;
+}
+
+/// Pairs as the dataset lists them. Collective.
+void take_lists(const Communicator& comm, const NodeData& data, EdgeTask& task,
+                std::vector<ListedPairs> lists) {
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    TaskEdges& part = part_of(task, static_cast<EdgePart>(i));
+    part.edges = {std::move(lists[i].edges.src), std::move(lists[i].edges.dst), std::move(lists[i].edges.id)};
+    part.negatives = std::move(lists[i].negatives);
+    part.negatives_per_edge = lists[i].negatives_per_edge;
+  }
+  warn_of_held_out_edges(comm, task, data);
+}
+
+/// A self loop is no link: its ends are equal, whatever the network is.
+bool counts(const TrainOptions& o, const EdgeData& edges, Index e) {
+  if (o.task.type == TaskType::link) return edges.edges.src[e] != edges.edges.dst[e];
+  return !edges.labels.empty() && !std::isnan(edges.labels[e]);
+}
+
+/// The parts of the dataset's edges, as it says or as they are drawn. Collective.
+void divide(const Communicator& comm, const TrainOptions& o, NodeData& data, EdgeData& edges,
+            EdgeTask& task) {
+  if (comm.all_reduce(edges.parts.empty() ? 0 : 1, ReduceOp::max) == 0)
+    edges.parts = draw_parts(comm, o, data, edges.edges);
+  const auto take = [&](bool training) {
+    for (Index e = 0; e < edges.edges.size(); ++e)
+      if (const EdgePart part = edges.parts[e];
+          part != EdgePart::none && (part == EdgePart::train) == training && counts(o, edges, e))
+        append(part_of(task, part), edges, e);
+  };
+  take(false);
+  if (o.task.type == TaskType::link) take_out(comm, task, data, edges);
+  take(true);
+}
+
+/// Labels as classes: a negative one is none. Collective.
+Index check_classes(const Communicator& comm, const TrainOptions& o, const NodeData& data, EdgeData& edges) {
+  Index classes = 0;
+  comm.agree([&] {
+    for (Index e = 0; e < std::ssize(edges.labels); ++e) {
+      double& label = edges.labels[e];
+      const bool is_class = label == std::floor(label) && -1 <= label && label < 0x1p31;
+      require<InputError>(std::isnan(label) || is_class, data.name, ": the label of edge ", edges.edges.id[e],
+                          " is ", label,
+                          ", expected a class from 0 or -1 for an unlabelled edge "
+                          "(--edge-labels values for regression)");
+      if (label == -1) label = std::numeric_limits<double>::quiet_NaN();
+      if (label >= 0) classes = std::max(classes, static_cast<Index>(label) + 1);
+    }
+  });
+  classes = comm.all_reduce(classes, ReduceOp::max);
+  require<InputError>(o.num_classes == 0 || o.num_classes >= classes, data.name,
+                      ": the labels of edges have ", classes,
+                      " classes, expected --num-classes of at least that, not ", o.num_classes);
+  const Index all = comm.all_reduce(edges.edges.size());
+  require<InputError>(o.num_classes > 0 || classes <= all, data.name, ": the largest label of an edge is ",
+                      classes - 1, ", and there are ", all,
+                      " edges, expected fewer classes than edges, or --num-classes");
+  return std::max(o.num_classes, classes);
+}
+
+/// The number of types; 0 where edges have none. A run that only predicts may see few of them. Collective.
+Index check_types(const Communicator& comm, const TrainOptions& o, const NodeData& data,
+                  const EdgeData& edges) {
+  Index types = 0;
+  for (const Index type : edges.types) types = std::max(types, type + 1);
+  types = comm.all_reduce(types, ReduceOp::max);
+  const Index all = comm.all_reduce(edges.edges.size());
+  require<InputError>(o.epochs == 0 || types <= all, data.name, ": the largest type of an edge is ",
+                      types - 1, ", and there are ", all,
+                      " edges, expected fewer types than edges, numbered from 0");
+  return types;
+}
+
+/// Collective.
+void require_edges(const Communicator& comm, const TrainOptions& o, const NodeData& data,
+                   const EdgeData& edges) {
+  const std::string task = "--task " + name_of(o.task.type);
+  require<InputError>(data.num_edges > 0, data.name, ": the graph has no edges, expected at least one for ",
+                      task);
+  require<InputError>(o.task.type != TaskType::edge || edges.lists.empty(), data.name,
+                      ": the split lists pairs of nodes, expected edge data split, or --task link");
+  const bool labelled = comm.all_reduce(edges.labels.empty() ? 0 : 1, ReduceOp::max) == 1;
+  if (o.task.type != TaskType::edge || labelled) return;
+  require<InputError>(o.epochs == 0, data.name,
+                      ": the edges have no labels, expected edge data labels (or label) for ", task,
+                      ", or --fields edge_labels=NAME, such as weight for the only column of an edge list");
+  require<InputError>(o.num_classes > 0 || o.task.labels == EdgeLabels::values, data.name,
+                      ": the edges have no labels, expected --num-classes");
+}
+
+/// Collective.
+void require_parts(const Communicator& comm, const TrainOptions& o, const NodeData& data,
+                   const EdgeTask& task) {
+  Index sizes[] = {task.train.edges.size(), task.valid.edges.size(), task.test.edges.size()};
+  comm.all_reduce(std::span<Index>(sizes));
+  require<InputError>(sizes[0] > 0 || o.epochs == 0, data.name, ": no edge is left for training, ", sizes[1],
+                      " are for validation and ", sizes[2],
+                      " for test, expected a split with training edges for --task ", name_of(o.task.type));
+  for (const TaskEdges* part : {&task.valid, &task.test}) {
+    const Index given = comm.all_reduce(part->negatives.size());
+    require<InputError>(
+        o.task.metric != LinkMetric::mrr || given == 0 || part->negatives_per_edge > 0, data.name,
+        ": the negatives of the split belong to no edge, expected --metric auc or hits, not mrr");
+  }
+}
+
+}  // namespace
+
+EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeData& data, EdgeData edges) {
+  require_edges(comm, o, data, edges);
+  EdgeTask task;
+  task.ids_are_original = edges.ids_are_original;
+  const bool link = o.task.type == TaskType::link;
+  if (!link)
+    task.num_classes = o.task.labels == EdgeLabels::classes ? check_classes(comm, o, data, edges) : 1;
+  task.num_types = std::max(task.num_types, check_types(comm, o, data, edges));
+  if (!edges.lists.empty()) {  // perhaps of pairs that are no edges
+    take_lists(comm, data, task, std::move(edges.lists));
+    task.of_graph = known_pairs(comm, data, {&task.train, &task.valid, &task.test});
+    task.of_messages = known_pairs(comm, data, {&task.train});
+  } else {
+    if (link) task.of_graph = std::make_shared<EdgeSet>(comm, data.book, data.edges);
+    divide(comm, o, data, edges, task);
+    if (link) task.of_messages = std::make_shared<EdgeSet>(comm, data.book, data.edges);
+    for (Index e = 0; e < edges.edges.size() && !link; ++e) append(task.all, edges, e);
+  }
+  require_parts(comm, o, data, task);
+  return task;
+}
+
+}  // namespace sar::tools

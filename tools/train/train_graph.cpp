@@ -1,0 +1,139 @@
+#include "train_graph.hpp"
+
+#include "train_data.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sar::tools {
+namespace {
+
+/// `of_category` in the rows of its nodes, `other` in all others.
+template <class T>
+void spread(const Array<T>& of_category, Index first_row, Index num_rows, T other, Array<T>& all) {
+  all.assign(static_cast<std::size_t>(num_rows), other);
+  std::ranges::copy(of_category, all.begin() + first_row);
+}
+
+/// The homogeneous form's nodes, with the labels of the category.
+NodeData form_data(const HeteroGraph& graph, const NodeData& category, std::size_t type) {
+  const HomogeneousForm& form = graph.to_homogeneous();
+  const int ranks = graph.comm().size();
+  NodeData data;
+  data.name = category.name;
+  std::vector<Index> offsets(static_cast<std::size_t>(ranks) + 1, 0);
+  for (int p = 0; p < ranks; ++p) {
+    offsets[p + 1] = offsets[p];
+    for (const std::string& each : graph.node_types()) offsets[p + 1] += graph.book(each).num_nodes(p);
+  }
+  data.book = PartitionBook(std::move(offsets));
+  data.original_ids = form.graph.dst_ids();
+  data.ids_are_original = category.ids_are_original;
+  data.num_edges = form.graph.num_global_edges();
+  data.num_classes = category.num_classes;
+  const Index first = form.first_row[type], rows = form.graph.num_nodes();
+  spread<std::int64_t>(category.labels, first, rows, -1, data.labels);
+  spread<std::uint8_t>(category.train_mask, first, rows, 0, data.train_mask);
+  spread<std::uint8_t>(category.val_mask, first, rows, 0, data.val_mask);
+  spread<std::uint8_t>(category.test_mask, first, rows, 0, data.test_mask);
+  return data;
+}
+
+/// "3 node types (author: 60, paper: 80), 2 edge types (author:writes:paper: 500, ...)"
+std::string describe_types(const HeteroGraph& graph) {
+  std::string text = concat(graph.node_types().size(), " node types (");
+  for (const std::string& type : graph.node_types())
+    text += concat(type == graph.node_types().front() ? "" : ", ", type, ": ", graph.num_nodes(type));
+  text += concat("), ", graph.edge_types().size(), " edge types (");
+  for (const EdgeType& type : graph.edge_types())
+    text += concat(type == graph.edge_types().front() ? "" : ", ", type.canonical_name(), ": ",
+                   graph[type].num_global_edges());
+  return text + ")";
+}
+
+void require_relations(const std::string& name, const HeteroGraph& graph, const TrainOptions& o) {
+  require<InputError>(!graph.edge_types().empty(), name, ": there are no edge types");
+  const bool reached = std::ranges::any_of(
+      graph.edge_types(), [&](const EdgeType& type) { return type.destination == o.category; });
+  require<InputError>(reached || !model_type(o.model.type).by_relation, name, ": no edge type ends at ",
+                      o.category, ", whose classes --model ", o.model.type, " predicts");
+}
+
+/// Learnable rows are no parameters; only checkpoints store them.
+void require_no_learnable_rows(const NodeInput& input, const TrainOptions& o) {
+  if (!input.has_learnable_rows()) return;
+  require<InputError>(o.init_weights.empty() && o.save_weights.empty(), o.dataset,
+                      ": some node types have no features but learnable rows, which --init-weights and "
+                      "--save-weights do not store, expected --checkpoint and --resume");
+  require<InputError>(
+      o.clip_norm <= 0, o.dataset,
+      ": some node types have no features but learnable rows, which --clip-norm does not clip");
+}
+
+GraphData load(const Communicator& comm, const TrainOptions& o) {
+  if (const std::unique_ptr<GraphSource> source = open_unpartitioned(comm, o))
+    return load_graph(*source, o.data);
+  return load_partitioned(comm, o, o.data);
+}
+
+}  // namespace
+
+TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o) {
+  GraphData loaded = load(comm, o);
+  NodeData category = category_data(comm, loaded, o.category, o.data, /*for_training=*/o.epochs > 0);
+  set_num_classes(comm, o, category);
+  DatasetOptions features_only = o.data;  // labels of other types need not be classes
+  features_only.labels = false;
+  std::vector<NodeTypeInput> inputs;
+  std::vector<PredictedNodes> predicted;
+  for (NodeTypeData& nodes : loaded.node_types) {
+    NodeTypeInput& input = inputs.emplace_back();
+    input.name = nodes.name;
+    input.book = nodes.book;
+    input.original_ids = nodes.original_ids;
+    const Tensor features =
+        nodes.name == o.category ? category.features
+                                 : node_data_of(comm, loaded, nodes.name, features_only).features;
+    if (features.defined() && features.row_size() > 0) input.features = features;
+    predicted.push_back({.type = nodes.name,
+                         .ids = nodes.original_ids,
+                         .ids_are_original = nodes.ids_are_original,
+                         .is_category = nodes.name == o.category});
+    nodes.data.clear();
+  }
+  for (EdgeTypeData& edges : loaded.edge_types) edges.data.clear();
+  const HeteroGraph graph = construct_hetero_graph(comm, loaded, o.graph_options);
+  comm.agree([&] { require_relations(loaded.name, graph, o); });
+  const HomogeneousForm& form = graph.to_homogeneous();
+  for (std::size_t t = 0; t < predicted.size(); ++t) {
+    predicted[t].first_row = form.first_row[t];
+    predicted[t].end_row = form.first_row[t + 1];
+  }
+  const auto type = static_cast<std::size_t>(std::ranges::find(graph.node_types(), o.category) -
+                                             graph.node_types().begin());
+  ModelOptions model = o.model;
+  model.num_rels = std::ssize(form.edge_types);
+  model.node_types = form.node_types;
+  model.edge_types = form.edge_types;
+  std::vector<Relations> relations(1);
+  relations[0].types = EdgeTypes(form.etypes);
+  if (o.model.type == "rgcn") relations[0].norm = relation_norm(form.graph, relations[0].types);
+  relations[0].averages_types = true;
+  relations[0].node_types = form.ntypes();
+  if (model_type(o.model.type).by_relation) relations[0].graph = graph;
+  Generator gen(o.seed);
+  auto input = std::make_unique<NodeInput>(comm, o, std::move(inputs), gen);
+  comm.agree([&] { require_no_learnable_rows(*input, o); });
+  warn_of_ids(comm, o, category, {});
+  return {.data = form_data(graph, category, type),
+          .edges = {},
+          .graph = form.graph,
+          .relations = std::move(relations),
+          .input = std::move(input),
+          .model = std::move(model),
+          .gen = gen,
+          .node_types = std::move(predicted),
+          .types = describe_types(graph)};
+}
+
+}  // namespace sar::tools

@@ -1,0 +1,325 @@
+#include "train_options.hpp"
+
+#include "options.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sar::tools {
+namespace {
+
+constexpr double most_rate = 1e6, most_norm = 1e30, most_dropout = 0.999;
+
+/// Returns the options that only files in formats of others need.
+std::vector<CLI::Option*> add_data_options(CLI::App& app, TrainOptions& o) {
+  begin_group(app, "Data");
+  auto* dataset = add_path(app, "--dataset", o.dataset, "PATH",
+                           "dataset or partition directory, DGL partition, OGB folder or graph file");
+  add_path(app, "--category", o.category, "TYPE", "typed graph: node type that has the labels and masks");
+  add_pairs(app, "--fields", o.data.fields, "NAME=FIELD",
+            "other names of features, labels, masks, weights: features=x labels=y");
+  add_number(app, "--num-classes", o.num_classes, "number of classes; 0: largest label + 1");
+  add_edge_options(app, o.data);
+  app.add_flag("--normalize-features", o.data.normalize_features, "divides feature rows by their sum");
+  const std::vector<CLI::Option*> source = add_source_options(app, o.source);
+  add_choice(app, "--graph", o.graph, {{"karate", BuiltInGraph::karate}, {"sbm", BuiltInGraph::sbm}},
+             "generated graph, instead of --dataset")
+      ->excludes(dataset);
+  add_sbm_options(app, o.sbm, "sbm: ");
+  return source;
+}
+
+void add_model_options(CLI::App& app, TrainOptions& o) {
+  begin_group(app, "Model");
+  constexpr Index most = std::numeric_limits<int>::max();  // of factors of a width
+  ModelOptions& m = o.model;
+  Choices<std::string> types;
+  for (const ModelType& type : model_types()) types.emplace_back(type.stack.name, type.stack.name);
+  add_choice(app, "--model", m.type, types, "layers");
+  add_layers_option(app, m.layers);
+  add_number(app, "--hidden", m.hidden, "width between layers; gat, gatv2: of all heads together", 1);
+  add_number(app, "--dropout", m.dropout,
+             "dropout probability between layers; gcn, gat, gatv2: also of the input", 0, most_dropout);
+  app.add_flag("--batch-norm", m.batch_norm, "batch norm between layers, over the nodes of all ranks");
+  add_number(app, "--heads", m.heads, "attention: heads of all layers except the last", 1, most);
+  add_number(app, "--out-heads", m.out_heads, "attention: heads of the last layer, which are averaged", 1);
+  add_number(app, "--attn-dropout", m.attention_dropout, "attention: dropout probability of the coefficients",
+             0, most_dropout);
+  add_number(app, "--residual", m.first_residual,
+             "gat, gatv2: first layer with a residual connection; 0: none");
+  add_number(app, "--num-bases", m.num_bases,
+             "rgcn: matrices that the edge types share; 0: one for each type");
+  add_number(app, "--num-rels", m.num_rels, "rgcn without --category: number of generated edge types", 1);
+  add_number(app, "--embedding", o.embedding,
+             "width of learnable rows that replace the features; 0: features", 0, most);
+  auto* init = add_path(app, "--init-weights", o.init_weights, "FILE",
+                        "initial weights (.safetensors), also with names of DGL or PyG");
+  add_pairs(app, "--rename", o.weight_names.rename, "FROM=TO",
+            "--init-weights: replaces a name or its beginning up to a dot")
+      ->needs(init);
+  app.add_option("--strip-prefix", o.weight_names.strip_prefix,
+                 "--init-weights: removes the prefix from names, before --rename")
+      ->option_text("TEXT")
+      ->needs(init);
+}
+
+void add_schedule_options(CLI::App& app, ScheduleOptions& o) {
+  add_choice(app, "--schedule", o.type,
+             {{"none", ScheduleType::none},
+              {"step", ScheduleType::step},
+              {"cosine", ScheduleType::cosine},
+              {"plateau", ScheduleType::plateau}},
+             "schedule of the learning rate");
+  add_number(app, "--warm-up", o.warm_up, "epochs until the full learning rate, from a tenth of it; 0: none");
+  add_number(app, "--step-size", o.step_size, "step: epochs between reductions", 1);
+  add_number(app, "--patience", o.patience, "plateau: epochs without progress before a reduction");
+  add_number(app, "--lr-factor", o.factor, "step, plateau: factor of a reduction", 0, 1);
+  add_number(app, "--min-lr", o.min_lr, "cosine, plateau: smallest learning rate", 0, most_norm);
+}
+
+void add_training_options(CLI::App& app, TrainOptions& o) {
+  begin_group(app, "Training");
+  add_task_option(app, o.task);
+  add_number(app, "--epochs", o.epochs, "passes over the training nodes or edges; 0: --predict only");
+  add_number(app, "--lr", o.lr, "learning rate", 0, most_rate);
+  add_choice(app, "--optimizer", o.optimizer,
+             {{"adam", OptimizerType::adam}, {"adamw", OptimizerType::adamw}, {"sgd", OptimizerType::sgd}},
+             "optimizer");
+  add_number(app, "--momentum", o.momentum, "sgd: momentum", 0, 1);
+  add_number(app, "--weight-decay", o.weight_decay, "weight decay of all parameters", 0, most_rate);
+  add_number(app, "--clip-norm", o.clip_norm, "largest norm of all gradients together; 0: any", 0, most_norm);
+  add_schedule_options(app, o.schedule);
+  add_number(app, "--eval-every", o.eval_every, "epochs between evaluations; 0: no evaluation");
+  add_seed_option(app, o.seed, "seed of parameters, dropout, samples, generated graph and partition");
+  add_choice(app, "--matmul-precision", o.matmul_precision,
+             {{"highest", MatmulPrecision::highest},
+              {"high", MatmulPrecision::high},
+              {"medium", MatmulPrecision::medium}},
+             "precision of matrix products");
+}
+
+/// "15,10,5"
+std::vector<Index> read_fan_outs(const std::string& option, const std::string& text) {
+  std::vector<Index> fan_outs;
+  for (std::string_view rest = text; fan_outs.empty() || !rest.empty();) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    const auto fan_out = to_number<Index>(rest.substr(0, comma));
+    if (!fan_out || *fan_out < -1 || comma + 1 == rest.size())
+      throw CLI::ValidationError(
+          option, "'" + text + "', expected a fan-out for each layer, such as 15,10,5; -1 is all in-edges");
+    fan_outs.push_back(*fan_out);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return fan_outs;
+}
+
+void add_sample_options(CLI::App& app, TrainOptions& options) {
+  begin_group(app, "Sampling");
+  SampleOptions& o = options.sample;
+  const auto read = [&o](const std::string& text) { o.fan_outs = read_fan_outs("--sample", text); };
+  auto* sample =
+      app.add_option_function<std::string>(
+             "--sample", read, "mini-batches: in-edges per node in each layer, as 15,10,5; -1: all")
+          ->option_text("LIST");
+  add_number(app, "--batch-size", o.batch_size, "training nodes or edges of a batch, of all ranks together",
+             1)
+      ->needs(sample);
+  app.add_flag("--batch-per-rank", o.batch_per_rank, "--batch-size counts the nodes or edges of each rank")
+      ->needs(sample);
+  app.add_flag("--drop-last", o.drop_last, "skips the last batch of an epoch if it is not full")
+      ->needs(sample);
+  add_pairs(app, "--sample-relation", o.relation_lists, "TYPE=LIST",
+            "--sample for some edge types: author:writes:paper=5,5")
+      ->needs(sample);
+  app.add_flag("--sample-replace", o.replace, "draws in-edges with replacement")->needs(sample);
+  app.add_flag("--sample-by-weight", o.by_weight, "draws in-edges in proportion to their weights")
+      ->needs(sample);
+  app.add_flag("--sample-eval", o.evaluate, "also evaluates on sampled in-edges")->needs(sample);
+  app.add_flag("--mfg", options.mfg, "full batch: computes only what the training nodes or edges depend on")
+      ->excludes(sample);
+}
+
+void add_parallel_options(CLI::App& app, TrainOptions& o) {
+  begin_group(app, "Parallel");
+  add_threads_option(app, o.threads);
+  add_choice(app, "--partition", o.data.partition, partition_methods(), "assignment of nodes to ranks");
+  add_choice(app, "--mode", o.graph_options.mode,
+             {{"rematerialize", HaloMode::rematerialize},
+              {"sequential", HaloMode::sequential},
+              {"one-shot", HaloMode::one_shot}},
+             "which halo rows are in memory");
+  add_number(app, "--max-halo-bytes", o.graph_options.max_halo_bytes,
+             "most bytes of halo rows in a stage; 0: a quarter of a worker's rows");
+  app.add_flag("--aggregate-in-double", o.graph_options.aggregate_in_double,
+               "adds messages in double precision, which doubles the bytes of gradients sent");
+  add_choice(app, "--halo-format", o.graph_options.halo_format, halo_formats(), "type of halo rows in messages");
+}
+
+void add_output_options(CLI::App& app, TrainOptions& o) {
+  begin_group(app, "Output");
+  add_path(app, "--log", o.log_file, "FILE", "log: a JSON object per epoch, then a summary");
+  add_path(app, "--save-weights", o.save_weights, "FILE", "weights after the last epoch (.safetensors)");
+  auto* predict =
+      add_path(app, "--predict", o.predict, "DIR", "predictions after the last epoch, as .npy files");
+  add_number(app, "--predict-layer", o.predict_layer, "also writes the output of this layer, embeddings.npy",
+             1)
+      ->needs(predict);
+  auto* checkpoint = add_path(app, "--checkpoint", o.checkpoint, "DIR", "checkpoints of this run");
+  app.add_flag("--resume", o.resume, "continues from the last checkpoint, on any number of ranks")
+      ->needs(checkpoint);
+  add_number(app, "--checkpoint-every", o.checkpoint_every, "epochs between checkpoints", 1)
+      ->needs(checkpoint);
+  add_number(app, "--checkpoint-batches", o.checkpoint_batches,
+             "with --sample: batches between checkpoints within an epoch; 0: none")
+      ->needs(checkpoint)
+      ->needs("--sample");
+  add_number(app, "--keep", o.checkpoint_keep, "number of checkpoints to keep", 1)->needs(checkpoint);
+}
+
+/// Refuses options that have no effect with the values of other options. Throws CLI::ValidationError.
+void refuse_unread(const CLI::App& app, const TrainOptions& o) {
+  const ModelType& model = model_type(o.model.type);
+  const ScheduleType schedule = o.schedule.type;
+  const bool step = schedule == ScheduleType::step, plateau = schedule == ScheduleType::plateau;
+  const TaskType task = o.task.type;
+  const bool link = task == TaskType::link, edge = task == TaskType::edge;
+  const bool samples = !o.sample.fan_outs.empty();
+  struct Use {
+    const char* option;
+    bool is_read;
+    const char* with;
+  };
+  for (const Use& use : std::initializer_list<Use>{
+           {"--step-size", step, "--schedule step"},
+           {"--patience", plateau, "--schedule plateau"},
+           {"--lr-factor", step || plateau, "--schedule step or plateau"},
+           {"--min-lr", schedule == ScheduleType::cosine || plateau, "--schedule cosine or plateau"},
+           {"--momentum", o.optimizer == OptimizerType::sgd, "--optimizer sgd"},
+           {"--heads", model.stack.attends, "--model gat, gatv2, hetero-gat or hgt"},
+           {"--out-heads", model.stack.attends && o.model.type != "hgt", "--model gat, gatv2 or hetero-gat"},
+           {"--residual", model.stack.attends && !model.needs_types, "--model gat or gatv2"},
+           {"--attn-dropout", model.stack.attends && o.model.type != "hgt",
+            "--model gat, gatv2 or hetero-gat"},
+           {"--num-rels", model.has_relations && o.category.empty(), "--model rgcn, without --category"},
+           {"--num-bases", o.model.type == "rgcn", "--model rgcn"},
+           {"--split-edges", link || edge, "--task link or edge"},
+           {"--exclude", (link || edge) && samples, "--sample and --task link or edge"},
+           {"--predictor", link, "--task link"},
+           {"--link-loss", link, "--task link"},
+           {"--negatives", link, "--task link"},
+           {"--negatives-from", link, "--task link"},
+           {"--eval-negatives", link, "--task link"},
+           {"--hits-k", link, "--task link"},
+           {"--filtered-ranks", link && has_relations(o.task.predictor),
+            "--task link and --predictor distmult, complex, transe or rotate"},
+           {"--metric", link, "--task link"},
+           {"--edge-labels", edge, "--task edge"},
+           {"--sample-relation", !o.category.empty(), "--category"},
+           {"--sample-eval", !link && !edge, "--task node"},
+           {"--num-classes", !link && !(edge && o.task.labels == EdgeLabels::values),
+            "--task node, or edge with classes"}})
+    if (app.get_option(use.option)->count() > 0 && !use.is_read)
+      throw CLI::ValidationError(std::string(use.option) + ": needs " + use.with);
+}
+
+/// Checks which options can be combined. Throws CLI::ValidationError.
+void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Option*>& source) {
+  const ModelType& model = model_type(o.model.type);
+  if (model.needs_types && o.category.empty())
+    throw CLI::ValidationError(concat("--model: ", model.stack.name, " needs --category"));
+  if (!o.category.empty() && o.dataset.empty())
+    throw CLI::ValidationError("--category: needs a --dataset, not a generated graph");
+  if (!o.category.empty() && o.data.fields.contains("weight"))
+    throw CLI::ValidationError(
+        "--fields: weight cannot be combined with --category, whose models read no edge weights");
+  if (o.category.empty() && o.found.kind == DatasetKind::hetero_directory)
+    throw CLI::ValidationError(concat("--dataset: ", o.dataset,
+                                      " has node and edge types, expected "
+                                      "--category, the node type that has the labels"));
+  if (!o.category.empty() && !model.has_relations)
+    throw CLI::ValidationError(
+        concat("--category: is for graphs with node and edge types, expected --model "
+               "rgcn, hgt, hetero-sage or hetero-gat, not ",
+               model.stack.name));
+  if (!o.category.empty() && o.task.type != TaskType::node)
+    throw CLI::ValidationError(concat("--category: needs --task node, not ", name_of(o.task.type)));
+  if (!o.sample.fan_outs.empty() && std::ssize(o.sample.fan_outs) != o.model.layers)
+    throw CLI::ValidationError(concat("--sample: there are ", o.sample.fan_outs.size(),
+                                      " fan-outs, expected one for each of --layers ", o.model.layers));
+  for (const auto& [name, fan_outs] : o.sample.of_relations)
+    if (std::ssize(fan_outs) != o.model.layers)
+      throw CLI::ValidationError(concat("--sample-relation: there are ", fan_outs.size(), " fan-outs of ",
+                                        name, ", expected one for each of --layers ", o.model.layers));
+  if (o.predict_layer > o.model.layers)
+    throw CLI::ValidationError(concat("--predict-layer: there is no layer ", o.predict_layer,
+                                      ", expected at most --layers ", o.model.layers));
+  if (o.embedding > 0 && o.data.normalize_features)
+    throw CLI::ValidationError("--normalize-features: cannot be combined with --embedding");
+  if (o.embedding > 0 && o.clip_norm > 0)
+    throw CLI::ValidationError("--embedding: cannot be combined with --clip-norm");
+  if (o.embedding > 0 && !(o.init_weights.empty() && o.save_weights.empty()))
+    throw CLI::ValidationError(
+        "--embedding: cannot be combined with --init-weights and --save-weights, which do not store rows of "
+        "nodes, expected --checkpoint and --resume");
+  if (o.graph_options.halo_format == HaloFormat::int8 && sizeof(real) == sizeof(double))
+    throw CLI::ValidationError("--halo-format: is int8 in double precision, expected exact or bf16");
+  if (o.graph_options.halo_format != HaloFormat::exact && o.graph_options.aggregate_in_double)
+    throw CLI::ValidationError(concat("--halo-format: is ", to_string(o.graph_options.halo_format),
+                                      ", expected exact with --aggregate-in-double"));
+  if (o.schedule.type == ScheduleType::plateau && o.schedule.warm_up > 0)
+    throw CLI::ValidationError("--warm-up: needs --schedule none, step or cosine, not plateau");
+  if (o.schedule.type == ScheduleType::plateau && o.schedule.factor == 1)
+    throw CLI::ValidationError("--lr-factor: is 1, expected less than 1 with --schedule plateau");
+  if (o.schedule.type == ScheduleType::cosine && o.epochs > 0 && o.schedule.warm_up >= o.epochs)
+    throw CLI::ValidationError(concat("--warm-up: is ", o.schedule.warm_up, ", expected less than --epochs ",
+                                      o.epochs, " with --schedule cosine"));
+  if (app.count("--fields") > 0 && o.dataset.empty())
+    throw CLI::ValidationError("--fields: needs a --dataset, not a generated graph");
+  for (const CLI::Option* option : source)
+    if (option->count() > 0 && (o.dataset.empty() || o.found.kind != DatasetKind::unknown))
+      throw CLI::ValidationError(
+          option->get_name() +
+          ": needs a --dataset that is an edge list, a Matrix Market file or an OGB folder, not " +
+          (o.dataset.empty() ? "a generated graph" : o.dataset));
+  if (o.found.is_partitioned() && app.count("--partition") > 0)
+    throw CLI::ValidationError("--partition: " + o.dataset + " is already partitioned");
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, TrainOptions& o) {
+  const std::vector<CLI::Option*> source = add_data_options(app, o);
+  add_model_options(app, o);
+  add_training_options(app, o);
+  add_sample_options(app, o);
+  begin_group(app, "Links");
+  add_link_options(app, o.task);
+  add_parallel_options(app, o);
+  add_output_options(app, o);
+  set_common_options(app, {"--dataset", "--category", "--model", "--layers", "--hidden", "--task", "--epochs",
+                           "--lr", "--sample", "--threads", "--partition", "--log", "--save-weights",
+                           "--predict", "--checkpoint", "--resume"});
+  app.callback([&o, &app, source] {
+    refuse_unread(app, o);
+    for (const auto& [name, list] : o.sample.relation_lists)
+      o.sample.of_relations[name] = read_fan_outs("--sample-relation", list);
+    if (app.count("--layers") == 0 && !o.sample.fan_outs.empty())
+      o.model.layers = static_cast<int>(o.sample.fan_outs.size());
+    o.found = find_dataset(o.dataset);
+    check(app, o, source);
+    o.sbm.seed = o.seed;
+    o.data.partition_seed = o.seed;
+    o.data.features = o.embedding == 0;
+  });
+}
+
+}  // namespace sar::tools

@@ -1,0 +1,89 @@
+/// The command line of `train`.
+#pragma once
+
+#include "formats/source_options.hpp"
+#include "train_models.hpp"
+#include "train_task.hpp"
+
+#include <sar/core/threads/matmul_precision.hpp>
+#include <sar/graph/data/generate/generators.hpp>
+#include <sar/graph/data/sources/find_dataset.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/models/weight_names.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace sar::tools {
+
+enum class BuiltInGraph { karate, sbm };
+enum class OptimizerType { adam, adamw, sgd };
+enum class ScheduleType { none, step, cosine, plateau };
+
+/// The schedule of the learning rate.
+struct ScheduleOptions {
+  ScheduleType type = ScheduleType::none;
+  int warm_up = 0;  ///< epochs; 0: none
+  int step_size = 30, patience = 10;
+  double factor = 0.1, min_lr = 0;
+};
+
+/// Mini-batch sampling.
+struct SampleOptions {
+  std::vector<Index> fan_outs;  ///< one for each layer; empty: full batch. --category: of each edge type
+  /// Edge types with other fan-outs, as the user wrote them, and as numbers.
+  std::map<std::string, std::string> relation_lists;
+  std::map<std::string, std::vector<Index>> of_relations;
+  Index batch_size = 1024;
+  bool batch_per_rank = false, replace = false, by_weight = false, drop_last = false;
+  bool evaluate = false;  ///< also on sampled in-edges
+};
+
+struct TrainOptions {
+  // the graph
+  std::string dataset;            ///< path; empty: a generated graph
+  FoundDataset found;             ///< what `dataset` is
+  formats::SourceOptions source;  ///< of a file in a format of other libraries
+  Index num_classes = 0;          ///< 0: from the labels
+  BuiltInGraph graph = BuiltInGraph::sbm;
+  SbmOptions sbm;
+  DatasetOptions data;
+  GraphOptions graph_options;
+  MatmulPrecision matmul_precision = MatmulPrecision::highest;
+
+  // the model and its training
+  TaskOptions task;
+  std::string category;  ///< node type with the labels, in a typed graph; empty: one type
+  ModelOptions model;
+  Index embedding = 0;  ///< width of learnable rows that replace the features; 0: none
+  bool mfg = false;
+  SampleOptions sample;
+  OptimizerType optimizer = OptimizerType::adam;
+  double lr = 0.01, weight_decay = 0, momentum = 0.9;
+  ScheduleOptions schedule;
+  double clip_norm = 0;  ///< 0: any
+  int epochs = 100, eval_every = 1, threads = 0;
+  std::uint64_t seed = 0;
+
+  // files and directories; empty: none
+  std::string log_file;
+  std::string init_weights, save_weights;
+  WeightNames weight_names;
+  std::string checkpoint;  ///< directory
+  int checkpoint_every = 10, checkpoint_keep = 3;
+  Index checkpoint_batches = 0;  ///< within an epoch; 0: never
+  bool resume = false;
+  std::string predict;    ///< directory
+  int predict_layer = 0;  ///< layer whose output is also written; 0: none
+};
+
+/// Adds the options. Parsing them also finds out what the dataset is, and checks which can be combined.
+void add_options(CLI::App& app, TrainOptions& o);
+
+}  // namespace sar::tools

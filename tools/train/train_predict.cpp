@@ -1,0 +1,123 @@
+#include "train_predict.hpp"
+
+#include <sar/core/files/file.hpp>
+#include <sar/data.hpp>
+#include <sar/models.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <string>
+#include <system_error>
+
+namespace sar::tools {
+
+void prepare_predictions(const Communicator& comm, const TrainOptions& o) {
+  comm.agree([&] {
+    if (o.predict.empty() || comm.rank() != 0) return;
+    std::error_code error;
+    std::filesystem::create_directories(o.predict, error);
+    require<InputError>(!error, o.predict, ": cannot make the directory (", error.message(), ")");
+    check_writable(o.predict + "/logits.npy");
+  });
+}
+
+namespace {
+
+/// Rows that are in the order of the partition say so in their name.
+std::string ending(bool ids_are_original) {
+  return ids_are_original ? ".npy" : ".partition_order.npy";
+}
+
+/// Rows of an earlier run in the other order would be taken for those of this one. Files beside
+/// `of_dataset` may be a dataset's, though.
+void remove_other_order(const Communicator& comm, const TrainOptions& o, bool ids_are_original,
+                        const char* of_dataset, std::initializer_list<const char*> names) {
+  std::error_code ignored;
+  if (comm.rank() != 0 || std::filesystem::exists(o.predict + of_dataset, ignored)) return;
+  for (const char* name : names)
+    std::filesystem::remove(o.predict + name + ending(!ids_are_original), ignored);
+}
+
+/// The column of the largest number of each row.
+Array<std::int64_t> classes_of(const Tensor& logits) {
+  Array<std::int64_t> labels(static_cast<std::size_t>(logits.num_rows()));
+  for (Index i = 0; i < logits.num_rows(); ++i) {
+    const real* row = logits.row(i);
+    labels[i] = std::max_element(row, row + logits.row_size()) - row;
+  }
+  return labels;
+}
+
+}  // namespace
+
+void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,
+                        const NodeData& data) {
+  write_npy_rows(graph.comm(), o.predict + "/embeddings" + ending(data.ids_are_original), h, graph.dst_ids());
+}
+
+void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<const Index> ids) {
+  Index largest = -1;
+  for (const Index id : ids) largest = std::max(largest, id);
+  largest = comm.all_reduce(largest, ReduceOp::max);
+  const Index edges = comm.all_reduce(std::ssize(ids));
+  require<InputError>(largest + 1 == edges, data.name, ": there are ", edges, " edges with ids up to ",
+                      largest,
+                      ", expected ids without gaps for --predict with --task edge (not --drop-duplicates)");
+}
+
+void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor& numbers,
+                   std::span<const Index> ids, bool ids_are_original) {
+  const std::string end = ending(ids_are_original);
+  if (o.task.labels == EdgeLabels::values) {
+    write_npy_rows(comm, o.predict + "/edge_values" + end, numbers.reshape({numbers.num_rows()}), ids);
+  } else {
+    write_npy_rows(comm, o.predict + "/edge_logits" + end, numbers, ids);
+    write_npy_rows(comm, o.predict + "/edge_labels" + end, classes_of(numbers), ids);
+  }
+  remove_other_order(comm, o, ids_are_original, "/edge_index.npy",
+                     {"/edge_values", "/edge_logits", "/edge_labels"});
+}
+
+namespace {
+
+/// Writes embeddings.<type>.npy of each type.
+void predict_embeddings(const Communicator& comm, const TrainOptions& o, const Tensor& h,
+                        std::span<const PredictedNodes> types) {
+  for (const PredictedNodes& nodes : types)
+    write_npy_rows(comm, o.predict + "/embeddings." + escaped(nodes.type) + ending(nodes.ids_are_original),
+                   h.slice_rows(nodes.first_row, nodes.end_row), nodes.ids);
+}
+
+}  // namespace
+
+void predict_nodes(const Communicator& comm, const TrainOptions& o, NodeClassifier& model,
+                   const GraphShardManager& graph, const NodeData& data, NodeInput& input,
+                   std::span<const Relations> relations, std::span<const PredictedNodes> types) {
+  if (o.predict.empty()) return;
+  const bool was_training = model.is_training();
+  model.eval();
+  if (o.predict_layer > 0) {
+    const Tensor h = model.after_layer(o.predict_layer, graph, input.all(), relations).value();
+    if (types.empty())
+      predict_embeddings(o, h, graph, data);
+    else
+      predict_embeddings(comm, o, h, types);
+  }
+  Tensor logits = model(graph, input.all(), relations).value();
+  const auto category = std::ranges::find_if(types, &PredictedNodes::is_category);
+  const bool of_type = category != types.end();
+  const Array<Index>& ids = of_type ? category->ids : graph.dst_ids();
+  const std::string end = ending(data.ids_are_original);
+  if (of_type) logits = logits.slice_rows(category->first_row, category->end_row);
+  write_npy_rows(comm, o.predict + "/logits" + end, logits, ids);
+  write_npy_rows(comm, o.predict + "/labels" + end, classes_of(logits), ids);
+  std::error_code ignored;
+  if (std::filesystem::exists(o.predict + "/logits" + ending(!data.ids_are_original), ignored))
+    remove_other_order(comm, o, data.ids_are_original, "/features.npy",
+                       {"/embeddings", "/logits", "/labels"});
+  if (was_training) model.train();
+}
+
+}  // namespace sar::tools

@@ -1,0 +1,135 @@
+#include "train_steps.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace sar::tools {
+
+namespace {
+
+/// Of each layer, for each type of edge.
+std::vector<std::vector<Index>> fan_outs_of_types(const SampleOptions& s,
+                                                  std::span<const EdgeType> edge_types) {
+  std::vector<std::vector<Index>> fan_outs;
+  for (const Index fan_out : s.fan_outs) fan_outs.emplace_back(edge_types.size(), fan_out);
+  for (const auto& [name, of_layers] : s.of_relations) {
+    std::size_t type = 0;
+    try {
+      type = find_edge_type(edge_types, name);
+    } catch (const InputError& error) {
+      throw InputError(concat("--sample-relation: ", error.what()));
+    }
+    for (std::size_t l = 0; l < fan_outs.size(); ++l) fan_outs[l][type] = of_layers[l];
+  }
+  return fan_outs;
+}
+
+}  // namespace
+
+NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const Relations> relations,
+                             std::span<const EdgeType> edge_types, const TrainOptions& o,
+                             std::uint64_t seed) {
+  const SampleOptions& s = o.sample;
+  NeighborSamplerOptions options{.replace = s.replace, .prob = {}, .seed = seed};
+  if (s.by_weight) {
+    require<InputError>(graph.edge_weight().defined(), "--sample-by-weight: the edges have no weights");
+    options.prob = graph.edge_weight();
+  }
+  if (edge_types.empty()) return {graph, s.fan_outs, options};
+  return {graph, fan_outs_of_types(s, edge_types), relations.front().types, options};
+}
+
+void require_batches(const Communicator& comm, const TrainOptions& o, Index num_batches, Index seeds_of_rank,
+                     const char* seeds) {
+  const Index all_seeds = comm.all_reduce(seeds_of_rank);
+  require<InputError>(num_batches > 0, "--drop-last leaves no batch: there are ", all_seeds, " ", seeds,
+                      " on ", comm.size(), " ranks, and the batch size is ", o.sample.batch_size,
+                      o.sample.batch_per_rank ? " of each rank" : "");
+}
+
+BlockData::BlockData(std::vector<MessageFlowGraph> graphs, std::span<const Relations> of_graph)
+    : blocks(std::move(graphs)) {
+  for (const Relations& all : of_graph)
+    for (const MessageFlowGraph& block : blocks) relations.push_back(relations_of(block, all));
+}
+
+std::map<std::string, std::string> EpochProgress::to_checkpoint() const {
+  if (batch == 0) return {};
+  return {{"batch", nlohmann::json{{"number", batch}, {"seeds", seeds}, {"loss_sum", loss_sum}}.dump()}};
+}
+
+EpochProgress EpochProgress::from_checkpoint(const std::map<std::string, std::string>& extra,
+                                             const std::string& place) {
+  const auto found = extra.find("batch");
+  if (found == extra.end()) return {};
+  const auto text = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+  const auto has = [&](const char* key) {
+    return text.is_object() && text.contains(key) && text[key].is_number();
+  };
+  require<InputError>(
+      has("number") && has("loss_sum") && text["number"].is_number_integer() &&
+          text["number"].get<std::int64_t>() > 0,
+      place,
+      ": extra.batch has no numbers 'number', 'seeds' and 'loss_sum', expected a checkpoint that train "
+      "has written");
+  return {.batch = text["number"].get<Index>(),
+          .seeds = text["seeds"].get<Index>(),
+          .loss_sum = text["loss_sum"].get<double>()};
+}
+
+void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochProgress from,
+                  FunctionRef<void(const EpochProgress&, Index num_batches)> step_done) {
+  model().train();
+  const auto number = static_cast<std::uint64_t>(result.epoch);
+  const auto check = [&](double loss) {
+    require(std::isfinite(loss), "the loss of epoch ", result.epoch, " is ", loss,
+            ": try a smaller --lr than ", o_.lr);
+  };
+  require<InputError>(from.batch <= num_batches(), "the checkpoint is of batch ", from.batch,
+                      " of an epoch, and there are ", num_batches());
+  start_epoch(number, from.batch);
+  if (num_batches() == 0) {
+    const HaloStep halo_step(o_.seed, number << 32);
+    result.loss = step(optimizer, timer);
+    check(result.loss);
+    return;
+  }
+  const Index before = from.batch;
+  Index seeds_done = 0;
+  while (const std::optional<Index> mine = next_batch()) {
+    const auto seeds = comm_.all_reduce(static_cast<double>(*mine));
+    timer.step_begins();
+    const HaloStep halo_step(o_.seed, (number << 32) + static_cast<std::uint64_t>(from.batch));
+    const double loss = step(optimizer, timer);
+    check(loss);
+    from.loss_sum += loss * seeds;
+    from.seeds += static_cast<Index>(seeds);
+    seeds_done += static_cast<Index>(seeds);
+    ++from.batch;
+    step_done(from, num_batches());
+  }
+  timer.steps_done();
+  result.loss = from.loss_sum / static_cast<double>(std::max<Index>(num_seeds(), 1));
+  if (o_.sample.fan_outs.empty()) return;
+  result.seeds = seeds_done;
+  result.batches = num_batches() - before;
+}
+
+double Steps::step(Optimizer& optimizer, EpochTimer& timer) {
+  Tape tape;
+  const Variable of_step = loss();
+  timer.forward_done();
+  tape.backward(of_step);
+  gather_grads(comm_, model());
+  if (o_.clip_norm > 0) clip_grad_norm(model(), o_.clip_norm);
+  optimizer.step();
+  optimizer.zero_grad();
+  input_.step(optimizer.lr());
+  timer.backward_done();
+  return static_cast<double>(of_step.value().item());
+}
+
+}  // namespace sar::tools
