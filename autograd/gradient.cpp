@@ -2,7 +2,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
 
-#include <algorithm>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -4,7 +4,6 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/products/matmul.hpp>
-#include <sar/core/rows/elementwise.hpp>
 #include <sar/core/rows/reduce.hpp>
 #include <sar/core/tensor/deferred_rows.hpp>
 

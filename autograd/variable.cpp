@@ -1,6 +1,4 @@
 #include <sar/autograd/variable.hpp>
-#include <sar/core/error.hpp>
-#include <sar/core/rows/elementwise.hpp>
 #include <sar/core/tensor/deferred_rows.hpp>
 
 #include <utility>

@@ -8,7 +8,6 @@
 #include <sar/core/trace/trace.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <climits>
 #include <string>
 #include <thread>

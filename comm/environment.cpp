@@ -13,8 +13,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstddef>
-#include <cstring>
 #include <exception>
 #include <thread>
 

@@ -3,7 +3,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/trace/trace.hpp>
 
-#include <algorithm>
 #include <thread>
 #include <utility>
 

@@ -4,8 +4,6 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/pending_exchange.hpp>
 
-#include <chrono>
-
 namespace sar { inline namespace SAR_PRECISION {
 
 /// Begins and ends an exchange, advances messages, waits, and gives up after failures.

@@ -10,8 +10,8 @@
 
 namespace sar::tools {
 
-/// Prints a line in each interval with what the program does, and for how long: "reading the graph, 60 s so
-/// far". Phases shorter than `interval` print nothing. Its thread does not call MPI.
+/// Prints one line per interval with the current phase and its duration: "reading the graph, 60 s so far". Phases
+/// shorter than `interval` print nothing. The printing thread makes no MPI calls.
 class Heartbeat {
  public:
   /// `out` outlives this; nullptr: prints nothing (ranks other than 0).

@@ -1,4 +1,4 @@
-/// What training a model will need, predicted from the sizes of the parts before anything is trained.
+/// Memory and traffic of a training, predicted from the sizes of the parts by formulas (no measurement).
 #pragma once
 
 #include <sar/graph/data/parts/partition_graph.hpp>
@@ -12,7 +12,7 @@ struct ModelSize {
   std::string kind = "sage";  ///< sage, gcn or gat
   int layers = 3;
   Index hidden = 256, heads = 4;
-  Index features = 0, classes = 0;  ///< widths of its input and output
+  Index features = 0, classes = 0;  ///< columns of the input and of the output
   bool batch_norm = false;
   double dropout = 0.5;
 
@@ -21,53 +21,54 @@ struct ModelSize {
   }
 };
 
-/// How often rows of one width travel in a training step, for each halo node of a layer.
+/// How often rows of one width are sent in a training step, per halo node of a layer.
 struct LayerTraffic {
-  Index width = 0;              ///< numbers
-  int fetches = 0, pushes = 0;  ///< of rows to their readers; of gradients to the owners
+  Index width = 0;              ///< numbers per row
+  int fetches = 0, pushes = 0;  ///< fetches: rows to their readers; pushes: gradients to the owners
 
   [[nodiscard]] Index numbers() const { return width * (fetches + pushes); }
 };
 
-/// In mode rematerialize, in all steps but the first. Layers count from 0. A source row travels once to each
-/// part that reads it, and its gradient travels back. Rows that have no gradient (features that are
-/// aggregated before they are multiplied) travel once, and not at all where the layer keeps their aggregate;
-/// rows of attention travel twice before their gradient.
+/// Returns the traffic of layer `layer` (from 0), in mode rematerialize, in every step after the first. A source row
+/// is sent once to each part that reads it, and its gradient is sent back. Rows without gradients (features that are
+/// aggregated before the product) are sent once, or never if the layer caches their aggregate. Rows of attention are
+/// sent twice before their gradient.
 LayerTraffic traffic(const ModelSize& model, int layer);
 
-/// How many of `nodes` nodes are an end of one of `cut_edges` edges, if these go to any of them alike: of a
-/// part's nodes, those that the remote shard lists (8 bytes each); of all others, the halo of random parts.
+/// Returns the expected number of distinct end nodes among `nodes` nodes when `cut_edges` edges end at random ones:
+///     nodes * (1 - exp(-cut_edges / nodes)).
+/// For the nodes of a part it is the number of rows that the remote shard lists (8 bytes each); for all other nodes it
+/// is the halo of a random partition.
 double listed_rows(double nodes, double cut_edges);
 
-/// Halo rows that are held at a time.
+/// Halo rows held at one time.
 struct StageRows {
-  double fetch = 0, push = 0;  ///< of a stage of rows, and of one of gradients
-  double number = 1;           ///< of stages of rows in a pass
+  double fetch = 0, push = 0;  ///< rows of a fetch stage, and of a stage that pushes gradients
+  double number = 1;           ///< stages in a pass
 };
 
-/// As graph/message/graph_plan.cpp divides the halo: a quarter of the rows of the largest part, half of that
-/// where gradients leave while rows arrive, but 1 MiB at least and `max_bytes` at most (0: any).
+/// Returns the stages that graph/message/graph_plan.cpp makes: a quarter of the rows of the largest part, or an eighth
+/// if gradients are sent while rows are received; at least 1 MiB and at most `max_bytes` (0: no limit).
 StageRows stage_rows(double nodes_of_largest, double halo_nodes, double row_bytes, double max_bytes,
                      bool fetch_and_push);
 
-/// Bytes of tensors and graph on the worker that has this part, at the peak of a training step: what `train`
-/// reports as peak_bytes, within about 15 %. They are the sum of
-///   - rows of the part: the features and what is kept of them; for each hidden layer, what lies between its
-///     forward and its backward pass (the sum before the ReLU and, without batch norm, the ReLU's result; the
-///     attention also its projection and, without batch norm, the ELU's result; 3 numbers a head); the gradients that are alive together;
-///   - four numbers for each parameter: itself, its gradient, two of Adam;
+/// Returns the bytes of tensors and graph on the worker of this part at the peak of a training step: the peak_bytes of
+/// `train`, within about 15 %. It is the sum of
+///   - rows of the part: the features and their cached aggregate; for each hidden layer, what is saved for the backward
+///     pass (the input of the ReLU and, without batch norm, its output; attention: also the projection, 3 numbers per
+///     head and, without batch norm, the output of the ELU); the gradients that are alive at the same time;
+///   - four numbers per parameter: its value, its gradient, two moments of Adam;
 ///   - labels, masks, ids and the graph's index arrays;
-///   - gradients of halo rows: two halves of a stage, which arrive and leave, and an eighth, which is
-///   computed.
-/// Or, if that is more, what the forward pass of the last hidden layer needs: its projection and its result
-/// instead of the gradients, two stages of halo rows, and at most 4 MiB of packed rows.
+///   - gradients of halo rows: half a stage being received, half a stage being sent, an eighth being computed.
+/// If the forward pass of the last hidden layer needs more, it is that: the projection and the result instead of the
+/// gradients, two stages of halo rows, and at most 4 MiB of packed rows.
 double predicted_bytes(const ModelSize& model, const PartSize& part, int parts);
 
-/// The largest of the parts'.
+/// Returns the maximum over the parts.
 double predicted_bytes(const ModelSize& model, const PartitionReport& report);
 
-/// Bytes that all workers together send in one training step without evaluation, but the first: traffic() of
-/// the halo.
+/// Returns the bytes that all workers together send in a training step after the first, without evaluation:
+/// traffic() times the halo.
 double predicted_bytes_sent(const ModelSize& model, const PartitionReport& report);
 
 }  // namespace sar::tools

@@ -1,4 +1,4 @@
-/// Options that several programs have, and the form of their help texts.
+/// Options that several programs share, and the layout of their help texts.
 #pragma once
 
 #include "formats/source_options.hpp"
@@ -23,20 +23,20 @@
 
 namespace sar::tools {
 
-/// Options that are added from now on belong to this group of the help texts.
+/// Puts all options added afterwards into this group of the help text.
 void begin_group(CLI::App& app, const std::string& name);
 
-/// Names the options that --help shows. --help-all shows all of them.
+/// Names the options that --help shows; --help-all shows all options.
 void set_common_options(CLI::App& app, std::vector<std::string> names);
 
 /// Adds --help, --help-all and --version, after all other options.
 void add_help_options(CLI::App& app);
 
-/// The values that an option can have, and their names on the command line.
+/// The values of an option, with their names on the command line.
 template <class T>
 using Choices = std::vector<std::pair<std::string, T>>;
 
-/// Adds an option whose value is one of the names; the help text ends with them.
+/// Adds an option whose value is one of the names; the help text lists them.
 template <class T>
 CLI::Option* add_choice(CLI::App& app, const std::string& option, T& value, const Choices<T>& choices,
                         const std::string& help) {
@@ -58,12 +58,11 @@ CLI::Option* add_choice(CLI::App& app, const std::string& option, T& value, cons
       ->default_str(initial);
 }
 
-/// Adds an option of any number of pairs such as NAME=VALUE; `form` is what they look like.
+/// Adds an option that takes pairs such as NAME=VALUE; `form` is shown in the help text.
 CLI::Option* add_pairs(CLI::App& app, const std::string& option, std::map<std::string, std::string>& pairs,
                        const std::string& form, const std::string& help);
 
-/// The number that a text is: decimal, without anything behind it; nothing for other texts and for numbers
-/// that T cannot hold.
+/// Parses a decimal number. Returns nothing if other characters follow or if T cannot hold the number.
 template <class T>
 std::optional<T> to_number(std::string_view text) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
@@ -73,8 +72,8 @@ std::optional<T> to_number(std::string_view text) {
   return number;
 }
 
-/// A check of an option: a number from `least` to `most`. For Option::transform, which leaves the number in a
-/// form that every version of the library for options reads alike.
+/// Checks that an option is a number from `least` to `most`. For Option::transform: the text becomes a form that
+/// every version of CLI11 reads.
 template <class T>
 CLI::Validator number_from(T least, T most = std::numeric_limits<T>::max()) {
   constexpr bool whole = std::is_integral_v<T>;

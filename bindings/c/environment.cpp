@@ -4,7 +4,6 @@
 #include <sar/core/memory/memory.hpp>
 
 #include <mutex>
-#include <optional>
 
 using namespace sar;
 using namespace sar::c_interface;

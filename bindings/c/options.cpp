@@ -2,7 +2,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/json_value.hpp>
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 #include <vector>

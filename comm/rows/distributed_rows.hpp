@@ -6,7 +6,6 @@
 #include <sar/core/memory/memory.hpp>
 
 #include <cstddef>
-#include <cstring>
 #include <span>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -1,4 +1,3 @@
-#include <sar/comm/communicator_state.hpp>
 #include <sar/comm/mpi_error.hpp>
 #include <sar/comm/program_end.hpp>
 #include <sar/comm/rows/row_window.hpp>

@@ -9,8 +9,6 @@
 #include <sar/config.hpp>
 
 #include <cstddef>
-#include <memory>
-#include <new>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {

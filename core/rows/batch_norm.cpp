@@ -3,7 +3,6 @@
 //
 // Bytes moved per element (float): forward reads 4 and writes 4, the column sums read 8, the gradient of x
 // reads 8 and writes 4; dropout adds one bit read.
-#include <sar/core/memory/memory.hpp>
 #include <sar/core/rows/batch_norm.hpp>
 #include <sar/core/rows/reduce.hpp>
 #include <sar/core/simd/independent_iterations.hpp>

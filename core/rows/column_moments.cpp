@@ -5,7 +5,6 @@
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
-#include <utility>
 
 #include <sar/core/isa/isa_begin.hpp>
 

@@ -1,6 +1,5 @@
 #include <sar/core/trace/trace_events.hpp>
 
-#include <chrono>
 #include <mutex>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -2,7 +2,6 @@
 #include <sar/core/trace/trace_text.hpp>
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <map>

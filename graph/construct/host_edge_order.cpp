@@ -9,7 +9,6 @@
 #include <sar/graph/message/agreement.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <numeric>
 #include <utility>

@@ -1,4 +1,3 @@
-#include <sar/core/error.hpp>
 #include <sar/graph/data/hetero_graphs.hpp>
 
 #include <algorithm>

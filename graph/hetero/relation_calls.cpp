@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

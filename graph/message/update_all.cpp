@@ -19,7 +19,6 @@
 #include <array>
 #include <memory>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

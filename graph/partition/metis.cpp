@@ -2,8 +2,6 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/partition/metis.hpp>
 
-#include <string>
-
 #if SAR_HAVE_METIS
 #include <metis.h>
 

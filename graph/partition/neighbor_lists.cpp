@@ -5,7 +5,6 @@
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/distinct_ids.hpp>
-#include <sar/core/threads/parallel.hpp>
 #include <sar/graph/partition/neighbor_lists.hpp>
 
 #include <algorithm>

@@ -4,8 +4,6 @@
 #include <sar/graph/partition/neighbor_lists.hpp>
 #include <sar/graph/partition/scotch.hpp>
 
-#include <string>
-
 #if SAR_HAVE_SCOTCH
 #include <ptscotch.h>
 

@@ -1,6 +1,5 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
-#include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/edge_gat_conv.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -1,4 +1,3 @@
-#include <sar/core/error.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/nn/conv/relation_norm.hpp>
 

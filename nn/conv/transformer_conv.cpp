@@ -1,7 +1,6 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/message/edge_softmax.hpp>
-#include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/transformer_conv.hpp>
 
 #include <cmath>

@@ -3,7 +3,6 @@
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/links/link_predictor.hpp>
 
-#include <cmath>
 #include <numbers>
 #include <string>
 #include <utility>

@@ -3,7 +3,6 @@
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
-#include <sar/core/threads/parallel.hpp>
 #include <sar/nn/links/ranking.hpp>
 
 #include <algorithm>
@@ -11,7 +10,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {

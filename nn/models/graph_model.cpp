@@ -4,7 +4,6 @@
 #include <sar/nn/models/weight_file.hpp>
 #include <sar/nn/train/state_dict.hpp>
 
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 

@@ -1,12 +1,10 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/threads/parallel.hpp>
 #include <sar/nn/models/label_propagation.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

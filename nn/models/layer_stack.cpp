@@ -4,7 +4,6 @@
 #include <sar/nn/models/layer_stack.hpp>
 #include <sar/nn/modules/relu_dropout.hpp>
 
-#include <algorithm>
 #include <map>
 
 namespace sar { inline namespace SAR_PRECISION {

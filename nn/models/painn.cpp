@@ -1,5 +1,4 @@
 #include <sar/autograd/tape.hpp>
-#include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/models/painn.hpp>
 #include <sar/nn/modules/reductions.hpp>
 

@@ -5,7 +5,6 @@
 #include <sar/nn/models/sign.hpp>
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {

@@ -1,11 +1,8 @@
-#include <sar/core/error.hpp>
 #include <sar/core/files/safetensors.hpp>
 #include <sar/nn/models/weight_file.hpp>
 
-#include <algorithm>
 #include <iterator>
 #include <span>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {

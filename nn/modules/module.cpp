@@ -1,8 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/modules/module.hpp>
 
-#include <type_traits>
-
 namespace sar { inline namespace SAR_PRECISION {
 
 template <class Named, class T>

@@ -1,7 +1,6 @@
 #include <sar/autograd/op_support.hpp>
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
-#include <sar/core/error.hpp>
 #include <sar/core/rows/dropout.hpp>
 #include <sar/nn/modules/relu_dropout.hpp>
 

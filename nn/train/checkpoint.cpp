@@ -6,7 +6,6 @@
 #include <sar/nn/train/state_dict.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string_view>

@@ -4,7 +4,6 @@
 #include <sar/core/threads/parallel.hpp>
 #include <sar/nn/train/clip_grad.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>

@@ -1,4 +1,3 @@
-#include <sar/comm/broadcast_texts.hpp>
 #include <sar/comm/files/new_directory.hpp>
 #include <sar/comm/files/write_rows.hpp>
 #include <sar/core/error.hpp>

@@ -4,7 +4,6 @@
 #include <sar/nn/modules/relation_key.hpp>
 #include <sar/nn/train/state_dict.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <limits>

@@ -1,4 +1,4 @@
-/// Predicts what a training needs: memory of a worker, bytes and time of an epoch; see --help.
+/// Predicts the memory of a worker, and the traffic and time of an epoch, before a training; see --help.
 ///     plan parts --model sage --batch-norm --ranks 128 --link 100gbit --cores 36
 ///
 /// Room tools/plan: The program `plan`.

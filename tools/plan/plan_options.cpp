@@ -16,7 +16,7 @@ struct Unit {
   double value;
 };
 
-/// A number with one of the units behind it, as "100gbit"; `expected` ends the message otherwise.
+/// Parses a number with a unit, such as "100gbit"; `expected` ends the error message.
 template <std::size_t n>
 double with_unit(const std::string& option, const std::string& text, const Unit (&units)[n],
                  const char* expected) {
@@ -68,7 +68,7 @@ void add_shape_options(CLI::App& app, PlanOptions& o) {
              "with --scale-to-nodes: number of edges; 0: as many per node");
 }
 
-/// Refuses options that no plan knows. Throws CLI::ValidationError.
+/// Throws CLI::ValidationError for options of `train` that `plan` cannot predict.
 void check(const PlanOptions& o) {
   const TrainOptions& t = o.train;
   const auto refuse = [](bool wrong, const std::string& what) {

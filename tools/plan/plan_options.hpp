@@ -1,4 +1,4 @@
-/// The command line of `plan`: that of a training, and the machine that it shall run on.
+/// The options of `plan`: those of `train`, and a description of the machine.
 #pragma once
 
 #include "train/train_options.hpp"
@@ -7,26 +7,26 @@
 
 namespace sar::tools {
 
-/// What a worker has. Rates are per second.
+/// The machine: what each worker has. Rates are per second.
 struct Machine {
   int ranks = 1;            ///< workers
-  double cores = 1;         ///< of a worker
-  double link_bytes = 0;    ///< of the network, in each direction, for a worker
-  double latency = 20e-6;   ///< seconds that a message takes besides its bytes
-  double efficiency = 0.8;  ///< of more cores than the rates were measured with
-  double memory = 0;        ///< bytes of a worker; 0: not said
+  double cores = 1;         ///< cores of a worker
+  double link_bytes = 0;    ///< bandwidth of a worker's network link in each direction
+  double latency = 20e-6;   ///< seconds of a message, without its bytes
+  double efficiency = 0.8;  ///< parallel efficiency when there are more cores than in the measurement
+  double memory = 0;        ///< bytes of memory of a worker; 0: unknown
 };
 
 struct PlanOptions {
-  TrainOptions train;  ///< of the training that is planned
+  TrainOptions train;  ///< the options of the planned training
   Machine machine;
-  Index edges = 0;                         ///< of the graph; 0: as the graph has, or as its degree says
-  double halo_fraction = -1;               ///< halo nodes for each node of a part; negative: of the parts
-  Index scale_nodes = 0, scale_edges = 0;  ///< sizes of a graph of the same shape; 0: of the given one
+  Index edges = 0;                         ///< number of edges; 0: from the graph, or from its degree
+  double halo_fraction = -1;               ///< halo nodes per node of a part; negative: counted in the parts
+  Index scale_nodes = 0, scale_edges = 0;  ///< sizes to scale the graph to; 0: not scaled
   std::string rates_file, json_file;       ///< empty: none
 };
 
-/// Adds the options of `train` and those of the plan.
+/// Adds the options of `train` and those of `plan`.
 void add_options(CLI::App& app, PlanOptions& o);
 
 }  // namespace sar::tools

@@ -12,13 +12,13 @@
 namespace sar::tools {
 namespace {
 
-/// Bytes of halo rows besides those that a worker without halo holds, in each pass at its peak.
+/// Returns the bytes that halo rows add to the peak of each pass.
 struct Held {
   double forward = 0, backward = 0;
 };
 
 Held held_rows(const TrainOptions& o, const Place& at, const LayerTraffic& layer) {
-  constexpr double most_packed = 4 << 20, most_packets = 32;  // that leave at a time
+  constexpr double most_packed = 4 << 20, most_packets = 32;  // rows being sent at one time
   const double all = at.part.halo_nodes;
   if (at.ranks == 1 || all == 0 || layer.width == 0) return {};
   const bool keeps = o.graph_options.mode != HaloMode::rematerialize;
@@ -32,13 +32,13 @@ Held held_rows(const TrainOptions& o, const Place& at, const LayerTraffic& layer
   Held held{.forward = packed};
   if (o.graph_options.mode == HaloMode::one_shot)
     held.forward += all * row_bytes;
-  else if (!(keeps && attends))  // otherwise they are among those that are kept
+  else if (!(keeps && attends))  // else they are counted in `kept`
     held.forward += std::min(all, (depth + 1) * ahead.fetch) * row_bytes;
   if (layer.pushes > 0)
     held.backward += (std::min(all, back.push) + 2 * std::min(all, depth * back.fetch / 2)) * row_bytes;
   if (fetches_again) held.backward += std::min(all, (depth + 1) * back.fetch) * row_bytes + packed;
   if (o.graph_options.halo_format == HaloFormat::exact) return held;
-  // what arrives is unpacked, and gradients are packed
+  // received rows are unpacked, gradients are packed
   held.forward += std::min(all, (depth + 1) * ahead.fetch) * wire_row;
   if (layer.pushes > 0) held.backward += packed;
   if (fetches_again) held.backward += std::min(all, (depth + 1) * back.fetch) * wire_row;
@@ -52,7 +52,7 @@ double halo_index_bytes(const PartShape& part) {
 Memory memory_of(const PlanOptions& o, const Rates& rates, const ModelSize& model, const Place& at) {
   const PartShape& part = at.part;
   Held most;
-  double kept = 0;  // halo rows of attention that stay until the backward pass
+  double kept = 0;  // halo rows of attention, held until the backward pass
   for (int i = 0; i < model.layers; ++i) {
     const LayerTraffic layer = traffic(model, i);
     const Held held = held_rows(o.train, at, layer);
@@ -76,7 +76,7 @@ Memory memory_of(const PlanOptions& o, const Rates& rates, const ModelSize& mode
   return memory;
 }
 
-/// Seconds that one worker takes for what the rates measured on some threads.
+/// Converts measured seconds to seconds of one worker with the planned number of cores.
 double on_cores(const Machine& machine, int threads, double seconds) {
   const double efficiency = machine.cores > threads ? machine.efficiency : 1;
   return seconds * threads / (machine.cores * efficiency);
@@ -86,15 +86,15 @@ double wire_seconds(const Machine& machine, const Pass& pass) {
   return machine.link_bytes > 0 ? pass.bytes / machine.link_bytes + pass.messages * machine.latency : 0;
 }
 
-/// The gradients of the parameters are added up in a ring after the backward pass.
+/// Returns the seconds of the ring all-reduce of the parameters' gradients.
 double gradient_seconds(const Machine& machine, double parameters, int ranks) {
   if (ranks == 1 || machine.link_bytes == 0) return 0;
   return 2 * sizeof(real) * parameters * (ranks - 1) / ranks / machine.link_bytes +
          2 * std::log2(ranks) * machine.latency;
 }
 
-/// Of a step, or of the share of one that a pass is: packing, copies, adding, further stages, and what ranks
-/// take to meet. One rank measures nothing of the last.
+/// Returns the seconds of exchange in a step or a part of a step: packing, copies, additions, additional stages and
+/// synchronization. A measurement on one rank has no synchronization.
 double exchange_seconds(const Rates& rates, const Pass& pass, int ranks, double share_of_step) {
   if (ranks == 1) return 0;
   const double meetings = rates.ranks > 1 ? std::log2(ranks) / std::log2(rates.ranks) : 0;
@@ -114,7 +114,7 @@ void require_row(const TrainOptions& o, const ModelSize& model) {
                       widest, " numbers, expected at least ", least);
 }
 
-/// A change of the options, in words.
+/// Describes a change of the options in words.
 std::string tell(const std::string& change, const Prediction& p) {
   return concat(change, ": ", std::round(p.memory.total() / 1e6), " MB a worker, ",
                 std::round(p.seconds * 1e4) / 1e4, " s a training step");

@@ -12,7 +12,7 @@
 namespace sar::tools {
 namespace {
 
-/// The largest of the parts.
+/// Returns the maximum over the parts.
 PartShape largest(const GraphShape& shape) {
   PartShape most;
   for (const PartShape& part : shape.parts) {

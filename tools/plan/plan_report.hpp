@@ -1,4 +1,4 @@
-/// What `plan` says: a table for people, JSON for programs.
+/// The output of `plan`: a table for people, JSON for programs.
 #pragma once
 
 #include "plan_prediction.hpp"

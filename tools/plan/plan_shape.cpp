@@ -21,7 +21,7 @@ double real_of(Index x) {
   return static_cast<double>(x);
 }
 
-/// Parts of equal size whose nodes are drawn at random.
+/// Returns parts of equal size with randomly chosen nodes.
 GraphShape random_parts(GraphShape shape, int ranks) {
   const double P = ranks;
   PartShape part{.nodes = shape.nodes / P, .in_edges = shape.edges / P};
@@ -60,7 +60,7 @@ PartitionGraphOptions partition_options(const PlanOptions& o) {
           .drop_duplicates = o.train.data.drop_duplicates};
 }
 
-/// Of a graph that is read and divided. Collective.
+/// Reads the graph, partitions it and counts. Collective.
 GraphShape shape_of_source(GraphSource& source, const PlanOptions& o) {
   const int ranks = o.machine.ranks;
   require<InputError>(ranks <= source.num_nodes(), source.name(), ": there are ", source.num_nodes(),
@@ -76,7 +76,7 @@ GraphShape shape_of_source(GraphSource& source, const PlanOptions& o) {
 
 // ---- partition directories
 
-/// The field of that name or the other, or null.
+/// Returns the field with one of the two names, or null.
 const DataField* find_field(const std::vector<DataField>& fields, const char* name, const char* other) {
   for (const DataField& field : fields)
     if (field.name == name || field.name == other) return &field;
@@ -97,7 +97,7 @@ Index count_classes(const std::string& directory, const PartitionDescription& de
   return classes;
 }
 
-/// In-edges of a part that come from other parts.
+/// Returns the number of in-edges of a part from other parts.
 Index count_cut(const std::string& directory, const PartitionDescription& description, int part) {
   const NpyFile file(edge_file(directory, part, description.edge_types[0], "source_offsets"));
   require<InputError>(file.size() == description.num_parts + 1, file.path(), ": there are ", file.size(),
@@ -108,7 +108,7 @@ Index count_cut(const std::string& directory, const PartitionDescription& descri
   return offsets.back() - (offsets[p + 1] - offsets[p]);
 }
 
-/// Throws InputError when the edges were changed in another way than the options ask for.
+/// Throws InputError if the partition was made with other edge transforms than the options name.
 void check_info(const std::string& path, const PartitionDescription& description,
                 const DatasetOptions& data) {
   const auto check = [&](const char* option, bool wanted, const char* key) {
@@ -144,7 +144,7 @@ GraphShape shape_of_directory(const PlanOptions& o) {
     shape.parts.push_back({real_of(nodes.book.num_nodes(p)),
                            real_of(edges.edges_per_part[static_cast<std::size_t>(p)]),
                            real_of(count_cut(path, description, p)), 0});
-  // the halo of all parts together is known, and goes with their cuts
+  // only the total halo is known: divided in proportion to the cuts
   const auto info = description.info.find("halo_nodes");
   double halo = -1;
   if (info != description.info.end())
@@ -159,7 +159,7 @@ GraphShape shape_of_directory(const PlanOptions& o) {
   return shape;
 }
 
-/// Of a built-in graph: its parts are counted while that takes no long time.
+/// Counts the parts of a built-in graph if it is small; estimates them otherwise.
 GraphShape shape_of_built_in(const Communicator& comm, const PlanOptions& o) {
   constexpr double most_edges = 1e8;
   SbmOptions sbm = o.train.sbm;
@@ -180,7 +180,7 @@ GraphShape shape_of_built_in(const Communicator& comm, const PlanOptions& o) {
   return counted;
 }
 
-/// The halo that the command line gives, with as much of the cut as it lets expect.
+/// Uses the halo given on the command line, and estimates the cut from it.
 void set_halo(GraphShape& shape, double fraction) {
   const GraphShape random = random_parts(shape, static_cast<int>(shape.parts.size()));
   for (PartShape& part : shape.parts) {
@@ -217,8 +217,8 @@ GraphShape divided(const GraphShape& shape, int ranks) {
   if (P < 2 || now.cut_edges == 0) return random;
   const GraphShape random_now = random_parts(shape, static_cast<int>(P));
   const PartShape part = random_now.parts[0];
-  const double cut = now.cut_edges / (P * part.cut_edges);  // of what random parts cut
-  // halo nodes of a cut edge, of what random parts have
+  const double cut = now.cut_edges / (P * part.cut_edges);  // relative to random parts
+  // halo nodes per cut edge, relative to random parts
   const double halo = now.halo_nodes / now.cut_edges * part.cut_edges / std::max(part.halo_nodes, 1e-9);
   GraphShape other = random;
   for (PartShape& of : other.parts) {

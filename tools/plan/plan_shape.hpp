@@ -1,5 +1,5 @@
-/// How large a graph and its parts are: of a partition directory, of a dataset that is divided for this, or
-/// of numbers alone.
+/// Sizes of a graph and of its parts: read from a partition directory, counted in a dataset partitioned for this
+/// purpose, or given as numbers.
 #pragma once
 
 #include "plan_options.hpp"
@@ -11,11 +11,11 @@
 
 namespace sar::tools {
 
-/// What a worker has. Not whole numbers where they are estimated.
+/// Sizes of one part; estimates need not be whole numbers.
 struct PartShape {
   double nodes = 0, in_edges = 0;
   double cut_edges = 0;   ///< in-edges from other parts
-  double halo_nodes = 0;  ///< nodes of other parts that they come from, each counted once
+  double halo_nodes = 0;  ///< distinct sources of the cut edges
 };
 
 struct GraphShape {
@@ -23,15 +23,15 @@ struct GraphShape {
   double nodes = 0, edges = 0;
   Index features = 0, classes = 0;
   std::vector<PartShape> parts = {};  ///< one for each worker
-  std::string source = {};            ///< where the parts' sizes come from, for people
+  std::string source = {};            ///< says where the sizes come from, for the report
 };
 
-/// The graph of the options, in as many parts as there are workers. Collective. Throws InputError, the same
-/// on every rank, for more workers than nodes, for a partition that does not go with the options, and as
-/// open_source.
+/// Returns the sizes of the graph of the options, with one part per worker. Collective. Throws InputError, the same
+/// on every rank, for more workers than nodes, for a partition that contradicts the options, and for what
+/// open_source refuses.
 GraphShape shape_of(const Communicator& comm, const PlanOptions& o);
 
-/// The same graph in `ranks` parts of equal size, with the cut that `shape` lets expect.
+/// Returns the same graph in `ranks` parts of equal size, with a cut extrapolated from `shape`.
 GraphShape divided(const GraphShape& shape, int ranks);
 
 }  // namespace sar::tools

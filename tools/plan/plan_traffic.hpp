@@ -1,4 +1,4 @@
-/// What travels to a worker in a pass, in which stages, and what these add to.
+/// Traffic of a pass: bytes received by a worker, stages, and rows that the stages add to.
 #pragma once
 
 #include "model_cost.hpp"
@@ -7,25 +7,25 @@
 
 namespace sar::tools {
 
-/// A part, and what the stages of all parts depend on.
+/// A part, and the numbers that determine the stages of all parts.
 struct Place {
   const PartShape& part;
   int ranks;
   double nodes_of_largest;
 };
 
-/// A forward pass, or a forward and a backward pass.
+/// Traffic of a forward pass, or of a forward and a backward pass.
 struct Pass {
-  double bytes = 0;     ///< received
-  double unpacked = 0;  ///< the same rows in memory
-  double added_to = 0;  ///< bytes of rows that stages add to, for each stage anew
+  double bytes = 0;     ///< bytes received
+  double unpacked = 0;  ///< bytes of the received rows in memory
+  double added_to = 0;  ///< bytes of result rows that stages add to, summed over the stages
   double messages = 0, stages = 1;
 };
 
-/// The model of the options on a graph of these widths.
+/// Returns the model of the options for these numbers of features and classes.
 ModelSize model_size(const TrainOptions& o, Index features, Index classes);
 
-/// The stages of rows of `row_bytes` bytes; `fetch_and_push`: where gradients leave while rows arrive.
+/// Returns the stages for rows of `row_bytes` bytes; `fetch_and_push`: gradients are sent while rows are received.
 StageRows stages_of(const TrainOptions& o, const Place& at, double row_bytes, bool fetch_and_push);
 
 Pass pass_of(const TrainOptions& o, const ModelSize& model, const Place& at, bool with_backward);

@@ -29,7 +29,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// With one thread these are processor time, so that other programs on the machine do not count.
+/// Measures processor time with one thread (other programs do not disturb it), else wall time.
 struct Seconds {
   double wall = 0, counted = 0;
 };
@@ -42,12 +42,12 @@ Seconds seconds_of(FunctionRef<void()> work) {
   return {wall, num_threads() == 1 ? std::min(wall, busy) : wall};
 }
 
-/// Bytes of the account during a training step, at its peak and where halo rows would be held besides.
+/// Accounted bytes of a training step: at its peak, and at the points where halo rows would be held.
 struct Held {
   double peak = 0, fetch = 0, push = 0, rest = 0;
 };
 
-/// A training on a generated graph in parts of `nodes` nodes, one for each rank. Its calls are collective.
+/// A training on a generated graph with `nodes` nodes per rank. All members are collective.
 class Trial {
  public:
   Trial(const Communicator& comm, const TrainOptions& o, Index features, Index classes, Index nodes,
@@ -58,7 +58,7 @@ class Trial {
     graph_ = std::make_unique<GraphShardManager>(construct_full_graph(comm, data_, o.graph_options));
     if (o.model.attention_dropout == 0) graph_->drop_edge_ids();
     ModelOptions model = o.model;
-    model.cached = true;  // as train has it for steps on the whole graph
+    model.cached = true;  // as `train` does for full-batch steps
     Generator gen(o.seed);
     input_.emplace(comm, o_, data_);
     steps_ = std::make_unique<NodeSteps>(*graph_, data_, *input_, relations_, o_, model, gen);
@@ -81,7 +81,7 @@ class Trial {
   }
   void forget_seconds() { forward_ = backward_ = evaluation_ = std::numeric_limits<double>::infinity(); }
 
-  /// Of one more step.
+  /// Returns the bytes of one more step.
   [[nodiscard]] Held held() {
     start_trace(steady_nanoseconds());
     step();
@@ -111,10 +111,10 @@ class Trial {
   [[nodiscard]] double forward() const { return forward_; }
   [[nodiscard]] double backward() const { return backward_; }
   [[nodiscard]] double evaluation() const { return evaluation_; }
-  /// By a rank in a step, on average.
+  /// Returns the bytes received per rank and step, averaged over the ranks.
   [[nodiscard]] double sent_bytes() const { return sent_bytes_; }
-  /// Bytes of rows that stages add to in a step. Classes lie anywhere in the parts, so these are as random
-  /// ones.
+  /// Returns the bytes of result rows that stages add to in a step. The parts are as random ones, because nodes of a
+  /// class are spread over all parts.
   [[nodiscard]] double added_to() const {
     const double others = graph_->comm().size() - 1, cut = edges() * others / (others + 1);
     const PartShape part{.nodes = nodes(),
@@ -138,13 +138,13 @@ class Trial {
   double sent_bytes_ = 0;
 };
 
-/// The line through two measurements on as many nodes; neither slope is negative.
+/// Fits per_node and per_edge to two measurements with equal numbers of nodes; neither is negative.
 Linear2 fit(const Trial& few, double of_few, const Trial& many, double of_many) {
   const double per_edge = std::max(0.0, (of_many - of_few) / std::max(1.0, many.edges() - few.edges()));
   return {std::max(0.0, of_many - per_edge * many.edges()) / many.nodes(), per_edge};
 }
 
-/// Bytes that are copied in a second, read and written counted as one.
+/// Returns the copied bytes per second; a byte read and written counts once.
 double copied_bytes() {
   const Tensor from = Tensor::full({Index{1} << 14, 1024}, 1);
   Tensor to = Tensor::zeros(from.shape());
@@ -154,9 +154,9 @@ double copied_bytes() {
   return static_cast<double>(from.bytes()) / best;
 }
 
-/// In turns, so that a disturbance of the machine meets all of them; on all ranks at the same time.
+/// Times the trials in turns, so that noise of the machine affects all of them, on all ranks at the same time.
 void time_steps(const Communicator& comm, std::span<Trial* const> trials) {
-  constexpr double enough_seconds = 1;  // for each trial
+  constexpr double enough_seconds = 1;  // per trial
   double spent = 0;
   for (int round = 0; round < 2 || (round < 20 && spent < enough_seconds); ++round)
     for (Trial* trial : trials) {
@@ -169,15 +169,14 @@ void time_steps(const Communicator& comm, std::span<Trial* const> trials) {
     }
 }
 
-/// Seconds of a training step beyond those of its nodes and edges alone; those of the rank that takes
-/// longest.
+/// Returns the seconds of a training step minus the seconds of its nodes and edges; the maximum over the ranks.
 double beyond(const Communicator& comm, const Rates& rates, const Trial& trial) {
   const double alone =
       rates.forward(trial.nodes(), trial.edges()) + rates.backward(trial.nodes(), trial.edges());
   return comm.all_reduce(std::max(0.0, trial.forward() + trial.backward() - alone), ReduceOp::max);
 }
 
-/// A training of all ranks together in stages of a sixteenth of the usual size.
+/// Trains on all ranks together, with stages of a sixteenth of the usual size.
 TrainOptions with_small_stages(const TrainOptions& o, Index nodes) {
   TrainOptions small = o;
   const double row_bytes = static_cast<double>(o.model.hidden) * sizeof(real), n = static_cast<double>(nodes);
@@ -186,22 +185,21 @@ TrainOptions with_small_stages(const TrainOptions& o, Index nodes) {
   return small;
 }
 
-/// What a step takes because there are other ranks: for itself, for each byte of the rows that stages add to,
-/// and for each byte of the rows that a rank receives. `unpacked`: bytes of a row in memory for each byte
-/// that travels.
+/// Fits the costs of the exchange: per step, per byte of result rows that stages add to, and per received byte.
+/// `unpacked`: bytes of a row in memory per byte on the wire.
 void set_exchange(const Communicator& comm, Rates& rates, const Trial& tiny, const Trial& shared,
                   const Trial& staged, double unpacked) {
   rates.step_seconds = beyond(comm, rates, tiny);
   const double exchange = std::max(0.0, beyond(comm, rates, shared) - rates.step_seconds);
   const double more = beyond(comm, rates, staged) - rates.step_seconds - exchange;
   const double added = shared.added_to(), more_added = staged.added_to() - added;
-  if (more_added > 0)  // all of it is at most the exchange
+  if (more_added > 0)  // at most the whole exchange
     rates.added_byte_seconds = std::min(std::max(0.0, more) / more_added, exchange / added);
   rates.byte_seconds = std::max(0.0, exchange - rates.added_byte_seconds * added) /
                        std::max(1.0, unpacked * (shared.sent_bytes() - tiny.sent_bytes()));
 }
 
-/// Of the ranks, which compute at the same time.
+/// Returns the mean over the ranks, which compute at the same time.
 void take_mean(const Communicator& comm, Rates& rates) {
   double* const seconds[] = {&rates.forward.per_node,    &rates.forward.per_edge,
                              &rates.backward.per_node,   &rates.backward.per_edge,
@@ -214,7 +212,7 @@ Json to_json(const Linear2& line) {
   return {{"per_node", line.per_node}, {"per_edge", line.per_edge}};
 }
 
-/// The numbers of a file of rates by name; `visit(name, number)` and `visit(name, line)`.
+/// Visits the fields of a file of rates: `visit(name, number)` and `visit(name, line)`.
 template <class R, class Visit>
 void for_each_rate(R& rates, const Visit& visit) {
   visit("nodes", rates.nodes);
@@ -292,7 +290,7 @@ std::string describe_model(const TrainOptions& o, Index features, Index classes)
 
 Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index features, Index classes,
                     double nodes, double degree) {
-  constexpr double most_row_bytes = 1 << 25, most_degree = 64;  // of the widest tensor
+  constexpr double most_row_bytes = 1 << 25, most_degree = 64;  // bounds of the widest tensor
   const double width = static_cast<double>(std::max({o.model.hidden, features, classes})) * sizeof(real);
   const double least = static_cast<double>(std::max<Index>(2 * classes, 64));
   const auto n = static_cast<Index>(std::max(least, std::min(nodes, most_row_bytes / width)));
@@ -301,13 +299,13 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index featu
   const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(self));
   const MatmulPrecisionScope precision(o.matmul_precision);
   Trial few(self, o, features, classes, n, d / 2);
-  for (int i = 0; i < 2; ++i) few.step(), few.evaluate();  // caches of the graph and of the layers
+  for (int i = 0; i < 2; ++i) few.step(), few.evaluate();  // fill the caches of the graph and of the layers
   const Held of_few = few.held();
   Trial many(self, o, features, classes, n, d);
   for (int i = 0; i < 2; ++i) many.step(), many.evaluate();
   const Held of_many = many.held();
   std::vector<Trial*> trials{&few, &many};
-  std::optional<Trial> tiny, shared, staged;  // with the other ranks
+  std::optional<Trial> tiny, shared, staged;  // on all ranks together
   if (comm.size() > 1) {
     TrainOptions usual = o;
     usual.graph_options.max_halo_bytes = 0;
@@ -331,7 +329,7 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index featu
   rates.evaluation = fit(few, few.evaluation(), many, many.evaluation());
   rates.copied_bytes = copied_bytes();
   take_mean(comm, rates);
-  constexpr double copies = 3;  // packed, sent and received; or sent, received and added
+  constexpr double copies = 3;  // pack, send, receive; or send, receive, add
   rates.byte_seconds = copies / rates.copied_bytes;
   rates.added_byte_seconds = 1 / rates.copied_bytes;
   const double unpacked = static_cast<double>(o.model.hidden) * sizeof(real) /

@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <span>
 #include <system_error>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
