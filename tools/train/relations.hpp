@@ -1,4 +1,4 @@
-/// Types of nodes and edges, as layers for graphs of many types read them.
+/// Node and edge types, in the form that relational layers take.
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
@@ -13,23 +13,23 @@
 
 namespace sar::tools {
 
-/// What the layers need to know of this worker's edges, in the graph's edge order, and of its nodes.
+/// Types of this rank's edges, in the graph's edge order, and of its nodes.
 struct Relations {
   EdgeTypes types;              ///< of local edges
-  Tensor norm;                  ///< [local edges, 1]: relation_norm(); of rgcn only
-  bool averages_types = false;  ///< norm is by type of edge, and not of all in-edges of a node
-  Array<Index> node_types;      ///< [local sources]; none for one type
+  Tensor norm;                  ///< [local edges, 1]: relation_norm(); rgcn only
+  bool averages_types = false;  ///< norm averages over the in-edges of one type, not over all in-edges
+  Array<Index> node_types;      ///< [local sources]; empty for one type
   // Relation by relation, for the models that go so:
   std::optional<HeteroGraph> graph = {};
-  std::optional<HeteroBlock> block = {};  ///< of a message flow graph
+  std::optional<HeteroBlock> block = {};  ///< set for a message flow graph
 };
 
-/// Those of a block's edges, as far as the whole graph has them. Collective.
+/// Returns the relations of the edges of a block, taken from the whole graph. Collective.
 Relations relations_of(const MessageFlowGraph& block, const Relations& of_graph);
 
-/// Types 0 .. num_rels - 1. The type of about every other edge tells how far apart the classes of its ends
-/// are, modulo num_rels. The other types are drawn, and so are all types when `labels` [local nodes, 1] is
-/// undefined. They depend on labels and edge ids only: any number of workers gets the same. Collective.
+/// Generates edge types 0 .. num_rels - 1. For about half of the edges the type is the difference of the classes of
+/// the two ends, modulo num_rels; for the others, and for all edges if `labels` [local nodes, 1] is undefined, it is
+/// random. Types depend on labels and edge ids only, so they are the same for every number of ranks. Collective.
 Relations make_relations(const GraphShardManager& graph, Index num_rels, const Tensor& labels);
 
 }  // namespace sar::tools

@@ -1,4 +1,4 @@
-/// Trains a graph neural network, full batch or on mini-batches; its options say how, see --help.
+/// Trains a graph neural network, full batch or on mini-batches; see --help.
 ///     mpirun -n 4 train --graph sbm --nodes 160000 --degree 28 --batch-norm --log log.jsonl
 ///
 /// Room tools/train: The program `train`.
@@ -33,7 +33,7 @@
 namespace sar::tools {
 namespace {
 
-/// Generated edge types, for a model that has relations. Those of built-in graphs depend on the labels.
+/// Generates edge types for a model with relations; for built-in graphs they depend on the labels.
 std::vector<Relations> generate_relations(const GraphShardManager& graph, const NodeData& data,
                                           const TrainOptions& o) {
   if (!model_type(o.model.type).has_relations) return {};
@@ -45,7 +45,7 @@ std::vector<Relations> generate_relations(const GraphShardManager& graph, const 
   return {make_relations(graph, o.model.num_rels, labels)};
 }
 
-/// Loads the initial weights; rank 0 says which names it recognised. Collective.
+/// Loads the initial weights; rank 0 prints which names it recognised. Collective.
 void load(const Communicator& comm, WeightFile& weights, const TrainOptions& o) {
   const std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
   if (comm.rank() != 0) return;
@@ -53,7 +53,7 @@ void load(const Communicator& comm, WeightFile& weights, const TrainOptions& o) 
     std::cout << printable(concat(o.init_weights, ": ", line)) << std::endl;
 }
 
-/// Fails at once where memory would run out after a long while. Collective.
+/// Checks before the training that parameters and rows of the model fit in memory. Collective.
 void require_memory_of_model(const Communicator& comm, const TrainOptions& o, const ModelOptions& m,
                              const NodeData& data, Index in_feats, Index num_classes, Index num_types) {
   const Index matrices = !model_type(m.type).has_relations ? 1 : m.num_bases > 0 ? m.num_bases : m.num_rels;
@@ -87,8 +87,8 @@ void require_memory_of_model(const Communicator& comm, const TrainOptions& o, co
   require_memory(comm, (numbers + rows) * static_cast<double>(sizeof(real)), what);
 }
 
-/// The edges of the tasks link and edge, once it is clear that memory and predictions can hold what comes of
-/// them. Collective.
+/// Prepares the edges of the tasks link and edge, after a check of the memory and of the files of predictions.
+/// Collective.
 EdgeTask prepare_edges(const Communicator& comm, const TrainOptions& o, NodeData& data, EdgeData given) {
   const TaskType task = o.task.type;
   EdgeTask edges;
@@ -138,7 +138,7 @@ std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
   return steps;
 }
 
-/// Which weights the run begins with. Collective.
+/// Loads the weights that the run starts with. Collective.
 void begin_weights(const Communicator& comm, WeightFile& weights, const TrainOptions& o, bool resumed) {
   require<InputError>(o.epochs > 0 || o.predict.empty() || resumed || !o.init_weights.empty(), o.predict,
                       ": there are no weights to predict with, expected --init-weights, or --resume",
@@ -148,7 +148,7 @@ void begin_weights(const Communicator& comm, WeightFile& weights, const TrainOpt
     weights.recognise(comm, o.init_weights, o.weight_names);
 }
 
-/// The description of the network, where it is the whole model.
+/// Returns the description of the network, if it is the whole model.
 std::map<std::string, std::string> metadata_of_weights(const Module& model) {
   const auto* network = dynamic_cast<const NodeClassifier*>(&model);
   return network != nullptr ? network->metadata() : std::map<std::string, std::string>();

@@ -13,7 +13,7 @@
 namespace sar::tools {
 namespace {
 
-/// What the schedule of the learning rate depends on, as far as the type has it.
+/// Returns the settings of the learning rate schedule that its type uses.
 std::string describe(const ScheduleOptions& s, int epochs) {
   const std::string after = s.warm_up > 0 ? concat(" --warm-up ", s.warm_up) : "";
   switch (s.type) {
@@ -35,7 +35,7 @@ std::string describe(const std::map<std::string, std::string>& pairs) {
   return text.empty() ? "none" : text;
 }
 
-/// Batches of each rank depend on what the rank has.
+/// Returns the settings of sampling. With --batch-per-rank, batches also depend on the ranks and the partition.
 std::string describe(const SampleOptions& s, int ranks, const std::string& partition) {
   if (s.fan_outs.empty()) return "none";
   std::string text;
@@ -48,8 +48,8 @@ std::string describe(const SampleOptions& s, int ranks, const std::string& parti
       s.by_weight ? " --sample-by-weight" : "");
 }
 
-/// What the curve depends on, except for the seed and the type of the optimizer, which every checkpoint has,
-/// and the learning rate, which may change.
+/// Returns all options that the results depend on, except the seed and the type of the optimizer, which every checkpoint
+/// has, and the learning rate, which may change.
 std::map<std::string, std::string> describe(const TrainOptions& o, const GraphShardManager& graph) {
   const ModelOptions& m = o.model;
   return {{"--task", describe(o.task)},
@@ -83,7 +83,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"a number of edges of", concat(graph.num_global_edges())}};
 }
 
-/// As in the names of checkpoints.
+/// Formats an epoch as in the names of checkpoints.
 std::string epoch_text(int epoch) {
   std::array<char, 16> text{};
   std::snprintf(text.data(), text.size(), "%08d", epoch);
@@ -162,7 +162,7 @@ void Checkpoints::batch_done(int epoch, const EpochProgress& now, const Module& 
   save(epoch - 1, now.batch, model, optimizer, schedule, std::move(progress));
 }
 
-/// After a checkpoint has been written: the rows of those that are gone.
+/// Deletes the learnable rows of deleted checkpoints, after a checkpoint has been written.
 void Checkpoints::remove_embeddings(int epoch, const std::string& but) const {
   namespace fs = std::filesystem;
   constexpr std::string_view prefix = "embedding-";

@@ -1,4 +1,4 @@
-/// Checkpoints of `train`: which run wrote them, and where a resumed run continues.
+/// Checkpoints of `train`: options of the run that wrote them, and the position where a resumed run continues.
 #pragma once
 
 #include "train_input.hpp"
@@ -16,23 +16,22 @@ namespace sar::tools {
 
 class Checkpoints {
  public:
-  /// `input` outlives this. Throws InputError when there are checkpoints already and the run shall not resume
-  /// from them.
+  /// `input` must outlive this. Throws InputError if checkpoints exist and the run does not resume from them.
   Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph,
               NodeInput& input);
 
-  /// The state after the last checkpoint; epoch 0 when there is none. Another learning rate is taken, and
-  /// said. Throws InputError for a checkpoint of a run with other options, or longer than this run shall be.
+  /// Loads the last checkpoint and returns its state; epoch 0 if there is none. A changed learning rate is used and
+  /// reported. Throws InputError for a checkpoint of a run with other options, or with more epochs than this run.
   /// `schedule` may be null.
   CheckpointInfo resume(Module& model, Optimizer& optimizer, LRScheduler* schedule);
 
-  /// The file that the state comes from; empty for none.
+  /// The file that the state was loaded from; empty: none.
   [[nodiscard]] const std::string& resumed_from() const noexcept { return last_; }
 
-  /// Saves within the epoch, after every so many batches, in the place of the last checkpoint.
+  /// Saves within the epoch, every checkpoint_batches batches; replaces the last checkpoint.
   void batch_done(int epoch, const EpochProgress& now, const Module& model, Optimizer& optimizer,
                   const LRScheduler* schedule, std::map<std::string, std::string> progress) const;
-  /// Saves after every so many epochs and after the last. `progress`: see Log.
+  /// Saves every checkpoint_every epochs and after the last epoch. `progress`: see Log.
   void epoch_done(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
                   std::map<std::string, std::string> progress) const;
 

@@ -16,12 +16,12 @@
 namespace sar::tools {
 namespace {
 
-/// Rank 0 says what the dataset is.
+/// Prints the format of the dataset on rank 0.
 void tell_dataset(const Communicator& comm, const TrainOptions& o, const std::string& found) {
   if (comm.rank() == 0) std::cout << printable(concat(o.dataset, ": ", found)) << std::endl;
 }
 
-/// Of the data of edges, only what the task wants.
+/// Returns the edge data that the task needs.
 DatasetOptions data_options(const TrainOptions& o) {
   DatasetOptions options = o.data;
   options.edge_labels = o.task.type == TaskType::edge;
@@ -48,7 +48,7 @@ std::unique_ptr<GraphSource> built_in_source(const Communicator& comm, const Tra
   return sbm_source(comm, o.sbm);
 }
 
-/// A label far beyond the others would make a last layer that no memory can hold. Collective.
+/// Refuses labels so large that the last layer would not fit in memory. Collective.
 void require_plausible_labels(const Communicator& comm, const NodeData& data, const std::string& place) {
   comm.agree([&] {
     const Index nodes = data.book.num_nodes();

@@ -1,4 +1,4 @@
-/// The graph that `train` trains on, wherever it comes from.
+/// Loads the data of `train`: a dataset, a partition directory, or a generated graph.
 #pragma once
 
 #include "train_options.hpp"
@@ -13,22 +13,23 @@
 
 namespace sar::tools {
 
-/// `edges` gets what the dataset says of them, for the tasks link and edge. Throws InputError for what cannot
-/// be trained on, and for the task node when the number of classes is unknown. Collective.
+/// Also returns the edge data that the tasks link and edge need, in `edges`. Throws InputError for data without
+/// nodes to train on, and for the task node if the number of classes is unknown. Collective.
 NodeData load_data(const Communicator& comm, const TrainOptions& o, EdgeData& edges);
 
-/// The dataset or built-in graph, or null where it is partitioned. Throws InputError when there is no such file. Collective.
+/// Opens the dataset or built-in graph; null for a partition directory. Throws InputError if the file does not exist.
+/// Collective.
 std::unique_ptr<GraphSource> open_unpartitioned(const Communicator& comm, const TrainOptions& o,
                                                 bool edge_labels = false);
-/// The dataset where it is partitioned. Collective. Throws InputError as sar::load_graph.
+/// Loads a partition directory. Throws InputError as sar::load_graph. Collective.
 GraphData load_partitioned(const Communicator& comm, const TrainOptions& o, const DatasetOptions& options = {});
 
-/// Rank 0 says which ids the dataset does not say. Collective.
+/// Prints, on rank 0, which original ids the dataset lacks. Collective.
 void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData& data,
                  const EdgeData& edges);
 
-/// Checks the classes of the labels against --num-classes, and sets their number. Throws InputError when it
-/// is unknown. Collective.
+/// Checks the labels against --num-classes and sets the number of classes. Throws InputError if it is unknown.
+/// Collective.
 void set_num_classes(const Communicator& comm, const TrainOptions& o, NodeData& data);
 
 }  // namespace sar::tools

@@ -13,16 +13,16 @@
 
 namespace sar::tools {
 
-/// A network that represents nodes, and a predictor that makes numbers from the two ends of a pair.
+/// A network that computes node representations, and a predictor that maps the two ends of a pair to scores.
 class EdgeModel : public Module {
  public:
   EdgeModel(const TrainOptions& o, const ModelOptions& network, Index in_feats, Index num_types,
             Index num_classes, const Communicator& comm, Generator& gen);
 
   [[nodiscard]] NodeClassifier& network() { return network_; }
-  /// Null for other predictors.
+  /// The predictor with relations; null for other predictors.
   [[nodiscard]] const RelationPredictor* relations() const noexcept { return relations_.get(); }
-  /// Rows of both ends [n, hidden], and the types of the pairs, empty for all 0 -> [n, 1 or classes].
+  /// Maps the rows of both ends [n, hidden] to scores [n, 1 or classes]; `types` of the pairs: empty means all 0.
   [[nodiscard]] Variable operator()(const Variable& src, const Variable& dst, Array<Index> types) const;
 
  private:
@@ -34,14 +34,14 @@ class EdgeModel : public Module {
 
 class EdgeSteps : public Steps {
  public:
-  /// `task` outlives this. Collective.
+  /// `task` must outlive this. Collective.
   EdgeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
             std::span<const Relations> relations, const TrainOptions& o, const ModelOptions& network,
             const EdgeTask& task, Generator& gen);
 
   [[nodiscard]] Module& model() override { return model_; }
   [[nodiscard]] std::string description() const override { return description_; }
-  /// On the whole graph.
+  /// Computes representations on the whole graph.
   [[nodiscard]] std::vector<Scores> evaluate() override;
   void predict() override;
 
@@ -59,16 +59,16 @@ class EdgeSteps : public Steps {
   void describe_task();
   [[nodiscard]] Variable loss_of(const Variable& h, const NodePairs& positive, const NodePairs* negative,
                                  std::span<const Index> positions) const;
-  /// The predictor's numbers for pairs of any nodes, a limited number at a time. Collective.
+  /// Returns the scores of pairs of any nodes, computed in batches of limited size. Collective.
   [[nodiscard]] Tensor numbers_of(const Variable& h, std::span<const Index> src, std::span<const Index> dst,
                                   std::span<const Index> types) const;
   [[nodiscard]] NodePairList draw(const NegativeSampler& sampler, std::span<const Index> src,
                                   std::span<const Index> ids, std::uint64_t epoch) const;
-  /// The same for k negatives of each edge of `part`, which are drawn as many at a time. Collective.
+  /// Returns the scores of k sampled negatives per edge of `part`, drawn and computed in batches. Collective.
   [[nodiscard]] Tensor numbers_of_drawn(const Variable& h, const TaskEdges& part, std::uint64_t epoch) const;
   void evaluate_links(const Variable& h, const TaskEdges& part, std::uint64_t epoch, double Scores::*score,
                       std::vector<Scores>& scores) const;
-  /// MRR and Hits@K among all nodes. Collective.
+  /// Returns MRR and Hits@K among all nodes. Collective.
   [[nodiscard]] RankMetrics rank_among_all(const Variable& h, const TaskEdges& part) const;
   [[nodiscard]] double score_of_labels(const Variable& h, const TaskEdges& part) const;
 

@@ -71,8 +71,8 @@ std::shared_ptr<const EdgeSet> known_pairs(const Communicator& comm, const NodeD
   return std::make_shared<const EdgeSet>(comm, data.book, known);
 }
 
-/// Messages pass neither along held-out edges nor along those in the other direction, and no training edge,
-/// which the dataset may repeat, is one of these. Collective.
+/// Removes held-out edges, in both directions, from the message edges and from the training edges (the dataset may
+/// repeat an edge). Collective.
 void take_out(const Communicator& comm, const EdgeTask& task, NodeData& data, EdgeData& edges) {
   EdgeList held_out;
   for (const TaskEdges* part : {&task.valid, &task.test}) {
@@ -97,7 +97,7 @@ void take_out(const Communicator& comm, const EdgeTask& task, NodeData& data, Ed
   data.num_edges = comm.all_reduce(data.edges.size());
 }
 
-/// Messages pass along all edges of the graph, where the dataset lists pairs. Collective.
+/// Warns if messages pass along held-out edges, which happens when the dataset lists pairs. Collective.
 void warn_of_held_out_edges(const Communicator& comm, const EdgeTask& task, const NodeData& data) {
   const EdgeSet edges(comm, data.book, data.edges);
   Index counts[] = {0, task.valid.edges.size() + task.test.edges.size()};
@@ -112,7 +112,7 @@ void warn_of_held_out_edges(const Communicator& comm, const EdgeTask& task, cons
               << " validation and test pairs are edges of the graph, which carry messages" << std::endl;
 }
 
-/// Pairs as the dataset lists them. Collective.
+/// Returns the pairs listed by the dataset. Collective.
 void take_lists(const Communicator& comm, const NodeData& data, EdgeTask& task,
                 std::vector<ListedPairs> lists) {
   for (std::size_t i = 0; i < lists.size(); ++i) {
@@ -124,13 +124,13 @@ void take_lists(const Communicator& comm, const NodeData& data, EdgeTask& task,
   warn_of_held_out_edges(comm, task, data);
 }
 
-/// A self loop is no link: its ends are equal, whatever the network is.
+/// Returns whether edge e belongs to the task: links except self loops; edges that have a label.
 bool counts(const TrainOptions& o, const EdgeData& edges, Index e) {
   if (o.task.type == TaskType::link) return edges.edges.src[e] != edges.edges.dst[e];
   return !edges.labels.empty() && !std::isnan(edges.labels[e]);
 }
 
-/// The parts of the dataset's edges, as it says or as they are drawn. Collective.
+/// Returns the splits of the dataset's edges, given or drawn. Collective.
 void divide(const Communicator& comm, const TrainOptions& o, NodeData& data, EdgeData& edges,
             EdgeTask& task) {
   if (comm.all_reduce(edges.parts.empty() ? 0 : 1, ReduceOp::max) == 0)
@@ -146,7 +146,7 @@ void divide(const Communicator& comm, const TrainOptions& o, NodeData& data, Edg
   take(true);
 }
 
-/// Labels as classes: a negative one is none. Collective.
+/// Checks that labels are classes (negative: no label) and returns the number of classes. Collective.
 Index check_classes(const Communicator& comm, const TrainOptions& o, const NodeData& data, EdgeData& edges) {
   Index classes = 0;
   comm.agree([&] {
@@ -172,7 +172,7 @@ Index check_classes(const Communicator& comm, const TrainOptions& o, const NodeD
   return std::max(o.num_classes, classes);
 }
 
-/// The number of types; 0 where edges have none. A run that only predicts may see few of them. Collective.
+/// Returns the number of edge types; 0 if edges have no types. Collective.
 Index check_types(const Communicator& comm, const TrainOptions& o, const NodeData& data,
                   const EdgeData& edges) {
   Index types = 0;

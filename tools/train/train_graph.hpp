@@ -1,4 +1,4 @@
-/// The graph that `train` trains on, with everything that the steps read of it.
+/// The graph of a training, with the data that the steps read.
 #pragma once
 
 #include "relations.hpp"
@@ -17,19 +17,19 @@
 namespace sar::tools {
 
 struct TrainingGraph {
-  NodeData data;  ///< of a graph of many types: of its homogeneous form, with the labels of the category only
+  NodeData data;  ///< typed graph: of the homogeneous form, with labels of the category only
   EdgeTask edges;
   GraphShardManager graph;
-  std::vector<Relations> relations;  ///< one, or none where the model needs none
+  std::vector<Relations> relations;  ///< one element, or none if the model has no relations
   std::unique_ptr<NodeInput> input;
-  ModelOptions model;                           ///< with the numbers of types
-  Generator gen;                                ///< of the parameters that are not made yet
-  std::vector<PredictedNodes> node_types = {};  ///< whose rows --predict writes; none: all nodes
-  std::string types = {};                       ///< for people: node and edge types
+  ModelOptions model;                           ///< including the numbers of types
+  Generator gen;                                ///< draws the parameters
+  std::vector<PredictedNodes> node_types = {};  ///< node types whose rows --predict writes; empty: all nodes
+  std::string types = {};                       ///< node and edge types, for messages
 };
 
-/// The graph in its homogeneous form; messages of rgcn are averaged by type of edge. Throws InputError as
-/// load_graph and category_data, and when the model or the task does not fit. Collective.
+/// Loads a typed graph in its homogeneous form; rgcn averages messages by edge type. Throws InputError as load_graph
+/// and category_data do, and if the model or the task does not support types. Collective.
 TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o);
 
 }  // namespace sar::tools

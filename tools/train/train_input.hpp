@@ -1,4 +1,4 @@
-/// What the first layer of a network reads of the nodes.
+/// The input of the first layer: features, or learnable rows.
 #pragma once
 
 #include "train_options.hpp"
@@ -14,22 +14,21 @@
 
 namespace sar::tools {
 
-/// The nodes of one type on this rank: their rows follow those of the types before.
+/// The input of one node type on this rank. Its rows come after the rows of the types before it.
 struct NodeTypeInput {
   std::string name;
   Tensor features;  ///< [local nodes of the type, width]; undefined: learnable rows (--embedding)
   PartitionBook book;
-  Array<Index> original_ids;  ///< of learnable rows: key their draws
+  Array<Index> original_ids;  ///< keys of the random draws of learnable rows
 };
 
-/// Rows of all nodes. Where the types have features of one width, these; otherwise rows of a common width:
-/// features through a linear layer of their type, and learnable rows for types without features. These start
-/// Xavier-uniform with ReLU's gain as a matrix [nodes of the type, width], as in DGL's example of R-GCN.
-/// Parameters: `<type>.{weight, bias}` of the linear layers. Learnable rows are no parameters: step() moves
-/// them.
+/// The input rows of all nodes. If all types have features of one width, these are the rows. Otherwise rows have a
+/// common width: a linear layer per type maps features, and types without features have learnable rows. Learnable
+/// rows start Xavier-uniform with the gain of ReLU, as a matrix [nodes of the type, width] (DGL's R-GCN example).
+/// Parameters: `<type>.{weight, bias}` of the linear layers. Learnable rows are not parameters; step() updates them.
 class NodeInput : public Module {
  public:
-  /// Of a homogeneous graph. With --embedding, the learnable rows are data.features from now on. Collective.
+  /// The input of a homogeneous graph. With --embedding, data.features become the learnable rows. Collective.
   NodeInput(const Communicator& comm, const TrainOptions& o, NodeData& data);
   /// Collective.
   NodeInput(const Communicator& comm, const TrainOptions& o, std::vector<NodeTypeInput> types,
@@ -42,13 +41,12 @@ class NodeInput : public Module {
 
   /// [local nodes, width()]. Collective.
   [[nodiscard]] Variable all();
-  /// Those of some local rows, which stay as they are until the backward pass is over. Collective.
+  /// Returns some local rows [rows, width()]; `rows` must not change until the backward pass has finished. Collective.
   [[nodiscard]] Variable of(const Array<Index>& local_rows);
 
-  /// Moves the learnable rows that have a gradient, which is forgotten then. Collective.
+  /// Updates the learnable rows that have gradients and clears the gradients. Collective.
   void step(double lr);
-  /// A directory with the learnable rows and the state of their optimizer; one that exists is replaced.
-  /// Collective.
+  /// Writes a directory with the learnable rows and their optimizer state; replaces an existing one. Collective.
   void save(const std::string& path) const;
   /// Collective. Throws InputError as SparseOptimizer::load.
   void load(const std::string& path) { optimizer_->load(path); }
@@ -62,12 +60,12 @@ class NodeInput : public Module {
     std::unique_ptr<DistributedEmbedding> rows;  // in the place of features
     std::unique_ptr<Linear> linear;              // of features; null: as they are
   };
-  /// Uniform in [-bound, bound].
+  /// Adds learnable rows, initialised uniformly in [-bound, bound].
   void add_learnable_rows(const Communicator& comm, Type& type, const PartitionBook& book,
                           std::span<const Index> original_ids, double bound);
   void make_optimizer(const TrainOptions& o);
   [[nodiscard]] Variable all_of(Type& type);
-  /// Rows by their numbers within the type.
+  /// Returns the rows with these indices within the type.
   [[nodiscard]] Variable rows_of(Type& type, Array<Index> rows);
 
   Generator gen_;  // of learnable rows

@@ -1,4 +1,4 @@
-/// What `train` measures and reports: a line for people each epoch, a JSON object a line for programs.
+/// Measurements and output of `train`: one printed line and, in the log, one JSON object per epoch.
 #pragma once
 
 #include "train_options.hpp"
@@ -21,7 +21,7 @@
 
 namespace sar::tools {
 
-/// One metric, for the parts of the nodes or edges; NaN where it is not evaluated, or the part is empty.
+/// One metric on the training, validation and test split; NaN if not evaluated or if the split is empty.
 struct Scores {
   double train = std::numeric_limits<double>::quiet_NaN(), val = train, test = train;
 };
@@ -29,20 +29,20 @@ struct Scores {
 struct Epoch {
   int epoch = 0;
   double loss = 0, lr = 0;
-  std::vector<Scores> scores = {};  ///< of metric_names(); none: not evaluated
-  double seconds = 0, forward_seconds = 0, backward_seconds = 0, comm_seconds = 0;  ///< of the slowest rank
-  std::uint64_t comm_bytes = 0;                                                     ///< sent, all ranks
-  std::uint64_t peak_bytes = 0;  ///< tensor account, largest rank
+  std::vector<Scores> scores = {};  ///< in the order of metric_names(); empty: not evaluated
+  double seconds = 0, forward_seconds = 0, backward_seconds = 0, comm_seconds = 0;  ///< maximum over the ranks
+  std::uint64_t comm_bytes = 0;                                                     ///< sent by all ranks together
+  std::uint64_t peak_bytes = 0;  ///< accounted bytes, maximum over the ranks
   // of mini-batches; 0 full batch
-  Index batches = 0, seeds = 0;  ///< in this epoch of this run
-  double seeds_per_second = 0;   ///< over whole steps, with sampling
+  Index batches = 0, seeds = 0;  ///< of this epoch, in this run
+  double seeds_per_second = 0;   ///< including sampling
 };
 
 /// Measures one epoch on this rank; finish() is collective.
 class EpochTimer {
  public:
   explicit EpochTimer(const Communicator& comm);
-  void step_begins() { mark_ = elapsed(); }  ///< after sampling; the only step begins with the epoch
+  void step_begins() { mark_ = elapsed(); }  ///< called after sampling; without sampling the step begins with the epoch
   void forward_done() { lap(forward_); }
   void backward_done() { lap(backward_); }
   void steps_done() { steps_ = elapsed(); }
@@ -58,23 +58,21 @@ class EpochTimer {
   double mark_ = 0, forward_ = 0, backward_ = 0, steps_ = 0;
 };
 
-/// Speaks on rank 0 only; its functions are collective.
+/// Prints and writes on rank 0. All members are collective.
 class Log {
  public:
-  /// A run resumed from `start`, which `checkpoint` holds, also continues its log: the lines of later
-  /// epochs are dropped.
+  /// A run resumed from `start` continues its log: lines of later epochs are deleted.
   Log(const Communicator& comm, const TrainOptions& o, const CheckpointInfo& start,
       const std::string& checkpoint);
 
-  /// Returns what a run resumed after this epoch needs.
+  /// Returns the state that a checkpoint stores, to continue the log of a resumed run.
   [[nodiscard]] std::map<std::string, std::string> progress() const;
 
-  /// `in_feats`: width of what the first layer reads. `model`: what describe() says of it. `types`: what
-  /// there is to say of those of nodes and edges.
+  /// Reports the start. `in_feats`: width of the input. `model`: its describe(). `types`: node and edge types.
   void start(const NodeData& data, const GraphShardManager& graph, Index in_feats, const TrainOptions& o,
              const std::string& model, const std::string& types);
   void epoch(const Epoch& e);
-  /// Throws InputError when a part of the log could not be written: the training went on without it.
+  /// Throws InputError if part of the log could not be written; the training has continued without it.
   void summary(const GraphShardManager& graph);
 
  private:

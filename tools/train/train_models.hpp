@@ -22,19 +22,19 @@ namespace sar::tools {
 struct ModelOptions {
   std::string type = "sage";  ///< one of model_types()
   int layers = 3;
-  Index hidden = 256;      ///< width between layers: heads * features of a head
-  Index heads = 4;         ///< of gat and gatv2, but for the last layer
-  Index out_heads = 1;     ///< of the last layer of gat and gatv2, whose mean are the logits
-  int first_residual = 0;  ///< the first layer of gat and gatv2 with a residual connection, from 1; 0: none
+  Index hidden = 256;      ///< width between layers: heads * width of a head
+  Index heads = 4;         ///< gat and gatv2, all layers except the last
+  Index out_heads = 1;     ///< heads of the last layer of gat and gatv2; the logits are their mean
+  int first_residual = 0;  ///< first layer of gat and gatv2 with a residual connection, counted from 1; 0: none
   double dropout = 0.5;
   double attention_dropout = 0;
-  Index num_rels = 4;                        ///< types of edges
-  std::vector<std::string> node_types = {};  ///< of a graph of many types; otherwise none
+  Index num_rels = 4;                        ///< number of edge types
+  std::vector<std::string> node_types = {};  ///< typed graphs; otherwise empty
   std::vector<EdgeType> edge_types = {};
-  Index num_bases = 0;  ///< of rgcn: matrices that the types share; 0: one for each type
+  Index num_bases = 0;  ///< rgcn: number of shared basis matrices; 0: one matrix per type
   bool batch_norm = false;
   bool cached =
-      false;  ///< the first layer keeps the aggregate of the features where caches_features() allows it
+      false;  ///< the first layer caches the aggregate of the features if caches_features()
 };
 
 /// A convolution of any type.
@@ -43,67 +43,67 @@ struct Convolution {
   std::function<Variable(const GraphShardManager&, const Variable&, const Relations&)> apply;
 };
 
-/// What the models of one type have in common. ELU follows a layer that has heads and that batch norm does
-/// not follow, otherwise ReLU.
+/// Properties of a model type. The activation is ELU after a layer with heads and without batch norm, otherwise ReLU.
 struct ModelType {
   StackType stack;
   bool has_relations = false;  ///< edges have types
-  bool needs_types = false;    ///< those of nodes, too: --category
-  bool by_relation = false;    ///< has a layer for each relation
-  /// Of models that have relations; those of others are the ones that a description names.
+  bool needs_types = false;    ///< needs node types: --category
+  bool by_relation = false;    ///< one layer per relation
+  /// Makes a layer of a model with relations; null for the models that a description can name.
   Convolution (*make)(const LayerSize&, const ModelOptions&, Generator&) = nullptr;
 };
 
 const std::vector<ModelType>& model_types();
 
-/// The type of that name. Throws InputError when there is none.
+/// Returns the type with this name. Throws InputError if there is none.
 const ModelType& model_type(const std::string& name);
 
-/// Whether the first layer may keep the aggregate of the features: they reach it without dropout, and the
-/// aggregate is no wider than the layer's result, which is kept for the backward pass in any case.
+/// Returns whether the first layer may cache the aggregate of the features: no dropout precedes it, and the aggregate
+/// is not wider than the layer's output, which the backward pass needs in any case.
 bool caches_features(const ModelOptions& options, Index in_feats, Index out_feats);
 
-/// What the options say of a stack of layers, of whatever type.
+/// Returns the widths, heads and norms of a stack of layers from the options.
 ModelDescription description_of(const ModelOptions& options, Index in_feats, Index num_classes);
 
-/// The layers of the model, from the first to the last. Throws InputError when `hidden` is no multiple of
-/// `heads` in a model that has heads.
+/// Returns the layers of the model in order. Throws InputError if a model has heads and `hidden` is not a multiple of
+/// `heads`.
 std::vector<LayerSize> layers_of(const ModelOptions& options, Index in_feats, Index num_classes);
 
-/// For people: "gat: 1433 -> 64 (8 heads of 8) -> 7 (the mean of 8 heads)".
+/// Returns a summary such as "gat: 1433 -> 64 (8 heads of 8) -> 7 (the mean of 8 heads)".
 std::string describe(const ModelOptions& options, Index in_feats, Index num_classes);
 
-/// sage: conv, [batch norm], ReLU, dropout, ..., conv. gcn: dropout in front of every conv, as Kipf and
-/// Welling do. gat, gatv2: the same with ELU, or with batch norm and ReLU; heads lie side by side, and the
-/// logits are the mean of the last layer's. gin, rgcn:
-/// as sage; the network of a GIN layer is Linear, batch norm, ReLU, Linear, and its eps is learned.
+/// A stack of convolutions.
+/// - sage: conv, [batch norm], ReLU, dropout, ..., conv.
+/// - gcn: dropout before every conv (Kipf and Welling, 2017).
+/// - gat, gatv2: as gcn, with ELU, or with batch norm and ReLU; heads are concatenated, and the logits are the mean over
+///   the heads of the last layer.
+/// - gin, rgcn: as sage; the network of a GIN layer is Linear, batch norm, ReLU, Linear, and its eps is learned.
 class NodeClassifier : public Module {
  public:
-  /// Throws InputError as layers_of().
+  /// Throws InputError as layers_of() does.
   NodeClassifier(const ModelOptions& options, Index in_feats, Index num_classes, const Communicator& comm,
                  Generator& gen);
 
-  /// Registers the parameters of what makes x, which outlives this, as `input.*`.
+  /// Registers the parameters of the input, which must outlive this, as `input.*`.
   void add_input(Module& input);
 
-  /// On a graph, or on message flow graphs: x [local sources of the first layer, features] -> logits [local
-  /// destinations of the last, classes]. The weights of a graph's edges are used where it has any, but not by
-  /// gatv2 and rgcn. `relations`, of rgcn only: those of the graph, or of each message flow graph.
-  /// Collective.
+  /// Maps x [local sources of the first layer, features] to logits [local destinations of the last layer, classes], on
+  /// a graph or on message flow graphs. Edge weights of the graph are used, except by gatv2 and rgcn. `relations`: of the
+  /// graph, or of each message flow graph; rgcn only. Collective.
   Variable operator()(const LayerGraphs& graphs, const Variable& x,
                       std::span<const Relations> relations = {});
-  /// The same up to layer 1, ..., layers: what the next convolution takes. Collective.
+  /// Returns the output of layer `layer` (from 1), which is the input of the next convolution. Collective.
   Variable after_layer(int layer, const LayerGraphs& graphs, const Variable& x,
                        std::span<const Relations> relations = {});
 
-  /// For the metadata of a file of the weights: the description, from which load_model() makes the network
-  /// again. Empty for a network that a description does not say: with relations or an input of its own.
+  /// Returns the description for the metadata of a weight file, from which load_model() makes the network again; empty
+  /// for a network that descriptions do not cover: with relations, or with its own input.
   [[nodiscard]] std::map<std::string, std::string> metadata() const;
 
  private:
   NodeClassifier(const ModelOptions& options, const ModelType& type, const ModelDescription& description,
                  const Communicator& comm, Generator& gen);
-  /// Keeps how it is applied.
+  /// Makes a layer and stores how it is applied.
   std::unique_ptr<Module> make(const LayerSize& size, const ModelOptions& options, const ModelType& type,
                                const Communicator& comm, Generator& gen);
 

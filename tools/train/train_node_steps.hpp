@@ -1,4 +1,4 @@
-/// Training for classes of nodes.
+/// Steps of node classification.
 #pragma once
 
 #include "train_predict.hpp"
@@ -21,10 +21,10 @@ class NodeSteps : public Steps {
             Generator& gen);
 
   [[nodiscard]] Module& model() override { return model_; }
-  /// What predict() writes of a graph of many types.
+  /// Sets the node types that predict() writes, for a typed graph.
   void predict_types(std::span<const PredictedNodes> types) { types_ = types; }
   [[nodiscard]] std::string description() const override;
-  /// On the whole graph, or where it is wanted on sampled neighbours.
+  /// Evaluates on the whole graph, or on sampled neighbours with --sample-eval.
   [[nodiscard]] std::vector<Scores> evaluate() override;
   void predict() override;
 
@@ -36,7 +36,7 @@ class NodeSteps : public Steps {
   [[nodiscard]] Variable loss() override;
 
  private:
-  /// Message flow graphs for some nodes, and their labels.
+  /// Message flow graphs of some seed nodes, and the labels of the seeds.
   struct Part {
     BlockData data;
     Array<std::int64_t> labels;

@@ -13,7 +13,7 @@ namespace sar::tools {
 
 std::unique_ptr<Optimizer> make_optimizer(const TrainOptions& o, const Module& model);
 
-/// None when the learning rate stays as it is.
+/// Returns the schedule; null if the learning rate is constant.
 std::unique_ptr<LRScheduler> make_schedule(const TrainOptions& o, Optimizer& optimizer);
 
 }  // namespace sar::tools

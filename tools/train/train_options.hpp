@@ -1,4 +1,4 @@
-/// The command line of `train`.
+/// The options of `train`.
 #pragma once
 
 #include "formats/source_options.hpp"
@@ -36,20 +36,20 @@ struct ScheduleOptions {
 
 /// Mini-batch sampling.
 struct SampleOptions {
-  std::vector<Index> fan_outs;  ///< one for each layer; empty: full batch. --category: of each edge type
-  /// Edge types with other fan-outs, as the user wrote them, and as numbers.
+  std::vector<Index> fan_outs;  ///< one per layer; empty: full batch. With --category: per edge type
+  /// Edge types with their own fan-outs, as text and as numbers.
   std::map<std::string, std::string> relation_lists;
   std::map<std::string, std::vector<Index>> of_relations;
   Index batch_size = 1024;
   bool batch_per_rank = false, replace = false, by_weight = false, drop_last = false;
-  bool evaluate = false;  ///< also on sampled in-edges
+  bool evaluate = false;  ///< evaluate on sampled in-edges, too
 };
 
 struct TrainOptions {
   // the graph
   std::string dataset;            ///< path; empty: a generated graph
-  FoundDataset found;             ///< what `dataset` is
-  formats::SourceOptions source;  ///< of a file in a format of other libraries
+  FoundDataset found;             ///< the format of `dataset`
+  formats::SourceOptions source;  ///< for files in formats of other libraries
   Index num_classes = 0;          ///< 0: from the labels
   BuiltInGraph graph = BuiltInGraph::sbm;
   SbmOptions sbm;
@@ -67,7 +67,7 @@ struct TrainOptions {
   OptimizerType optimizer = OptimizerType::adam;
   double lr = 0.01, weight_decay = 0, momentum = 0.9;
   ScheduleOptions schedule;
-  double clip_norm = 0;  ///< 0: any
+  double clip_norm = 0;  ///< 0: no limit
   int epochs = 100, eval_every = 1, threads = 0;
   std::uint64_t seed = 0;
 
@@ -83,7 +83,7 @@ struct TrainOptions {
   int predict_layer = 0;  ///< layer whose output is also written; 0: none
 };
 
-/// Adds the options. Parsing them also finds out what the dataset is, and checks which can be combined.
+/// Adds the options. Parsing also detects the format of the dataset and checks the combination of options.
 void add_options(CLI::App& app, TrainOptions& o);
 
 }  // namespace sar::tools

@@ -1,4 +1,4 @@
-/// What `train --predict` writes.
+/// Writes the files of `train --predict`.
 #pragma once
 
 #include "train_input.hpp"
@@ -13,38 +13,37 @@
 
 namespace sar::tools {
 
-/// The nodes of one type in a graph of many: some of this rank's rows.
+/// The nodes of one type of a typed graph: a range of this rank's rows.
 struct PredictedNodes {
   std::string type;
   Index first_row = 0, end_row = 0;  ///< the rows of its nodes are [first_row, end_row)
-  Array<Index> ids;                  ///< their original ids within the type
+  Array<Index> ids;                  ///< original ids within the type
   bool ids_are_original = true;
-  bool is_category = false;  ///< whose classes are predicted
+  bool is_category = false;  ///< the type with labels
 };
 
-/// Makes the directory, so that the training does not begin when that fails. Collective.
+/// Creates the directory before the training, so that a failure appears early. Collective.
 void prepare_predictions(const Communicator& comm, const TrainOptions& o);
 
 /// Writes logits.npy float32 [nodes, classes], labels.npy int64 [nodes] (the class with the largest logit),
-/// and embeddings.npy float32 [nodes, width of the layer]; row v is that of original node v. Where the
-/// dataset does not say the original ids, row v is that of node v of the partition, and the files are called
-/// logits.partition_order.npy and so on. With `types`, logits and labels are those of the category, rows by
-/// id within the type, and embeddings.<type>.npy has the nodes of a type. Collective.
+/// and embeddings.npy float32 [nodes, width of the layer]; row v belongs to original node v. If
+/// the dataset has no original ids, row v belongs to node v of the partition, and the files are named
+/// logits.partition_order.npy and so on. With `types`, logits and labels are for the category, row = id within the
+/// type, and embeddings.<type>.npy has the nodes of each type. Collective.
 void predict_nodes(const Communicator& comm, const TrainOptions& o, NodeClassifier& model,
                    const GraphShardManager& graph, const NodeData& data, NodeInput& input,
                    std::span<const Relations> relations, std::span<const PredictedNodes> types = {});
 
-/// Writes embeddings.npy float32 [nodes, width] likewise: h [local nodes, width]. Collective.
+/// Writes h [local nodes, width] as embeddings.npy float32 [nodes, width], with rows as above. Collective.
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,
                         const NodeData& data);
 
-/// Throws InputError, the same on every rank, unless ids are 0 .. edges - 1: --predict writes rows by them.
-/// Collective.
+/// Throws InputError, the same on every rank, unless ids are 0 .. edges - 1, the rows of the files. Collective.
 void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<const Index> ids);
 
-/// Of the edges of the dataset, row e that of edge e: edge_logits.npy float32 [edges, classes] and
-/// edge_labels.npy int64 [edges], or edge_values.npy float32 [edges]. `numbers` [n, classes or 1] are those
-/// of the edges `ids`. Where the dataset does not say these, the names end as those of nodes. Collective.
+/// Writes edge_logits.npy float32 [edges, classes] and edge_labels.npy int64 [edges], or edge_values.npy float32
+/// [edges]; row e belongs to edge e of the dataset. `numbers` [n, classes or 1] belong to the edges `ids`. Without ids in
+/// the dataset, files are named as for nodes. Collective.
 void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor& numbers,
                    std::span<const Index> ids, bool ids_are_original);
 

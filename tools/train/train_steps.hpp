@@ -1,4 +1,4 @@
-/// The steps of an epoch of `train`: one on the whole graph, or one for each mini-batch.
+/// The steps of an epoch: one step on the whole graph, or one step per mini-batch.
 #pragma once
 
 #include "train_input.hpp"
@@ -27,29 +27,30 @@ struct BlockData {
   BlockData(std::vector<MessageFlowGraph> graphs, std::span<const Relations> of_graph);
 };
 
-/// The neighbours that --sample asks for. In a graph of many types, `relations` has the types of its edges,
-/// which are `edge_types`. Throws InputError for fan-outs of a type that is not there. Collective.
+/// Makes the sampler of --sample. For a typed graph, `relations` has the types of its edges, named `edge_types`. Throws
+/// InputError for fan-outs of an unknown type. Collective.
 NeighborSampler make_sampler(const GraphShardManager& graph, std::span<const Relations> relations,
                              std::span<const EdgeType> edge_types, const TrainOptions& o,
                              std::uint64_t seed);
 
-/// Throws InputError when there is no batch for the seeds ("training nodes"). Collective.
+/// Throws InputError if the seeds (named in the message, such as "training nodes") make no batch. Collective.
 void require_batches(const Communicator& comm, const TrainOptions& o, Index num_batches, Index seeds_of_rank,
                      const char* seeds);
 
-/// Where an epoch stands that is not over.
+/// The position within an unfinished epoch.
 struct EpochProgress {
   Index batch = 0;      ///< steps done
-  Index seeds = 0;      ///< of these steps
-  double loss_sum = 0;  ///< of all these seeds
+  Index seeds = 0;      ///< seeds of these steps
+  double loss_sum = 0;  ///< sum of the losses of these seeds
 
   [[nodiscard]] std::map<std::string, std::string> to_checkpoint() const;
-  /// What `extra` of a checkpoint says; none of it: the epoch is to begin. Throws InputError naming `place`.
+  /// Reads the position from `extra` of a checkpoint; without entries, the start of the epoch. Throws InputError that
+  /// names `place`.
   static EpochProgress from_checkpoint(const std::map<std::string, std::string>& extra,
                                        const std::string& place);
 };
 
-/// A model for one task on one graph, which outlives this: its steps, its scores, its predictions.
+/// Trains, evaluates and predicts with a model for one task on one graph, which must outlive this.
 class Steps {
  public:
   virtual ~Steps() = default;
@@ -57,32 +58,32 @@ class Steps {
   Steps& operator=(const Steps&) = delete;
 
   [[nodiscard]] virtual Module& model() = 0;
-  /// For people.
+  /// A summary of the model, for messages.
   [[nodiscard]] virtual std::string description() const = 0;
-  /// Trains to the end of the epoch. After each step, `step_done` hears where the epoch stands. Sets loss and
-  /// seeds of `result`. Throws Error when the loss is not finite. Collective.
+  /// Trains to the end of the epoch. Calls `step_done` with the position after each step. Sets loss and seeds of
+  /// `result`. Throws Error if the loss is not finite. Collective.
   void epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochProgress from,
              FunctionRef<void(const EpochProgress&, Index num_batches)> step_done);
-  /// Of metric_names(). Collective.
+  /// Returns the scores in the order of metric_names(). Collective.
   [[nodiscard]] virtual std::vector<Scores> evaluate() = 0;
-  /// Writes what --predict asks for. Collective.
+  /// Writes the files of --predict. Collective.
   virtual void predict() = 0;
 
  protected:
-  /// `input` outlives this, too.
+  /// `input` must outlive this, too.
   Steps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
         std::span<const Relations> relations, const TrainOptions& o)
       : graph_(graph), comm_(graph.comm()), data_(data), input_(input), relations_(relations), o_(o) {}
 
-  [[nodiscard]] virtual Index num_batches() const = 0;  ///< 0: an epoch is a step on the whole graph
-  [[nodiscard]] virtual Index num_seeds() const = 0;    ///< of all batches
+  [[nodiscard]] virtual Index num_batches() const = 0;  ///< 0: one step on the whole graph
+  [[nodiscard]] virtual Index num_seeds() const = 0;    ///< seeds of all batches
   virtual void start_epoch(std::uint64_t epoch, Index first_batch) = 0;
-  /// Samples the next batch; the number of this rank's seeds, or none after the last one. Collective.
+  /// Samples the next batch; returns the number of this rank's seeds, or nothing after the last batch. Collective.
   [[nodiscard]] virtual std::optional<Index> next_batch() = 0;
-  /// The forward pass on the batch, or on the whole graph. Collective.
+  /// Computes the loss on the batch, or on the whole graph. Collective.
   [[nodiscard]] virtual Variable loss() = 0;
 
-  /// What the first layer reads of the sources of blocks. Collective.
+  /// Returns the input rows of the sources of blocks. Collective.
   [[nodiscard]] Variable input_of(const BlockData& part) const {
     return input_.of(part.blocks.front().src_rows());
   }
