@@ -102,7 +102,10 @@ struct HaloPush::Impl final : Exchange {
     while (count < arrived && incoming[count].packet.stage < to_add) ++count;
     if (count == 0) return false;
     work(true, [&] { add(count); });
-    while (count-- > 0) forget_oldest();
+    for (; count > 0; --count, --arrived, ++added) {
+      held_bytes -= std::ssize(incoming.front().buffer);
+      incoming.pop_front();
+    }
     return true;
   }
 
@@ -139,12 +142,6 @@ struct HaloPush::Impl final : Exchange {
     if (begin < end)
       plan.wire->combine(sum, rows, begin, end, next.buffer.data() + plan.wire->bytes(begin - packet.begin),
                          op);
-  }
-  void forget_oldest() {
-    ++added;
-    held_bytes -= std::ssize(incoming.front().buffer);
-    incoming.pop_front();
-    --arrived;
   }
 
   const std::int64_t start = trace_time();
