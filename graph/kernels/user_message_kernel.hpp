@@ -53,6 +53,9 @@ struct MessageInputs {
   Shape message;               ///< shape of the result without edges: [0, ...]
   bool requires_grad = false;  ///< whether the result requires a gradient
 
+  [[nodiscard]] const MessageOperands& of(MessageTarget end) const {
+    return end == MessageTarget::u ? u : end == MessageTarget::v ? v : e;
+  }
   /// Width of a row with all source variables side by side.
   [[nodiscard]] Index u_width() const;
 };

@@ -34,15 +34,6 @@ class Probe final : public EdgeBatch {
   [[nodiscard]] Variable edata(const Variable& x) const override {
     return note(inputs_.e, x, graph_.num_edges(), "edata", "edges");
   }
-  [[nodiscard]] Variable src(const std::string& field) const override {
-    return src(note(inputs_.u, field, *frames_.src));
-  }
-  [[nodiscard]] Variable dst(const std::string& field) const override {
-    return dst(note(inputs_.v, field, *frames_.dst));
-  }
-  [[nodiscard]] Variable edata(const std::string& field) const override {
-    return edata(note(inputs_.e, field, *frames_.edge));
-  }
   [[nodiscard]] RowIds ids() const override {
     (void)graph_.edge_ids();  // throws where they were dropped
     return {};
@@ -59,8 +50,12 @@ class Probe final : public EdgeBatch {
     operands.calls.push_back(slot);
     return {Tensor(x.shape().with_rows(0)), x.requires_grad() && Tape::current() != nullptr};
   }
-  static const Variable& note(MessageOperands& operands, const std::string& field, const Frame& frame) {
-    return operands.fields.insert_or_assign(field, frame.at(field)).first->second;
+  [[nodiscard]] const Variable& field(MessageTarget of, const std::string& name) const override {
+    const auto take = [&](MessageOperands& operands, const Frame& frame) -> const Variable& {
+      return operands.fields.insert_or_assign(name, frame.at(name)).first->second;
+    };
+    if (of == MessageTarget::u) return take(inputs_.u, *frames_.src);
+    return of == MessageTarget::v ? take(inputs_.v, *frames_.dst) : take(inputs_.e, *frames_.edge);
   }
 
   const GraphShardManager& graph_;
