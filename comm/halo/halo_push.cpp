@@ -76,8 +76,6 @@ struct HaloPush::Impl final : Exchange {
   [[nodiscard]] int failed_peer() const noexcept override { return inbox.failed_peer(); }
   void give_up() noexcept override { outbox.give_up(); }
 
-  [[nodiscard]] std::size_t added_stages() const { return inbox.packets().complete_stages(added); }
-
   /// Returns the values of an outgoing packet.
   [[nodiscard]] const real* values_of(const Packet& packet) const {
     return outgoing[packet.stage - dropped].data() + packet.offset;
@@ -86,7 +84,7 @@ struct HaloPush::Impl final : Exchange {
   /// Waits for the first `stages` incoming stages and adds them.
   void add_stages(std::size_t stages) {
     to_add = std::min(stages, inbox.packets().num_stages());
-    wait_until([&] { return added_stages() >= to_add; });
+    wait_until([&] { return inbox.packets().complete_stages(added) >= to_add; });
   }
   [[nodiscard]] Packing::Pack pack_of(const Packet& packet) const {
     const Index first = (*plan.rounds)[packet.round].first * sum.row_size() + packet.begin;
