@@ -55,9 +55,7 @@ void check_edge_types(const std::vector<NodeTypeSpec>& nodes, const std::vector<
 /// Checks that source types exist before relations share a halo. Everything else is checked per relation.
 void check_sources(const std::vector<NodeTypeSpec>& nodes, const std::vector<EdgeTypeSpec>& edges) {
   for (const EdgeTypeSpec& spec : edges) {
-    const Index size = std::find_if(nodes.begin(), nodes.end(), [&](const NodeTypeSpec& type) {
-                         return type.name == spec.type.source;
-                       })->book.num_nodes();
+    const Index size = std::ranges::find(nodes, spec.type.source, &NodeTypeSpec::name)->book.num_nodes();
     for (std::size_t k = 0; k < spec.edges.src.size(); ++k)
       require<InputError>(0 <= spec.edges.src[k] && spec.edges.src[k] < size, "edge type '",
                           spec.type.canonical_name(), "': edge ", k, " of the rank comes from node ",

@@ -72,10 +72,10 @@ class UserMessageKernel : public ShardKernel {
     std::optional<Reduce> reduce;     ///< empty: a row per edge
     const real* dst_scale = nullptr;  ///< of a mean: per destination
     local_index* argmax = nullptr;    ///< of max and min: [destinations, width]
-    Tensor out;                       ///< forward: [destinations or edges, ...]
+    Tensor out{};                     ///< forward: [destinations or edges, ...]
     const real* grad_out = nullptr;   ///< backward: as out
-    std::vector<Tensor> grad_v;       ///< backward, by slot: added to; undefined: not required
-    std::vector<Tensor> grad_e;       ///< backward, by slot: overwritten; undefined: not required
+    std::vector<Tensor> grad_v{};     ///< backward, by slot: added to; undefined: not required
+    std::vector<Tensor> grad_e{};     ///< backward, by slot: overwritten; undefined: not required
   };
   explicit UserMessageKernel(Operands operands) : o_(std::move(operands)), blocks_(o_.edge_block) {}
 

@@ -141,7 +141,7 @@ struct UserMessage {
   MessageFunction function;
   MessageInputs inputs;
   std::optional<Reduce> reduce;
-  std::shared_ptr<Array<local_index>> argmax;
+  std::shared_ptr<Array<local_index>> argmax = nullptr;
   Tensor inverse_in_degrees{};  ///< of a mean
 
   /// None where the graph has dropped them and only the function can ask for them.
@@ -159,11 +159,7 @@ struct UserMessage {
             .edge_ids = ids(),
             .reduce = reduce,
             .dst_scale = inverse_in_degrees.defined() ? inverse_in_degrees.data() : nullptr,
-            .argmax = argmax != nullptr ? argmax->data() : nullptr,
-            .out = {},
-            .grad_out = nullptr,
-            .grad_v = {},
-            .grad_e = {}};
+            .argmax = argmax != nullptr ? argmax->data() : nullptr};
   }
   [[nodiscard]] Tensor sources() const { return packed_sources(inputs, graph->num_src_rows()); }
 
@@ -233,8 +229,7 @@ Variable run(const GraphShardManager& graph, Frames& frames, const char* operati
                       .options = graph.options(),
                       .function = function,
                       .inputs = agreed_inputs(graph, frames, operation, function, reduce),
-                      .reduce = reduce,
-                      .argmax = nullptr};
+                      .reduce = reduce};
   if (reduce == Reduce::mean) message.inverse_in_degrees = graph.shards()->degrees.inverse_in();
   const bool recorded = Tape::current() != nullptr && message.inputs.requires_grad;
   const Driver driver(graph.shards(), graph.options(), recorded);
