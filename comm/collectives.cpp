@@ -14,52 +14,27 @@ namespace {
 
 constexpr int all_to_all_tag = 1;
 
-template <class T>
-MPI_Datatype mpi_type() {
-  if constexpr (std::is_same_v<T, float>) return MPI_FLOAT;
-  if constexpr (std::is_same_v<T, double>) return MPI_DOUBLE;
-  if constexpr (std::is_same_v<T, std::int32_t>) return MPI_INT32_T;
-  if constexpr (std::is_same_v<T, std::uint32_t>) return MPI_UINT32_T;
-  if constexpr (std::is_same_v<T, std::int64_t>) return MPI_INT64_T;
-  if constexpr (std::is_same_v<T, std::uint64_t>) return MPI_UINT64_T;
-}
+struct NamedType {
+  MPI_Datatype type;
+  const char* name;
+};
 
 template <class T>
-const char* type_name() {
-  if constexpr (std::is_same_v<T, float>) return "float";
-  if constexpr (std::is_same_v<T, double>) return "double";
-  if constexpr (std::is_same_v<T, std::int32_t>) return "int32";
-  if constexpr (std::is_same_v<T, std::uint32_t>) return "uint32";
-  if constexpr (std::is_same_v<T, std::int64_t>) return "int64";
-  if constexpr (std::is_same_v<T, std::uint64_t>) return "uint64";
+NamedType named_type() {
+  if constexpr (std::is_same_v<T, float>) return {MPI_FLOAT, "float"};
+  if constexpr (std::is_same_v<T, double>) return {MPI_DOUBLE, "double"};
+  if constexpr (std::is_same_v<T, std::int32_t>) return {MPI_INT32_T, "int32"};
+  if constexpr (std::is_same_v<T, std::uint32_t>) return {MPI_UINT32_T, "uint32"};
+  if constexpr (std::is_same_v<T, std::int64_t>) return {MPI_INT64_T, "int64"};
+  if constexpr (std::is_same_v<T, std::uint64_t>) return {MPI_UINT64_T, "uint64"};
 }
 
 const char* call_name(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::max:
-      return "all_reduce (max)";
-    case ReduceOp::min:
-      return "all_reduce (min)";
-    case ReduceOp::sum:
-      break;
-  }
-  return "all_reduce";
+  return op == ReduceOp::max ? "all_reduce (max)" : op == ReduceOp::min ? "all_reduce (min)" : "all_reduce";
 }
 
 MPI_Op mpi_op(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::max:
-      return MPI_MAX;
-    case ReduceOp::min:
-      return MPI_MIN;
-    case ReduceOp::sum:
-      break;
-  }
-  return MPI_SUM;
-}
-
-std::size_t total_bytes(std::span<const Index> counts, std::size_t element_bytes) {
-  return element_bytes * std::accumulate(counts.begin(), counts.end(), Index{0});
+  return op == ReduceOp::max ? MPI_MAX : op == ReduceOp::min ? MPI_MIN : MPI_SUM;
 }
 
 /// Returns the offsets in bytes of the parts of all ranks, followed by the total size.
@@ -80,14 +55,15 @@ void Communicator::barrier() const {
 // MPI_Allreduce.
 template <class T>
 void Communicator::all_reduce(std::span<T> values, ReduceOp op) const {
-  state_->begin_call({.name = call_name(op), .length = std::ssize(values), .unit = type_name<T>()});
+  const auto [type, type_name] = named_type<T>();
+  state_->begin_call({.name = call_name(op), .length = std::ssize(values), .unit = type_name});
   if (state_->size == 1) return;
   const WaitTimer timer(state_->stats);
   const std::size_t step = state_->max_count(sizeof(T));
   for (std::size_t begin = 0; begin < values.size(); begin += step) {
     const std::size_t count = std::min(step, values.size() - begin);
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data() + begin, static_cast<int>(count), mpi_type<T>(),
-                            mpi_op(op), state_->owned.comm),
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data() + begin, static_cast<int>(count), type, mpi_op(op),
+                            state_->owned.comm),
               "MPI_Allreduce");
   }
   state_->count(values.size_bytes(), values.size_bytes());
@@ -112,10 +88,10 @@ std::vector<Index> Communicator::exchange_counts(std::span<const Index> counts,
                                                  std::size_t num_values) const {
   require<CommunicationError>(std::ssize(counts) == state_->size, "all_to_all_v got ", counts.size(),
                               " counts for ", state_->size, " ranks");
+  const auto total = static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), Index{0}));
   require<CommunicationError>(
-      std::all_of(counts.begin(), counts.end(), [](Index count) { return count >= 0; }) &&
-          total_bytes(counts, 1) == num_values,
-      "all_to_all_v got ", num_values, " values, but counts that sum up to ", total_bytes(counts, 1));
+      std::ranges::all_of(counts, [](Index count) { return count >= 0; }) && total == num_values,
+      "all_to_all_v got ", num_values, " values, but counts that sum up to ", total);
   std::vector<Index> received(counts.size());
   state_->begin_call({.name = "all_to_all_v"});
   const WaitTimer timer(state_->stats);

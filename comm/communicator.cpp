@@ -91,13 +91,6 @@ bool Communicator::on_same_node(int rank) const {
   return state_->on_same_node.at(rank) != 0;
 }
 
-Communicator Communicator::world() {
-  return Communicator(MPI_COMM_WORLD);
-}
-Communicator Communicator::self() {
-  return Communicator(MPI_COMM_SELF);
-}
-
 int Communicator::rank() const noexcept {
   return state_->rank;
 }

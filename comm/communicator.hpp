@@ -50,8 +50,10 @@ class Communicator {
   /// two again. The duplicate of the first communicator of all processes is kept until MPI_Finalize: if a
   /// rank exits early, ranks that wait for it in a collective call throw.
   explicit Communicator(MPI_Comm comm);
-  static Communicator world();  ///< all ranks (collective over MPI_COMM_WORLD)
-  static Communicator self();   ///< this rank only (local)
+  /// All ranks (collective over MPI_COMM_WORLD).
+  static Communicator world() { return Communicator(MPI_COMM_WORLD); }
+  /// This rank only (local).
+  static Communicator self() { return Communicator(MPI_COMM_SELF); }
 
   [[nodiscard]] int rank() const noexcept;         ///< local
   [[nodiscard]] int size() const noexcept;         ///< local

@@ -9,17 +9,11 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-Index total_size(std::span<const Tensor> tensors) {
-  Index total = 0;
-  for (const Tensor& tensor : tensors)
-    if (tensor.defined()) total += tensor.size();
-  return total;
-}
-
 /// Returns the values of all tensors, one after another.
 Tensor flatten(std::span<const Tensor> tensors) {
-  Tensor flat({total_size(tensors)});
-  Index begin = 0;
+  Index total = 0, begin = 0;
+  for (const Tensor& tensor : tensors) total += tensor.defined() ? tensor.size() : 0;
+  Tensor flat({total});
   for (const Tensor& tensor : tensors) {
     if (!tensor.defined()) continue;
     flat.slice_rows(begin, begin + tensor.size()).copy_from(tensor.reshape({tensor.size()}));

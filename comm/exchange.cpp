@@ -110,10 +110,7 @@ void Exchange::drain() noexcept {
 }
 
 void Exchange::work(bool waiting, FunctionRef<void()> body) {
-  if (!waiting) {
-    body();
-    return;
-  }
+  if (!waiting) return body();
   const Clock::time_point start = Clock::now();
   body();
   work_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();

@@ -111,7 +111,6 @@ struct HaloFetch::Impl final : Exchange {
       synchronize();
   }
 
-  [[nodiscard]] std::size_t complete_stages() const { return inbox.packets().complete_stages(arrived); }
   Tensor& tensor(std::size_t stage) {
     while (handed_out + tensors.size() <= stage)
       tensors.push_back(Tensor(owned.shape().with_rows(plan.halo[handed_out + tensors.size()].size())));
@@ -212,7 +211,7 @@ std::optional<HaloRows> HaloFetch::next() {
   const std::size_t k = fetch.handed_out;
   fetch.in_use = false;
   if (k == fetch.plan.halo.size()) return std::nullopt;
-  fetch.wait_until([&] { return fetch.complete_stages() > k; });
+  fetch.wait_until([&] { return fetch.inbox.packets().complete_stages(fetch.arrived) > k; });
   HaloRows rows{fetch.plan.halo[k], fetch.take_oldest()};
   fetch.in_use = true;
   fetch.start_more();

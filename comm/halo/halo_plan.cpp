@@ -10,14 +10,12 @@ namespace sar { inline namespace SAR_PRECISION {
 /// all_to_all.
 void number_halo_rows(const Communicator& comm, std::vector<HaloRound>& rounds) {
   Index first = 0;
-  std::vector<Index> told, counts(static_cast<std::size_t>(comm.size()), 0);
-  std::vector<Index> first_of(static_cast<std::size_t>(comm.size()), 0);
+  std::vector<Index> told, counts(comm.size(), 0), first_of(comm.size(), 0);
   for (HaloRound& round : rounds) {
     round.first = first;
     first += round.recv_rows;
-    if (round.recv_rows == 0) continue;
-    first_of[static_cast<std::size_t>(round.owner)] = round.first;
-    counts[static_cast<std::size_t>(round.owner)] = 1;
+    first_of[round.owner] = round.first;
+    counts[round.owner] = round.recv_rows > 0 ? 1 : 0;
   }
   for (std::size_t q = 0; q < counts.size(); ++q)
     if (counts[q] > 0) told.push_back(first_of[q]);
@@ -25,7 +23,7 @@ void number_halo_rows(const Communicator& comm, std::vector<HaloRound>& rounds) 
   std::vector<Index> of_reader;
   std::size_t next = 0;
   for (const Index count : heard.counts) of_reader.push_back(count > 0 ? heard.values[next++] : 0);
-  for (HaloRound& round : rounds) round.reader_first = of_reader[static_cast<std::size_t>(round.reader)];
+  for (HaloRound& round : rounds) round.reader_first = of_reader[round.reader];
 }
 
 HaloPlan plan_halo(const std::vector<HaloRound>& rounds, Index stage_rows, int depth) {

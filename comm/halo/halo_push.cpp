@@ -76,8 +76,6 @@ struct HaloPush::Impl final : Exchange {
   [[nodiscard]] int failed_peer() const noexcept override { return inbox.failed_peer(); }
   void give_up() noexcept override { outbox.give_up(); }
 
-  [[nodiscard]] std::size_t added_stages() const { return inbox.packets().complete_stages(added); }
-
   /// Returns the values of an outgoing packet.
   [[nodiscard]] const real* values_of(const Packet& packet) const {
     return outgoing[packet.stage - dropped].data() + packet.offset;
@@ -86,7 +84,7 @@ struct HaloPush::Impl final : Exchange {
   /// Waits for the first `stages` incoming stages and adds them.
   void add_stages(std::size_t stages) {
     to_add = std::min(stages, inbox.packets().num_stages());
-    wait_until([&] { return added_stages() >= to_add; });
+    wait_until([&] { return inbox.packets().complete_stages(added) >= to_add; });
   }
   [[nodiscard]] Packing::Pack pack_of(const Packet& packet) const {
     const Index first = (*plan.rounds)[packet.round].first * sum.row_size() + packet.begin;
@@ -102,7 +100,10 @@ struct HaloPush::Impl final : Exchange {
     while (count < arrived && incoming[count].packet.stage < to_add) ++count;
     if (count == 0) return false;
     work(true, [&] { add(count); });
-    while (count-- > 0) forget_oldest();
+    for (; count > 0; --count, --arrived, ++added) {
+      held_bytes -= std::ssize(incoming.front().buffer);
+      incoming.pop_front();
+    }
     return true;
   }
 
@@ -139,12 +140,6 @@ struct HaloPush::Impl final : Exchange {
     if (begin < end)
       plan.wire->combine(sum, rows, begin, end, next.buffer.data() + plan.wire->bytes(begin - packet.begin),
                          op);
-  }
-  void forget_oldest() {
-    ++added;
-    held_bytes -= std::ssize(incoming.front().buffer);
-    incoming.pop_front();
-    --arrived;
   }
 
   const std::int64_t start = trace_time();

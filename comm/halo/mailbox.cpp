@@ -188,8 +188,7 @@ bool Outbox::advance(int tag, std::size_t stages,
   waiting.clear();
   for (std::size_t i = 0; i < slots_.size(); ++i)
     if (slots_[i].packet != none && !slots_[i].sent) waiting.push_back(i);
-  std::sort(waiting.begin(), waiting.end(),
-            [&](std::size_t a, std::size_t b) { return slots_[a].packet < slots_[b].packet; });
+  std::ranges::sort(waiting, {}, [&](std::size_t slot) { return slots_[slot].packet; });
   for (auto at = waiting.begin(); at != waiting.end(); ++at) {
     Slot& slot = slots_[*at];
     const Packet& packet = packets()[slot.packet];

@@ -54,7 +54,7 @@ inline To converted(From x) {
 }
 
 template <class Value>
-class ValuesAs final : public WireFormat {
+class ValuesAs : public WireFormat {
  public:
   [[nodiscard]] Index bytes(Index values) const override {
     return values * static_cast<Index>(sizeof(Value));
@@ -107,22 +107,9 @@ class ValuesAs final : public WireFormat {
 };
 
 /// Double-precision numbers stored in the memory of `real` tensors.
-class Doubles final : public WireFormat {
+class Doubles final : public ValuesAs<real> {
  public:
   [[nodiscard]] Index group() const override { return reals_per_double; }
-  [[nodiscard]] Index bytes(Index values) const override { return stored().bytes(values); }
-  [[nodiscard]] bool as_stored() const override { return true; }
-  [[nodiscard]] bool permanent() const override { return true; }
-  void pack(const Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
-            std::byte* out) const override {
-    stored().pack(tensor, rows, begin, end, out);
-  }
-  void pack(const real* values, Index begin, Index end, std::byte* out) const override {
-    stored().pack(values, begin, end, out);
-  }
-  void unpack(const std::byte* packed, Index values, real* out) const override {
-    stored().unpack(packed, values, out);
-  }
   void combine(Tensor& tensor, const Array<std::int32_t>& rows, Index begin, Index end,
                const std::byte* packed, ReduceOp) const override {
     for_each_row(tensor.row_size(), begin, end, [&](Index i, Index column, Index length) {
@@ -138,9 +125,6 @@ class Doubles final : public WireFormat {
       packed += bytes(length);
     });
   }
-
- private:
-  static const WireFormat& stored() { return wire_format<real>(); }
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -48,14 +47,6 @@ void require_once(const PartitionBook& book, const char* what, const GivenTwice&
 
 }  // namespace
 
-IdTable::IdTable(Index size) {
-  make_slots(std::bit_ceil(2 * static_cast<std::size_t>(size) + 2));
-}
-
-void IdTable::make_slots(std::size_t count) {
-  slots_.assign(count, {0, none});
-}
-
 // Linear probing: returns the slot of the id, or the free slot where it belongs.
 std::size_t IdTable::slot_of(Index id) const noexcept {
   const std::size_t mask = slots_.size() - 1;
@@ -75,10 +66,6 @@ Index IdTable::insert(Index id, Index number) {
       if (old.number != none) slots_[slot_of(old.id)] = old;
   }
   return number;
-}
-
-Index IdTable::find(Index id) const noexcept {
-  return slots_[slot_of(id)].number;
 }
 
 NodeDirectory::NodeDirectory(const Communicator& comm, const PartitionBook& book, std::span<const Index> ids,

@@ -5,6 +5,7 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory/memory.hpp>
 
+#include <bit>
 #include <cstddef>
 #include <limits>
 #include <span>
@@ -15,12 +16,12 @@ namespace sar { inline namespace SAR_PRECISION {
 class IdTable {
  public:
   /// Reserves room for `size` ids; the table grows as needed.
-  explicit IdTable(Index size = 0);
+  explicit IdTable(Index size = 0) { make_slots(std::bit_ceil(2 * static_cast<std::size_t>(size) + 2)); }
   /// Inserts an id with a number other than `none`, unless the id is present. Returns the number stored for
   /// the id.
   Index insert(Index id, Index number);
   /// Returns the number of an id, or `none`.
-  [[nodiscard]] Index find(Index id) const noexcept;
+  [[nodiscard]] Index find(Index id) const noexcept { return slots_[slot_of(id)].number; }
 
   static constexpr Index none = std::numeric_limits<Index>::min();
 
@@ -29,7 +30,7 @@ class IdTable {
     Index id, number;
   };
   [[nodiscard]] std::size_t slot_of(Index id) const noexcept;
-  void make_slots(std::size_t count);
+  void make_slots(std::size_t count) { slots_.assign(count, {0, none}); }
 
   Array<Slot> slots_;  // size is a power of two; at most half are used
   std::size_t used_ = 0;

@@ -26,16 +26,11 @@ void copy_rows(Index count, Index row_bytes, const std::byte* in, const Places& 
   const auto copy = [&](auto bytes) {
     for (Index i = 0; i < count; ++i) std::memcpy(out + to[i] * bytes, in + from[i] * bytes, bytes);
   };
-  switch (row_bytes) {  // copies of constant length compile to single instructions
-    case 4:
-      return copy(std::integral_constant<Index, 4>());
-    case 8:
-      return copy(std::integral_constant<Index, 8>());
-    case 16:
-      return copy(std::integral_constant<Index, 16>());
-    default:
-      return copy(row_bytes);
-  }
+  // copies of constant length compile to single instructions
+  if (row_bytes == 4) return copy(std::integral_constant<Index, 4>());
+  if (row_bytes == 8) return copy(std::integral_constant<Index, 8>());
+  if (row_bytes == 16) return copy(std::integral_constant<Index, 16>());
+  copy(row_bytes);
 }
 
 /// Rows grouped by rank.

@@ -9,8 +9,7 @@ namespace sar { inline namespace SAR_PRECISION {
 ScatteredRows::ScatteredRows(int owner, std::span<const Index> rows, std::span<const Index> places)
     : owner_(owner), wanted_(rows.size()) {
   for (Index k = 0; k < std::ssize(wanted_); ++k) wanted_[k] = {rows[k], places[k]};
-  const auto less = [](const Wanted& a, const Wanted& b) { return a.row < b.row; };
-  if (!std::is_sorted(wanted_.begin(), wanted_.end(), less)) std::sort(wanted_.begin(), wanted_.end(), less);
+  if (!std::ranges::is_sorted(wanted_, {}, &Wanted::row)) std::ranges::sort(wanted_, {}, &Wanted::row);
 }
 
 Index ScatteredRows::get(const RowWindow& window, Index row_bytes, Index most) {

@@ -1,6 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/hetero/edge_type.hpp>
 
+#include <algorithm>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -9,6 +10,13 @@ std::string quoted_list(std::span<const std::string> names) {
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + name + "'";
   return list.empty() ? "none" : list;
+}
+
+std::size_t find_node_type(std::span<const std::string> types, const std::string& type) {
+  const auto found = std::find(types.begin(), types.end(), type);
+  require<InputError>(found != types.end(), "there is no node type '", type, "'; the node types are ",
+                      quoted_list(types));
+  return static_cast<std::size_t>(found - types.begin());
 }
 
 std::size_t find_edge_type(std::span<const EdgeType> types, std::string_view name) {

@@ -23,6 +23,9 @@ struct EdgeType {
 /// unique. Throws InputError that lists the available types. Local.
 std::size_t find_edge_type(std::span<const EdgeType> types, std::string_view name);
 
+/// Returns the position of a node type. Throws InputError that lists the available types. Local.
+std::size_t find_node_type(std::span<const std::string> types, const std::string& type);
+
 /// Returns the quoted names for an error message: "'author', 'paper'".
 std::string quoted_list(std::span<const std::string> names);
 

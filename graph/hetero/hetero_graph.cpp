@@ -55,9 +55,7 @@ void check_edge_types(const std::vector<NodeTypeSpec>& nodes, const std::vector<
 /// Checks that source types exist before relations share a halo. Everything else is checked per relation.
 void check_sources(const std::vector<NodeTypeSpec>& nodes, const std::vector<EdgeTypeSpec>& edges) {
   for (const EdgeTypeSpec& spec : edges) {
-    const Index size = std::find_if(nodes.begin(), nodes.end(), [&](const NodeTypeSpec& type) {
-                         return type.name == spec.type.source;
-                       })->book.num_nodes();
+    const Index size = std::ranges::find(nodes, spec.type.source, &NodeTypeSpec::name)->book.num_nodes();
     for (std::size_t k = 0; k < spec.edges.src.size(); ++k)
       require<InputError>(0 <= spec.edges.src[k] && spec.edges.src[k] < size, "edge type '",
                           spec.type.canonical_name(), "': edge ", k, " of the rank comes from node ",
@@ -110,11 +108,8 @@ struct HeteroGraph::State {
   State(const Communicator& communicator, const GraphOptions& graph_options)
       : comm(communicator), options(graph_options) {}
 
-  [[nodiscard]] std::size_t node_type(const std::string& name) const {
-    const auto found = std::find(node_names.begin(), node_names.end(), name);
-    require<InputError>(found != node_names.end(), "there is no node type '", name, "'; the node types are ",
-                        quoted_list(node_names));
-    return static_cast<std::size_t>(found - node_names.begin());
+  [[nodiscard]] const NodeType& node_type(const std::string& name) const {
+    return nodes[find_node_type(node_names, name)];
   }
   void take_nodes(std::vector<NodeTypeSpec> specs);
   /// Builds the relations; relations with the same sources share one halo. Collective.
@@ -123,7 +118,7 @@ struct HeteroGraph::State {
   void take_relations(std::vector<EdgeType> types,
                       const std::vector<std::shared_ptr<const ShardedGraph>>& shards);
   [[nodiscard]] Frames frames_of(const EdgeType& type) const {
-    return {nodes[node_type(type.source)].src_frame, nodes[node_type(type.destination)].dst_frame};
+    return {node_type(type.source).src_frame, node_type(type.destination).dst_frame};
   }
 };
 
@@ -158,7 +153,7 @@ std::vector<std::shared_ptr<const ShardedGraph>> HeteroGraph::State::make_shards
     const SharedHalo halo = share_halo(comm, nodes[t].book, lists);
     for (const std::size_t k : from_here) {
       const EdgeType& type = specs[k].type;
-      const NodeType& dst = nodes[node_type(type.destination)];
+      const NodeType& dst = node_type(type.destination);
       shards[k] = naming(type, [&] {
         return std::make_shared<const ShardedGraph>(std::make_shared<const GraphTopology>(
             comm, nodes[t].book, dst.book, std::move(specs[k].edges), type.source == type.destination,
@@ -264,7 +259,7 @@ const GraphShardManager& HeteroGraph::holding_halo(const EdgeType& type) const {
   if (!held)
     held = comm().agree([&] {  // all ranks cache it, or none does
       const GraphShardManager& relation = state_->relations[k];
-      SharedIds& ids = state_->nodes[state_->node_type(type.source)].ids_with_halo;
+      SharedIds& ids = state_->nodes[find_node_type(node_types(), type.source)].ids_with_halo;
       if (ids == nullptr)
         ids = std::make_shared<const Array<Index>>(relation.topology().with_halo(relation.src_ids()));
       Frames frames(std::make_shared<Frame>("rows of '" + type.source + "' with their halo"),
@@ -277,7 +272,7 @@ const GraphShardManager& HeteroGraph::holding_halo(const EdgeType& type) const {
 }
 
 const PartitionBook& HeteroGraph::book(const std::string& type) const {
-  return state_->nodes[state_->node_type(type)].book;
+  return state_->node_type(type).book;
 }
 Index HeteroGraph::num_nodes(const std::string& type) const {
   return book(type).num_nodes();
@@ -286,20 +281,20 @@ Index HeteroGraph::num_local_nodes(const std::string& type) const {
   return book(type).num_nodes(comm().rank());
 }
 Index HeteroGraph::num_local_destinations(const std::string& type) const {
-  return state_->nodes[state_->node_type(type)].dst_book.num_nodes(comm().rank());
+  return state_->node_type(type).dst_book.num_nodes(comm().rank());
 }
 const Array<Index>& HeteroGraph::node_ids(const std::string& type) const {
-  return *state_->nodes[state_->node_type(type)].ids;
+  return *state_->node_type(type).ids;
 }
 Frame& HeteroGraph::ndata(const std::string& type) const {
   require<InputError>(!is_block(), "a block has no ndata of '", type, "', only srcdata and dstdata");
   return srcdata(type);
 }
 Frame& HeteroGraph::srcdata(const std::string& type) const {
-  return *state_->nodes[state_->node_type(type)].src_frame;
+  return *state_->node_type(type).src_frame;
 }
 Frame& HeteroGraph::dstdata(const std::string& type) const {
-  return *state_->nodes[state_->node_type(type)].dst_frame;
+  return *state_->node_type(type).dst_frame;
 }
 
 namespace {
@@ -407,8 +402,7 @@ class HomogeneousMaker {
   }
 
   [[nodiscard]] Index first_row_of(const std::string& type) const {
-    const auto& types = graph_.node_types();
-    return first_row_[std::find(types.begin(), types.end(), type) - types.begin()];
+    return first_row_[find_node_type(graph_.node_types(), type)];
   }
 
   /// Returns all edges of this rank in global ids of the homogeneous graph. Collective.

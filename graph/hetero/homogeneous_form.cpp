@@ -5,19 +5,9 @@
 #include <algorithm>
 
 namespace sar { inline namespace SAR_PRECISION {
-namespace {
-
-std::size_t find_type(const std::vector<std::string>& types, const std::string& type) {
-  const auto found = std::find(types.begin(), types.end(), type);
-  require<InputError>(found != types.end(), "there is no node type '", type, "'; the node types are ",
-                      quoted_list(types));
-  return static_cast<std::size_t>(found - types.begin());
-}
-
-}  // namespace
 
 Variable HomogeneousForm::concat(const std::map<std::string, Variable>& rows) const {
-  for (const auto& of_type : rows) (void)find_type(node_types, of_type.first);
+  for (const auto& of_type : rows) (void)find_node_type(node_types, of_type.first);
   std::vector<Variable> parts;
   for (std::size_t t = 0; t < node_types.size(); ++t) {
     const auto found = rows.find(node_types[t]);
@@ -33,7 +23,7 @@ Variable HomogeneousForm::concat(const std::map<std::string, Variable>& rows) co
 }
 
 Variable HomogeneousForm::rows_of(const Variable& rows, const std::string& node_type) const {
-  const std::size_t t = find_type(node_types, node_type);
+  const std::size_t t = find_node_type(node_types, node_type);
   require<ShapeError>(rows.defined() && rows.num_rows() == first_row.back(), "rows of shape ", rows.shape(),
                       ", rank ", graph.comm().rank(), " has ", first_row.back(), " nodes of all types");
   return node_types.size() == 1 ? rows : slice_rows(rows, first_row[t], first_row[t + 1]);

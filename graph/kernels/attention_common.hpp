@@ -68,8 +68,7 @@ class Factors {
   template <class B>
   void draw(const GraphShard& shard, const local_index* position_of, const B& batch) {
     if (!any()) return;
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& s = batch.segment[i];
+    for (const Segment& s : batch) {
       for (Index x = 0; x < s.edges; ++x) {
         const Index k = s.position + x;
         edge_[s.first + x] = shard.edge(position_of != nullptr ? position_of[k] : k);

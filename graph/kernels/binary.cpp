@@ -127,7 +127,9 @@ class Binary final : public BinaryKernel {
   }
   [[nodiscard]] bool extremum() const { return o_.result == Result::max || o_.result == Result::min; }
   /// Bytes that one edge touches; determines the block size.
-  [[nodiscard]] Index edge_bytes() const;
+  [[nodiscard]] Index edge_bytes() const {
+    return (o_.row.cost() + o_.row.width()) * static_cast<Index>(sizeof(real));
+  }
   /// Returns gm_e, possibly in `buffer` [width].
   [[nodiscard]] const real* message_gradient(Index v, Index edge, real* buffer) const;
   void add_gradient(MessageTarget target, const real* a, const real* b, const real* g, real* to) const {
@@ -169,10 +171,6 @@ class Binary final : public BinaryKernel {
   EdgeCursor cursor_;
   bool first_ = true;  ///< the next stage is the first one and overwrites results
 };
-
-Index Binary::edge_bytes() const {
-  return (o_.row.cost() + o_.row.width()) * static_cast<Index>(sizeof(real));
-}
 
 /// Calls visit(edge, row of lhs, row of rhs) for the edges of the i-th row.
 template <class Visit>

@@ -3,6 +3,7 @@
 
 #include <sar/autograd/row_ids.hpp>
 #include <sar/autograd/variable.hpp>
+#include <sar/graph/kernels/message_op.hpp>
 
 #include <functional>
 #include <string>
@@ -30,9 +31,9 @@ class EdgeBatch {
   /// x[e] for each edge; x [local edges, ...] in the graph's edge order.
   [[nodiscard]] virtual Variable edata(const Variable& x) const = 0;
   // The same for fields of the graph's frames. Throws InputError for a field that does not exist.
-  [[nodiscard]] virtual Variable src(const std::string& field) const = 0;
-  [[nodiscard]] virtual Variable dst(const std::string& field) const = 0;
-  [[nodiscard]] virtual Variable edata(const std::string& field) const = 0;
+  [[nodiscard]] Variable src(const std::string& name) const { return src(field(MessageTarget::u, name)); }
+  [[nodiscard]] Variable dst(const std::string& name) const { return dst(field(MessageTarget::v, name)); }
+  [[nodiscard]] Variable edata(const std::string& name) const { return edata(field(MessageTarget::e, name)); }
   /// Returns the original ids of the edges, the keys of random draws such as dropout(x, p, key, edges.ids()).
   /// Throws InputError if the graph has dropped them (GraphShardManager::drop_edge_ids).
   [[nodiscard]] virtual RowIds ids() const = 0;
@@ -41,6 +42,7 @@ class EdgeBatch {
 
  protected:
   EdgeBatch() = default;
+  [[nodiscard]] virtual const Variable& field(MessageTarget of, const std::string& name) const = 0;
 };
 
 /// A differentiable function of a chunk of edges that returns one row per edge.

@@ -43,6 +43,10 @@ struct Batch {
   std::array<Segment, batch_edges> segment;
   std::array<Index, batch_edges> other;  ///< gathered row per edge
   std::array<std::array<const real*, batch_edges>, Tables> rows;
+
+  // A loop over a batch visits its segments.
+  [[nodiscard]] const Segment* begin() const { return segment.data(); }
+  [[nodiscard]] const Segment* end() const { return segment.data() + segments; }
 };
 
 /// Returns the gathered rows of a segment from one of the tables: `heads` times `dim` columns starting at

@@ -18,10 +18,6 @@ Index rows_per_task(Index width) {
 
 }  // namespace
 
-void EdgeBlock::resize(Index n) {
-  for (Array<local_index>* list : {&src, &dst, &edge}) list->resize(n);
-}
-
 void EdgeBlocks::by_destination(const Stage& stage) {
   shard_ = &stage.shard;
   begin_ = stage.begin;
@@ -59,7 +55,8 @@ void EdgeBlocks::for_rows(Index b, const VisitRow& visit_row) const {
 }
 
 void EdgeBlocks::write(Index b, EdgeBlock& block, BlockGroups& groups) const {
-  block.resize(std::min(num_edges_ - b * max_size_, max_size_));
+  for (Array<local_index>* list : {&block.src, &block.dst, &block.edge})
+    list->resize(std::min(num_edges_ - b * max_size_, max_size_));
   groups.clear();
   const GraphShard& shard = *shard_;
   const auto take_row = [&](Array<local_index>& ids, local_index id, Index at, Index count) {

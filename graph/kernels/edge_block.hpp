@@ -19,7 +19,6 @@ struct EdgeBlock {
   Array<local_index> edge;  ///< index among this rank's edges
 
   [[nodiscard]] Index size() const noexcept { return static_cast<Index>(src.size()); }
-  void resize(Index n);
 };
 
 /// The positions of a block, grouped by the row they belong to. If rows ascend with the positions, `order` is

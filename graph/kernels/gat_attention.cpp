@@ -44,8 +44,7 @@ class AdditiveScore {
   void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
     for (Index x = 0; x < next.edges; ++x) prefetch_row(source(next.other[x]), o_.heads);
     lanes::for_head_lanes(o_.heads, [&](auto L, Index h) {
-      for (Index i = 0; i < batch.segments; ++i) {
-        const Segment& seg = batch.segment[i];
+      for (const Segment& seg : batch) {
         const auto er = lanes::load<L>(o_.dst + edges.row(seg.row) * o_.heads + h);
         for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
           auto sum = lanes::load<L>(source(batch.other[x]) + h) + er;
@@ -198,8 +197,7 @@ struct AdditiveBackward {
   }
 
   void add_to_types(const Batch<1>& batch, const real* ds) {
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
+    for (const Segment& seg : batch) {
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
         double* to = grad_type_term + score.type(position(seg, x)) * o.heads;
         for (Index h = 0; h < o.heads; ++h) to[h] += static_cast<double>(ds[x * o.heads + h]);
@@ -212,8 +210,7 @@ struct AdditiveBackward {
   void compute_scores(const Batch<1>& batch, Index h) {
     using lanes::load, lanes::store;
     const Index heads = o.heads;
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
+    for (const Segment& seg : batch) {
       const auto el = load<L>(score.source(seg.row + skipped) + h);
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
         const real* of_dst = stats + batch.other[x] * 4 * heads + h;
@@ -229,8 +226,7 @@ struct AdditiveBackward {
 
   /// Computes dalpha, and adds the gradient of the source rows as values.
   void add_values(const Batch<1>& batch, const Batch<1>& next, const real* weights) {
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
+    for (const Segment& seg : batch) {
       const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.dim);
       const Index column = seg.row * o.heads * o.dim;
       const Index from = seg.first * o.heads;
@@ -247,8 +243,7 @@ struct AdditiveBackward {
   void compute_gradients(const Batch<1>& batch, real* ds, Index h) const {
     using lanes::load, lanes::store;
     const Index heads = o.heads;
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
+    for (const Segment& seg : batch) {
       const Index from = seg.first * heads + h;
       real* to = grad_el + (seg.row + skipped) * heads + h;
       store<L>(to, load<L>(to) + lanes::sum_of_rows<L>(seg.edges, heads, [&](auto N, Index at) {

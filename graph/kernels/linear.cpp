@@ -51,7 +51,7 @@ struct WeightedBackward {
     if (!std::exchange(started, true)) find_edges(batch, edge);
     find_edges(next, next_edge);
     for (Index x = 0; x < batch.edges; ++x) coefficients.set(x, edge[x], batch.other[x]);
-    for (Index i = 0; i < batch.segments; ++i) add_segment(batch, next, batch.segment[i]);
+    for (const Segment& seg : batch) add_segment(batch, next, seg);
     for (Index x = 0; o.grad_edge_weight != nullptr && x < batch.edges; ++x) {
       const real scale = coefficients.dst_scale(batch.other[x]);
       for (Index h = 0; h < o.heads; ++h)
@@ -61,8 +61,7 @@ struct WeightedBackward {
   }
 
   void find_edges(const Batch<1>& batch, std::array<Index, batch_edges>& numbers) const {
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
+    for (const Segment& seg : batch) {
       for (Index x = 0; x < seg.edges; ++x) {
         const Index number = stage.shard.edge(positions[seg.position + x]);
         numbers[seg.first + x] = number;
@@ -97,8 +96,7 @@ void weighted_sum(const LinearKernel::Operands& o, const Stage& stage, const Edg
     for_batches<1>(edges.begin, edges.end, first, last, stage.shard.src.data(), stage.begin,
                    edges_at_once(o.width, o.heads), {Gathered{stage.rows, o.width}},
                    [&](const Batch<1>& batch, const Batch<1>& next) {
-                     for (Index i = 0; i < batch.segments; ++i) {
-                       const Segment& seg = batch.segment[i];
+                     for (const Segment& seg : batch) {
                        const Index v = edges.row(seg.row);
                        for (Index x = 0; x < seg.edges; ++x)
                          coefficients.set(seg.first + x, stage.shard.edge(seg.position + x), v);

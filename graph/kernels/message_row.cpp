@@ -136,21 +136,10 @@ struct Loops<MessageOp::copy> {
 }  // namespace
 
 MessageLoops message_loops(MessageOp op) {
-  switch (op) {
-    case Op::copy:
-      return Loops<Op::copy>::functions;
-    case Op::add:
-      return Loops<Op::add>::functions;
-    case Op::sub:
-      return Loops<Op::sub>::functions;
-    case Op::mul:
-      return Loops<Op::mul>::functions;
-    case Op::div:
-      return Loops<Op::div>::functions;
-    case Op::dot:
-      return Loops<Op::dot>::functions;
-  }
-  return {};
+  constexpr MessageLoops of_op[] = {Loops<Op::copy>::functions, Loops<Op::add>::functions,
+                                    Loops<Op::sub>::functions,  Loops<Op::mul>::functions,
+                                    Loops<Op::div>::functions,  Loops<Op::dot>::functions};
+  return of_op[static_cast<std::size_t>(op)];
 }
 
 #include <sar/core/isa/isa_end.hpp>
@@ -197,17 +186,6 @@ MessageRow::MessageRow(MessageOp op, const Shape& a, const Shape& b) : op_(op) {
                                 (loops.offsets(i)[1] + j * loops.stride_b[last]) * last_extent(row_b)});
   }
   loops_ = message_loops(op);
-}
-
-Index MessageRow::cost() const {
-  return static_cast<Index>(lines_.lines.size()) * (lines_.length + 1);
-}
-
-bool MessageRow::reads_a(bool, bool wants_b) const {
-  return !linear() && wants_b;
-}
-bool MessageRow::reads_b(bool wants_a, bool wants_b) const {
-  return !linear() && (wants_a || (wants_b && op_ == MessageOp::div));
 }
 
 }}  // namespace sar

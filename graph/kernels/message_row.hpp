@@ -47,7 +47,7 @@ class MessageRow {
   [[nodiscard]] Shape shape(Index rows) const { return shape_.with_rows(rows); }
   [[nodiscard]] Index width() const { return shape_.row_size(); }
   /// Number of elements that the computation of a message touches.
-  [[nodiscard]] Index cost() const;
+  [[nodiscard]] Index cost() const { return std::ssize(lines_.lines) * (lines_.length + 1); }
 
   /// Computes m = a op b.
   void store(const real* a, const real* b, real* m) const { loops_.store(lines_, a, b, m); }
@@ -62,8 +62,10 @@ class MessageRow {
     loops_.add_gradient_b(lines_, a, b, g, db);
   }
   /// Return whether the backward pass reads the values of a (b), depending on which gradients are required.
-  [[nodiscard]] bool reads_a(bool wants_a, bool wants_b) const;
-  [[nodiscard]] bool reads_b(bool wants_a, bool wants_b) const;
+  [[nodiscard]] bool reads_a(bool, bool wants_b) const { return !linear() && wants_b; }
+  [[nodiscard]] bool reads_b(bool wants_a, bool wants_b) const {
+    return !linear() && (wants_a || (wants_b && op_ == MessageOp::div));
+  }
   /// Returns whether the gradients depend on the gradient of the message only, not on operands.
   [[nodiscard]] bool linear() const { return op_ == MessageOp::add || op_ == MessageOp::sub || is_copy(); }
   /// Returns whether the sum of messages that share b is the message of the sum of their a's, and vice versa.

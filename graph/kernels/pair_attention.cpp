@@ -80,8 +80,7 @@ class DotScore {
         edges.begin, edges.end, first, last, block.shard.src.data(), block.begin,
         edges_at_once(width, o_.heads), {Gathered{block.rows, source_width(o_)}},
         [&](const Batch<1>& batch, const Batch<1>& next) {
-          for (Index i = 0; i < batch.segments; ++i) {
-            const Segment& seg = batch.segment[i];
+          for (const Segment& seg : batch) {
             lanes::add_rows(rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim),
                             slots.at(edges.row(seg.row), seg.position), ones.data(), to(seg.row));
           }
@@ -153,8 +152,7 @@ class ScoreOfPairs : public PairScore {
   explicit ScoreOfPairs(const AttentionOperands& o) : PairScore(o), o_(o) {}
 
   void by_destination(const EdgeRanges& edges, const Batch<1>& batch, const Batch<1>& next, real* s) const {
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
+    for (const Segment& seg : batch) {
       Rows rows = rows_of(batch, next, seg, 0, 0, o_.heads, o_.key_dim);
       if (!o_.separate_value) rows = rows.without_prefetch();  // the loop over values prefetches
       this->raw(rows, o_.dst + edges.row(seg.row) * o_.heads * o_.key_dim, s + seg.first * o_.heads);
@@ -213,8 +211,7 @@ struct PairBackward {
   }
 
   void find_slots(const Batch<2>& batch) {
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
+    for (const Segment& seg : batch) {
       for (Index x = seg.first; x < seg.first + seg.edges; ++x) {
         slot[x] = slots->at(batch.other[x], positions[seg.position + x - seg.first]);
         prefetch_bytes(slot[x], 1);
@@ -238,8 +235,7 @@ struct PairBackward {
       prefetch_row(stats + next.other[x] * 3 * heads, 1);
       prefetch_row(stats + next.other[x] * 3 * heads + 3 * heads - 1, 1);
     }
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
+    for (const Segment& seg : batch) {
       const Rows rows = rows_of(batch, next, seg, 0, 0, heads, o.key_dim).without_prefetch();
       score.raw(rows, block.rows + source(seg) * source_width(o), &alpha[seg.first * heads]);
       multiply(seg, alpha.data());
@@ -271,8 +267,7 @@ struct PairBackward {
 
   /// Computes dalpha, and adds the gradient of the source rows as values.
   void add_values(const Batch<2>& batch, const Batch<2>& next, const real* weights) {
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
+    for (const Segment& seg : batch) {
       const Rows rows = rows_of(batch, next, seg, 1, 0, o.heads, o.dim);
       const Index from = seg.first * o.heads;
       const real* values = block.rows + source(seg) * source_width(o) + value_at(o);
@@ -287,8 +282,7 @@ struct PairBackward {
 
   /// Adds the gradient of the source rows as keys. Reads ds from alpha and multiplies it by c there.
   void add_keys(const Batch<2>& batch, const Batch<2>& next) {
-    for (Index i = 0; i < batch.segments; ++i) {
-      const Segment& seg = batch.segment[i];
+    for (const Segment& seg : batch) {
       multiply(seg, alpha.data());
       if (grad_src == nullptr && slots == nullptr) continue;
       const Rows rows = rows_of(batch, next, seg, 0, 0, o.heads, o.key_dim);

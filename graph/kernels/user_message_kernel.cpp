@@ -13,6 +13,7 @@
 #include <sar/graph/kernels/user_message_kernel.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -53,9 +54,6 @@ class UserMessageKernel::Batch final : public EdgeBatch {
     v_.leaves.resize(o_.inputs.v.slots.size());
     e_.leaves.resize(o_.inputs.e.slots.size());
   }
-  using EdgeBatch::dst;
-  using EdgeBatch::edata;
-  using EdgeBatch::src;
 
   [[nodiscard]] Index num_edges() const override { return block_.size(); }
   [[nodiscard]] Variable src(const Variable& x) const override {
@@ -75,15 +73,6 @@ class UserMessageKernel::Batch final : public EdgeBatch {
     return leaf(e_, o_.inputs.e, x, "edata", [&](std::size_t, Tensor& rows) {
       take_rows(x.value().data(), rows.row_size(), rows.row_size(), block_.edge, nullptr, rows.data());
     });
-  }
-  [[nodiscard]] Variable src(const std::string& name) const override {
-    return src(field(o_.inputs.u, name, "src"));
-  }
-  [[nodiscard]] Variable dst(const std::string& name) const override {
-    return dst(field(o_.inputs.v, name, "dst"));
-  }
-  [[nodiscard]] Variable edata(const std::string& name) const override {
-    return edata(field(o_.inputs.e, name, "edata"));
   }
   [[nodiscard]] RowIds ids() const override {
     require<InputError>(o_.edge_ids.size() == static_cast<std::size_t>(o_.num_edges),
@@ -123,9 +112,11 @@ class UserMessageKernel::Batch final : public EdgeBatch {
     if (rows.size() > 0) gather(slot, rows);
     return result = Variable(std::move(rows), x.requires_grad());
   }
-  static const Variable& field(const MessageOperands& operands, const std::string& name, const char* what) {
-    const auto found = operands.fields.find(name);
-    require<InputError>(found != operands.fields.end(), "a message function asks edges.", what,
+  [[nodiscard]] const Variable& field(MessageTarget of, const std::string& name) const override {
+    const auto& fields = o_.inputs.of(of).fields;
+    const auto found = fields.find(name);
+    require<InputError>(found != fields.end(), "a message function asks edges.",
+                        std::array{"src", "dst", "edata"}[static_cast<std::size_t>(of)],
                         "() for the field \"", name,
                         "\", which it did not ask for when it was called without edges");
     return found->second;

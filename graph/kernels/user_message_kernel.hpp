@@ -53,6 +53,9 @@ struct MessageInputs {
   Shape message;               ///< shape of the result without edges: [0, ...]
   bool requires_grad = false;  ///< whether the result requires a gradient
 
+  [[nodiscard]] const MessageOperands& of(MessageTarget end) const {
+    return end == MessageTarget::u ? u : end == MessageTarget::v ? v : e;
+  }
   /// Width of a row with all source variables side by side.
   [[nodiscard]] Index u_width() const;
 };
@@ -69,10 +72,10 @@ class UserMessageKernel : public ShardKernel {
     std::optional<Reduce> reduce;     ///< empty: a row per edge
     const real* dst_scale = nullptr;  ///< of a mean: per destination
     local_index* argmax = nullptr;    ///< of max and min: [destinations, width]
-    Tensor out;                       ///< forward: [destinations or edges, ...]
+    Tensor out{};                     ///< forward: [destinations or edges, ...]
     const real* grad_out = nullptr;   ///< backward: as out
-    std::vector<Tensor> grad_v;       ///< backward, by slot: added to; undefined: not required
-    std::vector<Tensor> grad_e;       ///< backward, by slot: overwritten; undefined: not required
+    std::vector<Tensor> grad_v{};     ///< backward, by slot: added to; undefined: not required
+    std::vector<Tensor> grad_e{};     ///< backward, by slot: overwritten; undefined: not required
   };
   explicit UserMessageKernel(Operands operands) : o_(std::move(operands)), blocks_(o_.edge_block) {}
 

@@ -28,16 +28,11 @@ class CollectiveCall {
  public:
   explicit CollectiveCall(const char* operation) : operation_(operation) {}
 
-  /// `what` as in "called with a different <what> on different ranks".
-  template <class T>
-  requires std::is_integral_v<T> || std::is_enum_v<T> CollectiveCall& equal(const char* what, T number) {
-    arguments_.push_back({.what = what, .value = {static_cast<std::int64_t>(number)}});
-    return *this;
-  }
-  /// The same of a number that has a name, such as an enumerator's.
+  /// `what` as in "called with a different <what> on different ranks". `name`: of a number that has one, such
+  /// as an enumerator's.
   template <class T>
   requires std::is_integral_v<T> || std::is_enum_v<T> CollectiveCall& equal(
-      const char* what, T number, std::string (*name)(std::int64_t)) {
+      const char* what, T number, std::string (*name)(std::int64_t) = nullptr) {
     arguments_.push_back({.what = what, .value = {static_cast<std::int64_t>(number)}, .name = name});
     return *this;
   }

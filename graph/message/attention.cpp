@@ -167,10 +167,6 @@ Variable flat(const Variable& x) {
   return reshape(x, Shape{x.num_rows(), x.shape().row_size()});
 }
 
-}  // namespace
-
-namespace {
-
 /// With a term for each type of edge where it is `typed`.
 Variable attend_additive(const char* operation, const GraphShardManager& graph, const Variable& x,
                          const Variable& attn_src, const Variable& score_dst, const Variable& score_type,

@@ -11,27 +11,14 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 double value_of(DegreeFactor factor, double degree) {
-  switch (factor) {
-    case DegreeFactor::inverse:
-      return 1 / std::max(degree, 1.0);
-    case DegreeFactor::inverse_root:
-      return 1 / std::sqrt(std::max(degree, 1.0));
-    case DegreeFactor::inverse_with_self:
-      break;
-  }
-  return 1 / (degree + 1);
+  if (factor == DegreeFactor::inverse_with_self) return 1 / (degree + 1);
+  const double least_one = std::max(degree, 1.0);
+  return 1 / (factor == DegreeFactor::inverse ? least_one : std::sqrt(least_one));
 }
 
 const LazyArray& degrees_of(const DegreeCache& graph, NodeDegree degree) {
-  switch (degree) {
-    case NodeDegree::in:
-      return *graph.in;
-    case NodeDegree::out:
-      return *graph.out;
-    case NodeDegree::source_in:
-      break;
-  }
-  return graph.in_of_sources();
+  if (degree == NodeDegree::source_in) return graph.in_of_sources();
+  return degree == NodeDegree::in ? *graph.in : *graph.out;
 }
 
 DegreeCache::RowFactors& factors_of(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor) {

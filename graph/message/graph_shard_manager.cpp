@@ -37,9 +37,7 @@ GraphShardManager::GraphShardManager(const Communicator& comm, const PartitionBo
       })) {}
 
 GraphShardManager::GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options)
-    : options_(checked(options)),
-      state_(std::move(state)),
-      frames_(std::make_shared<Frames>(state_->is_homogeneous())) {}
+    : GraphShardManager(state, options, Frames(state->is_homogeneous())) {}
 
 GraphShardManager::GraphShardManager(std::shared_ptr<const ShardedGraph> state, const GraphOptions& options,
                                      Frames frames)
@@ -123,15 +121,6 @@ const Tensor& GraphShardManager::edge_weight() const noexcept {
   return topology().edge_weight;
 }
 
-Frame& GraphShardManager::srcdata() const {
-  return *frames_->src;
-}
-Frame& GraphShardManager::dstdata() const {
-  return *frames_->dst;
-}
-Frame& GraphShardManager::edata() const {
-  return *frames_->edge;
-}
 Frame& GraphShardManager::ndata() const {
   require<InputError>(
       frames_->src == frames_->dst,

@@ -85,9 +85,9 @@ class GraphShardManager {
 
   /// Named tensors of this rank's sources, destinations and edges, shared by all copies of this handle. In a
   /// homogeneous graph srcdata and dstdata are the same frame.
-  [[nodiscard]] Frame& srcdata() const;
-  [[nodiscard]] Frame& dstdata() const;
-  [[nodiscard]] Frame& edata() const;
+  [[nodiscard]] Frame& srcdata() const { return *frames_->src; }
+  [[nodiscard]] Frame& dstdata() const { return *frames_->dst; }
+  [[nodiscard]] Frame& edata() const { return *frames_->edge; }
   /// srcdata of a homogeneous graph. Throws InputError on others, message flow graphs among them.
   [[nodiscard]] Frame& ndata() const;
   /// While it lives, changes of the frames are undone at its end: auto scope = graph.local_scope();

@@ -27,21 +27,7 @@ inline const char* trace_name(MessageTarget target) {
 }
 
 inline const char* trace_name(Message::Op op) {
-  switch (op) {
-    case Message::Op::copy:
-      return "copy";
-    case Message::Op::add:
-      return "add";
-    case Message::Op::sub:
-      return "sub";
-    case Message::Op::mul:
-      return "mul";
-    case Message::Op::div:
-      return "div";
-    case Message::Op::dot:
-      break;
-  }
-  return "dot";
+  return std::array{"copy", "add", "sub", "mul", "div", "dot"}[static_cast<std::size_t>(op)];
 }
 
 /// The name of the enumerator with that number; "none" for -1.

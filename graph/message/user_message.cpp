@@ -34,15 +34,6 @@ class Probe final : public EdgeBatch {
   [[nodiscard]] Variable edata(const Variable& x) const override {
     return note(inputs_.e, x, graph_.num_edges(), "edata", "edges");
   }
-  [[nodiscard]] Variable src(const std::string& field) const override {
-    return src(note(inputs_.u, field, *frames_.src));
-  }
-  [[nodiscard]] Variable dst(const std::string& field) const override {
-    return dst(note(inputs_.v, field, *frames_.dst));
-  }
-  [[nodiscard]] Variable edata(const std::string& field) const override {
-    return edata(note(inputs_.e, field, *frames_.edge));
-  }
   [[nodiscard]] RowIds ids() const override {
     (void)graph_.edge_ids();  // throws where they were dropped
     return {};
@@ -59,8 +50,12 @@ class Probe final : public EdgeBatch {
     operands.calls.push_back(slot);
     return {Tensor(x.shape().with_rows(0)), x.requires_grad() && Tape::current() != nullptr};
   }
-  static const Variable& note(MessageOperands& operands, const std::string& field, const Frame& frame) {
-    return operands.fields.insert_or_assign(field, frame.at(field)).first->second;
+  [[nodiscard]] const Variable& field(MessageTarget of, const std::string& name) const override {
+    const auto take = [&](MessageOperands& operands, const Frame& frame) -> const Variable& {
+      return operands.fields.insert_or_assign(name, frame.at(name)).first->second;
+    };
+    if (of == MessageTarget::u) return take(inputs_.u, *frames_.src);
+    return of == MessageTarget::v ? take(inputs_.v, *frames_.dst) : take(inputs_.e, *frames_.edge);
   }
 
   const GraphShardManager& graph_;
@@ -146,7 +141,7 @@ struct UserMessage {
   MessageFunction function;
   MessageInputs inputs;
   std::optional<Reduce> reduce;
-  std::shared_ptr<Array<local_index>> argmax;
+  std::shared_ptr<Array<local_index>> argmax = nullptr;
   Tensor inverse_in_degrees{};  ///< of a mean
 
   /// None where the graph has dropped them and only the function can ask for them.
@@ -164,11 +159,7 @@ struct UserMessage {
             .edge_ids = ids(),
             .reduce = reduce,
             .dst_scale = inverse_in_degrees.defined() ? inverse_in_degrees.data() : nullptr,
-            .argmax = argmax != nullptr ? argmax->data() : nullptr,
-            .out = {},
-            .grad_out = nullptr,
-            .grad_v = {},
-            .grad_e = {}};
+            .argmax = argmax != nullptr ? argmax->data() : nullptr};
   }
   [[nodiscard]] Tensor sources() const { return packed_sources(inputs, graph->num_src_rows()); }
 
@@ -238,8 +229,7 @@ Variable run(const GraphShardManager& graph, Frames& frames, const char* operati
                       .options = graph.options(),
                       .function = function,
                       .inputs = agreed_inputs(graph, frames, operation, function, reduce),
-                      .reduce = reduce,
-                      .argmax = nullptr};
+                      .reduce = reduce};
   if (reduce == Reduce::mean) message.inverse_in_degrees = graph.shards()->degrees.inverse_in();
   const bool recorded = Tape::current() != nullptr && message.inputs.requires_grad;
   const Driver driver(graph.shards(), graph.options(), recorded);

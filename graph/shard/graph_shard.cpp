@@ -9,16 +9,6 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Converts counts stored at [i + 1] to offsets.
-void accumulate_offsets(Array<local_index>& counts) {
-  std::partial_sum(counts.begin(), counts.end(), counts.begin());
-}
-
-void check_size(Index num_edges) {
-  require<InputError>(num_edges <= std::numeric_limits<local_index>::max(), "a shard has ", num_edges,
-                      " edges, at most 2147483647 are possible: use more ranks");
-}
-
 /// Calls visit(row, position, position in the transpose) for all edges, in an order that keeps the edges of
 /// each source row sorted by destination. `next`: the next free position of each source row.
 template <class Visit>
@@ -57,7 +47,7 @@ const ShardTranspose& GraphShard::transpose() const {
   std::call_once(lazy_->transpose_once, [this] {
     Array<local_index> begin(static_cast<std::size_t>(num_src_rows + 1), 0);
     for (const local_index u : src) ++begin[u + 1];
-    accumulate_offsets(begin);
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
     Array<local_index> dst(src.size());
     for_each_transposed(*this, begin, [&](Index i, Index, local_index to) {
       dst[to] = static_cast<local_index>(dst_row(i));
@@ -120,7 +110,8 @@ SourceOffsets::SourceOffsets(const GraphShard& shard, Index first, Index last) {
 
 GraphShard build_shard(const LocalEdge* edges, Index num_edges, Index first_edge, Index num_dst,
                        Index num_src_rows, bool every_row) {
-  check_size(first_edge + num_edges);
+  require<InputError>(first_edge + num_edges <= std::numeric_limits<local_index>::max(), "a shard has ",
+                      first_edge + num_edges, " edges, at most 2147483647 are possible: use more ranks");
   GraphShard shard;
   shard.num_src_rows = num_src_rows;
   shard.num_dst = num_dst;

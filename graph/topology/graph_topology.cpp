@@ -227,19 +227,17 @@ std::vector<Array<local_index>> GraphTopology::make_shards(EdgeList edges, bool 
   DividedEdges divided = divide_edges(*this, edges, halo);
   edges = {};
   const Index num_dst = dst_book.num_nodes(comm.rank());
-  const auto num_edges = static_cast<Index>(divided.edges.size());
+  const Index num_edges = std::ssize(divided.edges);
   local = build_shard(divided.edges.data(), divided.num_local, 0, num_dst, src_book.num_nodes(comm.rank()),
                       /*every_row=*/true);
   remote = build_shard(divided.edges.data() + divided.num_local, num_edges - divided.num_local,
                        divided.num_local, num_dst, divided.halo_rows, /*every_row=*/false);
   Array<Index> ids(divided.edges.size());
-  std::transform(divided.edges.begin(), divided.edges.end(), ids.begin(),
-                 [](const LocalEdge& edge) { return edge.id; });
+  std::ranges::transform(divided.edges, ids.begin(), &LocalEdge::id);
   set_edge_ids(std::move(ids));
   if (weighted) {
-    edge_weight = Tensor(Shape{static_cast<Index>(divided.edges.size())});
-    std::transform(divided.edges.begin(), divided.edges.end(), edge_weight.data(),
-                   [](const LocalEdge& edge) { return edge.weight; });
+    edge_weight = Tensor(Shape{num_edges});
+    std::ranges::transform(divided.edges, edge_weight.data(), &LocalEdge::weight);
   }
   return std::move(divided.wanted);
 }
