@@ -1,5 +1,6 @@
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
+#include <sar/graph/construct/edge_ends.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
@@ -53,10 +54,7 @@ Ends find_ends(const Communicator& comm, const PartitionBook& nodes_book, std::s
   Array<Index> seeds = arrived;
   std::sort(seeds.begin(), seeds.end());
   seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
-  std::vector<Index> offsets{0};
-  for (const Index count : comm.all_gather(static_cast<Index>(seeds.size())))
-    offsets.push_back(offsets.back() + count);
-  PartitionBook book(std::move(offsets));
+  PartitionBook book = gather_book(comm, std::ssize(seeds));
   for (Index& node : arrived)
     node = book.begin(comm.rank()) + (std::lower_bound(seeds.begin(), seeds.end(), node) - seeds.begin());
   return {std::move(seeds), std::move(book), route.back<Index>(arrived)};

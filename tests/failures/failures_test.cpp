@@ -154,6 +154,7 @@ std::map<std::string, std::string> exceptions() {
                            "graph/data/graph_view.hpp view_of_graph",
                            "comm/rows/distributed_rows.hpp fetch_values",
                            "graph/construct/edge_ends.hpp find_ends",
+                           "graph/construct/edge_ends.hpp gather_book",
                            "graph/construct/edge_exchange.hpp exchange_edges",
                            "graph/message/held_rows.hpp HeldRows::fetch",
                            "graph/message/held_rows.hpp HeldRows::push",

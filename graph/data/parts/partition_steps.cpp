@@ -44,16 +44,6 @@ void plan_types(GraphSource& source, const PartitionGraphOptions& options, Distr
   }
 }
 
-void append_reverse(Index next_id, EdgeList& edges) {
-  const std::size_t count = edges.src.size();
-  for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id}) column->resize(2 * count);
-  for (std::size_t e = 0; e < count; ++e) {
-    edges.src[count + e] = edges.dst[e];
-    edges.dst[count + e] = edges.src[e];
-    edges.id[count + e] = next_id + edges.id[e];
-  }
-}
-
 /// This rank's share of the edges of each type, in original ids and with all transforms but drop_duplicates:
 /// only the owner of a node has all of its in-edges. Collective.
 std::vector<EdgeList> read_transformed_edges(GraphSource& source, const DistributedGraph& graph,
