@@ -177,7 +177,6 @@ std::map<std::string, std::string> exceptions() {
                            "graph/data/node_columns.hpp read_node_columns",
                            "graph/data/edge_columns.hpp read_edge_columns",
                            "graph/data/graph_view.hpp require_training_labels",
-                           "graph/data/node_columns.hpp require_training_labels",
                            "comm/rows/node_directory.hpp NodeDirectory",
                            "comm/rows/node_directory.hpp NodeDirectory::find",
                            "comm/halo/halo_fetch.hpp HaloFetch::start",
