@@ -70,9 +70,7 @@ Index transform_edges(const Communicator& comm, const DatasetOptions& options, N
 }  // namespace
 
 void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks) {
-  require<InputError>(num_nodes > 0, name, ": the graph has 0 nodes, expected at least one for each of the ",
-                      ranks, " ranks");
-  require<InputError>(num_nodes >= ranks, name, ": the graph has ", num_nodes,
+  require<InputError>(num_nodes > 0 && num_nodes >= ranks, name, ": the graph has ", num_nodes,
                       " nodes, expected at least one for each of the ", ranks, " ranks");
 }
 

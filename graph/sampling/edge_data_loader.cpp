@@ -106,8 +106,7 @@ Array<Index> EdgeDataLoader::find_excluded(const NodePairList& edges) const {
   dst = route.forward<Index>(dst);
   Array<Index> found;
   for (std::size_t i = 0; i < src.size(); ++i) {
-    const Index u = src[static_cast<Index>(i)];
-    const Index v = dst[static_cast<Index>(i)] - graph.dst_book.begin(comm.rank());
+    const Index u = src[i], v = dst[i] - graph.dst_book.begin(comm.rank());
     const int owner = graph.src_book.owner(u);
     if (owner == comm.rank()) {
       add_edges(graph.local, u - graph.src_book.begin(owner), v, found);
@@ -129,11 +128,7 @@ std::optional<EdgeMiniBatch> EdgeDataLoader::next() {
     auto positions = batches_.at_hand(comm, "EdgeDataLoader::next");
     if (!positions) return std::nullopt;
     const std::uint64_t epoch = batches_.epoch();
-    EdgeMiniBatch batch{.number = batches_.number(),
-                        .positions = std::move(*positions),
-                        .blocks = {},
-                        .positive = {},
-                        .negative = {}};
+    EdgeMiniBatch batch{batches_.number(), std::move(*positions), {}, {}, {}};
     NodePairList positive;
     Array<Index> ids;
     for (const Index i : batch.positions) {
