@@ -347,7 +347,7 @@ GraphData graph_of_part(const GraphSource& source, const DistributedGraph& graph
   data.name = source.name();
   for (std::size_t t = 0; t < graph.nodes.size(); ++t) {
     const Numbering& numbers = graph.nodes[t];
-    NodeTypeData& nodes = data.node_types.emplace_back(graph.types.nodes[t].name, numbers.parts);
+    NodeTypeData& nodes = data.node_types.emplace_back(NodeTypeData{graph.types.nodes[t].name, numbers.parts, {}, {}});
     if (part < 0) continue;
     const Index own = numbers.ranks.begin(source.comm().rank());
     nodes.original_ids.assign(numbers.original_ids.begin() + (numbers.parts.begin(part) - own),

@@ -263,7 +263,7 @@ GraphData read_dgl_part(const DglPartition& partition, int part) {
   std::vector<DataColumns> node_data = read_features(node_kinds, part, files.node_data);
   const OriginalIds original_nodes(node_kinds, partition, part, node_columns, nodes);
   for (std::size_t t = 0; t < partition.node_types.size(); ++t) {
-    NodeTypeData& type = result.node_types.emplace_back(partition.node_types[t]);
+    NodeTypeData& type = result.node_types.emplace_back(NodeTypeData{partition.node_types[t], {}, {}, {}});
     type.ids_are_original =
         take_ids(original_nodes, partition.nodes.books[t], part, t, node_data[t], type.original_ids);
     type.data = std::move(node_data[t]);
