@@ -68,9 +68,17 @@ void require_found(int rank, const char* what, const LocalEdges&, LocalColumns, 
                         ", but no rank gives this ", what);
 }
 
+}  // namespace
+
+PartitionBook gather_book(const Communicator& comm, Index size) {
+  std::vector<Index> offsets{0};
+  for (const Index count : comm.all_gather(size)) offsets.push_back(offsets.back() + count);
+  return PartitionBook(std::move(offsets));
+}
+
 template <class Nodes, class Id>
-void find(const Communicator& comm, const HostNodes<Nodes>& nodes, const HostEdges<Id>& edges,
-          std::span<const EndColumn<Id>> columns) {
+void find_ends(const Communicator& comm, const HostNodes<Nodes>& nodes, const HostEdges<Id>& edges,
+               std::span<const EndColumn<Id>> columns) {
   const NodeDirectory directory(comm, nodes.book, own_nodes(nodes.nodes), nodes.what);
   Array<Index> asked;
   comm.agree([&] { asked = look_up(nodes.nodes, comm.rank(), nodes.book.begin(comm.rank()), columns); });
@@ -83,16 +91,7 @@ void find(const Communicator& comm, const HostNodes<Nodes>& nodes, const HostEdg
   });
 }
 
-}  // namespace
-
-void find_ends(const Communicator& comm, const HostNodes<std::span<const Index>>& nodes,
-               const GlobalEdges& edges, std::span<const EndColumn<std::int64_t>> columns) {
-  find(comm, nodes, edges, columns);
-}
-
-void find_ends(const Communicator& comm, const HostNodes<LocalToGlobal>& nodes, const LocalEdges& edges,
-               std::span<const EndColumn<std::int32_t>> columns) {
-  find(comm, nodes, edges, columns);
-}
+template void find_ends(const Communicator&, const HostNodes<std::span<const Index>>&, const GlobalEdges&, GlobalColumns);
+template void find_ends(const Communicator&, const HostNodes<LocalToGlobal>&, const LocalEdges&, LocalColumns);
 
 }}  // namespace sar

@@ -10,6 +10,9 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
+/// Returns the book of ranges of ids in which each rank has `size` ids. Collective.
+PartitionBook gather_book(const Communicator& comm, Index size);
+
 /// Returns the ids of the nodes that this rank owns.
 inline std::span<const Index> own_nodes(std::span<const Index> nodes) {
   return nodes;
@@ -37,9 +40,8 @@ struct EndColumn {
 
 /// Writes the global ids of ends that belong to the same set of nodes. Throws InputError on every rank for an
 /// end that no rank gives, and for an index outside the local numbering. Collective.
-void find_ends(const Communicator& comm, const HostNodes<std::span<const Index>>& nodes,
-               const GlobalEdges& edges, std::span<const EndColumn<std::int64_t>> columns);
-void find_ends(const Communicator& comm, const HostNodes<LocalToGlobal>& nodes, const LocalEdges& edges,
-               std::span<const EndColumn<std::int32_t>> columns);
+template <class Nodes, class Id>
+void find_ends(const Communicator& comm, const HostNodes<Nodes>& nodes, const HostEdges<Id>& edges,
+               std::span<const EndColumn<Id>> columns);
 
 }}  // namespace sar

@@ -52,6 +52,17 @@ void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeLis
   if (weighted) exchange_column(comm, owners, here, edges.weight, mine.weight);
 }
 
+void append_reverse(Index next_id, EdgeList& edges) {
+  const std::size_t count = edges.src.size();
+  for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id}) column->resize(2 * count);
+  for (std::size_t e = 0; e < count; ++e) {
+    edges.src[count + e] = edges.dst[e];
+    edges.dst[count + e] = edges.src[e];
+    edges.id[count + e] = next_id + edges.id[e];
+  }
+  edges.weight.insert(edges.weight.end(), edges.weight.begin(), edges.weight.end());
+}
+
 void append_self_loops(Index first_node, const Array<Index>& original_ids, Index first_id, bool weighted,
                        EdgeList& edges) {
   for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id})

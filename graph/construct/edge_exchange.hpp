@@ -14,6 +14,9 @@ namespace sar { inline namespace SAR_PRECISION {
 void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeList&& edges, bool weighted,
                     EdgeList& mine);
 
+/// Appends the reverse of each edge, with the same weight. Its id is next_id plus the edge's id. Local.
+void append_reverse(Index next_id, EdgeList& edges);
+
 /// Appends a self loop v -> v with weight 1 for each node of [first_node, first_node + original_ids.size()).
 /// The id of the loop is first_id plus the node's original id. Local.
 void append_self_loops(Index first_node, const Array<Index>& original_ids, Index first_id, bool weighted,

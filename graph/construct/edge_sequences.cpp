@@ -10,13 +10,10 @@ EdgeSequences edge_sequences(const GraphShardManager& graph) {
   const GraphTopology& shards = graph.topology();
   const auto num_dst = static_cast<std::size_t>(graph.num_dst_nodes());
   const auto for_edges = [&](const auto& visit) {
-    const auto for_shard = [&](const GraphShard& shard) {
-      for (Index i = 0; i < shard.num_rows(); ++i)
-        for (Index k = shard.row_begin[i]; k < shard.row_begin[i + 1]; ++k)
-          visit(static_cast<std::size_t>(shard.dst_row(i)), shard.edge(k));
-    };
-    for_shard(shards.local);
-    for_shard(shards.remote);
+    for (const GraphShard* shard : {&shards.local, &shards.remote})
+      for (Index i = 0; i < shard->num_rows(); ++i)
+        for (Index k = shard->row_begin[i]; k < shard->row_begin[i + 1]; ++k)
+          visit(static_cast<std::size_t>(shard->dst_row(i)), shard->edge(k));
   };
 
   // counting sort by destination, then by id

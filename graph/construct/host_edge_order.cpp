@@ -5,6 +5,7 @@
 #include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
+#include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/construct/host_edge_order.hpp>
 #include <sar/graph/message/agreement.hpp>
 
@@ -17,36 +18,6 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr Index grain = Index{1} << 14;
-
-template <class Id>
-void check_arrays(int rank, const HostEdges<Id>& edges) {
-  const std::size_t size = edges.src.size();
-  require<ShapeError>(edges.dst.size() == size, "HostGraph: rank ", rank, " gives ", size,
-                      " sources of edges (src) and ", edges.dst.size(),
-                      " destinations (dst), expected as many");
-  require<ShapeError>(edges.ids.empty() || edges.ids.size() == size, "HostGraph: rank ", rank, " gives ",
-                      size, " edges (src, dst) and ", edges.ids.size(), " ids, expected as many or none");
-  require<ShapeError>(!edges.weight.defined() || edges.weight.shape() == Shape{static_cast<Index>(size)},
-                      "HostGraph: rank ", rank, " gives ", size, " edges (src, dst) and weights of shape ",
-                      edges.weight.shape(), ", expected [", size, "] or none");
-  for (std::size_t k = 0; k < edges.ids.size(); ++k)
-    require<InputError>(0 <= edges.ids[k] && edges.ids[k] < Index{1} << 61, "HostGraph: edge ", k,
-                        " of rank ", rank, " has the id ", edges.ids[k], ", expected 0 to 2^61 - 1");
-}
-
-/// Returns the book of ranges of ids in which each rank has `size` ids. Collective.
-PartitionBook gather_book(const Communicator& comm, Index size) {
-  std::vector<Index> offsets{0};
-  for (const Index count : comm.all_gather(size)) offsets.push_back(offsets.back() + count);
-  return PartitionBook(std::move(offsets));
-}
-
-/// Returns the nodes of one end of the edges, which may also be those of the other end. Collective.
-template <class Nodes>
-HostNodes<Nodes> nodes_of(const Communicator& comm, const Nodes& nodes, const char* what) {
-  const PartitionBook book = gather_book(comm, static_cast<Index>(own_nodes(nodes).size()));
-  return {nodes, what, book};
-}
 
 /// Returns the edges of this rank in global ids, reverse edges last. Collective.
 template <class Nodes, class Id>
@@ -83,17 +54,7 @@ EdgeList host_edges(const Communicator& comm, const HostNodes<Nodes>& src, const
     std::iota(list.id.begin(), list.id.end(), ids.begin(comm.rank()));
   }
 
-  if (add_reverse)
-    comm.agree([&] {
-      const std::size_t size = list.src.size();
-      for (Array<Index>* column : {&list.src, &list.dst, &list.id}) column->resize(2 * size);
-      for (std::size_t k = 0; k < size; ++k) {
-        list.src[size + k] = list.dst[k];
-        list.dst[size + k] = list.src[k];
-        list.id[size + k] = next_id + list.id[k];
-      }
-      list.weight.insert(list.weight.end(), list.weight.begin(), list.weight.end());
-    });
+  if (add_reverse) comm.agree([&] { append_reverse(next_id, list); });
   return list;
 }
 
@@ -146,24 +107,6 @@ Array<std::int32_t> places_of(const Array<Index>& ids, const Array<Index>& order
   return places;
 }
 
-/// Implements bring_host_edges. Collective.
-template <class Nodes, class Id>
-BroughtEdges brought(const Communicator& comm, const HostNodes<Nodes>& src, const HostNodes<Nodes>& dst,
-                     const HostEdges<Id>& edges, bool add_reverse) {
-  const bool weighted = comm.all_reduce(edges.weight.defined() ? 1 : 0, ReduceOp::max) == 1;
-  require<InputError>(!weighted || edges.weight.defined() || edges.src.empty(), "HostGraph: rank ",
-                      comm.rank(), " gives ", edges.src.size(),
-                      " edges without weights, other ranks give weights");
-  EdgeList list = host_edges(comm, src, dst, edges, weighted && !edges.src.empty(), add_reverse);
-  const RowRoute route = route_to_owners(comm, dst.book, list);
-  list = bring(route, std::move(list), weighted);
-  Array<Index> arrived = list.id;
-  return {
-      .edges = std::move(list),
-      .arrived = std::move(arrived),
-      .order = {.num_given = static_cast<Index>(edges.src.size()), .reversed = add_reverse, .route = route}};
-}
-
 }  // namespace
 
 void BroughtEdges::find_places(const Array<Index>& edge_ids) {
@@ -178,31 +121,46 @@ void check_host_nodes(const Communicator& comm, const LocalToGlobal& nodes, cons
                       " global_ids, expected one for each ", what, " and each ghost");
 }
 
-void check_host_edges(const Communicator& comm, const GlobalEdges& edges) {
-  check_arrays(comm.rank(), edges);
-}
-void check_host_edges(const Communicator& comm, const LocalEdges& edges) {
-  check_arrays(comm.rank(), edges);
+template <class Id>
+void check_host_edges(const Communicator& comm, const HostEdges<Id>& edges) {
+  const int rank = comm.rank();
+  const std::size_t size = edges.src.size();
+  require<ShapeError>(edges.dst.size() == size, "HostGraph: rank ", rank, " gives ", size,
+                      " sources of edges (src) and ", edges.dst.size(),
+                      " destinations (dst), expected as many");
+  require<ShapeError>(edges.ids.empty() || edges.ids.size() == size, "HostGraph: rank ", rank, " gives ",
+                      size, " edges (src, dst) and ", edges.ids.size(), " ids, expected as many or none");
+  require<ShapeError>(!edges.weight.defined() || edges.weight.shape() == Shape{static_cast<Index>(size)},
+                      "HostGraph: rank ", rank, " gives ", size, " edges (src, dst) and weights of shape ",
+                      edges.weight.shape(), ", expected [", size, "] or none");
+  for (std::size_t k = 0; k < edges.ids.size(); ++k)
+    require<InputError>(0 <= edges.ids[k] && edges.ids[k] < Index{1} << 61, "HostGraph: edge ", k,
+                        " of rank ", rank, " has the id ", edges.ids[k], ", expected 0 to 2^61 - 1");
 }
 
-HostNodes<std::span<const Index>> host_nodes(const Communicator& comm, const std::span<const Index>& nodes,
-                                             const char* what) {
-  return nodes_of(comm, nodes, what);
-}
-HostNodes<LocalToGlobal> host_nodes(const Communicator& comm, const LocalToGlobal& nodes, const char* what) {
-  return nodes_of(comm, nodes, what);
+template <class Nodes, class Id>
+BroughtEdges bring_host_edges(const Communicator& comm, const HostNodes<Nodes>& src,
+                              const HostNodes<Nodes>& dst, const HostEdges<Id>& edges, bool add_reverse) {
+  const bool weighted = comm.all_reduce(edges.weight.defined() ? 1 : 0, ReduceOp::max) == 1;
+  require<InputError>(!weighted || edges.weight.defined() || edges.src.empty(), "HostGraph: rank ",
+                      comm.rank(), " gives ", edges.src.size(),
+                      " edges without weights, other ranks give weights");
+  EdgeList list = host_edges(comm, src, dst, edges, weighted && !edges.src.empty(), add_reverse);
+  const RowRoute route = route_to_owners(comm, dst.book, list);
+  list = bring(route, std::move(list), weighted);
+  Array<Index> arrived = list.id;
+  return {
+      .edges = std::move(list),
+      .arrived = std::move(arrived),
+      .order = {.num_given = static_cast<Index>(edges.src.size()), .reversed = add_reverse, .route = route}};
 }
 
-BroughtEdges bring_host_edges(const Communicator& comm, const HostNodes<std::span<const Index>>& src,
-                              const HostNodes<std::span<const Index>>& dst, const GlobalEdges& edges,
-                              bool add_reverse) {
-  return brought(comm, src, dst, edges, add_reverse);
-}
-BroughtEdges bring_host_edges(const Communicator& comm, const HostNodes<LocalToGlobal>& src,
-                              const HostNodes<LocalToGlobal>& dst, const LocalEdges& edges,
-                              bool add_reverse) {
-  return brought(comm, src, dst, edges, add_reverse);
-}
+template void check_host_edges(const Communicator&, const GlobalEdges&);
+template void check_host_edges(const Communicator&, const LocalEdges&);
+template BroughtEdges bring_host_edges(const Communicator&, const HostNodes<std::span<const Index>>&,
+                                       const HostNodes<std::span<const Index>>&, const GlobalEdges&, bool);
+template BroughtEdges bring_host_edges(const Communicator&, const HostNodes<LocalToGlobal>&, const HostNodes<LocalToGlobal>&,
+                                       const LocalEdges&, bool);
 
 Tensor HostEdgeOrder::to_graph_order(const GraphShardManager& graph, const Tensor& rows,
                                      const Tensor& reverse_rows) const {

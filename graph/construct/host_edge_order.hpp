@@ -40,22 +40,21 @@ struct BroughtEdges {
 /// Check the arrays of a rank. Throw ShapeError or InputError. Local.
 void check_host_nodes(const Communicator& comm, std::span<const Index> nodes, const char* what);
 void check_host_nodes(const Communicator& comm, const LocalToGlobal& nodes, const char* what);
-void check_host_edges(const Communicator& comm, const GlobalEdges& edges);
-void check_host_edges(const Communicator& comm, const LocalEdges& edges);
+template <class Id>
+void check_host_edges(const Communicator& comm, const HostEdges<Id>& edges);
 
 /// Returns the nodes of one end of the edges, which may also be those of the other end; `nodes` must outlive
 /// the result. Each rank owns the nodes that it gives. Collective.
-HostNodes<std::span<const Index>> host_nodes(const Communicator& comm, const std::span<const Index>& nodes,
-                                             const char* what);
-HostNodes<LocalToGlobal> host_nodes(const Communicator& comm, const LocalToGlobal& nodes, const char* what);
+template <class Nodes>
+HostNodes<Nodes> host_nodes(const Communicator& comm, const Nodes& nodes, const char* what) {
+  return {nodes, what, gather_book(comm, static_cast<Index>(own_nodes(nodes).size()))};
+}
 
 /// Computes the global ids of the edges' ends and sends the edges and their weights to the owners of their
 /// destinations, reverse edges last. If `src` and `dst` are the same object, they are one set of nodes.
 /// Throws as HostGraph. Collective.
-BroughtEdges bring_host_edges(const Communicator& comm, const HostNodes<std::span<const Index>>& src,
-                              const HostNodes<std::span<const Index>>& dst, const GlobalEdges& edges,
-                              bool add_reverse);
-BroughtEdges bring_host_edges(const Communicator& comm, const HostNodes<LocalToGlobal>& src,
-                              const HostNodes<LocalToGlobal>& dst, const LocalEdges& edges, bool add_reverse);
+template <class Nodes, class Id>
+BroughtEdges bring_host_edges(const Communicator& comm, const HostNodes<Nodes>& src,
+                              const HostNodes<Nodes>& dst, const HostEdges<Id>& edges, bool add_reverse);
 
 }}  // namespace sar

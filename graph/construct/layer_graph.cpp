@@ -129,14 +129,6 @@ class Layer {
       for (Index k = begin + first; k < begin + last; ++k) visit(edges_[k]);
     });
   }
-  template <class Visit>
-  void for_local_edges(const Visit& visit) {
-    for_edges(0, num_local_, visit);
-  }
-  template <class Visit>
-  void for_remote_edges(const Visit& visit) {
-    for_edges(num_local_, std::ssize(edges_), visit);
-  }
 
   /// Renumbers the sources of remote edges without gaps, and tells each owner which of its halo rows in the
   /// whole graph this rank reads in the layer. Sets rounds_ and requested_.
@@ -158,7 +150,7 @@ class Layer {
       rounds_.push_back(std::move(round));
     }
     used.make_numbers();
-    for_remote_edges([&](KeptEdge& edge) { edge.src = static_cast<local_index>(used.number(edge.src)); });
+    for_edges(num_local_, std::ssize(edges_), [&](KeptEdge& edge) { edge.src = static_cast<local_index>(used.number(edge.src)); });
     Array<local_index> request;
     std::vector<Index> counts;
     for (int q = 0; q < comm_.size(); ++q) {
@@ -185,10 +177,9 @@ class Layer {
       const auto& read = whole_.rounds()[whole_.round_of_reader(q) - 1].send_rows;
       for (Index i = 0; i < count; ++i, ++row) used.insert(*row = read[*row]);
     }
-    for (std::size_t i = 0; i < dst_rows_.size(); ++i) {
-      const Index dst = dst_rows_[static_cast<Index>(i)];
-      number[dst] = static_cast<local_index>(i);
-      used.erase(dst);
+    for (Index i = 0; i < std::ssize(dst_rows_); ++i) {
+      number[dst_rows_[i]] = static_cast<local_index>(i);
+      used.erase(dst_rows_[i]);
     }
     src_rows_.reserve(dst_rows_.size() + static_cast<std::size_t>(used.size()));
     src_rows_ = dst_rows_;
@@ -196,7 +187,7 @@ class Layer {
       number[u] = static_cast<local_index>(src_rows_.size());
       src_rows_.push_back(u);
     });
-    for_local_edges([&](KeptEdge& edge) { edge.src = number[edge.src]; });
+    for_edges(0, num_local_, [&](KeptEdge& edge) { edge.src = number[edge.src]; });
     for (local_index& asked : requested_.values) asked = number[asked];
   }
 
@@ -220,7 +211,7 @@ class Layer {
       for (Index i = 0; i < round.recv_rows; ++i)
         place[round.first + order[i]] = static_cast<local_index>(round.first + i);
     }
-    for_remote_edges([&](KeptEdge& edge) { edge.src = place[edge.src]; });
+    for_edges(num_local_, std::ssize(edges_), [&](KeptEdge& edge) { edge.src = place[edge.src]; });
   }
   [[nodiscard]] Index halo_rows() const { return std::accumulate(asked_.begin(), asked_.end(), Index{0}); }
 
@@ -314,14 +305,14 @@ class Layer {
 template <class Visit>
 void for_edges_to(const Array<Index>& rows, const GraphShard& shard, const Visit& visit) {
   if (shard.num_edges() == 0) return;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    auto row = rows[static_cast<Index>(i)];
+  for (Index i = 0; i < std::ssize(rows); ++i) {
+    auto row = rows[i];
     if (!shard.dst_rows.empty()) {
       const auto found = std::lower_bound(shard.dst_rows.begin(), shard.dst_rows.end(), row);
       if (found == shard.dst_rows.end() || *found != row) continue;
       row = found - shard.dst_rows.begin();
     }
-    for (Index k = shard.row_begin[row]; k < shard.row_begin[row + 1]; ++k) visit(static_cast<Index>(i), k);
+    for (Index k = shard.row_begin[row]; k < shard.row_begin[row + 1]; ++k) visit(i, k);
   }
 }
 
@@ -358,18 +349,12 @@ KeptEdges all_in_edges(const ShardedGraph& whole, const Array<Index>& dst_rows) 
   const Array<Index>& in_degrees = whole.degrees.in->get();
   KeptEdges kept;
   kept.begin.assign(dst_rows.size() + 1, 0);
-  for (std::size_t i = 0; i < dst_rows.size(); ++i)
-    kept.begin[static_cast<Index>(i) + 1] =
-        kept.begin[static_cast<Index>(i)] + in_degrees[dst_rows[static_cast<Index>(i)]];
+  for (Index i = 0; i < std::ssize(dst_rows); ++i) kept.begin[i + 1] = kept.begin[i] + in_degrees[dst_rows[i]];
   check_count(kept.begin.back());
   kept.edge.resize(static_cast<std::size_t>(kept.begin.back()));
   Array<Index> next(kept.begin.begin(), kept.begin.end() - 1);
-  const auto take = [&](const GraphShard& shard) {
-    for_edges_to(dst_rows, shard,
-                 [&](Index i, Index k) { kept.edge[next[i]++] = static_cast<local_index>(shard.edge(k)); });
-  };
-  take(whole.topology->local);
-  take(whole.topology->remote);
+  for (const GraphShard* shard : {&whole.topology->local, &whole.topology->remote})
+    for_edges_to(dst_rows, *shard, [&](Index i, Index k) { kept.edge[next[i]++] = static_cast<local_index>(shard->edge(k)); });
   return kept;
 }
 

@@ -98,8 +98,9 @@ Array<Index> NegativeSampler::excluded(const NodePairList& pairs, const Array<In
   return again;
 }
 
-NodePairList NegativeSampler::draw(std::span<const Index> edge_ids, std::uint64_t epoch,
+NodePairList NegativeSampler::draw(const char* call, std::span<const Index> edge_ids, std::uint64_t epoch,
                                    Propose propose) const {
+  CollectiveCall(call).equal("epoch", static_cast<std::int64_t>(epoch)).require_equal(comm_);
   const Random random({options_.seed, negative_stream, epoch});
   const auto k = static_cast<std::uint64_t>(options_.k);
   Array<Index> slots(edge_ids.size() * k);
@@ -126,8 +127,7 @@ NodePairList NegativeSampler::per_source(std::span<const Index> src, std::span<c
   return comm_.agree([&] {
     require<ShapeError>(src.size() == edge_ids.size(), "NegativeSampler: ", edge_ids.size(),
                         " ids of edges for ", src.size(), " sources");
-    CollectiveCall("per_source").equal("epoch", static_cast<std::int64_t>(epoch)).require_equal(comm_);
-    return draw(edge_ids, epoch, [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
+    return draw("per_source", edge_ids, epoch, [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
       const auto edge = static_cast<std::size_t>(slot / options_.k);
       to.pairs.src[slot] = src[edge];
       to.pairs.dst[slot] = drawn(random, edge_ids[edge], 2 * number, 0, dst_->slices.num_nodes());
@@ -138,8 +138,7 @@ NodePairList NegativeSampler::per_source(std::span<const Index> src, std::span<c
 
 NodePairList NegativeSampler::global_uniform(std::span<const Index> edge_ids, std::uint64_t epoch) const {
   return comm_.agree([&] {
-    CollectiveCall("global_uniform").equal("epoch", static_cast<std::int64_t>(epoch)).require_equal(comm_);
-    return draw(edge_ids, epoch, [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
+    return draw("global_uniform", edge_ids, epoch, [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
       const Index id = edge_ids[static_cast<std::size_t>(slot / options_.k)];
       to.pairs.dst[slot] = drawn(random, id, 2 * number, 0, dst_->slices.num_nodes());
       to.pairs.src[slot] = drawn(random, id, 2 * number + 1, 0, sources().slices.num_nodes());
@@ -170,8 +169,7 @@ NodePairList NegativeSampler::replaced_end(std::span<const Index> src, std::span
     for (const Index rel : rels)
       require<InputError>(rel >= 0 && rel < std::ssize(ends), "NegativeSampler: relation ", rel,
                           ", expected 0 to ", std::ssize(ends) - 1);
-    CollectiveCall("replaced_end").equal("epoch", static_cast<std::int64_t>(epoch)).require_equal(comm_);
-    return draw(edge_ids, epoch, [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
+    return draw("replaced_end", edge_ids, epoch, [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
       const auto edge = static_cast<std::size_t>(slot / options_.k);
       const RelationEnds& of = ends[static_cast<std::size_t>(rels[edge])];
       to.pairs.src[slot] = src[edge];

@@ -89,7 +89,7 @@ class NegativeSampler {
     Array<Index> new_src{}, new_dst{};
   };
   using Propose = FunctionRef<void(const Random& random, Index slot, std::uint64_t number, Proposal& to)>;
-  [[nodiscard]] NodePairList draw(std::span<const Index> edge_ids, std::uint64_t epoch,
+  [[nodiscard]] NodePairList draw(const char* call, std::span<const Index> edge_ids, std::uint64_t epoch,
                                   Propose propose) const;
   void require_ends(std::span<const RelationEnds> ends) const;
   [[nodiscard]] const Nodes& sources() const { return src_ ? *src_ : *dst_; }

@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/graph/construct/edge_ends.hpp>
 #include <sar/graph/construct/node_pairs.hpp>
 
 #include <numeric>
@@ -18,10 +19,7 @@ GraphShardManager graph_of_ends(const Communicator& comm, const PartitionBook& b
     for (const Index end : ends)
       require<InputError>(end >= 0 && end < book.num_nodes(), "NodePairs: ", name, " ", end,
                           ", expected a node from 0 to ", book.num_nodes() - 1);
-    std::vector<Index> offsets{0};
-    for (const Index count : comm.all_gather(static_cast<Index>(num_pairs)))
-      offsets.push_back(offsets.back() + count);
-    const PartitionBook pairs(std::move(offsets));
+    const PartitionBook pairs = gather_book(comm, static_cast<Index>(num_pairs));
     EdgeList edges;
     edges.src.assign(ends.begin(), ends.end());
     edges.dst.resize(ends.size());

@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/graph/construct/edge_ends.hpp>
 #include <sar/graph/data/distributed_data.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -13,11 +14,7 @@ DistributedTensor<std::int64_t> distributed_labels(const Communicator& comm, con
 }
 
 PartitionBook edge_book(const Communicator& comm, Index mine) {
-  return comm.agree([&] {
-    std::vector<Index> offsets{0};
-    for (const Index count : comm.all_gather(mine)) offsets.push_back(offsets.back() + count);
-    return PartitionBook(std::move(offsets));
-  });
+  return comm.agree([&] { return gather_book(comm, mine); });
 }
 
 const DataArray& require_field(const DataColumns& columns, const std::string& name) {

@@ -1,7 +1,22 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/data/graph_data.hpp>
 
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
 namespace sar { inline namespace SAR_PRECISION {
+
+RowsById::RowsById(Array<Index> ids) : ids_(std::move(ids)), order_(ids_.size()) {
+  std::iota(order_.begin(), order_.end(), Index{0});
+  std::ranges::sort(order_, {}, [&](Index row) { return ids_[row]; });
+}
+
+Array<Index> RowsById::of(std::span<const Index> ids) const {
+  Array<Index> rows;
+  for (const Index id : ids) rows.push_back(*std::ranges::lower_bound(order_, id, {}, [&](Index row) { return ids_[row]; }));
+  return rows;
+}
 
 const NodeTypeData& GraphData::node_type(const std::string& type) const {
   std::string names;

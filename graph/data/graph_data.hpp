@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,17 @@ struct EdgeTypeData {
 
   /// "author:writes:paper", DGL's canonical edge type in the form of its partition files.
   [[nodiscard]] std::string canonical_name() const { return src_type + ":" + name + ":" + dst_type; }
+};
+
+/// The rows of this rank's edges by id. Local.
+class RowsById {
+ public:
+  explicit RowsById(Array<Index> ids);
+  /// The row of each of these ids, which are ids of this rank's edges.
+  [[nodiscard]] Array<Index> of(std::span<const Index> ids) const;
+
+ private:
+  Array<Index> ids_, order_;
 };
 
 struct GraphData {

@@ -4,7 +4,7 @@
 #include <sar/graph/data/node_columns.hpp>
 
 #include <algorithm>
-#include <numeric>
+#include <array>
 #include <span>
 #include <utility>
 
@@ -25,25 +25,6 @@ DataArray as_column(NpyType type, std::vector<Index> row_shape, std::span<const 
   std::ranges::copy(std::as_bytes(values), column.bytes.begin());
   return column;
 }
-
-/// The rows of this rank's edges by id.
-class RowsById {
- public:
-  explicit RowsById(Array<Index> ids) : ids_(std::move(ids)), order_(ids_.size()) {
-    std::iota(order_.begin(), order_.end(), Index{0});
-    std::ranges::sort(order_, {}, [&](Index row) { return ids_[row]; });
-  }
-
-  [[nodiscard]] Array<Index> of(std::span<const Index> ids) const {
-    Array<Index> rows;
-    for (const Index id : ids)
-      rows.push_back(*std::ranges::lower_bound(order_, id, {}, [&](Index row) { return ids_[row]; }));
-    return rows;
-  }
-
- private:
-  Array<Index> ids_, order_;
-};
 
 void read_columns(const Communicator& comm, const NodeTypeData& nodes, const DatasetOptions& options,
                   NodeData& data) {
@@ -89,9 +70,7 @@ Index transform_edges(const Communicator& comm, const DatasetOptions& options, N
 }  // namespace
 
 void require_nodes_for_ranks(const std::string& name, Index num_nodes, int ranks) {
-  require<InputError>(num_nodes > 0, name, ": the graph has 0 nodes, expected at least one for each of the ",
-                      ranks, " ranks");
-  require<InputError>(num_nodes >= ranks, name, ": the graph has ", num_nodes,
+  require<InputError>(num_nodes > 0 && num_nodes >= ranks, name, ": the graph has ", num_nodes,
                       " nodes, expected at least one for each of the ", ranks, " ranks");
 }
 
@@ -211,8 +190,24 @@ GraphData to_graph_data(NodeData data) {
   return graph;
 }
 
-void require_training_labels(const Communicator& comm, const NodeData& data) {
-  require_training_labels(comm, data, data.name);
+void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& name) {
+  const std::string& place = name.empty() ? data.name : name;
+  comm.agree([&] {
+    std::array<Index, 3> counts{0, 0, 0};  // training nodes, those with a label, all nodes with a label
+    for (std::size_t i = 0; i < data.train_mask.size(); ++i) {
+      const bool trains = data.train_mask[i] != 0, has_label = data.labels[i] >= 0;
+      counts[0] += trains ? 1 : 0;
+      counts[1] += trains && has_label ? 1 : 0;
+      counts[2] += has_label ? 1 : 0;
+    }
+    comm.all_reduce(std::span<Index>(counts));
+    require<InputError>(counts[0] > 0, place, ": no node is a training node, expected a train_mask that ",
+                        "selects at least one");
+    require<InputError>(counts[2] > 0, place, ": no node has a label, expected labels (or label) among the ",
+                        "data of the nodes, with a class for at least one training node");
+    require<InputError>(counts[1] > 0, place, ": the mask selects ", counts[0], " training nodes, of which ",
+                        "none has a label, expected one at least");
+  });
 }
 
 }}  // namespace sar

@@ -33,7 +33,8 @@ NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOp
 GraphData to_graph_data(NodeData data);
 
 /// Throws InputError, the same on every rank, when no training node of any rank has a label. Collective.
-void require_training_labels(const Communicator& comm, const NodeData& data);
+/// The messages begin with `place`, by default with the name of the data.
+void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place = {});
 
 /// Features, labels and masks of this rank's nodes of one type, from the fields that to_node_data names; a
 /// type without features gets features of no columns. A field that options.fields names is used where it is

@@ -1,28 +1,10 @@
 #include <sar/graph/data/hetero_graphs.hpp>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
-namespace {
-
-/// The position of each of `wanted` in `ids`, which holds the same numbers in another order.
-Array<Index> places(const Array<Index>& ids, const Array<Index>& wanted) {
-  Array<Index> by_id(ids.size());
-  std::iota(by_id.begin(), by_id.end(), Index{0});
-  const auto id_of = [&](Index place) { return ids[place]; };
-  std::sort(by_id.begin(), by_id.end(), [&](Index a, Index b) { return id_of(a) < id_of(b); });
-  Array<Index> result(wanted.size());
-  std::transform(wanted.begin(), wanted.end(), result.begin(), [&](Index id) {
-    return *std::lower_bound(by_id.begin(), by_id.end(), id,
-                             [&](Index place, Index value) { return id_of(place) < value; });
-  });
-  return result;
-}
-
-}  // namespace
 
 HeteroGraph construct_hetero_graph(const Communicator& comm, GraphData& graph, const GraphOptions& options) {
   return comm.agree([&] {
@@ -41,7 +23,7 @@ HeteroGraph construct_hetero_graph(const Communicator& comm, GraphData& graph, c
     for (std::size_t k = 0; k < data.size(); ++k) {
       if (data[k].empty()) continue;
       const GraphShardManager& relation = made[made.edge_types()[k]];
-      const Array<Index> rows = places(ids[k], relation.edge_ids());
+      const Array<Index> rows = RowsById(ids[k]).of(relation.edge_ids());
       for (const auto& [name, column] : data[k]) relation.edata()[name] = column.take(rows).to_tensor();
     }
     for (const NodeTypeData& type : graph.node_types)

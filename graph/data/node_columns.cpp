@@ -229,23 +229,4 @@ Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids,
   return weights;
 }
 
-void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place) {
-  comm.agree([&] {
-    std::array<Index, 3> counts{0, 0, 0};  // training nodes, those with a label, all nodes with a label
-    for (std::size_t i = 0; i < data.train_mask.size(); ++i) {
-      const bool trains = data.train_mask[i] != 0, has_label = data.labels[i] >= 0;
-      counts[0] += trains ? 1 : 0;
-      counts[1] += trains && has_label ? 1 : 0;
-      counts[2] += has_label ? 1 : 0;
-    }
-    comm.all_reduce(std::span<Index>(counts));
-    require<InputError>(counts[0] > 0, place, ": no node is a training node, expected a train_mask that ",
-                        "selects at least one");
-    require<InputError>(counts[2] > 0, place, ": no node has a label, expected labels (or label) among the ",
-                        "data of the nodes, with a class for at least one training node");
-    require<InputError>(counts[1] > 0, place, ": the mask selects ", counts[0], " training nodes, of which ",
-                        "none has a label, expected one at least");
-  });
-}
-
 }}  // namespace sar

@@ -47,8 +47,4 @@ std::string weight_field(const std::vector<DataField>& edge_fields, const Datase
 /// messages. Local.
 Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids, const std::string& place);
 
-/// Throws InputError, beginning with `place` and the same on every rank, when no training node of any rank
-/// has a label. Collective.
-void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& place);
-
 }}  // namespace sar

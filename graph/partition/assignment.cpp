@@ -94,23 +94,14 @@ Array<std::int32_t> assign_nodes(const Communicator& comm, Index num_nodes, cons
         fill_empty_parts(comm, options.parts, part_of);
       }
     };
-    switch (method) {
-      case PartitionMethod::contiguous:
-        by_formula([&](Index nodes) { return NodePartition::contiguous(nodes, options.parts); });
-        break;
-      case PartitionMethod::random:
-        by_formula([&](Index nodes) { return NodePartition::random(nodes, options.parts, options.seed); });
-        break;
-      case PartitionMethod::metis:
-        by_search(metis_assignment);
-        break;
-      case PartitionMethod::ldg:
-        by_search(ldg_assignment);
-        break;
-      case PartitionMethod::scotch:
-        by_search(scotch_assignment);
-        break;
-    }
+    if (method == PartitionMethod::contiguous)
+      by_formula([&](Index nodes) { return NodePartition::contiguous(nodes, options.parts); });
+    else if (method == PartitionMethod::random)
+      by_formula([&](Index nodes) { return NodePartition::random(nodes, options.parts, options.seed); });
+    else
+      by_search(method == PartitionMethod::metis ? metis_assignment
+                : method == PartitionMethod::ldg ? ldg_assignment
+                                                 : scotch_assignment);
     return part_of;
   });
 }

@@ -98,10 +98,6 @@ NodePartition NodePartition::from_assignment(const Communicator& comm, std::span
   });
 }
 
-NodePartition NodePartition::from_assignment(std::span<const std::int32_t> part_of, int parts) {
-  return from_assignment(Communicator::self(), part_of, parts);
-}
-
 Index NodePartition::to_partitioned(Index original) const {
   if (bijection_) return (*bijection_)(original);
   if (!explicit_) return original;

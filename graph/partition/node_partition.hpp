@@ -30,8 +30,6 @@ class NodePartition {
   /// Collective.
   static NodePartition from_assignment(const Communicator& comm, std::span<const std::int32_t> part_of,
                                        int parts);
-  /// The same on a single rank: part_of has all nodes of the graph, and this rank has all parts. Local.
-  static NodePartition from_assignment(std::span<const std::int32_t> part_of, int parts);
 
   [[nodiscard]] const PartitionBook& book() const noexcept { return book_; }
   /// Returns the global id of a node. Throws InputError for a node outside this rank's slice of an explicit

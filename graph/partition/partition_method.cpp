@@ -3,19 +3,8 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 const char* to_string(PartitionMethod method) noexcept {
-  switch (method) {
-    case PartitionMethod::contiguous:
-      return "contiguous";
-    case PartitionMethod::random:
-      return "random";
-    case PartitionMethod::metis:
-      return "metis";
-    case PartitionMethod::ldg:
-      return "ldg";
-    case PartitionMethod::scotch:
-      break;
-  }
-  return "scotch";
+  constexpr const char* names[] = {"contiguous", "random", "metis", "ldg", "scotch"};  // in the order of PartitionMethod
+  return names[static_cast<int>(method)];
 }
 
 bool has_metis() noexcept {

@@ -1,5 +1,6 @@
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
+#include <sar/graph/construct/edge_ends.hpp>
 #include <sar/graph/message/agreement.hpp>
 #include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
@@ -53,10 +54,7 @@ Ends find_ends(const Communicator& comm, const PartitionBook& nodes_book, std::s
   Array<Index> seeds = arrived;
   std::sort(seeds.begin(), seeds.end());
   seeds.erase(std::unique(seeds.begin(), seeds.end()), seeds.end());
-  std::vector<Index> offsets{0};
-  for (const Index count : comm.all_gather(static_cast<Index>(seeds.size())))
-    offsets.push_back(offsets.back() + count);
-  PartitionBook book(std::move(offsets));
+  PartitionBook book = gather_book(comm, std::ssize(seeds));
   for (Index& node : arrived)
     node = book.begin(comm.rank()) + (std::lower_bound(seeds.begin(), seeds.end(), node) - seeds.begin());
   return {std::move(seeds), std::move(book), route.back<Index>(arrived)};
@@ -108,8 +106,7 @@ Array<Index> EdgeDataLoader::find_excluded(const NodePairList& edges) const {
   dst = route.forward<Index>(dst);
   Array<Index> found;
   for (std::size_t i = 0; i < src.size(); ++i) {
-    const Index u = src[static_cast<Index>(i)];
-    const Index v = dst[static_cast<Index>(i)] - graph.dst_book.begin(comm.rank());
+    const Index u = src[i], v = dst[i] - graph.dst_book.begin(comm.rank());
     const int owner = graph.src_book.owner(u);
     if (owner == comm.rank()) {
       add_edges(graph.local, u - graph.src_book.begin(owner), v, found);
@@ -131,11 +128,7 @@ std::optional<EdgeMiniBatch> EdgeDataLoader::next() {
     auto positions = batches_.at_hand(comm, "EdgeDataLoader::next");
     if (!positions) return std::nullopt;
     const std::uint64_t epoch = batches_.epoch();
-    EdgeMiniBatch batch{.number = batches_.number(),
-                        .positions = std::move(*positions),
-                        .blocks = {},
-                        .positive = {},
-                        .negative = {}};
+    EdgeMiniBatch batch{batches_.number(), std::move(*positions), {}, {}, {}};
     NodePairList positive;
     Array<Index> ids;
     for (const Index i : batch.positions) {

@@ -12,13 +12,7 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// One family of draws for each purpose.
-enum Stream : std::uint64_t {
-  order_stream = 0x73626d00,
-  edge_stream,
-  centre_stream,
-  noise_stream,
-  split_stream
-};
+enum Stream : std::uint64_t { order_stream = 0x73626d00, edge_stream, centre_stream, noise_stream, split_stream };
 
 void check(const SbmOptions& sbm) {
   require<InputError>(sbm.classes >= 1, "sbm: ", sbm.classes, " classes, expected at least 1");
@@ -138,11 +132,6 @@ class SbmSource : public GraphSource {
     });
   }
 
-  struct Ends {
-    Index u;
-    Index v;
-  };
-
   /// Inverse of the distribution function F(x) = (sqrt(x + 1) - 1) / (sqrt(N + 1) - 1) of a density (x +
   /// 1)^(-1/2).
   [[nodiscard]] Index draw_rank(double uniform) const {
@@ -150,7 +139,7 @@ class SbmSource : public GraphSource {
     return std::min(static_cast<Index>(root * root - 1), sbm_.nodes - 1);
   }
 
-  [[nodiscard]] Ends ends(std::uint64_t m) const {
+  [[nodiscard]] std::pair<Index, Index> ends(std::uint64_t m) const {
     const Index u = draw_rank(edge_draws_.uniform(m, 0));
     Index label = u % sbm_.classes;
     const double other = edge_draws_.uniform(m, 1) - sbm_.homophily;

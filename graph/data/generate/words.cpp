@@ -55,13 +55,7 @@ class WordsSource : public GraphSource {
  private:
   /// The words of an even share of the papers, which are numbered by paper and word. Collective.
   void read_words(const DataField& field) {
-    const PartitionBook slices = PartitionBook::even(papers_.num_nodes(), comm().size());
-    const Index chunk = std::max<Index>(1, (Index{16} << 20) / std::max<Index>(1, field.row_bytes()));
-    const Index chunks = (slices.num_nodes(0) + chunk - 1) / chunk;  // rank 0 has the most
-    for (Index i = 0; i < chunks; ++i) {
-      const Index begin = std::min(slices.begin(comm().rank()) + i * chunk, slices.end(comm().rank()));
-      Array<Index> nodes(std::min(chunk, slices.end(comm().rank()) - begin));
-      std::iota(nodes.begin(), nodes.end(), begin);
+    for_each_chunk(comm(), field, papers_.num_nodes(), [&](const Array<Index>& nodes, Index begin) {
       const DataArray rows = papers_.read_node_data(0, field.name, nodes);
       comm().agree([&] {
         std::vector<double> values(static_cast<std::size_t>(rows.row_size()));
@@ -74,7 +68,7 @@ class WordsSource : public GraphSource {
           }
         }
       });
-    }
+    });
     const auto counts = comm().all_gather(std::ssize(words_.src));
     comm().agree([&] {
       words_.id.resize(words_.src.size());

@@ -174,16 +174,15 @@ std::string format_partition_description(const PartitionDescription& description
                                   {"offsets", offsets_of(type.book)},
                                   {"data", format_fields(type.data)}});
   json["edge_types"] = OrderedJson::array();
-  for (const EdgeTypeDescription& type : description.edge_types)
-    json["edge_types"].push_back({{"src_type", type.src_type},
+  for (const EdgeTypeDescription& type : description.edge_types) {
+    OrderedJson& made = json["edge_types"].emplace_back(OrderedJson{{"src_type", type.src_type},
                                   {"name", type.name},
                                   {"dst_type", type.dst_type},
                                   {"num_edges", type.num_edges()},
                                   {"edges_per_part", type.edges_per_part},
                                   {"data", format_fields(type.data)}});
-  for (std::size_t t = 0; t < description.edge_types.size(); ++t)
-    if (const Index id = description.edge_types[t].first_added_id; id < std::numeric_limits<Index>::max())
-      json["edge_types"][t]["first_added_id"] = id;
+    if (type.first_added_id < std::numeric_limits<Index>::max()) made["first_added_id"] = type.first_added_id;
+  }
   if (!description.checksums.empty()) {
     json["checksums"] = OrderedJson::array();
     for (const std::uint64_t checksum : description.checksums)

@@ -7,12 +7,15 @@
 #include <sar/graph/partition/assignment.hpp>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <span>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
+
+constexpr std::array numbers_of_part{&PartSize::nodes, &PartSize::in_edges, &PartSize::cut_edges, &PartSize::training_nodes, &PartSize::halo_nodes};
 
 /// One 0 or 1 for each node of this rank's slice of the homogeneous form; empty when no type has a
 /// "train_mask". Collective.
@@ -72,9 +75,7 @@ void share_sizes(const Communicator& comm, PartitionReport& report) {
   const auto for_each_number = [&](const auto& take) {
     const auto of_parts = [&](std::vector<PartSize>& parts) {
       for (PartSize& size : parts)
-        for (Index* number :
-             {&size.nodes, &size.in_edges, &size.cut_edges, &size.training_nodes, &size.halo_nodes})
-          take(*number);
+        for (const auto number : numbers_of_part) take(size.*number);
     };
     of_parts(report.parts);
     for (auto* types : {&report.node_types, &report.edge_types})
@@ -216,13 +217,8 @@ void check_parts(const GraphSource& source, const PartitionGraphOptions& options
 
 PartSize TypeReport::total() const {
   PartSize sum;
-  for (const PartSize& part : parts) {
-    sum.nodes += part.nodes;
-    sum.in_edges += part.in_edges;
-    sum.cut_edges += part.cut_edges;
-    sum.training_nodes += part.training_nodes;
-    sum.halo_nodes += part.halo_nodes;
-  }
+  for (const PartSize& part : parts)
+    for (const auto number : numbers_of_part) sum.*number += part.*number;
   return sum;
 }
 
@@ -250,18 +246,12 @@ PartitionReport partition_graph(GraphSource& source, const std::string& out_dir,
   });
 }
 
-PartitionReport partition_graph(GraphSource& source, const std::string& out_dir,
-                                const PartitionGraphOptions& options) {
-  return partition_graph(source, out_dir, options, [](const std::string&, Index, Index) {});
-}
-
 PartitionReport count_parts(GraphSource& source, const PartitionGraphOptions& options) {
   const Communicator& comm = source.comm();
   return comm.agree([&] {
     check_parts(source, options);
     PartitionReport report;
-    const auto silent = [](const std::string&, Index, Index) {};
-    const DistributedGraph graph = distribute(source, options, silent, report);
+    const DistributedGraph graph = distribute(source, options, no_progress, report);
     for (const int part : graph.owned_parts) {
       std::vector<std::span<const Index>> sources;
       for (std::size_t k = 0; k < graph.edges.size(); ++k) {

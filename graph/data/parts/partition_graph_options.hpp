@@ -40,5 +40,6 @@ struct PartitionGraphOptions {
 /// How far a phase is: `done` of `total`, counted over all ranks. Each phase begins with 0 done and ends with
 /// all. Called on every rank.
 using PartitionProgress = FunctionRef<void(const std::string& phase, Index done, Index total)>;
+inline void no_progress(const std::string& /*phase*/, Index /*done*/, Index /*total*/) {}
 
 }}  // namespace sar

@@ -62,13 +62,6 @@ void make_directories(const std::string& path) {
   require<InputError>(!error, path, ": cannot make the directory (", error.message(), ")");
 }
 
-void write_ids(const std::string& path, const Array<Index>& ids) {
-  const std::array<Index, 1> shape{static_cast<Index>(ids.size())};
-  NpyWriter file(path, shape, NpyType::int64);
-  file.write(std::as_bytes(std::span<const Index>(ids)));
-  file.commit(/*flushed=*/false);
-}
-
 /// Writes the elements at the positions `order`, in that order.
 void write_column(const std::string& path, const Array<Index>& column, const Array<Index>& order,
                   Checksum& checksum) {
@@ -83,6 +76,13 @@ void write_column(const std::string& path, const Array<Index>& column, const Arr
   }
   file.commit(/*flushed=*/false);
   checksum.end_array(shape[0]);
+}
+
+void write_ids(const std::string& path, const Array<Index>& ids) {
+  const std::array<Index, 1> shape{static_cast<Index>(ids.size())};
+  NpyWriter file(path, shape, NpyType::int64);
+  file.write(std::as_bytes(std::span<const Index>(ids)));
+  file.commit(/*flushed=*/false);
 }
 
 void write_data(const std::string& path, const DataArray& column, Index num_rows,
@@ -280,9 +280,7 @@ class PartReader {
 
   NodeTypeData nodes(const NodeTypeDescription& type) {
     const auto rows = [&](int part) { return type.book.num_nodes(part); };
-    NodeTypeData data;
-    data.name = type.name;
-    data.book = type.book;
+    NodeTypeData data{type.name, type.book, {}, {}};
     const PartFiles files =
         files_of([&](int part) { return node_file(directory_, part, type.name, "original_ids"); }, rows);
     data.original_ids = read_ids(files);
@@ -307,12 +305,7 @@ class PartReader {
     const auto files = [&](const char* array) {
       return files_of([&](int part) { return edge_file(directory_, part, type, array); }, rows);
     };
-    EdgeTypeData data;
-    data.src_type = type.src_type;
-    data.name = type.name;
-    data.dst_type = type.dst_type;
-    data.num_edges = type.num_edges();
-    data.first_added_id = type.first_added_id;
+    EdgeTypeData data{type.src_type, type.name, type.dst_type, {}, type.num_edges(), {}, type.first_added_id};
     const PartFiles sources = files("src");
     data.edges.src = read_ids(sources);
     data.edges.dst = read_ids(files("dst"));
@@ -388,12 +381,6 @@ PartSummary write_part(const std::string& directory, int part, const GraphData& 
 GraphData read_parts(const std::string& directory, const PartitionDescription& description, int first,
                      int last) {
   return PartReader(directory, description, first, last).read();
-}
-
-GraphData read_part(const std::string& directory, const PartitionDescription& description, int part) {
-  require<InputError>(0 <= part && part < description.num_parts, directory, ": there is no part ", part,
-                      ", expected 0 to ", description.num_parts - 1);
-  return read_parts(directory, description, part, part + 1);
 }
 
 }}  // namespace sar

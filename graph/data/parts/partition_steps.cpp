@@ -44,16 +44,6 @@ void plan_types(GraphSource& source, const PartitionGraphOptions& options, Distr
   }
 }
 
-void append_reverse(Index next_id, EdgeList& edges) {
-  const std::size_t count = edges.src.size();
-  for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id}) column->resize(2 * count);
-  for (std::size_t e = 0; e < count; ++e) {
-    edges.src[count + e] = edges.dst[e];
-    edges.dst[count + e] = edges.src[e];
-    edges.id[count + e] = next_id + edges.id[e];
-  }
-}
-
 /// This rank's share of the edges of each type, in original ids and with all transforms but drop_duplicates:
 /// only the owner of a node has all of its in-edges. Collective.
 std::vector<EdgeList> read_transformed_edges(GraphSource& source, const DistributedGraph& graph,
@@ -124,13 +114,10 @@ void number_nodes(const Communicator& comm, const std::vector<NodePartition>& pa
 EdgeList take(EdgeList& edges, Range range) {
   if (range.begin == 0 && range.end == edges.src.size()) return std::move(edges);
   EdgeList taken;
-  const auto copy = [&](const Array<Index>& from, Array<Index>& to) {
-    to.assign(from.begin() + static_cast<std::ptrdiff_t>(range.begin),
-              from.begin() + static_cast<std::ptrdiff_t>(range.end));
-  };
-  copy(edges.src, taken.src);
-  copy(edges.dst, taken.dst);
-  copy(edges.id, taken.id);
+  for (const auto column : {&EdgeList::src, &EdgeList::dst, &EdgeList::id}) {
+    const auto begin = (edges.*column).begin();
+    (taken.*column).assign(begin + static_cast<std::ptrdiff_t>(range.begin), begin + static_cast<std::ptrdiff_t>(range.end));
+  }
   return taken;
 }
 
@@ -167,14 +154,10 @@ std::vector<std::byte> one(NpyType type) {
   const auto set = [&](auto value) {
     std::copy_n(reinterpret_cast<const std::byte*>(&value), sizeof(value), bytes.data());
   };
-  if (type == NpyType::float64)
-    set(1.0);
-  else if (type == NpyType::float32)
-    set(1.0f);
-  else if (type == NpyType::float16)
-    set(float_to_half(1));
-  else
-    bytes[0] = std::byte{1};  // integers are little-endian
+  if (type == NpyType::float64) set(1.0);
+  if (type == NpyType::float32) set(1.0f);
+  if (type == NpyType::float16) set(float_to_half(1));
+  if (!is_floating_point(type)) bytes[0] = std::byte{1};  // integers are little-endian
   return bytes;
 }
 
@@ -364,9 +347,7 @@ GraphData graph_of_part(const GraphSource& source, const DistributedGraph& graph
   data.name = source.name();
   for (std::size_t t = 0; t < graph.nodes.size(); ++t) {
     const Numbering& numbers = graph.nodes[t];
-    NodeTypeData& nodes = data.node_types.emplace_back();
-    nodes.name = graph.types.nodes[t].name;
-    nodes.book = numbers.parts;
+    NodeTypeData& nodes = data.node_types.emplace_back(NodeTypeData{graph.types.nodes[t].name, numbers.parts, {}, {}});
     if (part < 0) continue;
     const Index own = numbers.ranks.begin(source.comm().rank());
     nodes.original_ids.assign(numbers.original_ids.begin() + (numbers.parts.begin(part) - own),
@@ -375,13 +356,8 @@ GraphData graph_of_part(const GraphSource& source, const DistributedGraph& graph
   lists.resize(graph.relations.size());  // without a part, there are none
   for (std::size_t k = 0; k < lists.size(); ++k) {
     const SourceEdges& type = graph.types.edges[k];
-    EdgeTypeData& edges = data.edge_types.emplace_back();
-    edges.src_type = type.src_type;
-    edges.name = type.name;
-    edges.dst_type = type.dst_type;
-    edges.num_edges = graph.num_edges.empty() ? 0 : graph.num_edges[k];
-    edges.first_added_id = first_added_id(graph, k, options);
-    edges.edges = std::move(lists[k]);
+    const Index num_edges = graph.num_edges.empty() ? 0 : graph.num_edges[k];
+    data.edge_types.push_back({type.src_type, type.name, type.dst_type, std::move(lists[k]), num_edges, {}, first_added_id(graph, k, options)});
   }
   return data;
 }

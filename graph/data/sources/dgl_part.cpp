@@ -152,12 +152,11 @@ class OriginalIds {
   }
 
   [[nodiscard]] std::string npy_path(std::size_t t) const {
-    std::vector<std::string> suffixes;
-    if (kind_.names.size() == 1) suffixes.emplace_back(".npy");
-    for (const std::string& name : kind_.names[t]) suffixes.push_back("." + name + ".npy");
-    for (const std::string& suffix : suffixes)
-      if (const fs::path path = directory_ / (kind_.npy + suffix); is_there(path.string()))
-        return path.string();
+    std::vector<std::string> names;
+    if (kind_.names.size() == 1) names.emplace_back();
+    for (const std::string& name : kind_.names[t]) names.push_back("." + name);
+    for (const std::string& name : names)
+      if (const fs::path path = directory_ / (kind_.npy + name + ".npy"); is_there(path.string())) return path.string();
     return {};
   }
 
@@ -236,8 +235,7 @@ EdgeTypeData take_edges(const DglPartition& partition, int part, std::size_t t, 
 /// The original ids, or those of the partition; returns whether they are the original ones.
 bool take_ids(const OriginalIds& original, const PartitionBook& book, int part, std::size_t t,
               const DataColumns& data, Array<Index>& ids) {
-  std::optional<Array<Index>> found = original.of_type(t, data);
-  if (found) {
+  if (std::optional<Array<Index>> found = original.of_type(t, data)) {
     ids = std::move(*found);
     return true;
   }
@@ -265,8 +263,7 @@ GraphData read_dgl_part(const DglPartition& partition, int part) {
   std::vector<DataColumns> node_data = read_features(node_kinds, part, files.node_data);
   const OriginalIds original_nodes(node_kinds, partition, part, node_columns, nodes);
   for (std::size_t t = 0; t < partition.node_types.size(); ++t) {
-    NodeTypeData& type = result.node_types.emplace_back();
-    type.name = partition.node_types[t];
+    NodeTypeData& type = result.node_types.emplace_back(NodeTypeData{partition.node_types[t], {}, {}, {}});
     type.ids_are_original =
         take_ids(original_nodes, partition.nodes.books[t], part, t, node_data[t], type.original_ids);
     type.data = std::move(node_data[t]);

@@ -36,10 +36,12 @@ DataColumns join_columns(std::vector<std::pair<Index, DataColumns*>> parts, cons
   return joined;
 }
 
-Array<Index> join_arrays(const std::vector<Array<Index>*>& parts) {
-  if (parts.size() == 1) return std::move(*parts.front());
+/// The arrays array(part) of all parts, one after the other.
+template <class GetArray>
+Array<Index> join_arrays(std::vector<GraphData>& parts, const GetArray& array) {
+  if (parts.size() == 1) return std::move(array(parts.front()));
   Array<Index> joined;
-  for (const Array<Index>* part : parts) joined.insert(joined.end(), part->begin(), part->end());
+  for (GraphData& part : parts) joined.insert(joined.end(), array(part).begin(), array(part).end());
   return joined;
 }
 
@@ -53,21 +55,19 @@ void join_end_type(std::string& known, const std::string& other, const std::stri
 GraphData join_parts(std::vector<GraphData> parts, const std::string& path) {
   GraphData joined;
   for (std::size_t t = 0; t < parts.front().node_types.size(); ++t) {
-    std::vector<Array<Index>*> ids;
     std::vector<std::pair<Index, DataColumns*>> data;
     bool ids_are_original = true;
     for (GraphData& part : parts) {
       NodeTypeData& type = part.node_types[t];
       ids_are_original = ids_are_original && type.ids_are_original;
-      ids.push_back(&type.original_ids);
       data.emplace_back(static_cast<Index>(type.original_ids.size()), &type.data);
     }
     const std::string name = parts.front().node_types[t].name;
     DataColumns columns = join_columns(std::move(data), concat(path, ": node type ", name));
-    joined.node_types.push_back({name, {}, join_arrays(ids), std::move(columns), ids_are_original});
+    Array<Index> ids = join_arrays(parts, [&](GraphData& part) -> auto& { return part.node_types[t].original_ids; });
+    joined.node_types.push_back({name, {}, std::move(ids), std::move(columns), ids_are_original});
   }
   for (std::size_t t = 0; t < parts.front().edge_types.size(); ++t) {
-    std::vector<Array<Index>*> src, dst, ids;
     std::vector<std::pair<Index, DataColumns*>> data;
     EdgeTypeData& first = parts.front().edge_types[t];
     const std::string what = concat(path, ": edge type ", first.name);
@@ -77,17 +77,13 @@ GraphData join_parts(std::vector<GraphData> parts, const std::string& path) {
       ids_are_original = ids_are_original && type.ids_are_original;
       join_end_type(first.src_type, type.src_type, what);
       join_end_type(first.dst_type, type.dst_type, what);
-      src.push_back(&type.edges.src);
-      dst.push_back(&type.edges.dst);
-      ids.push_back(&type.edges.id);
       data.emplace_back(type.edges.size(), &type.data);
     }
     EdgeTypeData type{first.src_type, first.name, first.dst_type, {}, 0, {}};
     type.data = join_columns(std::move(data), what);
     type.ids_are_original = ids_are_original;
-    type.edges.src = join_arrays(src);
-    type.edges.dst = join_arrays(dst);
-    type.edges.id = join_arrays(ids);
+    for (const auto column : {&EdgeList::src, &EdgeList::dst, &EdgeList::id})
+      type.edges.*column = join_arrays(parts, [&](GraphData& part) -> auto& { return part.edge_types[t].edges.*column; });
     joined.edge_types.push_back(std::move(type));
   }
   return joined;
@@ -103,7 +99,7 @@ void agree_on_columns(const Communicator& comm, DataColumns& columns, Index rows
   for (Index i = 0; i < count; ++i) {
     const bool is_root = comm.rank() == root;
     const std::string name = comm.broadcast(is_root ? mine->first : std::string(), root);
-    std::vector<Index> layout;
+    std::vector<Index> layout;  // the shape of a row and the type
     if (is_root) {
       layout = mine->second.row_shape;
       layout.push_back(static_cast<Index>(mine->second.type));

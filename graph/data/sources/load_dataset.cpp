@@ -14,8 +14,6 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-void silent(const std::string&, Index, Index) {}
-
 /// A part of each type for each rank. Collective.
 std::vector<NodePartition> divide(const Communicator& comm, const SourceTypes& types, const EdgeList& edges,
                                   const DatasetOptions& options) {
@@ -91,7 +89,7 @@ NodeData load_dataset(GraphSource& source, const DatasetOptions& options, EdgeDa
       if (source.has_listed_pairs()) partitions = divided;
       return divided;
     };
-    DistributedGraph divided = distribute_graph(source, how, divide_nodes, silent);
+    DistributedGraph divided = distribute_graph(source, how, divide_nodes, no_progress);
     GraphData graph = graph_of_part(source, divided, comm.rank(), std::move(divided.edges), how);
     divided = {};
     EdgeList& list = graph.edge_types[0].edges;
@@ -152,8 +150,8 @@ GraphData load_graph(GraphSource& source, const DatasetOptions& options) {
     const auto divide_nodes = [&](const SourceTypes& types, const EdgeList& edges) {
       return divide(comm, types, edges, options);
     };
-    DistributedGraph divided = distribute_graph(source, how, divide_nodes, silent);
-    sort_edges(comm, options.drop_duplicates, divided, silent);
+    DistributedGraph divided = distribute_graph(source, how, divide_nodes, no_progress);
+    sort_edges(comm, options.drop_duplicates, divided, no_progress);
     GraphData graph = graph_of_part(source, divided, comm.rank(), std::move(divided.edges), how);
     read_part_data(source, divided, how, graph);
     graph.description = source.description();

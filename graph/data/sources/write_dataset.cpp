@@ -15,33 +15,17 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-std::vector<Index> shape_of(const DataField& field, Index rows) {
-  std::vector<Index> shape{rows};
-  shape.insert(shape.end(), field.row_shape.begin(), field.row_shape.end());
-  return shape;
-}
-
-/// [begin, begin + count) of an array
-Array<Index> range(Index begin, Index count) {
-  Array<Index> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), begin);
-  return numbers;
-}
-
 /// Each rank writes an even share of the rows, in chunks of about 16 MiB. read(numbers) is collective.
 template <class Read>
 void write_field(const Communicator& comm, const std::string& path, const DataField& field, Index rows,
                  const Read& read) {
-  SharedNpyFile file(comm, path, shape_of(field, rows), field.type);
-  const PartitionBook shares = PartitionBook::even(rows, comm.size());
-  const Index chunk = std::max<Index>(1, (Index{16} << 20) / std::max<Index>(1, field.row_bytes()));
-  const Index chunks = (shares.num_nodes(0) + chunk - 1) / chunk;  // rank 0 has the most
-  for (Index i = 0; i < chunks; ++i) {
-    const Index first = std::min(shares.begin(comm.rank()) + i * chunk, shares.end(comm.rank()));
-    const Index count = std::min(chunk, shares.end(comm.rank()) - first);
-    const DataArray data = read(range(first, count));
+  std::vector<Index> shape{rows};
+  shape.insert(shape.end(), field.row_shape.begin(), field.row_shape.end());
+  SharedNpyFile file(comm, path, shape, field.type);
+  for_each_chunk(comm, field, rows, [&](const Array<Index>& numbers, Index first) {
+    const DataArray data = read(numbers);
     file.write(first * field.row_size(), data.bytes);
-  }
+  });
   file.commit();
 }
 

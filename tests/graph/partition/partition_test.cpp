@@ -61,12 +61,12 @@ TEST_CASE("partitions map both ways") {
   }
   CHECK(NodePartition::contiguous(100, 3).to_partitioned(41) == 41);
   const std::vector<std::int32_t> part_of{2, 0, 2, 0, 2};  // part 1 is empty
-  const NodePartition partition = NodePartition::from_assignment(part_of, 4);
+  const NodePartition partition = NodePartition::from_assignment(Communicator::self(), part_of, 4);
   check_round_trip(Communicator::self(), partition);
   CHECK(partition.book() == PartitionBook({0, 2, 2, 5, 5}));
   const Array<Index> last = partition.original_ids(2);
   CHECK(std::vector<Index>(last.begin(), last.end()) == std::vector<Index>{0, 2, 4});
-  CHECK_THROWS_AS(static_cast<void>(NodePartition::from_assignment(part_of, 2)), InputError);
+  CHECK_THROWS_AS(static_cast<void>(NodePartition::from_assignment(Communicator::self(), part_of, 2)), InputError);
 }
 
 TEST_CASE("an assignment that is spread over the ranks is the partition of the whole one") {
@@ -83,7 +83,7 @@ TEST_CASE("an assignment that is spread over the ranks is the partition of the w
       const PartitionBook slices = PartitionBook::even(nodes, comm.size());
       const Index first = slices.begin(comm.rank()), end = slices.end(comm.rank());
       const std::span<const std::int32_t> mine(part_of.data() + first, static_cast<std::size_t>(end - first));
-      const NodePartition whole = NodePartition::from_assignment(part_of, parts);
+      const NodePartition whole = NodePartition::from_assignment(Communicator::self(), part_of, parts);
       const NodePartition spread = NodePartition::from_assignment(comm, mine, parts);
       CHECK(spread.book() == whole.book());
       check_round_trip(comm, spread);

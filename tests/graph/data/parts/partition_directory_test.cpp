@@ -148,7 +148,7 @@ TEST_CASE("a part is grouped by source part and sorted") {
   write_typed(comm, directory, 3);
   const PartitionDescription description = read_partition_description(directory);
   for (int part = 0; part < 3; ++part) {
-    const GraphData graph = read_part(directory, description, part);
+    const GraphData graph = read_parts(directory, description, part, part + 1);
     for (std::size_t t = 0; t < graph.edge_types.size(); ++t) {
       const EdgeTypeData& type = graph.edge_types[t];
       const NpyFile offsets(edge_file(directory, part, description.edge_types[t], "source_offsets"));

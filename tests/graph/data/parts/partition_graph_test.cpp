@@ -138,7 +138,7 @@ void check_directory(const std::string& directory, const MemorySource::Content& 
   std::vector<GraphData> parts;
   std::vector<Index> original;  // by partitioned id
   for (int p = 0; p < o.parts; ++p) {
-    parts.push_back(read_part(directory, description, p));
+    parts.push_back(read_parts(directory, description, p, p + 1));
     const auto& ids = parts.back().node_types.at(0).original_ids;
     original.insert(original.end(), ids.begin(), ids.end());
     if (o.order == NodeOrder::original) CHECK(std::is_sorted(ids.begin(), ids.end()));
