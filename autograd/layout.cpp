@@ -1,12 +1,12 @@
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/layout.hpp>
+#include <sar/autograd/op_support.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/core/rows/rows.hpp>
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <utility>
 #include <vector>
@@ -102,10 +102,7 @@ Variable concat_rows(std::initializer_list<Variable> parts) {
 Variable slice_columns(Variable x, Index begin, Index end) {
   require<ShapeError>(x.defined() && 0 <= begin && begin <= end && end <= x.shape()[x.shape().dims() - 1],
                       "columns ", begin, " to ", end, " of a tensor of shape ", x.shape());
-  const int dims = x.shape().dims();
-  std::array<Index, 4> extents{};
-  for (int d = 0; d < dims; ++d) extents[d] = d + 1 < dims ? x.shape()[d] : end - begin;
-  Tensor y{Shape(std::span<const Index>(extents.data(), dims))};
+  Tensor y(with_columns(x.shape(), end - begin));
   copy_columns(x.value(), begin, y, 0, end - begin);
   return record_part(x, std::move(y), [begin, end](const Tensor& grad, Tensor& out) { copy_columns(grad, 0, out, begin, end - begin, true); });
 }
