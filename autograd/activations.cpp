@@ -14,32 +14,23 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Applies an elementwise function; keeps its result or its argument, whichever the derivative needs.
-Variable activation(Unary op, Variable x, real parameter = 0) {
+/// Applies forward(x, y). Keeps its result or its argument for backward(kept, grad, dx, accumulate), whichever that needs.
+template <class Forward, class Backward>
+Variable apply(Variable x, bool keeps_result, const Forward& forward, Backward backward) {
   const bool recorded = recording({&x});
-  Tensor kept = recorded && !differentiates_from_output(op) ? x.value() : Tensor();
-  Tensor y = compute_elementwise(take_value(x),
-                                 [&](const Tensor& in, Tensor& out) { unary(op, in, out, parameter); });
+  Tensor kept = recorded && !keeps_result ? x.value() : Tensor();
+  Tensor y = compute_elementwise(take_value(x), forward);
   if (!recorded) return y;
-  if (differentiates_from_output(op)) kept = y;
-  return record(std::move(y), [dx = x.gradient(), kept, op, parameter](Tensor grad) {
-    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
-      unary_backward(op, kept, g, out, accumulate, parameter);
-    });
+  if (keeps_result) kept = y;
+  return record(std::move(y), [dx = x.gradient(), kept, backward](Tensor grad) {
+    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) { backward(kept, g, out, accumulate); });
   });
 }
 
-/// Applies a function of rows whose backward pass needs its result.
-Variable of_rows(void (*forward)(const Tensor& x, Tensor& y),
-                 void (*backward)(const Tensor& y, const Tensor& grad, Tensor& dx, bool accumulate),
-                 Variable x) {
-  const bool recorded = recording({&x});
-  Tensor y = compute_elementwise(take_value(x), forward);
-  if (!recorded) return y;
-  return record(y, [dx = x.gradient(), y, backward](Tensor grad) {
-    pass_elementwise(*dx, std::move(grad),
-                     [&](const Tensor& g, Tensor& out, bool accumulate) { backward(y, g, out, accumulate); });
-  });
+Variable activation(Unary op, Variable x, real parameter = 0) {
+  return apply(
+      std::move(x), differentiates_from_output(op), [=](const Tensor& in, Tensor& out) { unary(op, in, out, parameter); },
+      [=](const Tensor& kept, const Tensor& g, Tensor& out, bool accumulate) { unary_backward(op, kept, g, out, accumulate, parameter); });
 }
 
 /// Rows of x with dropout applied on reading; other handles keep x alive anyway.
@@ -101,23 +92,16 @@ Variable gelu(Variable x, GeluApproximation approximation) {
 
 Variable clamp(Variable x, real low, real high) {
   require(!std::isnan(low) && !std::isnan(high), "clamp between ", low, " and ", high, ", expected numbers");
-  const bool recorded = recording({&x});
-  const Tensor kept = recorded ? x.value() : Tensor();
-  Tensor y =
-      compute_elementwise(take_value(x), [&](const Tensor& in, Tensor& out) { clamp(in, low, high, out); });
-  if (!recorded) return y;
-  return record(std::move(y), [dx = x.gradient(), kept, low, high](Tensor grad) {
-    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
-      clamp_backward(kept, low, high, g, out, accumulate);
-    });
-  });
+  return apply(
+      std::move(x), false, [=](const Tensor& in, Tensor& out) { clamp(in, low, high, out); },
+      [=](const Tensor& kept, const Tensor& g, Tensor& out, bool accumulate) { clamp_backward(kept, low, high, g, out, accumulate); });
 }
 
 Variable softmax(Variable x) {
-  return of_rows(softmax_rows, softmax_rows_backward, std::move(x));
+  return apply(std::move(x), true, softmax_rows, softmax_rows_backward);
 }
 Variable log_softmax(Variable x) {
-  return of_rows(log_softmax_rows, log_softmax_rows_backward, std::move(x));
+  return apply(std::move(x), true, log_softmax_rows, log_softmax_rows_backward);
 }
 
 Variable dropout(Variable x, double p, const RandomKey& key, RowIds row_ids) {

@@ -22,8 +22,7 @@ Variable head_dots(Variable x, Variable a) {
         if (da == nullptr) return;
         std::vector<double> sums(da->shape().size());
         head_dots_backward_a(grad, kept_x, sums);
-        const std::vector<real> rounded(sums.begin(), sums.end());
-        da->add(Tensor::from(da->shape(), rounded));
+        da->add(Tensor::from(da->shape(), sums));
       });
 }
 

@@ -25,9 +25,8 @@ Variable layer_norm(const Variable& x, const Variable& weight, const Variable& b
       const Index width = kept_x.row_size();
       std::vector<double> sums(2 * width);
       layer_norm_backward_sums(kept_x, grad, eps, sums);
-      const std::vector<real> rounded(sums.begin(), sums.end());
-      if (dweight != nullptr) dweight->add(Tensor::from({width}, std::span(rounded).first(width)));
-      if (dbias != nullptr) dbias->add(Tensor::from({width}, std::span(rounded).last(width)));
+      if (dweight != nullptr) dweight->add(Tensor::from({width}, std::span(sums).first(width)));
+      if (dbias != nullptr) dbias->add(Tensor::from({width}, std::span(sums).last(width)));
     }
     if (dx == nullptr) return;
     Tensor result = grad.unique() ? std::move(grad) : grad.clone();

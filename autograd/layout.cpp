@@ -1,24 +1,18 @@
 #include <sar/autograd/gathered_rows.hpp>
 #include <sar/autograd/layout.hpp>
+#include <sar/autograd/op_support.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/rows/elementwise.hpp>
 #include <sar/core/rows/rows.hpp>
 
-#include <array>
+#include <algorithm>
 #include <span>
 #include <utility>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
-
-/// Returns whether a tape records and a part requires a gradient.
-bool any_recorded(std::span<const Variable> parts) noexcept {
-  for (const Variable& part : parts)
-    if (recording({&part})) return true;
-  return false;
-}
 
 /// The gradients of the parts, and their numbers of rows or columns.
 struct PartLayout {
@@ -48,53 +42,54 @@ Shape concat_shape(std::span<const Variable> parts, int d, PartLayout& layout) {
   return Shape(extents);
 }
 
-/// Zeroes a gradient that is still undefined, before a part of it is added to.
-void begin_partial(Tensor& out, bool accumulate) {
-  if (!accumulate) out.fill(0);
+/// Returns the concatenation along dimension `d`: copy(part, y, begin, count) writes a part, pass(gradient of the part, grad, begin,
+/// count) adds to its gradient.
+template <class Copy, class Pass>
+Variable concatenate(std::span<const Variable> parts, int d, const Copy& copy, Pass pass) {
+  require<ShapeError>(!parts.empty(), "concat of no tensor");
+  PartLayout layout;
+  Tensor y(concat_shape(parts, d, layout));
+  Index begin = 0;
+  for (Index i = 0; i < std::ssize(parts); ++i) {
+    copy(parts[i].value(), y, begin, layout.sizes[i]);
+    begin += layout.sizes[i];
+  }
+  if (std::ranges::none_of(parts, [](const Variable& part) { return recording({&part}); })) return y;
+  return record(std::move(y), [layout = std::move(layout), pass](const Tensor& grad) {
+    Index first = 0;
+    for (Index i = 0; i < std::ssize(layout.sizes); ++i) {
+      if (layout.gradients[i] != nullptr) pass(*layout.gradients[i], grad, first, layout.sizes[i]);
+      first += layout.sizes[i];
+    }
+  });
+}
+
+/// Returns y, computed from parts of x; add(grad, out) adds to these parts of the gradient of x.
+template <class Add>
+Variable record_part(const Variable& x, Tensor y, Add add) {
+  if (!recording({&x})) return y;
+  return record(std::move(y), [dx = x.gradient(), add = std::move(add)](const Tensor& grad) {
+    dx->add([&](Tensor& out, bool accumulate) {
+      if (!accumulate) out.fill(0);
+      add(grad, out);
+    });
+  });
 }
 
 }  // namespace
 
 Variable concat_columns(std::span<const Variable> parts) {
-  require<ShapeError>(!parts.empty(), "concat of no tensor");
-  PartLayout layout;
-  Tensor y(concat_shape(parts, -1, layout));
-  Index begin = 0;
-  for (Index i = 0; i < std::ssize(parts); ++i) {
-    copy_columns(parts[i].value(), 0, y, begin, layout.sizes[i]);
-    begin += layout.sizes[i];
-  }
-  if (!any_recorded(parts)) return y;
-  return record(std::move(y), [layout = std::move(layout)](const Tensor& grad) {
-    Index first = 0;
-    for (Index i = 0; i < std::ssize(layout.sizes); ++i) {
-      const Index count = layout.sizes[i];
-      if (layout.gradients[i] != nullptr)
-        layout.gradients[i]->add(
-            [&](Tensor& out, bool accumulate) { copy_columns(grad, first, out, 0, count, accumulate); });
-      first += count;
-    }
-  });
+  return concatenate(
+      parts, -1, [](const Tensor& part, Tensor& y, Index begin, Index count) { copy_columns(part, 0, y, begin, count); },
+      [](Gradient& to, const Tensor& grad, Index begin, Index count) {
+        to.add([&](Tensor& out, bool accumulate) { copy_columns(grad, begin, out, 0, count, accumulate); });
+      });
 }
 
 Variable concat_rows(std::span<const Variable> parts) {
-  require<ShapeError>(!parts.empty(), "concat of no tensor");
-  PartLayout layout;
-  Tensor y(concat_shape(parts, 0, layout));
-  Index begin = 0;
-  for (Index i = 0; i < std::ssize(parts); ++i) {
-    y.slice_rows(begin, begin + layout.sizes[i]).copy_from(parts[i].value());
-    begin += layout.sizes[i];
-  }
-  if (!any_recorded(parts)) return y;
-  return record(std::move(y), [layout = std::move(layout)](const Tensor& grad) {
-    Index first = 0;
-    for (Index i = 0; i < std::ssize(layout.sizes); ++i) {
-      const Index last = first + layout.sizes[i];
-      if (layout.gradients[i] != nullptr) layout.gradients[i]->add(grad.slice_rows(first, last));
-      first = last;
-    }
-  });
+  return concatenate(
+      parts, 0, [](const Tensor& part, Tensor& y, Index begin, Index count) { y.slice_rows(begin, begin + count).copy_from(part); },
+      [](Gradient& to, const Tensor& grad, Index begin, Index count) { to.add(grad.slice_rows(begin, begin + count)); });
 }
 
 Variable concat_columns(std::initializer_list<Variable> parts) {
@@ -107,31 +102,17 @@ Variable concat_rows(std::initializer_list<Variable> parts) {
 Variable slice_columns(Variable x, Index begin, Index end) {
   require<ShapeError>(x.defined() && 0 <= begin && begin <= end && end <= x.shape()[x.shape().dims() - 1],
                       "columns ", begin, " to ", end, " of a tensor of shape ", x.shape());
-  const int dims = x.shape().dims();
-  std::array<Index, 4> extents{};
-  for (int d = 0; d < dims; ++d) extents[d] = d + 1 < dims ? x.shape()[d] : end - begin;
-  Tensor y{Shape(std::span<const Index>(extents.data(), dims))};
+  Tensor y(with_columns(x.shape(), end - begin));
   copy_columns(x.value(), begin, y, 0, end - begin);
-  if (!recording({&x})) return y;
-  return record(std::move(y), [dx = x.gradient(), begin, end](const Tensor& grad) {
-    dx->add([&](Tensor& out, bool accumulate) {
-      begin_partial(out, accumulate);
-      copy_columns(grad, 0, out, begin, end - begin, true);
-    });
-  });
+  return record_part(x, std::move(y), [begin, end](const Tensor& grad, Tensor& out) { copy_columns(grad, 0, out, begin, end - begin, true); });
 }
 
 Variable slice_rows(Variable x, Index begin, Index end) {
   if (const auto gathered = gathered_rows(x); gathered && !x.requires_grad())
     return Variable(gathered->slice(begin, end));
-  Tensor y = x.value().slice_rows(begin, end);
-  if (!recording({&x})) return y;
-  return record(std::move(y), [dx = x.gradient(), begin, end](const Tensor& grad) {
-    dx->add([&](Tensor& out, bool accumulate) {
-      begin_partial(out, accumulate);
-      Tensor rows = out.slice_rows(begin, end);
-      binary(BinaryOp::add, rows, grad, rows);
-    });
+  return record_part(x, x.value().slice_rows(begin, end), [begin, end](const Tensor& grad, Tensor& out) {
+    Tensor rows = out.slice_rows(begin, end);
+    binary(BinaryOp::add, rows, grad, rows);
   });
 }
 
@@ -146,13 +127,7 @@ Variable gather_rows(Variable x, RowIds ids) {
   require<ShapeError>(x.defined(), "gather_rows of an undefined tensor");
   Tensor y(x.shape().with_rows(ids.size()));
   gather_rows(x.value(), ids.span(), y);
-  if (!recording({&x})) return y;
-  return record(std::move(y), [dx = x.gradient(), ids = std::move(ids)](const Tensor& grad) {
-    dx->add([&](Tensor& out, bool accumulate) {
-      begin_partial(out, accumulate);
-      scatter_add_rows(grad, ids.span(), out);
-    });
-  });
+  return record_part(x, std::move(y), [ids = std::move(ids)](const Tensor& grad, Tensor& out) { scatter_add_rows(grad, ids.span(), out); });
 }
 
 Variable scatter_add_rows(Variable x, RowIds ids, Index num_rows) {

@@ -3,9 +3,18 @@
 
 #include <sar/autograd/variable.hpp>
 
+#include <array>
+#include <span>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+/// Returns `shape` with another last dimension.
+inline Shape with_columns(const Shape& shape, Index columns) {
+  std::array<Index, 4> extents{};
+  for (int d = 0; d < shape.dims(); ++d) extents[d] = d + 1 < shape.dims() ? shape[d] : columns;
+  return Shape(std::span<const Index>(extents.data(), shape.dims()));
+}
 
 /// Takes the value out of an operand that was passed by value. An operation that keeps the value for the
 /// backward pass copies the handle first.

@@ -8,7 +8,6 @@
 #include <sar/core/tensor/deferred_rows.hpp>
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <utility>
 
@@ -25,13 +24,6 @@ Tensor flatten(const Tensor& x) {
 RowOperand row_operand(const Variable& x) {
   if (x.deferred() != nullptr && x.shape().dims() == 2) return *x.deferred();
   return flatten(x.value());
-}
-
-/// Returns the shape of x with another last dimension.
-Shape with_columns(const Shape& shape, Index columns) {
-  std::array<Index, 4> extents{};
-  for (int d = 0; d < shape.dims(); ++d) extents[d] = d + 1 < shape.dims() ? shape[d] : columns;
-  return Shape(std::span<const Index>(extents.data(), shape.dims()));
 }
 
 /// y = x weight^T + bias (out_in) or x weight + bias; `bias` may be undefined.

@@ -45,6 +45,16 @@ std::string end_of_links(const std::string& path) {
   return end.string();
 }
 
+/// Flushes a directory with `call`. Some file systems cannot; that is no error if `may_be_unsupported`.
+void flush(const std::string& directory, int (*call)(int), bool may_be_unsupported) {
+  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  require<InputError>(descriptor >= 0, directory, ": cannot open (", system_error(), "), expected a directory");
+  const bool done = call(descriptor) == 0 || (may_be_unsupported && (errno == EINVAL || errno == EROFS));
+  const std::string error = system_error();
+  ::close(descriptor);
+  require<InputError>(done, directory, ": cannot write (", error, ")");
+}
+
 }  // namespace
 
 InputFile::InputFile(std::string path, const std::string& expected) : path_(std::move(path)) {
@@ -171,24 +181,11 @@ void LineFile::add(const std::string& line) {
 }
 
 void sync_file_system(const std::string& directory) {
-  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  require<InputError>(descriptor >= 0, directory, ": cannot open (", system_error(),
-                      "), expected a directory");
-  const int synced = ::syncfs(descriptor);
-  const std::string error = system_error();
-  ::close(descriptor);
-  require<InputError>(synced == 0, directory, ": cannot write (", error, ")");
+  flush(directory, ::syncfs, false);
 }
 
 void sync_directory(const std::string& directory) {
-  const std::string path = directory.empty() ? "." : directory;
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  require<InputError>(descriptor >= 0, path, ": cannot open (", system_error(), "), expected a directory");
-  const int synced = ::fsync(descriptor);
-  const std::string error = system_error();
-  const bool unsupported = errno == EINVAL || errno == EROFS;  // some file systems cannot flush a directory
-  ::close(descriptor);
-  require<InputError>(synced == 0 || unsupported, path, ": cannot write (", error, ")");
+  flush(directory.empty() ? "." : directory, ::fsync, true);
 }
 
 bool is_there(const std::string& path) {

@@ -58,6 +58,12 @@ bool readable_as(NpyType type) {
          (type == NpyType::int64 && std::same_as<T, std::int64_t>);
 }
 
+template <class T>
+void require_readable_as(NpyType type, const std::string& path) {
+  require<InputError>(readable_as<T>(type), path, ": dtype is ", to_string(type), ", which cannot be read as ",
+                      std::floating_point<T> ? "a floating-point number" : "an integer of this width");
+}
+
 /// Returns whether elements of `type` have the same representation in the file and as T in memory.
 template <class T>
 bool same_layout(NpyType type) {
@@ -136,9 +142,7 @@ void NpyFile::expect(std::initializer_list<NpyType> types, int dims) const {
 
 template <class T>
 void NpyFile::read(Index begin, Index end, std::span<T> out) const {
-  require<InputError>(readable_as<T>(type_), path(), ": dtype is ", to_string(type_),
-                      ", which cannot be read as ",
-                      std::floating_point<T> ? "a floating-point number" : "an integer of this width");
+  require_readable_as<T>(type_, path());
   require<ShapeError>(
       0 <= begin && begin <= end && end <= size_ && static_cast<Index>(out.size()) == end - begin, path(),
       ": cannot read elements ", begin, " to ", end, " of ", size_, " into ", out.size());
@@ -204,9 +208,7 @@ void NpyFile::for_each_row(std::span<const Index> rows, const Take& take) const 
 
 template <class T>
 void NpyFile::read_rows(std::span<const Index> rows, std::span<T> out) const {
-  require<InputError>(readable_as<T>(type_), path(), ": dtype is ", to_string(type_),
-                      ", which cannot be read as ",
-                      std::floating_point<T> ? "a floating-point number" : "an integer of this width");
+  require_readable_as<T>(type_, path());
   require<ShapeError>(static_cast<Index>(out.size()) == static_cast<Index>(rows.size()) * row_size_, path(),
                       ": cannot read ", rows.size(), " rows of ", row_size_, " elements into ", out.size());
   for_each_row(rows, [&](Index i, const std::byte* row) {

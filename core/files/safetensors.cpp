@@ -173,45 +173,30 @@ template <class Use>
 void for_each_window(const NamedTensor& named, SafetensorsType type, const std::string& path,
                      const Use& use) {
   std::vector<std::byte> bytes(std::min(window, named.tensor.size()) * element_bytes(type));
-  const auto convert = [&](const real* values, Index count, auto to_stored) {
+  const auto convert = [&](const real* values, Index count, auto to_stored, auto is_finite) {
     for (Index i = 0; i < count; ++i) {
-      bool finite = true;
-      const auto stored = to_stored(static_cast<double>(values[i]), finite);
-      require<InputError>(finite, path, ": the value ", values[i], " of '", named.name,
+      const auto stored = to_stored(static_cast<double>(values[i]));
+      require<InputError>(is_finite(stored), path, ": the value ", values[i], " of '", named.name,
                           "' cannot be written, expected a finite number as ", to_string(type));
       std::memcpy(bytes.data() + i * static_cast<Index>(sizeof stored), &stored, sizeof stored);
     }
   };
+  const auto is_finite = [](auto stored) { return std::isfinite(stored); };
   for (Index begin = 0; begin < named.tensor.size(); begin += window) {
     const real* values = named.tensor.data() + begin;
     const Index count = std::min(window, named.tensor.size() - begin);
     switch (type) {
       case SafetensorsType::float16:
-        convert(values, count, [](double value, bool& finite) {
-          const std::uint16_t half = float_to_half(value);
-          finite = (half & 0x7c00) != 0x7c00;
-          return half;
-        });
+        convert(values, count, float_to_half, [](std::uint16_t half) { return (half & 0x7c00) != 0x7c00; });
         break;
       case SafetensorsType::bfloat16:
-        convert(values, count, [](double value, bool& finite) {
-          const std::uint16_t stored = float_to_bfloat16(value);
-          finite = (stored & 0x7f80) != 0x7f80;
-          return stored;
-        });
+        convert(values, count, float_to_bfloat16, [](std::uint16_t stored) { return (stored & 0x7f80) != 0x7f80; });
         break;
       case SafetensorsType::float32:
-        convert(values, count, [](double value, bool& finite) {
-          const auto stored = static_cast<float>(value);
-          finite = std::isfinite(stored);
-          return stored;
-        });
+        convert(values, count, [](double value) { return static_cast<float>(value); }, is_finite);
         break;
       default:
-        convert(values, count, [](double value, bool& finite) {
-          finite = std::isfinite(value);
-          return value;
-        });
+        convert(values, count, [](double value) { return value; }, is_finite);
     }
     use(bytes.data(), count * element_bytes(type));
   }

@@ -149,6 +149,16 @@ void products(const Tensor& x, const TypeGroups& groups, Tensor& out, bool accum
   });
 }
 
+/// out[i] (+)= x[i] m_t, block after block of `in` columns of x and `to` columns of out.
+void products_of_blocks(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out, bool accumulate, Index in, Index to,
+                        void (RowProducts::*multiply)(const MatrixView&, const Part&, real*, Index, bool)) {
+  const Blocks of(w.shape());
+  products(x, groups, out, accumulate, [&](RowProducts& products, const MatrixView& rows, Index type, real* y, bool add) {
+    for (Index b = 0; b < of.blocks; ++b)
+      (products.*multiply)(rows.column_range(b * in, (b + 1) * in), of(w, type, b), y + b * to, out.row_size(), add);
+  });
+}
+
 /// Returns whether the rows of each type are contiguous, and on average numerous enough to parallelise each
 /// product separately.
 bool of_long_ranges(const TypeGroups& groups, Index rows, const Shape& w) {
@@ -185,24 +195,14 @@ void gather_mm(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tenso
   const TraceScope scope("gather_mm", TraceKind::compute);
   check(x, out, w, groups);
   const Blocks of(w.shape());
-  products(x, groups, out, accumulate,
-           [&](RowProducts& products, const MatrixView& rows, Index type, real* y, bool add) {
-             for (Index b = 0; b < of.blocks; ++b)
-               products.multiply(rows.column_range(b * of.rows, (b + 1) * of.rows), of(w, type, b),
-                                 y + b * of.cols, out.row_size(), add);
-           });
+  products_of_blocks(x, w, groups, out, accumulate, of.rows, of.cols, &RowProducts::multiply);
 }
 
 void gather_mm_nt(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out, bool accumulate) {
   const TraceScope scope("gather_mm_nt", TraceKind::compute);
   check(out, x, w, groups);
   const Blocks of(w.shape());
-  products(x, groups, out, accumulate,
-           [&](RowProducts& products, const MatrixView& rows, Index type, real* y, bool add) {
-             for (Index b = 0; b < of.blocks; ++b)
-               products.multiply_transposed(rows.column_range(b * of.cols, (b + 1) * of.cols), of(w, type, b),
-                                            y + b * of.rows, out.row_size(), add);
-           });
+  products_of_blocks(x, w, groups, out, accumulate, of.cols, of.rows, &RowProducts::multiply_transposed);
 }
 
 void gather_mm_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Tensor& out, bool accumulate) {

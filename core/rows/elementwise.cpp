@@ -228,24 +228,18 @@ void unary(Unary op, const Tensor& x, Tensor& out, real parameter) {
         for (Index i = 0; i < n; ++i) to[i] = from[i] > 0 ? from[i] : parameter * from[i];
         break;
       case Unary::elu:
-        buffered_values(from, to, n, vector_math::expm1,
-                        [=](real value, real negative) { return value > 0 ? value : parameter * negative; });
-        break;
+        return buffered_values(from, to, n, vector_math::expm1,
+                               [=](real value, real negative) { return value > 0 ? value : parameter * negative; });
       case Unary::sigmoid:
-        vector_math::sigmoid(from, to, n);
-        break;
+        return vector_math::sigmoid(from, to, n);
       case Unary::softplus:
-        vector_math::softplus(from, to, n);
-        break;
+        return vector_math::softplus(from, to, n);
       case Unary::tanh:
-        vector_math::tanh(from, to, n);
-        break;
+        return vector_math::tanh(from, to, n);
       case Unary::exp:
-        vector_math::exp(from, to, n);
-        break;
+        return vector_math::exp(from, to, n);
       case Unary::log:
-        vector_math::log(from, to, n);
-        break;
+        return vector_math::log(from, to, n);
       case Unary::sqrt:
         for (Index i = 0; i < n; ++i) to[i] = std::sqrt(from[i]);
         break;
@@ -255,8 +249,7 @@ void unary(Unary op, const Tensor& x, Tensor& out, real parameter) {
       case Unary::silu:
       case Unary::gelu:
       case Unary::gelu_tanh:
-        gated_values(op, from, to, n);
-        break;
+        return gated_values(op, from, to, n);
     }
   });
 }

@@ -71,22 +71,27 @@ void sums_of(const real* rows, Index count, Index width, double (&sums)[group]) 
       count, width, [&](Index r) { return [row = rows + r * width](auto at) { return at(row); }; }, sums);
 }
 
-}  // namespace
-
-void softmax_rows(const Tensor& x, Tensor& out) {
+/// Writes to out what `keep` says of the rows of x, then calls finish(row of out, width, sum of its exponentials;
+/// with Keep::differences the logarithm of the sum).
+template <Keep keep, class Finish>
+void transform_rows(const Tensor& x, Tensor& out, const Finish& finish) {
   const Rows rows = rows_of_last_dimension(x, out);
   for_groups(rows, [&](Index offset, Index count) {
     real* to = out.data() + offset;
     double sums[group];
     real largest[group];
     const auto row_of = [&, from = x.data() + offset](Index r) { return from + r * rows.width; };
-    exponentials_of_rows<Keep::exponentials>(row_of, count, rows.width,
-                                             next_group(rows, x.data() + offset, to), to, sums, largest);
-    for (Index r = 0; r < count; ++r) {
-      real* row = to + r * rows.width;
-      lanes::write_columns(row, rows.width,
-                           [=, scale = static_cast<real>(1 / sums[r])](auto at) { return at(row) * scale; });
-    }
+    exponentials_of_rows<keep>(row_of, count, rows.width, next_group(rows, x.data() + offset, to), to, sums, largest);
+    if constexpr (keep == Keep::differences) vector_math::log_of_sums(sums, sums, count);
+    for (Index r = 0; r < count; ++r) finish(to + r * rows.width, rows.width, sums[r]);
+  });
+}
+
+}  // namespace
+
+void softmax_rows(const Tensor& x, Tensor& out) {
+  transform_rows<Keep::exponentials>(x, out, [](real* row, Index width, double sum) {
+    lanes::write_columns(row, width, [=, scale = static_cast<real>(1 / sum)](auto at) { return at(row) * scale; });
   });
 }
 
@@ -117,20 +122,8 @@ void softmax_rows_backward(const Tensor& y, const Tensor& grad, Tensor& out, boo
 }
 
 void log_softmax_rows(const Tensor& x, Tensor& out) {
-  const Rows rows = rows_of_last_dimension(x, out);
-  for_groups(rows, [&](Index offset, Index count) {
-    real* to = out.data() + offset;
-    double sums[group];
-    real largest[group];
-    const auto row_of = [&, from = x.data() + offset](Index r) { return from + r * rows.width; };
-    exponentials_of_rows<Keep::differences>(row_of, count, rows.width,
-                                            next_group(rows, x.data() + offset, to), to, sums, largest);
-    vector_math::log_of_sums(sums, sums, count);
-    for (Index r = 0; r < count; ++r) {
-      real* row = to + r * rows.width;
-      lanes::write_columns(row, rows.width,
-                           [=, log_sum = static_cast<real>(sums[r])](auto at) { return at(row) - log_sum; });
-    }
+  transform_rows<Keep::differences>(x, out, [](real* row, Index width, double log_of_sum) {
+    lanes::write_columns(row, width, [=, log_sum = static_cast<real>(log_of_sum)](auto at) { return at(row) - log_sum; });
   });
 }
 

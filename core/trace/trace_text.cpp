@@ -2,6 +2,7 @@
 #include <sar/core/trace/trace_text.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -19,31 +20,13 @@ using trace_detail::Event;
 constexpr std::int32_t lanes_of_a_kind = 1 << 20;
 
 std::string_view to_string(TraceKind kind) {
-  switch (kind) {
-    case TraceKind::compute:
-      return "compute";
-    case TraceKind::communication:
-      return "communication";
-    case TraceKind::wait:
-      return "wait";
-    case TraceKind::host:
-      break;
-  }
-  return "host";
+  constexpr std::array<std::string_view, 4> names{"compute", "communication", "wait", "host"};  // in the order of TraceKind
+  return names[static_cast<std::size_t>(kind)];
 }
 
 std::string_view to_string(TraceLane lane) {
-  switch (lane) {
-    case TraceLane::exchange:
-      return "exchange";
-    case TraceLane::send:
-      return "send";
-    case TraceLane::receive:
-      return "receive";
-    case TraceLane::thread:
-      break;
-  }
-  return "thread";
+  constexpr std::array<std::string_view, 4> names{"thread", "exchange", "send", "receive"};  // in the order of TraceLane
+  return names[static_cast<std::size_t>(lane)];
 }
 
 /// Returns the length in bytes of the UTF-8 character at the front of `text`, or 0 if there is none. (Accepts
