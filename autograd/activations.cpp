@@ -14,7 +14,8 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Applies forward(x, y). Keeps its result or its argument for backward(kept, grad, dx, accumulate), whichever that needs.
+/// Applies forward(x, y). Keeps its result or its argument for backward(kept, grad, dx, accumulate),
+/// whichever that needs.
 template <class Forward, class Backward>
 Variable apply(Variable x, bool keeps_result, const Forward& forward, Backward backward) {
   const bool recorded = recording({&x});
@@ -23,14 +24,19 @@ Variable apply(Variable x, bool keeps_result, const Forward& forward, Backward b
   if (!recorded) return y;
   if (keeps_result) kept = y;
   return record(std::move(y), [dx = x.gradient(), kept, backward](Tensor grad) {
-    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) { backward(kept, g, out, accumulate); });
+    pass_elementwise(*dx, std::move(grad), [&](const Tensor& g, Tensor& out, bool accumulate) {
+      backward(kept, g, out, accumulate);
+    });
   });
 }
 
 Variable activation(Unary op, Variable x, real parameter = 0) {
   return apply(
-      std::move(x), differentiates_from_output(op), [=](const Tensor& in, Tensor& out) { unary(op, in, out, parameter); },
-      [=](const Tensor& kept, const Tensor& g, Tensor& out, bool accumulate) { unary_backward(op, kept, g, out, accumulate, parameter); });
+      std::move(x), differentiates_from_output(op),
+      [=](const Tensor& in, Tensor& out) { unary(op, in, out, parameter); },
+      [=](const Tensor& kept, const Tensor& g, Tensor& out, bool accumulate) {
+        unary_backward(op, kept, g, out, accumulate, parameter);
+      });
 }
 
 /// Rows of x with dropout applied on reading; other handles keep x alive anyway.
@@ -94,7 +100,9 @@ Variable clamp(Variable x, real low, real high) {
   require(!std::isnan(low) && !std::isnan(high), "clamp between ", low, " and ", high, ", expected numbers");
   return apply(
       std::move(x), false, [=](const Tensor& in, Tensor& out) { clamp(in, low, high, out); },
-      [=](const Tensor& kept, const Tensor& g, Tensor& out, bool accumulate) { clamp_backward(kept, low, high, g, out, accumulate); });
+      [=](const Tensor& kept, const Tensor& g, Tensor& out, bool accumulate) {
+        clamp_backward(kept, low, high, g, out, accumulate);
+      });
 }
 
 Variable softmax(Variable x) {

@@ -42,8 +42,8 @@ Shape concat_shape(std::span<const Variable> parts, int d, PartLayout& layout) {
   return Shape(extents);
 }
 
-/// Returns the concatenation along dimension `d`: copy(part, y, begin, count) writes a part, pass(gradient of the part, grad, begin,
-/// count) adds to its gradient.
+/// Returns the concatenation along dimension `d`: copy(part, y, begin, count) writes a part, pass(gradient of
+/// the part, grad, begin, count) adds to its gradient.
 template <class Copy, class Pass>
 Variable concatenate(std::span<const Variable> parts, int d, const Copy& copy, Pass pass) {
   require<ShapeError>(!parts.empty(), "concat of no tensor");
@@ -80,7 +80,8 @@ Variable record_part(const Variable& x, Tensor y, Add add) {
 
 Variable concat_columns(std::span<const Variable> parts) {
   return concatenate(
-      parts, -1, [](const Tensor& part, Tensor& y, Index begin, Index count) { copy_columns(part, 0, y, begin, count); },
+      parts, -1,
+      [](const Tensor& part, Tensor& y, Index begin, Index count) { copy_columns(part, 0, y, begin, count); },
       [](Gradient& to, const Tensor& grad, Index begin, Index count) {
         to.add([&](Tensor& out, bool accumulate) { copy_columns(grad, begin, out, 0, count, accumulate); });
       });
@@ -88,8 +89,13 @@ Variable concat_columns(std::span<const Variable> parts) {
 
 Variable concat_rows(std::span<const Variable> parts) {
   return concatenate(
-      parts, 0, [](const Tensor& part, Tensor& y, Index begin, Index count) { y.slice_rows(begin, begin + count).copy_from(part); },
-      [](Gradient& to, const Tensor& grad, Index begin, Index count) { to.add(grad.slice_rows(begin, begin + count)); });
+      parts, 0,
+      [](const Tensor& part, Tensor& y, Index begin, Index count) {
+        y.slice_rows(begin, begin + count).copy_from(part);
+      },
+      [](Gradient& to, const Tensor& grad, Index begin, Index count) {
+        to.add(grad.slice_rows(begin, begin + count));
+      });
 }
 
 Variable concat_columns(std::initializer_list<Variable> parts) {
@@ -104,7 +110,9 @@ Variable slice_columns(Variable x, Index begin, Index end) {
                       "columns ", begin, " to ", end, " of a tensor of shape ", x.shape());
   Tensor y(with_columns(x.shape(), end - begin));
   copy_columns(x.value(), begin, y, 0, end - begin);
-  return record_part(x, std::move(y), [begin, end](const Tensor& grad, Tensor& out) { copy_columns(grad, 0, out, begin, end - begin, true); });
+  return record_part(x, std::move(y), [begin, end](const Tensor& grad, Tensor& out) {
+    copy_columns(grad, 0, out, begin, end - begin, true);
+  });
 }
 
 Variable slice_rows(Variable x, Index begin, Index end) {
@@ -127,7 +135,9 @@ Variable gather_rows(Variable x, RowIds ids) {
   require<ShapeError>(x.defined(), "gather_rows of an undefined tensor");
   Tensor y(x.shape().with_rows(ids.size()));
   gather_rows(x.value(), ids.span(), y);
-  return record_part(x, std::move(y), [ids = std::move(ids)](const Tensor& grad, Tensor& out) { scatter_add_rows(grad, ids.span(), out); });
+  return record_part(x, std::move(y), [ids = std::move(ids)](const Tensor& grad, Tensor& out) {
+    scatter_add_rows(grad, ids.span(), out);
+  });
 }
 
 Variable scatter_add_rows(Variable x, RowIds ids, Index num_rows) {

@@ -48,7 +48,8 @@ std::string end_of_links(const std::string& path) {
 /// Flushes a directory with `call`. Some file systems cannot; that is no error if `may_be_unsupported`.
 void flush(const std::string& directory, int (*call)(int), bool may_be_unsupported) {
   const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  require<InputError>(descriptor >= 0, directory, ": cannot open (", system_error(), "), expected a directory");
+  require<InputError>(descriptor >= 0, directory, ": cannot open (", system_error(),
+                      "), expected a directory");
   const bool done = call(descriptor) == 0 || (may_be_unsupported && (errno == EINVAL || errno == EROFS));
   const std::string error = system_error();
   ::close(descriptor);

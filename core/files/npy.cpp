@@ -60,7 +60,8 @@ bool readable_as(NpyType type) {
 
 template <class T>
 void require_readable_as(NpyType type, const std::string& path) {
-  require<InputError>(readable_as<T>(type), path, ": dtype is ", to_string(type), ", which cannot be read as ",
+  require<InputError>(readable_as<T>(type), path, ": dtype is ", to_string(type),
+                      ", which cannot be read as ",
                       std::floating_point<T> ? "a floating-point number" : "an integer of this width");
 }
 

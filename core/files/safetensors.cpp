@@ -190,13 +190,16 @@ void for_each_window(const NamedTensor& named, SafetensorsType type, const std::
         convert(values, count, float_to_half, [](std::uint16_t half) { return (half & 0x7c00) != 0x7c00; });
         break;
       case SafetensorsType::bfloat16:
-        convert(values, count, float_to_bfloat16, [](std::uint16_t stored) { return (stored & 0x7f80) != 0x7f80; });
+        convert(values, count, float_to_bfloat16,
+                [](std::uint16_t stored) { return (stored & 0x7f80) != 0x7f80; });
         break;
       case SafetensorsType::float32:
-        convert(values, count, [](double value) { return static_cast<float>(value); }, is_finite);
+        convert(
+            values, count, [](double value) { return static_cast<float>(value); }, is_finite);
         break;
       default:
-        convert(values, count, [](double value) { return value; }, is_finite);
+        convert(
+            values, count, [](double value) { return value; }, is_finite);
     }
     use(bytes.data(), count * element_bytes(type));
   }

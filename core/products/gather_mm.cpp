@@ -150,13 +150,16 @@ void products(const Tensor& x, const TypeGroups& groups, Tensor& out, bool accum
 }
 
 /// out[i] (+)= x[i] m_t, block after block of `in` columns of x and `to` columns of out.
-void products_of_blocks(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out, bool accumulate, Index in, Index to,
+void products_of_blocks(const Tensor& x, const Tensor& w, const TypeGroups& groups, Tensor& out,
+                        bool accumulate, Index in, Index to,
                         void (RowProducts::*multiply)(const MatrixView&, const Part&, real*, Index, bool)) {
   const Blocks of(w.shape());
-  products(x, groups, out, accumulate, [&](RowProducts& products, const MatrixView& rows, Index type, real* y, bool add) {
-    for (Index b = 0; b < of.blocks; ++b)
-      (products.*multiply)(rows.column_range(b * in, (b + 1) * in), of(w, type, b), y + b * to, out.row_size(), add);
-  });
+  products(x, groups, out, accumulate,
+           [&](RowProducts& products, const MatrixView& rows, Index type, real* y, bool add) {
+             for (Index b = 0; b < of.blocks; ++b)
+               (products.*multiply)(rows.column_range(b * in, (b + 1) * in), of(w, type, b), y + b * to,
+                                    out.row_size(), add);
+           });
 }
 
 /// Returns whether the rows of each type are contiguous, and on average numerous enough to parallelise each

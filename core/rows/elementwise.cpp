@@ -228,8 +228,9 @@ void unary(Unary op, const Tensor& x, Tensor& out, real parameter) {
         for (Index i = 0; i < n; ++i) to[i] = from[i] > 0 ? from[i] : parameter * from[i];
         break;
       case Unary::elu:
-        return buffered_values(from, to, n, vector_math::expm1,
-                               [=](real value, real negative) { return value > 0 ? value : parameter * negative; });
+        return buffered_values(from, to, n, vector_math::expm1, [=](real value, real negative) {
+          return value > 0 ? value : parameter * negative;
+        });
       case Unary::sigmoid:
         return vector_math::sigmoid(from, to, n);
       case Unary::softplus:

@@ -71,8 +71,8 @@ void sums_of(const real* rows, Index count, Index width, double (&sums)[group]) 
       count, width, [&](Index r) { return [row = rows + r * width](auto at) { return at(row); }; }, sums);
 }
 
-/// Writes to out what `keep` says of the rows of x, then calls finish(row of out, width, sum of its exponentials;
-/// with Keep::differences the logarithm of the sum).
+/// Writes to out what `keep` says of the rows of x, then calls finish(row of out, width, sum of its
+/// exponentials; with Keep::differences the logarithm of the sum).
 template <Keep keep, class Finish>
 void transform_rows(const Tensor& x, Tensor& out, const Finish& finish) {
   const Rows rows = rows_of_last_dimension(x, out);
@@ -81,7 +81,8 @@ void transform_rows(const Tensor& x, Tensor& out, const Finish& finish) {
     double sums[group];
     real largest[group];
     const auto row_of = [&, from = x.data() + offset](Index r) { return from + r * rows.width; };
-    exponentials_of_rows<keep>(row_of, count, rows.width, next_group(rows, x.data() + offset, to), to, sums, largest);
+    exponentials_of_rows<keep>(row_of, count, rows.width, next_group(rows, x.data() + offset, to), to, sums,
+                               largest);
     if constexpr (keep == Keep::differences) vector_math::log_of_sums(sums, sums, count);
     for (Index r = 0; r < count; ++r) finish(to + r * rows.width, rows.width, sums[r]);
   });
@@ -91,7 +92,8 @@ void transform_rows(const Tensor& x, Tensor& out, const Finish& finish) {
 
 void softmax_rows(const Tensor& x, Tensor& out) {
   transform_rows<Keep::exponentials>(x, out, [](real* row, Index width, double sum) {
-    lanes::write_columns(row, width, [=, scale = static_cast<real>(1 / sum)](auto at) { return at(row) * scale; });
+    lanes::write_columns(row, width,
+                         [=, scale = static_cast<real>(1 / sum)](auto at) { return at(row) * scale; });
   });
 }
 
@@ -123,7 +125,8 @@ void softmax_rows_backward(const Tensor& y, const Tensor& grad, Tensor& out, boo
 
 void log_softmax_rows(const Tensor& x, Tensor& out) {
   transform_rows<Keep::differences>(x, out, [](real* row, Index width, double log_of_sum) {
-    lanes::write_columns(row, width, [=, log_sum = static_cast<real>(log_of_sum)](auto at) { return at(row) - log_sum; });
+    lanes::write_columns(row, width,
+                         [=, log_sum = static_cast<real>(log_of_sum)](auto at) { return at(row) - log_sum; });
   });
 }
 

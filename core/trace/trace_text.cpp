@@ -20,12 +20,14 @@ using trace_detail::Event;
 constexpr std::int32_t lanes_of_a_kind = 1 << 20;
 
 std::string_view to_string(TraceKind kind) {
-  constexpr std::array<std::string_view, 4> names{"compute", "communication", "wait", "host"};  // in the order of TraceKind
+  constexpr std::array<std::string_view, 4> names{"compute", "communication", "wait",
+                                                  "host"};  // in the order of TraceKind
   return names[static_cast<std::size_t>(kind)];
 }
 
 std::string_view to_string(TraceLane lane) {
-  constexpr std::array<std::string_view, 4> names{"thread", "exchange", "send", "receive"};  // in the order of TraceLane
+  constexpr std::array<std::string_view, 4> names{"thread", "exchange", "send",
+                                                  "receive"};  // in the order of TraceLane
   return names[static_cast<std::size_t>(lane)];
 }
 

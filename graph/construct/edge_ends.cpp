@@ -91,7 +91,8 @@ void find_ends(const Communicator& comm, const HostNodes<Nodes>& nodes, const Ho
   });
 }
 
-template void find_ends(const Communicator&, const HostNodes<std::span<const Index>>&, const GlobalEdges&, GlobalColumns);
-template void find_ends(const Communicator&, const HostNodes<LocalToGlobal>&, const LocalEdges&, LocalColumns);
-
+template void find_ends(const Communicator&, const HostNodes<std::span<const Index>>&, const GlobalEdges&,
+                        GlobalColumns);
+template void find_ends(const Communicator&, const HostNodes<LocalToGlobal>&, const LocalEdges&,
+                        LocalColumns);
 }}  // namespace sar

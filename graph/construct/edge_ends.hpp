@@ -43,5 +43,4 @@ struct EndColumn {
 template <class Nodes, class Id>
 void find_ends(const Communicator& comm, const HostNodes<Nodes>& nodes, const HostEdges<Id>& edges,
                std::span<const EndColumn<Id>> columns);
-
 }}  // namespace sar

@@ -159,8 +159,8 @@ template void check_host_edges(const Communicator&, const GlobalEdges&);
 template void check_host_edges(const Communicator&, const LocalEdges&);
 template BroughtEdges bring_host_edges(const Communicator&, const HostNodes<std::span<const Index>>&,
                                        const HostNodes<std::span<const Index>>&, const GlobalEdges&, bool);
-template BroughtEdges bring_host_edges(const Communicator&, const HostNodes<LocalToGlobal>&, const HostNodes<LocalToGlobal>&,
-                                       const LocalEdges&, bool);
+template BroughtEdges bring_host_edges(const Communicator&, const HostNodes<LocalToGlobal>&,
+                                       const HostNodes<LocalToGlobal>&, const LocalEdges&, bool);
 
 Tensor HostEdgeOrder::to_graph_order(const GraphShardManager& graph, const Tensor& rows,
                                      const Tensor& reverse_rows) const {

@@ -56,5 +56,4 @@ HostNodes<Nodes> host_nodes(const Communicator& comm, const Nodes& nodes, const 
 template <class Nodes, class Id>
 BroughtEdges bring_host_edges(const Communicator& comm, const HostNodes<Nodes>& src,
                               const HostNodes<Nodes>& dst, const HostEdges<Id>& edges, bool add_reverse);
-
 }}  // namespace sar

@@ -150,7 +150,8 @@ class Layer {
       rounds_.push_back(std::move(round));
     }
     used.make_numbers();
-    for_edges(num_local_, std::ssize(edges_), [&](KeptEdge& edge) { edge.src = static_cast<local_index>(used.number(edge.src)); });
+    for_edges(num_local_, std::ssize(edges_),
+              [&](KeptEdge& edge) { edge.src = static_cast<local_index>(used.number(edge.src)); });
     Array<local_index> request;
     std::vector<Index> counts;
     for (int q = 0; q < comm_.size(); ++q) {
@@ -349,12 +350,14 @@ KeptEdges all_in_edges(const ShardedGraph& whole, const Array<Index>& dst_rows) 
   const Array<Index>& in_degrees = whole.degrees.in->get();
   KeptEdges kept;
   kept.begin.assign(dst_rows.size() + 1, 0);
-  for (Index i = 0; i < std::ssize(dst_rows); ++i) kept.begin[i + 1] = kept.begin[i] + in_degrees[dst_rows[i]];
+  for (Index i = 0; i < std::ssize(dst_rows); ++i)
+    kept.begin[i + 1] = kept.begin[i] + in_degrees[dst_rows[i]];
   check_count(kept.begin.back());
   kept.edge.resize(static_cast<std::size_t>(kept.begin.back()));
   Array<Index> next(kept.begin.begin(), kept.begin.end() - 1);
   for (const GraphShard* shard : {&whole.topology->local, &whole.topology->remote})
-    for_edges_to(dst_rows, *shard, [&](Index i, Index k) { kept.edge[next[i]++] = static_cast<local_index>(shard->edge(k)); });
+    for_edges_to(dst_rows, *shard,
+                 [&](Index i, Index k) { kept.edge[next[i]++] = static_cast<local_index>(shard->edge(k)); });
   return kept;
 }
 

@@ -127,24 +127,26 @@ NodePairList NegativeSampler::per_source(std::span<const Index> src, std::span<c
   return comm_.agree([&] {
     require<ShapeError>(src.size() == edge_ids.size(), "NegativeSampler: ", edge_ids.size(),
                         " ids of edges for ", src.size(), " sources");
-    return draw("per_source", edge_ids, epoch, [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
-      const auto edge = static_cast<std::size_t>(slot / options_.k);
-      to.pairs.src[slot] = src[edge];
-      to.pairs.dst[slot] = drawn(random, edge_ids[edge], 2 * number, 0, dst_->slices.num_nodes());
-      to.new_dst.push_back(slot);
-    });
+    return draw("per_source", edge_ids, epoch,
+                [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
+                  const auto edge = static_cast<std::size_t>(slot / options_.k);
+                  to.pairs.src[slot] = src[edge];
+                  to.pairs.dst[slot] = drawn(random, edge_ids[edge], 2 * number, 0, dst_->slices.num_nodes());
+                  to.new_dst.push_back(slot);
+                });
   });
 }
 
 NodePairList NegativeSampler::global_uniform(std::span<const Index> edge_ids, std::uint64_t epoch) const {
   return comm_.agree([&] {
-    return draw("global_uniform", edge_ids, epoch, [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
-      const Index id = edge_ids[static_cast<std::size_t>(slot / options_.k)];
-      to.pairs.dst[slot] = drawn(random, id, 2 * number, 0, dst_->slices.num_nodes());
-      to.pairs.src[slot] = drawn(random, id, 2 * number + 1, 0, sources().slices.num_nodes());
-      to.new_dst.push_back(slot);
-      to.new_src.push_back(slot);
-    });
+    return draw("global_uniform", edge_ids, epoch,
+                [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
+                  const Index id = edge_ids[static_cast<std::size_t>(slot / options_.k)];
+                  to.pairs.dst[slot] = drawn(random, id, 2 * number, 0, dst_->slices.num_nodes());
+                  to.pairs.src[slot] = drawn(random, id, 2 * number + 1, 0, sources().slices.num_nodes());
+                  to.new_dst.push_back(slot);
+                  to.new_src.push_back(slot);
+                });
   });
 }
 
@@ -169,19 +171,20 @@ NodePairList NegativeSampler::replaced_end(std::span<const Index> src, std::span
     for (const Index rel : rels)
       require<InputError>(rel >= 0 && rel < std::ssize(ends), "NegativeSampler: relation ", rel,
                           ", expected 0 to ", std::ssize(ends) - 1);
-    return draw("replaced_end", edge_ids, epoch, [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
-      const auto edge = static_cast<std::size_t>(slot / options_.k);
-      const RelationEnds& of = ends[static_cast<std::size_t>(rels[edge])];
-      to.pairs.src[slot] = src[edge];
-      to.pairs.dst[slot] = dst[edge];
-      if (drawn(random, edge_ids[edge], 2 * number + 1, 0, 2) == 0) {
-        to.pairs.dst[slot] = drawn(random, edge_ids[edge], 2 * number, of.dst_begin, of.dst_end);
-        to.new_dst.push_back(slot);
-      } else {
-        to.pairs.src[slot] = drawn(random, edge_ids[edge], 2 * number, of.src_begin, of.src_end);
-        to.new_src.push_back(slot);
-      }
-    });
+    return draw("replaced_end", edge_ids, epoch,
+                [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
+                  const auto edge = static_cast<std::size_t>(slot / options_.k);
+                  const RelationEnds& of = ends[static_cast<std::size_t>(rels[edge])];
+                  to.pairs.src[slot] = src[edge];
+                  to.pairs.dst[slot] = dst[edge];
+                  if (drawn(random, edge_ids[edge], 2 * number + 1, 0, 2) == 0) {
+                    to.pairs.dst[slot] = drawn(random, edge_ids[edge], 2 * number, of.dst_begin, of.dst_end);
+                    to.new_dst.push_back(slot);
+                  } else {
+                    to.pairs.src[slot] = drawn(random, edge_ids[edge], 2 * number, of.src_begin, of.src_end);
+                    to.new_src.push_back(slot);
+                  }
+                });
   });
 }
 

@@ -30,8 +30,10 @@ constexpr bool is_type_of(NpyType type) {
     return type == (sizeof(T) == 8 ? NpyType::float64 : NpyType::float32);
   } else {
     if (std::is_same_v<T, std::uint8_t>) return type == NpyType::boolean || type == NpyType::uint8;
-    return (std::is_same_v<T, std::int8_t> && type == NpyType::int8) || (std::is_same_v<T, std::int16_t> && type == NpyType::int16) ||
-           (std::is_same_v<T, std::int32_t> && type == NpyType::int32) || (std::is_same_v<T, std::int64_t> && type == NpyType::int64);
+    return (std::is_same_v<T, std::int8_t> && type == NpyType::int8) ||
+           (std::is_same_v<T, std::int16_t> && type == NpyType::int16) ||
+           (std::is_same_v<T, std::int32_t> && type == NpyType::int32) ||
+           (std::is_same_v<T, std::int64_t> && type == NpyType::int64);
   }
 }
 

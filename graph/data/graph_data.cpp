@@ -14,7 +14,8 @@ RowsById::RowsById(Array<Index> ids) : ids_(std::move(ids)), order_(ids_.size())
 
 Array<Index> RowsById::of(std::span<const Index> ids) const {
   Array<Index> rows;
-  for (const Index id : ids) rows.push_back(*std::ranges::lower_bound(order_, id, {}, [&](Index row) { return ids_[row]; }));
+  for (const Index id : ids)
+    rows.push_back(*std::ranges::lower_bound(order_, id, {}, [&](Index row) { return ids_[row]; }));
   return rows;
 }
 

@@ -107,8 +107,9 @@ class GraphSource {
   std::string kind_, name_;
 };
 
-/// Calls take(rows, first) for the rows first, first + 1, ... of this rank's even share of `num_rows`, in chunks of
-/// about 16 MiB of the field. Every rank makes as many calls, some of them without rows: take() may be collective. Local.
+/// Calls take(rows, first) for the rows first, first + 1, ... of this rank's even share of `num_rows`, in
+/// chunks of about 16 MiB of the field. Every rank makes as many calls, some of them without rows: take() may
+/// be collective. Local.
 template <class Take>
 void for_each_chunk(const Communicator& comm, const DataField& field, Index num_rows, const Take& take) {
   const PartitionBook shares = PartitionBook::even(num_rows, comm.size());

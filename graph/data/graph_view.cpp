@@ -209,5 +209,4 @@ void require_training_labels(const Communicator& comm, const NodeData& data, con
                         "none has a label, expected one at least");
   });
 }
-
 }}  // namespace sar

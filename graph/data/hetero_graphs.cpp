@@ -4,7 +4,8 @@
 #include <utility>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+namespace sar {
+inline namespace SAR_PRECISION {
 
 HeteroGraph construct_hetero_graph(const Communicator& comm, GraphData& graph, const GraphOptions& options) {
   return comm.agree([&] {
@@ -45,4 +46,5 @@ std::map<std::string, GraphShardManager> construct_hetero_graphs(const Communica
   });
 }
 
-}}  // namespace sar
+}  // namespace SAR_PRECISION
+}  // namespace sar

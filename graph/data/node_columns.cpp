@@ -228,5 +228,4 @@ Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids,
                "floating-point numbers, which are rounded"));
   return weights;
 }
-
 }}  // namespace sar

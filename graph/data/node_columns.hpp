@@ -46,5 +46,4 @@ std::string weight_field(const std::vector<DataField>& edge_fields, const Datase
 /// Edge weights, which must be finite numbers, and exact where they are integers. `ids` names the edges in
 /// messages. Local.
 Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids, const std::string& place);
-
 }}  // namespace sar

@@ -187,6 +187,5 @@ MessageRow::MessageRow(MessageOp op, const Shape& a, const Shape& b) : op_(op) {
   }
   loops_ = message_loops(op);
 }
-
 }}  // namespace sar
 #endif

@@ -3,7 +3,8 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 const char* to_string(PartitionMethod method) noexcept {
-  constexpr const char* names[] = {"contiguous", "random", "metis", "ldg", "scotch"};  // in the order of PartitionMethod
+  constexpr const char* names[] = {"contiguous", "random", "metis", "ldg",
+                                   "scotch"};  // in the order of PartitionMethod
   return names[static_cast<int>(method)];
 }
 

@@ -2,8 +2,8 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/construct/edge_ends.hpp>
 #include <sar/graph/message/agreement.hpp>
-#include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/graph/sampling/edge_data_loader.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
 #include <numeric>

@@ -12,7 +12,13 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// One family of draws for each purpose.
-enum Stream : std::uint64_t { order_stream = 0x73626d00, edge_stream, centre_stream, noise_stream, split_stream };
+enum Stream : std::uint64_t {
+  order_stream = 0x73626d00,
+  edge_stream,
+  centre_stream,
+  noise_stream,
+  split_stream
+};
 
 void check(const SbmOptions& sbm) {
   require<InputError>(sbm.classes >= 1, "sbm: ", sbm.classes, " classes, expected at least 1");

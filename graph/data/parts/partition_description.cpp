@@ -176,11 +176,11 @@ std::string format_partition_description(const PartitionDescription& description
   json["edge_types"] = OrderedJson::array();
   for (const EdgeTypeDescription& type : description.edge_types) {
     OrderedJson& made = json["edge_types"].emplace_back(OrderedJson{{"src_type", type.src_type},
-                                  {"name", type.name},
-                                  {"dst_type", type.dst_type},
-                                  {"num_edges", type.num_edges()},
-                                  {"edges_per_part", type.edges_per_part},
-                                  {"data", format_fields(type.data)}});
+                                                                    {"name", type.name},
+                                                                    {"dst_type", type.dst_type},
+                                                                    {"num_edges", type.num_edges()},
+                                                                    {"edges_per_part", type.edges_per_part},
+                                                                    {"data", format_fields(type.data)}});
     if (type.first_added_id < std::numeric_limits<Index>::max()) made["first_added_id"] = type.first_added_id;
   }
   if (!description.checksums.empty()) {

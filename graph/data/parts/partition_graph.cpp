@@ -15,7 +15,8 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-constexpr std::array numbers_of_part{&PartSize::nodes, &PartSize::in_edges, &PartSize::cut_edges, &PartSize::training_nodes, &PartSize::halo_nodes};
+constexpr std::array numbers_of_part{&PartSize::nodes, &PartSize::in_edges, &PartSize::cut_edges,
+                                     &PartSize::training_nodes, &PartSize::halo_nodes};
 
 /// One 0 or 1 for each node of this rank's slice of the homogeneous form; empty when no type has a
 /// "train_mask". Collective.

@@ -56,7 +56,8 @@ struct PartitionReport : TypeReport {
 /// options are the same on every rank. Throws InputError, the same on every rank, when `out_dir` exists or
 /// cannot be written, for fewer parts than 1, and what the source and assign_nodes throw.
 PartitionReport partition_graph(GraphSource& source, const std::string& out_dir,
-                                const PartitionGraphOptions& options, PartitionProgress progress = no_progress);
+                                const PartitionGraphOptions& options,
+                                PartitionProgress progress = no_progress);
 
 /// The report of partition_graph, without a directory: how large parts would be. The memory of the edges and
 /// of the nodes is the same. Collective. Throws InputError as partition_graph, but for `out_dir`.

@@ -41,5 +41,4 @@ struct PartitionGraphOptions {
 /// all. Called on every rank.
 using PartitionProgress = FunctionRef<void(const std::string& phase, Index done, Index total)>;
 inline void no_progress(const std::string& /*phase*/, Index /*done*/, Index /*total*/) {}
-
 }}  // namespace sar

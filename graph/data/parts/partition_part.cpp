@@ -382,5 +382,4 @@ GraphData read_parts(const std::string& directory, const PartitionDescription& d
                      int last) {
   return PartReader(directory, description, first, last).read();
 }
-
 }}  // namespace sar

@@ -33,9 +33,9 @@ std::string edge_data_file(const std::string& directory, int part, const EdgeTyp
 /// for fields of other lengths.
 PartSummary write_part(const std::string& directory, int part, const GraphData& graph);
 
-/// The parts [first, last), one after the other, as one, and each as it was written: edges grouped by the part of
-/// their source, sorted by destination, source, id. Books are those of the directory. Checks type, length and
-/// range of every array. Only load_partition checks that ids are unique. Local.
+/// The parts [first, last), one after the other, as one, and each as it was written: edges grouped by the
+/// part of their source, sorted by destination, source, id. Books are those of the directory. Checks type,
+/// length and range of every array. Only load_partition checks that ids are unique. Local.
 GraphData read_parts(const std::string& directory, const PartitionDescription& description, int first,
                      int last);
 

@@ -116,7 +116,9 @@ EdgeList take(EdgeList& edges, Range range) {
   EdgeList taken;
   for (const auto column : {&EdgeList::src, &EdgeList::dst, &EdgeList::id}) {
     const auto begin = (edges.*column).begin();
-    (taken.*column).assign(begin + static_cast<std::ptrdiff_t>(range.begin), begin + static_cast<std::ptrdiff_t>(range.end));
+    (taken.*column)
+        .assign(begin + static_cast<std::ptrdiff_t>(range.begin),
+                begin + static_cast<std::ptrdiff_t>(range.end));
   }
   return taken;
 }
@@ -347,7 +349,8 @@ GraphData graph_of_part(const GraphSource& source, const DistributedGraph& graph
   data.name = source.name();
   for (std::size_t t = 0; t < graph.nodes.size(); ++t) {
     const Numbering& numbers = graph.nodes[t];
-    NodeTypeData& nodes = data.node_types.emplace_back(NodeTypeData{graph.types.nodes[t].name, numbers.parts, {}, {}});
+    NodeTypeData& nodes =
+        data.node_types.emplace_back(NodeTypeData{graph.types.nodes[t].name, numbers.parts, {}, {}});
     if (part < 0) continue;
     const Index own = numbers.ranks.begin(source.comm().rank());
     nodes.original_ids.assign(numbers.original_ids.begin() + (numbers.parts.begin(part) - own),
@@ -357,7 +360,13 @@ GraphData graph_of_part(const GraphSource& source, const DistributedGraph& graph
   for (std::size_t k = 0; k < lists.size(); ++k) {
     const SourceEdges& type = graph.types.edges[k];
     const Index num_edges = graph.num_edges.empty() ? 0 : graph.num_edges[k];
-    data.edge_types.push_back({type.src_type, type.name, type.dst_type, std::move(lists[k]), num_edges, {}, first_added_id(graph, k, options)});
+    data.edge_types.push_back({type.src_type,
+                               type.name,
+                               type.dst_type,
+                               std::move(lists[k]),
+                               num_edges,
+                               {},
+                               first_added_id(graph, k, options)});
   }
   return data;
 }

@@ -156,7 +156,8 @@ class OriginalIds {
     if (kind_.names.size() == 1) names.emplace_back();
     for (const std::string& name : kind_.names[t]) names.push_back("." + name);
     for (const std::string& name : names)
-      if (const fs::path path = directory_ / (kind_.npy + name + ".npy"); is_there(path.string())) return path.string();
+      if (const fs::path path = directory_ / (kind_.npy + name + ".npy"); is_there(path.string()))
+        return path.string();
     return {};
   }
 

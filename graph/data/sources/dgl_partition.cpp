@@ -64,7 +64,8 @@ GraphData join_parts(std::vector<GraphData> parts, const std::string& path) {
     }
     const std::string name = parts.front().node_types[t].name;
     DataColumns columns = join_columns(std::move(data), concat(path, ": node type ", name));
-    Array<Index> ids = join_arrays(parts, [&](GraphData& part) -> auto& { return part.node_types[t].original_ids; });
+    Array<Index> ids = join_arrays(
+        parts, [&](GraphData & part) -> auto& { return part.node_types[t].original_ids; });
     joined.node_types.push_back({name, {}, std::move(ids), std::move(columns), ids_are_original});
   }
   for (std::size_t t = 0; t < parts.front().edge_types.size(); ++t) {
@@ -83,7 +84,8 @@ GraphData join_parts(std::vector<GraphData> parts, const std::string& path) {
     type.data = join_columns(std::move(data), what);
     type.ids_are_original = ids_are_original;
     for (const auto column : {&EdgeList::src, &EdgeList::dst, &EdgeList::id})
-      type.edges.*column = join_arrays(parts, [&](GraphData& part) -> auto& { return part.edge_types[t].edges.*column; });
+      type.edges.*column = join_arrays(
+          parts, [&](GraphData & part) -> auto& { return part.edge_types[t].edges.*column; });
     joined.edge_types.push_back(std::move(type));
   }
   return joined;
