@@ -10,8 +10,6 @@
 #include <sar/graph/data/edge_data.hpp>
 #include <sar/graph/data/graph_data.hpp>
 
-#include <algorithm>
-#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -106,22 +104,6 @@ class GraphSource {
   Communicator comm_;
   std::string kind_, name_;
 };
-
-/// Calls take(rows, first) for the rows first, first + 1, ... of this rank's even share of `num_rows`, in
-/// chunks of about 16 MiB of the field. Every rank makes as many calls, some of them without rows: take() may
-/// be collective. Local.
-template <class Take>
-void for_each_chunk(const Communicator& comm, const DataField& field, Index num_rows, const Take& take) {
-  const PartitionBook shares = PartitionBook::even(num_rows, comm.size());
-  const Index chunk = std::max<Index>(1, (Index{16} << 20) / std::max<Index>(1, field.row_bytes()));
-  const Index chunks = (shares.num_nodes(0) + chunk - 1) / chunk;  // rank 0 has the most
-  for (Index i = 0; i < chunks; ++i) {
-    const Index first = std::min(shares.begin(comm.rank()) + i * chunk, shares.end(comm.rank()));
-    Array<Index> rows(std::min(chunk, shares.end(comm.rank()) - first));
-    std::iota(rows.begin(), rows.end(), first);
-    take(rows, first);
-  }
-}
 
 /// The name of a graph in a directory or file: the last part of its path. Local.
 std::string last_part_of(const std::string& path);

@@ -1,6 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/data/generate/words.hpp>
 #include <sar/graph/data/graph_source.hpp>
+#include <sar/graph/data/row_chunks.hpp>
 
 #include <algorithm>
 #include <numeric>
