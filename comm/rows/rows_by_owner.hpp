@@ -23,7 +23,10 @@ struct RowsByOwner {
   /// Throws InputError with a message that begins with `call` unless all ids are rows of the book.
   RowsByOwner(const PartitionBook& book, std::span<const Index> ids, const char* call);
 
-  [[nodiscard]] Index size(int owner) const { return begin[owner + 1] - begin[owner]; }
+  [[nodiscard]] Index size(int owner) const {
+    const auto at = static_cast<std::size_t>(owner);
+    return begin[at + 1] - begin[at];
+  }
   [[nodiscard]] std::span<const Index> rows_of(int owner) const { return part(rows, owner); }
   [[nodiscard]] std::span<const Index> places_of(int owner) const { return part(places, owner); }
   /// Returns whether the rows of an owner are contiguous in `ids`, so that they can be received in place.
@@ -41,7 +44,7 @@ struct RowsByOwner {
 
  private:
   [[nodiscard]] std::span<const Index> part(const Array<Index>& of_all, int owner) const {
-    return std::span(of_all).subspan(begin[owner], size(owner));
+    return {of_all.data() + begin[static_cast<std::size_t>(owner)], static_cast<std::size_t>(size(owner))};
   }
 };
 
