@@ -107,11 +107,10 @@ Variable div(Variable a, Variable b) {
   return record(std::move(y), [da = a.gradient(), db = b.gradient(), kept_b, kept_y](Tensor grad) {
     if (db != nullptr) {  // -(sum of grad y) / b over the broadcast dimensions
       Tensor sum(db->shape());
-      if (db->shape() == grad.shape()) {
+      if (db->shape() == grad.shape())
         binary(BinaryOp::mul, grad, kept_y, sum);
-      } else {
+      else
         sum_products_to(grad, kept_y, sum);
-      }
       binary(BinaryOp::div, sum, kept_b, sum);
       pass_elementwise(*db, std::move(sum), negate);
     }

@@ -14,10 +14,9 @@ GatheredRows::GatheredRows(Tensor table, RowIds ids)
       rows_(ids_.span()) {
   constexpr Index grain = 1 << 16;
   const Index num_rows = table_.num_rows();
-  parallel_for(ids_.size(), grain, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i)
-      require<ShapeError>(0 <= rows_[i] && rows_[i] < num_rows, "row number ", rows_[i], " at position ", i,
-                          " for a tensor of ", num_rows, " rows");
+  parallel_for_each(ids_.size(), grain, [&](Index i) {
+    require<ShapeError>(0 <= rows_[i] && rows_[i] < num_rows, "row number ", rows_[i], " at position ", i,
+                        " for a tensor of ", num_rows, " rows");
   });
 }
 

@@ -49,14 +49,12 @@ class Scalarized {
 };
 
 /// Changes an input's values during its lifetime and restores them at the end.
-class Moved {
+class Moved : NonCopyable {
  public:
   explicit Moved(Tensor value) : value_(std::move(value)), original_(value_.clone()) {
     value_.require_writable();
   }
   ~Moved() { std::copy(original_.values().begin(), original_.values().end(), value_.data()); }
-  Moved(const Moved&) = delete;
-  Moved& operator=(const Moved&) = delete;
 
   /// Sets element i to its original value plus `delta`. Returns the actual change after rounding.
   double move(Index i, double delta) {

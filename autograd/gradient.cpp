@@ -1,8 +1,7 @@
 #include <sar/autograd/gradient.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory/transaction.hpp>
 #include <sar/core/rows/elementwise.hpp>
-
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -10,9 +9,6 @@ namespace {
 thread_local OuterGradients* current_outer = nullptr;
 
 }  // namespace
-
-OuterGradients::OuterGradients() = default;
-OuterGradients::~OuterGradients() = default;
 
 // Additions to the collected gradients themselves are not collected again.
 OuterGradients::Scope::Scope(OuterGradients& to) : hidden_(std::exchange(current_outer, &to)) {
@@ -35,6 +31,7 @@ Gradient& OuterGradients::receiver(Gradient& gradient) {
   const auto found = std::ranges::find_if(kept, [&](const auto& entry) { return entry.first == &gradient; });
   if (found != kept.end()) return *found->second;
   Gradient& receiver = *kept.emplace_back(&gradient, std::make_unique<Gradient>(gradient.shape())).second;
+  receiver.set_temporary();
   current_outer->inner_.insert(&receiver);
   return receiver;
 }
@@ -48,6 +45,7 @@ void Gradient::add(Tensor gradient) {
   require<ShapeError>(gradient.shape() == shape_, "gradient of shape ", gradient.shape(),
                       " for a variable of shape ", shape_);
   require_live();
+  save();
   // Reentrant: `compute` of another add() is writing value_; add to it in place.
   if (computing_) return binary(BinaryOp::add, value_, gradient, value_);
   if (!value_.defined()) {
@@ -62,6 +60,7 @@ void Gradient::add(Tensor gradient) {
 void Gradient::add(FunctionRef<void(Tensor&, bool)> compute) {
   if (Gradient& to = OuterGradients::receiver(*this); &to != this) return to.add(compute);
   require_live();
+  save();
   if (computing_) return compute(value_, true);
   const bool accumulate = value_.defined();
   if (!accumulate)
@@ -80,12 +79,24 @@ void Gradient::add(FunctionRef<void(Tensor&, bool)> compute) {
 }
 
 Tensor Gradient::take() {
+  save();
   return std::exchange(value_, Tensor());
 }
 
 void Gradient::release() noexcept {
   value_ = Tensor();
   released_ = true;
+}
+
+// Saves the sum in the open Transaction if it outlives the call: not in a parallel part, where it is passed on
+// later. The saved handle makes value_ not unique, so that the next addition writes to other memory.
+void Gradient::save() {
+  if (temporary_ || current_outer != nullptr) return;
+  Transaction::save(this, sizeof(*this), [this] {
+    return [gradient = weak_from_this(), before = value_] {
+      if (const GradientPtr alive = gradient.lock()) alive->value_ = before;
+    };
+  });
 }
 
 void Gradient::require_live() const {

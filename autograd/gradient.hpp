@@ -1,6 +1,7 @@
 /// Gradients of variables, while they are being accumulated.
 #pragma once
 
+#include <sar/config.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/core/threads/parallel.hpp>
 
@@ -13,7 +14,7 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// The gradient of one variable, while it is being accumulated. An operation that sends a gradient but does
 /// not need the value keeps this and not the variable.
-class Gradient {
+class Gradient : public std::enable_shared_from_this<Gradient> {
  public:
   explicit Gradient(const Shape& shape) : shape_(shape) {}
 
@@ -31,18 +32,20 @@ class Gradient {
   void add(FunctionRef<void(Tensor& out, bool accumulate)> compute);
   /// Returns the sum and resets it to undefined.
   Tensor take();
-  /// Resets the sum to undefined.
-  void clear() { value_ = Tensor(); }
+  /// For the tape and OuterGradients: the gradient exists only within a pass, so transactions do not save it.
+  void set_temporary() noexcept { temporary_ = true; }
   /// For the tape: drops the sum and makes later additions fail, because nothing would pass them on.
   void release() noexcept;
 
  private:
   void require_live() const;
+  void save();
 
   Shape shape_;
   Tensor value_;
   bool computing_ = false;  ///< value_ is the `out` of a running compute()
   bool released_ = false;
+  bool temporary_ = false;
 };
 
 /// Shared by a variable's handles and the records that send gradients to it.
@@ -52,21 +55,14 @@ using GradientPtr = std::shared_ptr<Gradient>;
 /// pass on several threads gives each part its own OuterGradients; pass_on() adds them to the variables, part
 /// after part. So no two threads add to the same variable, and the order of additions does not depend on the
 /// threads.
-class OuterGradients {
+class OuterGradients : NonCopyable {
  public:
-  OuterGradients();
-  ~OuterGradients();
-  OuterGradients(const OuterGradients&) = delete;
-  OuterGradients& operator=(const OuterGradients&) = delete;
-
   /// During its lifetime, everything that this thread adds to the gradient of a variable is collected in
   /// `to`, except for variables made on this thread within the scope. Scopes nest; the innermost collects.
-  class Scope {
+  class Scope : NonCopyable {
    public:
     explicit Scope(OuterGradients& to);
     ~Scope();
-    Scope(const Scope&) = delete;
-    Scope& operator=(const Scope&) = delete;
 
    private:
     OuterGradients* hidden_;

@@ -1,9 +1,9 @@
 #include <sar/autograd/heads.hpp>
+#include <sar/autograd/layout.hpp>
+#include <sar/autograd/sums.hpp>
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
-#include <sar/core/rows/elementwise.hpp>
 #include <sar/core/rows/heads.hpp>
-#include <sar/core/rows/reduce.hpp>
 
 #include <vector>
 
@@ -30,19 +30,8 @@ Variable head_mean(Variable x) {
   const Shape shape = x.shape();
   require<ShapeError>(shape.dims() == 3 && shape[1] > 0, "head_mean: rows of shape ", shape,
                       ", expected [N, H, D]");
-  const Shape one_head{shape[0], 1, shape[2]};
   const auto scale = static_cast<real>(1.0 / static_cast<double>(shape[1]));
-  Tensor y(one_head);
-  sum_to(x.value(), y);
-  scale_shift(y, scale, 0, y);
-  const Tensor result = y.reshape({shape[0], shape[2]});
-  y = Tensor();
-  if (!recording({&x})) return result;
-  return record(result, [dx = x.gradient(), one_head, scale](const Tensor& grad) {
-    dx->add([&](Tensor& out, bool accumulate) {
-      binary(BinaryOp::mul, grad.reshape(one_head), Tensor::full({1}, scale), out, accumulate);
-    });
-  });
+  return reshape(sum_to_shape(x, {shape[0], 1, shape[2]}, scale), {shape[0], shape[2]});
 }
 
 }}  // namespace sar

@@ -7,7 +7,6 @@
 #include <sar/core/rows/rows.hpp>
 
 #include <algorithm>
-#include <span>
 #include <utility>
 #include <vector>
 

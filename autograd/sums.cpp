@@ -7,7 +7,6 @@
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
-namespace {
 
 Shape summed_shape(const Shape& shape, ReduceDim over) {
   require<ShapeError>(shape.dims() > 0, "sum of an undefined tensor");
@@ -18,9 +17,8 @@ Shape summed_shape(const Shape& shape, ReduceDim over) {
   return Shape(extents);
 }
 
-/// Returns scale * sum.
-Variable scaled_sum(const Variable& x, ReduceDim over, real scale) {
-  Tensor y(summed_shape(x.shape(), over));
+Variable sum_to_shape(const Variable& x, const Shape& shape, real scale) {
+  Tensor y(shape);
   sum_to(x.value(), y);
   if (scale != 1) scale_shift(y, scale, 0, y);
   if (!recording({&x})) return y;
@@ -31,10 +29,8 @@ Variable scaled_sum(const Variable& x, ReduceDim over, real scale) {
   });
 }
 
-}  // namespace
-
 Variable sum(Variable x, ReduceDim over) {
-  return scaled_sum(x, over, 1);
+  return sum_to_shape(x, summed_shape(x.shape(), over), 1);
 }
 
 Variable mean(Variable x, ReduceDim over) {
@@ -44,7 +40,7 @@ Variable mean(Variable x, ReduceDim over) {
                       : over == ReduceDim::rows                   ? shape[0]
                                                                   : shape[shape.dims() - 1];
   require<ShapeError>(terms > 0, "mean over no element of a tensor of shape ", shape);
-  return scaled_sum(x, over, static_cast<real>(1.0 / static_cast<double>(terms)));
+  return sum_to_shape(x, summed_shape(shape, over), static_cast<real>(1.0 / static_cast<double>(terms)));
 }
 
 }}  // namespace sar

@@ -10,6 +10,13 @@ namespace sar { inline namespace SAR_PRECISION {
 /// the last dimension -> [N, 1] (its extent becomes 1).
 enum class ReduceDim { all, rows, columns };
 
+/// Returns the shape of a sum over the given dimensions. Throws ShapeError for an undefined tensor's shape.
+Shape summed_shape(const Shape& shape, ReduceDim over);
+
+/// For authors of operations: returns scale times x, summed over the dimensions along which `shape` is
+/// broadcast to the shape of x.
+Variable sum_to_shape(const Variable& x, const Shape& shape, real scale);
+
 /// Returns the sum over the given dimensions.
 Variable sum(Variable x, ReduceDim over = ReduceDim::all);
 /// Returns the mean over the given dimensions. Throws ShapeError if there are no elements.

@@ -1,7 +1,9 @@
 #include <sar/autograd/tape.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory/transaction.hpp>
 #include <sar/core/trace/trace.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -11,9 +13,7 @@ thread_local Tape* current_tape = nullptr;
 
 }  // namespace
 
-Tape::Tape() : outer_(current_tape) {
-  current_tape = this;
-}
+Tape::Tape() : outer_(std::exchange(current_tape, this)) {}
 Tape::~Tape() {
   current_tape = outer_;
   clear();
@@ -30,6 +30,7 @@ Tape* Tape::current() noexcept {
 }
 
 void Tape::record(GradientPtr output, Backward backward) {
+  output->set_temporary();
   records_.push_back({std::move(output), std::move(backward)});
 }
 
@@ -44,6 +45,7 @@ void Tape::backward(const Variable& output, Tensor seed) {
           "backward() from a result that was computed without a tape or from constants only");
   const TraceScope scope("backward", TraceKind::compute);
   const NoTape nothing_is_recorded;
+  const Transaction transaction;
   output.gradient()->add(std::move(seed));
   try {
     run_back_to(0);
@@ -70,10 +72,7 @@ NoTape::~NoTape() {
 }
 
 bool recording(std::initializer_list<const Variable*> inputs) noexcept {
-  if (current_tape == nullptr) return false;
-  for (const Variable* input : inputs)
-    if (input->requires_grad()) return true;
-  return false;
+  return current_tape != nullptr && std::ranges::any_of(inputs, &Variable::requires_grad);
 }
 
 Variable record(const Variable& value, Tape::Backward backward) {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
+#include <sar/config.hpp>
 
 #include <functional>
 #include <initializer_list>
@@ -20,17 +21,15 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// A tape; it becomes the current tape of this thread.
-class Tape {
+class Tape : NonCopyable {
  public:
   Tape();
   ~Tape();
-  Tape(const Tape&) = delete;
-  Tape& operator=(const Tape&) = delete;
 
-  /// Adds the gradient of a scalar result to everything it was computed from. Empties the tape, also if it
-  /// throws: a second backward() from the same result, or from anything computed from results of an emptied
-  /// tape, throws Error. Throws ShapeError if `output` has more than one element. Collective if recorded
-  /// operations are.
+  /// Adds the gradient of a scalar result to everything it was computed from, or nothing if it throws. Empties
+  /// the tape, also if it throws: a second backward() from the same result, or from anything computed from
+  /// results of an emptied tape, throws Error. Throws ShapeError if `output` has more than one element.
+  /// Collective if recorded operations are.
   void backward(const Variable& output);
   /// Vector-Jacobian product: differentiates the scalar sum(output * seed). `seed` has the shape of `output`.
   void backward(const Variable& output, Tensor seed);
@@ -62,12 +61,10 @@ class Tape {
 };
 
 /// Disables recording on this thread during its lifetime.
-class NoTape {
+class NoTape : NonCopyable {
  public:
   NoTape();
   ~NoTape();
-  NoTape(const NoTape&) = delete;
-  NoTape& operator=(const NoTape&) = delete;
 
  private:
   Tape* hidden_;

@@ -25,12 +25,10 @@ Variable scaled_unit_rows(const Variable& x, const Variable& scale) {
   const Index grain = std::max<Index>((1 << 15) / width, 1);
   Tensor out(x.shape());
   const auto factor = static_cast<double>(scale.value().item());
-  parallel_for(x.num_rows(), grain, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i) {
-      const real* row = rows.row(i);
-      const auto c = static_cast<real>(factor / std::max(norm(row, width), smallest_norm));
-      for (Index j = 0; j < width; ++j) out.row(i)[j] = c * row[j];
-    }
+  parallel_for_each(x.num_rows(), grain, [&](Index i) {
+    const real* row = rows.row(i);
+    const auto c = static_cast<real>(factor / std::max(norm(row, width), smallest_norm));
+    for (Index j = 0; j < width; ++j) out.row(i)[j] = c * row[j];
   });
   if (!recording({&x, &scale})) return out;
   // With n = max(|x|, 1e-12) and g the gradient of y:

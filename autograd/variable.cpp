@@ -1,5 +1,4 @@
 #include <sar/autograd/variable.hpp>
-#include <sar/core/tensor/deferred_rows.hpp>
 
 #include <utility>
 
@@ -14,19 +13,6 @@ Variable::Variable(std::shared_ptr<const DeferredRows> deferred, bool requires_g
   if (requires_grad) gradient_ = OuterGradients::make_gradient(deferred_->shape());
 }
 
-const Tensor& Variable::all_rows() const {
-  return deferred_->all();
-}
-
-void Variable::compute_value() {
-  value_ = deferred_->all();
-  deferred_ = nullptr;
-}
-
-const Shape& Variable::deferred_shape() const noexcept {
-  return deferred_->shape();
-}
-
 Variable Variable::detach() const {
   Variable constant = *this;
   constant.gradient_ = nullptr;
@@ -38,7 +24,7 @@ Tensor Variable::grad() const {
 }
 
 void Variable::zero_grad() {
-  if (gradient_ != nullptr) gradient_->clear();
+  if (gradient_ != nullptr) gradient_->take();
 }
 
 }}  // namespace sar

@@ -5,13 +5,11 @@
 #pragma once
 
 #include <sar/autograd/gradient.hpp>
-#include <sar/core/tensor/tensor.hpp>
+#include <sar/core/tensor/deferred_rows.hpp>
 
 #include <memory>
 
 namespace sar { inline namespace SAR_PRECISION {
-
-class DeferredRows;
 
 /// A handle to a value, a flag whether it requires a gradient, and the gradient. Copies are the same
 /// variable.
@@ -25,13 +23,16 @@ class Variable {
 
   [[nodiscard]] bool defined() const noexcept { return deferred_ != nullptr || value_.defined(); }
   /// Returns the value; computes it first if it is deferred.
-  [[nodiscard]] const Tensor& value() const { return deferred_ == nullptr ? value_ : all_rows(); }
+  [[nodiscard]] const Tensor& value() const { return deferred_ == nullptr ? value_ : deferred_->all(); }
   [[nodiscard]] Tensor& value() {
-    if (deferred_ != nullptr) compute_value();
+    if (deferred_ != nullptr) {
+      value_ = deferred_->all();
+      deferred_ = nullptr;
+    }
     return value_;
   }
   [[nodiscard]] const Shape& shape() const noexcept {
-    return deferred_ == nullptr ? value_.shape() : deferred_shape();
+    return deferred_ == nullptr ? value_.shape() : deferred_->shape();
   }
   [[nodiscard]] Index num_rows() const noexcept { return shape()[0]; }
   [[nodiscard]] bool requires_grad() const noexcept { return gradient_ != nullptr; }
@@ -50,10 +51,6 @@ class Variable {
   [[nodiscard]] const std::shared_ptr<const DeferredRows>& deferred() const noexcept { return deferred_; }
 
  private:
-  [[nodiscard]] const Tensor& all_rows() const;
-  void compute_value();
-  [[nodiscard]] const Shape& deferred_shape() const noexcept;
-
   Tensor value_;  // undefined while deferred
   std::shared_ptr<const DeferredRows> deferred_;
   GradientPtr gradient_;

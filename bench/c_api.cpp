@@ -86,8 +86,13 @@ class TrainingByC {
 
  private:
   static sar_array array_of(const Tensor& rows) {
-    return {
-        const_cast<real*>(rows.data()), sar_precision(), SAR_NODE_FIELD, rows.num_rows(), rows.row_size(), 0};
+    return {const_cast<real*>(rows.data()),
+            sar_precision(),
+            SAR_NODE_FIELD,
+            rows.num_rows(),
+            rows.row_size(),
+            0,
+            {0, 0}};
   }
 
   sar_array x_, target_;

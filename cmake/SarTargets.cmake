@@ -67,6 +67,8 @@ function(sar_library name)
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${exported})
   add_library(sar::${exported} ALIAS ${name})
   target_compile_features(${name} PUBLIC cxx_std_20)
+  sar_unity(${name})
+  set_target_properties(${name} PROPERTIES UNITY_BUILD_MODE GROUP) # see sar_sources
   target_include_directories(${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
   sar_compile_settings(${name})
   if(NOT SAR_SANITIZE)
@@ -86,24 +88,26 @@ function(sar_library name)
   target_compile_definitions(${name} PRIVATE Eigen=sar::eigen nlohmann=sar::json_library)
 endfunction()
 
-# The libraries, their settings and what they link: sar::sar has MPI and oneTBB (and a BLAS with SAR_BLAS), sar::data METIS and PT-Scotch as well.
+# The libraries, their settings and what they link: sar::sar has MPI and oneTBB, sar::data METIS and PT-Scotch as well.
 function(sar_libraries)
   foreach(suffix "" ${SAR_SUFFIXES})
     sar_library(sar${suffix})
     # The C++ bindings of MPI-2 in mpi.h would make every host need the library of these bindings, also where it links with a
     # wrapper for C or Fortran.
     target_compile_definitions(sar${suffix} PUBLIC OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
-    target_link_libraries(sar${suffix} PUBLIC MPI::MPI_CXX PRIVATE TBB::tbb TBB::tbbmalloc $<$<BOOL:${SAR_BLAS}>:BLAS::BLAS>)
+    target_link_libraries(sar${suffix} PUBLIC MPI::MPI_CXX PRIVATE TBB::tbb TBB::tbbmalloc)
     sar_precompile_headers(sar${suffix})
     if(SAR_BUILD_DATA)
       sar_library(sar_data${suffix})
       target_link_libraries(sar_data${suffix} PUBLIC sar${suffix} PRIVATE $<$<BOOL:${SAR_HAVE_METIS}>:METIS::METIS>
                                                                           $<$<BOOL:${SAR_HAVE_SCOTCH}>:PTSCOTCH::PTSCOTCH>)
       target_compile_definitions(sar_data${suffix} PRIVATE SAR_HAVE_METIS=$<BOOL:${SAR_HAVE_METIS}>)
+      target_precompile_headers(sar_data${suffix} REUSE_FROM sar${suffix})
     endif()
     if(SAR_BUILD_MODELS)
       sar_library(sar_models${suffix})
       target_link_libraries(sar_models${suffix} PUBLIC sar${suffix})
+      target_precompile_headers(sar_models${suffix} REUSE_FROM sar${suffix})
     endif()
   endforeach()
   # the library of one precision under the name of its precision: sar::single, sar::double
@@ -122,7 +126,14 @@ function(sar_precompile_headers name)
                             <sar/core/tensor/tensor.hpp> <sar/core/threads/parallel.hpp> <sar/autograd/variable.hpp>)
 endfunction()
 
-# Sources of a library, in each of its precisions: sar_sources(LIBRARY SOURCES...)
+# Compiles up to 8 sources of a target as one, in half the time or less; -DCMAKE_UNITY_BUILD=OFF compiles each by itself.
+function(sar_unity target)
+  if(NOT DEFINED CMAKE_UNITY_BUILD)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
+# Sources of a library, in each of its precisions: sar_sources(LIBRARY SOURCES...). Those that sar_unity compiles as one are of one room.
 function(sar_sources library)
   set(sources ${ARGN})
   list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ REGEX "^[^/]")
@@ -130,6 +141,14 @@ function(sar_sources library)
   if(TARGET ${library}_double)
     target_sources(${library}_double PRIVATE ${sources})
   endif()
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE room)
+  string(REPLACE / _ room ${room})
+  set(count 0)
+  foreach(source ${sources})
+    math(EXPR group "${count} / 8")
+    math(EXPR count "${count} + 1")
+    set_source_files_properties(${source} TARGET_DIRECTORY ${library} PROPERTIES UNITY_GROUP ${room}_${group})
+  endforeach()
 endfunction()
 
 # What the compiler is told of the processor, SAR_MARCH, and the instruction sets that kernels are compiled for, SAR_ISA_LEVELS: with
@@ -162,6 +181,7 @@ function(sar_kernels)
       endforeach()
     endif()
     sar_sources(sar ${compiled})
+    set_source_files_properties(${compiled} TARGET_DIRECTORY sar PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     if(arg_OPTIONS)  # which do not fit the precompiled headers
       set_source_files_properties(${compiled} TARGET_DIRECTORY sar PROPERTIES COMPILE_OPTIONS "${arg_OPTIONS}" SKIP_PRECOMPILE_HEADERS ON)
     endif()

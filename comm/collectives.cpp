@@ -5,6 +5,7 @@
 #include <sar/comm/mpi_error.hpp>
 #include <sar/core/error.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <numeric>
@@ -29,14 +30,6 @@ NamedType named_type() {
   if constexpr (std::is_same_v<T, std::uint64_t>) return {MPI_UINT64_T, "uint64"};
 }
 
-const char* call_name(ReduceOp op) {
-  return op == ReduceOp::max ? "all_reduce (max)" : op == ReduceOp::min ? "all_reduce (min)" : "all_reduce";
-}
-
-MPI_Op mpi_op(ReduceOp op) {
-  return op == ReduceOp::max ? MPI_MAX : op == ReduceOp::min ? MPI_MIN : MPI_SUM;
-}
-
 /// Returns the offsets in bytes of the parts of all ranks, followed by the total size.
 std::vector<std::size_t> byte_offsets(std::span<const Index> counts, std::size_t element_bytes) {
   std::vector<std::size_t> offsets(counts.size() + 1, 0);
@@ -56,13 +49,16 @@ void Communicator::barrier() const {
 template <class T>
 void Communicator::all_reduce(std::span<T> values, ReduceOp op) const {
   const auto [type, type_name] = named_type<T>();
-  state_->begin_call({.name = call_name(op), .length = std::ssize(values), .unit = type_name});
+  const bool is_max = op == ReduceOp::max, is_min = op == ReduceOp::min;
+  const char* name = is_max ? "all_reduce (max)" : is_min ? "all_reduce (min)" : "all_reduce";
+  const MPI_Op mpi_op = is_max ? MPI_MAX : is_min ? MPI_MIN : MPI_SUM;
+  state_->begin_call({.name = name, .length = std::ssize(values), .unit = type_name});
   if (state_->size == 1) return;
   const WaitTimer timer(state_->stats);
   const std::size_t step = state_->max_count(sizeof(T));
   for (std::size_t begin = 0; begin < values.size(); begin += step) {
     const std::size_t count = std::min(step, values.size() - begin);
-    check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data() + begin, static_cast<int>(count), type, mpi_op(op),
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, values.data() + begin, static_cast<int>(count), type, mpi_op,
                             state_->owned.comm),
               "MPI_Allreduce");
   }
@@ -82,22 +78,6 @@ std::vector<Index> Communicator::gather_counts(Index count) const {
   check_mpi(MPI_Allgather(&count, 1, MPI_INT64_T, counts.data(), 1, MPI_INT64_T, state_->owned.comm),
             "MPI_Allgather");
   return counts;
-}
-
-std::vector<Index> Communicator::exchange_counts(std::span<const Index> counts,
-                                                 std::size_t num_values) const {
-  require<CommunicationError>(std::ssize(counts) == state_->size, "all_to_all_v got ", counts.size(),
-                              " counts for ", state_->size, " ranks");
-  const auto total = static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), Index{0}));
-  require<CommunicationError>(
-      std::ranges::all_of(counts, [](Index count) { return count >= 0; }) && total == num_values,
-      "all_to_all_v got ", num_values, " values, but counts that sum up to ", total);
-  std::vector<Index> received(counts.size());
-  state_->begin_call({.name = "all_to_all_v"});
-  const WaitTimer timer(state_->stats);
-  check_mpi(MPI_Alltoall(counts.data(), 1, MPI_INT64_T, received.data(), 1, MPI_INT64_T, state_->owned.comm),
-            "MPI_Alltoall");
-  return received;
 }
 
 void Communicator::all_gather_bytes(const void* mine, void* all, const std::vector<Index>& counts,
@@ -147,45 +127,73 @@ std::string Communicator::broadcast(const std::string& text, int root) const {
   });
 }
 
-// Pairwise exchange. Both ends know the length of a part, and from it the division into messages.
-void Communicator::all_to_all_bytes(const void* out, std::span<const Index> out_counts, void* in,
-                                    std::span<const Index> in_counts, std::size_t element_bytes) const {
+std::size_t Communicator::total_of(std::span<const Index> counts) const {
+  require<CommunicationError>(std::ssize(counts) == state_->size, "all_to_all got ", counts.size(),
+                              " counts for ", state_->size, " ranks");
+  require<CommunicationError>(std::ranges::all_of(counts, [](Index count) { return count >= 0; }),
+                              "all_to_all got a count below 0");
+  return static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), Index{0}));
+}
+
+// One number for each pair of ranks. For so few bytes, MPI libraries usually take log2(P) rounds (Bruck's
+// algorithm). bench/RESULTS.md compares it with a sparse exchange (NBX).
+std::vector<Index> Communicator::all_to_all(std::span<const Index> counts) const {
+  return agree_once("all_to_all", [&] {
+    (void)total_of(counts);
+    std::vector<Index> received(counts.size());
+    state_->begin_call({.name = "all_to_all"});
+    const WaitTimer timer(state_->stats);
+    check_mpi(
+        MPI_Alltoall(counts.data(), 1, MPI_INT64_T, received.data(), 1, MPI_INT64_T, state_->owned.comm),
+        "MPI_Alltoall");
+    return received;
+  });
+}
+
+// Both ends know the length of a part, and from it the division into messages. A pair of ranks needs no other
+// tag for the next call, because its messages stay in order. Ranks begin at different peers.
+void Communicator::all_to_all_bytes(std::span<const std::byte> out, std::span<const Index> out_counts,
+                                    void* in, std::span<const Index> in_counts,
+                                    std::size_t element_bytes) const {
   const int size = state_->size, me = state_->rank;
+  require<CommunicationError>(total_of(out_counts) * element_bytes == out.size(), "all_to_all_v got ",
+                              out.size() / element_bytes, " values, but counts that sum up to ",
+                              total_of(out_counts));
   const std::vector<std::size_t> out_offset = byte_offsets(out_counts, element_bytes);
   const std::vector<std::size_t> in_offset = byte_offsets(in_counts, element_bytes);
-  const auto* from = static_cast<const std::byte*>(out);
   auto* to = static_cast<std::byte*>(in);
   const std::size_t step = state_->max_count(1);
-  std::vector<MPI_Request> requests;
   const auto messages = [step](const std::vector<std::size_t>& offset, int q) {
     return (offset[q + 1] - offset[q] + step - 1) / step;
   };
-  for (int r = 1; r < size; ++r)
-    requests.reserve(messages(in_offset, (me - r + size) % size) + messages(out_offset, (me + r) % size));
+  std::size_t num_requests = 0;
+  for (int q = 0; q < size; ++q)
+    num_requests += q == me ? 0 : messages(in_offset, q) + messages(out_offset, q);
+  std::vector<MPI_Request> requests;
+  requests.reserve(num_requests);
 
   state_->begin_call({.name = "all_to_all_v"});
   const WaitTimer timer(state_->stats);
-  if (out_offset[me + 1] > out_offset[me])
-    std::memcpy(to + in_offset[me], from + out_offset[me], out_offset[me + 1] - out_offset[me]);
-  for (int r = 1; r < size; ++r) {
-    const int target = (me + r) % size;
-    const int source = (me - r + size) % size;
-    requests.clear();
-    for (std::size_t begin = in_offset[source]; begin < in_offset[source + 1]; begin += step) {
-      const auto bytes = static_cast<int>(std::min(step, in_offset[source + 1] - begin));
-      check_mpi(MPI_Irecv(to + begin, bytes, MPI_BYTE, source, all_to_all_tag, state_->owned.comm,
-                          &requests.emplace_back()),
+  const auto post = [&](const std::vector<std::size_t>& offset, int q, const auto& one) {
+    for (std::size_t begin = offset[q]; begin < offset[q + 1]; begin += step)
+      one(begin, static_cast<int>(std::min(step, offset[q + 1] - begin)), &requests.emplace_back());
+  };
+  for (int r = 1; r < size; ++r)
+    post(in_offset, (me - r + size) % size, [&](std::size_t begin, int bytes, MPI_Request* request) {
+      check_mpi(MPI_Irecv(to + begin, bytes, MPI_BYTE, (me - r + size) % size, all_to_all_tag,
+                          state_->owned.comm, request),
                 "MPI_Irecv");
-    }
-    for (std::size_t begin = out_offset[target]; begin < out_offset[target + 1]; begin += step) {
-      const auto bytes = static_cast<int>(std::min(step, out_offset[target + 1] - begin));
-      check_mpi(MPI_Isend(from + begin, bytes, MPI_BYTE, target, all_to_all_tag, state_->owned.comm,
-                          &requests.emplace_back()),
+    });
+  for (int r = 1; r < size; ++r)
+    post(out_offset, (me + r) % size, [&](std::size_t begin, int bytes, MPI_Request* request) {
+      check_mpi(MPI_Isend(out.data() + begin, bytes, MPI_BYTE, (me + r) % size, all_to_all_tag,
+                          state_->owned.comm, request),
                 "MPI_Isend");
-    }
-    check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
-              "MPI_Waitall");
-  }
+    });
+  if (out_offset[me + 1] > out_offset[me])
+    std::memcpy(to + in_offset[me], out.data() + out_offset[me], out_offset[me + 1] - out_offset[me]);
+  check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
+            "MPI_Waitall");
   state_->count(out_offset.back() - (out_offset[me + 1] - out_offset[me]),
                 in_offset.back() - (in_offset[me + 1] - in_offset[me]));
 }

@@ -7,8 +7,8 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// The bytes that this rank sent and received, and how long it waited. Synchronization points are not
-/// counted.
+/// The bytes that this rank sent and received, and how long it waited. Synchronization points and the
+/// counts of all_to_all are not counted.
 struct CommStats {
   /// Payload of messages to other ranks; for a collective call, this rank's contribution.
   std::uint64_t bytes_sent = 0;

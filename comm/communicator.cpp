@@ -6,6 +6,7 @@
 #include <sar/comm/trace_file.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/isa/instruction_set.hpp>
+#include <sar/core/memory/transaction.hpp>
 #include <sar/core/trace/trace_events.hpp>
 
 #include <cstdlib>
@@ -82,6 +83,7 @@ Communicator::Communicator(MPI_Comm comm) {
     const char* debug = std::getenv("SAR_DEBUG");
     const bool is_set = debug != nullptr && *debug != 0 && std::strcmp(debug, "0") != 0;
     state_->debug = all_reduce(is_set ? 1 : 0, ReduceOp::max) == 1;
+    synchronize("Communicator");
     state_->kept_until_finalize = keep_until_finalize(state_->owned.comm);
   });
   state_->stats = {};
@@ -146,9 +148,25 @@ bool Communicator::all_equal(std::int64_t value, const char* call) const {
   return state_->begin_call({.name = call}, value);
 }
 
-bool Communicator::arguments_equal(std::int64_t digest, const char* call) const {
-  if (state_->pass != nullptr && state_->pass->replays()) return true;
-  return state_->begin_call({.name = call}, digest, true);
+void Communicator::require_equal(const CollectiveCall& call) const {
+  if (state_->pass != nullptr && state_->pass->replays()) return;
+  struct Entered {
+    CommunicatorState& state;
+    CallChain calls;
+    ~Entered() { state.calls = calls.outer; }
+  };
+  const Entered entered{*state_, {call, state_->calls}};
+  state_->calls = &entered.calls;
+  state_->begin_call({.name = call.operation()}, 0, true);
+}
+
+CallScope::CallScope(const Communicator& comm, CollectiveCall call) noexcept
+    : state_(comm.state_), call_(std::move(call)), calls_{call_, state_->calls} {
+  state_->calls = &calls_;
+}
+
+CallScope::~CallScope() {
+  state_->calls = calls_.outer;
 }
 
 bool Communicator::debug() const noexcept {
@@ -160,7 +178,8 @@ bool Communicator::in_agreement() const noexcept {
 }
 
 // Runs `body` one level deeper and synchronizes at the end. After a failure, first completes the exchanges
-// that the body has begun, because their peers may be waiting for this rank.
+// that the body has begun, because their peers may be waiting for this rank. The transaction ends after the
+// synchronization, and so restores state on all ranks or on none.
 void Communicator::run_agreed(FunctionRef<void()> body, const char* caller) const {
   // One nested call of agree(); its end clears a failure that all ranks have reported at this depth.
   struct Level {
@@ -182,6 +201,7 @@ void Communicator::run_agreed(FunctionRef<void()> body, const char* caller) cons
   state_->check_caller();
   state_->check_exchanges();
   const Level level(*state_, caller);
+  const Transaction transaction;
   Failure failure;
   try {
     body();

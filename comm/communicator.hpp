@@ -3,19 +3,21 @@
 /// Every function here is collective unless its comment says "local". Each collective call begins with a
 /// synchronization point, an all_reduce of 40 bytes that compares the calls of the ranks. If they differ
 /// (another function, length or root, or a rank that makes one more call), all ranks throw the same
-/// CommunicationError, which names two of the calls. Counts may exceed 2^31: no single message is larger than
-/// max_collective_size().
+/// CommunicationError, which names two of the calls; if an argument differs (CallScope), the same InputError.
+/// Counts may exceed 2^31: no single message is larger than max_collective_size().
 ///
 /// Room comm: Communication between ranks, and the agreement on failures. Only comm and its subfolders call
 /// MPI; they do not know Variables.
 #pragma once
 
+#include <sar/comm/collective_call.hpp>
 #include <sar/comm/comm_stats.hpp>
 #include <sar/config.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -46,9 +48,11 @@ class Communicator {
   /// Duplicates `comm`, which stays the caller's; its error handler and attributes are not changed. Throws
   /// CommunicationError for errors of MPI, MPI_COMM_NULL, an inter-communicator, MPI_THREAD_SINGLE (the level
   /// of MPI_Init), MPI that is not initialized or is finalized, and a call from another thread than the one
-  /// that initialized MPI, unless the level is MPI_THREAD_SERIALIZED. Every collective call checks the last
-  /// two again. The duplicate of the first communicator of all processes is kept until MPI_Finalize: if a
-  /// rank exits early, ranks that wait for it in a collective call throw.
+  /// that initialized MPI, unless the level is MPI_THREAD_SERIALIZED or higher. Every collective call checks
+  /// the last two again. At MPI_THREAD_SERIALIZED one thread at a time may call the library, at
+  /// MPI_THREAD_MULTIPLE one thread at a time for each communicator. The duplicate of the first communicator
+  /// of all processes is kept until MPI_Finalize: if a rank exits early, ranks that wait for it in a
+  /// collective call throw.
   explicit Communicator(MPI_Comm comm);
   /// All ranks (collective over MPI_COMM_WORLD).
   static Communicator world() { return Communicator(MPI_COMM_WORLD); }
@@ -112,6 +116,8 @@ class Communicator {
   /// Returns the text of rank `root`.
   [[nodiscard]] std::string broadcast(const std::string& text, int root) const;
 
+  /// Sends counts[q] >= 0 to rank q, for all q. Returns the counts that arrive, by rank.
+  [[nodiscard]] std::vector<Index> all_to_all(std::span<const Index> counts) const;
   /// The result of all_to_all_v(): the values from rank 0, then those from rank 1, ..., and the number from
   /// each.
   template <class T>
@@ -119,17 +125,26 @@ class Communicator {
     std::vector<T> values;
     std::vector<Index> counts;
   };
-  /// Sends counts[q] consecutive elements of `values` to rank q, for all q. T must be trivially copyable.
+  /// Sends counts[q] consecutive elements of `values` to rank q, for all q. Only ranks with something to send
+  /// exchange messages, all of them at once. T must be trivially copyable.
   template <class T>
   [[nodiscard]] Received<T> all_to_all_v(std::span<const T> values, std::span<const Index> counts) const {
-    static_assert(std::is_trivially_copyable_v<T>);
     return agree_once("all_to_all_v", [&] {
       Received<T> received;
-      received.counts = exchange_counts(counts, values.size());
-      Index total = 0;
-      for (const Index count : received.counts) total += count;
-      received.values.resize(static_cast<std::size_t>(total));
-      all_to_all_bytes(values.data(), counts, received.values.data(), received.counts, sizeof(T));
+      received.counts = all_to_all(counts);
+      received.values = all_to_all_v(values, counts, received.counts);
+      return received;
+    });
+  }
+  /// The same where each rank knows that arriving[q] elements come from rank q, so that counts need no
+  /// exchange. Returns the values that arrive.
+  template <class T>
+  [[nodiscard]] std::vector<T> all_to_all_v(std::span<const T> values, std::span<const Index> counts,
+                                            std::span<const Index> arriving) const {
+    static_assert(std::is_trivially_copyable_v<T>);
+    return agree_once("all_to_all_v", [&] {
+      std::vector<T> received(total_of(arriving));
+      all_to_all_bytes(std::as_bytes(values), counts, received.data(), arriving, sizeof(T));
       return received;
     });
   }
@@ -143,6 +158,10 @@ class Communicator {
   /// does not hang if its steps run in agree():
   ///
   ///     comm.agree([&] { forward(); backward(); step(); });
+  ///
+  /// After a failure, every object of the library is on every rank as it was before the call: parameters,
+  /// gradients, optimizers, running statistics, counters of random draws, loaders. Therefore agree() keeps one
+  /// copy of each state that changes in it (see Transaction).
   ///
   /// Calls nest. An exception of an inner call is the same on all ranks, and the outer body may catch it.
   /// Cost: one all_reduce of 40 bytes at the end. `caller` names the calling function in error messages.
@@ -158,9 +177,9 @@ class Communicator {
   }
   /// Returns whether all ranks pass the same value. `call` names this call in messages about differing calls.
   [[nodiscard]] bool all_equal(std::int64_t value, const char* call = "all_equal") const;
-  /// Compares the arguments of an operation like all_equal(). Returns true without a comparison while a
-  /// RecordedPass is replayed.
-  [[nodiscard]] bool arguments_equal(std::int64_t digest, const char* call) const;
+  /// A synchronization point that compares a call, as a CallScope does. Call it in a body of agree(), after
+  /// the checks that each rank makes alone. Compares nothing while a RecordedPass is replayed.
+  void require_equal(const CollectiveCall& call) const;
   /// A synchronization point: throws on all ranks if one of them has left the body of agree() by an exception
   /// or arrives with another `call`. Every collective call begins with one; an exchange of messages, which
   /// does not begin with a collective call, needs an explicit one. For comm/ only.
@@ -185,6 +204,7 @@ class Communicator {
   [[nodiscard]] bool in_agreement() const noexcept;
 
  private:
+  friend class CallScope;
   friend class RecordedPass;
   std::shared_ptr<CommunicatorState> state_;
 
@@ -195,13 +215,30 @@ class Communicator {
     return in_agreement() ? body() : agree(body, call);
   }
   [[nodiscard]] std::vector<Index> gather_counts(Index count) const;
-  [[nodiscard]] std::vector<Index> exchange_counts(std::span<const Index> counts,
-                                                   std::size_t num_values) const;
+  /// Returns the sum of one count for each rank. Throws CommunicationError for others.
+  [[nodiscard]] std::size_t total_of(std::span<const Index> counts) const;
   void all_gather_bytes(const void* mine, void* all, const std::vector<Index>& counts,
                         std::size_t element_bytes) const;
   void broadcast_bytes(void* data, std::size_t bytes, int root) const;
-  void all_to_all_bytes(const void* out, std::span<const Index> out_counts, void* in,
+  void all_to_all_bytes(std::span<const std::byte> out, std::span<const Index> out_counts, void* in,
                         std::span<const Index> in_counts, std::size_t element_bytes) const;
+};
+
+/// While it lives, each synchronization point of `comm` compares a call. Throws there on all ranks:
+/// CommunicationError if the operations differ, InputError if arguments differ: "<operation> is called with a
+/// different <what> on different ranks: ...". Scopes nest; outer calls are compared first. Local.
+class CallScope : NonCopyable {
+ public:
+  CallScope(const Communicator& comm, CollectiveCall call) noexcept;
+  ~CallScope();
+
+  /// Returns the call, for adding arguments. A scope outside of agree() gets them inside: they need memory.
+  [[nodiscard]] CollectiveCall& call() noexcept { return call_; }
+
+ private:
+  std::shared_ptr<CommunicatorState> state_;
+  CollectiveCall call_;
+  CallChain calls_;
 };
 
 }}  // namespace sar

@@ -64,9 +64,14 @@ bool CommunicatorState::synchronize(CommCall call, const Failure& mine, std::int
   if (!status.failed) {
     const WaitTimer timer(stats);
     call.caller = caller;
+    call.calls = calls;
     status = exchange_status(owned.comm, mine, depth, call, value);
     status.depth = std::min(status.depth, depth);
     if (status.failed) ++failures;
+  }
+  if (status.arguments_differ) {
+    const GroupStatus difference = std::exchange(status, {});
+    throw_error(difference.kind, difference.text);
   }
   if (!status.failed) return status.all_equal;
   if (depth > 0) throw_error(status.kind, status.text);

@@ -5,6 +5,7 @@
 #include <sar/comm/owned_comm.hpp>
 #include <sar/comm/pending_exchange.hpp>
 #include <sar/comm/status.hpp>
+#include <sar/config.hpp>
 #include <sar/core/trace/trace.hpp>
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// The state of a communicator on one rank.
-struct CommunicatorState {
+struct CommunicatorState : NonCopyable {
   OwnedComm owned;
   int rank = 0;
   int size = 1;
@@ -31,13 +32,12 @@ struct CommunicatorState {
   RunningPass* pass = nullptr;  // the running pass
   std::size_t failures = 0;     // number of failures that the ranks agreed on
   GroupStatus status;           // if failed, this rank is leaving the agree() calls from its depth on
+  // The calls that this rank is in, which all ranks compare.
+  const CallChain* calls = nullptr;
   bool kept_until_finalize = false;
   bool debug = false;  // SAR_DEBUG is set on any rank
   std::string trace;   // the trace file to write at the end
 
-  CommunicatorState() = default;
-  CommunicatorState(const CommunicatorState&) = delete;
-  CommunicatorState& operator=(const CommunicatorState&) = delete;
   ~CommunicatorState();
 
   /// Returns the maximum number of elements of `element_bytes` bytes in one message.
@@ -74,13 +74,11 @@ void require_running_mpi(const char* what);
 std::thread::id only_thread();
 
 /// Adds its lifetime to the waiting time, and to the trace under the name of the calling function.
-class WaitTimer {
+class WaitTimer : NonCopyable {
  public:
   explicit WaitTimer(CommStats& stats, const char* call = __builtin_FUNCTION())
       : scope_(call, TraceKind::communication), stats_(stats), start_(Clock::now()) {}
   ~WaitTimer() { stats_.wait_seconds += std::chrono::duration<double>(Clock::now() - start_).count(); }
-  WaitTimer(const WaitTimer&) = delete;
-  WaitTimer& operator=(const WaitTimer&) = delete;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -73,6 +73,7 @@ void gather_grads(const Communicator& comm, std::span<Tensor> grads, bool averag
   const TraceScope scope("gather_grads", TraceKind::communication);
   comm.agree([&] {
     if (comm.size() == 1) return;
+    const CallScope compared(comm, CollectiveCall("gather_grads").equal("average", average));
     require_equal_shapes(comm, grads, "gather_grads");
     Tensor flat = flatten(grads);
     comm.all_reduce(flat.values());

@@ -12,14 +12,12 @@ class Communicator;
 ///
 /// If an exception ends its lifetime, MPI is not finalized, because MPI_Finalize would wait for ranks that
 /// wait for this one. The program should then exit with a nonzero code: mpirun ends the other ranks.
-class Environment {
+class Environment : NonCopyable {
  public:
   /// Throws CommunicationError if MPI is finalized already or offers less than MPI_THREAD_FUNNELED.
   Environment();
   Environment(int& argc, char**& argv);
   ~Environment();
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
 
  private:
   bool owned_ = false;

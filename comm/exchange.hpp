@@ -4,6 +4,8 @@
 #include <sar/comm/communicator.hpp>
 #include <sar/comm/pending_exchange.hpp>
 
+#include <chrono>
+
 namespace sar { inline namespace SAR_PRECISION {
 
 /// Begins and ends an exchange, advances messages, waits, and gives up after failures.
@@ -11,8 +13,6 @@ class Exchange : public PendingExchange {
  public:
   explicit Exchange(const Communicator& comm);
   virtual ~Exchange();
-  Exchange(const Exchange&) = delete;
-  Exchange& operator=(const Exchange&) = delete;
 
   /// Advances messages unless that was done a moment ago. For the poll of a loop.
   void progress();

@@ -7,12 +7,9 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-struct OwnedComm {
+struct OwnedComm : NonCopyable {
   MPI_Comm comm = MPI_COMM_NULL;
 
-  OwnedComm() = default;
-  OwnedComm(const OwnedComm&) = delete;
-  OwnedComm& operator=(const OwnedComm&) = delete;
   ~OwnedComm() {
     int finalized = 0;
     if (comm != MPI_COMM_NULL && MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0)

@@ -9,7 +9,7 @@ namespace sar { inline namespace SAR_PRECISION {
 /// An exchange of messages in flight. Two exchanges of one communicator may be in flight at once, and a rank
 /// that only waited for one of them would block the other one on its peers. Therefore a waiting rank advances
 /// all exchanges of the communicator, and a failing rank gives up all of them.
-class PendingExchange {
+class PendingExchange : public NonCopyable {
  public:
   struct Progress {
     bool moved = false;
@@ -31,7 +31,7 @@ class PendingExchange {
   ~PendingExchange() = default;
 };
 
-class RunningPass {
+class RunningPass : public NonCopyable {
  public:
   /// Calls of agree() in the pass do not synchronize, and arguments are not compared.
   [[nodiscard]] bool replays() const noexcept { return replays_; }

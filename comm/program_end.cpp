@@ -2,12 +2,17 @@
 #include <sar/comm/program_end.hpp>
 #include <sar/comm/status.hpp>
 
+#include <atomic>
 #include <exception>
+#include <mutex>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
+std::atomic<bool> first_is_chosen{false};  // process 0 has chosen the communicator to keep
+
+std::mutex end_mutex;  // of the following, until MPI_Finalize
 bool kept_one = false;
 MPI_Comm kept = MPI_COMM_NULL;
 void (*last_action)() noexcept = nullptr;
@@ -42,12 +47,20 @@ int agree_at_finalize(MPI_Comm comm, int key, void* value, void* state) {
 
 }  // namespace
 
+// Threads of different processes may create their communicators in different orders: process 0 decides which
+// is the first.
 bool keep_until_finalize(MPI_Comm comm) {
   int size = 0;
   int processes = 0;
+  int process = 0;
   check_mpi(MPI_Comm_size(comm, &size), "MPI_Comm_size");
   check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &processes), "MPI_Comm_size");
-  if (kept_one || size != processes || size == 1) return false;
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &process), "MPI_Comm_rank");
+  if (size != processes || size == 1) return false;
+  int is_first = process == 0 && !first_is_chosen.exchange(true) ? 1 : 0;
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &is_first, 1, MPI_INT, MPI_MAX, comm), "MPI_Allreduce");
+  if (is_first == 0) return false;
+  const std::scoped_lock lock(end_mutex);
   call_at_finalize(agree_at_finalize);
   kept = comm;
   kept_one = true;
@@ -55,6 +68,7 @@ bool keep_until_finalize(MPI_Comm comm) {
 }
 
 void at_program_end(void (*action)() noexcept) {
+  const std::scoped_lock lock(end_mutex);
   if (last_action != nullptr) return;
   if (!kept_one) call_at_finalize(act_at_finalize);
   last_action = action;

@@ -10,7 +10,8 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// If `comm` (a duplicate made by the library) is the first communicator of all processes, takes it over
 /// until MPI_Finalize and returns true. MPI_Finalize then begins with a synchronization point, at which a
-/// rank that still makes a collective call of that communicator throws. Called by all ranks of `comm`.
+/// rank that still makes a collective call of that communicator throws. All ranks of `comm` call it after a
+/// synchronization point.
 bool keep_until_finalize(MPI_Comm comm);
 
 /// Registers `action` to be called in MPI_Finalize: after all ranks of the communicator above have reached

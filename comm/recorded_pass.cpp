@@ -7,7 +7,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// A run, from the start of the body to its end.
-struct RecordedPass::Run {
+struct RecordedPass::Run : NonCopyable {
   Run(RecordedPass& of, bool replays) : pass(of) {
     current(pass.comm_) = &pass;
     pass.replays_ = replays;
@@ -21,8 +21,6 @@ struct RecordedPass::Run {
     if (pass.next() != nullptr) pass.end_record();
     current(pass.comm_) = nullptr;
   }
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
 
   RecordedPass& pass;
 };
@@ -48,10 +46,6 @@ void RecordedPass::run(FunctionRef<void(bool)> body, const char* caller) {
 
 RunningPass*& RecordedPass::current(const Communicator& comm) noexcept {
   return comm.state_->pass;
-}
-
-RecordedPass* RecordedPass::of(const Communicator& comm) noexcept {
-  return static_cast<RecordedPass*>(current(comm));
 }
 
 void RecordedPass::synchronize() const {

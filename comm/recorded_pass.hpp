@@ -1,12 +1,14 @@
-/// RecordedPass: the exchanges of a pass that the ranks run again and again, such as a prediction.
+/// RecordedPass: records the exchanges of a pass that is repeated, such as a prediction, and replays them
+/// with fewer synchronization points.
 ///
-/// The first run records them. Later runs replay: calls of agree() inside of the pass do not synchronize, and
-/// the arguments of operations are not compared between ranks. Where the ranks do nothing else together than
-/// to fetch rows, one fetch after the other, only the first fetch synchronizes: then all ranks are known to
-/// be in the pass. A rank that fails later, or does less, still takes part in the fetches that are left,
-/// without rows: it tells its peers that nothing will come, and discards what they send. So no rank waits for
-/// ever, and tags stay equal. A run that does anything else than the record makes the next run record again,
-/// as does a failure of any call of the communicator. For implementation files.
+/// The first run records the exchanges. In later runs (replays), calls of agree() inside the pass do not
+/// synchronize, and arguments are not compared between ranks. If the record contains only fetches, one after
+/// another, only the first fetch synchronizes, which ensures that all ranks are in the pass.
+///
+/// Failures: a rank that fails in a replay, or makes fewer calls, still takes part in the remaining fetches
+/// without rows: it sends empty messages and discards what it receives. No rank waits forever, and tags stay
+/// equal. After a run that deviates from the record, or a failure of any call of the communicator, the next
+/// run records again. For implementation files.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -20,13 +22,10 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// An exchange of a recorded pass, with all that it takes to give it up.
-class RecordedExchange {
+/// An exchange of a recorded pass, with the buffers and packets needed to complete it without rows.
+class RecordedExchange : NonCopyable {
  public:
-  RecordedExchange() = default;
   virtual ~RecordedExchange() = default;
-  RecordedExchange(const RecordedExchange&) = delete;
-  RecordedExchange& operator=(const RecordedExchange&) = delete;
 
   /// Bytes of the largest message that this rank receives.
   [[nodiscard]] virtual std::size_t largest_message() const noexcept = 0;
@@ -38,16 +37,16 @@ class RecordedExchange {
 class RecordedPass final : public RunningPass {
  public:
   explicit RecordedPass(const Communicator& comm) : comm_(comm) {}
-  RecordedPass(const RecordedPass&) = delete;
-  RecordedPass& operator=(const RecordedPass&) = delete;
 
   /// Runs body(whether the pass is replayed) in agree(). In another RecordedPass it neither records nor
   /// replays. Collective.
   void run(FunctionRef<void(bool)> body, const char* caller);
 
   /// Returns the pass that is running on this communicator, or null. Local.
-  [[nodiscard]] static RecordedPass* of(const Communicator& comm) noexcept;
-  /// Whether this is a run that records, with exchanges only so far.
+  [[nodiscard]] static RecordedPass* of(const Communicator& comm) noexcept {
+    return static_cast<RecordedPass*>(current(comm));
+  }
+  /// Returns whether this run records and has contained nothing but exchanges so far.
   [[nodiscard]] bool records() const noexcept { return !replays_ && exchanges_only_; }
   /// Records an exchange and synchronizes, before it starts.
   void begin(std::unique_ptr<RecordedExchange> exchange);
@@ -57,13 +56,11 @@ class RecordedPass final : public RunningPass {
   void begin_next();
   void end_record() noexcept override;
 
-  /// While alive, a run that records leaves out what the ranks do, because no later run does it.
-  class Pause {
+  /// During its lifetime, nothing is recorded: for communication that later runs do not repeat.
+  class Pause : NonCopyable {
    public:
     explicit Pause(const Communicator& comm) noexcept;
     ~Pause() { current_ = paused_; }
-    Pause(const Pause&) = delete;
-    Pause& operator=(const Pause&) = delete;
 
    private:
     RunningPass*& current_;

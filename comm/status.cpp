@@ -19,27 +19,51 @@ void all_min(MPI_Comm comm, std::array<std::int64_t, n>& values) {
             "MPI_Allreduce");
 }
 
-/// Returns a hash of a call, its depth and its value.
-std::int64_t digest(const CommCall& call, int depth, std::int64_t value) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  const auto take = [&](std::uint64_t word) {
-    hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-    hash ^= hash >> 29;
-  };
-  for (const char* text : {call.name, call.unit})
-    for (const char* c = text; *c != 0; ++c) take(static_cast<unsigned char>(*c));
-  for (const std::int64_t number : {std::int64_t{call.ends}, call.length, std::int64_t{call.root},
-                                    std::int64_t{depth}, value})
-    take(static_cast<std::uint64_t>(number));
-  return static_cast<std::int64_t>(hash);
+std::uint64_t with_word(std::uint64_t hash, std::int64_t word) {
+  hash = (hash ^ static_cast<std::uint64_t>(word)) * 0x9e3779b97f4a7c15;
+  return hash ^ hash >> 29;
 }
 
-using CallText = std::array<char, 160>;
+/// Returns a hash of a call and its depth.
+std::uint64_t digest(const CommCall& call, int depth) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char* text : {call.name, call.unit})
+    for (const char* c = text; *c != 0; ++c) hash = with_word(hash, std::int64_t{*c});
+  for (const std::int64_t number :
+       {std::int64_t{call.ends}, call.length, std::int64_t{call.root}, std::int64_t{depth}})
+    hash = with_word(hash, number);
+  return hash;
+}
+
+/// The same with all that ranks compare.
+std::int64_t digest(const CommCall& call, int depth, std::int64_t value) {
+  std::uint64_t hash = digest(call, depth);
+  for (const CallChain* chain = call.calls; chain != nullptr; chain = chain->outer)
+    hash = with_word(hash, chain->call.digest());
+  return static_cast<std::int64_t>(with_word(hash, value));
+}
+
+/// Returns entry i of the calls, from the outermost call.
+CallEntry entry_of(const CallChain* chain, std::size_t i) {
+  if (chain == nullptr) return {};
+  std::size_t before = 0;
+  for (const CallChain* outer = chain->outer; outer != nullptr; outer = outer->outer)
+    before += outer->call.num_entries();
+  if (i < before) return entry_of(chain->outer, i);
+  return i - before < chain->call.num_entries() ? chain->call.entry(i - before) : CallEntry{};
+}
+
+/// A call in the messages of compare_calls().
+struct CallText {
+  std::array<char, 160> text{};
+  int depth = 0;
+};
 
 /// Returns a description of a call, such as "calls broadcast of 8 bytes from rank 0 in load_dataset" or "ends
 /// agree". Allocates nothing; cut if too long.
-CallText text_of(const CommCall& call) {
-  CallText text{};
+CallText text_of(const CommCall& call, int depth) {
+  CallText result{.depth = depth};
+  auto& text = result.text;
   const auto append = [&](const char* format, auto... values) {
     const std::size_t used = std::strlen(text.data());
     std::snprintf(text.data() + used, text.size() - used, format, values...);
@@ -48,28 +72,94 @@ CallText text_of(const CommCall& call) {
   if (call.length >= 0) append(" of %lld %s", static_cast<long long>(call.length), call.unit);
   if (call.root >= 0) append(" from rank %d", call.root);
   if (*call.caller != 0 && std::strcmp(call.caller, call.name) != 0) append(" in %s", call.caller);
-  return text;
+  return result;
 }
 
-/// Compares the calls themselves. If they differ, the status names the call of rank 0 and the first other
-/// one.
+/// What two ranks have: rank 0 and `rank`, the lowest one that differs from it, or the number of ranks.
+template <class T>
+struct Pair {
+  T first, other;
+  std::int64_t rank;
+};
+
+/// Compares what the ranks have by its digest. Collective.
+template <class T>
+Pair<T> compare(MPI_Comm comm, int rank, int size, const T& mine, std::int64_t digest) {
+  Pair<T> pair{mine, mine, size};
+  std::int64_t of_first = digest;
+  check_mpi(MPI_Bcast(&of_first, 1, MPI_INT64_T, 0, comm), "MPI_Bcast");
+  std::array<std::int64_t, 1> lowest{digest == of_first ? size : rank};
+  all_min(comm, lowest);
+  pair.rank = lowest[0];
+  return pair;
+}
+
+/// Broadcasts what the two ranks have; both ranks exist.
+template <class T>
+void broadcast(MPI_Comm comm, Pair<T>& pair) {
+  check_mpi(MPI_Bcast(&pair.first, sizeof(T), MPI_BYTE, 0, comm), "MPI_Bcast");
+  check_mpi(MPI_Bcast(&pair.other, sizeof(T), MPI_BYTE, static_cast<int>(pair.rank), comm), "MPI_Bcast");
+}
+
+/// Finds the first call, from the outermost, or argument that differs between ranks, or none. `operation` is
+/// the call that the argument belongs to.
+Pair<CallEntry> first_difference(MPI_Comm comm, int rank, int size, const CallChain* calls,
+                                 CallEntry& operation) {
+  for (std::size_t i = 0;; ++i) {
+    const CallEntry mine = entry_of(calls, i);
+    Pair<CallEntry> entries = compare(comm, rank, size, mine, mine.digest);
+    if (entries.rank < size) broadcast(comm, entries);
+    if (entries.rank < size || mine.digest == 0) return entries;
+    if (mine.is_call) operation = mine;
+  }
+}
+
+bool is_argument(const CallEntry& entry) {
+  return entry.digest != 0 && !entry.is_call;
+}
+
+std::string text_of_argument(const Pair<CallEntry>& entries, const CallEntry& operation) {
+  const auto& [first, other, rank] = entries;
+  const bool same = std::strcmp(first.name.data(), other.name.data()) == 0;
+  if (!same)
+    return concat(operation.name.data(), " is called with different arguments: ", first.name.data(), " ",
+                  first.value.data(), " on rank 0, ", other.name.data(), " ", other.value.data(), " on rank ",
+                  rank);
+  return concat(operation.name.data(), " is called with a different ", first.name.data(),
+                " on different ranks: ", first.value.data(), " on rank 0, ", other.value.data(), " on rank ",
+                rank);
+}
+
+std::string text_of_calls(const Pair<CallEntry>& entries, const Pair<CallText>& calls) {
+  const auto text = [](const CallEntry& entry, const CallText& call) {
+    return entry.is_call ? concat("calls ", entry.name.data()) : std::string(call.text.data());
+  };
+  std::string first = text(entries.first, calls.first), other = text(entries.other, calls.other);
+  if (first == other) {
+    first += concat(" within ", calls.first.depth, " calls of agree");
+    other += concat(" within ", calls.other.depth);
+  }
+  return concat("the ranks make different calls: rank 0 ", first, ", rank ", calls.rank, " ", other);
+}
+
+/// Compares the calls themselves: those with arguments that the ranks are in, then the call of the
+/// communicator. If they differ, the status names those of rank 0 and of the first other rank.
 void compare_calls(MPI_Comm comm, int rank, int size, const CommCall& call, int depth, GroupStatus& status) {
-  const std::int64_t mine = digest(call, depth, 0);
-  std::int64_t first = mine;
-  check_mpi(MPI_Bcast(&first, 1, MPI_INT64_T, 0, comm), "MPI_Bcast");
-  std::array<std::int64_t, 1> other{mine == first ? size : rank};
-  all_min(comm, other);
-  if (other[0] == size) return;
-  CallText of_first = text_of(call), of_other = of_first;
-  const auto length = static_cast<int>(of_first.size());
-  check_mpi(MPI_Bcast(of_first.data(), length, MPI_CHAR, 0, comm), "MPI_Bcast");
-  check_mpi(MPI_Bcast(of_other.data(), length, MPI_CHAR, static_cast<int>(other[0]), comm), "MPI_Bcast");
-  status.failed = true;
+  CallEntry operation;
+  Pair<CallEntry> entries = first_difference(comm, rank, size, call.calls, operation);
+  Pair<CallText> calls =
+      compare(comm, rank, size, text_of(call, depth), static_cast<std::int64_t>(digest(call, depth)));
+  const bool argument = is_argument(entries.first) && is_argument(entries.other) && entries.rank < size;
+  const bool differ = calls.rank < size || (entries.rank < size && !argument);
+  if (!differ && !argument) return;
+  if (entries.rank < size) calls.rank = entries.rank;
+  broadcast(comm, calls);
+  status.failed = differ;
+  status.arguments_differ = !differ;
   status.depth = 1;
-  status.kind = ErrorKind::communication;
+  status.kind = argument ? ErrorKind::input : ErrorKind::communication;
   try {
-    status.text = concat("the ranks make different calls: rank 0 ", of_first.data(), ", rank ", other[0],
-                         " ", of_other.data());
+    status.text = argument ? text_of_argument(entries, operation) : text_of_calls(entries, calls);
   } catch (const std::bad_alloc&) {
     // An error without a text is better than none.
   }

@@ -1,6 +1,7 @@
 /// How ranks learn at a synchronization point whether one of them failed. For the sources of comm/ only.
 #pragma once
 
+#include <sar/comm/collective_call.hpp>
 #include <sar/core/error.hpp>
 
 #include <mpi.h>
@@ -34,8 +35,9 @@ struct CommCall {
   std::int64_t length = -1;  ///< length of the data if it must be equal on all ranks, otherwise -1
   const char* unit = "bytes";
   int root = -1;
-  const char* caller = "";  ///< the function whose agree() this rank is in; only for the message
-  bool ends = false;        ///< the end of `name`, not a call of it
+  const char* caller = "";           ///< the function whose agree() this rank is in; only for the message
+  bool ends = false;                 ///< the end of `name`, not a call of it
+  const CallChain* calls = nullptr;  ///< the calls with arguments that this rank is in
 };
 
 /// What all ranks know of each other after a synchronization point.
@@ -43,13 +45,14 @@ struct GroupStatus {
   bool failed = false;  ///< some ranks have failed, or the calls do not match
   int depth = 0;        ///< smallest depth of the failed ranks; 1 if calls do not match
   ErrorKind kind = ErrorKind::general;
-  std::string text;       ///< text of the cause, with its rank unless all ranks have the same text
-  bool all_equal = true;  ///< all ranks have the same value; only valid if none has failed
+  std::string text;               ///< text of the cause, with its rank unless all ranks have the same text
+  bool arguments_differ = false;  ///< ranks make the same call with different arguments: `kind` and `text`
+  bool all_equal = true;          ///< all ranks have the same value; only valid if none has failed
 };
 
 /// Exchanges the status of all ranks: one small all_reduce if no rank has failed and all arrive with the same
-/// call, depth and value. The `depth` of a failed rank is at least 1. If calls differ, the status is a
-/// failure that names two of them. Collective.
+/// call, depth, arguments and value. The `depth` of a failed rank is at least 1. If calls differ, the status
+/// is a failure that names two of them. Collective.
 GroupStatus exchange_status(MPI_Comm comm, const Failure& mine, int depth, const CommCall& call,
                             std::int64_t value = 0);
 

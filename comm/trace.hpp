@@ -24,7 +24,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// A trace from construction to write(), or to destruction.
-class Trace {
+class Trace : NonCopyable {
  public:
   /// Starts a trace. Throws InputError, the same on every rank, if `path` is not writable or a trace runs
   /// already. Collective.
@@ -32,8 +32,6 @@ class Trace {
   /// If write() was not called, writes the trace and ignores errors. It waits some seconds for missing ranks,
   /// then writes the events of the others. A rank that does not reach rank 0 writes `path`.rankN.
   ~Trace();
-  Trace(const Trace&) = delete;
-  Trace& operator=(const Trace&) = delete;
 
   /// Ends the trace; rank 0 writes it to `path`, which appears when it is complete. Throws InputError, the
   /// same on every rank, if that fails. Collective.

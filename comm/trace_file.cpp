@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -49,6 +50,8 @@ bool completes(MPI_Request& request, Clock::time_point deadline) {
 /// Keeps a buffer that MPI may still read or write for the rest of the process.
 const std::string& abandon(std::unique_ptr<std::string> text) {
   static auto* const abandoned = new std::vector<std::unique_ptr<std::string>>;
+  static std::mutex abandoned_mutex;
+  const std::scoped_lock lock(abandoned_mutex);
   return *abandoned->emplace_back(std::move(text));
 }
 

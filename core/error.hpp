@@ -6,6 +6,7 @@
 
 #include <sar/config.hpp>
 
+#include <functional>
 #include <locale>
 #include <sstream>
 #include <stdexcept>
@@ -69,6 +70,14 @@ std::string concat(const Parts&... parts) {
   text.imbue(std::locale::classic());
   (text << ... << parts);
   return text.str();
+}
+
+/// Returns the elements of a list, or `text` of each (a member or a function), with ", " between them.
+template <class List, class Text = std::identity>
+std::string joined(const List& list, const Text& text = {}) {
+  std::string all;
+  for (const auto& each : list) all += concat(all.empty() ? "" : ", ", std::invoke(text, each));
+  return all;
 }
 
 /// Returns the valid indices of a list of `size` elements for error messages: "0 to 9", or "none" if empty.

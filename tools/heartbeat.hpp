@@ -1,6 +1,8 @@
 /// Progress lines of long runs.
 #pragma once
 
+#include <sar/config.hpp>
+
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -12,14 +14,12 @@ namespace sar::tools {
 
 /// Prints one line per interval with the current phase and its duration: "reading the graph, 60 s so far". Phases
 /// shorter than `interval` print nothing. The printing thread makes no MPI calls.
-class Heartbeat {
+class Heartbeat : NonCopyable {
  public:
   /// `out` outlives this; nullptr: prints nothing (ranks other than 0).
   explicit Heartbeat(std::ostream* out,
                      std::chrono::steady_clock::duration interval = std::chrono::seconds(30));
   ~Heartbeat();
-  Heartbeat(const Heartbeat&) = delete;
-  Heartbeat& operator=(const Heartbeat&) = delete;
 
   /// Begins the next phase.
   void phase(std::string what);

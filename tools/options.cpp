@@ -1,8 +1,11 @@
 #include "options.hpp"
 
+#include <sar/nn/models/model_description.hpp>
+
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 
 namespace sar::tools {
 namespace {
@@ -54,6 +57,34 @@ void read_separator(const std::string& word, std::optional<char>& separator) {
   separator = found == words.end() ? word[0] : found->second;
 }
 
+/// Returns the least number of characters to insert, delete or replace that makes `a` into `b` (Levenshtein).
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);  // from the first i characters of a to the first j of b
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({replaced, row[j] + 1, row[j - 1] + 1}));
+    }
+  }
+  return row.back();
+}
+
+/// Returns the option whose name is most like `word`; empty if none is, or the word does not begin as an
+/// option.
+std::string nearest_option(const CLI::App& app, const std::string& word) {
+  std::string nearest;
+  std::size_t least = std::min<std::size_t>(word.size(), 40) / 3;  // characters
+  if (!word.starts_with("--") || word.size() > 40) return nearest;
+  for (const CLI::Option* option : app.get_options())
+    if (const std::size_t distance = edit_distance(word, option->get_name()); distance <= least) {
+      if (distance < least || nearest.empty()) nearest = option->get_name();
+      least = distance;
+    }
+  return nearest;
+}
+
 }  // namespace
 
 void begin_group(CLI::App& app, const std::string& name) {
@@ -74,6 +105,17 @@ void add_help_options(CLI::App& app) {
                        "shows the version, the precision and the MPI library");
 }
 
+std::string unknown_arguments(const CLI::App& app) {
+  std::string given, nearest;
+  for (const std::string& argument : app.remaining()) {
+    given += (given.empty() ? "" : " ") + argument;
+    const std::string option = nearest_option(app, argument.substr(0, argument.find('=')));
+    if (!option.empty()) nearest += (nearest.empty() ? "" : ", ") + option;
+  }
+  return concat("unknown arguments: ", given, nearest.empty() ? "" : "; did you mean ", nearest,
+                nearest.empty() ? "" : "?");
+}
+
 CLI::Option* add_pairs(CLI::App& app, const std::string& option, std::map<std::string, std::string>& pairs,
                        const std::string& form, const std::string& help) {
   const auto read = [&pairs, option, form](const std::vector<std::string>& texts) {
@@ -89,11 +131,10 @@ CLI::Option* add_pairs(CLI::App& app, const std::string& option, std::map<std::s
 }
 
 const Choices<PartitionMethod>& partition_methods() {
-  static const Choices<PartitionMethod> methods{{"contiguous", PartitionMethod::contiguous},
-                                                {"random", PartitionMethod::random},
-                                                {"metis", PartitionMethod::metis},
-                                                {"ldg", PartitionMethod::ldg},
-                                                {"scotch", PartitionMethod::scotch}};
+  static const Choices<PartitionMethod> methods{
+      {"contiguous", PartitionMethod::contiguous}, {"random", PartitionMethod::random},
+      {"metis", PartitionMethod::metis},           {"ldg", PartitionMethod::ldg},
+      {"scotch", PartitionMethod::scotch},         {"auto", PartitionMethod::automatic}};
   return methods;
 }
 
@@ -139,7 +180,8 @@ void add_seed_option(CLI::App& app, std::uint64_t& seed, const std::string& help
 }
 
 CLI::Option* add_layers_option(CLI::App& app, int& layers) {
-  return add_number(app, "--layers", layers, "number of layers", 1, 10000);
+  return add_number(app, "--layers", layers, "number of layers", 1,
+                    static_cast<int>(ModelDescription::max_layers));
 }
 
 void add_threads_option(CLI::App& app, int& threads) {

@@ -32,6 +32,10 @@ void set_common_options(CLI::App& app, std::vector<std::string> names);
 /// Adds --help, --help-all and --version, after all other options.
 void add_help_options(CLI::App& app);
 
+/// Returns a message about the arguments that no option has read, in their order, with the nearest option of
+/// each that looks like a misspelt one. At least one remains.
+std::string unknown_arguments(const CLI::App& app);
+
 /// The values of an option, with their names on the command line.
 template <class T>
 using Choices = std::vector<std::pair<std::string, T>>;

@@ -10,15 +10,32 @@
 
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <exception>
 #include <iostream>
 #include <map>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 
 namespace sar::tools {
 namespace {
+
+/// Returns a message as it is printed: printable(), and without its middle if it is long. A value of any
+/// length can therefore stand between the place and what is expected.
+std::string message_text(std::string_view message) {
+  constexpr std::size_t most = 1000, most_end = 300;
+  constexpr std::string_view gap = " ... ";
+  if (message.size() <= most) return printable(message);
+  const auto splits = [&](std::size_t at) {
+    return (static_cast<unsigned char>(message[at]) & 0xc0) == 0x80;
+  };
+  std::size_t begin = most - most_end - gap.size(), end = message.size() - most_end;
+  while (begin > 0 && splits(begin)) --begin;  // whole characters of UTF-8
+  while (end < message.size() && splits(end)) ++end;
+  return printable(concat(message.substr(0, begin), gap, message.substr(end)));
+}
 
 /// Returns the values of all options by name, also of options not given. Ranks may differ in --threads, which
 /// is left out.
@@ -42,6 +59,16 @@ void require_equal_options(const Communicator& comm, const CLI::App& app) {
   }
 }
 
+/// Throws InputError, the same on every rank, when something that rank 0 has printed is lost. Collective.
+void require_printed(const Communicator& comm) {
+  comm.agree([&] {
+    if (comm.rank() != 0) return;
+    const bool flushed = std::cout.flush().good() && std::fflush(stdout) == 0;
+    require<InputError>(flushed && std::ferror(stdout) == 0,
+                        "standard output: cannot write, expected a file or a program that takes every line");
+  });
+}
+
 /// Returns an exit code if the program ends here: 0 after --help, --help-all and --version, 2 for wrong
 /// usage. Throws InputError if the ranks have different options.
 std::optional<int> parse(CLI::App& app, int argc, char** argv, const Communicator& comm) {
@@ -52,6 +79,10 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv, const Communicato
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     exit_code = app.exit(error, out, err) == 0 ? 0 : 2;
+    if (*exit_code != 0 && app.remaining_size() > 0) {  // in place of what follows from an unknown option
+      err.str("");
+      app.exit(CLI::ValidationError(unknown_arguments(app)), out, err);
+    }
   }
   const bool all_end = comm.all_reduce(exit_code ? 1 : 0, ReduceOp::min) == 1;
   comm.agree([&] {
@@ -61,7 +92,7 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv, const Communicato
     if (!all_end) require_equal_options(comm, app);
   });
   if (exit_code && comm.rank() == 0)
-    std::cout << out.str() << std::flush, std::cerr << printable(err.str()) << std::flush;
+    std::cout << out.str() << std::flush, std::cerr << message_text(err.str()) << std::flush;
   return exit_code;
 }
 
@@ -69,14 +100,15 @@ int run_on_all_ranks(CLI::App& app, int argc, char** argv, FunctionRef<void(cons
   try {
     const Communicator comm = Communicator::world();  // throws if the file of SAR_TRACE cannot be written
     return comm.agree([&]() -> int {
-      if (const auto exit_code = parse(app, argc, argv, comm)) return *exit_code;
-      body(comm);
-      return 0;
+      const std::optional<int> exit_code = parse(app, argc, argv, comm);
+      if (!exit_code) body(comm);
+      require_printed(comm);
+      return exit_code.value_or(0);
     });
   } catch (const std::exception& error) {  // the same on all ranks
     int rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (rank == 0) std::cerr << app.get_name() << ": " << printable(error.what()) << std::endl;
+    if (rank == 0) std::cerr << app.get_name() << ": " << message_text(error.what()) << std::endl;
     return 1;
   }
 }

@@ -13,9 +13,9 @@
 namespace sar::tools {
 
 /// Reads the command line into the options of `app`, then calls `body` with the communicator of all ranks.
-/// Returns the exit code: 0; 2 for wrong usage; 1 when `body` throws on any rank, when an option differs between
-/// the ranks (--threads may), and when the file of SAR_TRACE is lost. In these cases rank 0 prints why, and no
-/// rank waits for one that has failed. MPI is initialized.
+/// Returns the exit code: 0; 2 for wrong usage; 1 when `body` throws on any rank, when an option differs
+/// between the ranks (--threads may), and when the file of SAR_TRACE or a line of the output is lost. In
+/// these cases rank 0 prints why, and no rank waits for one that has failed. MPI is initialized.
 int run(CLI::App& app, int argc, char** argv, FunctionRef<void(const Communicator&)> body);
 
 /// Throws InputError, the same on every rank, when a rank's machine has less memory than `bytes`, a lower

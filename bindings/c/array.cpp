@@ -1,5 +1,4 @@
 #include <sar/bindings/c/array.hpp>
-#include <sar/core/error.hpp>
 #include <sar/core/tensor/columns.hpp>
 
 #include <algorithm>
@@ -8,7 +7,7 @@
 namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
 namespace {
 
-constexpr std::int32_t own_precision = sizeof(real) == sizeof(double) ? SAR_FLOAT64 : SAR_FLOAT32;
+static_assert(sizeof(sar_array) == 56, "programs compiled with an older sar.h have arrays of this size");
 
 /// Distances between two rows and between two fields.
 struct Strides {
@@ -40,7 +39,7 @@ std::vector<Column> columns_of(const sar_array& array) {
 }
 
 sar_array dense_array(const void* data, std::int32_t precision, Index rows, Index fields) {
-  return {const_cast<void*>(data), precision, SAR_NODE_FIELD, rows, fields, 0};
+  return {const_cast<void*>(data), precision, SAR_NODE_FIELD, rows, fields, 0, {0, 0}};
 }
 
 }  // namespace
@@ -49,6 +48,9 @@ void check_array(const sar_array* array, const Expected& expected) {
   const char* name = expected.name;
   require<InputError>(array != nullptr, "the array '", name, "' is null");
   const sar_array& a = *array;
+  require<InputError>(a.reserved[0] == 0 && a.reserved[1] == 0, "the reserved fields of the array '", name,
+                      "' are ", a.reserved[0], " and ", a.reserved[1],
+                      ", expected 0: begin with sar_array_float() or sar_array_double()");
   require<InputError>(a.precision == SAR_FLOAT32 || a.precision == SAR_FLOAT64,
                       "the precision of the array '", name, "' is ", a.precision,
                       ", expected SAR_FLOAT32 (0) or SAR_FLOAT64 (1)");
@@ -71,11 +73,9 @@ void check_array(const sar_array* array, const Expected& expected) {
 }
 
 bool lies_as_tensor(const sar_array& array) noexcept {
-  const Index leading = array.leading;
-  const bool dense = array.order == SAR_NODE_FIELD ? leading == 0 || leading == array.fields
-                                                   : array.fields == 1 || array.rows <= 1;
-  return array.precision == own_precision && dense && array.data != nullptr &&
-         (array.order == SAR_NODE_FIELD || array.fields == 1 || leading <= 1);
+  const Strides strides = strides_of(array);
+  return array.precision == sar_precision() && array.data != nullptr &&
+         (strides.field == 1 || array.fields == 1) && (strides.row == array.fields || array.rows <= 1);
 }
 
 Tensor read_array(const sar_array* array, const Expected& expected) {

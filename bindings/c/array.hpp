@@ -18,8 +18,8 @@ struct Expected {
   Index fields;  ///< -1: any positive number
 };
 
-/// Throws InputError for a null array or null data, negative sizes, an unknown precision or order, and a
-/// leading dimension that is too small; ShapeError if sizes do not match.
+/// Throws InputError for a null array or null data, negative sizes, an unknown precision or order, a leading
+/// dimension that is too small, and reserved fields other than 0; ShapeError if sizes do not match.
 void check_array(const sar_array* array, const Expected& expected);
 
 /// Returns whether the array can be used without a copy: in the library's precision, row by row without gaps.

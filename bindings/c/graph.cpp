@@ -21,10 +21,6 @@ HostEdges<Id> edges_of(std::int64_t num_edges, const Id* src, const Id* dst, con
   return edges;
 }
 
-HostGraphOptions options_of(const char* options) {
-  return options == nullptr ? HostGraphOptions{} : graph_options(options);
-}
-
 /// A graph as the program gives it: ids of its nodes and edges.
 struct GlobalParts {
   std::int64_t num_nodes;
@@ -61,7 +57,7 @@ template <class Parts>
 int make_graph(const char* name, sar_comm comm, const Parts& parts, const char* options, sar_graph* graph) {
   return make_object(name, {{comm, "comm"}}, graph, [&](const Communicator& c) {
     object<CommObject>(comm, "comm");
-    const HostGraphOptions its = options_of(options);
+    const HostGraphOptions its = options == nullptr ? HostGraphOptions{} : graph_options(options);
     return std::make_shared<GraphObject>(c, parts.make(c, its), its);
   });
 }
@@ -112,11 +108,20 @@ int sar_graph_rebuild_from_local(sar_graph graph, int64_t num_owned, int64_t num
   return rebuild_graph("sar_graph_rebuild_from_local", graph, parts);
 }
 
-int sar_graph_get_sizes(sar_graph graph, sar_graph_sizes* sizes) {
+int sar_graph_sizes(sar_graph graph, int64_t* nodes, int64_t* edges, int64_t* given_edges) {
   return call([&] {
-    require_pointer(sizes, "sizes");
     const HostGraph& g = object<GraphObject>(graph, "graph")->graph;
-    *sizes = {g.num_nodes(), g.num_edges(), g.num_given_edges(), g.num_global_nodes(), g.num_global_edges()};
+    if (nodes != nullptr) *nodes = g.num_nodes();
+    if (edges != nullptr) *edges = g.num_edges();
+    if (given_edges != nullptr) *given_edges = g.num_given_edges();
+  });
+}
+
+int sar_graph_global_sizes(sar_graph graph, int64_t* nodes, int64_t* edges) {
+  return call([&] {
+    const HostGraph& g = object<GraphObject>(graph, "graph")->graph;
+    if (nodes != nullptr) *nodes = g.num_global_nodes();
+    if (edges != nullptr) *edges = g.num_global_edges();
   });
 }
 

@@ -1,6 +1,5 @@
 #include <sar/bindings/c/handle_table.hpp>
 
-#include <cstdint>
 #include <mutex>
 #include <unordered_map>
 
@@ -27,10 +26,28 @@ std::uintptr_t number_of(const void* handle) {
 }  // namespace
 
 ModelObject::ModelObject(const Communicator& c, std::unique_ptr<GraphModel> made)
-    : Object(c),
+    : Object(c, name),
       model(std::move(made)),
       description(model->description().to_json()),
       parameters(model->named_parameters()) {}
+
+void add_arguments(CollectiveCall& call, const ModelObject& model) {
+  std::string set;
+  for (const auto& [index, fingerprint] : model.set_parameters)
+    set += concat(set.empty() ? "" : ", ", model.parameters[static_cast<std::size_t>(index)].name, " (hash ",
+                  fingerprint, ")");
+  call.equal("description of the model", model.description).equal("list of parameters that were set", set);
+}
+
+void add_arguments(CollectiveCall& call, const GraphObject& graph) {
+  call.equal("number of nodes of the graph", graph.graph.num_global_nodes())
+      .equal("number of edges of the graph", graph.graph.num_global_edges());
+}
+
+int after_comparison(int status, const std::shared_ptr<ModelObject>& model) noexcept {
+  if (status == SAR_OK && model != nullptr) model->set_parameters.clear();
+  return status;
+}
 
 void* new_handle(std::shared_ptr<Object> object) {
   Table& all = table();
@@ -67,9 +84,9 @@ std::shared_ptr<Object> live_object(const Given& given) {
   return found;
 }
 
-void refuse_kind(const Given& given, const Object& found, const char* expected) {
-  throw HandleError(
-      concat("the handle '", given.argument, "' is a ", found.kind(), ", expected a ", expected));
+void require_optimizer_of(const ModelObject& model, const OptimizerObject& optimizer) {
+  require<InputError>(optimizer.model.get() == &model,
+                      "the optimizer was made for another model, expected one of this model");
 }
 
 }}}  // namespace sar

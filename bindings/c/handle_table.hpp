@@ -14,6 +14,7 @@
 #include <sar.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,26 +32,24 @@ class HandleError : public Error {
 
 /// The object behind a handle. Each belongs to one communicator of sar.h.
 struct Object {
-  explicit Object(const Communicator& c) : comm(c) {}
+  Object(const Communicator& c, const char* type) : comm(c), kind(type) {}
   virtual ~Object() = default;
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
-  [[nodiscard]] virtual const char* kind() const noexcept = 0;
 
   Communicator comm;
+  const char* kind;  ///< the name of its type of handle
 };
 
 struct CommObject final : Object {
   static constexpr const char* name = "sar_comm";
-  using Object::Object;
-  [[nodiscard]] const char* kind() const noexcept override { return name; }
+  explicit CommObject(const Communicator& c) : Object(c, name) {}
 };
 
 struct GraphObject final : Object {
   static constexpr const char* name = "sar_graph";
   GraphObject(const Communicator& c, HostGraph made, const HostGraphOptions& its)
-      : Object(c), graph(std::move(made)), options(its) {}
-  [[nodiscard]] const char* kind() const noexcept override { return name; }
+      : Object(c, name), graph(std::move(made)), options(its) {}
 
   HostGraph graph;
   HostGraphOptions options;
@@ -60,19 +59,26 @@ struct GraphObject final : Object {
 struct ModelObject final : Object {
   static constexpr const char* name = "sar_model";
   ModelObject(const Communicator& c, std::unique_ptr<GraphModel> made);
-  [[nodiscard]] const char* kind() const noexcept override { return name; }
 
   std::unique_ptr<GraphModel> model;
-  std::uint64_t rounded_operations = 0;  ///< see HaloStep
+  Recoverable<std::uint64_t> rounded_operations;  ///< see HaloStep
   std::string description;
   std::vector<NamedParameter> parameters;
+  /// Fingerprints of the parameters that sar_model_set_parameter() has set since the ranks last compared
+  /// them.
+  std::map<Index, std::uint64_t> set_parameters;
 };
+/// What must be equal on all ranks in a call that reads the model, or makes a pass over the graph.
+void add_arguments(CollectiveCall& call, const ModelObject& model);
+void add_arguments(CollectiveCall& call, const GraphObject& graph);
+/// Returns the status of a call that has compared `model`. After a success, the model is the same on all
+/// ranks.
+int after_comparison(int status, const std::shared_ptr<ModelObject>& model) noexcept;
 
 struct OptimizerObject final : Object {
   static constexpr const char* name = "sar_optimizer";
   OptimizerObject(std::shared_ptr<ModelObject> of, std::unique_ptr<Optimizer> made)
-      : Object(of->comm), model(std::move(of)), optimizer(std::move(made)) {}
-  [[nodiscard]] const char* kind() const noexcept override { return name; }
+      : Object(of->comm, name), model(std::move(of)), optimizer(std::move(made)) {}
 
   std::shared_ptr<ModelObject> model;
   std::unique_ptr<Optimizer> optimizer;
@@ -81,16 +87,14 @@ struct OptimizerObject final : Object {
 struct CheckpointsObject final : Object {
   static constexpr const char* name = "sar_checkpoints";
   CheckpointsObject(const Communicator& c, const std::string& directory, const CheckpointerOptions& options)
-      : Object(c), checkpointer(c, directory, options) {}
-  [[nodiscard]] const char* kind() const noexcept override { return name; }
+      : Object(c, name), checkpointer(c, directory, options) {}
 
   Checkpointer checkpointer;
 };
 
 struct TraceObject final : Object {
   static constexpr const char* name = "sar_trace";
-  TraceObject(const Communicator& c, const std::string& path) : Object(c), trace(c, path) {}
-  [[nodiscard]] const char* kind() const noexcept override { return name; }
+  TraceObject(const Communicator& c, const std::string& path) : Object(c, name), trace(c, path) {}
 
   Trace trace;
 };
@@ -110,15 +114,16 @@ struct Given {
 
 /// Returns the object behind a handle. Throws HandleError if the handle is not valid.
 std::shared_ptr<Object> live_object(const Given& given);
-/// Throws HandleError for a handle of another type than `expected`.
-[[noreturn]] void refuse_kind(const Given& given, const Object& found, const char* expected);
+/// Throws InputError unless the optimizer was created for the model.
+void require_optimizer_of(const ModelObject& model, const OptimizerObject& optimizer);
 
 /// Returns the object behind a handle as a T. Throws HandleError unless it is a valid handle of a T.
 template <class T>
 std::shared_ptr<T> object(const void* handle, const char* argument) {
   const std::shared_ptr<Object> found = live_object({handle, argument});
   auto wanted = std::dynamic_pointer_cast<T>(found);
-  if (wanted == nullptr) refuse_kind({handle, argument}, *found, T::name);
+  require<HandleError>(wanted != nullptr, "the handle '", argument, "' is a ", found->kind, ", expected a ",
+                       T::name);
   return wanted;
 }
 

@@ -1,6 +1,7 @@
 #include <sar/bindings/c/array.hpp>
 #include <sar/bindings/c/options.hpp>
 #include <sar/bindings/c/status.hpp>
+#include <sar/core/tensor/fingerprint.hpp>
 #include <sar/nn/modules/init.hpp>
 
 #include <limits>
@@ -17,20 +18,51 @@ const NamedParameter& parameter_of(const ModelObject& model, std::int64_t index)
   return model.parameters[static_cast<std::size_t>(index)];
 }
 
-/// Returns the shape [rows, fields] of a parameter in sar.h.
-Shape matrix_shape(const Tensor& values) {
-  return {values.num_rows(), values.row_size()};
+/// Returns the values of a parameter as sar.h has them: [rows, fields], in the same memory.
+Tensor matrix_of(Variable parameter) {
+  Tensor& values = parameter.value();
+  return values.reshape({values.num_rows(), values.row_size()});
+}
+
+/// Calls body(checkpointer, model, optimizer, call) of a training.
+template <class Body>
+int with_training(const char* name, sar_checkpoints checkpoints, sar_model model, sar_optimizer optimizer,
+                  const Body& body) {
+  return collective_call(name, {{checkpoints, "checkpoints"}, {model, "model"}, {optimizer, "optimizer"}},
+                         [&](const Communicator&, CollectiveCall& call) {
+                           const auto files = object<CheckpointsObject>(checkpoints, "checkpoints");
+                           const auto found = object<ModelObject>(model, "model");
+                           const auto its = object<OptimizerObject>(optimizer, "optimizer");
+                           require_optimizer_of(*found, *its);
+                           body(files->checkpointer, *found, *its->optimizer, call);
+                         });
+}
+
+template <class Path>
+int load_checkpoint(const char* name, sar_checkpoints checkpoints, sar_model model, sar_optimizer optimizer,
+                    std::int32_t* epoch, const Path& path_of) {
+  return with_training(
+      name, checkpoints, model, optimizer,
+      [&](const Checkpointer& from, ModelObject& its, Optimizer& steps, CollectiveCall& call) {
+        require_pointer(epoch, "epoch");
+        call.equal("description of the model", its.description);
+        const std::string path = path_of(from);
+        *epoch = path.empty() ? -1 : from.load(path, *its.model, steps).epoch;
+        if (!path.empty()) its.set_parameters.clear();
+      });
 }
 
 }  // namespace
 
 int sar_model_create(sar_comm comm, const char* description, uint64_t seed, sar_model* model) {
-  return make_object("sar_model_create", {{comm, "comm"}}, model, [&](const Communicator& c) {
-    object<CommObject>(comm, "comm");
-    const ModelDescription wanted = ModelDescription::from_json(text_of(description, "description"));
-    Generator gen(seed);
-    return std::make_shared<ModelObject>(c, std::make_unique<GraphModel>(wanted, c, gen));
-  });
+  return make_object(
+      "sar_model_create", {{comm, "comm"}}, model, [&](const Communicator& c, CollectiveCall& call) {
+        object<CommObject>(comm, "comm");
+        const ModelDescription wanted = ModelDescription::from_json(text_of(description, "description"));
+        call.equal(wanted).equal("seed", seed);
+        Generator gen(seed);
+        return std::make_shared<ModelObject>(c, std::make_unique<GraphModel>(wanted, c, gen));
+      });
 }
 
 int sar_model_load(sar_comm comm, const char* path, sar_model* model) {
@@ -41,9 +73,12 @@ int sar_model_load(sar_comm comm, const char* path, sar_model* model) {
 }
 
 int sar_model_save(sar_model model, const char* path) {
-  return collective_call("sar_model_save", {{model, "model"}}, [&](const Communicator& c) {
-    save_model(c, text_of(path, "path"), *object<ModelObject>(model, "model")->model);
-  });
+  return collective_call("sar_model_save", {{model, "model"}},
+                         [&](const Communicator& c, CollectiveCall& call) {
+                           const auto found = object<ModelObject>(model, "model");
+                           call.equal(*found);
+                           save_model(c, text_of(path, "path"), *found->model);
+                         });
 }
 
 int sar_model_description(sar_model model, const char** description) {
@@ -76,31 +111,29 @@ int sar_model_parameter(sar_model model, int64_t index, const char** name, int64
   return call([&] {
     const std::shared_ptr<ModelObject> found = object<ModelObject>(model, "model");
     const NamedParameter& parameter = parameter_of(*found, index);
-    const Shape shape = matrix_shape(parameter.parameter.value());
+    const Tensor values = matrix_of(parameter.parameter);
     if (name != nullptr) *name = parameter.name.c_str();
-    if (rows != nullptr) *rows = shape[0];
-    if (fields != nullptr) *fields = shape[1];
+    if (rows != nullptr) *rows = values.num_rows();
+    if (fields != nullptr) *fields = values.row_size();
   });
 }
 
 int sar_model_get_parameter(sar_model model, int64_t index, sar_array* values) {
   return call([&] {
     const std::shared_ptr<ModelObject> found = object<ModelObject>(model, "model");
-    const Tensor& own = parameter_of(*found, index).parameter.value();
-    const Shape shape = matrix_shape(own);
-    check_array(values, {"values", shape[0], shape[1]});
-    write_array(own.reshape(shape), *values);
+    const Tensor own = matrix_of(parameter_of(*found, index).parameter);
+    check_array(values, {"values", own.num_rows(), own.row_size()});
+    write_array(own, *values);
   });
 }
 
 int sar_model_set_parameter(sar_model model, int64_t index, const sar_array* values) {
   return call([&] {
     const std::shared_ptr<ModelObject> found = object<ModelObject>(model, "model");
-    const NamedParameter& parameter = parameter_of(*found, index);
-    const Shape shape = matrix_shape(parameter.parameter.value());
-    const Tensor given = read_array(values, {"values", shape[0], shape[1]});
-    Variable own = parameter.parameter;
-    own.value().reshape(shape).copy_from(given);
+    Tensor own = matrix_of(parameter_of(*found, index).parameter);
+    std::uint64_t& set = found->set_parameters[index];
+    own.copy_from(read_array(values, {"values", own.num_rows(), own.row_size()}));
+    set = fingerprint(own);
   });
 }
 
@@ -109,11 +142,12 @@ int sar_model_free(sar_model model) {
 }
 
 int sar_optimizer_create(sar_model model, const char* description, sar_optimizer* optimizer) {
-  return make_object("sar_optimizer_create", {{model, "model"}}, optimizer, [&](const Communicator&) {
-    const std::shared_ptr<ModelObject> found = object<ModelObject>(model, "model");
-    return std::make_shared<OptimizerObject>(
-        found, make_optimizer(text_of(description, "description"), *found->model));
-  });
+  return make_object("sar_optimizer_create", {{model, "model"}}, optimizer,
+                     [&](const Communicator&, CollectiveCall& call) {
+                       const std::shared_ptr<ModelObject> found = object<ModelObject>(model, "model");
+                       return std::make_shared<OptimizerObject>(
+                           found, make_optimizer(text_of(description, "description"), *found->model, call));
+                     });
 }
 
 int sar_optimizer_get_lr(sar_optimizer optimizer, double* lr) {
@@ -145,44 +179,14 @@ int sar_checkpoints_create(sar_comm comm, const char* directory, int32_t keep_la
   });
 }
 
-namespace {
-
-/// Throws InputError unless the optimizer was created for the model.
-void require_optimizer_of(const ModelObject& model, const OptimizerObject& optimizer) {
-  require<InputError>(optimizer.model.get() == &model,
-                      "the optimizer was made for another model, expected one of this model");
-}
-
-template <class Path>
-int load_checkpoint(const char* name, sar_checkpoints checkpoints, sar_model model, sar_optimizer optimizer,
-                    std::int32_t* epoch, const Path& path_of) {
-  return collective_call(
-      name, {{checkpoints, "checkpoints"}, {model, "model"}, {optimizer, "optimizer"}},
-      [&](const Communicator&) {
-        const auto from = object<CheckpointsObject>(checkpoints, "checkpoints");
-        const auto found = object<ModelObject>(model, "model");
-        const auto its = object<OptimizerObject>(optimizer, "optimizer");
-        require_optimizer_of(*found, *its);
-        require_pointer(epoch, "epoch");
-        const std::string path = path_of(from->checkpointer);
-        *epoch = path.empty() ? -1 : from->checkpointer.load(path, *found->model, *its->optimizer).epoch;
-      });
-}
-
-}  // namespace
-
 int sar_checkpoints_save(sar_checkpoints checkpoints, int32_t epoch, sar_model model,
                          sar_optimizer optimizer) {
-  return collective_call("sar_checkpoints_save",
-                         {{checkpoints, "checkpoints"}, {model, "model"}, {optimizer, "optimizer"}},
-                         [&](const Communicator&) {
-                           const auto to = object<CheckpointsObject>(checkpoints, "checkpoints");
-                           const auto found = object<ModelObject>(model, "model");
-                           const auto its = object<OptimizerObject>(optimizer, "optimizer");
-                           require_optimizer_of(*found, *its);
-                           require<InputError>(epoch >= 0, "the epoch is ", epoch, ", expected 0 or more");
-                           to->checkpointer.save(epoch, *found->model, *its->optimizer);
-                         });
+  return with_training("sar_checkpoints_save", checkpoints, model, optimizer,
+                       [&](Checkpointer& to, ModelObject& its, Optimizer& steps, CollectiveCall& call) {
+                         require<InputError>(epoch >= 0, "the epoch is ", epoch, ", expected 0 or more");
+                         call.equal(its);
+                         to.save(epoch, *its.model, steps);
+                       });
 }
 
 int sar_checkpoints_load_latest(sar_checkpoints checkpoints, sar_model model, sar_optimizer optimizer,

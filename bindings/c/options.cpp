@@ -11,16 +11,10 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-std::string listed(const Names& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 void require_known_keys(const JsonValue& options, const Names& known) {
   for (const std::string& key : options.keys())
     require<InputError>(std::ranges::find(known, key) != known.end(), options.place(), " has the key '", key,
-                        "', expected one of ", listed(known));
+                        "', expected one of ", joined(known));
 }
 
 /// Returns the value that belongs to the name in a list of names and values.
@@ -31,7 +25,7 @@ Value named(const JsonValue& name, const std::vector<std::pair<std::string, Valu
     if (text == name.text()) return value;
     expected.push_back(text);
   }
-  throw InputError(concat(name.place(), " is '", name.text(), "', expected one of ", listed(expected)));
+  throw InputError(concat(name.place(), " is '", name.text(), "', expected one of ", joined(expected)));
 }
 
 int small_number(const JsonValue& value) {
@@ -41,16 +35,23 @@ int small_number(const JsonValue& value) {
   return static_cast<int>(number);
 }
 
-double number_or(const JsonValue& options, const char* key, double otherwise) {
-  return options.has(key) ? options.at(key).number() : otherwise;
+/// Sets the numbers that a description of an optimizer gives; others stay as they are. Adds all to `call`.
+void read_numbers(const JsonValue& file, CollectiveCall& call,
+                  const std::vector<std::pair<const char*, double*>>& numbers) {
+  Names known{"optimizer"};
+  for (const auto& [key, number] : numbers) known.emplace_back(key);
+  require_known_keys(file, known);
+  for (const auto& [key, number] : numbers) {
+    if (file.has(key)) *number = file.at(key).number();
+    call.equal(key, *number);
+  }
 }
 
 }  // namespace
 
 HostGraphOptions graph_options(const std::string& text) {
   const std::string where = "the options of the graph";
-  const auto json = parse_json<OrderedJson>(text, where, "options of a graph");
-  const JsonValue file(json, where);
+  const JsonValue file = JsonValue::parse(text, where, "options of a graph", where);
   require_known_keys(file, {"add_reverse_edges", "mode", "pipeline_depth", "max_halo_bytes", "halo_format"});
   HostGraphOptions options;
   GraphOptions& graph = options.graph;
@@ -65,30 +66,29 @@ HostGraphOptions graph_options(const std::string& text) {
   return options;
 }
 
-std::unique_ptr<Optimizer> make_optimizer(const std::string& text, const Module& model) {
+std::unique_ptr<Optimizer> make_optimizer(const std::string& text, const Module& model,
+                                          CollectiveCall& call) {
   const std::string where = "the description of the optimizer";
-  const auto json = parse_json<OrderedJson>(text, where, "the description of an optimizer");
-  const JsonValue file(json, where);
+  const JsonValue file = JsonValue::parse(text, where, "the description of an optimizer", where);
   enum class Kind { sgd, adam, adamw };
   const auto kind =
       named<Kind>(file.at("optimizer"), {{"sgd", Kind::sgd}, {"adam", Kind::adam}, {"adamw", Kind::adamw}});
+  call.equal("optimizer", file.at("optimizer").text());
   if (kind == Kind::sgd) {
-    require_known_keys(file, {"optimizer", "lr", "weight_decay", "momentum"});
     SGDOptions options;
-    options.lr = number_or(file, "lr", options.lr);
-    options.weight_decay = number_or(file, "weight_decay", options.weight_decay);
-    options.momentum = number_or(file, "momentum", options.momentum);
+    read_numbers(
+        file, call,
+        {{"lr", &options.lr}, {"weight_decay", &options.weight_decay}, {"momentum", &options.momentum}});
     return std::make_unique<SGD>(model.named_parameters(), options);
   }
-  require_known_keys(file, {"optimizer", "lr", "weight_decay", "beta1", "beta2", "eps"});
   AdamOptions options;
-  options.lr = number_or(file, "lr", options.lr);
-  options.weight_decay = number_or(file, "weight_decay", options.weight_decay);
-  options.beta1 = number_or(file, "beta1", options.beta1);
-  options.beta2 = number_or(file, "beta2", options.beta2);
-  options.eps = number_or(file, "eps", options.eps);
+  read_numbers(file, call,
+               {{"lr", &options.lr},
+                {"weight_decay", &options.weight_decay},
+                {"beta1", &options.beta1},
+                {"beta2", &options.beta2},
+                {"eps", &options.eps}});
   if (kind == Kind::adam) return std::make_unique<Adam>(model.named_parameters(), options);
   return std::make_unique<AdamW>(model.named_parameters(), options);
 }
-
 }}}  // namespace sar

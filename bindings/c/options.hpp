@@ -15,7 +15,6 @@ namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
 HostGraphOptions graph_options(const std::string& text);
 
 /// Returns the optimizer of sar_optimizer_create(). Throws InputError as graph_options() does, and as the
-/// optimizers.
-std::unique_ptr<Optimizer> make_optimizer(const std::string& text, const Module& model);
-
+/// optimizers. Adds kind and numbers to `call`.
+std::unique_ptr<Optimizer> make_optimizer(const std::string& text, const Module& model, CollectiveCall& call);
 }}}  // namespace sar

@@ -11,12 +11,11 @@ namespace {
 struct PredictorObject final : Object {
   static constexpr const char* name = "sar_predictor";
   PredictorObject(std::shared_ptr<ModelObject> m, std::shared_ptr<GraphObject> g)
-      : Object(m->comm),
+      : Object(m->comm, name),
         model(std::move(m)),
         graph(std::move(g)),
         num_rebuilds(graph->num_rebuilds),
         predictor(*model->model, graph->graph) {}
-  [[nodiscard]] const char* kind() const noexcept override { return name; }
 
   /// Replaces the predictor if the graph was rebuilt. Collective.
   void follow_graph() {
@@ -35,15 +34,19 @@ struct PredictorObject final : Object {
 
 int sar_predictor_create(sar_model model, sar_graph graph, sar_predictor* predictor) {
   return make_object("sar_predictor_create", {{model, "model"}, {graph, "graph"}}, predictor,
-                     [&](const Communicator&) {
-                       return std::make_shared<PredictorObject>(object<ModelObject>(model, "model"),
-                                                                object<GraphObject>(graph, "graph"));
+                     [&](const Communicator&, CollectiveCall& call) {
+                       const auto of = object<ModelObject>(model, "model");
+                       const auto on = object<GraphObject>(graph, "graph");
+                       call.equal(*of).equal(*on);
+                       return std::make_shared<PredictorObject>(of, on);
                      });
 }
 
 int sar_predictor_run(sar_predictor predictor, const sar_array* x, const sar_array* edges, sar_array* out) {
-  return collective_call("sar_predictor_run", {{predictor, "predictor"}}, [&](const Communicator&) {
-    const auto found = object<PredictorObject>(predictor, "predictor");
+  std::shared_ptr<PredictorObject> found;
+  const auto run = [&](const Communicator&, CollectiveCall& call) {
+    found = object<PredictorObject>(predictor, "predictor");
+    call.equal(*found->model).equal(*found->graph);
     const ModelDescription& description = found->model->model->description();
     found->follow_graph();
     const Index num_nodes = found->graph->graph.num_nodes();
@@ -56,7 +59,9 @@ int sar_predictor_run(sar_predictor predictor, const sar_array* x, const sar_arr
     const HaloStep step(found->model->rounded_operations);
     found->predictor(rows, edge_rows, result);
     if (!in_place) write_array(result, *out);
-  });
+  };
+  const int status = collective_call("sar_predictor_run", {{predictor, "predictor"}}, run);
+  return after_comparison(status, found != nullptr ? found->model : nullptr);
 }
 
 int sar_predictor_free(sar_predictor predictor) {

@@ -34,9 +34,9 @@
  * Strings (descriptions, file names) are null-terminated UTF-8. Descriptions are JSON objects; an unknown key
  * is an error that lists the known keys. A file that cannot be read or written gives SAR_ERROR_INPUT.
  *
- * MPI must be initialized with MPI_THREAD_FUNNELED or higher. With MPI_THREAD_SERIALIZED and
- * MPI_THREAD_MULTIPLE any thread may call, one thread at a time per communicator. If the library was built
- * for both precisions, this interface uses single precision. */
+ * MPI must be initialized with MPI_THREAD_FUNNELED or higher. With MPI_THREAD_SERIALIZED any thread may call,
+ * one at a time in the whole process; with MPI_THREAD_MULTIPLE, one at a time per communicator. If the
+ * library was built for both precisions, this interface uses single precision. */
 #ifndef SAR_H
 #define SAR_H
 
@@ -139,10 +139,12 @@ typedef struct sar_array {
   int32_t order;     /* SAR_NODE_FIELD or SAR_FIELD_NODE */
   int64_t rows;
   int64_t fields;
-  int64_t leading; /* 0: no gaps, which is fields for SAR_NODE_FIELD and rows for SAR_FIELD_NODE */
+  int64_t leading;     /* 0: no gaps, which is fields for SAR_NODE_FIELD and rows for SAR_FIELD_NODE */
+  int64_t reserved[2]; /* 0 */
 } sar_array;
 
-/* Return a description of the array [rows][fields] without gaps. */
+/* Return a description of the array [rows][fields] without gaps. Begin with one of these, so that all fields
+ * are set, and change order and leading. */
 SAR_API sar_array sar_array_float(const float* data, int64_t rows, int64_t fields);
 SAR_API sar_array sar_array_double(const double* data, int64_t rows, int64_t fields);
 
@@ -185,7 +187,7 @@ SAR_API int sar_graph_from_local(sar_comm comm, int64_t num_owned, int64_t num_l
  * created it with the same options. The handle stays valid. Models and optimizers do not depend on a graph
  * and are not affected. Predictors of the graph follow it: the next run reallocates the buffers, expects
  * arrays of the new sizes and releases what belongs to the old graph. Edge arrays have new sizes and a new
- * order (sar_graph_get_sizes(), sar_graph_edge_ids(), sar_graph_edges_to_graph_order()).
+ * order (sar_graph_sizes(), sar_graph_edge_ids(), sar_graph_edges_to_graph_order()).
  *
  * If the function fails, the graph is unchanged. The old and the new graph are therefore in memory at the
  * same time; if memory does not suffice for both, free the predictors and the graph and create new ones.
@@ -201,18 +203,16 @@ SAR_API int sar_graph_rebuild_from_local(sar_graph graph, int64_t num_owned, int
                                          const int32_t* dst, const int64_t* edge_ids,
                                          const sar_array* edge_weight);
 
-typedef struct sar_graph_sizes {
-  int64_t nodes;        /* of this rank: rows of arrays of nodes */
-  int64_t edges;        /* in-edges of the nodes of this rank: rows of arrays of edges in the graph's order */
-  int64_t given_edges;  /* edges that this rank gave: rows of arrays of edges in the program's order */
-  int64_t global_nodes; /* of all ranks */
-  int64_t global_edges; /* of all ranks, with the reverse edges */
-} sar_graph_sizes;
+/* Returns the numbers of rows of arrays: nodes of this rank; edges in the graph's order, which are the
+ * in-edges of these nodes; edges in the program's order, which this rank gave. Any output pointer may be
+ * null. */
+SAR_API int sar_graph_sizes(sar_graph graph, int64_t* nodes, int64_t* edges, int64_t* given_edges);
 
-/* Returns the numbers of nodes and edges of a graph. */
-SAR_API int sar_graph_get_sizes(sar_graph graph, sar_graph_sizes* sizes);
+/* Returns the numbers of nodes and edges of all ranks, with the reverse edges. Any output pointer may be
+ * null. */
+SAR_API int sar_graph_global_sizes(sar_graph graph, int64_t* nodes, int64_t* edges);
 
-/* Writes the ids of the edges in the graph's order. `length` must be sizes.edges. */
+/* Writes the ids of the edges in the graph's order. `length` must be their number on this rank. */
 SAR_API int sar_graph_edge_ids(sar_graph graph, int64_t length, int64_t* edge_ids);
 
 /* Converts rows of the edges that this rank gave, [given_edges, fields], to rows of the edges in the graph's
@@ -233,8 +233,8 @@ SAR_API int sar_graph_free(sar_graph graph);
 
 typedef struct sar_model_s* sar_model;
 
-/* Creates a network from a JSON description, with weights drawn from `seed`. Description and seed must be the
- * same on every rank, and the weights are then, too. Collective. */
+/* Creates a network from a JSON description, with weights drawn from `seed`. Returns SAR_ERROR_INPUT if a key
+ * of the description or the seed differs between ranks; the weights are the same on all ranks. Collective. */
 SAR_API int sar_model_create(sar_comm comm, const char* description, uint64_t seed, sar_model* model);
 
 /* Loads a network from a .safetensors file with its description and weights. Rank 0 reads the file.
@@ -261,8 +261,8 @@ SAR_API int sar_model_num_parameters(sar_model model, int64_t* count);
 SAR_API int sar_model_parameter(sar_model model, int64_t index, const char** name, int64_t* rows,
                                 int64_t* fields);
 
-/* Copy the values of parameter `index`, [rows, fields], from or to the model. Set the same values on all
- * ranks. */
+/* Copy the values of parameter `index`, [rows, fields], from or to the model. Set the same values on all ranks:
+ * otherwise the next collective call that reads the model returns SAR_ERROR_INPUT. */
 SAR_API int sar_model_get_parameter(sar_model model, int64_t index, sar_array* values);
 SAR_API int sar_model_set_parameter(sar_model model, int64_t index, const sar_array* values);
 
@@ -280,11 +280,11 @@ typedef struct sar_optimizer_s* sar_optimizer;
  *     "momentum"      "sgd" only, default 0
  *     "beta1", "beta2", "eps"  "adam" and "adamw" only, defaults 0.9, 0.999, 1e-8
  *
- * It must be the same on all ranks. Collective. */
+ * Returns SAR_ERROR_INPUT if a value differs between ranks. Collective. */
 SAR_API int sar_optimizer_create(sar_model model, const char* description, sar_optimizer* optimizer);
 
-/* Return the learning rate, and set the learning rate of the following steps. Set the same rate on all ranks.
- * Returns SAR_ERROR_INPUT if it is negative or not finite. */
+/* Return the learning rate, and set the learning rate of the following steps. Set the same rate on all ranks:
+ * otherwise the next step returns SAR_ERROR_INPUT. So does setting a rate that is negative or not finite. */
 SAR_API int sar_optimizer_get_lr(sar_optimizer optimizer, double* lr);
 SAR_API int sar_optimizer_set_lr(sar_optimizer optimizer, double lr);
 SAR_API int sar_optimizer_free(sar_optimizer optimizer);

@@ -63,28 +63,33 @@ class Handle {
   Raw get() const noexcept { return raw_; }
 
  protected:
+  /// Returns the value that a function of sar.h writes for this handle.
+  template <class T>
+  T value_of(int (*function)(Raw, T*)) const {
+    T value{};
+    check(function(raw_, &value));
+    return value;
+  }
+
   Raw raw_;
 };
 
 class Comm : public Handle<sar_comm, sar_comm_free> {
  public:
   explicit Comm(MPI_Comm comm) { check(sar_comm_create(comm, &raw_)); }
-  int rank() const {
-    std::int32_t rank = 0;
-    check(sar_comm_rank(raw_, &rank));
-    return rank;
-  }
-  int size() const {
-    std::int32_t size = 0;
-    check(sar_comm_size(raw_, &size));
-    return size;
-  }
+  int rank() const { return value_of(sar_comm_rank); }
+  int size() const { return value_of(sar_comm_size); }
 };
 
 /// A rank's own numbering of nodes: its nodes, then its ghosts.
 struct LocalToGlobal {
   std::int64_t num_owned;
   std::vector<std::int64_t> global_ids;
+};
+
+/// Numbers of nodes and edges of a graph, as in sar_graph_sizes() and sar_graph_global_sizes().
+struct GraphSizes {
+  std::int64_t nodes, edges, given_edges, global_nodes, global_edges;
 };
 
 class Graph : public Handle<sar_graph, sar_graph_free> {
@@ -116,9 +121,10 @@ class Graph : public Handle<sar_graph, sar_graph_free> {
                                        nodes.global_ids.data(), length(src), src.data(), dst.data(), nullptr,
                                        nullptr));
   }
-  sar_graph_sizes sizes() const {
-    sar_graph_sizes sizes;
-    check(sar_graph_get_sizes(raw_, &sizes));
+  GraphSizes sizes() const {
+    GraphSizes sizes;
+    check(sar_graph_sizes(raw_, &sizes.nodes, &sizes.edges, &sizes.given_edges));
+    check(sar_graph_global_sizes(raw_, &sizes.global_nodes, &sizes.global_edges));
     return sizes;
   }
   /// Returns a row for each edge in the graph's order, from a row for each edge that this rank gave.
@@ -143,7 +149,7 @@ class Graph : public Handle<sar_graph, sar_graph_free> {
   }
 };
 
-class Optimizer;
+using OptimizerHandle = Handle<sar_optimizer, sar_optimizer_free>;
 
 class Model : public Handle<sar_model, sar_model_free> {
  public:
@@ -156,56 +162,40 @@ class Model : public Handle<sar_model, sar_model_free> {
     return model;
   }
   void save(const std::string& path) const { check(sar_model_save(raw_, path.c_str())); }
-  std::string description() const {
-    const char* text = nullptr;
-    check(sar_model_description(raw_, &text));
-    return text;
-  }
+  std::string description() const { return value_of(sar_model_description); }
   /// Returns the loss before the step. `edges` and `mask` may be null.
-  double train_step(const Optimizer& optimizer, const Graph& graph, const sar_array& x,
+  double train_step(const OptimizerHandle& optimizer, const Graph& graph, const sar_array& x,
                     const sar_array& target, std::int32_t loss_kind = SAR_LOSS_MSE,
-                    const sar_array* edges = nullptr, const std::vector<std::uint8_t>* mask = nullptr);
-  double train_step(const Optimizer& optimizer, const Graph& graph, const sar_array& x,
+                    const sar_array* edges = nullptr, const std::vector<std::uint8_t>* mask = nullptr) {
+    double loss = 0;
+    check(sar_train_step(raw_, optimizer.get(), graph.get(), &x, edges, loss_kind, &target,
+                         mask == nullptr ? 0 : static_cast<std::int64_t>(mask->size()),
+                         mask == nullptr ? nullptr : mask->data(), &loss));
+    return loss;
+  }
+  double train_step(const OptimizerHandle& optimizer, const Graph& graph, const sar_array& x,
                     const std::vector<std::int64_t>& labels, const sar_array* edges = nullptr,
-                    const std::vector<std::uint8_t>* mask = nullptr);
+                    const std::vector<std::uint8_t>* mask = nullptr) {
+    double loss = 0;
+    check(sar_train_step_labels(raw_, optimizer.get(), graph.get(), &x, edges,
+                                static_cast<std::int64_t>(labels.size()), labels.data(),
+                                mask == nullptr ? 0 : static_cast<std::int64_t>(mask->size()),
+                                mask == nullptr ? nullptr : mask->data(), &loss));
+    return loss;
+  }
 
  private:
   Model() = default;
 };
 
-class Optimizer : public Handle<sar_optimizer, sar_optimizer_free> {
+class Optimizer : public OptimizerHandle {
  public:
   Optimizer(const Model& model, const std::string& description) {
     check(sar_optimizer_create(model.get(), description.c_str(), &raw_));
   }
-  double lr() const {
-    double lr = 0;
-    check(sar_optimizer_get_lr(raw_, &lr));
-    return lr;
-  }
+  double lr() const { return value_of(sar_optimizer_get_lr); }
   void set_lr(double lr) { check(sar_optimizer_set_lr(raw_, lr)); }
 };
-
-inline double Model::train_step(const Optimizer& optimizer, const Graph& graph, const sar_array& x,
-                                const sar_array& target, std::int32_t loss_kind, const sar_array* edges,
-                                const std::vector<std::uint8_t>* mask) {
-  double loss = 0;
-  check(sar_train_step(raw_, optimizer.get(), graph.get(), &x, edges, loss_kind, &target,
-                       mask == nullptr ? 0 : static_cast<std::int64_t>(mask->size()),
-                       mask == nullptr ? nullptr : mask->data(), &loss));
-  return loss;
-}
-
-inline double Model::train_step(const Optimizer& optimizer, const Graph& graph, const sar_array& x,
-                                const std::vector<std::int64_t>& labels, const sar_array* edges,
-                                const std::vector<std::uint8_t>* mask) {
-  double loss = 0;
-  check(sar_train_step_labels(raw_, optimizer.get(), graph.get(), &x, edges,
-                              static_cast<std::int64_t>(labels.size()), labels.data(),
-                              mask == nullptr ? 0 : static_cast<std::int64_t>(mask->size()),
-                              mask == nullptr ? nullptr : mask->data(), &loss));
-  return loss;
-}
 
 class Predictor : public Handle<sar_predictor, sar_predictor_free> {
  public:

@@ -18,34 +18,19 @@ int failed(int status, const char* text) noexcept {
   return status;
 }
 
-int status_of(ErrorKind kind) noexcept {
-  if (kind == handle_kind) return SAR_ERROR_HANDLE;
-  switch (kind) {
-    case ErrorKind::shape:
-      return SAR_ERROR_SHAPE;
-    case ErrorKind::input:
-      return SAR_ERROR_INPUT;
-    case ErrorKind::communication:
-      return SAR_ERROR_COMMUNICATION;
-    case ErrorKind::memory:
-      return SAR_ERROR_MEMORY;
-    case ErrorKind::general:
-      break;
-  }
-  return SAR_ERROR_INTERNAL;
-}
+/// By ErrorKind, with handle_kind as the last.
+constexpr int statuses[] = {SAR_ERROR_INTERNAL,      SAR_ERROR_SHAPE,  SAR_ERROR_INPUT,
+                            SAR_ERROR_COMMUNICATION, SAR_ERROR_MEMORY, SAR_ERROR_HANDLE};
+static_assert(static_cast<int>(handle_kind) + 1 == std::size(statuses));
+static_assert(static_cast<int>(ErrorKind::memory) + 1 == static_cast<int>(handle_kind));
 
 }  // namespace
-
-const char* last_error_text() noexcept {
-  return last_error.text;
-}
 
 int status_of_exception() noexcept {
   try {
     throw;
   } catch (const Error& error) {
-    return failed(status_of(error.kind()), error.what());
+    return failed(statuses[static_cast<int>(error.kind())], error.what());
   } catch (const std::bad_alloc&) {
     return failed(SAR_ERROR_MEMORY, "memory could not be had");
   } catch (const std::exception& error) {
@@ -81,5 +66,5 @@ std::string text_of(const char* text, const char* name) {
 }}}  // namespace sar
 
 const char* sar_last_error(void) {
-  return sar::c_interface::last_error_text();
+  return sar::c_interface::last_error.text;
 }

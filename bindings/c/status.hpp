@@ -4,14 +4,12 @@
 #include <sar/bindings/c/handle_table.hpp>
 
 #include <initializer_list>
+#include <type_traits>
 
 namespace sar { inline namespace SAR_PRECISION { namespace c_interface {
 
 /// Returns the status of the current exception and makes its text the result of sar_last_error().
 int status_of_exception() noexcept;
-
-/// Returns the result of sar_last_error().
-const char* last_error_text() noexcept;
 
 /// Calls body() for a function that is not collective.
 template <class Body>
@@ -29,15 +27,27 @@ Communicator communicator_of(std::initializer_list<Given> handles);
 /// Throws HandleError unless all handles are valid, InputError unless they belong to one communicator.
 void require_one_communicator(std::initializer_list<Given> handles);
 
-/// Calls body(comm) for a collective function with these handles. If one rank fails, all ranks fail.
+/// Calls body(comm, call), or body(comm) if it compares no arguments.
+template <class Body>
+decltype(auto) call_body(const Body& body, const Communicator& comm, CollectiveCall& call) {
+  if constexpr (std::is_invocable_v<const Body&, const Communicator&>)
+    return body(comm);
+  else
+    return body(comm, call);
+}
+
+/// Calls body(comm, call) or body(comm) for a collective function with these handles. If one rank fails, all
+/// ranks fail. The body adds to `call`, before it communicates, what must be equal on all ranks. All
+/// synchronization points compare it, at the latest that at the end.
 template <class Body>
 int collective_call(const char* name, std::initializer_list<Given> handles, const Body& body) noexcept {
   return call([&] {
     const Communicator comm = communicator_of(handles);
+    CallScope compared(comm, CollectiveCall(name));
     comm.agree(
         [&] {
           require_one_communicator(handles);
-          body(comm);
+          call_body(body, comm, compared.call());
         },
         name);
   });
@@ -48,13 +58,14 @@ int collective_call(const char* name, std::initializer_list<Given> handles, cons
 template <class Handle, class Make>
 int make_object(const char* name, std::initializer_list<Given> handles, Handle* out,
                 const Make& make) noexcept {
-  std::shared_ptr<Object> made;
-  const int status = collective_call(name, handles, [&](const Communicator& comm) {
+  void* handle = nullptr;
+  const int status = collective_call(name, handles, [&](const Communicator& comm, CollectiveCall& call) {
     require<InputError>(out != nullptr, "the pointer for the new handle is null");
-    made = make(comm);
+    handle = new_handle(call_body(make, comm, call));
   });
-  if (status != SAR_OK) return status;
-  return call([&] { *out = static_cast<Handle>(new_handle(std::move(made))); });
+  if (status == SAR_OK) *out = static_cast<Handle>(handle);
+  if (status != SAR_OK && handle != nullptr) forget_handle(handle);
+  return status;
 }
 
 /// Frees a handle of a T.

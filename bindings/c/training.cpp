@@ -27,6 +27,10 @@ struct Operands {
   [[nodiscard]] Index out_feats() const { return model->model->description().out_feats; }
 };
 
+void add_arguments(CollectiveCall& call, const Operands& operands) {
+  call.equal(*operands.model).equal(*operands.graph);
+}
+
 Operands operands_of(sar_model model, sar_graph graph, const sar_array* x, const sar_array* edges) {
   Operands all{object<ModelObject>(model, "model"), object<GraphObject>(graph, "graph"), {}, {}};
   const ModelDescription& description = all.model->model->description();
@@ -52,99 +56,87 @@ Variable loss_of(std::int32_t kind, const Variable& y, const Tensor& target, con
       return l1(y, target, comm);
     case SAR_LOSS_HUBER:
       return huber(y, target, comm);
-    case SAR_LOSS_BCE:
+    default:  // SAR_LOSS_BCE: field_loss() has checked it
       return bce_with_logits(y, target, comm);
-    default:
-      throw InputError(concat("the kind of the loss is ", kind, ", expected ", SAR_LOSS_MSE, " to ",
-                              SAR_LOSS_BCE, " (SAR_LOSS_MSE and others)"));
   }
 }
 
-/// A loss of fields with its checked arguments.
-class FieldLoss {
- public:
-  FieldLoss(const Operands& operands, std::int32_t kind, const sar_array* target, std::int64_t mask_length,
-            const std::uint8_t* mask)
-      : kind_(kind), has_mask_(mask != nullptr) {
-    require<InputError>(SAR_LOSS_MSE <= kind && kind <= SAR_LOSS_BCE, "the kind of the loss is ", kind,
-                        ", expected ", SAR_LOSS_MSE, " to ", SAR_LOSS_BCE, " (SAR_LOSS_MSE and others)");
-    target_ = read_array(target, {"target", operands.num_nodes(), operands.out_feats()});
-    const std::span<const std::uint8_t> given = mask_of(mask_length, mask, operands.num_nodes());
-    for (std::size_t i = 0; i < given.size(); ++i)
-      if (given[i] != 0) rows_.push_back(static_cast<Index>(i));
-  }
-  Variable operator()(const Variable& y, const Communicator& comm) const {
-    if (!has_mask_) return loss_of(kind_, y, target_, comm);
-    const RowIds rows(std::span<const Index>{rows_});
-    return loss_of(kind_, gather_rows(y, rows), gather_rows(Variable(target_), rows).value(), comm);
-  }
-
- private:
-  std::int32_t kind_;
-  bool has_mask_;
-  Tensor target_;
-  std::vector<Index> rows_;
-};
-
-/// The cross entropy with its checked arguments.
-class LabelLoss {
- public:
-  LabelLoss(const Operands& operands, std::int64_t num_labels, const std::int64_t* labels,
-            std::int64_t mask_length, const std::uint8_t* mask)
-      : labels_(list_of(labels, num_labels, "labels")),
-        mask_(mask_of(mask_length, mask, operands.num_nodes())) {
-    require<ShapeError>(num_labels == operands.num_nodes(), "'labels' has ", num_labels,
-                        " numbers, expected ", operands.num_nodes(), ", the nodes of the rank");
-    if (mask == nullptr) {
-      all_.assign(labels_.size(), 1);
-      mask_ = all_;
-    }
-  }
-  LabelLoss(const LabelLoss&) = delete;
-  LabelLoss& operator=(const LabelLoss&) = delete;
-
-  Variable operator()(const Variable& y, const Communicator& comm) const {
-    return cross_entropy(y, labels_, mask_, comm);
-  }
-
- private:
-  std::span<const std::int64_t> labels_;
-  std::span<const std::uint8_t> mask_;
-  std::vector<std::uint8_t> all_;
-};
-
-/// Clears the gradients at the end of a training step, also if it fails.
-struct GradientScope {
-  explicit GradientScope(GraphModel& m) : model(m) {}
-  ~GradientScope() { model.zero_grad(); }
-  GradientScope(const GradientScope&) = delete;
-  GradientScope& operator=(const GradientScope&) = delete;
-
-  GraphModel& model;
-};
-
-template <class Loss>
-double train(const Operands& operands, OptimizerObject& optimizer, const Loss& loss,
-             const Communicator& comm) {
-  require<InputError>(optimizer.model == operands.model,
-                      "the optimizer was made for another model, expected one of this model");
-  GraphModel& model = *operands.model->model;
-  const GradientScope gradients(model);
-  model.train();
-  Tape tape;
-  const Variable value = loss(operands.predict(), comm);
-  const double result = value.value().item();
-  tape.backward(value);
-  gather_grads(comm, model);
-  optimizer.optimizer->step();
-  return result;
+/// Checks the arguments of a loss of fields, and returns the loss as a function of the prediction.
+auto field_loss(const Operands& operands, std::int32_t kind, const sar_array* target,
+                std::int64_t mask_length, const std::uint8_t* mask) {
+  require<InputError>(SAR_LOSS_MSE <= kind && kind <= SAR_LOSS_BCE, "the kind of the loss is ", kind,
+                      ", expected ", SAR_LOSS_MSE, " to ", SAR_LOSS_BCE, " (SAR_LOSS_MSE and others)");
+  const Tensor wanted = read_array(target, {"target", operands.num_nodes(), operands.out_feats()});
+  const std::span<const std::uint8_t> given = mask_of(mask_length, mask, operands.num_nodes());
+  std::vector<Index> rows;
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (given[i] != 0) rows.push_back(static_cast<Index>(i));
+  return [=, rows = std::move(rows)](const Variable& y, const Communicator& comm) {
+    if (mask == nullptr) return loss_of(kind, y, wanted, comm);
+    const RowIds ids(std::span<const Index>{rows});
+    return loss_of(kind, gather_rows(y, ids), gather_rows(Variable(wanted), ids).value(), comm);
+  };
 }
 
-template <class Loss>
-double evaluate(const Operands& operands, const Loss& loss, const Communicator& comm) {
-  const NoTape no_tape;
-  operands.model->model->eval();
-  return loss(operands.predict(), comm).value().item();
+/// The same for the cross entropy.
+auto label_loss(const Operands& operands, std::int64_t num_labels, const std::int64_t* labels,
+                std::int64_t mask_length, const std::uint8_t* mask) {
+  const std::span<const std::int64_t> classes = list_of(labels, num_labels, "labels");
+  const std::span<const std::uint8_t> given = mask_of(mask_length, mask, operands.num_nodes());
+  require<ShapeError>(num_labels == operands.num_nodes(), "'labels' has ", num_labels, " numbers, expected ",
+                      operands.num_nodes(), ", the nodes of the rank");
+  const std::vector<std::uint8_t> all(mask == nullptr ? classes.size() : 0, 1);
+  return [=](const Variable& y, const Communicator& comm) {
+    return cross_entropy(y, classes, mask == nullptr ? all : given, comm);
+  };
+}
+
+/// A step of training. make_loss(operands) returns the loss as a function of the prediction.
+template <class MakeLoss>
+int train_step(const char* name, sar_model model, sar_optimizer optimizer, sar_graph graph,
+               const sar_array* x, const sar_array* edges, double* loss, const MakeLoss& make_loss) {
+  std::shared_ptr<ModelObject> found;
+  double result = 0;
+  const auto step = [&](const Communicator& comm, CollectiveCall& call) {
+    const auto its = object<OptimizerObject>(optimizer, "optimizer");
+    const Operands operands = operands_of(model, graph, x, edges);
+    found = operands.model;
+    const auto wanted = make_loss(operands);
+    require_optimizer_of(*operands.model, *its);
+    call.equal(operands).equal("optimizer", its->optimizer->kind());
+    call.equal("learning rate", its->optimizer->lr());
+    GraphModel& network = *operands.model->model;
+    network.train();
+    Tape tape;
+    const Variable value = wanted(operands.predict(), comm);
+    result = value.value().item();
+    tape.backward(value);
+    gather_grads(comm, network);
+    its->optimizer->step();
+    network.zero_grad();
+  };
+  const int status =
+      collective_call(name, {{model, "model"}, {optimizer, "optimizer"}, {graph, "graph"}}, step);
+  if (status == SAR_OK && loss != nullptr) *loss = result;
+  return after_comparison(status, found);
+}
+
+/// The loss without a step.
+template <class MakeLoss>
+int evaluate(const char* name, sar_model model, sar_graph graph, const sar_array* x, const sar_array* edges,
+             double* loss, const MakeLoss& make_loss) {
+  std::shared_ptr<ModelObject> found;
+  const auto pass = [&](const Communicator& comm, CollectiveCall& call) {
+    const Operands operands = operands_of(model, graph, x, edges);
+    found = operands.model;
+    const auto wanted = make_loss(operands);
+    require_pointer(loss, "loss");
+    call.equal(operands);
+    const NoTape no_tape;
+    operands.model->model->eval();
+    *loss = wanted(operands.predict(), comm).value().item();
+  };
+  return after_comparison(collective_call(name, {{model, "model"}, {graph, "graph"}}, pass), found);
 }
 
 }  // namespace
@@ -152,49 +144,31 @@ double evaluate(const Operands& operands, const Loss& loss, const Communicator& 
 int sar_train_step(sar_model model, sar_optimizer optimizer, sar_graph graph, const sar_array* x,
                    const sar_array* edges, int32_t loss_kind, const sar_array* target, int64_t mask_length,
                    const uint8_t* mask, double* loss) {
-  return collective_call("sar_train_step", {{model, "model"}, {optimizer, "optimizer"}, {graph, "graph"}},
-                         [&](const Communicator& comm) {
-                           const auto its = object<OptimizerObject>(optimizer, "optimizer");
-                           const Operands operands = operands_of(model, graph, x, edges);
-                           const FieldLoss wanted(operands, loss_kind, target, mask_length, mask);
-                           const double value = train(operands, *its, wanted, comm);
-                           if (loss != nullptr) *loss = value;
-                         });
+  return train_step("sar_train_step", model, optimizer, graph, x, edges, loss, [&](const Operands& operands) {
+    return field_loss(operands, loss_kind, target, mask_length, mask);
+  });
 }
 
 int sar_train_step_labels(sar_model model, sar_optimizer optimizer, sar_graph graph, const sar_array* x,
                           const sar_array* edges, int64_t num_labels, const int64_t* labels,
                           int64_t mask_length, const uint8_t* mask, double* loss) {
-  return collective_call("sar_train_step_labels",
-                         {{model, "model"}, {optimizer, "optimizer"}, {graph, "graph"}},
-                         [&](const Communicator& comm) {
-                           const auto its = object<OptimizerObject>(optimizer, "optimizer");
-                           const Operands operands = operands_of(model, graph, x, edges);
-                           const LabelLoss wanted(operands, num_labels, labels, mask_length, mask);
-                           const double value = train(operands, *its, wanted, comm);
-                           if (loss != nullptr) *loss = value;
-                         });
+  return train_step(
+      "sar_train_step_labels", model, optimizer, graph, x, edges, loss,
+      [&](const Operands& operands) { return label_loss(operands, num_labels, labels, mask_length, mask); });
 }
 
 int sar_evaluate(sar_model model, sar_graph graph, const sar_array* x, const sar_array* edges,
                  int32_t loss_kind, const sar_array* target, int64_t mask_length, const uint8_t* mask,
                  double* loss) {
-  return collective_call("sar_evaluate", {{model, "model"}, {graph, "graph"}}, [&](const Communicator& comm) {
-    const Operands operands = operands_of(model, graph, x, edges);
-    const FieldLoss wanted(operands, loss_kind, target, mask_length, mask);
-    require_pointer(loss, "loss");
-    *loss = evaluate(operands, wanted, comm);
+  return evaluate("sar_evaluate", model, graph, x, edges, loss, [&](const Operands& operands) {
+    return field_loss(operands, loss_kind, target, mask_length, mask);
   });
 }
 
 int sar_evaluate_labels(sar_model model, sar_graph graph, const sar_array* x, const sar_array* edges,
                         int64_t num_labels, const int64_t* labels, int64_t mask_length, const uint8_t* mask,
                         double* loss) {
-  return collective_call("sar_evaluate_labels", {{model, "model"}, {graph, "graph"}},
-                         [&](const Communicator& comm) {
-                           const Operands operands = operands_of(model, graph, x, edges);
-                           const LabelLoss wanted(operands, num_labels, labels, mask_length, mask);
-                           require_pointer(loss, "loss");
-                           *loss = evaluate(operands, wanted, comm);
-                         });
+  return evaluate("sar_evaluate_labels", model, graph, x, edges, loss, [&](const Operands& operands) {
+    return label_loss(operands, num_labels, labels, mask_length, mask);
+  });
 }

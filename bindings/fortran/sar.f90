@@ -56,7 +56,7 @@ module sar
   integer, parameter, public :: sar_loss_bce = 3    !< binary cross entropy of logits, with a target in [0, 1]
 
   !> Numbers of nodes and edges of a graph.
-  type, bind(C) :: sar_graph_sizes
+  type :: sar_graph_sizes
     integer(c_int64_t) :: nodes         !< of this rank: rows of arrays of nodes
     integer(c_int64_t) :: edges         !< in-edges of these nodes: rows of arrays in the graph's order
     integer(c_int64_t) :: given_edges   !< that this rank gave: rows of arrays in the program's order
@@ -64,23 +64,26 @@ module sar
     integer(c_int64_t) :: global_edges  !< of all ranks, with the reverse edges
   end type
 
-  !> The ranks that train together.
-  type :: sar_communicator
+  ! What the objects have in common; the handle is null until create.
+  type, abstract :: sar_object
     private
     type(c_ptr) :: handle = c_null_ptr
+  contains
+    procedure :: free => object_free
+  end type
+
+  !> The ranks that train together.
+  type, extends(sar_object) :: sar_communicator
   contains
     procedure :: create => communicator_create
     procedure :: world => communicator_world
     procedure :: rank => communicator_rank
     procedure :: num_ranks => communicator_num_ranks
     procedure :: default_num_threads => communicator_default_num_threads
-    procedure :: free => communicator_free
   end type
 
   !> A graph that is spread over the ranks.
-  type :: sar_graph
-    private
-    type(c_ptr) :: handle = c_null_ptr
+  type, extends(sar_object) :: sar_graph
   contains
     procedure, private :: from_global_int32, from_global_int64, rebuild_from_global_int32, &
       rebuild_from_global_int64, to_graph_real32, to_graph_real64, to_given_real32, to_given_real64
@@ -92,13 +95,10 @@ module sar
     procedure :: edge_ids => graph_edge_ids
     generic :: edges_to_graph_order => to_graph_real32, to_graph_real64
     generic :: edges_to_given_order => to_given_real32, to_given_real64
-    procedure :: free => graph_free
   end type
 
   !> A network that a description in JSON says, with its weights.
-  type :: sar_model
-    private
-    type(c_ptr) :: handle = c_null_ptr
+  type, extends(sar_object) :: sar_model
   contains
     procedure, private :: create_int32, create_int64, train_real32, train_real64, train_labels_real32, &
       train_labels_real64
@@ -117,47 +117,35 @@ module sar
     generic :: train_step_labels => train_labels_real32, train_labels_real64
     generic :: evaluate => evaluate_real32, evaluate_real64
     generic :: evaluate_labels => evaluate_labels_real32, evaluate_labels_real64
-    procedure :: free => model_free
   end type
 
   !> An optimizer of all parameters of a model.
-  type :: sar_optimizer
-    private
-    type(c_ptr) :: handle = c_null_ptr
+  type, extends(sar_object) :: sar_optimizer
   contains
     procedure :: create => optimizer_create
     procedure :: lr => optimizer_lr
     procedure :: set_lr => optimizer_set_lr
-    procedure :: free => optimizer_free
   end type
 
   !> A model with the buffers that it needs for a graph: created once, run many times.
-  type :: sar_predictor
-    private
-    type(c_ptr) :: handle = c_null_ptr
+  type, extends(sar_object) :: sar_predictor
   contains
     procedure, private :: run_real32, run_real64
     procedure :: create => predictor_create
     generic :: run => run_real32, run_real64
-    procedure :: free => predictor_free
   end type
 
   !> The checkpoints of one run in a directory.
-  type :: sar_checkpoints
-    private
-    type(c_ptr) :: handle = c_null_ptr
+  type, extends(sar_object) :: sar_checkpoints
   contains
     procedure :: create => checkpoints_create
     procedure :: save => checkpoints_save
     procedure :: load_latest => checkpoints_load_latest
     procedure :: load => checkpoints_load
-    procedure :: free => checkpoints_free
   end type
 
   !> A recording of what each rank computes, sends and waits for.
-  type :: sar_trace
-    private
-    type(c_ptr) :: handle = c_null_ptr
+  type, extends(sar_object) :: sar_trace
   contains
     procedure :: start => trace_start
     procedure :: write => trace_write
@@ -171,6 +159,7 @@ module sar
     integer(c_int64_t) :: rows
     integer(c_int64_t) :: fields
     integer(c_int64_t) :: leading
+    integer(c_int64_t) :: reserved(2) = 0
   end type
   integer(c_int32_t), parameter :: c_float_precision = 0, c_double_precision = 1
   integer(c_int32_t), parameter :: c_node_field = 0, c_field_node = 1
@@ -289,10 +278,15 @@ module sar
       integer(c_int64_t), intent(in) :: global_ids(*)
       integer(c_int32_t), intent(in) :: src(*), dst(*)
     end function
-    integer(c_int) function c_graph_get_sizes(graph, sizes) bind(C, name="sar_graph_get_sizes")
+    integer(c_int) function c_graph_sizes(graph, nodes, edges, given_edges) bind(C, name="sar_graph_sizes")
       import
       type(c_ptr), value :: graph
-      type(sar_graph_sizes), intent(inout) :: sizes
+      integer(c_int64_t), intent(inout) :: nodes, edges, given_edges
+    end function
+    integer(c_int) function c_graph_global_sizes(graph, nodes, edges) bind(C, name="sar_graph_global_sizes")
+      import
+      type(c_ptr), value :: graph
+      integer(c_int64_t), intent(inout) :: nodes, edges
     end function
     integer(c_int) function c_graph_edge_ids(graph, length, edge_ids) bind(C, name="sar_graph_edge_ids")
       import
@@ -452,8 +446,7 @@ contains
   ! those of C.
   subroutine tell(status, stat, errmsg, text)
     integer(c_int), intent(in) :: status
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     character(len=*), intent(in), optional :: text
     character(len=:), allocatable :: what
     if (present(stat)) stat = status
@@ -548,15 +541,13 @@ contains
 
   !> For programs that leave MPI to the library: initializes MPI unless the program has done so.
   subroutine sar_init(stat, errmsg)
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     call tell(c_init(), stat, errmsg)
   end subroutine
 
   !> Finalizes MPI if sar_init has initialized it. Free all objects first.
   subroutine sar_finalize(stat, errmsg)
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     call tell(c_finalize(), stat, errmsg)
   end subroutine
 
@@ -564,8 +555,7 @@ contains
   !> to.
   subroutine sar_set_num_threads(threads, stat, errmsg)
     integer, intent(in) :: threads
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     call tell(c_set_num_threads(int(threads, c_int32_t)), stat, errmsg)
   end subroutine
 
@@ -583,8 +573,7 @@ contains
 
   !> Bytes that the library holds in this process; arrays of the program are not counted.
   function sar_memory_current(stat, errmsg) result(bytes)
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     integer(int64) :: bytes
     bytes = 0
     call tell(c_memory_current(bytes), stat, errmsg)
@@ -592,23 +581,20 @@ contains
 
   !> The most of them since the start or sar_memory_reset_peak.
   function sar_memory_peak(stat, errmsg) result(bytes)
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     integer(int64) :: bytes
     bytes = 0
     call tell(c_memory_peak(bytes), stat, errmsg)
   end function
 
   subroutine sar_memory_reset_peak(stat, errmsg)
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     call tell(c_memory_reset_peak(), stat, errmsg)
   end subroutine
 
   !> Gives the pages that are not in use back to the system.
   subroutine sar_memory_release(stat, errmsg)
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     call tell(c_memory_release(), stat, errmsg)
   end subroutine
 
@@ -619,10 +605,9 @@ contains
   subroutine communicator_create(self, mpi_comm, stat, errmsg)
     class(sar_communicator), intent(inout) :: self
     integer, intent(in) :: mpi_comm
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     integer(c_int) :: status
-    call replace(self%handle, c_comm_free, status)
+    call replace(self, status)
     if (status == sar_ok) status = c_comm_create_f(int(mpi_comm, c_int32_t), self%handle)
     call tell(status, stat, errmsg)
   end subroutine
@@ -630,10 +615,9 @@ contains
   !> The same for MPI_COMM_WORLD. Collective.
   subroutine communicator_world(self, stat, errmsg)
     class(sar_communicator), intent(inout) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     integer(c_int) :: status
-    call replace(self%handle, c_comm_free, status)
+    call replace(self, status)
     if (status == sar_ok) status = c_comm_world(self%handle)
     call tell(status, stat, errmsg)
   end subroutine
@@ -641,8 +625,7 @@ contains
   !> This rank, from 0 as in MPI.
   function communicator_rank(self, stat, errmsg) result(rank)
     class(sar_communicator), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     integer :: rank
     integer(c_int32_t) :: value
     value = -1
@@ -652,8 +635,7 @@ contains
 
   function communicator_num_ranks(self, stat, errmsg) result(num_ranks)
     class(sar_communicator), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     integer :: num_ranks
     integer(c_int32_t) :: value
     value = 0
@@ -664,8 +646,7 @@ contains
   !> How many threads the rank should use so that the ranks of a node share its cores. Collective.
   function communicator_default_num_threads(self, stat, errmsg) result(threads)
     class(sar_communicator), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     integer :: threads
     integer(c_int32_t) :: value
     value = 0
@@ -673,35 +654,45 @@ contains
     threads = value
   end function
 
-  !> Collective.
-  subroutine communicator_free(self, stat, errmsg)
-    class(sar_communicator), intent(inout) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
-    call give_back(self%handle, c_comm_free, stat, errmsg)
-  end subroutine
+  ! ---- All objects ----
 
-  ! Frees an object. Its handle is empty before, so that none is freed twice.
-  subroutine give_back(handle, free, stat, errmsg)
-    type(c_ptr), intent(inout) :: handle
-    procedure(of_handle) :: free
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+  !> Collective for a communicator, and for a trace, which it ends and writes. The handle is empty before, so
+  !> that no object is freed twice.
+  subroutine object_free(self, stat, errmsg)
+    class(sar_object), intent(inout) :: self
+    include 'sar_status.inc'
     type(c_ptr) :: old
-    old = handle
-    handle = c_null_ptr
-    call tell(free(old), stat, errmsg)
+    integer(c_int) :: status
+    old = self%handle
+    self%handle = c_null_ptr
+    status = sar_error_internal
+    select type (self)
+    class is (sar_communicator)
+      status = c_comm_free(old)
+    class is (sar_graph)
+      status = c_graph_free(old)
+    class is (sar_model)
+      status = c_model_free(old)
+    class is (sar_optimizer)
+      status = c_optimizer_free(old)
+    class is (sar_predictor)
+      status = c_predictor_free(old)
+    class is (sar_checkpoints)
+      status = c_checkpoints_free(old)
+    class is (sar_trace)
+      status = c_trace_write(old)
+    end select
+    call tell(status, stat, errmsg)
   end subroutine
 
   ! Frees the object that a new one replaces, if there is one.
-  subroutine replace(handle, free, status)
-    type(c_ptr), intent(inout) :: handle
-    procedure(of_handle) :: free
+  subroutine replace(self, status)
+    class(sar_object), intent(inout) :: self
     integer, intent(out), optional :: status
     integer :: ignored
     if (present(status)) status = sar_ok
-    if (.not. c_associated(handle)) return
-    call give_back(handle, free, ignored)
+    if (.not. c_associated(self%handle)) return
+    call self%free(ignored)
     if (present(status)) status = ignored
   end subroutine
 
@@ -721,11 +712,10 @@ contains
     integer(int64), contiguous, target, intent(in), optional :: edge_ids(:)
     real(real64), contiguous, target, intent(in), optional :: edge_weight(:)
     character(len=*), intent(in), optional :: options
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     type(c_array), target :: weights
     character(len=:), allocatable :: wrong
-    call replace(self%handle, c_graph_free)
+    call replace(self)
     weights = weights_of(edge_weight)
     wrong = wrong_lengths(size(src), size(dst), edge_ids)
     call tell(c_graph_from_global(comm%handle, size(node_ids, kind=c_int64_t), node_ids, &
@@ -741,8 +731,7 @@ contains
     integer(int64), contiguous, target, intent(in), optional :: edge_ids(:)
     real(real64), contiguous, target, intent(in), optional :: edge_weight(:)
     character(len=*), intent(in), optional :: options
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     call from_global_int64(self, comm, int(node_ids, int64), int(src, int64), int(dst, int64), edge_ids, &
       edge_weight, options, stat, errmsg)
   end subroutine
@@ -759,11 +748,10 @@ contains
     integer(int64), contiguous, target, intent(in), optional :: edge_ids(:)
     real(real64), contiguous, target, intent(in), optional :: edge_weight(:)
     character(len=*), intent(in), optional :: options
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     type(c_array), target :: weights
     character(len=:), allocatable :: wrong
-    call replace(self%handle, c_graph_free)
+    call replace(self)
     weights = weights_of(edge_weight)
     wrong = wrong_lengths(size(src), size(dst), edge_ids)
     call tell(c_graph_from_local(comm%handle, int(num_owned, c_int64_t), size(global_ids, &
@@ -782,8 +770,7 @@ contains
     integer(int64), contiguous, intent(in) :: node_ids(:), src(:), dst(:)
     integer(int64), contiguous, target, intent(in), optional :: edge_ids(:)
     real(real64), contiguous, target, intent(in), optional :: edge_weight(:)
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     type(c_array), target :: weights
     character(len=:), allocatable :: wrong
     weights = weights_of(edge_weight)
@@ -799,8 +786,7 @@ contains
     integer(int32), intent(in) :: node_ids(:), src(:), dst(:)
     integer(int64), contiguous, target, intent(in), optional :: edge_ids(:)
     real(real64), contiguous, target, intent(in), optional :: edge_weight(:)
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     call rebuild_from_global_int64(self, int(node_ids, int64), int(src, int64), int(dst, int64), &
       edge_ids, edge_weight, stat, errmsg)
   end subroutine
@@ -814,8 +800,7 @@ contains
     integer, intent(in) :: src(:), dst(:)
     integer(int64), contiguous, target, intent(in), optional :: edge_ids(:)
     real(real64), contiguous, target, intent(in), optional :: edge_weight(:)
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     type(c_array), target :: weights
     character(len=:), allocatable :: wrong
     weights = weights_of(edge_weight)
@@ -863,27 +848,21 @@ contains
 
   function graph_sizes(self, stat, errmsg) result(sizes)
     class(sar_graph), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     type(sar_graph_sizes) :: sizes
+    integer(c_int) :: status
     sizes = sar_graph_sizes(0, 0, 0, 0, 0)
-    call tell(c_graph_get_sizes(self%handle, sizes), stat, errmsg)
+    status = c_graph_sizes(self%handle, sizes%nodes, sizes%edges, sizes%given_edges)
+    if (status == sar_ok) status = c_graph_global_sizes(self%handle, sizes%global_nodes, sizes%global_edges)
+    call tell(status, stat, errmsg)
   end function
 
   !> The ids of the edges in the graph's order; sizes()%edges of them.
   subroutine graph_edge_ids(self, edge_ids, stat, errmsg)
     class(sar_graph), intent(in) :: self
     integer(int64), contiguous, intent(inout) :: edge_ids(:)
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     call tell(c_graph_edge_ids(self%handle, size(edge_ids, kind=c_int64_t), edge_ids), stat, errmsg)
-  end subroutine
-
-  subroutine graph_free(self, stat, errmsg)
-    class(sar_graph), intent(inout) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
-    call give_back(self%handle, c_graph_free, stat, errmsg)
   end subroutine
 
   ! ---- sar_model ----
@@ -894,9 +873,8 @@ contains
     type(sar_communicator), intent(in) :: comm
     character(len=*), intent(in) :: description
     integer(int64), intent(in) :: seed
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
-    call replace(self%handle, c_model_free)
+    include 'sar_status.inc'
+    call replace(self)
     call tell(c_model_create(comm%handle, c_text(description), seed, self%handle), stat, errmsg)
   end subroutine
 
@@ -905,8 +883,7 @@ contains
     type(sar_communicator), intent(in) :: comm
     character(len=*), intent(in) :: description
     integer(int32), intent(in) :: seed
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     call create_int64(self, comm, description, int(seed, int64), stat, errmsg)
   end subroutine
 
@@ -915,9 +892,8 @@ contains
     class(sar_model), intent(inout) :: self
     type(sar_communicator), intent(in) :: comm
     character(len=*), intent(in) :: path
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
-    call replace(self%handle, c_model_free)
+    include 'sar_status.inc'
+    call replace(self)
     call tell(c_model_load(comm%handle, c_text(path), self%handle), stat, errmsg)
   end subroutine
 
@@ -925,16 +901,14 @@ contains
   subroutine model_save(self, path, stat, errmsg)
     class(sar_model), intent(in) :: self
     character(len=*), intent(in) :: path
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     call tell(c_model_save(self%handle, c_text(path)), stat, errmsg)
   end subroutine
 
   !> The description, complete, as JSON.
   function model_description(self, stat, errmsg) result(description)
     class(sar_model), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     character(len=:), allocatable :: description
     type(c_ptr) :: text
     text = c_null_ptr
@@ -947,15 +921,13 @@ contains
   subroutine model_feats(self, in_feats, out_feats, edge_feats, stat, errmsg)
     class(sar_model), intent(in) :: self
     integer(int64), intent(inout) :: in_feats, out_feats, edge_feats
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     call tell(c_model_feats(self%handle, in_feats, out_feats, edge_feats), stat, errmsg)
   end subroutine
 
   function model_num_parameters(self, stat, errmsg) result(num)
     class(sar_model), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     integer(int64) :: num
     num = 0
     call tell(c_model_num_parameters(self%handle, num), stat, errmsg)
@@ -967,8 +939,7 @@ contains
     integer, intent(in) :: index
     character(len=:), allocatable, intent(inout) :: name
     integer(int64), intent(inout) :: rows, fields
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     type(c_ptr) :: text
     integer(c_int) :: status
     text = c_null_ptr
@@ -984,13 +955,6 @@ contains
     if (present(loss_kind)) kind_of = int(loss_kind, c_int32_t)
   end function
 
-  subroutine model_free(self, stat, errmsg)
-    class(sar_model), intent(inout) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
-    call give_back(self%handle, c_model_free, stat, errmsg)
-  end subroutine
-
   ! ---- sar_optimizer ----
 
   !> description: a JSON object as '{"optimizer": "adam", "lr": 0.01}'; sar.h has the keys. Collective.
@@ -998,17 +962,15 @@ contains
     class(sar_optimizer), intent(inout) :: self
     type(sar_model), intent(in) :: model
     character(len=*), intent(in) :: description
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
-    call replace(self%handle, c_optimizer_free)
+    include 'sar_status.inc'
+    call replace(self)
     call tell(c_optimizer_create(model%handle, c_text(description), self%handle), stat, errmsg)
   end subroutine
 
   !> The learning rate.
   function optimizer_lr(self, stat, errmsg) result(lr)
     class(sar_optimizer), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     real(real64) :: lr
     lr = 0
     call tell(c_optimizer_get_lr(self%handle, lr), stat, errmsg)
@@ -1018,16 +980,8 @@ contains
   subroutine optimizer_set_lr(self, lr, stat, errmsg)
     class(sar_optimizer), intent(in) :: self
     real(real64), intent(in) :: lr
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     call tell(c_optimizer_set_lr(self%handle, lr), stat, errmsg)
-  end subroutine
-
-  subroutine optimizer_free(self, stat, errmsg)
-    class(sar_optimizer), intent(inout) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
-    call give_back(self%handle, c_optimizer_free, stat, errmsg)
   end subroutine
 
   ! ---- sar_predictor ----
@@ -1037,17 +991,9 @@ contains
     class(sar_predictor), intent(inout) :: self
     type(sar_model), intent(in) :: model
     type(sar_graph), intent(in) :: graph
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
-    call replace(self%handle, c_predictor_free)
+    include 'sar_status.inc'
+    call replace(self)
     call tell(c_predictor_create(model%handle, graph%handle, self%handle), stat, errmsg)
-  end subroutine
-
-  subroutine predictor_free(self, stat, errmsg)
-    class(sar_predictor), intent(inout) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
-    call give_back(self%handle, c_predictor_free, stat, errmsg)
   end subroutine
 
   ! ---- sar_checkpoints ----
@@ -1059,9 +1005,8 @@ contains
     type(sar_communicator), intent(in) :: comm
     character(len=*), intent(in) :: directory
     integer, intent(in) :: keep_last, seed
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
-    call replace(self%handle, c_checkpoints_free)
+    include 'sar_status.inc'
+    call replace(self)
     call tell(c_checkpoints_create(comm%handle, c_text(directory), int(keep_last, c_int32_t), &
       int(seed, c_int64_t), self%handle), stat, errmsg)
   end subroutine
@@ -1072,8 +1017,7 @@ contains
     integer, intent(in) :: epoch
     type(sar_model), intent(in) :: model
     type(sar_optimizer), intent(in) :: optimizer
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     call tell(c_checkpoints_save(self%handle, int(epoch, c_int32_t), model%handle, optimizer%handle), &
       stat, errmsg)
   end subroutine
@@ -1085,8 +1029,7 @@ contains
     type(sar_model), intent(in) :: model
     type(sar_optimizer), intent(in) :: optimizer
     integer, intent(inout) :: epoch
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     integer(c_int32_t) :: value
     integer(c_int) :: status
     value = int(epoch, c_int32_t)
@@ -1102,21 +1045,13 @@ contains
     type(sar_model), intent(in) :: model
     type(sar_optimizer), intent(in) :: optimizer
     integer, intent(inout) :: epoch
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     integer(c_int32_t) :: value
     integer(c_int) :: status
     value = int(epoch, c_int32_t)
     status = c_checkpoints_load(self%handle, c_text(path), model%handle, optimizer%handle, value)
     epoch = value
     call tell(status, stat, errmsg)
-  end subroutine
-
-  subroutine checkpoints_free(self, stat, errmsg)
-    class(sar_checkpoints), intent(inout) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
-    call give_back(self%handle, c_checkpoints_free, stat, errmsg)
   end subroutine
 
   ! ---- sar_trace ----
@@ -1126,16 +1061,14 @@ contains
     class(sar_trace), intent(inout) :: self
     type(sar_communicator), intent(in) :: comm
     character(len=*), intent(in) :: path
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
+    include 'sar_status.inc'
     call tell(c_trace_start(comm%handle, c_text(path), self%handle), stat, errmsg)
   end subroutine
 
   !> Ends the recording and writes it for Perfetto. Collective.
   subroutine trace_write(self, stat, errmsg)
     class(sar_trace), intent(inout) :: self
-    integer, intent(out), optional :: stat
-    character(len=*), intent(inout), optional :: errmsg
-    call give_back(self%handle, c_trace_write, stat, errmsg)
+    include 'sar_status.inc'
+    call self%free(stat, errmsg)
   end subroutine
 end module

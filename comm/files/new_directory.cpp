@@ -23,8 +23,14 @@ void NewDirectory::make(const std::string& path) {
     std::error_code error;
     require<InputError>(!fs::exists(fs::symlink_status(path_, error)), path_,
                         ": exists already, expected a directory that can be made");
-    temporary_ = concat(path_, ".tmp", ::getpid());
-    made_ = fs::create_directory(temporary_, error);
+    // A process on another host or in another container, or a killed one, may have left a directory with this
+    // process's name.
+    for (int attempt = 0; attempt < 100 && !made_; ++attempt) {
+      temporary_ = concat(path_, ".tmp", ::getpid());
+      if (attempt > 0) temporary_ += concat('-', attempt);
+      made_ = fs::create_directory(temporary_, error);
+      if (error) break;
+    }
     require<InputError>(made_, path_, ": cannot be made (",
                         error ? error.message() : "there is a " + temporary_, ")");
   }

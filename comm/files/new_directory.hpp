@@ -9,13 +9,11 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// Creates a directory beside `path` under a temporary name, and removes it unless commit() is called. All
 /// ranks must see the same file system. Throws InputError, the same on every rank, on errors.
-class NewDirectory {
+class NewDirectory : NonCopyable {
  public:
   /// Throws InputError if `path` exists already. Collective.
   NewDirectory(const Communicator& comm, const std::string& path);
   ~NewDirectory();
-  NewDirectory(const NewDirectory&) = delete;
-  NewDirectory& operator=(const NewDirectory&) = delete;
 
   /// Returns the temporary path to write to.
   [[nodiscard]] const std::string& path() const noexcept { return temporary_; }

@@ -4,26 +4,24 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
+#include <sar/core/files/file.hpp>
 #include <sar/core/files/npy.hpp>
 
 #include <cstddef>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
 /// An array in C order; each rank writes some of its elements. The file is written beside `path` under a
 /// temporary name, and removed unless commit() is called. All ranks must see the same file system. Throws
 /// InputError on errors.
-class SharedNpyFile {
+class SharedNpyFile : NonCopyable {
  public:
   /// Creates the file. Throws InputError, the same on every rank. Collective.
   SharedNpyFile(const Communicator& comm, const std::string& path, std::span<const Index> shape,
                 NpyType type);
   ~SharedNpyFile();
-  SharedNpyFile(const SharedNpyFile&) = delete;
-  SharedNpyFile& operator=(const SharedNpyFile&) = delete;
 
   /// Writes elements starting at number `first`, in the representation of the file. Local.
   void write(Index first, std::span<const std::byte> bytes);
@@ -36,9 +34,7 @@ class SharedNpyFile {
   void open(const std::string& path, std::span<const Index> shape, NpyType type);
 
   Communicator comm_;
-  std::string path_;
-  std::string temporary_;
-  int descriptor_ = -1;
+  Replacement file_;
   Index data_begin_ = 0;
   Index size_ = 0;  // bytes of all elements
   Index element_bytes_ = 1;

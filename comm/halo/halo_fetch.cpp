@@ -26,12 +26,13 @@ namespace {
 /// Takes the part of a fetch of a recorded pass, for a rank that failed before the fetch began.
 class RecordedFetch final : public RecordedExchange {
  public:
-  RecordedFetch(const Communicator& comm, const Traffic& halo, const Traffic& owned)
-      : comm_(comm), inbox_(comm, halo), outbox_(comm, owned) {}
+  RecordedFetch(const Communicator& comm, const HaloPlan& plan, Index row_size, const Traffic& halo,
+                const Traffic& owned)
+      : comm_(comm), key_(plan, row_size), inbox_(comm, halo), outbox_(comm, owned) {}
 
-  [[nodiscard]] bool is_of(const Traffic& halo, const Traffic& owned) const {
-    return inbox_.traffic() == halo && outbox_.traffic() == owned;
-  }
+  /// Compares what all ranks have in common, so that all get the same answer: this rank's own packets may be
+  /// the same in another exchange.
+  [[nodiscard]] bool is_of(const HaloPlan& plan, Index row_size) const { return key_ == Key(plan, row_size); }
   [[nodiscard]] std::size_t largest_message() const noexcept override {
     return static_cast<std::size_t>(inbox_.traffic().wire->bytes(inbox_.packets().largest()));
   }
@@ -50,7 +51,21 @@ class RecordedFetch final : public RecordedExchange {
   }
 
  private:
+  /// Determines the packets of all ranks.
+  struct Key {
+    Key(const HaloPlan& plan, Index columns)
+        : halo(plan.rounds->empty() ? 0 : plan.rounds->front().halo),
+          stage_rows(plan.stage_rows),
+          row_size(columns),
+          wire(plan.wire) {}
+    bool operator==(const Key&) const = default;
+
+    Index halo, stage_rows, row_size;
+    const WireFormat* wire;
+  };
+
   Communicator comm_;
+  Key key_;
   Inbox inbox_;
   Outbox outbox_;
 };
@@ -104,8 +119,9 @@ struct HaloFetch::Impl final : Exchange {
     RecordedPass* const pass = plan.wire->permanent() ? RecordedPass::of(comm_) : nullptr;
     const auto* next = pass != nullptr ? static_cast<const RecordedFetch*>(pass->next()) : nullptr;
     if (pass != nullptr && pass->records())
-      pass->begin(std::make_unique<RecordedFetch>(comm_, inbox.traffic(), outbox.traffic()));
-    else if (next != nullptr && next->is_of(inbox.traffic(), outbox.traffic()))
+      pass->begin(
+          std::make_unique<RecordedFetch>(comm_, plan, owned.row_size(), inbox.traffic(), outbox.traffic()));
+    else if (next != nullptr && next->is_of(plan, owned.row_size()))
       pass->begin_next();
     else
       synchronize();

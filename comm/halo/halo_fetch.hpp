@@ -28,7 +28,7 @@ struct HaloRows {
 /// An exchange started in the body must be finished before the body's next collective call, including the
 /// start of another exchange; otherwise that call throws CommunicationError. A failing rank completes its
 /// exchanges before it reaches the next synchronization point.
-class HaloFetch {
+class HaloFetch : NonCopyable {
  public:
   /// `owned` [local rows, ...] is read until finish(); it must not change before.
   HaloFetch(const Communicator& comm, const Tensor& owned, HaloPlan plan, HaloStart start = HaloStart::now);
@@ -38,8 +38,6 @@ class HaloFetch {
   /// Synchronizes (unless all ranks are known to arrive), then posts the first messages, also those of
   /// `push`. Collective.
   void start(HaloPush* push = nullptr);
-  HaloFetch(const HaloFetch&) = delete;
-  HaloFetch& operator=(const HaloFetch&) = delete;
 
   /// Waits for the next stage of plan.halo, starts a later one, and returns the rows; empty after the last
   /// stage. Drop the rows before calling it again, so that at most depth + 1 stages are in memory.

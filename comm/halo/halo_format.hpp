@@ -23,7 +23,15 @@ enum class HaloFormat { exact, bf16, int8 };
 
 /// Returns the name, for example "bf16".
 [[nodiscard]] constexpr const char* to_string(HaloFormat format) noexcept {
-  return format == HaloFormat::exact ? "exact" : format == HaloFormat::bf16 ? "bf16" : "int8";
+  switch (format) {
+    case HaloFormat::exact:
+      return "exact";
+    case HaloFormat::bf16:
+      return "bf16";
+    case HaloFormat::int8:
+      return "int8";
+  }
+  return "";
 }
 
 /// Returns all formats with their names.
@@ -36,9 +44,15 @@ enum class HaloFormat { exact, bf16, int8 };
 
 /// Returns the bytes of a row of row_size numbers in messages.
 [[nodiscard]] constexpr Index wire_bytes(HaloFormat format, Index row_size) noexcept {
-  if (format == HaloFormat::bf16) return 2 * row_size;
-  if (format == HaloFormat::int8) return row_size + 4;
-  return row_size * static_cast<Index>(sizeof(real));
+  switch (format) {
+    case HaloFormat::exact:
+      return row_size * static_cast<Index>(sizeof(real));
+    case HaloFormat::bf16:
+      return 2 * row_size;
+    case HaloFormat::int8:
+      return row_size + 4;
+  }
+  return 0;
 }
 
 }}  // namespace sar

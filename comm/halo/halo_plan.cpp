@@ -2,6 +2,7 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -10,20 +11,19 @@ namespace sar { inline namespace SAR_PRECISION {
 /// all_to_all.
 void number_halo_rows(const Communicator& comm, std::vector<HaloRound>& rounds) {
   Index first = 0;
-  std::vector<Index> told, counts(comm.size(), 0), first_of(comm.size(), 0);
+  std::vector<Index> first_of(comm.size(), 0);
   for (HaloRound& round : rounds) {
     round.first = first;
     first += round.recv_rows;
-    first_of[round.owner] = round.first;
-    counts[round.owner] = round.recv_rows > 0 ? 1 : 0;
+    if (round.recv_rows > 0) first_of[round.owner] = round.first;
   }
-  for (std::size_t q = 0; q < counts.size(); ++q)
-    if (counts[q] > 0) told.push_back(first_of[q]);
-  const auto heard = comm.all_to_all_v<Index>(told, counts);
-  std::vector<Index> of_reader;
-  std::size_t next = 0;
-  for (const Index count : heard.counts) of_reader.push_back(count > 0 ? heard.values[next++] : 0);
-  for (HaloRound& round : rounds) round.reader_first = of_reader[round.reader];
+  const std::vector<Index> of_reader = comm.all_to_all(first_of);
+  static std::atomic<Index> halos{0};
+  const Index halo = ++halos;
+  for (HaloRound& round : rounds) {
+    round.reader_first = of_reader[round.reader];
+    round.halo = halo;
+  }
 }
 
 HaloPlan plan_halo(const std::vector<HaloRound>& rounds, Index stage_rows, int depth) {

@@ -28,9 +28,10 @@ struct HaloRound {
   Index recv_rows = 0;            ///< number of rows of `owner` that I read
   Index first = 0;                ///< halo number of the first of these rows
   Index reader_first = 0;         ///< number of send_rows[0] in the halo of `reader`
+  Index halo = 0;                 ///< a number that this rank gives to no other halo
 };
 
-/// Computes `first` and `reader_first` of all rounds. Collective.
+/// Computes `first`, `reader_first` and `halo` of all rounds. Collective.
 void number_halo_rows(const Communicator& comm, std::vector<HaloRound>& rounds);
 
 /// Rows [begin, end) of the halo, which are in memory together.

@@ -20,7 +20,7 @@ enum class HaloStart { now, later };
 /// readers' stages, and within a stage in the order of the rounds: stage k - depth in the k-th call of send()
 /// (counted from 0), all remaining ones in finish(). Between these calls, the caller may add its own rows to
 /// `sum`; the order of all additions is fixed.
-class HaloPush {
+class HaloPush : NonCopyable {
  public:
   /// `sum` [local rows, ...] changes only in send() and finish(). Buffers: at most `depth` outgoing and
   /// `depth` incoming stages, besides the one that the caller is filling; more only if more of this rank's
@@ -29,8 +29,6 @@ class HaloPush {
            ReduceOp op = ReduceOp::sum);
   ~HaloPush();   ///< as HaloFetch::~HaloFetch()
   void start();  ///< as HaloFetch::start()
-  HaloPush(const HaloPush&) = delete;
-  HaloPush& operator=(const HaloPush&) = delete;
 
   /// Starts sending the rows of the next stage; keeps the tensor until it has been sent. Before that, waits
   /// while `depth` stages are in flight, so that the memory of an older one can be reused; afterwards, waits

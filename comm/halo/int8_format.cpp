@@ -1,53 +1,24 @@
 // Rows of int8 numbers with one scale per row (halo_format.hpp). A packed row is
 //
-//     float s, then int8 q_j = floor(x_j / s + u_j), u_j uniform in [0, 1)
+//     float s, then int8 q_j = floor(x_j / s + u_j), u_j uniform in [0, 1)      (int8_rounding.hpp)
 //
 // Packing takes 32 rows at a time: first their scales, then for each row random words in a buffer in the L1
 // cache (core/simd/drawn_rows.hpp) and the rounded columns. A row is read twice, the second time from cache.
 // Unpacking and combining are bound by memory bandwidth. Bytes moved per number (float): packing reads 4 and
 // writes 1, unpacking reads 1 and writes 4, combining reads 5 and writes 4.
+#include <sar/comm/halo/int8_rounding.hpp>
 #include <sar/comm/halo/wire_format.hpp>
 #include <sar/core/simd/drawn_rows.hpp>
 #include <sar/core/simd/independent_iterations.hpp>
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 #include <sar/core/isa/isa_begin.hpp>
 
 namespace {
 
-constexpr int most = 127;           // the largest multiple of a scale
 constexpr Index rows_at_once = 32;  // rows drawn together
-
-/// Returns max_j |x_j| / 127, clamped so that its inverse and 127 times it are finite; 0 for a row of zeros,
-/// NaN for a row that is not finite.
-float scale_of(const real* row, Index n) {
-  std::uint32_t largest =
-      0;  // largest bit pattern of |x_j|: patterns are ordered like the numbers, then infinity, NaN
-  for (Index j = 0; j < n; ++j)
-    largest = std::max(largest, std::bit_cast<std::uint32_t>(static_cast<float>(row[j])) & 0x7fffffffu);
-  if (largest >= 0x7f800000u) return std::numeric_limits<float>::quiet_NaN();
-  if (largest == 0) return 0;
-  using Limits = std::numeric_limits<float>;
-  constexpr float largest_scale = Limits::max() / most * (1 - 0x1p-23f);
-  return std::clamp(std::bit_cast<float>(largest) / most, Limits::min(), largest_scale);
-}
-
-/// q = multiples for n columns of a row; `words` are their random words.
-void round_columns(const real* x, Index n, float inverse_scale, const std::uint32_t* words, std::int8_t* q) {
-  constexpr int above_all = 128;  // makes the number positive, so that conversion to int is the floor
-  SAR_INDEPENDENT_ITERATIONS
-  for (Index j = 0; j < n; ++j) {
-    const float u = static_cast<float>(static_cast<std::int32_t>(words[j] >> 8)) * 0x1p-24f;
-    const float place = static_cast<float>(x[j]) * inverse_scale + u + above_all;
-    const int multiple = static_cast<int>(place) - above_all;
-    q[j] = static_cast<std::int8_t>(std::clamp(multiple, -most, most));
-  }
-}
 
 class Int8Rows final : public WireFormat {
  public:
@@ -116,23 +87,22 @@ class Int8Rows final : public WireFormat {
       const Index count = std::min(rows_at_once, end - first);
       const real* from[rows_at_once];
       Index ids[rows_at_once];
-      float inverse[rows_at_once];
+      float scales[rows_at_once];
       for (Index r = 0; r < count; ++r) {
         const Row at = row(first + r);
-        const float scale = scale_of(at.values, row_size_);
+        scales[r] = int8_rounding::scale_of(at.values, row_size_);
         from[r] = at.values;
         ids[r] = at.id;
-        inverse[r] = scale > 0 ? 1 / scale : scale;
-        std::memcpy(out + r * row_bytes_, &scale, sizeof scale);
+        std::memcpy(out + r * row_bytes_, &scales[r], sizeof scales[r]);
       }
       drawn_rows::for_drawn_rows(
           {ids, static_cast<std::size_t>(count)}, row_size_, draws_.key,
           [&](Index r, Index column, Index columns, const std::uint32_t* words) {
             auto* q = reinterpret_cast<std::int8_t*>(out + r * row_bytes_ + scale_bytes) + column;
-            if (std::isnan(inverse[r]))
-              std::fill_n(q, columns, std::int8_t{0});
+            if (scales[r] > 0)
+              int8_rounding::round_columns(from[r] + column, columns, scales[r], words, q);
             else
-              round_columns(from[r] + column, columns, inverse[r], words, q);
+              std::fill_n(q, columns, std::int8_t{0});
           });
       out += count * row_bytes_;
     }

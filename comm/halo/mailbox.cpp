@@ -66,7 +66,10 @@ Traffic owned_traffic(const Communicator& comm, const HaloPlan& plan, Index row_
 }
 
 Inbox::Inbox(const Communicator& comm, Traffic traffic)
-    : comm_(comm), traffic_(std::move(traffic)), ring_(std::min(most_receives, traffic_.packets.size())), gave_up_(traffic_.peers.size(), 0) {}
+    : comm_(comm),
+      traffic_(std::move(traffic)),
+      ring_(std::min(most_receives, traffic_.packets.size())),
+      gave_up_(traffic_.peers.size(), 0) {}
 
 bool Inbox::advance(int tag, std::size_t stages, FunctionRef<std::byte*(const Packet&)> memory,
                     FunctionRef<void(const Packet&)> arrived) {

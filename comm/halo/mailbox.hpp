@@ -25,7 +25,6 @@ struct Traffic {
   const WireFormat* wire;
 
   [[nodiscard]] Index bytes(const Packet& packet) const { return wire->bytes(packet.size()); }
-  bool operator==(const Traffic&) const = default;
 };
 
 /// Return both directions of a plan, for rows of `row_size` values.

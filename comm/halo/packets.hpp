@@ -46,7 +46,6 @@ class Packets {
   }
   /// Returns the number of values of the largest packet.
   [[nodiscard]] Index largest() const noexcept;
-  bool operator==(const Packets&) const = default;
 
  private:
   PassVector<Packet> packets_;

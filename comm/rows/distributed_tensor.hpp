@@ -48,7 +48,6 @@ class PendingRows {
     std::swap(pull_, other.pull_);
     return *this;
   }
-  ~PendingRows() = default;
 
   /// Waits for the rows and returns them. Call it once. Local: the messages are posted already.
   [[nodiscard]] RowsOf<T> finish() {

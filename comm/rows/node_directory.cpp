@@ -92,9 +92,8 @@ NodeDirectory::NodeDirectory(const Communicator& comm, const PartitionBook& book
 Array<Index> NodeDirectory::find(std::span<const Index> ids) const {
   const RowRoute route = route_to_entries(comm_, ids);
   Array<Index> asked = route.forward(ids);
-  parallel_for(static_cast<Index>(asked.size()), Index{1} << 12, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i) asked[i] = std::max<Index>(entries_.find(asked[i]), -1);
-  });
+  parallel_for_each(static_cast<Index>(asked.size()), Index{1} << 12,
+                    [&](Index i) { asked[i] = std::max<Index>(entries_.find(asked[i]), -1); });
   return route.back(std::span<const Index>(asked));
 }
 

@@ -1,3 +1,4 @@
+#include <sar/comm/communicator.hpp>
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
 
@@ -30,6 +31,10 @@ PartitionBook PartitionBook::joined(const PartitionBook& parts_of) const {
 
 int PartitionBook::owner(Index node) const {
   return static_cast<int>(std::upper_bound(offsets_.begin(), offsets_.end(), node) - offsets_.begin()) - 1;
+}
+
+PartitionBook gather_book(const Communicator& comm, Index size) {
+  return PartitionBook(offsets_of_sizes(comm.all_gather(size)));
 }
 
 }}  // namespace sar

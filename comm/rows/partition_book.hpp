@@ -3,9 +3,12 @@
 
 #include <sar/config.hpp>
 
+#include <functional>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
+
+class Communicator;
 
 /// The ranges of node ids of all workers.
 class PartitionBook {
@@ -32,5 +35,17 @@ class PartitionBook {
  private:
   std::vector<Index> offsets_{0};
 };
+
+/// Returns where each of several consecutive ranges begins, and where the last one ends: 0, s_0, s_0 + s_1,
+/// ... `size` of an element: a member or a function.
+template <class List, class Size = std::identity>
+std::vector<Index> offsets_of_sizes(const List& list, const Size& size = {}) {
+  std::vector<Index> offsets{0};
+  for (const auto& each : list) offsets.push_back(offsets.back() + std::invoke(size, each));
+  return offsets;
+}
+
+/// Returns the book of ids that are numbered rank by rank, of which each rank has `size`. Collective.
+PartitionBook gather_book(const Communicator& comm, Index size);
 
 }}  // namespace sar

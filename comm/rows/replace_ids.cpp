@@ -1,42 +1,46 @@
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/comm/rows/row_route.hpp>
+#include <sar/comm/rows/sort_targets.hpp>
 #include <sar/core/memory/distinct_ids.hpp>
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
-#include <limits>
 #include <numeric>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// Returns the positions of the ids in ascending order of the ids; equal ids keep their order.
+Array<Index> sorted_order(std::span<const Index> ids) {
+  Array<Index> order(ids.size());
+  std::iota(order.begin(), order.end(), Index{0});
+  std::sort(order.begin(), order.end(),
+            [&](Index a, Index b) { return ids[a] != ids[b] ? ids[a] < ids[b] : a < b; });
+  return order;
+}
+
+}  // namespace
 
 Array<Index> numbers_of_ids(const Communicator& comm, std::span<const Index> ids) {
   return comm.agree([&] {
-    // Bucket sort over the ranks: rank r sorts the ids in the r-th part of [smallest, largest]; the numbers
-    // of the ids before them are the counts of the lower ranks. `ends` holds the largest id and minus the
-    // smallest.
-    std::array<Index, 2> ends{0, -std::numeric_limits<Index>::max()};
-    for (const Index id : ids) ends = {std::max(ends[0], id), std::max(ends[1], -id)};
-    comm.all_reduce(std::span<Index>(ends), ReduceOp::max);
-    const Index first = -ends[1];
-    const auto from_first = [&](Index id) { return static_cast<std::uint64_t>(id - first); };
-    const std::uint64_t length =
-        from_first(ends[0]) / static_cast<std::uint64_t>(comm.size()) + 1;  // per rank
-    std::vector<std::int32_t> targets(ids.size());
-    std::ranges::transform(ids, targets.begin(),
-                           [&](Index id) { return static_cast<std::int32_t>(from_first(id) / length); });
-    const RowRoute route(comm, targets);
-    const Array<Index> arrived = route.forward(ids);
-    Array<Index> order(arrived.size()), number(arrived.size());
-    std::iota(order.begin(), order.end(), Index{0});
-    std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return arrived[a] < arrived[b]; });
-    const std::vector<Index> counts = comm.all_gather(std::ssize(arrived));
-    const Index before = std::accumulate(counts.begin(), counts.begin() + comm.rank(), Index{0});
-    for (Index i = 0; i < std::ssize(order); ++i) number[order[i]] = before + i;
-    return route.back(std::span<const Index>(number.data(), number.size()));
+    const Index first = gather_book(comm, std::ssize(ids)).begin(comm.rank());
+    const Array<Index> order = sorted_order(ids);
+    Array<Index> sorted(ids.size());
+    std::ranges::transform(order, sorted.begin(), [&](Index i) { return ids[i]; });
+    // the key of an id includes its position, so that equal ids are divided, too
+    const RowRoute route(comm, sort_targets(comm, std::ssize(ids), [&](Index k) {
+                           return std::array{sorted[k], first + order[k]};
+                         }));
+    Array<Index> arrived = route.forward(std::span<const Index>(sorted));
+    sorted = {};
+    Index next = gather_book(comm, std::ssize(arrived)).begin(comm.rank());
+    for (const Index k : sorted_order(arrived)) arrived[k] = next++;  // the ids become numbers
+    const Array<Index> answers = route.back(std::span<const Index>(arrived));
+    Array<Index> numbers(ids.size());
+    for (Index k = 0; k < std::ssize(order); ++k) numbers[order[k]] = answers[k];
+    return numbers;
   });
 }
 

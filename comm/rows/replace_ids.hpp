@@ -10,8 +10,8 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// Returns the position of each id among the sorted ids of all ranks. Equal ids are ordered by rank, then by
-/// their position in a rank's list. Ids must not be negative; each rank may have up to 2^31 - 1. Memory: 32
-/// bytes per id; each rank sorts the ids in its share of the range of ids. Collective.
+/// their position in a rank's list. Each rank may have up to 2^31 - 1 ids. A rank sorts at most about twice
+/// the mean number of ids, whatever their values. Memory: about 40 bytes per id. Collective.
 Array<Index> numbers_of_ids(const Communicator& comm, std::span<const Index> ids);
 
 /// Replaces each id by table[id]. Rank slices.owner(i) stores table[i] as element i - slices.begin(rank) of

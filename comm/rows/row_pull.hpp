@@ -16,7 +16,7 @@ namespace sar { inline namespace SAR_PRECISION {
 
 /// A collective pull of rows. All messages are posted by the constructor, so that this rank no longer depends
 /// on the others: it may make any collective call, and fail, before finish().
-class RowPull {
+class RowPull : NonCopyable {
  public:
   /// Copies rows ids[0], ids[1], ... with their current values to `out`; row ids[i] is row ids[i] -
   /// book.begin(p) of `mine` on its owner p. `out` must outlive this object and is written until finish().
@@ -26,8 +26,6 @@ class RowPull {
           std::span<const Index> ids, std::byte* out);
   /// Waits for the messages unless finish() did.
   ~RowPull();
-  RowPull(const RowPull&) = delete;
-  RowPull& operator=(const RowPull&) = delete;
 
   /// Waits for the rows and copies them to `out`. Local.
   void finish();

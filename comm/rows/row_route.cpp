@@ -1,3 +1,4 @@
+#include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
@@ -55,7 +56,7 @@ void move_rows(const Communicator& comm, Index busiest, Index row_bytes, const G
   const Index chunk = std::max<Index>(1, route_chunk_bytes / row_bytes);
   const Index chunks = (busiest + chunk - 1) / chunk;
   std::vector<std::byte> packed;
-  std::vector<Index> counts(comm.size());
+  std::vector<Index> counts(comm.size()), arriving(comm.size());
   for (Index c = 0; c < chunks; ++c) {
     // Each group is sent in equal shares. Small groups begin at different chunks.
     const auto share = [&](const Groups& groups, int q) {
@@ -64,7 +65,10 @@ void move_rows(const Communicator& comm, Index busiest, Index row_bytes, const G
       const Index first = (rows * c + shift) / chunks;
       return std::pair(groups.begin[q] + first, (rows * (c + 1) + shift) / chunks - first);
     };
-    for (int q = 0; q < comm.size(); ++q) counts[q] = share(from, q).second * row_bytes;
+    for (int q = 0; q < comm.size(); ++q) {
+      counts[q] = share(from, q).second * row_bytes;
+      arriving[q] = share(to, q).second * row_bytes;
+    }
     packed.resize(std::accumulate(counts.begin(), counts.end(), Index{0}));
     Index position = 0;
     for (int q = 0; q < comm.size(); ++q) {
@@ -72,7 +76,7 @@ void move_rows(const Communicator& comm, Index busiest, Index row_bytes, const G
       copy_rows(count, row_bytes, in, {from.order, first}, packed.data(), {{}, position});
       position += count;
     }
-    const auto received = comm.all_to_all_v(std::span<const std::byte>(packed), counts).values;
+    const auto received = comm.all_to_all_v(std::span<const std::byte>(packed), counts, arriving);
     position = 0;
     for (int q = 0; q < comm.size(); ++q) {
       const auto [first, count] = share(to, q);
@@ -87,7 +91,6 @@ void move_rows(const Communicator& comm, Index busiest, Index row_bytes, const G
 RowRoute::RowRoute(const Communicator& comm, std::span<const std::int32_t> targets) : comm_(comm) {
   comm.agree([&] {
     out_begin_.assign(comm.size() + 1, 0);
-    in_begin_ = out_begin_;
     require<InputError>(targets.size() <= std::numeric_limits<std::int32_t>::max(), "rank ", comm.rank(),
                         " has ", targets.size(), " rows to send, expected less than 2^31: use more ranks");
     for (const std::int32_t target : targets) ++out_begin_[target + 1];
@@ -100,9 +103,7 @@ RowRoute::RowRoute(const Communicator& comm, std::span<const std::int32_t> targe
     }
     std::vector<Index> counts(comm.size());
     std::adjacent_difference(out_begin_.begin() + 1, out_begin_.end(), counts.begin());
-    const auto received =
-        comm.all_to_all_v(std::span<const Index>(counts), std::vector<Index>(counts.size(), 1)).values;
-    std::partial_sum(received.begin(), received.end(), in_begin_.begin() + 1);
+    in_begin_ = offsets_of_sizes(comm.all_to_all(counts));
     busiest_ = comm.all_reduce(std::max(num_rows(), num_arrived()) - counts[comm.rank()], ReduceOp::max);
   });
 }

@@ -4,9 +4,11 @@
 #include <sar/core/error.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <exception>
 #include <iterator>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -25,7 +27,18 @@ struct OwnedType {
   }
 };
 
-Index next_number = 0;
+/// Returns a number that no other window of the program has, the same on all ranks and increasing within the
+/// communicator: the windows that rank 0 has numbered so far, and which process that is. Collective.
+Index new_number(const Communicator& comm) {
+  static std::atomic<Index> numbered{0};
+  int process = 0;
+  int processes = 1;
+  check_mpi(MPI_Comm_rank(MPI_COMM_WORLD, &process), "MPI_Comm_rank");
+  check_mpi(MPI_Comm_size(MPI_COMM_WORLD, &processes), "MPI_Comm_size");
+  Index number = comm.rank() == 0 ? numbered++ * processes + process : 0;
+  comm.broadcast(std::span(&number, 1), 0);
+  return number;
+}
 
 }  // namespace
 
@@ -33,7 +46,7 @@ Index next_number = 0;
 struct RowWindow::Open {
   Communicator comm;
   std::shared_ptr<const void> memory;
-  Index number;  // the same on all ranks, unique within the communicator, increasing
+  Index number;  // see new_number()
   MPI_Win window = MPI_WIN_NULL;
   bool locked = false;
   bool left_behind = true;  // until all ranks have made it
@@ -42,9 +55,16 @@ struct RowWindow::Open {
   void free() noexcept;
 };
 
+/// The windows of all communicators. Threads change the list under the mutex, and an element without it: only
+/// the thread that calls on its communicator does. No thread waits for other ranks while it holds the mutex.
+struct RowWindow::Windows {
+  std::mutex mutex;
+  std::list<Open> list;
+};
+
 // Never destroyed: global objects of a host program may be destroyed later.
-std::list<RowWindow::Open>& RowWindow::all() {
-  static auto* const windows = new std::list<Open>;
+RowWindow::Windows& RowWindow::all() {
+  static auto* const windows = new Windows;
   return *windows;
 }
 
@@ -71,25 +91,38 @@ void RowWindow::Open::free() noexcept {
 
 // All ranks free a window together, so only windows that every rank has left behind can be freed.
 void RowWindow::free_left_behind(const Communicator& comm) {
-  std::vector<Index> mine;
+  Windows& windows = all();
   const auto is_left_here = [&](const Open& open) {
-    return open.left_behind && open.comm.handle() == comm.handle();
+    return open.comm.handle() == comm.handle() && open.left_behind;
   };
-  for (const Open& open : all())
-    if (is_left_here(open)) mine.push_back(open.number);
-  std::vector<Index> numbers = comm.all_gather(std::span<const Index>(mine));
-  std::erase_if(all(), [&](Open& open) {
-    if (!is_left_here(open) || std::ranges::count(numbers, open.number) != comm.size()) return false;
-    open.free();
-    return true;
-  });
+  std::vector<Index> mine;
+  {
+    const std::scoped_lock lock(windows.mutex);
+    for (const Open& open : windows.list)
+      if (is_left_here(open)) mine.push_back(open.number);
+  }
+  const std::vector<Index> numbers = comm.all_gather(std::span<const Index>(mine));
+  std::list<Open> freed;
+  {
+    const std::scoped_lock lock(windows.mutex);
+    for (auto open = windows.list.begin(); open != windows.list.end();) {
+      const auto next = std::next(open);
+      if (is_left_here(*open) && std::ranges::count(numbers, open->number) == comm.size())
+        freed.splice(freed.end(), windows.list, open);
+      open = next;
+    }
+  }
+  for (Open& open : freed) open.free();
 }
 
-// Windows must be freed before MPI_Finalize; all ranks free them in the order of creation. Only windows left
-// behind are erased; destroying their last communicator handle writes the file of SAR_TRACE.
+// Windows must be freed before MPI_Finalize. All ranks free them in the order of their numbers: with several
+// threads the order of creation differs between ranks. Only windows left behind are erased; destroying their
+// last communicator handle writes the file of SAR_TRACE.
 void RowWindow::free_all() noexcept {
-  for (Open& open : all()) open.free();
-  std::erase_if(all(), [](const Open& open) { return open.left_behind; });
+  std::list<Open>& list = all().list;  // no other thread calls any more
+  list.sort([](const Open& a, const Open& b) { return a.number < b.number; });
+  for (Open& open : list) open.free();
+  std::erase_if(list, [](const Open& open) { return open.left_behind; });
 }
 
 RowWindow::RowWindow(const Communicator& comm, const std::byte* mine, Index bytes,
@@ -97,13 +130,14 @@ RowWindow::RowWindow(const Communicator& comm, const std::byte* mine, Index byte
   comm.agree([&] {
     free_left_behind(comm);
     at_program_end(free_all);
-    const Index number = comm.all_reduce(next_number, ReduceOp::max);
     std::list<Open> made;
-    made.push_back({comm, std::move(memory), number});
+    made.push_back({comm, std::move(memory), new_number(comm)});
     comm.synchronize("RowWindow");  // from here on, only MPI can fail
-    next_number = number + 1;
-    all().splice(all().end(), made);
-    open_ = std::prev(all().end());
+    open_ = made.begin();
+    {
+      const std::scoped_lock lock(all().mutex);
+      all().list.splice(all().list.end(), made);
+    }
     if (comm.size() > 1)
       open_->create(mine, bytes);  // with one rank no one reads, and not every MPI can create such a window
   });
@@ -124,7 +158,9 @@ RowWindow::~RowWindow() {
     }
     open_->free();
   }
-  all().erase(open_);
+  std::list<Open> ended;  // destroyed without the mutex: it may hold the last handle of the communicator
+  const std::scoped_lock lock(all().mutex);
+  ended.splice(ended.end(), all().list, open_);
 }
 
 Index RowWindow::max_rows(Index row_bytes) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
+#include <sar/config.hpp>
 
 #include <mpi.h>
 
@@ -19,7 +20,7 @@ struct RowRange {
 };
 
 /// An MPI window over `bytes` bytes of each rank, open for reading during its whole lifetime.
-class RowWindow {
+class RowWindow : NonCopyable {
  public:
   /// `memory` keeps the bytes alive; if it is null, the bytes must outlive the window. Collective.
   RowWindow(const Communicator& comm, const std::byte* mine, Index bytes, std::shared_ptr<const void> memory);
@@ -27,8 +28,6 @@ class RowWindow {
   /// an exception or the ranks make different calls, the window and `memory` are kept until the next
   /// RowWindow of the communicator or the end of the program.
   ~RowWindow();
-  RowWindow(const RowWindow&) = delete;
-  RowWindow& operator=(const RowWindow&) = delete;
 
   /// Returns how many rows one get() may read; at least 1.
   [[nodiscard]] Index max_rows(Index row_bytes) const;
@@ -43,11 +42,12 @@ class RowWindow {
 
  private:
   struct Open;
-  static std::list<Open>& all();
+  struct Windows;
+  static Windows& all();
   static void free_left_behind(const Communicator& comm);
   static void free_all() noexcept;
 
-  std::list<Open>::iterator open_;  // an element of all()
+  std::list<Open>::iterator open_;  // an element of all().list
 };
 
 }}  // namespace sar

@@ -58,9 +58,8 @@ void copy_rows(Index count, Index row_bytes, const std::byte* in, const From& fr
                const To& to) {
   if (row_bytes == 0) return;
   const Index grain = std::max<Index>(1, (Index{1} << 16) / row_bytes);
-  parallel_for(count, grain, [&](Index first, Index last) {
-    for (Index k = first; k < last; ++k)
-      std::memcpy(out + to(k) * row_bytes, in + from(k) * row_bytes, row_bytes);
+  parallel_for_each(count, grain, [&](Index k) {
+    std::memcpy(out + to(k) * row_bytes, in + from(k) * row_bytes, row_bytes);
   });
 }
 

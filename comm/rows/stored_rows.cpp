@@ -5,6 +5,7 @@
 #include <sar/comm/rows/scattered_rows.hpp>
 #include <sar/comm/rows/stored_rows.hpp>
 #include <sar/core/error.hpp>
+#include <sar/core/memory/transaction.hpp>
 #include <sar/core/trace/trace.hpp>
 
 #include <algorithm>
@@ -21,6 +22,7 @@ StoredRows::StoredRows(const Communicator& comm, const PartitionBook& book, cons
   comm.agree(
       [&] {
         check_own_rows();
+        pushed_ = std::make_shared<Pushed>();
         window_ = std::make_unique<RowWindow>(comm, mine.data, mine.shape[0] * row_bytes_, mine.memory);
       },
       "DistributedTensor");
@@ -165,44 +167,66 @@ void StoredRows::push(std::span<const Index> ids, const std::byte* rows, Index n
       if (array.capacity() < array.size() + more)
         array.reserve(std::max(array.size() + more, 2 * array.capacity()));
     };
-    make_room(pushed_ids_, ids.size());
-    make_room(pushed_rows_, expected * mine_.element_bytes);
-    for (const Index id : ids) pushed_ids_.push_back(add ? ~id : id);
-    const std::size_t before = pushed_rows_.size();
-    pushed_rows_.resize(before + expected * mine_.element_bytes);
-    if (expected > 0) std::memcpy(pushed_rows_.data() + before, rows, expected * mine_.element_bytes);
+    Pushed& pushed = *pushed_;
+    make_room(pushed.ids, ids.size());
+    make_room(pushed.rows, expected * mine_.element_bytes);
+    const std::size_t before = pushed.rows.size();
+    Transaction::save(&pushed.ids, sizeof(pushed.ids), [&] {
+      return [list = pushed_, num_ids = pushed.ids.size(), before] {
+        list->ids.resize(num_ids);
+        list->rows.resize(before);
+      };
+    });
+    for (const Index id : ids) pushed.ids.push_back(add ? ~id : id);
+    pushed.rows.resize(before + expected * mine_.element_bytes);
+    if (expected > 0) std::memcpy(pushed.rows.data() + before, rows, expected * mine_.element_bytes);
   });
 }
 
 void StoredRows::barrier() {
   const TraceScope scope("barrier", TraceKind::communication);
-  comm_.agree([&] {
-    const Array<Index> ids = std::exchange(pushed_ids_, {});
-    const Array<std::byte> rows = std::exchange(pushed_rows_, {});
+  Array<Index> entries;
+  Array<std::byte> arrived;
+  const bool any = comm_.agree([&] {
     report_failure();
-    if (comm_.all_reduce(std::ssize(ids), ReduceOp::max) > 0) {
-      std::vector<std::int32_t> owners;
-      for (const Index id : ids) owners.push_back(book_.owner(id < 0 ? ~id : id));
-      const RowRoute route(comm_, owners);
-      const Array<Index> entries = route.forward(std::span<const Index>(ids));
-      Array<std::byte> arrived(route.num_arrived() * row_bytes_);
-      route.forward(rows.data(), row_bytes_, arrived.data());
-      apply(entries, arrived.data());
-    }
-    window_->changed();
+    if (comm_.all_reduce(std::ssize(pushed_->ids), ReduceOp::max) == 0) return false;
+    std::vector<std::int32_t> owners;
+    for (const Index id : pushed_->ids) owners.push_back(book_.owner(id < 0 ? ~id : id));
+    const RowRoute route(comm_, owners);
+    entries = route.forward(std::span<const Index>(pushed_->ids));
+    arrived.resize(static_cast<std::size_t>(route.num_arrived() * row_bytes_));
+    route.forward(pushed_->rows.data(), row_bytes_, arrived.data());
+    return true;
+  });
+  if (any) {  // all rows have arrived everywhere; without an open transaction nothing can fail any more
+    if (Transaction::is_open()) save_rows(entries);
+    *pushed_ = {};
+    apply(entries, arrived.data());
+  }
+  window_->changed();
+  if (any) comm_.synchronize("barrier");
+}
+
+std::byte* StoredRows::row_of(Index entry) const {
+  return mine_.data + ((entry < 0 ? ~entry : entry) - book_.begin(comm_.rank())) * row_bytes_;
+}
+
+/// Saves the rows that apply() changes, and the lists of push().
+void StoredRows::save_rows(std::span<const Index> entries) {
+  for (const Index entry : entries)
+    Transaction::save_bytes(row_of(entry), static_cast<std::size_t>(row_bytes_), mine_.memory);
+  Transaction::save(pushed_.get(), sizeof(Pushed), [&] {
+    return [list = pushed_, before = *pushed_]() mutable { std::swap(*list, before); };
   });
 }
 
 // Applies pushed rows. A route preserves the order of the ranks, and the order of the rows of a rank.
 void StoredRows::apply(std::span<const Index> entries, const std::byte* rows) {
-  const Index first = book_.begin(comm_.rank());
   for (const Index entry : entries) {
-    const bool add = entry < 0;
-    std::byte* const row = mine_.data + ((add ? ~entry : entry) - first) * row_bytes_;
-    if (add)
-      mine_.add(row, rows, mine_.shape.row_size());
+    if (entry < 0)
+      mine_.add(row_of(entry), rows, mine_.shape.row_size());
     else
-      std::memcpy(row, rows, row_bytes_);
+      std::memcpy(row_of(entry), rows, row_bytes_);
     rows += row_bytes_;
   }
 }

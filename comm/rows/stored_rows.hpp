@@ -29,13 +29,11 @@ struct OwnRows {
 };
 
 /// The rows of a distributed tensor.
-class StoredRows {
+class StoredRows : NonCopyable {
  public:
   /// Throws as DistributedTensor. Collective.
   StoredRows(const Communicator& comm, const PartitionBook& book, const OwnRows& mine);
   ~StoredRows();
-  StoredRows(const StoredRows&) = delete;
-  StoredRows& operator=(const StoredRows&) = delete;
 
   // As the functions of DistributedTensor.
   void pull(std::span<const Index> ids, FunctionRef<std::byte*()> make_out);
@@ -52,12 +50,20 @@ class StoredRows {
   static void require_ranks(const Communicator& comm, const PartitionBook& book);
 
  private:
+  /// Rows of push() since the last barrier(), in the order of the calls.
+  struct Pushed {
+    Array<Index> ids;  // ~id: a row to be added
+    Array<std::byte> rows;
+  };
+
   void check_own_rows();
   void get_rows(const RowsByOwner& wanted, std::byte* out, CommStats& stats) const;
   void get_range(int owner, RowRange rows, std::byte* out) const;
   void noting_failure(FunctionRef<void()> call);
   void report_failure();
+  void save_rows(std::span<const Index> entries);
   void apply(std::span<const Index> entries, const std::byte* rows);
+  [[nodiscard]] std::byte* row_of(Index entry) const;
 
   Communicator comm_;
   PartitionBook book_;
@@ -65,8 +71,7 @@ class StoredRows {
   Index row_bytes_;
   std::unique_ptr<RowWindow> window_;
   std::exception_ptr failure_;  // of a local call
-  Array<Index> pushed_ids_;     // in the order of the calls; ~id: a row to be added
-  Array<std::byte> pushed_rows_;
+  std::shared_ptr<Pushed> pushed_;
 };
 
 }}  // namespace sar

@@ -15,14 +15,16 @@ void require_unique_ids(const Communicator& comm, std::span<const Index> ids, co
     for (const Index id : ids) largest = std::max(largest, id);
     largest = comm.all_reduce(largest, ReduceOp::max);
     const Index total = comm.all_reduce(static_cast<Index>(ids.size()));
-    // Dense ids: a bitmap of the ids with id % ranks == rank. Sparse ids: sorted lists, distributed by hash.
+    // Dense ids: a bitmap of id / ranks, which has one id for each rank. Sparse ids: sorted lists.
     const bool dense = largest / 64 <= total;
-    // Returns the rank that checks an id for duplicates. Sparse ids may all be multiples of one number, hence
-    // the hash.
-    const auto owner = [&](Index i) {
-      if (dense) return ids[i] % ranks;
-      const std::uint64_t mixed = static_cast<std::uint64_t>(ids[i]) * 0x9e3779b97f4a7c15u >> 32;
+    const auto hashed = [ranks](Index id) {
+      const std::uint64_t mixed = static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15u >> 32;
       return static_cast<Index>(mixed * static_cast<std::uint64_t>(ranks) >> 32);
+    };
+    // Returns the rank that checks an id for duplicates. Ids may all be multiples of one number, hence the
+    // hash.
+    const auto owner = [&](Index i) {
+      return dense ? (ids[i] % ranks + hashed(ids[i] / ranks)) % ranks : hashed(ids[i]);
     };
     IndexSet seen(dense ? largest / ranks + 1 : 0);
     Array<Index> sparse;

@@ -19,9 +19,6 @@ Index product(const std::vector<Index>& extents) noexcept {
 Index DataField::row_size() const noexcept {
   return product(row_shape);
 }
-Index DataField::row_bytes() const noexcept {
-  return row_size() * element_bytes(type);
-}
 
 DataArray::DataArray(NpyType type_of_elements, std::vector<Index> shape_of_row, Index rows)
     : type(type_of_elements), row_shape(std::move(shape_of_row)), num_rows(rows) {
@@ -30,9 +27,6 @@ DataArray::DataArray(NpyType type_of_elements, std::vector<Index> shape_of_row, 
 
 Index DataArray::row_size() const noexcept {
   return product(row_shape);
-}
-Index DataArray::row_bytes() const noexcept {
-  return row_size() * element_bytes(type);
 }
 
 Tensor DataArray::to_tensor() const {
@@ -66,9 +60,8 @@ Array<std::uint8_t> DataArray::to_mask(const std::string& name) const {
 DataArray DataArray::take(const Array<Index>& rows) const {
   DataArray taken(type, row_shape, static_cast<Index>(rows.size()));
   const Index width = row_bytes();
-  parallel_for(taken.num_rows, 1 << 10, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i) std::copy_n(row(rows[i]), width, taken.row(i));
-  });
+  parallel_for_each(taken.num_rows, 1 << 10,
+                    [&](Index i) { std::copy_n(row(rows[i]), width, taken.row(i)); });
   return taken;
 }
 

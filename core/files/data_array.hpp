@@ -21,7 +21,7 @@ struct DataField {
   std::vector<Index> row_shape;  ///< shape of one row; empty: a single number
 
   [[nodiscard]] Index row_size() const noexcept;   ///< elements per row
-  [[nodiscard]] Index row_bytes() const noexcept;  ///< row_size() * element_bytes(type)
+  [[nodiscard]] Index row_bytes() const noexcept { return row_size() * element_bytes(type); }
   bool operator==(const DataField&) const = default;
 };
 
@@ -40,7 +40,7 @@ struct DataArray {
   DataArray(NpyType type, std::vector<Index> row_shape, Index num_rows);
 
   [[nodiscard]] Index row_size() const noexcept;
-  [[nodiscard]] Index row_bytes() const noexcept;
+  [[nodiscard]] Index row_bytes() const noexcept { return row_size() * element_bytes(type); }
   [[nodiscard]] const std::byte* row(Index i) const noexcept { return bytes.data() + i * row_bytes(); }
   [[nodiscard]] std::byte* row(Index i) noexcept { return bytes.data() + i * row_bytes(); }
 

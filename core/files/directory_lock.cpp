@@ -30,7 +30,7 @@ std::map<Place, std::weak_ptr<const void>>& held() {
 }
 
 /// An open lock file, locked or not.
-class LockFile {
+class LockFile : NonCopyable {
  public:
   explicit LockFile(std::string path) : path_(std::move(path)) {}
   ~LockFile() {
@@ -38,8 +38,6 @@ class LockFile {
     if (locked_) ::unlink(path_.c_str());  // still locked: no one else can have taken it
     ::close(descriptor_);
   }
-  LockFile(const LockFile&) = delete;
-  LockFile& operator=(const LockFile&) = delete;
 
   enum class Outcome { locked, taken, impossible, again };
 

@@ -97,9 +97,9 @@ void InputFile::read(Index offset, void* out, Index bytes) const {
 
 Replacement open_replacement(const std::string& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0)
-    require<InputError>(S_ISREG(status.st_mode), path, ": is ", to_string(status.st_mode),
-                        ", expected a file that can be written");
+  const bool replaces = ::stat(path.c_str(), &status) == 0;
+  require<InputError>(!replaces || S_ISREG(status.st_mode), path, ": is ", to_string(status.st_mode),
+                      ", expected a file that can be written");
   Replacement made{end_of_links(path), {}, -1};
   // A process on another host, or a killed one, may have left a file with this process's name.
   for (int attempt = 0; attempt < 100 && made.descriptor < 0; ++attempt) {
@@ -110,27 +110,21 @@ Replacement open_replacement(const std::string& path) {
     if (made.descriptor < 0 && errno != EEXIST) break;
   }
   require<InputError>(made.descriptor >= 0, path, ": cannot write (", system_error(), ")");
+  if (replaces) (void)::fchmod(made.descriptor, status.st_mode & 0777);  // some file systems have no modes
   return made;
 }
 
-TemporaryFile::TemporaryFile(const std::string& path) {
-  Replacement made = open_replacement(path);
-  path_ = std::move(made.target);
-  temporary_ = std::move(made.temporary);
-  descriptor_ = made.descriptor;
-}
-
 TemporaryFile::~TemporaryFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (file_.descriptor >= 0) ::close(file_.descriptor);
+  if (!file_.temporary.empty()) ::unlink(file_.temporary.c_str());
 }
 
 void TemporaryFile::write(const void* data, std::size_t bytes) {
   const auto* at = static_cast<const char*>(data);
   while (bytes > 0) {
-    const ssize_t written = ::write(descriptor_, at, std::min(bytes, std::size_t{1} << 30));
+    const ssize_t written = ::write(file_.descriptor, at, std::min(bytes, std::size_t{1} << 30));
     if (written < 0 && errno == EINTR) continue;
-    require<InputError>(written > 0, path_, ": cannot write (", system_error(), ")");
+    require<InputError>(written > 0, file_.target, ": cannot write (", system_error(), ")");
     at += written;
     bytes -= written;
   }
@@ -139,15 +133,15 @@ void TemporaryFile::write(const void* data, std::size_t bytes) {
 void TemporaryFile::commit(bool flushed) {
   // Arguments of `require` are evaluated in any order: the call that sets errno must come before it.
   const auto fail_unless = [&](bool done) {
-    require<InputError>(done, path_, ": cannot write (", system_error(), ")");
+    require<InputError>(done, file_.target, ": cannot write (", system_error(), ")");
   };
-  fail_unless(!flushed || ::fsync(descriptor_) == 0);
-  const int closed = ::close(descriptor_);
-  descriptor_ = -1;
+  fail_unless(!flushed || ::fsync(file_.descriptor) == 0);
+  const int closed = ::close(file_.descriptor);
+  file_.descriptor = -1;
   fail_unless(closed == 0);
-  fail_unless(::rename(temporary_.c_str(), path_.c_str()) == 0);
-  temporary_.clear();
-  if (flushed) sync_directory(std::filesystem::path(path_).parent_path().string());
+  fail_unless(::rename(file_.temporary.c_str(), file_.target.c_str()) == 0);
+  file_.temporary.clear();
+  if (flushed) sync_directory(std::filesystem::path(file_.target).parent_path().string());
 }
 
 LineFile::LineFile(std::string path, bool append) : path_(std::move(path)) {

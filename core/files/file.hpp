@@ -15,14 +15,12 @@ std::string system_error();
 
 /// An open regular file for reading; the library opens all its input files with this class. Thread-safe.
 /// Throws InputError on errors.
-class InputFile {
+class InputFile : NonCopyable {
  public:
   /// `expected` ends the message when the file cannot be opened, for example "a .npy file". A directory,
   /// FIFO, socket or device is refused at once, without waiting for another program.
   InputFile(std::string path, const std::string& expected);
   ~InputFile();
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] Index size() const noexcept { return size_; }  ///< bytes, when the file was opened
@@ -39,22 +37,20 @@ class InputFile {
 struct Replacement {
   std::string target;     ///< the given path, with symbolic links resolved
   std::string temporary;  ///< name of the new file, in the directory of the target
-  int descriptor;         ///< open for writing; the caller closes it
+  int descriptor = -1;    ///< open for writing; the caller closes it
 };
 
-/// Creates the new file under an unused name, without following links. Throws InputError if it cannot be
-/// created or the target is not a regular file.
+/// Creates the new file under an unused name, without following links, with the permissions of the file that
+/// it replaces. Throws InputError if it cannot be created or the target is not a regular file.
 Replacement open_replacement(const std::string& path);
 
 /// A file that gets its name when it is complete: it is written under another name in the same directory, and
 /// removed unless commit() is called. If `path` is a symbolic link, the file that it points to is replaced.
 /// Throws InputError on errors.
-class TemporaryFile {
+class TemporaryFile : NonCopyable {
  public:
-  explicit TemporaryFile(const std::string& path);
+  explicit TemporaryFile(const std::string& path) : file_(open_replacement(path)) {}
   ~TemporaryFile();
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   /// Appends bytes.
   void write(const void* data, std::size_t bytes);
@@ -63,20 +59,16 @@ class TemporaryFile {
   void commit(bool flushed = true);
 
  private:
-  std::string path_;
-  std::string temporary_;
-  int descriptor_ = -1;
+  Replacement file_;
 };
 
 /// A file that grows by whole lines while other programs read it, or a device such as /dev/stdout. Throws
 /// InputError on errors.
-class LineFile {
+class LineFile : NonCopyable {
  public:
   /// Opens or creates the file and truncates it unless `append`. A FIFO without a reader is refused.
   LineFile(std::string path, bool append);
   ~LineFile();
-  LineFile(const LineFile&) = delete;
-  LineFile& operator=(const LineFile&) = delete;
 
   /// Appends a line, which must end with "\\n". If this fails, the file keeps its previous contents.
   void add(const std::string& line);

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstring>

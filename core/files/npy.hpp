@@ -10,7 +10,6 @@
 #include <sar/core/files/npy_type.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>

@@ -5,23 +5,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include <cstddef>
 #include <string>
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Parses a whole text. `what` begins the message of an InputError ("x.json: the file"), `expected` ends it.
-/// `watch` is the callback of Json::parse.
-template <class Json, class Watch = std::nullptr_t>
+using Json = nlohmann::json;
+
+/// Parses a whole text in time linear in its length. `what` begins the message of an InputError ("x.json: the
+/// file"), `expected` ends it. Rejects names that an object has twice and values nested deeper than
+/// `max_depth`, which the JSON library accepts.
 Json parse_json(const std::string& text, const std::string& what, const std::string& expected,
-                Watch watch = nullptr) {
-  try {
-    return Json::parse(text, watch);
-  } catch (const typename Json::parse_error& error) {
-    throw InputError(concat(what, " is no JSON at its byte ", error.byte, ", expected ", expected));
-  } catch (const typename Json::out_of_range&) {
-    throw InputError(concat(what, " has a number that is too large, expected ", expected));
-  }
-}
+                std::size_t max_depth = 64);
 
 }}  // namespace sar

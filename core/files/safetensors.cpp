@@ -3,8 +3,6 @@
 #include <sar/core/files/safetensors.hpp>
 #include <sar/core/half.hpp>
 
-#include <nlohmann/json.hpp>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -20,33 +18,34 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-using nlohmann::json;
-
 static_assert(std::endian::native == std::endian::little, "elements are used as they lie in the file");
 
 constexpr Index max_header_bytes = 100'000'000;  // the same limit as the reference implementation
 constexpr Index window = 1 << 16;                // elements converted at a time
 constexpr const char* metadata_key = "__metadata__";
-constexpr const char* checksum_key = "crc32";
+constexpr std::size_t header_depth = 3;        // of values: header, tensor, shape
+constexpr const char* checksum_key = "crc32";  // of the data
+constexpr const char* header_checksum_key = "header_crc32";
+constexpr std::size_t checksum_digits = 8;
 
-struct TypeCode {
+struct TensorType {
   const char* name;
   Index bytes;
 };
-constexpr std::array<TypeCode, 10> type_codes{{{"BOOL", 1},
-                                               {"U8", 1},
-                                               {"I8", 1},
-                                               {"I16", 2},
-                                               {"I32", 4},
-                                               {"I64", 8},
-                                               {"F16", 2},
-                                               {"BF16", 2},
-                                               {"F32", 4},
-                                               {"F64", 8}}};
+constexpr std::array<TensorType, 10> tensor_types{{{"BOOL", 1},
+                                                   {"U8", 1},
+                                                   {"I8", 1},
+                                                   {"I16", 2},
+                                                   {"I32", 4},
+                                                   {"I64", 8},
+                                                   {"F16", 2},
+                                                   {"BF16", 2},
+                                                   {"F32", 4},
+                                                   {"F64", 8}}};
 
 std::optional<SafetensorsType> type_named(const std::string& name) {
-  for (std::size_t i = 0; i < type_codes.size(); ++i)
-    if (name == type_codes[i].name) return static_cast<SafetensorsType>(i);
+  for (std::size_t i = 0; i < tensor_types.size(); ++i)
+    if (name == tensor_types[i].name) return static_cast<SafetensorsType>(i);
   return std::nullopt;
 }
 
@@ -64,7 +63,7 @@ class Crc32 {
       state_ = table[(state_ ^ static_cast<std::uint32_t>(bytes[i])) & 0xff] ^ (state_ >> 8);
   }
   [[nodiscard]] std::string text() const {
-    std::array<char, 9> hex{};
+    std::array<char, checksum_digits + 1> hex{};
     std::snprintf(hex.data(), hex.size(), "%08x", ~state_);
     return hex.data();
   }
@@ -82,6 +81,23 @@ class Crc32 {
   std::uint32_t state_ = 0xffffffff;
 };
 
+/// Returns where the digits of its own checksum are in a header; npos if it has none. A comma and a quote
+/// that is not escaped are never inside of a JSON string. The key of the checksum of the data comes before.
+std::size_t place_of_checksum(const std::string& header) {
+  const std::string before = concat(",\"", header_checksum_key, "\":\"");
+  const std::size_t found = header.find(before);
+  return found == std::string::npos ? found : found + before.size();
+}
+
+/// Returns the checksum of a header, in which its own digits count as zeros.
+std::string checksum_of(std::string header) {
+  if (const std::size_t place = place_of_checksum(header); place != std::string::npos)
+    header.replace(place, checksum_digits, checksum_digits, '0');
+  Crc32 crc;
+  crc.add(reinterpret_cast<const std::byte*>(header.data()), std::ssize(header));
+  return crc.text();
+}
+
 /// Returns whether a file that begins with these bytes is a .pt file: a ZIP archive or, before PyTorch 1.6, a
 /// pickle. Read as a header length, the bytes would be too large.
 bool is_of_torch(std::uint64_t first_bytes) {
@@ -89,46 +105,18 @@ bool is_of_torch(std::uint64_t first_bytes) {
   return (four == 0x04034b50 && first_bytes > max_header_bytes) || four == 0x0a8a0280;
 }
 
-/// Parses the header's JSON. Rejects duplicate names and deep nesting, which the JSON library accepts.
-json parse_header(const std::string& text, const std::string& path) {
-  std::vector<std::set<std::string>> names;
-  const auto watch = [&](int depth, json::parse_event_t event, json& parsed) {
-    switch (event) {
-      case json::parse_event_t::object_start:
-        names.emplace_back();
-        [[fallthrough]];
-      case json::parse_event_t::array_start:
-        require<InputError>(depth < 3, path, ": the header has values nested ", depth + 1,
-                            " deep, expected 3 at most");
-        break;
-      case json::parse_event_t::object_end:
-        names.pop_back();
-        break;
-      case json::parse_event_t::key:
-        require<InputError>(names.back().insert(parsed.get<std::string>()).second, path,
-                            ": the header has the name '", parsed.get<std::string>(),
-                            "' twice, expected names that differ");
-        break;
-      default:
-        break;
-    }
-    return true;
-  };
-  return parse_json<json>(text, path + ": the header", "a .safetensors file", watch);
-}
-
 /// Returns a JSON number as an index; nullopt unless it is a nonnegative integer that fits.
-std::optional<Index> to_index(const json& value) {
+std::optional<Index> to_index(const Json& value) {
   if (!value.is_number_unsigned()) return std::nullopt;
   const auto number = value.get<std::uint64_t>();
   if (number > static_cast<std::uint64_t>(std::numeric_limits<Index>::max())) return std::nullopt;
   return static_cast<Index>(number);
 }
 
-std::vector<Index> to_indices(const json& value, const std::string& where) {
+std::vector<Index> to_indices(const Json& value, const std::string& where) {
   require<InputError>(value.is_array(), where, " is ", value.type_name(), ", expected an array");
   std::vector<Index> numbers;
-  for (const json& element : value) {
+  for (const Json& element : value) {
     const std::optional<Index> number = to_index(element);
     require<InputError>(number.has_value(), where,
                         " has an element that is not an integer from 0 to below 2^63");
@@ -138,14 +126,14 @@ std::vector<Index> to_indices(const json& value, const std::string& where) {
 }
 
 /// Parses one tensor of the header. The offset is still relative to the beginning of the data.
-SafetensorsEntry parse_entry(const std::string& name, const json& value, const std::string& path) {
+SafetensorsEntry parse_entry(const std::string& name, const Json& value, const std::string& path) {
   const std::string where = concat(path, ": the tensor '", name, "'");
   require<InputError>(value.is_object() && value.size() == 3 && value.contains("dtype") &&
                           value.contains("shape") && value.contains("data_offsets"),
                       where, " is described otherwise than by dtype, shape and data_offsets");
   SafetensorsEntry entry;
   entry.name = name;
-  const json& dtype = value["dtype"];
+  const Json& dtype = value["dtype"];
   const std::optional<SafetensorsType> type =
       dtype.is_string() ? type_named(dtype.get<std::string>()) : std::nullopt;
   require<InputError>(type.has_value(), where, " has dtype ",
@@ -212,8 +200,8 @@ bool is_floating_point(SafetensorsType type) noexcept {
 /// Returns a text as a JSON string.
 std::string quoted(const std::string& text, const std::string& path) {
   try {
-    return json(text).dump();
-  } catch (const json::type_error&) {
+    return Json(text).dump();
+  } catch (const Json::type_error&) {
     throw InputError(path + ": a name or a text of the metadata is not UTF-8, expected UTF-8");
   }
 }
@@ -246,16 +234,16 @@ std::string format_header(const std::string& path, const std::vector<NamedTensor
   }
   text += "}";
   text.append((8 - text.size() % 8) % 8, ' ');
-  return text;
+  return text.replace(place_of_checksum(text), checksum_digits, checksum_of(text));
 }
 
 }  // namespace
 
 const char* to_string(SafetensorsType type) noexcept {
-  return type_codes[static_cast<unsigned>(type)].name;
+  return tensor_types[static_cast<unsigned>(type)].name;
 }
 Index element_bytes(SafetensorsType type) noexcept {
-  return type_codes[static_cast<unsigned>(type)].bytes;
+  return tensor_types[static_cast<unsigned>(type)].bytes;
 }
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : file_(path, "a .safetensors file") {
@@ -283,7 +271,7 @@ void SafetensorsFile::read_header() {
                       ": the header does not begin with '{', expected a .safetensors file");
   data_begin_ = 8 + static_cast<Index>(header_bytes);
 
-  const json header = parse_header(text, path);
+  const Json header = parse_json(text, path + ": the header", "a .safetensors file", header_depth);
   for (const auto& [name, value] : header.items()) {
     if (name != metadata_key) {
       entries_.push_back(parse_entry(name, value, path));
@@ -296,6 +284,11 @@ void SafetensorsFile::read_header() {
                           " as '", key, "', expected a string");
       metadata_[key] = content.get<std::string>();
     }
+  }
+  if (const auto expected = metadata_.find(header_checksum_key); expected != metadata_.end()) {
+    const std::string found = checksum_of(std::move(text));
+    require<InputError>(found == expected->second, path, ": the header has the checksum ", found,
+                        ", expected ", expected->second);
   }
 }
 
@@ -404,6 +397,7 @@ void write_safetensors(const std::string& path, const std::vector<NamedTensor>& 
   Crc32 crc;
   pass_data([&](const std::byte* bytes, Index count) { crc.add(bytes, count); });
   metadata[checksum_key] = crc.text();
+  metadata[header_checksum_key] = std::string(checksum_digits, '0');  // format_header() replaces it
 
   const std::string text = format_header(path, tensors, integers, type, metadata);
   TemporaryFile file(path);

@@ -37,8 +37,9 @@ struct SafetensorsEntry {
   [[nodiscard]] Index bytes() const noexcept { return size * element_bytes(type); }
 };
 
-/// An open file. The constructor checks the header and the file's size: all types must be supported, and the
-/// data must fill the file without gaps or overlaps. Tensors are read on demand.
+/// An open file. The constructor checks the header, with its checksum in the metadata if there is one, and
+/// the file's size: all types must be supported, and the data must fill the file without gaps or overlaps.
+/// Tensors are read on demand.
 class SafetensorsFile {
  public:
   /// Throws InputError if the file cannot be opened or is invalid.
@@ -81,9 +82,9 @@ struct NamedInteger {
 };
 
 /// Writes integers (as int64 with shape []) and tensors, converted to the floating-point type `type` (rounded
-/// to nearest, ties to even). Adds a checksum of the data to the metadata. The file is written under a
-/// temporary name, flushed and renamed (TemporaryFile). Throws InputError for a duplicate name, for a value
-/// that is not finite in `type`, and if writing fails.
+/// to nearest, ties to even). Adds checksums of the data and of the header to the metadata. The file is
+/// written under a temporary name, flushed and renamed (TemporaryFile). Throws InputError for a duplicate
+/// name, for a value that is not finite in `type`, and if writing fails.
 void write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors,
                        const std::vector<NamedInteger>& integers, SafetensorsType type,
                        std::map<std::string, std::string> metadata = {});

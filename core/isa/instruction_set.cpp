@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,13 +40,11 @@ InstructionSet choose() {
     if (!can_use(sets.back())) sets.pop_back();
     return sets.back();
   }
-  std::string words;
-  for (const InstructionSet set : sets) {
+  for (const InstructionSet set : sets)
     if (to_string(set) == std::string_view(wanted) && can_use(set)) return set;
-    words += (words.empty() ? "" : ", ") + std::string(to_string(set));
-  }
   throw InputError(concat("SAR_INSTRUCTION_SET is '", wanted,
-                          "'; with this library and on this processor it can be: ", words));
+                          "'; with this library and on this processor it can be: ",
+                          joined(sets, [](InstructionSet set) { return to_string(set); })));
 }
 
 std::atomic<InstructionSet>& chosen() {
@@ -62,7 +59,9 @@ InstructionSet instruction_set() {
 }
 
 void lower_instruction_set(InstructionSet set) {
-  if (set < instruction_set()) chosen().store(set, std::memory_order_relaxed);
+  InstructionSet now = instruction_set();
+  while (set < now && !chosen().compare_exchange_weak(now, set, std::memory_order_relaxed)) {
+  }
 }
 
 bool has_amx_bf16() {

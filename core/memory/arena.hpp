@@ -24,7 +24,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-class Arena {
+class Arena : NonCopyable {
  public:
   /// Alignment of blocks in bytes; sizes are rounded up to a multiple of it.
   static constexpr std::size_t granularity = 4096;
@@ -32,8 +32,6 @@ class Arena {
   /// Reserves addresses, not memory: at most `reserve_bytes`, and less where the system limits them.
   explicit Arena(std::size_t reserve_bytes);
   ~Arena();
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
 
   /// Returns an uninitialised block, or null if addresses or memory are exhausted. Throws std::bad_alloc if
   /// the arena's own lists cannot grow.

@@ -5,7 +5,7 @@
 /// oneTBB's scalable allocator; the process's malloc is not changed.
 ///
 /// Room core/memory: Allocation: the byte account, the arena of huge pages, buffers that are reused, sets of
-/// ids.
+/// ids; transactions, which restore memory after a failure.
 #pragma once
 
 #include <sar/config.hpp>

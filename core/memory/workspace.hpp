@@ -14,20 +14,15 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// A cache of free blocks by size and source.
-class Workspace {
+class Workspace : NonCopyable {
  public:
-  Workspace() = default;
   ~Workspace();  ///< frees the cached blocks; the workspace must not be active
-  Workspace(const Workspace&) = delete;
-  Workspace& operator=(const Workspace&) = delete;
 
   /// Makes a workspace the active one of this thread during its lifetime. Uses nest; the innermost is active.
-  class Use {
+  class Use : NonCopyable {
    public:
     explicit Use(Workspace& workspace) noexcept;
     ~Use();
-    Use(const Use&) = delete;
-    Use& operator=(const Use&) = delete;
 
    private:
     Workspace* outer_;

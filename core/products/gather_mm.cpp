@@ -21,7 +21,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-constexpr Index block_rows = 256;  // rows gathered at a time
+constexpr Index gathered_rows = 256;  // rows gathered at a time
 
 Index num_types(const TypeGroups& groups) {
   return static_cast<Index>(groups.begin.size()) - 1;
@@ -125,7 +125,7 @@ void products(const Tensor& x, const TypeGroups& groups, Tensor& out, bool accum
               const Multiply& multiply) {
   const ProductMethod method = product_method();
   const Index width = out.row_size();
-  parallel_for(x.num_rows(), block_rows, [&](Index begin, Index end) {
+  parallel_for(x.num_rows(), gathered_rows, [&](Index begin, Index end) {
     GatheredRows gathered;
     RowProducts of_rows(method);
     Array<real> y;
@@ -226,8 +226,8 @@ void gather_mm_tn(const Tensor& a, const Tensor& b, const TypeGroups& groups, Te
       const Index type = task / tiles, tile = task % tiles;
       const Index first = of.rows * tile / tiles, height = of.rows * (tile + 1) / tiles - first;
       const Index last = groups.begin[type + 1];
-      for (Index i = groups.begin[type]; i < last; i += block_rows) {
-        const Index stop = std::min(last, i + block_rows);
+      for (Index i = groups.begin[type]; i < last; i += gathered_rows) {
+        const Index stop = std::min(last, i + gathered_rows);
         const Part rows_a = gathered_a(a, groups, i, stop), rows_b = gathered_b(b, groups, i, stop);
         for (Index k = 0; k < of.blocks; ++k)
           products.multiply(rows_a.columns(k * of.rows + first, height).matrix.transposed(),

@@ -35,7 +35,7 @@ Index chunk_rows(Index columns) {
 }
 
 /// Returns the rows per parallel block: about 2^25 operations, counting an element moved as 16 operations.
-Index block_rows(Index k, Index m) {
+Index rows_per_task(Index k, Index m) {
   constexpr Index block_operations = Index{1} << 25;
   const Index rows = block_operations / (2 * k * m + 16 * (k + m) + 1);
   return std::clamp<Index>(rows / block_unit * block_unit, block_unit, 1 << 15);
@@ -57,7 +57,7 @@ void row_blocks(const RowOperand& a, const MatrixView& b, Tensor& out, const rea
   if (out.size() == 0) return;
   RightOperand right(product_method());
   right.pack(b);
-  parallel_for(out.num_rows(), block_rows(b.rows, b.cols), [&](Index begin, Index end) {
+  parallel_for(out.num_rows(), rows_per_task(b.rows, b.cols), [&](Index begin, Index end) {
     Array<real> memory;
     const Index chunk = a.is_deferred() ? chunk_rows(b.rows) : end - begin;
     for (Index i = begin; i < end; i += chunk) {
@@ -99,7 +99,7 @@ SumPlan plan_sum(Index n, Index k, Index m) {
   constexpr Index max_parts = 256;
   constexpr Index min_tasks = 8;
   const Index by_memory = n * (k + m) / (16 * k * m);
-  const Index by_work = n / block_rows(k, m);
+  const Index by_work = n / rows_per_task(k, m);
   const auto wanted =
       static_cast<std::uint64_t>(std::clamp<Index>(std::min(by_memory, by_work), 1, max_parts));
   const auto parts = static_cast<Index>(std::bit_floor(wanted));
@@ -148,7 +148,7 @@ void add_sum(ProductMethod method, const RowOperand& a, Index first, Index heigh
              Index begin, Index end, real* sum,
              FunctionRef<void(const MatrixView& a, const MatrixView& b)> seen) {
   const Index depth = method.precision == MatmulPrecision::highest ? 128 : 256;
-  const Index m = b.row_size(), strips = (height + block_rows(depth, m) - 1) / block_rows(depth, m);
+  const Index m = b.row_size(), strips = (height + rows_per_task(depth, m) - 1) / rows_per_task(depth, m);
   RightOperand right(method);
   Array<real> memory_of_a, memory_of_b;
   for (Index i = begin; i < end; i += depth) {

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #if defined(__clang__)
 #define SAR_UNROLL _Pragma("unroll")

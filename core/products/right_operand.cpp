@@ -1,6 +1,5 @@
 #include <sar/core/isa/instruction_set.hpp>
 #include <sar/core/products/bfloat16_tiles.hpp>
-#include <sar/core/products/blas_product.hpp>
 #include <sar/core/products/right_operand.hpp>
 
 #include <algorithm>
@@ -43,8 +42,6 @@ ProductMethod product_method() {
 
 void RightOperand::pack(const MatrixView& b) {
   b_ = b;
-  by_blas_ = has_blas && method_.precision == MatmulPrecision::highest && b.rows > 0;
-  if (by_blas_) return;
   if (method_.precision == MatmulPrecision::highest) {
     high_.pack(b);
   } else if (method_.unit == Bfloat16Unit::emulated) {
@@ -60,14 +57,12 @@ void RightOperand::pack(const MatrixView& b) {
 }
 
 void RightOperand::pack_or_borrow(const MatrixView& b, Index readable_behind) {
-  if (has_blas || method_.precision != MatmulPrecision::highest) return pack(b);
+  if (method_.precision != MatmulPrecision::highest) return pack(b);
   b_ = b;
   high_.pack_or_borrow(b, readable_behind);
 }
 
 void RightOperand::multiply(const MatrixView& a, const ProductTarget& target, const ReadAhead& ahead) const {
-  if constexpr (has_blas)
-    if (by_blas_) return blas_product(a, b_, target);
   if (method_.precision == MatmulPrecision::highest)
     sar::multiply(a, high_, target, ahead);
   else if (method_.unit == Bfloat16Unit::emulated)

@@ -1,9 +1,8 @@
 /// The right operand of products in a given MatmulPrecision, and the products with it. For implementation
 /// files.
 ///
-/// `highest` uses the kernel of core/products/product.hpp, or a BLAS (core/products/blas_product.hpp). The
-/// others split each factor x into a high part h (x rounded to bfloat16) and, for `high`, a low part l (x - h
-/// rounded to bfloat16), and compute
+/// `highest` uses the kernel of core/products/product.hpp. The others split each factor x into a high part h
+/// (x rounded to bfloat16) and, for `high`, a low part l (x - h rounded to bfloat16), and compute
 ///
 ///     medium   h_a h_b              high   h_a h_b + l_a h_b + h_a l_b
 ///
@@ -52,7 +51,6 @@ class RightOperand {
   PackedMatrix high_, low_;  // with `highest`: b itself, and unused
   Array<std::uint16_t> tiles_;
   MatrixView b_{};
-  bool by_blas_ = false;
 };
 
 /// Splits x into high parts and, unless `low` is null, low parts. Element (i, j) is stored at i * x.cols + j

@@ -13,13 +13,11 @@ TypedMatrices::TypedMatrices(const real* w, const Sizes& sizes, Use use)
       operands_(sizes.types * sizes.blocks, RightOperand(product_method())) {
   constexpr Index packed_at_once = Index{1} << 16;
   const Index size = rows_ * cols_;
-  parallel_for(std::ssize(operands_), std::max<Index>(1, packed_at_once / std::max<Index>(size, 1)),
-               [&](Index begin, Index end) {
-                 for (Index i = begin; i < end; ++i) {
-                   const MatrixView block{w + i * size, sizes.rows, sizes.cols, sizes.cols, 1};
-                   operands_[i].pack(use == Use::transposed ? block.transposed() : block);
-                 }
-               });
+  parallel_for_each(std::ssize(operands_), std::max<Index>(1, packed_at_once / std::max<Index>(size, 1)),
+                    [&](Index i) {
+                      const MatrixView block{w + i * size, sizes.rows, sizes.cols, sizes.cols, 1};
+                      operands_[i].pack(use == Use::transposed ? block.transposed() : block);
+                    });
   if (use == Use::transposed) std::swap(rows_, cols_);
 }
 

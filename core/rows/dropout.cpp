@@ -120,12 +120,6 @@ void DropoutMask::factors(std::span<const Index> row_ids, Index row_size, real* 
   draw_factors(draw_, row_ids, row_size, factors);
 }
 
-void DropoutMask::apply(const Tensor& x, std::span<const Index> row_ids, Tensor& out, bool accumulate) const {
-  require<ShapeError>(static_cast<Index>(row_ids.size()) == x.num_rows(), "dropout of a tensor of shape ",
-                      x.shape(), " with ", row_ids.size(), " row ids");
-  DropoutBits(*this, row_ids, x.row_size()).apply(x, out, accumulate);
-}
-
 void DropoutMask::apply_to_relu(const Tensor& x, std::span<const Index> row_ids, Tensor& out) const {
   const Index width = x.row_size();
   require<ShapeError>(std::ssize(row_ids) == x.num_rows() && x.shape() == out.shape(),
@@ -156,13 +150,10 @@ DropoutBits::DropoutBits(const DropoutMask& mask, std::span<const Index> row_ids
   words->resize(static_cast<std::size_t>(groups * row_size));
   words_ = words;
   if (row_size == 0) return;
-  parallel_for(groups, std::max<Index>(1, (1 << 10) / row_size), [&](Index begin, Index end) {
-    for (Index g = begin; g < end; ++g) {
-      const Index first = g * rows_of_word, count = std::min(rows_of_word, num_rows_ - first);
-      draw_bits(mask.draw(),
-                row_ids.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), row_size,
-                words->data() + g * row_size);
-    }
+  parallel_for_each(groups, std::max<Index>(1, (1 << 10) / row_size), [&](Index g) {
+    const Index first = g * rows_of_word, count = std::min(rows_of_word, num_rows_ - first);
+    draw_bits(mask.draw(), row_ids.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+              row_size, words->data() + g * row_size);
   });
 }
 
@@ -170,11 +161,9 @@ void DropoutBits::apply(const Tensor& x, Tensor& out, bool accumulate) const {
   require<ShapeError>(x.shape() == out.shape() && x.row_size() == row_size_ && x.num_rows() == num_rows_,
                       "dropout of a tensor of shape ", x.shape(), " with draws for ", num_rows_, " rows of ",
                       row_size_, " into one of shape ", out.shape());
-  parallel_for(x.num_rows(), std::max<Index>(1, grain / std::max<Index>(row_size_, 1)),
-               [&](Index begin, Index end) {
-                 for (Index i = begin; i < end; ++i)
-                   apply_bits(words(i), i, keep_scale_, row_size_, x.row(i), out.row(i), accumulate);
-               });
+  parallel_for_each(x.num_rows(), std::max<Index>(1, grain / std::max<Index>(row_size_, 1)), [&](Index i) {
+    apply_bits(words(i), i, keep_scale_, row_size_, x.row(i), out.row(i), accumulate);
+  });
 }
 
 void DropoutBits::apply_rows(Index first, Index count, const real* x, real* out) const {

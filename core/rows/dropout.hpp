@@ -30,11 +30,8 @@ class DropoutMask {
   /// kernels that pass a few rows at a time (at least 128 elements to use the vector units fully).
   void factors(std::span<const Index> row_ids, Index row_size, real* factors) const;
 
-  /// out (+)= x * factors. out may be x. Throws ShapeError if the shapes differ or there is not one id per
-  /// row.
-  void apply(const Tensor& x, std::span<const Index> row_ids, Tensor& out, bool accumulate = false) const;
-
-  /// out = relu(x) * factors in one pass. out may be x. NaN stays NaN. Throws ShapeError as apply().
+  /// out = relu(x) * factors in one pass. out may be x. NaN stays NaN. Throws ShapeError if the shapes differ
+  /// or there is not one id per row.
   void apply_to_relu(const Tensor& x, std::span<const Index> row_ids, Tensor& out) const;
 
   [[nodiscard]] real keep_scale() const noexcept { return draw_.keep_scale; }

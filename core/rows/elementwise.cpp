@@ -23,21 +23,16 @@ constexpr Index buffer_size = 512;
 
 template <bool accumulate>
 void store(real& out, real value) {
-  if constexpr (accumulate) {
+  if constexpr (accumulate)
     out += value;
-  } else {
+  else
     out = value;
-  }
 }
 
 /// Calls `with` with the flag as a compile-time constant, which keeps the branch out of the loops.
 template <class With>
 void dispatch(bool flag, const With& with) {
-  if (flag) {
-    with(std::true_type{});
-  } else {
-    with(std::false_type{});
-  }
+  flag ? with(std::true_type{}) : with(std::false_type{});
 }
 
 /// One innermost line of broadcasting; a repeated operand has stride 0.

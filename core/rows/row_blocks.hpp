@@ -3,7 +3,6 @@
 
 #include <sar/core/threads/parallel.hpp>
 
-#include <algorithm>
 
 namespace sar { inline namespace SAR_PRECISION {
 

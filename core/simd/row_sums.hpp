@@ -104,11 +104,10 @@ inline void combine_rows(Index count, Index n, const Op& op, const TermOfRow& te
     real numbers[group];
     store<line_lanes>(numbers, block);
     for (Index r = 0; r < group; ++r) {
-      if constexpr (std::is_same_v<Op, Plus>) {
+      if constexpr (std::is_same_v<Op, Plus>)
         results[r] += static_cast<Result>(numbers[r]);
-      } else {
+      else
         results[r] = op(results[r], numbers[r]);
-      }
     }
   }
 }

@@ -12,12 +12,10 @@ namespace sar { inline namespace SAR_PRECISION {
 /// for example a normalization. A product computes the rows that it multiplies next into a buffer in the
 /// cache, and again in the backward pass (core/products/row_operand.hpp), so the whole result is never in
 /// memory. Any other operation calls all().
-class DeferredRows {
+class DeferredRows : NonCopyable {
  public:
   explicit DeferredRows(const Shape& shape) : shape_(shape) {}
   virtual ~DeferredRows() = default;
-  DeferredRows(const DeferredRows&) = delete;
-  DeferredRows& operator=(const DeferredRows&) = delete;
 
   [[nodiscard]] const Shape& shape() const noexcept { return shape_; }
   /// Writes rows [first, first + count) to `out`. Thread-safe: several threads may compute at once.

@@ -11,7 +11,6 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <ranges>
 #include <span>

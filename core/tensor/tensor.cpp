@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/memory/transaction.hpp>
 #include <sar/core/memory/workspace.hpp>
 #include <sar/core/tensor/tensor.hpp>
 #include <sar/core/threads/parallel.hpp>
@@ -16,9 +17,8 @@ constexpr Index copy_grain = 1 << 18;  // elements per parallel block
 /// Converts element by element; rounds to nearest if `To` is narrower.
 template <class From, class To>
 void convert(std::span<const From> from, std::span<To> to) {
-  parallel_for(static_cast<Index>(from.size()), copy_grain, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) to[i] = static_cast<To>(from[i]);
-  });
+  parallel_for_each(static_cast<Index>(from.size()), copy_grain,
+                    [&](Index i) { to[i] = static_cast<To>(from[i]); });
 }
 
 }  // namespace
@@ -37,10 +37,6 @@ Shape::Shape(std::span<const Index> extents) {
     size *= std::max<Index>(extent, 1);
     extents_[dims_++] = extent;
   }
-}
-
-Index Shape::size() const noexcept {
-  return dims_ == 0 ? 0 : extents_[0] * row_size();
 }
 
 Index Shape::row_size() const noexcept {
@@ -76,10 +72,6 @@ Tensor::Tensor(const Shape& shape) : shape_(shape) {
   data_ = static_cast<real*>(block);
 }
 
-Tensor Tensor::zeros(const Shape& shape) {
-  return full(shape, 0);
-}
-
 Tensor Tensor::full(const Shape& shape, real value) {
   Tensor result(shape);
   result.fill(value);
@@ -87,7 +79,6 @@ Tensor Tensor::full(const Shape& shape, real value) {
 }
 
 Tensor Tensor::from(const Shape& shape, std::span<const real> values) {
-  require_length(values.size(), shape);
   Tensor result(shape);
   result.copy_from(values);
   return result;
@@ -98,7 +89,6 @@ Tensor Tensor::from(const Shape& shape, std::initializer_list<real> values) {
 }
 
 Tensor Tensor::from(const Shape& shape, std::span<const other_precision> values) {
-  require_length(values.size(), shape);
   Tensor result(shape);
   result.copy_from(values);
   return result;
@@ -161,6 +151,10 @@ void Tensor::fill(real value) {
   require_writable();
   parallel_for(size(), copy_grain,
                [&](Index begin, Index end) { std::fill(data_ + begin, data_ + end, value); });
+}
+
+void Tensor::save() const {
+  Transaction::save_bytes(data_, bytes(), storage_);
 }
 
 void Tensor::copy_from(const Tensor& other) {

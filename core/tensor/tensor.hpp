@@ -31,7 +31,7 @@ class Shape {
   [[nodiscard]] int dims() const noexcept { return dims_; }
   [[nodiscard]] Index operator[](int d) const { return extents_[static_cast<std::size_t>(d)]; }
   /// Returns the number of elements.
-  [[nodiscard]] Index size() const noexcept;
+  [[nodiscard]] Index size() const noexcept { return dims_ == 0 ? 0 : extents_[0] * row_size(); }
   /// Returns the number of elements in one row: the product of all extents except the first.
   [[nodiscard]] Index row_size() const noexcept;
   /// Returns the same shape with `rows` rows.
@@ -56,7 +56,7 @@ class Tensor {
   /// Allocates a tensor with uninitialised values. Throws MemoryError.
   explicit Tensor(const Shape& shape);
 
-  static Tensor zeros(const Shape& shape);
+  static Tensor zeros(const Shape& shape) { return full(shape, 0); }
   static Tensor full(const Shape& shape, real value);
   /// Returns a tensor with a copy of `values` in row-major order. Throws ShapeError unless there are
   /// shape.size() values.
@@ -132,6 +132,8 @@ class Tensor {
   [[nodiscard]] bool read_only() const noexcept { return read_only_; }
   /// Throws InputError if read_only().
   void require_writable() const;
+  /// Saves the values in the open Transaction. To be called before values that outlive a call are overwritten.
+  void save() const;
 
  private:
   static void require_length(std::size_t length, const Shape& shape);

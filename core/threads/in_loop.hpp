@@ -7,12 +7,10 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 /// Marks the current thread as being inside a loop during its lifetime.
-class InLoop {
+class InLoop : NonCopyable {
  public:
   InLoop() noexcept;
   ~InLoop();
-  InLoop(const InLoop&) = delete;
-  InLoop& operator=(const InLoop&) = delete;
 
   /// Returns whether this thread is inside a loop.
   [[nodiscard]] static bool here() noexcept;

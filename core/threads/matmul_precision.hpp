@@ -23,12 +23,10 @@ enum class MatmulPrecision { highest, high, medium };
 /// During its lifetime, products have this precision on the thread that made it, and in its parallel loops:
 /// in the forward and the backward pass of a training that keeps it alive over both. Scopes nest. Set the
 /// same precision on every rank.
-class MatmulPrecisionScope {
+class MatmulPrecisionScope : NonCopyable {
  public:
   explicit MatmulPrecisionScope(MatmulPrecision precision) noexcept;
   ~MatmulPrecisionScope();
-  MatmulPrecisionScope(const MatmulPrecisionScope&) = delete;
-  MatmulPrecisionScope& operator=(const MatmulPrecisionScope&) = delete;
 
  private:
   MatmulPrecision outer_;

@@ -25,19 +25,15 @@ namespace {
 
 /// States for the thread sanitizer, which cannot see into oneTBB: everything before a loop happens before
 /// each of its blocks, and each block happens before everything after the loop.
-class LoopOrder {
+class LoopOrder : NonCopyable {
  public:
   LoopOrder() { release(&begin_); }
   ~LoopOrder() { acquire(&end_); }
-  LoopOrder(const LoopOrder&) = delete;
-  LoopOrder& operator=(const LoopOrder&) = delete;
 
-  class Blocks {
+  class Blocks : NonCopyable {
    public:
     explicit Blocks(LoopOrder& order) : order_(order) { acquire(&order_.begin_); }
     ~Blocks() { release(&order_.end_); }
-    Blocks(const Blocks&) = delete;
-    Blocks& operator=(const Blocks&) = delete;
 
    private:
     LoopOrder& order_;
@@ -61,7 +57,7 @@ class LoopOrder {
 
 /// Disables floating-point exceptions of this thread during its lifetime, whatever the host has enabled:
 /// kernels divide by zero in unused vector lanes and in means over nothing.
-class QuietArithmetic {
+class QuietArithmetic : NonCopyable {
  public:
 #if defined(__SSE__)  // std::fenv_t also saves the x87 unit, which is slow and not used
   QuietArithmetic() : of_host_(_mm_getcsr()) {
@@ -78,8 +74,6 @@ class QuietArithmetic {
     std::fesetenv(&of_host_);
   }
 #endif
-  QuietArithmetic(const QuietArithmetic&) = delete;
-  QuietArithmetic& operator=(const QuietArithmetic&) = delete;
 
  private:
 #if defined(__SSE__)

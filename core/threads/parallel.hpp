@@ -37,12 +37,10 @@ class FunctionRef<R(Args...)> {
 int num_threads();
 
 /// Limits oneTBB loops of this process to `threads` threads (at least 1) during its lifetime.
-class ThreadLimit {
+class ThreadLimit : NonCopyable {
  public:
   explicit ThreadLimit(int threads);
   ~ThreadLimit();
-  ThreadLimit(const ThreadLimit&) = delete;
-  ThreadLimit& operator=(const ThreadLimit&) = delete;
 
  private:
   struct Impl;
@@ -52,12 +50,10 @@ class ThreadLimit {
 /// Lets communication progress while kernels run: during its lifetime, the thread that made it calls `poll`
 /// between the blocks that it runs in parallel loops. No other thread calls it. Scopes nest; the innermost is
 /// called.
-class PollScope {
+class PollScope : NonCopyable {
  public:
   explicit PollScope(FunctionRef<void()> poll);
   ~PollScope();
-  PollScope(const PollScope&) = delete;
-  PollScope& operator=(const PollScope&) = delete;
 
  private:
   FunctionRef<void()> poll_;
@@ -71,6 +67,14 @@ void poll_progress();
 /// Calls body(begin, end) for each block of `grain` elements of [0, n); the last block may be shorter. Blocks
 /// run in any order on any thread. Exceptions of the body are rethrown in the caller.
 void parallel_for(Index n, Index grain, FunctionRef<void(Index begin, Index end)> body);
+
+/// Calls body(i) for each i of [0, n), in blocks of `grain` elements as parallel_for.
+template <class Body>
+void parallel_for_each(Index n, Index grain, const Body& body) {
+  parallel_for(n, grain, [&](Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) body(i);
+  });
+}
 
 /// Maps each block of `grain` elements of [0, n) to a value and combines the values in block order:
 ///

@@ -15,7 +15,7 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Records its own lifetime as a scope of this thread. Scopes of a thread nest.
 ///
 ///     const TraceScope scope("solver step");
-class TraceScope {
+class TraceScope : NonCopyable {
  public:
   /// `name` must be a string literal: it is read when the trace is written.
   explicit TraceScope(const char* name, TraceKind kind = TraceKind::host) noexcept {
@@ -26,8 +26,6 @@ class TraceScope {
     if (open_) [[unlikely]]
       close();
   }
-  TraceScope(const TraceScope&) = delete;
-  TraceScope& operator=(const TraceScope&) = delete;
 
   /// Adds a description to this scope: the parts concatenated as with operator<<, cut to 37 bytes. Costs
   /// nothing without a running trace.

@@ -8,8 +8,6 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-constexpr Index grain = Index{1} << 14;
-
 using GlobalColumns = std::span<const EndColumn<std::int64_t>>;
 using LocalColumns = std::span<const EndColumn<std::int32_t>>;
 
@@ -21,10 +19,8 @@ Array<Index> look_up(std::span<const Index> nodes, int, Index first, GlobalColum
   for (std::size_t i = 0; i < nodes.size(); ++i) numbers.insert(nodes[i], first + static_cast<Index>(i));
   for (const auto& [given, global, goes] : columns) {
     global.resize(given.size());
-    parallel_for(static_cast<Index>(given.size()), grain,
-                 [&, given = given, &found = global](Index begin, Index end) {
-                   for (auto k = begin; k < end; ++k) found[k] = numbers.find(given[k]);
-                 });
+    parallel_for_each(static_cast<Index>(given.size()), edges_per_task,
+                      [&, given = given, &found = global](Index k) { found[k] = numbers.find(given[k]); });
     for (std::size_t k = 0; k < given.size(); ++k) {
       if (global[k] != IdTable::none) continue;
       const Index next = -1 - static_cast<Index>(asked.size());
@@ -69,12 +65,6 @@ void require_found(int rank, const char* what, const LocalEdges&, LocalColumns, 
 }
 
 }  // namespace
-
-PartitionBook gather_book(const Communicator& comm, Index size) {
-  std::vector<Index> offsets{0};
-  for (const Index count : comm.all_gather(size)) offsets.push_back(offsets.back() + count);
-  return PartitionBook(std::move(offsets));
-}
 
 template <class Nodes, class Id>
 void find_ends(const Communicator& comm, const HostNodes<Nodes>& nodes, const HostEdges<Id>& edges,

@@ -10,8 +10,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Returns the book of ranges of ids in which each rank has `size` ids. Collective.
-PartitionBook gather_book(const Communicator& comm, Index size);
+inline constexpr Index edges_per_task = Index{1} << 14;  ///< in parallel loops over a host's edges
 
 /// Returns the ids of the nodes that this rank owns.
 inline std::span<const Index> own_nodes(std::span<const Index> nodes) {

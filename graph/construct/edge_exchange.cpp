@@ -1,5 +1,6 @@
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/threads/parallel.hpp>
+#include <sar/graph/construct/edge_ends.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
 
 #include <algorithm>
@@ -8,8 +9,6 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
-
-constexpr Index grain = Index{1} << 14;  // edges per task
 
 /// Sends column[e] to rank owners[e] and appends the `arriving` received values.
 template <class T>
@@ -26,12 +25,17 @@ void exchange_column(const Communicator& comm, const Array<std::int32_t>& owners
 }
 
 template <class T>
-void select(const Array<Index>& order, Array<T>& column) {
+void permute(const Array<Index>& order, Array<T>& column) {
   Array<T> selected(order.size());
-  parallel_for(static_cast<Index>(order.size()), grain, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i) selected[i] = column[order[i]];
-  });
+  parallel_for_each(static_cast<Index>(order.size()), edges_per_task,
+                    [&](Index i) { selected[i] = column[order[i]]; });
   column = std::move(selected);
+}
+
+/// Reduces the list to edges order[0], order[1], ...
+void take_in_order(const Array<Index>& order, EdgeList& edges) {
+  for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id}) permute(order, *column);
+  if (!edges.weight.empty()) permute(order, edges.weight);
 }
 
 }  // namespace
@@ -39,9 +43,7 @@ void select(const Array<Index>& order, Array<T>& column) {
 void exchange_edges(const Communicator& comm, const PartitionBook& book, EdgeList&& edges, bool weighted,
                     EdgeList& mine) {
   Array<std::int32_t> owners(edges.dst.size());
-  parallel_for(edges.size(), grain, [&](Index first, Index last) {
-    for (Index e = first; e < last; ++e) owners[e] = book.owner(edges.dst[e]);
-  });
+  parallel_for_each(edges.size(), edges_per_task, [&](Index e) { owners[e] = book.owner(edges.dst[e]); });
   std::vector<Index> arriving(comm.size(), 0);
   for (const std::int32_t owner : owners) ++arriving[owner];
   comm.all_reduce(std::span<Index>(arriving));
@@ -104,26 +106,15 @@ Array<Index> edge_order(Index dst_begin, Index dst_end, const EdgeList& edges) {
 }
 
 void sort_edges(Index dst_begin, Index dst_end, EdgeList& edges) {
-  const Array<Index> order = edge_order(dst_begin, dst_end, edges);
-  select(order, edges.src);
-  select(order, edges.dst);
-  select(order, edges.id);
-  if (!edges.weight.empty()) select(order, edges.weight);
+  take_in_order(edge_order(dst_begin, dst_end, edges), edges);
 }
 
 void drop_duplicates(Index dst_begin, Index dst_end, EdgeList& edges) {
   sort_edges(dst_begin, dst_end, edges);
-  std::size_t kept = 0;
-  for (std::size_t e = 0; e < edges.src.size(); ++e) {
-    if (kept > 0 && edges.src[e] == edges.src[kept - 1] && edges.dst[e] == edges.dst[kept - 1]) continue;
-    edges.src[kept] = edges.src[e];
-    edges.dst[kept] = edges.dst[e];
-    edges.id[kept] = edges.id[e];
-    if (!edges.weight.empty()) edges.weight[kept] = edges.weight[e];
-    ++kept;
-  }
-  for (Array<Index>* column : {&edges.src, &edges.dst, &edges.id}) column->resize(kept);
-  if (!edges.weight.empty()) edges.weight.resize(kept);
+  Array<Index> kept;
+  for (Index e = 0; e < edges.size(); ++e)
+    if (e == 0 || edges.src[e] != edges.src[e - 1] || edges.dst[e] != edges.dst[e - 1]) kept.push_back(e);
+  take_in_order(kept, edges);
 }
 
 }}  // namespace sar

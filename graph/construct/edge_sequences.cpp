@@ -9,19 +9,12 @@ namespace sar { inline namespace SAR_PRECISION {
 EdgeSequences edge_sequences(const GraphShardManager& graph) {
   const GraphTopology& shards = graph.topology();
   const auto num_dst = static_cast<std::size_t>(graph.num_dst_nodes());
-  const auto for_edges = [&](const auto& visit) {
-    for (const GraphShard* shard : {&shards.local, &shards.remote})
-      for (Index i = 0; i < shard->num_rows(); ++i)
-        for (Index k = shard->row_begin[i]; k < shard->row_begin[i + 1]; ++k)
-          visit(static_cast<std::size_t>(shard->dst_row(i)), shard->edge(k));
-  };
-
   // counting sort by destination, then by id
   Array<Index> begin(num_dst + 1, 0), by_dst(static_cast<std::size_t>(graph.num_edges()));
-  for_edges([&](std::size_t v, Index) { ++begin[v + 1]; });
+  shards.for_each_edge([&](Index, Index v, Index) { ++begin[v + 1]; });
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
   Array<Index> next(begin.begin(), begin.end() - 1);
-  for_edges([&](std::size_t v, Index edge) { by_dst[next[v]++] = edge; });
+  shards.for_each_edge([&](Index, Index v, Index edge) { by_dst[next[v]++] = edge; });
   const Array<Index>& ids = graph.edge_ids();
   for (std::size_t v = 0; v < num_dst; ++v)
     std::sort(by_dst.begin() + begin[v], by_dst.begin() + begin[v + 1],

@@ -4,7 +4,6 @@
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -79,13 +78,11 @@ class BlockTypes {
   /// Returns the original ids within the type of this rank's sources.
   [[nodiscard]] const SharedIds& src_ids(std::size_t type) const { return types_[type].src_ids; }
   [[nodiscard]] std::size_t node_type(const std::string& name) const {
-    return static_cast<std::size_t>(std::ranges::find(graph_.node_types(), name) -
-                                    graph_.node_types().begin());
+    return find_node_type(graph_.node_types(), name);
   }
   /// Returns, for each destination of the message flow graph, its position when types are concatenated.
   [[nodiscard]] Array<Index> destinations_in_order() const {
-    std::vector<Index> begin(num_types_ + 1, 0);
-    std::partial_sum(num_destinations_.begin(), num_destinations_.end(), begin.begin() + 1);
+    const std::vector<Index> begin = offsets_of_sizes(num_destinations_);
     Array<Index> places;
     for (Index i = 0; i < block_.num_dst_nodes(); ++i)
       places.push_back(begin[static_cast<std::size_t>(type_[i])] + number_[i]);
@@ -126,14 +123,9 @@ class BlockTypes {
     made->shared_rounds = std::move(rounds);
     made->shared_src_ids = types_[source].src_ids;
     made->shared_dst_ids = types_[destination].dst_ids;
-    // computed on demand; the captures keep the relation's degrees and rows alive
-    const auto in_graph = [rows = types_[source].rows, graph = graph_[type].shards()](const auto& degrees) {
-      return std::make_shared<LazyArray>([rows, graph, degrees] {
-        const Array<Index> of_graph = degrees->make();
-        Array<Index> of_rows(rows->size());
-        std::ranges::transform(*rows, of_rows.begin(), [&](Index row) { return of_graph[row]; });
-        return of_rows;
-      });
+    // selected on demand from the relation's degrees, which are counted once for all blocks
+    const auto in_graph = [rows = types_[source].rows](const auto& degrees) {
+      return std::make_shared<LazyArray>([rows, degrees] { return degrees->select(*rows); });
     };
     KnownDegrees known{.out = in_graph(whole.degrees.out)};
     if (made->is_block) known.src_in = in_graph(whole.degrees.in);
@@ -199,19 +191,13 @@ class BlockTypes {
   void divide_edges() {
     edges_.resize(form_.edge_types.size());
     const Array<std::uint16_t>& etypes = form_.etypes.numbers();
-    for (const GraphShard* shard : {&shards_.local, &shards_.remote}) {
-      const bool local = shard == &shards_.local;
-      const Index first_row = local ? 0 : shards_.local.num_src_rows;
-      for (Index i = 0; i < shard->num_rows(); ++i)
-        for (Index k = shard->row_begin[i]; k < shard->row_begin[i + 1]; ++k) {
-          const Index edge = shard->edge(k);
-          TypedEdges& edges = edges_[etypes[block_.edge_rows()[edge]]];
-          (local ? edges.local : edges.remote)
-              .push_back({.dst = static_cast<local_index>(number_[shard->dst_row(i)]),
-                          .src = static_cast<local_index>(number_[first_row + shard->src[k]]),
-                          .edge = static_cast<local_index>(edge)});
-        }
-    }
+    shards_.for_each_edge([&](Index u, Index v, Index edge) {
+      TypedEdges& edges = edges_[etypes[block_.edge_rows()[edge]]];
+      (u < shards_.local.num_src_rows ? edges.local : edges.remote)
+          .push_back({.dst = static_cast<local_index>(number_[v]),
+                      .src = static_cast<local_index>(number_[u]),
+                      .edge = static_cast<local_index>(edge)});
+    });
   }
 
   /// Computes src_books_, dst_books_ and num_edges_. Collective.
@@ -297,9 +283,7 @@ HeteroBlock::HeteroBlock(const HeteroGraph& graph, const MessageFlowGraph& block
     : HeteroBlock(make(graph, block)) {}
 
 const Array<Index>& HeteroBlock::sources(const std::string& type) const {
-  (void)num_nodes(type);  // throws for an unknown type
-  return places_
-      ->sources[static_cast<std::size_t>(std::ranges::find(node_types(), type) - node_types().begin())];
+  return places_->sources[find_node_type(node_types(), type)];
 }
 
 HeteroBlock::Rows HeteroBlock::split(const Variable& sources) const {

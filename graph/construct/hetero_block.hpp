@@ -8,7 +8,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -5,6 +5,7 @@
 #include <sar/comm/rows/unique_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
+#include <sar/graph/construct/edge_ends.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/construct/host_edge_order.hpp>
 #include <sar/graph/message/agreement.hpp>
@@ -16,8 +17,6 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
-
-constexpr Index grain = Index{1} << 14;
 
 /// Returns the edges of this rank in global ids, reverse edges last. Collective.
 template <class Nodes, class Id>
@@ -62,9 +61,7 @@ RowRoute route_to_owners(const Communicator& comm, const PartitionBook& book, co
   Array<std::int32_t> owners;
   comm.agree([&] {
     owners.resize(edges.dst.size());
-    parallel_for(edges.size(), grain, [&](Index first, Index last) {
-      for (auto k = first; k < last; ++k) owners[k] = book.owner(edges.dst[k]);
-    });
+    parallel_for_each(edges.size(), edges_per_task, [&](Index k) { owners[k] = book.owner(edges.dst[k]); });
   });
   return {comm, owners};
 }
@@ -89,11 +86,7 @@ Array<std::int32_t> places_of(const Array<Index>& ids, const Array<Index>& order
   Array<std::int32_t> places(ids.size());
   if (ids.empty()) return places;
   const auto size = static_cast<Index>(order.size());
-  const auto for_all = [&](const auto& body) {
-    parallel_for(size, grain, [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i) body(i);
-    });
-  };
+  const auto for_all = [&](const auto& body) { parallel_for_each(size, edges_per_task, body); };
   const auto [smallest, largest] = std::minmax_element(ids.begin(), ids.end());
   if (const Index first = *smallest; *largest - first < 4 * size) {
     Array<std::int32_t> by_id(*largest - first + 1);
@@ -173,10 +166,9 @@ Tensor HostEdgeOrder::to_graph_order(const GraphShardManager& graph, const Tenso
                         "to_graph_order: rows of shape ", rows.shape(), " and reverse rows of shape ",
                         reverse_rows.shape(), " on rank ", graph.comm().rank(),
                         reversed ? ", expected the same shape" : ", but there are no reverse edges");
-    CollectiveCall("to_graph_order")
-        .equal("shape of a row", rows.shape())
-        .equal("choice of reverse rows", both ? 1 : 0)
-        .require_equal(graph.comm());
+    graph.comm().require_equal(CollectiveCall("to_graph_order")
+                                   .equal("shape of a row", rows.shape())
+                                   .equal("choice of reverse rows", both ? 1 : 0));
     Tensor sent = rows;
     if (reversed) {
       sent = Tensor(rows.shape().with_rows(2 * given));
@@ -188,9 +180,8 @@ Tensor HostEdgeOrder::to_graph_order(const GraphShardManager& graph, const Tenso
     const Index row_bytes = rows.row_size() * Index{sizeof(real)};
     route.forward(reinterpret_cast<const std::byte*>(std::as_const(sent).data()), row_bytes,
                   reinterpret_cast<std::byte*>(arrived.data()));
-    parallel_for(graph.num_edges(), grain, [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i)
-        std::copy_n(arrived.row(i), arrived.row_size(), ordered.row(places[i]));
+    parallel_for_each(graph.num_edges(), edges_per_task, [&](Index i) {
+      std::copy_n(arrived.row(i), arrived.row_size(), ordered.row(places[i]));
     });
     return ordered;
   });
@@ -204,14 +195,12 @@ Tensor HostEdgeOrder::to_host_order(const GraphShardManager& graph, const Tensor
                         ", which has ", graph.num_edges(), " edges of the graph");
     require<InputError>(reversed || !reverse,
                         "to_host_order: reverse rows are asked for, but there are no reverse edges");
-    CollectiveCall("to_host_order")
-        .equal("shape of a row", rows.shape())
-        .equal("choice of reverse rows", reverse ? 1 : 0)
-        .require_equal(graph.comm());
+    graph.comm().require_equal(CollectiveCall("to_host_order")
+                                   .equal("shape of a row", rows.shape())
+                                   .equal("choice of reverse rows", reverse ? 1 : 0));
     Tensor arrived(rows.shape());
-    parallel_for(graph.num_edges(), grain, [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i) std::copy_n(rows.row(places[i]), rows.row_size(), arrived.row(i));
-    });
+    parallel_for_each(graph.num_edges(), edges_per_task,
+                      [&](Index i) { std::copy_n(rows.row(places[i]), rows.row_size(), arrived.row(i)); });
     Tensor back(rows.shape().with_rows(route.num_rows()));
     route.back(reinterpret_cast<const std::byte*>(std::as_const(arrived).data()),
                rows.row_size() * Index{sizeof(real)}, reinterpret_cast<std::byte*>(back.data()));

@@ -64,10 +64,9 @@ struct HostGraph::Parts {
   }
 
   static void agree_on_options(const Communicator& comm, const HostGraphOptions& options) {
-    CollectiveCall("HostGraph")
-        .equal(options.graph)
-        .equal("add_reverse_edges", options.add_reverse_edges ? 1 : 0)
-        .require_equal(comm);
+    comm.require_equal(CollectiveCall("HostGraph")
+                           .equal(options.graph)
+                           .equal("add_reverse_edges", options.add_reverse_edges ? 1 : 0));
   }
 };
 

@@ -95,6 +95,8 @@ HostHeteroGraph::HostHeteroGraph(const Communicator& comm, const std::vector<Loc
 Tensor HostHeteroGraph::to_graph_order(const EdgeType& type, const Tensor& rows,
                                        const Tensor& reverse_rows) const {
   return comm().agree([&] {
+    const CallScope compared(
+        comm(), CollectiveCall("HostHeteroGraph::to_graph_order").equal("edge type", type.canonical_name()));
     const std::size_t k = find_edge_type(edge_types(), type.canonical_name());
     return (*orders_)[k].to_graph_order((*this)[type], rows, reverse_rows);
   });
@@ -102,6 +104,8 @@ Tensor HostHeteroGraph::to_graph_order(const EdgeType& type, const Tensor& rows,
 
 Tensor HostHeteroGraph::to_host_order(const EdgeType& type, const Tensor& rows, bool reverse) const {
   return comm().agree([&] {
+    const CallScope compared(
+        comm(), CollectiveCall("HostHeteroGraph::to_host_order").equal("edge type", type.canonical_name()));
     const std::size_t k = find_edge_type(edge_types(), type.canonical_name());
     return (*orders_)[k].to_host_order((*this)[type], rows, reverse);
   });

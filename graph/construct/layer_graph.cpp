@@ -27,7 +27,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-constexpr Index grain = Index{1} << 12;  // rows or edges per task
+constexpr Index rows_per_task = Index{1} << 12;  // or edges
 
 void check_count(Index edges) {
   require<InputError>(edges <= std::numeric_limits<local_index>::max(), "a layer has ", edges,
@@ -38,9 +38,8 @@ void check_count(Index edges) {
 template <class Column>
 Column select(const Column& column, const Array<Index>& rows) {
   Column selected(rows.size());
-  parallel_for(static_cast<Index>(rows.size()), grain, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) selected[i] = column[rows[i]];
-  });
+  parallel_for_each(static_cast<Index>(rows.size()), rows_per_task,
+                    [&](Index i) { selected[i] = column[rows[i]]; });
   return selected;
 }
 
@@ -97,27 +96,24 @@ class Layer {
     const auto num_dst = static_cast<Index>(dst_rows_.size());
     const auto first_remote = static_cast<local_index>(whole_.remote.first_edge);
     Array<Index> local_begin(num_dst + 1, 0);
-    parallel_for(num_dst, grain, [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i)
-        local_begin[i + 1] =
-            std::count_if(kept.edge.begin() + kept.begin[i], kept.edge.begin() + kept.begin[i + 1],
-                          [&](local_index row) { return row < first_remote; });
+    parallel_for_each(num_dst, rows_per_task, [&](Index i) {
+      local_begin[i + 1] =
+          std::count_if(kept.edge.begin() + kept.begin[i], kept.edge.begin() + kept.begin[i + 1],
+                        [&](local_index row) { return row < first_remote; });
     });
     std::partial_sum(local_begin.begin(), local_begin.end(), local_begin.begin());
     num_local_ = local_begin[num_dst];
     edges_.resize(kept.edge.size());
-    parallel_for(num_dst, grain, [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i) {
-        Index local = local_begin[i];
-        Index remote = num_local_ + kept.begin[i] - local;
-        const auto dst = static_cast<local_index>(i);
-        for (Index k = kept.begin[i]; k < kept.begin[i + 1]; ++k) {
-          const local_index row = kept.edge[k];
-          if (row < first_remote)
-            edges_[local++] = {dst, whole_.local.src[row], row};
-          else
-            edges_[remote++] = {dst, whole_.remote.src[row - first_remote], row};
-        }
+    parallel_for_each(num_dst, rows_per_task, [&](Index i) {
+      Index local = local_begin[i];
+      Index remote = num_local_ + kept.begin[i] - local;
+      const auto dst = static_cast<local_index>(i);
+      for (Index k = kept.begin[i]; k < kept.begin[i + 1]; ++k) {
+        const local_index row = kept.edge[k];
+        if (row < first_remote)
+          edges_[local++] = {dst, whole_.local.src[row], row};
+        else
+          edges_[remote++] = {dst, whole_.remote.src[row - first_remote], row};
       }
     });
   }
@@ -125,9 +121,7 @@ class Layer {
   /// Calls visit(edge) for the edges [begin, end), in parallel.
   template <class Visit>
   void for_edges(Index begin, Index end, const Visit& visit) {
-    parallel_for(end - begin, grain, [&](Index first, Index last) {
-      for (Index k = begin + first; k < begin + last; ++k) visit(edges_[k]);
-    });
+    parallel_for_each(end - begin, rows_per_task, [&](Index k) { visit(edges_[begin + k]); });
   }
 
   /// Renumbers the sources of remote edges without gaps, and tells each owner which of its halo rows in the
@@ -194,17 +188,16 @@ class Layer {
 
   /// Sorts the halo by the indices that the owners return.
   void sort_halo_rows() {
-    const auto answers = comm_.all_to_all_v<local_index>(requested_.values, requested_.counts);
+    const auto answers = comm_.all_to_all_v<local_index>(requested_.values, requested_.counts, asked_);
     auto requests = requested_.values.begin();
     for (const Index count : requested_.counts) {
       std::sort(requests, requests + count);
       requests += count;
     }
-    std::vector<Index> begin(asked_.size() + 1, 0);
-    std::partial_sum(asked_.begin(), asked_.end(), begin.begin() + 1);
+    const std::vector<Index> begin = offsets_of_sizes(asked_);
     Array<local_index> order, place(static_cast<std::size_t>(halo_rows()));
     for (const HaloRound& round : rounds_) {
-      const local_index* const numbers = answers.values.data() + begin[static_cast<std::size_t>(round.owner)];
+      const local_index* const numbers = answers.data() + begin[static_cast<std::size_t>(round.owner)];
       order.resize(static_cast<std::size_t>(round.recv_rows));
       std::iota(order.begin(), order.end(), local_index{0});
       std::sort(order.begin(), order.end(),
@@ -220,22 +213,18 @@ class Layer {
   [[nodiscard]] Sizes share_sizes() const {
     const std::array<Index, 3> mine{static_cast<Index>(src_rows_.size()),
                                     static_cast<Index>(dst_rows_.size()), static_cast<Index>(edges_.size())};
-    std::vector<Index> src_offsets{0}, dst_offsets{0};
-    Index edges = 0;
-    for (const std::array<Index, 3>& sizes : comm_.all_gather(mine)) {
-      src_offsets.push_back(src_offsets.back() + sizes[0]);
-      dst_offsets.push_back(dst_offsets.back() + sizes[1]);
-      edges += sizes[2];
-    }
-    return {PartitionBook(std::move(src_offsets)), PartitionBook(std::move(dst_offsets)), edges};
+    const auto all = comm_.all_gather(mine);
+    const auto offsets = [&](std::size_t i) {
+      return offsets_of_sizes(all, [i](const auto& sizes) { return sizes[i]; });
+    };
+    return {PartitionBook(offsets(0)), PartitionBook(offsets(1)), offsets(2).back()};
   }
 
   void make_shards(GraphTopology& layer) {
     edge_rows_.resize(edges_.size());
     layer.local = make_shard(0, num_local_, std::ssize(src_rows_), /*every_row=*/true);
     layer.remote = make_shard(num_local_, std::ssize(edges_), halo_rows(), /*every_row=*/false);
-    std::vector<Index> begin(requested_.counts.size() + 1, 0);
-    std::partial_sum(requested_.counts.begin(), requested_.counts.end(), begin.begin() + 1);
+    const std::vector<Index> begin = offsets_of_sizes(requested_.counts);
     for (HaloRound& round : rounds_) {
       const auto reader = static_cast<std::size_t>(round.reader);
       round.send_rows.assign(requested_.values.begin() + begin[reader],
@@ -285,7 +274,8 @@ class Layer {
         part, edges, [&](Index k) { return edges_[begin + k].dst; }, every_row);
     part.src.resize(static_cast<std::size_t>(edges));
     for_blocks_of_work(
-        part.num_rows(), part.num_rows() + edges, grain, [&](Index i) { return part.row_begin[i] + i; },
+        part.num_rows(), part.num_rows() + edges, rows_per_task,
+        [&](Index i) { return part.row_begin[i] + i; },
         [&](Index first, Index last) { sort_sources(part, first, last); });
     return part;
   }

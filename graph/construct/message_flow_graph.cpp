@@ -5,27 +5,9 @@
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
-namespace {
-
-/// Throws InputError for an invalid number of layers. Collective.
-void check_layers(const Communicator& comm, int num_layers) {
-  comm.agree([&] {
-    require<InputError>(num_layers >= 1, "message flow graphs of ", num_layers,
-                        " layers, expected at least 1");
-  });
-  std::array<int, 2> layers{num_layers, -num_layers};
-  comm.all_reduce(std::span<int>(layers), ReduceOp::max);
-  require<InputError>(layers[0] == -layers[1],
-                      "message flow graphs of a different number of layers on different "
-                      "ranks: ",
-                      -layers[1], " to ", layers[0]);
-}
-
-}  // namespace
 
 MessageFlowGraph::MessageFlowGraph(LayerGraph layer, Array<Index> dst_rows, const GraphOptions& options)
     : GraphShardManager(std::move(layer.graph), options),
@@ -37,7 +19,9 @@ std::vector<MessageFlowGraph> construct_mfgs(const GraphShardManager& graph, std
                                              int num_layers) {
   const TraceScope scope("construct_mfgs", TraceKind::compute);
   return graph.comm().agree([&] {
-    check_layers(graph.comm(), num_layers);
+    require<InputError>(num_layers >= 1, "message flow graphs of ", num_layers,
+                        " layers, expected at least 1");
+    graph.comm().require_equal(CollectiveCall("construct_mfgs").equal("number of layers", num_layers));
     return make_layers(graph, seeds, num_layers, [&](Index, const Array<Index>& dst_rows) {
       return all_in_edges(*graph.shards(), dst_rows);
     });

@@ -68,12 +68,11 @@ NegativeSampler::NegativeSampler(const GraphShardManager& graph, const NegativeO
     : comm_(graph.comm()), options_(options) {
   comm_.agree([&] {
     require<InputError>(options.k >= 1, "NegativeSampler: k is ", options.k, ", expected 1 or more");
-    CollectiveCall("NegativeSampler")
-        .equal("k", options.k)
-        .equal("seed", static_cast<std::int64_t>(options.seed))
-        .equal("exclude_self_loops", options.exclude_self_loops)
-        .equal("need of exclude_edges", options.exclude_edges != nullptr)
-        .require_equal(comm_);
+    comm_.require_equal(CollectiveCall("NegativeSampler")
+                            .equal("k", options.k)
+                            .equal("seed", static_cast<std::int64_t>(options.seed))
+                            .equal("exclude_self_loops", options.exclude_self_loops)
+                            .equal("need of exclude_edges", options.exclude_edges != nullptr));
     const GraphTopology& shards = graph.topology();
     dst_ = make_nodes(comm_, shards.dst_book, graph.dst_ids(), "destination");
     if (!shards.is_homogeneous()) src_ = make_nodes(comm_, shards.src_book, graph.src_ids(), "source");
@@ -100,7 +99,7 @@ Array<Index> NegativeSampler::excluded(const NodePairList& pairs, const Array<In
 
 NodePairList NegativeSampler::draw(const char* call, std::span<const Index> edge_ids, std::uint64_t epoch,
                                    Propose propose) const {
-  CollectiveCall(call).equal("epoch", static_cast<std::int64_t>(epoch)).require_equal(comm_);
+  comm_.require_equal(CollectiveCall(call).equal("epoch", static_cast<std::int64_t>(epoch)));
   const Random random({options_.seed, negative_stream, epoch});
   const auto k = static_cast<std::uint64_t>(options_.k);
   Array<Index> slots(edge_ids.size() * k);
@@ -189,18 +188,17 @@ NodePairList NegativeSampler::replaced_end(std::span<const Index> src, std::span
 }
 
 std::vector<RelationEnds> relation_ends(const HeteroGraph& graph) {
-  const auto range = [&](const std::string& type) {
-    Index begin = 0;
-    for (const std::string& before : graph.node_types()) {
-      if (before == type) break;
-      begin += graph.num_nodes(before);
-    }
-    return std::pair(begin, begin + graph.num_nodes(type));
-  };
+  const auto size = [&](const std::string& type) { return graph.num_nodes(type); };
+  return relation_ends(graph.node_types(), graph.edge_types(), offsets_of_sizes(graph.node_types(), size));
+}
+
+std::vector<RelationEnds> relation_ends(std::span<const std::string> node_types,
+                                        std::span<const EdgeType> edge_types, std::span<const Index> first) {
   std::vector<RelationEnds> ends;
-  for (const EdgeType& type : graph.edge_types()) {
-    const auto src = range(type.source), dst = range(type.destination);
-    ends.push_back({src.first, src.second, dst.first, dst.second});
+  for (const EdgeType& type : edge_types) {
+    const std::size_t src = find_node_type(node_types, type.source),
+                      dst = find_node_type(node_types, type.destination);
+    ends.push_back({first[src], first[src + 1], first[dst], first[dst + 1]});
   }
   return ends;
 }

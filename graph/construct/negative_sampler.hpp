@@ -36,6 +36,10 @@ struct RelationEnds {
 /// Returns the candidates of each edge type of a graph, in its homogeneous form: all nodes of the types at
 /// its ends. Local.
 [[nodiscard]] std::vector<RelationEnds> relation_ends(const HeteroGraph& graph);
+/// The same for given types; the nodes of type t are first[t], ..., first[t + 1] - 1.
+[[nodiscard]] std::vector<RelationEnds> relation_ends(std::span<const std::string> node_types,
+                                                      std::span<const EdgeType> edge_types,
+                                                      std::span<const Index> first);
 
 /// Draws are functions of (seed, epoch, id of the edge, index of the pair) over the nodes in the order of
 /// their original ids. An edge therefore gets the same pairs for every number of ranks and on whichever rank

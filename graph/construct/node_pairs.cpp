@@ -4,7 +4,6 @@
 
 #include <numeric>
 #include <utility>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
@@ -39,13 +38,5 @@ NodePairs::NodePairs(const Communicator& comm, const PartitionBook& src_book, co
                      std::span<const Index> src, std::span<const Index> dst, const GraphOptions& options)
     : src_(graph_of_ends(comm, src_book, "source", src, src.size(), options)),
       dst_(graph_of_ends(comm, dst_book, "destination", dst, src.size(), options)) {}
-
-Variable NodePairs::src(const Variable& h) const {
-  return src_.update_all(fn::copy_u(h), fn::sum);
-}
-
-Variable NodePairs::dst(const Variable& h) const {
-  return dst_.update_all(fn::copy_u(h), fn::sum);
-}
 
 }}  // namespace sar

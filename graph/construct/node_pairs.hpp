@@ -6,6 +6,7 @@
 #include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/graph/message/message.hpp>
 
 #include <span>
 
@@ -39,9 +40,9 @@ class NodePairs {
 
   /// Returns the rows h[src[i]] of h [local nodes, ...]: [pairs, ...]. Differentiable. Throws ShapeError on
   /// every rank if the number of rows of h does not match. Collective, also in the backward pass.
-  [[nodiscard]] Variable src(const Variable& h) const;
+  [[nodiscard]] Variable src(const Variable& h) const { return src_.update_all(fn::copy_u(h), fn::sum); }
   /// Returns the rows of the other end. Collective.
-  [[nodiscard]] Variable dst(const Variable& h) const;
+  [[nodiscard]] Variable dst(const Variable& h) const { return dst_.update_all(fn::copy_u(h), fn::sum); }
 
  private:
   GraphShardManager src_, dst_;

@@ -1,7 +1,8 @@
 /// What happens to a graph between its source and the workers.
 #pragma once
 
-#include <sar/graph/partition/partition.hpp>
+#include <sar/comm/collective_call.hpp>
+#include <sar/graph/partition/partition_method.hpp>
 
 #include <cstdint>
 #include <map>
@@ -19,14 +20,27 @@ struct DatasetOptions {
   bool normalize_features = false;  ///< divide each row of the features by its sum, unless that is 0
   PartitionMethod partition = PartitionMethod::contiguous;
   std::uint64_t partition_seed = 0;
-  /// Which field is "features", "labels", "train_mask", "val_mask", "test_mask" (of the nodes) or "weight"
-  /// (of the edges), where not the one of the usual name: {{"features", "x"}}; of the edges, too, what
-  /// EdgeData names, for tasks on edges. A field that is named here must exist.
+  /// Names of the fields to use instead of the default names, for example {{"features", "x"}}. Keys of node
+  /// fields: "features", "labels", "train_mask", "val_mask", "test_mask"; of edge fields: "weight" and, for
+  /// tasks on edges, the keys that EdgeData lists. A field that is named here must exist.
   std::map<std::string, std::string> fields = {};
-  /// Whether EdgeData gets these; what nothing wants is neither read nor checked.
+  /// Whether to read labels and types of edges into EdgeData; if false, they are neither read nor checked.
   bool edge_labels = true, edge_types = true;
   bool features = true;  ///< otherwise NodeData::features has no columns, and no file is read for them
   bool labels = true;    ///< otherwise NodeData has no labels and masks
 };
 
+inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
+  call.equal("add_reverse_edges", options.add_reverse_edges)
+      .equal("add_self_loops", options.add_self_loops)
+      .equal("drop_duplicates", options.drop_duplicates)
+      .equal("normalize_features", options.normalize_features)
+      .equal("partition", to_string(options.partition))
+      .equal("partition_seed", options.partition_seed)
+      .equal("edge_labels", options.edge_labels)
+      .equal("edge_types", options.edge_types)
+      .equal("features", options.features)
+      .equal("labels", options.labels);
+  for (const auto& [key, field] : options.fields) call.equal("name of a field", key).equal("field", field);
+}
 }}  // namespace sar

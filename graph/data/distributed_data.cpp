@@ -13,16 +13,11 @@ DistributedTensor<std::int64_t> distributed_labels(const Communicator& comm, con
                                                  {std::ssize(data.labels)});
 }
 
-PartitionBook edge_book(const Communicator& comm, Index mine) {
-  return comm.agree([&] { return gather_book(comm, mine); });
-}
-
 const DataArray& require_field(const DataColumns& columns, const std::string& name) {
   const auto found = columns.find(name);
   if (found != columns.end()) return found->second;
-  std::string names;
-  for (const auto& [other, column] : columns) names += (names.empty() ? "" : ", ") + other;
-  throw InputError(concat("there is no field '", name, "', expected one of: ", names));
+  throw InputError(concat("there is no field '", name,
+                          "', expected one of: ", joined(columns, &DataColumns::value_type::first)));
 }
 
 }}  // namespace sar

@@ -19,10 +19,6 @@ DistributedTensor<> distributed_features(const Communicator& comm, const NodeDat
 /// The same of the labels, [N]; -1: unlabelled. For reading. Collective.
 DistributedTensor<std::int64_t> distributed_labels(const Communicator& comm, const NodeData& data);
 
-/// Who owns which edges, when those of rank p are `mine` in number and follow those of the ranks before.
-/// Collective.
-PartitionBook edge_book(const Communicator& comm, Index mine);
-
 /// Whether rows of a file's type are rows of T: masks are uint8. Local.
 template <RowNumber T>
 constexpr bool is_type_of(NpyType type) {
@@ -70,7 +66,7 @@ template <RowNumber T>
 DistributedTensor<T> distributed_field(const Communicator& comm, const EdgeTypeData& edges,
                                        const std::string& name) {
   return comm.agree([&] {
-    const PartitionBook book = edge_book(comm, std::ssize(edges.edges.dst));
+    const PartitionBook book = gather_book(comm, std::ssize(edges.edges.dst));
     return distributed_field<T>(comm, book, name, require_field(edges.data, name));
   });
 }

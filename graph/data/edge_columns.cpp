@@ -1,4 +1,3 @@
-#include <sar/core/error.hpp>
 #include <sar/core/number_text.hpp>
 #include <sar/graph/data/edge_columns.hpp>
 #include <sar/graph/data/node_columns.hpp>
@@ -9,17 +8,6 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
-
-/// One number for each edge.
-Array<double> read_numbers(const EdgeColumns& columns, const std::string& field, std::span<const Index> ids,
-                           const std::string& place) {
-  const DataArray column = columns.read(field, ids);
-  require<InputError>(column.row_size() == 1, place, ": a row has shape ", shape_to_string(column.row_shape),
-                      ", expected one number");
-  Array<double> values(ids.size());
-  convert_elements(column.type, column.bytes.data(), column.num_rows, values.data());
-  return values;
-}
 
 Array<EdgePart> to_parts(const Array<double>& values, std::span<const Index> ids, const std::string& place) {
   Array<EdgePart> parts(values.size());
@@ -80,7 +68,7 @@ void read_edge_columns(const EdgeColumns& columns, const DatasetOptions& options
     return find_field(columns.fields, options.fields, key, usual, data.name + ": edges");
   };
   const auto read = [&](const DataField& field) {
-    return read_numbers(columns, field.name, ids, place_of(field.name));
+    return to_numbers<double>(columns.read(field.name, ids), place_of(field.name));
   };
   if (const DataField* field = find("edge_labels", {"labels", "label"});
       field != nullptr && options.edge_labels) {

@@ -25,6 +25,9 @@ EdgeSplit split_edges(const Communicator& comm, const NodeData& data, const Edge
     require<InputError>(valid >= 0 && test >= 0 && valid + test < 1, "split_edges: shares of ", valid,
                         " for validation and ", test,
                         " for test, expected 0 or more, and less than 1 together");
+    const CallScope compared(
+        comm,
+        CollectiveCall("split_edges").equal("valid", valid).equal("test", test).equal("seed", options.seed));
     const EdgeList& edges = data.edges;
     const Array<Index> src_ids = fetch_values(comm, data.book, std::span<const Index>(data.original_ids),
                                               std::span<const Index>(edges.src));

@@ -20,12 +20,12 @@ struct EdgeSplit {
   EdgeList train, valid, test;
 };
 
-/// A draw for each pair of nodes, keyed by their original ids, says to which part the edges between them
-/// belong: both directions and parallel edges go together, so that none gives the other away. The parts are
-/// the same for every number of ranks. Their sizes are about those wanted, to the deviation of independent
-/// draws. Where NodeData::ids_are_original is false, the ids of the partition stand for the original ones,
-/// and another partition has other parts. Collective: the original ids of the sources are asked from their
-/// owners. Throws InputError, the same on every rank, for shares that are not as above.
+/// Splits the edges of a graph at random into training, validation and test edges. One draw per pair of
+/// nodes, keyed by their original ids, decides for all edges between them: reverse and parallel edges are in
+/// the same part, so that no edge reveals another one. The split is the same for every number of ranks. Edges
+/// are drawn independently, so the sizes match the shares only on average. If NodeData::ids_are_original is
+/// false, the ids of the partition are used, and the split depends on the partition. Throws InputError on
+/// every rank for invalid shares. Collective: requests the original ids of the sources from their owners.
 EdgeSplit split_edges(const Communicator& comm, const NodeData& data, const EdgeSplitOptions& options = {});
 
 }}  // namespace sar

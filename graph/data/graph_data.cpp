@@ -20,26 +20,9 @@ Array<Index> RowsById::of(std::span<const Index> ids) const {
 }
 
 const NodeTypeData& GraphData::node_type(const std::string& type) const {
-  std::string names;
-  for (const NodeTypeData& nodes : node_types) {
-    if (nodes.name == type) return nodes;
-    names += (names.empty() ? "" : ", ") + nodes.name;
-  }
-  throw InputError(concat(name, ": there is no node type ", type, ", expected one of ", names));
-}
-
-const EdgeTypeData& GraphData::edge_type(const std::string& type) const {
-  std::string names;
-  const EdgeTypeData* found = nullptr;
-  for (const EdgeTypeData& edges : edge_types) {
-    if (edges.canonical_name() == type) return edges;
-    names += (names.empty() ? "" : ", ") + edges.canonical_name();
-    if (edges.name != type) continue;
-    require<InputError>(found == nullptr, name, ": several edge types are named ", type,
-                        ", expected a name such as ", edges.canonical_name());
-    found = &edges;
-  }
-  require<InputError>(found != nullptr, name, ": there is no edge type ", type, ", expected one of ", names);
+  const auto found = std::ranges::find(node_types, type, &NodeTypeData::name);
+  require<InputError>(found != node_types.end(), name, ": there is no node type ", type, ", expected one of ",
+                      joined(node_types, &NodeTypeData::name));
   return *found;
 }
 

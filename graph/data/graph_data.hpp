@@ -66,8 +66,6 @@ struct GraphData {
 
   /// Throws InputError naming what there is instead.
   [[nodiscard]] const NodeTypeData& node_type(const std::string& type) const;
-  /// By canonical name, or by the edge type's own where that is unique.
-  [[nodiscard]] const EdgeTypeData& edge_type(const std::string& type) const;
   /// One type of nodes and one of edges.
   [[nodiscard]] bool is_homogeneous() const noexcept {
     return node_types.size() == 1 && edge_types.size() == 1;

@@ -1,3 +1,4 @@
+#include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/data/graph_source.hpp>
 
@@ -8,23 +9,17 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 std::size_t SourceTypes::node_type(const std::string& name) const {
-  std::string names;
-  for (std::size_t t = 0; t < nodes.size(); ++t) {
-    if (nodes[t].name == name) return t;
-    names += (t == 0 ? "" : ", ") + nodes[t].name;
-  }
-  throw InputError(concat("there is no node type ", name, ", expected one of ", names));
+  const auto found = std::ranges::find(nodes, name, &SourceNodes::name);
+  require<InputError>(found != nodes.end(), "there is no node type ", name, ", expected one of ",
+                      joined(nodes, &SourceNodes::name));
+  return static_cast<std::size_t>(found - nodes.begin());
 }
 
 Index SourceTypes::num_nodes() const {
-  Index sum = 0;
-  for (const SourceNodes& type : nodes) sum += type.num_nodes;
-  return sum;
+  return offsets_of_sizes(nodes, &SourceNodes::num_nodes).back();
 }
 Index SourceTypes::num_edges() const {
-  Index sum = 0;
-  for (const SourceEdges& type : edges) sum += type.num_edges;
-  return sum;
+  return offsets_of_sizes(edges, &SourceEdges::num_edges).back();
 }
 
 std::string SourceTypes::describe() const {
@@ -36,17 +31,13 @@ std::string SourceTypes::describe() const {
   if (is_homogeneous())
     return concat(nodes[0].num_nodes, " nodes, ", edges[0].num_edges, " edges",
                   list("; nodes: ", nodes[0].fields, ""), list("; edges: ", edges[0].fields, ""));
-  std::string text;
-  for (const SourceNodes& type : nodes)
-    text += concat(text.empty() ? "" : ", ", type.name, " ", type.num_nodes, " nodes",
-                   list(" (", type.fields, ")"));
-  const char* separator = "; ";
-  for (const SourceEdges& type : edges) {
-    text += concat(separator, type.canonical_name(), " ", type.num_edges, " edges",
-                   list(" (", type.fields, ")"));
-    separator = ", ";
-  }
-  return text;
+  const auto of_nodes = [&](const SourceNodes& type) {
+    return concat(type.name, " ", type.num_nodes, " nodes", list(" (", type.fields, ")"));
+  };
+  const auto of_edges = [&](const SourceEdges& type) {
+    return concat(type.canonical_name(), " ", type.num_edges, " edges", list(" (", type.fields, ")"));
+  };
+  return concat(joined(nodes, of_nodes), edges.empty() ? "" : "; ", joined(edges, of_edges));
 }
 
 void GraphSource::require_plausible_sizes(const std::string& place) const {

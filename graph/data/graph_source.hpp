@@ -48,11 +48,9 @@ struct SourceTypes {
 };
 
 /// A graph of one type of nodes and one of edges mostly; they have the place 0 in types().
-class GraphSource {
+class GraphSource : NonCopyable {
  public:
   virtual ~GraphSource() = default;
-  GraphSource(const GraphSource&) = delete;
-  GraphSource& operator=(const GraphSource&) = delete;
 
   /// The name for messages and for a partition: "cora". Local.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -94,8 +92,8 @@ class GraphSource {
   GraphSource(Communicator comm, const std::string& kind, std::string name)
       : comm_(std::move(comm)), kind_(kind.empty() ? "" : kind + " "), name_(std::move(name)) {}
 
-  /// Throws InputError, which begins with `place`, for so many nodes of a type without data that the number
-  /// cannot be meant: memory for them would be taken. Local.
+  /// Throws InputError, beginning with `place`, if a type without data has implausibly many nodes, before
+  /// memory is allocated for them. Local.
   void require_plausible_sizes(const std::string& place) const;
 
   SourceTypes types_;  ///< set by the constructors of derived classes

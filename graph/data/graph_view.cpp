@@ -98,6 +98,7 @@ NodeData view_of_graph(const Communicator& comm, GraphData& graph, const Dataset
 NodeData to_node_data(const Communicator& comm, GraphData graph, const DatasetOptions& options,
                       EdgeData* edges_of_task) {
   return comm.agree([&] {
+    const CallScope compared(comm, CollectiveCall("to_node_data").equal(options));
     require_one_type(graph.name, graph.node_types.size(), graph.edge_types.size());
     const NodeTypeData& nodes = graph.node_types[0];
     EdgeTypeData& edges = graph.edge_types[0];
@@ -119,6 +120,7 @@ NodeData node_data_of(const Communicator& comm, const GraphData& graph, const st
                       const DatasetOptions& options) {
   return comm.agree([&] {
     const NodeTypeData& nodes = graph.node_type(type);
+    comm.require_equal(CollectiveCall("node_data_of").equal("type", type).equal(options));
     DatasetOptions here = options;
     here.fields.clear();
     for (const auto& [what, field] : options.fields)
@@ -138,6 +140,10 @@ NodeData node_data_of(const Communicator& comm, const GraphData& graph, const st
 NodeData category_data(const Communicator& comm, const GraphData& graph, const std::string& category,
                        const DatasetOptions& options, bool for_training) {
   return comm.agree([&] {
+    const CallScope compared(comm, CollectiveCall("category_data")
+                                       .equal("category", category)
+                                       .equal("choice of training", for_training)
+                                       .equal(options));
     for (const auto& [what, field] : options.fields)
       require<InputError>(
           what.starts_with("edge_") || what == "weight" ||

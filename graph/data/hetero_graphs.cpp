@@ -1,11 +1,9 @@
 #include <sar/graph/data/hetero_graphs.hpp>
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 HeteroGraph construct_hetero_graph(const Communicator& comm, GraphData& graph, const GraphOptions& options) {
   return comm.agree([&] {
@@ -33,18 +31,4 @@ HeteroGraph construct_hetero_graph(const Communicator& comm, GraphData& graph, c
   });
 }
 
-std::map<std::string, GraphShardManager> construct_hetero_graphs(const Communicator& comm, GraphData& graph,
-                                                                 const GraphOptions& options) {
-  return comm.agree([&] {
-    const HeteroGraph made = construct_hetero_graph(comm, graph, options);
-    std::map<std::string, GraphShardManager> graphs;
-    for (const EdgeType& type : made.edge_types()) {
-      const bool unique = std::ranges::count(made.edge_types(), type.relation, &EdgeType::relation) == 1;
-      graphs.emplace(unique ? type.relation : type.canonical_name(), made[type]);
-    }
-    return graphs;
-  });
-}
-
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -1,13 +1,9 @@
-#include <sar/core/error.hpp>
-#include <sar/core/files/npy_header.hpp>
 #include <sar/graph/data/node_columns.hpp>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -25,9 +21,7 @@ constexpr std::int64_t max_label = std::numeric_limits<std::int32_t>::max() - 1;
 constexpr Index chunk_bytes = Index{1} << 24;
 
 std::string list_names(const std::vector<DataField>& fields) {
-  std::string text;
-  for (const DataField& field : fields) text += (text.empty() ? "" : ", ") + field.name;
-  return text.empty() ? "none" : text;
+  return fields.empty() ? "none" : joined(fields, &DataField::name);
 }
 
 /// Position of the first element that is NaN or infinite; size when there is none.
@@ -67,13 +61,11 @@ void take_features(const DataArray& column, std::span<const Index> ids, const st
 
 /// x[v, :] /= sum(x[v, :]); a row whose sum is 0 stays as it is.
 void normalize_rows(Tensor& x) {
-  parallel_for(x.num_rows(), 256, [&](Index first, Index last) {
-    for (Index v = first; v < last; ++v) {
-      real* row = x.row(v);
-      const double sum = std::accumulate(row, row + x.row_size(), 0.0);
-      if (sum == 0) continue;
-      for (Index i = 0; i < x.row_size(); ++i) row[i] = static_cast<real>(row[i] / sum);
-    }
+  parallel_for_each(x.num_rows(), 256, [&](Index v) {
+    real* row = x.row(v);
+    const double sum = std::accumulate(row, row + x.row_size(), 0.0);
+    if (sum == 0) return;
+    for (Index i = 0; i < x.row_size(); ++i) row[i] = static_cast<real>(row[i] / sum);
   });
 }
 
@@ -99,10 +91,7 @@ void read_features(const Communicator& comm, const NodeColumns& columns, const F
 /// OGB and pandas turn integers with missing values into floating-point numbers, where NaN means no label.
 Array<std::int64_t> to_labels(const DataArray& column, std::span<const Index> ids, const std::string& place) {
   if (!is_floating_point(column.type)) return column.to_integers(place);
-  require<InputError>(column.row_size() == 1, place, ": a row has shape ", shape_to_string(column.row_shape),
-                      ", expected one number");
-  Array<double> values(column.num_rows);
-  convert_elements(column.type, column.bytes.data(), column.num_rows, values.data());
+  const auto values = to_numbers<double>(column, place);
   Array<std::int64_t> labels(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double value = values[i];
@@ -141,6 +130,14 @@ Array<std::uint8_t> read_mask(const NodeColumns& columns, const FieldNames& name
   const DataField* field = find_field(columns.fields, names, name, {name}, data.name);
   if (field == nullptr) return Array<std::uint8_t>(count, 0);
   return columns.read(field->name, 0, count).to_mask(columns.place_of(field->name));
+}
+
+/// Whether a real is exactly this integer.
+bool is_exact(std::int64_t value) {
+  auto magnitude = static_cast<std::uint64_t>(value);
+  if (value < 0) magnitude = 0 - magnitude;
+  return magnitude == 0 ||
+         (magnitude >> std::countr_zero(magnitude)) >> std::numeric_limits<real>::digits == 0;
 }
 
 }  // namespace
@@ -196,23 +193,8 @@ std::string weight_field(const std::vector<DataField>& edge_fields, const Datase
   return field == nullptr ? "" : field->name;
 }
 
-namespace {
-
-/// Whether a real is exactly this integer.
-bool is_exact(std::int64_t value) {
-  auto magnitude = static_cast<std::uint64_t>(value);
-  if (value < 0) magnitude = 0 - magnitude;
-  return magnitude == 0 ||
-         (magnitude >> std::countr_zero(magnitude)) >> std::numeric_limits<real>::digits == 0;
-}
-
-}  // namespace
-
 Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids, const std::string& place) {
-  require<InputError>(column.row_size() == 1, place, ": a row has shape ", shape_to_string(column.row_shape),
-                      ", expected one number");
-  Array<real> weights(column.num_rows);
-  convert_elements(column.type, column.bytes.data(), column.num_rows, weights.data());
+  auto weights = to_numbers<real>(column, place);
   const Index bad = first_not_finite(weights);
   if (bad < column.num_rows)
     throw InputError(concat(place, ": the weight of edge ", ids[bad], " is ", number_text(column, bad),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sar/comm/communicator.hpp>
+#include <sar/core/error.hpp>
 #include <sar/core/files/data_array.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/data/dataset_options.hpp>
@@ -30,9 +31,9 @@ struct NodeColumns {
 void read_node_columns(const Communicator& comm, const NodeColumns& columns, const DatasetOptions& options,
                        NodeData& data);
 
-/// The field that `names` gives the name `key`, or the one with the first of the usual names that there is;
-/// nullptr when there is none. Throws InputError, beginning with `place`, when the one of `names` does not
-/// exist. Local.
+/// Returns the field to use for `key`: the field names[key], or else the first existing field among the
+/// default names, or nullptr if there is none. Throws InputError, beginning with `place`, if names[key] does
+/// not exist. Local.
 const DataField* find_field(const std::vector<DataField>& fields,
                             const std::map<std::string, std::string>& names, const std::string& key,
                             std::initializer_list<const char*> usual, const std::string& place);
@@ -42,6 +43,16 @@ const DataField* find_field(const std::vector<DataField>& fields,
 /// with `place`, when `options` name one that does not exist. Local.
 std::string weight_field(const std::vector<DataField>& edge_fields, const DatasetOptions& options,
                          const std::string& place);
+
+/// The one number of each row. Throws InputError, beginning with `place`, for rows of other shapes. Local.
+template <class T>
+Array<T> to_numbers(const DataArray& column, const std::string& place) {
+  require<InputError>(column.row_size() == 1, place, ": a row has shape ", shape_to_string(column.row_shape),
+                      ", expected one number");
+  Array<T> values(column.num_rows);
+  convert_elements(column.type, column.bytes.data(), column.num_rows, values.data());
+  return values;
+}
 
 /// Edge weights, which must be finite numbers, and exact where they are integers. `ids` names the edges in
 /// messages. Local.

@@ -24,14 +24,7 @@ Shape stacked(const Shape& shape, std::size_t relations) {
 /// Calls body(node) for all nodes.
 template <class Body>
 void for_rows(const Shape& shape, const Body& body) {
-  parallel_for(shape[0], std::max<Index>(grain / std::max<Index>(shape.row_size(), 1), 1),
-               [&](Index first, Index last) {
-                 for (Index i = first; i < last; ++i) body(i);
-               });
-}
-
-bool any(const std::vector<GradientPtr>& gradients) {
-  return std::any_of(gradients.begin(), gradients.end(), [](const auto& each) { return each != nullptr; });
+  parallel_for_each(shape[0], std::max<Index>(grain / std::max<Index>(shape.row_size(), 1), 1), body);
 }
 
 }  // namespace
@@ -68,8 +61,10 @@ void CrossReducer::take_extremum(std::size_t k, Variable y) {
     const real* x = std::as_const(value).data();
     real* best = out_.data();
     for (Index i = first; i < last; ++i) {
-      const bool better = x[i] != x[i] ? best[i] == best[i] : max ? x[i] > best[i] : x[i] < best[i];
-      if (!better && !(x[i] == best[i] && number < from_[i])) continue;
+      const bool is_nan = x[i] != x[i], was_nan = best[i] != best[i];
+      const bool better = is_nan ? !was_nan : max ? x[i] > best[i] : x[i] < best[i];
+      const bool same = is_nan ? was_nan : x[i] == best[i];
+      if (!better && !(same && number < from_[i])) continue;
       best[i] = x[i];
       from_[i] = number;
     }
@@ -90,7 +85,7 @@ Variable CrossReducer::result() {
     return num_relations_ == 1 ? std::exchange(sum_, {})
                                : std::exchange(sum_, {}) * (real{1} / static_cast<real>(num_relations_));
   Tensor out = std::exchange(out_, {});
-  if (!any(gradients_)) return out;
+  if (std::ranges::none_of(gradients_, [](const auto& each) { return each != nullptr; })) return out;
   const Index width = shape_.row_size();
   if (op_ == CrossReduce::stack)
     return record(std::move(out), [=, gradients = std::move(gradients_), shape = shape_](const Tensor& grad) {
@@ -109,9 +104,8 @@ Variable CrossReducer::result() {
     for (std::size_t k = 0; k < gradients.size(); ++k) {
       if (gradients[k] == nullptr) continue;
       gradients[k]->add([&](Tensor& sum, bool accumulate) {
-        parallel_for(sum.size(), grain, [&](Index first, Index last) {
-          for (Index i = first; i < last; ++i)
-            sum.data()[i] = (accumulate ? sum.data()[i] : 0) + ((*from)[i] == k ? grad.data()[i] : 0);
+        parallel_for_each(sum.size(), grain, [&](Index i) {
+          sum.data()[i] = (accumulate ? sum.data()[i] : 0) + ((*from)[i] == k ? grad.data()[i] : 0);
         });
       });
     }

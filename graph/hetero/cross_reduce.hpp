@@ -13,7 +13,7 @@ namespace sar { inline namespace SAR_PRECISION {
 enum class CrossReduce {
   sum,
   mean,   ///< sum divided by R
-  max,    ///< elementwise; for equal values, the first relation gets the gradient
+  max,    ///< elementwise; of equal values, and of several NaN, the first relation gets the gradient
   min,    ///< as max
   stack,  ///< [nodes, R, ...]
 };

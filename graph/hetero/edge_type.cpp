@@ -7,9 +7,7 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 std::string quoted_list(std::span<const std::string> names) {
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + name + "'";
-  return list.empty() ? "none" : list;
+  return names.empty() ? "none" : joined(names, [](const std::string& name) { return "'" + name + "'"; });
 }
 
 std::size_t find_node_type(std::span<const std::string> types, const std::string& type) {

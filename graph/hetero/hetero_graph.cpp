@@ -19,12 +19,10 @@ using EdgeTypeSpec = HeteroGraph::EdgeTypeSpec;
 
 void check_node_types(const Communicator& comm, const std::vector<NodeTypeSpec>& nodes) {
   require<InputError>(!nodes.empty(), "HeteroGraph: there are no node types");
-  std::vector<std::string> names;
   for (const NodeTypeSpec& type : nodes) {
     require<InputError>(!type.name.empty(), "HeteroGraph: a node type has no name");
-    require<InputError>(std::find(names.begin(), names.end(), type.name) == names.end(),
+    require<InputError>(std::ranges::count(nodes, type.name, &NodeTypeSpec::name) == 1,
                         "HeteroGraph: the node type '", type.name, "' is given twice");
-    names.push_back(type.name);
     require<InputError>(type.book.num_parts() == comm.size(), "HeteroGraph: the book of the node type '",
                         type.name, "' has ", type.book.num_parts(), " parts, there are ", comm.size(),
                         " ranks");
@@ -64,24 +62,18 @@ void check_sources(const std::vector<NodeTypeSpec>& nodes, const std::vector<Edg
   }
 }
 
-std::uint64_t hash_of(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
-
 /// Describes the construction for the call digest: types must be the same on every rank.
 CollectiveCall construction(const std::vector<NodeTypeSpec>& nodes, const std::vector<EdgeTypeSpec>& edges,
                             const GraphOptions& options) {
   std::string node_names, edge_names;
-  for (const NodeTypeSpec& type : nodes) node_names += type.name + "\n";
-  for (const EdgeTypeSpec& type : edges) edge_names += type.type.canonical_name() + "\n";
+  for (const NodeTypeSpec& type : nodes) node_names += type.name + " ";
+  for (const EdgeTypeSpec& type : edges) edge_names += type.type.canonical_name() + " ";
   return CollectiveCall("HeteroGraph")
       .equal(options)
       .equal("number of node types", nodes.size())
       .equal("number of edge types", edges.size())
-      .equal("list of node types (hash)", hash_of(node_names))
-      .equal("list of edge types (hash)", hash_of(edge_names));
+      .equal("list of node types", node_names)
+      .equal("list of edge types", edge_names);
 }
 
 }  // namespace
@@ -231,9 +223,6 @@ const std::vector<std::string>& HeteroGraph::node_types() const noexcept {
 const std::vector<EdgeType>& HeteroGraph::edge_types() const noexcept {
   return state_->edge_types;
 }
-bool HeteroGraph::contains(const EdgeType& type) const noexcept {
-  return std::find(edge_types().begin(), edge_types().end(), type) != edge_types().end();
-}
 
 const GraphShardManager& HeteroGraph::operator[](const EdgeType& type) const {
   const std::vector<EdgeType>& types = edge_types();
@@ -256,10 +245,11 @@ bool HeteroGraph::fetches_together(const Variable& x, std::span<const RelationCa
 const GraphShardManager& HeteroGraph::holding_halo(const EdgeType& type) const {
   const std::size_t k = find_edge_type(edge_types(), type.canonical_name());
   std::optional<GraphShardManager>& held = state_->holding_halo[k];
-  if (!held)
-    held = comm().agree([&] {  // all ranks cache it, or none does
+  if (!held) {
+    SharedIds& kept_ids = state_->nodes[find_node_type(node_types(), type.source)].ids_with_halo;
+    SharedIds ids = kept_ids;
+    held = comm().agree([&] {
       const GraphShardManager& relation = state_->relations[k];
-      SharedIds& ids = state_->nodes[find_node_type(node_types(), type.source)].ids_with_halo;
       if (ids == nullptr)
         ids = std::make_shared<const Array<Index>>(relation.topology().with_halo(relation.src_ids()));
       Frames frames(std::make_shared<Frame>("rows of '" + type.source + "' with their halo"),
@@ -268,6 +258,8 @@ const GraphShardManager& HeteroGraph::holding_halo(const EdgeType& type) const {
       return GraphShardManager(ShardedGraph::holding_halo(relation.shards(), ids), options(),
                                std::move(frames));
     });
+    kept_ids = std::move(ids);  // all ranks cache both, or none does
+  }
   return *held;
 }
 
@@ -326,19 +318,13 @@ std::vector<Index> begin_of_ids(const Communicator& comm, const std::vector<Inde
 void add_edges(const GraphTopology& relation, const Array<Index>& src, Index first_dst, Index first_id,
                bool weighted, EdgeList& list) {
   const Array<Index>& ids = relation.edge_ids();
-  for (const GraphShard* shard : {&relation.local, &relation.remote}) {
-    const Index first_src = shard == &relation.local ? 0 : relation.local.num_src_rows;
-    for (Index i = 0; i < shard->num_rows(); ++i) {
-      for (Index k = shard->row_begin[i]; k < shard->row_begin[i + 1]; ++k) {
-        const Index edge = shard->edge(k);
-        list.src.push_back(src[first_src + shard->src[k]]);
-        list.dst.push_back(first_dst + shard->dst_row(i));
-        list.id.push_back(first_id + ids[edge]);
-        if (!weighted) continue;
-        list.weight.push_back(relation.edge_weight.defined() ? relation.edge_weight.data()[edge] : real{1});
-      }
-    }
-  }
+  relation.for_each_edge([&](Index u, Index v, Index edge) {
+    list.src.push_back(src[u]);
+    list.dst.push_back(first_dst + v);
+    list.id.push_back(first_id + ids[edge]);
+    if (weighted)
+      list.weight.push_back(relation.edge_weight.defined() ? relation.edge_weight.data()[edge] : real{1});
+  });
 }
 
 /// Builds the homogeneous form of a heterogeneous graph.
@@ -369,22 +355,17 @@ class HomogeneousMaker {
   }
 
  private:
-  /// Computes the owners of the nodes and the original ids of this rank's nodes.
+  /// Computes the owners of the nodes and the original ids of this rank's nodes. Collective.
   void make_books() {
     const auto& types = graph_.node_types();
-    std::vector<Index> offsets{0}, sizes;
-    for (int q = 0; q < comm_.size(); ++q) {
-      Index size = 0;
-      for (const std::string& type : types) size += graph_.book(type).num_nodes(q);
-      offsets.push_back(offsets.back() + size);
-    }
-    book_ = PartitionBook(std::move(offsets));
+    first_row_ =
+        offsets_of_sizes(types, [&](const std::string& type) { return graph_.num_local_nodes(type); });
+    book_ = gather_book(comm_, first_row_.back());
+    std::vector<Index> sizes;
     std::vector<const Array<Index>*> ids;
-    first_row_ = {0};
     for (const std::string& type : types) {
       sizes.push_back(graph_.num_nodes(type));
       ids.push_back(&graph_.node_ids(type));
-      first_row_.push_back(first_row_.back() + graph_.num_local_nodes(type));
     }
     const std::vector<Index> begin = begin_of_ids(comm_, sizes, ids);
     for (std::size_t t = 0; t < types.size(); ++t)

@@ -61,8 +61,6 @@ class HeteroGraph {
   [[nodiscard]] const GraphShardManager& operator[](const EdgeType& type) const;
   /// The same by canonical name, "author:writes:paper", or by relation name if it is unique.
   [[nodiscard]] const GraphShardManager& operator[](const std::string& type) const;
-  /// Returns whether the graph has exactly this edge type.
-  [[nodiscard]] bool contains(const EdgeType& type) const noexcept;
 
   /// Returns whether this is a HeteroBlock (graph/construct/hetero_block.hpp): its nodes are those that a
   /// layer reads, and the first ones of each type on every rank are those that the layer computes.

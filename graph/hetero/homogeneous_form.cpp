@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 Variable HomogeneousForm::concat(const std::map<std::string, Variable>& rows) const {
   for (const auto& of_type : rows) (void)find_node_type(node_types, of_type.first);
@@ -37,5 +36,4 @@ Array<Index> HomogeneousForm::ntypes() const {
   return types;
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

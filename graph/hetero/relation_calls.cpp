@@ -83,7 +83,7 @@ void HeteroGraph::call(const Variable& x, std::span<const RelationCall> calls,
     }
     return described.equal("shape of the source rows", x.shape())
         .equal("wish for the sources' gradient", x.requires_grad())
-        .equal("tape in scope", Tape::current() != nullptr);
+        .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
   };
   collective(comm(), described_call, [&] {
     const bool together = fetches_together(x, calls);

@@ -21,7 +21,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -238,11 +237,10 @@ struct OnlineSoftmax {
         lanes::add_rows(rows, factor, sets(seg) ? nullptr : keep, to);
         continue;
       }
-      if (sets(seg)) {
+      if (sets(seg))
         std::copy_n(o.bias, width, to);
-      } else {
+      else
         lanes::scale_from(o.heads, o.dim, keep, o.bias, to);
-      }
       lanes::add_rows(rows, factor, ones.data(), to);
     }
   }
@@ -285,8 +283,6 @@ template <class Score>
 class Attention : public ShardKernel {
  public:
   explicit Attention(const AttentionOperands& operands) : o_(operands), score_(o_) {}
-  Attention(const Attention&) = delete;
-  Attention& operator=(const Attention&) = delete;
 
   static void* operator new(std::size_t bytes) { return allocate_object(bytes); }
   static void operator delete(void* kernel, std::size_t bytes) noexcept { deallocate_object(kernel, bytes); }

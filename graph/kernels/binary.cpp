@@ -42,29 +42,31 @@ struct EdgeRows {
   }
 };
 
-/// Updates the maximum (minimum) `best` and its argmax with the message m of an edge. Of equal messages, the
-/// edge with the smaller id wins; NaN wins over numbers.
+/// Updates the maximum (minimum) `best` and its argmax with the message m of an edge. NaN wins over numbers;
+/// of equal messages, and of several NaN, the edge with the smallest id wins.
 template <bool minimum>
 void take_extremum(Index n, const real* m, local_index edge, const Index* ids, real* best, local_index* who) {
   local_index ties = 0;
   for (Index j = 0; j < n; ++j) {
     const real old = best[j];
-    const bool wins = (minimum ? m[j] < old : m[j] > old) | std::isnan(m[j]);
-    ties |= m[j] == old ? 1 : 0;
+    const bool nan = std::isnan(m[j]), was_nan = std::isnan(old);
+    const bool wins = (minimum ? m[j] < old : m[j] > old) | (nan & !was_nan);
+    ties |= (m[j] == old) | (nan & was_nan) ? 1 : 0;
     best[j] = wins ? m[j] : old;
     who[j] = wins ? edge : who[j];
   }
   if (ties == 0) return;
   const Index id = ids[edge];
   for (Index j = 0; j < n; ++j) {
-    const bool wins = (m[j] == best[j]) & (id < ids[who[j]]);
+    const bool same = (m[j] == best[j]) | std::isnan(m[j]);  // best is then NaN, too
+    const bool wins = same & (id < ids[who[j]]);
     who[j] = wins ? edge : who[j];
   }
 }
 
 /// Computes the maxima (minima) and argmax over the `count` rows row(k) for a tile of N columns, in
-/// registers, starting from `best` unless `starts`. Returns false and writes nothing if there may be ties,
-/// which need take_extremum().
+/// registers, starting from `best` unless `starts`. Returns false and writes nothing if there may be ties or
+/// NaN, which need take_extremum().
 template <bool minimum, Index N, class Row, class Number>
 bool take_extrema(Index count, const Row& row, const Number& number, bool starts, real* best,
                   local_index* who) {
@@ -84,7 +86,7 @@ bool take_extrema(Index count, const Row& row, const Number& number, bool starts
       from[c] = wins ? edge : from[c];
     }
   }
-  for (Index c = 1; c < T::count; ++c) ties[0] |= ties[c];
+  for (Index c = 0; c < T::count; ++c) ties[0] |= ties[c] | (most.v[c] != most.v[c]);
   bool tied = false;
   for (Index l = 0; l < T::lanes; ++l) tied |= ties[0][l] != 0;
   if (tied) return false;

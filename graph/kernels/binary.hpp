@@ -11,8 +11,8 @@
 /// s_v is 1 or 1 / in-degree(v), which the caller multiplies into g. The backward pass iterates over the
 /// transpose for u, and for e at the same time. It iterates over destinations for v, and for e if u requires
 /// no gradient. Both are gathered sums without atomics. Max and min keep the argmax of each output element (4
-/// bytes). Of equal messages the one with the smallest edge id wins, so that the result does not depend on
-/// the number of ranks. Nodes without in-edges get 0.
+/// bytes). NaN wins over numbers. Of equal messages, and of several NaN, the one with the smallest edge id
+/// wins, so that the result does not depend on the number of ranks. Nodes without in-edges get 0.
 ///
 /// Bytes per edge: the forward pass gathers the operands' rows; rows of v and of the output stay in the
 /// cache. The pass over sources gathers the operands' rows, the row of g, and the argmax row for max and min;
@@ -29,9 +29,9 @@
 ///     out[v] = s_v (sum over in-edges of x_u) op y_v
 ///     dx[u]  = sum over out-edges of z_v
 ///     dy[v]  = the gradient of y_v in (sum over in-edges of x_u) op y_v
-/// Each of these three gathers one row per edge. The backward pass stores z, as large as rows of u for all
-/// destinations.
-/// destinations. Times beside copy_u sum: bench/aggregate.cpp.
+///
+/// Each of these three gathers one row per edge. The backward pass stores z, one row of the width of u for
+/// each destination.
 #pragma once
 
 #include <sar/graph/kernels/message_row.hpp>

@@ -17,11 +17,9 @@ namespace sar { inline namespace SAR_PRECISION {
 /// current stage are in memory. Variables that the message function computes belong to one chunk and cannot
 /// be passed to src(), dst() or edata(). Compute them before the operation, or from the results of these
 /// functions.
-class EdgeBatch {
+class EdgeBatch : NonCopyable {
  public:
   virtual ~EdgeBatch() = default;
-  EdgeBatch(const EdgeBatch&) = delete;
-  EdgeBatch& operator=(const EdgeBatch&) = delete;
 
   [[nodiscard]] virtual Index num_edges() const = 0;
   /// x[u] for the source u of each edge; x [local sources, ...].

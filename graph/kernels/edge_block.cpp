@@ -160,26 +160,23 @@ void take_rows(const real* x, Index stride, Index width, const Array<local_index
   const auto n = static_cast<Index>(ids.size());
   const auto row = [&](Index k) { return x + ids[k] * stride; };
   if (width == 0) return;
-  parallel_for(n, rows_per_task(width), [&](Index begin, Index end) {
-    for (Index k = begin; k < end; ++k) {
-      if (k + ahead < n) prefetch_row(row(k + ahead), width);
-      const real* from = row(k);
-      real* to = out + k * width;
-      if (scale == nullptr) {
-        std::memcpy(to, from, row_bytes);
-      } else {
-        const real factor = scale[ids[k]];
-        for (Index j = 0; j < width; ++j) to[j] = factor * from[j];
-      }
+  parallel_for_each(n, rows_per_task(width), [&](Index k) {
+    if (k + ahead < n) prefetch_row(row(k + ahead), width);
+    const real* from = row(k);
+    real* to = out + k * width;
+    if (scale == nullptr) {
+      std::memcpy(to, from, row_bytes);
+    } else {
+      const real factor = scale[ids[k]];
+      for (Index j = 0; j < width; ++j) to[j] = factor * from[j];
     }
   });
 }
 
 void put_rows(const Tensor& x, const Array<local_index>& ids, real* out) {
   const Index width = x.row_size();
-  parallel_for(x.num_rows(), rows_per_task(width), [&](Index begin, Index end) {
-    for (Index k = begin; k < end; ++k) std::copy(x.row(k), x.row(k) + width, out + ids[k] * width);
-  });
+  parallel_for_each(x.num_rows(), rows_per_task(width),
+                    [&](Index k) { std::copy(x.row(k), x.row(k) + width, out + ids[k] * width); });
 }
 
 }}  // namespace sar

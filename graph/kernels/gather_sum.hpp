@@ -16,7 +16,6 @@
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/shard/graph_shard.hpp>
 
-#include <span>
 
 namespace sar { inline namespace SAR_PRECISION {
 

@@ -2,7 +2,6 @@
 /// a row are added in double precision. For implementation files.
 #pragma once
 
-#include <sar/core/memory/memory.hpp>
 #include <sar/core/memory/workspace.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/kernels/edge_cursor.hpp>

@@ -136,10 +136,21 @@ struct Loops<MessageOp::copy> {
 }  // namespace
 
 MessageLoops message_loops(MessageOp op) {
-  constexpr MessageLoops of_op[] = {Loops<Op::copy>::functions, Loops<Op::add>::functions,
-                                    Loops<Op::sub>::functions,  Loops<Op::mul>::functions,
-                                    Loops<Op::div>::functions,  Loops<Op::dot>::functions};
-  return of_op[static_cast<std::size_t>(op)];
+  switch (op) {
+    case Op::copy:
+      return Loops<Op::copy>::functions;
+    case Op::add:
+      return Loops<Op::add>::functions;
+    case Op::sub:
+      return Loops<Op::sub>::functions;
+    case Op::mul:
+      return Loops<Op::mul>::functions;
+    case Op::div:
+      return Loops<Op::div>::functions;
+    case Op::dot:
+      return Loops<Op::dot>::functions;
+  }
+  return {};
 }
 
 #include <sar/core/isa/isa_end.hpp>

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -198,7 +199,7 @@ void UserMessageKernel::accumulate(const Stage& stage) {
 }
 
 void UserMessageKernel::reduce(Work& work, const Tensor& messages) {
-  if (!o_.reduce) return put_rows(messages, work.block.edge, o_.out.data());
+  if (o_.by_edge) return put_rows(messages, work.block.edge, o_.out.data());
   if (o_.argmax != nullptr) return reduce_extremum(work, messages);
   work.first = work.groups.sum_of(messages, 0);
   work.groups.add_rows_to(o_.out.data(), messages, 1, work.groups.size(), o_.dst_scale);
@@ -223,18 +224,19 @@ void UserMessageKernel::reduce_extremum(Work& work, const Tensor& messages) {
 
 void UserMessageKernel::take_extremum(const real* m, local_index edge, real* out, local_index* argmax,
                                       Index width) const {
-  const real sign = *o_.reduce == Reduce::min ? -1 : 1;  // the minimum is the maximum of the negatives
+  const real sign = o_.reduce == Reduce::min ? -1 : 1;  // the minimum is the maximum of the negatives
   const auto id = [&](local_index e) { return o_.edge_ids[e]; };
   for (Index j = 0; j < width; ++j) {
-    const bool wins = argmax[j] < 0 || sign * m[j] > sign * out[j] || std::isnan(m[j]) ||
-                      (m[j] == out[j] && id(edge) < id(argmax[j]));
+    const bool both_nan = std::isnan(m[j]) && std::isnan(out[j]);
+    const bool larger = sign * m[j] > sign * out[j] || (std::isnan(m[j]) && !both_nan);
+    const bool wins = argmax[j] < 0 || larger || ((m[j] == out[j] || both_nan) && id(edge) < id(argmax[j]));
     out[j] = wins ? m[j] : out[j];
     argmax[j] = wins ? edge : argmax[j];
   }
 }
 
 void UserMessageKernel::add_first(const Work& work) {
-  if (!o_.reduce) return;
+  if (o_.by_edge) return;
   const Index v = work.groups.rows.front(), width = work.first.row_size();
   const real* first = work.first.data();
   real* out = o_.out.row(v);
@@ -251,15 +253,13 @@ Tensor UserMessageKernel::seed(const EdgeBlock& block) const {
   Tensor seed(o_.inputs.message.with_rows(block.size()));
   if (seed.size() == 0) return seed;
   const Index width = seed.row_size();
-  const Array<local_index>& rows = o_.reduce ? block.dst : block.edge;
+  const Array<local_index>& rows = o_.by_edge ? block.edge : block.dst;
   take_rows(o_.grad_out, width, width, rows, o_.dst_scale, seed.data());
   if (o_.argmax == nullptr) return seed;
-  parallel_for(block.size(), std::max<Index>((Index{1} << 14) / width, 1), [&](Index begin, Index end) {
-    for (Index k = begin; k < end; ++k) {
-      const local_index* argmax = o_.argmax + block.dst[k] * width;
-      real* g = seed.row(k);
-      for (Index j = 0; j < width; ++j) g[j] = argmax[j] == block.edge[k] ? g[j] : real{0};
-    }
+  parallel_for_each(block.size(), std::max<Index>((Index{1} << 14) / width, 1), [&](Index k) {
+    const local_index* argmax = o_.argmax + block.dst[k] * width;
+    real* g = seed.row(k);
+    for (Index j = 0; j < width; ++j) g[j] = argmax[j] == block.edge[k] ? g[j] : real{0};
   });
   return seed;
 }

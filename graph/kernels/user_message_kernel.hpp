@@ -31,7 +31,6 @@
 
 #include <exception>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -69,7 +68,8 @@ class UserMessageKernel : public ShardKernel {
     bool serial = false;              ///< one thread at a time calls the function
     Index num_edges = 0;              ///< of this rank
     std::span<const Index> edge_ids;  ///< original id per local edge; empty if the graph has dropped them
-    std::optional<Reduce> reduce;     ///< empty: a row per edge
+    bool by_edge = false;             ///< a row per edge; otherwise reduced
+    Reduce reduce = Reduce::sum;
     const real* dst_scale = nullptr;  ///< of a mean: per destination
     local_index* argmax = nullptr;    ///< of max and min: [destinations, width]
     Tensor out{};                     ///< forward: [destinations or edges, ...]

@@ -43,20 +43,16 @@ void check_shape(const char* what, const Variable& x, const Shape& shape) {
   require<ShapeError>(x.shape() == shape, what, " has shape ", x.shape(), "; it must be ", shape);
 }
 
-std::int64_t bits(double x) {
-  return std::bit_cast<std::int64_t>(x);
-}
-
 CollectiveCall attention_call(const char* operation, const GraphShardManager& graph,
                               const AttentionOptions& options) {
   const RandomKey key = options.dropout > 0 ? options.dropout_key : RandomKey{};
   return CollectiveCall(operation)
       .equal(graph.options())
-      .equal("dropout (bits of the number)", bits(options.dropout))
+      .equal("dropout", options.dropout)
       .equal("seed of dropout", key.seed)
       .equal("stream of dropout", key.stream)
       .equal("step of dropout", key.step)
-      .equal("tape in scope", Tape::current() != nullptr)
+      .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr)
       .equal("presence of edge weights", options.edge_weight.defined())
       .equal("wish for the edge weights' gradient", options.edge_weight.requires_grad())
       .equal("presence of a bias", options.bias.defined())
@@ -131,16 +127,8 @@ struct Attention {
     driver.backward(rows.value(), rows.shape(), *make_kernel(o), rows.gradient());
     if (grad_edge_weight.defined()) options.edge_weight.gradient()->add(std::move(grad_edge_weight));
     if (grad_dst.defined()) dst.gradient()->add(std::move(grad_dst));
-    add_sums(attn, grad_attn);
-    add_sums(type_term, grad_type_term);
-  }
-
- private:
-  static void add_sums(const Variable& parameter, const std::vector<double>& gradient) {
-    if (!parameter.requires_grad()) return;
-    Tensor sums(parameter.shape());
-    std::copy(gradient.begin(), gradient.end(), sums.data());
-    parameter.gradient()->add(std::move(sums));
+    if (attn.requires_grad()) attn.gradient()->add(Tensor::from(attn.shape(), grad_attn));
+    if (type_term.requires_grad()) type_term.gradient()->add(Tensor::from(type_term.shape(), grad_type_term));
   }
 };
 
@@ -192,7 +180,7 @@ Variable attend_additive(const char* operation, const GraphShardManager& graph, 
         }
         return attention_call(operation, graph, options)
             .equal("shape of x", x.shape())
-            .equal("negative slope (bits of the number)", bits(negative_slope))
+            .equal("negative slope", negative_slope)
             .equal("number of types", score_type.defined() ? score_type.num_rows() : 0)
             .equal("wish for the gradient of x", x.requires_grad())
             .equal("wish for the gradient of attn_src", attn_src.requires_grad())
@@ -239,7 +227,7 @@ Variable gatv2_attention(const GraphShardManager& graph, const Variable& x_src, 
         check_options(graph, options, x_src.shape().row_size());
         return attention_call("gatv2_attention", graph, options)
             .equal("shape of x_src", x_src.shape())
-            .equal("negative slope (bits of the number)", bits(negative_slope))
+            .equal("negative slope", negative_slope)
             .equal("wish for the gradient of x_src", x_src.requires_grad())
             .equal("wish for the gradient of x_dst", x_dst.requires_grad())
             .equal("wish for the gradient of attn", attn.requires_grad());
@@ -272,7 +260,7 @@ Variable dot_attention(const GraphShardManager& graph, const Variable& key, cons
         return attention_call("dot_attention", graph, options)
             .equal("shape of key", key.shape())
             .equal("shape of value", value.shape())
-            .equal("scale (bits of the number)", bits(scale))
+            .equal("scale", scale)
             .equal("wish for the gradient of key", key.requires_grad())
             .equal("wish for the gradient of query", query.requires_grad())
             .equal("wish for the gradient of value", value.requires_grad());

@@ -35,10 +35,12 @@ struct AttentionOptions {
                                      const Variable& attn_src, const Variable& score_dst,
                                      real negative_slope = real(0.2), const AttentionOptions& options = {});
 
-/// GAT on edges with types r, as SimpleHGN's (KDD 2021): s = leaky_relu(<attn_src[h], x[u, h]> + score_dst[v,
-/// h]
-/// + score_type[r, h]), for score_type [R, H] and the type of each local edge in the graph's edge order;
-/// otherwise as gat_attention. Also throws InputError for a type that does not exist.
+/// GAT with edge types r, as in SimpleHGN (KDD 2021):
+///
+///     s = leaky_relu(<attn_src[h], x[u, h]> + score_dst[v, h] + score_type[r, h])
+///
+/// score_type: [R, H]; types: the type of each local edge, in the graph's edge order; otherwise as
+/// gat_attention. Also throws InputError for a type that does not exist.
 [[nodiscard]] Variable typed_gat_attention(const GraphShardManager& graph, const Variable& x,
                                            const Variable& attn_src, const Variable& score_dst,
                                            const Variable& score_type, const EdgeTypes& types,

@@ -1,5 +1,5 @@
-/// Sums of rows with factors that are functions of degrees, as GraphConv and its like have them. The factors
-/// are applied where rows are gathered: no pass over rows of its own.
+/// Sums of rows scaled by functions of degrees, as in GraphConv. The factors are applied while rows are
+/// gathered, without a separate pass over the rows.
 #pragma once
 
 #include <sar/graph/message/graph_shard_manager.hpp>
@@ -19,7 +19,7 @@ enum class DegreeFactor {
 enum class NodeDegree {
   in,         ///< of destinations
   out,        ///< of sources
-  source_in,  ///< in-edges of sources (GraphShardManager::src_in_degrees)
+  source_in,  ///< in-edges of sources, in a homogeneous graph or a message flow graph
 };
 
 /// c_u and c_v of scaled_sum(); none: 1.
@@ -33,14 +33,14 @@ struct SumFactors {
 ///
 /// for x [local sources, ...] and optional edge weights w [local edges]; the base is optional, too.
 /// Differentiable in x, w and base. Communication, errors and make_base as GraphShardManager::update_all; the
-/// first call with a factor of the sources fetches a number for each halo row. Where w wants a gradient, or
-/// is more than a number an edge, the factors are applied in passes of their own. Collective.
+/// first call with a factor of the sources fetches one number per halo row. If w requires a gradient or has
+/// more than one number per edge, the factors are applied in separate passes. Collective.
 [[nodiscard]] Variable scaled_sum(
     const GraphShardManager& graph, Variable x, const Variable& edge_weight, const SumFactors& factors,
     FunctionRef<Variable()> make_base = [] { return Variable(); });
 
-/// The factor of each local row, [local sources] or [local destinations]. Computed once for a graph, or at
-/// each call where the graph has fewer edges than rows, so that it keeps no more than its edges take. Local.
+/// Returns the factor of each local row, [local sources] or [local destinations]. Cached by the graph if it
+/// has at least as many edges as rows, and otherwise computed in each call to save memory. Local.
 [[nodiscard]] Tensor degree_factors(const GraphShardManager& graph, NodeDegree degree, DegreeFactor factor);
 
 /// The same for the halo rows: [halo rows]. Collective.

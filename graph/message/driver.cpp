@@ -19,8 +19,8 @@ void describe(TraceScope& scope, const HaloStage& stage) {
   scope.detail("rows ", stage.begin, " to ", stage.end);
 }
 
-/// The local shard, of which a part is computed before each stage of the halo, so that rows travel meanwhile.
-/// Parts are the same in every run, whatever has arrived.
+/// Divides the local shard into parts that are computed between the halo stages, while rows are in flight.
+/// The division depends on sizes only, not on which messages have arrived.
 class LocalParts {
  public:
   /// `rows`: how many there are to divide.
@@ -111,8 +111,8 @@ class GradientSender {
   std::size_t next_ = 0;  // stage of plan.push
 };
 
-/// The backward pass where no rows travel: source rows are followed by those of the halo, or neither they nor
-/// their gradients are wanted.
+/// The backward pass without communication: the halo rows are in memory behind the local source rows, or
+/// neither source rows nor their gradients are required.
 void backward_in_memory(const ShardedGraph& graph, const Tensor& src, ShardKernel& kernel, Tensor* grad_src,
                         bool accumulate, FunctionRef<void()> local_work) {
   const bool reads_rows = kernel.needs_source_in_backward();
@@ -130,8 +130,8 @@ void backward_in_memory(const ShardedGraph& graph, const Tensor& src, ShardKerne
 void round_sums(const Tensor& sums, Tensor& out) {
   constexpr Index grain = 1 << 16;
   const auto* from = reinterpret_cast<const double*>(sums.data());
-  parallel_for(out.size(), grain, [&, to = out.data()](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i) to[i] = static_cast<real>(static_cast<double>(to[i]) + from[i]);
+  parallel_for_each(out.size(), grain, [&, to = out.data()](Index i) {
+    to[i] = static_cast<real>(static_cast<double>(to[i]) + from[i]);
   });
 }
 

@@ -1,15 +1,21 @@
-/// The driver: the one place where message passing and communication come together. It goes from stage to
-/// stage of a GraphPlan, brings the source rows to a kernel (ShardKernel) and takes their gradients to the
-/// owners.
+/// The driver: the only code that combines message passing with communication. It iterates over the stages of
+/// a GraphPlan, passes the source rows of each stage to a kernel (ShardKernel), and sends their gradients to
+/// the owners.
 ///
-/// The local shard comes in parts between the stages of the halo, so that rows travel while it is computed;
-/// the order is the same in every run, whatever has arrived. Where rows are fetched, a part comes before each
-/// stage, and before all of them what the caller computes besides (the self term); halo rows are dropped
-/// after their use, or kept for the backward pass. Where only gradients travel, those of a stage are computed
-/// and leave, then a part follows; after all parts, before it waits for the last gradients, comes what the
-/// caller differentiates besides. Memory besides the operands: forward pipeline_depth + 1 stages; backward,
-/// where a stage of gradients is an eighth of one, half of pipeline_depth stages outgoing, as much incoming,
-/// and an eighth being filled; where rows are fetched again, both, with stages half as large.
+/// Overlap: parts of the local shard are computed between the halo stages, while messages are in flight. The
+/// order does not depend on which messages have arrived:
+///
+///     forward                             local_work; for each stage: a part, then the stage
+///     backward, rows are fetched again    for each stage: a part, then the stage; local_work
+///     backward, only gradients are sent   for each stage: the stage, then a part; local_work
+///
+/// local_work is the self term of a layer. The forward pass drops halo rows after use, or keeps them for the
+/// backward pass.
+///
+/// Memory besides the operands, with d = pipeline_depth: the forward pass holds d + 1 stages. A backward pass
+/// that only sends gradients divides each stage into 8: it holds d / 2 stages of outgoing gradients, d / 2 of
+/// incoming ones, and the eighth being computed. If rows are fetched again, both apply, with stages of half
+/// the size.
 #pragma once
 
 #include <sar/autograd/variable.hpp>
@@ -35,19 +41,19 @@ class Driver {
 
   [[nodiscard]] const GraphTopology& graph() const noexcept { return *graph_->topology; }
 
-  /// Gives all stages to kernel.accumulate(). `local_work` runs after the first rows are under way and before
-  /// kernel.begin(). `src` [local sources, ...]; undefined on all ranks: nothing travels, and every shard is
-  /// one stage without rows. Collective.
+  /// Calls kernel.accumulate() for all stages. `local_work` runs before kernel.begin(), while the first rows
+  /// are in flight. `src`: [local sources, ...]; if it is undefined on all ranks, no rows are exchanged, and
+  /// each shard is one stage without rows. Collective.
   void forward(
       const Tensor& src, ShardKernel& kernel, FunctionRef<void()> local_work = [] {}) const;
-  /// Gives all stages to kernel.backward(). `src`: as in forward(), where the kernel needs its values.
-  /// `src_shape`: of src. `grad_src` [as src]: added to when `accumulate`, overwritten otherwise; null when
-  /// no rank wants it. `op`: how gradients of the same source are combined; other than sum only with
-  /// `accumulate`. Collective.
+  /// Calls kernel.backward() for all stages. `src`: as in forward(), if the kernel needs its values.
+  /// `src_shape`: the shape of src. `grad_src`, of that shape, is added to if `accumulate` and overwritten
+  /// otherwise; null if no rank requires the gradient. `op` combines the gradients of one source; an op other
+  /// than sum needs `accumulate`. Collective.
   void backward(const Tensor& src, const Shape& src_shape, ShardKernel& kernel, Tensor* grad_src,
                 bool accumulate, ReduceOp op = ReduceOp::sum) const;
-  /// Adds to `gradient`; null when it is not wanted. `local_work` runs while the last gradients travel; it
-  /// may add to `gradient`, too, and does not communicate. Collective.
+  /// The same, adding to `gradient` (null: not required). `local_work` runs while the last gradients are in
+  /// flight. It may add to `gradient`, too, and must not communicate. Collective.
   void backward(
       const Tensor& src, const Shape& src_shape, ShardKernel& kernel, const GradientPtr& gradient,
       FunctionRef<void()> local_work = [] {}) const;

@@ -114,7 +114,7 @@ Variable edge_softmax(const GraphShardManager& graph, const Variable& x, NormBy 
             .equal("norm_by", norm_by)
             .equal("shape of the edge rows", x.shape())
             .equal("wish for the gradient", x.requires_grad())
-            .equal("tape in scope", Tape::current() != nullptr);
+            .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
       },
       [&]() -> Variable {
         const NodeValues nodes(graph, norm_by, x.shape().row_size());

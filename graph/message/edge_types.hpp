@@ -19,8 +19,8 @@ class EdgeTypes {
   EdgeTypes() = default;  ///< of no edges
   explicit EdgeTypes(Array<std::uint16_t> types)
       : types_(std::make_shared<const Array<std::uint16_t>>(std::move(types))) {}
-  /// A list of Index, as DGL has them, of which each operation makes numbers of its own. The list is borrowed
-  /// or taken as RowIds does, but only until the operation returns.
+  /// Types as a list of Index, as in DGL; each operation converts the list to 2 bytes per edge. The list is
+  /// borrowed or owned as in RowIds; a borrowed list must live until the operation returns.
   template <class Ids>
   requires(!std::is_same_v<std::remove_cvref_t<Ids>, EdgeTypes> && std::is_convertible_v<Ids, RowIds>)
       EdgeTypes(Ids&& ids)  // NOLINT: converts by design
@@ -30,8 +30,8 @@ class EdgeTypes {
   [[nodiscard]] Index size() const noexcept { return types_ == nullptr ? ids_.size() : std::ssize(*types_); }
 
   /// For authors of operations: numbers() of these can be used. Throws ShapeError unless there is a type for
-  /// each of `num_edges`, InputError for one that is not in [0, num_types): "RelGraphConv got the edge type 7,
-  /// there are 6". Local.
+  /// each of `num_edges`, InputError for one that is not in [0, num_types): "RelGraphConv got the edge type
+  /// 7, there are 6". Local.
   [[nodiscard]] EdgeTypes checked(Index num_edges, Index num_types, const char* operation) const;
   /// Of types that are not a list of Index.
   [[nodiscard]] const Array<std::uint16_t>& numbers() const noexcept { return *types_; }

@@ -6,8 +6,7 @@ namespace sar { inline namespace SAR_PRECISION {
 const Variable& Frame::at(const std::string& field) const {
   const auto found = fields_.find(field);
   if (found != fields_.end() && found->second.defined()) return found->second;
-  std::string there;
-  for (const std::string& key : keys()) there += (there.empty() ? "\"" : ", \"") + key + "\"";
+  const std::string there = joined(keys(), [](const std::string& key) { return "\"" + key + "\""; });
   throw InputError(concat(name_, found == fields_.end() ? " has no field \"" : " has no value in field \"",
                           field, "\"; ", there.empty() ? "it is empty" : "its fields are " + there));
 }

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <sar/comm/halo/halo_format.hpp>
-#include <sar/core/memory/memory.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// In which stages message passing takes the halo, and what it keeps. Results agree to rounding. The same on
-/// every rank.
+/// How message passing divides the halo into stages, and which halo rows it keeps for the backward pass.
+/// Results of all modes are the same up to rounding. Must be the same on every rank.
 enum class HaloMode {
   rematerialize,  ///< stage after stage; source rows are dropped, and fetched again where the gradient needs
                   ///< them
@@ -24,20 +23,20 @@ struct GraphOptions {
   /// rank that owns most, but at least 1 MiB. In mode one_shot the only stage of source rows holds all of
   /// them.
   Index max_halo_bytes = 0;
-  /// A user-defined message is computed for so many edges at a time; at least 1.
+  /// Number of edges in a chunk of a user-defined message; at least 1.
   Index edge_block = Index{1} << 12;
   /// One thread at a time calls the function of a user-defined message, which may then change what it
   /// captures. The results are the same.
   bool serial_messages = false;
-  /// Sums and means of copy_u, copy_e and u * e with a number e are added in double precision, over all
-  /// stages and ranks, and rounded once; so are the gradients of u. A result then depends on the number of
-  /// ranks in rare roundings only. Costs twice the bytes of the gradients that travel, and 8 bytes a value of
-  /// the result (of u, in the backward pass) during the operation. Without effect in double precision.
+  /// Accumulates sums and means of copy_u, copy_e, and u * e with one number e per edge in double precision,
+  /// over all stages and ranks, and rounds them once; the same for the gradients of u. Results then differ
+  /// between numbers of ranks only in rare roundings. Doubles the bytes of the gradients sent. Memory during
+  /// the operation: 8 bytes per value of the result, in the backward pass per value of u. No effect in double
+  /// precision.
   bool aggregate_in_double = false;
-  /// What rows of sources and their gradients are rounded to while they travel (halo_format.hpp): of
-  /// update_all, apply_edges and attention, in training and without a tape. Degrees, the extremes and sums of
-  /// edge_softmax, pulled rows and everything that is not a real number travel exactly. Other than exact not
-  /// together with aggregate_in_double.
+  /// The format of source rows and their gradients in messages (halo_format.hpp), for update_all, apply_edges
+  /// and attention, in training and inference. Degrees, the maxima and sums of edge_softmax, pulled rows and
+  /// integers are always sent exactly. Formats other than exact cannot be combined with aggregate_in_double.
   HaloFormat halo_format = HaloFormat::exact;
 };
 

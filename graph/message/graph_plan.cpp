@@ -5,13 +5,13 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// A stage is so large a part of the rows of the rank that owns most, unless that is less than least_bytes:
-/// shorter ones would cost more time than memory is worth. A forward pass goes over the results once for
-/// each.
+/// A stage has 1 / stages_of_owned_rows of the rows of the largest rank, but at least least_bytes. A forward
+/// pass reads and writes the results of a stage's destinations once per stage, so smaller stages would save
+/// little memory and cost much time.
 constexpr Index stages_of_owned_rows = 4;
 constexpr Index least_bytes = Index{1} << 20;
-/// A push has so many stages for one of a fetch, and half as many in flight, so that gradients leave while
-/// the next ones are computed without holding whole stages twice.
+/// Number of push stages per fetch stage. Half of them may be in flight: gradients are sent while the next
+/// ones are computed, without two whole stages in memory.
 constexpr Index pushes_per_fetch = 8;
 constexpr Index most_depth = 1 << 20;
 

@@ -1,18 +1,18 @@
-/// GraphPlan: in which stages an operation goes over the halo rows of a graph. The three modes,
-/// max_halo_bytes and pipeline_depth are turned into a HaloPlan here; only whether halo rows are kept is
-/// asked again (keeps_halo_rows).
+/// GraphPlan: the stages in which an operation exchanges the halo rows of a graph. It converts the mode,
+/// max_halo_bytes and pipeline_depth to HaloPlans. This bounds the memory of message passing. The mode also
+/// determines whether halo rows are kept (keeps_halo_rows).
 #pragma once
 
 #include <sar/comm/halo/halo_plan.hpp>
 #include <sar/graph/message/graph_options.hpp>
-#include <sar/graph/topology/graph_topology.hpp>
 #include <sar/graph/shard/shard_kernel.hpp>
+#include <sar/graph/topology/graph_topology.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
 
 class GraphPlan {
  public:
-  /// What travels. Where both do, rows arrive while gradients leave.
+  /// The exchanges of a pass. If both are set, rows are received while gradients are sent.
   struct Travels {
     bool fetch = false;  ///< source rows
     bool push = false;   ///< their gradients

@@ -99,9 +99,6 @@ bool GraphShardManager::is_block() const noexcept {
 const Array<Index>& GraphShardManager::in_degrees() const {
   return state_->degrees.in->get();
 }
-const Array<Index>& GraphShardManager::src_in_degrees() const {
-  return state_->degrees.in_of_sources().get();
-}
 const Array<Index>& GraphShardManager::out_degrees() const {
   return state_->degrees.out->get();
 }

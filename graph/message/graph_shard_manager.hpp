@@ -22,7 +22,6 @@
 #include <sar/graph/shard/edge_list.hpp>
 
 #include <memory>
-#include <span>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -36,43 +35,47 @@ struct ShardedGraph;
 /// A cheap handle to an immutable graph and its frames. Copies share both; the options belong to the handle.
 class GraphShardManager {
  public:
-  /// `edges`: in-edges of the destinations this rank owns, in any order, parallel edges allowed. A
-  /// homogeneous graph has the same book twice. When `is_block`, the destinations of a rank are the first of
-  /// its sources (always so in a homogeneous graph; DGL calls it a block). `src_ids` and `dst_ids`
-  /// are the original ids of this rank's nodes, which key random draws; empty: the partitioned ids.
-  /// Collective. Throws InputError, the same on every rank, when an edge's end does not exist or its
-  /// destination is not owned.
+  /// `edges`: the in-edges of the destinations of this rank, in any order; parallel edges are allowed. For a
+  /// homogeneous graph, pass the same book twice. If `is_block`, the destinations of a rank are the first of
+  /// its sources, as in DGL's blocks and in every homogeneous graph. `src_ids`, `dst_ids`: original ids of
+  /// this rank's nodes, which key random draws; empty: the global ids. Throws InputError on every rank if an
+  /// end of an edge does not exist or a destination belongs to another rank. Collective.
   GraphShardManager(const Communicator& comm, const PartitionBook& src_book, const PartitionBook& dst_book,
                     EdgeList edges, bool is_block, const GraphOptions& options = {},
                     Array<Index> src_ids = {}, Array<Index> dst_ids = {});
-  /// out[v] = reduce over the in-edges of v of the message: [local destinations, ...]. With `base` [the same
-  /// shape] the result is base + that, computed in base's memory when no one else holds it (sum, mean).
-  /// Differentiable in all operands and in base. No message per edge is ever stored. Communication: forward
-  /// one fetch of the halo rows of u, if the message reads u; backward one push of gradients, when u wants a
-  /// gradient; one more fetch in mode rematerialize only, when a gradient needs the values of u.
-  /// Collective. Throws, before rows travel and the same on every rank, ShapeError when an operand has
-  /// another number of rows than the graph or operands do not broadcast, InputError when ranks differ in
-  /// message, width, wish for gradients or options.
+  /// Computes a message per edge and reduces the messages at each destination: [local destinations, ...]
+  ///
+  ///     out[v] = base[v] + reduce over the in-edges of v of the message
+  ///
+  /// `base`, of the same shape, is optional (sum and mean only); the result reuses its memory if no other
+  /// handle refers to it. Differentiable in all operands and in base. Messages are not stored.
+  ///
+  /// Communication: if the message reads u, the forward pass fetches the halo rows of u once. If u requires a
+  /// gradient, the backward pass pushes it once. In mode rematerialize, the backward pass also fetches the
+  /// rows again if a gradient depends on the values of u. Collective.
+  ///
+  /// Throws the same exception on every rank, before rows are sent: ShapeError if the number of rows does not
+  /// match the graph or operands do not broadcast, InputError if message, widths, required gradients or
+  /// options differ between ranks.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce, Variable base = {}) const;
-  /// The same with a base that is computed while the first halo rows travel, and differentiated while the
-  /// last gradients do: the self term of a layer. It may be undefined: then what make_base computes is only
-  /// computed meanwhile. Neither make_base nor the backward passes of its operations may communicate; what
-  /// they throw on any rank is thrown on all.
+  /// The same with a base that is computed by make_base() while the first halo rows are in flight, and
+  /// differentiated while the last gradients are in flight: the self term of a layer. If make_base() returns
+  /// an undefined Variable, nothing is added. Neither make_base() nor the backward pass of its operations may
+  /// communicate. Their exceptions are thrown on all ranks.
   [[nodiscard]] Variable update_all(const Message& message, Reduce reduce,
                                     FunctionRef<Variable()> make_base) const;
-  /// The same with a message of the caller's own: any differentiable function of blocks of
-  /// options().edge_block edges. Memory does not depend on the number of edges. Variables that the function
-  /// captures, parameters above all, receive their gradients without being declared. The backward pass
-  /// computes messages again. Several threads call the function at once, unless options().serial_messages.
-  /// Communication: as above, for all variables that edges.src() was asked for.
-  /// Collective, but the function must not communicate. What it throws on any rank is thrown on all; the
-  /// graph can be used afterwards. Throws, the same on every rank, ShapeError when it returns another number
-  /// of rows than edges, or rows of changing shape.
+  /// The same with a user-defined message: any differentiable function of a chunk of at most
+  /// options().edge_block edges. Memory does not depend on the number of edges. Captured variables, such as
+  /// parameters, receive gradients without being declared. The backward pass computes the messages again.
+  /// Several threads call the function at once, unless options().serial_messages is set. Communication as
+  /// above, for the variables that the function passes to edges.src(). Collective, but the function must not
+  /// communicate. Its exceptions are thrown on all ranks, and the graph remains usable. Throws ShapeError on
+  /// every rank if the function does not return one row per edge, or if the shape of a row changes.
   [[nodiscard]] Variable update_all(const MessageFunction& message, Reduce reduce) const;
   /// On frames: reads fields of srcdata, dstdata and edata, writes the field reduce.out of dstdata. Throws,
   /// the same on every rank, InputError when a field does not exist or names do not match.
   void update_all(const NamedMessage& message, const NamedReduce& reduce) const;
-  /// A message of the caller's own, which reads what it likes; writes the field reduce.out of dstdata.
+  /// The same with a user-defined message; writes the field reduce.out of dstdata.
   void update_all(const MessageFunction& message, const NamedReduce& reduce) const;
 
   /// The message of every in-edge of this rank's destinations: [local edges, ...], in edge order.
@@ -119,13 +122,9 @@ class GraphShardManager {
   [[nodiscard]] std::size_t index_bytes() const noexcept;
 
   [[nodiscard]] bool is_block() const noexcept;
-  [[nodiscard]] bool dst_is_prefix() const noexcept { return is_block(); }  ///< the name of version 1.0
   // Degrees are counted at the first request and kept; several threads may ask.
   /// Number of in-edges of each local destination, from nodes of all ranks.
   [[nodiscard]] const Array<Index>& in_degrees() const;
-  /// In-degrees of the local sources, in a homogeneous graph or a message flow graph. Throws InputError on
-  /// others.
-  [[nodiscard]] const Array<Index>& src_in_degrees() const;
   /// Number of out-edges of each local source, to all workers.
   [[nodiscard]] const Array<Index>& out_degrees() const;
   /// Original ids of this rank's nodes, keys of random draws.
@@ -135,17 +134,15 @@ class GraphShardManager {
   /// Edge rows of this rank are in this order: by shard, destination, source, id. Throws InputError after
   /// drop_edge_ids().
   [[nodiscard]] const Array<Index>& edge_ids() const;
-  /// Frees the ids of the edges, 8 of about 16 bytes that the graph takes for an edge, for all handles of
-  /// this graph. Afterwards these throw InputError: edge_ids(), local_edge_rows(), max and min, dropout of
-  /// edges and of attention coefficients, EdgeBatch::ids(), edge_sequences(), samplers. Sums, means,
-  /// attention and message flow graphs do without. Local, but call it on all ranks, and while no tape has a
-  /// record that reads the ids.
+  /// Frees the edge ids of this graph, for all handles: 8 of about 16 bytes per edge. Afterwards, edge_ids(),
+  /// local_edge_rows(), max and min, dropout of edges and of attention coefficients, EdgeBatch::ids(),
+  /// edge_sequences() and samplers throw InputError. Sums, means, attention and message flow graphs do not
+  /// need the ids. Local, but call it on all ranks, and only if no record on a tape reads the ids.
   void drop_edge_ids();
   /// EdgeList::weight in edge order [local edges]; undefined when no rank's edges have weights.
   [[nodiscard]] const Tensor& edge_weight() const noexcept;
 
-  /// This rank's part with all sources of its in-edges at once, brought by a single communication round. The
-  /// same as mode one_shot. Local.
+  /// Returns a handle in mode one_shot: all halo rows are fetched in one stage. Local.
   [[nodiscard]] DistributedBlock get_full_partition_graph() const;
 
   /// For authors of operations: the graph behind this handle, for driver.hpp.
@@ -165,12 +162,10 @@ class GraphShardManager {
 };
 
 /// When this ends, the frames of a graph are again as they were.
-class LocalScope {
+class LocalScope : NonCopyable {
  public:
   explicit LocalScope(std::shared_ptr<Frames> frames);
   ~LocalScope();
-  LocalScope(const LocalScope&) = delete;
-  LocalScope& operator=(const LocalScope&) = delete;
 
  private:
   std::shared_ptr<Frames> frames_;

@@ -12,9 +12,9 @@ thread_local bool all_exact = false;
 
 }  // namespace
 
-HaloStep::HaloStep(std::uint64_t seed, std::uint64_t number) noexcept
+HaloStep::HaloStep(std::uint64_t seed, std::uint64_t number)
     : seed_(seed), number_(number), outer_(std::exchange(current_step, this)) {}
-HaloStep::HaloStep(std::uint64_t& operations) noexcept
+HaloStep::HaloStep(Recoverable<std::uint64_t>& operations)
     : operations_(&operations), outer_(std::exchange(current_step, this)) {}
 HaloStep::~HaloStep() {
   current_step = outer_;
@@ -33,12 +33,12 @@ GraphOptions options_of_operation(GraphOptions options) {
 HaloDraws HaloDraws::of_next_operation(const GraphOptions& options) {
   if (options.halo_format == HaloFormat::exact) return {};
   if (current_step == nullptr) {
-    static thread_local std::uint64_t operations = 0;
+    static thread_local Recoverable<std::uint64_t> operations;
     const HaloStep of_thread(operations);
     return of_next_operation(options);
   }
   const HaloStep& step = *current_step;
-  const std::uint64_t k = (*step.operations_)++;
+  const std::uint64_t k = step.operations_->change()++;
   const RandomKey rows{.seed = step.seed_, .stream = halo_stream + 2 * k, .step = step.number_};
   RandomKey gradients = rows;
   ++gradients.stream;

@@ -6,8 +6,9 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Of rows x [local sources, ...] of a graph: [local sources + halo rows, ...], as the graph that
-/// ShardedGraph::holding_halo() makes takes them. Everything travels in the format of the graph's options.
+/// The source rows x [local sources, ...] followed by the halo rows, [local sources + halo rows, ...]: the
+/// input of graphs made by ShardedGraph::holding_halo(). Rows and gradients are sent in the halo row format
+/// of the graph's options.
 class HeldRows {
  public:
   HeldRows(const GraphShardManager& graph, const Variable& x);

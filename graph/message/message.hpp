@@ -129,9 +129,10 @@ inline constexpr BinaryFunction e_dot_v{Message::Op::dot, MessageTarget::e, Mess
 
 inline constexpr ReduceFunction sum{Reduce::sum};
 inline constexpr ReduceFunction mean{Reduce::mean};  ///< divides by the in-degree
-/// Of equal messages, that of the smallest edge id takes the gradient. NaN is larger than all others.
+/// Of equal messages, that of the smallest edge id takes the gradient. NaN is larger than all numbers and
+/// equal to NaN.
 inline constexpr ReduceFunction max{Reduce::max};
-inline constexpr ReduceFunction min{Reduce::min};  ///< as max; NaN is smaller than all others
+inline constexpr ReduceFunction min{Reduce::min};  ///< as max; NaN is smaller than all numbers
 
 }  // namespace fn
 }}  // namespace sar

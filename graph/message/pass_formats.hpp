@@ -1,9 +1,8 @@
-/// In which formats the rows of an operation travel, as GraphOptions::halo_format has it. For the sources of
-/// graph/ only.
+/// Selects the WireFormat of the halo rows and gradients of a pass, from GraphOptions::halo_format. For the
+/// sources of graph/ only.
 #pragma once
 
 #include <sar/comm/halo/wire_format.hpp>
-#include <sar/core/random/random.hpp>
 #include <sar/graph/message/graph_options.hpp>
 #include <sar/graph/message/halo_step.hpp>
 #include <sar/graph/topology/graph_topology.hpp>

@@ -6,7 +6,6 @@
 #include <sar/graph/message/driver.hpp>
 #include <sar/graph/message/typed_attention.hpp>
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -70,16 +69,8 @@ struct TypedAttentionCall {
     o.grad_msg = msg.requires_grad() ? grad_msg.data() : nullptr;
     driver.backward(rows.value(), rows.shape(), *make_typed_attention_kernel(o), rows.gradient());
     if (grad_query.defined()) query.gradient()->add(std::move(grad_query));
-    add(att, grad_att);
-    add(msg, grad_msg);
-  }
-
- private:
-  static void add(const Variable& matrices, const std::vector<double>& sums) {
-    if (!matrices.requires_grad()) return;
-    Tensor gradient(matrices.shape());
-    std::copy(sums.begin(), sums.end(), gradient.data());
-    matrices.gradient()->add(std::move(gradient));
+    if (att.requires_grad()) att.gradient()->add(Tensor::from(att.shape(), grad_att));
+    if (msg.requires_grad()) msg.gradient()->add(Tensor::from(msg.shape(), grad_msg));
   }
 };
 
@@ -94,7 +85,7 @@ Variable typed_attention(const GraphShardManager& graph, const Variable& key_val
         numbers = check(graph, key_value, query, att, msg, types);
         return CollectiveCall("typed_attention")
             .equal(graph.options())
-            .equal("tape in scope", Tape::current() != nullptr)
+            .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr)
             .equal("shape of key_value", key_value.shape())
             .equal("number of types", att.num_rows())
             .equal("wish for the gradient of key_value", key_value.requires_grad())

@@ -16,12 +16,12 @@ namespace sar { inline namespace SAR_PRECISION {
 /// [N, 2, H, D], the keys and behind them the values; query [M, H, D]; att and msg [R, H, D, D]; types: that
 /// of each local edge in the graph's edge order -> [M, H, D]. A destination without in-edges gets 0.
 ///
-/// Kept for the backward pass: the operands, the result, maximum and log(sum) [M, H]. Nothing has the size of
-/// the edges, and only the matrices that of the types: they multiply rows of queries, keys and values while
-/// these are in cache. Communication: forward one fetch of the source rows, of width 2 H D; backward one push
-/// of their gradients, and in mode rematerialize one more fetch. Collective; the same errors on every rank,
-/// before rows travel: ShapeError when operands do not fit the graph or each other, InputError for a type
-/// that does not exist or when ranks differ.
+/// Kept for the backward pass: the operands, the result, maximum and log(sum) [M, H]. Besides the matrices,
+/// no memory grows with the number of edges or types: products of queries, keys and values with a matrix are
+/// computed in the cache. Communication: forward one fetch of the source rows, of width 2 H D; backward one
+/// push of their gradients, and in mode rematerialize one more fetch. Collective; the same errors on every
+/// rank, before rows travel: ShapeError when operands do not fit the graph or each other, InputError for a
+/// type that does not exist or when ranks differ.
 [[nodiscard]] Variable typed_attention(const GraphShardManager& graph, const Variable& key_value,
                                        const Variable& query, const Variable& att, const Variable& msg,
                                        const EdgeTypes& types);

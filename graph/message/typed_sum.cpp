@@ -111,7 +111,7 @@ Variable typed_sum(const GraphShardManager& graph, const Variable& x, const Vari
             .equal("wish for the sources' gradient", x.requires_grad())
             .equal("wish for the matrices' gradient", weight.requires_grad())
             .equal("wish for the edge weights' gradient", edge_weight.requires_grad())
-            .equal("tape in scope", Tape::current() != nullptr);
+            .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
       },
       [&]() -> Variable {
         TypedPass pass{x.value(), x.shape(), x.gradient(), weight, numbers, edge_weight};

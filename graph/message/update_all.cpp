@@ -65,11 +65,6 @@ struct RowScales {
   }
 };
 
-/// Those of a mean.
-RowScales mean_scales(const ShardedGraph& graph) {
-  return {.dst = graph.degrees.inverse_in(), .src = {}, .of_sources = {}};
-}
-
 /// Collective where sources have factors and the graph does not know those of the halo rows yet.
 RowScales row_scales(const GraphShardManager& graph, const SumFactors& factors) {
   RowScales scales;
@@ -96,7 +91,8 @@ class MessagePass {
         row_(message.op, message.operand(lhs_).shape(), message.operand(rhs_).shape()),
         result_(result),
         mean_(mean),
-        scales_(mean ? mean_scales(*graph_) : std::move(scales)) {
+        scales_(std::move(scales)) {
+    if (mean) scales_.dst = graph_->degrees.inverse_in();
     for (const MessageTarget target : {lhs_, rhs_}) {
       const Variable& x = message.operand(target);
       Side& s = side(target);
@@ -314,7 +310,7 @@ CollectiveCall collective_call(const GraphShardManager& graph, const char* opera
       .equal("wish for the sources' gradient", wish(MessageTarget::u))
       .equal("wish for the destinations' gradient", wish(MessageTarget::v))
       .equal("wish for the edges' gradient", wish(MessageTarget::e))
-      .equal("tape in scope", Tape::current() != nullptr);
+      .equal("recording for a backward pass (Tape in scope)", Tape::current() != nullptr);
 }
 
 Variable run_update_all(const GraphShardManager& graph, const Message& message, Reduce reduce,
@@ -357,7 +353,7 @@ Variable scaled_sum(const GraphShardManager& graph, Variable x, const Variable& 
     if (weighted && (edge_weight.requires_grad() || edge_weight.shape().row_size() != 1))
       return sum_between_scales(graph, message, factors, make_base);
     (void)check_operands(graph, message, graph.num_dst_nodes());
-    collective_call(graph, "update_all", message, static_cast<int>(Reduce::sum)).require_equal(graph.comm());
+    graph.comm().require_equal(collective_call(graph, "update_all", message, static_cast<int>(Reduce::sum)));
     return MessagePass(graph, message, Result::sum, false, row_scales(graph, factors)).run(make_base);
   });
 }

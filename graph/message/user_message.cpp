@@ -102,20 +102,20 @@ void agree_on_sources(const GraphShardManager& graph, const char* operation, Mes
   for (const Variable& x : u.slots)
     call.equal("shape of edges.src()", x.shape())
         .equal("wish for the gradient of edges.src()", x.requires_grad());
-  if (!u.slots.empty()) call.require_equal(graph.comm());
+  if (!u.slots.empty()) graph.comm().require_equal(call);
 }
 
 /// What the function reads, agreed upon by all ranks before rows travel. Collective.
 MessageInputs agreed_inputs(const GraphShardManager& graph, Frames& frames, const char* operation,
-                            const MessageFunction& function, std::optional<Reduce> reduce) {
+                            const MessageFunction& function, Reduce reduce) {
   MessageInputs inputs = probe(graph, frames, function);
-  CollectiveCall(operation)
-      .equal(graph.options())
-      .equal("reduction", reduce ? static_cast<int>(*reduce) : -1, name_of<Reduce>)
-      .equal("shape of the message", inputs.message)
-      .equal("wish for gradients", Tape::current() != nullptr && inputs.requires_grad)
-      .equal("number of calls of edges.src()", inputs.u.calls.size())
-      .require_equal(graph.comm());
+  graph.comm().require_equal(
+      CollectiveCall(operation)
+          .equal(graph.options())
+          .equal("reduction", reduce, name_of<Reduce>)
+          .equal("shape of the message", inputs.message)
+          .equal("wish for gradients", Tape::current() != nullptr && inputs.requires_grad)
+          .equal("number of calls of edges.src()", inputs.u.calls.size()));
   agree_on_sources(graph, operation, inputs.u);
   return inputs;
 }
@@ -140,14 +140,15 @@ struct UserMessage {
   GraphOptions options;
   MessageFunction function;
   MessageInputs inputs;
-  std::optional<Reduce> reduce;
+  bool by_edge;   ///< a row per edge; otherwise reduced
+  Reduce reduce;  ///< sum if by_edge
   std::shared_ptr<Array<local_index>> argmax = nullptr;
   Tensor inverse_in_degrees{};  ///< of a mean
 
+  [[nodiscard]] bool is_extremum() const { return reduce == Reduce::max || reduce == Reduce::min; }
   /// None where the graph has dropped them and only the function can ask for them.
   [[nodiscard]] std::span<const Index> ids() const {
-    const bool extremum = reduce == Reduce::max || reduce == Reduce::min;
-    if (!extremum && !graph->topology->has_edge_ids()) return {};
+    if (!is_extremum() && !graph->topology->has_edge_ids()) return {};
     return {graph->topology->edge_ids().data(), graph->topology->edge_ids().size()};
   }
   [[nodiscard]] UserMessageKernel::Operands operands() const {
@@ -157,6 +158,7 @@ struct UserMessage {
             .serial = options.serial_messages,
             .num_edges = graph->topology->num_edges(),
             .edge_ids = ids(),
+            .by_edge = by_edge,
             .reduce = reduce,
             .dst_scale = inverse_in_degrees.defined() ? inverse_in_degrees.data() : nullptr,
             .argmax = argmax != nullptr ? argmax->data() : nullptr};
@@ -168,12 +170,11 @@ struct UserMessage {
 };
 
 Tensor UserMessage::forward(const Driver& driver) {
-  TraceScope scope(reduce ? "update_all" : "apply_edges", TraceKind::compute);
+  TraceScope scope(by_edge ? "apply_edges" : "update_all", TraceKind::compute);
   scope.detail("function of edges, ", trace_name(options.mode));
   Tensor out(
-      inputs.message.with_rows(reduce ? graph->topology->local.num_dst : graph->topology->num_edges()));
-  if (reduce == Reduce::max || reduce == Reduce::min)
-    argmax = std::make_shared<Array<local_index>>(out.size());
+      inputs.message.with_rows(by_edge ? graph->topology->num_edges() : graph->topology->local.num_dst));
+  if (is_extremum()) argmax = std::make_shared<Array<local_index>>(out.size());
   auto with_result = operands();
   with_result.out = out;
   UserMessageKernel kernel(std::move(with_result));
@@ -182,7 +183,7 @@ Tensor UserMessage::forward(const Driver& driver) {
 }
 
 void UserMessage::backward(const Driver& driver, const Tensor& grad) const {
-  TraceScope scope(reduce ? "update_all backward" : "apply_edges backward", TraceKind::compute);
+  TraceScope scope(by_edge ? "apply_edges backward" : "update_all backward", TraceKind::compute);
   scope.detail("function of edges, ", trace_name(options.mode));
   auto with_gradients = operands();
   with_gradients.grad_out = grad.data();
@@ -224,11 +225,12 @@ void UserMessage::backward(const Driver& driver, const Tensor& grad) const {
 }
 
 Variable run(const GraphShardManager& graph, Frames& frames, const char* operation,
-             const MessageFunction& function, std::optional<Reduce> reduce) {
+             const MessageFunction& function, bool by_edge, Reduce reduce) {
   UserMessage message{.graph = graph.shards(),
                       .options = graph.options(),
                       .function = function,
                       .inputs = agreed_inputs(graph, frames, operation, function, reduce),
+                      .by_edge = by_edge,
                       .reduce = reduce};
   if (reduce == Reduce::mean) message.inverse_in_degrees = graph.shards()->degrees.inverse_in();
   const bool recorded = Tape::current() != nullptr && message.inputs.requires_grad;
@@ -243,11 +245,11 @@ Variable run(const GraphShardManager& graph, Frames& frames, const char* operati
 }  // namespace
 
 Variable GraphShardManager::update_all(const MessageFunction& message, Reduce reduce) const {
-  return comm().agree([&] { return run(*this, *frames_, "update_all", message, reduce); });
+  return comm().agree([&] { return run(*this, *frames_, "update_all", message, false, reduce); });
 }
 
 Variable GraphShardManager::apply_edges(const MessageFunction& message) const {
-  return comm().agree([&] { return run(*this, *frames_, "apply_edges", message, std::nullopt); });
+  return comm().agree([&] { return run(*this, *frames_, "apply_edges", message, true, Reduce::sum); });
 }
 
 }}  // namespace sar

@@ -60,9 +60,19 @@ void fill_empty_parts(const Communicator& comm, int parts, std::span<std::int32_
 }  // namespace
 
 Array<std::int32_t> assign_nodes(const Communicator& comm, Index num_nodes, const EdgeList& edges,
-                                 PartitionMethod method, const AssignmentOptions& options) {
+                                 PartitionMethod wanted, const AssignmentOptions& options) {
   return comm.agree([&] {
+    CollectiveCall call("assign_nodes");
+    call.equal("number of nodes", num_nodes)
+        .equal("method", to_string(wanted))
+        .equal("number of parts", options.parts)
+        .equal("seed", options.seed)
+        .equal("balance_edges", options.balance_edges)
+        .equal("passes", options.passes);
+    for (const Index first : options.first_of_type) call.equal("first node of a type", first);
+    const CallScope compared(comm, call);
     check(comm, num_nodes, edges, options);
+    const PartitionMethod method = chosen_method(wanted, comm.all_reduce(std::ssize(edges.src)));
     const PartitionBook slices = PartitionBook::even(num_nodes, comm.size());
     const Index begin = slices.begin(comm.rank());
     const Index num_mine = slices.num_nodes(comm.rank());

@@ -21,8 +21,6 @@
 ///
 /// A rank does not predict the moves of other ranks. The prediction that all ranks move alike would count a
 /// hub once per rank, and no part would have room for it.
-///
-/// many datasets have.
 #pragma once
 
 #include <sar/comm/communicator.hpp>

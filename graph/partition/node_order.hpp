@@ -4,7 +4,6 @@
 #include <sar/config.hpp>
 #include <sar/core/memory/memory.hpp>
 
-#include <cstdint>
 #include <span>
 
 namespace sar { inline namespace SAR_PRECISION {

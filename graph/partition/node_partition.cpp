@@ -22,18 +22,16 @@ struct PartIds {
 PartIds number_parts(const Communicator& comm, const PartitionBook& parts, std::span<const Index> counts) {
   std::vector<Index> of_ranks;  // number of parts that each rank owns
   for (int q = 0; q < comm.size(); ++q) of_ranks.push_back(parts.num_nodes(q));
-  std::vector<Index> before = comm.all_to_all_v(counts, of_ranks).values;  // [ranks][own parts]
   const Index own = of_ranks[comm.rank()];
+  const std::vector<Index> answers(of_ranks.size(), own);
+  std::vector<Index> before = comm.all_to_all_v(counts, of_ranks, answers);  // [ranks][own parts]
   std::vector<Index> sizes(own, 0);
   for (std::size_t i = 0; i < before.size(); ++i) {
     Index& size = sizes[static_cast<Index>(i) % own];
     size += std::exchange(before[i], size);
   }
-  const std::vector<Index> answers(of_ranks.size(), own);
-  PartIds ids{{}, comm.all_to_all_v(std::span<const Index>(before), answers).values};
-  std::vector<Index> offsets{0};
-  for (const Index size : comm.all_gather(std::span<const Index>(sizes)))
-    offsets.push_back(offsets.back() + size);
+  PartIds ids{{}, comm.all_to_all_v(std::span<const Index>(before), answers, of_ranks)};
+  std::vector<Index> offsets = offsets_of_sizes(comm.all_gather(std::span<const Index>(sizes)));
   for (std::size_t p = 0; p < ids.next.size(); ++p) ids.next[p] += offsets[p];
   ids.book = PartitionBook(std::move(offsets));
   return ids;
@@ -74,6 +72,8 @@ NodePartition NodePartition::random(Index num_nodes, int parts, std::uint64_t se
 NodePartition NodePartition::from_assignment(const Communicator& comm, std::span<const std::int32_t> part_of,
                                              int parts) {
   return comm.agree([&] {
+    const CallScope compared(
+        comm, CollectiveCall("NodePartition::from_assignment").equal("number of parts", parts));
     const PartitionBook slices = PartitionBook::even(comm.all_reduce(std::ssize(part_of)), comm.size());
     const Index first = slices.begin(comm.rank());
     require<InputError>(std::ssize(part_of) == slices.num_nodes(comm.rank()), "there are ", part_of.size(),
@@ -129,9 +129,8 @@ Array<Index> NodePartition::original_ids(int part) const {
     return {from, from + book_.num_nodes(part)};
   }
   Array<Index> ids(book_.num_nodes(part));
-  parallel_for(static_cast<Index>(ids.size()), 1 << 14, [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i) ids[i] = bijection_ ? bijection_->inverse(begin + i) : begin + i;
-  });
+  parallel_for_each(static_cast<Index>(ids.size()), 1 << 14,
+                    [&](Index i) { ids[i] = bijection_ ? bijection_->inverse(begin + i) : begin + i; });
   return ids;
 }
 

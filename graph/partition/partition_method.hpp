@@ -14,6 +14,7 @@ enum class PartitionMethod {
   metis,       ///< few cut edges (METIS_PartGraphKway); rank 0 holds the whole graph
   ldg,         ///< fewer cut edges than random, by streaming; the graph stays distributed
   scotch,      ///< few cut edges (PT-Scotch, multilevel); the graph stays distributed
+  automatic,   ///< "auto": chosen_method() for the number of edges
 };
 
 [[nodiscard]] const char* to_string(PartitionMethod method) noexcept;
@@ -21,6 +22,14 @@ enum class PartitionMethod {
 [[nodiscard]] bool has_metis() noexcept;
 /// Returns whether the library was built with PT-Scotch.
 [[nodiscard]] bool has_scotch() noexcept;
+
+/// The most edges for which `automatic` gathers a graph on one rank.
+constexpr std::int64_t most_gathered_edges = 100'000'000;
+
+/// Returns `method`, and for `automatic` the method with the fewest cut edges that suits a graph: metis for
+/// up to `most_gathered` edges, else scotch. Without METIS it is scotch, too, and without PT-Scotch ldg.
+[[nodiscard]] PartitionMethod chosen_method(PartitionMethod method, std::int64_t num_edges,
+                                            std::int64_t most_gathered = most_gathered_edges) noexcept;
 
 struct AssignmentOptions {
   int parts = 1;

@@ -91,16 +91,13 @@ Array<SCOTCH_Num> node_weights(const Communicator& comm, Index num_nodes, const 
 }
 
 /// Scotch's objects of one partitioning, released in reverse order.
-struct Scotch {
+struct Scotch : NonCopyable {
   SCOTCH_Context context;
   SCOTCH_Dgraph graph;
   SCOTCH_Dgraph bound;  // the graph, bound to the context
   SCOTCH_Strat strategy;
   int made = 0;
 
-  Scotch() = default;
-  Scotch(const Scotch&) = delete;
-  Scotch& operator=(const Scotch&) = delete;
   ~Scotch() {
     if (made > 3) SCOTCH_stratExit(&strategy);
     if (made > 2) SCOTCH_dgraphExit(&bound);

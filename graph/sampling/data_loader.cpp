@@ -29,13 +29,12 @@ SeedBatches::SeedBatches(const Communicator& comm, std::span<const Index> keys,
     require<InputError>(size >= 1, "the batch size is ", size, ", expected 1 or more");
     for (const Index key : keys)
       require<InputError>(key >= 0, "the original id of a seed is ", key, ", expected 0 or more");
-    CollectiveCall("SeedBatches")
-        .equal("batch size", size)
-        .equal("per_rank", options_.per_rank)
-        .equal("shuffle", options_.shuffle)
-        .equal("drop_last", options_.drop_last)
-        .equal("seed", options_.seed)
-        .require_equal(comm);
+    comm.require_equal(CollectiveCall("SeedBatches")
+                           .equal("batch size", size)
+                           .equal("per_rank", options_.per_rank)
+                           .equal("shuffle", options_.shuffle)
+                           .equal("drop_last", options_.drop_last)
+                           .equal("seed", options_.seed));
     places_ = numbers_of_ids(options_.per_rank ? Communicator::self() : comm, keys);
     total_ = static_cast<Index>(keys.size());
     if (!options_.per_rank) total_ = comm.all_reduce(total_);
@@ -55,21 +54,23 @@ void SeedBatches::start_epoch(std::uint64_t epoch, Index first_batch) {
                       ", expected ", index_range(num_batches_ + 1));
   const std::uint64_t stream = order_stream + (options_.per_rank ? static_cast<std::uint64_t>(rank_) : 0);
   const KeyedBijection place(total_, {.seed = options_.seed, .stream = stream, .step = epoch});
-  order_.clear();
+  std::vector<std::pair<Index, Index>> order;
   for (Index i = 0; i < std::ssize(places_); ++i)
-    order_.emplace_back(options_.shuffle ? place(places_[i]) : places_[i], i);
-  std::sort(order_.begin(), order_.end());
-  epoch_ = epoch;
+    order.emplace_back(options_.shuffle ? place(places_[i]) : places_[i], i);
+  std::sort(order.begin(), order.end());
+  const Transaction transaction;
+  epoch_ = Epoch{epoch, std::make_shared<const std::vector<std::pair<Index, Index>>>(std::move(order))};
   number_ = first_batch;
 }
 
 std::optional<std::vector<Index>> SeedBatches::at_hand(const Communicator& comm, const char* call) const {
-  CollectiveCall(call).equal("epoch", epoch_).equal("batch", number_).require_equal(comm);
+  comm.require_equal(CollectiveCall(call).equal("epoch", epoch()).equal("batch", number()));
   if (number_ == num_batches_) return std::nullopt;
+  const auto& order = *epoch_.get().order;
   const auto first =
-      std::lower_bound(order_.begin(), order_.end(), std::pair(number_ * options_.batch_size, Index{0}));
+      std::lower_bound(order.begin(), order.end(), std::pair(number_ * options_.batch_size, Index{0}));
   std::vector<Index> seeds;
-  for (auto seed = first; seed != order_.end() && seed->first < (number_ + 1) * options_.batch_size; ++seed)
+  for (auto seed = first; seed != order.end() && seed->first < (number_ + 1) * options_.batch_size; ++seed)
     seeds.push_back(seed->second);
   return seeds;
 }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <sar/core/memory/memory.hpp>
+#include <sar/core/memory/transaction.hpp>
 #include <sar/graph/sampling/neighbor_sampler.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -41,23 +43,27 @@ class SeedBatches {
   [[nodiscard]] Index num_seeds() const noexcept { return num_seeds_; }      ///< of all ranks, per epoch
   /// Starts an epoch at the batch `first_batch`. Throws InputError if that batch does not exist.
   void start_epoch(std::uint64_t epoch, Index first_batch = 0);
-  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_.get().number; }
   [[nodiscard]] Index number() const noexcept { return number_; }  ///< index of the current batch
   /// Returns the positions in `keys` of this rank's seeds of the current batch, in the order of the epoch;
   /// nothing after the last batch. Throws InputError on every rank if the ranks are in different epochs or
   /// batches; the message names `call` as the function that was called. Collective.
   [[nodiscard]] std::optional<std::vector<Index>> at_hand(const Communicator& comm, const char* call) const;
-  void advance() noexcept { ++number_; }  ///< Moves to the next batch.
+  void advance() { ++number_.change(); }  ///< Moves to the next batch.
 
  private:
+  struct Epoch {
+    std::uint64_t number = 0;
+    std::shared_ptr<const std::vector<std::pair<Index, Index>>> order;  // (position in the epoch, in keys)
+  };
+
   DataLoaderOptions options_;
   int rank_;
   Index total_ = 0;  // seeds that are permuted together
   Index num_seeds_ = 0, num_batches_ = 0;
-  Array<Index> places_;                         // position of each seed among them, by original id
-  std::vector<std::pair<Index, Index>> order_;  // (position in the epoch, position in keys)
-  std::uint64_t epoch_ = 0;
-  Index number_ = 0;
+  Array<Index> places_;  // position of each seed among them, by original id
+  Recoverable<Epoch> epoch_;
+  Recoverable<Index> number_;
 };
 
 /// The input of a training step.

@@ -84,10 +84,9 @@ EdgeDataLoader::EdgeDataLoader(NeighborSampler sampler, SeedEdges edges, const E
       batches_(sampler_.graph().comm(), edges_.id, options.batches) {
   const Communicator& comm = sampler_.graph().comm();
   comm.agree([&] {
-    CollectiveCall("EdgeDataLoader")
-        .equal("exclude", options.exclude)
-        .equal("negatives", options.negatives)
-        .require_equal(comm);
+    comm.require_equal(CollectiveCall("EdgeDataLoader")
+                           .equal("exclude", options.exclude)
+                           .equal("negatives", options.negatives));
     if (options.negatives != Negatives::none) negatives_.emplace(sampler_.graph(), options.negative);
     if (options.exclude != ExcludeEdges::none) halo_ids_ = ask_halo_ids(sampler_.graph().topology());
   });

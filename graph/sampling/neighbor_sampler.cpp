@@ -410,12 +410,11 @@ void NeighborSampler::prepare(const EdgeTypes* etypes, const NeighborSamplerOpti
   if (etypes != nullptr)
     types = etypes->checked(graph_.num_edges(), static_cast<Index>(fan_outs_.size() / num_layers_),
                             "NeighborSampler");
-  CollectiveCall("NeighborSampler")
-      .equal("number of fan-outs", fan_outs_.size())
-      .equal("number of layers", num_layers_)
-      .equal("types of edges", etypes != nullptr)
-      .require_equal(graph_.comm());
-  call.require_equal(graph_.comm());
+  graph_.comm().require_equal(CollectiveCall("NeighborSampler")
+                                  .equal("number of fan-outs", fan_outs_.size())
+                                  .equal("number of layers", num_layers_)
+                                  .equal("types of edges", etypes != nullptr));
+  graph_.comm().require_equal(call);
   const bool weighted = check_probabilities(graph_, options.prob);
   candidates_ = std::make_shared<CandidateEdges>(
       find_candidates(graph_, options.prob, weighted, etypes != nullptr ? &types.numbers() : nullptr));
@@ -428,7 +427,7 @@ std::vector<MessageFlowGraph> NeighborSampler::sample_blocks(std::span<const Ind
   const GraphTopology& whole = graph_.topology();
   return whole.comm.agree([&] {
     const ExcludedEdges excluded_edges(whole, excluded);
-    CollectiveCall("sample_blocks").equal("epoch", epoch).require_equal(whole.comm);
+    whole.comm.require_equal(CollectiveCall("sample_blocks").equal("epoch", epoch));
     return make_layers(
         graph_, seeds, static_cast<Index>(num_layers_), [&](Index layer, const Array<Index>& dst_rows) {
           const auto l = static_cast<std::size_t>(layer);

@@ -31,7 +31,7 @@ struct Stage {
   [[nodiscard]] Index size() const noexcept { return end - begin; }
 };
 
-class ShardKernel {
+class ShardKernel : NonCopyable {
  public:
   virtual ~ShardKernel() = default;
 

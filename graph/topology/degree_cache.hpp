@@ -11,7 +11,7 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Degrees that a graph has from others; null: not.
+/// Degrees taken from another graph; null: not available.
 struct KnownDegrees {
   std::shared_ptr<const LazyArray> in = nullptr;   ///< of the destinations; otherwise counted in the shards
   std::shared_ptr<const LazyArray> out = nullptr;  ///< of the sources; otherwise counted
@@ -22,7 +22,7 @@ struct DegreeCache {
   DegreeCache(std::shared_ptr<const GraphTopology> topology, KnownDegrees known);
 
   std::shared_ptr<const LazyArray> in, out;
-  /// Null where nobody knows it.
+  /// In-degrees of the sources; null if they are not available.
   std::shared_ptr<const LazyArray> src_in;
   /// Factors of rows, as far as an operation has asked for them and the graph keeps them
   /// (graph/message/degree_factors.hpp).

@@ -43,33 +43,24 @@ void check_edges(const Communicator& comm, const PartitionBook& src_book, const 
   }
 }
 
-/// The numbers in `rows`, ascending.
-Array<local_index> listed(const IndexSet& rows) {
-  Array<local_index> list;
-  list.reserve(static_cast<std::size_t>(rows.size()));
-  rows.for_each([&](Index row) { list.push_back(static_cast<local_index>(row)); });
-  return list;
-}
-
 /// Numbers the halo rows that edges [begin, end) of a round read, and the edges' sources so, from `first`.
 /// Returns the owner's row behind each. `halo`: the rows that other graphs read, too; null where there are
-/// none.
+/// none. Time and memory follow the rows read, not the rows of the owner.
 Array<local_index> number_round(LocalEdge* begin, LocalEdge* end, Index num_owner_rows, Index first,
                                 const Array<local_index>* halo) {
-  if (begin == end)  // most ranks are no neighbours: nothing as long as their nodes is made for them
-    return halo != nullptr ? *halo : Array<local_index>{};
-  IndexSet rows(num_owner_rows);
+  if (begin == end) return halo != nullptr ? *halo : Array<local_index>{};
+  DistinctIds rows(num_owner_rows);
   if (halo != nullptr)
     for (const local_index row : *halo) rows.insert(row);
   else
     for (const LocalEdge* edge = begin; edge != end; ++edge) rows.insert(edge->src);
+  rows.make_numbers();
   require<InputError>(first + rows.size() < std::numeric_limits<local_index>::max(),
                       "a rank reads 2^31 rows of others or more: use more ranks");
-  Array<local_index> used = listed(rows);
-  rows.make_numbers();
+  const Array<Index> members = rows.members();
   for (LocalEdge* edge = begin; edge != end; ++edge)
     edge->src = static_cast<local_index>(first + rows.number(edge->src));
-  return used;
+  return Array<local_index>(members.begin(), members.end());
 }
 
 void sort_edges(LocalEdge* begin, LocalEdge* end) {
@@ -132,8 +123,7 @@ std::shared_ptr<const std::vector<HaloRound>> make_rounds(const Communicator& co
   }
   const auto requested =
       comm.all_to_all_v<local_index>(std::span<const local_index>(request.data(), request.size()), counts);
-  std::vector<Index> begin(size + 1, 0);
-  std::partial_sum(requested.counts.begin(), requested.counts.end(), begin.begin() + 1);
+  const std::vector<Index> begin = offsets_of_sizes(requested.counts);
   std::vector<HaloRound> rounds;
   for (int r = 1; r < size; ++r) {
     HaloRound round;
@@ -247,20 +237,20 @@ void GraphTopology::count_uses() {
   const int size = comm.size();
   Array<Index> of_halo(remote.num_src_rows, 0), uses;
   for (const local_index u : remote.src) ++of_halo[u];
-  std::vector<Index> counts(size, 0);
+  std::vector<Index> sent(size, 0), arriving(size, 0);
   for (int q = 0; q < size; ++q) {
     if (q == comm.rank()) continue;
     const HaloRound& round = rounds()[round_of_owner(q) - 1];
     const auto first = of_halo.begin() + round.first;
     uses.insert(uses.end(), first, first + round.recv_rows);
-    counts[q] = round.recv_rows;
+    sent[q] = round.recv_rows;
+    arriving[q] = std::ssize(rounds()[round_of_reader(q) - 1].send_rows);
   }
-  const auto used = comm.all_to_all_v<Index>(std::span<const Index>(uses.data(), uses.size()), counts);
-  std::vector<Index> begin(size + 1, 0);
-  std::partial_sum(used.counts.begin(), used.counts.end(), begin.begin() + 1);
+  const auto used = comm.all_to_all_v<Index>(uses, sent, arriving);
+  const std::vector<Index> begin = offsets_of_sizes(arriving);
   for (const HaloRound& round : rounds())
     for (std::size_t i = 0; i < round.send_rows.size(); ++i)
-      if (const Index count = used.values[begin[round.reader] + i]; count > 0)
+      if (const Index count = used[begin[round.reader] + i]; count > 0)
         used_by_others.append(round.send_rows[i], count);
   used_by_others.shrink_to_fit();
 }
@@ -268,17 +258,18 @@ void GraphTopology::count_uses() {
 Array<Index> GraphTopology::with_halo(std::span<const Index> of_sources) const {
   const int size = comm.size();
   Array<Index> sent;
-  std::vector<Index> counts(size, 0);
+  std::vector<Index> counts(size, 0), arriving(size, 0);
   for (int reader = 0; reader < size; ++reader) {
     if (reader == comm.rank()) continue;
     const HaloRound& round = rounds()[round_of_reader(reader) - 1];
     for (const local_index row : round.send_rows) sent.push_back(of_sources[row]);
     counts[reader] = std::ssize(round.send_rows);
+    arriving[reader] = rounds()[round_of_owner(reader) - 1].recv_rows;
   }
-  const auto received = comm.all_to_all_v<Index>(std::span<const Index>(sent.data(), sent.size()), counts);
+  const auto received = comm.all_to_all_v<Index>(sent, counts, arriving);
   Array<Index> values(of_sources.begin(), of_sources.end());
   values.resize(of_sources.size() + static_cast<std::size_t>(remote.num_src_rows));
-  auto from = received.values.begin();
+  auto from = received.begin();
   for (int owner = 0; owner < size; ++owner) {
     if (owner == comm.rank()) continue;
     const HaloRound& round = rounds()[round_of_owner(owner) - 1];

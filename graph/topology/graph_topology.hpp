@@ -1,9 +1,8 @@
-/// GraphTopology: the edges of a graph that is sharded over ranks, and which rows change hands in which
-/// round.
+/// GraphTopology: this rank's edges of a sharded graph, and the halo rows exchanged in each round.
 ///
-/// A graph of few edges takes memory for its edges, not for its nodes, so that a graph of many types may have
-/// a hundred of them: ids are shared with other graphs of the same nodes, degrees are made when an operation
-/// asks (degree_cache.hpp), shards list the rows that have edges.
+/// The memory of a graph with few edges is proportional to its edges, not to its nodes, so that a
+/// heterogeneous graph can have a hundred relations: relations share the ids of their nodes, degrees are
+/// computed when an operation first needs them (degree_cache.hpp), and shards list only rows with edges.
 ///
 /// Room graph/topology: What a rank knows of a graph that is spread over the ranks: edges, halo, degrees.
 #pragma once
@@ -59,9 +58,9 @@ struct RowCounts {
   }
 };
 
-/// Filled by its constructor, or by the maker of a layer (graph/construct/layer_graph.cpp); afterwards it
-/// does not change, but that ids of edges may be dropped.
-struct GraphTopology {
+/// Immutable after construction (by the constructor, or by graph/construct/layer_graph.cpp), except that edge
+/// ids may be dropped.
+struct GraphTopology : NonCopyable {
   Communicator comm;
   PartitionBook src_book, dst_book;
   bool is_block = true;   ///< the destinations of a rank are the first of its sources
@@ -91,6 +90,17 @@ struct GraphTopology {
   void set_edge_ids(Array<Index> ids) { edge_ids_ = std::move(ids); }
   void drop_edge_ids() const { edge_ids_.reset(); }
 
+  /// Calls visit(source, destination, edge) for each edge of this worker, in their order. Sources are rows:
+  /// the local ones, then those of the halo.
+  template <class Visit>
+  void for_each_edge(const Visit& visit) const {
+    for (const GraphShard* shard : {&local, &remote})
+      for (Index i = 0; i < shard->num_rows(); ++i)
+        for (Index k = shard->row_begin[i]; k < shard->row_begin[i + 1]; ++k)
+          visit(shard->src[k] + (shard == &local ? 0 : local.num_src_rows), shard->dst_row(i),
+                shard->edge(k));
+  }
+
   /// Of edges, ids and halo rows; not edge_weight.
   [[nodiscard]] std::size_t bytes() const noexcept;
 
@@ -113,8 +123,6 @@ struct GraphTopology {
   GraphTopology(const Communicator& communicator, const PartitionBook& sources,
                 const PartitionBook& destinations)
       : comm(communicator), src_book(sources), dst_book(destinations) {}
-  GraphTopology(const GraphTopology&) = delete;
-  GraphTopology& operator=(const GraphTopology&) = delete;
 
  private:
   void build(EdgeList edges, SharedIds ids_of_sources, SharedIds ids_of_destinations, const SharedHalo* halo);

@@ -12,8 +12,8 @@ namespace sar { inline namespace SAR_PRECISION {
 struct ShardedGraph {
   std::shared_ptr<const GraphTopology> topology;
   DegreeCache degrees;
-  /// Of a graph whose source rows are the local ones and, after them, those of the halo, so that no rows
-  /// travel: the graph with the same edges whose rows travel. Null in others.
+  /// Set if the source rows of this graph include the halo rows, so that nothing is fetched: the graph with
+  /// the same edges that fetches its halo rows. Null for other graphs.
   std::shared_ptr<const ShardedGraph> travelling = nullptr;
   SharedIds shared_src_ids = topology->shared_src_ids;  ///< with those of the halo rows, if they are held
 

@@ -1,8 +1,8 @@
-#include <sar/autograd/ops.hpp>
-#include <sar/core/error.hpp>
+#include <sar/graph/message/edge_softmax.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/attention_conv.hpp>
 
+#include <cmath>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -45,9 +45,8 @@ Variable AttentionConv::join_heads(Variable x) const {
 
 void AttentionConv::make_linear(std::optional<Linear>& fc, const char* name, Index in, bool bias, Start start,
                                 Generator& gen) {
-  fc.emplace(in, heads_ * out_feats_, gen, bias);
+  make_module(name, fc, in, heads_ * out_feats_, gen, bias);
   if (start == Start::xavier) start_xavier(*fc, gen);
-  register_module(name, *fc);
 }
 
 void AttentionConv::make_projection(Projection& projection, Start start, Generator& gen) {
@@ -84,8 +83,17 @@ Variable AttentionConv::drop_attention(const GraphShardManager& graph, Variable 
   return attn_drop_(std::move(coefficients), graph.edge_ids());
 }
 
-Variable AttentionConv::head_vector(Generator& gen) const {
-  return {init::xavier_normal({1, heads_, out_feats_}, init::relu_gain, gen.next_stream()), true};
+void AttentionConv::make_head_vector(const char* name, Variable& parameter, Generator& gen) {
+  const Shape shape{1, heads_, out_feats_};
+  register_parameter(name, parameter, init::xavier_normal(shape, init::relu_gain, gen.next_stream()));
+}
+
+Variable AttentionConv::coefficients_of(const GraphShardManager& graph, Variable scores) const {
+  return reshape(edge_softmax(graph, std::move(scores)), {graph.num_edges(), heads_, 1});
+}
+
+real AttentionConv::dot_scale() const {
+  return static_cast<real>(1 / std::sqrt(static_cast<double>(out_feats_)));
 }
 
 void AttentionConv::start_xavier(const Linear& fc, Generator& gen) {

@@ -60,8 +60,14 @@ class AttentionConv : public Module {
   /// Applies the same attention dropout to materialized coefficients [local edges, H, 1].
   [[nodiscard]] Variable drop_attention(const GraphShardManager& graph, Variable coefficients);
 
-  /// Returns a parameter [1, H, D] with Xavier-normal initialization.
-  [[nodiscard]] Variable head_vector(Generator& gen) const;
+  /// Makes `parameter` a parameter [1, H, D] with Xavier-normal initialization.
+  void make_head_vector(const char* name, Variable& parameter, Generator& gen);
+  /// Returns the softmax over the in-edges of scores [local edges, H] or [local edges, H, 1], as [local
+  /// edges, H, 1].
+  [[nodiscard]] Variable coefficients_of(const GraphShardManager& graph, Variable scores) const;
+  /// Returns 1 / sqrt(D), the scale of dot products.
+  [[nodiscard]] real dot_scale() const;
+
   static void start_xavier(const Linear& fc, Generator& gen);
 
   InFeatures in_feats_;

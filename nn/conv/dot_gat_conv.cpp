@@ -1,10 +1,5 @@
-#include <sar/autograd/ops.hpp>
-#include <sar/core/error.hpp>
-#include <sar/graph/message/edge_softmax.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/dot_gat_conv.hpp>
-
-#include <cmath>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -13,21 +8,17 @@ DotGatConv::DotGatConv(const InFeatures& in_feats, Index out_feats, Index num_he
   make_projection(fc_, Start::linear, gen);
 }
 
-real DotGatConv::scale() const {
-  return static_cast<real>(1 / std::sqrt(static_cast<double>(out_feats())));
-}
-
 Variable DotGatConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
     const Ends z = project(ends(graph, feat), fc_);
-    return dot_attention(graph, z.src, z.dst, {}, scale());
+    return dot_attention(graph, z.src, z.dst, {}, dot_scale());
   });
 }
 
 Variable DotGatConv::attention(const GraphShardManager& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
     const Ends z = project(ends(graph, feat), fc_);
-    return edge_softmax(graph, graph.apply_edges(fn::u_dot_v(z.src, z.dst)) * scale());
+    return coefficients_of(graph, graph.apply_edges(fn::u_dot_v(z.src, z.dst)) * dot_scale());
   });
 }
 

@@ -27,8 +27,6 @@ class DotGatConv : public AttentionConv {
   [[nodiscard]] Variable attention(const GraphShardManager& graph, const NodeFeatures& feat);
 
  private:
-  [[nodiscard]] real scale() const;
-
   Projection fc_;
 };
 

@@ -1,5 +1,4 @@
 #include <sar/autograd/ops.hpp>
-#include <sar/graph/message/edge_softmax.hpp>
 #include <sar/nn/conv/edge_gat_conv.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -12,16 +11,11 @@ EdgeGATConv::EdgeGATConv(const InFeatures& in_feats, Index edge_feats, Index out
   make_projection(fc_, Start::xavier, gen);
   start_xavier(fc_edge_, gen);
   register_module("fc_edge", fc_edge_);
-  attn_l_ = head_vector(gen);
-  attn_r_ = head_vector(gen);
-  attn_edge_ = head_vector(gen);
-  register_parameter("attn_l", attn_l_);
-  register_parameter("attn_r", attn_r_);
-  register_parameter("attn_edge", attn_edge_);
+  make_head_vector("attn_l", attn_l_, gen);
+  make_head_vector("attn_r", attn_r_, gen);
+  make_head_vector("attn_edge", attn_edge_, gen);
   if (options.residual) make_linear(res_fc_, "res_fc", in_feats.dst, false, Start::xavier, gen);
-  if (!options.bias) return;
-  bias_ = Variable(Tensor::zeros({num_heads * out_feats}), true);
-  register_parameter("bias", bias_);
+  if (options.bias) register_parameter("bias", bias_, Tensor::zeros({num_heads * out_feats}));
 }
 
 Variable EdgeGATConv::coefficients(const GraphShardManager& graph, const Ends& z,
@@ -31,8 +25,7 @@ Variable EdgeGATConv::coefficients(const GraphShardManager& graph, const Ends& z
                                 {num_heads(), fc_edge_.weight().shape()[1]});
   Variable scores = add(linear(edge_feats, attn),
                         graph.apply_edges(fn::u_add_v(head_dots(z.src, attn_l_), head_dots(z.dst, attn_r_))));
-  scores = leaky_relu(std::move(scores), options_.negative_slope);
-  return reshape(edge_softmax(graph, std::move(scores)), {graph.num_edges(), num_heads(), 1});
+  return coefficients_of(graph, leaky_relu(std::move(scores), options_.negative_slope));
 }
 
 Variable EdgeGATConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,

@@ -28,8 +28,7 @@ void check(const GraphShardManager& graph, const Variable& weight) {
   require<ShapeError>(
       weight.defined() && weight.num_rows() == graph.num_edges() && weight.shape().row_size() == 1,
       "edge weights have shape ", weight.shape(), " for ", graph.num_edges(), " edges");
-  const auto values = weight.value().values();
-  require<InputError>(std::all_of(values.begin(), values.end(), [](real w) { return w > 0; }),
+  require<InputError>(std::ranges::all_of(weight.value().values(), [](real w) { return w > 0; }),
                       "edge weights that are normalised must be positive");
 }
 
@@ -48,9 +47,8 @@ WeightSums weight_sums(const GraphShardManager& graph, const Variable& edge_weig
 
 Variable inverse_root(const Variable& weight_sum) {
   Tensor guard(weight_sum.shape());
-  const auto sums = weight_sum.value().values();
-  std::transform(sums.begin(), sums.end(), guard.data(),
-                 [](real sum) { return sum > 0 ? real{0} : real{1}; });
+  std::ranges::transform(weight_sum.value().values(), guard.data(),
+                         [](real sum) { return sum > 0 ? real{0} : real{1}; });
   return exp(log(weight_sum + Variable(guard)) * real(-0.5));
 }
 

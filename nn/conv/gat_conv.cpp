@@ -1,18 +1,8 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/message/edge_softmax.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
-namespace {
-
-/// Returns the coefficients [local edges, H, 1] of scores [local edges, H].
-Variable coefficients(const GraphShardManager& graph, Variable scores) {
-  const Shape shape{scores.num_rows(), scores.shape()[1], 1};
-  return reshape(edge_softmax(graph, std::move(scores)), shape);
-}
-
-}  // namespace
 
 GATConv::GATConv(const InFeatures& in_feats, Index out_feats, Index num_heads, Generator& gen,
                  const GATConvOptions& options)
@@ -20,16 +10,11 @@ GATConv::GATConv(const InFeatures& in_feats, Index out_feats, Index num_heads, G
       options_(options) {
   const Index width = num_heads * out_feats;
   make_projection(fc_, Start::xavier, gen);
-  attn_l_ = head_vector(gen);
-  attn_r_ = head_vector(gen);
-  register_parameter("attn_l", attn_l_);
-  register_parameter("attn_r", attn_r_);
+  make_head_vector("attn_l", attn_l_, gen);
+  make_head_vector("attn_r", attn_r_, gen);
   if (options.residual && in_feats.dst != width)
     make_linear(res_fc_, "res_fc", in_feats.dst, options.bias, Start::xavier, gen);
-  if (options.bias && !res_fc_) {
-    bias_ = Variable(Tensor::zeros({width}), true);
-    register_parameter("bias", bias_);
-  }
+  if (options.bias && !res_fc_) register_parameter("bias", bias_, Tensor::zeros({width}));
 }
 
 Variable GATConv::operator()(const GraphShardManager& graph, const NodeFeatures& feat,
@@ -58,7 +43,7 @@ Variable GATConv::attention(const GraphShardManager& graph, const NodeFeatures& 
         !edge_weight.defined() ||
             (edge_weight.num_rows() == graph.num_edges() && edge_weight.value().row_size() == 1),
         "GATConv, edge weights have shape ", edge_weight.shape(), ", expected [", graph.num_edges(), "]");
-    Variable alpha = coefficients(
+    Variable alpha = coefficients_of(
         graph,
         leaky_relu(graph.apply_edges(fn::u_add_v(head_dots(z.src, attn_l_), head_dots(z.dst, attn_r_))),
                    options_.negative_slope));
@@ -79,8 +64,7 @@ GATv2Conv::GATv2Conv(const InFeatures& in_feats, Index out_feats, Index num_head
   };
   make(fc_.src, "fc_src", in_feats.src);
   if (!options.share_weights) make(fc_.dst, "fc_dst", in_feats.dst);
-  attn_ = head_vector(gen);
-  register_parameter("attn", attn_);
+  make_head_vector("attn", attn_, gen);
   if (options.residual && in_feats.dst != num_heads * out_feats) make(res_fc_, "res_fc", in_feats.dst);
 }
 
@@ -99,10 +83,11 @@ Variable GATv2Conv::operator()(const GraphShardManager& graph, const NodeFeature
 Variable GATv2Conv::attention(const GraphShardManager& graph, const NodeFeatures& feat) {
   return graph.comm().agree([&] {
     const Ends z = project(ends(graph, feat, false), fc_);
-    return coefficients(graph, graph.apply_edges([src = z.src, dst = z.dst, attn = attn_,
-                                                  slope = options_.negative_slope](const EdgeBatch& edges) {
-      return head_dots(leaky_relu(edges.src(src) + edges.dst(dst), slope), attn);
-    }));
+    return coefficients_of(graph,
+                           graph.apply_edges([src = z.src, dst = z.dst, attn = attn_,
+                                              slope = options_.negative_slope](const EdgeBatch& edges) {
+                             return head_dots(leaky_relu(edges.src(src) + edges.dst(dst), slope), attn);
+                           }));
   });
 }
 

@@ -4,15 +4,14 @@
 namespace sar { inline namespace SAR_PRECISION {
 
 GINConv::GINConv(RowFunction apply_func, const GINConvOptions& options)
-    : options_(options), apply_func_(std::move(apply_func)), cache_(options.cached, "GINConv") {
-  const Tensor eps = Tensor::full({1}, static_cast<real>(options.init_eps));
-  if (options.learn_eps) {
-    eps_ = Variable(eps, true);
+    : options_(options),
+      apply_func_(std::move(apply_func)),
+      eps_(Tensor::full({1}, static_cast<real>(options.init_eps)), options.learn_eps),
+      cache_(options.cached, "GINConv") {
+  if (options.learn_eps)
     register_parameter("eps", eps_);
-  } else {
-    fixed_eps_ = eps;
-    register_buffer("eps", fixed_eps_);
-  }
+  else
+    register_buffer("eps", eps_.value());
   if (apply_func_) register_module("apply_func", apply_func_.module());
 }
 
@@ -29,7 +28,7 @@ Variable GINConv::operator()(const GraphShardManager& graph, const NodeFeatures&
     }
     const auto self = [&] {
       const Variable x = dst_feats(graph, feat);
-      return options_.learn_eps ? mul(x, eps_ + 1) : scale_shift(x, 1 + fixed_eps_.item());
+      return options_.learn_eps ? mul(x, eps_ + 1) : scale_shift(x, 1 + eps_.value().item());
     };
     const auto aggregate = [&] {
       return graph.update_all(message(feat.src, edge_weight), options_.aggregator);

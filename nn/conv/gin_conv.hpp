@@ -41,8 +41,7 @@ class GINConv : public Module {
  private:
   GINConvOptions options_;
   RowFunction apply_func_;
-  Variable eps_;      // if learned
-  Tensor fixed_eps_;  // otherwise
+  Variable eps_;
   mutable AggregateCache cache_;
 };
 

@@ -1,4 +1,3 @@
-#include <sar/core/error.hpp>
 #include <sar/graph/message/degree_factors.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
@@ -28,14 +27,9 @@ GraphConv::GraphConv(Index in_feats, Index out_feats, Generator& gen, const Grap
                       " features");
   require<InputError>(options.weight || in_feats == out_feats, "GraphConv without a weight cannot go from ",
                       in_feats, " to ", out_feats, " features");
-  if (options.weight) {
-    weight_ = Variable(init::xavier_uniform({in_feats, out_feats}, 1, gen.next_stream()), true);
-    register_parameter("weight", weight_);
-  }
-  if (options.bias) {
-    bias_ = Variable(Tensor::zeros({out_feats}), true);
-    register_parameter("bias", bias_);
-  }
+  if (options.weight)
+    register_parameter("weight", weight_, init::xavier_uniform({in_feats, out_feats}, 1, gen.next_stream()));
+  if (options.bias) register_parameter("bias", bias_, Tensor::zeros({out_feats}));
 }
 
 Variable GraphConv::operator()(const GraphShardManager& graph, const Variable& feat,

@@ -19,26 +19,22 @@ namespace {
 using Rows = HeteroGraphConv::Rows;
 
 /// Combines the results of several relations for each node type.
-class Combined {
- public:
-  explicit Combined(RelationAggregate aggregate, const std::map<std::string, std::size_t>& counts) {
-    for (const auto& [type, count] : counts) reducers_.emplace(type, CrossReducer(aggregate, count));
-  }
-  void take(const std::string& type, std::size_t position, Variable y) {
-    reducers_.at(type).take(position, std::move(y));
-  }
-  Rows results() {
-    Rows rows;
-    for (auto& [type, reducer] : reducers_) rows.emplace(type, reducer.result());
-    return rows;
-  }
+using Reducers = std::map<std::string, CrossReducer>;
 
- private:
-  std::map<std::string, CrossReducer> reducers_;
-};
+Reducers reducers_of(RelationAggregate aggregate, const std::map<std::string, std::size_t>& counts) {
+  Reducers reducers;
+  for (const auto& [type, count] : counts) reducers.emplace(type, CrossReducer(aggregate, count));
+  return reducers;
+}
+
+Rows results_of(Reducers& reducers) {
+  Rows rows;
+  for (auto& [type, reducer] : reducers) rows.emplace(type, reducer.result());
+  return rows;
+}
 
 /// Restores the counters and running statistics of a module in its destructor.
-class Restored {
+class Restored : NonCopyable {
  public:
   explicit Restored(const Module& module)
       : counters_(module.named_counters()), buffers_(module.named_buffers()) {
@@ -49,8 +45,6 @@ class Restored {
     for (std::size_t k = 0; k < counters_.size(); ++k) *counters_[k].value = values_[k];
     for (std::size_t k = 0; k < buffers_.size(); ++k) buffers_[k].tensor.copy_from(statistics_[k]);
   }
-  Restored(const Restored&) = delete;
-  Restored& operator=(const Restored&) = delete;
 
  private:
   std::vector<NamedCounter> counters_;
@@ -95,18 +89,6 @@ void HeteroGraphConv::add(Layer layer) {
   layers_.push_back(std::move(layer));
 }
 
-void HeteroGraphConv::check(const Graphs& graphs, const Rows& feats) const {
-  for (const auto& graph : graphs) {
-    const std::string& name = graph.first;
-    const auto layer = std::find_if(layers_.begin(), layers_.end(),
-                                    [&](const Layer& each) { return each.relation.name == name; });
-    require<InputError>(layer != layers_.end(), "there is no layer for the relation '", name, "'");
-    for (const std::string& type : {layer->relation.source, layer->relation.destination})
-      require<InputError>(feats.contains(type), "there are no rows of '", type, "' for the relation '", name,
-                          "'");
-  }
-}
-
 std::vector<HeteroGraphConv::Part> HeteroGraphConv::parts(const HeteroGraph& graph, const Rows& feats) const {
   std::vector<Part> found;
   std::map<std::string, std::size_t> arrived;
@@ -136,7 +118,7 @@ HeteroGraphConv::Rows HeteroGraphConv::operator()(const HeteroGraph& graph, cons
     const std::vector<Part> all = parts(graph, feats);
     std::map<std::string, std::size_t> counts;
     for (const Part& part : all) ++counts[part.type->destination];
-    Combined combined(aggregate_, counts);
+    Reducers reducers = reducers_of(aggregate_, counts);
     for (const std::string& source : graph.node_types()) {
       std::vector<const Part*> sharing;
       std::vector<HeteroGraph::RelationCall> calls;
@@ -146,7 +128,7 @@ HeteroGraphConv::Rows HeteroGraphConv::operator()(const HeteroGraph& graph, cons
         Variable dst = feats.at(type->destination);
         if (graph.is_block()) dst = slice_rows(dst, 0, graph.num_local_destinations(type->destination));
         if (!layer->shares_rows) {
-          combined.take(type->destination, position, layer->call(graph[*type], feats.at(source), dst));
+          reducers.at(type->destination).take(position, layer->call(graph[*type], feats.at(source), dst));
           continue;
         }
         const auto once = std::make_shared<Repeatable>(*layer->module);
@@ -159,29 +141,37 @@ HeteroGraphConv::Rows HeteroGraphConv::operator()(const HeteroGraph& graph, cons
       }
       if (calls.empty()) continue;
       graph.call(feats.at(source), calls, [&](std::size_t k, Variable y) {
-        combined.take(sharing[k]->type->destination, sharing[k]->position, std::move(y));
+        reducers.at(sharing[k]->type->destination).take(sharing[k]->position, std::move(y));
       });
     }
-    return combined.results();
+    return results_of(reducers);
   });
 }
 
 HeteroGraphConv::Rows HeteroGraphConv::operator()(const Graphs& graphs, const Rows& feats) const {
   if (graphs.empty()) return {};
   return graphs.begin()->second.comm().agree([&] {
-    check(graphs, feats);
+    for (const auto& graph : graphs) {
+      const std::string& name = graph.first;
+      const auto layer = std::find_if(layers_.begin(), layers_.end(),
+                                      [&](const Layer& each) { return each.relation.name == name; });
+      require<InputError>(layer != layers_.end(), "there is no layer for the relation '", name, "'");
+      for (const std::string& type : {layer->relation.source, layer->relation.destination})
+        require<InputError>(feats.contains(type), "there are no rows of '", type, "' for the relation '",
+                            name, "'");
+    }
     std::map<std::string, std::size_t> counts, arrived;
     for (const Layer& layer : layers_)
       if (graphs.contains(layer.relation.name)) ++counts[layer.relation.destination];
-    Combined combined(aggregate_, counts);
+    Reducers reducers = reducers_of(aggregate_, counts);
     for (const Layer& layer : layers_) {
       const auto& [source, name, destination] = layer.relation;
       const auto graph = graphs.find(name);
       if (graph == graphs.end()) continue;
-      combined.take(destination, arrived[destination]++,
-                    layer.call(graph->second, feats.at(source), feats.at(destination)));
+      reducers.at(destination)
+          .take(arrived[destination]++, layer.call(graph->second, feats.at(source), feats.at(destination)));
     }
-    return combined.results();
+    return results_of(reducers);
   });
 }
 

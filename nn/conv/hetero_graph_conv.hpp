@@ -105,18 +105,15 @@ class HeteroGraphConv : public Module {
   static constexpr bool reads_rows_once(bool takes_pair) {
     if constexpr (requires { Conv::reads_rows_once; })
       return Conv::reads_rows_once;
-    else
-      return takes_pair;
+    return takes_pair;
   }
   template <class Conv>
   static bool is_cached(const Conv& conv) {
     if constexpr (requires { conv.is_cached(); })
       return conv.is_cached();
-    else
-      return false;
+    return false;
   }
   void add(Layer layer);
-  void check(const Graphs& graphs, const Rows& feats) const;
   [[nodiscard]] std::vector<Part> parts(const HeteroGraph& graph, const Rows& feats) const;
 
   RelationAggregate aggregate_;

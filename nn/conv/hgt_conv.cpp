@@ -1,9 +1,7 @@
-#include <sar/autograd/ops.hpp>
 #include <sar/graph/message/typed_attention.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/hgt_conv.hpp>
 
-#include <algorithm>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -17,7 +15,6 @@ HGTConv::HGTConv(Index in_size, Index head_size, Index num_heads, Index num_ntyp
       heads_(num_heads),
       num_ntypes_(num_ntypes),
       num_etypes_(num_etypes),
-      skip_(Tensor::full({std::max<Index>(num_ntypes, 1)}, 1), true),
       linear_k_(in_size, num_heads * head_size, num_ntypes, gen),
       linear_q_(in_size, num_heads * head_size, num_ntypes, gen),
       linear_v_(in_size, num_heads * head_size, num_ntypes, gen),
@@ -26,19 +23,18 @@ HGTConv::HGTConv(Index in_size, Index head_size, Index num_heads, Index num_ntyp
   require<InputError>(num_heads > 0 && head_size > 0 && num_etypes > 0, "HGTConv with ", num_heads,
                       " heads of ", head_size, " features and ", num_etypes, " edge types");
   const Index width = num_heads * head_size;
-  register_parameter("skip", skip_);
-  if (in_size != width) {
-    residual_w_ = Variable(init::xavier_uniform({in_size, width}, 1, gen.next_stream()), true);
-    register_parameter("residual_w", residual_w_);
-  }
+  register_parameter("skip", skip_, Tensor::full({num_ntypes}, 1));
+  if (in_size != width)
+    register_parameter("residual_w", residual_w_,
+                       init::xavier_uniform({in_size, width}, 1, gen.next_stream()));
   register_module("linear_k", linear_k_);
   register_module("linear_q", linear_q_);
   register_module("linear_v", linear_v_);
   register_module("linear_a", linear_a_);
   relation_pri_.of_head.resize(num_heads);
   for (Index h = 0; h < num_heads; ++h) {
-    relation_pri_.of_head[h] = Variable(Tensor::full({num_etypes}, 1), true);
-    relation_pri_.register_parameter(std::to_string(h), relation_pri_.of_head[h]);
+    relation_pri_.register_parameter(std::to_string(h), relation_pri_.of_head[h],
+                                     Tensor::full({num_etypes}, 1));
     relation_att_.emplace_back(head_size, head_size, num_etypes, gen);
     relation_msg_.emplace_back(head_size, head_size, num_etypes, gen);
   }
@@ -46,19 +42,7 @@ HGTConv::HGTConv(Index in_size, Index head_size, Index num_heads, Index num_ntyp
   register_module("relation_att", relation_att_);
   register_module("relation_msg", relation_msg_);
   register_module("drop", drop_);
-  if (!options.use_norm) return;
-  norm_.emplace(width);
-  register_module("norm", *norm_);
-}
-
-void HGTConv::check(const GraphShardManager& graph, const Variable& x, const RowIds& ntypes) const {
-  require_block(graph, "HGTConv");
-  require_rows(x, graph.num_src_nodes(), in_size_, "HGTConv, features");
-  require<ShapeError>(ntypes.size() == graph.num_src_nodes(), "HGTConv got ", ntypes.size(),
-                      " node types for ", graph.num_src_nodes(), " nodes");
-  for (const Index type : ntypes.span())
-    require<InputError>(0 <= type && type < num_ntypes_, "HGTConv got the node type ", type, ", there are ",
-                        num_ntypes_);
+  if (options.use_norm) make_module("norm", norm_, width);
 }
 
 Variable HGTConv::matrices_of_heads(const ModuleList<TypedLinear>& heads, bool with_pri) const {
@@ -76,7 +60,13 @@ Variable HGTConv::matrices_of_heads(const ModuleList<TypedLinear>& heads, bool w
 Variable HGTConv::operator()(const GraphShardManager& graph, const Variable& x, const RowIds& ntypes,
                              const EdgeTypes& etypes) {
   return graph.comm().agree([&] {
-    check(graph, x, ntypes);
+    require_block(graph, "HGTConv");
+    require_rows(x, graph.num_src_nodes(), in_size_, "HGTConv, features");
+    require<ShapeError>(ntypes.size() == graph.num_src_nodes(), "HGTConv got ", ntypes.size(),
+                        " node types for ", graph.num_src_nodes(), " nodes");
+    for (const Index type : ntypes.span())
+      require<InputError>(0 <= type && type < num_ntypes_, "HGTConv got the node type ", type, ", there are ",
+                          num_ntypes_);
     const EdgeTypes types = etypes.checked(graph.num_edges(), num_etypes_, "HGTConv");
     const Index rows = graph.num_dst_nodes(), width = heads_ * head_size_;
     const Variable mine = first_rows(x, rows);

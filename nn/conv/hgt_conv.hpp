@@ -62,7 +62,6 @@ class HGTConv : public Module {
     using Module::register_parameter;
     std::vector<Variable> of_head;
   };
-  void check(const GraphShardManager& graph, const Variable& x, const RowIds& ntypes) const;
   /// Returns [edge types, heads, head_size, head_size], the matrices of all heads, scaled by `pri` if
   /// with_pri.
   [[nodiscard]] Variable matrices_of_heads(const ModuleList<TypedLinear>& heads, bool with_pri) const;

@@ -12,7 +12,6 @@
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/linear.hpp>
 
-#include <optional>
 #include <span>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -83,9 +82,6 @@ class TAGConv : public Module {
   [[nodiscard]] Variable operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const;
 
  private:
-  template <class Hops>
-  [[nodiscard]] Variable apply(const Hops& hops, const Variable& feat) const;
-
   int k_;
   Index in_feats_;
   Linear lin_;
@@ -118,9 +114,6 @@ class SGConv : public Module {
   [[nodiscard]] Variable operator()(std::span<const MessageFlowGraph> hops, const Variable& feat) const;
 
  private:
-  template <class Hops>
-  [[nodiscard]] Variable apply(const Hops& hops, const Variable& feat) const;
-
   SGConvOptions options_;
   Linear fc_;
   AggregateCache cache_;

@@ -9,16 +9,12 @@ NNConv::NNConv(const InFeatures& in_feats, Index out_feats, RowFunction edge_fun
   require<InputError>(in_feats.src > 0 && in_feats.dst > 0 && out_feats > 0, "NNConv from ", in_feats.src,
                       " and ", in_feats.dst, " to ", out_feats, " features");
   require<InputError>(static_cast<bool>(edge_func_), "NNConv without an edge function");
-  if (options.bias) {
-    bias_ = Variable(Tensor::zeros({out_feats}), true);
-    register_parameter("bias", bias_);
-  }
+  if (options.bias) register_parameter("bias", bias_, Tensor::zeros({out_feats}));
   register_module("edge_func", edge_func_.module());
   if (options.residual && in_feats.dst != out_feats) {
-    res_fc_.emplace(in_feats.dst, out_feats, gen, false);
+    make_module("res_fc", res_fc_, in_feats.dst, out_feats, gen, false);
     start_weight(*res_fc_,
                  init::xavier_normal(res_fc_->weight().shape(), init::relu_gain, gen.next_stream()));
-    register_module("res_fc", *res_fc_);
   }
 }
 

@@ -23,37 +23,23 @@ RelGraphConv::RelGraphConv(Index in_feats, Index out_feats, Index num_relations,
   const bool bdd = options.regularizer == Regularizer::bdd;
   require<InputError>(!bdd || (in_feats % bases == 0 && out_feats % bases == 0), "RelGraphConv from ",
                       in_feats, " to ", out_feats, " features in ", bases, " blocks");
-  linear_r_.emplace(in_feats, out_feats, num_relations, gen,
-                    TypedLinearOptions{.regularizer = options.regularizer, .num_bases = bases});
-  if (options.bias) {
-    h_bias_ = Variable(Tensor::zeros({out_feats}), true);
-    register_parameter("h_bias", h_bias_);
-  }
-  if (options.self_loop) {
-    loop_weight_ =
-        Variable(init::xavier_uniform({in_feats, out_feats}, init::relu_gain, gen.next_stream()), true);
-    register_parameter("loop_weight", loop_weight_);
-  }
-  register_module("linear_r", *linear_r_);
-  if (options.layer_norm) {
-    layer_norm_.emplace(out_feats);
-    register_module("layer_norm_weight", *layer_norm_);
-  }
+  make_module("linear_r", linear_r_, in_feats, out_feats, num_relations, gen,
+              TypedLinearOptions{.regularizer = options.regularizer, .num_bases = bases});
+  if (options.bias) register_parameter("h_bias", h_bias_, Tensor::zeros({out_feats}));
+  if (options.self_loop)
+    register_parameter("loop_weight", loop_weight_,
+                       init::xavier_uniform({in_feats, out_feats}, init::relu_gain, gen.next_stream()));
+  if (options.layer_norm) make_module("layer_norm_weight", layer_norm_, out_feats);
   register_module("dropout", dropout_);
-}
-
-EdgeTypes RelGraphConv::check(const GraphShardManager& graph, const Variable& feat, const EdgeTypes& etypes,
-                              const Variable& norm) const {
-  require_block(graph, "RelGraphConv");
-  require_rows(feat, graph.num_src_nodes(), in_feats_, "RelGraphConv, features");
-  if (norm.defined()) require_rows(norm, graph.num_edges(), 1, "RelGraphConv, edge norms");
-  return etypes.checked(graph.num_edges(), num_relations_, "RelGraphConv");
 }
 
 Variable RelGraphConv::operator()(const GraphShardManager& graph, const Variable& feat,
                                   const EdgeTypes& etypes, const Variable& norm) {
   return graph.comm().agree([&] {
-    const EdgeTypes types = check(graph, feat, etypes, norm);
+    require_block(graph, "RelGraphConv");
+    require_rows(feat, graph.num_src_nodes(), in_feats_, "RelGraphConv, features");
+    if (norm.defined()) require_rows(norm, graph.num_edges(), 1, "RelGraphConv, edge norms");
+    const EdgeTypes types = etypes.checked(graph.num_edges(), num_relations_, "RelGraphConv");
     const auto self_term = [&]() -> Variable {
       if (!loop_weight_.defined()) return {};
       return affine(first_rows(feat, graph.num_dst_nodes()), loop_weight_, h_bias_);

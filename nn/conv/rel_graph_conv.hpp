@@ -50,9 +50,6 @@ class RelGraphConv : public Module {
                                     const EdgeTypes& etypes, const Variable& norm = {});
 
  private:
-  /// Checks the arguments and returns the validated types.
-  [[nodiscard]] EdgeTypes check(const GraphShardManager& graph, const Variable& feat, const EdgeTypes& etypes,
-                                const Variable& norm) const;
   /// Returns whether sums per basis need less memory than one matrix per relation. The same on every rank.
   [[nodiscard]] bool sums_by_basis(const GraphShardManager& graph) const;
   [[nodiscard]] Variable by_basis(const GraphShardManager& graph, const Variable& feat,

@@ -47,6 +47,9 @@ Tensor minimum_image_shifts(const GraphShardManager& graph, const NodeFeatures& 
     for (const double side : box)
       require<InputError>(side > 0 && std::isfinite(side), "minimum_image_shifts: a box with a side of ",
                           side, ", expected a positive number");
+    CollectiveCall call("minimum_image_shifts");
+    for (const double side : box) call.equal("side of the box", side);
+    const CallScope compared(graph.comm(), call);
     const NoTape values_only;
     return graph
         .apply_edges([x = positions.src, y = dst_feats(graph, positions),

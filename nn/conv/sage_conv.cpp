@@ -1,4 +1,3 @@
-#include <sar/core/error.hpp>
 #include <sar/graph/construct/edge_sequences.hpp>
 #include <sar/graph/message/degree_factors.hpp>
 #include <sar/nn/conv/aggregate.hpp>
@@ -32,22 +31,13 @@ SAGEConv::SAGEConv(const InFeatures& in_feats, Index out_feats, Generator& gen,
     require<InputError>(in_feats.src == in_feats.dst, "SAGEConv with the gcn aggregator has sources of ",
                         in_feats.src, " and destinations of ", in_feats.dst,
                         " features, expected equal widths");
-    if (options.bias) {
-      bias_ = Variable(Tensor::zeros({out_feats}), true);
-      register_parameter("bias", bias_);
-    }
+    if (options.bias) register_parameter("bias", bias_, Tensor::zeros({out_feats}));
   }
   xavier(fc_neigh_);
   register_module("feat_drop", feat_drop_);
-  if (options.aggregator == SAGEAggregator::pool) {
-    fc_pool_.emplace(in_feats.src, in_feats.src, gen);
-    xavier(*fc_pool_);
-    register_module("fc_pool", *fc_pool_);
-  }
-  if (options.aggregator == SAGEAggregator::lstm) {
-    lstm_.emplace(in_feats.src, in_feats.src, gen);
-    register_module("lstm", *lstm_);
-  }
+  if (options.aggregator == SAGEAggregator::pool)
+    xavier(make_module("fc_pool", fc_pool_, in_feats.src, in_feats.src, gen));
+  if (options.aggregator == SAGEAggregator::lstm) make_module("lstm", lstm_, in_feats.src, in_feats.src, gen);
   register_module("fc_neigh", fc_neigh_);
   if (fc_self_) register_module("fc_self", *fc_self_);
 }
@@ -57,26 +47,25 @@ Variable SAGEConv::operator()(const GraphShardManager& graph, const NodeFeatures
   return graph.comm().agree([&] {
     require_feats(graph, feat, in_feats_, "SAGEConv");
     const Variable src = feat_drop_(feat.src, graph.src_ids());
-    return apply(graph, src, feat.pair() ? feat_drop_(feat.dst, graph.dst_ids()) : Variable(), edge_weight);
-  });
-}
-
-Variable SAGEConv::apply(const GraphShardManager& graph, const Variable& src, const Variable& dst,
-                         const Variable& edge_weight) {
-  if (options_.aggregator == SAGEAggregator::gcn) return gcn(graph, src, dst, edge_weight);
-  const auto self = [&] { return (*fc_self_)(dst.defined() ? dst : first_rows(src, graph.num_dst_nodes())); };
-  if (options_.aggregator == SAGEAggregator::mean && multiplies_first(graph, src))
-    return graph.update_all(message(fc_neigh_(src), edge_weight), fn::mean, self);
-  Variable self_term;
-  const bool meanwhile = !cache_.enabled() && !lstm_;  // compute the self term while halo rows are in flight
-  if (!meanwhile) self_term = self();
-  const Variable neigh = cache_(graph, {&src, &edge_weight}, [&] {
-    return aggregate(graph, src, edge_weight, [&] {
-      if (meanwhile) self_term = self();
-      return Variable();
+    const Variable dst = feat.pair() ? feat_drop_(feat.dst, graph.dst_ids()) : Variable();
+    if (options_.aggregator == SAGEAggregator::gcn) return gcn(graph, src, dst, edge_weight);
+    const auto self = [&] {
+      return (*fc_self_)(dst.defined() ? dst : first_rows(src, graph.num_dst_nodes()));
+    };
+    if (options_.aggregator == SAGEAggregator::mean && multiplies_first(graph, src))
+      return graph.update_all(message(fc_neigh_(src), edge_weight), fn::mean, self);
+    // compute the self term while halo rows are in flight
+    const bool meanwhile = !cache_.enabled() && !lstm_;
+    Variable self_term;
+    if (!meanwhile) self_term = self();
+    const Variable neigh = cache_(graph, {&src, &edge_weight}, [&] {
+      return aggregate(graph, src, edge_weight, [&] {
+        if (meanwhile) self_term = self();
+        return Variable();
+      });
     });
+    return add_linear(std::move(self_term), neigh, fc_neigh_.weight());
   });
-  return add_linear(std::move(self_term), neigh, fc_neigh_.weight());
 }
 
 Variable SAGEConv::aggregate(const GraphShardManager& graph, const Variable& src, const Variable& edge_weight,

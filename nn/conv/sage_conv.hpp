@@ -67,13 +67,11 @@ class SAGEConv : public Module {
   [[nodiscard]] bool is_cached() const noexcept { return options_.cached; }
 
  private:
-  /// Applies the layer to features after dropout. An undefined dst means the first rows of src.
-  [[nodiscard]] Variable apply(const GraphShardManager& graph, const Variable& src, const Variable& dst,
-                               const Variable& edge_weight);
   /// Returns the aggregate of pool and lstm, and of mean if it precedes the product: [local destinations,
   /// in_src]. `beside` is computed while halo rows are in flight, except with lstm.
   [[nodiscard]] Variable aggregate(const GraphShardManager& graph, const Variable& src,
                                    const Variable& edge_weight, FunctionRef<Variable()> beside) const;
+  /// Applies the gcn aggregator to features after dropout. An undefined dst means the first rows of src.
   [[nodiscard]] Variable gcn(const GraphShardManager& graph, const Variable& src, const Variable& dst,
                              const Variable& edge_weight);
   /// Returns whether the product comes before the aggregation.

@@ -1,5 +1,3 @@
-#include <sar/autograd/ops.hpp>
-#include <sar/graph/message/edge_softmax.hpp>
 #include <sar/nn/conv/aggregate.hpp>
 #include <sar/nn/conv/simple_hgn_conv.hpp>
 
@@ -17,8 +15,7 @@ SimpleHGNConv::SimpleHGNConv(Index in_feats, Index edge_size, Index head_size, I
                       "SimpleHGNConv with ", num_etypes, " edge types, rows of ", edge_size,
                       " numbers for them, and beta ", options.beta);
   const auto make = [&](Variable& parameter, const char* name, const Shape& shape) {
-    parameter = Variable(init::xavier_normal(shape, init::relu_gain, gen.next_stream()), true);
-    register_parameter(name, parameter);
+    register_parameter(name, parameter, init::xavier_normal(shape, init::relu_gain, gen.next_stream()));
   };
   make(edge_emb_, "edge_emb", {num_etypes, edge_size});
   make(w_, "W", {in_feats, num_heads * head_size});
@@ -29,30 +26,27 @@ SimpleHGNConv::SimpleHGNConv(Index in_feats, Index edge_size, Index head_size, I
   if (options.residual) make_linear(residual_, "residual", in_feats, true, Start::linear, gen);
 }
 
-void SimpleHGNConv::check(const GraphShardManager& graph, const Variable& previous) const {
+SimpleHGNConv::Projected SimpleHGNConv::project_rows(const GraphShardManager& graph, const Variable& x,
+                                                     const EdgeTypes& etypes, const Variable& previous,
+                                                     bool drops) {
   require_block(graph, "SimpleHGNConv");
   const Shape shape{graph.num_edges(), num_heads(), 1};
   require<ShapeError>(!previous.defined() || previous.shape() == shape,
                       "SimpleHGNConv, coefficients of the layer below have shape ", previous.shape(),
                       ", expected ", shape);
-}
-
-SimpleHGNConv::Projected SimpleHGNConv::project_rows(const GraphShardManager& graph, const Variable& x,
-                                                     bool drops) {
+  const Index num_etypes = edge_emb_.num_rows();
+  EdgeTypes types = etypes.checked(graph.num_edges(), num_etypes, "SimpleHGNConv");
   Variable z = cut_heads(matmul(ends(graph, x, drops).src, w_));
   Variable score_dst = head_dots(first_rows(z, graph.num_dst_nodes()), a_r_);
-  const Index num_etypes = edge_emb_.num_rows();
   Variable score_type =
       head_dots(reshape(matmul(edge_emb_, w_e_), {num_etypes, num_heads(), edge_size_}), a_e_);
-  return {std::move(z), std::move(score_dst), std::move(score_type)};
+  return {std::move(z), std::move(score_dst), std::move(score_type), std::move(types)};
 }
 
 Variable SimpleHGNConv::operator()(const GraphShardManager& graph, const Variable& x, const EdgeTypes& etypes,
                                    const Variable& previous) {
   return graph.comm().agree([&] {
-    check(graph, previous);
-    const EdgeTypes types = etypes.checked(graph.num_edges(), edge_emb_.num_rows(), "SimpleHGNConv");
-    const auto [z, score_dst, score_type] = project_rows(graph, x, true);
+    const auto [z, score_dst, score_type, types] = project_rows(graph, x, etypes, previous, true);
     Variable y = typed_gat_attention(graph, z, a_l_, score_dst, score_type, types, options_.negative_slope,
                                      attention_options());
     if (previous.defined() && options_.beta > 0) {
@@ -69,15 +63,13 @@ Variable SimpleHGNConv::operator()(const GraphShardManager& graph, const Variabl
 Variable SimpleHGNConv::attention(const GraphShardManager& graph, const Variable& x, const EdgeTypes& etypes,
                                   const Variable& previous) {
   return graph.comm().agree([&] {
-    check(graph, previous);
-    const EdgeTypes types = etypes.checked(graph.num_edges(), edge_emb_.num_rows(), "SimpleHGNConv");
-    const auto [z, score_dst, score_type] = project_rows(graph, x, false);
+    const auto [z, score_dst, score_type, types] = project_rows(graph, x, etypes, previous, false);
     const Array<std::uint16_t>& numbers = types.numbers();
     Variable scores = graph.apply_edges(fn::u_add_v(head_dots(z, a_l_), score_dst));
     scores = add(std::exchange(scores, {}),
                  gather_rows(score_type, std::vector<Index>(numbers.begin(), numbers.end())));
     scores = leaky_relu(std::exchange(scores, {}), options_.negative_slope);
-    Variable alpha = reshape(edge_softmax(graph, std::move(scores)), {graph.num_edges(), num_heads(), 1});
+    Variable alpha = coefficients_of(graph, std::move(scores));
     if (!previous.defined() || options_.beta == 0) return alpha;
     return std::exchange(alpha, {}) * static_cast<real>(1 - options_.beta) +
            previous * static_cast<real>(options_.beta);

@@ -57,9 +57,11 @@ class SimpleHGNConv : public AttentionConv {
     Variable z;           ///< [local sources, H, D]
     Variable score_dst;   ///< [local destinations, H]
     Variable score_type;  ///< [edge types, H]
+    EdgeTypes types;      ///< checked
   };
-  void check(const GraphShardManager& graph, const Variable& previous) const;
-  [[nodiscard]] Projected project_rows(const GraphShardManager& graph, const Variable& x, bool drops);
+  /// Checks the arguments and projects the rows.
+  [[nodiscard]] Projected project_rows(const GraphShardManager& graph, const Variable& x,
+                                       const EdgeTypes& etypes, const Variable& previous, bool drops);
 
   Index edge_size_;
   SimpleHGNConvOptions options_;

@@ -1,9 +1,6 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/core/error.hpp>
-#include <sar/graph/message/edge_softmax.hpp>
 #include <sar/nn/conv/transformer_conv.hpp>
-
-#include <cmath>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -18,18 +15,11 @@ TransformerConv::TransformerConv(const InFeatures& in_feats, Index out_feats, In
   register_module("lin_key", lin_key_);
   register_module("lin_query", lin_query_);
   register_module("lin_value", lin_value_);
-  const auto make = [&](std::optional<Linear>& lin, const char* name, Index in, Index out, bool bias) {
-    lin.emplace(in, out, gen, bias);
-    register_module(name, *lin);
-  };
   const Index width = options.concat ? num_heads * out_feats : out_feats;
-  if (options.edge_dim > 0) make(lin_edge_, "lin_edge", options.edge_dim, num_heads * out_feats, false);
-  make(lin_skip_, "lin_skip", in_feats.dst, width, options.bias);
-  if (options.beta && options.root_weight) make(lin_beta_, "lin_beta", 3 * width, 1, false);
-}
-
-real TransformerConv::scale() const {
-  return static_cast<real>(1 / std::sqrt(static_cast<double>(out_feats())));
+  if (options.edge_dim > 0)
+    make_module("lin_edge", lin_edge_, options.edge_dim, num_heads * out_feats, gen, false);
+  make_module("lin_skip", lin_skip_, in_feats.dst, width, gen, options.bias);
+  if (options.beta && options.root_weight) make_module("lin_beta", lin_beta_, 3 * width, 1, gen, false);
 }
 
 Variable TransformerConv::coefficients(const GraphShardManager& graph, const Ends& x,
@@ -41,14 +31,14 @@ Variable TransformerConv::coefficients(const GraphShardManager& graph, const End
     scores = add(std::move(scores),
                  graph.apply_edges(fn::v_dot_e(head_linear_transposed(query, lin_edge_->weight()), rows)));
   }
-  return edge_softmax(graph, std::move(scores) * scale());
+  return coefficients_of(graph, std::move(scores) * dot_scale());
 }
 
 Variable TransformerConv::aggregate(const GraphShardManager& graph, const Ends& x,
                                     const Variable& edge_feats) {
   if (!lin_edge_)
     return dot_attention(graph, cut_heads(lin_key_(x.src)), cut_heads(lin_query_(x.dst)),
-                         cut_heads(lin_value_(x.src)), scale(), attention_options());
+                         cut_heads(lin_value_(x.src)), dot_scale(), attention_options());
   const Variable alpha = drop_attention(graph, coefficients(graph, x, edge_feats));
   Variable y = head_linear(weighted_edge_sums(graph, alpha, edge_feats), lin_edge_->weight());
   return graph.update_all(fn::u_mul_e(cut_heads(lin_value_(x.src)), alpha), fn::sum, std::move(y));

@@ -59,7 +59,6 @@ class TransformerConv : public AttentionConv {
   [[nodiscard]] Variable coefficients(const GraphShardManager& graph, const Ends& x,
                                       const Variable& edge_feats) const;
   [[nodiscard]] Variable aggregate(const GraphShardManager& graph, const Ends& x, const Variable& edge_feats);
-  [[nodiscard]] real scale() const;
 
   TransformerConvOptions options_;
   Linear lin_key_, lin_query_, lin_value_;

@@ -7,6 +7,7 @@
 /// Only counts are kept: scores above the target count 2, ties 1. The scores of known edges are then computed
 /// again and subtracted, and an all_reduce sums the counts over the ranks.
 #include <sar/autograd/tape.hpp>
+#include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/threads/parallel.hpp>
@@ -77,75 +78,67 @@ struct RowRange {
 };
 
 /// Counts, among the rows of this rank, those that rank before the target of each query.
-class Counter {
- public:
-  Counter(const RelationPredictor& predictor, const Tensor& h, const Communicator& comm,
-          const PartitionBook& book, const KnownEdges& known, std::span<const RelationRows> rows,
-          EdgeEnd wanted)
-      : kind_(predictor.comparison()),
-        h_(h),
-        comm_(comm),
-        first_(book.begin(comm.rank())),
-        known_(known),
-        rows_(rows),
-        wanted_(wanted) {}
+struct Counter {
+  RowComparison kind;
+  const Tensor& h;
+  const Communicator& comm;
+  Index first_node;  ///< global id of local row 0
+  const KnownEdges& known;
+  std::span<const RelationRows> rows_of_relations;
+  EdgeEnd wanted;
 
   /// Returns 2 (rank - 1) of the target of each query, summed over all ranks. The queries are the same on all
   /// ranks. Collective.
-  [[nodiscard]] std::vector<Index> count(std::span<const Query> queries, std::span<const real> values) {
+  [[nodiscard]] std::vector<Index> count(std::span<const Query> queries, std::span<const real> values) const {
     const std::vector<real> targets = scores_of_targets(queries, values);
     std::vector<Index> twice(queries.size(), 0);
-    comm_.agree([&] {
+    comm.agree([&] {
       Block block;
-      for (Index begin = 0; begin < h_.num_rows(); begin += lanes) {
-        const Index end = std::min(begin + lanes, h_.num_rows());
+      for (Index begin = 0; begin < h.num_rows(); begin += lanes) {
+        const Index end = std::min(begin + lanes, h.num_rows());
         fill_block(
-            h_, end - begin, [&](Index l) { return begin + l; }, block);
-        parallel_for(std::ssize(queries), 16, [&](Index first, Index last) {
-          for (Index i = first; i < last; ++i)
-            twice[i] +=
-                of_block(queries[i], values.data() + i * h_.row_size(), block, {begin, end}, targets[i]);
+            h, end - begin, [&](Index l) { return begin + l; }, block);
+        parallel_for_each(std::ssize(queries), 16, [&](Index i) {
+          twice[i] += of_block(queries[i], values.data() + i * h.row_size(), block, {begin, end}, targets[i]);
         });
       }
-      parallel_for(std::ssize(queries), 16, [&](Index first, Index last) {
-        for (Index i = first; i < last; ++i)
-          twice[i] -= of_known(queries[i], values.data() + i * h_.row_size(), targets[i]);
+      parallel_for_each(std::ssize(queries), 16, [&](Index i) {
+        twice[i] -= of_known(queries[i], values.data() + i * h.row_size(), targets[i]);
       });
     });
-    comm_.all_reduce(std::span<Index>(twice));
+    comm.all_reduce(std::span<Index>(twice));
     return twice;
   }
 
- private:
   /// Returns the local rows that may be the wanted end of the query.
   [[nodiscard]] RowRange candidates(const Query& query) const {
-    if (rows_.empty()) return {0, h_.num_rows()};
-    const RelationRows& of = rows_[static_cast<std::size_t>(query.rel)];
-    return wanted_ == EdgeEnd::destination ? RowRange{of.dst_begin, of.dst_end}
-                                           : RowRange{of.src_begin, of.src_end};
+    if (rows_of_relations.empty()) return {0, h.num_rows()};
+    const RelationRows& of = rows_of_relations[static_cast<std::size_t>(query.rel)];
+    return wanted == EdgeEnd::destination ? RowRange{of.dst_begin, of.dst_end}
+                                          : RowRange{of.src_begin, of.src_end};
   }
 
   /// Returns the scores of the targets on all ranks; the owner of a target computes its score. Collective.
   [[nodiscard]] std::vector<real> scores_of_targets(std::span<const Query> queries,
                                                     std::span<const real> values) const {
     std::vector<real> targets(queries.size(), real{0});
-    comm_.agree([&] {
+    comm.agree([&] {
       parallel_for(std::ssize(queries), 16, [&](Index first, Index last) {
         Block block;
         real s[lanes];
         for (Index i = first; i < last; ++i) {
-          const Index row = queries[i].target - first_;
-          if (row < 0 || row >= h_.num_rows()) continue;
+          const Index row = queries[i].target - first_node;
+          if (row < 0 || row >= h.num_rows()) continue;
           fill_block(
-              h_, 1, [&](Index) { return row; }, block);
-          score_block(kind_, values.data() + i * h_.row_size(), block.data(), h_.row_size(), s);
+              h, 1, [&](Index) { return row; }, block);
+          score_block(kind, values.data() + i * h.row_size(), block.data(), h.row_size(), s);
           require<InputError>(!std::isnan(s[0]), "filtered_ranks: the score of node ", queries[i].target,
                               " for node ", queries[i].node, " and relation ", queries[i].rel, " is NaN");
           targets[i] = s[0];
         }
       });
     });
-    comm_.all_reduce(std::span<real>(targets));
+    comm.all_reduce(std::span<real>(targets));
     return targets;
   }
 
@@ -153,7 +146,7 @@ class Counter {
   [[nodiscard]] Index of_lanes(const Query& query, const real* values, const Block& block, RowRange which,
                                real target) const {
     real s[lanes];
-    score_block(kind_, values, block.data(), h_.row_size(), s);
+    score_block(kind, values, block.data(), h.row_size(), s);
     Index larger = 0, equal = 0, smaller = 0;
     for (Index l = which.begin; l < which.end; ++l) {
       larger += s[l] > target ? 1 : 0;
@@ -172,8 +165,8 @@ class Counter {
     const RowRange all = candidates(query);
     const RowRange some{std::max(all.begin, block_rows.begin), std::min(all.end, block_rows.end)};
     if (some.begin >= some.end) return 0;
-    const Index itself = some.contains(query.target - first_) ? 1 : 0;  // its own score is equal and was
-                                                                        // counted
+    const Index itself = some.contains(query.target - first_node) ? 1 : 0;  // its own score is equal and was
+                                                                            // counted
     return of_lanes(query, values, block, {some.begin - block_rows.begin, some.end - block_rows.begin},
                     target) -
            itself;
@@ -183,27 +176,19 @@ class Counter {
   [[nodiscard]] Index of_known(const Query& query, const real* values, real target) const {
     const RowRange all = candidates(query);
     std::vector<Index> rows;
-    for (const KnownEdges::Edge& edge : known_.ends(wanted_, query.node, query.rel))
-      if (edge.other != query.target && all.contains(edge.other - first_))
-        rows.push_back(edge.other - first_);
+    for (const KnownEdges::Edge& edge : known.ends(wanted, query.node, query.rel))
+      if (edge.other != query.target && all.contains(edge.other - first_node))
+        rows.push_back(edge.other - first_node);
     Block block;
     Index twice = 0;
     for (Index begin = 0; begin < std::ssize(rows); begin += lanes) {
       const Index count = std::min(lanes, std::ssize(rows) - begin);
       fill_block(
-          h_, count, [&](Index l) { return rows[static_cast<std::size_t>(begin + l)]; }, block);
+          h, count, [&](Index l) { return rows[static_cast<std::size_t>(begin + l)]; }, block);
       twice += of_lanes(query, values, block, {0, count}, target);
     }
     return twice;
   }
-
-  RowComparison kind_;
-  const Tensor& h_;
-  const Communicator& comm_;
-  Index first_;  // global id of local row 0
-  const KnownEdges& known_;
-  std::span<const RelationRows> rows_;
-  EdgeEnd wanted_;
 };
 
 /// Returns the query rows of `queries`, computed from the node rows of this rank. Local.
@@ -222,7 +207,7 @@ Tensor query_rows(const RelationPredictor& predictor, const Tensor& h, Index fir
 /// Returns the ranks of the ends `wanted` of all edges. The owner of the given end computes the query.
 Array<double> ranks_of(EdgeEnd wanted, const RelationPredictor& predictor, const Tensor& h,
                        const Communicator& comm, const PartitionBook& book, const RelationEdges& edges,
-                       Counter counter) {
+                       const Counter& counter) {
   const bool to_dst = wanted == EdgeEnd::destination;
   const Array<Index>& given = to_dst ? edges.src : edges.dst;
   const Array<Index>& targets = to_dst ? edges.dst : edges.src;
@@ -234,12 +219,10 @@ Array<double> ranks_of(EdgeEnd wanted, const RelationPredictor& predictor, const
     const Array<Query> mine = route.forward(std::span<const Query>(queries));
     const Tensor values =
         comm.agree([&] { return query_rows(predictor, h, book.begin(comm.rank()), wanted, mine); });
-    const std::vector<Index> counts = comm.all_gather(static_cast<Index>(std::ssize(mine)));
+    const Index begin = gather_book(comm, std::ssize(mine)).begin(comm.rank());
     const std::vector<Query> all = comm.all_gather(std::span<const Query>(mine));
     const std::vector<real> all_values = comm.all_gather(std::span<const real>(values.values()));
     const std::vector<Index> twice = counter.count(all, all_values);
-    Index begin = 0;
-    for (int p = 0; p < comm.rank(); ++p) begin += counts[static_cast<std::size_t>(p)];
     const Array<Index> back = route.back(std::span<const Index>(twice).subspan(begin, mine.size()));
     for (Index i = first; i < last; ++i) ranks[i] = 1 + static_cast<double>(back[i - first]) / 2;
   };
@@ -270,14 +253,10 @@ RelationEdges relation_edges(const HomogeneousForm& form) {
     const auto n = static_cast<std::size_t>(graph.num_edges());
     RelationEdges edges{Array<Index>(n), Array<Index>(n), Array<Index>(n)};
     std::ranges::copy(form.etypes.numbers(), edges.rels.begin());
-    for (const GraphShard* shard : {&graph.local, &graph.remote}) {
-      const Index first_source = shard == &graph.local ? 0 : form.graph.num_nodes();
-      for (Index i = 0; i < shard->num_rows(); ++i)
-        for (Index e = shard->row_begin[i]; e < shard->row_begin[i + 1]; ++e) {
-          edges.src[shard->edge(e)] = nodes[first_source + shard->src[e]];
-          edges.dst[shard->edge(e)] = first + shard->dst_row(i);
-        }
-    }
+    graph.for_each_edge([&](Index u, Index v, Index edge) {
+      edges.src[edge] = nodes[u];
+      edges.dst[edge] = first + v;
+    });
     return edges;
   });
 }
@@ -312,16 +291,7 @@ std::span<const KnownEdges::Edge> KnownEdges::ends(EdgeEnd wanted, Index node, I
 }
 
 std::vector<RelationRows> relation_rows(const HomogeneousForm& form) {
-  const auto number = [&](const std::string& type) {
-    return static_cast<std::size_t>(std::ranges::find(form.node_types, type) - form.node_types.begin());
-  };
-  std::vector<RelationRows> rows;
-  for (const EdgeType& type : form.edge_types) {
-    const std::size_t src = number(type.source), dst = number(type.destination);
-    rows.push_back(
-        {form.first_row[src], form.first_row[src + 1], form.first_row[dst], form.first_row[dst + 1]});
-  }
-  return rows;
+  return relation_ends(form.node_types, form.edge_types, form.first_row);
 }
 
 FilteredRanks filtered_ranks(const RelationPredictor& predictor, const GraphShardManager& graph,
@@ -344,9 +314,14 @@ FilteredRanks filtered_ranks(const RelationPredictor& predictor, const GraphShar
            {std::pair(of.src_begin, of.src_end), std::pair(of.dst_begin, of.dst_end)})
         require<InputError>(0 <= begin && begin <= end && end <= h.num_rows(), "filtered_ranks: rows ", begin,
                             " to ", end, " of a relation, rank ", comm.rank(), " has ", h.num_rows());
+    const CallScope compared(comm, CollectiveCall("filtered_ranks")
+                                       .equal("comparison of rows", predictor.comparison())
+                                       .equal("width", predictor.width())
+                                       .equal("number of relations", predictor.num_rels())
+                                       .equal("choice of the rows of relations", !rows.empty()));
     const auto of = [&](EdgeEnd wanted) {
       return ranks_of(wanted, predictor, h, comm, book, edges,
-                      Counter(predictor, h, comm, book, known, rows, wanted));
+                      {predictor.comparison(), h, comm, book.begin(comm.rank()), known, rows, wanted});
     };
     return FilteredRanks{of(EdgeEnd::destination), of(EdgeEnd::source)};
   });
@@ -354,7 +329,12 @@ FilteredRanks filtered_ranks(const RelationPredictor& predictor, const GraphShar
 
 RankMetrics rank_metrics(const FilteredRanks& ranks, std::span<const Index> ks, const Communicator& comm) {
   return comm.agree([&] {
-    for (const Index k : ks) require<InputError>(k >= 1, "rank_metrics: K is ", k, ", expected 1 or more");
+    CollectiveCall call("rank_metrics");
+    for (const Index k : ks) {
+      require<InputError>(k >= 1, "rank_metrics: K is ", k, ", expected 1 or more");
+      call.equal("K", k);
+    }
+    const CallScope compared(comm, call);
     struct Run {
       Index twice, count;
     };

@@ -8,6 +8,7 @@
 
 #include <sar/comm/communicator.hpp>
 #include <sar/core/memory/memory.hpp>
+#include <sar/graph/construct/negative_sampler.hpp>
 #include <sar/graph/hetero/homogeneous_form.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 #include <sar/nn/links/link_predictor.hpp>
@@ -53,9 +54,7 @@ class KnownEdges {
 };
 
 /// The local rows that may be an end of an edge of a relation.
-struct RelationRows {
-  Index src_begin, src_end, dst_begin, dst_end;
-};
+using RelationRows = RelationEnds;
 /// Returns, for each edge type, the rows of the node types at its ends.
 [[nodiscard]] std::vector<RelationRows> relation_rows(const HomogeneousForm& form);
 

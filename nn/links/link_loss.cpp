@@ -27,6 +27,7 @@ Variable rows_of(const Variable& positive, const Variable& negative, const char*
 
 Variable link_bce_with_logits(const Variable& positive, const Variable& negative, const Communicator& comm) {
   return comm.agree([&] {
+    const CallScope compared(comm, CollectiveCall("link_bce_with_logits"));
     const Variable scores = concat_rows({column(positive), column(negative)});
     Tensor target = Tensor::zeros(scores.shape());
     std::fill_n(target.data(), positive.shape().size(), real{1});
@@ -37,6 +38,7 @@ Variable link_bce_with_logits(const Variable& positive, const Variable& negative
 Variable link_margin(const Variable& positive, const Variable& negative, const Communicator& comm,
                      double margin) {
   return comm.agree([&] {
+    const CallScope compared(comm, CollectiveCall("link_margin").equal("margin", margin));
     const Variable rows = rows_of(positive, negative, "link_margin");
     return mean(relu(rows - column(positive) + static_cast<real>(margin)), comm);
   });
@@ -51,7 +53,8 @@ Variable info_nce(const Variable& positive, const Variable& negative, const Comm
     const auto n = static_cast<std::size_t>(rows.num_rows());
     const std::vector<std::int64_t> first(n, 0);
     const std::vector<std::uint8_t> all(n, 1);
-    return cross_entropy(rows * static_cast<real>(1 / temperature), first, all, comm);
+    return cross_entropy(rows * static_cast<real>(1 / temperature), first, all, comm,
+                         CollectiveCall("info_nce").equal("temperature", temperature));
   });
 }
 

@@ -47,6 +47,21 @@ Variable complex_product(const Variable& h, const Variable& w, bool conjugate) {
   return concat_columns({h_re * w_re - h_im * w_im, h_re * w_im + h_im * w_re});
 }
 
+Variable compare(const Variable& query, const Variable& h, RowComparison comparison, real gamma) {
+  if (comparison == RowComparison::dot) return sum(query * h, ReduceDim::columns);
+  return gamma - row_distance(query, h, comparison);
+}
+
+Variable product_query(EdgeEnd, const Variable& h, const Variable& w) {
+  return h * w;
+}
+Variable complex_query(EdgeEnd wanted, const Variable& h, const Variable& w) {
+  return complex_product(h, w, wanted == EdgeEnd::source);
+}
+Variable translated_query(EdgeEnd wanted, const Variable& h, const Variable& w) {
+  return wanted == EdgeEnd::destination ? h + w : h - w;
+}
+
 }  // namespace
 
 Variable DotPredictor::operator()(const Variable& h_src, const Variable& h_dst) const {
@@ -92,25 +107,6 @@ Variable MLPPredictor::operator()(const GraphShardManager& graph, const NodeFeat
   });
 }
 
-namespace {
-
-Variable compare(const Variable& query, const Variable& h, RowComparison comparison, real gamma) {
-  if (comparison == RowComparison::dot) return sum(query * h, ReduceDim::columns);
-  return gamma - row_distance(query, h, comparison);
-}
-
-Variable product_query(EdgeEnd, const Variable& h, const Variable& w) {
-  return h * w;
-}
-Variable complex_query(EdgeEnd wanted, const Variable& h, const Variable& w) {
-  return complex_product(h, w, wanted == EdgeEnd::source);
-}
-Variable translated_query(EdgeEnd wanted, const Variable& h, const Variable& w) {
-  return wanted == EdgeEnd::destination ? h + w : h - w;
-}
-
-}  // namespace
-
 RelationPredictor::RelationPredictor(const char* name, Index num_rels, Index width, Query make_query,
                                      RowComparison comparison, real gamma)
     : name_(name),
@@ -121,6 +117,11 @@ RelationPredictor::RelationPredictor(const char* name, Index num_rels, Index wid
       gamma_(gamma) {
   require<InputError>(num_rels > 0 && width > 0, name, " with ", num_rels, " relations and ", width,
                       " features, expected positive numbers");
+}
+
+void RelationPredictor::start_relations(const char* name, const Tensor& values) {
+  parameter_ = Variable(values, true);
+  register_parameter(name, parameter_);
 }
 
 void RelationPredictor::require_relations(Index pairs, const RowIds& rels) const {
@@ -151,8 +152,7 @@ Variable RelationPredictor::operator()(const GraphShardManager& graph, const Nod
                               gamma = gamma_](const EdgeBatch& edges) {
       const RowIds rows = edges.rows();
       std::vector<Index> of_block;
-      for (const Index row : rows.span())
-        of_block.push_back(rels.span()[static_cast<std::size_t>(row)]);
+      for (const Index row : rows.span()) of_block.push_back(rels.span()[static_cast<std::size_t>(row)]);
       const Variable of_edges = gather_rows(w, std::move(of_block));
       return compare(make_query(EdgeEnd::destination, edges.src(ends.src), of_edges), edges.dst(ends.dst),
                      comparison, gamma);
@@ -162,15 +162,13 @@ Variable RelationPredictor::operator()(const GraphShardManager& graph, const Nod
 
 DistMultPredictor::DistMultPredictor(Index num_rels, Index feats, Generator& gen)
     : RelationPredictor("DistMultPredictor", num_rels, feats, product_query, RowComparison::dot) {
-  w_relation_ = Variable(init::xavier_uniform({num_rels, feats}, init::relu_gain, gen.next_stream()), true);
-  register_parameter("w_relation", w_relation_);
+  start_relations("w_relation", init::xavier_uniform({num_rels, feats}, init::relu_gain, gen.next_stream()));
 }
 
 ComplExPredictor::ComplExPredictor(Index num_rels, Index feats, Generator& gen)
     : RelationPredictor("ComplExPredictor", num_rels, feats, complex_query, RowComparison::dot) {
   require_even(feats, "ComplExPredictor");
-  w_relation_ = Variable(init::xavier_uniform({num_rels, feats}, init::relu_gain, gen.next_stream()), true);
-  register_parameter("w_relation", w_relation_);
+  start_relations("w_relation", init::xavier_uniform({num_rels, feats}, init::relu_gain, gen.next_stream()));
 }
 
 TransEPredictor::TransEPredictor(Index num_rels, Index feats, Generator& gen, const TransEOptions& options)
@@ -179,19 +177,13 @@ TransEPredictor::TransEPredictor(Index num_rels, Index feats, Generator& gen, co
   require<InputError>(options.norm == 1 || options.norm == 2, "TransEPredictor: norm is ", options.norm,
                       ", expected 1 or 2");
   const double bound = std::abs((static_cast<double>(options.gamma) + 2) / static_cast<double>(feats));
-  w_relation_ = Variable(init::uniform({num_rels, feats}, bound, gen.next_stream()), true);
-  register_parameter("w_relation", w_relation_);
+  start_relations("w_relation", init::uniform({num_rels, feats}, bound, gen.next_stream()));
 }
 
 RotatEPredictor::RotatEPredictor(Index num_rels, Index feats, Generator& gen, real gamma)
     : RelationPredictor("RotatEPredictor", num_rels, feats, complex_query, RowComparison::modulus, gamma) {
   require_even(feats, "RotatEPredictor");
-  phase_ = Variable(init::uniform({num_rels, feats / 2}, std::numbers::pi, gen.next_stream()), true);
-  register_parameter("phase", phase_);
-}
-
-Variable RotatEPredictor::relations() const {
-  return unit_complex(phase_);
+  start_relations("phase", init::uniform({num_rels, feats / 2}, std::numbers::pi, gen.next_stream()));
 }
 
 }}  // namespace sar

@@ -98,10 +98,14 @@ class RelationPredictor : public Module {
   using Query = Variable (*)(EdgeEnd wanted, const Variable& h, const Variable& w);
   RelationPredictor(const char* name, Index num_rels, Index width, Query query, RowComparison comparison,
                     real gamma = 0);
+  /// Registers the parameter that describes the relations, with its initial values.
+  void start_relations(const char* name, const Tensor& values);
+  /// Returns the rows of the relations [relations, D] that queries read: by default the parameter.
+  [[nodiscard]] virtual Variable relations() const { return parameter_; }
+
+  Variable parameter_;
 
  private:
-  /// Returns the rows of the relations [relations, D] that queries read.
-  [[nodiscard]] virtual Variable relations() const = 0;
   void require_relations(Index pairs, const RowIds& rels) const;
   const char* name_;
   Index num_rels_, width_;
@@ -120,11 +124,6 @@ class DistMultPredictor : public RelationPredictor {
  public:
   /// Throws InputError unless both are positive.
   DistMultPredictor(Index num_rels, Index feats, Generator& gen);
-
- private:
-  [[nodiscard]] Variable relations() const override { return w_relation_; }
-
-  Variable w_relation_;
 };
 
 /// ComplEx, Trouillon et al., arXiv 1606.06357. A row holds D / 2 complex numbers, real parts before
@@ -137,11 +136,6 @@ class ComplExPredictor : public RelationPredictor {
  public:
   /// Throws InputError unless both are positive and `feats` is even.
   ComplExPredictor(Index num_rels, Index feats, Generator& gen);
-
- private:
-  [[nodiscard]] Variable relations() const override { return w_relation_; }
-
-  Variable w_relation_;
 };
 
 struct TransEOptions {
@@ -160,11 +154,6 @@ class TransEPredictor : public RelationPredictor {
  public:
   /// Throws InputError unless both are positive, and for another norm than 1 or 2.
   TransEPredictor(Index num_rels, Index feats, Generator& gen, const TransEOptions& options = {});
-
- private:
-  [[nodiscard]] Variable relations() const override { return w_relation_; }
-
-  Variable w_relation_;
 };
 
 /// RotatE, Sun et al., arXiv 1902.10197. A row holds D / 2 complex numbers, real parts before imaginary
@@ -182,9 +171,7 @@ class RotatEPredictor : public RelationPredictor {
 
  private:
   /// Returns [cos(phase), sin(phase)].
-  [[nodiscard]] Variable relations() const override;
-
-  Variable phase_;
+  [[nodiscard]] Variable relations() const override { return unit_complex(parameter_); }
 };
 
 }}  // namespace sar

@@ -1,6 +1,8 @@
 /// Exact ranking metrics. Scores are mapped to 64-bit integers with the same order. The area under the ROC
 /// curve uses a sample sort over the ranks, Hits at K a radix select.
+#include <sar/comm/rows/partition_book.hpp>
 #include <sar/comm/rows/row_route.hpp>
+#include <sar/comm/rows/sort_targets.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/memory/memory.hpp>
 #include <sar/nn/links/ranking.hpp>
@@ -39,8 +41,10 @@ struct Counts {
 };
 
 Counts count_scores(const Tensor& positive, const Tensor& negative, const Communicator& comm,
-                    const char* metric) {
+                    const CollectiveCall& call) {
+  const char* metric = call.operation();
   std::array<std::int64_t, 2> counts{positive.size(), negative.size()};
+  const CallScope compared(comm, call);
   comm.all_reduce(std::span<std::int64_t>(counts));
   require<InputError>(counts[0] > 0, metric, ": no rank has the score of a positive");
   require<InputError>(counts[1] > 0, metric, ": no rank has the score of a negative");
@@ -67,29 +71,9 @@ void join_equal(Array<Run>& runs) {
   runs.resize(static_cast<std::size_t>(count));
 }
 
-/// Returns keys that split the runs of all ranks into parts of at most about twice the mean size: rank p gets
-/// the runs with key p - 1 <= key < key p.
-std::vector<Key> dividing_keys(const Array<Run>& runs, const Communicator& comm) {
-  const auto ranks = static_cast<Index>(comm.size());
-  const auto all = comm.all_reduce(static_cast<std::int64_t>(runs.size()));
-  const Index step = std::max<Index>(1, all / (ranks * ranks));
-  std::vector<Key> mine;
-  for (Index i = step / 2; i < std::ssize(runs); i += step) mine.push_back(runs[i].key);
-  std::vector<Key> samples = comm.all_gather(std::span<const Key>(mine));
-  std::sort(samples.begin(), samples.end());
-  std::vector<Key> keys;
-  for (Index p = 1; p < ranks && !samples.empty(); ++p)
-    keys.push_back(samples[static_cast<std::size_t>(p * std::ssize(samples) / ranks)]);
-  return keys;
-}
-
 /// Returns this rank's part of the globally sorted runs; parts ascend with the rank.
 Array<Run> sort_over_ranks(const Array<Run>& runs, const Communicator& comm) {
-  const std::vector<Key> keys = dividing_keys(runs, comm);
-  std::vector<std::int32_t> targets;
-  for (const Run& run : runs)
-    targets.push_back(
-        static_cast<std::int32_t>(std::upper_bound(keys.begin(), keys.end(), run.key) - keys.begin()));
+  const auto targets = sort_targets(comm, std::ssize(runs), [&](Index i) { return runs[i].key; });
   Array<Run> sorted = RowRoute(comm, targets).forward(std::span<const Run>(runs));
   join_equal(sorted);
   return sorted;
@@ -129,16 +113,15 @@ double roc_auc(const Tensor& positive, const Tensor& negative, const Communicato
     Array<Run> runs;
     for (const Key key : keys_of(positive, "roc_auc", "positives")) runs.push_back({key, 1, 0});
     for (const Key key : keys_of(negative, "roc_auc", "negatives")) runs.push_back({key, 0, 1});
-    const Counts counts = count_scores(positive, negative, comm, "roc_auc");
+    const Counts counts = count_scores(positive, negative, comm, CollectiveCall("roc_auc"));
     const double pairs = static_cast<double>(counts.positives) * static_cast<double>(counts.negatives);
     require<InputError>(pairs < 0x1p62, "roc_auc of ", counts.positives, " positives and ", counts.negatives,
                         " negatives: there are 2^62 pairs of them or more");
     join_equal(runs);
     runs = sort_over_ranks(runs, comm);
-    std::int64_t mine = 0, below = 0, twice_won = 0;
+    std::int64_t mine = 0, twice_won = 0;
     for (const Run& run : runs) mine += run.negatives;
-    const std::vector<std::int64_t> of_ranks = comm.all_gather(mine);
-    for (int p = 0; p < comm.rank(); ++p) below += of_ranks[static_cast<std::size_t>(p)];
+    std::int64_t below = gather_book(comm, mine).begin(comm.rank());
     for (const Run& run : runs) {
       twice_won += run.positives * (2 * below + run.negatives);
       below += run.negatives;
@@ -152,8 +135,7 @@ double hits_at_k(const Tensor& positive, const Tensor& negative, Index k, const 
     require<InputError>(k >= 1, "hits_at_k: K is ", k, ", expected 1 or more");
     const Array<Key> positives = keys_of(positive, "hits_at_k", "positives");
     const Array<Key> negatives = keys_of(negative, "hits_at_k", "negatives");
-    const Counts counts = count_scores(positive, negative, comm, "hits_at_k");
-    require<InputError>(comm.all_equal(k), "hits_at_k: K is not the same on all ranks");
+    const Counts counts = count_scores(positive, negative, comm, CollectiveCall("hits_at_k").equal("K", k));
     if (counts.negatives < k) return 1.0;
     const Key kth = kth_largest(negatives, k, comm);
     const std::int64_t hits =
@@ -166,11 +148,12 @@ double mean_reciprocal_rank(const Tensor& positive, const Tensor& negative, cons
   return comm.agree([&] {
     const Index n = positive.size(), k = n == 0 ? 0 : negative.size() / n;
     const Shape& shape = negative.shape();
-    require<ShapeError>(negative.size() == n * k && (shape.dims() != 2 || shape[0] == n), "mean_reciprocal_rank: negatives have shape ",
-                        shape, ", expected [", n, ", k] for ", n, " positives");
+    require<ShapeError>(negative.size() == n * k && (shape.dims() != 2 || shape[0] == n),
+                        "mean_reciprocal_rank: negatives have shape ", shape, ", expected [", n, ", k] for ",
+                        n, " positives");
     (void)keys_of(positive, "mean_reciprocal_rank", "positives");
     (void)keys_of(negative, "mean_reciprocal_rank", "negatives");
-    const Counts counts = count_scores(positive, negative, comm, "mean_reciprocal_rank");
+    const Counts counts = count_scores(positive, negative, comm, CollectiveCall("mean_reciprocal_rank"));
     std::vector<std::int64_t> with_rank(static_cast<std::size_t>(2 * comm.all_reduce(k, ReduceOp::max) + 1));
     for (Index i = 0; i < n; ++i)
       ++with_rank[static_cast<std::size_t>(twice_rank(positive.data()[i], negative.data() + i * k, k))];

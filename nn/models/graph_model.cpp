@@ -16,13 +16,11 @@ struct ModelFile {
   std::string weights;
 };
 
-/// Reads a .json description. Collective.
+/// Reads a .json description. Collective, inside agree().
 ModelFile read_json(const Communicator& comm, const std::string& path) {
   std::string text;
-  comm.agree([&] {
-    if (comm.rank() == 0) text = read_text(path, "the description of a network");
-    text = comm.broadcast(text, 0);
-  });
+  if (comm.rank() == 0) text = read_text(path, "the description of a network");
+  text = comm.broadcast(text, 0);
   ModelFile file{ModelDescription::from_json(text, path), {}};
   require<InputError>(!file.description.weights.empty(), path,
                       " has no key 'weights', expected one that names the file of the weights");
@@ -44,36 +42,29 @@ ModelFile read_metadata(const Communicator& comm, const std::string& path) {
 
 GraphModel::GraphModel(const ModelDescription& description, const Communicator& comm, Generator& gen)
     : description_(description.checked()) {
-  if (description_.type == "mesh_graph_net")
-    make_mesh(comm, gen);
-  else
-    make_stack(comm, gen);
-}
-
-void GraphModel::make_stack(const Communicator& comm, Generator& gen) {
-  const StackType& type = *std::ranges::find(stack_types(), description_.type, &StackType::name);
+  const ModelDescription& d = description_;
+  if (d.type == "mesh_graph_net") {
+    mesh_.emplace(MeshGraphNetOptions{.node_feats = d.in_feats,
+                                      .edge_feats = d.edge_feats,
+                                      .out_feats = d.out_feats,
+                                      .hidden = d.hidden,
+                                      .blocks = static_cast<int>(d.layers),
+                                      .mlp_layers = static_cast<int>(d.mlp_layers),
+                                      .activation = activation_of(d.activation),
+                                      .normalize = d.normalize},
+                  comm, gen);
+    register_module("network", *mesh_);
+    return;
+  }
+  const StackType& type = *std::ranges::find(stack_types(), d.type, &StackType::name);
   const auto make = [&](const LayerSize& size) {
-    StackConvolution convolution = make_convolution(description_, size, comm, gen);
+    StackConvolution convolution = make_convolution(d, size, comm, gen);
     std::unique_ptr<Module> module = std::move(convolution.module);
     convolutions_.push_back(std::move(convolution));
     return module;
   };
-  stack_.emplace(type, description_, layer_sizes(description_, type.attends), comm, gen, make);
+  stack_.emplace(type, d, layer_sizes(d, type.attends), comm, gen, make);
   for (const auto& [name, part] : stack_->parts()) register_module(name, *part);
-}
-
-void GraphModel::make_mesh(const Communicator& comm, Generator& gen) {
-  const ModelDescription& d = description_;
-  mesh_.emplace(MeshGraphNetOptions{.node_feats = d.in_feats,
-                                    .edge_feats = d.edge_feats,
-                                    .out_feats = d.out_feats,
-                                    .hidden = d.hidden,
-                                    .blocks = static_cast<int>(d.layers),
-                                    .mlp_layers = static_cast<int>(d.mlp_layers),
-                                    .activation = activation_of(d.activation),
-                                    .normalize = d.normalize},
-                comm, gen);
-  register_module("network", *mesh_);
 }
 
 Variable GraphModel::operator()(const GraphShardManager& graph, const Variable& x, const Variable& edges) {

@@ -51,8 +51,6 @@ class GraphModel : public Module {
   [[nodiscard]] MeshGraphNet* mesh_graph_net() noexcept { return mesh_ ? &*mesh_ : nullptr; }
 
  private:
-  void make_stack(const Communicator& comm, Generator& gen);
-  void make_mesh(const Communicator& comm, Generator& gen);
   void check(const GraphShardManager& graph, const Variable& x, const Variable& edges) const;
 
   ModelDescription description_;

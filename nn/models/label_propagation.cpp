@@ -78,6 +78,17 @@ Tensor propagate_layers(const GraphShardManager& graph, const Tensor& start, int
   return y;
 }
 
+CollectiveCall described(const char* name, const CorrectAndSmoothOptions& options) {
+  return CollectiveCall(name)
+      .equal("correction_layers", options.correction_layers)
+      .equal("correction_alpha", options.correction_alpha)
+      .equal("smoothing_layers", options.smoothing_layers)
+      .equal("smoothing_alpha", options.smoothing_alpha)
+      .equal("autoscale", options.autoscale)
+      .equal("scale", options.scale)
+      .equal("norm", options.norm);
+}
+
 double row_sum(const real* row, Index width) {
   double sum = 0;
   for (Index j = 0; j < width; ++j) sum += std::abs(static_cast<double>(row[j]));
@@ -145,6 +156,14 @@ Tensor label_propagation(const GraphShardManager& graph, std::span<const std::in
                          const LabelPropagationOptions& options) {
   return graph.comm().agree([&] {
     const Known known = checked(graph, labels, mask, num_classes);
+    const CallScope compared(graph.comm(), CollectiveCall("label_propagation")
+                                               .equal("number of classes", num_classes)
+                                               .equal("layers", options.layers)
+                                               .equal("alpha", options.alpha)
+                                               .equal("norm", options.norm)
+                                               .equal("clamp", options.clamp)
+                                               .equal("normalize", options.normalize)
+                                               .equal("reset", options.reset));
     Tensor start = Tensor::zeros({graph.num_nodes(), num_classes});
     put_labels(start, known);
     return propagate_layers(graph, start, options.layers, options.alpha, options.norm, [&](Tensor& y) {
@@ -158,13 +177,21 @@ Tensor label_propagation(const GraphShardManager& graph, std::span<const std::in
 Tensor correct_predictions(const GraphShardManager& graph, const Tensor& y,
                            std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
                            const CorrectAndSmoothOptions& options) {
-  return graph.comm().agree([&] { return corrected(graph, y, checked(graph, y, labels, mask), options); });
+  return graph.comm().agree([&] {
+    const Known known = checked(graph, y, labels, mask);
+    const CallScope compared(graph.comm(), described("correct_predictions", options));
+    return corrected(graph, y, known, options);
+  });
 }
 
 Tensor smooth_predictions(const GraphShardManager& graph, const Tensor& y,
                           std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
                           const CorrectAndSmoothOptions& options) {
-  return graph.comm().agree([&] { return smoothed(graph, y, checked(graph, y, labels, mask), options); });
+  return graph.comm().agree([&] {
+    const Known known = checked(graph, y, labels, mask);
+    const CallScope compared(graph.comm(), described("smooth_predictions", options));
+    return smoothed(graph, y, known, options);
+  });
 }
 
 Tensor correct_and_smooth(const GraphShardManager& graph, const Tensor& y,
@@ -172,6 +199,7 @@ Tensor correct_and_smooth(const GraphShardManager& graph, const Tensor& y,
                           const CorrectAndSmoothOptions& options) {
   return graph.comm().agree([&] {
     const Known known = checked(graph, y, labels, mask);
+    const CallScope compared(graph.comm(), described("correct_and_smooth", options));
     return smoothed(graph, corrected(graph, y, known, options), known, options);
   });
 }

@@ -84,6 +84,7 @@ std::vector<std::pair<std::string, Module*>> LayerStack::parts() {
 
 Variable LayerStack::operator()(std::size_t layers, const LayerGraphs& graphs, const Variable& x,
                                 const Apply& apply) {
+  const Transaction transaction;
   forget_after_backward(normalized_biases_);
   Variable h = input_dropout_.is_active() ? input_dropout_(x, graphs[0].src_ids()) : x;
   for (std::size_t i = 0;; ++i) {

@@ -36,7 +36,7 @@ namespace sar { inline namespace SAR_PRECISION {
 ///     convs or layers        the convolutions, "0", "1", ...
 ///     bns, norms             batch norms, layer norms
 ///     dropouts
-class LayerStack {
+class LayerStack : NonCopyable {
  public:
   /// Creates the convolution of a layer.
   using Make = std::function<std::unique_ptr<Module>(const LayerSize&)>;
@@ -47,8 +47,6 @@ class LayerStack {
   /// Local.
   LayerStack(const StackType& type, const ModelDescription& description, const std::vector<LayerSize>& sizes,
              const Communicator& comm, Generator& gen, const Make& make);
-  LayerStack(const LayerStack&) = delete;
-  LayerStack& operator=(const LayerStack&) = delete;
 
   /// Returns names and modules to register. The modules live as long as this object.
   [[nodiscard]] std::vector<std::pair<std::string, Module*>> parts();

@@ -137,6 +137,7 @@ Variable MeshGraphNet::normalized_target(const Variable& target) const {
 void MeshGraphNet::update_statistics(const Tensor& x, const Tensor& edge_feats, const Tensor& target) {
   require<InputError>(output_normalizer_.has_value(),
                       "statistics of a MeshGraphNet that was made without normalize");
+  const Transaction transaction;
   node_normalizer_->update(x);
   edge_normalizer_->update(edge_feats);
   output_normalizer_->update(target);

@@ -2,14 +2,15 @@
 #include <sar/core/files/json_value.hpp>
 #include <sar/nn/models/model_description.hpp>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <functional>
-#include <initializer_list>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-constexpr Index version = 1, most_features = Index{1} << 24, most_layers = 1000;
+constexpr Index version = 1, most_features = Index{1} << 24;
 constexpr const char* version_key = "sar_model";
 
 using Names = std::vector<std::string>;
@@ -35,57 +36,38 @@ struct Key {
   bool is_required = false;
 };
 
-Key text_key(const char* name, Names types, std::string ModelDescription::*member, bool is_required = false) {
-  return {name, std::move(types), [=](ModelDescription& d, const JsonValue& v) { d.*member = v.text(); },
+/// A key of a member, whose JSON value `get` reads.
+template <class T, class Get>
+Key key(const char* name, Names types, T ModelDescription::*member, Get get, bool is_required = false) {
+  return {name, std::move(types),
+          [=](ModelDescription& d, const JsonValue& v) { d.*member = std::invoke(get, v); },
           [=](const ModelDescription& d) -> OrderedJson { return d.*member; }, is_required};
-}
-
-Key integer_key(const char* name, Names types, Index ModelDescription::*member, bool is_required = false) {
-  return {name, std::move(types), [=](ModelDescription& d, const JsonValue& v) { d.*member = v.integer(); },
-          [=](const ModelDescription& d) -> OrderedJson { return d.*member; }, is_required};
-}
-
-Key number_key(const char* name, Names types, double ModelDescription::*member) {
-  return {name, std::move(types), [=](ModelDescription& d, const JsonValue& v) { d.*member = v.number(); },
-          [=](const ModelDescription& d) -> OrderedJson { return d.*member; }};
-}
-
-Key flag_key(const char* name, Names types, bool ModelDescription::*member) {
-  return {name, std::move(types), [=](ModelDescription& d, const JsonValue& v) { d.*member = v.flag(); },
-          [=](const ModelDescription& d) -> OrderedJson { return d.*member; }};
-}
-
-/// Accepts a number, or a boolean as 1 or 0.
-Key residual_key(Names types) {
-  Key key = integer_key("residual", std::move(types), &ModelDescription::residual);
-  key.read = [](ModelDescription& d, const JsonValue& v) {
-    d.residual = v.is_boolean() ? Index{v.flag()} : v.integer();
-  };
-  return key;
 }
 
 const std::vector<Key>& keys() {
   using D = ModelDescription;
+  using J = JsonValue;
   static const Names stacks{"sage", "gcn", "gat", "gatv2", "gin"}, attending{"gat", "gatv2"},
       mesh{"mesh_graph_net"};
   static const std::vector<Key> all{
-      text_key("type", {}, &D::type, true),
-      integer_key("in_feats", {}, &D::in_feats, true),
-      integer_key("hidden", {}, &D::hidden),
-      integer_key("out_feats", {}, &D::out_feats, true),
-      integer_key("layers", {}, &D::layers),
-      text_key("norm", stacks, &D::norm),
-      text_key("activation", {}, &D::activation),
-      number_key("dropout", stacks, &D::dropout),
-      text_key("aggregator", {"sage", "gin"}, &D::aggregator),
-      integer_key("heads", attending, &D::heads),
-      integer_key("out_heads", attending, &D::out_heads),
-      number_key("attention_dropout", attending, &D::attention_dropout),
-      residual_key(attending),
-      integer_key("edge_feats", mesh, &D::edge_feats, true),
-      integer_key("mlp_layers", mesh, &D::mlp_layers),
-      flag_key("normalize", mesh, &D::normalize),
-      text_key("weights", {}, &D::weights),
+      key("type", {}, &D::type, &J::text, true),
+      key("in_feats", {}, &D::in_feats, &J::integer, true),
+      key("hidden", {}, &D::hidden, &J::integer),
+      key("out_feats", {}, &D::out_feats, &J::integer, true),
+      key("layers", {}, &D::layers, &J::integer),
+      key("norm", stacks, &D::norm, &J::text),
+      key("activation", {}, &D::activation, &J::text),
+      key("dropout", stacks, &D::dropout, &J::number),
+      key("aggregator", {"sage", "gin"}, &D::aggregator, &J::text),
+      key("heads", attending, &D::heads, &J::integer),
+      key("out_heads", attending, &D::out_heads, &J::integer),
+      key("attention_dropout", attending, &D::attention_dropout, &J::number),
+      key("residual", attending, &D::residual,  // a number, or a boolean as 1 or 0
+          [](const J& v) { return v.is_boolean() ? Index{v.flag()} : v.integer(); }),
+      key("edge_feats", mesh, &D::edge_feats, &J::integer, true),
+      key("mlp_layers", mesh, &D::mlp_layers, &J::integer),
+      key("normalize", mesh, &D::normalize, &J::flag),
+      key("weights", {}, &D::weights, &J::text),
   };
   return all;
 }
@@ -121,29 +103,6 @@ void require_known_keys(const JsonValue& file, const std::string& type) {
   }
 }
 
-/// Checks one description.
-class Check {
- public:
-  Check(const ModelDescription& d, const std::string& where) : d_(d), where_(where) {}
-
-  void number(const char* key, Index value, Index low = 1, Index high = most_features) const {
-    require<InputError>(!reads(d_.type, key) || (low <= value && value <= high), where_, ".", key, " is ",
-                        value, ", expected a whole number from ", low, " to ", high);
-  }
-  void share(const char* key, double value) const {
-    require<InputError>(!reads(d_.type, key) || (0 <= value && value < 1), where_, ".", key, " is ", value,
-                        ", expected a number from 0 on and below 1");
-  }
-  void name(const char* key, const std::string& value, const Names& expected) const {
-    require<InputError>(!reads(d_.type, key) || has(expected, value), where_, ".", key, " is '", value,
-                        "', expected ", alternatives(expected));
-  }
-
- private:
-  const ModelDescription& d_;
-  const std::string& where_;
-};
-
 Names aggregators(const std::string& type) {
   return type == "gin" ? Names{"sum", "mean", "max", "min"} : Names{"mean", "gcn", "pool", "lstm"};
 }
@@ -162,8 +121,7 @@ const std::vector<std::string>& ModelDescription::activations() {
 }
 
 ModelDescription ModelDescription::from_json(const std::string& text, const std::string& where) {
-  const auto json = parse_json<OrderedJson>(text, where, "the description of a network");
-  const JsonValue file(json, where);
+  const JsonValue file = JsonValue::parse(text, where, "the description of a network", where);
   require_version(file);
   ModelDescription d;
   d.type = file.at("type").text();
@@ -184,6 +142,11 @@ std::string ModelDescription::to_json() const {
   return json.dump();
 }
 
+void add_arguments(CollectiveCall& call, const ModelDescription& description) {
+  for (const Key& key : keys())
+    if (reads(key, description.type)) call.equal(key.name, key.write(description).dump());
+}
+
 ModelDescription ModelDescription::checked(const std::string& where) const {
   require_type(type, where);
   ModelDescription d = *this;
@@ -191,21 +154,32 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   if (d.norm.empty()) d.norm = "none";
   if (d.activation.empty()) d.activation = has_heads ? "elu" : "relu";
   if (d.aggregator.empty()) d.aggregator = aggregators(type)[0];
-  const Check check(d, where);
-  check.number("in_feats", in_feats);
-  check.number("hidden", hidden);
-  check.number("out_feats", out_feats);
-  check.number("layers", layers, type == "mesh_graph_net" ? 0 : 1, most_layers);
-  check.number("edge_feats", edge_feats);
-  check.number("mlp_layers", mlp_layers, 1, most_layers);
-  check.number("heads", heads);
-  check.number("out_heads", out_heads);
-  check.number("residual", residual, 0, layers);
-  check.share("dropout", dropout);
-  check.share("attention_dropout", attention_dropout);
-  check.name("norm", d.norm, {"none", "batch", "layer"});
-  check.name("activation", d.activation, activations());
-  check.name("aggregator", d.aggregator, aggregators(type));
+  const auto number = [&](const char* key, Index value, Index low = 1, Index high = most_features) {
+    require<InputError>(!reads(type, key) || (low <= value && value <= high), where, ".", key, " is ", value,
+                        ", expected a whole number from ", low, " to ", high);
+  };
+  const auto share = [&](const char* key, double value) {
+    require<InputError>(!reads(type, key) || (0 <= value && value < 1), where, ".", key, " is ", value,
+                        ", expected a number from 0 on and below 1");
+  };
+  const auto name = [&](const char* key, const std::string& value, const Names& expected) {
+    require<InputError>(!reads(type, key) || has(expected, value), where, ".", key, " is '", value,
+                        "', expected ", alternatives(expected));
+  };
+  number("in_feats", in_feats);
+  number("hidden", hidden);
+  number("out_feats", out_feats);
+  number("layers", layers, type == "mesh_graph_net" ? 0 : 1, max_layers);
+  number("edge_feats", edge_feats);
+  number("mlp_layers", mlp_layers, 1, max_layers);
+  number("heads", heads);
+  number("out_heads", out_heads);
+  number("residual", residual, 0, layers);
+  share("dropout", dropout);
+  share("attention_dropout", attention_dropout);
+  name("norm", d.norm, {"none", "batch", "layer"});
+  name("activation", d.activation, activations());
+  name("aggregator", d.aggregator, aggregators(type));
   require<InputError>(!has_heads || hidden % heads == 0, where, ".hidden is ", hidden,
                       ", expected a multiple of .heads, ", heads);
   require<InputError>(edge_feats == 0 || reads(type, "edge_feats"), where, ".edge_feats is ", edge_feats,

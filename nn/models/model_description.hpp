@@ -1,6 +1,7 @@
 /// Description of a network, as plain data and as JSON.
 #pragma once
 
+#include <sar/comm/collective_call.hpp>
 #include <sar/core/tensor/tensor.hpp>
 
 #include <string>
@@ -15,6 +16,8 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 /// An empty `norm`, `activation` or `aggregator` means the default of the type.
 struct ModelDescription {
+  static constexpr Index max_layers = 10'000;
+
   std::string type = "sage";     ///< one of types()
   Index in_feats = 0;            ///< width of the node features
   Index hidden = 64;             ///< width between layers: heads * features of a head
@@ -43,8 +46,8 @@ struct ModelDescription {
   [[nodiscard]] std::string to_json() const;
   /// Returns the description with defaults in place of empty strings. Throws InputError, as from_json(), for
   /// an unknown type, norm, activation or aggregator, for widths and numbers of heads outside 1 to 2^24, for
-  /// a number of layers outside 1 to 1000, for a dropout outside [0, 1), and for a hidden width that is not a
-  /// multiple of the heads.
+  /// a number of layers outside 1 to max_layers, for a dropout outside [0, 1), and for a hidden width that is
+  /// not a multiple of the heads.
   [[nodiscard]] ModelDescription checked(const std::string& where = "the description") const;
 
   /// Return the valid values of `type` and `activation`.
@@ -52,4 +55,6 @@ struct ModelDescription {
   [[nodiscard]] static const std::vector<std::string>& activations();
 };
 
+/// Adds all keys that the type reads.
+void add_arguments(CollectiveCall& call, const ModelDescription& description);
 }}  // namespace sar

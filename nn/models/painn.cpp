@@ -17,7 +17,7 @@ const PaiNNOptions& checked(const PaiNNOptions& options) {
 }
 
 /// Saves the gradients of parameters and restores them in its destructor.
-class KeptGradients {
+class KeptGradients : NonCopyable {
  public:
   explicit KeptGradients(std::vector<Variable> parameters) : parameters_(std::move(parameters)) {
     gradients_.reserve(parameters_.size());
@@ -32,8 +32,6 @@ class KeptGradients {
       if (gradients_[i].defined()) parameters_[i].gradient()->add(std::move(gradients_[i]));
     }
   }
-  KeptGradients(const KeptGradients&) = delete;
-  KeptGradients& operator=(const KeptGradients&) = delete;
 
  private:
   std::vector<Variable> parameters_;

@@ -11,7 +11,7 @@ namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 /// While alive, a module is in evaluation mode.
-class EvaluationMode {
+class EvaluationMode : NonCopyable {
  public:
   explicit EvaluationMode(Module& module) : module_(module), was_training_(module.is_training()) {
     if (was_training_) module_.eval();
@@ -19,8 +19,6 @@ class EvaluationMode {
   ~EvaluationMode() {
     if (was_training_) module_.train();
   }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
 
  private:
   Module& module_;
@@ -41,13 +39,6 @@ void require_shape(const Tensor& tensor, const Shape& expected, const char* what
 }  // namespace
 
 struct Predictor::Impl {
-  Impl(Module& of_network, Network function, const Widths& of_rows, const GraphShardManager& on)
-      : module(of_network),
-        network(std::move(function)),
-        widths(of_rows),
-        graph(on),
-        pass(on.comm()) {}
-
   void check(const Tensor& x, const Tensor& edges, const Tensor& out) const {
     require_shape(x, {graph.num_src_nodes(), widths.in_feats}, "x");
     require<ShapeError>(widths.edge_feats > 0 || !edges.defined(),
@@ -85,7 +76,7 @@ struct Predictor::Impl {
   Workspace workspace;
   std::size_t result_request = Workspace::no_request;  // the request of a pass whose block is the result
   std::size_t taken_anew = 0;
-  RecordedPass pass;
+  RecordedPass pass{graph.comm()};
 };
 
 Predictor::Predictor(GraphModel& model, const GraphShardManager& graph)

@@ -11,20 +11,21 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// A network on a graph that computes again and again what the forward pass without a tape computes, with the
-/// same bits. It is made once, and keeps the memory of a pass. The weights are read in each call, so that
-/// training may go on in between.
+/// Repeated predictions with one network on one graph. A call returns the same bits as a forward pass without
+/// a tape. The predictor keeps the memory of a pass between calls. Each call reads the current weights, so
+/// that the network may be trained between calls.
 ///
-/// Cost. The first call is a forward pass without a tape. It takes memory, which later calls use again: from
-/// the second call on, the networks of GraphModel and MeshGraphNet allocate nothing on one thread, but for
-/// what MPI does inside its own calls. Functions of the caller's own may take small objects, and loops of
-/// messages with attention or of a message function take memory on each further thread. Later calls do not
-/// compare the calls of the ranks again, either: an all_reduce of 40 bytes is left before the first exchange
-/// of rows, and one at the end. There is one before each exchange where the function communicates in other
-/// ways, too (with this communicator), where halo_format is int8, and in the network of another Predictor. On one rank there is no
-/// communication. The result is computed in the caller's memory, where the last operation allows that.
+/// Memory: the first call allocates; later calls reuse the memory. With one thread, the networks of
+/// GraphModel and MeshGraphNet allocate nothing from the second call on, except inside MPI. User-defined
+/// networks may allocate small objects; attention and user-defined messages allocate on each additional
+/// thread. The result is computed in the caller's memory if the last operation supports it.
 ///
-/// The function may make other calls of the library than in the call before, the same ones on all ranks.
+/// Synchronization: the first call compares the calls of the ranks. Later calls need an all_reduce of 40
+/// bytes before the first exchange of rows and one at the end. There is one before every exchange if the
+/// network also communicates in other ways on this communicator, if halo_format is int8, or inside the
+/// network of another Predictor. One rank does not communicate.
+///
+/// The network may make different calls in each prediction, as long as they are the same on all ranks.
 class Predictor {
  public:
   /// x [local sources, ...], rows of edges or {} -> [local destinations, ...].

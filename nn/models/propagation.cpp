@@ -24,6 +24,7 @@ void require_can_propagate(const GraphShardManager& graph, const Variable& x) {
 Variable propagate(const GraphShardManager& graph, const Variable& x, HopNorm norm) {
   return graph.comm().agree([&] {
     require_can_propagate(graph, x);
+    const CallScope compared(graph.comm(), CollectiveCall("propagate").equal("norm", norm));
     if (norm == HopNorm::mean) return graph.update_all(fn::copy_u(x), fn::mean);
     const Variable scaled = scale_rows(x, inverse_roots(graph.out_degrees()));
     return scale_rows(graph.update_all(fn::copy_u(scaled), fn::sum), inverse_roots(graph.in_degrees()));

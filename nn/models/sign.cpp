@@ -13,6 +13,8 @@ Tensor sign_features(const GraphShardManager& graph, const Tensor& x, int hops, 
   return graph.comm().agree([&] {
     require<InputError>(hops >= 0, "sign_features: ", hops, " hops, expected 0 or more");
     require_can_propagate(graph, x);
+    const CallScope compared(graph.comm(),
+                             CollectiveCall("sign_features").equal("hops", hops).equal("norm", norm));
     const NoTape constant;
     const Index width = x.row_size();
     Tensor features({x.num_rows(), (hops + 1) * width});
@@ -71,6 +73,7 @@ SIGN::SIGN(Index in_feats, Index hidden, Index out_feats, Generator& gen, const 
 }
 
 Variable SIGN::operator()(const Variable& x, const RowIds& row_ids) {
+  const Transaction transaction;
   const auto hops = static_cast<Index>(inception_ffs_.size());
   require_rows(x, x.num_rows(), hops * in_feats_, "SIGN, features");
   std::vector<Variable> hidden;

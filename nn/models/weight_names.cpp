@@ -2,10 +2,10 @@
 #include <sar/nn/models/weight_names.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -92,9 +92,10 @@ struct Layer {
   }
 };
 
+constexpr const char* digits = "0123456789";
+
 bool is_number(const std::string& text) {
-  return !text.empty() && text.size() < 10 &&
-         std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+  return !text.empty() && text.size() < 10 && text.find_first_not_of(digits) == std::string::npos;
 }
 
 /// Returns the layer of a name: "convs.1" for "convs.1.lin.weight", "conv1" for "conv1.weight".
@@ -106,20 +107,21 @@ Layer layer_of(const std::string& name) {
   const std::string index = name.substr(first + 1, second - first - 1);
   if (second != std::string::npos && is_number(index))
     return {.prefix = name.substr(0, second), .stem = head, .number = std::stoll(index)};
-  std::size_t digits = head.size();
-  while (digits > 0 && std::isdigit(static_cast<unsigned char>(head[digits - 1])) != 0) --digits;
-  const std::string end = head.substr(digits);
-  return {.prefix = head, .stem = head.substr(0, digits), .number = is_number(end) ? std::stoll(end) : -1};
+  const std::size_t stem = head.find_last_not_of(digits) + 1;
+  const std::string end = head.substr(stem);
+  return {.prefix = head, .stem = head.substr(0, stem), .number = is_number(end) ? std::stoll(end) : -1};
 }
 
 /// Groups tensors into layers, in the order of their first tensors.
 std::vector<Layer> layers_of(const std::vector<NamedShape>& tensors) {
   std::vector<Layer> layers;
+  std::map<std::string, std::size_t> places;  // keyed by prefix
   for (const NamedShape& tensor : tensors) {
-    Layer layer = layer_of(tensor.name);
-    auto found = std::ranges::find(layers, layer.prefix, &Layer::prefix);
-    if (found == layers.end()) found = layers.insert(layers.end(), layer);
-    found->leaves[tensor.name.substr(layer.prefix.empty() ? 0 : layer.prefix.size() + 1)] = &tensor;
+    const Layer layer = layer_of(tensor.name);
+    const auto [place, is_new] = places.emplace(layer.prefix, layers.size());
+    if (is_new) layers.push_back(layer);
+    layers[place->second].leaves[tensor.name.substr(layer.prefix.empty() ? 0 : layer.prefix.size() + 1)] =
+        &tensor;
   }
   return layers;
 }
@@ -155,19 +157,19 @@ std::optional<std::vector<WeightLink>> links_between(const Layer& file, const La
 }
 
 std::string outline(const NamedShape& tensor) {
-  std::string text = "'" + tensor.name + "' [";
-  for (std::size_t i = 0; i < tensor.shape.size(); ++i) text += concat(i > 0 ? ", " : "", tensor.shape[i]);
-  return text + "]";
+  return concat("'", tensor.name, "' [", joined(tensor.shape), "]");
 }
 
 /// Returns, for messages: 'a' [2, 3], 'b' [3] and 4 more
 std::string outline(const std::vector<NamedShape>& tensors, const std::vector<WeightLink>& links,
                     std::string WeightLink::*side) {
   constexpr int most = 10;
+  std::set<std::string> linked;
+  for (const WeightLink& link : links) linked.insert(link.*side);
   std::string text;
   int count = 0;
   for (const NamedShape& tensor : tensors)
-    if (std::ranges::find(links, tensor.name, side) == links.end() && ++count <= most)
+    if (!linked.contains(tensor.name) && ++count <= most)
       text += (text.empty() ? "" : ", ") + outline(tensor);
   return count > most ? concat(text, " and ", count - most, " more") : text;
 }
@@ -255,11 +257,10 @@ std::vector<WeightLink> match_weights(const std::vector<NamedShape>& file,
                                       const std::string& place) {
   std::vector<NamedShape> known = renamed(file, names, place);
   std::map<std::string, std::string> original;  // keyed by the changed name
-  const auto is_in = [](const std::vector<NamedShape>& tensors, const std::string& name) {
-    return std::ranges::find(tensors, name, &NamedShape::name) != tensors.end();
-  };
+  std::set<std::string> of_model;
+  for (const NamedShape& each : model) of_model.insert(each.name);
   std::vector<WeightLink> links;
-  if (std::ranges::any_of(known, [&](const NamedShape& each) { return !is_in(model, each.name); })) {
+  if (std::ranges::any_of(known, [&](const NamedShape& each) { return !of_model.contains(each.name); })) {
     if (names.rename.empty()) strip_wrappers(known);
     std::vector<Layer> layers = layers_of(known);
     for (Layer& layer : layers)

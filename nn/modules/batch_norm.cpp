@@ -76,8 +76,7 @@ DistributedBN1D::DistributedBN1D(Index num_features, const Communicator& comm,
   register_counter("num_batches_tracked", num_batches_tracked_, /*in_state_dict=*/true);
 }
 
-DistributedBN1D::Statistics DistributedBN1D::statistics(const Tensor& x,
-                                                        std::optional<ColumnMoments>& seen) const {
+DistributedBN1D::Statistics DistributedBN1D::statistics(const Tensor& x) {
   const Index columns = running_mean_.size();
   Statistics s{BatchNormCoefficients(columns)};
   const auto set = [&](Index j, double mean, double var) {
@@ -99,12 +98,14 @@ DistributedBN1D::Statistics DistributedBN1D::statistics(const Tensor& x,
   s.count = std::max(moments.count, 1.0);
   s.over_ranks = !options_.local;
   for (Index j = 0; j < columns; ++j) set(j, moments.mean[j], moments.m2[j] / s.count);
-  seen = std::move(moments);
+  track(moments);
   return s;
 }
 
 void DistributedBN1D::track(const ColumnMoments& moments) {
   if (moments.count < 2) return;
+  running_mean_.save();
+  running_var_.save();
   const auto move_to = [&](real& running, double value) {
     running = static_cast<real>((1 - options_.momentum) * running + options_.momentum * value);
   };
@@ -112,20 +113,34 @@ void DistributedBN1D::track(const ColumnMoments& moments) {
     move_to(running_mean_.data()[j], moments.mean[j]);
     move_to(running_var_.data()[j], moments.m2[j] / (moments.count - 1));
   }
-  ++num_batches_tracked_;
+  ++num_batches_tracked_.change();
 }
 
-// Updates the running statistics only after no rank can fail any more, so that they stay equal on all ranks.
-Variable DistributedBN1D::apply(Variable x, bool relu, const DropoutMask* mask, const RowIds& row_ids) {
-  std::optional<ColumnMoments> seen;
-  const auto normalize = [&] { return normalized(std::move(x), relu, mask, row_ids, seen); };
-  Variable y = is_training() && !options_.local ? comm_.agree(normalize) : normalize();
-  if (seen) track(*seen);
-  return y;
+Variable DistributedBN1D::apply(Variable x, bool relu, Dropout* dropout, const RowIds& row_ids) {
+  const auto normalize = [&](CollectiveCall& call) {
+    const Transaction transaction;
+    std::optional<DropoutMask> mask;
+    if (dropout != nullptr) {
+      mask.emplace(dropout->next_call(), dropout->p());
+      call.equal("scale of dropout", mask->keep_scale()).equal("random key of dropout", mask->draw().key[0]);
+    }
+    return normalized(std::move(x), relu, mask ? &*mask : nullptr, row_ids);
+  };
+  CollectiveCall call("batch norm");
+  if (!is_training() || options_.local) return normalize(call);
+  return comm_.agree([&] {
+    call.equal("number of features", running_mean_.size())
+        .equal("eps", options_.eps)
+        .equal("momentum", options_.momentum)
+        .equal("affine", options_.affine)
+        .equal("activation", relu ? "relu" : "none")
+        .equal("recording for a backward pass", recording({&x, &weight_, &bias_}));
+    CallScope compared(comm_, call);
+    return normalize(compared.call());
+  });
 }
 
-Variable DistributedBN1D::normalized(Variable x, bool relu, const DropoutMask* mask, const RowIds& row_ids,
-                                     std::optional<ColumnMoments>& seen) const {
+Variable DistributedBN1D::normalized(Variable x, bool relu, const DropoutMask* mask, const RowIds& row_ids) {
   const Index columns = running_mean_.size();
   require<ShapeError>(x.shape().dims() == 2 && x.shape().row_size() == columns, "batch norm of ", columns,
                       " features got a tensor of shape ", x.shape());
@@ -134,7 +149,7 @@ Variable DistributedBN1D::normalized(Variable x, bool relu, const DropoutMask* m
   const bool records = recording({&x, &weight_, &bias_});
   const GradientPtr dx = x.gradient();
   Tensor input = std::exchange(x.value(), Tensor());
-  Statistics s = statistics(input, seen);
+  Statistics s = statistics(input);
   const NormActivation activation{
       .relu = relu, .dropout = mask != nullptr ? DropoutBits(*mask, row_ids.span(), columns) : DropoutBits()};
   if (!records) {
@@ -190,9 +205,7 @@ Variable DistributedBN1D::operator()(Variable x) {
 }
 
 Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout, RowIds row_ids) {
-  if (!dropout.is_active()) return norm.apply(std::move(x), true, nullptr, {});
-  const DropoutMask mask(dropout.next_call(), dropout.p());
-  return norm.apply(std::move(x), true, &mask, row_ids);
+  return norm.apply(std::move(x), true, dropout.is_active() ? &dropout : nullptr, row_ids);
 }
 
 }}  // namespace sar

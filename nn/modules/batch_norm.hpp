@@ -5,7 +5,6 @@
 #include <sar/nn/modules/dropout.hpp>
 #include <sar/nn/modules/module.hpp>
 
-#include <optional>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -55,20 +54,19 @@ class DistributedBN1D : public Module {
   friend Variable batch_norm_relu_dropout(Variable x, DistributedBN1D& norm, Dropout& dropout,
                                           RowIds row_ids);
 
-  /// Normalizes x and, unless `mask` is null, applies ReLU and dropout.
-  [[nodiscard]] Variable apply(Variable x, bool relu, const DropoutMask* mask, const RowIds& row_ids);
-  /// Sets `seen` to the moments with which the running statistics are updated. Collective in training unless
-  /// local.
-  [[nodiscard]] Variable normalized(Variable x, bool relu, const DropoutMask* mask, const RowIds& row_ids,
-                                    std::optional<ColumnMoments>& seen) const;
-  [[nodiscard]] Statistics statistics(const Tensor& x, std::optional<ColumnMoments>& seen) const;
+  /// Normalizes x and applies ReLU if `relu` and dropout unless `dropout` is null. Collective in training
+  /// unless local.
+  [[nodiscard]] Variable apply(Variable x, bool relu, Dropout* dropout, const RowIds& row_ids);
+  [[nodiscard]] Variable normalized(Variable x, bool relu, const DropoutMask* mask, const RowIds& row_ids);
+  /// Returns the statistics for x; in training, updates the running statistics.
+  [[nodiscard]] Statistics statistics(const Tensor& x);
   void track(const ColumnMoments& moments);
   static void pass_back(const Call& call, Tensor grad, const GradientPtr& dx, const GradientPtr& dweight,
                         const GradientPtr& dbias, const Communicator& comm);
 
   Variable weight_, bias_;
   Tensor running_mean_, running_var_;
-  std::uint64_t num_batches_tracked_ = 0;
+  Recoverable<std::uint64_t> num_batches_tracked_;
   Communicator comm_;
   BatchNormOptions options_;
 };

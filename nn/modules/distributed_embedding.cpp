@@ -20,15 +20,19 @@ Tensor initial_rows(const Communicator& comm, const PartitionBook& book, std::sp
     const Index expected = comm.rank() < book.num_parts() ? book.num_nodes(comm.rank()) : 0;
     require<ShapeError>(std::ssize(original_ids) == expected, "DistributedEmbedding: ", original_ids.size(),
                         " original ids, expected ", expected, ", as the partition book says");
+    comm.require_equal(CollectiveCall("DistributedEmbedding")
+                           .equal("width", width)
+                           .equal("bound", bound)
+                           .equal("seed", key.seed)
+                           .equal("stream", key.stream));
     Tensor rows({expected, width});
     const Random random(key);
-    parallel_for(expected, 256, [&](Index begin, Index end) {
-      for (Index i = begin; i < end; ++i)
-        for (Index j = 0; j < width; ++j)
-          rows.row(i)[j] =
-              static_cast<real>(bound * (2 * random.uniform(static_cast<std::uint64_t>(original_ids[i]),
-                                                            static_cast<std::uint64_t>(j)) -
-                                         1));
+    parallel_for_each(expected, 256, [&](Index i) {
+      for (Index j = 0; j < width; ++j)
+        rows.row(i)[j] =
+            static_cast<real>(bound * (2 * random.uniform(static_cast<std::uint64_t>(original_ids[i]),
+                                                          static_cast<std::uint64_t>(j)) -
+                                       1));
     });
     return rows;
   });
@@ -61,8 +65,12 @@ DistributedEmbedding::DistributedEmbedding(std::string name, const Communicator&
 Variable DistributedEmbedding::operator()(std::span<const Index> ids) {
   return comm().agree([&] {
     const bool kept = Tape::current() != nullptr;
+    const CallScope compared(comm(), CollectiveCall("DistributedEmbedding::operator()")
+                                         .equal("embedding", name_)
+                                         .equal("recording for a backward pass (Tape in scope)", kept));
     Variable rows(rows_.pull_all(ids), kept);
-    if (kept) uses_.push_back({Array<Index>(ids.begin(), ids.end()), rows});
+    if (kept)
+      uses_.change().push_back({std::make_shared<const Array<Index>>(ids.begin(), ids.end()), rows});
     return rows;
   });
 }
@@ -73,23 +81,25 @@ Variable DistributedEmbedding::operator()() {
   if (!kept) return rows;
   Array<Index> ids(mine_.num_rows());
   std::iota(ids.begin(), ids.end(), ids.empty() ? Index{0} : book().begin(comm().rank()));
-  uses_.push_back({std::move(ids), rows});
+  uses_.change().push_back({std::make_shared<const Array<Index>>(std::move(ids)), rows});
   return rows;
 }
 
 SparseRows DistributedEmbedding::gradient() const {
   return comm().agree([&] {
+    const CallScope compared(comm(),
+                             CollectiveCall("DistributedEmbedding::gradient").equal("embedding", name_));
     Index count = 0;
-    for (const Use& use : uses_)
-      if (use.rows.grad().defined()) count += std::ssize(use.ids);
+    for (const Use& use : uses_.get())
+      if (use.rows.grad().defined()) count += std::ssize(*use.ids);
     Array<Index> ids;
     ids.reserve(count);
     Tensor rows({count, width()});
-    for (const Use& use : uses_) {
+    for (const Use& use : uses_.get()) {
       const Tensor gradient = use.rows.grad();
       if (!gradient.defined()) continue;
       std::copy_n(gradient.data(), gradient.size(), rows.row(std::ssize(ids)));
-      ids.insert(ids.end(), use.ids.begin(), use.ids.end());
+      ids.insert(ids.end(), use.ids->begin(), use.ids->end());
     }
     const SparseRows here = summed(ids, rows);
     std::vector<std::int32_t> owners;

@@ -14,6 +14,7 @@
 #include <sar/comm/rows/distributed_tensor.hpp>
 #include <sar/nn/modules/init.hpp>
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,7 +30,7 @@ struct SparseRows {
 /// Learnable rows [N, width], N = book.num_nodes(), equivalent to DGL's DistEmbedding. The rows are not a
 /// parameter of a Module: their gradient contains the rows of a batch only, and a sparse optimizer
 /// (sparse_optimizer.hpp) updates these rows at their owners.
-class DistributedEmbedding {
+class DistributedEmbedding : NonCopyable {
  public:
   /// Creates rows that are uniform in [-bound, bound]. original_ids[i] is the original id of row i of this
   /// rank; it keys the random draws, so that values do not depend on the number of ranks or the partition.
@@ -37,8 +38,6 @@ class DistributedEmbedding {
   /// number of original ids is not that of the book. Collective.
   DistributedEmbedding(std::string name, const Communicator& comm, const PartitionBook& book,
                        std::span<const Index> original_ids, Index width, Generator& gen, double bound = 1);
-  DistributedEmbedding(const DistributedEmbedding&) = delete;
-  DistributedEmbedding& operator=(const DistributedEmbedding&) = delete;
 
   /// Returns rows by global id: row i of the result, [ids.size(), width], is row ids[i]. Ids may repeat, and
   /// a rank may pass none. While a tape records, the ids and the gradient of the result are kept until
@@ -52,7 +51,7 @@ class DistributedEmbedding {
   /// ranks, calls and ids. Collective.
   [[nodiscard]] SparseRows gradient() const;
   /// Clears the gradients. Local.
-  void zero_grad() { uses_.clear(); }
+  void zero_grad() { uses_ = std::vector<Use>(); }
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const Communicator& comm() const noexcept { return rows_.comm(); }
@@ -67,7 +66,7 @@ class DistributedEmbedding {
 
  private:
   struct Use {
-    Array<Index> ids;
+    std::shared_ptr<const Array<Index>> ids;
     Variable rows;
   };
 
@@ -75,7 +74,7 @@ class DistributedEmbedding {
   Array<Index> original_ids_;
   Tensor mine_;
   DistributedTensor<> rows_;
-  std::vector<Use> uses_;
+  Recoverable<std::vector<Use>> uses_;  // since zero_grad()
 };
 
 }}  // namespace sar

@@ -12,14 +12,15 @@ Dropout::Dropout(double p, Generator& gen) : p_(p), key_(gen.next_stream()) {
   register_counter("calls", calls_);
 }
 
-RandomKey Dropout::next_call() noexcept {
+RandomKey Dropout::next_call() {
   RandomKey key = key_;
-  key.step = calls_++;
+  key.step = calls_.change()++;
   return key;
 }
 
 Variable Dropout::operator()(Variable x, RowIds row_ids) {
   if (!is_active()) return x;
+  const Transaction transaction;
   return dropout(std::move(x), p_, next_call(), std::move(row_ids));
 }
 

@@ -26,12 +26,12 @@ class Dropout : public Module {
   [[nodiscard]] bool is_active() const noexcept { return is_training() && p_ > 0; }
   /// Returns the random key of the next call and counts that call. For fused operations that drop elements
   /// themselves.
-  RandomKey next_call() noexcept;
+  RandomKey next_call();
 
  private:
   double p_;
   RandomKey key_;
-  std::uint64_t calls_ = 0;  // registered as the counter "calls"
+  Recoverable<std::uint64_t> calls_;  // registered as the counter "calls"
 };
 
 }}  // namespace sar

@@ -8,9 +8,8 @@ HeteroLinear::HeteroLinear(const std::map<std::string, Index>& in_sizes, Index o
                            bool bias) {
   register_module("linears", linears_);
   for (const auto& [type, in_size] : in_sizes) {
-    auto linear = std::make_unique<Linear>(in_size, out_size, gen, bias);
-    linears_.register_module(relation_key(type), *linear);
-    of_type_.emplace(type, std::move(linear));
+    const auto linear = of_type_.try_emplace(type, in_size, out_size, gen, bias).first;
+    linears_.register_module(relation_key(type), linear->second);
   }
 }
 
@@ -20,7 +19,7 @@ HeteroLinear::Rows HeteroLinear::operator()(const Rows& x) const {
     const auto linear = of_type_.find(type);
     require<InputError>(linear != of_type_.end(), "HeteroLinear got rows of the type '", type,
                         "', for which it has no linear map");
-    y.emplace(type, (*linear->second)(rows));
+    y.emplace(type, linear->second(rows));
   }
   return y;
 }

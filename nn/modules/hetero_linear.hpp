@@ -4,8 +4,6 @@
 #include <sar/nn/modules/linear.hpp>
 
 #include <map>
-#include <memory>
-#include <span>
 #include <string>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -33,7 +31,7 @@ class HeteroLinear : public Module {
     using Module::register_module;
   };
   Linears linears_;
-  std::map<std::string, std::unique_ptr<Linear>> of_type_;
+  std::map<std::string, Linear> of_type_;
 };
 
 }}  // namespace sar

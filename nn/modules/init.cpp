@@ -13,11 +13,10 @@ Tensor drawn(const Shape& shape, double scale, const RandomKey& key, const Draw&
   Tensor result(shape);
   const Random random(key);
   const Index columns = shape.row_size();
-  parallel_for(shape[0], 16, [&](Index begin, Index end) {
-    for (Index i = begin; i < end; ++i)
-      for (Index j = 0; j < columns; ++j)
-        result.row(i)[j] = static_cast<real>(
-            scale * draw(random, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
+  parallel_for_each(shape[0], 16, [&](Index i) {
+    for (Index j = 0; j < columns; ++j)
+      result.row(i)[j] = static_cast<real>(
+          scale * draw(random, static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(j)));
   });
   return result;
 }

@@ -1,6 +1,7 @@
 /// Initial values of parameters, and the random streams of modules.
 #pragma once
 
+#include <sar/core/memory/transaction.hpp>
 #include <sar/core/random/random.hpp>
 #include <sar/core/tensor/tensor.hpp>
 
@@ -18,16 +19,16 @@ namespace sar { inline namespace SAR_PRECISION {
 /// parameters on every rank, for any number of ranks and threads, without a broadcast.
 class Generator {
  public:
-  explicit Generator(std::uint64_t seed) noexcept : seed_(seed) {}
+  explicit Generator(std::uint64_t seed) : seed_(seed) {}
   /// Returns a stream that no other module has, at step 0.
-  RandomKey next_stream() noexcept { return {seed_, first_stream + count_++, 0}; }
+  RandomKey next_stream() { return {seed_, first_stream + count_.change()++, 0}; }
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
 
  private:
   // Streams of modules start far above the small numbers that a program may use with the same seed.
   static constexpr std::uint64_t first_stream = std::uint64_t{1} << 32;
   std::uint64_t seed_;
-  std::uint64_t count_ = 0;
+  Recoverable<std::uint64_t> count_;
 };
 
 namespace init {

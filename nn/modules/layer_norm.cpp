@@ -7,10 +7,8 @@ namespace sar { inline namespace SAR_PRECISION {
 LayerNorm::LayerNorm(Index features, double eps, bool affine) : features_(features), eps_(eps) {
   require<InputError>(features > 0 && eps >= 0, "LayerNorm over ", features, " features with eps ", eps);
   if (!affine) return;
-  weight_ = Variable(Tensor::full({features}, 1), true);
-  bias_ = Variable(Tensor::zeros({features}), true);
-  register_parameter("weight", weight_);
-  register_parameter("bias", bias_);
+  register_parameter("weight", weight_, Tensor::full({features}, 1));
+  register_parameter("bias", bias_, Tensor::zeros({features}));
 }
 
 Variable LayerNorm::operator()(const Variable& x) const {

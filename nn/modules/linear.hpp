@@ -1,6 +1,7 @@
 /// Linear layer, equivalent to torch.nn.Linear.
 #pragma once
 
+#include <sar/autograd/products.hpp>
 #include <sar/nn/modules/init.hpp>
 #include <sar/nn/modules/module.hpp>
 
@@ -16,7 +17,7 @@ class Linear : public Module {
   Linear(Index in_features, Index out_features, Generator& gen, bool bias = true);
 
   /// Throws ShapeError if x has another width.
-  [[nodiscard]] Variable operator()(const Variable& x) const;
+  [[nodiscard]] Variable operator()(const Variable& x) const { return linear(x, weight_, bias_); }
 
   [[nodiscard]] const Variable& weight() const noexcept { return weight_; }
   [[nodiscard]] const Variable& bias() const noexcept { return bias_; }  ///< undefined without a bias

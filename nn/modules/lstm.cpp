@@ -13,14 +13,13 @@ namespace sar { inline namespace SAR_PRECISION {
 
 LSTM::LSTM(Index in_feats, Index hidden, Generator& gen) {
   require<InputError>(in_feats > 0 && hidden > 0, "LSTM from ", in_feats, " to ", hidden, " features");
-  const auto parameter = [&](const char* name, Variable& variable, const Shape& shape) {
-    variable = Variable(init::linear_uniform(shape, hidden, gen.next_stream()), true);
-    register_parameter(name, variable);
+  const auto make = [&](const char* name, Variable& parameter, const Shape& shape) {
+    register_parameter(name, parameter, init::linear_uniform(shape, hidden, gen.next_stream()));
   };
-  parameter("weight_ih_l0", weight_ih_, {4 * hidden, in_feats});
-  parameter("weight_hh_l0", weight_hh_, {4 * hidden, hidden});
-  parameter("bias_ih_l0", bias_ih_, {4 * hidden});
-  parameter("bias_hh_l0", bias_hh_, {4 * hidden});
+  make("weight_ih_l0", weight_ih_, {4 * hidden, in_feats});
+  make("weight_hh_l0", weight_hh_, {4 * hidden, hidden});
+  make("bias_ih_l0", bias_ih_, {4 * hidden});
+  make("bias_hh_l0", bias_hh_, {4 * hidden});
 }
 
 Variable LSTM::last_hidden(const Variable& x, std::span<const Index> step_rows, Index sequences) const {

@@ -6,9 +6,8 @@
 #include <sar/nn/modules/linear.hpp>
 #include <sar/nn/modules/row_function.hpp>
 
-#include <memory>
+#include <deque>
 #include <optional>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -38,12 +37,12 @@ class MLP : public Module {
 
   /// Returns the first layer, for callers that compute its product from parts of x: each part is multiplied
   /// by the matching columns of the weight. (*this)(x) equals rest(first()(x)).
-  [[nodiscard]] const Linear& first() const noexcept { return *linears_.front(); }
+  [[nodiscard]] const Linear& first() const noexcept { return linears_.front(); }
   /// Applies everything after the first layer: [n, hidden] -> [n, out].
   [[nodiscard]] Variable rest(Variable first_result) const;
 
  private:
-  std::vector<std::unique_ptr<Linear>> linears_;
+  std::deque<Linear> linears_;
   Activation activation_;
   std::optional<LayerNorm> norm_;
 };

@@ -2,38 +2,56 @@
 #include <sar/nn/modules/module.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+/// Copies `value` to the entry `name` of `all`, in place. `kind` is the kind of the entries in messages.
+template <class Named>
+void set_entry(const std::vector<Named>& all, const char* kind, const std::string& name,
+               const Tensor& value) {
+  for (const auto& [entry, old] : all) {
+    if (entry != name) continue;
+    require<ShapeError>(old.shape() == value.shape(), "a value of shape ", value.shape(), " for the ", kind,
+                        " '", name, "' of shape ", old.shape());
+    Tensor values = Variable(old).value();
+    values.save();
+    return values.copy_from(value);
+  }
+  throw InputError(concat("the model has no ", kind, " '", name, "'"));
+}
+
+}  // namespace
 
 template <class Named, class T>
-void Module::collect(Entries<T> Module::*entries, const std::string& prefix,
-                     std::vector<Named>& found) const {
+std::vector<Named> Module::collect(Entries<T> Module::*entries) const {
+  std::vector<Named> found;
   for (const auto& [name, entry] : this->*entries) {
     if constexpr (std::is_same_v<Named, NamedCounter>)
-      found.push_back({prefix + name, entry});
+      found.push_back({name, entry});
     else
-      found.push_back({prefix + name, *entry});
+      found.push_back({name, *entry});
   }
-  for (const auto& [name, module] : modules_) module->collect(entries, prefix + name + ".", found);
+  for (const auto& [name, module] : modules_)
+    for (Named& entry : module->template collect<Named>(entries)) {
+      entry.name = name + "." + entry.name;
+      found.push_back(std::move(entry));
+    }
+  return found;
 }
 
 std::vector<NamedParameter> Module::named_parameters() const {
-  std::vector<NamedParameter> found;
-  collect(&Module::parameters_, "", found);
-  return found;
+  return collect<NamedParameter>(&Module::parameters_);
 }
+
 std::vector<NamedBuffer> Module::named_buffers() const {
-  std::vector<NamedBuffer> found;
-  collect(&Module::buffers_, "", found);
-  return found;
+  return collect<NamedBuffer>(&Module::buffers_);
 }
+
 std::vector<NamedCounter> Module::named_counters() const {
-  std::vector<NamedCounter> found;
-  collect(&Module::counters_, "", found);
-  return found;
+  return collect<NamedCounter>(&Module::counters_);
 }
+
 std::vector<NamedCounter> Module::state_dict_counters() const {
-  std::vector<NamedCounter> found;
-  collect(&Module::state_dict_counters_, "", found);
-  return found;
+  return collect<NamedCounter>(&Module::state_dict_counters_);
 }
 
 std::vector<Variable> Module::parameters() const {
@@ -43,25 +61,11 @@ std::vector<Variable> Module::parameters() const {
 }
 
 void Module::set_parameter(const std::string& name, const Tensor& value) {
-  for (NamedParameter& named : named_parameters()) {
-    if (named.name != name) continue;
-    require<ShapeError>(named.parameter.shape() == value.shape(), "a value of shape ", value.shape(),
-                        " for the parameter '", name, "' of shape ", named.parameter.shape());
-    named.parameter.value().copy_from(value);
-    return;
-  }
-  throw InputError("the model has no parameter '" + name + "'");
+  set_entry(named_parameters(), "parameter", name, value);
 }
 
 void Module::set_buffer(const std::string& name, const Tensor& value) {
-  for (NamedBuffer& named : named_buffers()) {
-    if (named.name != name) continue;
-    require<ShapeError>(named.tensor.shape() == value.shape(), "a value of shape ", value.shape(),
-                        " for the buffer '", name, "' of shape ", named.tensor.shape());
-    named.tensor.copy_from(value);
-    return;
-  }
-  throw InputError("the model has no buffer '" + name + "'");
+  set_entry(named_buffers(), "buffer", name, value);
 }
 
 void Module::train(bool training) {
@@ -91,12 +95,18 @@ void Module::register_parameter(const std::string& name, Variable& parameter) {
   parameters_.emplace_back(name, &parameter);
 }
 
+void Module::register_parameter(const std::string& name, Variable& parameter, Tensor initial) {
+  parameter = Variable(std::move(initial), true);
+  register_parameter(name, parameter);
+}
+
 void Module::register_buffer(const std::string& name, Tensor& buffer) {
   check_name(name);
   buffers_.emplace_back(name, &buffer);
 }
 
-void Module::register_counter(const std::string& name, std::uint64_t& counter, bool in_state_dict) {
+void Module::register_counter(const std::string& name, Recoverable<std::uint64_t>& counter,
+                              bool in_state_dict) {
   check_name(name);
   counters_.emplace_back(name, &counter);
   if (in_state_dict) state_dict_counters_.emplace_back(name, &counter);

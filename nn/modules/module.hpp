@@ -18,8 +18,11 @@
 #pragma once
 
 #include <sar/autograd/variable.hpp>
+#include <sar/config.hpp>
+#include <sar/core/memory/transaction.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,14 +44,12 @@ struct NamedBuffer {
 /// An integer of a module's state, such as the number of calls of a dropout.
 struct NamedCounter {
   std::string name;
-  std::uint64_t* value;
+  Recoverable<std::uint64_t>* value;
 };
 
-class Module {
+class Module : NonCopyable {
  public:
   virtual ~Module() = default;
-  Module(const Module&) = delete;
-  Module& operator=(const Module&) = delete;
 
   [[nodiscard]] std::vector<NamedParameter> named_parameters() const;
   [[nodiscard]] std::vector<NamedBuffer> named_buffers() const;
@@ -76,23 +77,33 @@ class Module {
   // Registered objects must be members of this object, or live as long. Throws InputError if the name is
   // empty, contains a dot or is in use.
   void register_parameter(const std::string& name, Variable& parameter);
+  /// Gives `parameter` its initial value, a leaf that requires a gradient, and registers it.
+  void register_parameter(const std::string& name, Variable& parameter, Tensor initial);
   void register_buffer(const std::string& name, Tensor& buffer);
-  void register_counter(const std::string& name, std::uint64_t& counter, bool in_state_dict = false);
+  void register_counter(const std::string& name, Recoverable<std::uint64_t>& counter,
+                        bool in_state_dict = false);
   void register_module(const std::string& name, Module& module);
+  /// Constructs a module in `module`, registers it and returns it.
+  template <class M, class... Args>
+  M& make_module(const std::string& name, std::optional<M>& module, Args&&... args) {
+    module.emplace(std::forward<Args>(args)...);
+    register_module(name, *module);
+    return *module;
+  }
 
  private:
   template <class T>
   using Entries = std::vector<std::pair<std::string, T*>>;
 
-  /// Collects the entries of this module and then of all descendants. A prefix is empty or ends with a dot.
+  /// Returns the entries of this module and then of all descendants.
   template <class Named, class T>
-  void collect(Entries<T> Module::*entries, const std::string& prefix, std::vector<Named>& found) const;
+  std::vector<Named> collect(Entries<T> Module::*entries) const;
   void check_name(const std::string& name) const;
 
   Entries<Variable> parameters_;
   Entries<Tensor> buffers_;
-  Entries<std::uint64_t> counters_;
-  Entries<std::uint64_t> state_dict_counters_;  // a subset of the counters
+  Entries<Recoverable<std::uint64_t>> counters_;
+  Entries<Recoverable<std::uint64_t>> state_dict_counters_;  // a subset of the counters
   Entries<Module> modules_;
   bool training_ = true;
 };

@@ -47,27 +47,29 @@ void Normalizer::check_width(const Shape& shape) const {
 }
 
 void Normalizer::update(const Tensor& x) {
-  const ColumnMoments all = comm_.agree([&] {
+  comm_.agree([&] {
     check_width(x.shape());
-    ColumnMoments seen{static_cast<double>(count_), std::vector<double>(mean_.size()),
+    const CallScope compared(comm_,
+                             CollectiveCall("Normalizer::update").equal("number of features", mean_.size()));
+    ColumnMoments all{static_cast<double>(count_), std::vector<double>(mean_.size()),
                        std::vector<double>(mean_.size())};
     for (Index j = 0; j < mean_.size(); ++j) {
-      seen.mean[j] = joined(mean_, mean_low_, j);
+      all.mean[j] = joined(mean_, mean_low_, j);
       const double deviation = joined(std_, std_low_, j);
-      seen.m2[j] = deviation * deviation * seen.count;
+      all.m2[j] = deviation * deviation * all.count;
     }
-    seen.merge(merge_over_ranks(comm_, column_moments(x)));
+    all.merge(merge_over_ranks(comm_, column_moments(x)));
     for (Index j = 0; j < mean_.size(); ++j)
-      require<InputError>(std::isfinite(seen.mean[j]) && std::isfinite(seen.m2[j]), "Normalizer: column ", j,
+      require<InputError>(std::isfinite(all.mean[j]) && std::isfinite(all.m2[j]), "Normalizer: column ", j,
                           " has a value that is not finite");
-    return seen;
+    if (all.count == 0) return;
+    for (const Tensor& buffer : {mean_, mean_low_, std_, std_low_}) buffer.save();
+    count_ = static_cast<std::uint64_t>(all.count);
+    for (Index j = 0; j < mean_.size(); ++j) {
+      split(all.mean[j], mean_, mean_low_, j);
+      split(std::sqrt(all.m2[j] / all.count), std_, std_low_, j);
+    }
   });
-  if (all.count == 0) return;
-  count_ = static_cast<std::uint64_t>(all.count);
-  for (Index j = 0; j < mean_.size(); ++j) {
-    split(all.mean[j], mean_, mean_low_, j);
-    split(std::sqrt(all.m2[j] / all.count), std_, std_low_, j);
-  }
 }
 
 Tensor Normalizer::std() const {

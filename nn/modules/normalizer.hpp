@@ -46,7 +46,7 @@ class Normalizer : public Module {
   void check_width(const Shape& shape) const;
 
   Tensor mean_, mean_low_, std_, std_low_;
-  std::uint64_t count_ = 0;
+  Recoverable<std::uint64_t> count_;
   Communicator comm_;
 };
 

@@ -18,9 +18,9 @@ ColumnMoments merge_over_ranks(const Communicator& comm, const ColumnMoments& mi
         packed.insert(packed.end(), numbers->begin() + shares.begin(q), numbers->begin() + shares.end(q));
       counts.push_back(1 + 2 * shares.num_nodes(q));
     }
-    const std::vector<double> arrived = comm.all_to_all_v(std::span<const double>(packed), counts).values;
-
     const Index width = shares.num_nodes(comm.rank());
+    const std::vector<Index> arriving(counts.size(), 1 + 2 * width);
+    const std::vector<double> arrived = comm.all_to_all_v(std::span<const double>(packed), counts, arriving);
     ColumnMoments share{0, std::vector<double>(width), std::vector<double>(width)};
     for (auto from = arrived.begin(); from != arrived.end(); from += 1 + 2 * width)
       share.merge({*from, {from + 1, from + 1 + width}, {from + 1 + width, from + 1 + 2 * width}});

@@ -19,17 +19,14 @@ namespace {
 Tensor summed(const Communicator& comm, const Tensor& mine) {
   std::vector<double> sums(mine.values().begin(), mine.values().end());
   comm.all_reduce(std::span<double>(sums));
-  Tensor result(mine.shape());
-  std::transform(sums.begin(), sums.end(), result.data(), [](double s) { return static_cast<real>(s); });
-  return result;
+  return Tensor::from(mine.shape(), sums);
 }
 
 /// Returns a loss: scale times the sums over all ranks, in the given shape, rounded here. The gradient of x
 /// is scale times the gradient of the result, repeated.
-Variable loss_of_sums(const Variable& x, const Shape& shape, const std::vector<double>& sums, double scale) {
-  Tensor total(shape);
-  std::transform(sums.begin(), sums.end(), total.data(),
-                 [&](double s) { return static_cast<real>(scale * s); });
+Variable loss_of_sums(const Variable& x, const Shape& shape, std::vector<double> sums, double scale) {
+  for (double& sum : sums) sum *= scale;
+  Tensor total = Tensor::from(shape, sums);
   if (!recording({&x})) return total;
   return record(std::move(total), [dx = x.gradient(), scale](const Tensor& grad) {
     dx->add([&](Tensor& out, bool accumulate) {
@@ -42,20 +39,15 @@ Shape shape_of_sum(const Shape& shape, ReduceDim over, const char* operation) {
   require<ShapeError>(shape.dims() > 0 && over != ReduceDim::columns, operation,
                       " over all ranks: of a tensor of shape ", shape,
                       ", expected ReduceDim::all or ReduceDim::rows of a tensor");
-  if (over == ReduceDim::all || shape.dims() == 1) return {1};
-  std::vector<Index> extents;
-  for (int d = 1; d < shape.dims(); ++d) extents.push_back(shape[d]);
-  return Shape(extents);
+  return summed_shape(shape, over);
 }
 
 /// Returns the sums over all ranks without rounding to `real`: the result must not depend on how the rows are
 /// distributed.
 std::vector<double> total_of(const Variable& x, const Communicator& comm, const Shape& shape,
                              const char* operation) {
-  CollectiveCall(operation)
-      .equal("shape of the result", shape)
-      .equal("number of columns", shape[0])
-      .require_equal(comm);
+  comm.require_equal(
+      CollectiveCall(operation).equal("shape of the result", shape).equal("number of columns", shape[0]));
   std::vector<double> sums(static_cast<std::size_t>(shape.size()));
   const Tensor& rows = x.value();
   if (shape.size() == 1)
@@ -115,6 +107,7 @@ Variable dot(const Variable& x, const Variable& y, const Communicator& comm) {
   return comm.agree([&]() -> Variable {
     require<ShapeError>(x.defined() && x.shape() == y.shape(), "dot over all ranks: operands of shapes ",
                         x.shape(), " and ", y.shape(), ", expected the same");
+    const CallScope compared(comm, CollectiveCall("dot"));
     const double sum = comm.all_reduce(sum_products(x.value(), y.value()));
     Tensor total = Tensor::full({1}, static_cast<real>(sum));
     if (!recording({&x, &y})) return total;

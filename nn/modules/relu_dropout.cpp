@@ -10,6 +10,7 @@ namespace sar { inline namespace SAR_PRECISION {
 
 Variable relu_dropout(Variable x, Dropout& dropout, const RowIds& row_ids) {
   if (!dropout.is_active()) return relu(std::move(x));
+  const Transaction transaction;
   const DropoutMask mask(dropout.next_call(), dropout.p());
   const bool recorded = recording({&x});
   Tensor y = compute_elementwise(

@@ -66,9 +66,8 @@ Variable row_distance(const Variable& a, const Variable& b, RowComparison kind) 
                       " and ", y.shape(), ", expected equal ones [n, width]");
   const Index width = x.row_size();
   Tensor out({x.num_rows(), Index{1}});
-  parallel_for(x.num_rows(), grain_of(width), [&](Index first, Index last) {
-    for (Index i = first; i < last; ++i)
-      out.data()[i] = static_cast<real>(distance(x.row(i), y.row(i), width, kind));
+  parallel_for_each(x.num_rows(), grain_of(width), [&](Index i) {
+    out.data()[i] = static_cast<real>(distance(x.row(i), y.row(i), width, kind));
   });
   if (!recording({&a, &b})) return out;
   return record(std::move(out), [a, b, kind, width](const Tensor& grad) {
@@ -77,10 +76,9 @@ Variable row_distance(const Variable& a, const Variable& b, RowComparison kind) 
     const auto add = [&](const Variable& to, double sign) {
       if (!to.requires_grad()) return;
       Tensor result(to.shape());
-      parallel_for(of_a.num_rows(), grain_of(width), [&](Index first, Index last) {
-        for (Index i = first; i < last; ++i)
-          slopes(of_a.row(i), of_b.row(i), width, kind, sign * static_cast<double>(grad.data()[i]),
-                 result.row(i));
+      parallel_for_each(of_a.num_rows(), grain_of(width), [&](Index i) {
+        slopes(of_a.row(i), of_b.row(i), width, kind, sign * static_cast<double>(grad.data()[i]),
+               result.row(i));
       });
       to.gradient()->add(std::move(result));
     };

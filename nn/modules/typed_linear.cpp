@@ -19,11 +19,11 @@ TypedLinear::TypedLinear(Index in_size, Index out_size, Index num_types, Generat
                       " to ", out_size, " features in ", bases, " blocks");
   const Shape shape = bdd ? Shape{num_types, in_size * out_size / bases}
                           : Shape{basis ? bases : num_types, in_size, out_size};
-  weight_ = Variable(init::linear_uniform(shape, bdd ? in_size / bases : in_size, gen.next_stream()), true);
-  register_parameter("W", weight_);
+  const Index fan_in = bdd ? in_size / bases : in_size;
+  register_parameter("W", weight_, init::linear_uniform(shape, fan_in, gen.next_stream()));
   if (!basis) return;
-  coeff_ = Variable(init::xavier_uniform({num_types, bases}, init::relu_gain, gen.next_stream()), true);
-  register_parameter("coeff", coeff_);
+  const Shape coefficients{num_types, bases};
+  register_parameter("coeff", coeff_, init::xavier_uniform(coefficients, init::relu_gain, gen.next_stream()));
 }
 
 Variable TypedLinear::matrices() const {

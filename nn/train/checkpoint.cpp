@@ -1,4 +1,3 @@
-#include <sar/comm/broadcast_texts.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/number_text.hpp>
@@ -7,7 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
+#include <limits>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -109,21 +108,22 @@ struct Description {
   std::map<std::string, std::string> schedule;  ///< "kind", and its state; empty: none
 };
 
-Description read_metadata(const SafetensorsFile& file, const std::string& optimizer, std::uint64_t seed) {
+Description description_of(const std::map<std::string, std::string>& metadata, const std::string& path,
+                           const std::string& optimizer, std::uint64_t seed) {
   const auto text = [&](const std::string& key) -> std::string {
-    const auto found = file.metadata().find(key);
-    require<InputError>(found != file.metadata().end(), file.path(), ": the metadata have no '", key,
+    const auto found = metadata.find(key);
+    require<InputError>(found != metadata.end(), path, ": the metadata have no '", key,
                         "', expected a checkpoint");
     return found->second;
   };
   const auto expect = [&](const std::string& key, std::string_view expected) {
     const std::string found = text(key);
-    require<InputError>(found == expected, file.path(), ": ", key, " is ", found, ", expected ", expected);
+    require<InputError>(found == expected, path, ": ", key, " is ", found, ", expected ", expected);
   };
   const auto number = [&]<class Number>(const std::string& key, Number least) {
     const auto found = to_number<Number>(text(key));
-    require<InputError>(found && *found >= least, file.path(), ": ", key, " is '", text(key),
-                        "', expected a number");
+    require<InputError>(found && *found >= least && *found <= std::numeric_limits<Number>::max(), path, ": ",
+                        key, " is '", text(key), "', expected a number of ", least, " or more");
     return *found;
   };
   expect("checkpoint_version", format_version);
@@ -132,30 +132,18 @@ Description read_metadata(const SafetensorsFile& file, const std::string& optimi
   Description description;
   description.info.epoch = number("epoch", 0);
   description.lr = number("lr", 0.0);
-  for (const auto& [key, value] : file.metadata()) {
+  for (const auto& [key, value] : metadata) {
     if (key.starts_with(extra_prefix)) description.info.extra[key.substr(extra_prefix.size())] = value;
     if (key.starts_with(schedule_prefix)) description.schedule[key.substr(schedule_prefix.size())] = value;
   }
   return description;
 }
 
-/// Epoch, learning rate and how many keys and values of the schedule follow; these, and those of the
-/// program's own.
-std::vector<std::string> description_of(const std::string& path, const std::string& optimizer,
-                                        std::uint64_t seed) {
-  std::optional<SafetensorsFile> file;
-  try {
-    file.emplace(path);
-    file->verify_checksum();
-  } catch (const InputError& error) {
-    throw InputError(error.what() + others(path));
-  }
-  const Description description = read_metadata(*file, optimizer, seed);
-  std::vector<std::string> found{std::to_string(description.info.epoch), exact_text(description.lr),
-                                 std::to_string(description.schedule.size())};
-  for (const auto& [key, value] : description.schedule) found.insert(found.end(), {key, value});
-  for (const auto& [key, value] : description.info.extra) found.insert(found.end(), {key, value});
-  return found;
+/// Throws InputError, naming the complete checkpoints beside it, if a file is damaged.
+void require_complete(const std::string& path) try {
+  SafetensorsFile(path).verify_checksum();
+} catch (const InputError& error) {
+  throw InputError(error.what() + others(path));
 }
 
 }  // namespace
@@ -166,6 +154,8 @@ Checkpointer::Checkpointer(const Communicator& comm, std::string directory,
   comm_.agree([&] {
     require<InputError>(options_.keep_last >= 1, "the number of checkpoints to keep is ", options_.keep_last,
                         ", expected 1 or more");
+    comm_.require_equal(
+        CollectiveCall("Checkpointer").equal("keep_last", options_.keep_last).equal("seed", options_.seed));
     if (comm_.rank() != 0) return;
     on_files(directory_, [&] {
       fs::create_directories(directory_);
@@ -184,23 +174,18 @@ void Checkpointer::lock() const {
   });
 }
 
-void Checkpointer::save(int epoch, const Module& model, Optimizer& optimizer,
-                        const std::map<std::string, std::string>& extra) const {
-  write(epoch, model, optimizer, nullptr, extra);
-}
-
-void Checkpointer::save(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler& schedule,
-                        const std::map<std::string, std::string>& extra) const {
-  write(epoch, model, optimizer, &schedule, extra);
-}
-
 void Checkpointer::write(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,
                          const std::map<std::string, std::string>& extra) const {
   comm_.agree([&] {
+    const CallScope compared(comm_, CollectiveCall("Checkpointer::save")
+                                        .equal("epoch", epoch)
+                                        .equal("kind of the optimizer", optimizer.kind())
+                                        .equal("lr", optimizer.lr())
+                                        .equal("schedule", schedule != nullptr ? schedule->kind() : "none"));
     lock();
-    if (comm_.rank() == 0) on_files(directory_, [&] { require_next(directory_, epoch); });
     if (comm_.rank() != 0) return;
     on_files(directory_, [&] {
+      require_next(directory_, epoch);
       std::map<std::string, std::string> metadata{{"checkpoint_version", std::string(format_version)},
                                                   {"epoch", std::to_string(epoch)},
                                                   {"seed", std::to_string(options_.seed)},
@@ -237,35 +222,26 @@ std::string Checkpointer::latest() const {
   });
 }
 
-CheckpointInfo Checkpointer::load(const std::string& path, Module& model, Optimizer& optimizer) const {
-  return read(path, model, optimizer, nullptr);
-}
-
-CheckpointInfo Checkpointer::load(const std::string& path, Module& model, Optimizer& optimizer,
-                                  LRScheduler& schedule) const {
-  return read(path, model, optimizer, &schedule);
-}
-
 CheckpointInfo Checkpointer::read(const std::string& path, Module& model, Optimizer& optimizer,
                                   LRScheduler* schedule) const {
   return comm_.agree([&] {
-    // Rank 0 reads; what it finds travels as text.
-    std::vector<std::string> found;
-    if (comm_.rank() == 0) found = description_of(path, optimizer.kind(), options_.seed);
-    found = broadcast_texts(comm_, std::move(found));
-    CheckpointInfo info;
-    info.epoch = *to_number<int>(found[0]);
-    const std::size_t end_of_schedule = 3 + 2 * *to_number<std::size_t>(found[2]);
-    std::map<std::string, std::string> state;
-    for (std::size_t i = 3; i < found.size(); i += 2)
-      (i < end_of_schedule ? state : info.extra)[found[i]] = found[i + 1];
+    const CallScope compared(comm_, CollectiveCall("Checkpointer::load")
+                                        .equal("kind of the optimizer", optimizer.kind())
+                                        .equal("schedule", schedule != nullptr ? schedule->kind() : "none"));
+    if (comm_.rank() == 0) require_complete(path);
+    const auto [info, lr, state] =
+        description_of(load_metadata(comm_, path), path, optimizer.kind(), options_.seed);
     const double lr_before = optimizer.lr();
     const auto before = schedule != nullptr ? schedule->state() : state;
     if (schedule != nullptr) {
       const std::string kind = state.contains("kind") ? state.at("kind") : "none";
       require<InputError>(kind == schedule->kind(), path, ": the schedule is ", kind, ", expected ",
                           schedule->kind());
-      schedule->load_state(state);
+      try {
+        schedule->load_state(state);
+      } catch (const InputError& error) {
+        throw InputError(concat(path, ": ", error.what()));
+      }
     }
     try {
       load_state_dict(comm_, path, whole_state(model, optimizer));  // from here on nothing fails
@@ -274,7 +250,7 @@ CheckpointInfo Checkpointer::read(const std::string& path, Module& model, Optimi
       optimizer.set_lr(lr_before);
       throw;
     }
-    optimizer.set_lr(*to_number<double>(found[1]));
+    optimizer.set_lr(lr);
     return info;
   });
 }

@@ -14,9 +14,9 @@
 /// a run that continues on other ranks gives the same curve to rounding. (Batch norm with `local` has
 /// statistics of each rank's own; the checkpoint keeps those of rank 0.)
 ///
-/// Everything here is collective, with the same error on all ranks. Rank 0 alone touches the directory.
-/// It belongs to one run at a time: a Checkpointer that has saved locks it (core/files/directory_lock.hpp) as
-/// long as it or a copy of it lives. Others may read meanwhile.
+/// All functions are collective and throw the same error on all ranks. Only rank 0 accesses the directory.
+/// One run at a time can save in it: the first save() locks the directory (core/files/directory_lock.hpp)
+/// until the last copy of the Checkpointer is destroyed. Other runs can read it at any time.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
@@ -28,7 +28,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
@@ -53,26 +52,34 @@ class Checkpointer {
   /// and says which.
   void lock() const;
 
-  /// Writes `checkpoint-<epoch>.safetensors`: under another name, flushed, renamed; then deletes those before
-  /// the last `keep_last`. Throws InputError when writing fails (the checkpoints that exist stay), for values
-  /// that are not finite, when another run uses the directory, and when the directory has a checkpoint of a
-  /// later epoch.
+  /// Writes `checkpoint-<epoch>.safetensors` under a temporary name, flushes and renames it, and deletes all
+  /// but the last `keep_last` checkpoints. Throws InputError if writing fails (existing checkpoints remain),
+  /// if a value is not finite, if another run uses the directory, or if it contains a checkpoint of a later
+  /// epoch.
   void save(int epoch, const Module& model, Optimizer& optimizer,
-            const std::map<std::string, std::string>& extra = {}) const;
+            const std::map<std::string, std::string>& extra = {}) const {
+    write(epoch, model, optimizer, nullptr, extra);
+  }
   /// The same with the state of a schedule of the learning rate.
   void save(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler& schedule,
-            const std::map<std::string, std::string>& extra = {}) const;
+            const std::map<std::string, std::string>& extra = {}) const {
+    write(epoch, model, optimizer, &schedule, extra);
+  }
 
   /// The path of the checkpoint with the largest epoch; empty when there is none.
   [[nodiscard]] std::string latest() const;
 
-  /// Puts model and optimizer (its learning rate, too) into the state of the checkpoint, whose precision may
-  /// be another one. On an error they are as they were. Throws InputError for a damaged file, naming the
-  /// complete ones in its directory, and for a checkpoint of another model, optimizer or seed.
-  CheckpointInfo load(const std::string& path, Module& model, Optimizer& optimizer) const;
+  /// Restores model and optimizer, including the learning rate, from a checkpoint of either precision. If it
+  /// fails, they are unchanged. Throws InputError for a damaged file (the message lists the complete ones in
+  /// the directory) and for a checkpoint of another model, optimizer or seed.
+  CheckpointInfo load(const std::string& path, Module& model, Optimizer& optimizer) const {
+    return read(path, model, optimizer, nullptr);
+  }
   /// The same, and the schedule. Throws InputError, too, when the checkpoint has another schedule or none.
   CheckpointInfo load(const std::string& path, Module& model, Optimizer& optimizer,
-                      LRScheduler& schedule) const;
+                      LRScheduler& schedule) const {
+    return read(path, model, optimizer, &schedule);
+  }
 
  private:
   void write(int epoch, const Module& model, Optimizer& optimizer, const LRScheduler* schedule,

@@ -85,9 +85,13 @@ void sync_params(const Communicator& comm, Module& module) {
     std::vector<Tensor> tensors;
     for (const NamedParameter& named : module.named_parameters()) tensors.push_back(named.parameter.value());
     for (const NamedBuffer& named : module.named_buffers()) tensors.push_back(named.tensor);
+    for (const Tensor& tensor : tensors) tensor.save();
     sync_params(comm, std::span<Tensor>(tensors));
-    for (const NamedCounter& named : module.named_counters())
-      comm.broadcast(std::span<std::uint64_t>(named.value, 1), 0);
+    for (const NamedCounter& named : module.named_counters()) {
+      std::uint64_t value = *named.value;
+      comm.broadcast(std::span(&value, 1), 0);
+      *named.value = value;
+    }
   });
 }
 

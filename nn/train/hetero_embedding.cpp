@@ -1,8 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/train/hetero_embedding.hpp>
 
-#include <algorithm>
-
 namespace sar { inline namespace SAR_PRECISION {
 
 HeteroEmbedding::HeteroEmbedding(const HeteroGraph& graph, const std::vector<std::string>& types, Index width,
@@ -43,23 +41,6 @@ EmbeddingRefs HeteroEmbedding::refs() {
   EmbeddingRefs refs;
   for (auto& [type, embedding] : of_type_) refs.emplace_back(*embedding);
   return refs;
-}
-
-void HeteroEmbedding::set_weight(const std::string& type, const Tensor& whole) {
-  comm_.agree([&] {
-    DistributedEmbedding& embedding = (*this)[type];
-    const Shape expected{embedding.book().num_nodes(), embedding.width()};
-    require<ShapeError>(whole.shape() == expected, "the rows of '", type, "' have shape ", whole.shape(),
-                        ", expected ", expected);
-    const std::span<const Index> ids = embedding.original_ids();
-    for (const Index id : ids)
-      require<InputError>(id >= 0 && id < whole.num_rows(), "'", type, "' has a node of original id ", id,
-                          ", there are rows for ", whole.num_rows());
-    comm_.barrier();
-    Tensor mine = embedding.mine();
-    for (Index i = 0; i < mine.num_rows(); ++i) std::copy_n(whole.row(ids[i]), whole.row_size(), mine.row(i));
-    embedding.rows().barrier();
-  });
 }
 
 }}  // namespace sar

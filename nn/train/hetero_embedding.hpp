@@ -48,11 +48,6 @@ class HeteroEmbedding {
   /// Returns the embeddings for a sparse optimizer, in the order of the types' names.
   [[nodiscard]] EmbeddingRefs refs();
 
-  /// Copies row i of `whole`, [nodes of the type, width], to the node with original id i. In DGL, `whole` is
-  /// embeds.TYPE.weight. Throws on every rank: InputError for a type without rows here, ShapeError if the
-  /// shape does not match. Collective.
-  void set_weight(const std::string& type, const Tensor& whole);
-
  private:
   Communicator comm_;
   std::map<std::string, std::optional<DistributedEmbedding>> of_type_;

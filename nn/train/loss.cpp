@@ -12,13 +12,17 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Returns the sums over all ranks of what `local` returns.
-SumAndCount sum_over_ranks(const Communicator& comm, FunctionRef<SumAndCount()> local) {
+/// Returns the sums over all ranks of what `local` returns. `call` must be the same on all ranks.
+SumAndCount sum_over_ranks(const Communicator& comm, const CollectiveCall& call,
+                           FunctionRef<SumAndCount()> local) {
   const SumAndCount mine = local();
   std::array<double, 2> totals{mine.sum, mine.count};
+  const CallScope compared(comm, call);
   comm.all_reduce(std::span<double>(totals));
   return {totals[0], totals[1]};
 }
+
+constexpr const char* num_classes = "number of classes";
 
 struct MeanLoss {
   Tensor value;  // [1]
@@ -27,10 +31,10 @@ struct MeanLoss {
 
 /// Returns the mean over all ranks of the terms that `local` sums. If there are no terms, the error message
 /// is the loss's name followed by `nothing`.
-MeanLoss mean_over_ranks(const Communicator& comm, const char* name, FunctionRef<SumAndCount()> local,
-                         const char* nothing = " of no elements") {
-  const SumAndCount total = sum_over_ranks(comm, local);
-  require<InputError>(total.count > 0, name, nothing);
+MeanLoss mean_over_ranks(const Communicator& comm, const CollectiveCall& call,
+                         FunctionRef<SumAndCount()> local, const char* nothing = " of no elements") {
+  const SumAndCount total = sum_over_ranks(comm, call, local);
+  require<InputError>(total.count > 0, call.operation(), nothing);
   return {Tensor::full({1}, static_cast<real>(total.sum / total.count)), total.count};
 }
 
@@ -58,13 +62,16 @@ Array<std::int32_t> targets_of(std::span<const std::int64_t> labels, std::span<c
 /// Returns the mean over all elements of all ranks of an even function of prediction - target. sum(a, b)
 /// returns the local sum of the function. backward(a, b, scale, out, accumulate) computes out (+)= scale
 /// times the derivative at a - b; the derivative is odd, so it serves both operands.
+/// `delta` is compared between the ranks.
 template <class Sum, class Backward>
 Variable mean_of_differences(const char* name, const Variable& prediction, const Variable& target,
-                             const Communicator& comm, const Sum& sum, const Backward& backward) {
+                             const Communicator& comm, const Sum& sum, const Backward& backward,
+                             double delta = 0) {
   return comm.agree([&]() -> Variable {
     const Tensor& p = prediction.value();
     const Tensor& t = target.value();
-    MeanLoss loss = mean_over_ranks(comm, name, [&] {
+    const CollectiveCall call = CollectiveCall(name).equal("delta", delta).equal("shape", p.shape());
+    MeanLoss loss = mean_over_ranks(comm, call, [&] {
       require<ShapeError>(p.shape() == t.shape(), name, ": the prediction has shape ", p.shape(),
                           ", expected ", t.shape(), " as the target");
       return sum(p, t);
@@ -86,11 +93,20 @@ Variable mean_of_differences(const char* name, const Variable& prediction, const
 
 Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
                        std::span<const std::uint8_t> mask, const Communicator& comm) {
+  return comm.agree([&] {
+    return cross_entropy(logits, labels, mask, comm,
+                         CollectiveCall("cross_entropy").equal(num_classes, logits.shape()));
+  });
+}
+
+Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
+                       std::span<const std::uint8_t> mask, const Communicator& comm,
+                       const CollectiveCall& call) {
   return comm.agree([&]() -> Variable {
     const Tensor& x = logits.value();
     Array<std::int32_t> targets;
     MeanLoss loss = mean_over_ranks(
-        comm, "cross_entropy",
+        comm, call,
         [&] {
           require_rows(x, labels, mask);
           targets = targets_of(labels, mask, x.row_size());
@@ -110,7 +126,8 @@ Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> lab
 Variable bce_with_logits(const Variable& logits, const Tensor& target, const Communicator& comm) {
   return comm.agree([&]() -> Variable {
     const Tensor& x = logits.value();
-    MeanLoss loss = mean_over_ranks(comm, "bce_with_logits", [&] {
+    const CollectiveCall call = CollectiveCall("bce_with_logits").equal("shape", x.shape());
+    MeanLoss loss = mean_over_ranks(comm, call, [&] {
       require<ShapeError>(x.shape() == target.shape(), "bce_with_logits: logits have shape ", x.shape(),
                           ", expected ", target.shape(), " as the target");
       return bce_sum(x, target);
@@ -151,13 +168,15 @@ Variable huber(const Variable& prediction, const Variable& target, const Communi
       },
       [=](const Tensor& a, const Tensor& b, double scale, Tensor& out, bool accumulate) {
         huber_backward(a, b, limit, static_cast<real>(scale), out, accumulate);
-      });
+      },
+      delta);
 }
 
 double accuracy(const Tensor& logits, std::span<const std::int64_t> labels,
                 std::span<const std::uint8_t> mask, const Communicator& comm) {
   return comm.agree([&] {
-    const SumAndCount total = sum_over_ranks(comm, [&] {
+    const CollectiveCall call = CollectiveCall("accuracy").equal(num_classes, logits.shape());
+    const SumAndCount total = sum_over_ranks(comm, call, [&] {
       require_rows(logits, labels, mask);
       return count_correct(logits, labels, mask);
     });

@@ -3,7 +3,8 @@
 ///
 /// Every function is collective: one all_reduce in the forward pass, none in the backward pass. The value,
 /// [1], is the loss over all rows, with the same bits on every rank; the backward pass gives each rank the
-/// gradient of its own rows. If the input of one rank is invalid, all ranks throw the same exception.
+/// gradient of its own rows. If the input of one rank is invalid, all ranks throw the same exception; the
+/// loss, its options and the width of the rows must be the same on all ranks.
 #pragma once
 
 #include <sar/autograd/variable.hpp>
@@ -23,6 +24,12 @@ namespace sar { inline namespace SAR_PRECISION {
 /// mask is not in 0 .. C-1 or if M = 0.
 Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
                        std::span<const std::uint8_t> mask, const Communicator& comm);
+
+/// The same as a part of another loss: `call` is compared between the ranks in place of the number of
+/// classes.
+Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
+                       std::span<const std::uint8_t> mask, const Communicator& comm,
+                       const CollectiveCall& call);
 
 /// Returns the binary cross entropy, the mean over all elements of
 ///

@@ -22,7 +22,8 @@ Number number_of(const State& state, const std::string& key) {
 }
 
 void require_rate(double lr) {
-  require<InputError>(lr >= 0, "the base learning rate is ", lr, ", expected 0 or more");
+  require<InputError>(lr >= 0 && std::isfinite(lr), "the base learning rate is ", lr,
+                      ", expected a finite number of 0 or more");
 }
 
 void check(const LinearLROptions& o) {
@@ -45,13 +46,13 @@ EpochLR::EpochLR(Optimizer& optimizer, const std::optional<LinearLROptions>& war
 }
 
 void EpochLR::apply() {
-  const auto epoch = static_cast<double>(epoch_);
+  const auto epoch = static_cast<double>(epoch_.get());
   const double warm = warm_up_ ? static_cast<double>(warm_up_->total_iters) : 0;
   optimizer().set_lr(epoch < warm ? base_ * linear(*warm_up_, epoch) : rate(base_, epoch - warm));
 }
 
 void EpochLR::step(double /*metric*/) {
-  ++epoch_;
+  ++epoch_.change();
   apply();
 }
 
@@ -62,7 +63,7 @@ void EpochLR::set_base_lr(double lr) {
 }
 
 State EpochLR::state() const {
-  return {{"base_lr", exact_text(base_)}, {"epoch", exact_text(epoch_)}};
+  return {{"base_lr", exact_text(base_.get())}, {"epoch", exact_text(epoch_.get())}};
 }
 
 void EpochLR::load_state(const State& state) {
@@ -138,10 +139,10 @@ void ReduceLROnPlateau::step(double metric) {
     best_ = metric;
     num_bad_epochs_ = 0;
   } else {
-    ++num_bad_epochs_;
+    ++num_bad_epochs_.change();
   }
   if (cooldown_counter_ > 0) {
-    --cooldown_counter_;
+    --cooldown_counter_.change();
     num_bad_epochs_ = 0;
   }
   if (num_bad_epochs_ <= options_.patience) return;
@@ -158,15 +159,19 @@ void ReduceLROnPlateau::set_base_lr(double lr) {
 }
 
 State ReduceLROnPlateau::state() const {
-  return {{"best", exact_text(best_)},
-          {"num_bad_epochs", exact_text(num_bad_epochs_)},
-          {"cooldown_counter", exact_text(cooldown_counter_)}};
+  return {{"best", exact_text(best_.get())},
+          {"num_bad_epochs", exact_text(num_bad_epochs_.get())},
+          {"cooldown_counter", exact_text(cooldown_counter_.get())}};
 }
 
 void ReduceLROnPlateau::load_state(const State& state) {
   const auto best = number_of<double>(state, "best");
   const auto bad_epochs = number_of<std::int64_t>(state, "num_bad_epochs");
   const auto counter = number_of<std::int64_t>(state, "cooldown_counter");
+  require<InputError>(!std::isnan(best) && bad_epochs >= 0 && counter >= 0,
+                      "the state of the schedule has a 'best' of ", best, ", a 'num_bad_epochs' of ",
+                      bad_epochs, " and a 'cooldown_counter' of ", counter,
+                      ", expected numbers, the counts of 0 or more");
   best_ = best;
   num_bad_epochs_ = bad_epochs;
   cooldown_counter_ = counter;

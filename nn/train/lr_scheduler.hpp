@@ -22,11 +22,9 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-class LRScheduler {
+class LRScheduler : NonCopyable {
  public:
   virtual ~LRScheduler() = default;
-  LRScheduler(const LRScheduler&) = delete;
-  LRScheduler& operator=(const LRScheduler&) = delete;
 
   /// "StepLR", "CosineAnnealingLR", "LinearLR", "ReduceLROnPlateau"
   [[nodiscard]] virtual std::string kind() const = 0;
@@ -77,8 +75,8 @@ class EpochLR : public LRScheduler {
   [[nodiscard]] virtual double rate(double base, double epoch) const = 0;
 
   std::optional<LinearLROptions> warm_up_;
-  double base_;
-  std::uint64_t epoch_ = 0;
+  Recoverable<double> base_;
+  Recoverable<std::uint64_t> epoch_;
 };
 
 struct StepLROptions {
@@ -165,8 +163,8 @@ class ReduceLROnPlateau final : public LRScheduler {
   [[nodiscard]] bool is_better(double metric) const;
 
   ReduceLROnPlateauOptions options_;
-  double best_;
-  std::int64_t num_bad_epochs_ = 0, cooldown_counter_ = 0;
+  Recoverable<double> best_;
+  Recoverable<std::int64_t> num_bad_epochs_, cooldown_counter_;
 };
 
 }}  // namespace sar

@@ -2,6 +2,7 @@
 #include <sar/core/rows/optimizer_step.hpp>
 #include <sar/core/trace/trace.hpp>
 #include <sar/nn/train/optimizer.hpp>
+#include <sar/nn/train/optimizer_option.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -9,10 +10,6 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
-
-void require_not_negative(double value, const char* option) {
-  require<InputError>(value >= 0, "the optimizer option ", option, " is ", value, ", expected 0 or more");
-}
 
 bool covers(const std::string& selected, const std::string& parameter) {
   return parameter == selected || parameter.starts_with(selected + ".");
@@ -27,8 +24,7 @@ Optimizer::Optimizer(std::vector<NamedParameter> parameters, double lr, double w
   require_not_negative(weight_decay, "weight_decay");
   for (const std::string& selected : decay_only)
     require<InputError>(
-        std::any_of(parameters.begin(), parameters.end(),
-                    [&](const NamedParameter& named) { return covers(selected, named.name); }),
+        std::ranges::any_of(parameters, [&](const auto& named) { return covers(selected, named.name); }),
         "weight decay is asked for '", selected, "', but there is no such parameter");
   for (const NamedParameter& named : parameters) {
     const std::string& name = named.name;
@@ -36,10 +32,10 @@ Optimizer::Optimizer(std::vector<NamedParameter> parameters, double lr, double w
     require<InputError>(parameter.requires_grad(), "the parameter '", name, "' wants no gradient");
     require<InputError>(!parameter.value().read_only(), "the parameter '", name,
                         "' is in memory that was borrowed for reading, expected memory that can be written");
-    const bool decays =
-        decay_only.empty() || std::any_of(decay_only.begin(), decay_only.end(),
-                                          [&](const auto& selected) { return covers(selected, name); });
-    Slot slot{name, parameter, decays ? weight_decay : 0, 0, {}};
+    const bool decays = decay_only.empty() || std::ranges::any_of(decay_only, [&](const auto& selected) {
+                          return covers(selected, name);
+                        });
+    Slot slot{name, parameter, decays ? weight_decay : 0, {}, {}};
     for (std::size_t k = 0; k < state_names_.size(); ++k)
       slot.state.push_back(Tensor::zeros(parameter.shape()));
     slots_.push_back(std::move(slot));
@@ -51,7 +47,9 @@ void Optimizer::step() {
   for (Slot& slot : slots_) {
     const Tensor gradient = slot.parameter.grad();
     if (!gradient.defined()) continue;
-    ++slot.steps;
+    ++slot.steps.change();
+    slot.parameter.value().save();
+    for (const Tensor& tensor : slot.state) tensor.save();
     update(slot, gradient);
   }
 }
@@ -105,7 +103,7 @@ Adam::Adam(std::vector<NamedParameter> parameters, const AdamOptions& options, D
 }
 
 void Adam::update(Slot& slot, const Tensor& gradient) {
-  const double t = static_cast<double>(slot.steps);
+  const double t = static_cast<double>(slot.steps.get());
   const AdamCoefficients c{
       .beta1 = static_cast<real>(beta1_),
       .rest1 = static_cast<real>(1 - beta1_),

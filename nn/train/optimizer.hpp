@@ -13,6 +13,7 @@
 /// and checkpoints.
 #pragma once
 
+#include <sar/config.hpp>
 #include <sar/nn/modules/module.hpp>
 
 #include <string>
@@ -20,14 +21,12 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-class Optimizer {
+class Optimizer : NonCopyable {
  public:
   virtual ~Optimizer() = default;
-  Optimizer(const Optimizer&) = delete;
-  Optimizer& operator=(const Optimizer&) = delete;
 
   /// Updates every parameter that has a gradient, in place. Parameters without a gradient, and their state,
-  /// stay unchanged.
+  /// stay unchanged. In a Transaction, keeps a copy of each parameter and its state until the end.
   void step();
   /// Clears the gradients.
   void zero_grad();
@@ -35,7 +34,7 @@ class Optimizer {
   /// "SGD", "Adam", "AdamW"
   [[nodiscard]] virtual std::string kind() const = 0;
   [[nodiscard]] double lr() const noexcept { return lr_; }
-  void set_lr(double lr) noexcept { lr_ = lr; }
+  void set_lr(double lr) { lr_ = lr; }
 
   /// Return the state for a checkpoint: tensors "<parameter>.<name>", for example "convs.0.bias.exp_avg", and
   /// the number of steps of each parameter, "<parameter>.step". They share the optimizer's memory, so that
@@ -48,7 +47,7 @@ class Optimizer {
     std::string name;
     Variable parameter;
     double weight_decay = 0;
-    std::uint64_t steps = 0;    ///< including the current one
+    Recoverable<std::uint64_t> steps;  ///< including the current one
     std::vector<Tensor> state;  ///< one tensor per name in state_names, of the parameter's shape
   };
 
@@ -63,7 +62,7 @@ class Optimizer {
 
   std::vector<Slot> slots_;
   std::vector<std::string> state_names_;
-  double lr_;
+  Recoverable<double> lr_;
 };
 
 struct SGDOptions {

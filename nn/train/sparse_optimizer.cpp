@@ -7,21 +7,21 @@
 #include <sar/core/rows/rows.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/core/trace/trace.hpp>
+#include <sar/nn/train/optimizer_option.hpp>
 #include <sar/nn/train/sparse_optimizer.hpp>
 #include <sar/nn/train/state_dict.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <type_traits>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
 constexpr const char* state_file = "/state.safetensors";
-
-void require_not_negative(double value, const char* option) {
-  require<InputError>(value >= 0, "the optimizer option ", option, " is ", value, ", expected 0 or more");
-}
 
 /// Sets x[rows[i]] = from[i].
 void put_rows(const Tensor& from, std::span<const Index> rows, Tensor x) {
@@ -45,6 +45,26 @@ Tensor rows_of_file(const std::string& path, std::span<const Index> ids, Index n
   return rows;
 }
 
+/// Returns a checksum of the rows of all ranks and their ids, whichever rank has which. Collective.
+std::uint64_t checksum_of(const Communicator& comm, const Tensor& rows, std::span<const Index> ids) {
+  using Bits = std::conditional_t<sizeof(real) == 8, std::uint64_t, std::uint32_t>;
+  std::uint64_t sum = 0;
+  for (Index i = 0; i < rows.num_rows(); ++i) {
+    auto hash = static_cast<std::uint64_t>(ids[i]);
+    for (Index j = 0; j < rows.row_size(); ++j) {
+      hash = (hash ^ std::bit_cast<Bits>(rows.row(i)[j])) * 0x9e3779b97f4a7c15;  // odd: one to one
+      hash ^= hash >> 32;
+    }
+    sum += hash;
+  }
+  return comm.all_reduce(sum);
+}
+
+/// Returns the metadata key of a file's checksum, which is of numbers in the precision that wrote them.
+std::string checksum_key(const std::string& file) {
+  return concat("checksum.", to_string(real_type), file.substr(file.rfind('/')));
+}
+
 }  // namespace
 
 SparseOptimizer::SparseOptimizer(const EmbeddingRefs& embeddings, double lr,
@@ -55,7 +75,7 @@ SparseOptimizer::SparseOptimizer(const EmbeddingRefs& embeddings, double lr,
     for (const Slot& slot : slots_)
       require<InputError>(slot.embedding->name() != embedding.name(), "two embeddings have the name '",
                           embedding.name(), "', expected different names");
-    Slot slot{&embedding, 0, {}};
+    Slot slot{&embedding, {}, {}};
     for (std::size_t k = 0; k < state_names_.size(); ++k)
       slot.state.push_back(Tensor::full(embedding.mine().shape(), static_cast<real>(initial_state)));
     slots_.push_back(std::move(slot));
@@ -73,21 +93,29 @@ void SparseOptimizer::step() {
   for (const Slot& slot : slots_) slot.embedding->rows().barrier();  // complete earlier pushes
   for (Slot& slot : slots_) {
     const Communicator& comm = slot.embedding->comm();
+    std::vector<Tensor> all, moved;
+    SparseRows gradient;
     comm.agree([&] {
-      SparseRows gradient = slot.embedding->gradient();
+      CollectiveCall call("SparseOptimizer::step");
+      call.equal("kind of the optimizer", kind()).equal("lr", lr_.get());
+      describe(call);
+      const CallScope compared(comm, call);
+      all = tensors_of(slot);
+      gradient = slot.embedding->gradient();
       const Index first = slot.embedding->book().begin(comm.rank());
       for (Index& id : gradient.ids) id -= first;
-      const std::vector<Tensor> all = tensors_of(slot);
-      std::vector<Tensor> moved;
       for (const Tensor& tensor : all)
         gather_rows(tensor, gradient.ids, moved.emplace_back(gradient.rows.shape()));
       std::vector<Tensor> state(moved.begin() + 1, moved.end());
       update(slot.steps + 1, moved[0], gradient.rows, state);
-      slot.embedding->rows().barrier();  // nothing can fail any more, and no rank reads
-      ++slot.steps;
-      for (std::size_t k = 0; k < all.size(); ++k) put_rows(moved[k], gradient.ids, all[k]);
-      slot.embedding->rows().barrier();
     });
+    // No rank reads, and without an open transaction nothing can fail any more.
+    ++slot.steps.change();
+    if (Transaction::is_open())
+      for (const Tensor& tensor : all)
+        for (const Index row : gradient.ids) tensor.slice_rows(row, row + 1).save();
+    for (std::size_t k = 0; k < all.size(); ++k) put_rows(moved[k], gradient.ids, all[k]);
+    slot.embedding->rows().barrier();
   }
 }
 
@@ -105,18 +133,21 @@ void SparseOptimizer::save(const std::string& path) const {
   const Communicator& comm = slots_.front().embedding->comm();
   comm.agree([&] {
     NewDirectory directory(comm, path);
-    std::vector<std::uint64_t> steps;
+    std::vector<Recoverable<std::uint64_t>> steps;
     for (const Slot& slot : slots_) steps.push_back(slot.steps);
     StateDict counters;
+    std::map<std::string, std::string> metadata{{"optimizer", kind()}, {"lr", exact_text(lr_.get())}};
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       const std::vector<Tensor> tensors = tensors_of(slots_[i]);
-      for (std::size_t k = 0; k < tensors.size(); ++k)
-        write_npy_rows(comm, file_of(directory.path(), slots_[i], k), tensors[k],
-                       slots_[i].embedding->original_ids(), npy_real);
+      const std::span<const Index> ids = slots_[i].embedding->original_ids();
+      for (std::size_t k = 0; k < tensors.size(); ++k) {
+        const std::string file = file_of(directory.path(), slots_[i], k);
+        write_npy_rows(comm, file, tensors[k], ids, npy_real);
+        metadata[checksum_key(file)] = std::to_string(checksum_of(comm, tensors[k], ids));
+      }
       counters.counters.push_back({slots_[i].embedding->name() + ".step", &steps[i]});
     }
-    save_state_dict(comm, directory.path() + state_file, counters, real_type,
-                    {{"optimizer", kind()}, {"lr", exact_text(lr_)}});
+    save_state_dict(comm, directory.path() + state_file, counters, real_type, metadata);
     directory.commit();
   });
 }
@@ -130,10 +161,10 @@ void SparseOptimizer::load(const std::string& path) {
       return metadata.contains(key) ? metadata.at(key) : std::string();
     };
     const auto lr = to_number<double>(text("lr"));
-    require<InputError>(text("optimizer") == kind() && lr.has_value(), path, state_file,
+    require<InputError>(text("optimizer") == kind() && lr && *lr >= 0 && std::isfinite(*lr), path, state_file,
                         ": the optimizer is '", text("optimizer"), "' with lr '", text("lr"), "', expected ",
                         kind(), " and a number");
-    std::vector<std::uint64_t> steps(slots_.size());
+    std::vector<Recoverable<std::uint64_t>> steps(slots_.size());
     StateDict counters;
     for (std::size_t i = 0; i < slots_.size(); ++i)
       counters.counters.push_back({slots_[i].embedding->name() + ".step", &steps[i]});
@@ -141,9 +172,15 @@ void SparseOptimizer::load(const std::string& path) {
     std::vector<std::vector<Tensor>> read(slots_.size());
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       const DistributedEmbedding& embedding = *slots_[i].embedding;
-      for (std::size_t k = 0; k <= state_names_.size(); ++k)
-        read[i].push_back(rows_of_file(file_of(path, slots_[i], k), embedding.original_ids(),
-                                       embedding.book().num_nodes(), embedding.width()));
+      const std::span<const Index> ids = embedding.original_ids();
+      for (std::size_t k = 0; k <= state_names_.size(); ++k) {
+        const std::string file = file_of(path, slots_[i], k);
+        read[i].push_back(rows_of_file(file, ids, embedding.book().num_nodes(), embedding.width()));
+        const std::string expected = text(checksum_key(file));
+        const std::string found = std::to_string(checksum_of(comm, read[i].back(), ids));
+        require<InputError>(expected.empty() || found == expected, file, ": the rows have the checksum ", found,
+                            ", expected ", expected);
+      }
     }
     for (const Slot& slot : slots_) slot.embedding->rows().barrier();
     // nothing can fail any more, and no rank reads
@@ -151,7 +188,10 @@ void SparseOptimizer::load(const std::string& path) {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       slots_[i].steps = steps[i];
       std::vector<Tensor> tensors = tensors_of(slots_[i]);
-      for (std::size_t k = 0; k < tensors.size(); ++k) tensors[k].copy_from(read[i][k]);
+      for (std::size_t k = 0; k < tensors.size(); ++k) {
+        tensors[k].save();
+        tensors[k].copy_from(read[i][k]);
+      }
       slots_[i].embedding->rows().barrier();
     }
   });
@@ -174,6 +214,10 @@ SparseAdagrad::SparseAdagrad(const EmbeddingRefs& embeddings, const SparseAdagra
   require_not_negative(options.eps, "eps");
 }
 
+void SparseAdagrad::describe(CollectiveCall& call) const {
+  call.equal("lr_decay", lr_decay_).equal("eps", eps_);
+}
+
 void SparseAdagrad::update(std::uint64_t step, Tensor& rows, const Tensor& gradient,
                            std::vector<Tensor>& state) {
   const double rate = lr() / (1 + (static_cast<double>(step) - 1) * lr_decay_);
@@ -189,6 +233,10 @@ SparseAdam::SparseAdam(const EmbeddingRefs& embeddings, const SparseAdamOptions&
   require<InputError>(beta1_ >= 0 && beta1_ < 1 && beta2_ >= 0 && beta2_ < 1,
                       "the optimizer options beta1 and beta2 are ", beta1_, " and ", beta2_,
                       ", expected values from 0 to below 1");
+}
+
+void SparseAdam::describe(CollectiveCall& call) const {
+  call.equal("beta1", beta1_).equal("beta2", beta2_).equal("eps", eps_);
 }
 
 void SparseAdam::update(std::uint64_t step, Tensor& rows, const Tensor& gradient,

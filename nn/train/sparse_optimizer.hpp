@@ -5,6 +5,7 @@
 /// unchanged (Adam's moments do not decay). The owner of a row stores its state.
 #pragma once
 
+#include <sar/config.hpp>
 #include <sar/nn/modules/distributed_embedding.hpp>
 
 #include <cstdint>
@@ -16,11 +17,9 @@ namespace sar { inline namespace SAR_PRECISION {
 
 using EmbeddingRefs = std::vector<std::reference_wrapper<DistributedEmbedding>>;
 
-class SparseOptimizer {
+class SparseOptimizer : NonCopyable {
  public:
   virtual ~SparseOptimizer() = default;
-  SparseOptimizer(const SparseOptimizer&) = delete;
-  SparseOptimizer& operator=(const SparseOptimizer&) = delete;
 
   /// Sums the gradients of all ranks and updates the rows that have one. All ranks see the new rows
   /// afterwards. A step counts for every row, also without a gradient. If it fails, the embedding concerned
@@ -32,7 +31,7 @@ class SparseOptimizer {
   /// "SparseSGD", "SparseAdagrad", "SparseAdam"
   [[nodiscard]] virtual std::string kind() const = 0;
   [[nodiscard]] double lr() const noexcept { return lr_; }
-  void set_lr(double lr) noexcept { lr_ = lr; }
+  void set_lr(double lr) { lr_ = lr; }
 
   /// Writes a new directory. It contains the rows and the state of each embedding, for example
   /// `<name>.rows.npy` and `<name>.exp_avg.npy`, each [N, width] in the order of the original ids 0 .. N - 1,
@@ -53,18 +52,20 @@ class SparseOptimizer {
  private:
   struct Slot {
     DistributedEmbedding* embedding;
-    std::uint64_t steps = 0;
+    Recoverable<std::uint64_t> steps;
     std::vector<Tensor> state;  // with the shape of this rank's rows
   };
   /// Updates `rows` and their state, all [rows with a gradient, width]; step counts from 1.
   virtual void update(std::uint64_t step, Tensor& rows, const Tensor& gradient,
                       std::vector<Tensor>& state) = 0;
+  /// Adds the options other than lr, which must be the same on all ranks.
+  virtual void describe(CollectiveCall& /*call*/) const {}
   [[nodiscard]] std::vector<Tensor> tensors_of(const Slot& slot) const;
   [[nodiscard]] std::string file_of(const std::string& path, const Slot& slot, std::size_t tensor) const;
 
   std::vector<Slot> slots_;
   std::vector<std::string> state_names_;
-  double lr_;
+  Recoverable<double> lr_;
 };
 
 struct SparseSGDOptions {
@@ -99,6 +100,7 @@ class SparseAdagrad final : public SparseOptimizer {
 
  private:
   void update(std::uint64_t step, Tensor& rows, const Tensor& gradient, std::vector<Tensor>& state) override;
+  void describe(CollectiveCall& call) const override;
   double lr_decay_, eps_;
 };
 
@@ -124,6 +126,7 @@ class SparseAdam final : public SparseOptimizer {
 
  private:
   void update(std::uint64_t step, Tensor& rows, const Tensor& gradient, std::vector<Tensor>& state) override;
+  void describe(CollectiveCall& call) const override;
   double beta1_, beta2_, eps_;
 };
 

@@ -13,8 +13,8 @@
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// Reserved metadata keys: torch's format and the checksum.
-constexpr const char* taken_keys[] = {"format", "crc32"};
+/// Reserved metadata keys: torch's format and the checksums.
+constexpr const char* taken_keys[] = {"format", "crc32", "header_crc32"};
 
 /// Returns, for messages: 'a', 'b' and 3 more
 std::string list(const std::vector<std::string>& names) {
@@ -61,11 +61,8 @@ LoadReport read(const std::string& path, const StateDict& state, const LoadOptio
       entries[entry.name.substr(options.strip_prefix.size())] = &entry;
     else
       report.unexpected.push_back(entry.name);
-  for (const NamedBuffer& named : state.tensors)
-    if (!entries.contains(named.name)) take_old_name(entries, named.name);
-  for (const NamedCounter& named : state.counters)
-    if (!entries.contains(named.name)) take_old_name(entries, named.name);
   const auto take = [&](const std::string& name) -> const SafetensorsEntry* {
+    if (!entries.contains(name)) take_old_name(entries, name);
     const auto found = entries.extract(name);
     if (found.empty()) report.missing.push_back(name);
     return found.empty() ? nullptr : found.mapped();
@@ -131,6 +128,7 @@ LoadReport load_state_dict(const Communicator& comm, const std::string& path, co
 
     for (std::size_t i = 0; i < values.tensors.size(); ++i) {
       Tensor target = state.tensors[i].tensor;
+      target.save();
       target.copy_from(values.tensors[i]);
     }
     for (std::size_t i = 0; i < values.counters.size(); ++i) *state.counters[i].value = values.counters[i];

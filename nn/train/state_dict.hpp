@@ -52,8 +52,8 @@ void save_state_dict(const Communicator& comm, const std::string& path, const St
                      SafetensorsType type, const std::map<std::string, std::string>& metadata = {});
 
 /// Load and save the weights of a model, its state_dict(), without loss unless `type` is narrower. `metadata`
-/// is text that the program stores beside the weights; the keys "format" and "crc32" are reserved and throw
-/// InputError. Errors as above. Collective.
+/// is text that the program stores beside the weights; the keys "format", "crc32" and "header_crc32" are
+/// reserved and throw InputError. Errors as above. Collective.
 LoadReport load_weights(const Communicator& comm, const std::string& path, Module& module,
                         const LoadOptions& options = {});
 void save_weights(const Communicator& comm, const std::string& path, const Module& module,

@@ -24,7 +24,7 @@ const std::string description =
 #define SAR_OKAY(call) REQUIRE_MESSAGE((call) == SAR_OK, sar_last_error())
 
 sar_array array_of(const Tensor& x) {
-  return {const_cast<real*>(x.data()), own, SAR_NODE_FIELD, x.num_rows(), x.row_size(), 0};
+  return {const_cast<real*>(x.data()), own, SAR_NODE_FIELD, x.num_rows(), x.row_size(), 0, {0, 0}};
 }
 
 /// A graph of this rank's arrays, its features, targets and labels.
@@ -114,7 +114,8 @@ struct CppTraining {
 
 TEST_CASE("two models that train in turn on rounded rows have the losses that each has alone") {
   const Communicator comm = Communicator::world();
-  const char* const options = own == SAR_FLOAT64 ? R"({"halo_format": "bf16"})" : R"({"halo_format": "int8"})";
+  const char* const options =
+      own == SAR_FLOAT64 ? R"({"halo_format": "bf16"})" : R"({"halo_format": "int8"})";
   const auto losses_of_step = [](const Problem& p) {
     const sar_array x = array_of(p.x), target = array_of(p.target);
     double trained = 0, evaluated = 0;
@@ -191,7 +192,7 @@ TEST_CASE("a training by sar.h is that of C++, to the bit") {
     }
     const Index n = wanted.num_rows(), leading = n + 2;
     std::vector<double> columns(static_cast<std::size_t>(leading * out_feats), -7);
-    out = {columns.data(), SAR_FLOAT64, SAR_FIELD_NODE, n, out_feats, leading};
+    out = {columns.data(), SAR_FLOAT64, SAR_FIELD_NODE, n, out_feats, leading, {0, 0}};
     SAR_OKAY(sar_predictor_run(predictor, &x, nullptr, &out));
     bool same = true, gaps_stay = true;
     for (Index j = 0; j < out_feats; ++j) {
@@ -215,7 +216,7 @@ sar_array converted(const Tensor& x, std::int32_t precision, std::int32_t order,
   for (Index i = 0; i < n; ++i)
     for (Index j = 0; j < k; ++j)
       storage[by_nodes ? i * leading + j : j * leading + i] = static_cast<T>(x.row(i)[j]);
-  return {storage.data(), precision, order, n, k, leading};
+  return {storage.data(), precision, order, n, k, leading, {0, 0}};
 }
 
 TEST_CASE("arrays of both precisions and orders, with gaps and without, give the same losses") {
@@ -281,6 +282,55 @@ TEST_CASE("an error of one rank is the status and the text of all ranks, and all
              "the pointer 'comm' is null");
   SAR_OKAY(step(problem.model, problem.graph, &x));
   CHECK(loss == CppTraining(problem).losses()[0]);
+}
+
+TEST_CASE("refused steps change nothing: the losses are those of a training without them, to the bit") {
+  const Communicator comm = Communicator::world();
+  const Problem problem(comm);
+  const bool wrong = comm.rank() == comm.size() - 1;
+  const sar_array x = array_of(problem.x), y = array_of(problem.target);
+  for (
+      const char* network :
+      {R"({"sar_model": 1, "type": "gat", "in_feats": 4, "hidden": 8, "out_feats": 3, "layers": 2, "heads": 2,
+            "dropout": 0.25, "attention_dropout": 0.5})",
+       R"({"sar_model": 1, "type": "sage", "in_feats": 4, "hidden": 8, "out_feats": 3, "layers": 2,
+            "norm": "batch", "dropout": 0.25})"}) {
+    CAPTURE(network);
+    struct Training {
+      sar_model model = nullptr;
+      sar_optimizer optimizer = nullptr;
+    } calm, disturbed;
+    for (Training* each : {&calm, &disturbed}) {
+      SAR_OKAY(sar_model_create(problem.c_comm, network, 9, &each->model));
+      SAR_OKAY(sar_optimizer_create(each->model, R"({"optimizer": "adam", "lr": 0.02})", &each->optimizer));
+    }
+    const auto step = [&](const Training& training, const sar_array* from, std::int32_t kind,
+                          const sar_array* to, double& loss) {
+      return sar_train_step(training.model, training.optimizer, problem.graph, from, nullptr, kind, to, 0,
+                            nullptr, &loss);
+    };
+    for (int round = 0; round < steps; ++round) {
+      double unchanged = -1, expected = 0, loss = 0;
+      sar_array narrow = x;
+      narrow.fields = in_feats - 1;
+      CHECK(step(disturbed, wrong ? &narrow : &x, SAR_LOSS_MSE, &y, unchanged) == SAR_ERROR_SHAPE);
+      CHECK(step(disturbed, wrong ? nullptr : &x, SAR_LOSS_MSE, &y, unchanged) == SAR_ERROR_INPUT);
+      CHECK(step(disturbed, &x, wrong ? 99 : SAR_LOSS_MSE, &y, unchanged) == SAR_ERROR_INPUT);
+      std::vector<std::int64_t> labels = problem.labels;
+      if (wrong && !labels.empty()) labels[0] = 99;  // found by the loss, after the forward pass
+      CHECK(sar_train_step_labels(disturbed.model, disturbed.optimizer, problem.graph, &x, nullptr,
+                                  std::ssize(labels), labels.data(), 0, nullptr,
+                                  &unchanged) == SAR_ERROR_INPUT);
+      CHECK(unchanged == -1);
+      SAR_OKAY(step(calm, &x, SAR_LOSS_MSE, &y, expected));
+      SAR_OKAY(step(disturbed, &x, SAR_LOSS_MSE, &y, loss));
+      CHECK(loss == expected);
+    }
+    for (const Training& each : {calm, disturbed}) {
+      SAR_OKAY(sar_optimizer_free(each.optimizer));
+      SAR_OKAY(sar_model_free(each.model));
+    }
+  }
 }
 
 TEST_CASE("rows of edges travel to the graph's order and back; a graph of local numbers is the same") {
@@ -369,14 +419,15 @@ TEST_CASE("a graph that is rebuilt is that of C++ of the new mesh; training and 
       cpp.graph = HostGraph(comm, mesh.host.node_ids, mesh.host.edges(weight), {.add_reverse_edges = true});
       cpp.x = mesh.x;
 
-      sar_graph_sizes sizes{};
-      SAR_OKAY(sar_graph_get_sizes(graph, &sizes));
-      CHECK(sizes.nodes == cpp.graph.num_nodes());
-      CHECK(sizes.given_edges == std::ssize(mesh.host.src));
-      CHECK(sizes.global_nodes == 45);
-      CHECK(sizes.global_edges == 2 * std::ssize(mesh.whole.src));
-      std::vector<std::int64_t> ids(static_cast<std::size_t>(sizes.edges));
-      SAR_OKAY(sar_graph_edge_ids(graph, sizes.edges, ids.data()));
+      std::int64_t nodes = 0, edges = 0, given_edges = 0, global_nodes = 0, global_edges = 0;
+      SAR_OKAY(sar_graph_sizes(graph, &nodes, &edges, &given_edges));
+      SAR_OKAY(sar_graph_global_sizes(graph, &global_nodes, &global_edges));
+      CHECK(nodes == cpp.graph.num_nodes());
+      CHECK(given_edges == std::ssize(mesh.host.src));
+      CHECK(global_nodes == 45);
+      CHECK(global_edges == 2 * std::ssize(mesh.whole.src));
+      std::vector<std::int64_t> ids(static_cast<std::size_t>(edges));
+      SAR_OKAY(sar_graph_edge_ids(graph, edges, ids.data()));
       CHECK(std::ranges::equal(ids, cpp.graph.edge_ids()));
 
       const sar_array x = array_of(mesh.x), target = array_of(mesh.target);

@@ -102,7 +102,7 @@ static void add_object(void* handle, int kind, int comm, void* model) {
 
 /* Functions: each takes handles h[0], h[1], ..., and good values for all else. */
 
-static sar_graph_sizes sizes;
+static struct { int64_t nodes, edges, given_edges; } sizes;
 static int64_t numbers[16];
 static int32_t small;
 static double number;
@@ -151,23 +151,26 @@ static int rebuild_from_local(void** h) {
                                       NULL, NULL);
 }
 static int graph_sizes(void** h) {
-  return sar_graph_get_sizes(h[0], &sizes);
+  return sar_graph_sizes(h[0], &sizes.nodes, &sizes.edges, &sizes.given_edges);
+}
+static int global_sizes(void** h) {
+  return sar_graph_global_sizes(h[0], &numbers[0], &numbers[1]);
 }
 /* `numbers` has room for all edges. */
 static int edge_ids(void** h) {
-  const int status = sar_graph_get_sizes(h[0], &sizes);
+  const int status = sar_graph_sizes(h[0], &sizes.nodes, &sizes.edges, &sizes.given_edges);
   return status != SAR_OK ? status : sar_graph_edge_ids(h[0], sizes.edges, numbers);
 }
 static int to_graph_order(void** h) {
   sar_array in, out;
-  const int status = sar_graph_get_sizes(h[0], &sizes);
+  const int status = sar_graph_sizes(h[0], &sizes.nodes, &sizes.edges, &sizes.given_edges);
   in = sar_array_double(values, status == SAR_OK ? sizes.given_edges : 0, 2);
   out = sar_array_double(values + 32, status == SAR_OK ? sizes.edges : 0, 2);
   return sar_graph_edges_to_graph_order(h[0], &in, NULL, &out);
 }
 static int to_given_order(void** h) {
   sar_array in, out;
-  const int status = sar_graph_get_sizes(h[0], &sizes);
+  const int status = sar_graph_sizes(h[0], &sizes.nodes, &sizes.edges, &sizes.given_edges);
   in = sar_array_double(values, status == SAR_OK ? sizes.edges : 0, 2);
   out = sar_array_double(values + 32, status == SAR_OK ? sizes.given_edges : 0, 2);
   return sar_graph_edges_to_given_order(h[0], &in, 0, &out);
@@ -294,7 +297,8 @@ static const function functions[] = {
     {"sar_graph_from_local", from_local, 1, {COMM}, GRAPH},
     {"sar_graph_rebuild_from_global", rebuild_from_global, 1, {GRAPH}, NOTHING},
     {"sar_graph_rebuild_from_local", rebuild_from_local, 1, {GRAPH}, NOTHING},
-    {"sar_graph_get_sizes", graph_sizes, 1, {GRAPH}, NOTHING},
+    {"sar_graph_sizes", graph_sizes, 1, {GRAPH}, NOTHING},
+    {"sar_graph_global_sizes", global_sizes, 1, {GRAPH}, NOTHING},
     {"sar_graph_edge_ids", edge_ids, 1, {GRAPH}, NOTHING},
     {"sar_graph_edges_to_graph_order", to_graph_order, 1, {GRAPH}, NOTHING},
     {"sar_graph_edges_to_given_order", to_given_order, 1, {GRAPH}, NOTHING},

@@ -137,7 +137,7 @@ static void refuses_rebuilding(const setting* s) {
   const int32_t near[1] = {0}, far[1] = {NODES};
   const sar_array weight = sar_array_double(rows, NODES, 1),
                   short_weight = sar_array_double(rows, NODES - 1, 1);
-  sar_graph_sizes sizes;
+  int64_t nodes = 0, edges = 0, given_edges = 0;
 #define REBUILD(graph, n, ids, m, src, dst, weights) \
   sar_graph_rebuild_from_global(graph, n, ids, m, src, dst, NULL, weights)
 #define REBUILD_LOCAL(graph, owned, n, ids, m, src, dst, weights) \
@@ -175,13 +175,13 @@ static void refuses_rebuilding(const setting* s) {
   REFUSES(REBUILD_LOCAL(s->graph, NODES, NODES, s->ids, 1, far, near, NULL), SAR_ERROR_INPUT, "6");
   REFUSES(REBUILD_LOCAL(s->graph, NODES, NODES, s->ids, 1, near, near, &weight), SAR_ERROR_SHAPE,
           "'edge_weight' has 6 rows, expected 1");
-  OK(sar_graph_get_sizes(s->graph, &sizes));
-  HOLDS(sizes.nodes == NODES && sizes.given_edges == NODES && sizes.edges == 2 * NODES);
+  OK(sar_graph_sizes(s->graph, &nodes, &edges, &given_edges));
+  HOLDS(nodes == NODES && given_edges == NODES && edges == 2 * NODES);
 }
 
 static void refuses_graphs(const setting* s) {
   sar_graph graph = NULL;
-  sar_graph_sizes sizes;
+  int64_t nodes = 0, edges = 0, given_edges = 0;
   int64_t edge_ids[64];
   double rows[64] = {0};
   sar_array given, ordered, wrong;
@@ -238,18 +238,22 @@ static void refuses_graphs(const setting* s) {
 
   refuses_rebuilding(s);
 
-  REFUSES_HANDLES(sar_graph_get_sizes, sar_graph, s->freed_graph, &sizes);
-  REFUSES(sar_graph_get_sizes(comm_as_graph, &sizes), SAR_ERROR_HANDLE,
+  REFUSES_HANDLES(sar_graph_sizes, sar_graph, s->freed_graph, &nodes, NULL, NULL);
+  REFUSES(sar_graph_sizes(comm_as_graph, &nodes, NULL, NULL), SAR_ERROR_HANDLE,
           "is a sar_comm, expected a sar_graph");
-  REFUSES(sar_graph_get_sizes(s->graph, NULL), SAR_ERROR_INPUT, "'sizes' is null");
-  OK(sar_graph_get_sizes(s->graph, &sizes));
-  HOLDS(sizes.nodes == NODES && sizes.given_edges == NODES && sizes.edges == 2 * NODES);
+  REFUSES_HANDLES(sar_graph_global_sizes, sar_graph, s->freed_graph, &nodes, NULL);
+  REFUSES(sar_graph_global_sizes(comm_as_graph, &nodes, NULL), SAR_ERROR_HANDLE,
+          "is a sar_comm, expected a sar_graph");
+  HOLDS(nodes == 0);
+  OK(sar_graph_sizes(s->graph, NULL, NULL, NULL));
+  OK(sar_graph_sizes(s->graph, &nodes, &edges, &given_edges));
+  HOLDS(nodes == NODES && given_edges == NODES && edges == 2 * NODES);
 
-  REFUSES_HANDLES(sar_graph_edge_ids, sar_graph, s->freed_graph, sizes.edges, edge_ids);
-  REFUSES(sar_graph_edge_ids(s->graph, sizes.edges, NULL), SAR_ERROR_INPUT, "'edge_ids' is null");
+  REFUSES_HANDLES(sar_graph_edge_ids, sar_graph, s->freed_graph, edges, edge_ids);
+  REFUSES(sar_graph_edge_ids(s->graph, edges, NULL), SAR_ERROR_INPUT, "'edge_ids' is null");
   REFUSES(sar_graph_edge_ids(s->graph, 3, edge_ids), SAR_ERROR_SHAPE,
           "room for 3 numbers, expected that for 12");
-  OK(sar_graph_edge_ids(s->graph, sizes.edges, edge_ids));
+  OK(sar_graph_edge_ids(s->graph, edges, edge_ids));
 
   given = sar_array_double(rows, NODES, 1);
   ordered = sar_array_double(rows + 16, 2 * NODES, 1);
@@ -378,6 +382,9 @@ static void refuses_arrays(const setting* s, sar_array* y) {
   x = good;
   x.leading = 1;
   REFUSES(STEP(&x), SAR_ERROR_INPUT, "leading dimension of the array 'x' is 1, expected 2");
+  x = good;
+  x.reserved[1] = 3;
+  REFUSES(STEP(&x), SAR_ERROR_INPUT, "the reserved fields of the array 'x' are 0 and 3, expected 0");
   x = good;
   x.data = NULL;
   REFUSES(STEP(&x), SAR_ERROR_INPUT, "the data of the array 'x' are null");

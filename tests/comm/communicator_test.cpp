@@ -6,6 +6,7 @@
 #include <sar/comm/mpi_error.hpp>
 #include <sar/core/error.hpp>
 
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -143,6 +145,48 @@ TEST_CASE("all_to_all_v") {
   CHECK_THROWS_AS((void)comm.all_to_all_v(std::span<const double>(), too_many), CommunicationError);
   const std::vector<Index> wrong(static_cast<std::size_t>(comm.size()), 2);
   CHECK_THROWS_AS((void)comm.all_to_all_v(std::span<const double>(), wrong), CommunicationError);
+}
+
+TEST_CASE("all_to_all of counts, most of which are 0") {
+  const Communicator comm = Communicator::world();
+  const int size = comm.size(), me = comm.rank();
+  // Counts of consecutive calls differ, and some ranks are late: none may receive a count of the next call.
+  for (int call = 0; call < 200; ++call) {
+    const auto sent = [&](int q, int p) {
+      return call % 4 == 0 || (q * 7 + p * 3 + call) % 5 == 0 ? Index{1} + q + 100 * p + 10'000 * call : 0;
+    };
+    std::vector<Index> counts, expected;
+    for (int q = 0; q < size; ++q) {
+      counts.push_back(sent(me, q));
+      expected.push_back(sent(q, me));
+    }
+    if (call % size == me) std::this_thread::sleep_for(std::chrono::microseconds(200));
+    CHECK(comm.all_to_all(counts) == expected);
+  }
+  CHECK(comm.all_to_all(std::vector<Index>(static_cast<std::size_t>(size), 0)) ==
+        std::vector<Index>(static_cast<std::size_t>(size), 0));
+  const std::vector<Index> too_many(static_cast<std::size_t>(size) + 1, 0);
+  const std::vector<Index> negative(static_cast<std::size_t>(size), -1);
+  CHECK_THROWS_AS((void)comm.all_to_all(too_many), CommunicationError);
+  CHECK_THROWS_AS((void)comm.all_to_all(negative), CommunicationError);
+}
+
+TEST_CASE("all_to_all_v of ranks that know what arrives") {
+  for_message_sizes([](const Communicator& comm) {
+    std::vector<std::int64_t> values, expected;
+    std::vector<Index> counts, arriving;
+    for (int p = 0; p < comm.size(); ++p) {
+      counts.push_back(count(comm.rank(), p));
+      arriving.push_back(count(p, comm.rank()));
+      for (Index i = 0; i < counts.back(); ++i) values.push_back(value(comm.rank(), p, i));
+      for (Index i = 0; i < arriving.back(); ++i) expected.push_back(value(p, comm.rank(), i));
+    }
+    for (int again = 0; again < 3; ++again)
+      CHECK(comm.all_to_all_v(std::span<const std::int64_t>(values), counts, arriving) == expected);
+    counts.back() += 1;
+    CHECK_THROWS_AS((void)comm.all_to_all_v(std::span<const std::int64_t>(values), counts, arriving),
+                    CommunicationError);
+  });
 }
 
 TEST_CASE("agree: the failure of one rank is the failure of all") {

@@ -11,7 +11,6 @@
 #   pkg-config     the programs of host/, package/ and examples/c_solver by MPI compilers and .pc files alone
 #   subdirectory   FetchContent, configured; add_subdirectory, in a build of single precision with both precisions, built, run
 #                  on two ranks and installed
-#   blas           SAR_BLAS=ON, refused where there is no BLAS
 #   both           both precisions in one program: the installed library of the command subdirectory by find_package and
 #                  by pkg-config; with the kernels of each instruction set of this processor
 set -euo pipefail
@@ -189,12 +188,6 @@ case $command in
       rm -rf "$scratch/both_prefix"
       cmake --install . --prefix "$scratch/both_prefix" >/dev/null
     fi
-    ;;
-  blas)
-    rm -rf "$scratch/blas"
-    configure "$root" "$scratch/blas" -DSAR_BLAS=ON -DBLA_VENDOR=None_such >"$refused" &&
-      { echo "FAILED: a BLAS that is not there was found"; exit 1; }
-    tr -s ' \n' ' ' <"$refused" | grep -q "SAR_BLAS is ON, and CMake finds no BLAS: install one, or name it"
     ;;
   both)
     rm -rf "$scratch/both"

@@ -13,6 +13,10 @@ namespace sar::test {
 struct Attempt {
   std::function<void()> call;
   std::function<std::vector<double>()> result;  ///< of a call that has succeeded, on this rank
+  /// The right call on the same objects, after a failure. Its result is that of a first call.
+  std::function<void()> again = {};
+  /// State that a failure leaves as it was.
+  std::function<std::vector<double>()> state = {};
 };
 
 struct Call {
@@ -32,5 +36,6 @@ std::vector<Call> communication_calls(const Communicator& comm, const std::strin
 std::vector<Call> graph_calls(const Communicator& comm);
 std::vector<Call> file_calls(const Communicator& comm, const std::string& directory);
 std::vector<Call> layer_calls(const Communicator& comm, const std::string& directory);
+std::vector<Call> training_calls(const Communicator& comm);
 
 }  // namespace sar::test

@@ -80,4 +80,89 @@ std::set<std::string> collective_names(const std::string& source_directory) {
   return names;
 }
 
+std::map<std::string, std::string> internal_names() {
+  std::map<std::string, std::string> reasons;
+  const std::string of_the_library = "for the library's own sources, inside of the calls";
+  for (const char* name : {"comm/communicator.hpp Communicator::synchronize",
+                           "comm/communicator.hpp Communicator::require_equal",
+                           "comm/recorded_pass.hpp RecordedPass::run",
+                           "comm/communicator.hpp Communicator::common_time",
+                           "comm/status.hpp exchange_status",
+                           "graph/message/agreement.hpp collective",
+                           "graph/message/degree_factors.hpp halo_degree_factors",
+                           "graph/data/graph_view.hpp view_of_graph",
+                           "comm/rows/distributed_rows.hpp fetch_values",
+                           "graph/construct/edge_ends.hpp find_ends",
+                           "comm/rows/partition_book.hpp gather_book",
+                           "graph/construct/edge_exchange.hpp exchange_edges",
+                           "graph/message/held_rows.hpp HeldRows::fetch",
+                           "graph/message/held_rows.hpp HeldRows::push",
+                           "graph/construct/host_edge_order.hpp HostEdgeOrder::to_graph_order",
+                           "graph/construct/host_edge_order.hpp bring_host_edges",
+                           "graph/construct/host_edge_order.hpp host_nodes",
+                           "graph/construct/layer_graph.hpp make_layer",
+                           "graph/construct/layer_graph.hpp rows_of_seeds",
+                           "graph/partition/ldg.hpp ldg_assignment",
+                           "graph/partition/ldg.hpp balance_by_ldg",
+                           "graph/partition/scotch.hpp scotch_assignment",
+                           "graph/topology/sharded_graph.hpp ShardedGraph::holding_halo",
+                           "graph/topology/graph_topology.hpp GraphTopology::with_halo",
+                           "graph/topology/graph_topology.hpp share_halo",
+                           "graph/partition/metis.hpp metis_assignment",
+                           "graph/partition/neighbor_lists.hpp gather_neighbors",
+                           "comm/files/new_directory.hpp NewDirectory",
+                           "graph/data/node_data.hpp construct_full_graph",
+                           "comm/files/new_directory.hpp NewDirectory::commit",
+                           "graph/data/node_columns.hpp read_node_columns",
+                           "graph/data/edge_columns.hpp read_edge_columns",
+                           "graph/data/graph_view.hpp require_training_labels",
+                           "comm/rows/node_directory.hpp NodeDirectory",
+                           "comm/rows/node_directory.hpp NodeDirectory::find",
+                           "comm/halo/halo_fetch.hpp HaloFetch::start",
+                           "comm/halo/halo_plan.hpp number_halo_rows",
+                           "graph/data/parts/partition_graph.hpp count_parts",
+                           "graph/data/parts/partition_steps.hpp distribute_graph",
+                           "graph/data/parts/partition_steps.hpp sort_edges",
+                           "graph/data/parts/partition_steps.hpp partition_of_types",
+                           "graph/data/parts/partition_steps.hpp order_nodes",
+                           "graph/data/parts/partition_steps.hpp read_part_data",
+                           "comm/rows/replace_ids.hpp replace_ids",
+                           "nn/modules/rank_moments.hpp merge_over_ranks",
+                           "comm/rows/replace_ids.hpp numbers_of_ids",
+                           "graph/sampling/data_loader.hpp SeedBatches::at_hand",
+                           "graph/construct/message_flow_graph.hpp make_layers",
+                           "comm/rows/row_pull.hpp RowPull",
+                           "comm/rows/row_route.hpp route_chunks",
+                           "comm/rows/sort_targets.hpp sort_targets",
+                           "comm/rows/row_window.hpp RowWindow",
+                           "comm/rows/stored_rows.hpp StoredRows",
+                           "comm/rows/stored_rows.hpp StoredRows::start_pull",
+                           "comm/rows/unique_ids.hpp require_permutation",
+                           "graph/message/driver.hpp Driver::backward",
+                           "graph/message/driver.hpp Driver::forward",
+                           "comm/files/shared_npy.hpp SharedNpyFile",
+                           "comm/files/shared_npy.hpp SharedNpyFile::commit",
+                           "comm/rows/unique_ids.hpp require_unique_ids"})
+    reasons[name] = of_the_library;
+  reasons["graph/data/sources/dgl_partition.hpp load_dgl_partition"] =
+      "on one and two ranks: the test's partition has two parts";
+  reasons["graph/data/hetero_graphs.hpp construct_hetero_graphs"] =
+      reasons["graph/data/sources/dgl_partition.hpp load_dgl_partition"];
+  reasons["comm/communicator.hpp Communicator::self"] = "of one rank";
+  reasons["graph/data/graph_source.hpp GraphSource::write_node_keys"] =
+      "does nothing, unless a program's source has names";
+  reasons["graph/data/graph_source.hpp GraphSource::read_listed_pairs"] =
+      "does nothing, unless a program's source lists pairs";
+  for (const char* name :
+       {"comm/communicator.hpp CallScope", "comm/communicator.hpp CallScope::call",
+        "comm/communicator.hpp Communicator::set_max_collective_size",
+        "graph/data/graph_source.hpp GraphSource::num_nodes",
+        "graph/data/graph_source.hpp GraphSource::num_edges",
+        "graph/data/graph_source.hpp SourceTypes::num_edges", "graph/data/graph_source.hpp GraphSource::comm",
+        "graph/data/graph_source.hpp SourceEdges::canonical_name",
+        "graph/data/graph_source.hpp SourceTypes::node_type"})
+    reasons[name] = "local";
+  return reasons;
+}
+
 }  // namespace sar::test

@@ -94,10 +94,9 @@ void add_distributed_data(std::vector<Call>& calls, const Communicator& comm) {
       [=](const NodeData& data, const EdgeTypeData&) { return distributed_features(comm, data); });
   add(header + "distributed_labels", std::int64_t{0},
       [=](const NodeData& data, const EdgeTypeData&) { return distributed_labels(comm, data); });
-  add(header + "distributed_field, " + header + "edge_book", std::int32_t{0},
-      [=](const NodeData&, const EdgeTypeData& edges) {
-        return distributed_field<std::int32_t>(comm, edges, "size");
-      });
+  add(header + "distributed_field", std::int32_t{0}, [=](const NodeData&, const EdgeTypeData& edges) {
+    return distributed_field<std::int32_t>(comm, edges, "size");
+  });
 }
 
 }  // namespace
@@ -134,6 +133,20 @@ std::vector<Call> communication_calls(const Communicator& comm, const std::strin
         return [=] { return comm.all_to_all_v(std::span<const Index>(values), counts); };
       },
       [](const Communicator::Received<Index>& received) { return as_numbers(received.values); });
+  add_maker<std::vector<Index>>(
+      calls, "comm/communicator.hpp Communicator::all_to_all_v", true,
+      [=](bool wrong) {
+        const std::vector<Index> values(ranks, own), counts(ranks + (wrong ? 1 : 0), 1), arriving(ranks, 1);
+        return [=] { return comm.all_to_all_v(std::span<const Index>(values), counts, arriving); };
+      },
+      as_numbers<Index>);
+  add_maker<std::vector<Index>>(
+      calls, "comm/communicator.hpp Communicator::all_to_all", true,
+      [=](bool wrong) {
+        const std::vector<Index> counts(ranks + (wrong ? 1 : 0), own);
+        return [=] { return comm.all_to_all(counts); };
+      },
+      as_numbers<Index>);
   add_maker<int>(
       calls,
       "comm/communicator.hpp Communicator::agree, comm/communicator.hpp Communicator::barrier, "

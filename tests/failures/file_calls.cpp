@@ -112,18 +112,6 @@ void add_readers(std::vector<Call>& calls, const Communicator& comm, const std::
         calls, "graph/data/sources/dgl_partition.hpp load_dgl_partition", true,
         [=](bool wrong) { return [=, from = path(dgl, wrong)] { return load_dgl_partition(comm, from); }; },
         node_counts);
-    add_maker<std::map<std::string, GraphShardManager>>(
-        calls, "graph/data/hetero_graphs.hpp construct_hetero_graphs", true,
-        [=](bool wrong) {
-          auto graph = std::make_shared<GraphData>(load_dgl_partition(comm, dgl));
-          if (wrong) graph->edge_types[0].edges.src.push_back(0);
-          return [=] { return construct_hetero_graphs(comm, *graph); };
-        },
-        [](const auto& graphs) {
-          std::vector<double> edges;
-          for (const auto& [name, graph] : graphs) edges.push_back(static_cast<double>(graph.num_edges()));
-          return edges;
-        });
   }
   add_maker<NodeData>(
       calls, "graph/data/graph_view.hpp to_node_data", true,

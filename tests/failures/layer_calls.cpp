@@ -642,10 +642,6 @@ void add_embedding(std::vector<Call>& calls, const Communicator& comm, const std
     const std::map<std::string, std::span<const Index>> ids{{"user", {id.get(), 1}}};
     return [id, ids](HeteroEmbedding& e) { (void)e(ids); };
   });
-  add_hetero("nn/train/hetero_embedding.hpp HeteroEmbedding::set_weight", [=](bool wrong) {
-    const Tensor whole = scene_values({book.num_nodes() + (wrong ? 1 : 0), 2}, 3);
-    return [whole, type = std::string("user")](HeteroEmbedding& e) { e.set_weight(type, whole); };
-  });
   add("nn/train/sparse_optimizer.hpp SparseOptimizer::step", false, add_id, [](Embedded& e) {
     e.optimizer.step();
     return e.embedding.mine();

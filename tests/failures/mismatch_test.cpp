@@ -1,5 +1,7 @@
 /// Ranks that make different calls: all throw the same, none waits.
-#include "failures/scene.hpp"
+#include "failures/argument_calls.hpp"
+#include "failures/collective_names.hpp"
+#include "graph/data/dataset_files.hpp"
 #include "support/thrown.hpp"
 
 #include <doctest/doctest.h>
@@ -7,7 +9,10 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
+#include <algorithm>
 #include <functional>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -102,7 +107,7 @@ TEST_CASE("calls of a communicator that do not match") {
       {"length of a broadcast", broadcast(4, 0), broadcast(0, 0), "calls broadcast of 4 bytes from rank 0",
        "calls broadcast of 0 bytes from rank 0"},
       {"all_gather and barrier", gather, barrier, "calls all_gather of " + size + " bytes", "calls barrier"},
-      {"all_to_all_v and all_gather", to_all, gather, "calls all_to_all_v",
+      {"all_to_all_v and all_gather", to_all, gather, "calls all_to_all in all_to_all_v",
        "calls all_gather of " + size + " bytes"},
       {"all_equal and barrier", [=] { (void)comm.all_equal(3); }, barrier, "calls all_equal", "calls barrier"}};
   for (const Mismatch& mismatch : mismatches) check(comm, mismatch);
@@ -148,6 +153,77 @@ TEST_CASE("operations on graphs that do not match") {
        },
        "calls exchange of rows in a backward pass", "calls barrier"}};
   for (const Mismatch& mismatch : mismatches) check(comm, mismatch);
+}
+
+TEST_CASE("losses and metrics that do not match") {
+  const Communicator comm = Communicator::world();
+  if (comm.size() == 1) return;
+  Scene scene(comm, {}, false);
+  const Tensor& x = scene.x.value();
+  const std::vector<std::int64_t> labels(static_cast<std::size_t>(x.num_rows()), 1);
+  const std::vector<std::uint8_t> mask(labels.size(), 1);
+  const std::vector<std::pair<std::string, std::function<void()>>> all{
+      {"mse", [&] { (void)mse(x, x, comm); }},
+      {"l1", [&] { (void)l1(x, x, comm); }},
+      {"huber", [&] { (void)huber(x, x, comm); }},
+      {"bce_with_logits", [&] { (void)bce_with_logits(x, x, comm); }},
+      {"cross_entropy", [&] { (void)cross_entropy(x, labels, mask, comm); }},
+      {"accuracy", [&] { (void)accuracy(x, labels, mask, comm); }},
+      {"link_bce_with_logits", [&] { (void)link_bce_with_logits(x, x, comm); }},
+      {"link_margin", [&] { (void)link_margin(x, x, comm); }},
+      {"info_nce", [&] { (void)info_nce(x, x, comm); }},
+      {"roc_auc", [&] { (void)roc_auc(x, x, comm); }},
+      {"mean_reciprocal_rank", [&] { (void)mean_reciprocal_rank(Tensor(Shape{x.num_rows()}), x, comm); }},
+      {"sum", [&] { (void)sum(x, comm); }},
+      {"dot", [&] { (void)dot(x, x, comm); }}};
+  for (const auto& [name, call] : all)
+    for (const auto& [other, other_call] : all)
+      if (name != other) check(comm, {name.c_str(), call, other_call, "calls " + name, "calls " + other});
+}
+
+TEST_CASE("a call at another depth of agree") {
+  const Communicator comm = Communicator::world();
+  if (comm.size() == 1) return;
+  const auto barrier = [&] { comm.barrier(); };
+  check(comm, {"depth", [&] { comm.agree(barrier, "steps"); },
+               [&] { comm.agree([&] { comm.agree(barrier, "steps"); }, "steps"); },
+               "calls barrier in steps within 1 calls of agree", "calls barrier in steps within 2"});
+}
+
+TEST_CASE("an argument that differs between ranks is named on all ranks") {
+  const Communicator comm = Communicator::world();
+  if (comm.size() == 1) return;
+  const TemporaryDirectory directory(comm);
+  const bool is_last = comm.rank() == comm.size() - 1;
+  for (const ArgumentCall& each : argument_calls(comm, directory.path())) {
+    CAPTURE(each.name);
+    CAPTURE(each.argument);
+    const TimeLimit limit;
+    const std::string text = thrown_by_all<InputError>(comm, [&] { each.call(is_last); });
+    CAPTURE(text);
+    CHECK(text.find(" is called with a different " + each.argument) != std::string::npos);
+    CHECK(text.find(" on rank 0, ") != std::string::npos);
+    each.call(false);
+  }
+}
+
+TEST_CASE("each collective function of the public headers compares its arguments") {
+  const Communicator comm = Communicator::world();
+  const TemporaryDirectory directory(comm);
+  std::set<std::string> covered;
+  for (const ArgumentCall& each : argument_calls(comm, directory.path())) {
+    std::istringstream names(each.name);
+    for (std::string name; std::getline(names >> std::ws, name, ',');) covered.insert(name);
+  }
+  const auto internal = internal_names(), without = functions_without_arguments();
+  for (const std::string& name : collective_names(SAR_SOURCE_DIRECTORY)) {
+    CAPTURE(name);
+    const bool is_without = std::ranges::any_of(without, [&](const auto& each) {
+      const std::string& begin = each.first;
+      return name == begin || ((begin.back() == '/' || begin.back() == ' ') && name.starts_with(begin));
+    });
+    CHECK((covered.contains(name) || internal.contains(name) || is_without));
+  }
 }
 
 TEST_CASE("gradients and parameters that do not match") {

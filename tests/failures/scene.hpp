@@ -73,7 +73,9 @@ void add_operation(std::vector<Call>& calls, const Communicator& comm, const std
          auto s = std::make_shared<Scene>(comm, options, wrong);
          const Operation operation = make(*s);
          s->tape = std::make_unique<Tape>();
-         return {[s, operation] { s->out = operation(); }, [s] { return numbers(s->out.value()); }};
+         Attempt attempt{[s, operation] { s->out = operation(); }, [s] { return numbers(s->out.value()); }};
+         if (!wrong) attempt.again = attempt.call;
+         return attempt;
        }});
   calls.push_back(
       {"backward of " + name, false, [=](bool) -> Attempt {
@@ -81,8 +83,11 @@ void add_operation(std::vector<Call>& calls, const Communicator& comm, const std
          const Operation operation = make(*s);
          s->tape = std::make_unique<Tape>();
          s->out = operation();
-         return {[s] { s->comm.agree([&] { s->tape->backward(s->out, scene_values(s->out.shape(), 3)); }); },
-                 [s] { return numbers(s->x.grad()); }};
+         const auto backward = [s] {
+           s->comm.agree([&] { s->tape->backward(s->out, scene_values(s->out.shape(), 3)); });
+         };
+         const auto gradient = [s] { return numbers(s->x.grad()); };
+         return {.call = backward, .result = gradient, .state = gradient};
        }});
 }
 

@@ -274,7 +274,7 @@ FNR == 1 {
   statement = ""
   inside = in_body = 0
   in_head = FILENAME == main_file[room]
-  comment = FILENAME ~ /\.(f90|inc\.in)$/ ? "!" : "//"
+  comment = FILENAME ~ /\.(f90|inc(\.in)?)$/ ? "!" : "//"
   if (FILENAME ~ /pp$/ && !(room in place) && !counts && FILENAME !~ /^tests\//) found(FILENAME ": is in no room")
 }
 FILENAME ~ /CMakeLists/ {

@@ -268,8 +268,11 @@ def option_cases():
     yield "train", ["--graph", "karate", "--fields", "features=x"], ["--fields", "generated graph"]
     yield "train", ["--graph", "karate", "--rename", "a=b"], ["--rename", "--init-weights"]
     yield "train", [*small, "--rename", "=x"], ["--rename", "'=x', expected FROM=TO"]
-    yield "train", ["--frobnicate"], []
-    yield "train", ["positional"], []
+    yield "train", ["--frobnicate"], ["unknown arguments: --frobnicate"]
+    yield "train", ["positional"], ["unknown arguments: positional"]
+    yield "train", ["--hiden", "5", "--epoch=3", "x"], ["unknown arguments: --hiden 5 --epoch=3 x; did you mean --hidden, --epochs?"]
+    yield "plan", ["--rnaks", "4"], ["unknown arguments: --rnaks; did you mean --ranks?"]
+    yield "partition", ["data", "--prats", "2", "--out", "new"], ["--prats", "did you mean --parts?"]
     yield "train", ["--lr"], ["--lr"]
     yield "train", ["--resume"], ["--checkpoint"]
     yield "train", ["--predict", "never", "--predict-layer", "4"], ["there is no layer 4"]
@@ -284,7 +287,11 @@ def special_cases():
     yield "train", [*small, "--layers", "10000", "--hidden", "100000"], ["--layers 10000", "GB"]
     yield "train", [*small, "--layers", "100000"], ["--layers", "'100000'", "1 to 10000"]
     yield "train", [*small, "--num-classes", "1000000000000"], ["1000000000000 classes", "GB"]
-    yield "train", [*small, "--model", "rgcn", "--num-rels", "1000000000"], ["--num-rels 1000000000", "GB"]
+    yield "train", [*small, "--model", "rgcn", "--num-rels", "100000000"], ["--num-rels: '100000000'", "from 1 to 65536"]
+    yield "train", [*small, "--model", "rgcn", "--num-rels", "65536", "--hidden", "100000"], ["--num-rels 65536", "GB"]
+    yield ("train", [*small, "--task", "link", "--negatives", "1048576", "--hidden", "10000"], ["a step with --negatives 1048576", "GB"])
+    yield "train", [*small, "--schedule", "cosine", "--min-lr", "1"], ["--min-lr: is 1, expected at most --lr 0.01"]
+    yield "train", [*small, "--schedule", "plateau", "--min-lr", "1", "--lr", "0.5"], ["--min-lr: is 1, expected at most --lr 0.5"]
     yield "train", [*small, "--threads", "1000000000"], ["--threads", "0 to 1024"]
     yield "train", ["--nodes", "20"], ["20 nodes", "16 classes"]
     yield "train", ["--classes", "1000000000"], ["classes"]
@@ -296,7 +303,8 @@ def special_cases():
     yield "plan", ["--dataset", "nowhere", *planned], ["nowhere"]
     yield "plan", ["--dataset", "nolabels", *planned], ["nolabels: there are no labels", "--num-classes"]
     yield "plan", ["--graph", "karate", *planned, "--json", "nowhere/plan.json"], ["nowhere/plan.json: cannot"]
-    yield "plan", ["--graph", "karate", *planned, "--rates", "damaged.json"], ["damaged.json: "]
+    yield "plan", ["--graph", "karate", *planned, "--rates", "damaged.json"], ["damaged.json: the file is no JSON, expected a file"]
+    yield "train", ["--dataset", "twice", "--category", "a", "--model", "rgcn"], ["twice/hetero.json: the file has the name 'num_nodes' twice"]
     yield "plan", ["--graph", "karate", *planned, "--rates", "nowhere/rates.json"], ["nowhere/rates.json: cannot"]
     yield "partition", ["data", "--method", "random", "--out", "new", "--parts", "100000"], ["data", "--parts 100000", "12 nodes"]
     yield "partition", ["fifo", "--method", "random", "--out", "new", "--parts", "2"], ["fifo: is a FIFO"]
@@ -316,6 +324,33 @@ def special_cases():
     yield "train", [*small, "--save-weights", "/dev/null"], ["/dev/null: is a device"]
     yield "train", [*small, "--init-weights", "data/labels.npy"], ["data/labels.npy: "]
     yield "train", [*small, "--log", "/dev/full"], ["/dev/full: cannot write (No space left on device)"]
+    for key, value, named in (("extra.batch", '{"number": 1, "loss_sum": 2.5}', "extra.batch has no number 'seeds' of 0 to"),
+                              ("extra.batch", '{"number": 1, "seeds": -1, "loss_sum": 2.5}', "extra.batch has no number 'seeds'"),
+                              ("extra.batch", '{"number": 1.5, "seeds": 1, "loss_sum": 2.5}', "extra.batch has no number 'number' of 1 to"),
+                              ("extra.batch", '{"number": 0, "seeds": 1, "loss_sum": 2.5}', "extra.batch has no number 'number'"),
+                              ("extra.batch", '{"number": 1, "seeds": 1, "loss_sum": null}', "extra.batch has no number 'loss_sum'"),
+                              ("extra.batch", "[]", "extra.batch has no number 'number'"),
+                              ("extra.--lr", None, "the metadata have no 'extra.--lr'"),
+                              ("lr", "inf", "lr is 'inf', expected a number"),
+                              ("epoch", "-1", "epoch is '-1', expected a number")):
+        name = f"spoilt{abs(hash((key, value))) % 10 ** 8}"
+        spoil_metadata("resume", name, key, value)
+        yield ("train", ["--graph", "karate", "--hidden", "4", "--epochs", "3", "--checkpoint", name, "--resume"],
+               [f"{name}/checkpoint-00000002.safetensors: {named}"])
+    for rows in ("../../elsewhere", "/tmp", "", "embedding-00000002-0/../../elsewhere", ".", None):
+        name = f"rows{abs(hash(rows)) % 10 ** 8}"
+        spoil_metadata("rows", name, "extra.embedding", rows)
+        yield ("train", ["--graph", "karate", "--hidden", "4", "--embedding", "2", "--epochs", "3", "--checkpoint", name, "--resume"],
+               [f"{name}/checkpoint-00000002.safetensors: ", "extra.embedding"])
+    for text, other in (('"epoch":"2"', '"epoch":"0"'), ('"lr":"0.01"', '"lr":"0.09"'), ('"seed":"0"', '"seed":"4"')):
+        name = f"flipped{abs(hash(text)) % 10 ** 8}"
+        shutil.copytree("resume", name)
+        with open(f"{name}/checkpoint-00000002.safetensors", "rb") as file:
+            data = file.read()
+        assert data.count(text.encode()) == 1
+        write(f"{name}/checkpoint-00000002.safetensors", data.replace(text.encode(), other.encode()))
+        yield ("train", ["--graph", "karate", "--hidden", "4", "--epochs", "3", "--checkpoint", name, "--resume"],
+               [f"{name}/checkpoint-00000002.safetensors: the header has the checksum"])
     for best in ["", "{", "[]", '{"train_acc": "x"}', '{"train_acc": 0.5, "val_acc": null, "test_acc": 1, "epoch": 1e999}', None]:
         name = f"resume{abs(hash(best)) % 10 ** 8}"
         spoil_checkpoint(name, best)
@@ -333,22 +368,29 @@ def make_special_files():
     write("damaged.json", '{"graph_name": ')
     write("other.json", '{"compilerOptions": {}}')
     write("onlyjson/x.json", "{ nothing")
-    code, _, err = run("train", ["--graph", "karate", "--hidden", "4", "--epochs", "2", "--checkpoint", "resume"])
-    assert code == 0, err
+    write("twice/hetero.json", '{"format": "sar-dataset", "version": 1, "node_types": [{"name": "a", "num_nodes": 2, "num_nodes": 3}], "edge_types": []}')
+    for name, more in (("resume", []), ("rows", ["--embedding", "2"])):
+        code, _, err = run("train", ["--graph", "karate", "--hidden", "4", "--epochs", "2", "--checkpoint", name, *more])
+        assert code == 0, err
 
 
 def spoil_checkpoint(name, best):
-    """A copy of the checkpoint whose metadata have another extra.best, or none."""
-    shutil.copytree("resume", name)
+    spoil_metadata("resume", name, "extra.best", best)
+
+
+def spoil_metadata(good, name, key, value):
+    """A copy of the checkpoint whose metadata have another value, or none, and no checksum."""
+    shutil.copytree(good, name)
     path = f"{name}/checkpoint-00000002.safetensors"
     with open(path, "rb") as file:
         data = file.read()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8:8 + size])
-    if best is None:
-        del header["__metadata__"]["extra.best"]
+    del header["__metadata__"]["header_crc32"]
+    if value is None:
+        del header["__metadata__"][key]
     else:
-        header["__metadata__"]["extra.best"] = best
+        header["__metadata__"][key] = value
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     write(path, struct.pack("<Q", len(text)) + text + data[8 + size:])
@@ -369,6 +411,40 @@ def test_full_disk():
     code, out, err = run("train", ["--graph", "karate", "--epochs", "3", "--log", "/dev/full"])
     check(code == 1 and err.count("train: /dev/full: cannot write (No space left on device); the training continues without the log") == 1 and
           "epoch    3/3" in out, "a full disk for the log", code, out + err)
+
+
+def test_full_output():
+    """What is printed is lost: exit code 1, after the work is done."""
+    for program, arguments, made in (("train", ["--graph", "karate", "--epochs", "1", "--save-weights", "printed.w"], "printed.w"),
+                                     ("generate", ["--nodes", "200", "--out", "printed.g"], "printed.g"),
+                                     ("partition", ["data", "--parts", "2", "--method", "random", "--out", "printed.p"], "printed.p"),
+                                     ("plan", ["--help"], ""), ("train", ["--version"], "")):
+        with open("/dev/full", "wb") as full:
+            process = subprocess.run([os.path.join(tools, program), *arguments], stdin=subprocess.DEVNULL, stdout=full, stderr=subprocess.PIPE,
+                                     env=environment, timeout=60)
+        err = process.stderr.decode()
+        check(process.returncode == 1 and err.startswith(f"{program}: standard output: cannot write") and (not made or os.path.exists(made)),
+              f"{program} {arguments[0]} > /dev/full", process.returncode, err)
+
+
+def test_long_values():
+    """A value of any length leaves a message in which the place and what is expected can be read."""
+    long = "x" * 60000
+    for program, arguments, begin, end in (("train", ["--model", long], "--model: 'xxx", "hetero-gat"),
+                                           ("train", ["--epochs", long], "--epochs: 'xxx", ""),
+                                           ("train", ["--" + long], "unknown arguments: --xxx", ""),
+                                           ("partition", ["data", "--method", "random", "--parts", "2", "--out", "no/" + long],
+                                            "partition: no/xxx", ""),
+                                           ("train", ["--graph", "karate", "--init-weights", long], "train: xxx", "expected a .safetensors file")):
+        code, _, err = run(program, arguments)
+        check(code in (1, 2) and len(err) < 1100 and err.startswith(begin) and end in err, f"{program} {arguments[0]} with a long value", code, err)
+
+
+def test_permissions():
+    write("weights.mode", "old")
+    os.chmod("weights.mode", 0o640)
+    code, _, err = run("train", ["--graph", "karate", "--epochs", "1", "--save-weights", "weights.mode"])
+    check(code == 0 and os.stat("weights.mode").st_mode & 0o777 == 0o640, "permissions of a replaced file", code, err)
 
 
 def test_lost_trace():
@@ -422,6 +498,9 @@ def main():
             check(code == 0, f"{argument} as it is", code, err)
         make_special_files()
         test_full_disk()
+        test_full_output()
+        test_long_values()
+        test_permissions()
         test_lost_trace()
         test_links()
         test_two_runs()

@@ -54,10 +54,26 @@ within 1 "$(number rows twice.json)" "$(awk -v x="$(number rows parts.json)" 'BE
 [ "$(number halo_nodes large.json)" = 1734375.0 ] || fail "$(number halo_nodes large.json) halo nodes of a worker"
 grep -q "fits --memory" large.json || fail "it does not say how many workers fit"
 
+# The steps on a tiny graph take no time that a clock can measure; those that are measured are on a larger one.
+"${run[@]}" "$programs/plan" --graph karate "${here[@]}" --rates tiny.json >out 2>err || fail "plan of a tiny graph ends with $?"
+[ "$(grep -A 2 '_seconds": {' tiny.json | grep -c '"per_edge": [0-9.]*[1-9]')" -eq 3 ] || fail "an edge takes no time: $(cat tiny.json)"
+
+# Cores divide the arithmetic, the bandwidth of memory the bytes.
+seconds_on() { # WHAT OPTION...
+  "${run[@]}" "$programs/plan" --graph sbm --nodes 111000000 --edges 3200000000 --features 24 --classes 4 "${model[@]}" --threads 1 --ranks 128 \
+    --link 100gbit --halo-fraction 2 "${@:2}" --json machine.json >out 2>err || fail "plan with ${*:2} ends with $?"
+  number "$1_seconds" machine.json
+}
+within 0.01 "$(seconds_on memory --cores 72)" "$(seconds_on memory --cores 2)" "bytes of memory of 72 cores"
+within 0.01 "$(seconds_on memory --cores 72 --memory-bandwidth 0.2TB)" "$(awk -v s="$(seconds_on memory --cores 2 --memory-bandwidth 100GB)" 'BEGIN { print s / 2 }')" "twice the bandwidth"
+awk -v few="$(seconds_on compute --cores 2)" -v many="$(seconds_on compute --cores 72)" -v memory="$(seconds_on memory --cores 72)" 'BEGIN { exit !(memory > 0 && many >= memory && few > many) }' ||
+  fail "72 cores take no less time than 2, or less than their memory"
+
 # What goes wrong: exit code, one sentence, once.
 expect 2 "--link: '100', expected a rate with its unit: 100gbit, 500mbit, 12.5GB (a second)" "$programs/plan" data --ranks 2 --link 100
 expect 2 "--link: is missing, expected the rate of a worker's network for --ranks 2" "$programs/plan" data --ranks 2
 expect 2 "--memory: '64', expected a size with its unit" "$programs/plan" data --ranks 2 --link 1gbit --memory 64
+expect 2 "--memory-bandwidth: '200', expected a rate with its unit" "$programs/plan" data --ranks 2 --link 1gbit --memory-bandwidth 200
 expect 2 "--ranks" "$programs/plan" data --link 1gbit
 expect 2 "--model: 'gin', expected sage, gcn or gat, whose traffic is known" "$programs/plan" data --ranks 2 --link 1gbit --model gin
 expect 2 "--sample: a plan is for steps on the whole graph" "$programs/plan" data --ranks 2 --link 1gbit --layers 1 --sample 5
@@ -71,4 +87,6 @@ expect 1 "missing" "$programs/plan" missing "${here[@]}"
 expect 1 "rates.json: the rates are of 'sage: 24 -> 64 -> 64 -> 4, batch norm" "$programs/plan" parts "${here[@]}" --model gat --hidden 64 --rates rates.json
 echo '{"model": "x"}' >broken.json
 expect 1 "broken.json: there is no number 'threads' of 0 or more, expected a file that plan --rates has written" "$programs/plan" parts "${here[@]}" --rates broken.json
+echo '{"model": "x",' >broken.json
+expect 1 "broken.json: the file is no JSON, expected a file that plan --rates has written" "$programs/plan" parts "${here[@]}" --rates broken.json
 expect 1 "none/plan.json: cannot write" "$programs/plan" parts "${here[@]}" --json none/plan.json

@@ -187,6 +187,8 @@ rm -r ogb/split/short
 grep -q '"val_mrr":null,"test_mrr":0\.' log3.jsonl || fail "MRR only of negatives that belong to a pair"
 expect 1 "ogb: the negatives of the split belong to no edge, expected --metric auc or hits, not mrr" "$train" --dataset ogb --task link --metric mrr
 expect 1 "ogb: the split lists pairs of nodes" "$train" --dataset ogb --task edge
+expect 1 "ogb: the edges have a split, expected no --split-edges" "$train" --dataset ogb --task link --split-edges 0.1,0.1
+expect 1 "classes: the edges have a split, expected no --split-edges" "$train" --dataset classes.csv "${features[@]}" --task edge --split-edges 0.1,0.1
 # Listed pairs are no negatives: of the pairs of three nodes, one is left, and against equal negatives AUC is 0, a half or 1.
 mkdir -p few/raw few/split/all/{train,valid,test}
 echo 3 >few/raw/num-node-list.csv && echo 1 >few/raw/num-edge-list.csv && echo 1,2 >few/raw/edge.csv

@@ -5,7 +5,7 @@ source "$(dirname "$0")/../support/program_test.sh"
 
 # A whole training: a line an epoch, and the log.
 "${run[@]}" "$programs/train" --graph sbm --nodes 2000 --classes 4 --degree 12 --hidden 32 --epochs 12 --dropout 0.2 --batch-norm \
-  --partition random --mode one-shot --log log.jsonl >out 2>err || fail "training ends with $?"
+  --partition random --mode one_shot --log log.jsonl >out 2>err || fail "training ends with $?"
 [ "$(grep -c '^epoch ' out)" -eq 12 ] || fail "not a line an epoch"
 [ "$(wc -l <log.jsonl)" -eq 13 ] || fail "not an object an epoch and a summary in the log"
 for key in epoch loss train_acc val_acc test_acc seconds forward_seconds backward_seconds comm_seconds comm_bytes peak_bytes; do

@@ -28,7 +28,7 @@ generate --words cites --out words
 
 # The curve depends neither on ranks, partition and mode nor on what travels. Words have no features: learnable rows.
 net=(--category paper --layers 2 --hidden 8 --epochs 2 --dropout 0.2 --eval-every 1)
-modes=(rematerialize sequential one-shot)
+modes=(rematerialize sequential one_shot)
 while read -r dataset options; do
   for number in 1 2 "$ranks"; do
     partition=$([ "$number" = 2 ] && echo random || echo ldg)

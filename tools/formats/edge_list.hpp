@@ -30,11 +30,11 @@ struct EdgeListFormat {
   TextPosition begin;  ///< of the first line behind the header
 };
 
-/// Guesses what is not given from the first lines of a text; `whole` says that there are no others. The
-/// separator is the first of tab, comma and semicolon that all lines have, or else blanks. The first line is
-/// a header if it has something else where all other lines have a number or the name of a part, or if it
-/// names an end "source", "src", "from", ... Returns nothing when it needs more lines to decide. Throws
-/// LineError for a header of more fields than the first edge has, and for two names of one EdgeField.
+/// Detects the options that are not given from the first lines of a text; `whole`: these are all lines. The
+/// separator is the first of tab, comma and semicolon that all lines contain, or else blanks. The first line
+/// is a header if it contains text in a column in which all other lines have a number or the name of a split,
+/// or if a column is named "source", "src", "from", ... Returns nothing if more lines are needed. Throws
+/// LineError for a header with more fields than the first edge, and if two columns name the same EdgeField.
 std::optional<EdgeListFormat> guess_edge_list_format(std::string_view beginning, bool whole,
                                                      const SourceOptions& options);
 

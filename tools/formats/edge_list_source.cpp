@@ -113,7 +113,7 @@ void EdgeListFile::read_integers(Index block_bytes) {
   const TextCounts counts = read_lines(
       comm_, path_, format_.begin, block_bytes,
       [&](std::string_view text) { return parse_edges(text, format_, edges); },
-      [&](Index first) { comm_.agree([&] { chunks.add(first, edges.src, edges.dst, edges.data); }); });
+      [&](Index first, Index) { comm_.agree([&] { chunks.add(first, edges.src, edges.dst, edges.data); }); });
   num_edges = counts.rows;
   for (const EdgeChunk& chunk : chunks.chunks())
     for (const auto* ends : {&chunk.src, &chunk.dst})
@@ -130,7 +130,7 @@ void EdgeListFile::read_names(Index block_bytes) {
   const TextCounts counts = read_lines(
       comm_, path_, format_.begin, block_bytes,
       [&](std::string_view text) { return parse_edges(text, format_, edges); },
-      [&](Index first) {
+      [&](Index first, Index) {
         const std::vector<Index> handles = keys->handles(edges.ends, 2 * first);
         comm_.agree([&] {
           std::vector<Index> src, dst;

@@ -1,5 +1,5 @@
-/// What the sources of graphs in files have in common: once a source is open, its edges and the data of its
-/// nodes and edges can be read.
+/// FileSource: the base class of GraphSources that read their edges when they are opened. It serves the edges
+/// and the node and edge data to the ranks.
 #pragma once
 
 #include "edge_chunks.hpp"
@@ -30,11 +30,11 @@ class FileSource : public GraphSource {
   /// Local.
   void add_nodes(const std::string& name = default_node_type, Index num_nodes = 0);
   void add_edges(SourceEdges type = {});
-  /// Data of the nodes of a type in a .npy file. If there may be `more` nodes than are known, they are as many
-  /// as the first file has rows. Local.
+  /// Data of the nodes of a type in a .npy file. If there may be `more` nodes than are known, they are as
+  /// many as the first file has rows. Local.
   void add_node_file(std::size_t type, const std::string& field, const std::string& path, bool more = false);
-  /// Throws when a homogeneous graph has no nodes, or so many for the edges that the number cannot be meant.
-  /// `place` begins the message. Local.
+  /// Throws InputError, beginning with `place`, if a homogeneous graph has no nodes, or implausibly many for
+  /// its edges. Local.
   void require_plausible_size(const std::string& place) const;
   /// Lists the fields in types(): the end of each constructor. Local.
   void list_fields();

@@ -1,6 +1,7 @@
 /// Readers of files that zlib has packed. They read from front to back, are local, and throw InputError.
 #pragma once
 
+#include <sar/config.hpp>
 #include <sar/core/files/file.hpp>
 
 #include <memory>
@@ -13,15 +14,13 @@ namespace sar::formats {
 inline constexpr Index max_inflation = 1032;
 
 /// Unpacks a section of a file.
-class Inflater {
+class Inflater : NonCopyable {
  public:
   enum class Format { gzip, raw };  ///< gzip: one or several members; raw: one stream without a frame, of zip
 
   /// `what` names the section in messages. The file outlives the Inflater.
   Inflater(const InputFile& file, std::string what, Index begin, Index bytes, Format format);
   ~Inflater();
-  Inflater(const Inflater&) = delete;
-  Inflater& operator=(const Inflater&) = delete;
 
   /// Reads up to `bytes` more bytes; fewer only at the end. At the end of raw data the whole section has been
   /// used.

@@ -14,6 +14,7 @@ namespace sar::formats {
 namespace {
 
 constexpr Index max_line_bytes = Index{1} << 28;
+constexpr Index dealt_blocks = 4;  // of a packed file, that rank 0 holds at a time
 
 void require_line_length(const std::string& path, Index bytes) {
   require<InputError>(bytes <= max_line_bytes, path, ": a line has more than ", max_line_bytes,
@@ -110,13 +111,15 @@ class PackedBlocks {
 /// Hands every rank its block of each round.
 class Blocks {
  public:
-  Blocks(const Communicator& comm, const std::string& path, Index begin, Index block_bytes) : comm_(comm) {
+  Blocks(const Communicator& comm, const std::string& path, Index begin, Index block_bytes)
+      : comm_(comm), most_dealt_(dealt_blocks * block_bytes) {
     comm.agree([&] {
       file_.emplace(path);
       require<InputError>(file_->packed() || begin <= file_->file().size(), path,
                           ": the file has become shorter while it was read");
       if (file_->packed()) {
-        if (comm_.rank() == 0) packed_.emplace(*file_, begin, block_bytes);
+        if (comm_.rank() == 0)
+          packed_.emplace(*file_, begin, std::clamp<Index>(most_dealt_ / comm_.size(), 1, block_bytes));
         return;
       }
       const Index share = (file_->file().size() - begin) / comm_.size() + 1;
@@ -149,7 +152,8 @@ class Blocks {
       if (comm_.rank() != 0) return;
       dealt_.clear();
       more[0] = packed_->finished() ? 0 : 1;
-      for (Index& count : counts) count = packed_->read(dealt_);
+      for (Index& count : counts)
+        if (std::ssize(dealt_) < most_dealt_) count = packed_->read(dealt_);
     });
     comm_.broadcast(std::span<Index>(more), 0);
     if (more[0] == 0) return false;
@@ -163,6 +167,7 @@ class Blocks {
   std::optional<TextFile> file_;
   std::optional<PlainBlocks> plain_;
   std::optional<PackedBlocks> packed_;
+  Index most_dealt_;  // bytes in a round, and a line more
   Index num_blocks_ = 0;
   Index round_ = 0;
   std::string dealt_;
@@ -182,7 +187,7 @@ struct Report {
 
 TextCounts read_lines(const Communicator& comm, const std::string& path, const TextPosition& begin,
                       Index block_bytes, FunctionRef<TextCounts(std::string_view text)> parse,
-                      FunctionRef<void(Index first_row)> placed) {
+                      FunctionRef<void(Index first_row, Index rows)> placed) {
   Blocks blocks(comm, path, begin.byte, block_bytes);
   TextCounts total{begin.line, 0};
   std::string_view text;
@@ -215,7 +220,7 @@ TextCounts read_lines(const Communicator& comm, const std::string& path, const T
       total.rows += report.rows;
       ++rank;
     }
-    placed(first_row);
+    placed(first_row, total.rows);
   }
   return total;
 }

@@ -35,8 +35,8 @@ struct MatrixEdges {
   Index entries = 0;           ///< of all blocks so far
 };
 
-/// Reads whole lines into `edges`, in the place of those that are there. Throws LineError. Rows of the counts
-/// are edges.
+/// Parses whole lines and replaces the contents of `edges` by their edges. Returns the numbers of lines and
+/// edges (TextCounts::rows). Throws LineError.
 TextCounts parse_matrix_entries(std::string_view text, const MatrixMarketHeader& header, MatrixEdges& edges);
 
 }  // namespace sar::formats

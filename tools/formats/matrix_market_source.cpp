@@ -37,18 +37,25 @@ MatrixMarketSource::MatrixMarketSource(const Communicator& comm_of_source, const
   });
   comm().broadcast(std::span<MatrixMarketHeader>(&header, 1), 0);
   MatrixEdges edges;
+  const auto require_entries = [&](bool condition, Index found, const char* at_least) {
+    require<InputError>(condition, path_, ": there are ", at_least, found, " entries, expected ",
+                        header.entries, " by the line of sizes");
+  };
   add_nodes(default_node_type, header.size);
   add_edges();
   types_.edges[0].num_edges =
       read_lines(
           comm(), path_, header.begin, options.block_bytes,
           [&](std::string_view text) { return parse_matrix_entries(text, header, edges); },
-          [&](Index first) { comm().agree([&] { chunks_[0].add(first, edges.src, edges.dst, edges.weight); }); })
+          [&](Index first, Index) {
+            const Index found = comm().all_reduce(edges.entries);
+            require_entries(found <= header.entries, found, "at least ");
+            comm().agree([&] { chunks_[0].add(first, edges.src, edges.dst, edges.weight); });
+          })
           .rows;
   const Index entries = comm().all_reduce(edges.entries);
   comm().agree([&] {
-    require<InputError>(entries == header.entries, path_, ": there are ", entries, " entries, expected ",
-                        header.entries, " by the line of sizes");
+    require_entries(entries == header.entries, entries, "");
     require_plausible_size(path_);
     for (const auto& [field, file] : options.node_data) add_node_file(0, field, file);
   });

@@ -1,5 +1,5 @@
 /// Partitions a graph once, for many trainings; see --help.
-///     mpirun -n 2 partition path/to/dataset --parts 8 --method metis --out parts
+///     mpirun -n 2 partition path/to/dataset --parts 8 --out parts
 /// The number of ranks that partition and the number of parts are independent.
 ///
 /// Room tools/partition: The program `partition`.

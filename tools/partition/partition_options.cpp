@@ -19,8 +19,9 @@ void add_graph_options(CLI::App& app, PartitionOptions& o) {
 void add_partition_options(CLI::App& app, PartitionOptions& o) {
   begin_group(app, "Partition");
   PartitionGraphOptions& g = o.graph;
+  g.method = PartitionMethod::automatic;
   add_number(app, "--parts", g.parts, "number of parts", 1)->required();
-  add_choice(app, "--method", g.method, partition_methods(), "assignment of nodes to parts")->required();
+  add_choice(app, "--method", g.method, partition_methods(), "assignment of nodes to parts");
   add_choice(app, "--order", g.order, {{"clusters", NodeOrder::clusters}, {"original", NodeOrder::original}},
              "order of the nodes in a part");
   add_seed_option(app, g.seed, "random, metis, scotch: seed");

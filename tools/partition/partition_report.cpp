@@ -122,8 +122,8 @@ void print_report(const PartitionReport& report, const ModelSize& model, const M
   std::printf("largest / mean: nodes %.3f, in-edges %.3f, training nodes %.3f, halo nodes %.3f\n",
               report.balance(&PartSize::nodes), report.balance(&PartSize::in_edges),
               report.balance(&PartSize::training_nodes), report.balance(&PartSize::halo_nodes));
-  std::printf("edge cut: %lld of %lld edges, %.2f %%\n", integer(report.total().cut_edges),
-              integer(report.num_edges), 100 * report.cut_share());
+  std::printf("edge cut: %lld of %lld edges, %.2f %%, by %s\n", integer(report.total().cut_edges),
+              integer(report.num_edges), 100 * report.cut_share(), to_string(report.method));
   if (!typed)
     std::printf(
         "predicted for a %d-layer %s of width %lld, %lld features, %lld classes: at most %.1f MB per worker, "
@@ -139,7 +139,7 @@ void print_report(const PartitionReport& report, const ModelSize& model, const M
 
 void write_report(const std::string& file, const PartitionReport& report,
                   const PartitionGraphOptions& options, const ModelSize& model, const Measured& measured) {
-  nlohmann::ordered_json json{{"method", to_string(options.method)},
+  nlohmann::ordered_json json{{"method", to_string(report.method)},
                               {"order", to_string(options.order)},
                               {"num_nodes", report.num_nodes},
                               {"num_edges", report.num_edges},

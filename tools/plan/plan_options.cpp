@@ -54,6 +54,15 @@ void add_machine_options(CLI::App& app, Machine& m) {
   app.add_option_function<std::string>("--memory", read_memory,
                                        "memory of a worker, for the least number of workers: 64GB")
       ->option_text("SIZE");
+  const auto read_rate = [&m](const std::string& text) {
+    static const Unit units[] = {{"gb", 1e9}, {"tb", 1e12}};
+    m.memory_rate =
+        with_unit("--memory-bandwidth", text, units, "a rate with its unit: 200GB, 1.5TB (a second)");
+  };
+  app.add_option_function<std::string>(
+         "--memory-bandwidth", read_rate,
+         "memory of a worker, bytes read and written per second: 200GB; default: measured here")
+      ->option_text("RATE");
 }
 
 void add_shape_options(CLI::App& app, PlanOptions& o) {

@@ -15,6 +15,7 @@ struct Machine {
   double latency = 20e-6;   ///< seconds of a message, without its bytes
   double efficiency = 0.8;  ///< parallel efficiency when there are more cores than in the measurement
   double memory = 0;        ///< bytes of memory of a worker; 0: unknown
+  double memory_rate = 0;   ///< bytes of memory read or written per second; 0: as measured
 };
 
 struct PlanOptions {

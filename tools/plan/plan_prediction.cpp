@@ -76,10 +76,21 @@ Memory memory_of(const PlanOptions& o, const Rates& rates, const ModelSize& mode
   return memory;
 }
 
-/// Converts measured seconds to seconds of one worker with the planned number of cores.
-double on_cores(const Machine& machine, int threads, double seconds) {
-  const double efficiency = machine.cores > threads ? machine.efficiency : 1;
-  return seconds * threads / (machine.cores * efficiency);
+/// Seconds of one worker with the planned cores and memory.
+struct Compute {
+  double arithmetic = 0, memory = 0;
+
+  [[nodiscard]] double seconds() const { return arithmetic + memory; }
+};
+
+/// Converts measured seconds, in which `bytes` were moved between memory and cores: cores divide the
+/// arithmetic, the bandwidth of memory the bytes.
+Compute on_machine(const Machine& machine, const Rates& rates, double seconds, double bytes) {
+  const double more_cores = machine.cores / rates.threads;
+  const double efficiency = more_cores > 1 ? machine.efficiency : 1;
+  const double memory = std::min(seconds, bytes / rates.memory_rate());
+  return {(seconds - memory) / (more_cores * efficiency),
+          memory * rates.memory_rate() / memory_rate_of(machine, rates)};
 }
 
 double wire_seconds(const Machine& machine, const Pass& pass) {
@@ -122,6 +133,12 @@ std::string tell(const std::string& change, const Prediction& p) {
 
 }  // namespace
 
+// More cores than measured may share the measured bandwidth.
+double memory_rate_of(const Machine& machine, const Rates& rates) {
+  if (machine.memory_rate > 0) return machine.memory_rate;
+  return rates.memory_rate() * std::min(1.0, machine.cores / rates.threads);
+}
+
 Prediction predict(const PlanOptions& o, const Rates& rates, const GraphShape& shape) {
   const ModelSize model = model_size(o.train, shape.features, shape.classes);
   const auto ranks = static_cast<int>(shape.parts.size());
@@ -135,20 +152,25 @@ Prediction predict(const PlanOptions& o, const Rates& rates, const GraphShape& s
     if (memory.total() > most.memory.total()) most.memory = memory;
     const Pass step = pass_of(o.train, model, at, true), forward = pass_of(o.train, model, at, false);
     const double share = step.bytes > 0 ? forward.bytes / step.bytes : 0;
-    const auto compute = [&](double seconds, const Pass& pass, double share_of_step) {
-      return on_cores(o.machine, rates.threads,
-                      seconds + exchange_seconds(rates, pass, ranks, share_of_step));
+    const auto compute = [&](double seconds, const Pass& pass, double share_of_step, bool with_backward) {
+      return on_machine(o.machine, rates, seconds + exchange_seconds(rates, pass, ranks, share_of_step),
+                        memory_bytes(model, part, pass, with_backward));
     };
     const double n = part.nodes, e = part.in_edges;
-    most.compute = std::max(most.compute, compute(rates.forward(n, e) + rates.backward(n, e), step, 1));
+    const Compute of_step = compute(rates.forward(n, e) + rates.backward(n, e), step, 1, true);
+    if (of_step.seconds() > most.compute) {
+      most.compute = of_step.seconds();
+      most.memory_seconds = of_step.memory;
+    }
     most.wire = std::max(most.wire, wire_seconds(o.machine, step));
     most.stages = std::max(most.stages, step.stages);
     most.messages = std::max(most.messages, step.messages);
     most.received_bytes = std::max(most.received_bytes, step.bytes);
     most.evaluation_bytes = std::max(most.evaluation_bytes, forward.bytes);
     most.sent_bytes_all += step.bytes + (ranks > 1 ? sizeof(real) * rates.parameters : 0);
-    most.evaluation = std::max(most.evaluation, overlapped(compute(rates.evaluation(n, e), forward, share),
-                                                           wire_seconds(o.machine, forward), forward.stages));
+    most.evaluation =
+        std::max(most.evaluation, overlapped(compute(rates.evaluation(n, e), forward, share, false).seconds(),
+                                             wire_seconds(o.machine, forward), forward.stages));
   }
   most.seconds =
       overlapped(most.compute, most.wire, most.stages) + gradient_seconds(o.machine, rates.parameters, ranks);

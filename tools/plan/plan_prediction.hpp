@@ -27,6 +27,7 @@ struct Prediction {
   double sent_bytes_all = 0;    ///< bytes sent by all workers together in a training step
   double evaluation_bytes = 0;  ///< bytes received in a forward pass for evaluation
   double compute = 0;           ///< seconds of a training step: kernels, packing, adding
+  double memory_seconds = 0;    ///< the seconds of `compute` that move bytes between memory and cores
   double wire = 0;              ///< seconds of a training step on the network
   double seconds = 0;           ///< seconds of a training step
   double evaluation = 0;        ///< seconds of a forward pass for evaluation
@@ -34,14 +35,19 @@ struct Prediction {
   double messages = 0;          ///< of a training step
 };
 
+/// Returns the bytes per second that a worker moves between memory and cores: as given, or as measured.
+double memory_rate_of(const Machine& machine, const Rates& rates);
+
 /// Predicts the needs of a training from the measured rates and the sizes of the parts. The memory of a part is
 ///     rows and graph of its nodes and in-edges (Rates) + 16 bytes per parameter (double: 32)
 ///     + index arrays of the halo + max(halo rows of the stages in flight, buffer that sums the gradients of parameters).
 /// The time of a training step is
 ///     max(compute, wire) + min(compute, wire) / stages + time to sum the gradients of parameters,
 /// because everything except the first and the last stage overlaps. Here
-///     compute = (forward + backward + packing and unpacking of received rows + rows that stages add to
-///                + fixed cost of a step * log2(ranks) / log2(measured ranks)) / (speedup by cores)
+///     S       = forward + backward + packing and unpacking of received rows + rows that stages add to
+///               + fixed cost of a step * log2(ranks) / log2(measured ranks)
+///     M       = min(S, bytes moved / measured memory bandwidth)
+///     compute = (S - M) / (speedup by cores) + M * measured memory bandwidth / memory bandwidth
 ///     wire    = bytes received / bandwidth of the link + messages * latency.
 /// Throws InputError if max_halo_bytes is smaller than one row.
 Prediction predict(const PlanOptions& o, const Rates& rates, const GraphShape& shape);

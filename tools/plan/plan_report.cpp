@@ -35,6 +35,8 @@ void print_plan(const Plan& plan) {
   const PartShape part = largest(shape);
   std::printf("%s: %.0f nodes, %.0f edges, %d workers of %g cores, %s\n", printable(shape.name).c_str(),
               shape.nodes, shape.edges, o.machine.ranks, o.machine.cores, printable(rates.model).c_str());
+  std::printf("memory of a worker moves %.3g GB/s, %s\n", memory_rate_of(o.machine, rates) / 1e9,
+              o.machine.memory_rate > 0 ? "--memory-bandwidth" : "as measured: see --memory-bandwidth");
   std::printf("rates measured with %d threads on %.0f nodes of degree %.3g\n", rates.threads, rates.nodes,
               rates.degree);
   std::printf("largest part, %s:\n", printable(shape.source).c_str());
@@ -52,6 +54,7 @@ void print_plan(const Plan& plan) {
   print_line("received by a worker", p.received_bytes / 1e6, "MB");
   print_line("sent by all workers", p.sent_bytes_all / 1e6, "MB");
   print_line("compute", p.compute, "s");
+  print_line("of which bound by memory", p.memory_seconds, "s");
   print_line("wire", p.wire, "s");
   print_line("time", p.seconds, "s");
   print_line("time of an evaluation", p.evaluation, "s");
@@ -72,6 +75,7 @@ void write_plan(const std::string& file, const Plan& plan) {
                                     {"ranks", o.machine.ranks},
                                     {"cores", o.machine.cores},
                                     {"link_bytes_per_second", o.machine.link_bytes},
+                                    {"memory_bytes_per_second", memory_rate_of(o.machine, rates)},
                                     {"parts", shape.source},
                                     {"largest_part",
                                      {{"nodes", part.nodes},
@@ -90,6 +94,7 @@ void write_plan(const std::string& file, const Plan& plan) {
                                     {"stages", p.stages},
                                     {"messages", p.messages},
                                     {"compute_seconds", p.compute},
+                                    {"memory_seconds", p.memory_seconds},
                                     {"wire_seconds", p.wire},
                                     {"seconds", p.seconds},
                                     {"evaluation_seconds", p.evaluation},

@@ -1,6 +1,7 @@
 #include "plan_traffic.hpp"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace sar::tools {
 
@@ -42,6 +43,19 @@ Pass pass_of(const TrainOptions& o, const ModelSize& model, const Place& at, boo
     pass.stages = std::max(pass.stages, number);
   }
   return pass;
+}
+
+double memory_bytes(const ModelSize& model, const PartShape& part, const Pass& pass, bool with_backward) {
+  double bytes = 2 * (3 * pass.unpacked + pass.added_to);
+  for (int i = 0; i < model.layers; ++i) {
+    const LayerTraffic layer = traffic(model, i);
+    const int gathers = layer.width == 0 ? 0 : with_backward ? layer.fetches + layer.pushes : 1;
+    const auto numbers = static_cast<double>(model.width(i) + 2 * layer.width + 2 * model.width(i + 1));
+    bytes +=
+        part.in_edges * gathers * (static_cast<double>(layer.width) * sizeof(real) + sizeof(std::int32_t));
+    bytes += part.nodes * (with_backward ? 3 : 1) * numbers * sizeof(real);
+  }
+  return bytes;
 }
 
 }  // namespace sar::tools

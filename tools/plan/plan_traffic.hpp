@@ -30,4 +30,9 @@ StageRows stages_of(const TrainOptions& o, const Place& at, double row_bytes, bo
 
 Pass pass_of(const TrainOptions& o, const ModelSize& model, const Place& at, bool with_backward);
 
+/// Returns the bytes that the passes over nodes and edges move between memory and cores. Each edge reads a
+/// row and its index; each node reads its input and writes and reads its sum and its output, in the backward
+/// pass twice; halo rows are copied three times and added once.
+double memory_bytes(const ModelSize& model, const PartShape& part, const Pass& pass, bool with_backward);
+
 }  // namespace sar::tools

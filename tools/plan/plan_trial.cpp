@@ -43,7 +43,7 @@ Seconds seconds_of(FunctionRef<void()> work) {
 }
 
 /// Accounted bytes of a training step: at its peak, and at the points where halo rows would be held.
-struct Held {
+struct HeldBytes {
   double peak = 0, fetch = 0, push = 0, rest = 0;
 };
 
@@ -82,11 +82,11 @@ class Trial {
   void forget_seconds() { forward_ = backward_ = evaluation_ = std::numeric_limits<double>::infinity(); }
 
   /// Returns the bytes of one more step.
-  [[nodiscard]] Held held() {
+  [[nodiscard]] HeldBytes held() {
     start_trace(steady_nanoseconds());
     step();
     stop_trace();
-    Held held{.peak = static_cast<double>(peak_bytes()) - live_before_};
+    HeldBytes held{.peak = static_cast<double>(peak_bytes()) - live_before_};
     const RecordedTrace trace = recorded_trace();
     std::int64_t backward = std::numeric_limits<std::int64_t>::max();
     for (const auto& event : trace.events)
@@ -113,8 +113,8 @@ class Trial {
   [[nodiscard]] double evaluation() const { return evaluation_; }
   /// Returns the bytes received per rank and step, averaged over the ranks.
   [[nodiscard]] double sent_bytes() const { return sent_bytes_; }
-  /// Returns the bytes of result rows that stages add to in a step. The parts are as random ones, because nodes of a
-  /// class are spread over all parts.
+  /// Returns the bytes of result rows that stages add to in a step. The parts are as random ones, because
+  /// nodes of a class are spread over all parts.
   [[nodiscard]] double added_to() const {
     const double others = graph_->comm().size() - 1, cut = edges() * others / (others + 1);
     const PartShape part{.nodes = nodes(),
@@ -138,9 +138,11 @@ class Trial {
   double sent_bytes_ = 0;
 };
 
-/// Fits per_node and per_edge to two measurements with equal numbers of nodes; neither is negative.
-Linear2 fit(const Trial& few, double of_few, const Trial& many, double of_many) {
-  const double per_edge = std::max(0.0, (of_many - of_few) / std::max(1.0, many.edges() - few.edges()));
+/// Fits per_node and per_edge to two measurements with equal numbers of nodes; neither is negative, and
+/// per_edge not less than `least_per_edge`.
+Linear2 fit(const Trial& few, double of_few, const Trial& many, double of_many, double least_per_edge = 0) {
+  const double per_edge =
+      std::max(least_per_edge, (of_many - of_few) / std::max(1.0, many.edges() - few.edges()));
   return {std::max(0.0, of_many - per_edge * many.edges()) / many.nodes(), per_edge};
 }
 
@@ -154,7 +156,8 @@ double copied_bytes() {
   return static_cast<double>(from.bytes()) / best;
 }
 
-/// Times the trials in turns, so that noise of the machine affects all of them, on all ranks at the same time.
+/// Times the trials in turns, so that noise of the machine affects all of them, on all ranks at the same
+/// time.
 void time_steps(const Communicator& comm, std::span<Trial* const> trials) {
   constexpr double enough_seconds = 1;  // per trial
   double spent = 0;
@@ -169,7 +172,8 @@ void time_steps(const Communicator& comm, std::span<Trial* const> trials) {
     }
 }
 
-/// Returns the seconds of a training step minus the seconds of its nodes and edges; the maximum over the ranks.
+/// Returns the seconds of a training step minus the seconds of its nodes and edges; the maximum over the
+/// ranks.
 double beyond(const Communicator& comm, const Rates& rates, const Trial& trial) {
   const double alone =
       rates.forward(trial.nodes(), trial.edges()) + rates.backward(trial.nodes(), trial.edges());
@@ -185,8 +189,8 @@ TrainOptions with_small_stages(const TrainOptions& o, Index nodes) {
   return small;
 }
 
-/// Fits the costs of the exchange: per step, per byte of result rows that stages add to, and per received byte.
-/// `unpacked`: bytes of a row in memory per byte on the wire.
+/// Fits the costs of the exchange: per step, per byte of result rows that stages add to, and per received
+/// byte. `unpacked`: bytes of a row in memory per byte on the wire.
 void set_exchange(const Communicator& comm, Rates& rates, const Trial& tiny, const Trial& shared,
                   const Trial& staged, double unpacked) {
   rates.step_seconds = beyond(comm, rates, tiny);
@@ -245,12 +249,14 @@ std::string to_text(const Rates& rates) {
 
 /// Throws InputError.
 Rates parse_rates(const std::string& text, const std::string& file) {
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const auto number = [&](const Json& of, const char* name) {
+  constexpr const char* expected = "a file that plan --rates has written";
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  require<InputError>(!json.is_discarded(), file, ": the file is no JSON, expected ", expected);
+  const auto number = [&](const nlohmann::json& of, const char* name) {
     const bool has = of.is_object() && of.contains(name) && of[name].is_number();
     const double value = has ? of[name].get<double>() : -1;
     require<InputError>(value >= 0 && std::isfinite(value), file, ": there is no number '", name,
-                        "' of 0 or more, expected a file that plan --rates has written");
+                        "' of 0 or more, expected ", expected);
     return value;
   };
   Rates rates;
@@ -291,25 +297,27 @@ std::string describe_model(const TrainOptions& o, Index features, Index classes)
 Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index features, Index classes,
                     double nodes, double degree) {
   constexpr double most_row_bytes = 1 << 25, most_degree = 64;  // bounds of the widest tensor
+  constexpr double least_nodes = 4096, least_degree = 8;        // of steps longer than the noise of the clock
   const double width = static_cast<double>(std::max({o.model.hidden, features, classes})) * sizeof(real);
-  const double least = static_cast<double>(std::max<Index>(2 * classes, 64));
-  const auto n = static_cast<Index>(std::max(least, std::min(nodes, most_row_bytes / width)));
-  const double d = std::clamp(degree, 1.0, std::min(most_degree, static_cast<double>(n) / 2));
+  const double fewest = static_cast<double>(std::max<Index>(2 * classes, 64));
+  const auto n =
+      static_cast<Index>(std::max(fewest, std::min(std::max(nodes, least_nodes), most_row_bytes / width)));
+  const double d = std::clamp(degree, least_degree, std::min(most_degree, static_cast<double>(n) / 2));
   const Communicator self = Communicator::self();
   const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(self));
   const MatmulPrecisionScope precision(o.matmul_precision);
   Trial few(self, o, features, classes, n, d / 2);
   for (int i = 0; i < 2; ++i) few.step(), few.evaluate();  // fill the caches of the graph and of the layers
-  const Held of_few = few.held();
+  const HeldBytes of_few = few.held();
   Trial many(self, o, features, classes, n, d);
   for (int i = 0; i < 2; ++i) many.step(), many.evaluate();
-  const Held of_many = many.held();
+  const HeldBytes of_many = many.held();
   std::vector<Trial*> trials{&few, &many};
   std::optional<Trial> tiny, shared, staged;  // on all ranks together
   if (comm.size() > 1) {
     TrainOptions usual = o;
     usual.graph_options.max_halo_bytes = 0;
-    tiny.emplace(comm, usual, features, classes, static_cast<Index>(least), d);
+    tiny.emplace(comm, usual, features, classes, static_cast<Index>(fewest), d);
     shared.emplace(comm, usual, features, classes, n, d);
     staged.emplace(comm, with_small_stages(o, n), features, classes, n, d);
     for (Trial* trial : {&*tiny, &*shared, &*staged}) {
@@ -324,10 +332,11 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index featu
   rates.nodes = many.nodes();
   rates.degree = many.edges() / many.nodes();
   rates.parameters = many.parameters();
-  rates.forward = fit(few, few.forward(), many, many.forward());
-  rates.backward = fit(few, few.backward(), many, many.backward());
-  rates.evaluation = fit(few, few.evaluation(), many, many.evaluation());
   rates.copied_bytes = copied_bytes();
+  const double least = sizeof(real) / rates.copied_bytes;  // an edge moves a number or more
+  rates.forward = fit(few, few.forward(), many, many.forward(), least);
+  rates.backward = fit(few, few.backward(), many, many.backward(), least);
+  rates.evaluation = fit(few, few.evaluation(), many, many.evaluation(), least);
   take_mean(comm, rates);
   constexpr double copies = 3;  // pack, send, receive; or send, receive, add
   rates.byte_seconds = copies / rates.copied_bytes;
@@ -336,13 +345,13 @@ Rates measure_rates(const Communicator& comm, const TrainOptions& o, Index featu
                           static_cast<double>(wire_bytes(o.graph_options.halo_format, o.model.hidden));
   if (comm.size() > 1) set_exchange(comm, rates, *tiny, *shared, *staged, unpacked);
   const double weights = 4.0 * sizeof(real) * rates.parameters;
-  const auto bytes = [&](double Held::*what) {
+  const auto bytes = [&](double HeldBytes::*what) {
     return fit(few, of_few.*what - weights, many, of_many.*what - weights);
   };
-  rates.peak = bytes(&Held::peak);
-  rates.fetch = bytes(&Held::fetch);
-  rates.push = bytes(&Held::push);
-  rates.rest = bytes(&Held::rest);
+  rates.peak = bytes(&HeldBytes::peak);
+  rates.fetch = bytes(&HeldBytes::fetch);
+  rates.push = bytes(&HeldBytes::push);
+  rates.rest = bytes(&HeldBytes::rest);
   rates.index = fit(few, few.index_bytes(), many, many.index_bytes());
   return rates;
 }

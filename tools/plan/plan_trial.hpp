@@ -38,6 +38,9 @@ struct Rates {
   Linear2 rest = {};      ///< while the gradients of parameters are added up
   Linear2 index = {};     ///< the graph's share of them
   double parameters = 0;  ///< numbers
+
+  /// Returns the bytes read or written per second: a copied byte is both (STREAM's copy).
+  [[nodiscard]] double memory_rate() const { return 2 * copied_bytes; }
 };
 
 /// Returns one line with the model and everything else that the rates depend on.

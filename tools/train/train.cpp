@@ -87,6 +87,24 @@ void require_memory_of_model(const Communicator& comm, const TrainOptions& o, co
   require_memory(comm, (numbers + rows) * static_cast<double>(sizeof(real)), what);
 }
 
+/// Checks before the training that the negative pairs of a step, and the scores of an evaluation, fit in
+/// memory. Collective.
+void require_memory_of_pairs(const Communicator& comm, const TrainOptions& o, const EdgeTask& edges) {
+  if (o.task.type != TaskType::link || o.epochs == 0) return;
+  const SampleOptions& s = o.sample;
+  auto positives = static_cast<double>(edges.train.edges.size());
+  if (!s.fan_outs.empty())
+    positives = std::min(positives, static_cast<double>(s.batch_size) / (s.batch_per_rank ? 1 : comm.size()));
+  // both ends as indices, and as rows in the forward and in the backward pass
+  const double pair_bytes = 2 * sizeof(Index) + 4.0 * static_cast<double>(o.model.hidden) * sizeof(real);
+  require_memory(comm, positives * static_cast<double>(o.task.negatives) * pair_bytes,
+                 concat("a step with --negatives ", o.task.negatives));
+  const Index evaluated = std::max(edges.valid.edges.size(), edges.test.edges.size());
+  if (o.eval_every > 0)
+    require_memory(comm, static_cast<double>(evaluated * o.task.eval_negatives) * sizeof(real),
+                   concat("an evaluation with --eval-negatives ", o.task.eval_negatives));
+}
+
 /// Prepares the edges of the tasks link and edge, after a check of the memory and of the files of predictions.
 /// Collective.
 EdgeTask prepare_edges(const Communicator& comm, const TrainOptions& o, NodeData& data, EdgeData given) {
@@ -96,6 +114,7 @@ EdgeTask prepare_edges(const Communicator& comm, const TrainOptions& o, NodeData
   if (task == TaskType::edge && !o.predict.empty()) require_edge_ids(comm, data, edges.all.edges.id);
   require_memory_of_model(comm, o, o.model, data, o.embedding > 0 ? o.embedding : data.features.row_size(),
                           task == TaskType::node ? data.num_classes : edges.num_classes, edges.num_types);
+  require_memory_of_pairs(comm, o, edges);
   return edges;
 }
 

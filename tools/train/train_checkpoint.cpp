@@ -90,6 +90,17 @@ std::string epoch_text(int epoch) {
   return text.data();
 }
 
+constexpr std::string_view rows_prefix = "embedding-";
+
+/// Returns the name of the directory of learnable rows, beside the checkpoint.
+std::string name_of_rows(int epoch, Index batch) {
+  return concat(rows_prefix, epoch_text(epoch), "-", batch);
+}
+bool is_name_of_rows(const std::string& name) {
+  return name.starts_with(rows_prefix) &&
+         name.find_first_not_of("-0123456789", rows_prefix.size()) == std::string::npos;
+}
+
 }  // namespace
 
 Checkpoints::Checkpoints(const Communicator& comm, const TrainOptions& o, const GraphShardManager& graph,
@@ -127,17 +138,27 @@ CheckpointInfo Checkpoints::resume(Module& model, Optimizer& optimizer, LRSchedu
                         option, " ", made_with != info.extra.end() ? made_with->second : defaults_.at(option),
                         ", expected ", value, " as in this run");
   }
-  if (input_.has_learnable_rows()) input_.load(directory_ + "/" + info.extra["embedding"]);
+  const auto extra = [&](const char* key) {
+    const auto found = info.extra.find(key);
+    require<InputError>(found != info.extra.end(), last_, ": the metadata have no 'extra.", key,
+                        "', expected a checkpoint that train has written");
+    return found->second;
+  };
+  if (input_.has_learnable_rows()) {
+    const std::string rows = extra("embedding");
+    require<InputError>(is_name_of_rows(rows), last_, ": extra.embedding is '", rows,
+                        "', expected a name as ", name_of_rows(info.epoch, 0));
+    input_.load(directory_ + "/" + rows);
+  }
   require<InputError>(epochs_ == 0 || info.epoch <= epochs_, last_, ": ", info.epoch,
                       " epochs are done, expected --epochs of at least that, or 0 to predict only, not ",
                       epochs_);
   if (schedule != nullptr && epochs_ > 0) checkpointer_->load(last_, model, optimizer, *schedule);
-  if (speaks_) {
-    const Index batch = EpochProgress::from_checkpoint(info.extra, last_).batch;
+  const Index batch = EpochProgress::from_checkpoint(info.extra, last_).batch;
+  if (speaks_)
     std::printf("resuming from %s, after epoch %d%s\n", last_.c_str(), info.epoch,
                 batch > 0 ? concat(" and ", batch, " batches of the next").c_str() : "");
-  }
-  const std::string now = concat(lr_), before = info.extra["--lr"];
+  const std::string now = concat(lr_), before = extra("--lr");
   if (before != now && epochs_ > 0) {
     if (schedule != nullptr) {
       schedule->set_base_lr(lr_);
@@ -165,13 +186,13 @@ void Checkpoints::batch_done(int epoch, const EpochProgress& now, const Module& 
 /// Deletes the learnable rows of deleted checkpoints, after a checkpoint has been written.
 void Checkpoints::remove_embeddings(int epoch, const std::string& but) const {
   namespace fs = std::filesystem;
-  constexpr std::string_view prefix = "embedding-";
   if (comm_.rank() != 0) return;
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(directory_, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(prefix) || name == but) continue;
-    const std::string number = name.substr(prefix.size(), name.find('-', prefix.size()) - prefix.size());
+    if (!name.starts_with(rows_prefix) || name == but) continue;
+    const std::string number =
+        name.substr(rows_prefix.size(), name.find('-', rows_prefix.size()) - rows_prefix.size());
     const bool is_kept = number != epoch_text(epoch) &&
                          fs::exists(directory_ + "/checkpoint-" + number + ".safetensors", ignored);
     if (!is_kept) fs::remove_all(entry.path(), ignored);
@@ -182,7 +203,7 @@ void Checkpoints::save(int epoch, Index batch, const Module& model, Optimizer& o
                        const LRScheduler* schedule, std::map<std::string, std::string> progress) const {
   progress.insert(run_.begin(), run_.end());
   progress["--lr"] = concat(lr_);
-  const std::string embedding = concat("embedding-", epoch_text(epoch), "-", batch);
+  const std::string embedding = name_of_rows(epoch, batch);
   if (input_.has_learnable_rows()) {
     input_.save(directory_ + "/" + embedding);
     progress["embedding"] = embedding;

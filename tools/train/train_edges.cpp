@@ -193,6 +193,10 @@ void require_edges(const Communicator& comm, const TrainOptions& o, const NodeDa
                       task);
   require<InputError>(o.task.type != TaskType::edge || edges.lists.empty(), data.name,
                       ": the split lists pairs of nodes, expected edge data split, or --task link");
+  const bool has_split =
+      !edges.lists.empty() || comm.all_reduce(edges.parts.empty() ? 0 : 1, ReduceOp::max) == 1;
+  require<InputError>(!has_split || !o.task.has_shares, data.name,
+                      ": the edges have a split, expected no --split-edges");
   const bool labelled = comm.all_reduce(edges.labels.empty() ? 0 : 1, ReduceOp::max) == 1;
   if (o.task.type != TaskType::edge || labelled) return;
   require<InputError>(o.epochs == 0, data.name,

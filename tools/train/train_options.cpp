@@ -58,7 +58,8 @@ void add_model_options(CLI::App& app, TrainOptions& o) {
              "gat, gatv2: first layer with a residual connection; 0: none");
   add_number(app, "--num-bases", m.num_bases,
              "rgcn: matrices that the edge types share; 0: one for each type");
-  add_number(app, "--num-rels", m.num_rels, "rgcn without --category: number of generated edge types", 1);
+  add_number(app, "--num-rels", m.num_rels, "rgcn without --category: number of generated edge types", 1,
+             1 << 16);
   add_number(app, "--embedding", o.embedding,
              "width of learnable rows that replace the features; 0: features", 0, most);
   auto* init = add_path(app, "--init-weights", o.init_weights, "FILE",
@@ -155,7 +156,7 @@ void add_parallel_options(CLI::App& app, TrainOptions& o) {
   add_choice(app, "--mode", o.graph_options.mode,
              {{"rematerialize", HaloMode::rematerialize},
               {"sequential", HaloMode::sequential},
-              {"one-shot", HaloMode::one_shot}},
+              {"one_shot", HaloMode::one_shot}},
              "which halo rows are in memory");
   add_number(app, "--max-halo-bytes", o.graph_options.max_halo_bytes,
              "most bytes of halo rows in a stage; 0: a quarter of a worker's rows");
@@ -277,6 +278,9 @@ void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Op
                                       ", expected exact with --aggregate-in-double"));
   if (o.schedule.type == ScheduleType::plateau && o.schedule.warm_up > 0)
     throw CLI::ValidationError("--warm-up: needs --schedule none, step or cosine, not plateau");
+  if ((o.schedule.type == ScheduleType::cosine || o.schedule.type == ScheduleType::plateau) &&
+      o.schedule.min_lr > o.lr)
+    throw CLI::ValidationError(concat("--min-lr: is ", o.schedule.min_lr, ", expected at most --lr ", o.lr));
   if (o.schedule.type == ScheduleType::plateau && o.schedule.factor == 1)
     throw CLI::ValidationError("--lr-factor: is 1, expected less than 1 with --schedule plateau");
   if (o.schedule.type == ScheduleType::cosine && o.epochs > 0 && o.schedule.warm_up >= o.epochs)
@@ -306,7 +310,7 @@ void add_options(CLI::App& app, TrainOptions& o) {
   add_parallel_options(app, o);
   add_output_options(app, o);
   set_common_options(app, {"--dataset", "--category", "--model", "--layers", "--hidden", "--task", "--epochs",
-                           "--lr", "--sample", "--threads", "--partition", "--log", "--save-weights",
+                           "--lr", "--sample", "--max-halo-bytes", "--threads", "--partition", "--log", "--save-weights",
                            "--predict", "--checkpoint", "--resume"});
   app.callback([&o, &app, source] {
     refuse_unread(app, o);

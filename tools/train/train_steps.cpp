@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <type_traits>
 #include <utility>
 
 namespace sar::tools {
@@ -63,21 +65,22 @@ std::map<std::string, std::string> EpochProgress::to_checkpoint() const {
 
 EpochProgress EpochProgress::from_checkpoint(const std::map<std::string, std::string>& extra,
                                              const std::string& place) {
-  const auto found = extra.find("batch");
-  if (found == extra.end()) return {};
-  const auto text = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
-  const auto has = [&](const char* key) {
-    return text.is_object() && text.contains(key) && text[key].is_number();
+  const auto batch = extra.find("batch");
+  if (batch == extra.end()) return {};
+  const auto values = nlohmann::json::parse(batch->second, nullptr, /*allow_exceptions=*/false);
+  const auto number = [&]<class Number>(const char* key, Number least, Number most) {
+    const auto value = values.is_object() && values.contains(key) ? values[key] : nlohmann::json();
+    const bool has_type = std::is_integral_v<Number> ? value.is_number_integer() : value.is_number();
+    const double found = has_type ? value.template get<double>() : std::numeric_limits<double>::quiet_NaN();
+    require<InputError>(found >= static_cast<double>(least) && found <= static_cast<double>(most), place, ": extra.batch has no number '",
+                        key, "' of ", least, " to ", most, ", expected a checkpoint that train has written");
+    return value.template get<Number>();
   };
-  require<InputError>(
-      has("number") && has("loss_sum") && text["number"].is_number_integer() &&
-          text["number"].get<std::int64_t>() > 0,
-      place,
-      ": extra.batch has no numbers 'number', 'seeds' and 'loss_sum', expected a checkpoint that train "
-      "has written");
-  return {.batch = text["number"].get<Index>(),
-          .seeds = text["seeds"].get<Index>(),
-          .loss_sum = text["loss_sum"].get<double>()};
+  constexpr Index most = Index{1} << 53;
+  constexpr double most_loss = std::numeric_limits<double>::max();
+  return {.batch = number("number", Index{1}, most),
+          .seeds = number("seeds", Index{0}, most),
+          .loss_sum = number("loss_sum", -most_loss, most_loss)};
 }
 
 void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochProgress from,
@@ -90,6 +93,8 @@ void Steps::epoch(Optimizer& optimizer, Epoch& result, EpochTimer& timer, EpochP
   };
   require<InputError>(from.batch <= num_batches(), "the checkpoint is of batch ", from.batch,
                       " of an epoch, and there are ", num_batches());
+  require<InputError>(from.seeds <= num_seeds() || from.batch == 0, "the checkpoint has ", from.seeds,
+                      " seeds of an epoch, and there are ", num_seeds());
   start_epoch(number, from.batch);
   if (num_batches() == 0) {
     const HaloStep halo_step(o_.seed, number << 32);

@@ -6,6 +6,7 @@
 #include "train_models.hpp"
 #include "train_options.hpp"
 
+#include <sar/config.hpp>
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
@@ -51,11 +52,9 @@ struct EpochProgress {
 };
 
 /// Trains, evaluates and predicts with a model for one task on one graph, which must outlive this.
-class Steps {
+class Steps : NonCopyable {
  public:
   virtual ~Steps() = default;
-  Steps(const Steps&) = delete;
-  Steps& operator=(const Steps&) = delete;
 
   [[nodiscard]] virtual Module& model() = 0;
   /// A summary of the model, for messages.

@@ -61,6 +61,7 @@ void read_shares(const std::string& text, TaskOptions& o) {
                                    "as 0.05,0.10");
   o.valid = *valid;
   o.test = *test;
+  o.has_shares = true;
 }
 
 }  // namespace

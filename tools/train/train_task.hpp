@@ -22,6 +22,7 @@ struct TaskOptions {
   TaskType type = TaskType::node;
   // links and labels of edges
   double valid = 0.05, test = 0.1;               ///< fractions of the edges, if the dataset has no split
+  bool has_shares = false;                       ///< whether they are given
   ExcludeEdges exclude = ExcludeEdges::reverse;  ///< with --sample: edges excluded from messages
   // links
   PredictorType predictor = PredictorType::dot;

@@ -77,7 +77,10 @@ class KarateSource : public GraphSource {
 }  // namespace
 
 NodeData make_karate(const Communicator& comm, const DatasetOptions& options) {
-  return comm.agree([&] { return load_dataset(*karate_source(comm), options); });
+  return comm.agree([&] {
+    const CallScope compared(comm, CollectiveCall("make_karate"));
+    return load_dataset(*karate_source(comm), options);
+  });
 }
 
 std::unique_ptr<GraphSource> karate_source(const Communicator& comm) {

@@ -67,15 +67,13 @@ class SbmSource : public GraphSource {
       const Index begin = shares.begin(comm().rank()), count = shares.num_nodes(comm().rank());
       EdgeList list;
       for (Array<Index>* column : {&list.src, &list.dst, &list.id}) column->resize(2 * count);
-      parallel_for(count, 1 << 12, [&](Index first, Index last) {
-        for (Index i = first; i < last; ++i) {
-          const auto [u, v] = ends(static_cast<std::uint64_t>(begin + i));
-          const Index at = 2 * i;
-          list.src[at] = list.dst[at + 1] = u;
-          list.dst[at] = list.src[at + 1] = v;
-          list.id[at] = 2 * (begin + i);
-          list.id[at + 1] = 2 * (begin + i) + 1;
-        }
+      parallel_for_each(count, 1 << 12, [&](Index i) {
+        const auto [u, v] = ends(static_cast<std::uint64_t>(begin + i));
+        const Index at = 2 * i;
+        list.src[at] = list.dst[at + 1] = u;
+        list.dst[at] = list.src[at + 1] = v;
+        list.id[at] = 2 * (begin + i);
+        list.id[at + 1] = 2 * (begin + i) + 1;
       });
       return list;
     });
@@ -118,24 +116,21 @@ class SbmSource : public GraphSource {
   void write_features(std::span<const Index> nodes, real* out) const {
     const Tensor centres = class_centres();
     const Random noise({sbm_.seed, noise_stream});
-    parallel_for(static_cast<Index>(nodes.size()), 256, [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i) {
-        const Index node = nodes[i];
-        const real* centre = centres.row(label(node));
-        for (Index f = 0; f < sbm_.features; ++f)
-          out[i * sbm_.features + f] =
-              centre[f] + static_cast<real>(
-                              noise.normal(static_cast<std::uint64_t>(node), static_cast<std::uint64_t>(f)));
-      }
+    parallel_for_each(static_cast<Index>(nodes.size()), 256, [&](Index i) {
+      const Index node = nodes[i];
+      const real* centre = centres.row(label(node));
+      for (Index f = 0; f < sbm_.features; ++f)
+        out[i * sbm_.features + f] =
+            centre[f] +
+            static_cast<real>(noise.normal(static_cast<std::uint64_t>(node), static_cast<std::uint64_t>(f)));
     });
   }
 
   /// out[i] = value(nodes[i])
   template <class T, class Value>
   static void write(std::span<const Index> nodes, T* out, const Value& value) {
-    parallel_for(static_cast<Index>(nodes.size()), 1 << 12, [&](Index first, Index last) {
-      for (Index i = first; i < last; ++i) out[i] = static_cast<T>(value(nodes[i]));
-    });
+    parallel_for_each(static_cast<Index>(nodes.size()), 1 << 12,
+                      [&](Index i) { out[i] = static_cast<T>(value(nodes[i])); });
   }
 
   /// Inverse of the distribution function F(x) = (sqrt(x + 1) - 1) / (sqrt(N + 1) - 1) of a density (x +
@@ -167,16 +162,14 @@ class SbmSource : public GraphSource {
   [[nodiscard]] Tensor class_centres() const {
     Tensor centres(Shape{sbm_.classes, sbm_.features});
     const Random draws({sbm_.seed, centre_stream});
-    parallel_for(sbm_.classes, 16, [&](Index first, Index last) {
-      for (Index c = first; c < last; ++c) {
-        const auto draw = [&](Index f) {
-          return draws.normal(static_cast<std::uint64_t>(c), static_cast<std::uint64_t>(f));
-        };
-        double squares = 0;
-        for (Index f = 0; f < sbm_.features; ++f) squares += draw(f) * draw(f);
-        for (Index f = 0; f < sbm_.features; ++f)
-          centres.row(c)[f] = static_cast<real>(draw(f) * sbm_.signal / std::sqrt(squares));
-      }
+    parallel_for_each(sbm_.classes, 16, [&](Index c) {
+      const auto draw = [&](Index f) {
+        return draws.normal(static_cast<std::uint64_t>(c), static_cast<std::uint64_t>(f));
+      };
+      double squares = 0;
+      for (Index f = 0; f < sbm_.features; ++f) squares += draw(f) * draw(f);
+      for (Index f = 0; f < sbm_.features; ++f)
+        centres.row(c)[f] = static_cast<real>(draw(f) * sbm_.signal / std::sqrt(squares));
     });
     return centres;
   }
@@ -193,7 +186,18 @@ class SbmSource : public GraphSource {
 }  // namespace
 
 NodeData make_sbm(const Communicator& comm, const SbmOptions& sbm, const DatasetOptions& options) {
-  return comm.agree([&] { return load_dataset(*sbm_source(comm, sbm), options); });
+  return comm.agree([&] {
+    const CallScope compared(comm, CollectiveCall("make_sbm")
+                                       .equal("nodes", sbm.nodes)
+                                       .equal("degree", sbm.degree)
+                                       .equal("classes", sbm.classes)
+                                       .equal("features", sbm.features)
+                                       .equal("homophily", sbm.homophily)
+                                       .equal("seed", sbm.seed)
+                                       .equal("signal", sbm.signal)
+                                       .equal("train_share", sbm.train_share));
+    return load_dataset(*sbm_source(comm, sbm), options);
+  });
 }
 
 std::unique_ptr<GraphSource> sbm_source(const Communicator& comm, const SbmOptions& sbm) {

@@ -1,6 +1,6 @@
+#include <sar/comm/rows/partition_book.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/data/generate/words.hpp>
-#include <sar/graph/data/graph_source.hpp>
 #include <sar/graph/data/row_chunks.hpp>
 
 #include <algorithm>
@@ -70,11 +70,10 @@ class WordsSource : public GraphSource {
         }
       });
     });
-    const auto counts = comm().all_gather(std::ssize(words_.src));
+    const Index first = gather_book(comm(), words_.size()).begin(comm().rank());
     comm().agree([&] {
       words_.id.resize(words_.src.size());
-      std::iota(words_.id.begin(), words_.id.end(),
-                std::accumulate(counts.begin(), counts.begin() + comm().rank(), Index{0}));
+      std::iota(words_.id.begin(), words_.id.end(), first);
     });
   }
 

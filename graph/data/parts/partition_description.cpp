@@ -1,13 +1,13 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 #include <sar/core/files/json_value.hpp>
-#include <sar/core/files/npy_header.hpp>
 #include <sar/graph/data/parts/partition_description.hpp>
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <limits>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -104,12 +104,6 @@ std::uint64_t parse_checksum(const JsonValue& value) {
   return checksum;
 }
 
-std::string format_checksum(std::uint64_t checksum) {
-  std::array<char, 16> digits{};
-  const auto written = std::to_chars(digits.data(), digits.data() + digits.size(), checksum, 16);
-  return {digits.data(), written.ptr};
-}
-
 OrderedJson format_fields(const std::vector<DataField>& fields) {
   OrderedJson list = OrderedJson::array();
   for (const DataField& field : fields)
@@ -130,9 +124,8 @@ Index EdgeTypeDescription::num_edges() const noexcept {
 }
 
 PartitionDescription parse_partition_description(const std::string& text, const std::string& path) {
-  const OrderedJson json =
-      parse_json<OrderedJson>(text, path + ": the file", "the JSON of a partition directory");
-  const JsonValue root(json, path + ": the description");
+  const JsonValue root = JsonValue::parse(text, path + ": the file", "the JSON of a partition directory",
+                                          path + ": the description");
   const std::string format = root.at("format").text();
   require<InputError>(format == format_name, path, ": the format is ", format, ", expected ", format_name);
   const Index found = root.at("version").count();
@@ -186,11 +179,11 @@ std::string format_partition_description(const PartitionDescription& description
   if (!description.checksums.empty()) {
     json["checksums"] = OrderedJson::array();
     for (const std::uint64_t checksum : description.checksums)
-      json["checksums"].push_back(format_checksum(checksum));
+      json["checksums"].push_back(concat(std::hex, checksum));
   }
   json["info"] = OrderedJson::object();
   for (const auto& [key, text] : description.info) json["info"][key] = text;
-  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return format_json(json);
 }
 
 PartitionDescription describe_partition(const GraphData& graph) {

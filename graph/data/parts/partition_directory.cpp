@@ -3,22 +3,7 @@
 #include <sar/core/files/file.hpp>
 #include <sar/graph/data/parts/partition_directory.hpp>
 
-#include <string>
-
 namespace sar { inline namespace SAR_PRECISION {
-namespace {
-
-/// Runs `make` on rank 0; its text on every rank, its failure, too. Collective.
-template <class Make>
-std::string on_rank_0(const Communicator& comm, const Make& make) {
-  std::string text;
-  comm.agree([&] {
-    if (comm.rank() == 0) text = make();
-  });
-  return comm.broadcast(text, 0);
-}
-
-}  // namespace
 
 PartitionWriter::PartitionWriter(const Communicator& comm, const std::string& directory)
     : comm_(comm), directory_(comm, directory) {}
@@ -56,8 +41,9 @@ void save_partition(const Communicator& comm, const std::string& directory, cons
 GraphData load_partition(const Communicator& comm, const std::string& directory) {
   return comm.agree([&] {
     const std::string path = directory + "/partition.json";
-    const std::string text =
-        on_rank_0(comm, [&] { return read_text(path, "the description of a partition directory"); });
+    std::string text;
+    if (comm.rank() == 0) text = read_text(path, "the description of a partition directory");
+    text = comm.broadcast(text, 0);
     const PartitionDescription description = parse_partition_description(text, path);
     require<InputError>(description.num_parts >= comm.size(), directory, ": there are ",
                         description.num_parts, " parts, expected at least one for each of the ", comm.size(),

@@ -183,6 +183,7 @@ DistributedGraph distribute(GraphSource& source, const PartitionGraphOptions& op
   DistributedGraph graph = distribute_graph(source, options, prepare_and_divide, progress);
   sort_edges(source.comm(), options.drop_duplicates, graph, progress);
   report.num_nodes = source.num_nodes();
+  report.method = options.method;
   for (const Index count : graph.num_edges) report.num_edges += count;
   return graph;
 }
@@ -207,11 +208,14 @@ PartitionReport write_partition(GraphSource& source, PartitionWriter& writer,
   return report;
 }
 
-void check_parts(const GraphSource& source, const PartitionGraphOptions& options) {
+/// Checks the options and chooses the method.
+PartitionGraphOptions checked(const GraphSource& source, PartitionGraphOptions options) {
   require<InputError>(options.parts >= 1, "the graph shall have ", options.parts,
                       " parts, expected at least 1");
   require<InputError>(source.num_nodes() > 0, source.name(),
                       ": the graph has 0 nodes, expected at least one");
+  options.method = chosen_method(options.method, source.num_edges(), options.most_gathered);
+  return options;
 }
 
 }  // namespace
@@ -224,8 +228,7 @@ PartSize TypeReport::total() const {
 }
 
 double TypeReport::balance(Index PartSize::*what) const {
-  Index largest = 0;
-  for (const PartSize& part : parts) largest = std::max(largest, part.*what);
+  const Index largest = parts.empty() ? 0 : std::ranges::max(parts, {}, what).*what;
   const Index sum = total().*what;
   return sum == 0
              ? 1
@@ -237,20 +240,21 @@ double PartitionReport::cut_share() const {
 }
 
 PartitionReport partition_graph(GraphSource& source, const std::string& out_dir,
-                                const PartitionGraphOptions& options, PartitionProgress progress) {
+                                const PartitionGraphOptions& wanted, PartitionProgress progress) {
   const Communicator& comm = source.comm();
   return comm.agree([&] {
-    check_parts(source, options);
+    const CallScope compared(comm, CollectiveCall("partition_graph").equal(wanted));
+    const PartitionGraphOptions options = checked(source, wanted);
     PartitionWriter writer(comm, out_dir);
     // The writer lives until all ranks have stopped writing, whatever happens.
     return comm.agree([&] { return write_partition(source, writer, options, progress); });
   });
 }
 
-PartitionReport count_parts(GraphSource& source, const PartitionGraphOptions& options) {
+PartitionReport count_parts(GraphSource& source, const PartitionGraphOptions& wanted) {
   const Communicator& comm = source.comm();
   return comm.agree([&] {
-    check_parts(source, options);
+    const PartitionGraphOptions options = checked(source, wanted);
     PartitionReport report;
     const DistributedGraph graph = distribute(source, options, no_progress, report);
     for (const int part : graph.owned_parts) {

@@ -34,7 +34,8 @@ struct TypeReport {
 /// `parts` has the sizes in all types together.
 struct PartitionReport : TypeReport {
   Index num_nodes = 0;
-  Index num_edges = 0;                 ///< after the transforms
+  Index num_edges = 0;                                   ///< after the transforms
+  PartitionMethod method = PartitionMethod::contiguous;  ///< never automatic: the one that was chosen
   std::vector<TypeReport> node_types;  ///< nodes, training nodes and halo nodes of each type
   std::vector<TypeReport> edge_types;  ///< in-edges and cut edges of each type, by canonical name
 

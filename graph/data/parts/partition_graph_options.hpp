@@ -1,6 +1,7 @@
 /// How a graph is partitioned.
 #pragma once
 
+#include <sar/comm/collective_call.hpp>
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/partition/partition.hpp>
 
@@ -22,6 +23,7 @@ enum class NodeOrder {
 struct PartitionGraphOptions {
   int parts = 1;
   PartitionMethod method = PartitionMethod::contiguous;
+  std::int64_t most_gathered = most_gathered_edges;  ///< automatic: metis for up to so many edges
   NodeOrder order = NodeOrder::clusters;
   std::uint64_t seed = 0;
   /// metis, ldg, scotch: the parts get about the same number of in-edges, and of training nodes
@@ -36,6 +38,18 @@ struct PartitionGraphOptions {
   bool add_self_loops = false;
   bool drop_duplicates = false;
 };
+
+inline void add_arguments(CollectiveCall& call, const PartitionGraphOptions& options) {
+  call.equal("number of parts", options.parts)
+      .equal("method", to_string(options.method))
+      .equal("order", to_string(options.order))
+      .equal("seed", options.seed)
+      .equal("balance_edges", options.balance_edges)
+      .equal("balance_training", options.balance_training)
+      .equal("add_reverse_edges", options.add_reverse_edges)
+      .equal("add_self_loops", options.add_self_loops)
+      .equal("drop_duplicates", options.drop_duplicates);
+}
 
 /// How far a phase is: `done` of `total`, counted over all ranks. Each phase begins with 0 done and ends with
 /// all. Called on every rank.

@@ -1,6 +1,5 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file_name.hpp>
-#include <sar/core/files/npy_header.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/data/parts/partition_part.hpp>
 
@@ -49,8 +48,7 @@ std::string edge_directory(const std::string& directory, int part, const EdgeTyp
 }
 
 const NodeTypeDescription& node_type(const PartitionDescription& description, const std::string& name) {
-  const auto found = std::find_if(description.node_types.begin(), description.node_types.end(),
-                                  [&](const NodeTypeDescription& type) { return type.name == name; });
+  const auto found = std::ranges::find(description.node_types, name, &NodeTypeDescription::name);
   require<InputError>(found != description.node_types.end(), description.name, ": there is no node type ",
                       name, ", expected one of the graph's");
   return *found;
@@ -98,9 +96,8 @@ void write_data(const std::string& path, const DataArray& column, Index num_rows
     const auto rows =
         static_cast<std::size_t>(std::max<Index>(1, chunk_bytes / std::max<Index>(1, column.row_bytes())));
     for (std::size_t begin = 0; begin < order->size(); begin += rows) {
-      const auto first = order->begin() + static_cast<std::ptrdiff_t>(begin);
-      const auto count = static_cast<std::ptrdiff_t>(std::min(rows, order->size() - begin));
-      file.write(column.take(Array<Index>(first, first + count)).bytes);
+      const auto some = std::span(*order).subspan(begin, std::min(rows, order->size() - begin));
+      file.write(column.take({some.begin(), some.end()}).bytes);
     }
   }
   file.commit(/*flushed=*/false);
@@ -147,7 +144,7 @@ void write_edges(const std::string& directory, int part, const PartitionDescript
   write_column(edge_file(directory, part, type, "id"), edges.id, order, checksum);
   write_ids(edge_file(directory, part, type, "source_offsets"), source_offsets);
   for (const auto& [name, column] : data.data)
-    write_data(edge_data_file(directory, part, type, name), column, edges.size(), &order);
+    write_data(edge_file(directory, part, type, "data/" + escaped(name)), column, edges.size(), &order);
 }
 
 /// One array of several consecutive parts: its files, and how many rows each must have.
@@ -233,33 +230,29 @@ void check_edges(const EdgeList& edges, std::size_t begin, std::size_t end, std:
 }
 
 /// Reads the parts [first, last) as one.
-class PartReader {
- public:
-  PartReader(const std::string& directory, const PartitionDescription& description, int first, int last)
-      : directory_(directory),
-        description_(description),
-        first_(first),
-        last_(last),
-        checksums_(static_cast<std::size_t>(last - first)) {}
+struct PartReader {
+  const std::string& directory;
+  const PartitionDescription& description;
+  int first, last;
+  std::vector<Checksum> checksums = std::vector<Checksum>(last - first);
 
   GraphData read() {
     GraphData graph;
-    graph.name = description_.name;
-    for (const NodeTypeDescription& type : description_.node_types) graph.node_types.push_back(nodes(type));
-    for (const EdgeTypeDescription& type : description_.edge_types) graph.edge_types.push_back(edges(type));
-    for (int part = first_; part < last_ && !description_.checksums.empty(); ++part)
-      require<InputError>(checksums_[part - first_].value() == description_.checksums[part],
-                          part_directory(directory_, part), ": the ids and edges have another checksum than ",
-                          directory_, "/partition.json says, expected the part that was written with it");
+    graph.name = description.name;
+    for (const NodeTypeDescription& type : description.node_types) graph.node_types.push_back(nodes(type));
+    for (const EdgeTypeDescription& type : description.edge_types) graph.edge_types.push_back(edges(type));
+    for (int part = first; part < last && !description.checksums.empty(); ++part)
+      require<InputError>(checksums[part - first].value() == description.checksums[part],
+                          part_directory(directory, part), ": the ids and edges have another checksum than ",
+                          directory, "/partition.json says, expected the part that was written with it");
     return graph;
   }
 
- private:
   /// The array with the files path(part), which have rows(part) rows.
   template <class Path, class Rows>
   [[nodiscard]] PartFiles files_of(const Path& path, const Rows& rows) const {
     PartFiles all;
-    for (int part = first_; part < last_; ++part) {
+    for (int part = first; part < last; ++part) {
       all.paths.push_back(path(part));
       all.rows.push_back(rows(part));
     }
@@ -271,8 +264,8 @@ class PartReader {
     Array<Index> ids = files.read_ids();
     std::span<const Index> rest(ids);
     for (std::size_t i = 0; i < files.rows.size(); ++i) {
-      checksums_[i].add(rest.first(files.rows[i]));
-      checksums_[i].end_array(files.rows[i]);
+      checksums[i].add(rest.first(files.rows[i]));
+      checksums[i].end_array(files.rows[i]);
       rest = rest.subspan(files.rows[i]);
     }
     return ids;
@@ -282,7 +275,7 @@ class PartReader {
     const auto rows = [&](int part) { return type.book.num_nodes(part); };
     NodeTypeData data{type.name, type.book, {}, {}};
     const PartFiles files =
-        files_of([&](int part) { return node_file(directory_, part, type.name, "original_ids"); }, rows);
+        files_of([&](int part) { return node_file(directory, part, type.name, "original_ids"); }, rows);
     data.original_ids = read_ids(files);
     const std::string expected = index_range(type.book.num_nodes());
     for (std::size_t i = 0, file = 0, begin = 0; i < data.original_ids.size(); ++i) {
@@ -293,46 +286,41 @@ class PartReader {
     }
     for (const DataField& field : type.data)
       data.data[field.name] =
-          files_of([&](int part) { return node_data_file(directory_, part, type.name, field.name); }, rows)
+          files_of([&](int part) { return node_data_file(directory, part, type.name, field.name); }, rows)
               .read_data(field);
     return data;
   }
 
   EdgeTypeData edges(const EdgeTypeDescription& type) {
-    const PartitionBook& src_book = node_type(description_, type.src_type).book;
-    const PartitionBook& dst_book = node_type(description_, type.dst_type).book;
+    const PartitionBook& src_book = node_type(description, type.src_type).book;
+    const PartitionBook& dst_book = node_type(description, type.dst_type).book;
     const auto rows = [&](int part) { return type.edges_per_part[part]; };
     const auto files = [&](const char* array) {
-      return files_of([&](int part) { return edge_file(directory_, part, type, array); }, rows);
+      return files_of([&](int part) { return edge_file(directory, part, type, array); }, rows);
     };
     EdgeTypeData data{type.src_type, type.name, type.dst_type, {}, type.num_edges(), {}, type.first_added_id};
     const PartFiles sources = files("src");
     data.edges.src = read_ids(sources);
     data.edges.dst = read_ids(files("dst"));
     data.edges.id = read_ids(files("id"));
-    const auto num_offsets = static_cast<std::size_t>(description_.num_parts) + 1;
+    const auto num_offsets = static_cast<std::size_t>(description.num_parts) + 1;
     std::size_t begin = 0;
-    for (int part = first_; part < last_; ++part) {
+    for (int part = first; part < last; ++part) {
       const Array<Index> offsets =
-          PartFiles{{edge_file(directory_, part, type, "source_offsets")}, {static_cast<Index>(num_offsets)}}
+          PartFiles{{edge_file(directory, part, type, "source_offsets")}, {static_cast<Index>(num_offsets)}}
               .read_ids();
       const std::size_t end = begin + static_cast<std::size_t>(rows(part));
       check_edges(data.edges, begin, end, offsets, src_book, dst_book.begin(part), dst_book.end(part),
-                  sources, static_cast<std::size_t>(part - first_));
+                  sources, static_cast<std::size_t>(part - first));
       begin = end;
     }
     for (const DataField& field : type.data)
       data.data[field.name] =
-          files_of([&](int part) { return edge_data_file(directory_, part, type, field.name); }, rows)
+          files_of([&](int part) { return edge_file(directory, part, type, "data/" + escaped(field.name)); },
+                   rows)
               .read_data(field);
     return data;
   }
-
-  const std::string& directory_;
-  const PartitionDescription& description_;
-  int first_;
-  int last_;
-  std::vector<Checksum> checksums_;
 };
 
 }  // namespace
@@ -349,11 +337,6 @@ std::string edge_file(const std::string& directory, int part, const EdgeTypeDesc
                       const std::string& array) {
   return edge_directory(directory, part, type) + "/" + array + ".npy";
 }
-std::string edge_data_file(const std::string& directory, int part, const EdgeTypeDescription& type,
-                           const std::string& field) {
-  return edge_directory(directory, part, type) + "/data/" + escaped(field) + ".npy";
-}
-
 PartSummary write_part(const std::string& directory, int part, const GraphData& graph) {
   const PartitionDescription description = describe_partition(graph);
   Checksum checksum;
@@ -380,6 +363,6 @@ PartSummary write_part(const std::string& directory, int part, const GraphData& 
 
 GraphData read_parts(const std::string& directory, const PartitionDescription& description, int first,
                      int last) {
-  return PartReader(directory, description, first, last).read();
+  return PartReader{directory, description, first, last}.read();
 }
 }}  // namespace sar

@@ -25,17 +25,15 @@ std::string node_data_file(const std::string& directory, int part, const std::st
                            const std::string& field);
 std::string edge_file(const std::string& directory, int part, const EdgeTypeDescription& type,
                       const std::string& array);
-std::string edge_data_file(const std::string& directory, int part, const EdgeTypeDescription& type,
-                           const std::string& field);
 
 /// Writes the arrays of one part into a directory that is being made. `graph` holds the part, with its edges
 /// in any order. Needs 24 bytes an edge of the largest edge type besides the graph. Local. Throws ShapeError
 /// for fields of other lengths.
 PartSummary write_part(const std::string& directory, int part, const GraphData& graph);
 
-/// The parts [first, last), one after the other, as one, and each as it was written: edges grouped by the
-/// part of their source, sorted by destination, source, id. Books are those of the directory. Checks type,
-/// length and range of every array. Only load_partition checks that ids are unique. Local.
+/// Reads the parts [first, last) and concatenates them. Within a part, edges are grouped by the part of their
+/// source and sorted by destination, source and id. Partition books are those of the directory. Checks type,
+/// length and range of every array, but not that ids are unique (load_partition does). Local.
 GraphData read_parts(const std::string& directory, const PartitionDescription& description, int first,
                      int last);
 

@@ -1,7 +1,6 @@
 #include <sar/comm/rows/replace_ids.hpp>
 #include <sar/core/error.hpp>
 #include <sar/core/half.hpp>
-#include <sar/core/memory/memory.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/data/parts/partition_steps.hpp>
 #include <sar/graph/partition/node_order.hpp>
@@ -9,7 +8,6 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
-#include <span>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -115,10 +113,8 @@ EdgeList take(EdgeList& edges, Range range) {
   if (range.begin == 0 && range.end == edges.src.size()) return std::move(edges);
   EdgeList taken;
   for (const auto column : {&EdgeList::src, &EdgeList::dst, &EdgeList::id}) {
-    const auto begin = (edges.*column).begin();
-    (taken.*column)
-        .assign(begin + static_cast<std::ptrdiff_t>(range.begin),
-                begin + static_cast<std::ptrdiff_t>(range.end));
+    const auto part = std::span(edges.*column).subspan(range.begin, range.end - range.begin);
+    (taken.*column).assign(part.begin(), part.end());
   }
   return taken;
 }
@@ -214,9 +210,7 @@ Index first_added_id(const DistributedGraph& graph, std::size_t edge_type,
 }  // namespace
 
 std::vector<Index> first_of_types(const SourceTypes& types) {
-  std::vector<Index> first{0};
-  for (const SourceNodes& type : types.nodes) first.push_back(first.back() + type.num_nodes);
-  return first;
+  return offsets_of_sizes(types.nodes, &SourceNodes::num_nodes);
 }
 
 std::vector<NodePartition> partition_of_types(const Communicator& comm, std::span<const Index> first_of_type,
@@ -307,9 +301,8 @@ void order_nodes(const Communicator& comm, DistributedGraph& graph) {
   }
   comm.agree([&] {
     for (const int part : graph.owned_parts) {
-      std::vector<Index> first{0};
-      for (const Numbering& numbers : graph.nodes)
-        first.push_back(first.back() + numbers.parts.num_nodes(part));
+      const std::vector<Index> first = offsets_of_sizes(
+          graph.nodes, [&](const Numbering& numbers) { return numbers.parts.num_nodes(part); });
       std::vector<Index> next(first.begin(), first.end() - 1);
       for (const Index node : order_of_part(graph, part, first)) {
         const std::size_t t =

@@ -2,9 +2,10 @@
 #include <sar/core/files/file.hpp>
 #include <sar/core/files/file_name.hpp>
 #include <sar/core/files/json_value.hpp>
-#include <sar/core/files/npy_header.hpp>
 #include <sar/graph/data/sources/dataset_source.hpp>
 #include <sar/graph/data/sources/edge_index.hpp>
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -21,9 +22,9 @@ constexpr const char* format_name = "sar-dataset";
 constexpr Index version = 1;
 
 SourceTypes parse_types(const std::string& path) {
-  const OrderedJson json = parse_json<OrderedJson>(read_text(path, "the types of a dataset directory"),
-                                                   path + ": the file", "the JSON of a dataset with types");
-  const JsonValue root(json, path + ": the description");
+  const JsonValue root =
+      JsonValue::parse(read_text(path, "the types of a dataset directory"), path + ": the file",
+                       "the JSON of a dataset with types", path + ": the description");
   const std::string format = root.at("format").text();
   require<InputError>(format == format_name, path, ": the format is ", format, ", expected ", format_name);
   const Index found = root.at("version").count();
@@ -91,8 +92,6 @@ DatasetSource::DatasetSource(const Communicator& communicator, const std::string
     require_same_files();
   });
 }
-
-DatasetSource::~DatasetSource() = default;
 
 void DatasetSource::open_files(bool for_training) {
   const NpyFile& edge_index =
@@ -213,9 +212,10 @@ void DatasetSource::require_named_folders() const {
 void DatasetSource::require_same_files() const {
   std::string sizes = types_.describe();
   if (types_.is_homogeneous())
-    sizes = concat(num_nodes(), " nodes, ", num_edges(), " edges, ",
-                   nodes_[0].contains("features") ? nodes_[0].at("features").row_size() : 0,
-                   " feature columns and ", edges_[0].contains("weight") ? "edge weights" : "no edge weights");
+    sizes =
+        concat(num_nodes(), " nodes, ", num_edges(), " edges, ",
+               nodes_[0].contains("features") ? nodes_[0].at("features").row_size() : 0,
+               " feature columns and ", edges_[0].contains("weight") ? "edge weights" : "no edge weights");
   std::string others = "the files";
   for (const auto& [prefix, of_types] : {std::pair{" ", &nodes_}, {" edge_", &edges_}})
     for (const Files& files : *of_types)
@@ -272,7 +272,7 @@ std::string format_dataset_types(const SourceTypes& types) {
                                   {"name", type.name},
                                   {"dst_type", type.dst_type},
                                   {"num_edges", type.num_edges}});
-  return json.dump(1, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return format_json(json);
 }
 
 }}  // namespace sar

@@ -7,12 +7,11 @@
 #include <map>
 #include <span>
 #include <string>
-#include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Of a homogeneous graph, the files that load_dataset() names, of which edge_index.npy and features.npy must
-/// be there, and more:
+/// For a homogeneous graph, reads the files that load_dataset() lists (edge_index.npy and features.npy are
+/// required), and also
 ///     X.npy        with one row for each node: the node field "X"
 ///     edge_X.npy   with one row for each edge: the edge field "X"; edge_weight.npy must have one, and so
 ///                    must edge_labels, edge_type, edge_split, edge_train_mask, edge_val_mask, edge_test_mask
@@ -31,7 +30,6 @@ class DatasetSource : public GraphSource {
   /// damaged or of another length than hetero.json says, for folders of types that it does not name, and when
   /// ranks see different files.
   DatasetSource(const Communicator& comm, const std::string& directory, bool for_training = false);
-  ~DatasetSource() override;
 
   [[nodiscard]] EdgeList read_edges(std::size_t type) override;
   [[nodiscard]] DataArray read_node_data(std::size_t type, const std::string& field,

@@ -90,7 +90,8 @@ Members read_members(const Kind& kind, const DataColumns& columns, int part, con
   return members;
 }
 
-/// The original ids of the nodes (edges) of a type in a part, where one of the partition's files has them.
+/// The ids of the nodes (edges) of a type in a part: the original ones where one of the partition's files has
+/// them, otherwise those of the partition.
 class OriginalIds {
  public:
   OriginalIds(const Kind& kind, const DglPartition& partition, int part, const DataColumns& graph_data,
@@ -105,17 +106,20 @@ class OriginalIds {
     directory_ = fs::path(partition.path).parent_path();
   }
 
-  /// `data`: the fields of the type.
-  [[nodiscard]] std::optional<Array<Index>> of_type(std::size_t t, const DataColumns& data) const {
+  /// Sets the ids and returns whether they are the original ones. `data`: the fields of the type.
+  bool take(std::size_t t, const DataColumns& data, Array<Index>& ids) const {
     const PartitionBook& book = kind_.ids.books[t];
     const Index size = book.num_nodes(part_);
-    Array<Index> ids(size);
+    ids.resize(size);
     if (by_place_) {
       std::transform(members_.inner[t].begin(), members_.inner[t].end(), ids.begin(),
                      [&](Index place) { return (*by_place_)[place]; });
-      return ids;
+      return true;
     }
-    if (tensors_) return from_tensors(t, size);
+    if (tensors_) {
+      ids = from_tensors(t, size);
+      return true;
+    }
     if (const std::string path = npy_path(t); !path.empty()) {
       const NpyFile file(path);
       file.expect({NpyType::int64, NpyType::int32}, 1);
@@ -123,18 +127,19 @@ class OriginalIds {
                           " ids, expected ", book.num_nodes(), ", one for each ", kind_.what, " of type ",
                           kind_.names[t].front());
       file.read(book.begin(part_), book.end(part_), std::span<Index>(ids));
-      return ids;
+      return true;
     }
     if (const auto field = data.find("orig_id"); field != data.end()) {
       // a user's field of that name need not hold ids
       Array<Index> values = field->second.to_integers(
           concat(graph_, ": the data 'orig_id' of ", kind_.what, "s of type ", kind_.names[t].front()));
-      if (std::ranges::all_of(values, [&](Index id) { return 0 <= id && id < book.num_nodes(); }))
-        return values;
+      if (std::ranges::all_of(values, [&](Index id) { return 0 <= id && id < book.num_nodes(); })) {
+        ids = std::move(values);
+        return true;
+      }
     }
-    if (size > 0 && book.num_parts() > 1) return std::nullopt;
-    std::iota(ids.begin(), ids.end(), Index{0});  // DGL leaves the order of a graph in one part as it is
-    return ids;
+    std::iota(ids.begin(), ids.end(), book.begin(part_));
+    return size == 0 || book.num_parts() == 1;  // DGL leaves the order of a graph in one part as it is
   }
 
  private:
@@ -233,18 +238,6 @@ EdgeTypeData take_edges(const DglPartition& partition, int part, std::size_t t, 
   return result;
 }
 
-/// The original ids, or those of the partition; returns whether they are the original ones.
-bool take_ids(const OriginalIds& original, const PartitionBook& book, int part, std::size_t t,
-              const DataColumns& data, Array<Index>& ids) {
-  if (std::optional<Array<Index>> found = original.of_type(t, data)) {
-    ids = std::move(*found);
-    return true;
-  }
-  ids.resize(book.num_nodes(part));
-  std::iota(ids.begin(), ids.end(), book.begin(part));
-  return false;
-}
-
 }  // namespace
 
 GraphData read_dgl_part(const DglPartition& partition, int part) {
@@ -265,8 +258,7 @@ GraphData read_dgl_part(const DglPartition& partition, int part) {
   const OriginalIds original_nodes(node_kinds, partition, part, node_columns, nodes);
   for (std::size_t t = 0; t < partition.node_types.size(); ++t) {
     NodeTypeData& type = result.node_types.emplace_back(NodeTypeData{partition.node_types[t], {}, {}, {}});
-    type.ids_are_original =
-        take_ids(original_nodes, partition.nodes.books[t], part, t, node_data[t], type.original_ids);
+    type.ids_are_original = original_nodes.take(t, node_data[t], type.original_ids);
     type.data = std::move(node_data[t]);
   }
 
@@ -274,8 +266,7 @@ GraphData read_dgl_part(const DglPartition& partition, int part) {
   const OriginalIds original_edges(edge_kinds, partition, part, links.data, edges);
   for (std::size_t t = 0; t < partition.edge_types.size(); ++t) {
     EdgeTypeData type = take_edges(partition, part, t, edges, nodes, links);
-    type.ids_are_original =
-        take_ids(original_edges, partition.edges.books[t], part, t, edge_data[t], type.edges.id);
+    type.ids_are_original = original_edges.take(t, edge_data[t], type.edges.id);
     type.data = std::move(edge_data[t]);
     result.edge_types.push_back(std::move(type));
   }

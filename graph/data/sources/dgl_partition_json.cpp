@@ -1,6 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
-#include <sar/core/files/parse_json.hpp>
+#include <sar/core/files/json_value.hpp>
 #include <sar/graph/data/graph_data.hpp>
 #include <sar/graph/data/sources/dgl_partition_json.hpp>
 
@@ -9,16 +9,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
-#include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-using Json = nlohmann::json;
-
 /// A value of the file, and its place for messages: "x.json: node_map".
 struct Node {
-  const Json& json;
+  const nlohmann::json& json;
   std::string where;
 
   template <class... Parts>
@@ -110,10 +107,8 @@ DglPartition::Ids read_map(const Node& map, const std::vector<std::string>& type
   std::vector<Ranges> ranges;  // by type and part
   for (std::size_t t = 0; t < types.size(); ++t) {
     ranges.push_back(read_ranges(map.json.is_array() ? map : map.at(types[t]), t, parts, total));
-    std::vector<Index> offsets{0};
-    for (const DglPartition::Range& range : ranges.back())
-      offsets.push_back(range.first + range.end - range.begin);
-    ids.books.emplace_back(std::move(offsets));
+    const auto size = [](const DglPartition::Range& range) { return range.end - range.begin; };
+    ids.books.emplace_back(offsets_of_sizes(ranges.back(), size));
   }
   for (std::size_t p = 0; p < parts; ++p)
     for (std::size_t t = 0; t < types.size(); ++t) {
@@ -155,8 +150,9 @@ const DglPartition::Range* DglPartition::Ids::find(Index id) const {
 
 DglPartition read_dgl_partition(const std::string& json_path) {
   const std::string text = read_text(json_path, "the JSON file of a DGL partition");
-  const Json json = parse_json<Json>(text, json_path + ": the file", "the JSON file of a DGL partition");
-  const Node root{json, json_path + ":"};
+  const JsonValue file =
+      JsonValue::parse(text, json_path + ": the file", "the JSON file of a DGL partition", json_path);
+  const Node root{file.json(), json_path + ":"};
   DglPartition partition;
   partition.path = json_path;
   partition.name = root.at("graph_name").text();

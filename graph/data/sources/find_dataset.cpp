@@ -1,8 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
+#include <sar/core/files/json_value.hpp>
 #include <sar/graph/data/sources/find_dataset.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <system_error>
@@ -17,16 +16,19 @@ namespace fs = std::filesystem;
 /// Which program's description of a partitioned graph a JSON file is. A damaged partition.json counts as
 /// ours: loading it says what is wrong.
 DatasetKind kind_of_json(const std::string& path) {
+  std::string text;
   try {
-    const auto json =
-        nlohmann::json::parse(read_text(path, "a JSON file"), nullptr, /*allow_exceptions=*/false);
-    if (json.is_discarded() && fs::path(path).filename() == "partition.json")
-      return DatasetKind::partition_directory;
-    if (!json.is_object()) return DatasetKind::unknown;
-    const auto format = json.find("format");
-    if (format != json.end() && *format == "sar-partition") return DatasetKind::partition_directory;
-    if (json.contains("part-0")) return DatasetKind::dgl_partition;
+    text = read_text(path, "a JSON file");
   } catch (const InputError&) {  // cannot be read
+    return DatasetKind::unknown;
+  }
+  try {
+    const JsonValue file = JsonValue::parse(text, path, "a description", path);
+    if (file.has("format") && file.at("format").text() == "sar-partition")
+      return DatasetKind::partition_directory;
+    if (file.has("part-0")) return DatasetKind::dgl_partition;
+  } catch (const InputError&) {  // is damaged
+    if (fs::path(path).filename() == "partition.json") return DatasetKind::partition_directory;
   }
   return DatasetKind::unknown;
 }

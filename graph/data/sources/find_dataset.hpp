@@ -1,7 +1,6 @@
 /// Finding out which form a dataset has: all forms that the library reads by itself.
 #pragma once
 
-#include <sar/comm/communicator.hpp>
 
 #include <string>
 

@@ -33,21 +33,13 @@ std::vector<NodePartition> divide(const Communicator& comm, const SourceTypes& t
       comm.size());
 }
 
-/// What rank 0 finds. Collective.
+/// What rank 0 finds. Collective, inside agree().
 FoundDataset find_on_rank_0(const Communicator& comm, const std::string& path) {
   FoundDataset found;
-  comm.agree([&] {
-    if (comm.rank() == 0) found = find_dataset(path);
-  });
+  if (comm.rank() == 0) found = find_dataset(path);
   comm.broadcast(std::span(&found.kind, 1), 0);
   found.path = comm.broadcast(found.path, 0);
   return found;
-}
-
-void require_known(const FoundDataset& found) {
-  require<InputError>(found.kind != DatasetKind::unknown, found.path,
-                      ": no dataset was found, expected a directory with edge_index.npy, one with a "
-                      "hetero.json, one with a partition.json, or the JSON file of a DGL partition");
 }
 
 /// Collective.
@@ -69,7 +61,9 @@ GraphData load_parts(const Communicator& comm, const FoundDataset& found) {
 std::unique_ptr<GraphSource> open_dataset(const Communicator& comm, const std::string& path) {
   return comm.agree([&]() -> std::unique_ptr<GraphSource> {
     const FoundDataset found = find_on_rank_0(comm, path);
-    require_known(found);
+    require<InputError>(found.kind != DatasetKind::unknown, found.path,
+                        ": no dataset was found, expected a directory with edge_index.npy, one with a "
+                        "hetero.json, one with a partition.json, or the JSON file of a DGL partition");
     require<InputError>(!found.is_partitioned(), found.path,
                         ": the graph is partitioned already, expected one that is not");
     return std::make_unique<DatasetSource>(comm, found.path);
@@ -79,6 +73,7 @@ std::unique_ptr<GraphSource> open_dataset(const Communicator& comm, const std::s
 NodeData load_dataset(GraphSource& source, const DatasetOptions& options, EdgeData* edges) {
   const Communicator& comm = source.comm();
   return comm.agree([&] {
+    const CallScope compared(comm, CollectiveCall("load_dataset").equal(options));
     const SourceTypes& types = source.types();
     require_one_type(source.name(), types.nodes.size(), types.edges.size());
     require_nodes_for_ranks(source.name(), source.num_nodes(), comm.size());
@@ -99,8 +94,8 @@ NodeData load_dataset(GraphSource& source, const DatasetOptions& options, EdgeDa
           to_edge_weights(source.read_edge_data(0, weight, list.id), list.id, source.place_of(weight));
     const auto read_nodes = [&](NodeData& data) {
       const auto read = [&](const std::string& field, Index begin, Index end) {
-        return source.read_node_data(
-            0, field, std::span<const Index>(data.original_ids).subspan(begin, end - begin));
+        return source.read_node_data(0, field,
+                                     std::span<const Index>(data.original_ids).subspan(begin, end - begin));
       };
       const auto place_of = [&](const std::string& field) { return source.place_of(field); };
       read_node_columns(comm, {types.nodes[0].fields, read, place_of}, options, data);
@@ -122,6 +117,7 @@ NodeData load_dataset(GraphSource& source, const DatasetOptions& options, EdgeDa
 NodeData load_dataset(const Communicator& comm, const std::string& path, const DatasetOptions& options,
                       EdgeData* edges) {
   return comm.agree([&] {
+    const CallScope compared(comm, CollectiveCall("load_dataset").equal(options));
     const FoundDataset found = find_on_rank_0(comm, path);
     if (found.is_partitioned()) {
       NodeData data = to_node_data(comm, load_parts(comm, found), options, edges);
@@ -140,6 +136,7 @@ NodeData load_dataset(const Communicator& comm, const std::string& path, const D
 GraphData load_graph(GraphSource& source, const DatasetOptions& options) {
   const Communicator& comm = source.comm();
   return comm.agree([&] {
+    const CallScope compared(comm, CollectiveCall("load_graph").equal(options));
     require_nodes_for_ranks(source.name(), source.num_nodes(), comm.size());
     const PartitionGraphOptions how{.parts = comm.size(),
                                     .method = options.partition,

@@ -1,15 +1,15 @@
-/// Datasets are opened as sources, and loaded: divided over the ranks. Each rank reads its share of the edges
-/// and the data of its own nodes.
+/// Opens datasets as GraphSources, and loads them distributed over the ranks: each rank reads its share of
+/// the edges and the data of its own nodes.
 ///
-///
-/// Room graph/data/sources: Dataset directories and the partitions of DGL: opened as sources, loaded, written.
+/// Room graph/data/sources: Dataset directories and the partitions of DGL: opened as sources, loaded,
+/// written.
 #pragma once
 
 #include <sar/comm/communicator.hpp>
 #include <sar/graph/data/dataset_options.hpp>
 #include <sar/graph/data/graph_data.hpp>
-#include <sar/graph/data/graph_view.hpp>
 #include <sar/graph/data/graph_source.hpp>
+#include <sar/graph/data/graph_view.hpp>
 #include <sar/graph/data/node_data.hpp>
 
 #include <memory>

@@ -7,9 +7,7 @@
 #include <sar/graph/data/sources/dataset_source.hpp>
 #include <sar/graph/data/sources/write_dataset.hpp>
 
-#include <algorithm>
 #include <filesystem>
-#include <numeric>
 #include <system_error>
 #include <vector>
 

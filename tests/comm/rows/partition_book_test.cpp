@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
 #include <vector>
 
 namespace sar::test {
@@ -32,6 +33,14 @@ TEST_CASE("even parts differ by one at most, and consecutive parts become one") 
       }
     }
   CHECK(PartitionBook({0, 1, 3, 6}).joined(PartitionBook({0, 2, 2, 3})) == PartitionBook({0, 3, 3, 6}));
+}
+
+TEST_CASE("sizes become offsets, also those of members") {
+  CHECK(offsets_of_sizes(std::vector<Index>{}) == std::vector<Index>{0});
+  CHECK(offsets_of_sizes(std::vector<Index>{2, 0, 3}) == std::vector<Index>{0, 2, 2, 5});
+  using Named = std::pair<char, Index>;
+  CHECK(offsets_of_sizes(std::vector<Named>{{'a', 4}, {'b', 1}}, &Named::second) ==
+        std::vector<Index>{0, 4, 5});
 }
 
 TEST_CASE("offsets that are no ranges are refused") {

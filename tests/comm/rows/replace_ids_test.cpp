@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 namespace sar::test {
@@ -66,6 +67,37 @@ TEST_CASE("ids have numbers in their order, equal ones in that of the ranks") {
     }
   }
   CHECK(numbers_of_ids(comm, {}).empty());
+}
+
+TEST_CASE("all ranks share the sorting of ids, whatever their values") {
+  const Communicator comm = Communicator::world();
+  const Index n = 50'000;
+  const auto peak = [&](const std::function<Index(Index)>& id_of) {
+    std::vector<Index> ids;
+    for (Index k = 0; k < n; ++k) ids.push_back(id_of(k * comm.size() + comm.rank()));
+    const std::size_t before = live_bytes();
+    reset_peak_bytes();
+    const Array<Index> numbers = numbers_of_ids(comm, ids);
+    const std::size_t bytes = peak_bytes() - before;
+    Index wrong = 0;
+    for (Index k = 0; k < n; ++k) wrong += numbers[k] != k * comm.size() + comm.rank();
+    CHECK(wrong == 0);
+    return comm.all_reduce(static_cast<std::int64_t>(bytes), ReduceOp::max);
+  };
+  const Index last = n * comm.size() - 1;
+  const auto even = peak([](Index i) { return 1000 * i; });
+  CHECK(peak([=](Index i) { return i == last ? Index{1} << 60 : i; }) < 1.2 * static_cast<double>(even));
+  // most of the range has no ids, as with Morton keys
+  CHECK(peak([=](Index i) { return i < last / 20 ? i : (Index{1} << 58) + i; }) <
+        1.2 * static_cast<double>(even));
+
+  const std::vector<Index> equal(static_cast<std::size_t>(n), 7);
+  reset_peak_bytes();
+  const std::size_t before = live_bytes();
+  const Array<Index> numbers = numbers_of_ids(comm, equal);
+  CHECK(static_cast<double>(peak_bytes() - before) < 1.2 * static_cast<double>(even));
+  CHECK(numbers.front() == n * comm.rank());
+  CHECK(numbers.back() == n * comm.rank() + n - 1);
 }
 
 }  // namespace sar::test

@@ -37,6 +37,17 @@ TEST_CASE("all ranks share the check of ids, whatever the ids have in common") {
   CHECK(peak_bytes() - before < ids.size() * 22);
 }
 
+TEST_CASE("all ranks receive as many dense ids, also where all are multiples of the number of ranks") {
+  const Communicator comm = Communicator::world();
+  const Index n = 20'000, ranks = comm.size();
+  std::vector<Index> ids;
+  for (Index k = 0; k < n; ++k) ids.push_back((comm.rank() * n + k) * 4 * ranks);
+  const std::uint64_t before = comm.stats().bytes_received;
+  require_unique_ids(comm, ids, "ids");
+  const double mean = 8.0 * static_cast<double>(n * (ranks - 1)) / static_cast<double>(ranks);
+  CHECK(static_cast<double>(comm.stats().bytes_received - before) < 1.4 * mean + 1000);
+}
+
 TEST_CASE("ids of several chunks are a permutation, or are not") {
   const Communicator comm = Communicator::world();
   const Index n = 700'001;

@@ -116,6 +116,19 @@ TEST_CASE("messages can be printed whatever bytes are in a name") {
   CHECK(std::string(InputError("name \x1b[31m").what()) == "name \\x1b[31m");
 }
 
+TEST_CASE("a file that replaces another one has its permissions") {
+  const Scratch scratch;
+  const auto mode = [&] { return fs::status(scratch / "file").permissions(); };
+  write_text(scratch / "file", "old");
+  for (const fs::perms given : {fs::perms(0600), fs::perms(0664), fs::perms(0444)}) {
+    fs::permissions(scratch / "file", given);
+    write_text(scratch / "file", "new");
+    CHECK(mode() == given);
+    check_writable(scratch / "file");
+    CHECK(mode() == given);
+  }
+}
+
 TEST_CASE("writing to where a directory is: the reason is that of the call that failed, nothing is left") {
   const Scratch scratch;
   const std::filesystem::path& directory = scratch.path;

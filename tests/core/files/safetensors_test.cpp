@@ -338,11 +338,41 @@ TEST_CASE("a file that was cut or changed is noticed, wherever") {
     write_bytes(path, good.substr(0, length));
     CHECK(thrown<InputError>(open).starts_with(path + ": "));
   }
+  const auto flipped = [&](std::size_t at, int bit) {
+    std::string changed = good;
+    changed[at] = static_cast<char>(changed[at] ^ 1 << bit);
+    write_bytes(path, changed);
+    return thrown<InputError>(open);
+  };
   for (std::size_t at = good.size() - 24; at < good.size(); ++at) {
     CAPTURE(at);
-    std::string changed = good;
-    changed[at] ^= 1;
-    write_bytes(path, changed);
-    CHECK(thrown<InputError>(open).find(": the data have the checksum ") != std::string::npos);
+    CHECK(flipped(at, 0).find(": the data have the checksum ") != std::string::npos);
   }
+  // a bit in the name of the header's checksum makes a file without one, whose other bits are right
+  const std::size_t name = good.find("header_crc32"), name_end = name + 12;
+  for (std::size_t at = 0; at < good.size() - 24; ++at)
+    for (int bit = 0; bit < 8; ++bit) {
+      CAPTURE(at);
+      CAPTURE(bit);
+      if (at < name || at >= name_end) CHECK(flipped(at, bit).starts_with(path + ": "));
+    }
+}
+
+TEST_CASE("a changed text of the metadata is noticed when the file is opened") {
+  const TemporaryDirectory directory(Communicator::self());
+  const std::string path = directory.path() + "/x";
+  const std::map<std::string, std::string> texts{
+      {"lr", "0.01"}, {"a\"header_crc32", "00000000"}, {",\"header_crc32\":\"", "x"}};
+  write_safetensors(path, {{"a", Tensor::full({2}, 1)}}, {}, SafetensorsType::float32, texts);
+  const std::string good = bytes_of(path);
+  for (const auto& [key, text] : texts) CHECK(SafetensorsFile(path).metadata().at(key) == text);
+  const auto opened = [&](const std::string& from, const std::string& to) {
+    std::string changed = good;
+    changed.replace(changed.find(from), from.size(), to);
+    write_bytes(path, changed);
+    return thrown<InputError>([&] { const SafetensorsFile file(path); });
+  };
+  CHECK(opened("0.01", "0.09").starts_with(path + ": the header has the checksum "));
+  CHECK(opened("\"F32\"", "\"I32\"").starts_with(path + ": the header has the checksum "));
+  CHECK(opened(",\"header_crc32\":", ",\"other_crc32_\":") == "nothing");  // as older files, without one
 }

@@ -4,6 +4,7 @@
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cfenv>
 #include <chrono>
@@ -51,9 +52,9 @@ TEST_CASE("every element is visited once, in blocks of the grain") {
           for (Index i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
         });
         CHECK(cut_well);
-        bool once = true;
-        for (const auto& v : visits) once = once && v == 1;
-        CHECK(once);
+        CHECK(std::ranges::all_of(visits, [](const auto& v) { return v == 1; }));
+        parallel_for_each(n, grain, [&](Index i) { ++visits[static_cast<std::size_t>(i)]; });
+        CHECK(std::ranges::all_of(visits, [](const auto& v) { return v == 2; }));
       }
   }
 }

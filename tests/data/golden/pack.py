@@ -36,5 +36,6 @@ def pack(group, path):
 if __name__ == "__main__":
     reference = Path(sys.argv[1])
     out = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(__file__).parent
+    out.mkdir(parents=True, exist_ok=True)
     for group in sorted(entry for entry in reference.iterdir() if entry.is_dir()):
         pack(group, out / (group.name + ".safetensors"))

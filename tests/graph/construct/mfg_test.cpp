@@ -141,7 +141,7 @@ TEST_CASE("nodes, edges, ids and degrees of message flow graphs are what a searc
           CHECK(plain(mfg.src_ids()) == picked(graph.src_ids(), src_rows));
           CHECK(plain(mfg.dst_ids()) == picked(graph.dst_ids(), dst_rows));
           CHECK(plain(mfg.in_degrees()) == picked(graph.in_degrees(), dst_rows));
-          CHECK(plain(mfg.src_in_degrees()) == picked(graph.in_degrees(), src_rows));
+          CHECK(plain(mfg.shards()->degrees.in_of_sources().get()) == picked(graph.in_degrees(), src_rows));
           CHECK(plain(mfg.out_degrees()) == picked(graph.out_degrees(), src_rows));
           check_layout(comm, mfg);
 
@@ -472,10 +472,10 @@ TEST_CASE("in-degrees of sources") {
   const Communicator comm = Communicator::world();
   const WholeGraph square = random_graph("random", 60, 60, 400, 1);
   const GraphShardManager graph = shard(comm, square, test_books(square, comm.size()).front(), {});
-  CHECK(plain(graph.src_in_degrees()) == plain(graph.in_degrees()));
+  CHECK(plain(graph.shards()->degrees.in_of_sources().get()) == plain(graph.in_degrees()));
   const WholeGraph two = random_graph("bipartite", 50, 23, 150, 3, false);
   const GraphShardManager bipartite = shard(comm, two, test_books(two, comm.size()).front(), {});
-  CHECK_THROWS_AS((void)bipartite.src_in_degrees(), InputError);
+  CHECK_THROWS_AS((void)bipartite.shards()->degrees.in_of_sources(), InputError);
 }
 
 TEST_CASE("wrong seeds are the same error on all ranks, and the graph goes on working") {
@@ -510,7 +510,9 @@ TEST_CASE("wrong seeds are the same error on all ranks, and the graph goes on wo
         "message flow graphs of -3 layers, expected at least 1");
   if (last > 0)
     CHECK(message(graph, {own}, comm.rank() == last ? 3 : 2) ==
-          "message flow graphs of a different number of layers on different ranks: 2 to 3");
+          "construct_mfgs is called with a different number of layers on different ranks: 2 on rank 0, 3 on "
+          "rank " +
+              std::to_string(last));
 
   const WholeGraph two = random_graph("bipartite", 50, 23, 150, 3, false);
   const GraphShardManager bipartite = shard(comm, two, test_books(two, comm.size()).front(), {});

@@ -37,7 +37,7 @@ TEST_CASE("fields of nodes and edges of any type are read by all ranks") {
   EdgeTypeData& edges = graph.edge_types.front();
   const Index mine = std::ssize(edges.edges.dst);
   DataArray twice(NpyType::int32, {2}, mine);
-  const PartitionBook book = edge_book(comm, mine);
+  const PartitionBook book = gather_book(comm, mine);
   CHECK(book.num_nodes(comm.rank()) == mine);
   CHECK(book.num_nodes() == edges.num_edges);
   for (Index e = 0; e < mine; ++e)

@@ -190,11 +190,6 @@ TEST_CASE("types by name") {
   CHECK(graph.node_type("a").name == "a");
   CHECK(thrown<InputError>([&] { static_cast<void>(graph.node_type("c")); }) ==
         "g: there is no node type c, expected one of a");
-  CHECK(graph.edge_type("a:to:b").dst_type == "b");
-  CHECK(thrown<InputError>([&] { static_cast<void>(graph.edge_type("to")); }) ==
-        "g: several edge types are named to, expected a name such as a:to:b");
-  CHECK(thrown<InputError>([&] { static_cast<void>(graph.edge_type("from")); }) ==
-        "g: there is no edge type from, expected one of a:to:a, a:to:b");
 }
 
 }  // namespace sar::test

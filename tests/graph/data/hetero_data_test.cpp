@@ -1,5 +1,6 @@
 /// Graphs with several types: reading them from directories, partitioning them, and making graphs of them.
 #include "graph/data/dataset_files.hpp"
+#include "graph/data/edge_type_of.hpp"
 #include "graph/data/typed_source.hpp"
 #include "graph/partition_methods.hpp"
 #include "support/thrown.hpp"
@@ -179,14 +180,14 @@ TEST_CASE("reverse edges between two types are another type, and loops are added
   CHECK(cites.size() == 2 * 70 + 40);
   for (Index e = 0; e < 70; ++e) CHECK(cites.at(70 + e) == std::pair{cites.at(e).second, cites.at(e).first});
   for (Index v = 0; v < 40; ++v) CHECK(cites.at(140 + v) == std::pair{v, v});
-  CHECK(loaded.edge_type("rev_writes").first_added_id == 0);
-  CHECK(loaded.edge_type("cites").first_added_id == 70);
+  CHECK(edge_type_of(loaded, "rev_writes").first_added_id == 0);
+  CHECK(edge_type_of(loaded, "cites").first_added_id == 70);
 
   TypedSource again(comm, graph);
   partition_graph(again, scratch.path() + "/parts",
                   {.parts = 4, .add_reverse_edges = true, .add_self_loops = true});
   CHECK(gather_typed(comm, load_partition(comm, scratch.path() + "/parts")) == after);
-  CHECK(load_partition(comm, scratch.path() + "/parts").edge_type("cites").first_added_id == 70);
+  CHECK(edge_type_of(load_partition(comm, scratch.path() + "/parts"), "cites").first_added_id == 70);
 }
 
 TEST_CASE("with one type, everything is as for a homogeneous graph") {
@@ -286,11 +287,11 @@ TEST_CASE("a graph of all types has the data of nodes and edges") {
   CHECK(features.value().num_rows() == graph.num_local_nodes("author"));
   const auto& weights = graph.edata("writes")["weight"];
   const Array<Index>& ids = graph["writes"].edge_ids();
-  const DataArray column = before.edge_type("writes").data.at("weight");
+  const DataArray column = edge_type_of(before, "writes").data.at("weight");
   std::map<Index, real> expected;
   const Tensor values = column.to_tensor();
   for (Index e = 0; e < column.num_rows; ++e)
-    expected[before.edge_type("writes").edges.id[e]] = values.data()[e];
+    expected[edge_type_of(before, "writes").edges.id[e]] = values.data()[e];
   for (Index e = 0; e < std::ssize(ids); ++e) CHECK(weights.value().data()[e] == expected.at(ids[e]));
   CHECK(data.edge_types[0].edges.size() == 0);
   CHECK(data.edge_types[0].data.empty());

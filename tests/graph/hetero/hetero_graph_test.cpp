@@ -56,8 +56,6 @@ TEST_CASE("types are found by name, and sizes are those of the rank and of the g
       CHECK(&graph[type].dstdata() == &graph.dstdata(type.destination));
       CHECK(graph[type].is_block() == (type.source == type.destination));
     }
-    CHECK(graph.contains({"author", "writes", "paper"}));
-    CHECK_FALSE(graph.contains({"author", "reads", "paper"}));
     CHECK(&graph[{"author", "writes", "paper"}].edata() == &graph.edata("writes"));
   }
 }

@@ -14,6 +14,7 @@
 #include <sar/graph/topology/sharded_graph.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 using namespace sar;
@@ -185,6 +186,25 @@ TEST_CASE("results on one process are those of the definition") {
       if (op == CrossReduce::stack) CHECK(found.at(type).shape() == Shape{size, std::ssize(parts), width});
     }
   }
+}
+
+TEST_CASE("the first relation gets the gradient of equal results and of NaN, in whatever order they come") {
+  const real nan = std::numeric_limits<real>::quiet_NaN();
+  for (const CrossReduce op : {CrossReduce::max, CrossReduce::min})
+    for (const real largest : {op == CrossReduce::max ? real{1} : real{-1}, nan}) {
+      std::vector<std::size_t> order{0, 1, 2, 3};
+      do {
+        std::vector<Variable> results;
+        for (const real x : {real{0}, largest, largest, real{0}})
+          results.emplace_back(Tensor::full({2, 1}, x), true);
+        CrossReducer reducer(op, results.size());
+        Tape tape;
+        for (const std::size_t k : order) reducer.take(k, results[k]);
+        tape.backward(reducer.result(), Tensor::full({2, 1}, 1));
+        for (std::size_t k = 0; k < results.size(); ++k)
+          CHECK(results[k].grad().row(1)[0] == (k == 1 ? 1 : 0));
+      } while (std::next_permutation(order.begin(), order.end()));
+    }
 }
 
 TEST_CASE("gradients agree with finite differences") {

@@ -26,7 +26,7 @@ TEST_CASE("a call that is the same on all ranks runs; another one is named") {
         }) == "op is called with a different shape on different ranks: [*, 2] on rank 0, [*, 5] on rank 1");
   const auto name = [](std::int64_t number) { return std::string(number == 0 ? "sum" : "max"); };
   CHECK(thrown_by_all<InputError>(comm, [&] {
-          CollectiveCall("op").equal("reduction", rank > 0 ? 2 : 0, name).require_equal(comm);
+          comm.require_equal(CollectiveCall("op").equal("reduction", rank > 0 ? 2 : 0, name));
         }) == "op is called with a different reduction on different ranks: sum on rank 0, max on rank 1");
   CHECK(thrown_by_all<CommunicationError>(comm, [&] {
           call(rank > 0 ? "op" : "other", 3, {1, 2});

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 using namespace sar;
@@ -168,20 +169,34 @@ TEST_CASE("what is computed of the same sources while rows travel is differentia
   }
 }
 
-TEST_CASE("the smallest edge id takes the gradient of equal messages, on any number of ranks") {
+TEST_CASE("the smallest edge id takes the gradient of equal messages and of NaN, on any number of ranks") {
   const Communicator comm = Communicator::world();
   const WholeGraph whole = random_graph("ties", 40, 40, 300, 8);
-  const Books books = test_books(whole, comm.size()).front();
-  const GraphShardManager graph = shard(comm, whole, books, {});
-  const std::vector<double> u(static_cast<std::size_t>(whole.num_src), 1);  // all messages are equal
-  const auto g = random_values(whole.num_dst, 4);
-  for (const Reduce reduce : {Reduce::max, Reduce::min}) {
-    const Variable u_local(local_rows(u, books.src, comm.rank(), 1), true);
-    Tape tape;
-    tape.backward(graph.update_all(fn::copy_u(u_local), reduce), local_rows(g, books.dst, comm.rank(), 1));
-    const auto want = expected(whole, 1, reduce, u, std::vector<double>(whole.src.size(), 1), g).grad_u;
-    CHECK(relative_error(u_local.grad(), slice(want, books.src, comm.rank(), 1)) < tolerance());
-  }
+  const Index width = 37;
+  const auto g = random_values(whole.num_dst * width, 4);
+  for (const Reduce reduce : {Reduce::max, Reduce::min})
+    for (const real special :
+         {real{1}, std::numeric_limits<real>::quiet_NaN()}) {  // of a third of the numbers
+      auto u = random_values(whole.num_src * width, 5);
+      for (double& x : u) x = x > 0.3 ? (reduce == Reduce::max ? 1 : -1) : 0;
+      const Expected want = expected(whole, width, reduce, u, std::vector<double>(whole.src.size(), 1), g);
+      for (double& x : u)
+        if (x != 0) x *= double{special};
+      for (const Books& books : test_books(whole, comm.size()))
+        for (const Index max_halo_bytes : {0, 300})
+          for (const bool copies : {true, false}) {
+            CAPTURE(copies);
+            CAPTURE(double{special});
+            const GraphShardManager graph = shard(comm, whole, books, {.max_halo_bytes = max_halo_bytes});
+            const Variable u_local(local_rows(u, books.src, comm.rank(), width), true);
+            const Variable ones(Tensor::full({graph.num_edges()}, 1));
+            Tape tape;
+            tape.backward(graph.update_all(copies ? fn::copy_u(u_local) : fn::u_mul_e(u_local, ones), reduce),
+                          local_rows(g, books.dst, comm.rank(), width));
+            CHECK(relative_error(u_local.grad(), slice(want.grad_u, books.src, comm.rank(), width)) <
+                  tolerance());
+          }
+    }
 }
 
 TEST_CASE("sums in double precision are rounded once, on any number of ranks") {

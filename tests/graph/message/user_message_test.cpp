@@ -205,27 +205,31 @@ TEST_CASE("returning edges.src(h) is copy_u") {
   }
 }
 
-TEST_CASE("the smallest edge id takes the gradient of equal messages, whatever the blocks") {
+TEST_CASE("the smallest edge id takes the gradient of equal messages and of NaN, whatever the blocks") {
   const Communicator comm = Communicator::world();
   const WholeGraph g = random_graph("ties", 40, 40, 300, 8);
   const auto edges_of_graph = static_cast<Index>(g.src.size());
-  for (const Reduce reduce : {Reduce::max, Reduce::min}) {
-    const Tensor ones = Tensor::full({edges_of_graph, 1}, 1), grad = whole_tensor({g.num_dst, 1}, 2);
-    const Tensor chosen = selection(g, ones, reduce);
-    for (const Books& books : test_books(g, comm.size())) {
-      const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 8, .edge_block = 3});
-      const Variable e(my_edge_rows(ones, graph), true);
-      const Variable h(Tensor::zeros({graph.num_src_nodes(), 1}));
-      Tape tape;
-      tape.backward(
-          graph.update_all([=](const EdgeBatch& edges) { return edges.edata(e) + edges.src(h); }, reduce),
-          my_rows(grad, books.dst, comm.rank()));
-      Tensor want(chosen.shape());
-      for (Index k = 0; k < edges_of_graph; ++k)
-        want.data()[k] = chosen.data()[k] * grad.data()[g.dst[static_cast<std::size_t>(k)]];
-      CHECK(error_of_part(e.grad(), my_edge_rows(want, graph), want) < tolerance());
+  for (const Reduce reduce : {Reduce::max, Reduce::min})
+    for (const real special : {real{1}, std::numeric_limits<real>::quiet_NaN()}) {  // of half of the edges
+      Tensor messages = whole_tensor({edges_of_graph, 1}, 3);
+      for (real& x : messages.values()) x = x > 0 ? (reduce == Reduce::max ? 1 : -1) : real{0};
+      const Tensor chosen = selection(g, messages, reduce), grad = whole_tensor({g.num_dst, 1}, 2);
+      for (real& x : messages.values())
+        if (x != 0) x *= special;
+      for (const Books& books : test_books(g, comm.size())) {
+        const GraphShardManager graph = shard(comm, g, books, {.max_halo_bytes = 8, .edge_block = 3});
+        const Variable e(my_edge_rows(messages, graph), true);
+        const Variable h(Tensor::zeros({graph.num_src_nodes(), 1}));
+        Tape tape;
+        tape.backward(
+            graph.update_all([=](const EdgeBatch& edges) { return edges.edata(e) + edges.src(h); }, reduce),
+            my_rows(grad, books.dst, comm.rank()));
+        Tensor want(chosen.shape());
+        for (Index k = 0; k < edges_of_graph; ++k)
+          want.data()[k] = chosen.data()[k] * grad.data()[g.dst[static_cast<std::size_t>(k)]];
+        CHECK(error_of_part(e.grad(), my_edge_rows(want, graph), want) < tolerance());
+      }
     }
-  }
 }
 
 TEST_CASE("a message that is not a number reaches the largest and the smallest, wherever its edge lies") {

@@ -3,6 +3,7 @@
 #include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/partition/assignment.hpp>
 #include <sar/graph/partition/neighbor_lists.hpp>
+#include <sar/graph/partition/node_partition.hpp>
 
 #include <doctest/doctest.h>
 
@@ -224,6 +225,15 @@ TEST_CASE("planted classes: metis and ldg cut far less than random, within their
       }
     }
   }
+}
+
+TEST_CASE("the automatic method is one of the others") {
+  const Communicator comm = Communicator::world();
+  const Planted graph(comm, {.nodes = 600, .degree = 8, .classes = 4, .features = 1});
+  const auto by = [&](PartitionMethod method) {
+    return assign(comm, 600, graph.data.edges, method, {.parts = 3});
+  };
+  CHECK(by(PartitionMethod::automatic) == by(chosen_method(PartitionMethod::automatic, 4800)));
 }
 
 TEST_CASE("ldg: more passes cut less, and a grid in natural order keeps its order") {

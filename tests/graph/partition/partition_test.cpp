@@ -120,6 +120,16 @@ TEST_CASE("a random partition is the same order of nodes for every number of par
   for (Index v = 0; v < 101; ++v) CHECK(two.to_partitioned(v) == five.to_partitioned(v));
 }
 
+TEST_CASE("the automatic method follows the number of edges and what is built") {
+  const auto chosen = [](Index edges) { return chosen_method(PartitionMethod::automatic, edges, 1000); };
+  const PartitionMethod distributed = has_scotch() ? PartitionMethod::scotch : PartitionMethod::ldg;
+  CHECK(chosen(1000) == (has_metis() ? PartitionMethod::metis : distributed));
+  CHECK(chosen(1001) == distributed);
+  CHECK(chosen_method(PartitionMethod::automatic, most_gathered_edges + 1) == distributed);
+  CHECK(chosen_method(PartitionMethod::random, 1001, 1000) == PartitionMethod::random);
+  CHECK(std::string(to_string(PartitionMethod::automatic)) == "auto");
+}
+
 TEST_CASE("methods of other libraries that are not built are an error on all ranks") {
   const Communicator comm = Communicator::world();
   const auto text = [&](PartitionMethod method) {

@@ -87,7 +87,8 @@ TEST_CASE("metrics say what is wrong, on all ranks") {
         "hits_at_k: K is 0, expected 1 or more");
   if (world.size() > 1)
     CHECK(text([&] { (void)hits_at_k(some, some, last ? 2 : 1, world); }) ==
-          "hits_at_k: K is not the same on all ranks");
+          concat("hits_at_k is called with a different K on different ranks: 1 on rank 0, 2 on rank ",
+                 world.size() - 1));
   CHECK(thrown_by_all<ShapeError>(world, [&] {
           (void)mean_reciprocal_rank(some, last ? Tensor::zeros({3}) : Tensor::zeros({2, 1}), world);
         }) == "mean_reciprocal_rank: negatives have shape [3], expected [2, k] for 2 positives");

@@ -86,6 +86,8 @@ TEST_CASE("every type is written with the keys that it reads, and read again") {
 }
 
 TEST_CASE("errors name the key, what was given and what was expected") {
+  CHECK(error_of(R"({"sar_model": 1, "type": "sage", "type": "gcn"})") ==
+        "x.json has the name 'type' twice, expected names that differ");
   CHECK(error_of("{") == "x.json is no JSON at its byte 2, expected the description of a network");
   CHECK(error_of("[]") == "x.json is array, expected an object");
   CHECK(error_of("{}") == "x.json has no sar_model, expected one");
@@ -95,7 +97,7 @@ TEST_CASE("errors name the key, what was given and what was expected") {
   CHECK(error_of(R"({"sar_model": 1})") == "x.json has no type, expected one");
   CHECK(error_of(R"({"sar_model": 1, "type": "sage", "in_feats": 8})") ==
         "x.json has no out_feats, expected one");
-  CHECK(error_of(R"({"sar_model": 1, "type": 7})") == "x.json.type is number, expected a text");
+  CHECK(error_of(R"({"sar_model": 1, "type": 7})") == "x.json.type is 7, expected a text");
   CHECK(error_of(text_of("tree")).starts_with("x.json.type is 'tree', expected sage, gcn, gat"));
   CHECK(
       error_of(text_of("gcn", R"(, "hiden": 8)")) ==
@@ -111,7 +113,7 @@ TEST_CASE("errors name the key, what was given and what was expected") {
   CHECK(error_of(text_of("sage", R"(, "hidden": 18446744073709551615)")) ==
         "x.json.hidden is 18446744073709551615, expected a whole number");
   CHECK(error_of(text_of("sage", R"(, "layers": 0)")) ==
-        "x.json.layers is 0, expected a whole number from 1 to 1000");
+        "x.json.layers is 0, expected a whole number from 1 to 10000");
   CHECK(error_of(text_of("sage", R"(, "dropout": 1)")) ==
         "x.json.dropout is 1, expected a number from 0 on and below 1");
   CHECK(error_of(text_of("sage", R"(, "dropout": "no")")) == R"(x.json.dropout is "no", expected a number)");

@@ -44,6 +44,15 @@ WholeGraph path_graph() {
   return path;
 }
 
+/// A graph in which the last of several ranks exchanges no rows with the others.
+WholeGraph graph_without_last_rank(const PartitionBook& book, std::uint64_t seed) {
+  WholeGraph whole = random_graph("random", num_nodes, num_nodes, 400, seed);
+  const int last = book.num_parts() - 1;
+  for (std::size_t k = 0; k < whole.src.size(); ++k)
+    if ((book.owner(whole.src[k]) == last) != (book.owner(whole.dst[k]) == last)) whole.src[k] = whole.dst[k];
+  return whole;
+}
+
 GraphModel model_of(const Communicator& comm, const ModelDescription& description) {
   Generator gen(7);
   return {description, comm, gen};
@@ -269,33 +278,38 @@ TEST_CASE("where the ranks do something else together, each exchange of rows syn
 TEST_CASE("a network that makes other calls than before predicts, too") {
   const Communicator comm = Communicator::world();
   const PartitionBook book = PartitionBook::even(num_nodes, comm.size());
-  const GraphShardManager graph = graph_of(comm, book);
   Generator gen(3);
   SAGEConv first(in_feats, 8, gen), middle(8, 8, gen), wide(8, 11, gen), narrow(11, 8, gen),
       last(8, out_feats, gen);
   TwoLayers module(gen);
   const Tensor x = rows_of(comm, book, 1);
-  Tensor out({graph.num_nodes(), out_feats});
-  int kind = 0;
-  const auto network = [&](const GraphShardManager& on, const Variable& rows, const Variable&) {
-    if (kind == 4) (void)comm.all_reduce(1.0);
-    Variable h = first(on, rows);
-    if (kind == 1) h = middle(on, h);                         // one exchange more
-    if (kind == 2) return last(on, narrow(on, wide(on, h)));  // of other rows
-    if (kind == 3) (void)comm.all_reduce(1.0);
-    if (kind == 5) return Variable(Tensor::full(out.shape(), real(2)));  // exchanges less
-    return last(on, h);
+  const auto without_last_rank = [&](std::uint64_t seed) {
+    return renamed_shard(comm, graph_without_last_rank(book, seed), book, {}, true);
   };
-  for (int before = 0; before < 6; ++before) {
-    for (int after = 0; after < 6; ++after) {
-      CAPTURE(before);
-      CAPTURE(after);
-      Predictor predict(module, network, {.in_feats = in_feats, .out_feats = out_feats}, graph);
-      for (const int now : {before, before, after, after, before}) {
-        kind = now;
-        predict(x, {}, out);
-        const NoTape no_tape;
-        CHECK(same_bits(out, network(graph, x, {}).value()));
+  const GraphShardManager other = without_last_rank(2);
+  for (const GraphShardManager& graph : {graph_of(comm, book), without_last_rank(1)}) {
+    Tensor out({graph.num_nodes(), out_feats});
+    int kind = 0;
+    const auto network = [&](const GraphShardManager& on, const Variable& rows, const Variable&) {
+      if (kind == 4) (void)comm.all_reduce(1.0);
+      Variable h = first(on, rows);
+      if (kind == 1) h = middle(on, h);                         // one exchange more
+      if (kind == 2) return last(on, narrow(on, wide(on, h)));  // of other rows
+      if (kind == 3) (void)comm.all_reduce(1.0);
+      if (kind == 5) return Variable(Tensor::full(out.shape(), real(2)));  // exchanges less
+      return last(kind == 6 ? other : on, h);                              // of another graph
+    };
+    for (int before = 0; before < 7; ++before) {
+      for (int after = 0; after < 7; ++after) {
+        CAPTURE(before);
+        CAPTURE(after);
+        Predictor predict(module, network, {.in_feats = in_feats, .out_feats = out_feats}, graph);
+        for (const int now : {before, before, after, after, before}) {
+          kind = now;
+          predict(x, {}, out);
+          const NoTape no_tape;
+          CHECK(same_bits(out, network(graph, x, {}).value()));
+        }
       }
     }
   }

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <numeric>
@@ -315,6 +316,15 @@ TEST_CASE("what does not fit is refused on all ranks, and nothing has changed") 
   if (comm.rank() == comm.size() - 1) std::filesystem::remove(path + "/node.exp_avg.npy");
   comm.barrier();
   CHECK(thrown_by_all<InputError>(comm, [&] { adam.load(path); }).starts_with(path + "/node.exp_avg.npy: "));
+  if (comm.rank() == 0) {  // the lowest bit of the last number
+    std::fstream file(path + "/node.rows.npy", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(-static_cast<int>(sizeof(real)), std::ios::end);
+    const int low = file.get();
+    file.seekp(-static_cast<int>(sizeof(real)), std::ios::end).put(static_cast<char>(low ^ 1));
+  }
+  comm.barrier();
+  CHECK(thrown_by_all<InputError>(comm, [&] { adam.load(path); })
+            .starts_with(path + "/node.rows.npy: the rows have the checksum "));
 
   CHECK(thrown<InputError>([&] {
           SparseAdam({e.embedding, e.embedding});

@@ -58,7 +58,9 @@ struct HeteroNet : Module {
 };
 
 std::vector<double> hetero_curve(const Communicator& comm, GraphData graph) {
-  const HeteroGraphConv::Graphs graphs = construct_hetero_graphs(comm, graph);
+  const HeteroGraph typed = construct_hetero_graph(comm, graph);
+  HeteroGraphConv::Graphs graphs;
+  for (const EdgeType& type : typed.edge_types()) graphs.emplace(type.relation, typed[type]);
   const NodeTypeData& papers = graph.node_type("paper");
   const Array<std::int64_t> labels = papers.data.at("labels").to_integers("labels");
   const Array<std::uint8_t> mask = papers.data.at("train_mask").to_mask("train_mask");

@@ -129,6 +129,16 @@ TEST_CASE("schedules refuse what makes no sense") {
   CHECK(thrown<InputError>([&] {
           plateau.load_state({{"best", "1"}, {"num_bad_epochs", "x"}, {"cooldown_counter", "0"}});
         }) == "the state of the schedule has 'num_bad_epochs' of 'x', expected a number");
+  for (const auto& [best, bad, counter] : {std::tuple{"nan", "0", "0"}, {"1", "-1", "0"}, {"1", "0", "-1"}})
+    CHECK(thrown<InputError>([&] {
+            plateau.load_state({{"best", best}, {"num_bad_epochs", bad}, {"cooldown_counter", counter}});
+          }).ends_with(", expected numbers, the counts of 0 or more"));
+  StepLR steps(t.optimizer, {.warm_up = {}});
+  for (const char* base : {"inf", "nan", "-1"})
+    CHECK(thrown<InputError>([&] {
+            steps.load_state({{"base_lr", base}, {"epoch", "3"}});
+          }).ends_with(", expected a finite number of 0 or more"));
+  CHECK(t.optimizer.lr() == 0.05);
 }
 
 TEST_CASE("clipped gradients are torch's") {

@@ -277,6 +277,17 @@ TEST_CASE("from an OGB folder to a training") {
   CHECK(losses.back() < 0.9 * losses.front());
 }
 
+TEST_CASE("more edges than num-edge-list promises are not read to their end") {
+  const Communicator comm = Communicator::world();
+  Files files = small_folder();
+  files["raw/edge.csv.gz"] = lines_of(20000, [](Index) { return "0,1"; });
+  const std::string text = Folder(comm, files).error(blocks_of(256));
+  const std::size_t number = text.find("at least ") + 9;
+  REQUIRE(text.ends_with(" edges, expected 140 by num-edge-list.csv.gz"));
+  CHECK(std::stoi(text.substr(number)) > 140);
+  CHECK(std::stoi(text.substr(number)) < 1000);
+}
+
 TEST_CASE("damaged folders are refused on all ranks, with file and line") {
   const Communicator comm = Communicator::world();
   const Files good = small_folder();
@@ -293,6 +304,8 @@ TEST_CASE("damaged folders are refused on all ranks, with file and line") {
         "/raw/edge.csv.gz: line 2: column 2 is '1.5', expected an integer");
   CHECK(error_of(comm, "raw/edge.csv.gz", "0,1\n") ==
         "/raw/edge.csv.gz: there are 1 edges, expected 140 by num-edge-list.csv.gz");
+  CHECK(error_of(comm, "split/time/train.csv.gz", lines_of(30, [](Index) { return "1"; })) ==
+        "/split/time/train.csv.gz: there are at least 30 nodes, expected each of the 29 once at most");
   CHECK(error_of(comm, "raw/node-feat.csv.gz", "1,2\n3,x\n") ==
         "/raw/node-feat.csv.gz: line 2: column 2 is 'x', expected a finite number");
   CHECK(error_of(comm, "raw/node-feat.csv.gz", "1,2\n3,inf\n") ==
@@ -304,7 +317,8 @@ TEST_CASE("damaged folders are refused on all ranks, with file and line") {
   CHECK(error_of(comm, "raw/node-feat.csv.gz", lines_of(40, [](Index) { return "1"; }))
             .ends_with(" lines of numbers, expected 29, one for each node or edge"));
   CHECK(error_of(comm, "raw/num-node-list.csv.gz", "29\n30\n") ==
-        "/raw/num-node-list.csv.gz: there are 2 graphs, expected one (a dataset of node properties)");
+        "/raw/num-node-list.csv.gz: there are at least 2 graphs, expected one (a dataset of node "
+        "properties)");
   CHECK(error_of(comm, "raw/num-node-list.csv.gz", "2900000000000\n") ==
         ": there are 2900000000000 nodes for 140 edges, expected at most 16777216");
   CHECK(error_of(comm, "raw/num-node-list.csv.gz", "1000000\n") ==

@@ -120,10 +120,13 @@ void OgbSource::read_binary_edges(const NpzFile& archive) {
     if (header.fortran_order) {
       std::vector<Index> pairs(2 * count);
       convert_elements(header.type, parts[0].bytes.data(), static_cast<Index>(pairs.size()), pairs.data());
+      parts[0] = {};
       for (std::size_t e = 0; e < 2 * count; ++e) ends[e % 2][e / 2] = pairs[e];
     } else {
-      for (std::size_t i = 0; i < 2; ++i)
+      for (std::size_t i = 0; i < 2; ++i) {
         convert_elements(header.type, parts[i].bytes.data(), end - begin, ends[i].data());
+        parts[i] = {};
+      }
     }
     const std::string expected = index_range(num_nodes());
     for (std::size_t e = 0; e < count; ++e)

@@ -137,7 +137,9 @@ DataArray OgbSource::read_pair_text(const std::string& path) {
   const TextCounts counts = read_lines(
       comm(), path, {}, block_bytes_,
       [&](std::string_view text) { return parse_table(text, format, values); },
-      [&](Index first) { comm().agree([&] { blocks.emplace_back(first, std::exchange(values, {})); }); });
+      [&](Index first, Index) {
+        comm().agree([&] { blocks.emplace_back(first, std::exchange(values, {})); });
+      });
   const PartitionBook slices = PartitionBook::even(counts.rows, comm().size());
   DataArray mine;
   comm().agree([&] {

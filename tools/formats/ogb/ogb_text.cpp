@@ -99,6 +99,10 @@ Index OgbText::read_count(const std::string& name) const {
   const std::string path = find_file(name, true);
   std::vector<std::int64_t> values;
   Index mine = -1;
+  const auto require_one = [&](bool condition, Index graphs, const char* at_least) {
+    require<InputError>(condition, path, ": there are ", at_least, graphs,
+                        " graphs, expected one (a dataset of node properties)");
+  };
   const TextCounts counts = read_lines(
       comm_, path, {}, block_bytes_,
       [&](std::string_view text) {
@@ -107,9 +111,8 @@ Index OgbText::read_count(const std::string& name) const {
         if (!values.empty()) mine = values[0];
         return found;
       },
-      [](Index) {});
-  require<InputError>(counts.rows == 1, path, ": there are ", counts.rows,
-                      " graphs, expected one (a dataset of node properties)");
+      [&](Index, Index graphs) { require_one(graphs <= 1, graphs, "at least "); });
+  require_one(counts.rows == 1, counts.rows, "");
   return comm_.all_reduce(mine, ReduceOp::max);
 }
 
@@ -118,9 +121,14 @@ void OgbText::read_edges(const std::string& path, Index num_edges, Index num_sou
   std::vector<std::int64_t> values;
   const TableFormat format{
       .columns = 2, .smallest = 0, .largest = std::max(num_sources, num_destinations) - 1};
+  const auto require_edges = [&](bool condition, Index edges, const char* at_least) {
+    require<InputError>(condition, path, ": there are ", at_least, edges, " edges, expected ", num_edges,
+                        " by num-edge-list.csv.gz");
+  };
   const TextCounts counts = read_lines(
       comm_, path, {}, block_bytes_, [&](std::string_view text) { return parse_table(text, format, values); },
-      [&](Index first) {
+      [&](Index first, Index edges) {
+        require_edges(edges <= num_edges, edges, "at least ");
         comm_.agree([&] {
           std::vector<Index> src, dst;
           for (std::size_t i = 0; i < values.size(); i += 2) {
@@ -133,8 +141,7 @@ void OgbText::read_edges(const std::string& path, Index num_edges, Index num_sou
           chunks.add(first, src, dst);
         });
       });
-  require<InputError>(counts.rows == num_edges, path, ": there are ", counts.rows, " edges, expected ",
-                      num_edges, " by num-edge-list.csv.gz");
+  require_edges(counts.rows == num_edges, counts.rows, "");
 }
 
 /// A table with one row for each node or edge, as slices.
@@ -154,20 +161,18 @@ DataArray OgbText::read_table(const std::string& path, Index columns, bool may_m
   });
   std::vector<T> values;
   const auto row_bytes = columns * static_cast<Index>(sizeof(T));
-  const auto require_count = [&](Index rows, const char* at_least) {
-    require<InputError>(rows == expected, path, ": there are ", at_least, rows,
-                        " lines of numbers, expected ", expected, ", one for each node or edge");
+  const auto require_rows = [&](bool condition, Index rows, const char* at_least) {
+    require<InputError>(condition, path, ": there are ", at_least, rows, " lines of numbers, expected ",
+                        expected, ", one for each node or edge");
   };
   const TextCounts counts = read_lines(
       comm_, path, {}, block_bytes_, [&](std::string_view text) { return parse_table(text, format, values); },
-      [&](Index first) {
-        const Index end =
-            comm_.all_reduce(first + static_cast<Index>(values.size()) / columns, ReduceOp::max);
-        if (end > expected) require_count(end, "at least ");
+      [&](Index first, Index rows) {
+        require_rows(rows <= expected, rows, "at least ");
         send_rows(comm_, slices, first, std::as_bytes(std::span<const T>(values)), row_bytes,
                   mine.bytes.data());
       });
-  require_count(counts.rows, "");
+  require_rows(counts.rows == expected, counts.rows, "");
   return mine;
 }
 
@@ -210,7 +215,9 @@ void OgbText::read_masks(FieldTable& to, const PartitionBook& slices) const {
     read_lines(
         comm_, found[0], {}, block_bytes_,
         [&](std::string_view text) { return parse_table(text, format, nodes); },
-        [&](Index) {
+        [&](Index, Index listed) {
+          require<InputError>(listed <= slices.num_nodes(), found[0], ": there are at least ", listed,
+                              " nodes, expected each of the ", slices.num_nodes(), " once at most");
           std::sort(nodes.begin(), nodes.end());
           std::vector<Index> counts(static_cast<std::size_t>(comm_.size()), 0);
           for (const Index node : nodes) ++counts[slices.owner(node)];

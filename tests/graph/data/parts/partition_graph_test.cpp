@@ -289,6 +289,19 @@ TEST_CASE("every method, transform and order writes exactly the graph and its da
                             .drop_duplicates = distinct});
 }
 
+TEST_CASE("the automatic method is chosen by the edges of the source, and the report names it") {
+  const Communicator comm = Communicator::world();
+  const MemorySource::Content g = random_content();
+  const auto edges = static_cast<Index>(g.src.size());
+  for (const Index most : {edges, edges - 1}) {
+    MemorySource source(comm, g);
+    const PartitionReport report =
+        count_parts(source, {.parts = 3, .method = PartitionMethod::automatic, .most_gathered = most});
+    CHECK(report.method == chosen_method(PartitionMethod::automatic, edges, most));
+    CHECK(report.method != PartitionMethod::automatic);
+  }
+}
+
 TEST_CASE("parts and ranks without nodes, graphs without edges") {
   const Communicator comm = Communicator::world();
   for (const PartitionMethod method : methods()) {

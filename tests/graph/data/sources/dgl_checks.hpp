@@ -1,6 +1,8 @@
 /// Comparing a loaded partition with the graph that was partitioned.
 #pragma once
 
+#include "graph/data/edge_type_of.hpp"
+
 #include <doctest/doctest.h>
 #include <sar/comm/rows/distributed_rows.hpp>
 #include <sar/core/files/npy.hpp>
@@ -29,7 +31,7 @@ inline bool same_rows(const DataArray& data, std::span<const Index> ids, const s
 /// Checks that the edges of a type are those of the array [2, E] in original ids.
 inline void check_edges(const Communicator& comm, const GraphData& graph, const std::string& type,
                         const std::string& path) {
-  const EdgeTypeData& edges = graph.edge_type(type);
+  const EdgeTypeData& edges = edge_type_of(graph, type);
   const NodeTypeData& src = graph.node_type(edges.src_type);
   const NodeTypeData& dst = graph.node_type(edges.dst_type);
   const NpyFile file(path, NpyOrder::c_or_fortran);

@@ -1,4 +1,5 @@
 /// DGL's partitions against the graphs they were made of.
+#include "graph/data/edge_type_of.hpp"
 #include "graph/data/sources/dgl_checks.hpp"
 #include "support/damage.hpp"
 #include "support/thrown.hpp"
@@ -40,8 +41,8 @@ void check_heterogeneous(const Communicator& comm, const std::string& directory)
   const NodeTypeData& authors = graph.node_type("author");
   CHECK(numbers(authors.data.at("orig_check")) == mapped(authors.original_ids, identity));
   for (const std::string type : {"author:writes:paper", "paper:cites:paper", "paper:rev_writes:author"})
-    check_edges(comm, graph, type, directory + "/original_edges." + graph.edge_type(type).name + ".npy");
-  const EdgeTypeData& cites = graph.edge_type("cites");
+    check_edges(comm, graph, type, directory + "/original_edges." + edge_type_of(graph, type).name + ".npy");
+  const EdgeTypeData& cites = edge_type_of(graph, "cites");
   CHECK(cites.data.at("year").type == NpyType::int32);
   CHECK(numbers(cites.data.at("year")) == mapped(cites.edges.id, [](Index e) { return double(1990 + e); }));
 }

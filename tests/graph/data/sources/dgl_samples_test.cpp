@@ -1,4 +1,5 @@
 /// Partitions that DGL 1.1.3 wrote, outside of the repository, against the graphs that were partitioned.
+#include "graph/data/edge_type_of.hpp"
 #include "graph/data/sources/dgl_checks.hpp"
 
 #include <sar/core/error.hpp>
@@ -68,6 +69,6 @@ TEST_CASE("a heterogeneous partition by DGL is its graph") {
   }
   for (const std::string type : {"writes", "cites", "rev_writes"})
     check_edges(comm, graph, type, directory + "/original_edges." + type + ".npy");
-  const EdgeTypeData& cites = graph.edge_type("cites");
+  const EdgeTypeData& cites = edge_type_of(graph, "cites");
   CHECK(same_rows(cites.data.at("year"), cites.edges.id, directory + "/original_cites.year.npy"));
 }

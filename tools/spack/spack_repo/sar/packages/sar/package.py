@@ -43,7 +43,6 @@ class Sar(CMakePackage):
         default=False,
         description="Compile for this processor; else kernels are chosen at run time",
     )
-    variant("blas", default=False, description="Multiply matrices by a BLAS")
     variant("pic", default=True, description="Static libraries that shared ones may contain")
 
     depends_on("c", type="build")
@@ -56,7 +55,6 @@ class Sar(CMakePackage):
     depends_on("tbb")
     depends_on("eigen@3.4:", type="build")
     depends_on("nlohmann-json@3.9:", type="build")
-    depends_on("blas", when="+blas")
     depends_on("metis@5:", when="+metis")
     depends_on("scotch+mpi", when="+scotch")
     depends_on("cli11", type="build", when="+tools")
@@ -78,7 +76,6 @@ class Sar(CMakePackage):
             self.define_from_variant("SAR_SHARED_C", "shared"),
             self.define_from_variant("SAR_BUILD_TOOLS", "tools"),
             self.define_from_variant("SAR_NATIVE", "native"),
-            self.define_from_variant("SAR_BLAS", "blas"),
             self.define_from_variant("CMAKE_POSITION_INDEPENDENT_CODE", "pic"),
             self.define("SAR_BUILD_TESTS", self.run_tests),
             self.define("SAR_BUILD_EXAMPLES", False),

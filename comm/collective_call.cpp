@@ -1,0 +1,105 @@
+#include <sar/comm/collective_call.hpp>
+
+#include <bit>
+#include <charconv>
+#include <exception>
+#include <utility>
+
+namespace sar { inline namespace SAR_PRECISION {
+namespace {
+
+std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) noexcept {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+  return hash ^ hash >> 29;
+}
+
+std::uint64_t mixed(std::uint64_t hash, std::string_view text) noexcept {
+  for (const char c : text) hash = mixed(hash, static_cast<unsigned char>(c));
+  return mixed(hash, text.size());
+}
+
+constexpr std::uint64_t hash_start = 0xcbf29ce484222325;
+
+template <std::size_t n>
+void copy_text(std::string_view text, std::array<char, n>& to) noexcept {
+  to[text.copy(to.data(), n - 1)] = 0;
+}
+
+}  // namespace
+
+CollectiveCall::CollectiveCall(const char* operation) noexcept
+    : operation_(operation), digest_(mixed(hash_start, operation)) {}
+
+CollectiveCall& CollectiveCall::add(Argument argument) {
+  arguments_.push_back(std::move(argument));
+  digest_ = mixed(digest_, digest_of(arguments_.back()));
+  return *this;
+}
+
+CollectiveCall& CollectiveCall::equal(const char* what, double number) {
+  return add({.what = what, .kind = Kind::bits, .value = {std::bit_cast<std::int64_t>(number)}});
+}
+
+CollectiveCall& CollectiveCall::equal(const char* what, std::string_view text) {
+  return add({.what = what, .kind = Kind::text, .text = std::string(text)});
+}
+
+CollectiveCall& CollectiveCall::equal(const char* what, const Shape& rows) {
+  Argument argument{.what = what, .kind = Kind::shape, .value = {rows.dims()}};
+  for (int d = 1; d < rows.dims(); ++d) argument.value[static_cast<std::size_t>(d)] = rows[d];
+  return add(std::move(argument));
+}
+
+std::uint64_t CollectiveCall::digest_of(const Argument& argument) noexcept {
+  std::uint64_t hash = mixed(mixed(hash_start, argument.what), argument.text);
+  for (const std::int64_t value : argument.value) hash = mixed(hash, static_cast<std::uint64_t>(value));
+  return hash;
+}
+
+std::string CollectiveCall::text_of(const Argument& argument) {
+  const auto& value = argument.value;
+  if (argument.name != nullptr) return argument.name(value[0]);
+  switch (argument.kind) {
+    case Kind::number:
+      return std::to_string(value[0]);
+    case Kind::natural:
+      return std::to_string(static_cast<std::uint64_t>(value[0]));
+    case Kind::choice:
+      return value[0] != 0 ? "true" : "false";
+    case Kind::bits: {
+      std::array<char, 32> digits{};
+      const auto end = std::to_chars(digits.begin(), digits.end(), std::bit_cast<double>(value[0])).ptr;
+      return {digits.data(), end};
+    }
+    case Kind::text:
+      return argument.text.empty() ? "none" : argument.text;
+    case Kind::shape:
+      break;
+  }
+  if (value[0] == 0) return "none";
+  std::string text = "[*";
+  for (std::int64_t d = 1; d < value[0]; ++d)
+    text += ", " + std::to_string(value[static_cast<std::size_t>(d)]);
+  return text + "]";
+}
+
+CallEntry CollectiveCall::entry(std::size_t i) const noexcept {
+  CallEntry entry;
+  if (i == 0) {
+    entry.is_call = true;
+    entry.digest = static_cast<std::int64_t>(mixed(hash_start, operation_) | 1);
+    copy_text(operation_, entry.name);
+    return entry;
+  }
+  const Argument& argument = arguments_[i - 1];
+  entry.digest = static_cast<std::int64_t>(digest_of(argument) | 1);
+  copy_text(argument.what, entry.name);
+  try {
+    copy_text(text_of(argument), entry.value);
+  } catch (const std::exception&) {  // no memory for the text
+    copy_text("another value", entry.value);
+  }
+  return entry;
+}
+
+}}  // namespace sar

@@ -1,0 +1,258 @@
+#include "failures/argument_calls.hpp"
+
+#include <sar/graph/partition/assignment.hpp>
+
+namespace sar::test {
+namespace {
+
+void add_samples(ArgumentCalls& calls, const Communicator& comm) {
+  using Ids = std::vector<Index>;
+  add(
+      calls, comm, "graph/construct/negative_sampler.hpp NegativeSampler",
+      [](Scene& s, Index k, std::uint64_t seed, bool loops) {
+        const NegativeSampler made(s.graph, {.k = k, .seed = seed, .exclude_self_loops = loops});
+      },
+      Values<Index>{"k", 1, 2}, Values<std::uint64_t>{"seed", 0, 1},
+      Values<bool>{"exclude_self_loops", false, true});
+  const Values<std::uint64_t> epoch{"epoch", 0, 1};
+  add(
+      calls, comm, "graph/construct/negative_sampler.hpp NegativeSampler::global_uniform",
+      [](Scene& s, std::uint64_t e) {
+        (void)NegativeSampler(s.graph).global_uniform(Ids{4, 5}, e);
+      },
+      epoch);
+  add(
+      calls, comm, "graph/construct/negative_sampler.hpp NegativeSampler::per_source",
+      [](Scene& s, std::uint64_t e) { (void)NegativeSampler(s.graph).per_source(Ids{1}, Ids{4}, e); }, epoch);
+  add(
+      calls, comm, "graph/construct/negative_sampler.hpp NegativeSampler::replaced_end",
+      [](Scene& s, std::uint64_t e) {
+        const std::vector<RelationEnds> may_be{{0, scene_nodes, 0, scene_nodes}};
+        (void)NegativeSampler(s.graph).replaced_end(Ids{1}, Ids{2}, Ids{0}, Ids{4}, may_be, e);
+      },
+      epoch);
+  add(
+      calls, comm, "graph/sampling/neighbor_sampler.hpp NeighborSampler",
+      [](Scene& s, Index fan_out, bool replace, std::uint64_t seed) {
+        const NeighborSampler made(s.graph, Ids{2, fan_out}, {.replace = replace, .seed = seed});
+      },
+      Values<Index>{"fan-out", 1, 2}, Values<bool>{"replace", false, true},
+      Values<std::uint64_t>{"seed", 0, 1});
+  add(
+      calls, comm, "graph/sampling/neighbor_sampler.hpp NeighborSampler::sample_blocks",
+      [](Scene& s, std::uint64_t e) {
+        const Ids seeds{s.book.begin(s.comm.rank())};
+        (void)NeighborSampler(s.graph, Ids{2}).sample_blocks(seeds, e);
+      },
+      epoch);
+  const Values<Index> size{"batch size", 1, 2};
+  const Values<bool> per_rank{"per_rank", false, true}, shuffle{"shuffle", true, false},
+      drop{"drop_last", false, true};
+  const Values<std::uint64_t> seed{"seed", 0, 1};
+  add(
+      calls, comm, "graph/sampling/data_loader.hpp SeedBatches",
+      [](Scene& s, Index n, bool each, bool mix, bool last, std::uint64_t of) {
+        const SeedBatches made(
+            s.comm, Ids{s.comm.rank()},
+            {.batch_size = n, .per_rank = each, .shuffle = mix, .drop_last = last, .seed = of});
+      },
+      size, per_rank, shuffle, drop, seed);
+  add(
+      calls, comm,
+      "graph/sampling/data_loader.hpp DataLoader, graph/sampling/data_loader.hpp DataLoader::next",
+      [](Scene& s, std::uint64_t e, Index batch) {
+        DataLoader loader(NeighborSampler(s.graph, Ids{2}), Ids{s.book.begin(s.comm.rank())},
+                          {.batch_size = 1});
+        loader.start_epoch(e, batch);
+        (void)loader.next();
+      },
+      epoch, Values<Index>{"batch", 0, 1});
+  add(
+      calls, comm,
+      "graph/sampling/edge_data_loader.hpp EdgeDataLoader, graph/sampling/edge_data_loader.hpp "
+      "EdgeDataLoader::next",
+      [](Scene& s, ExcludeEdges exclude, Negatives negatives, std::uint64_t e) {
+        EdgeDataLoader loader(NeighborSampler(s.graph, Ids{2}), SeedEdges{.src = {0}, .dst = {1}, .id = {2}},
+                              {.exclude = exclude, .negatives = negatives});
+        loader.start_epoch(e);
+        (void)loader.next();
+      },
+      Values<ExcludeEdges>{"exclude", ExcludeEdges::reverse, ExcludeEdges::none},
+      Values<Negatives>{"negatives", Negatives::per_source, Negatives::none}, epoch);
+  add(
+      calls, comm, "graph/construct/message_flow_graph.hpp construct_mfgs",
+      [](Scene& s, int layers) { (void)construct_mfgs(s.graph, Ids{s.book.begin(s.comm.rank())}, layers); },
+      Values<int>{"number of layers", 1, 2});
+}
+
+void add_data(ArgumentCalls& calls, const Communicator& comm, const std::string& directory) {
+  add(
+      calls, comm, "graph/data/edge_split.hpp split_edges",
+      [](Scene& s, double valid, double test, std::uint64_t seed) {
+        NodeData data;
+        data.book = s.book;
+        data.edges = scene_edges(s.book, s.comm.rank());
+        for (Index v = s.book.begin(s.comm.rank()); v < s.book.end(s.comm.rank()); ++v)
+          data.original_ids.push_back(v);
+        (void)split_edges(s.comm, data, {.valid = valid, .test = test, .seed = seed});
+      },
+      Values<double>{"valid", 0.1, 0.2}, Values<double>{"test", 0.1, 0.2},
+      Values<std::uint64_t>{"seed", 0, 1});
+  const Values<PartitionMethod> method{"method", PartitionMethod::ldg, PartitionMethod::random};
+  const Values<std::uint64_t> seed{"seed", 0, 1};
+  add(
+      calls, comm, "graph/partition/partition.hpp partition_nodes",
+      [](Scene& s, PartitionMethod by, std::uint64_t of) {
+        (void)partition_nodes(s.comm, scene_nodes, scene_edges(s.book, s.comm.rank()), by, of);
+      },
+      method, seed);
+  add(
+      calls, comm, "graph/partition/assignment.hpp assign_nodes",
+      [](Scene& s, PartitionMethod by, int parts, std::uint64_t of, bool balance, int passes) {
+        const AssignmentOptions options{
+            .parts = parts, .seed = of, .balance_edges = balance, .passes = passes};
+        (void)assign_nodes(s.comm, scene_nodes, scene_edges(s.book, s.comm.rank()), by, options);
+      },
+      method, Values<int>{"number of parts", 3, 2}, seed, Values<bool>{"balance_edges", true, false},
+      Values<int>{"passes", 2, 3});
+  add(
+      calls, comm, "graph/data/parts/partition_graph.hpp partition_graph",
+      [=, number = std::make_shared<int>(0)](Scene& s, int parts, PartitionMethod by, NodeOrder order,
+                                             std::uint64_t of, bool edges, bool training, bool self) {
+        const PartitionGraphOptions options{.parts = parts,
+                                            .method = by,
+                                            .order = order,
+                                            .seed = of,
+                                            .balance_edges = edges,
+                                            .balance_training = training,
+                                            .add_self_loops = self};
+        const std::string path = concat(directory, "/parts", ++*number);
+        (void)partition_graph(*karate_source(s.comm), path, options);
+      },
+      Values<int>{"number of parts", 2, 3}, method,
+      Values<NodeOrder>{"order", NodeOrder::clusters, NodeOrder::original}, seed,
+      Values<bool>{"balance_edges", true, false}, Values<bool>{"balance_training", true, false},
+      Values<bool>{"add_self_loops", false, true});
+  add(
+      calls, comm, "graph/partition/node_partition.hpp NodePartition::from_assignment",
+      [](Scene& s, int parts) {
+        const PartitionBook slices = PartitionBook::even(scene_nodes, s.comm.size());
+        const std::vector<std::int32_t> part_of(static_cast<std::size_t>(slices.num_nodes(s.comm.rank())), 1);
+        (void)NodePartition::from_assignment(s.comm, part_of, parts);
+      },
+      Values<int>{"number of parts", 3, 2});
+  add(
+      calls, comm, "graph/data/generate/sbm.hpp make_sbm",
+      [](Scene& s, Index nodes, double degree, Index classes, Index width, double homophily, std::uint64_t of,
+         double signal, double share) {
+        (void)make_sbm(s.comm, {nodes, degree, classes, width, homophily, of, signal, share});
+      },
+      Values<Index>{"nodes", 24, 25}, Values<double>{"degree", 3, 4}, Values<Index>{"classes", 2, 3},
+      Values<Index>{"features", 3, 4}, Values<double>{"homophily", 0.7, 0.6}, seed,
+      Values<double>{"signal", 1.6, 1.5}, Values<double>{"train_share", 0.6, 0.5});
+  const Values<bool> loops{"add_self_loops", false, true}, labels{"labels", true, false};
+  add(
+      calls, comm, "graph/data/sources/load_dataset.hpp load_graph",
+      [](Scene& s, bool with) { (void)load_graph(*karate_source(s.comm), {.add_self_loops = with}); }, loops);
+  add(
+      calls, comm, "graph/data/graph_view.hpp to_node_data",
+      [](Scene& s, bool with) {
+        (void)to_node_data(s.comm, load_graph(*karate_source(s.comm), {}), {.labels = with});
+      },
+      labels);
+  const auto type_of = [](const GraphData& graph) { return graph.node_types.front().name; };
+  add(
+      calls, comm, "graph/data/graph_view.hpp node_data_of",
+      [=](Scene& s, bool with) {
+        const GraphData graph = load_graph(*karate_source(s.comm), {});
+        (void)node_data_of(s.comm, graph, type_of(graph), {.labels = with});
+      },
+      labels);
+  add(
+      calls, comm, "graph/data/graph_view.hpp category_data",
+      [=](Scene& s, bool with, bool trains) {
+        const GraphData graph = load_graph(*karate_source(s.comm), {});
+        (void)category_data(s.comm, graph, type_of(graph), {.labels = with}, trains);
+      },
+      labels, Values<bool>{"choice of training", false, true});
+  add(
+      calls, comm,
+      "graph/data/generate/karate.hpp make_karate, graph/data/sources/load_dataset.hpp load_dataset",
+      [](Scene& s, bool reverse, bool self, bool once, bool normal, PartitionMethod by, std::uint64_t of) {
+        (void)make_karate(s.comm, {reverse, self, once, normal, by, of});
+      },
+      Values<bool>{"add_reverse_edges", false, true}, loops, Values<bool>{"drop_duplicates", false, true},
+      Values<bool>{"normalize_features", false, true},
+      Values<PartitionMethod>{"partition", PartitionMethod::random, PartitionMethod::contiguous},
+      Values<std::uint64_t>{"partition_seed", 0, 1});
+}
+
+}  // namespace
+
+void add_data_arguments(ArgumentCalls& calls, const Communicator& comm, const std::string& directory) {
+  add_samples(calls, comm);
+  add_data(calls, comm, directory);
+}
+
+std::map<std::string, std::string> functions_without_arguments() {
+  const std::string by_length =
+      "the communicator compares length, root and type of number, or nothing can differ";
+  const std::string of_rows =
+      "what a rank has may differ; the shape of a row is checked in the test of the header";
+  const std::string by_parts =
+      "the functions that it calls compare their arguments; its options are a model's state";
+  const std::string of_rank_0 = "rank 0 accesses the file, and sends what it has read";
+  const std::string none = "no argument must be equal but the objects";
+  return {{"comm/communicator.hpp ", by_length},
+          {"comm/broadcast_texts.hpp ", by_length},
+          {"comm/distributed.hpp sync_params", by_length},
+          {"comm/environment.hpp default_num_threads", none},
+          {"comm/files/", of_rows},
+          {"comm/rows/", of_rows},
+          {"comm/trace.hpp ", "each rank writes its part"},
+          {"graph/construct/edge_set.hpp ", of_rows},
+          {"graph/construct/hetero_block.hpp HeteroBlock", none},
+          {"graph/construct/host_hetero_graph.hpp ", "tests/graph/construct/host_hetero_graph_test.cpp"},
+          {"graph/construct/node_pairs.hpp ", of_rows},
+          {"graph/data/distributed_data.hpp ", of_rows},
+          {"graph/data/generate/words.hpp words_source", none},
+          {"graph/data/graph_source.hpp ", of_rows},
+          {"graph/data/hetero_graphs.hpp construct_hetero_graph", by_parts},
+          {"graph/data/parts/partition_directory.hpp ", of_rank_0},
+          {"graph/data/sources/dataset_source.hpp DatasetSource", of_rank_0},
+          {"graph/data/sources/load_dataset.hpp open_dataset", of_rank_0},
+          {"graph/data/sources/write_dataset.hpp write_dataset", of_rank_0},
+          {"graph/hetero/hetero_graph.hpp HeteroGraph::call", by_parts},
+          {"graph/hetero/hetero_graph.hpp HeteroGraph::to_homogeneous", none},
+          {"graph/message/edge_rows.hpp fetch_edge_rows", of_rows},
+          {"graph/message/graph_shard_manager.hpp GraphShardManager::local_edge_rows", of_rows},
+          {"graph/partition/node_partition.hpp NodePartition::to_partitioned", of_rows},
+          {"nn/conv/", by_parts},
+          {"nn/links/filtered_ranking.hpp KnownEdges", of_rows},
+          {"nn/links/filtered_ranking.hpp relation_edges", none},
+          {"nn/links/link_loss.hpp link_bce_with_logits", none},
+          {"nn/links/link_predictor.hpp ", by_parts},
+          {"nn/links/ranking.hpp mean_reciprocal_rank", none},
+          {"nn/links/ranking.hpp roc_auc", none},
+          {"nn/models/graph_model.hpp GraphModel::operator", by_parts},
+          {"nn/models/graph_model.hpp load_model", of_rank_0},
+          {"nn/models/graph_model.hpp save_model", of_rank_0},
+          {"nn/models/layer_stack.hpp ", by_parts},
+          {"nn/models/mesh_graph_net.hpp ", by_parts},
+          {"nn/models/painn.hpp ", by_parts},
+          {"nn/models/painn_conv.hpp ", by_parts},
+          {"nn/models/predictor.hpp ", "the first prediction compares what the network calls"},
+          {"nn/models/weight_file.hpp ", of_rank_0},
+          {"nn/modules/reductions.hpp dot", none},
+          {"nn/train/checkpoint.hpp Checkpointer::latest", of_rank_0},
+          {"nn/train/checkpoint.hpp Checkpointer::lock", none},
+          {"nn/train/distributed.hpp compare_params", "compares the parameters"},
+          {"nn/train/distributed.hpp sync_params", "compares the names and shapes of the parameters"},
+          {"nn/train/hetero_embedding.hpp HeteroEmbedding::operator", by_parts},
+          {"nn/train/hetero_embedding.hpp HeteroEmbedding::set_weight", of_rows},
+          {"nn/train/sparse_optimizer.hpp SparseOptimizer::load", of_rank_0},
+          {"nn/train/sparse_optimizer.hpp SparseOptimizer::save", by_parts},
+          {"nn/train/state_dict.hpp ", of_rank_0}};
+}
+
+}  // namespace sar::test
