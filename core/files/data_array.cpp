@@ -41,19 +41,24 @@ Tensor DataArray::to_tensor() const {
   return tensor;
 }
 
-Array<std::int64_t> DataArray::to_integers(const std::string& name) const {
-  require<InputError>(!is_floating_point(type), name, ": dtype is ", to_string(type), ", expected integers");
+Array<std::int64_t> DataArray::to_integers(const std::string& name, std::span<const Index> ids) const {
   require<InputError>(row_size() == 1, name, ": a row has shape ", shape_to_string(row_shape),
                       ", expected one number");
   Array<std::int64_t> values(num_rows);
-  convert_elements(type, bytes.data(), num_rows, values.data());
+  const Index held = convert_elements(type, bytes.data(), num_rows, values.data());
+  if (held < num_rows)
+    throw_not_held<std::int64_t>(name, concat("row ", ids.empty() ? held : ids[held]), type, row(held));
   return values;
 }
 
-Array<std::uint8_t> DataArray::to_mask(const std::string& name) const {
-  const Array<std::int64_t> values = to_integers(name);
+Array<std::uint8_t> DataArray::to_mask(const std::string& name, std::span<const Index> ids) const {
+  const Array<std::int64_t> values = to_integers(name, ids);
   Array<std::uint8_t> mask(values.size());
-  std::transform(values.begin(), values.end(), mask.begin(), [](std::int64_t x) { return x != 0 ? 1 : 0; });
+  for (Index i = 0; i < num_rows; ++i) {
+    require<InputError>(values[i] == 0 || values[i] == 1, name, ": row ", ids.empty() ? i : ids[i], " is ",
+                        values[i], ", expected 0 or 1, one for each row");
+    mask[i] = values[i] == 1 ? 1 : 0;
+  }
   return mask;
 }
 

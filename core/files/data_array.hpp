@@ -20,7 +20,7 @@ struct DataField {
   NpyType type = NpyType::float32;
   std::vector<Index> row_shape;  ///< shape of one row; empty: a single number
 
-  [[nodiscard]] Index row_size() const noexcept;   ///< elements per row
+  [[nodiscard]] Index row_size() const noexcept;  ///< elements per row
   [[nodiscard]] Index row_bytes() const noexcept { return row_size() * element_bytes(type); }
   bool operator==(const DataField&) const = default;
 };
@@ -46,11 +46,13 @@ struct DataArray {
 
   /// Returns a tensor [num_rows, row_shape...] with the values converted to `real`.
   [[nodiscard]] Tensor to_tensor() const;
-  /// Returns one integer per row. Throws InputError with a message that begins with `name` for a
-  /// floating-point type or rows of more than one element.
-  [[nodiscard]] Array<std::int64_t> to_integers(const std::string& name) const;
-  /// Returns one 0 or 1 per row: 1 where the integer or boolean is not 0. Throws as to_integers().
-  [[nodiscard]] Array<std::uint8_t> to_mask(const std::string& name) const;
+  /// Returns one integer per row. Throws InputError with a message that begins with `name` for rows of more
+  /// than one element and for a row that is not an integer of 64 bits. `ids` are the numbers of the rows in
+  /// messages, if they are not 0, 1, ...
+  [[nodiscard]] Array<std::int64_t> to_integers(const std::string& name,
+                                                std::span<const Index> ids = {}) const;
+  /// Returns one 0 or 1 per row. Throws as to_integers() and for other numbers than 0 and 1.
+  [[nodiscard]] Array<std::uint8_t> to_mask(const std::string& name, std::span<const Index> ids = {}) const;
   /// Returns the listed rows in the order of the list; a row may be listed repeatedly.
   [[nodiscard]] DataArray take(const Array<Index>& rows) const;
 };

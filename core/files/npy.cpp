@@ -7,103 +7,48 @@
 #include <sar/core/threads/parallel.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstring>
 #include <numeric>
-#include <type_traits>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-static_assert(std::endian::native == std::endian::little,
-              "elements of a .npy file are used as they lie in the file");
+static_assert(std::endian::native == std::endian::little, "elements in memory are little-endian");
 
 constexpr Index window_bytes = Index{1} << 20;  // maximum size of one read
-constexpr Index gap_bytes = Index{1} << 16;  // smaller gaps between rows are read and discarded
+constexpr Index gap_bytes = Index{1} << 16;     // smaller gaps between rows are read and discarded
 
-/// Calls use(element) with a value of the C++ type of the elements; std::uint16_t for float16.
-template <class Use>
-void with_type(NpyType type, const Use& use) {
-  switch (type) {
-    case NpyType::float16:
-      return use(std::uint16_t{});
-    case NpyType::float32:
-      return use(float{});
-    case NpyType::float64:
-      return use(double{});
-    case NpyType::boolean:
-      return use(bool{});
-    case NpyType::uint8:
-      return use(std::uint8_t{});
-    case NpyType::int8:
-      return use(std::int8_t{});
-    case NpyType::int16:
-      return use(std::int16_t{});
-    case NpyType::int32:
-      return use(std::int32_t{});
-    case NpyType::int64:
-      return use(std::int64_t{});
-  }
-}
-
-template <class T>
-bool readable_as(NpyType type) {
-  if constexpr (std::floating_point<T>) return true;
-  if (type == NpyType::uint8 || type == NpyType::boolean) return true;
-  if constexpr (std::same_as<T, std::uint8_t>) return false;
-  return type == NpyType::int8 || type == NpyType::int16 || type == NpyType::int32 ||
-         (type == NpyType::int64 && std::same_as<T, std::int64_t>);
-}
-
-template <class T>
-void require_readable_as(NpyType type, const std::string& path) {
-  require<InputError>(readable_as<T>(type), path, ": dtype is ", to_string(type),
-                      ", which cannot be read as ",
-                      std::floating_point<T> ? "a floating-point number" : "an integer of this width");
-}
-
-/// Returns whether elements of `type` have the same representation in the file and as T in memory.
+/// Returns whether elements of `type` have the same representation in a little-endian file and as T in
+/// memory.
 template <class T>
 bool same_layout(NpyType type) {
-  if (type == NpyType::float16 || type == NpyType::boolean) return false;
   bool same = false;
-  with_type(type, [&](auto element) { same = std::same_as<T, decltype(element)>; });
+  with_npy_type(type, [&](auto element) { same = std::same_as<T, decltype(element)>; });
   return same;
+}
+
+void lower(std::atomic<Index>& smallest, Index value) {
+  Index found = smallest.load();
+  while (value < found && !smallest.compare_exchange_weak(found, value)) {
+  }
 }
 
 }  // namespace
 
-template <class T>
-void convert_elements(NpyType type, const std::byte* in, Index count, T* out) {
-  with_type(type, [&](auto element) {
-    using Stored = decltype(element);
-    for (Index i = 0; i < count; ++i) {
-      if constexpr (std::same_as<Stored, bool>) {
-        out[i] = static_cast<T>(in[i] != std::byte{0});  // any byte but 0 is true
-      } else {
-        std::memcpy(&element, in + i * static_cast<Index>(sizeof(Stored)), sizeof(Stored));
-        if constexpr (std::same_as<Stored, std::uint16_t>)
-          out[i] = static_cast<T>(half_to_float(element));
-        else
-          out[i] = static_cast<T>(element);
-      }
-    }
-  });
+NpyFile::NpyFile(std::string path) : file_(std::move(path), "a .npy file"), path_(file_.path()) {
+  open(0, file_.size());
 }
 
-NpyFile::NpyFile(std::string path, NpyOrder accepted)
-    : file_(std::move(path), "a .npy file"), path_(file_.path()) {
-  open(0, file_.size(), accepted);
-}
-
-NpyFile::NpyFile(std::string path, const NpySection& section, NpyOrder accepted)
+NpyFile::NpyFile(std::string path, const NpySection& section)
     : file_(std::move(path), "a .npz file"), path_(concat(file_.path(), ": ", section.name)) {
-  open(section.begin, section.bytes, accepted);
+  open(section.begin, section.bytes);
 }
 
-void NpyFile::open(Index begin, Index bytes, NpyOrder accepted) {
+void NpyFile::open(Index begin, Index bytes) {
   unsigned char head[12] = {};
   file_.read(begin, head, std::min<Index>(bytes, 12));
   const NpyPreamble preamble = parse_npy_preamble(head, bytes, path_);
@@ -113,9 +58,8 @@ void NpyFile::open(Index begin, Index bytes, NpyOrder accepted) {
   file_.read(begin + preamble.text_begin, text.data(), static_cast<Index>(text.size()));
 
   NpyHeader header = parse_npy_header(text, path_);
-  require<InputError>(!header.fortran_order || accepted == NpyOrder::c_or_fortran, path_,
-                      ": the array is in Fortran order, expected C order");
   fortran_order_ = header.fortran_order;
+  big_endian_ = header.big_endian;
   type_ = header.type;
   shape_ = std::move(header.shape);
   size_ = checked_num_elements(shape_, type_, path_);
@@ -125,53 +69,59 @@ void NpyFile::open(Index begin, Index bytes, NpyOrder accepted) {
                       shape_to_string(shape_), " of ", to_string(type_));
 }
 
-void NpyFile::expect(std::initializer_list<NpyType> types, int dims) const {
-  std::string expected;
-  bool found = false;
-  for (const NpyType* type = types.begin(); type != types.end(); ++type) {
-    expected += (expected.empty()          ? ""
-                 : type + 1 == types.end() ? " or "
-                                           : ", ") +
-                std::string(to_string(*type));
-    found = found || *type == type_;
-  }
-  require<InputError>(found, path(), ": dtype is ", to_string(type_), ", expected ", expected);
+void NpyFile::expect_dims(int dims) const {
   require<InputError>(static_cast<int>(shape_.size()) == dims, path(), ": shape is ", shape_to_string(shape_),
                       ", expected ", dims, dims == 1 ? " dimension" : " dimensions");
 }
 
+/// Reads bytes of whole elements at this offset of the data, and makes them little-endian.
+void NpyFile::read_bytes(Index offset, std::byte* out, Index bytes) const {
+  file_.read(data_begin_ + offset, out, bytes);
+  if (big_endian_) swap_bytes(type_, {out, static_cast<std::size_t>(bytes)});
+}
+
+/// Names the element at this offset of the data by its indices.
+template <class T>
+void NpyFile::throw_not_held_at(Index offset) const {
+  std::vector<std::byte> element(element_bytes(type_));
+  read_bytes(offset, element.data(), std::ssize(element));
+  Index position = offset / element_bytes(type_);
+  std::vector<Index> indices(shape_.size());
+  for (std::size_t i = 0; i < shape_.size(); ++i) {
+    const std::size_t dim = fortran_order_ ? i : shape_.size() - 1 - i;  // the fastest first
+    indices[dim] = position % shape_[dim];
+    position /= shape_[dim];
+  }
+  const std::string at = indices.size() == 1 ? std::to_string(indices[0]) : shape_to_string(indices);
+  throw_not_held<T>(path_, "element " + at, type_, element.data());
+}
+
 template <class T>
 void NpyFile::read(Index begin, Index end, std::span<T> out) const {
-  require_readable_as<T>(type_, path());
   require<ShapeError>(
       0 <= begin && begin <= end && end <= size_ && static_cast<Index>(out.size()) == end - begin, path(),
       ": cannot read elements ", begin, " to ", end, " of ", size_, " into ", out.size());
   const Index bytes = element_bytes(type_);
+  std::atomic<Index> not_held = size_;  // the first one
   parallel_for(end - begin, window_bytes / bytes, [&](Index first, Index last) {
-    const Index offset = data_begin_ + (begin + first) * bytes;
-    if (same_layout<T>(type_)) return file_.read(offset, out.data() + first, (last - first) * bytes);
+    const Index offset = (begin + first) * bytes;
+    if (same_layout<T>(type_))
+      return read_bytes(offset, reinterpret_cast<std::byte*>(out.data() + first), (last - first) * bytes);
     std::vector<std::byte> window((last - first) * bytes);
-    file_.read(offset, window.data(), (last - first) * bytes);
-    convert_elements(type_, window.data(), last - first, out.data() + first);
+    read_bytes(offset, window.data(), (last - first) * bytes);
+    const Index held = convert_elements(type_, window.data(), last - first, out.data() + first);
+    if (held < last - first) lower(not_held, begin + first + held);
   });
+  if constexpr (std::integral<T>)
+    if (not_held < size_) throw_not_held_at<T>(not_held * bytes);
 }
 
-void NpyFile::read_raw(Index begin, Index end, std::span<std::byte> out) const {
-  const Index bytes = element_bytes(type_);
-  require<ShapeError>(
-      0 <= begin && begin <= end && end <= size_ && static_cast<Index>(out.size()) == (end - begin) * bytes,
-      path(), ": cannot read elements ", begin, " to ", end, " of ", size_, " into ", out.size(), " bytes");
-  parallel_for((end - begin) * bytes, window_bytes, [&](Index first, Index last) {
-    file_.read(data_begin_ + begin * bytes + first, out.data() + first, last - first);
-  });
-}
-
-/// Calls take(i, bytes) with the bytes of row rows[i], from several threads. Rows that lie close together are
-/// read at once.
+/// Calls take(i, column, piece, offset) for all elements of rows[i], from several threads. A piece is the
+/// whole row (column 0) of a file in C order, or one element of a file in Fortran order; `offset` is its
+/// place in the data. Pieces that lie close together are read at once.
 template <class Take>
-void NpyFile::for_each_row(std::span<const Index> rows, const Take& take) const {
+void NpyFile::for_each_piece(std::span<const Index> rows, const Take& take) const {
   const auto count = static_cast<Index>(rows.size());
-  require<ShapeError>(!fortran_order_, path(), ": rows of an array in Fortran order cannot be read");
   for (const Index row : rows)
     require<ShapeError>(0 <= row && row < num_rows(), path(), ": cannot read row ", row, " of ", num_rows());
 
@@ -181,47 +131,83 @@ void NpyFile::for_each_row(std::span<const Index> rows, const Take& take) const 
     std::iota(order.begin(), order.end(), Index{0});
     std::sort(order.begin(), order.end(), [&](Index a, Index b) { return rows[a] < rows[b]; });
   }
-  const Index row_bytes = row_size_ * element_bytes(type_);
+  const Index piece_bytes = element_bytes(type_) * (fortran_order_ ? 1 : row_size_);
   const auto position = [&](Index k) { return order.empty() ? k : order[k]; };
-  const auto row_begin = [&](Index k) { return rows[position(k)] * row_bytes; };
 
-  parallel_for(count, std::max<Index>(1, window_bytes / std::max<Index>(row_bytes, 1)),
+  const auto read_pieces = [&](Index column, Index first, Index last) {
+    const Index column_begin =
+        fortran_order_ ? place_of_column(shape_, column) * num_rows() * piece_bytes : 0;
+    const auto begin = [&](Index k) { return column_begin + rows[position(k)] * piece_bytes; };
+    std::vector<std::byte> window;
+    for (Index k = first, next = first; k < last; k = next) {
+      const Index window_begin = begin(k);
+      Index window_end = window_begin + piece_bytes;
+      for (next = k + 1; next < last; ++next) {
+        const Index start = begin(next);
+        if (start - window_end > gap_bytes ||
+            start + piece_bytes - window_begin > std::max(window_bytes, piece_bytes))
+          break;
+        window_end = start + piece_bytes;
+      }
+      window.resize(window_end - window_begin);
+      read_bytes(window_begin, window.data(), window_end - window_begin);
+      for (Index i = k; i < next; ++i)
+        take(position(i), column, window.data() + (begin(i) - window_begin), begin(i));
+    }
+  };
+  if (!fortran_order_)
+    return parallel_for(count, std::max<Index>(1, window_bytes / std::max<Index>(piece_bytes, 1)),
+                        [&](Index first, Index last) { read_pieces(0, first, last); });
+  parallel_for(row_size_, std::max<Index>(1, window_bytes / std::max<Index>(count * piece_bytes, 1)),
                [&](Index first, Index last) {
-                 std::vector<std::byte> window;
-                 for (Index k = first, next = first; k < last; k = next) {
-                   const Index window_begin = row_begin(k);
-                   Index window_end = window_begin + row_bytes;
-                   for (next = k + 1; next < last; ++next) {
-                     const Index start = row_begin(next);
-                     if (start - window_end > gap_bytes ||
-                         start + row_bytes - window_begin > std::max(window_bytes, row_bytes))
-                       break;
-                     window_end = start + row_bytes;
-                   }
-                   window.resize(window_end - window_begin);
-                   file_.read(data_begin_ + window_begin, window.data(), window_end - window_begin);
-                   for (Index i = k; i < next; ++i)
-                     take(position(i), window.data() + (row_begin(i) - window_begin));
-                 }
+                 for (Index column = first; column < last; ++column) read_pieces(column, 0, count);
                });
 }
 
 template <class T>
 void NpyFile::read_rows(std::span<const Index> rows, std::span<T> out) const {
-  require_readable_as<T>(type_, path());
   require<ShapeError>(static_cast<Index>(out.size()) == static_cast<Index>(rows.size()) * row_size_, path(),
                       ": cannot read ", rows.size(), " rows of ", row_size_, " elements into ", out.size());
-  for_each_row(rows, [&](Index i, const std::byte* row) {
-    convert_elements(type_, row, row_size_, out.data() + i * row_size_);
+  const Index elements = fortran_order_ ? 1 : row_size_;
+  std::atomic<Index> not_held = size_ * element_bytes(type_);  // the first one's place in the data
+  for_each_piece(rows, [&](Index i, Index column, const std::byte* piece, Index offset) {
+    const Index held = convert_elements(type_, piece, elements, out.data() + i * row_size_ + column);
+    if (held < elements) lower(not_held, offset + held * element_bytes(type_));
   });
+  if constexpr (std::integral<T>)
+    if (not_held < size_ * element_bytes(type_)) throw_not_held_at<T>(not_held);
 }
 
 void NpyFile::read_rows_raw(std::span<const Index> rows, std::span<std::byte> out) const {
+  const Index bytes = element_bytes(type_);
+  require<ShapeError>(static_cast<Index>(out.size()) == static_cast<Index>(rows.size()) * row_size_ * bytes,
+                      path(), ": cannot read ", rows.size(), " rows of ", row_size_ * bytes, " bytes into ",
+                      out.size());
+  const Index piece_bytes = fortran_order_ ? bytes : row_size_ * bytes;
+  for_each_piece(rows, [&](Index i, Index column, const std::byte* piece, Index /*offset*/) {
+    std::copy_n(piece, piece_bytes, out.data() + (i * row_size_ + column) * bytes);
+  });
+}
+
+void NpyFile::read_rows_raw(Index begin, Index end, std::span<std::byte> out) const {
   const Index row_bytes = row_size_ * element_bytes(type_);
-  require<ShapeError>(static_cast<Index>(out.size()) == static_cast<Index>(rows.size()) * row_bytes, path(),
-                      ": cannot read ", rows.size(), " rows of ", row_bytes, " bytes into ", out.size());
-  for_each_row(
-      rows, [&](Index i, const std::byte* row) { std::copy_n(row, row_bytes, out.data() + i * row_bytes); });
+  require<ShapeError>(0 <= begin && begin <= end && end <= num_rows() &&
+                          static_cast<Index>(out.size()) == (end - begin) * row_bytes,
+                      path(), ": cannot read rows ", begin, " to ", end, " of ", num_rows(), " into ",
+                      out.size(), " bytes");
+  if (!fortran_order_) {
+    const Index window = window_bytes / element_bytes(type_) * element_bytes(type_);
+    return parallel_for((end - begin) * row_bytes, window, [&](Index first, Index last) {
+      read_bytes(begin * row_bytes + first, out.data() + first, last - first);
+    });
+  }
+  constexpr Index chunk = Index{1} << 18;
+  std::vector<Index> rows;
+  for (Index first = begin; first < end; first += chunk) {
+    rows.resize(std::min(chunk, end - first));
+    std::iota(rows.begin(), rows.end(), first);
+    read_rows_raw(rows, out.subspan((first - begin) * row_bytes, std::ssize(rows) * row_bytes));
+  }
 }
 
 NpyWriter::NpyWriter(const std::string& path, std::span<const Index> shape, NpyType type)
@@ -250,15 +236,15 @@ void write_npy(const std::string& path, std::span<const Index> shape, std::span<
   require<ShapeError>(size == static_cast<Index>(values.size()), path, ": shape ", shape_to_string(shape),
                       " needs ", size, " values, not ", values.size());
   NpyWriter file(path, shape, type);
-  with_type(type, [&](auto element) {
+  with_npy_type(type, [&](auto element) {
     using Stored = decltype(element);
     constexpr std::size_t chunk = std::size_t{1} << 16;
     std::vector<std::byte> bytes(std::min(chunk, values.size()) * sizeof(Stored));
     for (std::size_t begin = 0; begin < values.size(); begin += chunk) {
       const std::size_t count = std::min(chunk, values.size() - begin);
       for (std::size_t i = 0; i < count; ++i) {
-        if constexpr (std::same_as<Stored, std::uint16_t>)
-          element = float_to_half(static_cast<double>(values[begin + i]));
+        if constexpr (std::same_as<Stored, HalfBits>)
+          element.bits = float_to_half(static_cast<double>(values[begin + i]));
         else
           element = static_cast<Stored>(values[begin + i]);
         std::memcpy(bytes.data() + i * sizeof(Stored), &element, sizeof(Stored));
@@ -269,11 +255,10 @@ void write_npy(const std::string& path, std::span<const Index> shape, std::span<
   file.commit();
 }
 
-#define SAR_INSTANTIATE(T)                                                                             \
-  template void NpyFile::read<T>(Index, Index, std::span<T>) const;                                    \
-  template void NpyFile::read_rows<T>(std::span<const Index>, std::span<T>) const;                     \
-  template void write_npy<T>(const std::string&, std::span<const Index>, std::span<const T>, NpyType); \
-  template void convert_elements<T>(NpyType, const std::byte*, Index, T*);
+#define SAR_INSTANTIATE(T)                                                         \
+  template void NpyFile::read<T>(Index, Index, std::span<T>) const;                \
+  template void NpyFile::read_rows<T>(std::span<const Index>, std::span<T>) const; \
+  template void write_npy<T>(const std::string&, std::span<const Index>, std::span<const T>, NpyType);
 SAR_INSTANTIATE(float)
 SAR_INSTANTIATE(double)
 SAR_INSTANTIATE(std::uint8_t)

@@ -1,4 +1,5 @@
-/// NumPy's .npy files (numpy.lib.format, versions 1.0 to 3.0): reads parts of an array, writes whole arrays.
+/// NumPy's .npy files (numpy.lib.format, versions 1.0 to 3.0): reads parts of an array in either order and
+/// byte order, writes whole arrays.
 ///
 /// Errors are InputError with the file, the value found and the value expected. Everything here is local.
 ///
@@ -7,19 +8,15 @@
 #pragma once
 
 #include <sar/core/files/file.hpp>
+#include <sar/core/files/npy_elements.hpp>
 #include <sar/core/files/npy_type.hpp>
 
 #include <cstddef>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace sar { inline namespace SAR_PRECISION {
-
-/// Which element orders to accept: only C (the last index varies fastest), or also Fortran (the first index
-/// varies fastest).
-enum class NpyOrder { c, c_or_fortran };
 
 /// An array inside a larger file, as in a .npz archive.
 struct NpySection {
@@ -32,10 +29,10 @@ struct NpySection {
 /// a rank reads only the part that it needs. Thread-safe.
 class NpyFile {
  public:
-  /// Throws InputError if the file cannot be opened, is not a .npy file, has an order that is not accepted or
-  /// an unknown element type, or if its size does not match the header.
-  explicit NpyFile(std::string path, NpyOrder accepted = NpyOrder::c);
-  NpyFile(std::string path, const NpySection& section, NpyOrder accepted = NpyOrder::c);
+  /// Throws InputError if the file cannot be opened, is not a .npy file, has an unknown element type, or if
+  /// its size does not match the header.
+  explicit NpyFile(std::string path);
+  NpyFile(std::string path, const NpySection& section);
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] NpyType type() const noexcept { return type_; }
@@ -44,38 +41,44 @@ class NpyFile {
   [[nodiscard]] Index num_rows() const noexcept { return shape_.empty() ? 1 : shape_[0]; }
   [[nodiscard]] Index row_size() const noexcept { return row_size_; }  ///< elements per row
 
+  /// Whether the file has the array column by column (the first index varies fastest) instead of row by row.
   [[nodiscard]] bool fortran_order() const noexcept { return fortran_order_; }
 
-  /// Throws InputError unless the array has one of the `types` and `dims` dimensions.
-  void expect(std::initializer_list<NpyType> types, int dims) const;
+  /// Throws InputError unless the array has `dims` dimensions.
+  void expect_dims(int dims) const;
 
-  /// Reads elements [begin, end) in file order, converted to T: float or double from every type; std::int64_t
-  /// and std::int32_t from the integer types that fit; std::uint8_t from uint8 and bool (as 0 or 1). Throws
-  /// InputError for other types and read errors, ShapeError for an invalid range or a wrong length of `out`.
+  /// Reads elements [begin, end) in file order, converted to T: float, double, std::uint8_t, std::int32_t or
+  /// std::int64_t. Throws InputError for read errors and for an element that T cannot hold (an integer out of
+  /// range; for an integer T a fraction, an infinite number or NaN), ShapeError for an invalid range or a
+  /// wrong length of `out`.
   template <class T>
   void read(Index begin, Index end, std::span<T> out) const;
 
   /// Reads the listed rows in the order of the list (any order, repetitions allowed), converted as by read().
-  /// `out` has rows.size() * row_size() elements. Rows that lie close together are read at once. Requires C
-  /// order.
+  /// `out` has rows.size() * row_size() elements, in C order whatever the order of the file. Rows that lie
+  /// close together are read at once.
   template <class T>
   void read_rows(std::span<const Index> rows, std::span<T> out) const;
 
-  /// Reads elements [begin, end) without conversion: (end - begin) * element_bytes(type()) bytes.
-  void read_raw(Index begin, Index end, std::span<std::byte> out) const;
   /// Reads the listed rows without conversion; otherwise as read_rows().
   void read_rows_raw(std::span<const Index> rows, std::span<std::byte> out) const;
+  /// Reads rows [begin, end) without conversion, in C order.
+  void read_rows_raw(Index begin, Index end, std::span<std::byte> out) const;
 
  private:
-  void open(Index begin, Index bytes, NpyOrder accepted);
+  void open(Index begin, Index bytes);
+  void read_bytes(Index offset, std::byte* out, Index bytes) const;
   template <class Take>
-  void for_each_row(std::span<const Index> rows, const Take& take) const;
+  void for_each_piece(std::span<const Index> rows, const Take& take) const;
+  template <class T>
+  [[noreturn]] void throw_not_held_at(Index offset) const;
 
   InputFile file_;
   std::string path_;
   NpyType type_ = NpyType::float32;
   std::vector<Index> shape_;
   bool fortran_order_ = false;
+  bool big_endian_ = false;
   Index size_ = 0;
   Index row_size_ = 0;
   Index data_begin_ = 0;
@@ -104,10 +107,5 @@ class NpyWriter {
 template <class T>
 void write_npy(const std::string& path, std::span<const Index> shape, std::span<const T> values,
                NpyType type);
-
-/// Converts `count` elements of `type` to T. The valid combinations are those of NpyFile::read(); they are
-/// not checked.
-template <class T>
-void convert_elements(NpyType type, const std::byte* in, Index count, T* out);
 
 }}  // namespace sar

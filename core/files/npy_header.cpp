@@ -1,6 +1,7 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/npy_header.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -23,7 +24,9 @@ class Parser {
       const std::string_view key = quoted();
       expect(':');
       if (key == "descr") {
-        header.type = type();
+        const NpyDescr found = descr();
+        header.type = found.type;
+        header.big_endian = found.big_endian;
         has_descr = true;
       } else if (key == "fortran_order") {
         header.fortran_order = boolean();
@@ -76,15 +79,18 @@ class Parser {
     }
     fail();
   }
-  NpyType type() {
+  NpyDescr descr() {
     skip_blanks();
     constexpr auto known =
-        "expected float16, float32, float64, bool, uint8, int8, int16, int32 or int64, little-endian";
+        "expected bool, or integers or floating-point numbers of at most 64 bits, as numpy.save(path, "
+        "array.astype(numpy.float32)) writes them";
     require<InputError>(at_ < text_.size() && text_[at_] != '[', path_,
-                        ": the array has a structured dtype, ", known);
-    const std::string_view descr = quoted();
-    const std::optional<NpyType> found = parse_npy_descr(descr);
-    require<InputError>(found.has_value(), path_, ": the array has dtype '", descr, "', ", known);
+                        ": the array has a structured dtype, expected an array for each of its fields, such "
+                        "as numpy.save(path, array['x'])");
+    const std::string_view text = quoted();
+    const std::optional<NpyDescr> found = parse_npy_descr(text);
+    require<InputError>(found.has_value(), path_, ": the array has dtype '", text, "'",
+                        text == "|O" ? " (Python objects)" : "", ", ", known);
     return *found;
   }
   std::vector<Index> tuple() {
@@ -96,6 +102,7 @@ class Parser {
       const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), extent);
       if (error != std::errc() || extent < 0) fail();
       at_ = end - text_.data();
+      if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // a long integer of Python 2
       extents.push_back(extent);
       if (accept(')')) break;
       expect(',');
@@ -133,8 +140,28 @@ NpyPreamble parse_npy_preamble(const unsigned char* head, Index bytes, const std
 
 NpyHeader parse_npy_header(std::string_view text, const std::string& path) {
   NpyHeader header = Parser(text, path).parse();
+  const auto extends = [](Index extent) { return extent != 1; };
+  header.fortran_order = header.fortran_order && std::ranges::count_if(header.shape, extends) > 1;
   static_cast<void>(checked_num_elements(header.shape, header.type, path));
   return header;
+}
+
+Index column_of_file(std::span<const Index> shape, Index i) {
+  Index column = 0;
+  for (std::size_t dim = 1; dim < shape.size(); ++dim) {
+    Index stride = 1;
+    for (const Index extent : shape.subspan(dim + 1)) stride *= extent;
+    column += i % shape[dim] * stride;
+    i /= shape[dim];
+  }
+  return column;
+}
+
+Index place_of_column(std::span<const Index> shape, Index column) {
+  Index place = 0;
+  for (std::size_t dim = shape.size(); dim-- > 1; column /= shape[dim])
+    place = place * shape[dim] + column % shape[dim];
+  return place;
 }
 
 std::string format_npy_header(NpyType type, std::span<const Index> shape) {

@@ -13,15 +13,18 @@ struct TypeCode {
 };
 
 /// In the order of NpyType.
-constexpr std::array<TypeCode, 9> type_codes{{{"<f2", "float16", 2},
-                                              {"<f4", "float32", 4},
-                                              {"<f8", "float64", 8},
-                                              {"|b1", "bool", 1},
-                                              {"|u1", "uint8", 1},
-                                              {"|i1", "int8", 1},
-                                              {"<i2", "int16", 2},
-                                              {"<i4", "int32", 4},
-                                              {"<i8", "int64", 8}}};
+constexpr std::array<TypeCode, 12> type_codes{{{"<f2", "float16", 2},
+                                               {"<f4", "float32", 4},
+                                               {"<f8", "float64", 8},
+                                               {"|b1", "bool", 1},
+                                               {"|u1", "uint8", 1},
+                                               {"<u2", "uint16", 2},
+                                               {"<u4", "uint32", 4},
+                                               {"<u8", "uint64", 8},
+                                               {"|i1", "int8", 1},
+                                               {"<i2", "int16", 2},
+                                               {"<i4", "int32", 4},
+                                               {"<i8", "int64", 8}}};
 
 constexpr const TypeCode& code_of(NpyType type) noexcept {
   return type_codes[static_cast<unsigned>(type)];
@@ -43,13 +46,22 @@ std::string npy_descr(NpyType type) {
   return code_of(type).descr;
 }
 
-std::optional<NpyType> parse_npy_descr(std::string_view descr) noexcept {
+std::optional<NpyDescr> parse_npy_descr(std::string_view descr) noexcept {
+  if (descr.empty()) return std::nullopt;
   for (unsigned i = 0; i < type_codes.size(); ++i) {
     const std::string_view known = type_codes[i].descr;
+    if (descr.substr(1) != known.substr(1)) continue;
+    const bool big_endian = descr[0] == '>';
     // single-byte types have no byte order, but some programs write one
-    if (descr == known || (known[0] == '|' && descr.starts_with('<') && descr.substr(1) == known.substr(1)))
-      return static_cast<NpyType>(i);
+    if (descr[0] == known[0] || big_endian || (descr[0] == '<' && known[0] == '|'))
+      return NpyDescr{static_cast<NpyType>(i), big_endian && known[0] != '|'};
   }
+  return std::nullopt;
+}
+
+std::optional<NpyType> parse_npy_name(std::string_view name) noexcept {
+  for (unsigned i = 0; i < type_codes.size(); ++i)
+    if (name == type_codes[i].name) return static_cast<NpyType>(i);
   return std::nullopt;
 }
 

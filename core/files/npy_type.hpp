@@ -10,8 +10,21 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// The supported element types; little-endian.
-enum class NpyType { float16, float32, float64, boolean, uint8, int8, int16, int32, int64 };
+/// The supported element types.
+enum class NpyType {
+  float16,
+  float32,
+  float64,
+  boolean,
+  uint8,
+  uint16,
+  uint32,
+  uint64,
+  int8,
+  int16,
+  int32,
+  int64
+};
 
 /// The element type of sar::real.
 inline constexpr NpyType npy_real = sizeof(real) == 8 ? NpyType::float64 : NpyType::float32;
@@ -20,10 +33,17 @@ inline constexpr NpyType npy_real = sizeof(real) == 8 ? NpyType::float64 : NpyTy
 [[nodiscard]] Index element_bytes(NpyType type) noexcept;
 [[nodiscard]] bool is_floating_point(NpyType type) noexcept;
 
-/// Returns NumPy's type string with the byte order, as in a file's header: "<f2", "|b1".
+/// Returns NumPy's type string of little-endian elements, as in a file's header: "<f2", "|b1".
 [[nodiscard]] std::string npy_descr(NpyType type);
-/// Returns the type of a NumPy type string; nullopt if it is not supported.
-[[nodiscard]] std::optional<NpyType> parse_npy_descr(std::string_view descr) noexcept;
+
+struct NpyDescr {
+  NpyType type;
+  bool big_endian;
+};
+/// Parses a NumPy type string; nullopt if the type is not supported.
+[[nodiscard]] std::optional<NpyDescr> parse_npy_descr(std::string_view descr) noexcept;
+/// Returns the type of NumPy's name, "float16"; nullopt if it is not supported.
+[[nodiscard]] std::optional<NpyType> parse_npy_name(std::string_view name) noexcept;
 
 /// Returns the number of elements. Throws InputError with a message that begins with `path` if their size in
 /// bytes exceeds 63 bits.

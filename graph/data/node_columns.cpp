@@ -39,9 +39,11 @@ Index first_not_finite(std::span<const real> values) {
 
 /// An element as it is in the file; one that is finite there, and not as a real, says what it shall become.
 std::string number_text(const DataArray& column, Index element) {
+  const std::byte* at = column.bytes.data() + element * element_bytes(column.type);
   double value = 0;
-  convert_elements(column.type, column.bytes.data() + element * element_bytes(column.type), 1, &value);
-  return concat(value, std::isfinite(value) ? ", which single precision cannot hold" : "");
+  convert_elements(column.type, at, 1, &value);
+  return concat(element_text(column.type, at),
+                std::isfinite(value) ? ", which single precision cannot hold" : "");
 }
 
 /// Copies the rows of `column` to the rows of x from `first` on. They must be finite.
@@ -75,6 +77,9 @@ void read_features(const Communicator& comm, const NodeColumns& columns, const F
   require<InputError>(field != nullptr, data.name, ": the data of the nodes are ", list_names(columns.fields),
                       ", expected features (or feat) among them");
   const Index width = field->row_size();
+  require<InputError>(field->row_shape.size() <= 1, columns.place_of(field->name), ": a row has shape ",
+                      shape_to_string(field->row_shape),
+                      ", expected one dimension, as array.reshape(len(array), -1) has");
   require<InputError>(width > 0, columns.place_of(field->name), ": a row has shape ",
                       shape_to_string(field->row_shape), ", expected at least one column");
   const auto count = static_cast<Index>(data.original_ids.size());
@@ -90,7 +95,7 @@ void read_features(const Communicator& comm, const NodeColumns& columns, const F
 
 /// OGB and pandas turn integers with missing values into floating-point numbers, where NaN means no label.
 Array<std::int64_t> to_labels(const DataArray& column, std::span<const Index> ids, const std::string& place) {
-  if (!is_floating_point(column.type)) return column.to_integers(place);
+  if (!is_floating_point(column.type)) return column.to_integers(place, ids);
   const auto values = to_numbers<double>(column, place);
   Array<std::int64_t> labels(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -129,7 +134,7 @@ Array<std::uint8_t> read_mask(const NodeColumns& columns, const FieldNames& name
   const auto count = static_cast<Index>(data.original_ids.size());
   const DataField* field = find_field(columns.fields, names, name, {name}, data.name);
   if (field == nullptr) return Array<std::uint8_t>(count, 0);
-  return columns.read(field->name, 0, count).to_mask(columns.place_of(field->name));
+  return columns.read(field->name, 0, count).to_mask(columns.place_of(field->name), data.original_ids);
 }
 
 /// Whether a real is exactly this integer.
@@ -200,7 +205,7 @@ Array<real> to_edge_weights(const DataArray& column, std::span<const Index> ids,
     throw InputError(concat(place, ": the weight of edge ", ids[bad], " is ", number_text(column, bad),
                             ", expected a finite number"));
   if (is_floating_point(column.type)) return weights;
-  const Array<std::int64_t> integers = column.to_integers(place);
+  const Array<std::int64_t> integers = column.to_integers(place, ids);
   const auto rounded = std::ranges::find_if_not(integers, is_exact);
   if (rounded != integers.end())
     throw InputError(

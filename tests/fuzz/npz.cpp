@@ -22,8 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
                                  element_bytes(array.header().type);
           array.read(values.data(), std::min(static_cast<Index>(values.size()), member.bytes - header));
         } else {
-          const NpyFile array(archive.path(), {member.name, member.begin, member.bytes},
-                              NpyOrder::c_or_fortran);
+          const NpyFile array(archive.path(), {member.name, member.begin, member.bytes});
           std::vector<double> values(array.size());
           array.read(0, array.size(), std::span<double>(values));
         }

@@ -74,7 +74,7 @@ std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::st
                       ": the directory has node data of its own, expected no other files of them");
   switch (kind) {
     case Kind::dataset:
-      return std::make_unique<DatasetSource>(comm, path);
+      return std::make_unique<DatasetSource>(comm, path, options.fields);
     case Kind::ogb:
     case Kind::ogb_hetero:
       return std::make_unique<OgbSource>(comm, path, options, kind == Kind::ogb_hetero);

@@ -16,14 +16,15 @@ enum class NodeIds {
 };
 
 struct SourceOptions {
+  // dataset directories and edge lists
+  /// Which file or column is what: {"edge_labels", "stars"}, as DatasetOptions::fields; it keeps this name.
+  std::map<std::string, std::string> fields;
   // edge lists
   NodeIds node_ids = NodeIds::automatic;
   std::optional<char> separator;  ///< ' ': any number of blanks; otherwise guessed
   std::optional<bool> header;     ///< is the first line one? Otherwise guessed
   bool ignore_data = false;       ///< columns behind the two nodes are left alone
-  /// Which column is what: {"edge_labels", "stars"}, as DatasetOptions::fields; it keeps this name.
-  std::map<std::string, std::string> fields;
-  bool edge_labels = false;  ///< a column rating, score or value has the labels, where none is called so
+  bool edge_labels = false;       ///< a column rating, score or value has the labels, where none is called so
   /// Type of edges -> file: {"author:writes:paper", "writes.csv"}; several edge lists are one graph.
   std::map<std::string, std::string> relations;
   // edge lists and Matrix Market

@@ -17,9 +17,6 @@ namespace {
 
 constexpr const char* format_name = "sar-partition";
 constexpr Index version = 1;
-constexpr std::array all_types{NpyType::float16, NpyType::float32, NpyType::float64,
-                               NpyType::boolean, NpyType::uint8,   NpyType::int8,
-                               NpyType::int16,   NpyType::int32,   NpyType::int64};
 
 std::vector<DataField> parse_fields(const JsonValue& list, Index num_rows) {
   std::vector<DataField> fields;
@@ -28,9 +25,8 @@ std::vector<DataField> parse_fields(const JsonValue& list, Index num_rows) {
     DataField& field = fields.emplace_back();
     field.name = unique_name(value.at("name"), value.at("name").text(), names);
     const std::string dtype = value.at("dtype").text();
-    const auto* type = std::find_if(all_types.begin(), all_types.end(),
-                                    [&](NpyType known) { return dtype == to_string(known); });
-    require<InputError>(type != all_types.end(), value.place(), ".dtype is ", dtype,
+    const std::optional<NpyType> type = parse_npy_name(dtype);
+    require<InputError>(type.has_value(), value.place(), ".dtype is ", dtype,
                         ", expected the name of a NumPy type such as float32");
     field.type = *type;
     field.row_shape = value.at("row_shape").counts();

@@ -165,7 +165,7 @@ struct PartFiles {
       const NpyFile file(paths[i]);
       check(file, i, type, row_shape);
       const auto bytes = static_cast<std::size_t>(file.size() * element_bytes(type));
-      file.read_raw(0, file.size(), out.first(bytes));
+      file.read_rows_raw(0, file.num_rows(), out.first(bytes));
       out = out.subspan(bytes);
     }
   }

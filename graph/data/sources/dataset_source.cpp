@@ -53,7 +53,17 @@ SourceTypes parse_types(const std::string& path) {
   return types;
 }
 
+void require_edge_index(const NpyFile& file) {
+  const std::vector<Index>& shape = file.shape();
+  const bool is_matrix = shape.size() == 2;
+  require<InputError>(is_matrix && shape[0] == 2, file.path(), ": shape is ", shape_to_string(shape),
+                      ", expected (2, number of edges)",
+                      is_matrix && shape[1] == 2 ? ", as numpy.save(path, edge_index.T) writes it" : "");
+}
+
 void expect_length(const NpyFile& file, Index length, const char* one_for_each, const NpyFile& other) {
+  require<InputError>(!file.shape().empty(), file.path(), ": the array is a number, expected one for each ",
+                      one_for_each, " of ", other.path());
   require<InputError>(file.num_rows() == length, file.path(), ": length is ", file.num_rows(), ", expected ",
                       length, ", one for each ", one_for_each, " of ", other.path());
 }
@@ -82,50 +92,52 @@ void list_fields(const std::map<std::string, NpyFile>& files, std::vector<DataFi
 }  // namespace
 
 DatasetSource::DatasetSource(const Communicator& communicator, const std::string& directory,
-                             bool for_training)
+                             const FieldNames& names, bool for_training)
     : GraphSource(communicator, "dataset directory", last_part_of(directory)), directory_(directory) {
   comm().agree([&] {
     if (is_there(directory_ + "/hetero.json") && !is_there(directory_ + "/edge_index.npy"))
       open_types();
     else
-      open_files(for_training);
+      open_files(names, for_training);
     require_same_files();
   });
 }
 
-void DatasetSource::open_files(bool for_training) {
-  const NpyFile& edge_index =
-      edge_index_.emplace_back(directory_ + "/edge_index.npy", NpyOrder::c_or_fortran);
+/// The name of the field for `key`: the given one, or the first of two usual names that has a file.
+std::string DatasetSource::name_of(const FieldNames& names, const std::string& key,
+                                   const std::string& other) const {
+  if (const auto given = names.find(key); given != names.end()) return given->second;
+  const auto path = [&](const std::string& field) { return directory_ + "/" + field + ".npy"; };
+  return !is_there(path(key)) && is_there(path(other)) ? other : key;
+}
+
+void DatasetSource::open_files(const FieldNames& names, bool for_training) {
+  const NpyFile& edge_index = edge_index_.emplace_back(directory_ + "/edge_index.npy");
+  require_edge_index(edge_index);
   Files& of_nodes = nodes_.emplace_back();
-  Files& of_edges = edges_.emplace_back();
-  const NpyFile& features = of_nodes.try_emplace("features", directory_ + "/features.npy").first->second;
-  for (const char* field : {"labels", "train_mask", "val_mask", "test_mask"}) {
-    const std::string path = directory_ + "/" + field + ".npy";
-    if (for_training || is_there(path)) of_nodes.try_emplace(field, path);
-  }
-  edge_index.expect({NpyType::int64}, 2);
-  require<InputError>(edge_index.num_rows() == 2, edge_index.path(), ": shape is ",
-                      shape_to_string(edge_index.shape()), ", expected (2, number of edges)");
-  if (for_training)
-    features.expect({NpyType::float16, NpyType::float32, NpyType::float64, NpyType::uint8}, 2);
+  const std::string features_name = name_of(names, "features", "feat");
+  const NpyFile& features =
+      of_nodes.try_emplace(features_name, concat(directory_, "/", features_name, ".npy")).first->second;
   require<InputError>(!features.shape().empty() && features.row_size() > 0, features.path(), ": shape is ",
-                      shape_to_string(features.shape()), ", expected at least one column");
+                      shape_to_string(features.shape()), ", expected (number of nodes, number of features)");
   types_.nodes.emplace_back().num_nodes = features.num_rows();
   types_.edges.emplace_back().num_edges = edge_index.row_size();
-  for (const auto& [field, file] : of_nodes) {
-    if (for_training && field == "labels") file.expect({NpyType::int64}, 1);
-    if (for_training && field.ends_with("_mask")) file.expect({NpyType::boolean}, 1);
-    if (&file != &features) expect_length(file, num_nodes(), "row", features);
+  for (const auto& [key, other] : {std::pair{"labels", "label"},
+                                   {"train_mask", "train_mask"},
+                                   {"val_mask", "val_mask"},
+                                   {"test_mask", "test_mask"}}) {
+    const std::string name = name_of(names, key, other), path = concat(directory_, "/", name, ".npy");
+    if (!for_training && !is_there(path)) continue;
+    const NpyFile& file = of_nodes.try_emplace(name, path).first->second;
+    expect_length(file, num_nodes(), "row", features);
   }
-  for (const char* field : {"weight", "labels", "type", "split", "train_mask", "val_mask", "test_mask"}) {
-    const std::string path = directory_ + "/edge_" + field + ".npy";
+  Files& of_edges = edges_.emplace_back();
+  for (const char* key : {"weight", "labels", "type", "split", "train_mask", "val_mask", "test_mask"}) {
+    const auto named = names.find(key == std::string("weight") ? key : concat("edge_", key));
+    const std::string name = named == names.end() ? key : named->second;
+    const std::string path = concat(directory_, "/edge_", name, ".npy");
     if (!is_there(path)) continue;
-    const NpyFile& file = of_edges.try_emplace(field, path).first->second;
-    if (field == std::string("weight"))
-      file.expect({NpyType::float16, NpyType::float32, NpyType::float64, NpyType::uint8, NpyType::int8,
-                   NpyType::int16, NpyType::int32, NpyType::int64},
-                  1);
-    require<InputError>(!file.shape().empty(), path, ": the array is a number, expected one for each edge");
+    const NpyFile& file = of_edges.try_emplace(name, path).first->second;
     expect_length(file, num_edges(), "edge", edge_index);
   }
   open_others();
@@ -174,11 +186,11 @@ void DatasetSource::open_nodes(SourceNodes& type) {
 
 void DatasetSource::open_edges(SourceEdges& type) {
   const std::string folder = directory_ + "/edges/" + escaped(type.src_type, type.name, type.dst_type);
-  const NpyFile& index = edge_index_.emplace_back(folder + "/edge_index.npy", NpyOrder::c_or_fortran);
-  index.expect({NpyType::int64}, 2);
-  require<InputError>(index.num_rows() == 2 && index.row_size() == type.num_edges, index.path(),
-                      ": shape is ", shape_to_string(index.shape()), ", expected (2, ", type.num_edges,
-                      ") by the edges of ", type.canonical_name(), " in ", directory_, "/hetero.json");
+  const NpyFile& index = edge_index_.emplace_back(folder + "/edge_index.npy");
+  require_edge_index(index);
+  require<InputError>(index.row_size() == type.num_edges, index.path(), ": shape is ",
+                      shape_to_string(index.shape()), ", expected (2, ", type.num_edges, ") by the edges of ",
+                      type.canonical_name(), " in ", directory_, "/hetero.json");
   Files& files = edges_.emplace_back();
   for (const std::string& array : arrays_in(folder)) {
     if (array == "edge_index") continue;
@@ -258,7 +270,7 @@ DataArray DatasetSource::read_edge_data(std::size_t type, const std::string& fie
 
 std::string DatasetSource::place_of(const std::string& field) const {
   if (types_.nodes[0].name != default_node_type) return GraphSource::place_of(field);
-  return directory_ + (nodes_[0].contains(field) ? "/" : "/edge_") + field + ".npy";
+  return directory_ + (nodes_[0].contains(field) || !edges_[0].contains(field) ? "/" : "/edge_") + field + ".npy";
 }
 
 std::string format_dataset_types(const SourceTypes& types) {

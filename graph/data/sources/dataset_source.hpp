@@ -10,8 +10,8 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// For a homogeneous graph, reads the files that load_dataset() lists (edge_index.npy and features.npy are
-/// required), and also
+/// For a homogeneous graph, reads the files that load_dataset() lists (edge_index.npy and features.npy, or
+/// feat.npy, are required), and also
 ///     X.npy        with one row for each node: the node field "X"
 ///     edge_X.npy   with one row for each edge: the edge field "X"; edge_weight.npy must have one, and so
 ///                    must edge_labels, edge_type, edge_split, edge_train_mask, edge_val_mask, edge_test_mask
@@ -19,17 +19,20 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 /// Of a graph with several types, the form that docs/file_formats.md describes: hetero.json, which names the
 /// types and their sizes; nodes/TYPE/FIELD.npy with a row for each node of the type;
-/// edges/SRC:NAME:DST/edge_index.npy, int64 [2, edges], with numbers of nodes within their types, and beside
-/// it edge_FIELD.npy with a row for each edge.
+/// edges/SRC:NAME:DST/edge_index.npy [2, edges], with numbers of nodes within their types, and beside it
+/// edge_FIELD.npy with a row for each edge.
 ///
 /// Each rank reads the files on demand, without communication.
 class DatasetSource : public GraphSource {
  public:
-  /// With `for_training`, labels and masks of a homogeneous graph must be there, in the types of
-  /// load_dataset(). Collective. Throws InputError, the same on every rank, for files that are missing or
+  /// `names` are those of DatasetOptions::fields. A file that they name takes the place of the usual one, so
+  /// that features.npy need not be there. With `for_training`, labels and masks of a homogeneous graph must
+  /// be there. Collective. Throws InputError, the same on every rank, for files that are missing or
   /// damaged or of another length than hetero.json says, for folders of types that it does not name, and when
   /// ranks see different files.
-  DatasetSource(const Communicator& comm, const std::string& directory, bool for_training = false);
+  using FieldNames = std::map<std::string, std::string>;
+  DatasetSource(const Communicator& comm, const std::string& directory, const FieldNames& names = {},
+                bool for_training = false);
 
   [[nodiscard]] EdgeList read_edges(std::size_t type) override;
   [[nodiscard]] DataArray read_node_data(std::size_t type, const std::string& field,
@@ -41,7 +44,9 @@ class DatasetSource : public GraphSource {
  private:
   using Files = std::map<std::string, NpyFile>;  // by field
 
-  void open_files(bool for_training);
+  [[nodiscard]] std::string name_of(const FieldNames& names, const std::string& key,
+                                    const std::string& other) const;
+  void open_files(const FieldNames& names, bool for_training);
   void open_others();
   void open_types();
   void open_nodes(SourceNodes& type);

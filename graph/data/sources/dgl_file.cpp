@@ -72,7 +72,8 @@ std::optional<NpyType> to_npy_type(const ElementType& from) {
     std::uint8_t code, bits;
     NpyType type;
   } known[] = {{0, 8, NpyType::int8},     {0, 16, NpyType::int16},   {0, 32, NpyType::int32},
-               {0, 64, NpyType::int64},   {1, 8, NpyType::uint8},    {2, 16, NpyType::float16},
+               {0, 64, NpyType::int64},   {1, 8, NpyType::uint8},    {1, 16, NpyType::uint16},
+               {1, 32, NpyType::uint32},  {1, 64, NpyType::uint64},  {2, 16, NpyType::float16},
                {2, 32, NpyType::float32}, {2, 64, NpyType::float64}, {6, 8, NpyType::boolean}};
   for (const auto& each : known)
     if (each.code == from.code && each.bits == from.bits && from.lanes == 1) return each.type;
@@ -139,7 +140,7 @@ class Reader {
     const auto stored = value<ElementType>(who);
     const std::optional<NpyType> type = to_npy_type(stored);
     check(type.has_value(), who, " at byte ", at, " has elements of ", to_text(stored),
-          ", expected float16, float32, float64, bool, uint8, int8, int16, int32 or int64");
+          ", expected float16, float32, float64, bool, or integers of 8, 16, 32 or 64 bits");
     check(dims >= 1 && dims <= remaining() / 8, who, " at byte ", at, " has ", dims,
           " dimensions, expected one at least, and as many as the file has room for");
     const std::vector<Index> shape = read_shape(dims, *type, concat(who, " at byte ", at));

@@ -122,7 +122,7 @@ class OriginalIds {
     }
     if (const std::string path = npy_path(t); !path.empty()) {
       const NpyFile file(path);
-      file.expect({NpyType::int64, NpyType::int32}, 1);
+      file.expect_dims(1);
       require<InputError>(file.size() == book.num_nodes(), path, ": there are ", file.size(),
                           " ids, expected ", book.num_nodes(), ", one for each ", kind_.what, " of type ",
                           kind_.names[t].front());

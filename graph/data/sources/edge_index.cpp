@@ -2,6 +2,7 @@
 #include <sar/graph/data/sources/edge_index.hpp>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -31,22 +32,24 @@ void read_ends(const NpyFile& edge_index, Index begin, Index end, EdgeList& edge
 
 }  // namespace
 
-EdgeList read_edge_range(const NpyFile& edge_index, Index num_sources, Index num_destinations, Index begin,
-                         Index end) {
-  const Index count = end - begin;
-  EdgeList edges;
-  edges.src.resize(count);
-  edges.dst.resize(count);
-  edges.id.resize(count);
-  read_ends(edge_index, begin, end, edges);
-  for (Index e = 0; e < count; ++e) {
-    edges.id[e] = begin + e;
+void require_nodes(const std::string& place, const EdgeList& edges, Index num_sources,
+                   Index num_destinations) {
+  for (Index e = 0; e < edges.size(); ++e)
     for (const auto& [node, nodes] : {std::pair{edges.src[e], num_sources}, {edges.dst[e], num_destinations}})
       if (node < 0 || node >= nodes)
-        throw InputError(concat(edge_index.path(), ": edge ", edges.id[e], " is (", edges.src[e], ", ",
-                                edges.dst[e], "), but there is no node ", node, ", expected ",
-                                index_range(nodes)));
-  }
+        throw InputError(concat(place, ": edge ", edges.id[e], " is (", edges.src[e], ", ", edges.dst[e],
+                                "), but there is no node ", node, ", expected ", index_range(nodes)));
+}
+
+EdgeList read_edge_range(const NpyFile& edge_index, Index num_sources, Index num_destinations, Index begin,
+                         Index end) {
+  EdgeList edges;
+  edges.src.resize(end - begin);
+  edges.dst.resize(end - begin);
+  edges.id.resize(end - begin);
+  std::iota(edges.id.begin(), edges.id.end(), begin);
+  read_ends(edge_index, begin, end, edges);
+  require_nodes(edge_index.path(), edges, num_sources, num_destinations);
   return edges;
 }
 

@@ -42,6 +42,12 @@ FoundDataset find_on_rank_0(const Communicator& comm, const std::string& path) {
   return found;
 }
 
+/// The beginning of a message about the field for `key`. Local.
+std::string place_of(const GraphSource& source, const DatasetOptions& options, const std::string& key) {
+  const auto named = options.fields.find(key);
+  return source.place_of(named == options.fields.end() ? key : named->second);
+}
+
 /// Collective.
 GraphData load_parts(const Communicator& comm, const FoundDataset& found) {
   const bool ours = found.kind == DatasetKind::partition_directory;
@@ -124,11 +130,11 @@ NodeData load_dataset(const Communicator& comm, const std::string& path, const D
       require_training_labels(comm, data);
       return data;
     }
-    DatasetSource source(comm, path, /*for_training=*/true);
+    DatasetSource source(comm, path, options.fields, /*for_training=*/true);
     if (source.types().is_homogeneous())
-      require_nodes_for_ranks(source.place_of("features"), source.num_nodes(), comm.size());
+      require_nodes_for_ranks(place_of(source, options, "features"), source.num_nodes(), comm.size());
     NodeData data = load_dataset(source, options, edges);
-    require_training_labels(comm, data, source.place_of("train_mask"));
+    require_training_labels(comm, data, place_of(source, options, "train_mask"));
     return data;
   });
 }

@@ -29,16 +29,16 @@ NodeData load_dataset(GraphSource& source, const DatasetOptions& options = {}, E
 
 /// Loads a homogeneous graph for training, of whatever form rank 0 finds: a partition directory, a DGL
 /// partition, or a directory with
-///     edge_index.npy   int64 [2, E]          row 0 sources, row 1 destinations; C or Fortran order
-///     features.npy     float16/32/64 or uint8 [N, F]
-///     labels.npy       int64 [N]             -1: unlabelled
-///     train_mask.npy, val_mask.npy, test_mask.npy   bool [N]
-///     edge_weight.npy  float16/32/64 [E]     optional; uint8 or int8/16/32/64 that are exact as real
-/// num_classes is the largest label + 1. `options.partition` is used for what is not partitioned yet. A rank
-/// needs memory for about its share of nodes and edges (more with METIS, see PartitionMethod). Collective;
-/// path and options are the same on every rank.
+///     edge_index.npy   [2, E]        row 0 sources, row 1 destinations
+///     features.npy     [N, F]
+///     labels.npy       [N]           -1 or NaN: unlabelled
+///     train_mask.npy, val_mask.npy, test_mask.npy   [N], 0 or 1
+///     edge_weight.npy  [E]           optional; integers must be exact as real
+/// of any type that NpyFile reads. num_classes is the largest label + 1. `options.partition` is used for what
+/// is not partitioned yet. A rank needs memory for about its share of nodes and edges (more with METIS, see
+/// PartitionMethod). Collective; path and options are the same on every rank.
 ///
-/// Throws InputError, the same on every rank, for a file that is missing, damaged, of another type, shape or
+/// Throws InputError, the same on every rank, for a file that is missing, damaged, of another shape or
 /// length; for features or weights that are not finite, a label below -1, an edge to a node that does not
 /// exist, no labelled training node, an empty graph, and fewer nodes than ranks.
 NodeData load_dataset(const Communicator& comm, const std::string& path, const DatasetOptions& options = {},

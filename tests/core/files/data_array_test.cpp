@@ -49,10 +49,13 @@ TEST_CASE("a field has rows of a shape, in the type of its file") {
 TEST_CASE("integers and masks: one whole number a row") {
   const DataArray data = rows_of<std::int32_t>(NpyType::int32, {1}, {-3, 0, 7});
   CHECK(data.to_integers("x") == Array<std::int64_t>{-3, 0, 7});
-  CHECK(data.to_mask("x") == Array<std::uint8_t>{1, 0, 1});
-  const DataArray numbers = rows_of<float>(NpyType::float32, {}, {1, 2});
-  CHECK(thrown<InputError>([&] { static_cast<void>(numbers.to_integers("x")); }) ==
-        "x: dtype is float32, expected integers");
+  const DataArray numbers = rows_of<float>(NpyType::float32, {}, {1, 2, 0.5});
+  CHECK(rows_of<double>(NpyType::float64, {}, {1, 0}).to_mask("x") == Array<std::uint8_t>{1, 0});
+  CHECK(thrown<InputError>([&] { static_cast<void>(data.to_mask("x")); }) ==
+        "x: row 0 is -3, expected 0 or 1, one for each row");
+  CHECK(thrown<InputError>([&] {
+          static_cast<void>(numbers.to_integers("x", std::vector<Index>{7, 8, 9}));
+        }) == "x: row 9 is 0.5, expected a whole number from -9223372036854775808 to 9223372036854775807");
   const DataArray pairs = rows_of<std::int64_t>(NpyType::int64, {2}, {1, 2});
   CHECK(thrown<InputError>([&] { static_cast<void>(pairs.to_mask("x")); }) ==
         "x: a row has shape (2,), expected one number");

@@ -213,9 +213,8 @@ TEST_CASE("writing refuses names that a file cannot have, and leaves an existing
   const Tensor one = Tensor::full({1}, 1);
   write_bytes(path, "before");
   const auto message = [&](const std::string& first, const std::string& second) {
-    return thrown<InputError>([&] {
-      write_safetensors(path, {{first, one}, {second, one}}, {}, SafetensorsType::float32);
-    });
+    return thrown<InputError>(
+        [&] { write_safetensors(path, {{first, one}, {second, one}}, {}, SafetensorsType::float32); });
   };
   CHECK(message("a", "a").find("the name 'a' cannot be written twice") != std::string::npos);
   CHECK(message("__metadata__", "a").find("'__metadata__' cannot be written twice") != std::string::npos);

@@ -17,5 +17,8 @@ labels = np.where(v % 3 == 0, np.nan, v % 5).astype(np.float32)[:, None]
 np.savez("stored.npz", **data)
 np.savez_compressed("deflated.npz", **data)
 data["edge_index"] = np.asfortranarray(data["edge_index"].astype(np.int32))
+data["node_feat"] = np.asfortranarray(data["node_feat"].astype(">f4"))
+data["node_year"] = data["node_year"].astype(">u2")
+np.savez("stored_fortran.npz", **data)
 np.savez_compressed("deflated_fortran.npz", **data)
 np.savez_compressed("label.npz", node_label=labels)

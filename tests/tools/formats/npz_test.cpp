@@ -63,9 +63,9 @@ void replace(std::string& bytes, const std::string& from, const std::string& to,
 
 }  // namespace
 
-TEST_CASE("NumPy's archives, stored and deflated, in C and Fortran order, are the same graph") {
+TEST_CASE("NumPy's archives, stored and deflated, in both orders and byte orders, are the same graph") {
   const Communicator comm = Communicator::world();
-  for (const char* archive : {"stored.npz", "deflated.npz", "deflated_fortran.npz"}) {
+  for (const char* archive : {"stored.npz", "deflated.npz", "stored_fortran.npz", "deflated_fortran.npz"}) {
     CAPTURE(archive);
     const Folder folder(comm, sar::read_text(data + archive, "an archive"));
     const auto source = open_source(comm, folder.path());
@@ -121,6 +121,11 @@ TEST_CASE("damaged archives are refused on all ranks") {
   bad[first_edge] = '\x17';
   CHECK(error(bad) ==
         "/raw/data.npz: edge_index: edge 0 is (23, 5), but there is no node 23, expected 0 to 22");
+
+  bad = stored;  // the same ends as float64: 2^62 + ..., NaN
+  replace(bad, "'descr': '<i8', 'fortran_order': False, 'shape': (2, 90)",
+          "'descr': '<f8', 'fortran_order': False, 'shape': (2, 90)");
+  CHECK(error(bad).find("/raw/data.npz: edge_index: element (0, 1) is ") == 0);
 
   bad = stored;
   const std::size_t name = bad.rfind("edge_index.npy");

@@ -1,6 +1,7 @@
 #include "npz.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/files/npy_elements.hpp>
 
 #include <zlib.h>
 
@@ -170,6 +171,7 @@ PackedArray::PackedArray(const NpzFile& archive, const NpzMember& member)
 void PackedArray::read(std::byte* out, Index bytes) {
   require<ShapeError>(bytes <= left_, place_, ": cannot read ", bytes, " bytes of ", left_);
   unpack(out, bytes);
+  if (header_.big_endian) swap_bytes(header_.type, {out, static_cast<std::size_t>(bytes)});
   if (left_ > 0) return;
   char more = 0;
   require<InputError>(inflater_.read(&more, 1) == 0, place_, ": there are more bytes than the archive says");

@@ -50,7 +50,8 @@ class PackedArray {
  public:
   PackedArray(const NpzFile& archive, const NpzMember& member);
   [[nodiscard]] const NpyHeader& header() const noexcept { return header_; }
-  /// Reads the next `bytes` bytes of the elements. With the last of them their checksum is verified.
+  /// Reads the next `bytes` bytes of the elements, of whole elements, and makes them little-endian. With the
+  /// last of them their checksum is verified.
   void read(std::byte* out, Index bytes);
 
  private:

@@ -26,15 +26,11 @@ std::unique_ptr<const NpzFile> open_npz(const Communicator& comm, const std::str
   return archive;
 }
 
-NpzArray::NpzArray(const Communicator& comm, const NpzFile& archive, const NpzMember& member,
-                   NpyOrder accepted)
-    : comm_(comm) {
-  const std::string place = archive.place_of(member);
-  std::string header;
+NpzArray::NpzArray(const Communicator& comm, const NpzFile& archive, const NpzMember& member) : comm_(comm) {
   comm.agree([&] {
     if (!member.packed) {
-      stored_ = std::make_unique<const NpyFile>(
-          archive.path(), NpySection{member.name, member.begin, member.bytes}, accepted);
+      stored_ = std::make_unique<const NpyFile>(archive.path(),
+                                                NpySection{member.name, member.begin, member.bytes});
       header_ = {stored_->type(), stored_->shape(), stored_->fortran_order()};
     } else if (comm_.rank() == 0) {
       packed_.emplace(archive, member);
@@ -52,8 +48,30 @@ NpzArray::NpzArray(const Communicator& comm, const NpzFile& archive, const NpzMe
   header_.fortran_order = known.fortran_order;
   header_.shape.resize(known.dims);
   comm.broadcast(std::span<Index>(header_.shape), 0);
-  require<InputError>(!header_.fortran_order || accepted == NpyOrder::c_or_fortran, place,
-                      ": the array is in Fortran order, expected C order");
+}
+
+DataArray NpzArray::read_rows(const PartitionBook& book) {
+  DataArray mine, column;
+  comm_.agree([&] {
+    mine = DataArray(header_.type, {header_.shape.begin() + 1, header_.shape.end()},
+                     book.num_nodes(comm_.rank()));
+    if (stored_)
+      stored_->read_rows_raw(book.begin(comm_.rank()), book.end(comm_.rank()), mine.bytes);
+    else if (header_.fortran_order)
+      column = DataArray(header_.type, {}, mine.num_rows);
+  });
+  if (stored_) return mine;
+  if (!header_.fortran_order) {
+    deal(book, mine.row_bytes(), mine.bytes.data());
+    return mine;
+  }
+  for (Index i = 0; i < mine.row_size(); ++i) {
+    deal(book, column.row_bytes(), column.bytes.data());
+    const Index at = column_of_file(header_.shape, i) * column.row_bytes();
+    for (Index row = 0; row < mine.num_rows; ++row)
+      std::copy_n(column.row(row), column.row_bytes(), mine.row(row) + at);
+  }
+  return mine;
 }
 
 void NpzArray::deal(const PartitionBook& book, Index row_bytes, std::byte* mine) {

@@ -22,12 +22,13 @@ std::unique_ptr<const NpzFile> open_npz(const Communicator& comm, const std::str
 class NpzArray {
  public:
   /// Collective.
-  NpzArray(const Communicator& comm, const NpzFile& archive, const NpzMember& member,
-           NpyOrder accepted = NpyOrder::c);
+  NpzArray(const Communicator& comm, const NpzFile& archive, const NpzMember& member);
 
   [[nodiscard]] const NpyHeader& header() const noexcept { return header_; }
   /// The array itself, which the caller may take, if it is stored; nullptr if it is deflated.
   [[nodiscard]] std::unique_ptr<const NpyFile>& stored() noexcept { return stored_; }
+  /// The rows that this rank owns, in C order. Reads the array to its end: called once. Collective.
+  [[nodiscard]] DataArray read_rows(const PartitionBook& book);
   /// For a deflated array: the next book.num_nodes() rows of row_bytes each, in the order of the file; each
   /// rank gets those that it owns. Collective.
   void deal(const PartitionBook& book, Index row_bytes, std::byte* mine);

@@ -6,8 +6,10 @@
 #include <sar/core/files/file.hpp>
 #include <sar/graph/data/sources/edge_index.hpp>
 
+#include <algorithm>
 #include <array>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,18 +30,16 @@ std::vector<Index> read_integers(const Communicator& comm, const NpzFile& archiv
   constexpr Index most = 1 << 20;
   const NpzMember& member = find_member(archive, name);
   NpzArray array(comm, archive, member);
-  const NpyHeader& header = array.header();
+  const std::vector<Index>& shape = array.header().shape;
   const std::string place = archive.place_of(member);
-  const Index size = checked_num_elements(header.shape, header.type, place);
-  require<InputError>(size <= most, place, ": shape is ", shape_to_string(header.shape), ", expected (1,)");
-  DataArray mine(header.type, {}, comm.rank() == 0 ? size : 0);
-  std::vector<Index> offsets(static_cast<std::size_t>(comm.size()) + 1, size);  // all of it to rank 0
+  require<InputError>(shape.size() == 1 && shape[0] <= most, place, ": shape is ", shape_to_string(shape),
+                      ", expected (1,)");
+  std::vector<Index> offsets(static_cast<std::size_t>(comm.size()) + 1, shape[0]);  // all of it to rank 0
   offsets[0] = 0;
-  if (!array.stored()) array.deal(PartitionBook(offsets), element_bytes(header.type), mine.bytes.data());
-  std::vector<Index> values(static_cast<std::size_t>(size));
+  const DataArray mine = array.read_rows(PartitionBook(offsets));
+  std::vector<Index> values(static_cast<std::size_t>(shape[0]));
   comm.agree([&] {
     if (comm.rank() != 0) return;
-    if (array.stored()) array.stored()->read_raw(0, size, mine.bytes);
     const Array<std::int64_t> integers = mine.to_integers(place);
     values.assign(integers.begin(), integers.end());
   });
@@ -57,8 +57,14 @@ Index count_in(const Communicator& comm, const NpzFile& archive, const std::stri
   return counts[0];
 }
 
-bool has_integers(NpyType type) {
-  return type != NpyType::float16 && type != NpyType::float32 && type != NpyType::float64;
+/// Converts the ends of edges [begin, begin + elements.num_rows), which are row `row` of edge_index.
+Array<Index> to_ends(const DataArray& elements, Index row, Index begin, const std::string& place) {
+  Array<Index> nodes(static_cast<std::size_t>(elements.num_rows));
+  const Index held = convert_elements(elements.type, elements.bytes.data(), elements.num_rows, nodes.data());
+  if (held < elements.num_rows)
+    throw_not_held<Index>(place, concat("element (", row, ", ", begin + held, ")"), elements.type,
+                          elements.row(held));
+  return nodes;
 }
 
 }  // namespace
@@ -88,11 +94,10 @@ void OgbSource::read_binary_graph() {
 void OgbSource::read_binary_edges(const NpzFile& archive) {
   const NpzMember& member = find_member(archive, "edge_index");
   const std::string place = archive.place_of(member);
-  NpzArray array(comm(), archive, member, NpyOrder::c_or_fortran);
+  NpzArray array(comm(), archive, member);
   const NpyHeader& header = array.header();
-  require<InputError>(has_integers(header.type) && header.shape == std::vector<Index>{2, num_edges()}, place,
-                      ": shape is ", shape_to_string(header.shape), " of ", to_string(header.type),
-                      ", expected (2, ", num_edges(), ") of int64");
+  require<InputError>(header.shape == std::vector<Index>{2, num_edges()}, place, ": shape is ",
+                      shape_to_string(header.shape), ", expected (2, ", num_edges(), ")");
   const PartitionBook slices = PartitionBook::even(num_edges(), comm().size());
   const Index begin = slices.begin(comm().rank()), end = slices.end(comm().rank());
   if (array.stored()) {
@@ -102,39 +107,30 @@ void OgbSource::read_binary_edges(const NpzFile& archive) {
     });
     return;
   }
-  const Index bytes = element_bytes(header.type);
-  std::array<DataArray, 2> parts;  // sources and destinations, or pairs of them
+  DataArray pairs;                 // of a file in Fortran order
+  std::array<DataArray, 2> parts;  // sources and destinations
   comm().agree([&] {
-    if (header.fortran_order)
-      parts[0] = DataArray(header.type, {2}, end - begin);
-    else
-      for (DataArray& part : parts) part = DataArray(header.type, {}, end - begin);
+    for (DataArray& part : parts) part = DataArray(header.type, {}, end - begin);
+    if (header.fortran_order) pairs = DataArray(header.type, {2}, end - begin);
   });
-  if (header.fortran_order)
-    array.deal(slices, 2 * bytes, parts[0].bytes.data());
-  else
-    for (DataArray& part : parts) array.deal(slices, bytes, part.bytes.data());
+  if (header.fortran_order) {
+    array.deal(slices, pairs.row_bytes(), pairs.bytes.data());
+    for (Index e = 0; e < pairs.num_rows; ++e)
+      for (Index i = 0; i < 2; ++i)
+        std::copy_n(pairs.row(e) + i * parts[i].row_bytes(), parts[i].row_bytes(), parts[i].row(e));
+    pairs = {};
+  } else {
+    for (DataArray& part : parts) array.deal(slices, part.row_bytes(), part.bytes.data());
+  }
   comm().agree([&] {
-    const auto count = static_cast<std::size_t>(end - begin);
-    std::array<std::vector<Index>, 2> ends{std::vector<Index>(count), std::vector<Index>(count)};
-    if (header.fortran_order) {
-      std::vector<Index> pairs(2 * count);
-      convert_elements(header.type, parts[0].bytes.data(), static_cast<Index>(pairs.size()), pairs.data());
-      parts[0] = {};
-      for (std::size_t e = 0; e < 2 * count; ++e) ends[e % 2][e / 2] = pairs[e];
-    } else {
-      for (std::size_t i = 0; i < 2; ++i) {
-        convert_elements(header.type, parts[i].bytes.data(), end - begin, ends[i].data());
-        parts[i] = {};
-      }
-    }
-    const std::string expected = index_range(num_nodes());
-    for (std::size_t e = 0; e < count; ++e)
-      for (const std::vector<Index>& nodes : ends)
-        require<InputError>(0 <= nodes[e] && nodes[e] < num_nodes(), place, ": edge ",
-                            begin + static_cast<Index>(e), " is (", ends[0][e], ", ", ends[1][e],
-                            "), but there is no node ", nodes[e], ", expected ", expected);
-    chunks_[0].add(begin, ends[0], ends[1]);
+    EdgeList edges;
+    edges.src = to_ends(parts[0], 0, begin, place);
+    edges.dst = to_ends(parts[1], 1, begin, place);
+    parts = {};
+    edges.id.resize(end - begin);
+    std::iota(edges.id.begin(), edges.id.end(), begin);
+    require_nodes(place, edges, num_nodes(), num_nodes());
+    chunks_[0].add(begin, edges.src, edges.dst);
   });
 }
 
@@ -154,10 +150,7 @@ void OgbSource::add_binary_field(FieldTable& to, const std::string& field, const
     return;
   }
   const PartitionBook slices = PartitionBook::even(expected, comm().size());
-  DataArray mine;
-  comm().agree([&] { mine = DataArray(known.type, known.row_shape, slices.num_nodes(comm().rank())); });
-  array.deal(slices, known.row_bytes(), mine.bytes.data());
-  to.add(std::move(known), std::make_unique<SlicedFieldData>(slices, std::move(mine)), place);
+  to.add(std::move(known), std::make_unique<SlicedFieldData>(slices, array.read_rows(slices)), place);
 }
 
 }  // namespace sar::formats

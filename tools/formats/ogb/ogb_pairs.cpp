@@ -6,7 +6,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
 
-#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -117,7 +116,9 @@ std::optional<DataArray> OgbSource::read_pair_array(const std::string& list, con
     require<InputError>(all == 0 || columns == 0 || rows.row_size() == columns, place, ": a row has ",
                         rows.row_size(), " numbers, expected ", columns);
     Array<Index> nodes(static_cast<std::size_t>(rows.num_rows * rows.row_size()));
-    convert_elements(rows.type, rows.bytes.data(), std::ssize(nodes), nodes.data());
+    const Index held = convert_elements(rows.type, rows.bytes.data(), std::ssize(nodes), nodes.data());
+    if (held < std::ssize(nodes))
+      throw_not_held<Index>(place, "a node", rows.type, rows.bytes.data() + held * element_bytes(rows.type));
     for (const Index node : nodes)
       require<InputError>(0 <= node && node < num_nodes(), place, ": there is no node ", node, ", expected ",
                           index_range(num_nodes()));
@@ -153,34 +154,11 @@ DataArray OgbSource::read_pair_text(const std::string& path) {
 }
 
 DataArray OgbSource::read_pair_member(const NpzFile& archive, const NpzMember& member) {
-  NpzArray array(comm(), archive, member, NpyOrder::c_or_fortran);
-  const NpyHeader& header = array.header();
-  const std::string place = archive.place_of(member);
-  require<InputError>((header.shape.size() == 1 || header.shape.size() == 2) &&
-                          (!is_floating_point(header.type) || header.shape[0] == 0),
-                      place, ": shape is ", shape_to_string(header.shape), " of ", to_string(header.type),
-                      ", expected integers [n] or [n, k]");
-  const PartitionBook slices = PartitionBook::even(header.shape[0], comm().size());
-  DataArray mine, part;  // the rows; in Fortran order column by column
-  const bool by_column = header.fortran_order && header.shape.size() == 2;
-  comm().agree([&] {
-    mine = DataArray(header.type, {header.shape.begin() + 1, header.shape.end()},
-                     slices.num_nodes(comm().rank()));
-    if (by_column) part = DataArray(header.type, {}, mine.num_rows);
-  });
-  DataArray& to = by_column ? part : mine;
-  for (Index column = 0; column < (by_column ? header.shape[1] : 1); ++column) {
-    const Index before = column * header.shape[0];
-    if (!array.stored()) array.deal(slices, to.row_bytes(), to.bytes.data());
-    comm().agree([&] {
-      if (array.stored())
-        array.stored()->read_raw((before + slices.begin(comm().rank())) * to.row_size(),
-                                 (before + slices.end(comm().rank())) * to.row_size(), to.bytes);
-      for (Index row = 0; row < mine.num_rows && by_column; ++row)
-        std::copy_n(part.row(row), part.row_bytes(), mine.row(row) + column * part.row_bytes());
-    });
-  }
-  return mine;
+  NpzArray array(comm(), archive, member);
+  const std::vector<Index>& shape = array.header().shape;
+  require<InputError>(shape.size() == 1 || shape.size() == 2, archive.place_of(member), ": shape is ",
+                      shape_to_string(shape), ", expected nodes [n] or [n, k]");
+  return array.read_rows(PartitionBook::even(shape[0], comm().size()));
 }
 
 }  // namespace sar::formats

@@ -110,6 +110,47 @@ TEST_CASE("features of every type") {
   }
 }
 
+TEST_CASE("NumPy's files in every order, byte order and type are the same dataset") {
+  const Communicator comm = Communicator::world();
+  const std::string data = SAR_TEST_DATA "/formats/npy/";
+  const auto load = [&](const std::vector<std::string>& files, DatasetOptions options = {}) {
+    const TemporaryDirectory directory(comm);
+    namespace fs = std::filesystem;
+    if (comm.rank() == 0) {
+      for (const char* name : {"edge_index", "features", "labels", "train_mask", "val_mask", "test_mask"})
+        fs::copy_file(data + name + ".npy", concat(directory.path(), "/", name, ".npy"));
+      for (const std::string& file : files)  // "features.big.npy" takes the place of "features.npy"
+        fs::copy_file(data + file, concat(directory.path(), "/", file.substr(0, file.find('.')), ".npy"),
+                      fs::copy_options::overwrite_existing);
+      if (!options.fields.empty())
+        fs::rename(directory.path() + "/features.npy", directory.path() + "/x.npy");
+    }
+    comm.barrier();
+    return gather_graph(comm, load_dataset(comm, directory.path(), options));
+  };
+  const WholeGraph expected = load({});
+  REQUIRE(expected.labels.size() == 12);
+  for (const char* file : {"features.fortran.npy",     "features.big.npy",
+                           "features.big_fortran.npy", "features.int8.npy",
+                           "features.uint16.npy",      "features.uint32.npy",
+                           "features.uint64.npy",      "features.int64.npy",
+                           "features.float16.npy",     "features.float64.npy",
+                           "features.version2.npy",    "features.version3.npy",
+                           "features.python2.npy",     "edge_index.int8.npy",
+                           "edge_index.int32.npy",     "edge_index.uint32.npy",
+                           "edge_index.uint64.npy",    "edge_index.big.npy",
+                           "edge_index.fortran.npy",   "edge_index.big_fortran.npy",
+                           "edge_index.float64.npy",   "labels.int8.npy",
+                           "labels.int16.npy",         "labels.float32.npy",
+                           "labels.column.npy",        "labels.big.npy",
+                           "train_mask.uint8.npy",     "train_mask.float64.npy",
+                           "train_mask.column.npy"}) {
+    CAPTURE(file);
+    CHECK(load({file}, {.partition = PartitionMethod::random}) == expected);
+  }
+  CHECK(load({"features.fortran.npy"}, {.fields = {{"features", "x"}}}) == expected);
+}
+
 TEST_CASE("features that nothing wants are not read") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory directory(comm);
@@ -207,7 +248,8 @@ TEST_CASE("a rank may hold no node, no edge, or neither share of the input") {
       }
     }
     const DatasetOptions options{true, true, true, true, PartitionMethod::contiguous, 0};
-    const NodePartition partition = NodePartition::from_assignment(Communicator::self(), part_of, comm.size());
+    const NodePartition partition =
+        NodePartition::from_assignment(Communicator::self(), part_of, comm.size());
     NodeData given;
     given.book = partition.book();
     given.original_ids = partition.original_ids(comm.rank());
@@ -264,8 +306,7 @@ TEST_CASE("Cora") {
     return;
   }
   WholeGraph expected;
-  const NpyFile edge_index(directory + "/edge_index.npy", NpyOrder::c_or_fortran),
-      features(directory + "/features.npy");
+  const NpyFile edge_index(directory + "/edge_index.npy"), features(directory + "/features.npy");
   REQUIRE(edge_index.fortran_order());
   std::vector<Index> ends(edge_index.size());
   edge_index.read<Index>(0, edge_index.size(), ends);
@@ -305,4 +346,4 @@ TEST_CASE("Cora") {
   }
 }
 
-}  // namespace sar
+}  // namespace sar::test

@@ -34,7 +34,7 @@ inline void check_edges(const Communicator& comm, const GraphData& graph, const 
   const EdgeTypeData& edges = edge_type_of(graph, type);
   const NodeTypeData& src = graph.node_type(edges.src_type);
   const NodeTypeData& dst = graph.node_type(edges.dst_type);
-  const NpyFile file(path, NpyOrder::c_or_fortran);
+  const NpyFile file(path);
   const Index total = file.size() / 2;
   CHECK(edges.num_edges == total);
   CHECK(comm.all_reduce(edges.edges.size()) == total);
