@@ -201,16 +201,15 @@ void huber_backward(const Tensor& a, const Tensor& b, real delta, real scale, Te
   });
 }
 
-SumAndCount count_correct(const Tensor& x, std::span<const std::int64_t> labels,
-                          std::span<const std::uint8_t> mask) {
+SumAndCount count_correct(const Tensor& x, std::span<const std::int32_t> targets) {
   const auto correct_rows = [&](Index begin, Index end) {
     SumAndCount part;
     for (Index i = begin; i < end; ++i) {
-      if (mask[i] == 0) continue;
+      if (targets[i] < 0) continue;
       const real* row = x.row(i);
       const real* last = row + x.row_size();
       const bool defined = std::none_of(row, last, [](real z) { return std::isnan(z); });
-      const bool correct = defined && std::max_element(row, last) - row == labels[i];
+      const bool correct = defined && std::max_element(row, last) - row == targets[i];
       part = add(part, {correct ? 1.0 : 0.0, 1});
     }
     return part;
@@ -242,6 +241,5 @@ SAR_DISPATCH(SumAndCount, huber_sum, (const Tensor& a, const Tensor& b, real del
 SAR_DISPATCH(void, huber_backward,
              (const Tensor& a, const Tensor& b, real delta, real scale, Tensor& out, bool accumulate),
              (a, b, delta, scale, out, accumulate));
-SAR_DISPATCH(SumAndCount, count_correct,
-             (const Tensor& x, std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask),
-             (x, labels, mask));
+SAR_DISPATCH(SumAndCount, count_correct, (const Tensor& x, std::span<const std::int32_t> targets),
+             (x, targets));

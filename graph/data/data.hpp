@@ -9,9 +9,10 @@
 #include <sar/graph/data/edge_split.hpp>
 #include <sar/graph/data/generate/generators.hpp>
 #include <sar/graph/data/graph_data.hpp>
-#include <sar/graph/data/graph_view.hpp>
 #include <sar/graph/data/graph_source.hpp>
+#include <sar/graph/data/graph_view.hpp>
 #include <sar/graph/data/hetero_graphs.hpp>
+#include <sar/graph/data/labelled_nodes.hpp>
 #include <sar/graph/data/node_data.hpp>
 #include <sar/graph/data/parts/partition_directory.hpp>
 #include <sar/graph/data/parts/partition_graph.hpp>

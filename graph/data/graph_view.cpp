@@ -1,10 +1,10 @@
 #include <sar/core/error.hpp>
 #include <sar/graph/construct/edge_exchange.hpp>
 #include <sar/graph/data/graph_view.hpp>
+#include <sar/graph/data/labelled_nodes.hpp>
 #include <sar/graph/data/node_columns.hpp>
 
 #include <algorithm>
-#include <array>
 #include <span>
 #include <utility>
 
@@ -149,7 +149,8 @@ NodeData category_data(const Communicator& comm, const GraphData& graph, const s
           what.starts_with("edge_") || what == "weight" ||
               std::ranges::any_of(graph.node_types,
                                   [&](const NodeTypeData& type) { return type.data.contains(field); }),
-          graph.name, ": no type of nodes has data named ", field, ", expected one, which shall be the ", what);
+          graph.name, ": no type of nodes has data named ", field, ", expected one, which shall be the ",
+          what);
     NodeData data = node_data_of(comm, graph, category, options);
     const DataColumns& mine = graph.node_type(category).data;
     const auto name_of = [&](const char* what) {
@@ -199,20 +200,14 @@ GraphData to_graph_data(NodeData data) {
 void require_training_labels(const Communicator& comm, const NodeData& data, const std::string& name) {
   const std::string& place = name.empty() ? data.name : name;
   comm.agree([&] {
-    std::array<Index, 3> counts{0, 0, 0};  // training nodes, those with a label, all nodes with a label
-    for (std::size_t i = 0; i < data.train_mask.size(); ++i) {
-      const bool trains = data.train_mask[i] != 0, has_label = data.labels[i] >= 0;
-      counts[0] += trains ? 1 : 0;
-      counts[1] += trains && has_label ? 1 : 0;
-      counts[2] += has_label ? 1 : 0;
-    }
-    comm.all_reduce(std::span<Index>(counts));
-    require<InputError>(counts[0] > 0, place, ": no node is a training node, expected a train_mask that ",
-                        "selects at least one");
-    require<InputError>(counts[2] > 0, place, ": no node has a label, expected labels (or label) among the ",
+    const MaskCounts training = count_mask(data, comm, data.train_mask);
+    const Index labelled = comm.all_reduce(std::ranges::count_if(data.labels, [](auto y) { return y >= 0; }));
+    require<InputError>(training.nodes > 0, place,
+                        ": no node is a training node, expected a train_mask that ", "selects at least one");
+    require<InputError>(labelled > 0, place, ": no node has a label, expected labels (or label) among the ",
                         "data of the nodes, with a class for at least one training node");
-    require<InputError>(counts[1] > 0, place, ": the mask selects ", counts[0], " training nodes, of which ",
-                        "none has a label, expected one at least");
+    require<InputError>(training.unlabelled < training.nodes, place, ": the mask selects ", training.nodes,
+                        " training nodes, of which ", "none has a label, expected one at least");
   });
 }
 }}  // namespace sar

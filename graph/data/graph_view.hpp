@@ -20,7 +20,7 @@ namespace sar { inline namespace SAR_PRECISION {
 ///     labels        "labels" or "label"              integers [nodes] or [nodes, 1]; or whole numbers in
 ///                                                    floating point, NaN: unlabelled (-1); without any:
 ///                                                    all unlabelled
-///     masks         "train_mask", "val_mask", "test_mask"   bool or integers [nodes]; without: none
+///     masks         "train_mask", "val_mask", "test_mask"   0 or 1 [nodes]; without: none
 ///     edge weights  "weight" or "edge_weight"        numbers [edges]; optional
 /// Where `edges` is given, it gets what the graph says of its edges. Collective. Throws InputError, the same
 /// on every rank, when there are several types, no features, for values that are not finite and labels

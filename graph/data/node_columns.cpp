@@ -77,9 +77,6 @@ void read_features(const Communicator& comm, const NodeColumns& columns, const F
   require<InputError>(field != nullptr, data.name, ": the data of the nodes are ", list_names(columns.fields),
                       ", expected features (or feat) among them");
   const Index width = field->row_size();
-  require<InputError>(field->row_shape.size() <= 1, columns.place_of(field->name), ": a row has shape ",
-                      shape_to_string(field->row_shape),
-                      ", expected one dimension, as array.reshape(len(array), -1) has");
   require<InputError>(width > 0, columns.place_of(field->name), ": a row has shape ",
                       shape_to_string(field->row_shape), ", expected at least one column");
   const auto count = static_cast<Index>(data.original_ids.size());

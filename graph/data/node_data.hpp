@@ -21,7 +21,7 @@ struct NodeData {
   Index num_edges = 0;        ///< of the whole graph
   Index num_classes = 0;
   Tensor features;             ///< [my nodes, F]
-  Array<std::int64_t> labels;  ///< -1: unlabelled
+  Array<std::int64_t> labels;  ///< -1: unlabelled, left out of losses and metrics whatever the masks say
   Array<std::uint8_t> train_mask, val_mask, test_mask;
   bool ids_are_original = true;  ///< as NodeTypeData's
 

@@ -14,7 +14,8 @@ struct Known {
   std::span<const std::int64_t> labels;
   std::span<const std::uint8_t> mask;
 
-  [[nodiscard]] bool has(Index v) const { return mask[static_cast<std::size_t>(v)] != 0; }
+  /// In the mask, and not unlabelled.
+  [[nodiscard]] bool has(Index v) const { return mask[static_cast<std::size_t>(v)] != 0 && label(v) != -1; }
   [[nodiscard]] Index label(Index v) const { return labels[static_cast<std::size_t>(v)]; }
 };
 

@@ -47,13 +47,14 @@ void require_rows(const Tensor& logits, std::span<const std::int64_t> labels,
                       mask.size());
 }
 
-/// Returns the label of each row, or -1 outside the mask.
+/// Returns the label of each row, or -1 outside the mask and for an unlabelled row.
 Array<std::int32_t> targets_of(std::span<const std::int64_t> labels, std::span<const std::uint8_t> mask,
                                Index classes) {
   Array<std::int32_t> targets(labels.size());
   for (Index i = 0; i < std::ssize(labels); ++i) {
-    require<InputError>(mask[i] == 0 || (labels[i] >= 0 && labels[i] < classes), "label ", labels[i],
-                        " of row ", i, ", which is in the mask, is not one of the ", classes, " classes");
+    require<InputError>(mask[i] == 0 || (labels[i] >= -1 && labels[i] < classes), "label ", labels[i],
+                        " of row ", i, ", which is in the mask, is not one of the ", classes,
+                        " classes, and not -1 (unlabelled)");
     targets[i] = mask[i] != 0 ? static_cast<std::int32_t>(labels[i]) : -1;
   }
   return targets;
@@ -178,7 +179,7 @@ double accuracy(const Tensor& logits, std::span<const std::int64_t> labels,
     const CollectiveCall call = CollectiveCall("accuracy").equal(num_classes, logits.shape());
     const SumAndCount total = sum_over_ranks(comm, call, [&] {
       require_rows(logits, labels, mask);
-      return count_correct(logits, labels, mask);
+      return count_correct(logits, targets_of(labels, mask, logits.row_size()));
     });
     return total.count > 0 ? total.sum / total.count : std::numeric_limits<double>::quiet_NaN();
   });

@@ -15,13 +15,13 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Returns the cross entropy over the M rows of all ranks with a nonzero mask:
+/// Returns the cross entropy over the M rows of all ranks with a nonzero mask and a label:
 ///
 ///     -1/M sum_i log softmax(logits_i)[labels_i]
 ///
-/// logits [n, C], labels [n] and mask [n] for the n rows of this rank. Labels outside the mask are ignored
-/// and may be anything, for example -1. Throws ShapeError if lengths differ, InputError if a label in the
-/// mask is not in 0 .. C-1 or if M = 0.
+/// logits [n, C], labels [n] and mask [n] for the n rows of this rank. A row with label -1 is unlabelled and
+/// left out. Labels outside the mask are ignored and may be anything. Throws ShapeError if lengths differ,
+/// InputError if a label in the mask is not in -1 .. C-1 or if M = 0.
 Variable cross_entropy(const Variable& logits, std::span<const std::int64_t> labels,
                        std::span<const std::uint8_t> mask, const Communicator& comm);
 
@@ -55,9 +55,9 @@ Variable l1(const Variable& prediction, const Variable& target, const Communicat
 Variable huber(const Variable& prediction, const Variable& target, const Communicator& comm,
                double delta = 1);
 
-/// Returns the fraction of rows, of all ranks and with a nonzero mask, whose largest logit (the first one of
-/// equal logits) is that of the label. NaN if the mask is zero on all ranks. A row with a NaN counts as
-/// wrong. Throws like cross_entropy if lengths differ.
+/// Returns the fraction of rows, of all ranks, with a nonzero mask and a label, whose largest logit (the
+/// first one of equal logits) is that of the label. Rows with label -1 are left out, as by OGB's evaluator.
+/// NaN if no row is left. A row with a NaN counts as wrong. Throws like cross_entropy for lengths and labels.
 double accuracy(const Tensor& logits, std::span<const std::int64_t> labels,
                 std::span<const std::uint8_t> mask, const Communicator& comm);
 

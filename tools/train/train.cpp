@@ -20,6 +20,7 @@
 #include <sar/models.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <iostream>
@@ -105,8 +106,8 @@ void require_memory_of_pairs(const Communicator& comm, const TrainOptions& o, co
                    concat("an evaluation with --eval-negatives ", o.task.eval_negatives));
 }
 
-/// Prepares the edges of the tasks link and edge, after a check of the memory and of the files of predictions.
-/// Collective.
+/// Prepares the edges of the tasks link and edge, after a check of the memory and of the files of
+/// predictions. Collective.
 EdgeTask prepare_edges(const Communicator& comm, const TrainOptions& o, NodeData& data, EdgeData given) {
   const TaskType task = o.task.type;
   EdgeTask edges;
@@ -127,13 +128,18 @@ TrainingGraph load_untyped_graph(const Communicator& comm, const TrainOptions& o
   heartbeat.phase("building the graph and the model");
   GraphShardManager graph = construct_full_graph(comm, data, o.graph_options);
   std::vector<Relations> relations = generate_relations(graph, data, o);
+  const std::array<Index, 3> unlabelled =
+      o.task.type == TaskType::node
+          ? warn_of_unlabelled(comm, data)
+          : std::array{edges.train.unlabelled, edges.valid.unlabelled, edges.test.unlabelled};
   return {.data = std::move(data),
           .edges = std::move(edges),
           .graph = std::move(graph),
           .relations = std::move(relations),
           .input = std::move(input),
           .model = o.model,
-          .gen = Generator(o.seed)};
+          .gen = Generator(o.seed),
+          .unlabelled = unlabelled};
 }
 
 /// Collective.
@@ -195,7 +201,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
   const std::map<std::string, std::string> metadata = metadata_of_weights(model);
   begin_weights(comm, weights, o, !checkpoints.resumed_from().empty());
   Log log(comm, o, start, checkpoints.resumed_from());
-  log.start(loaded.data, graph, loaded.input->width(), o, steps->description(), loaded.types);
+  log.start(loaded, o, steps->description());
   EpochProgress progress = EpochProgress::from_checkpoint(start.extra, checkpoints.resumed_from());
 
   for (int epoch = start.epoch + 1; epoch <= o.epochs; ++epoch) {

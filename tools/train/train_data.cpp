@@ -6,6 +6,7 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
+#include <array>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -25,6 +26,8 @@ void tell_dataset(const Communicator& comm, const TrainOptions& o, const std::st
 DatasetOptions data_options(const TrainOptions& o) {
   DatasetOptions options = o.data;
   options.edge_labels = o.task.type == TaskType::edge;
+  options.labels =
+      o.task.type == TaskType::node || o.dataset.empty();  // a built-in graph types edges by labels
   options.edge_types = o.task.type == TaskType::link && has_relations(o.task.predictor);
   return options;
 }
@@ -78,6 +81,23 @@ void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData
   if (!edges.ids_are_original && o.task.type == TaskType::edge)
     warn("edges", o.task.labels == EdgeLabels::values ? "edge_values" : "edge_logits",
          "orig_edge_ids.npy beside the JSON, orig_eids.dgl in each part, or the edge data orig_id");
+}
+
+std::array<Index, 3> warn_of_unlabelled(const Communicator& comm, const NodeData& data) {
+  std::array<Index, 3> unlabelled{};
+  const std::pair<const char*, const Array<std::uint8_t>*> masks[] = {
+      {"train_mask", &data.train_mask}, {"val_mask", &data.val_mask}, {"test_mask", &data.test_mask}};
+  for (std::size_t i = 0; i < unlabelled.size(); ++i) {
+    const auto& [name, mask] = masks[i];
+    const MaskCounts counts = count_mask(data, comm, *mask);
+    unlabelled[i] = counts.unlabelled;
+    if (counts.unlabelled > 0 && comm.rank() == 0)
+      std::cout << printable(concat(data.name, ": ", name, ": ", counts.unlabelled, " of the ", counts.nodes,
+                                    " nodes have no label and are left out, such as node ",
+                                    counts.first_unlabelled))
+                << std::endl;
+  }
+  return unlabelled;
 }
 
 NodeData load_data(const Communicator& comm, const TrainOptions& o, EdgeData& edges) {

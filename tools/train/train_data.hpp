@@ -8,28 +8,34 @@
 #include <sar/graph/data/graph_source.hpp>
 #include <sar/graph/data/node_data.hpp>
 
+#include <array>
 #include <memory>
 #include <string>
 
 namespace sar::tools {
 
-/// Also returns the edge data that the tasks link and edge need, in `edges`. Throws InputError for data without
-/// nodes to train on, and for the task node if the number of classes is unknown. Collective.
+/// Also returns the edge data that the tasks link and edge need, in `edges`. Throws InputError for data
+/// without nodes to train on, and for the task node if the number of classes is unknown. Collective.
 NodeData load_data(const Communicator& comm, const TrainOptions& o, EdgeData& edges);
 
-/// Opens the dataset or built-in graph; null for a partition directory. Throws InputError if the file does not exist.
-/// Collective.
+/// Opens the dataset or built-in graph; null for a partition directory. Throws InputError if the file does
+/// not exist. Collective.
 std::unique_ptr<GraphSource> open_unpartitioned(const Communicator& comm, const TrainOptions& o,
                                                 bool edge_labels = false);
 /// Loads a partition directory. Throws InputError as sar::load_graph. Collective.
-GraphData load_partitioned(const Communicator& comm, const TrainOptions& o, const DatasetOptions& options = {});
+GraphData load_partitioned(const Communicator& comm, const TrainOptions& o,
+                           const DatasetOptions& options = {});
 
 /// Prints, on rank 0, which original ids the dataset lacks. Collective.
 void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData& data,
                  const EdgeData& edges);
 
-/// Checks the labels against --num-classes and sets the number of classes. Throws InputError if it is unknown.
-/// Collective.
+/// Counts the nodes of the training, validation and test mask that have no label, which losses and metrics
+/// leave out, and prints how many they are, and one of them, on rank 0. Collective.
+std::array<Index, 3> warn_of_unlabelled(const Communicator& comm, const NodeData& data);
+
+/// Checks the labels against --num-classes and sets the number of classes. Throws InputError if it is
+/// unknown. Collective.
 void set_num_classes(const Communicator& comm, const TrainOptions& o, NodeData& data);
 
 }  // namespace sar::tools

@@ -135,6 +135,10 @@ void EdgeSteps::describe_task() {
   description_ =
       concat(describe(options_, input_.width(), options_.hidden), "; ", name_of(t.type), ": ", sizes[0],
              " training, ", sizes[1], " validation and ", sizes[2], " test edges, predictor ", predictor);
+  const Index unlabelled = task_.train.unlabelled + task_.valid.unlabelled + task_.test.unlabelled;
+  if (unlabelled > 0)
+    description_ += concat("; edges without a label, left out: ", task_.train.unlabelled, ", ",
+                           task_.valid.unlabelled, " and ", task_.test.unlabelled, " of these");
 }
 
 NodePairList EdgeSteps::draw(const NegativeSampler& sampler, std::span<const Index> src,
@@ -248,7 +252,7 @@ std::vector<Scores> EdgeSteps::evaluate() {
 
 /// Negatives are the same in each evaluation; `epoch` tells those of the parts apart.
 void EdgeSteps::evaluate_links(const Variable& h, const TaskEdges& part, std::uint64_t epoch,
-                               double Scores::*score, std::vector<Scores>& scores) const {
+                               double Scores::* score, std::vector<Scores>& scores) const {
   const Index edges = part.edges.size();
   if (comm_.all_reduce(edges) == 0) return;
   const bool given = comm_.all_reduce(part.negatives.size()) > 0;

@@ -71,8 +71,8 @@ std::shared_ptr<const EdgeSet> known_pairs(const Communicator& comm, const NodeD
   return std::make_shared<const EdgeSet>(comm, data.book, known);
 }
 
-/// Removes held-out edges, in both directions, from the message edges and from the training edges (the dataset may
-/// repeat an edge). Collective.
+/// Removes held-out edges, in both directions, from the message edges and from the training edges (the
+/// dataset may repeat an edge). Collective.
 void take_out(const Communicator& comm, const EdgeTask& task, NodeData& data, EdgeData& edges) {
   EdgeList held_out;
   for (const TaskEdges* part : {&task.valid, &task.test}) {
@@ -138,12 +138,18 @@ void divide(const Communicator& comm, const TrainOptions& o, NodeData& data, Edg
   const auto take = [&](bool training) {
     for (Index e = 0; e < edges.edges.size(); ++e)
       if (const EdgePart part = edges.parts[e];
-          part != EdgePart::none && (part == EdgePart::train) == training && counts(o, edges, e))
-        append(part_of(task, part), edges, e);
+          part != EdgePart::none && (part == EdgePart::train) == training) {
+        if (counts(o, edges, e))
+          append(part_of(task, part), edges, e);
+        else if (o.task.type == TaskType::edge)
+          ++part_of(task, part).unlabelled;
+      }
   };
   take(false);
   if (o.task.type == TaskType::link) take_out(comm, task, data, edges);
   take(true);
+  for (TaskEdges* part : {&task.train, &task.valid, &task.test})
+    part->unlabelled = comm.all_reduce(part->unlabelled);
 }
 
 /// Checks that labels are classes (negative: no label) and returns the number of classes. Collective.

@@ -15,6 +15,7 @@ struct TaskEdges {
   SeedEdges edges;
   Array<Index> types;            ///< empty: all 0
   Array<double> labels;          ///< --task edge only
+  Index unlabelled = 0;          ///< --task edge: edges of the split without a label, of all ranks; left out
   NodePairList negatives;        ///< negatives listed by the dataset
   Index negatives_per_edge = 0;  ///< see ListedPairs
 
@@ -28,14 +29,15 @@ struct EdgeTask {
   bool ids_are_original = true;  ///< of `all`
   Index num_types = 1;
   Index num_classes = 0;  ///< --task edge: 1 for values
-  /// Pairs that are never negatives. Training: message edges and training edges. Evaluation: all edges of the graph
-  /// and of the task.
+  /// Pairs that are never negatives. Training: message edges and training edges. Evaluation: all edges of the
+  /// graph and of the task.
   std::shared_ptr<const EdgeSet> of_messages, of_graph;
 };
 
-/// Splits the edges by the dataset's split, or by --split-edges if it has none. For links it removes validation and
-/// test edges, in both directions, from data.edges and from the training edges, unless the dataset lists pairs. Throws
-/// InputError, the same on every rank, if there are no edges, no labels or no training edges. Collective.
+/// Splits the edges by the dataset's split, or by --split-edges if it has none. For links it removes
+/// validation and test edges, in both directions, from data.edges and from the training edges, unless the
+/// dataset lists pairs. Throws InputError, the same on every rank, if there are no edges, no labels or no
+/// training edges. Collective.
 EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeData& data, EdgeData edges);
 
 }  // namespace sar::tools

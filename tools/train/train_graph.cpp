@@ -91,9 +91,9 @@ TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o) 
     input.name = nodes.name;
     input.book = nodes.book;
     input.original_ids = nodes.original_ids;
-    const Tensor features =
-        nodes.name == o.category ? category.features
-                                 : node_data_of(comm, loaded, nodes.name, features_only).features;
+    const Tensor features = nodes.name == o.category
+                                ? category.features
+                                : node_data_of(comm, loaded, nodes.name, features_only).features;
     if (features.defined() && features.row_size() > 0) input.features = features;
     predicted.push_back({.type = nodes.name,
                          .ids = nodes.original_ids,
@@ -125,6 +125,7 @@ TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o) 
   auto input = std::make_unique<NodeInput>(comm, o, std::move(inputs), gen);
   comm.agree([&] { require_no_learnable_rows(*input, o); });
   warn_of_ids(comm, o, category, {});
+  const std::array<Index, 3> unlabelled = warn_of_unlabelled(comm, category);
   return {.data = form_data(graph, category, type),
           .edges = {},
           .graph = form.graph,
@@ -133,7 +134,8 @@ TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o) 
           .model = std::move(model),
           .gen = gen,
           .node_types = std::move(predicted),
-          .types = describe_types(graph)};
+          .types = describe_types(graph),
+          .unlabelled = unlabelled};
 }
 
 }  // namespace sar::tools

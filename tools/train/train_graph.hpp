@@ -10,6 +10,7 @@
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,10 +27,12 @@ struct TrainingGraph {
   Generator gen;                                ///< draws the parameters
   std::vector<PredictedNodes> node_types = {};  ///< node types whose rows --predict writes; empty: all nodes
   std::string types = {};                       ///< node and edge types, for messages
+  std::array<Index, 3> unlabelled =
+      {};  ///< nodes, or edges, of training, validation and test without a label
 };
 
-/// Loads a typed graph in its homogeneous form; rgcn averages messages by edge type. Throws InputError as load_graph
-/// and category_data do, and if the model or the task does not support types. Collective.
+/// Loads a typed graph in its homogeneous form; rgcn averages messages by edge type. Throws InputError as
+/// load_graph and category_data do, and if the model or the task does not support types. Collective.
 TrainingGraph load_typed_graph(const Communicator& comm, const TrainOptions& o);
 
 }  // namespace sar::tools

@@ -122,9 +122,11 @@ void Log::restore(const std::map<std::string, std::string>& extra, const std::st
   largest_peak_ = static_cast<std::uint64_t>(value("peak_bytes", 0, 0));
 }
 
-void Log::start(const NodeData& data, const GraphShardManager& graph, Index in_feats, const TrainOptions& o,
-                const std::string& model, const std::string& types) {
+void Log::start(const TrainingGraph& loaded, const TrainOptions& o, const std::string& model) {
+  const NodeData& data = loaded.data;
+  const GraphShardManager& graph = loaded.graph;
   ids_are_original_ = data.ids_are_original;
+  unlabelled_ = loaded.unlabelled;
   const auto most_nodes = comm_.all_reduce(graph.num_nodes(), ReduceOp::max);
   const auto most_edges = comm_.all_reduce(graph.num_edges(), ReduceOp::max);
   if (!speaks_) return;
@@ -132,13 +134,13 @@ void Log::start(const NodeData& data, const GraphShardManager& graph, Index in_f
       "%s: %lld nodes, %lld edges%s, %lld features%s; %d ranks x %d threads, instruction set %s, "
       "matmul precision %s, halo format %s, %s partition, at most %lld nodes and %lld edges a rank\n",
       printable(data.name).c_str(), integer(graph.num_global_nodes()), integer(graph.num_global_edges()),
-      graph.edge_weight().defined() ? " with weights" : "", integer(in_feats),
+      graph.edge_weight().defined() ? " with weights" : "", integer(loaded.input->width()),
       o.task.type == TaskType::node ? concat(", ", data.num_classes, " classes").c_str() : "", comm_.size(),
       num_threads(), to_string(instruction_set()), to_string(o.matmul_precision),
       to_string(o.graph_options.halo_format),
       o.found.is_partitioned() ? "given" : to_string(o.data.partition), integer(most_nodes),
       integer(most_edges));
-  if (!types.empty()) std::printf("%s\n", printable(types).c_str());
+  if (!loaded.types.empty()) std::printf("%s\n", printable(loaded.types).c_str());
   std::printf("%s\n", model.c_str());
   std::fflush(stdout);
 }
@@ -216,7 +218,10 @@ void Log::write_summary(std::uint64_t graph_bytes, std::uint64_t rss) {
                {"peak_bytes", largest_peak_},
                {"graph_bytes", graph_bytes},
                {"max_rss_bytes", rss},
-               {"ids_are_original", ids_are_original_}});
+               {"ids_are_original", ids_are_original_},
+               {"train_unlabelled", unlabelled_[0]},
+               {"val_unlabelled", unlabelled_[1]},
+               {"test_unlabelled", unlabelled_[2]}});
   write(line);
 }
 

@@ -1,6 +1,7 @@
 /// Measurements and output of `train`: one printed line and, in the log, one JSON object per epoch.
 #pragma once
 
+#include "train_graph.hpp"
 #include "train_options.hpp"
 
 #include <sar/comm/communicator.hpp>
@@ -10,6 +11,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <limits>
@@ -30,8 +32,9 @@ struct Epoch {
   int epoch = 0;
   double loss = 0, lr = 0;
   std::vector<Scores> scores = {};  ///< in the order of metric_names(); empty: not evaluated
-  double seconds = 0, forward_seconds = 0, backward_seconds = 0, comm_seconds = 0;  ///< maximum over the ranks
-  std::uint64_t comm_bytes = 0;                                                     ///< sent by all ranks together
+  double seconds = 0, forward_seconds = 0, backward_seconds = 0,
+         comm_seconds = 0;       ///< maximum over the ranks
+  std::uint64_t comm_bytes = 0;  ///< sent by all ranks together
   std::uint64_t peak_bytes = 0;  ///< accounted bytes, maximum over the ranks
   // of mini-batches; 0 full batch
   Index batches = 0, seeds = 0;  ///< of this epoch, in this run
@@ -42,7 +45,9 @@ struct Epoch {
 class EpochTimer {
  public:
   explicit EpochTimer(const Communicator& comm);
-  void step_begins() { mark_ = elapsed(); }  ///< called after sampling; without sampling the step begins with the epoch
+  void step_begins() {
+    mark_ = elapsed();
+  }  ///< called after sampling; without sampling the step begins with the epoch
   void forward_done() { lap(forward_); }
   void backward_done() { lap(backward_); }
   void steps_done() { steps_ = elapsed(); }
@@ -68,9 +73,8 @@ class Log {
   /// Returns the state that a checkpoint stores, to continue the log of a resumed run.
   [[nodiscard]] std::map<std::string, std::string> progress() const;
 
-  /// Reports the start. `in_feats`: width of the input. `model`: its describe(). `types`: node and edge types.
-  void start(const NodeData& data, const GraphShardManager& graph, Index in_feats, const TrainOptions& o,
-             const std::string& model, const std::string& types);
+  /// Reports the start. `model`: its describe().
+  void start(const TrainingGraph& loaded, const TrainOptions& o, const std::string& model);
   void epoch(const Epoch& e);
   /// Throws InputError if part of the log could not be written; the training has continued without it.
   void summary(const GraphShardManager& graph);
@@ -96,6 +100,7 @@ class Log {
   std::vector<Scores> best_;                                     // of the metrics
   int best_epoch_ = 0;
   bool ids_are_original_ = true;
+  std::array<Index, 3> unlabelled_ = {};  // in the order of Scores
 };
 
 }  // namespace sar::tools

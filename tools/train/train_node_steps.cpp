@@ -4,18 +4,6 @@
 #include <utility>
 
 namespace sar::tools {
-namespace {
-
-/// Global ids of this rank's nodes that one of the masks has.
-Array<Index> nodes_in(const NodeData& data, int rank, std::span<const Array<std::uint8_t>* const> masks) {
-  Array<Index> nodes;
-  for (Index v = 0; v < data.book.num_nodes(rank); ++v)
-    if (std::any_of(masks.begin(), masks.end(), [&](const auto* mask) { return (*mask)[v] != 0; }))
-      nodes.push_back(data.book.begin(rank) + v);
-  return nodes;
-}
-
-}  // namespace
 
 NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeInput& input,
                      std::span<const Relations> relations, const TrainOptions& o, const ModelOptions& model,
@@ -25,8 +13,7 @@ NodeSteps::NodeSteps(const GraphShardManager& graph, const NodeData& data, NodeI
       model_(model, input.width(), data.num_classes, graph.comm(), gen) {
   if (input.has_parameters()) model_.add_input(input);
   if (o.epochs == 0 || (!o.mfg && o.sample.fan_outs.empty())) return;
-  const Array<std::uint8_t>* const masks[] = {&data.train_mask};
-  const Array<Index> seeds = nodes_in(data, comm_.rank(), masks);
+  const Array<Index> seeds = labelled_nodes(data, comm_, {data.train_mask});
   if (o.mfg) {
     part_ = part_of(construct_mfgs(graph, seeds, o.model.layers));
     return;
@@ -78,10 +65,9 @@ std::vector<Scores> NodeSteps::evaluate() {
 }
 
 Tensor NodeSteps::logits_of_samples() {
-  const Array<std::uint8_t>* const masks[] = {&data_.train_mask, &data_.val_mask, &data_.test_mask};
   DataLoader loader(
       make_sampler(graph_, relations_, options_.edge_types, o_, o_.seed + 1),
-      nodes_in(data_, comm_.rank(), masks),
+      labelled_nodes(data_, comm_, {data_.train_mask, data_.val_mask, data_.test_mask}),
       {.batch_size = o_.sample.batch_size, .per_rank = o_.sample.batch_per_rank, .shuffle = false});
   Tensor logits = Tensor::zeros({graph_.num_dst_nodes(), data_.num_classes});
   while (std::optional<MiniBatch> batch = loader.next()) {

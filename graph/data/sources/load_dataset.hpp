@@ -30,7 +30,7 @@ NodeData load_dataset(GraphSource& source, const DatasetOptions& options = {}, E
 /// Loads a homogeneous graph for training, of whatever form rank 0 finds: a partition directory, a DGL
 /// partition, or a directory with
 ///     edge_index.npy   [2, E]        row 0 sources, row 1 destinations
-///     features.npy     [N, F]
+///     features.npy     [N, F...]     flattened to two dimensions
 ///     labels.npy       [N]           -1 or NaN: unlabelled
 ///     train_mask.npy, val_mask.npy, test_mask.npy   [N], 0 or 1
 ///     edge_weight.npy  [E]           optional; integers must be exact as real

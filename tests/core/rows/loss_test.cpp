@@ -102,11 +102,12 @@ TEST_CASE("absolute errors and Huber's against their formulas; NaN stays") {
 TEST_CASE("a row is correct when the first of its largest elements is the label's, and no element is NaN") {
   const real nan = std::numeric_limits<real>::quiet_NaN();
   const Tensor x = Tensor::from({4, 2}, {2, 1, 3, 3, nan, 1, 1, 2});
-  const std::vector<std::int64_t> labels{0, 1, 1, 1};
-  const SumAndCount all = count_correct(x, labels, std::vector<std::uint8_t>{1, 1, 1, 1});
+  const SumAndCount all = count_correct(x, std::vector<std::int32_t>{0, 1, 1, 1});
   CHECK(all.sum == 2);
   CHECK(all.count == 4);
-  CHECK(count_correct(x, labels, std::vector<std::uint8_t>{0, 1, 1, 0}).sum == 0);
+  const SumAndCount some = count_correct(x, std::vector<std::int32_t>{-1, 1, 1, -1});
+  CHECK(some.sum == 0);
+  CHECK(some.count == 2);
 }
 
 }  // namespace

@@ -46,3 +46,9 @@ for k, name in enumerate(("train_mask", "val_mask", "test_mask")):
 save("train_mask.uint8", (v // 4 == 0).astype(np.uint8))
 save("train_mask.float64", (v // 4 == 0).astype(np.float64))
 save("train_mask.column", (v // 4 == 0)[:, None])
+
+# Nodes 1, 5 and 11 have no label; the masks without these nodes.
+unlabelled = np.isin(v, [1, 5, 11])
+save("labels.missing", np.where(unlabelled, np.nan, v % 3))
+for k, name in enumerate(("train_mask", "val_mask", "test_mask")):
+    save(f"{name}.labelled", (v // 4 == k) & ~unlabelled)

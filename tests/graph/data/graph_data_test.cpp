@@ -68,7 +68,8 @@ TEST_CASE("other names, shapes and types of features, labels, masks and weights"
                                                            : static_cast<double>(v % 5);
                                        },
                                        {1});
-  nodes.data["val_mask"] = column<std::int32_t>(nodes, NpyType::int32, [](Index v) { return v % 3; });
+  nodes.data["val_mask"] =
+      column<std::int32_t>(nodes, NpyType::int32, [](Index v) { return v % 3 == 0 ? 0 : 1; });
   EdgeTypeData& edges = graph.edge_types[0];
   edges.data["edge_weight"] = DataArray(NpyType::float32, {1}, edges.edges.size());
   for (Index e = 0; e < edges.edges.size(); ++e) {
@@ -169,8 +170,8 @@ TEST_CASE("graphs that are no NodeData") {
         }) == "karate: features: row 7, column 0 is inf, expected a finite number");
   CHECK(with([](GraphData& g) {
           g.node_types[0].data["train_mask"] =
-              column<float>(g.node_types[0], NpyType::float32, [](Index) { return 1; });
-        }) == "karate: train_mask: dtype is float32, expected integers");
+              column<float>(g.node_types[0], NpyType::float32, [](Index v) { return v == 3 ? 2 : 1; });
+        }) == "karate: train_mask: row 3 is 2, expected 0 or 1, one for each row");
   CHECK(with([](GraphData& g) {
           g.edge_types[0].data["weight"] = DataArray(NpyType::int64, {2}, g.edge_types[0].edges.size());
         }) == "karate: weight: a row has shape (2,), expected one number");

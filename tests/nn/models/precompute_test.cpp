@@ -185,9 +185,8 @@ TEST_CASE("precompute: what is wrong on one rank is an error on all") {
   CHECK_THROWS_AS(SIGN(3, 4, 2, gen, {.layers = 0}), InputError);
   const Tensor x = Tensor::zeros({graph.num_nodes(), 3});
   SIGN net(3, 4, 2, gen, {.hops = 1});
-  CHECK(thrown<ShapeError>([&] {
-          (void)net(Tensor::zeros({2, 3}), {0, 1});
-        }) == "SIGN, features have shape [2, 3], expected [2, 6]");
+  CHECK(thrown<ShapeError>([&] { (void)net(Tensor::zeros({2, 3}), {0, 1}); }) ==
+        "SIGN, features have shape [2, 3], expected [2, 6]");
   CHECK(text([&] { (void)sign_features(graph, x, last ? -1 : 1); }) ==
         "sign_features: -1 hops, expected 0 or more");
   CHECK_THROWS_AS(sign_features(graph, last ? Tensor::zeros({graph.num_nodes() + 1, 3}) : x, 1), ShapeError);
@@ -201,15 +200,22 @@ TEST_CASE("precompute: what is wrong on one rank is an error on all") {
       [&] { (void)sign_features(bipartite, of_sources, 0); },
       [&] { (void)label_propagation(bipartite, unknown, no_mask, 2, {.layers = 0}); }};
   for (const auto& call : calls)
-    CHECK(thrown_by_all<ShapeError>(world, call) ==
-          "propagate needs a graph whose sources and destinations are the same nodes; this one goes from 4 to "
-          "5 nodes");
+    CHECK(
+        thrown_by_all<ShapeError>(world, call) ==
+        "propagate needs a graph whose sources and destinations are the same nodes; this one goes from 4 to "
+        "5 nodes");
   CHECK(
       text([&] { (void)label_propagation(graph, p.labels, p.mask, classes, {.alpha = last ? 1.5 : 0.5}); }) ==
       "label propagation: 10 layers with alpha 1.5, expected 0 layers or more and a number from 0 to 1");
   const std::vector<std::uint8_t> none(p.mask.size(), 0), all(p.mask.size(), 1);
   CHECK(text([&] { (void)correct_predictions(graph, x, p.labels, none); }) ==
         "correct_predictions: no row of any rank has a known label");
+  std::vector<std::int64_t> some(p.labels.begin(), p.labels.end());  // an unlabelled row is outside the mask
+  std::vector<std::uint8_t> smaller(p.mask.begin(), p.mask.end());
+  for (std::size_t v = 0; v < some.size(); v += 2) some[v] = -1, smaller[v] = 0;
+  const Tensor y = label_propagation(graph, some, p.mask, classes),
+               expected = label_propagation(graph, p.labels, smaller, classes);
+  CHECK(std::ranges::equal(y.values(), expected.values()));
   std::vector<std::int64_t> bad(p.labels.size(), 1);
   if (last) bad[0] = 7;
   CHECK(text([&] { (void)smooth_predictions(graph, x, bad, all); }) ==

@@ -73,7 +73,8 @@ TEST_CASE("mse, l1 and huber: golden vectors") {
       {"loss/mse", "in.", [&](const Variable& p, const Variable& t) { return mse(p, t, world); }},
       {"torch/l1", "", [&](const Variable& p, const Variable& t) { return l1(p, t, world); }},
       {"torch/huber", "", [&](const Variable& p, const Variable& t) { return huber(p, t, world); }},
-      {"torch/huber_half", "", [&](const Variable& p, const Variable& t) { return huber(p, t, world, 0.5); }}};
+      {"torch/huber_half", "",
+       [&](const Variable& p, const Variable& t) { return huber(p, t, world, 0.5); }}};
   for (const auto& [name, in, function] : losses) {
     CAPTURE(name);
     const Case golden(name);
@@ -101,7 +102,8 @@ TEST_CASE("l1 and huber: finite differences") {
     away.data()[i] += (i % 2 == 0 ? 1 : -1) * (i % 3 == 0 ? real(0.3) : real(1.5));
   const Variable prediction(away, true);
   CHECK_NOTHROW(gradcheck([&](const auto& in) { return l1(in[0], in[1], self); }, {prediction, target}));
-  CHECK_NOTHROW(gradcheck([&](const auto& in) { return huber(in[0], in[1], self, 0.8); }, {prediction, target}));
+  CHECK_NOTHROW(
+      gradcheck([&](const auto& in) { return huber(in[0], in[1], self, 0.8); }, {prediction, target}));
 }
 
 TEST_CASE("losses of logits +-1000 are exact, and gradients add up") {
@@ -132,8 +134,9 @@ TEST_CASE("what is wrong on one rank is an error on all") {
   std::vector<std::int64_t> bad = good;
   if (last) bad[2] = 2;
   CHECK(test::thrown_by_all<InputError>(world, [&] { (void)cross_entropy(logits, bad, mask, world); }) ==
-        "label 2 of row 2, which is in the mask, is not one of the 2 classes");
-  if (last) bad = {0, -1, -1};
+        "label 2 of row 2, which is in the mask, is not one of the 2 classes, and not -1 (unlabelled)");
+  CHECK_THROWS_AS(accuracy(logits, bad, mask, world), InputError);
+  if (last) bad = {0, -1, -2};
   CHECK_THROWS_AS(cross_entropy(logits, bad, mask, world), InputError);
   CHECK_THROWS_AS(cross_entropy(logits, good, none, world), InputError);
   CHECK_THROWS_AS(cross_entropy(last ? Tensor::zeros({4, 2}) : logits, good, mask, world), ShapeError);
@@ -141,9 +144,9 @@ TEST_CASE("what is wrong on one rank is an error on all") {
   CHECK_THROWS_AS(mse(logits, last ? Tensor::zeros({3, 1}) : logits, world), ShapeError);
   CHECK(test::thrown_by_all<InputError>(world, [&] { (void)huber(logits, logits, world, last ? 0 : 1); }) ==
         "huber: delta is 0, expected a positive number");
-  CHECK(test::thrown_by_all<InputError>(
-            world, [&] { (void)l1(Tensor::zeros({0, 2}), Tensor::zeros({0, 2}), world); }) ==
-        "l1 of no elements");
+  CHECK(test::thrown_by_all<InputError>(world, [&] {
+          (void)l1(Tensor::zeros({0, 2}), Tensor::zeros({0, 2}), world);
+        }) == "l1 of no elements");
   CHECK_THROWS_AS(bce_with_logits(Tensor::zeros({0, 2}), Tensor::zeros({0, 2}), world), InputError);
   CHECK(cross_entropy(logits, good, mask, world).value().item() == doctest::Approx(std::log(2.0)));
 }
@@ -173,6 +176,27 @@ TEST_CASE("accuracy counts over all ranks") {
   const std::vector<std::uint8_t> mask{static_cast<std::uint8_t>(mine), static_cast<std::uint8_t>(mine), 0, 0,
                                        0};
   CHECK(accuracy(logits, labels, mask, world) == doctest::Approx(0.5));
+}
+
+TEST_CASE("rows without a label are left out of the loss, its gradient and the accuracy") {
+  const Communicator world = Communicator::world();
+  const Tensor logits = Tensor::from({4, 2}, {2, 1, 1, 2, 3, 3, 1, 0});
+  const std::vector<std::int64_t> labels{0, -1, 1, -1}, known{0, 0, 1, 0};
+  const std::vector<std::uint8_t> mask{1, 1, 1, 0}, smaller{1, 0, 1, 0};
+  CHECK(accuracy(logits, labels, mask, world) == accuracy(logits, known, smaller, world));
+  Variable x(logits, true), y(logits, true);
+  Tape tape;
+  const Variable loss = cross_entropy(x, labels, mask, world),
+                 expected = cross_entropy(y, known, smaller, world);
+  CHECK(loss.value().item() == expected.value().item());
+  tape.backward(loss);
+  Tape other;
+  other.backward(cross_entropy(y, known, smaller, world));
+  for (Index i = 0; i < 8; ++i) CHECK(x.grad().data()[i] == y.grad().data()[i]);
+  CHECK(test::thrown_by_all<InputError>(world, [&] {
+          static_cast<void>(cross_entropy(logits, std::vector<std::int64_t>(4, -1), mask, world));
+        }) == "cross_entropy over an empty mask: no row of any rank is labelled");
+  CHECK(std::isnan(accuracy(logits, std::vector<std::int64_t>(4, -1), mask, world)));
 }
 
 TEST_CASE("1 and 2 threads give the same bits") {

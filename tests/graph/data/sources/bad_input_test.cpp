@@ -99,8 +99,6 @@ TEST_CASE("types and dimensions") {
   for (const std::vector<Index>& shape : {std::vector<Index>{37, 0}, {}})
     CHECK(message("features.npy", shape, NpyType::float32) ==
           "shape is " + shape_to_string(shape) + ", expected (number of nodes, number of features)");
-  CHECK(message("features.npy", {37, 5, 2}, NpyType::float32) ==
-        "a row has shape (5, 2), expected one dimension, as array.reshape(len(array), -1) has");
   CHECK(message("labels.npy", {37, 2}, NpyType::int64) == "a row has shape (2,), expected one number");
   CHECK(message("labels.npy", {36}, NpyType::int64) ==
         "length is 36, expected 37, one for each row of " + data.path() + "/features.npy");

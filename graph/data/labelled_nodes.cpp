@@ -1,0 +1,37 @@
+#include <sar/graph/data/labelled_nodes.hpp>
+
+#include <algorithm>
+#include <limits>
+
+namespace sar { inline namespace SAR_PRECISION {
+
+Array<Index> labelled_nodes(const NodeData& data, const Communicator& comm,
+                            std::initializer_list<std::span<const std::uint8_t>> masks) {
+  Array<Index> nodes;
+  for (Index v = 0; v < std::ssize(data.labels); ++v) {
+    const auto has = [v](std::span<const std::uint8_t> mask) {
+      return mask[static_cast<std::size_t>(v)] != 0;
+    };
+    if (data.labels[v] >= 0 && std::ranges::any_of(masks, has))
+      nodes.push_back(data.book.begin(comm.rank()) + v);
+  }
+  return nodes;
+}
+
+MaskCounts count_mask(const NodeData& data, const Communicator& comm, std::span<const std::uint8_t> mask) {
+  constexpr Index none = std::numeric_limits<Index>::max();
+  Index counts[] = {0, 0};
+  Index first = none;
+  for (Index v = 0; v < std::ssize(mask); ++v) {
+    if (mask[static_cast<std::size_t>(v)] == 0) continue;
+    ++counts[0];
+    if (data.labels[v] >= 0) continue;
+    ++counts[1];
+    first = std::min(first, data.original_ids[v]);
+  }
+  comm.all_reduce(std::span<Index>(counts));
+  first = comm.all_reduce(first, ReduceOp::min);
+  return {counts[0], counts[1], first == none ? -1 : first};
+}
+
+}}  // namespace sar
