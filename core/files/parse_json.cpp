@@ -80,6 +80,9 @@ class Builder final : public nlohmann::json_sax<Json> {
 
 Json parse_json(const std::string& text, const std::string& what, const std::string& expected,
                 std::size_t max_depth) {
+  // the parser would take a NUL for the end of the text
+  if (const std::size_t nul = text.find('\0'); nul != std::string::npos)
+    throw InputError(concat(what, " is no JSON at its byte ", nul + 1, ", expected ", expected));
   Builder builder(what, expected, max_depth);
   Json::sax_parse(text, &builder);
   return std::move(builder.root);

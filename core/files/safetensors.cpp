@@ -277,8 +277,8 @@ void SafetensorsFile::read_header() {
       entries_.push_back(parse_entry(name, value, path));
       continue;
     }
-    require<InputError>(value.is_object(), path, ": ", metadata_key, " is ", value.type_name(),
-                        ", expected an object");
+    require<InputError>(value.is_object() || value.is_null(), path, ": ", metadata_key, " is ",
+                        value.type_name(), ", expected an object or null");
     for (const auto& [key, content] : value.items()) {
       require<InputError>(content.is_string(), path, ": ", metadata_key, " has ", content.type_name(),
                           " as '", key, "', expected a string");

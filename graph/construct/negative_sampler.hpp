@@ -7,6 +7,7 @@
 #include <sar/core/threads/parallel.hpp>
 #include <sar/graph/construct/edge_set.hpp>
 #include <sar/graph/construct/node_pairs.hpp>
+#include <sar/graph/construct/pair_candidates.hpp>
 #include <sar/graph/hetero/hetero_graph.hpp>
 #include <sar/graph/message/graph_shard_manager.hpp>
 
@@ -25,6 +26,8 @@ struct NegativeOptions {
   bool exclude_self_loops = false;
   /// Redraws a pair if it is one of these edges, for example those of the whole graph.
   std::shared_ptr<const EdgeSet> exclude_edges = nullptr;
+  /// Draws ends from these nodes instead of all. For a graph whose sources are its destinations.
+  std::shared_ptr<const PairCandidates> candidates = nullptr;
 };
 
 /// The candidate nodes at both ends of a relation: ranges [begin, end) of the nodes in the order of their
@@ -52,58 +55,71 @@ struct RelationEnds {
 class NegativeSampler {
  public:
   /// Original ids may be any ids from 0 on, distinct among the sources and among the destinations. Options
-  /// are the same on every rank. Throws InputError on every rank for k below 1 and for a duplicate original
-  /// id. Collective.
+  /// are the same on every rank. Throws InputError on every rank for k below 1, for a duplicate original id
+  /// and for candidates of another graph. Collective.
   explicit NegativeSampler(const GraphShardManager& graph, const NegativeOptions& options = {});
 
-  /// Pairs each edge's source with k destinations drawn uniformly from all (DGL's PerSourceUniform). `src`:
-  /// global ids of the edges' sources; `edge_ids`: original ids of the edges. Any rank may pass any edges.
+  /// Pairs each edge's source with k destinations drawn uniformly from all (DGL's PerSourceUniform), or from
+  /// the candidates; if the candidates go two ways, from those of the way that has the source. `src`: global
+  /// ids of the edges' sources; `edge_ids`: original ids of the edges. Any rank may pass any edges.
   /// Throws the same exception on every rank: ShapeError if lengths differ, InputError if 100 draws for a
   /// pair are excluded. Collective.
   [[nodiscard]] NodePairList per_source(std::span<const Index> src, std::span<const Index> edge_ids,
                                         std::uint64_t epoch) const;
   /// Draws both ends uniformly from all nodes (DGL's GlobalUniform, which also excludes self loops and edges
-  /// of the graph). Throws as per_source. Collective.
+  /// of the graph), or from the candidates; if they go two ways, each as often as edges do. Throws as
+  /// per_source. Collective.
   [[nodiscard]] NodePairList global_uniform(std::span<const Index> edge_ids, std::uint64_t epoch) const;
   /// Corrupts edges of several relations in one graph, such as the homogeneous form of a HeteroGraph. Each
   /// pair is the edge with its source or its destination replaced, either with probability 1/2, by a node
   /// drawn uniformly from the candidates of this end of the edge's relation. `rels`: the relation of each
   /// edge, an index into `ends`, which are the same on every rank. Self loops and edges are excluded as the
-  /// options say; edges of any relation are excluded. Throws as per_source, and InputError for an invalid
-  /// relation or ends that are not nodes. Collective.
+  /// options say; edges of any relation are excluded. Throws as
+  /// per_source, and InputError for an invalid
+  /// relation, ends that are not nodes, and with the option `candidates`. Collective.
   [[nodiscard]] NodePairList replaced_end(std::span<const Index> src, std::span<const Index> dst,
                                           std::span<const Index> rels, std::span<const Index> edge_ids,
                                           std::span<const RelationEnds> ends, std::uint64_t epoch) const;
 
  private:
-  /// Maps the rank of a node in the order of original ids to its global id. The table is distributed over the
-  /// ranks as `slices` says.
+  /// Some nodes, numbered in the order of their original ids, and the global id of each number. The table is
+  /// distributed over the ranks as `slices` says.
   struct Nodes {
     PartitionBook slices;
     Array<Index> table;
-    bool same;  ///< original and global order are the same; the table is empty
+    bool same;  ///< number and global id are the same; the table is empty
+
+    [[nodiscard]] Index size() const { return slices.num_nodes(); }
+  };
+  /// Nodes that are drawn as sources and destinations; the same if all are.
+  struct Way {
+    std::shared_ptr<const Nodes> src, dst;
   };
   static Nodes make_nodes(const Communicator& comm, const PartitionBook& book, const Array<Index>& ids,
-                          const char* what);
+                          std::span<const std::uint8_t> selected, const char* what);
+  void make_ways(const PairCandidates& candidates, const PartitionBook& book, const Array<Index>& ids);
 
   /// Pairs that `propose` writes, repeatedly until none is excluded. propose() adds a slot to new_src or
-  /// new_dst when it has written a node as its rank in the order of original ids.
+  /// new_dst of a way when it has written a number of this way's nodes.
   struct Proposal {
     NodePairList pairs{};
-    Array<Index> new_src{}, new_dst{};
+    std::vector<Array<Index>> new_src{}, new_dst{};  // by way
   };
   using Propose = FunctionRef<void(const Random& random, Index slot, std::uint64_t number, Proposal& to)>;
   [[nodiscard]] NodePairList draw(const char* call, std::span<const Index> edge_ids, std::uint64_t epoch,
                                   Propose propose) const;
   void require_ends(std::span<const RelationEnds> ends) const;
-  [[nodiscard]] const Nodes& sources() const { return src_ ? *src_ : *dst_; }
+  [[nodiscard]] std::size_t draw_way(std::uint64_t epoch, Index edge, std::uint64_t number) const;
   /// Returns the pairs of `slots` that must be drawn again. Collective.
   [[nodiscard]] Array<Index> excluded(const NodePairList& pairs, const Array<Index>& slots) const;
 
   Communicator comm_;
   NegativeOptions options_;
-  std::optional<Nodes> dst_;  // set inside agree()
-  std::optional<Nodes> src_;  // empty: sources are the destinations
+  bool is_homogeneous_ = true;  // set inside agree(), as what follows
+  std::vector<Way> ways_;       // one of all nodes, or of the candidates
+  double first_share_ = 1;      // of the edges that go the first way
+  std::optional<PartitionBook> book_;
+  Array<std::uint8_t> way_of_source_;  // of this rank's nodes, if there are two
 };
 
 }}  // namespace sar

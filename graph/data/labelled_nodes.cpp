@@ -1,3 +1,4 @@
+#include <sar/core/error.hpp>
 #include <sar/graph/data/labelled_nodes.hpp>
 
 #include <algorithm>
@@ -20,18 +21,22 @@ Array<Index> labelled_nodes(const NodeData& data, const Communicator& comm,
 
 MaskCounts count_mask(const NodeData& data, const Communicator& comm, std::span<const std::uint8_t> mask) {
   constexpr Index none = std::numeric_limits<Index>::max();
-  Index counts[] = {0, 0};
-  Index first = none;
-  for (Index v = 0; v < std::ssize(mask); ++v) {
-    if (mask[static_cast<std::size_t>(v)] == 0) continue;
-    ++counts[0];
-    if (data.labels[v] >= 0) continue;
-    ++counts[1];
-    first = std::min(first, data.original_ids[v]);
-  }
-  comm.all_reduce(std::span<Index>(counts));
-  first = comm.all_reduce(first, ReduceOp::min);
-  return {counts[0], counts[1], first == none ? -1 : first};
+  return comm.agree([&]() -> MaskCounts {
+    require<ShapeError>(std::ssize(mask) == std::ssize(data.labels), data.name, ": a mask of ", mask.size(),
+                        " nodes, expected ", data.labels.size(), ", as there are labels");
+    Index counts[] = {0, 0};
+    Index first = none;
+    for (Index v = 0; v < std::ssize(mask); ++v) {
+      if (mask[static_cast<std::size_t>(v)] == 0) continue;
+      ++counts[0];
+      if (data.labels[v] >= 0) continue;
+      ++counts[1];
+      first = std::min(first, data.original_ids[v]);
+    }
+    comm.all_reduce(std::span<Index>(counts));
+    first = comm.all_reduce(first, ReduceOp::min);
+    return {counts[0], counts[1], first == none ? -1 : first};
+  });
 }
 
 }}  // namespace sar

@@ -23,7 +23,7 @@ struct MaskCounts {
   Index first_unlabelled = -1;  ///< the smallest original id of them; -1: there are none
 };
 
-/// Collective.
+/// Throws ShapeError, the same on every rank, for a mask of another length than the labels. Collective.
 MaskCounts count_mask(const NodeData& data, const Communicator& comm, std::span<const std::uint8_t> mask);
 
 }}  // namespace sar

@@ -716,6 +716,9 @@ TEST_CASE("link prediction") {
   CHECK(graph.num_edges() == static_cast<Index>(train_ids.size()));
   const std::uint64_t epoch = 3;
 #include "link_negatives.inc"
+  const EdgeList& edges_of_task = split.test;
+#include "link_candidates.inc"
+  CHECK(alike.global_uniform(edges_of_task.id, epoch).size() == edges_of_task.size());
   SAGEConv encoder(width, 8, s.gen);
   const DotPredictor predictor;
   const Variable x = data.features;

@@ -211,6 +211,8 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"comm/rows/", of_rows},
           {"comm/trace.hpp ", "each rank writes its part"},
           {"graph/construct/edge_set.hpp ", of_rows},
+          {"graph/construct/pair_candidates.hpp ", of_rows},
+          {"graph/data/labelled_nodes.hpp ", of_rows},
           {"graph/construct/hetero_block.hpp HeteroBlock", none},
           {"graph/construct/host_hetero_graph.hpp ", "tests/graph/construct/host_hetero_graph_test.cpp"},
           {"graph/construct/node_pairs.hpp ", of_rows},

@@ -6,6 +6,7 @@
 #include <sar/graph/partition/assignment.hpp>
 
 #include <array>
+#include <numeric>
 #include <stdexcept>
 
 namespace sar::test {
@@ -392,7 +393,8 @@ void add_graphs(std::vector<Call>& calls, const Communicator& comm) {
       [](const DataArray& rows) { return std::vector<double>{static_cast<double>(rows.num_rows)}; });
   add_maker<Array<Index>>(
       calls,
-      "comm/rows/row_route.hpp RowRoute, comm/rows/row_route.hpp RowRoute::forward, comm/rows/row_route.hpp RowRoute::back",
+      "comm/rows/row_route.hpp RowRoute, comm/rows/row_route.hpp RowRoute::forward, comm/rows/row_route.hpp "
+      "RowRoute::back",
       false,
       [=](bool) {
         std::vector<std::int32_t> targets;
@@ -496,6 +498,30 @@ void add_negatives(std::vector<Call>& calls, const Communicator& comm) {
         };
       },
       ends);
+  add_maker<PairCandidates>(
+      calls, "graph/construct/pair_candidates.hpp candidates_of_edges", true,
+      [=](bool wrong) {
+        Array<Index> ids(static_cast<std::size_t>(book.num_nodes(comm.rank())));
+        std::iota(ids.begin(), ids.end(), book.begin(comm.rank()));
+        return [=, src = Ids{1, 2}, dst = Ids{wrong ? scene_nodes : 3, 1}] {
+          return candidates_of_edges(comm, book, ids, src, dst);
+        };
+      },
+      [](const PairCandidates& found) {
+        return std::vector<double>(found.ways[0].src.begin(), found.ways[0].src.end());
+      });
+  add_maker<MaskCounts>(
+      calls, "graph/data/labelled_nodes.hpp count_mask", true,
+      [=](bool wrong) {
+        const auto nodes = static_cast<std::size_t>(book.num_nodes(comm.rank()));
+        auto data = std::make_shared<NodeData>();
+        data->labels.resize(nodes, -1);
+        data->original_ids.resize(nodes, 5);
+        return [=, mask = Array<std::uint8_t>(nodes + (wrong ? 1 : 0), 1)] {
+          return count_mask(*data, comm, mask);
+        };
+      },
+      [](const MaskCounts& counts) { return std::vector<double>{static_cast<double>(counts.unlabelled)}; });
   add_maker<EdgeSplit>(
       calls, "graph/data/edge_split.hpp split_edges", true,
       [=](bool wrong) {

@@ -10,8 +10,13 @@
 namespace sar::tools {
 namespace {
 
-NegativeOptions negative_options(Index k, std::uint64_t seed, std::shared_ptr<const EdgeSet> known) {
-  return {.k = k, .seed = seed, .exclude_self_loops = true, .exclude_edges = std::move(known)};
+NegativeOptions negative_options(Index k, std::uint64_t seed, std::shared_ptr<const EdgeSet> known,
+                                 const EdgeTask& task) {
+  return {.k = k,
+          .seed = seed,
+          .exclude_self_loops = true,
+          .exclude_edges = std::move(known),
+          .candidates = task.candidates};
 }
 
 constexpr Index chunk_pairs = 1 << 16;  // whose rows are there at a time
@@ -94,7 +99,7 @@ EdgeSteps::EdgeSteps(const GraphShardManager& graph, const NodeData& data, NodeI
   if (input.has_parameters()) model_.network().add_input(input);
   describe_task();
   if (is_link())
-    eval_negatives_.emplace(graph, negative_options(o.task.eval_negatives, o.seed + 1, task.of_graph));
+    eval_negatives_.emplace(graph, negative_options(o.task.eval_negatives, o.seed + 1, task.of_graph, task));
   if (o.task.filtered_ranks) known_.emplace(graph, edges_of(task));
   if (o.epochs == 0) return;
   if (o.mfg || !o.sample.fan_outs.empty()) {
@@ -102,7 +107,8 @@ EdgeSteps::EdgeSteps(const GraphShardManager& graph, const NodeData& data, NodeI
     return;
   }
   positive_.emplace(comm_, data.book, task.train.src(), task.train.dst(), graph.options());
-  if (is_link()) negatives_.emplace(graph, negative_options(o.task.negatives, o.seed, task.of_messages));
+  if (is_link())
+    negatives_.emplace(graph, negative_options(o.task.negatives, o.seed, task.of_messages, task));
 }
 
 /// With --mfg, an epoch is a batch of all edges, on all their in-edges.
@@ -113,14 +119,14 @@ void EdgeSteps::make_loader() {
                                   .per_rank = o_.sample.batch_per_rank,
                                   .drop_last = o_.sample.drop_last,
                                   .seed = o_.seed};
-  loader_.emplace(
-      o_.mfg ? NeighborSampler(graph_, std::vector<Index>(layers, -1), {.seed = o_.seed})
-             : make_sampler(graph_, relations_, {}, o_, o_.seed),
-      task_.train.edges,
-      EdgeDataLoaderOptions{.batches = batches,
-                            .exclude = o_.mfg ? ExcludeEdges::none : o_.task.exclude,
-                            .negatives = is_link() ? o_.task.negatives_from : Negatives::none,
-                            .negative = negative_options(o_.task.negatives, o_.seed, task_.of_messages)});
+  loader_.emplace(o_.mfg ? NeighborSampler(graph_, std::vector<Index>(layers, -1), {.seed = o_.seed})
+                         : make_sampler(graph_, relations_, {}, o_, o_.seed),
+                  task_.train.edges,
+                  EdgeDataLoaderOptions{
+                      .batches = batches,
+                      .exclude = o_.mfg ? ExcludeEdges::none : o_.task.exclude,
+                      .negatives = is_link() ? o_.task.negatives_from : Negatives::none,
+                      .negative = negative_options(o_.task.negatives, o_.seed, task_.of_messages, task_)});
   require_batches(comm_, o_, loader_->num_batches(), task_.train.edges.size(), "training edges");
 }
 
@@ -129,7 +135,8 @@ void EdgeSteps::describe_task() {
   comm_.all_reduce(std::span<Index>(sizes));
   const TaskOptions& t = o_.task;
   const std::string predictor =
-      is_link() ? concat(name_of(t.predictor), ", loss ", name_of(t.loss), ", ", t.negatives, " negatives")
+      is_link() ? concat(name_of(t.predictor), ", loss ", name_of(t.loss), ", ", t.negatives,
+                         " negatives, which join ", task_.candidates->describe())
                 : concat("mlp, ", t.labels == EdgeLabels::classes ? concat(task_.num_classes, " classes")
                                                                   : std::string("values"));
   description_ =

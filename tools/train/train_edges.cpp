@@ -228,6 +228,16 @@ void require_parts(const Communicator& comm, const TrainOptions& o, const NodeDa
   }
 }
 
+/// Collective.
+PairCandidates candidates(const Communicator& comm, const NodeData& data, const EdgeTask& task) {
+  Array<Index> src, dst;
+  for (const TaskEdges* part : {&task.train, &task.valid, &task.test}) {
+    src.insert(src.end(), part->src().begin(), part->src().end());
+    dst.insert(dst.end(), part->dst().begin(), part->dst().end());
+  }
+  return candidates_of_edges(comm, data.book, data.original_ids, src, dst);
+}
+
 }  // namespace
 
 EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeData& data, EdgeData edges) {
@@ -249,6 +259,7 @@ EdgeTask make_edge_task(const Communicator& comm, const TrainOptions& o, NodeDat
     for (Index e = 0; e < edges.edges.size() && !link; ++e) append(task.all, edges, e);
   }
   require_parts(comm, o, data, task);
+  if (link) task.candidates = std::make_shared<const PairCandidates>(candidates(comm, data, task));
   return task;
 }
 

@@ -32,6 +32,8 @@ struct EdgeTask {
   /// Pairs that are never negatives. Training: message edges and training edges. Evaluation: all edges of the
   /// graph and of the task.
   std::shared_ptr<const EdgeSet> of_messages, of_graph;
+  /// --task link: the nodes that negatives are drawn from, those that edges of the task join.
+  std::shared_ptr<const PairCandidates> candidates;
 };
 
 /// Splits the edges by the dataset's split, or by --split-edges if it has none. For links it removes

@@ -5,6 +5,7 @@
 #include <sar/core/random/random.hpp>
 #include <sar/graph/construct/edge_set.hpp>
 #include <sar/graph/construct/negative_sampler.hpp>
+#include <sar/graph/construct/pair_candidates.hpp>
 
 #include <doctest/doctest.h>
 
@@ -232,6 +233,86 @@ TEST_CASE("sets of edges answer for all ranks") {
       CHECK((found[i] == 1) ==
             is_edge(s.numbering, src[static_cast<std::size_t>(i)], dst[static_cast<std::size_t>(i)]));
   }
+}
+
+TEST_CASE(
+    "negatives go from sources to destinations of edges, in a bipartite graph from one side to the other") {
+  const Communicator world = Communicator::world();
+  const Index n = 29, users = 9, k = 40;  // items are 10 to 27; 9 and 28 have no edges
+  std::vector<std::set<std::tuple<Index, Index, Index, Index>>> seen;
+  for (const Index step : {1, 5})
+    for (const PartitionBook& book : row_splits(n, world.size()))
+      for (const bool both_ways : {false, true}) {
+        const Setting s(n, step, book);
+        std::map<Index, Index> global;
+        for (Index g = 0; g < n; ++g) global[s.numbering.original(g)] = g;
+        Array<Index> src, dst, ids;  // dealt to the ranks one by one
+        for (Index u = 0, e = 0; u < users; ++u)
+          for (Index j = 0; j < 2; ++j)
+            for (Index way = 0; way < (both_ways ? 2 : 1); ++way, ++e) {
+              if (e % world.size() != world.rank()) continue;
+              const Index item = 10 + (2 * u + j);
+              src.push_back(global[way == 0 ? u : item]);
+              dst.push_back(global[way == 0 ? item : u]);
+              ids.push_back(e);
+            }
+        const Array<Index> originals = s.numbering.originals(book, world.rank());
+        const auto candidates =
+            std::make_shared<const PairCandidates>(candidates_of_edges(world, book, originals, src, dst));
+        CHECK(candidates->describe() ==
+              (both_ways
+                   ? "9 sources and 18 destinations, and 18 sources and 9 destinations the other way, a "
+                     "bipartite graph"
+                   : "9 sources and 18 destinations, a bipartite graph"));
+        const NegativeSampler sampler(s.graph, {.k = k, .seed = 3, .candidates = candidates});
+        const auto is_user = [&](Index node) { return s.numbering.original(node) < users; };
+        const auto is_item = [&](Index node) {
+          return s.numbering.original(node) >= 10 && s.numbering.original(node) < 28;
+        };
+        const NodePairList any = sampler.global_uniform(ids, 1);
+        Index from_users = 0;
+        for (Index i = 0; i < any.size(); ++i) {
+          from_users += is_user(any.src[i]) ? 1 : 0;
+          CHECK(((is_user(any.src[i]) && is_item(any.dst[i])) ||
+                 (both_ways && is_item(any.src[i]) && is_user(any.dst[i]))));
+        }
+        const Index all = world.all_reduce(any.size());
+        from_users = world.all_reduce(from_users);
+        CHECK((both_ways ? 4 * from_users > all && 4 * from_users < 3 * all : from_users == all));
+        const NodePairList own = sampler.per_source(src, ids, 1);
+        for (Index i = 0; i < own.size(); ++i) {
+          CHECK(own.src[i] == src[i / k]);
+          CHECK(is_user(own.src[i]) ? is_item(own.dst[i]) : is_user(own.dst[i]));
+        }
+        CHECK(thrown_by_all<InputError>(world, [&] {
+                (void)sampler.replaced_end(src, dst, Array<Index>(src.size(), 0), ids,
+                                           std::vector<RelationEnds>{{0, n, 0, n}}, 1);
+              }) == "NegativeSampler::replaced_end draws from the ends of relations, expected no candidates");
+        std::set<std::tuple<Index, Index, Index, Index>> pairs;
+        std::vector<std::array<Index, 4>> mine;
+        for (Index i = 0; i < any.size(); ++i)
+          mine.push_back(
+              {ids[i / k], i % k, s.numbering.original(any.src[i]), s.numbering.original(any.dst[i])});
+        for (const auto& [e, j, u, v] : world.all_gather(std::span<const std::array<Index, 4>>(mine)))
+          pairs.insert({e, j, u, v});
+        seen.push_back(pairs);
+        if (seen.size() > 2) CHECK(pairs == seen[seen.size() - 3]);
+      }
+}
+
+TEST_CASE("a graph that is not bipartite has candidates without a side") {
+  const Communicator world = Communicator::world();
+  const Setting s(7, 3, PartitionBook::even(7, world.size()));
+  const Array<Index> ids = s.numbering.originals(s.book, world.rank());
+  const auto describe = [&](std::vector<Index> src, std::vector<Index> dst) {
+    if (world.rank() > 0) src.clear(), dst.clear();
+    return candidates_of_edges(world, s.book, ids, src, dst).describe();
+  };
+  CHECK(describe({0, 1, 2, 5}, {1, 2, 0, 5}) ==
+        "3 sources and 3 destinations");  // a self loop does not count
+  CHECK(describe({}, {}) == "0 sources and 0 destinations");
+  CHECK(thrown_by_all<InputError>(world, [&] { (void)describe({0}, {7}); }) ==
+        "candidates_of_edges: there is no node 7, expected 0 to 6");
 }
 
 TEST_CASE("between two sets of nodes") {
