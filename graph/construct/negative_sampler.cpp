@@ -175,7 +175,7 @@ NodePairList NegativeSampler::per_source(std::span<const Index> src, std::span<c
                         " ids of edges for ", src.size(), " sources");
     Array<std::uint8_t> way_of_edge(src.size(), std::uint8_t{0});
     if (ways_.size() == 2)
-      way_of_edge = fetch_values(comm_, book_, std::span<const std::uint8_t>(way_of_source_), src);
+      way_of_edge = fetch_values(comm_, *book_, std::span<const std::uint8_t>(way_of_source_), src);
     return draw("per_source", edge_ids, epoch,
                 [&](const Random& random, Index slot, std::uint64_t number, Proposal& to) {
                   const auto edge = static_cast<std::size_t>(slot / options_.k);

@@ -118,7 +118,7 @@ class NegativeSampler {
   bool is_homogeneous_ = true;  // set inside agree(), as what follows
   std::vector<Way> ways_;       // one of all nodes, or of the candidates
   double first_share_ = 1;      // of the edges that go the first way
-  PartitionBook book_;
+  std::optional<PartitionBook> book_;
   Array<std::uint8_t> way_of_source_;  // of this rank's nodes, if there are two
 };
 

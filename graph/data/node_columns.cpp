@@ -61,11 +61,13 @@ void take_features(const DataArray& column, std::span<const Index> ids, const st
                             number_text(column, bad), ", expected a finite number"));
 }
 
-/// x[v, :] /= sum(x[v, :]); a row whose sum is 0 stays as it is.
+/// x[v, :] /= sum(|x[v, :]|), which cannot cancel; a row of zeros stays as it is.
 void normalize_rows(Tensor& x) {
   parallel_for_each(x.num_rows(), 256, [&](Index v) {
     real* row = x.row(v);
-    const double sum = std::accumulate(row, row + x.row_size(), 0.0);
+    const double sum = std::accumulate(row, row + x.row_size(), 0.0, [](double before, real value) {
+      return before + std::abs(static_cast<double>(value));
+    });
     if (sum == 0) return;
     for (Index i = 0; i < x.row_size(); ++i) row[i] = static_cast<real>(row[i] / sum);
   });

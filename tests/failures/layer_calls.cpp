@@ -346,7 +346,7 @@ void add_precomputed(std::vector<Call>& calls, const Communicator& comm) {
   const auto add = [&](const std::string& name, auto compute) {
     add_operation(calls, comm, name, [=](Scene& s) {
       const auto rows = static_cast<std::size_t>(s.graph.num_nodes());
-      const std::vector<std::int64_t> labels(rows, s.wrong ? -1 : 1);
+      const std::vector<std::int64_t> labels(rows, s.wrong ? -2 : 1);
       const std::vector<std::uint8_t> mask(rows, 1);
       const Tensor y = Tensor::full({s.graph.num_nodes(), scene_width}, real(0.25));
       return [=, &s] {

@@ -47,7 +47,12 @@ std::vector<Relations> generate_relations(const GraphShardManager& graph, const 
 }
 
 /// Loads the initial weights; rank 0 prints which names it recognised. Collective.
-void load(const Communicator& comm, WeightFile& weights, const TrainOptions& o) {
+void load(const Communicator& comm, WeightFile& weights, Module& model, const TrainOptions& o) {
+  if (const std::string checkpoint = find_checkpoint(comm, o.init_weights); !checkpoint.empty()) {
+    load_model_of_checkpoint(comm, checkpoint, model);
+    if (comm.rank() == 0) std::cout << printable("initial weights: the model of " + checkpoint) << std::endl;
+    return;
+  }
   const std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
   if (comm.rank() != 0) return;
   for (const std::string& line : lines)
@@ -164,12 +169,14 @@ std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
 }
 
 /// Loads the weights that the run starts with. Collective.
-void begin_weights(const Communicator& comm, WeightFile& weights, const TrainOptions& o, bool resumed) {
+void begin_weights(const Communicator& comm, WeightFile& weights, Module& model, const TrainOptions& o,
+                   bool resumed) {
   require<InputError>(o.epochs > 0 || o.predict.empty() || resumed || !o.init_weights.empty(), o.predict,
                       ": there are no weights to predict with, expected --init-weights, or --resume",
                       " and a checkpoint, with --epochs 0");
-  if (!o.init_weights.empty() && !resumed) load(comm, weights, o);
-  if (!o.init_weights.empty() && resumed && !o.save_weights.empty())
+  if (!o.init_weights.empty() && !resumed) load(comm, weights, model, o);
+  if (!o.init_weights.empty() && resumed && !o.save_weights.empty() &&
+      find_checkpoint(comm, o.init_weights).empty())
     weights.recognise(comm, o.init_weights, o.weight_names);
 }
 
@@ -199,7 +206,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
   WeightFile weights(model);
   const std::map<std::string, std::string> metadata = metadata_of_weights(model);
-  begin_weights(comm, weights, o, !checkpoints.resumed_from().empty());
+  begin_weights(comm, weights, model, o, !checkpoints.resumed_from().empty());
   Log log(comm, o, start, checkpoints.resumed_from());
   log.start(loaded, o, steps->description());
   EpochProgress progress = EpochProgress::from_checkpoint(start.extra, checkpoints.resumed_from());

@@ -1,8 +1,11 @@
 #include "train_checkpoint.hpp"
 
+#include <sar/core/files/file.hpp>
+#include <sar/core/files/safetensors.hpp>
 #include <sar/data.hpp>
 #include <sar/models.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -35,7 +38,8 @@ std::string describe(const std::map<std::string, std::string>& pairs) {
   return text.empty() ? "none" : text;
 }
 
-/// Returns the settings of sampling. With --batch-per-rank, batches also depend on the ranks and the partition.
+/// Returns the settings of sampling. With --batch-per-rank, batches also depend on the ranks and the
+/// partition.
 std::string describe(const SampleOptions& s, int ranks, const std::string& partition) {
   if (s.fan_outs.empty()) return "none";
   std::string text;
@@ -48,8 +52,8 @@ std::string describe(const SampleOptions& s, int ranks, const std::string& parti
       s.by_weight ? " --sample-by-weight" : "");
 }
 
-/// Returns all options that the results depend on, except the seed and the type of the optimizer, which every checkpoint
-/// has, and the learning rate, which may change.
+/// Returns all options that the results depend on, except the seed and the type of the optimizer, which every
+/// checkpoint has, and the learning rate, which may change.
 std::map<std::string, std::string> describe(const TrainOptions& o, const GraphShardManager& graph) {
   const ModelOptions& m = o.model;
   return {{"--task", describe(o.task)},
@@ -214,6 +218,41 @@ void Checkpoints::save(int epoch, Index batch, const Module& model, Optimizer& o
     checkpointer_->save(epoch, model, optimizer, progress);
   }
   if (input_.has_learnable_rows()) remove_embeddings(epoch, embedding);
+}
+
+std::string find_checkpoint(const Communicator& comm, const std::string& path) {
+  std::string found;
+  comm.agree([&] {
+    std::error_code error;
+    if (comm.rank() != 0) return;
+    if (!std::filesystem::is_directory(path, error)) {
+      const SafetensorsFile file(path);
+      if (file.metadata().contains("epoch") && file.metadata().contains("optimizer")) found = path;
+      return;
+    }
+    for (const std::string& name : names_in(path, error))  // of the largest epoch, which has as many digits
+      if (name.starts_with("checkpoint-") && name.ends_with(".safetensors")) found = std::max(found, name);
+    require<InputError>(!found.empty(), path,
+                        ": the directory has no checkpoint, expected one, or a file of weights");
+    found = path + "/" + found;
+  });
+  return comm.broadcast(found, 0);
+}
+
+void load_model_of_checkpoint(const Communicator& comm, const std::string& path, Module& model) {
+  const LoadReport report = load_weights(comm, path, model, {.strict = false, .strip_prefix = "model."});
+  std::string missing;
+  for (const std::string& name : report.missing) missing += (missing.empty() ? "" : ", ") + name;
+  std::string unexpected;
+  const auto counters = model.named_counters();
+  for (const std::string& name : report.unexpected)
+    if (name.starts_with("model.") &&
+        std::ranges::find(counters, name.substr(6), &NamedCounter::name) == counters.end())
+      unexpected += (unexpected.empty() ? "" : ", ") + name;
+  require<InputError>(
+      missing.empty() && unexpected.empty(), path, ": the checkpoint is one of another model: it has no ",
+      missing.empty() ? "tensor" : missing, unexpected.empty() ? "" : ", and has " + unexpected,
+      ", expected the options that it was made with");
 }
 
 }  // namespace sar::tools

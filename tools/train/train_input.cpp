@@ -34,8 +34,14 @@ NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, NodeData& 
 NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, std::vector<NodeTypeInput> types,
                      Generator& gen)
     : gen_(~o.seed) {
-  const Tensor first = types.front().features;
+  // A type without nodes and data has rows of any width: it changes nothing.
+  const auto has_rows = [](const NodeTypeInput& type) {
+    return type.features.defined() || type.book.num_nodes() > 0;
+  };
+  const auto with_rows = std::ranges::find_if(types, has_rows);
+  const Tensor first = with_rows == types.end() ? Tensor() : with_rows->features;
   const bool alike = std::ranges::all_of(types, [&](const NodeTypeInput& type) {
+    if (!has_rows(type)) return true;
     return first.defined() && type.features.defined() && type.features.row_size() == first.row_size();
   });
   const bool all_learnable =
@@ -43,7 +49,7 @@ NodeInput::NodeInput(const Communicator& comm, const TrainOptions& o, std::vecto
   width_ = alike ? first.row_size() : all_learnable && o.embedding > 0 ? o.embedding : o.model.hidden;
   for (NodeTypeInput& each : types) {
     Type& type = types_.emplace_back(each.name, each.book.num_nodes(comm.rank()));
-    type.features = std::move(each.features);
+    type.features = has_rows(each) ? std::move(each.features) : Tensor({Index{0}, width_});
     if (!type.features.defined()) {
       const double bound =
           init::relu_gain * std::sqrt(6 / static_cast<double>(each.book.num_nodes() + width_));

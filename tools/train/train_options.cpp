@@ -29,7 +29,8 @@ std::vector<CLI::Option*> add_data_options(CLI::App& app, TrainOptions& o) {
             "other names of features, labels, masks, weights: features=x labels=y");
   add_number(app, "--num-classes", o.num_classes, "number of classes; 0: largest label + 1");
   add_edge_options(app, o.data);
-  app.add_flag("--normalize-features", o.data.normalize_features, "divides feature rows by their sum");
+  app.add_flag("--normalize-features", o.data.normalize_features,
+               "divides feature rows by the sum of their absolute values");
   const std::vector<CLI::Option*> source = add_source_options(app, o.source);
   add_choice(app, "--graph", o.graph, {{"karate", BuiltInGraph::karate}, {"sbm", BuiltInGraph::sbm}},
              "generated graph, instead of --dataset")
@@ -63,7 +64,8 @@ void add_model_options(CLI::App& app, TrainOptions& o) {
   add_number(app, "--embedding", o.embedding,
              "width of learnable rows that replace the features; 0: features", 0, most);
   auto* init = add_path(app, "--init-weights", o.init_weights, "FILE",
-                        "initial weights (.safetensors), also with names of DGL or PyG");
+                        "initial weights (.safetensors), also with names of DGL or PyG; or a checkpoint, or "
+                        "a directory of them");
   add_pairs(app, "--rename", o.weight_names.rename, "FROM=TO",
             "--init-weights: replaces a name or its beginning up to a dot")
       ->needs(init);
@@ -162,7 +164,8 @@ void add_parallel_options(CLI::App& app, TrainOptions& o) {
              "most bytes of halo rows in a stage; 0: a quarter of a worker's rows");
   app.add_flag("--aggregate-in-double", o.graph_options.aggregate_in_double,
                "adds messages in double precision, which doubles the bytes of gradients sent");
-  add_choice(app, "--halo-format", o.graph_options.halo_format, halo_formats(), "type of halo rows in messages");
+  add_choice(app, "--halo-format", o.graph_options.halo_format, halo_formats(),
+             "type of halo rows in messages");
 }
 
 void add_output_options(CLI::App& app, TrainOptions& o) {
@@ -310,8 +313,8 @@ void add_options(CLI::App& app, TrainOptions& o) {
   add_parallel_options(app, o);
   add_output_options(app, o);
   set_common_options(app, {"--dataset", "--category", "--model", "--layers", "--hidden", "--task", "--epochs",
-                           "--lr", "--sample", "--max-halo-bytes", "--threads", "--partition", "--log", "--save-weights",
-                           "--predict", "--checkpoint", "--resume"});
+                           "--lr", "--sample", "--max-halo-bytes", "--threads", "--partition", "--log",
+                           "--save-weights", "--predict", "--checkpoint", "--resume"});
   app.callback([&o, &app, source] {
     refuse_unread(app, o);
     for (const auto& [name, list] : o.sample.relation_lists)

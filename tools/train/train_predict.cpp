@@ -5,6 +5,7 @@
 #include <sar/models.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
@@ -40,6 +41,18 @@ void remove_other_order(const Communicator& comm, const TrainOptions& o, bool id
     std::filesystem::remove(o.predict + name + ending(!ids_are_original), ignored);
 }
 
+/// Writes rows of predictions, which must be finite. Collective.
+void write_predictions(const Communicator& comm, const std::string& path, const Tensor& rows,
+                       std::span<const Index> ids) {
+  comm.agree([&] {
+    for (Index i = 0; i < rows.size(); ++i)
+      require<InputError>(std::isfinite(rows.data()[i]), path, ": row ", ids[i / rows.row_size()],
+                          " has the prediction ", rows.data()[i],
+                          ", expected finite numbers: the features or the weights are too large");
+  });
+  write_npy_rows(comm, path, rows, ids);
+}
+
 /// The column of the largest number of each row.
 Array<std::int64_t> classes_of(const Tensor& logits) {
   Array<std::int64_t> labels(static_cast<std::size_t>(logits.num_rows()));
@@ -54,7 +67,8 @@ Array<std::int64_t> classes_of(const Tensor& logits) {
 
 void predict_embeddings(const TrainOptions& o, const Tensor& h, const GraphShardManager& graph,
                         const NodeData& data) {
-  write_npy_rows(graph.comm(), o.predict + "/embeddings" + ending(data.ids_are_original), h, graph.dst_ids());
+  write_predictions(graph.comm(), o.predict + "/embeddings" + ending(data.ids_are_original), h,
+                    graph.dst_ids());
 }
 
 void require_edge_ids(const Communicator& comm, const NodeData& data, std::span<const Index> ids) {
@@ -71,9 +85,9 @@ void predict_edges(const Communicator& comm, const TrainOptions& o, const Tensor
                    std::span<const Index> ids, bool ids_are_original) {
   const std::string end = ending(ids_are_original);
   if (o.task.labels == EdgeLabels::values) {
-    write_npy_rows(comm, o.predict + "/edge_values" + end, numbers.reshape({numbers.num_rows()}), ids);
+    write_predictions(comm, o.predict + "/edge_values" + end, numbers.reshape({numbers.num_rows()}), ids);
   } else {
-    write_npy_rows(comm, o.predict + "/edge_logits" + end, numbers, ids);
+    write_predictions(comm, o.predict + "/edge_logits" + end, numbers, ids);
     write_npy_rows(comm, o.predict + "/edge_labels" + end, classes_of(numbers), ids);
   }
   remove_other_order(comm, o, ids_are_original, "/edge_index.npy",
@@ -86,8 +100,8 @@ namespace {
 void predict_embeddings(const Communicator& comm, const TrainOptions& o, const Tensor& h,
                         std::span<const PredictedNodes> types) {
   for (const PredictedNodes& nodes : types)
-    write_npy_rows(comm, o.predict + "/embeddings." + escaped(nodes.type) + ending(nodes.ids_are_original),
-                   h.slice_rows(nodes.first_row, nodes.end_row), nodes.ids);
+    write_predictions(comm, o.predict + "/embeddings." + escaped(nodes.type) + ending(nodes.ids_are_original),
+                      h.slice_rows(nodes.first_row, nodes.end_row), nodes.ids);
 }
 
 }  // namespace
@@ -111,7 +125,7 @@ void predict_nodes(const Communicator& comm, const TrainOptions& o, NodeClassifi
   const Array<Index>& ids = of_type ? category->ids : graph.dst_ids();
   const std::string end = ending(data.ids_are_original);
   if (of_type) logits = logits.slice_rows(category->first_row, category->end_row);
-  write_npy_rows(comm, o.predict + "/logits" + end, logits, ids);
+  write_predictions(comm, o.predict + "/logits" + end, logits, ids);
   write_npy_rows(comm, o.predict + "/labels" + end, classes_of(logits), ids);
   std::error_code ignored;
   if (std::filesystem::exists(o.predict + "/logits" + ending(!data.ids_are_original), ignored))

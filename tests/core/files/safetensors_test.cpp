@@ -281,7 +281,12 @@ TEST_CASE("headers that are no JSON, or another, are refused") {
       "the name 'a' twice");
   REFUSED(file_of(R"({"a":{"dtype":"U8","dtype":"F32","shape":[],"data_offsets":[0,1]}})", 1),
           "the name 'dtype' twice");
-  REFUSED(file_of(R"({"__metadata__":[]})"), "__metadata__ is array, expected an object");
+  REFUSED(file_of(R"({"__metadata__":[]})"), "__metadata__ is array, expected an object or null");
+  const std::string one =
+      R"("a":{"dtype":"F32","shape":[],"data_offsets":[0,4]}})";  // as the reference reader
+  write_bytes(wrong.path(), file_of(R"({"__metadata__":null,)" + one, 4));
+  CHECK(SafetensorsFile(wrong.path()).entries().size() == 1);
+  REFUSED(file_of("{" + one + std::string(3, '\0'), 4), "is no JSON at its byte 54");
   REFUSED(file_of(R"({"__metadata__":{"epoch":1}})"),
           "__metadata__ has number as 'epoch', expected a string");
 }
