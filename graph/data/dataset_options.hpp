@@ -17,7 +17,7 @@ struct DatasetOptions {
   bool add_reverse_edges = false;   ///< each edge e = (u, v) gets an edge (v, u) with id E + e and its weight
   bool add_self_loops = false;      ///< (v, v) for each node, weight 1; ids in node order, after all others
   bool drop_duplicates = false;     ///< of edges with the same ends, only the one of smallest id stays
-  bool normalize_features = false;  ///< divide each row of the features by the sum of its absolute values
+  bool normalize_features = false;  ///< divide each feature row by the sum of its absolute values, if not 0
   PartitionMethod partition = PartitionMethod::contiguous;
   std::uint64_t partition_seed = 0;
   /// Names of the fields to use instead of the default names, for example {{"features", "x"}}. Keys of node

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
-#include <numeric>
 #include <string_view>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -61,13 +60,12 @@ void take_features(const DataArray& column, std::span<const Index> ids, const st
                             number_text(column, bad), ", expected a finite number"));
 }
 
-/// x[v, :] /= sum(|x[v, :]|), which cannot cancel; a row of zeros stays as it is.
+/// x[v, :] /= sum(|x[v, :]|); a row of zeros stays as it is.
 void normalize_rows(Tensor& x) {
   parallel_for_each(x.num_rows(), 256, [&](Index v) {
     real* row = x.row(v);
-    const double sum = std::accumulate(row, row + x.row_size(), 0.0, [](double before, real value) {
-      return before + std::abs(static_cast<double>(value));
-    });
+    double sum = 0;
+    for (Index i = 0; i < x.row_size(); ++i) sum += std::abs(static_cast<double>(row[i]));
     if (sum == 0) return;
     for (Index i = 0; i < x.row_size(); ++i) row[i] = static_cast<real>(row[i] / sum);
   });

@@ -30,7 +30,7 @@ std::vector<CLI::Option*> add_data_options(CLI::App& app, TrainOptions& o) {
   add_number(app, "--num-classes", o.num_classes, "number of classes; 0: largest label + 1");
   add_edge_options(app, o.data);
   app.add_flag("--normalize-features", o.data.normalize_features,
-               "divides feature rows by the sum of their absolute values");
+               "divides each feature row by the sum of its absolute values");
   const std::vector<CLI::Option*> source = add_source_options(app, o.source);
   add_choice(app, "--graph", o.graph, {{"karate", BuiltInGraph::karate}, {"sbm", BuiltInGraph::sbm}},
              "generated graph, instead of --dataset")

@@ -41,14 +41,16 @@ void remove_other_order(const Communicator& comm, const TrainOptions& o, bool id
     std::filesystem::remove(o.predict + name + ending(!ids_are_original), ignored);
 }
 
-/// Writes rows of predictions, which must be finite. Collective.
+/// Writes the rows of nodes or edges, given by `ids`, as one array. Collective. Throws InputError for a
+/// number that is not finite.
 void write_predictions(const Communicator& comm, const std::string& path, const Tensor& rows,
                        std::span<const Index> ids) {
   comm.agree([&] {
-    for (Index i = 0; i < rows.size(); ++i)
-      require<InputError>(std::isfinite(rows.data()[i]), path, ": row ", ids[i / rows.row_size()],
-                          " has the prediction ", rows.data()[i],
-                          ", expected finite numbers: the features or the weights are too large");
+    const auto bad = std::ranges::find_if_not(rows.values(), [](real x) { return std::isfinite(x); });
+    if (bad == rows.values().end()) return;
+    const auto row = static_cast<std::size_t>((bad - rows.values().begin()) / rows.row_size());
+    throw InputError(concat(path, ": the prediction of row ", ids[row], " is ", *bad,
+                            ", expected finite numbers: the weights or the features are too large"));
   });
   write_npy_rows(comm, path, rows, ids);
 }

@@ -99,7 +99,7 @@ WholeDataset small_graph(bool weighted) {
   graph.width = 5;
   for (Index v = 0; v < nodes; ++v) {
     for (Index f = 0; f < graph.width; ++f)
-      graph.features.push_back(v == 11 ? 0 : static_cast<double>(draw() % 16) + 0.25);
+      graph.features.push_back(v == 11 ? 0 : static_cast<double>(draw() % 16) - 7.75);
     graph.labels.push_back(static_cast<std::int64_t>(draw() % 5) - 1);
     graph.train_mask.push_back(v % 3 == 0);
     graph.val_mask.push_back(v % 3 == 1);

@@ -90,7 +90,7 @@ std::vector<double> hetero_curve(const Communicator& comm, GraphData graph) {
 DataArray read_array(const std::string& path) {
   const NpyFile file(path);
   DataArray data(file.type(), {file.shape().begin() + 1, file.shape().end()}, file.num_rows());
-  file.read_raw(0, file.size(), data.bytes);
+  file.read_rows_raw(0, file.num_rows(), data.bytes);
   return data;
 }
 

@@ -45,7 +45,7 @@ WholeDataset transformed(WholeDataset graph, const DatasetOptions& options, bool
   if (!options.normalize_features) return graph;
   for (Index v = 0; v < nodes; ++v) {
     double sum = 0;
-    for (Index f = 0; f < graph.width; ++f) sum += graph.features[v * graph.width + f];
+    for (Index f = 0; f < graph.width; ++f) sum += std::abs(graph.features[v * graph.width + f]);
     for (Index f = 0; sum > 0 && f < graph.width; ++f) {
       double& x = graph.features[v * graph.width + f];
       x = static_cast<real>(x / sum);
