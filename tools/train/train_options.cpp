@@ -64,8 +64,7 @@ void add_model_options(CLI::App& app, TrainOptions& o) {
   add_number(app, "--embedding", o.embedding,
              "width of learnable rows that replace the features; 0: features", 0, most);
   auto* init = add_path(app, "--init-weights", o.init_weights, "FILE",
-                        "initial weights (.safetensors), also with names of DGL or PyG; or a checkpoint, or "
-                        "a directory of them");
+                        "initial weights (.safetensors; names of DGL or PyG, too), or checkpoints");
   add_pairs(app, "--rename", o.weight_names.rename, "FROM=TO",
             "--init-weights: replaces a name or its beginning up to a dot")
       ->needs(init);

@@ -83,7 +83,7 @@ void add_link_options(CLI::App& app, TaskOptions& o) {
   add_choice(app, "--link-loss", o.loss, link_losses(), "link: loss function");
   add_number(app, "--negatives", o.negatives, "link: negative pairs for each edge", 1, most_negatives);
   add_choice(app, "--negatives-from", o.negatives_from, origins(),
-             "link: negatives keep the source, or join any source and destination of edges");
+             "link: negatives keep the source, or join any ends of edges");
   add_number(app, "--eval-negatives", o.eval_negatives,
              "link: negative pairs for each edge in evaluations, without given ones", 1, most_negatives);
   add_choice(app, "--metric", o.metric,
