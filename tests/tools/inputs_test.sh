@@ -12,19 +12,24 @@ on() {
   timeout 180 "$mpirun" "$mpiexec" "$number" "$train" "$@" </dev/null >out 2>err || fail "train $* on $number ranks ends with $?"
 }
 
-# Users 0 to 99 and items 100 to 249, joined at random; features tell users from items, and one item from another, at random.
+# Users 0 to 99 and items 100 to 249, joined at random; features tell users from items. mixed.csv has the edges of both.csv with the ids
+# 7 v + 3 modulo 250, so that ids do not tell the kind.
 awk 'BEGIN { x = 1
-  for (u = 0; u < 100; ++u) for (k = 0; k < 10; ++k) { x = (x * 48271) % 2147483647; i = 100 + x % 150; print u "," i > "one.csv"; print u "," i "\n" i "," u > "both.csv" } }'
+  for (u = 0; u < 100; ++u) for (k = 0; k < 10; ++k) { x = (x * 48271) % 2147483647; i = 100 + x % 150; print u "," i > "one.csv"; print u "," i "\n" i "," u > "both.csv"
+    print (7 * u + 3) % 250 "," (7 * i + 3) % 250 "\n" (7 * i + 3) % 250 "," (7 * u + 3) % 250 > "mixed.csv" } }'
 mkdir kinds
-{
-  printf '\x93NUMPY\x01\x00\x76\x00'
-  printf '%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (250, 2), }"
-  for v in $(seq 0 249); do if [ "$v" -lt 100 ]; then printf '\x01\x00'; else printf '\x00\x01'; fi; done
-} >x.npy
-for dataset in one both; do
+# kinds A B: the features of node w, which is user or item A (w + B) modulo 250.
+kinds() {
+  printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (250, 2), }"
+  for w in $(seq 0 249); do if [ $(($1 * (w + $2) % 250)) -lt 100 ]; then printf '\x01\x00'; else printf '\x00\x01'; fi; done
+}
+kinds 1 0 >x.npy
+kinds 143 247 >mixed.npy
+for dataset in one both mixed; do
   for from in global source; do
     [ "$dataset" = one ] && reverse=--add-reverse-edges || reverse=
-    on 2 --dataset $dataset.csv --node-data features=x.npy --task link --predictor mlp --layers 1 --hidden 8 --epochs 20 --dropout 0 $reverse \
+    [ "$dataset" = mixed ] && features=mixed.npy || features=x.npy
+    on 2 --dataset $dataset.csv --node-data features=$features --task link --predictor mlp --layers 1 --hidden 8 --epochs 20 --dropout 0 $reverse \
       --negatives-from $from --split-edges 0.1,0.3 --eval-every 20 --log log
     grep -q 'a bipartite graph' out || fail "$dataset is not called bipartite: $(cat out)"
     auc=$(sed -n 's/.*"test_auc":\([0-9.]*\).*/\1/p' log | tail -n 1)
@@ -59,7 +64,7 @@ awk -v a="$loss" 'BEGIN { exit !(a < 20) }' || fail "the loss is $loss: features
   header
   for v in $(seq 12); do printf '\x00\x00\x7f\x7f\x00\x00\x7f\x7f'; done # 3e38
 } >d/features.npy
-[ "$5" = double ] || expect 1 "q/logits.npy: row " "$train" "${plain[@]}" --epochs 0 --init-weights w.safetensors --predict q
+[ "$5" = double ] || expect 1 "q/logits.npy: the prediction of row " "$train" "${plain[@]}" --epochs 0 --init-weights w.safetensors --predict q
 
 # A node type without nodes changes nothing.
 for types in some more; do

@@ -300,6 +300,61 @@ TEST_CASE(
       }
 }
 
+TEST_CASE("the sides of a bipartite graph are found whatever its ids, and odd cycles are not bipartite") {
+  const Communicator world = Communicator::world();
+  const Index n = 61;
+  for (const PartitionBook& book : row_splits(n, world.size())) {
+    const Setting s(n, 17, book);
+    const Array<Index> originals = s.numbering.originals(book, world.rank());
+    // a cycle of this length, a path of 40 nodes behind it, both ways, and an edge (60, 59); dealt to the
+    // ranks
+    const auto candidates = [&](Index cycle) {
+      Array<Index> src, dst;
+      Index e = 0;
+      const auto add = [&](Index u, Index v) {
+        if (e++ % world.size() != world.rank()) return;
+        src.push_back(u);
+        dst.push_back(v);
+      };
+      for (Index v = 0; v < cycle; ++v) add(v, (v + 1) % cycle), add((v + 1) % cycle, v);
+      for (Index v = cycle; v < cycle + 39; ++v) add(v, v + 1), add(v + 1, v);
+      add(60, 59);
+      return candidates_of_edges(world, book, originals, src, dst);
+    };
+    const PairCandidates found = candidates(8);
+    REQUIRE(found.is_bipartite);
+    REQUIRE(found.ways.size() == 2);
+    CHECK(found.ways[0].num_edges + found.ways[1].num_edges == 95);
+    std::vector<std::array<Index, 4>> mine;
+    for (Index v = 0; v < book.num_nodes(world.rank()); ++v)
+      mine.push_back(
+          {found.ways[0].src[v], found.ways[0].dst[v], found.ways[1].src[v], found.ways[1].dst[v]});
+    const auto all = world.all_gather(std::span<const std::array<Index, 4>>(mine));
+    const std::array<Index, 4> first{1, 0, 0, 1}, second{0, 1, 1, 0};
+    // the side of the smallest original id of a component is the first
+    const auto smallest = [&](Index begin, Index end) {
+      Index least = begin;
+      for (Index v = begin; v < end; ++v)
+        if (s.numbering.original(v) < s.numbering.original(least)) least = v;
+      return least;
+    };
+    const Index of_cycle = smallest(0, 8), of_path = smallest(8, 48);
+    for (Index v = 0; v < 48; ++v) {
+      CAPTURE(v);
+      CHECK(all[v] == ((v - (v < 8 ? of_cycle : of_path)) % 2 == 0 ? first : second));
+    }
+    for (Index v = 48; v < 59; ++v) CHECK(all[v] == std::array<Index, 4>{});
+    const bool forward = s.numbering.original(60) < s.numbering.original(59);
+    CHECK(all[60] == std::array<Index, 4>{forward ? 1 : 0, 0, forward ? 0 : 1, 0});
+    CHECK(all[59] == std::array<Index, 4>{0, forward ? 1 : 0, 0, forward ? 0 : 1});
+    for (const Index odd : {3, 7, 15}) {
+      const PairCandidates others = candidates(odd);
+      CHECK(!others.is_bipartite);
+      CHECK(others.ways.size() == 1);
+    }
+  }
+}
+
 TEST_CASE("a graph that is not bipartite has candidates without a side") {
   const Communicator world = Communicator::world();
   const Setting s(7, 3, PartitionBook::even(7, world.size()));
@@ -313,6 +368,10 @@ TEST_CASE("a graph that is not bipartite has candidates without a side") {
   CHECK(describe({}, {}) == "0 sources and 0 destinations");
   CHECK(thrown_by_all<InputError>(world, [&] { (void)describe({0}, {7}); }) ==
         "candidates_of_edges: there is no node 7, expected 0 to 6");
+  CHECK(thrown_by_all<ShapeError>(world, [&] {
+          const Array<Index> none;
+          (void)candidates_of_edges(world, s.book, none, none, none);
+        }).starts_with("candidates_of_edges: 0 original ids for "));
 }
 
 TEST_CASE("between two sets of nodes") {
