@@ -205,6 +205,7 @@ std::string read_text(const std::string& path, const std::string& expected, Inde
                       expected, " of at most ", max_bytes);
   std::string text(file.size(), ' ');
   file.read(0, text.data(), file.size());
+  text.erase(0, static_cast<std::size_t>(byte_order_mark(text, path)));
   return text;
 }
 

@@ -132,9 +132,12 @@ END
   printf 'from,to,since\nann,bob,May\nbob,cid,June\ncid,ann,July\ndan,bob,May\n' >edges.csv
   "$python" -c 'import numpy as np
 np.save("x.npy", np.eye(4)); np.save("y.npy", np.array([0, 1, 0, 1])); np.save("m.npy", np.array([1, 1, 0, 0], bool))'
+  printf 'ann\nbob\ncid\ndan\n' >keys.txt
+  expect 1 "edges.csv: the nodes are names" "$programs/train" --dataset edges.csv --node-data features=x.npy labels=y.npy train_mask=m.npy
   for number in 1 "$ranks"; do
-    "$1" "$2" "$number" "$programs/train" --dataset edges.csv --ignore-columns --node-data features=x.npy labels=y.npy train_mask=m.npy \
+    "$1" "$2" "$number" "$programs/train" --dataset edges.csv --node-keys keys.txt --node-data features=x.npy labels=y.npy train_mask=m.npy \
       --hidden 4 --epochs 5 --predict named --log named.jsonl >out 2>err || fail "an edge list ends with $?"
+    grep -q "^edges.csv: source: column 1 'from', target: column 2 'to', weight: none, ignored: column 3 'since'" out || fail "it does not say which columns it read"
     grep -q "edges.csv: edge list edges: 4 nodes, 4 edges; nodes: features labels train_mask" out || fail "it does not say what it found"
     ! grep -q nan out || fail "accuracies of no nodes are printed"
     [ "$(tr '\n' ' ' <named/node_keys.txt)" = "ann bob cid dan " ] || fail "node_keys.txt is $(cat named/node_keys.txt)"

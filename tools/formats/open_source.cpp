@@ -12,6 +12,7 @@
 #include <sar/graph/data/sources/find_dataset.hpp>
 
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <system_error>
 
@@ -30,6 +31,13 @@ std::string only_json(const std::string& directory) {
   return only;
 }
 
+/// The banner is "%%MatrixMarket", in capitals or not.
+bool is_matrix_market(const std::string& path) {
+  std::string banner = read_beginning(path, 14);
+  for (char& c : banner) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return banner == "%%matrixmarket";
+}
+
 enum class Kind { dataset, ogb, ogb_hetero, matrix_market, edge_list };
 
 /// Local.
@@ -43,9 +51,8 @@ Kind kind_of(const std::string& path) {
   if (!is_directory && path.ends_with(".json"))
     static_cast<void>(read_dgl_partition(path));  // says what is wrong
   if (!is_directory)
-    return path.ends_with(".mtx") || path.ends_with(".mtx.gz") || read_beginning(path, 14) == "%%MatrixMarket"
-               ? Kind::matrix_market
-               : Kind::edge_list;
+    return path.ends_with(".mtx") || path.ends_with(".mtx.gz") || is_matrix_market(path) ? Kind::matrix_market
+                                                                                         : Kind::edge_list;
   if (exists("/edge_index.npy") || exists("/hetero.json")) return Kind::dataset;
   if (const std::string json = exists("/raw") ? "" : only_json(path); !json.empty())
     static_cast<void>(read_dgl_partition(json));

@@ -2,6 +2,7 @@
 
 #include "formats/open_source.hpp"
 #include "program.hpp"
+#include "source_notes.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>
@@ -104,7 +105,7 @@ std::unique_ptr<GraphSource> open_unpartitioned(const Communicator& comm, const 
   options.fields = o.data.fields;
   options.edge_labels = edge_labels;
   std::unique_ptr<GraphSource> source = formats::open_source(comm, o.dataset, options);
-  tell_dataset(comm, o, source->description());
+  if (comm.rank() == 0) print_notes(*source, concat(o.dataset, ": ", source->description()));
   return source;
 }
 
