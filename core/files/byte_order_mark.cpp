@@ -2,8 +2,7 @@
 
 #include <sar/core/error.hpp>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 Index byte_order_mark(std::string_view beginning, const std::string& path) {
   using namespace std::string_view_literals;
@@ -15,5 +14,4 @@ Index byte_order_mark(std::string_view beginning, const std::string& path) {
   return 0;
 }
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

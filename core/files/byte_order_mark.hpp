@@ -6,8 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace sar {
-inline namespace SAR_PRECISION {
+namespace sar { inline namespace SAR_PRECISION {
 
 /// The first bytes of a text that decide.
 inline constexpr Index max_byte_order_mark = 4;
@@ -16,5 +15,4 @@ inline constexpr Index max_byte_order_mark = 4;
 /// InputError, beginning with `path`, for the mark of UTF-16 or UTF-32.
 Index byte_order_mark(std::string_view beginning, const std::string& path);
 
-}  // namespace SAR_PRECISION
-}  // namespace sar
+}}  // namespace sar

@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/core/files/byte_order_mark.hpp>
 #include <sar/core/files/file.hpp>
 
 #include <dirent.h>
