@@ -23,9 +23,10 @@ struct EdgeLine {
   Index count = 0;
   for (Fields cut(line.text, format.separator); cut.next();) ++count;
   const Index expected = std::ssize(format.columns);
-  throw LineError(line.number, concat("there are ", count, count == 1 ? " field in " : " fields in ",
-                                      quoted(line.text), ", expected ", expected,
-                                      expected == 2 ? ": source and destination" : " as in the first lines"));
+  throw LineError(line.number,
+                  concat(count == 1 ? "there is " : "there are ", count,
+                         count == 1 ? " field in " : " fields in ", quoted(line.text), ", expected ",
+                         expected, expected == 2 ? ": source and destination" : " as in the first lines"));
 }
 
 /// A node without its quotes.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <optional>
 #include <utility>
 
@@ -168,6 +169,28 @@ void require_single_nodes(const std::vector<Line>& lines, const EdgeListFormat& 
   }
 }
 
+/// "->" between two nodes, or the comma of "0,<tab>1", is no node and no part of one.
+void require_words(const std::vector<Line>& lines, const EdgeListFormat& format) {
+  const auto is_sign = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x80 && std::isalnum(byte) == 0;
+  };
+  for (std::size_t c = 0; c < format.columns.size(); ++c) {
+    const ColumnRole role = format.columns[c].role;
+    if (role != ColumnRole::source && role != ColumnRole::target) continue;
+    const bool has_signs = std::ranges::all_of(lines, [&](const Line& line) {
+      const Row row = fields_of(line.text, format.separator);
+      if (c >= row.size() || row[c].empty()) return false;
+      const bool is_cut = row[c].back() == ',' || row[c].back() == ';';
+      return is_cut || std::ranges::all_of(row[c], is_sign);
+    });
+    if (has_signs)
+      throw LineError(lines.front().number,
+                      concat("column ", c + 1, " of ", quoted(lines.front().text),
+                             " is no node, expected --separator or --columns source=1,target=2"));
+  }
+}
+
 /// Where the first column counts the lines it may be no node.
 bool counts_lines(const std::vector<Row>& rows) {
   if (rows.size() < 3 || rows.front().size() < 3) return false;
@@ -273,6 +296,7 @@ EdgeListFormat guess_edge_list_format(std::string_view text, const SourceOptions
   if (format.has_dictionaries && has_weights && !options.ignore_data)
     format.columns.push_back({"", ColumnRole::weight, "weight", "in dictionaries"});
   require_single_nodes(lines, format);
+  if (!options.separator && options.columns.empty()) require_words(lines, format);
   warn(sample, options, guess, format);
   return format;
 }

@@ -11,6 +11,12 @@ namespace {
 
 constexpr std::size_t most_lines = 50;
 
+/// Whether lines end with carriage returns alone.
+bool has_lone_returns(std::string_view text) {
+  const std::size_t first = text.find('\r');
+  return first != text.npos && first + 1 < text.size() && text.find('\n') > first + 1;
+}
+
 /// The bytes of the first lines; nothing if a text that goes on may have more of them.
 std::optional<std::size_t> bytes_of_first_lines(std::string_view beginning, bool whole) {
   const FirstLines first = first_lines(beginning);
@@ -55,6 +61,8 @@ std::string read_first_lines(const Communicator& comm, const std::string& path, 
       text = read_beginning(path, bytes);
       require<InputError>(text.find('\0') == std::string::npos, path,
                           ": the file is binary (it has bytes that are 0), expected ", expected);
+      require<InputError>(!has_lone_returns(text), path,
+                          ": lines end with carriage returns alone, expected line feeds (tr '\\r' '\\n')");
       const auto enough = bytes_of_first_lines(text, static_cast<Index>(text.size()) < bytes);
       if (enough) {
         text.resize(*enough);

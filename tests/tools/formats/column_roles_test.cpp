@@ -189,10 +189,17 @@ TEST_CASE("separators: inside quotes they are none, two that could be one are re
   CHECK(read("0,1,\n1,2,\n").edges == Edges{{0, 1}, {1, 2}});
   CHECK(read("source,target,\n0,1,\n1,2,\n").data.empty());
   CHECK(read("\tsource\ttarget\n0\t5\t7\n1\t7\t2\n").edges == Edges{{5, 7}, {7, 2}});
-  for (const char* text : {"0;1;2,5\n1;2;3,5\n", "0 1 2,5\n1 2 3,5\n", "0::1\n1::2\n"}) {
+  for (const char* text :
+       {"0;1;2,5\n1;2;3,5\n", "0 1 2,5\n1 2 3,5\n", "0::1\n1::2\n", "0 -> 1\n1 -> 2\n", "0,\t1\n1,\t2\n"}) {
     CAPTURE(text);
     CHECK(has(error(text), "--separator"));
   }
+}
+
+TEST_CASE("lines that end with carriage returns alone are refused, those with line feeds, too, are not") {
+  CHECK(has(error("0,1\r1,2\r2,0\r"), ": lines end with carriage returns alone"));
+  CHECK(read("0,1\r\n1,2\r\n").edges == Edges{{0, 1}, {1, 2}});
+  CHECK(read("0,1\n1,2\r").edges == Edges{{0, 1}, {1, 2}});
 }
 
 TEST_CASE("a given separator is not guessed") {

@@ -146,7 +146,8 @@ TEST_CASE("columns that the options name, and headers that do not fit") {
   options.fields = {{"edge_labels", "label"}, {"edge_type", "label"}};
   CHECK(read_text(comm, "src,dst,label\n0,1,3\n", options).edge_data.at("label") == std::vector<double>{3});
   CHECK(error_of(comm, "# c\nsrc,dst,weight,split\n0,1,0.5\n") ==
-        ": line 2: the header has 4 fields and the first edge has 3, expected as many; if the first column is row "
+        ": line 2: the header has 4 fields and the first edge has 3, expected as many; if the first column "
+        "is row "
         "numbers, --columns source=2,target=3");
   CHECK(error_of(comm, "src,dst,label,labels\n0,1,3,4\n")
             .starts_with(": line 1: columns 3 and 4 are called 'label' and 'labels'"));
@@ -238,7 +239,7 @@ TEST_CASE("what is wrong in a line is said with its number, on all ranks") {
   for (const Index block : {1, 9, 1000}) {
     const SourceOptions options = blocks_of(block);
     CHECK(error_of(comm, good + "5\n" + good, options) ==
-          ": line 6: there are 1 field in '5', expected 2: source and destination");
+          ": line 6: there is 1 field in '5', expected 2: source and destination");
     CHECK(error_of(comm, good + "# c\n1 2 3\n" + good, options) ==
           ": line 7: there are 3 fields in '1 2 3', expected 2: source and destination");
     CHECK(error_of(comm, good + "\n-1 2\n0 x\n", options) ==
@@ -253,7 +254,8 @@ TEST_CASE("what is wrong in a line is said with its number, on all ranks") {
                    blocks_of(block, NodeIds::dense)) ==
           ": line 6: a node is 'one-and-a-half-that-goes-on-and-on-for-e...', expected an integer from 0 on");
     CHECK(error_of(comm, good + "0 1.5\n", blocks_of(block, NodeIds::dense)) ==
-          ": line 6: a node is '1.5', expected an integer from 0 on (unless nodes are names: --node-ids names)");
+          ": line 6: a node is '1.5', expected an integer from 0 on (unless nodes are names: --node-ids "
+          "names)");
   }
   CHECK(error_of(comm, "0 9000000000000000000\n", blocks_of(1, NodeIds::dense)) ==
         ": a node is 9000000000000000000, expected less than 2^62 (unless nodes are names)");
