@@ -1,5 +1,6 @@
 #include "train_data.hpp"
 
+#include "formats/describe_source.hpp"
 #include "formats/open_source.hpp"
 #include "program.hpp"
 #include "source_notes.hpp"
@@ -13,6 +14,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace sar::tools {
 namespace {
@@ -107,6 +109,15 @@ std::unique_ptr<GraphSource> open_unpartitioned(const Communicator& comm, const 
   std::unique_ptr<GraphSource> source = formats::open_source(comm, o.dataset, options);
   if (comm.rank() == 0) print_notes(*source, concat(o.dataset, ": ", source->description()));
   return source;
+}
+
+void describe_dataset(const Communicator& comm, const TrainOptions& o) {
+  const auto source = open_unpartitioned(comm, o, data_options(o).edge_labels);
+  require<InputError>(source != nullptr, o.dataset,
+                      ": the graph is partitioned, expected what it was made of for --describe");
+  const std::vector<std::string> lines = formats::describe_source(*source, o.data.fields);
+  if (comm.rank() == 0)
+    for (const std::string& line : lines) std::cout << printable(line) << std::endl;
 }
 
 GraphData load_partitioned(const Communicator& comm, const TrainOptions& o, const DatasetOptions& options) {
