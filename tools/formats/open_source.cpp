@@ -63,6 +63,18 @@ Kind kind_of(const std::string& path) {
   return is_ogb_hetero(path) ? Kind::ogb_hetero : Kind::ogb;
 }
 
+/// Other formats say themselves what their columns and nodes are. Local.
+void refuse_edge_list_options(const std::string& path, const SourceOptions& options) {
+  const auto refuse = [&](const char* option, bool is_given) {
+    require<InputError>(!is_given, path, ": ", option,
+                        " is for edge lists, and the file is none, expected no ", option);
+  };
+  refuse("--columns", !options.columns.empty());
+  refuse("--header", options.header.has_value());
+  refuse("--node-keys", !options.node_keys.empty());
+  refuse("--node-ids from-1", options.node_ids == NodeIds::from_one);
+}
+
 }  // namespace
 
 std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::string& path,
@@ -79,6 +91,7 @@ std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::st
   const bool has_data = kind != Kind::matrix_market && kind != Kind::edge_list;
   require<InputError>(!has_data || options.node_data.empty(), path,
                       ": the directory has node data of its own, expected no other files of them");
+  if (kind != Kind::edge_list) refuse_edge_list_options(path, options);
   switch (kind) {
     case Kind::dataset:
       return std::make_unique<DatasetSource>(comm, path);

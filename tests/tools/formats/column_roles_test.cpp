@@ -271,3 +271,17 @@ TEST_CASE("rows of node data belong to ids for sure, or are refused") {
   options.node_keys = keys.path();
   CHECK(SourceFile(comm, "e.csv", "ann,bob\nbob,cid\n").read(options).edges == Edges{{2, 1}, {1, 0}});
 }
+
+TEST_CASE("options of edge lists are refused for other formats") {
+  const SourceFile file(Communicator::world(), "e.mtx",
+                        "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n");
+  SourceOptions ids, header, keys;
+  ids.node_ids = NodeIds::from_one;
+  header.header = true;
+  keys.node_keys = file.path();
+  for (const auto& [option, name] : {std::pair{columns({{"source", "1"}}), "--columns"},
+                                     {header, "--header"},
+                                     {keys, "--node-keys"},
+                                     {ids, "--node-ids from-1"}})
+    CHECK(has(file.error(option), concat(": ", name, " is for edge lists")));
+}
