@@ -57,6 +57,28 @@ void read_separator(const std::string& word, std::optional<char>& separator) {
   separator = found == words.end() ? word[0] : found->second;
 }
 
+/// "source=user,target=item"
+void read_columns(const std::vector<std::string>& texts, std::multimap<std::string, std::string>& columns) {
+  static const std::vector<std::string> roles{"source", "target", "weight", "features",
+                                              "split",  "labels", "type"};
+  std::string known;
+  for (const std::string& role : roles) known += (known.empty() ? "" : ", ") + role;
+  for (const std::string& text : texts)
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find(',', begin), text.size());
+      const std::string pair = text.substr(begin, end - begin);
+      begin = end + 1;
+      const std::size_t sign = pair.find('=');
+      const std::string role = pair.substr(0, sign);
+      if (sign == std::string::npos || sign + 1 == pair.size() || std::ranges::count(roles, role) == 0)
+        throw CLI::ValidationError("--columns",
+                                   "'" + pair + "', expected ROLE=COLUMN with a role of " + known);
+      if (role != "features" && columns.contains(role))
+        throw CLI::ValidationError("--columns", role + " is given twice");
+      columns.emplace(role, pair.substr(sign + 1));
+    }
+}
+
 /// Returns the least number of characters to insert, delete or replace that makes `a` into `b` (Levenshtein).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);  // from the first i characters of a to the first j of b
@@ -150,11 +172,21 @@ void add_sbm_options(CLI::App& app, SbmOptions& sbm, const std::string& prefix) 
 std::vector<CLI::Option*> add_source_options(CLI::App& app, formats::SourceOptions& o) {
   const Choices<formats::NodeIds> node_ids{{"auto", formats::NodeIds::automatic},
                                            {"dense", formats::NodeIds::dense},
+                                           {"from-1", formats::NodeIds::from_one},
                                            {"names", formats::NodeIds::names}};
   return {
       add_pairs(app, "--node-data", o.node_data, "NAME=FILE.npy",
                 "edge list, Matrix Market: data with a row for each node (features, labels, train_mask)"),
+      add_path(app, "--node-keys", o.node_keys, "FILE",
+               "edge list: ids of the nodes in the order of the rows of --node-data"),
       add_choice(app, "--node-ids", o.node_ids, node_ids, "edge list: what node ids are"),
+      app.add_option_function<std::vector<std::string>>(
+             "--columns", [&o](const std::vector<std::string>& texts) { read_columns(texts, o.columns); },
+             "edge list: columns by name or number, source=user,target=item,weight=w")
+          ->allow_extra_args(false)
+          ->option_text("ROLE=COLUMN,..."),
+      add_choice(app, "--header", o.header, {{"auto", std::nullopt}, {"yes", true}, {"no", false}},
+                 "edge list: is the first line a header"),
       app.add_option_function<std::string>(
              "--separator", [&o](const std::string& word) { read_separator(word, o.separator); },
              "edge list: auto, tab, comma, semicolon, blank or one character")

@@ -1,4 +1,5 @@
 #include <sar/core/error.hpp>
+#include <sar/core/files/byte_order_mark.hpp>
 #include <sar/core/files/file.hpp>
 
 #include <dirent.h>
@@ -205,6 +206,7 @@ std::string read_text(const std::string& path, const std::string& expected, Inde
                       expected, " of at most ", max_bytes);
   std::string text(file.size(), ' ');
   file.read(0, text.data(), file.size());
+  text.erase(0, static_cast<std::size_t>(byte_order_mark(text, path)));
   return text;
 }
 

@@ -92,7 +92,8 @@ bool is_there(const std::string& path);
 /// Returns the names in a directory except "." and "..", in any order. Sets `error` on failure.
 std::vector<std::string> names_in(const std::string& directory, std::error_code& error);
 
-/// Reads a whole text file. Throws InputError if it cannot be read or is larger than max_bytes.
+/// Reads a whole text file, without a byte order mark. Throws InputError if it cannot be read, is larger than
+/// max_bytes or is not UTF-8 by its mark.
 std::string read_text(const std::string& path, const std::string& expected, Index max_bytes = Index{1} << 26);
 
 /// Throws InputError if `path` cannot be written. Leaves no file behind. For checks before long work.

@@ -12,13 +12,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
     const std::string_view text(reinterpret_cast<const char*>(bytes), size);
     formats::SourceOptions options;
     options.ignore_data = size % 2 == 1;
-    const auto format = formats::guess_edge_list_format(text, true, options);
-    if (!format) return;
-    const std::string_view lines = text.substr(format->begin.byte);
+    const formats::EdgeListFormat format = formats::guess_edge_list_format(text, options);
+    if (format.columns.empty()) return;
+    const std::string_view lines = text.substr(static_cast<std::size_t>(format.begin.byte));
     formats::KeyedEdges named;
-    const auto counts = formats::parse_edges(lines, *format, named);
+    const auto counts = formats::parse_edges(lines, format, named);
     if (static_cast<Index>(named.ends.size()) != 2 * counts.rows) std::abort();
     formats::IntegerEdges edges;
-    formats::parse_edges(lines, *format, edges);
+    formats::parse_edges(lines, format, edges);
   });
 }

@@ -132,13 +132,26 @@ END
   printf 'from,to,since\nann,bob,May\nbob,cid,June\ncid,ann,July\ndan,bob,May\n' >edges.csv
   "$python" -c 'import numpy as np
 np.save("x.npy", np.eye(4)); np.save("y.npy", np.array([0, 1, 0, 1])); np.save("m.npy", np.array([1, 1, 0, 0], bool))'
+  printf 'ann\nbob\ncid\ndan\n' >keys.txt
+  expect 1 "edges.csv: the nodes are names" "$programs/train" --dataset edges.csv --node-data features=x.npy labels=y.npy train_mask=m.npy
   for number in 1 "$ranks"; do
-    "$1" "$2" "$number" "$programs/train" --dataset edges.csv --ignore-columns --node-data features=x.npy labels=y.npy train_mask=m.npy \
+    "$1" "$2" "$number" "$programs/train" --dataset edges.csv --node-keys keys.txt --node-data features=x.npy labels=y.npy train_mask=m.npy \
       --hidden 4 --epochs 5 --predict named --log named.jsonl >out 2>err || fail "an edge list ends with $?"
+    grep -q "^edges.csv: source: column 1 'from', target: column 2 'to', weight: none, ignored: column 3 'since'" out || fail "it does not say which columns it read"
     grep -q "edges.csv: edge list edges: 4 nodes, 4 edges; nodes: features labels train_mask" out || fail "it does not say what it found"
     ! grep -q nan out || fail "accuracies of no nodes are printed"
     [ "$(tr '\n' ' ' <named/node_keys.txt)" = "ann bob cid dan " ] || fail "node_keys.txt is $(cat named/node_keys.txt)"
   done
+
+  # What is in it, without training; what is partitioned, or would be written, is refused.
+  "${run[@]}" "$programs/train" --dataset edges.csv --node-keys keys.txt --node-data features=x.npy labels=y.npy train_mask=m.npy --describe \
+    >out 2>err || fail "--describe ends with $?"
+  for line in "4 nodes, 0 without edges, 1 without in-edges" "nodes: labels: from 0 to 1, 0 nodes without a label" \
+    "nodes: train_mask: 2 nodes, 0 of them without a label" "4 edges, 0 duplicates, 0 self loops, 0 have an opposite edge"; do
+    grep -qx "$line" out || fail "--describe does not say '$line': $(cat out)"
+  done
+  ! grep -q "^epoch" out || fail "--describe trains"
+  expect 2 "--describe excludes --predict" "$programs/train" --dataset edges.csv --describe --predict described
 fi
 
 # A DGL partition: rows by original id where it says those, otherwise a warning and other names. The field orig_id of DGL is renamed.
@@ -148,6 +161,7 @@ sed -i 's/orig_id/orig_it/' unordered/part?/node_feat.dgl
 dgl_options=(--epochs 1 --layers 1 --hidden 4 --log dgl.jsonl)
 "$1" "$2" 2 "$programs/train" --dataset "$dgl" "${dgl_options[@]}" --predict ordered_out >out 2>err || fail "a DGL partition ends with $?"
 ! grep -q WARNING out || fail "it warns: $(cat out)"
+expect 1 "the graph is partitioned, expected what it was made of for --describe" "$programs/train" --dataset "$dgl" --describe
 grep -q '"ids_are_original":true' dgl.jsonl || fail "the log does not say that ids are original"
 "$1" "$2" 2 "$programs/train" --dataset unordered "${dgl_options[@]}" --predict unordered_out >out 2>err || fail "a DGL partition ends with $?"
 grep -q "WARNING: cycle does not say the original ids of its nodes: --predict writes rows in the order of the partition" out || fail "no warning: $(cat out)"

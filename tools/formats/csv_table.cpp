@@ -22,14 +22,9 @@ bool is_missing(std::string_view field) noexcept {
 
 std::int64_t parse_integer(std::string_view field, const TableFormat& format, Index line, Index column) {
   if (format.may_miss && is_missing(field)) return -1;
-  auto value = to_integer(field);
-  if (!value) {
-    const auto number = to_number(field);
-    if (format.may_miss && number && std::abs(*number) < 0x1p53 && *number == std::floor(*number))
-      value = static_cast<std::int64_t>(*number);
-    else if (number || is_missing(field))
-      throw NotAnInteger(line, concat("column ", column + 1, " is ", quoted(field), ", expected an integer"));
-  }
+  const auto value = to_whole_number(field);
+  if (!value && (to_number(field) || is_missing(field)))
+    throw NotAnInteger(line, concat("column ", column + 1, " is ", quoted(field), ", expected an integer"));
   if (!value) wrong_field(line, column, field, "an integer");
   if (*value < format.smallest || *value > format.largest)
     wrong_field(line, column, field,

@@ -4,182 +4,122 @@
 
 #include <sar/core/error.hpp>
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace sar::formats {
 namespace {
 
-std::string_view unquoted(std::string_view field) noexcept {
-  if (field.size() < 2 || field.front() != '"' || field.back() != '"') return field;
-  return field.substr(1, field.size() - 2);
-}
-
-std::vector<std::string_view> fields_of(std::string_view line, char separator) {
-  std::vector<std::string_view> fields;
-  for (Fields cut(line, separator); cut.next();) fields.push_back(unquoted(cut.field()));
-  return fields;
-}
-
-std::string lower_case(std::string_view field) {
-  std::string lower;
-  for (const char c : field)
-    if (c != '_' && c != ' ') lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
-
-bool names_an_end(std::string_view field) {
-  const std::string lower = lower_case(field);
-  constexpr std::array<std::string_view, 7> names{"source",     "src",    "from",  "sourceid",
-                                                  "fromnodeid", "fromid", "target"};
-  return std::find(names.begin(), names.end(), lower) != names.end();
-}
-
-char guess_separator(const std::vector<std::string_view>& lines) {
-  for (const char candidate : {'\t', ',', ';'})
-    if (std::all_of(lines.begin(), lines.end(),
-                    [&](std::string_view line) { return trimmed(line).find(candidate) != line.npos; }))
-      return candidate;
-  return blanks;
-}
-
-/// The number of a part of the edges, by its name.
-std::optional<double> to_part(std::string_view field) {
-  for (const auto& [name, part] :
-       {std::pair{"train", 0}, {"val", 1}, {"valid", 1}, {"validation", 1}, {"test", 2}})
-    if (field == name) return part;
-  return to_number(field);
-}
-
-bool guess_header(const std::vector<std::string_view>& lines, char separator) {
-  const auto first = fields_of(lines[0], separator);
-  if (!first.empty() && names_an_end(first[0])) return true;
-  for (std::size_t column = 0; column < first.size() && lines.size() > 1; ++column) {
-    const auto all_others = [&](const auto& are) {
-      return std::all_of(lines.begin() + 1, lines.end(), [&](std::string_view line) {
-        const auto fields = fields_of(line, separator);
-        return column < fields.size() && are(fields[column]);
-      });
-    };
-    const bool may_be_part = column >= 2 && !first[column].empty() && !to_part(first[column]);
-    if (may_be_part && all_others([](std::string_view f) { return f.empty() || to_part(f).has_value(); }))
-      return true;
-    if (!to_number(first[column]) && all_others([](std::string_view f) { return to_number(f).has_value(); }))
-      return true;
-  }
-  return false;
-}
-
-/// What an EdgeField is called in DatasetOptions::fields, and usually in a header.
-struct EdgeFieldNames {
-  const char* key;
-  const char* field;
-  std::vector<std::string> usual;
+/// The fields of one line and how to read them.
+struct EdgeLine {
+  std::string_view text;
+  Index number;
 };
 
-const EdgeFieldNames& names_of(EdgeField field) {
-  static const std::array<EdgeFieldNames, num_edge_fields> names{
-      {{"edge_split", "split", {"split"}},
-       {"edge_labels", "labels", {"label", "labels"}},
-       {"edge_type", "type", {"type"}},
-       {"edge_train_mask", "train_mask", {}},
-       {"edge_val_mask", "val_mask", {}},
-       {"edge_test_mask", "test_mask", {}},
-       {"weight", "weight", {}}}};
-  return names[static_cast<std::size_t>(field)];
-}
-
-/// The column behind the nodes that the header calls one of `names`; -1: none. `line` is that of the header.
-Index find_column(const std::vector<std::string_view>& header, Index line,
-                  const std::vector<std::string>& names) {
-  Index found = -1;
-  for (Index column = 2; column < std::ssize(header); ++column) {
-    if (std::ranges::find(names, lower_case(header[column]), lower_case) == names.end()) continue;
-    if (found >= 0)
-      throw LineError(line, concat("columns ", found + 3, " and ", column + 1, " are called ",
-                                   quoted(header[found + 2]), " and ", quoted(header[column]),
-                                   ", expected only one of them (or a name that --fields gives)"));
-    found = column - 2;
-  }
-  return found;
-}
-
-/// Each column has one EdgeField at most; the names of the options go before the usual ones.
-void find_named(const std::vector<std::string_view>& header, Index line, const SourceOptions& options,
-                EdgeListFormat& format) {
-  const auto is_taken = [&](Index column) {
-    return std::ranges::find(format.named, column) != format.named.end();
-  };
-  const auto find = [&](std::size_t i, const std::vector<std::string>& names) {
-    if (format.named[i] >= 0) return false;
-    const Index column = find_column(header, line, names);
-    if (column >= 0 && !is_taken(column)) format.named[i] = column;
-    return column >= 0;
-  };
-  for (std::size_t i = 0; i < num_edge_fields; ++i)
-    if (const auto given = options.fields.find(names_of(EdgeField{static_cast<int>(i)}).key);
-        given != options.fields.end())
-      format.is_given[i] = find(i, {given->second});
-  for (std::size_t i = 0; i < num_edge_fields; ++i)
-    if (!format.is_given[i]) find(i, names_of(EdgeField{static_cast<int>(i)}).usual);
-  const auto labels = static_cast<std::size_t>(EdgeField::labels);
-  if (options.edge_labels && !format.is_given[labels]) find(labels, {"rating", "score", "value"});
-}
-
-[[noreturn]] void wrong_number_of_fields(std::string_view line, Index number, const EdgeListFormat& format) {
+[[noreturn]] void wrong_number_of_fields(const EdgeLine& line, const EdgeListFormat& format) {
   Index count = 0;
-  for (Fields cut(line, format.separator); cut.next();) ++count;
-  throw LineError(number,
-                  concat("there are ", count, count == 1 ? " field in " : " fields in ", quoted(line),
-                         ", expected ", 2 + format.data_columns,
-                         format.data_columns == 0 ? ": source and destination" : " as in the first lines"));
+  for (Fields cut(line.text, format.separator); cut.next();) ++count;
+  const Index expected = std::ssize(format.columns);
+  throw LineError(line.number,
+                  concat(count == 1 ? "there is " : "there are ", count,
+                         count == 1 ? " field in " : " fields in ", quoted(line.text), ", expected ",
+                         expected, expected == 2 ? ": source and destination" : " as in the first lines"));
 }
 
-/// Calls take(line number, source, destination) for each edge, with unquoted fields that are not empty.
+/// A node without its quotes.
+std::string_view node_of(std::string_view field, const EdgeLine& line) {
+  const std::string_view node = unquoted(field);
+  if (node.empty() || node.front() == '"')
+    throw LineError(line.number, concat("a node is ", quoted(field), " in ", quoted(line.text),
+                                        ", expected a number or a name without separators"));
+  return node;
+}
+
+double value_of(std::string_view field, Index column, ColumnRole role, const EdgeLine& line) {
+  const std::string_view text = unquoted(field);
+  const bool is_split = role == ColumnRole::split;
+  const bool may_miss = is_split || role == ColumnRole::labels;
+  const auto value = may_miss && text.empty() ? std::numeric_limits<double>::quiet_NaN()
+                     : is_split               ? to_part(text)
+                                              : to_number(text);
+  if (is_split && !value)
+    throw LineError(line.number,
+                    concat("the split of the edge is ", quoted(field), ", expected train, val or test"));
+  if (!value || !(std::isfinite(*value) || (may_miss && std::isnan(*value))))
+    throw LineError(line.number, concat("column ", column + 1, " is ", quoted(field),
+                                        ", expected a finite number, or --ignore-columns"));
+  return *value;
+}
+
+/// The weight in a dictionary: {'weight': 2.0}
+double weight_of(std::string_view dictionary, const EdgeLine& line) {
+  const auto text = weight_in_dictionary(dictionary);
+  const auto value = text ? to_number(*text) : std::nullopt;
+  if (!value || !std::isfinite(*value))
+    throw LineError(line.number,
+                    concat("the weight in ", quoted(dictionary), " is ", quoted(text.value_or("")),
+                           ", expected a finite number in all lines, or --ignore-columns"));
+  return *value;
+}
+
+/// Whether there is another field; a separator may end the line.
+bool has_more(Fields& cut) {
+  return cut.next() && !(cut.field().empty() && !cut.next());
+}
+
+/// Calls take(line, source, destination) for each edge, with unquoted fields that are not empty.
 template <class Take>
 TextCounts for_each_edge(std::string_view text, const EdgeListFormat& format, std::vector<double>& data,
                          const Take& take) {
+  struct Column {
+    ColumnRole role;
+    bool is_data;
+  };
+  std::vector<Column> columns;
+  for (const EdgeColumn& column : format.columns) columns.push_back({column.role, !column.field.empty()});
+  const bool reads_dictionary = format.has_dictionaries && columns.size() > 2 && columns.back().is_data;
+  if (reads_dictionary) columns.pop_back();
   Lines lines(text);
   Index rows = 0;
   while (lines.next()) {
     if (is_comment(lines.line())) continue;
-    Fields cut(lines.line(), format.separator);
-    std::array<std::string_view, 2> ends;
-    for (std::string_view& end : ends) {
-      if (!cut.next()) wrong_number_of_fields(lines.line(), lines.number(), format);
-      end = unquoted(cut.field());
-      if (end.empty() || end.front() == '"')
-        throw LineError(lines.number(),
-                        concat("a node is ", quoted(cut.field()), " in ", quoted(lines.line()),
-                               ", expected a number or a name without separators"));
+    const EdgeLine line{lines.line(), lines.number()};
+    Fields cut(line.text, format.separator);
+    std::string_view source, target;
+    for (const Column& column : columns) {
+      if (!cut.next()) wrong_number_of_fields(line, format);
+      if (column.role == ColumnRole::source)
+        source = node_of(cut.field(), line);
+      else if (column.role == ColumnRole::target)
+        target = node_of(cut.field(), line);
+      else if (column.is_data)
+        data.push_back(value_of(cut.field(), &column - columns.data(), column.role, line));
     }
-    for (Index column = 0; column < format.data_columns; ++column) {
-      if (!cut.next()) wrong_number_of_fields(lines.line(), lines.number(), format);
-      if (format.ignore_data) continue;
-      const std::string_view field = unquoted(cut.field());
-      const bool is_split = column == format.named[static_cast<std::size_t>(EdgeField::split)];
-      const bool may_miss = is_split || column == format.named[static_cast<std::size_t>(EdgeField::labels)];
-      const auto value = may_miss && field.empty() ? std::numeric_limits<double>::quiet_NaN()
-                         : is_split                ? to_part(field)
-                                                   : to_number(field);
-      if (is_split && !value)
-        throw LineError(lines.number(), concat("the split of the edge is ", quoted(cut.field()),
-                                               ", expected train, val or test"));
-      if (!value || !(std::isfinite(*value) || (may_miss && std::isnan(*value))))
-        throw LineError(lines.number(),
-                        concat("column ", column + 3, " is ", quoted(cut.field()),
-                               ", expected a finite number (columns behind the two nodes can be ignored)"));
-      data.push_back(*value);
-    }
-    if (cut.next()) wrong_number_of_fields(lines.line(), lines.number(), format);
-    take(lines.number(), ends[0], ends[1]);
+    if (reads_dictionary) data.push_back(weight_of(trimmed(cut.rest()), line));
+    if (format.has_dictionaries ? !trimmed(cut.rest()).starts_with('{') : has_more(cut))
+      wrong_number_of_fields(line, format);
+    take(line, source, target);
     ++rows;
   }
   return {lines.count(), rows};
+}
+
+/// A node whose text is not of digits alone.
+Index whole_node(std::string_view field, const EdgeLine& line) {
+  if (const auto node = to_whole_number(field)) return *node;
+  const auto number = to_number(field);
+  const bool is_real = number && !std::isinf(*number) && field.find_first_of(".eEnN") != field.npos;
+  if (!is_real)
+    throw NotAnInteger(line.number, concat("a node is ", quoted(field), ", expected an integer from 0 on"));
+  throw LineError(
+      line.number,
+      concat("a node is ", quoted(field), ", expected an integer from 0 on",
+             std::abs(*number) >= 0x1p53 ? ", not as a floating-point number, which is not exact from 2^53 on"
+                                         : "",
+             " (unless nodes are names: --node-ids names)"));
 }
 
 }  // namespace
@@ -194,68 +134,30 @@ void KeyedEdges::clear() {
   data.clear();
 }
 
-std::optional<EdgeListFormat> guess_edge_list_format(std::string_view beginning, bool whole,
-                                                     const SourceOptions& options) {
-  constexpr std::size_t most = 50;
-  std::vector<std::string_view> sample;
-  EdgeListFormat format;
-  TextPosition behind_first;
-  std::vector<std::string_view> header;
-  Lines lines(beginning);
-  while (sample.size() < most && lines.next()) {
-    if (lines.rest().empty() && !whole && !beginning.ends_with('\n')) break;  // perhaps not the whole line
-    if (is_comment(lines.line())) continue;
-    sample.push_back(lines.line());
-    if (sample.size() == 1)
-      behind_first = {static_cast<Index>(beginning.size() - lines.rest().size()), lines.count()};
-  }
-  if (!whole && sample.size() < 2) return std::nullopt;
-  if (sample.empty()) return format;
-  format.separator = options.separator.value_or(guess_separator(sample));
-  if (options.header.value_or(guess_header(sample, format.separator))) {
-    format.begin = behind_first;
-    header = fields_of(sample[0], format.separator);
-    sample.erase(sample.begin());
-  }
-  format.ignore_data = options.ignore_data;
-  if (sample.empty()) return format;
-  const Index fields = std::ssize(fields_of(sample[0], format.separator));
-  format.data_columns = std::max<Index>(0, fields - 2);
-  if (format.ignore_data) return format;
-  const Index line = format.begin.line - 1;  // of the header
-  if (std::ssize(header) > fields)
-    throw LineError(line, concat("the header has ", std::ssize(header), " fields, and the edge ",
-                                 quoted(sample[0]), " has ", fields, ", expected as many"));
-  find_named(header, line, options, format);
-  return format;
-}
-
-std::string name_of(EdgeField field, const EdgeListFormat& format, const SourceOptions& options) {
-  const EdgeFieldNames& names = names_of(field);
-  return format.is_given[static_cast<std::size_t>(field)] ? options.fields.at(names.key) : names.field;
-}
-
 TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, IntegerEdges& edges) {
   edges.clear();
-  return for_each_edge(
-      text, format, edges.data, [&](Index number, std::string_view source, std::string_view destination) {
-        for (const auto& [field, column] : {std::pair{source, &edges.src}, {destination, &edges.dst}}) {
-          const auto node = to_integer(field);
-          if (!node)
-            throw NotAnInteger(number,
-                               concat("a node is ", quoted(field), ", expected an integer from 0 on"));
-          if (*node < 0)
-            throw LineError(number, concat("a node is ", quoted(field),
-                                           ", expected no negative number (unless nodes are names)"));
-          column->push_back(*node);
-        }
-      });
+  const Index first_id = format.first_id;
+  const auto number_of = [first_id](std::string_view field, const EdgeLine& line) {
+    Index node = 0;
+    if (!read_digits(field, node)) node = whole_node(field, line);
+    if (node < first_id)
+      throw LineError(line.number,
+                      concat("a node is ", quoted(field), ", expected ",
+                             first_id == 0 ? "no negative number (unless nodes are names: --node-ids names)"
+                                           : "a number from 1 on, as --node-ids says"));
+    return node - first_id;
+  };
+  return for_each_edge(text, format, edges.data,
+                       [&](const EdgeLine& line, std::string_view source, std::string_view destination) {
+                         edges.src.push_back(number_of(source, line));
+                         edges.dst.push_back(number_of(destination, line));
+                       });
 }
 
 TextCounts parse_edges(std::string_view text, const EdgeListFormat& format, KeyedEdges& edges) {
   edges.clear();
   return for_each_edge(text, format, edges.data,
-                       [&](Index, std::string_view source, std::string_view destination) {
+                       [&](const EdgeLine&, std::string_view source, std::string_view destination) {
                          edges.ends.push_back(source);
                          edges.ends.push_back(destination);
                        });

@@ -51,15 +51,16 @@ std::string FileSource::place_of(const std::string& field) const {
   return path_ + ": " + field;
 }
 
-void FileSource::add_node_file(std::size_t t, const std::string& field, const std::string& path, bool more) {
+void FileSource::add_node_file(std::size_t t, const std::string& field, const std::string& path, bool more,
+                               const std::string& hint) {
   SourceNodes& type = types_.nodes[t];
   auto file = std::make_unique<const NpyFile>(path);
   const Index rows = file->shape().empty() ? 0 : file->num_rows();
   require<InputError>(!nodes_[t].data.contains(field), path, ": node data ", field,
                       " are given twice, expected once");
-  require<InputError>(more && nodes_[t].fields.empty() ? rows >= type.num_nodes : rows == type.num_nodes, path,
-                      ": the array has ", rows, " rows, expected ", type.num_nodes, ", one for each node of ",
-                      types_.is_homogeneous() ? path_ : "type " + type.name);
+  require<InputError>(more && nodes_[t].fields.empty() ? rows >= type.num_nodes : rows == type.num_nodes,
+                      path, ": the array has ", rows, " rows, expected ", type.num_nodes,
+                      ", one for each node of ", types_.is_homogeneous() ? path_ : "type " + type.name, hint);
   type.num_nodes = rows;
   DataField known = field_of(field, *file);
   nodes_[t].add(std::move(known), std::make_unique<NpyFieldData>(std::move(file)), path);

@@ -31,8 +31,9 @@ class FileSource : public GraphSource {
   void add_nodes(const std::string& name = default_node_type, Index num_nodes = 0);
   void add_edges(SourceEdges type = {});
   /// Data of the nodes of a type in a .npy file. If there may be `more` nodes than are known, they are as
-  /// many as the first file has rows. Local.
-  void add_node_file(std::size_t type, const std::string& field, const std::string& path, bool more = false);
+  /// many as the first file has rows. `hint` ends the message about a wrong number of rows. Local.
+  void add_node_file(std::size_t type, const std::string& field, const std::string& path, bool more = false,
+                     const std::string& hint = "");
   /// Throws InputError, beginning with `place`, if a homogeneous graph has no nodes, or implausibly many for
   /// its edges. Local.
   void require_plausible_size(const std::string& place) const;

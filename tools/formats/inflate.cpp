@@ -1,6 +1,7 @@
 #include "inflate.hpp"
 
 #include <sar/core/error.hpp>
+#include <sar/core/files/byte_order_mark.hpp>
 
 #include <zlib.h>
 
@@ -90,12 +91,15 @@ Index Inflater::read(char* out, Index bytes) {
 }
 
 TextFile::TextFile(const std::string& path) : file_(path, "a text file, plain or packed by gzip") {
-  unsigned char magic[2] = {};
-  file_.read(0, magic, std::min<Index>(file_.size(), 2));
-  const bool gzip = magic[0] == 0x1f && magic[1] == 0x8b;
+  std::string first(static_cast<std::size_t>(std::min(file_.size(), max_byte_order_mark)), ' ');
+  file_.read(0, first.data(), std::ssize(first));
+  const bool gzip = first.starts_with("\x1f\x8b");
   require<InputError>(gzip || !path.ends_with(".gz"), path,
                       ": the file does not begin as gzip does, expected gzip data by its name");
-  if (gzip) inflater_ = std::make_unique<Inflater>(file_, path, 0, file_.size(), Inflater::Format::gzip);
+  if (gzip)
+    inflater_ = std::make_unique<Inflater>(file_, path, 0, file_.size(), Inflater::Format::gzip);
+  else
+    begin_ = next_ = byte_order_mark(first, path);
 }
 
 Index TextFile::max_text_bytes() const noexcept {
@@ -104,8 +108,22 @@ Index TextFile::max_text_bytes() const noexcept {
   return bytes;
 }
 
+/// Unpacks the first bytes and drops a mark.
+void TextFile::read_beginning() {
+  is_new_ = false;
+  beginning_.resize(max_byte_order_mark);
+  beginning_.resize(static_cast<std::size_t>(inflater_->read(beginning_.data(), max_byte_order_mark)));
+  beginning_.erase(0, static_cast<std::size_t>(byte_order_mark(beginning_, file_.path())));
+}
+
 Index TextFile::read(char* out, Index bytes) {
-  if (packed()) return inflater_->read(out, bytes);
+  if (packed()) {
+    if (is_new_) read_beginning();
+    const Index looked_at = std::min(bytes, Index{std::ssize(beginning_)});
+    std::copy_n(beginning_.data(), looked_at, out);
+    beginning_.erase(0, static_cast<std::size_t>(looked_at));
+    return looked_at + inflater_->read(out + looked_at, bytes - looked_at);
+  }
   const Index count = std::min(bytes, file_.size() - next_);
   file_.read(next_, out, count);
   next_ += count;

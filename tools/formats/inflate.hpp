@@ -41,13 +41,17 @@ class Inflater : NonCopyable {
   std::unique_ptr<Stream> stream_;
 };
 
-/// A text file, plain or packed by gzip, read from front to back. Its first two bytes tell which it is.
+/// A text file, plain or packed by gzip, read from front to back. Its first two bytes tell which it is. A
+/// byte order mark is no part of the text.
 class TextFile {
  public:
-  /// Throws when the file cannot be opened, or is called .gz and is not.
+  /// Throws when the file cannot be opened, or is called .gz and is not. Throws for a text that is not UTF-8
+  /// by its mark, here or, if it is packed, in read().
   explicit TextFile(const std::string& path);
   [[nodiscard]] bool packed() const noexcept { return inflater_ != nullptr; }
   [[nodiscard]] const InputFile& file() const noexcept { return file_; }
+  /// Where the text of a plain file begins in it.
+  [[nodiscard]] Index begin() const noexcept { return begin_; }
   /// The most bytes that the text can have.
   [[nodiscard]] Index max_text_bytes() const noexcept;
 
@@ -55,9 +59,13 @@ class TextFile {
   Index read(char* out, Index bytes);
 
  private:
+  void read_beginning();
+
   InputFile file_;
-  Index next_ = 0;
+  Index begin_ = 0, next_ = 0;  // in a plain file
   std::unique_ptr<Inflater> inflater_;
+  std::string beginning_;  // of a packed text, looked at for a mark and not read yet
+  bool is_new_ = true;
 };
 
 /// The first `bytes` bytes of the text; fewer when there are not so many.

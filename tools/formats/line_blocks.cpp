@@ -115,15 +115,16 @@ class Blocks {
       : comm_(comm), most_dealt_(dealt_blocks * block_bytes) {
     comm.agree([&] {
       file_.emplace(path);
-      require<InputError>(file_->packed() || begin <= file_->file().size(), path,
+      const Index plain_begin = file_->begin() + begin;
+      require<InputError>(file_->packed() || plain_begin <= file_->file().size(), path,
                           ": the file has become shorter while it was read");
       if (file_->packed()) {
         if (comm_.rank() == 0)
           packed_.emplace(*file_, begin, std::clamp<Index>(most_dealt_ / comm_.size(), 1, block_bytes));
         return;
       }
-      const Index share = (file_->file().size() - begin) / comm_.size() + 1;
-      plain_.emplace(file_->file(), begin, std::clamp<Index>(share, 1, block_bytes));
+      const Index share = (file_->file().size() - plain_begin) / comm_.size() + 1;
+      plain_.emplace(file_->file(), plain_begin, std::clamp<Index>(share, 1, block_bytes));
       num_blocks_ = plain_->num_blocks();
     });
     std::array<Index, 2> seen{file_->file().size(), file_->packed() ? 1 : 0};

@@ -52,7 +52,7 @@ void parse_sizes(const Lines& lines, MatrixMarketHeader& header) {
 
 /// A row or column, counted from 0.
 Index parse_place(Fields& fields, const Lines& lines, Index size) {
-  const auto place = fields.next() ? to_integer(fields.field()) : std::nullopt;
+  const auto place = fields.next() ? to_whole_number(fields.field()) : std::nullopt;
   if (!place || *place < 1 || *place > size)
     throw LineError(lines.number(), concat("an entry is ", quoted(lines.line()), ", expected ",
                                            size > 0 ? concat("row and column from 1 to ", size)

@@ -124,6 +124,19 @@ void NodeKeys::final_numbers(std::span<Index> handles) const {
   replace_ids(comm_, owners_, std::span<const Index>(numbers_), handles);
 }
 
+Index NodeKeys::count_before(Index position) const {
+  return comm_.all_reduce(static_cast<Index>(
+      std::ranges::count_if(first_positions_, [&](Index first) { return first < position; })));
+}
+
+std::string NodeKeys::word(Index number) const {
+  const auto found = std::ranges::find(numbers_, number);
+  const bool is_mine = found != numbers_.end();
+  const int owner =
+      static_cast<int>(comm_.all_reduce(is_mine ? Index{comm_.rank()} : Index{-1}, ReduceOp::max));
+  return comm_.broadcast(is_mine ? std::string(table_.word(found - numbers_.begin())) : std::string(), owner);
+}
+
 /// Rank 0 writes; the words come to it in windows of consecutive numbers.
 void NodeKeys::write(const std::string& path) const {
   constexpr Index window = Index{1} << 18;

@@ -31,6 +31,11 @@ class NodeKeys {
   /// Replaces handles by numbers. Collective.
   void final_numbers(std::span<Index> handles) const;
 
+  /// How many words have their first position before `position`. Collective.
+  [[nodiscard]] Index count_before(Index position) const;
+  /// The word with this number, on all ranks. Collective.
+  [[nodiscard]] std::string word(Index number) const;
+
   /// Writes the words, a line each, in the order of their numbers. Collective; throws InputError, the same on
   /// every rank, when writing fails.
   void write(const std::string& path) const;

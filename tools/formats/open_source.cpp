@@ -12,6 +12,7 @@
 #include <sar/graph/data/sources/find_dataset.hpp>
 
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <system_error>
 
@@ -30,6 +31,13 @@ std::string only_json(const std::string& directory) {
   return only;
 }
 
+/// The banner is "%%MatrixMarket", in capitals or not.
+bool is_matrix_market(const std::string& path) {
+  std::string banner = read_beginning(path, 14);
+  for (char& c : banner) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return banner == "%%matrixmarket";
+}
+
 enum class Kind { dataset, ogb, ogb_hetero, matrix_market, edge_list };
 
 /// Local.
@@ -43,9 +51,8 @@ Kind kind_of(const std::string& path) {
   if (!is_directory && path.ends_with(".json"))
     static_cast<void>(read_dgl_partition(path));  // says what is wrong
   if (!is_directory)
-    return path.ends_with(".mtx") || path.ends_with(".mtx.gz") || read_beginning(path, 14) == "%%MatrixMarket"
-               ? Kind::matrix_market
-               : Kind::edge_list;
+    return path.ends_with(".mtx") || path.ends_with(".mtx.gz") || is_matrix_market(path) ? Kind::matrix_market
+                                                                                         : Kind::edge_list;
   if (exists("/edge_index.npy") || exists("/hetero.json")) return Kind::dataset;
   if (const std::string json = exists("/raw") ? "" : only_json(path); !json.empty())
     static_cast<void>(read_dgl_partition(json));
@@ -54,6 +61,18 @@ Kind kind_of(const std::string& path) {
       ": the directory has no edge_index.npy, no hetero.json, no raw/ and no JSON file of a partition, "
       "expected a dataset directory, an OGB folder, or to train from, a partition");
   return is_ogb_hetero(path) ? Kind::ogb_hetero : Kind::ogb;
+}
+
+/// Other formats say themselves what their columns and nodes are. Local.
+void refuse_edge_list_options(const std::string& path, const SourceOptions& options) {
+  const auto refuse = [&](const char* option, bool is_given) {
+    require<InputError>(!is_given, path, ": ", option,
+                        " is for edge lists, and the file is none, expected no ", option);
+  };
+  refuse("--columns", !options.columns.empty());
+  refuse("--header", options.header.has_value());
+  refuse("--node-keys", !options.node_keys.empty());
+  refuse("--node-ids from-1", options.node_ids == NodeIds::from_one);
 }
 
 }  // namespace
@@ -72,6 +91,7 @@ std::unique_ptr<GraphSource> open_source(const Communicator& comm, const std::st
   const bool has_data = kind != Kind::matrix_market && kind != Kind::edge_list;
   require<InputError>(!has_data || options.node_data.empty(), path,
                       ": the directory has node data of its own, expected no other files of them");
+  if (kind != Kind::edge_list) refuse_edge_list_options(path, options);
   switch (kind) {
     case Kind::dataset:
       return std::make_unique<DatasetSource>(comm, path, options.fields);

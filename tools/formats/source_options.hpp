@@ -12,6 +12,7 @@ namespace sar::formats {
 enum class NodeIds {
   automatic,  ///< dense for non-negative integers that are all less than four times the number of edges
   dense,      ///< integers from 0 on: the numbers of the nodes
+  from_one,   ///< integers from 1 on: the numbers of the nodes and 1
   names,      ///< any words: numbered 0, 1, ... in the order of first appearance
 };
 
@@ -24,9 +25,14 @@ struct SourceOptions {
   std::optional<char> separator;  ///< ' ': any number of blanks; otherwise guessed
   std::optional<bool> header;     ///< is the first line one? Otherwise guessed
   bool ignore_data = false;       ///< columns behind the two nodes are left alone
-  bool edge_labels = false;       ///< a column rating, score or value has the labels, where none is called so
+  /// Role -> column, by its name in the header or its number from 1: {"source", "user"}, {"weight", "3"}.
+  /// Roles: source, target, and those of edge data, of which features may be repeated.
+  std::multimap<std::string, std::string> columns;
+  bool edge_labels = false;  ///< a column rating, score or value has the labels, where none is called so
   /// Type of edges -> file: {"author:writes:paper", "writes.csv"}; several edge lists are one graph.
   std::map<std::string, std::string> relations;
+  /// A file with the ids of the nodes, a row each (read_node_keys): the node of row i has the number i.
+  std::string node_keys;
   // edge lists and Matrix Market
   std::map<std::string, std::string> node_data;  ///< name -> .npy file with one row for each node
   // OGB folders

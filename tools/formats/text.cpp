@@ -1,14 +1,12 @@
 #include "text.hpp"
 
+#include <array>
 #include <charconv>
+#include <cmath>
 #include <system_error>
 
 namespace sar::formats {
 namespace {
-
-bool is_blank(char c) noexcept {
-  return c == ' ' || c == '\t';
-}
 
 template <class T>
 std::optional<T> whole_number(std::string_view field) noexcept {
@@ -29,6 +27,12 @@ std::string quoted(std::string_view text) {
   return shown + (text.size() > longest ? "...'" : "'");
 }
 
+std::string exact_text(double number) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  return {digits.data(), end};
+}
+
 bool Lines::next() noexcept {
   if (rest_.empty()) return false;
   const std::size_t end = rest_.find('\n');
@@ -39,41 +43,39 @@ bool Lines::next() noexcept {
   return true;
 }
 
-std::string_view trimmed(std::string_view text) noexcept {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-bool is_comment(std::string_view line) noexcept {
-  for (const char c : line)
-    if (!is_blank(c)) return c == '#' || c == '%';
-  return true;
-}
-
-Fields::Fields(std::string_view line, char separator) noexcept
-    : rest_(trimmed(line)), separator_(separator), more_(!rest_.empty()) {}
-
-bool Fields::next() noexcept {
-  if (!more_) return false;
-  std::size_t end = 0;
-  if (separator_ == blanks) {
-    while (end < rest_.size() && !is_blank(rest_[end])) ++end;
-    field_ = rest_.substr(0, end);
-    while (end < rest_.size() && is_blank(rest_[end])) ++end;
-    rest_.remove_prefix(end);
-    more_ = !rest_.empty();
-    return true;
+std::optional<std::string_view> weight_in_dictionary(std::string_view line) noexcept {
+  const std::size_t begin = line.find('{');
+  if (begin == line.npos) return std::nullopt;
+  for (const std::string_view key : {"'weight':", "\"weight\":"}) {
+    const std::size_t at = line.find(key, begin);
+    if (at == line.npos) continue;
+    std::string_view value = line.substr(at + key.size());
+    value = trimmed(value.substr(0, value.find_first_of(",}")));
+    const std::size_t open = value.find('(');  // "np.float64(2.5)"
+    if (value.starts_with("np.") && open != value.npos && value.ends_with(')'))
+      value = value.substr(open + 1, value.size() - open - 2);
+    return value;
   }
-  end = rest_.find(separator_);
-  more_ = end != std::string_view::npos;
-  field_ = trimmed(rest_.substr(0, end));
-  rest_.remove_prefix(more_ ? end + 1 : rest_.size());
-  return true;
+  return std::nullopt;
+}
+
+std::size_t Fields::behind_quotes() const noexcept {
+  const std::size_t first = rest_.find_first_not_of(' ');
+  if (first == std::string_view::npos || rest_[first] != '"') return 0;
+  std::size_t close = rest_.find('"', first + 1);
+  while (close != std::string_view::npos && close + 1 < rest_.size() && rest_[close + 1] == '"')
+    close = rest_.find('"', close + 2);  // two quotes are one in the text
+  return close == std::string_view::npos ? 0 : close + 1;
 }
 
 std::optional<std::int64_t> to_integer(std::string_view field) noexcept {
   return whole_number<std::int64_t>(field);
+}
+std::optional<std::int64_t> to_whole_number(std::string_view field) noexcept {
+  if (const auto integer = to_integer(field)) return integer;
+  const auto number = to_number(field);
+  if (!number || !(std::abs(*number) < 0x1p53) || *number != std::floor(*number)) return std::nullopt;
+  return static_cast<std::int64_t>(*number);
 }
 std::optional<double> to_number(std::string_view field) noexcept {
   return whole_number<double>(field);

@@ -31,6 +31,9 @@ class NotAnInteger : public LineError {
 /// A text in quotes, without its end when it is long.
 std::string quoted(std::string_view text);
 
+/// The shortest text of a number that is exact: "1217567877", "0.1".
+std::string exact_text(double number);
+
 /// The lines of a text without their ends ("\n" or "\r\n"); the last one may have none.
 class Lines {
  public:
@@ -48,32 +51,88 @@ class Lines {
   Index number_ = -1;
 };
 
-/// Without blanks (spaces, tabs) at both ends.
-std::string_view trimmed(std::string_view text) noexcept;
-
-/// Whether a line is empty or a comment: its first character is # or %.
-bool is_comment(std::string_view line) noexcept;
-
 /// The separator that stands for any number of blanks.
 inline constexpr char blanks = ' ';
 
-/// The fields of a line, without blanks around them.
+/// Without spaces and tabs at both ends. A separator that is a tab is none.
+inline std::string_view trimmed(std::string_view text, char separator = blanks) noexcept {
+  const auto is_around = [separator](char c) { return c == ' ' || (c == '\t' && separator != '\t'); };
+  while (!text.empty() && is_around(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_around(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+/// Without quotes at both ends.
+inline std::string_view unquoted(std::string_view field) noexcept {
+  if (field.size() < 2 || field.front() != '"' || field.back() != '"') return field;
+  return field.substr(1, field.size() - 2);
+}
+
+/// The text behind "weight": in a Python dictionary, up to the next comma or brace; nothing if there is none.
+std::optional<std::string_view> weight_in_dictionary(std::string_view line) noexcept;
+
+/// Whether a line is empty or a comment: its first character is # or %.
+inline bool is_comment(std::string_view line) noexcept {
+  for (const char c : line)
+    if (c != ' ' && c != '\t') return c == '#' || c == '%';
+  return true;
+}
+
+/// The fields of a line, without blanks around them, with their quotes. A field in quotes may have
+/// separators.
 class Fields {
  public:
-  Fields(std::string_view line, char separator) noexcept;
+  Fields(std::string_view line, char separator) noexcept
+      : rest_(trimmed(line, separator)), separator_(separator), more_(!rest_.empty()) {}
   /// Moves on to the next field; false behind the last.
   bool next() noexcept;
   [[nodiscard]] std::string_view field() const noexcept { return field_; }
+  [[nodiscard]] std::string_view rest() const noexcept { return rest_; }  ///< behind the field
 
  private:
+  /// Where the end of the next field is looked for: behind its closing quote, if it has one.
+  [[nodiscard]] std::size_t behind_quotes() const noexcept;
+
   std::string_view rest_;
   std::string_view field_;
   char separator_;
   bool more_;
 };
 
+inline bool Fields::next() noexcept {
+  if (!more_) return false;
+  const bool plain = rest_.empty() || (rest_.front() != '"' && rest_.front() != ' ');
+  std::size_t end = plain ? 0 : behind_quotes();
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t'; };
+  if (separator_ == blanks) {
+    while (end < rest_.size() && !is_blank(rest_[end])) ++end;
+    field_ = rest_.substr(0, end);
+    while (end < rest_.size() && is_blank(rest_[end])) ++end;
+    rest_.remove_prefix(end);
+    more_ = !rest_.empty();
+    return true;
+  }
+  end = rest_.find(separator_, end);
+  more_ = end != std::string_view::npos;
+  field_ = trimmed(rest_.substr(0, end), separator_);
+  rest_.remove_prefix(more_ ? end + 1 : rest_.size());
+  return true;
+}
+
+/// Reads a field of 1 to 18 digits, which most integers are, quickly; false for other fields.
+inline bool read_digits(std::string_view field, std::int64_t& number) noexcept {
+  if (field.empty() || field.size() > 18) return false;
+  number = 0;
+  for (const char c : field) {
+    if (c < '0' || c > '9') return false;
+    number = 10 * number + (c - '0');
+  }
+  return true;
+}
 /// The number that the whole field is; nothing when it is none, or too large.
 std::optional<std::int64_t> to_integer(std::string_view field) noexcept;
+/// Also an integer that is written as a floating-point number, "2.0" or "1e+05", if it is less than 2^53.
+std::optional<std::int64_t> to_whole_number(std::string_view field) noexcept;
 std::optional<double> to_number(std::string_view field) noexcept;  ///< NaN and infinities, too
 
 }  // namespace sar::formats

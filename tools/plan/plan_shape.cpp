@@ -2,6 +2,7 @@
 
 #include "formats/open_source.hpp"
 #include "model_cost.hpp"
+#include "source_notes.hpp"
 #include "source_widths.hpp"
 
 #include <sar/data.hpp>
@@ -244,7 +245,9 @@ GraphShape shape_of(const Communicator& comm, const PlanOptions& o) {
   } else {
     formats::SourceOptions options = t.source;
     options.fields = t.data.fields;
-    shape = shape_of_source(*formats::open_source(comm, t.dataset, options), o);
+    const std::unique_ptr<GraphSource> source = formats::open_source(comm, t.dataset, options);
+    if (comm.rank() == 0) print_notes(*source, source->description());
+    shape = shape_of_source(*source, o);
   }
   if (o.scale_nodes > 0) scale(shape, real_of(o.scale_nodes), real_of(o.scale_edges));
   if (t.num_classes > 0) shape.classes = t.num_classes;

@@ -189,6 +189,7 @@ std::map<std::string, std::string> metadata_of_weights(const Module& model) {
 void train(const Communicator& comm, const TrainOptions& o) {
   const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
   const MatmulPrecisionScope precision(o.matmul_precision);
+  if (o.describe) return describe_dataset(comm, o);
   comm.agree([&] {
     if (comm.rank() == 0 && !o.save_weights.empty()) check_writable(o.save_weights);
   });

@@ -1,7 +1,9 @@
 #include "train_data.hpp"
 
+#include "formats/describe_source.hpp"
 #include "formats/open_source.hpp"
 #include "program.hpp"
+#include "source_notes.hpp"
 
 #include <sar/data.hpp>
 #include <sar/models.hpp>
@@ -13,6 +15,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace sar::tools {
 namespace {
@@ -124,8 +127,17 @@ std::unique_ptr<GraphSource> open_unpartitioned(const Communicator& comm, const 
   options.fields = o.data.fields;
   options.edge_labels = edge_labels;
   std::unique_ptr<GraphSource> source = formats::open_source(comm, o.dataset, options);
-  tell_dataset(comm, o, source->description());
+  if (comm.rank() == 0) print_notes(*source, concat(o.dataset, ": ", source->description()));
   return source;
+}
+
+void describe_dataset(const Communicator& comm, const TrainOptions& o) {
+  const auto source = open_unpartitioned(comm, o, data_options(o).edge_labels);
+  require<InputError>(source != nullptr, o.dataset,
+                      ": the graph is partitioned, expected what it was made of for --describe");
+  const std::vector<std::string> lines = formats::describe_source(*source, o.data.fields);
+  if (comm.rank() == 0)
+    for (const std::string& line : lines) std::cout << printable(line) << std::endl;
 }
 
 GraphData load_partitioned(const Communicator& comm, const TrainOptions& o, const DatasetOptions& options) {

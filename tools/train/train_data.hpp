@@ -26,6 +26,10 @@ std::unique_ptr<GraphSource> open_unpartitioned(const Communicator& comm, const 
 GraphData load_partitioned(const Communicator& comm, const TrainOptions& o,
                            const DatasetOptions& options = {});
 
+/// Prints, on rank 0, what is in the dataset (formats::describe_source). Throws InputError for a partition.
+/// Collective.
+void describe_dataset(const Communicator& comm, const TrainOptions& o);
+
 /// Prints, on rank 0, which original ids the dataset lacks. Collective.
 void warn_of_ids(const Communicator& comm, const TrainOptions& o, const NodeData& data,
                  const EdgeData& edges);

@@ -25,6 +25,8 @@ std::vector<CLI::Option*> add_data_options(CLI::App& app, TrainOptions& o) {
   auto* dataset = add_path(app, "--dataset", o.dataset, "PATH",
                            "dataset or partition directory, DGL partition, OGB folder or graph file");
   add_path(app, "--category", o.category, "TYPE", "typed graph: node type that has the labels and masks");
+  app.add_flag("--describe", o.describe,
+               "prints what was read: nodes, edges, ranges of their data; no training");
   add_pairs(app, "--fields", o.data.fields, "NAME=FIELD",
             "other names of features, labels, masks, weights: features=x labels=y");
   add_number(app, "--num-classes", o.num_classes, "number of classes; 0: largest label + 1");
@@ -186,6 +188,8 @@ void add_output_options(CLI::App& app, TrainOptions& o) {
       ->needs(checkpoint)
       ->needs("--sample");
   add_number(app, "--keep", o.checkpoint_keep, "number of checkpoints to keep", 1)->needs(checkpoint);
+  for (const char* output : {"--log", "--save-weights", "--predict", "--checkpoint"})
+    app.get_option("--describe")->excludes(output);
 }
 
 /// Refuses options that have no effect with the values of other options. Throws CLI::ValidationError.
@@ -244,7 +248,7 @@ void check(const CLI::App& app, const TrainOptions& o, const std::vector<CLI::Op
   if (!o.category.empty() && o.data.fields.contains("weight"))
     throw CLI::ValidationError(
         "--fields: weight cannot be combined with --category, whose models read no edge weights");
-  if (o.category.empty() && o.found.kind == DatasetKind::hetero_directory)
+  if (o.category.empty() && !o.describe && o.found.kind == DatasetKind::hetero_directory)
     throw CLI::ValidationError(concat("--dataset: ", o.dataset,
                                       " has node and edge types, expected "
                                       "--category, the node type that has the labels"));

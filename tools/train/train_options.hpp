@@ -50,6 +50,7 @@ struct TrainOptions {
   std::string dataset;            ///< path; empty: a generated graph
   FoundDataset found;             ///< the format of `dataset`
   formats::SourceOptions source;  ///< for files in formats of other libraries
+  bool describe = false;          ///< prints what is in the dataset, and trains nothing
   Index num_classes = 0;          ///< 0: from the labels
   BuiltInGraph graph = BuiltInGraph::sbm;
   SbmOptions sbm;

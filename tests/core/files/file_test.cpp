@@ -90,6 +90,18 @@ TEST_CASE("a file that is written through a link takes the place of its target, 
   CHECK(read_text(scratch / "file", "a text") == "text");
 }
 
+TEST_CASE("a byte order mark is no part of a text, and one of UTF-16 is refused") {
+  const Scratch scratch;
+  write_text(scratch / "marked", "\xEF\xBB\xBF{}");
+  CHECK(read_text(scratch / "marked", "a text") == "{}");
+  for (const std::string mark : {"\xFF\xFE", "\xFE\xFF"}) {
+    write_text(scratch / "wide", mark + std::string("{\0}\0", 4));
+    CHECK(thrown<InputError>([&] {
+            static_cast<void>(read_text(scratch / "wide", "a text"));
+          }).starts_with((scratch / "wide") + ": the text is in UTF-16 by its first bytes"));
+  }
+}
+
 TEST_CASE("lines beyond the limit of a file: an error, whole lines stay, no temporary file is left") {
   const Scratch scratch;
   LineFile log(scratch / "log", false);

@@ -1,0 +1,255 @@
+#include "column_names.hpp"
+
+#include "text.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <iterator>
+
+namespace sar::formats {
+namespace {
+
+/// Letters and digits alone, in lower case.
+std::string plain(std::string_view name) {
+  std::string letters;
+  for (const char c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0 || static_cast<unsigned char>(c) >= 0x80)
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return letters;
+}
+
+/// "fromnodeid" -> "from"
+std::string without_additions(std::string name) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const std::string_view end : {"id", "ids", "idx", "index", "node", "nodes", "vertex", "name", "key"})
+      if (name.size() > end.size() && name.ends_with(end)) {
+        name.erase(name.size() - end.size());
+        changed = true;
+      }
+    for (const std::string_view begin : {"id", "node", "vertex"})
+      if (name.size() > begin.size() + 1 && name.starts_with(begin)) {
+        name.erase(0, begin.size());
+        changed = true;
+      }
+  }
+  return name;
+}
+
+/// Names of the two ends of an edge.
+struct EndNames {
+  std::string_view source, target;
+  bool is_certain;  ///< whatever the order; else only when the source comes first
+};
+constexpr std::array end_names{EndNames{"source", "target", true},
+                               EndNames{"source", "destination", true},
+                               EndNames{"source", "dest", true},
+                               EndNames{"src", "dst", true},
+                               EndNames{"src", "dest", true},
+                               EndNames{"src", "tgt", true},
+                               EndNames{"src", "trg", true},
+                               EndNames{"from", "to", true},
+                               EndNames{"user", "item", true},
+                               EndNames{"user", "movie", true},
+                               EndNames{"user", "product", true},
+                               EndNames{"user", "book", true},
+                               EndNames{"user", "artist", true},
+                               EndNames{"customer", "product", true},
+                               EndNames{"author", "paper", true},
+                               EndNames{"follower", "followee", true},
+                               EndNames{"citing", "cited", true},
+                               EndNames{"sender", "receiver", true},
+                               EndNames{"sender", "recipient", true},
+                               EndNames{"subject", "object", true},
+                               EndNames{"head", "tail", false},
+                               EndNames{"h", "t", false},
+                               EndNames{"parent", "child", false},
+                               EndNames{"start", "end", false},
+                               EndNames{"row", "col", false},
+                               EndNames{"row", "column", false},
+                               EndNames{"u", "v", false},
+                               EndNames{"i", "j", false}};
+
+/// "node1" and "node2", "ida" and "idb": one name with 1 and 2, or a and b.
+bool is_numbered_pair(const std::string& first, const std::string& second) {
+  if (first.empty() || first.size() != second.size()) return false;
+  if (first.substr(0, first.size() - 1) != second.substr(0, second.size() - 1)) return false;
+  return (first.back() == '1' && second.back() == '2') || (first.back() == 'a' && second.back() == 'b');
+}
+
+/// A pair of columns that are called source and target.
+struct FoundEnds {
+  Index source, target;
+  bool is_certain;
+  bool operator==(const FoundEnds&) const = default;
+};
+
+/// Names as they are, and without additions.
+struct KnownNames {
+  std::vector<std::string> whole, bare;
+
+  explicit KnownNames(const std::vector<std::string_view>& names) {
+    for (const std::string_view name : names) {
+      whole.push_back(plain(name));
+      bare.push_back(without_additions(whole.back()));
+    }
+  }
+  /// The only column of this name: where several are called so with additions, the one that is called so
+  /// without.
+  [[nodiscard]] std::vector<Index> columns(std::string_view name) const {
+    for (const auto* list : {&whole, &bare}) {
+      std::vector<Index> found;
+      for (Index c = 0; c < std::ssize(*list); ++c)
+        if ((*list)[c] == name) found.push_back(c);
+      if (!found.empty()) return found;
+    }
+    return {};
+  }
+};
+
+std::vector<FoundEnds> all_ends(const KnownNames& names) {
+  std::vector<FoundEnds> found;
+  const auto add = [&](const FoundEnds& ends) {
+    if (std::ranges::find(found, ends) == found.end()) found.push_back(ends);
+  };
+  for (const EndNames& ends : end_names)
+    for (const Index s : names.columns(ends.source))
+      for (const Index t : names.columns(ends.target)) add({s, t, ends.is_certain});
+  for (Index s = 0; s < std::ssize(names.whole); ++s)
+    for (Index t = 0; t < std::ssize(names.whole); ++t)
+      if (is_numbered_pair(names.whole[s], names.whole[t])) add({s, t, false});
+  return found;
+}
+
+/// All columns that are called as one end surely is.
+std::vector<Index> single_ends(const KnownNames& names, std::string_view EndNames::*end) {
+  std::vector<Index> found;
+  for (const EndNames& ends : end_names) {
+    if (!ends.is_certain) continue;
+    for (const Index c : names.columns(ends.*end))
+      if (std::ranges::find(found, c) == found.end()) found.push_back(c);
+  }
+  return found;
+}
+
+struct DataNames {
+  ColumnRole role;
+  const char* field;
+  std::string_view key;  ///< in DatasetOptions::fields
+  std::vector<std::string_view> usual;
+};
+const std::vector<DataNames>& data_names() {
+  static const std::vector<DataNames> names{
+      {ColumnRole::weight, "weight", "weight", {"weight", "weights", "w", "wt", "edgeweight", "edgeweights"}},
+      {ColumnRole::features, "features", "edge_features", {}},
+      {ColumnRole::split, "split", "edge_split", {"split"}},
+      {ColumnRole::labels, "labels", "edge_labels", {"label", "labels", "edgelabel", "edgelabels"}},
+      {ColumnRole::type, "type", "edge_type", {"type", "edgetype"}},
+      {ColumnRole::train_mask, "train_mask", "edge_train_mask", {}},
+      {ColumnRole::val_mask, "val_mask", "edge_val_mask", {}},
+      {ColumnRole::test_mask, "test_mask", "edge_test_mask", {}}};
+  return names;
+}
+
+}  // namespace
+
+bool same_name(std::string_view a, std::string_view b) {
+  return a == b || (!plain(a).empty() && plain(a) == plain(b));
+}
+
+bool is_row_number_name(std::string_view name) {
+  constexpr std::array<std::string_view, 14> names{"",         "id",   "index",     "idx",    "edgeid",
+                                                   "eid",      "edge", "rowid",     "rownum", "rownumber",
+                                                   "rownames", "nr",   "edgeindex", "level0"};
+  const std::string letters = plain(name);
+  return std::ranges::find(names, letters) != names.end() || letters.starts_with("unnamed");
+}
+
+std::pair<Index, Index> find_end_names(const std::vector<std::string_view>& names) {
+  const KnownNames known(names);
+  std::vector<FoundEnds> found = all_ends(known);
+  if (std::ranges::any_of(found, &FoundEnds::is_certain))
+    std::erase_if(found, [](const FoundEnds& ends) { return !ends.is_certain; });
+  const auto refuse = [&](Index a, Index b, const char* what) {
+    throw InputError(concat("columns ", a + 1, " and ", b + 1, " are called ", quoted(names[a]), " and ",
+                            quoted(names[b]), what, ", expected --columns source=NAME,target=NAME"));
+  };
+  if (found.size() > 1 && !found[0].is_certain) {  // the first columns of "node1,node2,x1,x2"
+    std::ranges::sort(found, {}, [](const FoundEnds& ends) { return std::min(ends.source, ends.target); });
+    found.erase(found.begin() + 1, found.end());
+  }
+  if (found.size() > 1) {
+    const bool same_source = found[0].source == found[1].source;
+    refuse(same_source ? found[0].target : found[0].source, same_source ? found[1].target : found[1].source,
+           ", and both may be an end of an edge");
+  }
+  if (found.size() == 1) {
+    const auto [source, target, is_certain] = found[0];
+    if (!is_certain && target < source)
+      refuse(target, source, ", which does not say for sure which is the source");
+    return {source, target};
+  }
+  const auto sources = single_ends(known, &EndNames::source), targets = single_ends(known, &EndNames::target);
+  if (sources.size() > 1) refuse(sources[0], sources[1], ", which both are names of a source");
+  if (targets.size() > 1) refuse(targets[0], targets[1], ", which both are names of a destination");
+  return {sources.empty() ? -1 : sources[0], targets.empty() ? -1 : targets[0]};
+}
+
+bool name_two_kinds(std::string_view source, std::string_view target) {
+  constexpr std::array<std::string_view, 3> kinds{"user", "customer", "author"};
+  const auto is = [&](std::string_view name) {
+    return std::ranges::find(kinds, without_additions(plain(name))) != kinds.end();
+  };
+  return !plain(source).empty() && !plain(target).empty() && is(source) != is(target);
+}
+
+HeaderNames header_names(const std::vector<std::string_view>& fields) {
+  const KnownNames known(fields);
+  const std::vector<FoundEnds> found = all_ends(known);
+  if (std::ranges::any_of(found, &FoundEnds::is_certain)) return HeaderNames::certain;
+  for (const std::string_view name : {"source", "src", "target", "dst", "head", "tail", "destination"})
+    if (!known.columns(name).empty()) return HeaderNames::certain;
+  const bool any = !found.empty() || !single_ends(known, &EndNames::source).empty() ||
+                   !single_ends(known, &EndNames::target).empty();
+  return any ? HeaderNames::possible : HeaderNames::none;
+}
+
+ColumnRole usual_role(std::string_view name, bool edge_labels) {
+  const std::string letters = plain(name);
+  for (const DataNames& names : data_names())
+    if (std::ranges::find(names.usual, letters) != names.usual.end()) return names.role;
+  if (letters.starts_with("feat") || letters.starts_with("edgefeat")) return ColumnRole::features;
+  if (edge_labels && (letters == "rating" || letters == "score" || letters == "value"))
+    return ColumnRole::labels;
+  return ColumnRole::ignored;
+}
+
+ColumnRole data_role(std::string_view role) {
+  for (const DataNames& names : data_names())
+    if (names.field == role) return names.role;
+  return ColumnRole::ignored;
+}
+
+ColumnRole role_of_key(std::string_view key) {
+  for (const DataNames& names : data_names())
+    if (names.key == key) return names.role;
+  return ColumnRole::ignored;
+}
+
+const char* field_of(ColumnRole role) {
+  for (const DataNames& names : data_names())
+    if (names.role == role) return names.field;
+  return "";
+}
+
+std::optional<double> to_part(std::string_view field) noexcept {
+  for (const auto& [name, part] :
+       {std::pair{"train", 0}, {"val", 1}, {"valid", 1}, {"validation", 1}, {"test", 2}})
+    if (field == name) return part;
+  return to_number(field);
+}
+
+}  // namespace sar::formats

@@ -1,0 +1,66 @@
+/// The names that people give the columns of a table of edges. Local.
+#pragma once
+
+#include <sar/config.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sar::formats {
+
+enum class ColumnRole : char {
+  ignored,
+  source,
+  target,
+  weight,
+  features,
+  split,
+  labels,
+  type,
+  train_mask,
+  val_mask,
+  test_mask
+};
+inline constexpr std::size_t num_column_roles = 11;
+
+/// Whether two names are equal but for capitals, underscores, blanks and other signs.
+bool same_name(std::string_view a, std::string_view b);
+
+/// "", "Unnamed: 0", "EdgeId", "id", "index": numbers of the rows, as pandas and other programs write them.
+bool is_row_number_name(std::string_view name);
+
+/// The columns that are called source and target (source and target, src and dst, from and to, user and item,
+/// ...), with "_id", "node" and the like before or behind; -1: none is. Throws InputError where names do not
+/// decide.
+std::pair<Index, Index> find_end_names(const std::vector<std::string_view>& names);
+
+/// Whether the ends of an edge are called as nodes of two kinds: "user" and "movie".
+bool name_two_kinds(std::string_view source, std::string_view target);
+
+/// How sure it is that the fields of a line name columns, and are no nodes.
+enum class HeaderNames {
+  none,      ///< "ann,bob"
+  possible,  ///< "u,v", "node1,node2", "user,film"
+  certain,   ///< "source,target", "user,item"
+};
+HeaderNames header_names(const std::vector<std::string_view>& fields);
+
+/// The role of data with such a name: "Weight", "edge_label"; `edge_labels`: rating, score and value are
+/// labels.
+ColumnRole usual_role(std::string_view name, bool edge_labels);
+/// The role that is called so in --columns; `ignored` if there is none.
+ColumnRole data_role(std::string_view role);
+/// The role that DatasetOptions::fields calls so: "edge_labels"; `ignored` if it is none of edges.
+ColumnRole role_of_key(std::string_view key);
+/// The edge data that columns of a role become: "weight", "labels".
+const char* field_of(ColumnRole role);
+
+/// The number of a part of the edges, by its name: "train", "val", "valid" and "test" are 0, 1, 1, 2; a
+/// number is itself.
+std::optional<double> to_part(std::string_view field) noexcept;
+
+}  // namespace sar::formats

@@ -1,0 +1,232 @@
+#include "describe_source.hpp"
+
+#include "edge_counts.hpp"
+#include "text.hpp"
+
+#include <sar/comm/rows/partition_book.hpp>
+#include <sar/core/error.hpp>
+#include <sar/graph/data/node_columns.hpp>
+#include <sar/graph/data/row_chunks.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <utility>
+
+namespace sar::formats {
+namespace {
+
+using FieldNames = std::map<std::string, std::string>;
+
+/// The shortest text that is exact in the type of the file.
+std::string text_of(double value, NpyType type) {
+  if (!is_floating_point(type) || type == NpyType::float64) return exact_text(value);
+  std::array<char, 32> text;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(value)).ptr;
+  return {text.data(), end};
+}
+
+/// The elements of a field, of all ranks.
+struct ValueCounts {
+  double least = std::numeric_limits<double>::infinity(), most = -least;  ///< of the finite ones
+  Index nan = 0, infinite = 0;
+  Index rows_of_nan = 0, first_row_of_nan = std::numeric_limits<Index>::max();
+
+  void add(double value) {
+    if (std::isnan(value)) {
+      ++nan;
+    } else if (std::isinf(value)) {
+      ++infinite;
+    } else {
+      least = std::min(least, value);
+      most = std::max(most, value);
+    }
+  }
+  void add_row(std::span<const double> row, Index number) {
+    const Index before = nan;
+    for (const double value : row) add(value);
+    if (nan == before) return;
+    ++rows_of_nan;
+    first_row_of_nan = std::min(first_row_of_nan, number);
+  }
+  /// Collective.
+  void add_ranks(const Communicator& comm) {
+    least = comm.all_reduce(least, ReduceOp::min);
+    most = comm.all_reduce(most, ReduceOp::max);
+    first_row_of_nan = comm.all_reduce(first_row_of_nan, ReduceOp::min);
+    for (Index* count : {&nan, &infinite, &rows_of_nan}) *count = comm.all_reduce(*count, ReduceOp::sum);
+  }
+  [[nodiscard]] std::string describe(NpyType type) const {
+    std::string text = least <= most ? concat("from ", text_of(least, type), " to ", text_of(most, type))
+                                     : "no finite values";
+    if (nan > 0)
+      text += concat(", ", nan, " NaN in ", rows_of_nan, " rows, the first in row ", first_row_of_nan);
+    if (infinite > 0) text += concat(", ", infinite, " infinite");
+    return text;
+  }
+};
+
+/// Calls take(values of the row, row) for this rank's even share of the rows. `read(rows)` is collective.
+template <class Read, class Take>
+void for_each_row(const Communicator& comm, const DataField& field, Index num_rows, const Read& read,
+                  const Take& take) {
+  std::vector<double> values;
+  for_each_chunk(comm, field, num_rows, [&](const Array<Index>& rows, Index first) {
+    const DataArray array = read(rows);
+    comm.agree([&] {
+      const Index width = array.row_size();
+      values.resize(static_cast<std::size_t>(array.num_rows * width));
+      convert_elements(array.type, array.bytes.data(), std::ssize(values), values.data());
+      for (Index row = 0; row < array.num_rows; ++row)
+        take(std::span<const double>(values).subspan(row * width, width), first + row);
+    });
+  });
+}
+
+/// "nodes: features (128,): from 0 to 1"
+template <class Read>
+std::string describe_values(const Communicator& comm, const std::string& of, const DataField& field,
+                            Index num_rows, const Read& read) {
+  ValueCounts counts;
+  for_each_row(comm, field, num_rows, read,
+               [&](std::span<const double> row, Index number) { counts.add_row(row, number); });
+  counts.add_ranks(comm);
+  return concat(of, ": ", field.name, field.row_shape.empty() ? "" : " " + shape_to_string(field.row_shape),
+                ": ", counts.describe(field.type));
+}
+
+/// Describes the fields of one type of nodes.
+class NodeFields {
+  [[nodiscard]] auto read(const DataField& field) const {
+    return
+        [this, &field](const Array<Index>& rows) { return source_.read_node_data(type_, field.name, rows); };
+  }
+
+ public:
+  NodeFields(GraphSource& source, std::size_t type, const FieldNames& names)
+      : source_(source), type_(type), nodes_(source.types().nodes[type]), names_(names) {
+    of_ = source.types().is_homogeneous() ? "nodes" : nodes_.name;
+    source.comm().agree([&] { labels_ = find("labels", {"labels", "label"}); });
+  }
+
+  /// Collective.
+  void describe(std::vector<std::string>& lines) {
+    if (has_labels()) describe_labels(lines);
+    for (const DataField& field : nodes_.fields) {
+      if (has_labels() && &field == labels_) continue;
+      if (is_mask(field))
+        lines.push_back(describe_mask(field));
+      else
+        lines.push_back(describe_values(source_.comm(), of_, field, nodes_.num_nodes, read(field)));
+    }
+  }
+
+ private:
+  [[nodiscard]] const DataField* find(const std::string& key,
+                                      std::initializer_list<const char*> usual) const {
+    return find_field(nodes_.fields, source_.types().is_homogeneous() ? names_ : FieldNames{}, key, usual,
+                      source_.name());
+  }
+  [[nodiscard]] bool has_labels() const { return labels_ != nullptr && labels_->row_size() == 1; }
+  [[nodiscard]] bool is_mask(const DataField& field) const {
+    if (field.row_size() != 1) return false;
+    for (const char* mask : {"train_mask", "val_mask", "test_mask"})
+      if (find(mask, {mask}) == &field) return true;
+    return false;
+  }
+
+  void describe_labels(std::vector<std::string>& lines) {
+    const Communicator& comm = source_.comm();
+    ValueCounts counts;
+    Index without = 0;
+    const Index begin = PartitionBook::even(nodes_.num_nodes, comm.size()).begin(comm.rank());
+    for_each_row(comm, *labels_, nodes_.num_nodes, read(*labels_),
+                 [&](std::span<const double> row, Index number) {
+                   unlabelled_.resize(static_cast<std::size_t>(number - begin) + 1);
+                   const bool is_unlabelled = std::isnan(row[0]) || row[0] == -1;
+                   unlabelled_.back() = is_unlabelled ? 1 : 0;
+                   if (is_unlabelled)
+                     ++without;
+                   else
+                     counts.add(row[0]);
+                 });
+    counts.add_ranks(comm);
+    lines.push_back(concat(of_, ": ", labels_->name, ": ", counts.describe(labels_->type), ", ",
+                           comm.all_reduce(without, ReduceOp::sum), " nodes without a label"));
+  }
+
+  [[nodiscard]] std::string describe_mask(const DataField& field) const {
+    const Communicator& comm = source_.comm();
+    Index set = 0, without_label = 0;
+    const Index begin = PartitionBook::even(nodes_.num_nodes, comm.size()).begin(comm.rank());
+    for_each_row(comm, field, nodes_.num_nodes, read(field), [&](std::span<const double> row, Index number) {
+      if (row[0] == 0) return;
+      ++set;
+      if (!unlabelled_.empty()) without_label += unlabelled_[number - begin];
+    });
+    set = comm.all_reduce(set, ReduceOp::sum);
+    without_label = comm.all_reduce(without_label, ReduceOp::sum);
+    return concat(of_, ": ", field.name, ": ", set, " nodes",
+                  !has_labels() ? "" : concat(", ", without_label, " of them without a label"));
+  }
+
+  GraphSource& source_;
+  std::size_t type_;
+  const SourceNodes& nodes_;
+  const FieldNames& names_;
+  std::string of_;
+  const DataField* labels_ = nullptr;
+  std::vector<std::uint8_t> unlabelled_;  // of my share
+};
+
+/// Reads the edges of a type and notes their ends. Collective.
+std::string describe_edges(GraphSource& source, std::size_t k, NodesWithEdges& sources,
+                           NodesWithEdges& destinations) {
+  const SourceEdges& type = source.types().edges[k];
+  const EdgeList edges = source.read_edges(k);
+  sources.add_sources(edges.src);
+  destinations.add_destinations(edges.dst);
+  const bool one_type = type.src_type == type.dst_type;
+  const EdgeCounts counts = count_edges(source.comm(), edges, one_type);
+  const bool named = !source.types().is_homogeneous();
+  std::string text = concat(named ? type.canonical_name() + ": " : "", type.num_edges, " edges, ",
+                            counts.duplicates, " duplicates");
+  if (one_type)
+    text += concat(", ", counts.self_loops, " self loops, ", counts.opposites, " have an opposite edge");
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::string> describe_source(GraphSource& source, const FieldNames& names) {
+  const Communicator& comm = source.comm();
+  const SourceTypes& types = source.types();
+  std::vector<NodesWithEdges> with_edges;
+  for (const SourceNodes& type : types.nodes) with_edges.emplace_back(comm, type.num_nodes);
+  std::vector<std::string> of_edges;
+  for (std::size_t k = 0; k < types.edges.size(); ++k) {
+    const SourceEdges& type = types.edges[k];
+    of_edges.push_back(describe_edges(source, k, with_edges[types.node_type(type.src_type)],
+                                      with_edges[types.node_type(type.dst_type)]));
+    const std::string of = types.is_homogeneous() ? "edges" : type.canonical_name();
+    for (const DataField& field : type.fields)
+      of_edges.push_back(describe_values(comm, of, field, type.num_edges, [&](const Array<Index>& rows) {
+        return source.read_edge_data(k, field.name, rows);
+      }));
+  }
+  std::vector<std::string> lines;
+  for (std::size_t t = 0; t < types.nodes.size(); ++t) {
+    const std::string of = types.is_homogeneous() ? "" : types.nodes[t].name + ": ";
+    lines.push_back(concat(of, types.nodes[t].num_nodes, " nodes, ", with_edges[t].count_without_edges(),
+                           " without edges, ", with_edges[t].count_without_in_edges(), " without in-edges"));
+    NodeFields(source, t, names).describe(lines);
+  }
+  lines.insert(lines.end(), of_edges.begin(), of_edges.end());
+  return lines;
+}
+
+}  // namespace sar::formats

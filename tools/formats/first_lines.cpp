@@ -1,0 +1,115 @@
+#include "first_lines.hpp"
+
+#include "text.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <algorithm>
+
+namespace sar::formats {
+namespace {
+
+constexpr std::size_t most_lines = 50;
+
+/// Whether lines end with carriage returns alone.
+bool has_lone_returns(std::string_view text) {
+  const std::size_t first = text.find('\r');
+  return first != text.npos && first + 1 < text.size() && text.find('\n') > first + 1;
+}
+
+/// The bytes of the first lines; nothing if a text that goes on may have more of them.
+std::optional<std::size_t> bytes_of_first_lines(std::string_view beginning, bool whole) {
+  const FirstLines first = first_lines(beginning);
+  if (first.lines.size() == most_lines) return static_cast<std::size_t>(first.lines.back().end);
+  if (whole) return beginning.size();
+  const std::size_t last_end = beginning.rfind('\n');  // the line behind it may go on
+  const auto is_complete = [&](const FirstLines::Line& line) {
+    return last_end != beginning.npos && line.end <= static_cast<Index>(last_end) + 1;
+  };
+  if (std::ranges::count_if(first.lines, is_complete) < 2) return std::nullopt;
+  return last_end + 1;
+}
+
+}  // namespace
+
+FirstLines first_lines(std::string_view text) {
+  FirstLines first;
+  Lines lines(text);
+  while (first.lines.size() < most_lines && lines.next()) {
+    const FirstLines::Line line{lines.line(), lines.number(),
+                                static_cast<Index>(text.size() - lines.rest().size())};
+    if (!is_comment(line.text))
+      first.lines.push_back(line);
+    else if (!trimmed(line.text).empty())
+      first.comments.push_back(line);
+    if (first.lines.empty()) first.comments_before_data = std::ssize(first.comments);
+  }
+  return first;
+}
+
+TextPosition FirstLines::begin(bool behind_first) const {
+  if (behind_first) return {lines.front().end, lines.front().number + 1};
+  return {};
+}
+
+std::string read_first_lines(const Communicator& comm, const std::string& path, const std::string& expected) {
+  constexpr Index most = Index{1} << 26;
+  std::string text;
+  comm.agree([&] {
+    if (comm.rank() != 0) return;
+    for (Index bytes = Index{1} << 16;; bytes *= 4) {
+      text = read_beginning(path, bytes);
+      require<InputError>(text.find('\0') == std::string::npos, path,
+                          ": the file is binary (it has bytes that are 0), expected ", expected);
+      require<InputError>(!has_lone_returns(text), path,
+                          ": lines end with carriage returns alone, expected line feeds (tr '\\r' '\\n')");
+      const auto enough = bytes_of_first_lines(text, static_cast<Index>(text.size()) < bytes);
+      if (enough) {
+        text.resize(*enough);
+        return;
+      }
+      require<InputError>(bytes < most, path, ": the first ", bytes,
+                          " bytes are comments or one line, expected ", expected);
+    }
+  });
+  return comm.broadcast(text, 0);
+}
+
+std::vector<std::string_view> fields_of(std::string_view line, char separator) {
+  std::vector<std::string_view> fields;
+  for (Fields cut(line, separator); cut.next();) fields.push_back(cut.field());
+  return fields;
+}
+
+char guess_separator(const std::vector<FirstLines::Line>& lines) {
+  const auto separates = [&](char candidate) {
+    return std::ranges::all_of(lines, [&](const FirstLines::Line& line) {
+      Fields fields(trimmed(line.text), candidate);
+      return fields.next() && fields.next();
+    });
+  };
+  if (separates('\t')) return '\t';
+  const bool comma = separates(','), semicolon = separates(';');
+  if (comma && semicolon)
+    throw LineError(lines.front().number,
+                    concat("there are commas and semicolons in ", quoted(lines.front().text),
+                           " and all other first lines, expected --separator comma or semicolon"));
+  return comma ? ',' : semicolon ? ';' : blanks;
+}
+
+std::string name_of_separator(char separator) {
+  switch (separator) {
+    case '\t':
+      return "tab";
+    case ',':
+      return "comma";
+    case ';':
+      return "semicolon";
+    case blanks:
+      return "blanks";
+    default:
+      return quoted({&separator, 1});
+  }
+}
+
+}  // namespace sar::formats

@@ -1,0 +1,45 @@
+/// The first lines of a text, which say how to read it.
+#pragma once
+
+#include "line_blocks.hpp"
+
+#include <sar/comm/communicator.hpp>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sar::formats {
+
+/// Parts of a text. A line with data is neither empty nor a comment.
+struct FirstLines {
+  struct Line {
+    std::string_view text;
+    Index number;  ///< from 0
+    Index end;     ///< the byte behind it
+  };
+  std::vector<Line> comments;      ///< among and before the lines
+  std::vector<Line> lines;         ///< with data, at most 50
+  Index comments_before_data = 0;  ///< how many comments stand before all lines
+
+  /// Where the line after the first one begins, or the first one itself.
+  [[nodiscard]] TextPosition begin(bool behind_first) const;
+};
+FirstLines first_lines(std::string_view text);
+
+/// The beginning of a file with its first 50 lines of data, or with fewer where they are long. Collective;
+/// throws InputError, the same on every rank, for a file that is not text.
+std::string read_first_lines(const Communicator& comm, const std::string& path, const std::string& expected);
+
+/// The fields of a line, with their quotes.
+std::vector<std::string_view> fields_of(std::string_view line, char separator);
+
+/// Tab, comma or semicolon, if all lines have it outside of quotes; else blanks. Throws LineError if they
+/// have comma and semicolon.
+char guess_separator(const std::vector<FirstLines::Line>& lines);
+
+/// "comma"
+std::string name_of_separator(char separator);
+
+}  // namespace sar::formats

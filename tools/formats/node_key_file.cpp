@@ -1,0 +1,87 @@
+#include "node_key_file.hpp"
+
+#include "column_names.hpp"
+#include "first_lines.hpp"
+#include "line_blocks.hpp"
+#include "text.hpp"
+
+#include <sar/core/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace sar::formats {
+namespace {
+
+constexpr const char* key_text = "a text with the id of a node in each line";
+
+struct KeyFormat {
+  bool is_table = false;  ///< else a line is an id
+  char separator = blanks;
+  Index column = 0;
+  TextPosition begin;
+};
+
+bool is_id_name(std::string_view name) {
+  constexpr std::array<const char*, 6> names{"id", "node", "node_id", "key", "node_key", "name"};
+  return std::ranges::any_of(names, [&](const char* known) { return same_name(name, known); }) ||
+         name.ends_with("_id") || name.ends_with("Id") || name.ends_with("ID");
+}
+
+KeyFormat guess_key_format(const std::string& path, std::string_view text) {
+  KeyFormat format;
+  const FirstLines first = first_lines(text);
+  if (first.lines.empty()) return format;
+  format.separator = guess_separator(first.lines);
+  for (const char* end : {".csv", ".tsv", ".csv.gz", ".tsv.gz"})
+    format.is_table = format.is_table || path.ends_with(end);
+  const auto fields = fields_of(first.lines.front().text, format.separator);
+  for (std::size_t c = 0; c < fields.size(); ++c)
+    if (is_id_name(unquoted(fields[c])))
+      return {true, format.separator, static_cast<Index>(c), first.begin(true)};
+  return format;
+}
+
+/// The id of a line; empty: there is none.
+std::string_view id_of(std::string_view line, const KeyFormat& format) {
+  if (!format.is_table) return unquoted(trimmed(line));
+  Fields fields(line, format.separator);
+  for (Index column = 0; fields.next(); ++column)
+    if (column == format.column) return unquoted(fields.field());
+  return {};
+}
+
+}  // namespace
+
+Index read_node_keys(const Communicator& comm, const std::string& path, const SourceOptions& options,
+                     FunctionRef<void(std::span<const std::string_view> ids, Index first)> take) {
+  const std::string beginning = read_first_lines(comm, path, key_text);
+  KeyFormat format;
+  comm.agree([&] {
+    try {
+      format = guess_key_format(path, beginning);
+    } catch (const LineError& error) {
+      throw InputError(concat(path, ": line ", error.line() + 1, ": ", error.what()));
+    }
+  });
+  std::vector<std::string_view> ids;
+  const auto parse = [&](std::string_view text) {
+    ids.clear();
+    Lines lines(text);
+    while (lines.next()) {
+      if (is_comment(lines.line())) continue;
+      const std::string_view id = id_of(lines.line(), format);
+      if (id.empty())
+        throw LineError(lines.number(), concat("there is no id in column ", format.column + 1, " of ",
+                                               quoted(lines.line()), ", expected one"));
+      ids.push_back(id);
+    }
+    return TextCounts{lines.count(), std::ssize(ids)};
+  };
+  return read_lines(comm, path, format.begin, options.block_bytes, parse,
+                    [&](Index first, Index) { take(ids, first); })
+      .rows;
+}
+
+}  // namespace sar::formats
