@@ -60,8 +60,11 @@ Index transform_edges(const Communicator& comm, const DatasetOptions& options, N
     exchange_edges(comm, data.book, std::move(reverse), weighted, data.edges);
     next_id *= 2;
   }
-  if (options.add_self_loops)
+  if (options.add_self_loops) {
     append_self_loops(data.book.begin(rank), data.original_ids, next_id, weighted, data.edges);
+    if (options.remaining_self_loops)
+      keep_remaining_self_loops(data.book.begin(rank), data.book.end(rank), data.edges);
+  }
   if (options.drop_duplicates) drop_duplicates(data.book.begin(rank), data.book.end(rank), data.edges);
   data.num_edges = comm.all_reduce(data.edges.size());
   return first_id;
@@ -149,7 +152,8 @@ NodeData category_data(const Communicator& comm, const GraphData& graph, const s
           what.starts_with("edge_") || what == "weight" ||
               std::ranges::any_of(graph.node_types,
                                   [&](const NodeTypeData& type) { return type.data.contains(field); }),
-          graph.name, ": no type of nodes has data named ", field, ", expected one, which shall be the ", what);
+          graph.name, ": no type of nodes has data named ", field, ", expected one, which shall be the ",
+          what);
     NodeData data = node_data_of(comm, graph, category, options);
     const DataColumns& mine = graph.node_type(category).data;
     const auto name_of = [&](const char* what) {

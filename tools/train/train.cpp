@@ -7,6 +7,7 @@
 #include "train_checkpoint.hpp"
 #include "train_data.hpp"
 #include "train_edge_steps.hpp"
+#include "train_gcn_norm.hpp"
 #include "train_graph.hpp"
 #include "train_log.hpp"
 #include "train_models.hpp"
@@ -45,9 +46,12 @@ std::vector<Relations> generate_relations(const GraphShardManager& graph, const 
   return {make_relations(graph, o.model.num_rels, labels)};
 }
 
-/// Loads the initial weights; rank 0 prints which names it recognised. Collective.
-void load(const Communicator& comm, WeightFile& weights, const TrainOptions& o) {
-  const std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
+/// Loads the initial weights; rank 0 prints which names it recognised, and what they say about the graph. Collective.
+void load(const TrainingGraph& loaded, WeightFile& weights, const TrainOptions& o, const ModelOptions& given) {
+  const Communicator& comm = loaded.graph.comm();
+  std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
+  const std::vector<std::string> notes = graph_notes(loaded.graph, weights, given, o.model);
+  lines.insert(lines.end(), notes.begin(), notes.end());
   if (comm.rank() != 0) return;
   for (const std::string& line : lines)
     std::cout << printable(concat(o.init_weights, ": ", line)) << std::endl;
@@ -150,6 +154,7 @@ std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
   // otherwise the graph changes twice an epoch, or with every batch, or the features change
   g.model.cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0) &&
                    !g.input->has_learnable_rows() && !g.input->has_parameters();
+  keep_gcn_norm(g.graph, g.model);
   if (o.task.type != TaskType::node)
     return std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, g.edges, g.gen);
   auto steps = std::make_unique<NodeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, g.gen);
@@ -158,13 +163,14 @@ std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
 }
 
 /// Loads the weights that the run starts with. Collective.
-void begin_weights(const Communicator& comm, WeightFile& weights, const TrainOptions& o, bool resumed) {
+void begin_weights(const TrainingGraph& loaded, WeightFile& weights, const TrainOptions& o, const ModelOptions& given,
+                   bool resumed) {
   require<InputError>(o.epochs > 0 || o.predict.empty() || resumed || !o.init_weights.empty(), o.predict,
                       ": there are no weights to predict with, expected --init-weights, or --resume",
                       " and a checkpoint, with --epochs 0");
-  if (!o.init_weights.empty() && !resumed) load(comm, weights, o);
+  if (!o.init_weights.empty() && !resumed) load(loaded, weights, o, given);
   if (!o.init_weights.empty() && resumed && !o.save_weights.empty())
-    weights.recognise(comm, o.init_weights, o.weight_names);
+    weights.recognise(loaded.graph.comm(), o.init_weights, o.weight_names);
 }
 
 /// Returns the description of the network, if it is the whole model.
@@ -173,7 +179,9 @@ std::map<std::string, std::string> metadata_of_weights(const Module& model) {
   return network != nullptr ? network->metadata() : std::map<std::string, std::string>();
 }
 
-void train(const Communicator& comm, const TrainOptions& o) {
+void train(const Communicator& comm, const TrainOptions& options) {
+  TrainOptions o = options;
+  choose_gcn_norm(comm, o);
   const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
   const MatmulPrecisionScope precision(o.matmul_precision);
   comm.agree([&] {
@@ -193,7 +201,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
   WeightFile weights(model);
   const std::map<std::string, std::string> metadata = metadata_of_weights(model);
-  begin_weights(comm, weights, o, !checkpoints.resumed_from().empty());
+  begin_weights(loaded, weights, o, options.model, !checkpoints.resumed_from().empty());
   Log log(comm, o, start, checkpoints.resumed_from());
   log.start(loaded.data, graph, loaded.input->width(), o, steps->description(), loaded.types);
   EpochProgress progress = EpochProgress::from_checkpoint(start.extra, checkpoints.resumed_from());

@@ -1,0 +1,41 @@
+#include "train_gcn_norm.hpp"
+
+#include <sar/models.hpp>
+
+namespace sar::tools {
+void choose_gcn_norm(const Communicator& comm, TrainOptions& o) {
+  if (o.model.type == "gcn" && o.model.gcn_norm.empty() && !o.init_weights.empty())
+    o.model.gcn_norm = gcn_norm_of_weights(comm, o.init_weights, o.weight_names);
+}
+
+void keep_gcn_norm(const GraphShardManager& graph, const ModelOptions& model) {
+  if (model.type != "gcn" || !graph.edge_weight().defined()) return;
+  const GraphConvNorm norm = graph_conv_norm(model.gcn_norm);
+  if (norm == GraphConvNorm::weights) (void)kept_edge_weight_norm(graph, EdgeNorm::both);
+  if (norm == GraphConvNorm::in_weights) (void)kept_edge_weight_norm(graph, EdgeNorm::in_weights);
+}
+
+std::vector<std::string> graph_notes(const GraphShardManager& graph, const WeightFile& weights,
+                                     const ModelOptions& given, const ModelOptions& chosen) {
+  std::vector<std::string> notes;
+  const bool is_weighted = graph.edge_weight().defined();
+  if (chosen.type == "gcn" && given.gcn_norm.empty() && !chosen.gcn_norm.empty())
+    notes.push_back(
+        concat("messages are normalized as in the network of these weights: --gcn-norm ", chosen.gcn_norm));
+  if (chosen.type == "gcn" && chosen.gcn_norm.empty() && is_weighted)
+    notes.push_back(
+        "messages are normalized by numbers of edges, as in DGL; weights of PyG 1 have the same names and need "
+        "--gcn-norm in_weights");
+  if (!weights.adds_self_loops()) return notes;
+  const SelfLoopCounts loops = count_self_loops(graph);
+  const auto note = [&](Index nodes, const char* have, const char* layers) {
+    if (nodes > 0)
+      notes.push_back(concat(nodes, " of ", graph.num_global_nodes(), " nodes have ", have,
+                             ", and the layers of these weights ", layers, " one: --add-self-loops remaining"));
+  };
+  note(loops.none, "no self loop", "add");
+  note(loops.several, "several self loops", "keep");
+  return notes;
+}
+
+}  // namespace sar::tools
