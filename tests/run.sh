@@ -2,40 +2,105 @@
 set -euo pipefail
 usage() {
   cat <<'END'
-Usage: tests/run.sh                     a selection of tests of every part, on 1 to 3 ranks: some minutes
-       tests/run.sh --all [PRESET...]   all tests of these presets of CMakePresets.json, release if none is given
+Usage: tests/run.sh                      a selection of tests of every part, on 1 and 3 ranks: some minutes
+       tests/run.sh --gate               what every change must pass: see docs/testing.md
+       tests/run.sh --full [PRESET...]   all tests of these presets of CMakePresets.json; of release, double, asan, mpich, tsan, portable if
+                                         none is given
 Installs the packages that are missing, configures, builds and runs the tests. SAR_WERROR=ON makes warnings errors.
 END
 }
 cd "$(dirname "$0")/.."
-all=no presets=()
+kind=quick presets=()
 for argument in "$@"; do
   case "$argument" in
     -h | --help) usage && exit 0 ;;
-    --all) all=yes ;;
+    --gate | --full) kind=${argument#--} ;;
     -*) usage >&2 && exit 2 ;;
-    *) all=yes presets+=("$argument") ;;
+    *) presets+=("$argument") ;;
   esac
 done
-[ ${#presets[@]} -gt 0 ] || presets=(release)
+case $kind in
+  quick) parts=(release:quick) ;;
+  gate) parts=(release:gate asan:asan-gate mpich:mpich-gate) ;;
+  full)
+    [ ${#presets[@]} -gt 0 ] || presets=(release double asan mpich tsan portable)
+    parts=() && for preset in "${presets[@]}"; do parts+=("$preset:$preset"); done
+    presets=()
+    ;;
+esac
+[ ${#presets[@]} -eq 0 ] || { usage >&2 && exit 2; }
 packages=()
-case " ${presets[*]} " in *" mpich "*) packages+=(mpich libmpich-dev) ;; esac
-case " ${presets[*]} " in *" aarch64 "*) packages+=(g++-aarch64-linux-gnu qemu-user) ;; esac
+[ $kind = quick ] || packages+=(python3-numpy doxygen gfortran)  # tests that need them are skipped without
+case " ${parts[*]}" in *" mpich:"*) packages+=(mpich libmpich-dev) ;; esac
+case " ${parts[*]}" in *" aarch64:"*) packages+=(g++-aarch64-linux-gnu qemu-user) ;; esac
 cmake/install-packages.sh "${packages[@]}"
-case " ${presets[*]} " in *" aarch64 "*) [ -d build/aarch64-sysroot ] || cmake/aarch64-sysroot.sh build/aarch64-sysroot ;; esac
+case " ${parts[*]}" in *" aarch64:"*) [ -d build/aarch64-sysroot ] || cmake/aarch64-sysroot.sh build/aarch64-sysroot ;; esac
 
-# run CONFIGURE_PRESET BUILD_AND_TEST_PRESET
-run() {
-  echo "== $2"
-  cmake --preset "$1" -DSAR_WERROR="${SAR_WERROR:-OFF}" >/dev/null
-  cmake --build --preset "$2"
-  # Programs under Open MPI start slowly and yield while they wait, so that twice as many keep the processors busy; MPICH does not yield.
-  local jobs=$(($(nproc) * 2))
-  [ "$2" != mpich ] || jobs=$(nproc)
-  ctest --preset "$2" -j "$jobs"
+# The gate must end before 80 minutes on any machine, so its parts after the first are cut off then. It is meant to take half of that.
+limit=4700 budget=2400
+[ $kind = gate ] || limit=1000000
+rows=() not_run=()
+
+# Ends a command when the time is up: before_limit COMMAND...; status 124 or 137 then
+before_limit() {
+  local left=$((limit - SECONDS))
+  [ "${rows[*]-}" != "" ] || left=1000000  # the first part is never cut off
+  [ $left -gt 0 ] || return 124
+  timeout --kill-after=20 $left "$@"
 }
-if [ "$all" = no ]; then
-  run release quick
-else
-  for preset in "${presets[@]}"; do run "$preset" "$preset"; done
-fi
+
+# Configures, builds, and runs the tests: part CONFIGURE_PRESET BUILD_AND_TEST_PRESET; status 124 if the time was up
+part() {
+  local begin=$SECONDS status=0 built
+  echo "== $2"
+  cmake --preset "$1" -DSAR_WERROR="${SAR_WERROR:-OFF}" >/dev/null || return 1
+  before_limit cmake --build --preset "$2" || status=$?
+  built=$SECONDS
+  : >"build/$1/$2.log"
+  if [ $status = 0 ]; then
+    # Programs under Open MPI start slowly and yield while they wait, so that twice as many keep the processors busy; MPICH does not yield.
+    local jobs=$(($(nproc) * 2))
+    [ "$1" != mpich ] || jobs=$(nproc)
+    before_limit ctest --preset "$2" -j "$jobs" | tee "build/$1/$2.log" || status=$?
+  fi
+  rows+=("$(printf '%-12s %7d %7d' "$2" $((built - begin)) $((SECONDS - built)))")
+  case $status in 124 | 137)
+    status=124
+    while read -r name; do
+      grep -qE " $name \.+" "build/$1/$2.log" || not_run+=("$2: $name")
+    done < <(ctest --preset "$2" -N | sed -n 's/^ *Test *#[0-9]*: //p')
+    ;;
+  esac
+  return $status
+}
+
+# What took the time: seconds of each part, the slowest tests and sources.
+report() {
+  echo "part           build   tests   (seconds)"
+  printf '%s\n' "${rows[@]}"
+  local logs=() ninja=()
+  for pair in "${parts[@]}"; do
+    [ ! -f "build/${pair%:*}/${pair#*:}.log" ] || logs+=("build/${pair%:*}/${pair#*:}.log")
+    [ ! -f "build/${pair%:*}/.ninja_log" ] || ninja+=("build/${pair%:*}/.ninja_log")
+  done
+  echo "slowest tests"
+  awk '/Test +#[0-9]+: .* sec/ { sub(/.*#[0-9]+: /, ""); part = FILENAME; sub(/.*\//, "", part); printf "%9.1f  %s: %s\n", $(NF - 1), part, $1 }' "${logs[@]}" |
+    sort -rn | head
+  echo "slowest steps of the build"
+  awk 'FNR > 1 { part = FILENAME; sub(/\/[^\/]*$/, "", part); printf "%9.1f  %s/%s\n", ($2 - $1) / 1000, part, $4 }' "${ninja[@]}" | sort -rn | head
+  if [ $kind = gate ] && [ $SECONDS -gt $budget ]; then
+    echo "the gate is over its budget: $SECONDS s of $budget s"
+  else
+    echo "total: $SECONDS s"
+  fi
+  [ ${#not_run[@]} -eq 0 ] || printf 'not run, the time was up: %s\n' "${not_run[@]}"
+}
+
+status=0
+for pair in "${parts[@]}"; do
+  result=0
+  part "${pair%:*}" "${pair#*:}" || result=$?
+  [ $result -eq 0 ] || [ $result -eq 124 ] || { status=$result && break; }
+done
+[ $kind = quick ] || report
+exit $status

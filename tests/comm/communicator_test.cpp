@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+using namespace sar;
 
 namespace {
 
@@ -362,5 +362,3 @@ TEST_CASE("the ranks of a node share its processors") {
   CHECK(threads >= 1);
   CHECK(default_num_threads(Communicator::self()) >= threads);
 }
-
-}}  // namespace sar

@@ -6,7 +6,9 @@
 #include <cstring>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+using namespace sar;
+
+namespace {
 
 TEST_CASE("sync_params gives every rank the values of rank 0") {
   const Communicator comm = Communicator::world();
@@ -44,4 +46,4 @@ TEST_CASE("gather_grads sums over the ranks, with the same bits on all of them")
   }
 }
 
-}}  // namespace sar
+}  // namespace

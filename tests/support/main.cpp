@@ -1,6 +1,6 @@
 /// Runs the test cases of a program on every rank. Ranks that do not report stay silent unless something
-/// fails there; the exit code is that of the worst rank, on every rank. A rank also fails when the test cases
-/// leave handles of MPI open, bytes in the account or blocks that nothing refers to.
+/// fails there; the exit code is that of the worst rank, on every rank. A rank also fails when no test case
+/// is selected, or when test cases leave handles of MPI open, bytes in the account or blocks that nothing refers to.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "support/leaks.hpp"
 #include "support/mpi_handles.hpp"
@@ -15,6 +15,29 @@
 #include <cstdlib>
 #include <iostream>
 #include <sstream>
+
+namespace {
+
+/// Counts the test cases that a run selects.
+struct CountTestCases : doctest::IReporter {
+  explicit CountTestCases(const doctest::ContextOptions&) {}
+  void test_run_end(const doctest::TestRunStats& stats) override { selected = stats.numTestCasesPassingFilters; }
+  void report_query(const doctest::QueryData&) override {}
+  void test_run_start() override {}
+  void test_case_start(const doctest::TestCaseData&) override {}
+  void test_case_reenter(const doctest::TestCaseData&) override {}
+  void test_case_end(const doctest::CurrentTestCaseStats&) override {}
+  void test_case_exception(const doctest::TestCaseException&) override {}
+  void subcase_start(const doctest::SubcaseSignature&) override {}
+  void subcase_end() override {}
+  void log_assert(const doctest::AssertData&) override {}
+  void log_message(const doctest::MessageData&) override {}
+  void test_case_skipped(const doctest::TestCaseData&) override {}
+  static inline unsigned selected = 0;
+};
+REGISTER_LISTENER("count", 0, CountTestCases);
+
+}  // namespace
 
 int main(int argc, char** argv) {
   sar::test::count_leaks(false);  // of MPI_Init
@@ -31,6 +54,10 @@ int main(int argc, char** argv) {
   context.setCout(&report);
   const sar::test::MpiHandles handles_of_main = sar::test::open_mpi_handles();
   bool failed = context.run() != 0;
+  if (CountTestCases::selected == 0) {
+    failed = true;
+    report << "no test case is selected\n";
+  }
   if (const sar::test::MpiHandles left = sar::test::open_mpi_handles(); left != handles_of_main) {
     failed = true;
     report << "left open: " << describe(left) << "; of main itself: " << describe(handles_of_main) << '\n';

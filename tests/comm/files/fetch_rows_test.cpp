@@ -9,7 +9,10 @@
 #include <cstring>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
+namespace {
 
 TEST_CASE("rows of any rank keep their type and their shape") {
   const Communicator comm = Communicator::world();
@@ -54,4 +57,4 @@ TEST_CASE("data keep their type, and become tensors, integers and masks") {
   CHECK(DataArray(NpyType::float64, {2, 3}, 4).to_tensor().shape() == Shape{4, 2, 3});
 }
 
-}  // namespace sar::test
+}  // namespace

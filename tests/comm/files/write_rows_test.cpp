@@ -13,7 +13,9 @@
 #include <filesystem>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 /// Each rank's ids, in shuffled order: all on the last rank, even parts, or a rank without any.
@@ -108,5 +110,3 @@ TEST_CASE("ids that are no permutation, rows that do not fit, and places that ca
   comm.barrier();
   CHECK(std::filesystem::is_empty(directory.path()));
 }
-
-}  // namespace sar::test

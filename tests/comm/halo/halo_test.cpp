@@ -24,7 +24,8 @@
 #include <utility>
 #include <vector>
 
-namespace sar { inline namespace SAR_PRECISION {
+using namespace sar;
+
 namespace {
 
 /// Who reads which rows of whom, on all ranks.
@@ -690,5 +691,3 @@ TEST_CASE("wrong use is refused") {
   fetch.progress();
   fetch.finish();
 }
-
-}}  // namespace sar

@@ -8,7 +8,10 @@
 
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
+namespace {
 
 TEST_CASE("every rank gets the rows it asks for, in its order, in any number of rounds") {
   const Communicator comm = Communicator::world();
@@ -45,4 +48,4 @@ TEST_CASE("a row that does not exist is refused on all ranks") {
   }
 }
 
-}  // namespace sar::test
+}  // namespace

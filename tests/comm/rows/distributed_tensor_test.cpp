@@ -16,7 +16,9 @@
 #include <utility>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 /// Element j of row i; fits into every type.
@@ -356,5 +358,3 @@ TEST_CASE("a rank that fails leaves its rows to the others, which find out later
   { const DistributedTensor<> next = numbered<real>(comm, book, 1); }
   CHECK(live_bytes() == live);
 }
-
-}  // namespace sar::test

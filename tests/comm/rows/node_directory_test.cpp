@@ -7,7 +7,10 @@
 
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
+namespace {
 
 TEST_CASE("a table finds the numbers of its ids, and grows") {
   IdTable table;
@@ -46,4 +49,4 @@ TEST_CASE("all ranks find the nodes of all ranks") {
   CHECK(text.find("HostGraph: node 0 is given ") == 0);
 }
 
-}  // namespace sar::test
+}  // namespace

@@ -8,7 +8,10 @@
 #include <utility>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
+namespace {
 
 TEST_CASE("every node has one owner, also among parts without nodes") {
   const std::vector<Index> sizes{0, 3, 0, 0, 2, 0};
@@ -53,4 +56,4 @@ TEST_CASE("offsets that are no ranges are refused") {
   CHECK(thrown<InputError>([] { PartitionBook::even(-1, 2); }) == "cannot divide -1 nodes into 2 parts");
 }
 
-}  // namespace sar::test
+}  // namespace

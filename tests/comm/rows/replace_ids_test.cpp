@@ -7,7 +7,10 @@
 #include <functional>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
+namespace {
 
 TEST_CASE("ids are replaced by a table that is spread over the ranks") {
   const Communicator comm = Communicator::world();
@@ -100,4 +103,4 @@ TEST_CASE("all ranks share the sorting of ids, whatever their values") {
   CHECK(numbers.back() == n * comm.rank() + n - 1);
 }
 
-}  // namespace sar::test
+}  // namespace

@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 struct Row {
@@ -174,5 +176,3 @@ TEST_CASE("what a rank throws between the chunks is thrown on all ranks") {
         }) == "row 262144 is not wanted");
   CHECK(comm.all_reduce(1) == comm.size());
 }
-
-}  // namespace sar::test

@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
+namespace {
 
 TEST_CASE("each rank gets a range of the keys and about as many as others, whatever the values") {
   const Communicator comm = Communicator::world();
@@ -57,4 +60,4 @@ TEST_CASE("equal keys get the same rank") {
   CHECK(comm.all_reduce(targets.front(), ReduceOp::max) == comm.all_reduce(targets.back(), ReduceOp::min));
 }
 
-}  // namespace sar::test
+}  // namespace

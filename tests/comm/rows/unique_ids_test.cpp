@@ -8,7 +8,10 @@
 
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
+namespace {
 
 TEST_CASE("an id that occurs twice is found, on one rank or on two") {
   const Communicator comm = Communicator::world();
@@ -69,4 +72,4 @@ TEST_CASE("ids of several chunks are a permutation, or are not") {
   require_permutation(comm, {}, 0, "ids");
 }
 
-}  // namespace sar::test
+}  // namespace

@@ -18,7 +18,10 @@
 #include <locale>
 #include <string>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
+namespace {
 
 namespace fs = std::filesystem;
 
@@ -160,4 +163,4 @@ TEST_CASE("numbers in files and messages do not follow the host's locale") {
   CHECK(text == "1234567 0.5");
 }
 
-}  // namespace sar::test
+}  // namespace

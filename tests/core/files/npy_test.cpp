@@ -14,7 +14,9 @@
 #include <limits>
 #include <random>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 std::string message_of(const auto& action) {
@@ -231,5 +233,3 @@ TEST_CASE("type, dimensions, ranges and a file that shrinks are checked") {
                            NpyType::float32);
         }) == directory.path() + "/none/x.npy: cannot write (No such file or directory)");
 }
-
-}  // namespace sar::test

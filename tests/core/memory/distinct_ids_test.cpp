@@ -7,7 +7,8 @@
 #include <limits>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+
 namespace {
 
 /// Inserts the ids, which are below n, and compares what the set says with a sorted list.
@@ -79,5 +80,3 @@ TEST_CASE("the memory of a set of ids follows its members") {
     CHECK(peak_bytes() - before < members * 33);
   }
 }
-
-}  // namespace sar::test

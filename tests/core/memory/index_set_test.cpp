@@ -6,7 +6,9 @@
 #include <iterator>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+
+namespace {
 
 TEST_CASE("a set of numbers numbers its members in increasing order") {
   for (const Index n : {Index{1}, Index{64}, Index{65}, Index{513}, Index{2000}}) {
@@ -36,4 +38,4 @@ TEST_CASE("a set of numbers numbers its members in increasing order") {
   }
 }
 
-}  // namespace sar::test
+}  // namespace

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
-namespace sar::test {
+using namespace sar;
+
+namespace {
 
 TEST_CASE("elements are selected from values that are computed once") {
   for (const Index step : {Index{1}, Index{2}, Index{3}, Index{100}}) {  // every step-th value is not 0
@@ -38,4 +40,4 @@ TEST_CASE("elements of known values, and after get()") {
   CHECK(got.select(Array<Index>{2, 1, 0}) == Array<Index>{2, 0, 1});
 }
 
-}  // namespace sar::test
+}  // namespace

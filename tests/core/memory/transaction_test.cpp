@@ -8,7 +8,8 @@
 #include <stdexcept>
 #include <vector>
 
-namespace sar {
+using namespace sar;
+
 namespace {
 
 struct Failure {};
@@ -103,4 +104,3 @@ TEST_CASE("a transaction keeps one copy of each state, and nothing at its end") 
 }
 
 }  // namespace
-}  // namespace sar

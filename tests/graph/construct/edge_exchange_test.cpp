@@ -4,7 +4,10 @@
 
 #include <tuple>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
+namespace {
 
 TEST_CASE("every edge arrives once at the owner of its destination, behind those that are there") {
   const Communicator comm = Communicator::world();
@@ -55,4 +58,4 @@ TEST_CASE("sorted edges keep their weights") {
   }
 }
 
-}  // namespace sar::test
+}  // namespace

@@ -46,7 +46,7 @@ TemporaryDirectory::~TemporaryDirectory() {
   if (comm_.rank() == 0) std::filesystem::remove_all(path_);
 }
 
-WholeGraph gather_graph(const Communicator& comm, const NodeData& data) {
+WholeDataset gather_graph(const Communicator& comm, const NodeData& data) {
   const int rank = comm.rank();
   const Index num_mine = data.book.num_nodes(rank);
   const auto mine = static_cast<std::size_t>(num_mine);
@@ -68,7 +68,7 @@ WholeGraph gather_graph(const Communicator& comm, const NodeData& data) {
     edges.push_back({ids.at(data.edges.src[e]), ids.at(data.edges.dst[e]), data.edges.id[e],
                      data.edges.weight.empty() ? 0 : double{data.edges.weight.at(e)}});
   }
-  WholeGraph graph;
+  WholeDataset graph;
   graph.edges = comm.all_gather(std::span<const Edge>(edges));
   REQUIRE(static_cast<Index>(graph.edges.size()) == data.num_edges);
   std::sort(graph.edges.begin(), graph.edges.end());
@@ -82,10 +82,10 @@ WholeGraph gather_graph(const Communicator& comm, const NodeData& data) {
   return graph;
 }
 
-WholeGraph small_graph(bool weighted) {
+WholeDataset small_graph(bool weighted) {
   constexpr Index nodes = 37;
   std::mt19937 draw(5);
-  WholeGraph graph;
+  WholeDataset graph;
   for (Index e = 0; e < 210; ++e) {
     Edge edge{static_cast<Index>(draw() % nodes), static_cast<Index>(draw() % nodes), e,
               weighted ? (draw() % 64) * 0.125 : 0};
@@ -116,7 +116,7 @@ void mark_as_fortran_order(const std::string& path) {
   file.seekp(0).write(head.data(), 128);
 }
 
-void write_dataset(const std::string& directory, const WholeGraph& graph, bool weighted) {
+void write_dataset(const std::string& directory, const WholeDataset& graph, bool weighted) {
   const auto edges = static_cast<Index>(graph.edges.size());
   const auto nodes = static_cast<Index>(graph.labels.size());
   std::vector<Index> ends;

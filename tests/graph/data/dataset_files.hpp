@@ -33,26 +33,26 @@ struct Edge {
 };
 
 /// A whole graph, its nodes by original id, its edges sorted. Edges without weights have weight 0.
-struct WholeGraph {
+struct WholeDataset {
   std::vector<Edge> edges;
   Index width = 0;
   std::vector<double> features;
   std::vector<std::int64_t> labels;
   std::vector<std::uint8_t> train_mask, val_mask, test_mask;
-  bool operator==(const WholeGraph&) const = default;
+  bool operator==(const WholeDataset&) const = default;
 };
 
 /// Also checks that every rank's part is consistent: its edges, lengths and counts. Collective.
-WholeGraph gather_graph(const Communicator& comm, const NodeData& data);
+WholeDataset gather_graph(const Communicator& comm, const NodeData& data);
 
 /// 37 nodes, 210 edges with repetitions and loops, 5 features (row 11 is zero), 4 classes and unlabelled
 /// nodes.
-WholeGraph small_graph(bool weighted);
+WholeDataset small_graph(bool weighted);
 
 /// Changes the header of a file so that it says Fortran order. Local.
 void mark_as_fortran_order(const std::string& path);
 
 /// Writes the files of a dataset into an existing directory; features as float32. Local.
-void write_dataset(const std::string& directory, const WholeGraph& graph, bool weighted);
+void write_dataset(const std::string& directory, const WholeDataset& graph, bool weighted);
 
 }  // namespace sar::test

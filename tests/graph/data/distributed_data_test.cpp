@@ -12,7 +12,10 @@
 #include <numeric>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
+namespace {
 
 TEST_CASE("what each rank has loaded is read by all ranks, without a copy") {
   const Communicator comm = Communicator::world();
@@ -62,4 +65,4 @@ TEST_CASE("fields of nodes and edges of any type are read by all ranks") {
         "there is no field 'size', expected one of: twice");
 }
 
-}  // namespace sar::test
+}  // namespace

@@ -17,7 +17,9 @@
 #include <utility>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 GraphData karate(const Communicator& comm) {
@@ -191,5 +193,3 @@ TEST_CASE("types by name") {
   CHECK(thrown<InputError>([&] { static_cast<void>(graph.node_type("c")); }) ==
         "g: there is no node type c, expected one of a");
 }
-
-}  // namespace sar::test

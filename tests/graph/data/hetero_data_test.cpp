@@ -23,7 +23,9 @@
 
 namespace fs = std::filesystem;
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 WholeTypedGraph whole(const GraphData& graph) {
@@ -360,5 +362,3 @@ TEST_CASE("directories that are wrong: one sentence, the same on every rank") {
   CHECK(fails(json) == "nothing");
   comm.barrier();
 }
-
-}  // namespace sar::test

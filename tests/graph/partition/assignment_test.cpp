@@ -15,7 +15,9 @@
 #include "graph/test_graphs.hpp"
 #include "support/thrown.hpp"
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 /// Edge k of the graph lies on rank k mod ranks; `only`: all of them on that rank.
@@ -321,5 +323,3 @@ TEST_CASE("bad input is an error on all ranks") {
     CHECK(message(9, edges, {.parts = 2}) == "an edge joins nodes 3 and 9, expected 0 to 8");
   }
 }
-
-}  // namespace sar::test

@@ -12,7 +12,9 @@
 #include "graph/test_graphs.hpp"
 #include "support/thrown.hpp"
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 /// Where each node comes, after a check that each comes once.
@@ -85,5 +87,3 @@ TEST_CASE("bad input of an order") {
   CHECK(thrown<InputError>([&] { static_cast<void>(locality_order(-1, {}, {})); }) ==
         "cannot order -1 nodes, expected fewer than 2^32");
 }
-
-}  // namespace sar::test

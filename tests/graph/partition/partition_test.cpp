@@ -16,7 +16,9 @@
 #include <numeric>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 /// The nodes of this rank's parts, there and back; all ranks together have all parts.
@@ -210,5 +212,3 @@ TEST_CASE("metis") {
 TEST_CASE("scotch") {
   if (has_scotch()) check_library(PartitionMethod::scotch);
 }
-
-}  // namespace sar::test

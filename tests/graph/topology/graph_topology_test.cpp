@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+
+namespace {
 
 TEST_CASE("halo rows are numbered in memory for the rows read, whatever their owner has") {
   const Communicator comm = Communicator::world();
@@ -36,4 +38,4 @@ TEST_CASE("halo rows are numbered in memory for the rows read, whatever their ow
         std::vector<Index>{0, 0, 1, 2});
 }
 
-}  // namespace sar::test
+}  // namespace

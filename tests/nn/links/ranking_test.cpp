@@ -58,8 +58,8 @@ TEST_CASE("metrics by hand") {
 TEST_CASE("AUC of one rank's large part, of scores in any order, is exact") {
   const Communicator world = Communicator::world();
   const Index mine = world.rank() == 0 ? 3000 : 10 * world.rank();
-  const Tensor pos = random_values({mine}, 1 + static_cast<std::uint64_t>(world.rank()));
-  const Tensor neg = random_values({2 * mine}, 100 + static_cast<std::uint64_t>(world.rank()));
+  const Tensor pos = random_values(Shape{mine}, 1 + static_cast<std::uint64_t>(world.rank()));
+  const Tensor neg = random_values(Shape{2 * mine}, 100 + static_cast<std::uint64_t>(world.rank()));
   const auto all_pos = world.all_gather(pos.values()), all_neg = world.all_gather(neg.values());
   std::int64_t won = 0;
   for (const real p : all_pos)

@@ -71,8 +71,8 @@ FusedRun run_chain(bool fused, const Tensor& x_rows, const Tensor& grad, const s
   Generator gen(11);
   Dropout dropout(p, gen);
   DistributedBN1D norm(x_rows.row_size(), world);
-  norm.set_parameter("weight", random_values({x_rows.row_size()}, 5));
-  norm.set_parameter("bias", random_values({x_rows.row_size()}, 6));
+  norm.set_parameter("weight", random_values(Shape{x_rows.row_size()}, 5));
+  norm.set_parameter("bias", random_values(Shape{x_rows.row_size()}, 6));
   norm.train(training);
   dropout.train(training);
   Variable x(x_rows, true);
@@ -159,7 +159,7 @@ TEST_CASE("DistributedBN1D: golden vectors, and the formulas on the rounded inpu
 
 TEST_CASE("batch_norm_relu_dropout is batch norm, then ReLU, then dropout") {
   const Communicator world = Communicator::world();
-  const Tensor whole = random_values({61, 7}), grad = random_values({61, 7}, 1);
+  const Tensor whole = random_values(Shape{61, 7}), grad = random_values(Shape{61, 7}, 1);
   for (const PartitionBook& book : row_splits(61, world.size()))
     for (const double p : {0.0, 0.4})
       for (const bool training : {true, false}) {
@@ -187,13 +187,13 @@ TEST_CASE("batch_norm_relu_dropout: central differences in random directions") {
   const Communicator world = Communicator::world();
   const PartitionBook book = row_splits(40, world.size()).back();
   const auto ids = ids_of(book, world.rank());
-  const Tensor x0 = my_rows(random_values({40, 5}), book, world.rank());
-  const Tensor grad = my_rows(random_values({40, 5}, 1), book, world.rank());
+  const Tensor x0 = my_rows(random_values(Shape{40, 5}), book, world.rank());
+  const Tensor grad = my_rows(random_values(Shape{40, 5}, 1), book, world.rank());
   Generator gen(3);
   Dropout dropout(0.3, gen);
   DistributedBN1D norm(5, world);
-  norm.set_parameter("weight", random_values({5}, 5));
-  norm.set_parameter("bias", random_values({5}, 6));
+  norm.set_parameter("weight", random_values(Shape{5}, 5));
+  norm.set_parameter("bias", random_values(Shape{5}, 6));
   for (const bool training : {true, false}) {
     CAPTURE(training);
     norm.train(training);
@@ -237,7 +237,7 @@ TEST_CASE("batch_norm_relu_dropout: central differences in random directions") {
 TEST_CASE("1 and 2 threads give the same bits") {
   const Communicator world = Communicator::world();
   const Index rows = 20000 + 1000 * world.rank();
-  const Tensor x = random_values({rows, 33}), grad = random_values({rows, 33}, 1);
+  const Tensor x = random_values(Shape{rows, 33}), grad = random_values(Shape{rows, 33}, 1);
   std::vector<Index> ids(static_cast<std::size_t>(rows));
   std::iota(ids.begin(), ids.end(), 100000 * world.rank());
   const auto run = [&](int threads) {
@@ -256,7 +256,7 @@ TEST_CASE("with local statistics, each rank is a world of its own") {
   const Communicator world = Communicator::world();
   const int rank = world.rank();
   // rank 0: no rows, rank 1: one row, others: more
-  const Tensor x = random_values({world.size() == 1 ? 9
+  const Tensor x = random_values(Shape{world.size() == 1 ? 9
                                   : rank < 2        ? rank
                                                     : 5 + rank,
                                   3},
@@ -290,13 +290,13 @@ TEST_CASE("the fused operation keeps its input only, and its backward pass uses 
   Generator gen(1);
   Dropout dropout(0.5, gen);
   DistributedBN1D norm(columns, world);
-  Variable x(random_values({rows, columns}), true);
+  Variable x(random_values(Shape{rows, columns}), true);
   const std::size_t before = live_bytes();
   const std::size_t allowance = tensor_bytes / 2;  // block buffers, vectors of a column each
   Tape tape;
   Variable y = batch_norm_relu_dropout(x, norm, dropout, ids);
   CHECK(live_bytes() < before + tensor_bytes + allowance);
-  Tensor grad = random_values({rows, columns}, 1);
+  Tensor grad = random_values(Shape{rows, columns}, 1);
   const GradientPtr to_y = y.gradient();
   y.value() = Tensor();
   reset_peak_bytes();
@@ -307,14 +307,14 @@ TEST_CASE("the fused operation keeps its input only, and its backward pass uses 
 
 TEST_CASE("a layer after the fused operation on an array that is borrowed for reading") {
   const Communicator world = Communicator::world();
-  const Tensor owned = random_values({3000, 64});
+  const Tensor owned = random_values(Shape{3000, 64});
   const Tensor borrowed = Tensor::borrow(owned.data(), owned.shape());
   const std::vector<Index> ids(3000);
   const auto gradient = [&](const Tensor& rows) {
     Generator gen(1);
     Dropout dropout(0.5, gen);
     DistributedBN1D norm(64, world);
-    Variable weight(random_values({8, 64}, 2), true);
+    Variable weight(random_values(Shape{8, 64}, 2), true);
     Tape tape;
     const Variable y = linear(batch_norm_relu_dropout(Variable(rows), norm, dropout, ids), weight, {});
     tape.backward(y, random_values(y.shape(), 4));
@@ -328,7 +328,7 @@ TEST_CASE("inference normalizes in place when nobody else needs the input") {
   const Communicator world = Communicator::world();
   DistributedBN1D norm(4, world);
   norm.eval();
-  Variable x(random_values({10, 4}));
+  Variable x(random_values(Shape{10, 4}));
   const real* memory = x.value().data();
   const Tensor kept = norm(x).value();
   CHECK(kept.data() != memory);

@@ -56,7 +56,7 @@ TEST_CASE("gather_grads sums; a rank without a gradient counts as zeros; none an
 TEST_CASE("gather_grads gives every rank the same bits") {
   const Communicator world = Communicator::world();
   Pair pair(1000);
-  pair.a.gradient()->add(random_values({1000}, static_cast<std::uint64_t>(world.rank())));
+  pair.a.gradient()->add(random_values(Shape{1000}, static_cast<std::uint64_t>(world.rank())));
   gather_grads(world, pair);
   CHECK(same_on_all_ranks(world, pair.a.grad()));
 }
@@ -66,12 +66,12 @@ TEST_CASE(
   const Communicator world = Communicator::world();
   const auto rank = static_cast<std::uint64_t>(world.rank());
   DistributedBN1D norm(4, world);
-  norm.set_parameter("bias", random_values({4}, rank));
-  norm.set_buffer("running_mean", random_values({4}, 10 + rank));
+  norm.set_parameter("bias", random_values(Shape{4}, rank));
+  norm.set_buffer("running_mean", random_values(Shape{4}, 10 + rank));
   *norm.named_counters()[0].value = 7 + rank;
   sync_params(world, norm);
-  CHECK(same_bits(norm.named_parameters()[1].parameter.value(), random_values({4}, 0)));
-  CHECK(same_bits(norm.named_buffers()[0].tensor, random_values({4}, 10)));
+  CHECK(same_bits(norm.named_parameters()[1].parameter.value(), random_values(Shape{4}, 0)));
+  CHECK(same_bits(norm.named_buffers()[0].tensor, random_values(Shape{4}, 10)));
   CHECK(*norm.named_counters()[0].value == 7);
 
   if (world.size() == 1) return;

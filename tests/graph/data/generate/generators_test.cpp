@@ -9,7 +9,9 @@
 #include <functional>
 #include <numeric>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 std::vector<PartitionMethod> methods() {
@@ -19,14 +21,14 @@ std::vector<PartitionMethod> methods() {
   return list;
 }
 
-std::vector<Index> in_degrees(const WholeGraph& graph) {
+std::vector<Index> in_degrees(const WholeDataset& graph) {
   std::vector<Index> degrees(graph.labels.size(), 0);
   for (const Edge& e : graph.edges) ++degrees[e.dst];
   return degrees;
 }
 
 /// Checks that edge 2m + 1 is edge 2m in the other direction, and that there are no self loops.
-void check_undirected(const WholeGraph& graph) {
+void check_undirected(const WholeDataset& graph) {
   std::vector<const Edge*> by_id(graph.edges.size());
   for (const Edge& e : graph.edges) by_id.at(e.id) = &e;
   for (std::size_t id = 0; id < by_id.size(); id += 2) {
@@ -38,7 +40,7 @@ void check_undirected(const WholeGraph& graph) {
 }
 
 /// The share of test nodes whose features are nearest to the mean of their own class in training.
-double nearest_mean_accuracy(const WholeGraph& graph, const std::vector<double>& rows, std::size_t classes) {
+double nearest_mean_accuracy(const WholeDataset& graph, const std::vector<double>& rows, std::size_t classes) {
   const auto width = static_cast<std::size_t>(graph.width);
   std::vector<double> means(classes * width, 0), counts(classes, 0);
   for (std::size_t v = 0; v < graph.labels.size(); ++v) {
@@ -72,7 +74,7 @@ TEST_CASE("Zachary's karate club") {
     CHECK(data.num_nodes() == 34);
     CHECK(data.num_edges == 156);
     CHECK(data.num_classes == 2);
-    const WholeGraph graph = gather_graph(comm, data);
+    const WholeDataset graph = gather_graph(comm, data);
     check_undirected(graph);
     // the degrees of members 1 to 34 in Zachary's table
     CHECK(in_degrees(graph) == std::vector<Index>{16, 9, 10, 6, 3, 4, 4, 4, 5, 2, 3, 1, 2, 5, 2, 2,  2,
@@ -101,7 +103,7 @@ TEST_CASE("sbm is the same graph for every number of ranks and every partitionin
         SbmOptions{.nodes = 50, .degree = 4, .classes = 1, .homophily = 0},
         SbmOptions{.nodes = 60, .degree = 4, .classes = 3, .homophily = 1}}) {
     for (const bool reverse : {false, true}) {
-      const WholeGraph alone = gather_graph(
+      const WholeDataset alone = gather_graph(
           Communicator::self(), make_sbm(Communicator::self(), sbm, {.add_reverse_edges = reverse}));
       for (const PartitionMethod method : methods()) {
         const DatasetOptions options{.add_reverse_edges = reverse, .partition = method, .partition_seed = 11};
@@ -114,11 +116,11 @@ TEST_CASE("sbm is the same graph for every number of ranks and every partitionin
 TEST_CASE("sbm changes with its seed only") {
   const Communicator comm = Communicator::self();
   const SbmOptions sbm{.nodes = 500, .degree = 8};
-  const WholeGraph first = gather_graph(comm, make_sbm(comm, sbm));
+  const WholeDataset first = gather_graph(comm, make_sbm(comm, sbm));
   CHECK(gather_graph(comm, make_sbm(comm, sbm)) == first);
   SbmOptions other = sbm;
   other.seed = 1;
-  const WholeGraph second = gather_graph(comm, make_sbm(comm, other));
+  const WholeDataset second = gather_graph(comm, make_sbm(comm, other));
   CHECK(second.edges != first.edges);
   CHECK(second.features != first.features);
   CHECK(second.labels != first.labels);
@@ -131,7 +133,7 @@ TEST_CASE("sbm has the statistics that were asked for") {
   const NodeData data = make_sbm(comm, sbm, {.partition = PartitionMethod::random});
   CHECK(data.num_edges == 20000 * 28);
   CHECK(data.num_classes == 16);
-  const WholeGraph graph = gather_graph(comm, data);
+  const WholeDataset graph = gather_graph(comm, data);
   if (comm.rank() != 0) return;
   check_undirected(graph);
 
@@ -178,5 +180,3 @@ TEST_CASE("sbm has the statistics that were asked for") {
                                                 << ", mean of neighbours "
                                                 << nearest_mean_accuracy(graph, aggregated, 16));
 }
-
-}  // namespace sar::test

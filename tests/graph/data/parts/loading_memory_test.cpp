@@ -6,7 +6,10 @@
 
 #include <string>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
+namespace {
 
 TEST_CASE("loading a graph of many nodes and few features takes memory of 1 / ranks on each rank") {
   const Communicator comm = Communicator::world();
@@ -29,4 +32,4 @@ TEST_CASE("loading a graph of many nodes and few features takes memory of 1 / ra
   }
 }
 
-}  // namespace sar::test
+}  // namespace

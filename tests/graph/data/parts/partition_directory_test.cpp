@@ -20,7 +20,9 @@
 #include <numeric>
 #include <span>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -210,7 +212,7 @@ TEST_CASE("built-in graphs come back from a partition directory as they were") {
                                {.add_self_loops = true, .partition = method});
       if (weighted)
         for (const Index id : data.edges.id) data.edges.weight.push_back(static_cast<real>(id) / 8);
-      const WholeGraph expected = gather_graph(comm, data);
+      const WholeDataset expected = gather_graph(comm, data);
       const std::string directory = concat(scratch.path(), "/", count++);
       save_partition(comm, directory, to_graph_data(data));
       const NodeData loaded = to_node_data(comm, load_partition(comm, directory));
@@ -388,5 +390,3 @@ TEST_CASE("names of files stay inside of the directory") {
           node_data_file("d", 0, "n", std::string(201, 'x'));
         }).find("cannot be that of a file") != std::string::npos);
 }
-
-}  // namespace sar::test

@@ -21,7 +21,9 @@
 
 namespace fs = std::filesystem;
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 /// A whole graph that every rank has, with data that tell whose they are.
@@ -394,5 +396,3 @@ TEST_CASE("progress: each phase begins at 0 and ends with all of it") {
     CHECK(ends == std::pair<Index, Index>{0, 0});
   }
 }
-
-}  // namespace sar::test

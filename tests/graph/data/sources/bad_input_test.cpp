@@ -16,7 +16,9 @@
 #include <limits>
 #include <utility>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 /// A dataset on disk, which rank 0 damages and all ranks load.
@@ -26,12 +28,12 @@ class Broken {
       : directory_(comm_), graph_(small_graph(weighted)), weighted_(weighted) {}
 
   /// Changes the graph before it is written, and the files afterwards.
-  std::string message(const std::function<void(WholeGraph&)>& change,
+  std::string message(const std::function<void(WholeDataset&)>& change,
                       const std::function<void(const std::string&)>& damage,
                       const DatasetOptions& options = {}) const {
     comm_.barrier();
     if (comm_.rank() == 0) {
-      WholeGraph graph = graph_;
+      WholeDataset graph = graph_;
       change(graph);
       write_dataset(path(), graph, weighted_);
       damage(path());
@@ -39,11 +41,11 @@ class Broken {
     comm_.barrier();
     return thrown_by_all<InputError>(comm_, [&] { static_cast<void>(load_dataset(comm_, path(), options)); });
   }
-  std::string with_graph(const std::function<void(WholeGraph&)>& change) const {
+  std::string with_graph(const std::function<void(WholeDataset&)>& change) const {
     return message(change, [](const std::string&) {});
   }
   std::string with_files(const std::function<void(const std::string&)>& damage) const {
-    return message([](WholeGraph&) {}, damage);
+    return message([](WholeDataset&) {}, damage);
   }
   [[nodiscard]] const std::string& path() const { return directory_.path(); }
   [[nodiscard]] const Communicator& comm() const { return comm_; }
@@ -51,7 +53,7 @@ class Broken {
  private:
   Communicator comm_ = Communicator::world();
   TemporaryDirectory directory_;
-  WholeGraph graph_;
+  WholeDataset graph_;
   bool weighted_;
 };
 
@@ -121,12 +123,12 @@ TEST_CASE("types and dimensions") {
 TEST_CASE("values") {
   const Broken data(true);
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  CHECK(data.with_graph([](WholeGraph& graph) {
+  CHECK(data.with_graph([](WholeDataset& graph) {
     graph.features[23 * 5 + 2] = std::numeric_limits<double>::quiet_NaN();
   }) == data.path() + "/features.npy: row 23, column 2 is nan, expected a finite number");
-  CHECK(data.with_graph([](WholeGraph& graph) { graph.features[36 * 5 + 4] = -infinity; }) ==
+  CHECK(data.with_graph([](WholeDataset& graph) { graph.features[36 * 5 + 4] = -infinity; }) ==
         data.path() + "/features.npy: row 36, column 4 is -inf, expected a finite number");
-  CHECK(data.message([](WholeGraph& graph) { graph.features[9] = infinity; }, [](const std::string&) {},
+  CHECK(data.message([](WholeDataset& graph) { graph.features[9] = infinity; }, [](const std::string&) {},
                      {.partition = PartitionMethod::random}) ==
         data.path() + "/features.npy: row 1, column 4 is inf, expected a finite number");
   if (sizeof(real) == 4)
@@ -139,18 +141,18 @@ TEST_CASE("values") {
         data.path() +
             "/features.npy: row 1, column 2 is 1e+300, which single precision cannot hold, expected a finite "
             "number");
-  CHECK(data.with_graph([](WholeGraph& graph) { graph.labels[35] = -2; }) ==
+  CHECK(data.with_graph([](WholeDataset& graph) { graph.labels[35] = -2; }) ==
         data.path() +
             "/labels.npy: the label of node 35 is -2, expected a class from 0 to 2147483646 or -1 for an "
             "unlabelled node");
-  CHECK(data.with_graph([](WholeGraph& graph) { graph.labels[0] = std::numeric_limits<std::int64_t>::max(); })
+  CHECK(data.with_graph([](WholeDataset& graph) { graph.labels[0] = std::numeric_limits<std::int64_t>::max(); })
             .starts_with(data.path() + "/labels.npy: the label of node 0 is 9223372036854775807, expected"));
-  CHECK(data.with_graph([](WholeGraph& graph) { graph.edges[209].src = 37; })
+  CHECK(data.with_graph([](WholeDataset& graph) { graph.edges[209].src = 37; })
             .starts_with(data.path() + "/edge_index.npy: edge 209 is (37, "));
-  CHECK(data.with_graph([](WholeGraph& graph) {
+  CHECK(data.with_graph([](WholeDataset& graph) {
     graph.edges[3] = {4, -1, 3, 1};
   }) == data.path() + "/edge_index.npy: edge 3 is (4, -1), but there is no node -1, expected 0 to 36");
-  CHECK(data.with_graph([](WholeGraph& graph) { graph.edges[150].weight = infinity; }) ==
+  CHECK(data.with_graph([](WholeDataset& graph) { graph.edges[150].weight = infinity; }) ==
         data.path() + "/edge_weight.npy: the weight of edge 150 is inf, expected a finite number");
   const auto inexact = [&](Index edge, std::int64_t weight) {
     return data.with_files([&](const std::string& path) {
@@ -171,14 +173,14 @@ TEST_CASE("values") {
 
 TEST_CASE("nothing to train on") {
   const Broken data;
-  CHECK(data.with_graph([](WholeGraph& graph) { graph.train_mask.assign(37, 0); }) ==
+  CHECK(data.with_graph([](WholeDataset& graph) { graph.train_mask.assign(37, 0); }) ==
         data.path() +
             "/train_mask.npy: no node is a training node, expected a train_mask that selects at least one");
-  CHECK(data.with_graph([](WholeGraph& graph) { graph.labels.assign(37, -1); }) ==
+  CHECK(data.with_graph([](WholeDataset& graph) { graph.labels.assign(37, -1); }) ==
         data.path() +
             "/train_mask.npy: no node has a label, expected labels (or label) among the data of the nodes, "
             "with a class for at least one training node");
-  CHECK(data.with_graph([](WholeGraph& graph) {
+  CHECK(data.with_graph([](WholeDataset& graph) {
     for (std::size_t v = 0; v < 37; ++v)
       if (graph.train_mask[v]) graph.labels[v] = -1;
   }) == data.path() +
@@ -189,7 +191,7 @@ TEST_CASE("nothing to train on") {
 TEST_CASE("too few nodes") {
   const Broken data;
   const auto shrink = [](std::size_t nodes) {
-    return [nodes](WholeGraph& graph) {
+    return [nodes](WholeDataset& graph) {
       graph.edges.clear();
       graph.features.resize(nodes * 5);
       graph.labels.resize(nodes);
@@ -220,11 +222,11 @@ TEST_CASE("a failure of one rank is the same error on all") {
   if (comm.size() == 1) return;
   const int odd = comm.size() - 1;
   // rank `odd` looks at its own copy of the dataset
-  const auto message = [&](const std::function<void(WholeGraph&)>& change,
+  const auto message = [&](const std::function<void(WholeDataset&)>& change,
                            const std::function<void(const std::string&)>& damage) {
     comm.barrier();
     if (comm.rank() == odd) {
-      WholeGraph graph = small_graph(false);
+      WholeDataset graph = small_graph(false);
       change(graph);
       write_dataset(other.path(), graph, false);
       damage(other.path());
@@ -234,17 +236,17 @@ TEST_CASE("a failure of one rank is the same error on all") {
       static_cast<void>(load_dataset(comm, comm.rank() == odd ? other.path() : good.path()));
     });
   };
-  const auto keep = [](WholeGraph&) {};
+  const auto keep = [](WholeDataset&) {};
   const auto nothing = [](const std::string&) {};
   CHECK(message(keep, nothing) == "nothing");
   CHECK(message(keep, [](const std::string& path) { std::filesystem::remove(path + "/val_mask.npy"); }) ==
         other.path() + "/val_mask.npy: cannot open (No such file or directory), expected a .npy file");
-  CHECK(message([](WholeGraph& graph) { graph.edges[209].dst = 99; }, nothing)
+  CHECK(message([](WholeDataset& graph) { graph.edges[209].dst = 99; }, nothing)
             .starts_with(other.path() + "/edge_index.npy: edge 209"));
-  CHECK(message([](WholeGraph& graph) { graph.features.back() = std::numeric_limits<double>::infinity(); },
+  CHECK(message([](WholeDataset& graph) { graph.features.back() = std::numeric_limits<double>::infinity(); },
                 nothing) ==
         other.path() + "/features.npy: row 36, column 4 is inf, expected a finite number");
-  CHECK(message([](WholeGraph& graph) { graph.edges.pop_back(); }, nothing) ==
+  CHECK(message([](WholeDataset& graph) { graph.edges.pop_back(); }, nothing) ==
         good.path() + ": rank " + std::to_string(odd) +
             " finds 37 nodes, 209 edges, 5 feature columns and no edge weights" +
             ", expected 37 nodes, 210 edges, 5 feature columns and no edge weights as on rank 0");
@@ -268,5 +270,3 @@ TEST_CASE("options of the built-in graphs") {
         "sbm: signal inf, expected a finite number");
   CHECK(message({.train_share = 0}) == "sbm: train_share 0, expected a positive number up to 1");
 }
-
-}  // namespace sar

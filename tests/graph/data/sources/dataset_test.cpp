@@ -16,11 +16,13 @@
 #include <map>
 #include <utility>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 /// The transforms by their definitions, on the edge list of the whole graph.
-WholeGraph transformed(WholeGraph graph, const DatasetOptions& options, bool weighted) {
+WholeDataset transformed(WholeDataset graph, const DatasetOptions& options, bool weighted) {
   const auto nodes = static_cast<Index>(graph.labels.size());
   auto next_id = static_cast<Index>(graph.edges.size());
   if (options.add_reverse_edges) {
@@ -72,7 +74,7 @@ TEST_CASE("a dataset is the same graph for every method, with every transform") 
   const Communicator comm = Communicator::world();
   for (const bool weighted : {false, true}) {
     const TemporaryDirectory directory(comm);
-    const WholeGraph original = small_graph(weighted);
+    const WholeDataset original = small_graph(weighted);
     if (comm.rank() == 0) write_dataset(directory.path(), original, weighted);
     comm.barrier();
     for (const PartitionMethod method : methods()) {
@@ -91,7 +93,7 @@ TEST_CASE("a dataset is the same graph for every method, with every transform") 
         CHECK(data.num_nodes() == 37);
         CHECK(data.num_classes == 4);
         if (weighted) CHECK(data.edges.weight.size() == data.edges.src.size());
-        const WholeGraph expected = transformed(original, options, weighted);
+        const WholeDataset expected = transformed(original, options, weighted);
         CHECK(gather_graph(comm, data) == expected);
         if (method == PartitionMethod::contiguous) {
           CHECK(data.book == PartitionBook::even(37, comm.size()));
@@ -106,7 +108,7 @@ TEST_CASE("a dataset is the same graph for every method, with every transform") 
 TEST_CASE("features of every type") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory directory(comm);
-  WholeGraph original = small_graph(false);
+  WholeDataset original = small_graph(false);
   for (const NpyType type : {NpyType::float16, NpyType::float32, NpyType::float64, NpyType::uint8}) {
     if (type == NpyType::uint8)
       for (double& x : original.features) x = static_cast<std::uint8_t>(x);
@@ -125,7 +127,7 @@ TEST_CASE("features of every type") {
 TEST_CASE("features that nothing wants are not read") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory directory(comm);
-  WholeGraph original = small_graph(false);
+  WholeDataset original = small_graph(false);
   for (double& x : original.features) x = std::numeric_limits<double>::quiet_NaN();
   if (comm.rank() == 0) write_dataset(directory.path(), original, false);
   comm.barrier();
@@ -138,7 +140,7 @@ TEST_CASE("features that nothing wants are not read") {
 TEST_CASE("edge weights of every type") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory directory(comm);
-  WholeGraph original = small_graph(true);
+  WholeDataset original = small_graph(true);
   for (const NpyType type : {NpyType::float16, NpyType::float32, NpyType::float64, NpyType::uint8,
                              NpyType::int8, NpyType::int16, NpyType::int32, NpyType::int64}) {
     CAPTURE(to_string(type));
@@ -160,7 +162,7 @@ TEST_CASE("edge weights of every type") {
     }
     comm.barrier();
     const NodeData data = load_dataset(comm, directory.path(), {.partition = PartitionMethod::random});
-    WholeGraph sorted = original;
+    WholeDataset sorted = original;
     std::sort(sorted.edges.begin(), sorted.edges.end());
     CHECK(gather_graph(comm, data) == sorted);
     comm.barrier();
@@ -170,7 +172,7 @@ TEST_CASE("edge weights of every type") {
 TEST_CASE("edges in Fortran order") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory directory(comm);
-  WholeGraph original = small_graph(true);
+  WholeDataset original = small_graph(true);
   // more edges on a rank than are read at once
   for (Index e = 210; e < 300000; ++e) original.edges.push_back({e % 37, e * 5 % 37, e, 0.5});
   if (comm.rank() == 0) {
@@ -190,7 +192,7 @@ TEST_CASE("edges in Fortran order") {
 TEST_CASE("a graph without edges") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory directory(comm);
-  WholeGraph original = small_graph(false);
+  WholeDataset original = small_graph(false);
   original.edges.clear();
   if (comm.rank() == 0) write_dataset(directory.path(), original, false);
   comm.barrier();
@@ -203,7 +205,7 @@ TEST_CASE("a graph without edges") {
 
 TEST_CASE("a rank may hold no node, no edge, or neither share of the input") {
   const Communicator comm = Communicator::world();
-  const WholeGraph original = small_graph(true);
+  const WholeDataset original = small_graph(true);
   for (int empty = 0; empty < comm.size(); ++empty) {
     // all nodes but those of one rank; with one rank, none is empty
     std::vector<std::int32_t> part_of;
@@ -247,7 +249,7 @@ TEST_CASE("a rank may hold no node, no edge, or neither share of the input") {
 TEST_CASE("a rank holds its share") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory directory(comm);
-  WholeGraph original;
+  WholeDataset original;
   constexpr Index nodes = 4000;
   for (Index e = 0; e < 200000; ++e) original.edges.push_back({e * 7919 % nodes, e * 104729 % nodes, e, 0});
   original.width = 50;
@@ -276,7 +278,7 @@ TEST_CASE("Cora") {
     MESSAGE("skipped: there is no " << directory);
     return;
   }
-  WholeGraph expected;
+  WholeDataset expected;
   const NpyFile edge_index(directory + "/edge_index.npy", NpyOrder::c_or_fortran),
       features(directory + "/features.npy");
   REQUIRE(edge_index.fortran_order());
@@ -294,7 +296,7 @@ TEST_CASE("Cora") {
     CHECK(data.num_nodes() == 2708);
     CHECK(data.num_edges == 10556);
     CHECK(data.num_classes == 7);
-    const WholeGraph graph = gather_graph(comm, data);
+    const WholeDataset graph = gather_graph(comm, data);
     CHECK(graph.edges == expected.edges);
     CHECK(graph.width == 1433);
     CHECK(graph.features == expected.features);
@@ -317,5 +319,3 @@ TEST_CASE("Cora") {
     CHECK(gather_graph(comm, again).edges == expected.edges);
   }
 }
-
-}  // namespace sar::test

@@ -8,7 +8,9 @@
 #include <limits>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -157,5 +159,3 @@ TEST_CASE("graphs of another version or number") {
             .starts_with(path + ": the graph begins at byte 1125899906842624,"));
   CHECK(message(4096, 0).starts_with(path + ": the graph begins at byte 0,"));
 }
-
-}  // namespace sar::test

@@ -6,7 +6,9 @@
 
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -111,5 +113,3 @@ TEST_CASE("original ids that are no permutation") {
   CHECK(data.message([&] { write_bytes(data.path() + "/orig_node_ids.npy", "0,1,2"); })
             .starts_with("orig_node_ids.npy: the file "));
 }
-
-}  // namespace sar::test

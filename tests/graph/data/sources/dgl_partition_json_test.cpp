@@ -1,7 +1,9 @@
 /// Damaged JSON files of DGL partitions: one clear sentence, the same InputError on every rank, no crash.
 #include "graph/data/parts/damaged_partition.hpp"
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -101,5 +103,3 @@ TEST_CASE("ranges of ids") {
   }) == "papers.json: node_map author [1] is 0 to 9223372036854775807, expected ids of parts that do not "
         "overlap");
 }
-
-}  // namespace sar::test

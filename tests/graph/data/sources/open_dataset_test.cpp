@@ -16,10 +16,12 @@
 #include <fstream>
 #include <vector>
 
-namespace sar::test {
+using namespace sar;
+using namespace sar::test;
+
 namespace {
 
-std::vector<Edge> sorted_edges(WholeGraph graph) {
+std::vector<Edge> sorted_edges(WholeDataset graph) {
   std::sort(graph.edges.begin(), graph.edges.end());
   return graph.edges;
 }
@@ -30,7 +32,7 @@ TEST_CASE("every form of a dataset is found and opened") {
   const Communicator comm = Communicator::world();
   const TemporaryDirectory scratch(comm);
   const std::string& path = scratch.path();
-  const WholeGraph graph = small_graph(true);
+  const WholeDataset graph = small_graph(true);
   comm.agree([&] {
     if (comm.rank() != 0) return;
     for (const char* name : {"dataset", "dgl", "both", "none", "damaged"})
@@ -73,5 +75,3 @@ TEST_CASE("every form of a dataset is found and opened") {
             .starts_with(path +
                          "/none: no dataset was found, expected a directory with edge_index.npy, one with"));
 }
-
-}  // namespace sar::test
