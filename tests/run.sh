@@ -85,9 +85,9 @@ report() {
   done
   echo "slowest tests"
   awk '/Test +#[0-9]+: .* sec/ { sub(/.*#[0-9]+: /, ""); part = FILENAME; sub(/.*\//, "", part); printf "%9.1f  %s: %s\n", $(NF - 1), part, $1 }' "${logs[@]}" |
-    sort -rn | head
+    sort -rn | sed -n 1,10p
   echo "slowest steps of the build"
-  awk 'FNR > 1 { part = FILENAME; sub(/\/[^\/]*$/, "", part); printf "%9.1f  %s/%s\n", ($2 - $1) / 1000, part, $4 }' "${ninja[@]}" | sort -rn | head
+  awk 'FNR > 1 { part = FILENAME; sub(/\/[^\/]*$/, "", part); printf "%9.1f  %s/%s\n", ($2 - $1) / 1000, part, $4 }' "${ninja[@]}" | sort -rn | sed -n 1,10p
   if [ $kind = gate ] && [ $SECONDS -gt $budget ]; then
     echo "the gate is over its budget: $SECONDS s of $budget s"
   else
