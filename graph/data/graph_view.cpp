@@ -152,8 +152,7 @@ NodeData category_data(const Communicator& comm, const GraphData& graph, const s
           what.starts_with("edge_") || what == "weight" ||
               std::ranges::any_of(graph.node_types,
                                   [&](const NodeTypeData& type) { return type.data.contains(field); }),
-          graph.name, ": no type of nodes has data named ", field, ", expected one, which shall be the ",
-          what);
+          graph.name, ": no type of nodes has data named ", field, ", expected one, which shall be the ", what);
     NodeData data = node_data_of(comm, graph, category, options);
     const DataColumns& mine = graph.node_type(category).data;
     const auto name_of = [&](const char* what) {

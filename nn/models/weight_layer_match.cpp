@@ -21,6 +21,11 @@ SplitLeaf split_leaf(const std::string& leaf) {
   return {leaf.substr(0, end), leaf.substr(end)};
 }
 
+/// Returns "lin_l." for "lin_l.weight".
+std::string part_of(const std::string& name) {
+  return name.substr(0, name.find('.') + 1);
+}
+
 Index size_of(const NamedShape& tensor) {
   return std::accumulate(tensor.shape.begin(), tensor.shape.end(), Index{1}, std::multiplies<>());
 }
@@ -99,12 +104,22 @@ class LayerMatcher {
     });
   }
 
+  /// Returns whether all that the file has of the end `part` it has with the same values of the other end.
+  bool has_same_values(const std::string& head, const std::string& part, const std::string& other) {
+    return std::ranges::all_of(file_.leaves, [&](const auto& each) {
+      if (!each.first.starts_with(head + part)) return true;
+      const auto twin = file_.leaves.find(head + other + each.first.substr(head.size() + part.size()));
+      return twin != file_.leaves.end() && same_values_(twin->second->name, each.second->name);
+    });
+  }
+
   /// A tensor of the model for an end of the edges, where the file has one for both ends.
   bool link_other_end(const std::string& leaf, const NamedShape& tensor) {
     const auto [head, rest] = split_leaf(leaf);
     return any_shared(head, [&, &head = head, &rest = rest](const SharedSpelling& row) {
       const auto source = file_.leaves.find(head + row.from);
-      if (rest != row.to || source == file_.leaves.end() || source->second->shape != tensor.shape)
+      if (rest != row.to || source == file_.leaves.end() || source->second->shape != tensor.shape ||
+          !has_same_values(head, part_of(row.saved), part_of(row.from)))
         return false;
       const std::string& name = source->second->name;
       link(*source->second, tensor, WeightLayout::same,

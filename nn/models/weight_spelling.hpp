@@ -25,7 +25,7 @@ struct WeightSpelling {
 
 /// A tensor that the library has once for both ends of an edge, in files under one name or under two. Of two,
 /// `from` is then an equal copy of the tensor that is taken for `to`; a single one, `from`, is also taken for
-/// `to`.
+/// `to`, unless the file has another tensor of that end with other values.
 struct SharedSpelling {
   std::string from, to;
   std::string saved;        ///< name of `to` in a file that has both ends

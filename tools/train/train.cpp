@@ -46,8 +46,10 @@ std::vector<Relations> generate_relations(const GraphShardManager& graph, const 
   return {make_relations(graph, o.model.num_rels, labels)};
 }
 
-/// Loads the initial weights; rank 0 prints which names it recognised, and what they say about the graph. Collective.
-void load(const TrainingGraph& loaded, WeightFile& weights, const TrainOptions& o, const ModelOptions& given) {
+/// Loads the initial weights; rank 0 prints which names it recognized, and what they say about the graph.
+/// Collective.
+void load(const TrainingGraph& loaded, WeightFile& weights, const TrainOptions& o,
+          const ModelOptions& given) {
   const Communicator& comm = loaded.graph.comm();
   std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
   const std::vector<std::string> notes = graph_notes(loaded.graph, weights, given, o.model);
@@ -163,8 +165,8 @@ std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
 }
 
 /// Loads the weights that the run starts with. Collective.
-void begin_weights(const TrainingGraph& loaded, WeightFile& weights, const TrainOptions& o, const ModelOptions& given,
-                   bool resumed) {
+void begin_weights(const TrainingGraph& loaded, WeightFile& weights, const TrainOptions& o,
+                   const ModelOptions& given, bool resumed) {
   require<InputError>(o.epochs > 0 || o.predict.empty() || resumed || !o.init_weights.empty(), o.predict,
                       ": there are no weights to predict with, expected --init-weights, or --resume",
                       " and a checkpoint, with --epochs 0");

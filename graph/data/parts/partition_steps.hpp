@@ -44,7 +44,8 @@ using DivideNodes = FunctionRef<std::vector<NodePartition>(const SourceTypes& ty
 DistributedGraph distribute_graph(GraphSource& source, const PartitionGraphOptions& options,
                                   DivideNodes divide, PartitionProgress progress);
 
-/// Sorts the edges by destination, source and id; with `drop`, duplicates are dropped. Collective.
+/// Sorts the edges by destination, source and id; drops what remaining_self_loops and drop_duplicates do not
+/// keep. Collective.
 void sort_edges(const Communicator& comm, const PartitionGraphOptions& options, DistributedGraph& graph,
                 PartitionProgress progress);
 

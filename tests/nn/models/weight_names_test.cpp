@@ -58,8 +58,7 @@ std::string error(const Tensors& file, const Tensors& model, const WeightNames& 
 
 const std::string cure =
     ", expected the names and shapes of the model, or names to change (--rename FROM=TO, --strip-prefix "
-    "TEXT), "
-    "to ignore (--drop-weights GLOB) or to leave at their initial values (--missing-weights GLOB)";
+    "TEXT), to ignore (--drop-weights GLOB) or to leave at their initial values (--missing-weights GLOB)";
 
 const Tensors gat =
     named("layers.0.", {{"attn_l", {1, 2, 3}}, {"attn_r", {1, 2, 3}}, {"fc.weight", {6, 4}}, {"bias", {6}}});
@@ -91,8 +90,7 @@ TEST_CASE("GATConv: one matrix for both ends, in the file under one name or two"
   CHECK(
       error(file({"lin_src", "lin_dst"}), gat) ==
       "file: 'conv1.lin_dst.weight' and 'conv1.lin_src.weight' of the file differ, and the model has one "
-      "tensor "
-      "for both, 'layers.0.fc.weight', the model has no place for 'conv1.lin_src.weight' [6, 4] of the file" +
+      "tensor for both, 'layers.0.fc.weight', the model has no place for 'conv1.lin_src.weight' [6, 4] of the file" +
           cure);
   CHECK(links(match(file({"lin_src", "lin_dst"}), gat, {.drop = {"*lin_dst*"}})) ==
         rest + "layers.0.fc.weight=conv1.lin_src.weight");
@@ -124,6 +122,11 @@ TEST_CASE("GATv2Conv: shared weights under one name or two, for a layer by itsel
               "fc_dst.weight " + prefix + "fc_src.bias=" + prefix + "fc_src.bias " + prefix +
               "fc_src.weight=" + prefix + "fc_src.weight");
   }
+  // two ends that differ, one without its bias: the bias of the other end is not taken for it
+  const Tensors no_bias{gatv2[0], gatv2[1], gatv2[2], gatv2[4]};
+  CHECK(error(no_bias, gatv2) == "file: the file has nothing for 'fc_dst.bias' [6] of the model" + cure);
+  CHECK(links(match(no_bias, gatv2, {}, {{"fc_src.weight", 1}, {"fc_dst.weight", 1}}))
+            .find("fc_dst.bias=fc_src.bias") != std::string::npos);
   const Tensors pyg{{"module.conv1.lin_r.weight", {6, 4}},
                     {"module.conv1.lin_r.bias", {6}},
                     {"module.conv1.att", {1, 2, 3}}};

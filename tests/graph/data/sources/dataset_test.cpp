@@ -221,8 +221,7 @@ TEST_CASE("a rank may hold no node, no edge, or neither share of the input") {
       }
     }
     const DatasetOptions options{true, true, true, true, PartitionMethod::contiguous, 0};
-    const NodePartition partition =
-        NodePartition::from_assignment(Communicator::self(), part_of, comm.size());
+    const NodePartition partition = NodePartition::from_assignment(Communicator::self(), part_of, comm.size());
     NodeData given;
     given.book = partition.book();
     given.original_ids = partition.original_ids(comm.rank());
