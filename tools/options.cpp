@@ -108,9 +108,13 @@ void add_help_options(CLI::App& app) {
 
 void add_self_loops_option(CLI::App& app, bool& adds, bool& only_remaining) {
   const auto word = std::make_shared<std::string>();
-  app.add_flag(self_loops_option + std::string("{all}"), *word,
-               "adds an edge from every node to itself; --add-self-loops remaining: only where there is none")
-      ->check(CLI::IsMember({"all", "remaining"}))
+  app.add_flag(self_loops_option, *word,
+               "adds an edge from every node to itself; remaining: if it has none")
+      ->option_text("[remaining]")
+      ->check([](const std::string& value) {  // "true": the option by itself
+        const bool is_known = value == "true" || value == "all" || value == "remaining";
+        return is_known ? std::string() : "'" + value + "', expected all or remaining";
+      })
       ->each([&adds, &only_remaining, word](const std::string& value) {
         adds = true;
         only_remaining = value == "remaining";

@@ -59,7 +59,7 @@ void add_model_options(CLI::App& app, TrainOptions& o) {
   Choices<std::string> norms;
   for (const std::string& norm : ModelDescription::gcn_norms()) norms.emplace_back(norm, norm);
   add_choice(app, "--gcn-norm", m.gcn_norm, norms,
-             "gcn: what normalizes messages; default: in_weights with --init-weights of PyG, else degrees");
+             "gcn: normalization; default: as --init-weights, or degrees");
   add_number(app, "--num-bases", m.num_bases,
              "rgcn: matrices that the edge types share; 0: one for each type");
   add_number(app, "--num-rels", m.num_rels, "rgcn without --category: number of generated edge types", 1,

@@ -79,6 +79,7 @@ TEST_CASE("a dataset is the same graph for every method, with every transform") 
     comm.barrier();
     for (const PartitionMethod method : methods()) {
       for (int choice = 0; choice < 32; ++choice) {
+        if ((choice & 16) != 0 && (choice & 10) != 2) continue;  // remaining: with self loops, plain features
         CAPTURE(to_string(method));
         CAPTURE(choice);
         const DatasetOptions options{.add_reverse_edges = (choice & 1) != 0,
