@@ -11,6 +11,7 @@ namespace sar::tools {
 namespace {
 
 const std::string help_group = "Help";
+constexpr const char* self_loops_option = "--add-self-loops";
 
 /// Writes an option as "--name TYPE    description [default]".
 class HelpFormatter : public CLI::Formatter {
@@ -125,6 +126,33 @@ void add_help_options(CLI::App& app) {
                        concat("sar-", app.get_name(), " " SAR_VERSION ", ",
                               sizeof(real) == sizeof(double) ? "double" : "single", " precision, " SAR_MPI),
                        "shows the version, the precision and the MPI library");
+}
+
+void add_self_loops_option(CLI::App& app, bool& adds, bool& only_remaining) {
+  const auto word = std::make_shared<std::string>();
+  app.add_flag(self_loops_option, *word,
+               "adds an edge from every node to itself; remaining: if it has none")
+      ->option_text("[remaining]")
+      ->check([](const std::string& value) {  // "true": the option by itself
+        const bool is_known = value == "true" || value == "all" || value == "remaining";
+        return is_known ? std::string() : "'" + value + "', expected all or remaining";
+      })
+      ->each([&adds, &only_remaining, word](const std::string& value) {
+        adds = true;
+        only_remaining = value == "remaining";
+      });
+}
+
+std::vector<std::string> joined_words(int argc, const char* const* argv) {
+  std::vector<std::string> words;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if ((word == "all" || word == "remaining") && i > 1 && argv[i - 1] == std::string(self_loops_option))
+      words.back() += "=" + word;
+    else
+      words.push_back(word);
+  }
+  return words;
 }
 
 std::string unknown_arguments(const CLI::App& app) {

@@ -114,11 +114,18 @@ const Choices<PartitionMethod>& partition_methods();
 /// Adds the sizes of a generated graph; `prefix` goes before each help text.
 void add_sbm_options(CLI::App& app, SbmOptions& sbm, const std::string& prefix = "");
 
+/// Adds --add-self-loops, whose value is optional: all or remaining.
+void add_self_loops_option(CLI::App& app, bool& adds, bool& only_remaining);
+
+/// Returns the words of a command line in which an optional value is joined to its option:
+/// --add-self-loops=remaining. CLI11 would take any word behind the option for its value.
+std::vector<std::string> joined_words(int argc, const char* const* argv);
+
 /// Adds the changes of the edges while a graph is read. Options: DatasetOptions, PartitionGraphOptions.
 template <class Options>
 void add_edge_options(CLI::App& app, Options& o) {
   app.add_flag("--add-reverse-edges", o.add_reverse_edges, "adds the reverse of every edge");
-  app.add_flag("--add-self-loops", o.add_self_loops, "adds an edge from every node to itself");
+  add_self_loops_option(app, o.add_self_loops, o.remaining_self_loops);
   app.add_flag("--drop-duplicates", o.drop_duplicates, "keeps one of several edges with the same ends");
 }
 

@@ -8,6 +8,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -18,6 +19,8 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace sar::tools {
 namespace {
@@ -76,7 +79,9 @@ std::optional<int> parse(CLI::App& app, int argc, char** argv, const Communicato
   std::ostringstream out, err;
   add_help_options(app);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = joined_words(argc, argv);
+    std::ranges::reverse(words);  // as CLI11 wants them
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     exit_code = app.exit(error, out, err) == 0 ? 0 : 2;
     if (*exit_code != 0 && app.remaining_size() > 0) {  // in place of what follows from an unknown option

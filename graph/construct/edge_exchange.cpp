@@ -109,6 +109,23 @@ void sort_edges(Index dst_begin, Index dst_end, EdgeList& edges) {
   take_in_order(edge_order(dst_begin, dst_end, edges), edges);
 }
 
+void keep_remaining_self_loops(Index dst_begin, Index dst_end, EdgeList& edges) {
+  sort_edges(dst_begin, dst_end, edges);
+  Array<Index> kept;
+  const auto is_loop = [&](Index e) { return edges.src[e] == edges.dst[e]; };
+  for (Index e = 0; e < edges.size();) {
+    if (!is_loop(e)) {
+      kept.push_back(e++);
+      continue;
+    }
+    Index end = e + 1;  // of the loops of this node; the added one is the last
+    while (end < edges.size() && is_loop(end) && edges.dst[end] == edges.dst[e]) ++end;
+    kept.push_back(end - e > 1 ? end - 2 : e);
+    e = end;
+  }
+  take_in_order(kept, edges);
+}
+
 void drop_duplicates(Index dst_begin, Index dst_end, EdgeList& edges) {
   sort_edges(dst_begin, dst_end, edges);
   Array<Index> kept;

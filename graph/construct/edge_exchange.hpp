@@ -22,6 +22,10 @@ void append_reverse(Index next_id, EdgeList& edges);
 void append_self_loops(Index first_node, const Array<Index>& original_ids, Index first_id, bool weighted,
                        EdgeList& edges);
 
+/// Undoes append_self_loops for the nodes that had a self loop: of these, the one with the largest id stays,
+/// as in PyG's add_remaining_self_loops. Sorts the list in the order of edge_order. Local.
+void keep_remaining_self_loops(Index dst_begin, Index dst_end, EdgeList& edges);
+
 /// Returns the positions of the edges sorted by destination, source and id. The destinations are in
 /// [dst_begin, dst_end). Local.
 Array<Index> edge_order(Index dst_begin, Index dst_end, const EdgeList& edges);

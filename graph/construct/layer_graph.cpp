@@ -61,7 +61,11 @@ struct KeptEdge {
 class Layer {
  public:
   Layer(const ShardedGraph& whole, const Array<Index>& dst_rows, const KeptEdges& kept)
-      : whole_(*whole.topology), degrees_(whole.degrees), comm_(whole_.comm), dst_rows_(dst_rows) {
+      : whole_(*whole.topology),
+        degrees_(whole.degrees),
+        edge_norms_(whole.edge_norms),
+        comm_(whole_.comm),
+        dst_rows_(dst_rows) {
     check_count(std::ssize(kept.edge));
     divide(kept);
   }
@@ -81,8 +85,10 @@ class Layer {
     layer->edge_weight = select_numbers(whole_.edge_weight, edge_rows_);
     KnownDegrees known{.out = std::make_shared<LazyArray>(select(degrees_.out->get(), src_rows_)),
                        .src_in = std::make_shared<LazyArray>(select(degrees_.in->get(), src_rows_))};
-    return {std::make_shared<const ShardedGraph>(std::move(layer), std::move(known)), std::move(src_rows_),
-            std::move(edge_rows_)};
+    auto made = std::make_shared<ShardedGraph>(std::move(layer), std::move(known));
+    std::ranges::transform(edge_norms_, made->edge_norms.begin(),
+                           [&](const Tensor& norm) { return select_numbers(norm, edge_rows_); });
+    return {std::move(made), std::move(src_rows_), std::move(edge_rows_)};
   }
 
  private:
@@ -282,6 +288,7 @@ class Layer {
 
   const GraphTopology& whole_;
   const DegreeCache& degrees_;
+  const std::array<Tensor, 3>& edge_norms_;
   const Communicator& comm_;
   const Array<Index>& dst_rows_;
   Array<KeptEdge> edges_;

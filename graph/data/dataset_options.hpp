@@ -28,11 +28,15 @@ struct DatasetOptions {
   bool edge_labels = true, edge_types = true;
   bool features = true;  ///< otherwise NodeData::features has no columns, and no file is read for them
   bool labels = true;    ///< otherwise NodeData has no labels and masks
+  /// With add_self_loops: a node that has self loops gets none and keeps the one of largest id, with its
+  /// weight, as PyG's add_remaining_self_loops.
+  bool remaining_self_loops = false;
 };
 
 inline void add_arguments(CollectiveCall& call, const DatasetOptions& options) {
   call.equal("add_reverse_edges", options.add_reverse_edges)
       .equal("add_self_loops", options.add_self_loops)
+      .equal("remaining_self_loops", options.remaining_self_loops)
       .equal("drop_duplicates", options.drop_duplicates)
       .equal("normalize_features", options.normalize_features)
       .equal("partition", to_string(options.partition))

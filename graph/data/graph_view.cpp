@@ -60,8 +60,11 @@ Index transform_edges(const Communicator& comm, const DatasetOptions& options, N
     exchange_edges(comm, data.book, std::move(reverse), weighted, data.edges);
     next_id *= 2;
   }
-  if (options.add_self_loops)
+  if (options.add_self_loops) {
     append_self_loops(data.book.begin(rank), data.original_ids, next_id, weighted, data.edges);
+    if (options.remaining_self_loops)
+      keep_remaining_self_loops(data.book.begin(rank), data.book.end(rank), data.edges);
+  }
   if (options.drop_duplicates) drop_duplicates(data.book.begin(rank), data.book.end(rank), data.edges);
   data.num_edges = comm.all_reduce(data.edges.size());
   return first_id;

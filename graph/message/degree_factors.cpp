@@ -12,6 +12,7 @@ namespace {
 
 double value_of(DegreeFactor factor, double degree) {
   if (factor == DegreeFactor::inverse_with_self) return 1 / (degree + 1);
+  if (factor == DegreeFactor::inverse_root_or_0 && degree == 0) return 0;
   const double least_one = std::max(degree, 1.0);
   return 1 / (factor == DegreeFactor::inverse ? least_one : std::sqrt(least_one));
 }

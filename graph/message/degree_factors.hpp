@@ -13,6 +13,7 @@ enum class DegreeFactor {
   inverse,            ///< 1 / max(d, 1)
   inverse_root,       ///< 1 / sqrt(max(d, 1))
   inverse_with_self,  ///< 1 / (d + 1)
+  inverse_root_or_0,  ///< 1 / sqrt(d), 0 where d is 0
 };
 
 /// Which number of edges of a node.

@@ -30,7 +30,7 @@ struct DegreeCache {
     Tensor rows;  ///< of the local ones
     Tensor halo;  ///< of the halo rows
   };
-  mutable std::array<std::array<RowFactors, 3>, 3> row_factors;  ///< by NodeDegree and DegreeFactor
+  mutable std::array<std::array<RowFactors, 4>, 3> row_factors;  ///< by NodeDegree and DegreeFactor
 
   /// src_in. Throws InputError where it is not known.
   [[nodiscard]] const LazyArray& in_of_sources() const;

@@ -4,6 +4,7 @@
 #include <sar/graph/topology/degree_cache.hpp>
 #include <sar/graph/topology/graph_topology.hpp>
 
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -16,6 +17,9 @@ struct ShardedGraph {
   /// the same edges that fetches its halo rows. Null for other graphs.
   std::shared_ptr<const ShardedGraph> travelling = nullptr;
   SharedIds shared_src_ids = topology->shared_src_ids;  ///< with those of the halo rows, if they are held
+  /// Normalized edge weights [local edges], by EdgeNorm, where kept_edge_weight_norm() was called on this
+  /// graph or, for a layer, on the whole graph.
+  mutable std::array<Tensor, 3> edge_norms = {};
 
   explicit ShardedGraph(std::shared_ptr<const GraphTopology> edges, KnownDegrees known = {})
       : topology(std::move(edges)), degrees(topology, std::move(known)) {}

@@ -1,7 +1,9 @@
 #include <sar/autograd/ops.hpp>
 #include <sar/autograd/tape.hpp>
+#include <sar/comm/recorded_pass.hpp>
 #include <sar/core/error.hpp>
 #include <sar/graph/message/agreement.hpp>
+#include <sar/graph/topology/sharded_graph.hpp>
 #include <sar/nn/conv/edge_weight_norm.hpp>
 
 #include <algorithm>
@@ -24,16 +26,43 @@ Variable out_sums(const GraphShardManager& graph, const Variable& weight) {
   });
 }
 
-void check(const GraphShardManager& graph, const Variable& weight) {
+Variable column(const Variable& weight) {
+  return reshape(weight, {weight.num_rows(), 1});
+}
+
+void require_one_for_each_edge(const GraphShardManager& graph, const Variable& weight) {
   require<ShapeError>(
       weight.defined() && weight.num_rows() == graph.num_edges() && weight.shape().row_size() == 1,
       "edge weights have shape ", weight.shape(), " for ", graph.num_edges(), " edges");
+}
+
+void check(const GraphShardManager& graph, const Variable& weight) {
+  require_one_for_each_edge(graph, weight);
   require<InputError>(std::ranges::all_of(weight.value().values(), [](real w) { return w > 0; }),
                       "edge weights that are normalised must be positive");
 }
 
-Variable column(const Variable& weight) {
-  return reshape(weight, {weight.num_rows(), 1});
+/// Returns 1 / sqrt(sum), and 0 where the sum is 0.
+Variable inverse_root_or_0(const Variable& weight_sum) {
+  Tensor is_positive(weight_sum.shape());
+  std::ranges::transform(weight_sum.value().values(), is_positive.data(),
+                         [](real sum) { return sum > 0 ? real{1} : real{0}; });
+  return inverse_root(weight_sum) * Variable(is_positive);
+}
+
+/// Returns the factors of the ends of each edge for EdgeNorm::in_weights.
+Variable in_weight_factors(const GraphShardManager& graph, const Variable& weight) {
+  require_one_for_each_edge(graph, weight);
+  require<InputError>(graph.topology().is_homogeneous(),
+                      "edge weights are normalized by the in-weights of both ends, expected a graph whose "
+                      "sources and destinations are the same nodes");
+  const Variable sums = graph.update_all(fn::copy_e(column(weight)), fn::sum);
+  for (Index v = 0; v < sums.num_rows(); ++v)
+    require<InputError>(sums.value().data()[v] >= 0, "the weights of the in-edges of node ",
+                        graph.dst_ids()[v], " add up to ", sums.value().data()[v],
+                        ", expected no negative sum where they are normalized");
+  const Variable root = inverse_root_or_0(sums);
+  return graph.apply_edges(fn::u_mul_v(root, root));
 }
 
 }  // namespace
@@ -54,13 +83,28 @@ Variable inverse_root(const Variable& weight_sum) {
 
 Variable edge_weight_norm(const GraphShardManager& graph, const Variable& edge_weight, EdgeNorm norm) {
   return graph.comm().agree([&] {
-    const WeightSums sums = weight_sums(graph, edge_weight);
-    Variable normalised = norm == EdgeNorm::right
-                              ? graph.apply_edges(fn::e_div_v(column(edge_weight), sums.in))
-                              : column(edge_weight) * graph.apply_edges(fn::u_mul_v(inverse_root(sums.out),
-                                                                                    inverse_root(sums.in)));
-    return reshape(std::move(normalised), edge_weight.shape());
+    const auto normalized = [&] {
+      if (norm == EdgeNorm::in_weights) return column(edge_weight) * in_weight_factors(graph, edge_weight);
+      const WeightSums sums = weight_sums(graph, edge_weight);
+      if (norm == EdgeNorm::right) return graph.apply_edges(fn::e_div_v(column(edge_weight), sums.in));
+      return column(edge_weight) *
+             graph.apply_edges(fn::u_mul_v(inverse_root(sums.out), inverse_root(sums.in)));
+    };
+    return reshape(normalized(), edge_weight.shape());
   });
+}
+
+Tensor kept_edge_weight_norm(const GraphShardManager& graph, EdgeNorm norm) {
+  Tensor& kept = graph.shards()->edge_norms[static_cast<std::size_t>(norm)];
+  if (kept.defined()) return kept;
+  const RecordedPass::Pause kept_from_now_on(graph.comm());
+  Tensor made = graph.comm().agree([&] {
+    require<InputError>(!graph.topology().is_layer,
+                        "edge weights of a message flow graph are normalized in the whole graph, expected "
+                        "kept_edge_weight_norm() of the whole graph before its message flow graphs are made");
+    return edge_weight_norm(graph, graph.edge_weight(), norm).value();
+  });
+  return kept = std::move(made);  // all ranks have it, or none
 }
 
 }}  // namespace sar

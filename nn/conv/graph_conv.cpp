@@ -1,5 +1,6 @@
 #include <sar/graph/message/degree_factors.hpp>
 #include <sar/nn/conv/aggregate.hpp>
+#include <sar/nn/conv/edge_weight_norm.hpp>
 #include <sar/nn/conv/graph_conv.hpp>
 
 namespace sar { inline namespace SAR_PRECISION {
@@ -13,10 +14,31 @@ SumFactors factors_of(GraphConvNorm norm) {
       return {.src = DegreeFactor::inverse, .dst = {}};
     case GraphConvNorm::right:
       return {.src = {}, .dst = DegreeFactor::inverse};
+    case GraphConvNorm::in_weights:
+      return {.src = DegreeFactor::inverse_root_or_0,
+              .src_degree = NodeDegree::source_in,
+              .dst = DegreeFactor::inverse_root_or_0};
     case GraphConvNorm::both:
+    case GraphConvNorm::weights:
       break;
   }
   return {.src = DegreeFactor::inverse_root, .dst = DegreeFactor::inverse_root};
+}
+
+/// Returns whether the weights are the graph's own, on every rank. Collective.
+bool are_own_weights(const GraphShardManager& graph, const Variable& weight) {
+  const Tensor& own = graph.edge_weight();
+  const bool here = own.defined() && !weight.requires_grad() && weight.num_rows() == own.num_rows() &&
+                    (own.size() == 0 || weight.value().data() == own.data());
+  return graph.comm().all_reduce(here ? 1 : 0, ReduceOp::min) == 1;
+}
+
+/// Returns the sum over in-edges, with weights that are normalized by their sums. Collective.
+Variable normalized_sum(const GraphShardManager& graph, Variable rows, const Variable& weight,
+                        EdgeNorm norm) {
+  const Variable normalized = are_own_weights(graph, weight) ? kept_edge_weight_norm(graph, norm)
+                                                             : edge_weight_norm(graph, weight, norm);
+  return graph.update_all(fn::u_mul_e(std::move(rows), normalized), fn::sum);
 }
 
 }  // namespace
@@ -38,9 +60,14 @@ Variable GraphConv::operator()(const GraphShardManager& graph, const Variable& f
     require_rows(feat, graph.num_src_nodes(), in_feats_, "GraphConv, features");
     const bool multiply_first =
         weight_.defined() && !options_.cached && multiplies_first(graph, feat, weight_.shape()[1]);
+    const GraphConvNorm norm = options_.norm;
     Variable h = cache_(graph, {&feat, &edge_weight}, [&] {
-      return scaled_sum(graph, multiply_first ? affine(feat, weight_, {}) : feat, edge_weight,
-                        factors_of(options_.norm));
+      Variable rows = multiply_first ? affine(feat, weight_, {}) : feat;
+      const bool by_weights = norm == GraphConvNorm::weights || norm == GraphConvNorm::in_weights;
+      if (!by_weights || !edge_weight.defined())
+        return scaled_sum(graph, std::move(rows), edge_weight, factors_of(norm));
+      return normalized_sum(graph, std::move(rows), edge_weight,
+                            norm == GraphConvNorm::weights ? EdgeNorm::both : EdgeNorm::in_weights);
     });
     if (weight_.defined() && !multiply_first) return affine(std::move(h), weight_, bias_);
     return bias_.defined() ? add(std::move(h), bias_) : h;

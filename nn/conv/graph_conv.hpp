@@ -11,9 +11,12 @@ namespace sar { inline namespace SAR_PRECISION {
 /// Scaling of rows in GraphConv. Degrees count edges, ignore edge weights and are at least 1.
 enum class GraphConvNorm {
   none,
-  left,   ///< source rows by 1 / out-degree
-  right,  ///< sums by 1 / in-degree
-  both,   ///< source rows by 1 / sqrt(out-degree), sums by 1 / sqrt(in-degree)
+  left,        ///< source rows by 1 / out-degree
+  right,       ///< sums by 1 / in-degree
+  both,        ///< source rows by 1 / sqrt(out-degree), sums by 1 / sqrt(in-degree)
+  weights,     ///< edge weights as edge_weight_norm(both), like dgl.nn.EdgeWeightNorm; without weights: both
+  in_weights,  ///< edge weights as edge_weight_norm(in_weights), like PyG's GCNConv; without weights: weights
+               ///< of 1
 };
 
 struct GraphConvOptions {
@@ -30,7 +33,10 @@ struct GraphConvOptions {
 ///
 ///     y_v = c_v sum_{u -> v} w_uv c_u x_u W + b
 ///
-/// with the scales c given by the norm and optional edge weights w.
+/// with the scales c given by the norm and optional edge weights w. The norms `weights` and `in_weights` keep
+/// the normalized weights of graph.edge_weight() with the graph, and normalize other weights in each call.
+/// Message flow graphs need the former, kept before they were made (kept_edge_weight_norm). PyG's GCNConv
+/// also adds self loops: give the graph self loops of weight 1 for nodes that have none.
 ///
 /// Parameters: weight W [in, out], Xavier-uniform, and bias b [out], zero. The product with W comes before or
 /// after the aggregation, whichever makes the aggregated rows narrower. Collective: one update_all; if

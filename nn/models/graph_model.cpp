@@ -1,5 +1,6 @@
 #include <sar/core/error.hpp>
 #include <sar/core/files/file.hpp>
+#include <sar/nn/models/gcn_norm.hpp>
 #include <sar/nn/models/graph_model.hpp>
 #include <sar/nn/models/weight_file.hpp>
 #include <sar/nn/train/state_dict.hpp>
@@ -96,7 +97,9 @@ void GraphModel::check(const GraphShardManager& graph, const Variable& x, const 
 std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::string& path,
                                        const WeightNames& names) {
   return comm.agree([&] {
-    const ModelFile file = path.ends_with(".json") ? read_json(comm, path) : read_metadata(comm, path);
+    ModelFile file = path.ends_with(".json") ? read_json(comm, path) : read_metadata(comm, path);
+    if (file.description.type == "gcn" && file.description.gcn_norm.empty())
+      file.description.gcn_norm = gcn_norm_of_weights(comm, file.weights, names);
     Generator gen(0);
     auto model = std::make_unique<GraphModel>(file.description, comm, gen);
     load_model_weights(comm, file.weights, *model, names);

@@ -59,12 +59,10 @@ class GraphModel : public Module {
   std::optional<MeshGraphNet> mesh_;
 };
 
-/// Key of the description in the metadata of a .safetensors file.
-inline constexpr const char* model_key = "sar.model";
-
 /// Loads a network and its weights and sets it to evaluation mode. The file is a .safetensors file with a
 /// description in its metadata, or a .json description whose key "weights" names the weight file. Weights may
-/// have the names of other programs, as in load_model_weights(). Rank 0 reads the files. Throws InputError on
+/// have the names of other programs, as in load_model_weights(); a gcn whose description does not say its
+/// gcn_norm gets gcn_norm_of_weights(). Rank 0 reads the files. Throws InputError on
 /// every rank for an unreadable or damaged file, for a file without a description, and as
 /// ModelDescription::from_json() and load_model_weights() do. Collective.
 [[nodiscard]] std::unique_ptr<GraphModel> load_model(const Communicator& comm, const std::string& path,

@@ -59,6 +59,7 @@ const std::vector<Key>& keys() {
       key("activation", {}, &D::activation, &J::text),
       key("dropout", stacks, &D::dropout, &J::number),
       key("aggregator", {"sage", "gin"}, &D::aggregator, &J::text),
+      key("gcn_norm", {"gcn"}, &D::gcn_norm, &J::text),
       key("heads", attending, &D::heads, &J::integer),
       key("out_heads", attending, &D::out_heads, &J::integer),
       key("attention_dropout", attending, &D::attention_dropout, &J::number),
@@ -120,6 +121,11 @@ const std::vector<std::string>& ModelDescription::activations() {
   return names;
 }
 
+const std::vector<std::string>& ModelDescription::gcn_norms() {
+  static const Names names{"degrees", "weights", "in_weights"};
+  return names;
+}
+
 ModelDescription ModelDescription::from_json(const std::string& text, const std::string& where) {
   const JsonValue file = JsonValue::parse(text, where, "the description of a network", where);
   require_version(file);
@@ -129,7 +135,9 @@ ModelDescription ModelDescription::from_json(const std::string& text, const std:
   require_known_keys(file, d.type);
   for (const Key& key : keys())
     if (reads(key, d.type) && (key.is_required || file.has(key.name))) key.read(d, file.at(key.name));
-  return d.checked(where);
+  d = d.checked(where);
+  if (d.type == "gcn" && !file.has("gcn_norm")) d.gcn_norm.clear();
+  return d;
 }
 
 std::string ModelDescription::to_json() const {
@@ -154,6 +162,7 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   if (d.norm.empty()) d.norm = "none";
   if (d.activation.empty()) d.activation = has_heads ? "elu" : "relu";
   if (d.aggregator.empty()) d.aggregator = aggregators(type)[0];
+  if (type == "gcn" && d.gcn_norm.empty()) d.gcn_norm = gcn_norms()[0];
   const auto number = [&](const char* key, Index value, Index low = 1, Index high = most_features) {
     require<InputError>(!reads(type, key) || (low <= value && value <= high), where, ".", key, " is ", value,
                         ", expected a whole number from ", low, " to ", high);
@@ -180,6 +189,7 @@ ModelDescription ModelDescription::checked(const std::string& where) const {
   name("norm", d.norm, {"none", "batch", "layer"});
   name("activation", d.activation, activations());
   name("aggregator", d.aggregator, aggregators(type));
+  name("gcn_norm", d.gcn_norm, gcn_norms());
   require<InputError>(!has_heads || hidden % heads == 0, where, ".hidden is ", hidden,
                       ", expected a multiple of .heads, ", heads);
   require<InputError>(edge_feats == 0 || reads(type, "edge_feats"), where, ".edge_feats is ", edge_feats,

@@ -14,7 +14,7 @@ namespace sar { inline namespace SAR_PRECISION {
 ///
 ///     {"sar_model": 1, "type": "sage", "in_feats": 8, "hidden": 64, "out_feats": 3, "layers": 3}
 ///
-/// An empty `norm`, `activation` or `aggregator` means the default of the type.
+/// An empty `norm`, `activation`, `aggregator` or `gcn_norm` means the default of the type.
 struct ModelDescription {
   static constexpr Index max_layers = 10'000;
 
@@ -27,6 +27,7 @@ struct ModelDescription {
   std::string activation = {};   ///< one of activations(); default: elu for types with heads, relu otherwise
   double dropout = 0;            ///< after the activation; gcn, gat, gatv2: also of the input
   std::string aggregator = {};   ///< sage: mean (default), gcn, pool, lstm; gin: sum, mean, max, min
+  std::string gcn_norm = {};     ///< gcn: degrees (default), weights, in_weights; see GraphConvNorm
   Index heads = 4;               ///< gat, gatv2: heads of each layer but the last
   Index out_heads = 1;           ///< gat, gatv2: heads of the last layer; the result is their mean
   double attention_dropout = 0;  ///< gat, gatv2: dropout of the attention coefficients
@@ -39,21 +40,26 @@ struct ModelDescription {
 
   /// Parses a description. Throws InputError for text that is not JSON, another format version, keys that are
   /// missing, unknown or of another network type, and values that checked() rejects. The message begins with
-  /// `where` and names the key, the given value and the expected one.
+  /// `where` and names the key, the given value and the expected one. `gcn_norm` stays empty if it is not
+  /// given, so that load_model() can set it by the names of the weights.
   [[nodiscard]] static ModelDescription from_json(const std::string& text,
                                                   const std::string& where = "the description");
   /// Returns all keys that the type reads, as JSON on one line. Throws as checked().
   [[nodiscard]] std::string to_json() const;
   /// Returns the description with defaults in place of empty strings. Throws InputError, as from_json(), for
-  /// an unknown type, norm, activation or aggregator, for widths and numbers of heads outside 1 to 2^24, for
-  /// a number of layers outside 1 to max_layers, for a dropout outside [0, 1), and for a hidden width that is
-  /// not a multiple of the heads.
+  /// an unknown type, norm, activation, aggregator or gcn_norm, for widths and numbers of heads outside 1 to
+  /// 2^24, for a number of layers outside 1 to max_layers, for a dropout outside [0, 1), and for a hidden
+  /// width that is not a multiple of the heads.
   [[nodiscard]] ModelDescription checked(const std::string& where = "the description") const;
 
-  /// Return the valid values of `type` and `activation`.
+  /// Return the valid values of `type`, `activation` and `gcn_norm`.
   [[nodiscard]] static const std::vector<std::string>& types();
   [[nodiscard]] static const std::vector<std::string>& activations();
+  [[nodiscard]] static const std::vector<std::string>& gcn_norms();
 };
+
+/// Key of the description in the metadata of a .safetensors file.
+inline constexpr const char* model_key = "sar.model";
 
 /// Adds all keys that the type reads.
 void add_arguments(CollectiveCall& call, const ModelDescription& description);

@@ -8,6 +8,7 @@
 #include <sar/nn/links/link_loss.hpp>
 #include <sar/nn/links/link_predictor.hpp>
 #include <sar/nn/links/ranking.hpp>
+#include <sar/nn/models/gcn_norm.hpp>
 #include <sar/nn/models/graph_model.hpp>
 #include <sar/nn/models/label_propagation.hpp>
 #include <sar/nn/models/mesh_graph_net.hpp>

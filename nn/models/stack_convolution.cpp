@@ -2,8 +2,8 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/conv/gat_conv.hpp>
 #include <sar/nn/conv/gin_conv.hpp>
-#include <sar/nn/conv/graph_conv.hpp>
 #include <sar/nn/conv/sage_conv.hpp>
+#include <sar/nn/models/gcn_norm.hpp>
 #include <sar/nn/models/stack_convolution.hpp>
 #include <sar/nn/modules/batch_norm.hpp>
 #include <sar/nn/modules/linear.hpp>
@@ -37,8 +37,8 @@ StackConvolution make_sage(const ModelDescription& d, const LayerSize& size, Gen
   return convolution(std::make_unique<SAGEConv>(size.in, size.out(), gen, options), weighted);
 }
 
-StackConvolution make_gcn(const LayerSize& size, Generator& gen) {
-  const GraphConvOptions options{.cached = size.cached};
+StackConvolution make_gcn(const ModelDescription& d, const LayerSize& size, Generator& gen) {
+  const GraphConvOptions options{.norm = graph_conv_norm(d.gcn_norm), .cached = size.cached};
   return convolution(std::make_unique<GraphConv>(size.in, size.out(), gen, options), weighted);
 }
 
@@ -106,7 +106,7 @@ std::vector<LayerSize> layer_sizes(const ModelDescription& d, bool attends) {
 StackConvolution make_convolution(const ModelDescription& d, const LayerSize& size, const Communicator& comm,
                                   Generator& gen) {
   if (d.type == "sage") return make_sage(d, size, gen);
-  if (d.type == "gcn") return make_gcn(size, gen);
+  if (d.type == "gcn") return make_gcn(d, size, gen);
   if (d.type == "gat") return make_gat(d, size, gen);
   if (d.type == "gatv2") return make_gatv2(d, size, gen);
   require(d.type == "gin", "a stack has no convolution of type ", d.type);

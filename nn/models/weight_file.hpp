@@ -20,28 +20,35 @@ class WeightFile {
   explicit WeightFile(const Module& model);
 
   /// Loads a file as load_weights() does, after match_weights(). Returns one line for each tensor whose name
-  /// differs from the model's, saying what it was matched with. Throws InputError on every rank as these two
-  /// functions do; the model then stays unchanged. Collective.
+  /// differs from the model's, saying what it was matched with, and for each that keeps its initial value.
+  /// Throws InputError on every rank as these two functions do; the model then stays unchanged. Collective.
   std::vector<std::string> load(const Communicator& comm, const std::string& path, const WeightNames& names);
 
   /// Reads the names of a file, but not its values, so that save() uses them. Errors are those of load().
   /// Collective.
   void recognise(const Communicator& comm, const std::string& path, const WeightNames& names);
 
-  /// Writes a file in the names and layouts of the file that was loaded or recognized. `metadata` and errors
-  /// as in save_weights(). Collective.
+  /// Returns whether the file has the names of layers of PyG that add self loops: GCNConv, GATConv,
+  /// GATv2Conv. Local.
+  [[nodiscard]] bool adds_self_loops() const;
+
+  /// Writes a file in the names and layouts of the file that was loaded or recognized, or in those of the
+  /// model if the file had nothing for some tensors. `metadata` and errors as in save_weights(). Collective.
   void save(const Communicator& comm, const std::string& path,
             std::map<std::string, std::string> metadata = {}) const;
 
  private:
-  /// Returns the tensors of the file. They are the model's own tensors if only names differ, and copies
-  /// otherwise.
-  [[nodiscard]] StateDict in_file() const;
+  [[nodiscard]] StateDict to_read() const;
+  [[nodiscard]] StateDict to_write() const;
   [[nodiscard]] Tensor tensor(const std::string& model_name) const;
+  /// Returns a counter of the model, or null.
+  [[nodiscard]] const NamedCounter* counter(const std::string& model_name) const;
   void take(const WeightLink& link, const Tensor& value) const;
+  [[nodiscard]] std::vector<std::string> lines() const;
 
   StateDict model_;
   std::vector<WeightLink> links_;
+  std::vector<std::string> missing_;
 };
 
 /// Loads the weights of a network from a file with the network's own names or those of PyTorch Geometric, DGL

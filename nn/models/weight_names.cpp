@@ -1,186 +1,60 @@
 #include <sar/core/error.hpp>
 #include <sar/nn/models/weight_names.hpp>
 
+#include <fnmatch.h>
+
 #include <algorithm>
-#include <functional>
-#include <numeric>
-#include <optional>
 #include <set>
 #include <utility>
 
 namespace sar { inline namespace SAR_PRECISION {
 namespace {
 
-/// A tensor's name in another program and in the model. A `from` with a final dot is a prefix.
-struct Spelling {
-  std::string from, to;
-  WeightLayout layout = WeightLayout::same;
-};
+/// The tensors of a file under the names that matching uses.
+struct KnownNames {
+  std::vector<NamedShape> tensors;
+  std::vector<std::string> originals;  ///< the names in the file
+  std::vector<bool> renamed;           ///< by the caller
 
-const std::vector<Spelling>& spellings() {
-  static const std::vector<Spelling> all{
-      // PyG's SAGEConv, then older releases of DGL
-      {"lin_l.weight", "fc_neigh.weight"},
-      {"lin_l.bias", "fc_self.bias"},
-      {"lin_r.weight", "fc_self.weight"},
-      {"bias", "fc_self.bias"},
-      // PyG's GCNConv
-      {"lin.weight", "weight", WeightLayout::transposed},
-      // PyG's GATConv
-      {"lin.weight", "fc.weight"},
-      {"lin_src.weight", "fc.weight"},
-      {"att_src", "attn_l"},
-      {"att_dst", "attn_r"},
-      {"res.weight", "res_fc.weight"},
-      {"bias", "bias", WeightLayout::one_head},
-      {"bias", "res_fc.bias"},
-      {"bias", "res_fc.bias", WeightLayout::one_head},
-      // PyG's GATv2Conv
-      {"lin_l.weight", "fc_src.weight"},
-      {"lin_l.bias", "fc_src.bias"},
-      {"lin_r.weight", "fc_dst.weight"},
-      {"lin_r.bias", "fc_dst.bias"},
-      {"att", "attn"},
-      {"bias", "fc_src.bias", WeightLayout::added},
-      // GINConv around PyG's Sequential, PyG's MLP and the MLP of DGL's example
-      {"nn.lins.0.", "apply_func.0."},
-      {"nn.norms.0.module.", "apply_func.1."},
-      {"nn.norms.0.", "apply_func.1."},
-      {"nn.lins.1.", "apply_func.3."},
-      {"nn.", "apply_func."},
-      {"apply_func.linears.0.", "apply_func.0."},
-      {"apply_func.batch_norm.", "apply_func.1."},
-      {"apply_func.linears.1.", "apply_func.3."},
-      // PyG's RGCNConv
-      {"weight", "linear_r.W"},
-      {"comp", "linear_r.coeff"},
-      {"root", "loop_weight"},
-      {"bias", "h_bias"},
-      // PyG's BatchNorm
-      {"module.", ""},
-  };
-  return all;
-}
-
-bool has_layout(WeightLayout layout, const std::vector<Index>& file, const std::vector<Index>& model) {
-  const auto is_single = [](const auto& shape) {
-    return std::ranges::all_of(shape, [](Index n) { return n == 1; });
-  };
-  switch (layout) {
-    case WeightLayout::same:
-      return file == model || (file.size() + model.size() == 1 && is_single(file) && is_single(model));
-    case WeightLayout::transposed:
-      return file.size() == 2 && model.size() == 2 && file[0] == model[1] && file[1] == model[0];
-    case WeightLayout::one_head:
-    case WeightLayout::added:
-      return file.size() == 1 && model.size() == 1 && file[0] > 0 && model[0] % file[0] == 0;
-  }
-  return false;
-}
-
-/// The tensors of a layer.
-struct Layer {
-  std::string prefix;  ///< "convs.1"
-  std::string stem;    ///< "convs" of "convs.1", "conv" of "conv1"
-  Index number = -1;
-  bool is_renamed = false;                            ///< by the caller's WeightNames
-  std::map<std::string, const NamedShape*> leaves{};  ///< keyed by the rest of the name after the prefix and
-                                                      ///< its dot
-
-  [[nodiscard]] bool is_norm() const {
-    return leaves.contains("running_mean") || leaves.contains("module.running_mean");
-  }
-};
-
-constexpr const char* digits = "0123456789";
-
-bool is_number(const std::string& text) {
-  return !text.empty() && text.size() < 10 && text.find_first_not_of(digits) == std::string::npos;
-}
-
-/// Returns the layer of a name: "convs.1" for "convs.1.lin.weight", "conv1" for "conv1.weight".
-Layer layer_of(const std::string& name) {
-  const std::size_t first = name.find('.');
-  if (first == std::string::npos) return {.prefix = "", .stem = ""};
-  std::string head = name.substr(0, first);
-  const std::size_t second = name.find('.', first + 1);
-  const std::string index = name.substr(first + 1, second - first - 1);
-  if (second != std::string::npos && is_number(index))
-    return {.prefix = name.substr(0, second), .stem = head, .number = std::stoll(index)};
-  const std::size_t stem = head.find_last_not_of(digits) + 1;
-  const std::string end = head.substr(stem);
-  return {.prefix = head, .stem = head.substr(0, stem), .number = is_number(end) ? std::stoll(end) : -1};
-}
-
-/// Groups tensors into layers, in the order of their first tensors.
-std::vector<Layer> layers_of(const std::vector<NamedShape>& tensors) {
-  std::vector<Layer> layers;
-  std::map<std::string, std::size_t> places;  // keyed by prefix
-  for (const NamedShape& tensor : tensors) {
-    const Layer layer = layer_of(tensor.name);
-    const auto [place, is_new] = places.emplace(layer.prefix, layers.size());
-    if (is_new) layers.push_back(layer);
-    layers[place->second].leaves[tensor.name.substr(layer.prefix.empty() ? 0 : layer.prefix.size() + 1)] =
-        &tensor;
-  }
-  return layers;
-}
-
-/// Returns the links between the tensors of two layers, or nothing if one tensor has no partner.
-std::optional<std::vector<WeightLink>> links_between(const Layer& file, const Layer& model) {
-  if (file.is_norm() != model.is_norm()) return std::nullopt;
-  std::vector<WeightLink> links;
-  std::map<std::string, const NamedShape*> left = model.leaves;
-  const auto take = [&](const NamedShape& from, const std::string& to, WeightLayout layout) {
-    const bool adds = layout == WeightLayout::added;
-    const auto& targets = adds ? model.leaves : left;
-    const auto target = targets.find(to);
-    if (target == targets.end() || (adds && !model.leaves.contains("fc_dst.bias")) ||
-        !has_layout(layout, from.shape, target->second->shape))
-      return false;
-    const Index size = std::accumulate(from.shape.begin(), from.shape.end(), Index{1}, std::multiplies<>());
-    links.push_back({from.name, target->second->name, layout, size});
-    if (!adds) left.erase(to);
-    return true;
-  };
-  for (const auto& [leaf, tensor] : file.leaves) {
-    bool taken = take(*tensor, leaf, WeightLayout::same);
-    for (const Spelling& each : spellings()) {
-      if (taken) break;
-      if (each.from.ends_with('.') ? leaf.starts_with(each.from) : leaf == each.from)
-        taken = take(*tensor, each.to + leaf.substr(each.from.size()), each.layout);
+  [[nodiscard]] std::map<std::string, std::string> originals_by_name(const std::string& place) const {
+    std::map<std::string, std::string> result;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const auto [before, is_new] = result.emplace(tensors[i].name, originals[i]);
+      require<InputError>(is_new, place, ": '", before->second, "' and '", originals[i],
+                          "' are both called '", tensors[i].name, "' now, expected names that differ");
     }
-    if (!taken) return std::nullopt;
+    return result;
   }
-  if (!left.empty()) return std::nullopt;
-  return links;
+};
+
+/// Returns the tensors whose names match none of the patterns. `where` and `purpose` are for the error of a
+/// pattern that matches no name.
+std::vector<NamedShape> without(const std::vector<NamedShape>& tensors,
+                                const std::vector<std::string>& patterns, const std::string& where,
+                                const char* purpose) {
+  std::vector<NamedShape> left;
+  std::set<std::string> used;
+  for (const NamedShape& tensor : tensors) {
+    bool found = false;
+    for (const std::string& pattern : patterns) {
+      if (fnmatch(pattern.c_str(), tensor.name.c_str(), 0) != 0) continue;
+      used.insert(pattern);
+      found = true;
+    }
+    if (!found) left.push_back(tensor);
+  }
+  for (const std::string& pattern : patterns)
+    require<InputError>(used.contains(pattern), where, " matches '", pattern, "', expected one to ", purpose);
+  return left;
 }
 
-std::string outline(const NamedShape& tensor) {
-  return concat("'", tensor.name, "' [", joined(tensor.shape), "]");
-}
-
-/// Returns, for messages: 'a' [2, 3], 'b' [3] and 4 more
-std::string outline(const std::vector<NamedShape>& tensors, const std::vector<WeightLink>& links,
-                    std::string WeightLink::*side) {
-  constexpr int most = 10;
-  std::set<std::string> linked;
-  for (const WeightLink& link : links) linked.insert(link.*side);
-  std::string text;
-  int count = 0;
-  for (const NamedShape& tensor : tensors)
-    if (!linked.contains(tensor.name) && ++count <= most)
-      text += (text.empty() ? "" : ", ") + outline(tensor);
-  return count > most ? concat(text, " and ", count - most, " more") : text;
-}
-
-/// Returns the file's names after the caller's changes and without prefixes of wrappers, in the order of the
-/// file.
-std::vector<NamedShape> renamed(const std::vector<NamedShape>& file, const WeightNames& names,
-                                const std::string& place) {
-  std::vector<NamedShape> result = file;
-  std::map<std::string, int> uses;
-  for (NamedShape& tensor : result) {
+/// Applies the caller's changes.
+KnownNames changed(const std::vector<NamedShape>& file, const WeightNames& names, const std::string& place) {
+  KnownNames known;
+  known.tensors = without(file, names.drop, place + ": no name in the file", "ignore");
+  std::set<std::string> used;
+  for (NamedShape& tensor : known.tensors) {
+    known.originals.push_back(tensor.name);
     std::string& name = tensor.name;
     if (name.starts_with(names.strip_prefix)) name.erase(0, names.strip_prefix.size());
     const std::string *from = nullptr, *to = nullptr;
@@ -188,99 +62,256 @@ std::vector<NamedShape> renamed(const std::vector<NamedShape>& file, const Weigh
       if ((name == begin || name.starts_with(begin + ".")) &&
           (from == nullptr || begin.size() > from->size()))
         from = &begin, to = &end;
+    known.renamed.push_back(from != nullptr);
     if (from == nullptr) continue;
-    ++uses[*from];
+    used.insert(*from);
     name = *to + name.substr(from->size());
   }
   for (const auto& [from, to] : names.rename)
-    require<InputError>(uses[from] > 0, place, ": no name in the file is or begins with '", from,
+    require<InputError>(used.contains(from), place, ": no name in the file is or begins with '", from,
                         "', expected one to rename to '", to, "'");
-  std::map<std::string, std::string> seen;
-  for (std::size_t i = 0; i < file.size(); ++i) {
-    const auto [before, is_new] = seen.emplace(result[i].name, file[i].name);
-    require<InputError>(is_new, place, ": '", before->second, "' and '", file[i].name, "' are both called '",
-                        result[i].name, "' now, expected names that differ");
-  }
-  return result;
+  return known;
 }
 
-/// Removes prefixes that wrappers of a model add to all names.
-void strip_wrappers(std::vector<NamedShape>& tensors) {
-  for (bool found = true; found;) {
+/// Removes what wrappers of a model add to names that the caller did not change.
+void strip_wrappers(KnownNames& known) {
+  std::vector<std::string*> names;
+  for (std::size_t i = 0; i < known.tensors.size(); ++i)
+    if (!known.renamed[i]) names.push_back(&known.tensors[i].name);
+  const std::string compiled = "_orig_mod.";
+  for (std::string* name : names)
+    for (std::size_t at;
+         (at = name->find(compiled)) != std::string::npos && (at == 0 || (*name)[at - 1] == '.');)
+      name->erase(at, compiled.size());
+  for (bool found = !names.empty(); found;) {
     found = false;
-    for (const std::string wrapper : {"module.", "_orig_mod.", "model.", "net.", "gnn."}) {
-      const auto has = [&](const NamedShape& tensor) { return tensor.name.starts_with(wrapper); };
-      if (tensors.empty() || !std::ranges::all_of(tensors, has)) continue;
-      for (NamedShape& tensor : tensors) tensor.name.erase(0, wrapper.size());
+    for (const std::string wrapper : {"module.", "model.", "net.", "gnn."}) {
+      if (!std::ranges::all_of(names, [&](const std::string* name) { return name->starts_with(wrapper); }))
+        continue;
+      for (std::string* name : names) name->erase(0, wrapper.size());
       found = true;
     }
   }
 }
 
-/// Matches the layers of the model with those of the file. Links keep the tensor names of `file`.
-std::vector<WeightLink> match_layers(std::vector<Layer> file, const std::vector<Layer>& model,
-                                     const std::string& place) {
-  std::ranges::stable_sort(file, {}, [](const Layer& layer) { return std::pair(layer.stem, layer.number); });
-  std::vector<WeightLink> links;
-  const auto take = [&](std::vector<Layer>::iterator from, const Layer& to) {
-    auto found = *links_between(*from, to);
-    links.insert(links.end(), found.begin(), found.end());
-    file.erase(from);
+/// Marks the layers that the caller's new names name.
+void mark_renamed(std::vector<WeightLayer>& layers, const WeightNames& names) {
+  const auto begins = [](const std::string& name, const std::string& with) {
+    return name == with || name.starts_with(with + ".");
   };
-  std::vector<const Layer*> left;
-  for (const Layer& layer : model) {  // layers that the caller named first
-    const auto same = std::ranges::find(file, layer.prefix, &Layer::prefix);
-    if (same != file.end() && same->is_renamed && links_between(*same, layer))
-      take(same, layer);
-    else
-      left.push_back(&layer);
-  }
-  for (const Layer* layer : left) {
-    auto first = file.end();
-    for (auto each = file.begin(); each != file.end(); ++each) {
-      if (each->is_renamed || !links_between(*each, *layer)) continue;
-      require<InputError>(first == file.end() || first->stem == each->stem, place, ": '", layer->prefix,
-                          "' of the model could be '", first == file.end() ? "" : first->prefix, "' or '",
-                          each->prefix, "' of the file, expected a rename of '", each->prefix, "' to '",
-                          layer->prefix, "' or another");
-      if (first == file.end()) first = each;
+  for (WeightLayer& layer : layers)
+    layer.is_renamed = std::ranges::any_of(names.rename, [&](const auto& pair) {
+      return begins(pair.second, layer.prefix) || begins(layer.prefix, pair.second);
+    });
+}
+
+/// Matches the layers of a model with those of a file.
+class Matcher {
+ public:
+  Matcher(std::vector<WeightLayer> file, const std::vector<WeightLayer>& model,
+          const std::map<std::string, std::string>& originals, const std::string& place,
+          SameValues same_values)
+      : file_(std::move(file)), originals_(originals), place_(place), same_values_(same_values) {
+    std::ranges::stable_sort(file_, {},
+                             [](const WeightLayer& each) { return std::pair(each.stem, each.number); });
+    std::vector<const WeightLayer*> left;
+    for (const WeightLayer& layer : model) {  // layers that the caller named first
+      const auto same = std::ranges::find(file_, layer.prefix, &WeightLayer::prefix);
+      if (same == file_.end() || !same->is_renamed || !take(same, layer)) left.push_back(&layer);
     }
-    if (first != file.end()) take(first, *layer);
+    for (const WeightLayer* layer : left) {
+      const auto found = find(*layer);
+      if (found == file_.end() || !take(found, *layer)) model_.push_back(layer);
+    }
+    take_copies();
+    for (const WeightLayer* layer : model_) take_part(*layer);
   }
-  return links;
+
+  std::vector<WeightLink> links;
+  std::vector<std::string> missing;
+  std::vector<WeightLink> partial;       ///< of layers that do not fit, for messages
+  std::vector<std::string> differences;  ///< of tensors that should be equal, for messages
+
+ private:
+  using Place = std::vector<WeightLayer>::iterator;
+
+  bool take(Place from, const WeightLayer& to) {
+    LayerMatch match = match_layer(*from, to, same_values_);
+    if (!match.is_complete()) return false;
+    links.insert(links.end(), match.links.begin(), match.links.end());
+    missing.insert(missing.end(), match.missing.begin(), match.missing.end());
+    taken_.push_back(*from);
+    file_.erase(from);
+    return true;
+  }
+
+  /// Returns the first layer of the file that fits.
+  Place find(const WeightLayer& layer) {
+    Place first = file_.end();
+    for (Place each = file_.begin(); each != file_.end(); ++each) {
+      if (each->is_renamed || !match_layer(*each, layer, same_values_).is_complete()) continue;
+      if (first == file_.end()) first = each;
+      if (first->stem == each->stem || is_copy(*each, first->stem)) continue;
+      throw InputError(concat(place_, ": '", layer.prefix, "' of the model could be '", original(*first),
+                              "' or '", original(*each), "' of the file, expected a rename (--rename ",
+                              original(*first), "=", layer.prefix, " or ", original(*each), "=", layer.prefix,
+                              ") or names to ignore (--drop-weights '", original(*each), ".*')"));
+    }
+    return first;
+  }
+
+  /// Returns whether a layer of this stem has the same names and values.
+  bool is_copy(const WeightLayer& layer, const std::string& stem) {
+    const auto is_same = [&](const WeightLayer& other) {
+      return other.stem == stem &&
+             std::ranges::equal(layer.leaves, other.leaves, [&](const auto& a, const auto& b) {
+               return a.first == b.first && same_values_(a.second->name, b.second->name);
+             });
+    };
+    return std::ranges::any_of(file_, is_same) || std::ranges::any_of(taken_, is_same);
+  }
+
+  /// Links the layers that the file has again, as modules of their own or in another list: nn1.0.weight
+  /// besides conv1.nn.0.weight.
+  void take_copies() {
+    std::erase_if(file_, [&](const WeightLayer& layer) {
+      return std::ranges::any_of(taken_, [&](const WeightLayer& of) { return take_copy(layer, of); });
+    });
+  }
+
+  bool take_copy(const WeightLayer& layer, const WeightLayer& of) {
+    if (layer.stem == of.stem) return false;
+    std::vector<WeightLink> copies;
+    for (const auto& [leaf, tensor] : layer.leaves) {
+      const auto same =
+          std::ranges::find_if(of.leaves, [&, &leaf = leaf, &tensor = tensor](const auto& other) {
+            return (other.first == leaf || other.first.ends_with("." + leaf)) &&
+                   same_values_(other.second->name, tensor->name);
+          });
+      if (same == of.leaves.end()) return false;
+      copies.push_back(*std::ranges::find(links, same->second->name, &WeightLink::file));
+      copies.back().file = copies.back().saved = tensor->name;
+    }
+    links.insert(links.end(), copies.begin(), copies.end());
+    return true;
+  }
+
+  /// Links as much of a layer as possible, so that a message names only what does not fit.
+  void take_part(const WeightLayer& layer) {
+    LayerMatch best;
+    Place of = file_.end();
+    for (Place each = file_.begin(); each != file_.end(); ++each) {
+      LayerMatch match = match_layer(*each, layer, same_values_);
+      if (match.links.size() <= best.links.size()) continue;
+      best = std::move(match);
+      of = each;
+    }
+    if (of == file_.end()) return;
+    partial.insert(partial.end(), best.links.begin(), best.links.end());
+    if (!best.difference.empty()) differences.push_back(best.difference);
+    file_.erase(of);
+  }
+
+  /// Returns the beginning of the layer's names in the file.
+  [[nodiscard]] std::string original(const WeightLayer& layer) const {
+    const std::string& name = layer.leaves.begin()->second->name;
+    const std::string& before = originals_.at(name);
+    const std::string rest = name.substr(layer.prefix.size());
+    return before.ends_with(rest) ? before.substr(0, before.size() - rest.size()) : layer.prefix;
+  }
+
+  std::vector<WeightLayer> file_, taken_ = {};
+  std::vector<const WeightLayer*> model_ = {};  ///< without a layer of the file
+  const std::map<std::string, std::string>& originals_;
+  const std::string& place_;
+  SameValues same_values_;
+};
+
+/// Returns, for messages: 'a' [2, 3], 'b' [3] and 4 more
+std::string outline(const std::vector<NamedShape>& tensors, const std::set<std::string>& linked,
+                    const std::map<std::string, std::string>& originals = {}) {
+  constexpr int most = 10;
+  std::string text;
+  int count = 0;
+  for (const NamedShape& tensor : tensors) {
+    if (linked.contains(tensor.name) || ++count > most) continue;
+    const std::string& name = originals.empty() ? tensor.name : originals.at(tensor.name);
+    text += concat(text.empty() ? "'" : ", '", name, "' [", joined(tensor.shape), "]");
+  }
+  return count > most ? concat(text, " and ", count - most, " more") : text;
+}
+
+/// Throws the error for tensors without a partner.
+void require_partners(const KnownNames& known, const std::vector<NamedShape>& model, const Matcher& matcher,
+                      const std::map<std::string, std::string>& originals, const std::string& place) {
+  std::set<std::string> of_file, of_model(matcher.missing.begin(), matcher.missing.end());
+  for (const auto* links : {&matcher.links, &matcher.partial})
+    for (const WeightLink& link : *links) {
+      of_file.insert(link.file);
+      of_model.insert(link.model);
+    }
+  const std::string alone = outline(known.tensors, of_file, originals), missing = outline(model, of_model);
+  std::string differences;
+  for (const std::string& each : matcher.differences) differences += each + ", ";
+  require<InputError>(
+      alone.empty() && missing.empty(), place, ": ", differences,
+      alone.empty() ? "" : "the model has no place for " + alone + " of the file",
+      alone.empty() || missing.empty() ? "" : ", and ",
+      missing.empty() ? "" : "the file has nothing for " + missing + " of the model",
+      ", expected the names and shapes of the model, or names to change (--rename FROM=TO, --strip-prefix TEXT), "
+      "to ignore (--drop-weights GLOB) or to leave at their initial values (--missing-weights GLOB)");
+}
+
+/// Returns the original name with the end that makes `saved` of `file`.
+std::string with_end_of(const WeightLink& link, const std::string& original) {
+  const auto at = std::ranges::mismatch(link.file, link.saved).in1 - link.file.begin();
+  const std::string end = link.file.substr(static_cast<std::size_t>(at));
+  if (!original.ends_with(end)) return link.saved;
+  return original.substr(0, original.size() - end.size()) + link.saved.substr(static_cast<std::size_t>(at));
 }
 
 }  // namespace
 
-std::vector<WeightLink> match_weights(const std::vector<NamedShape>& file,
-                                      const std::vector<NamedShape>& model, const WeightNames& names,
-                                      const std::string& place) {
-  std::vector<NamedShape> known = renamed(file, names, place);
-  std::map<std::string, std::string> original;  // keyed by the changed name
-  std::set<std::string> of_model;
-  for (const NamedShape& each : model) of_model.insert(each.name);
-  std::vector<WeightLink> links;
-  if (std::ranges::any_of(known, [&](const NamedShape& each) { return !of_model.contains(each.name); })) {
-    if (names.rename.empty()) strip_wrappers(known);
-    std::vector<Layer> layers = layers_of(known);
-    for (Layer& layer : layers)
-      layer.is_renamed = std::ranges::any_of(names.rename, [&](const auto& pair) {
-        return pair.second == layer.prefix || pair.second.starts_with(layer.prefix + ".");
-      });
-    links = match_layers(std::move(layers), layers_of(model), place);
+bool is_dropped(const std::string& name, const WeightNames& names) {
+  return std::ranges::any_of(
+      names.drop, [&](const std::string& pattern) { return fnmatch(pattern.c_str(), name.c_str(), 0) == 0; });
+}
+
+WeightMatch match_weights(const std::vector<NamedShape>& file, const std::vector<NamedShape>& model,
+                          const WeightNames& names, const std::string& place, SameValues same_values) {
+  const std::vector<NamedShape> wanted =
+      without(model, names.missing, place + ": no name of the model", "leave at its initial value");
+  KnownNames known = changed(file, names, place);
+  std::map<std::string, std::string> originals = known.originals_by_name(place);
+  WeightMatch match;
+  const bool has_names_of_model =
+      wanted.size() == known.tensors.size() &&
+      std::ranges::all_of(wanted, [&](const NamedShape& each) { return originals.contains(each.name); });
+  if (has_names_of_model) {
+    for (const NamedShape& each : known.tensors)
+      match.links.push_back({.file = each.name, .model = each.name, .saved = each.name});
   } else {
-    for (const NamedShape& each : known) links.push_back({each.name, each.name});
+    strip_wrappers(known);
+    originals = known.originals_by_name(place);
+    std::vector<WeightLayer> layers = layers_of(known.tensors);
+    mark_renamed(layers, names);
+    const auto same = [&](const std::string& a, const std::string& b) {
+      return same_values(originals.at(a), originals.at(b));
+    };
+    const std::vector<WeightLayer> of_model = layers_of(wanted);
+    Matcher matcher(std::move(layers), of_model, originals, place, same);
+    require_partners(known, wanted, matcher, originals, place);
+    match = {std::move(matcher.links), std::move(matcher.missing)};
   }
-  const std::string alone = outline(known, links, &WeightLink::file),
-                    missing = outline(model, links, &WeightLink::model);
-  require<InputError>(alone.empty() && missing.empty(), place, ": ",
-                      alone.empty() ? "" : "the model has no place for " + alone + " of the file",
-                      alone.empty() || missing.empty() ? "" : ", and ",
-                      missing.empty() ? "" : "the file has nothing for " + missing + " of the model",
-                      ", expected the names and shapes of the model, or a rename and a prefix to strip");
-  for (std::size_t i = 0; i < file.size(); ++i) original[known[i].name] = file[i].name;
-  for (WeightLink& link : links) link.file = original.at(link.file);
-  return links;
+  for (const NamedShape& each : model)
+    if (std::ranges::find(wanted, each.name, &NamedShape::name) == wanted.end())
+      match.missing.push_back(each.name);
+  for (WeightLink& link : match.links) {
+    const std::string& original = originals.at(link.file);
+    link.saved = link.saved == link.file ? original : with_end_of(link, original);
+    link.file = original;
+  }
+  return match;
 }
 
 }}  // namespace sar

@@ -1,7 +1,7 @@
 /// Matches the tensors of a weight file of another program with the tensors of a model.
 #pragma once
 
-#include <sar/config.hpp>
+#include <sar/nn/models/weight_layer_match.hpp>
 
 #include <map>
 #include <string>
@@ -9,47 +9,39 @@
 
 namespace sar { inline namespace SAR_PRECISION {
 
-/// Changes to the names in a file, applied before matching.
+/// What the caller says about the names in a file. Patterns have the wildcards of a shell: * for any text, ?
+/// for one character.
 struct WeightNames {
-  std::string strip_prefix = {};  ///< prefix to remove from names that begin with it
+  std::vector<std::string> drop = {};  ///< patterns of names in the file to ignore, applied first
+  std::string strip_prefix = {};       ///< prefix to remove from names that begin with it
   /// Applied next: a name, or its beginning up to a dot, that equals `from` is replaced by `to`. The longest
   /// matching `from` wins.
   std::map<std::string, std::string> rename = {};
+  std::vector<std::string> missing = {};  ///< patterns of names in the model to leave at their initial values
 };
 
-/// The properties of a tensor that matching compares.
-struct NamedShape {
-  std::string name;
-  std::vector<Index> shape;  ///< [] and [1] are the same
-};
+/// Returns whether the caller ignores a name of the file. Local.
+[[nodiscard]] bool is_dropped(const std::string& name, const WeightNames& names);
 
-/// How a tensor of the file is converted to the tensor of the model.
-enum class WeightLayout {
-  same,
-  transposed,
-  one_head,  ///< [D] in the file is copied to each of the heads in [H D]
-  added,     ///< added to the bias of the sources and subtracted from the bias of the destinations
-};
-
-/// The names of a tensor of the file and of its partner in the model.
-struct WeightLink {
-  std::string file, model;
-  WeightLayout layout = WeightLayout::same;
-  Index size = 0;  ///< number of elements in the file
+struct WeightMatch {
+  std::vector<WeightLink> links;
+  std::vector<std::string> missing;  ///< names of the model that keep their initial values
 };
 
 /// Finds a partner for every tensor of the file and of the model, in three steps:
 ///
 /// - If the names, after applying `names`, are those of the model, they are used as they are.
-/// - Otherwise a prefix common to all names (module., model., net., gnn., _orig_mod.) is removed, unless
-///   names.rename handles it, and tensors with the same beginning ("conv1", "convs.0") form a layer.
+/// - Otherwise `_orig_mod.` and a prefix common to all names (module., model., net., gnn.) are removed, except
+///   from names that names.rename changed, and tensors with the same beginning ("conv1", "convs.0") form a
+///   layer.
 /// - Each layer of the model, in order, takes the first remaining layer of the file that has its shapes under
-///   the names of the model, of PyTorch Geometric or of older releases of DGL.
+///   the names of the model, of PyTorch Geometric or of DGL. What a file has twice, with equal values, is
+///   taken once: a tensor that the model has once, or a layer that is also an attribute of another module.
 ///
-/// Throws InputError, beginning with `place`, if a tensor has no partner, if layers with different beginnings
-/// have the same shapes, so that their order is ambiguous, or if a `from` matches no name. Local.
-std::vector<WeightLink> match_weights(const std::vector<NamedShape>& file,
-                                      const std::vector<NamedShape>& model, const WeightNames& names,
-                                      const std::string& place);
+/// A counter num_batches_tracked may be missing. Throws InputError, beginning with `place`, if another tensor
+/// has no partner, if layers with different beginnings have the same shapes, so that their order is
+/// ambiguous, or if a pattern or a `from` matches no name. same_values() gets names of `file`. Local.
+WeightMatch match_weights(const std::vector<NamedShape>& file, const std::vector<NamedShape>& model,
+                          const WeightNames& names, const std::string& place, SameValues same_values);
 
 }}  // namespace sar

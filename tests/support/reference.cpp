@@ -16,6 +16,7 @@ namespace sar::test {
 namespace {
 
 const std::string own_golden_directory = std::string(SAR_TEST_DATA) + "/golden";
+const std::vector<std::string> own_groups{"gcn_norm", "peer", "pyg", "sparse", "versions"};
 
 }  // namespace
 
@@ -25,15 +26,14 @@ std::string golden_directory() {
 }
 
 /// An open file of golden vectors. Tensors are called "<case>/<array>", metadata "<case>/<argument>".
-/// The groups "peer", "pyg" and "sparse" are not the generator's (tests/data/README.md).
+/// Some groups are not the generator's (tests/data/README.md).
 struct GoldenFile {
   SafetensorsFile file;
   std::map<std::string, const SafetensorsEntry*> entries;
 
   explicit GoldenFile(const std::string& group)
-      : file((group == "peer" || group == "pyg" || group == "sparse" ? own_golden_directory
-                                                                     : golden_directory()) +
-             "/" + group + ".safetensors") {
+      : file((std::ranges::count(own_groups, group) > 0 ? own_golden_directory : golden_directory()) + "/" +
+             group + ".safetensors") {
     for (const SafetensorsEntry& entry : file.entries()) entries[entry.name] = &entry;
   }
 };

@@ -58,7 +58,8 @@ PartitionGraphOptions partition_options(const PlanOptions& o) {
           .seed = o.train.data.partition_seed,
           .add_reverse_edges = o.train.data.add_reverse_edges,
           .add_self_loops = o.train.data.add_self_loops,
-          .drop_duplicates = o.train.data.drop_duplicates};
+          .drop_duplicates = o.train.data.drop_duplicates,
+          .remaining_self_loops = o.train.data.remaining_self_loops};
 }
 
 /// Reads the graph, partitions it and counts. Collective.
@@ -112,14 +113,17 @@ Index count_cut(const std::string& directory, const PartitionDescription& descri
 /// Throws InputError if the partition was made with other edge transforms than the options name.
 void check_info(const std::string& path, const PartitionDescription& description,
                 const DatasetOptions& data) {
-  const auto check = [&](const char* option, bool wanted, const char* key) {
+  const auto check = [&](const char* option, bool wanted, const char* key, const char* value = "yes") {
     const auto found = description.info.find(key);
-    const bool has = found != description.info.end() && found->second == "yes";
+    const bool has = found != description.info.end() && found->second == value;
     require<InputError>(!wanted || has, path, ": the partition was made without ", option,
                         ", expected one made with it, or a plan without it");
   };
   check("--add-reverse-edges", data.add_reverse_edges, "reverse_edges");
-  check("--add-self-loops", data.add_self_loops, "self_loops");
+  if (data.remaining_self_loops)
+    check("--add-self-loops remaining", true, "self_loops", "remaining");
+  else
+    check("--add-self-loops", data.add_self_loops, "self_loops");
   check("--drop-duplicates", data.drop_duplicates, "duplicates_dropped");
 }
 

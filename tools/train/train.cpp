@@ -7,6 +7,7 @@
 #include "train_checkpoint.hpp"
 #include "train_data.hpp"
 #include "train_edge_steps.hpp"
+#include "train_gcn_norm.hpp"
 #include "train_graph.hpp"
 #include "train_log.hpp"
 #include "train_models.hpp"
@@ -46,14 +47,19 @@ std::vector<Relations> generate_relations(const GraphShardManager& graph, const 
   return {make_relations(graph, o.model.num_rels, labels)};
 }
 
-/// Loads the initial weights; rank 0 prints which names it recognised. Collective.
-void load(const Communicator& comm, WeightFile& weights, Module& model, const TrainOptions& o) {
+/// Loads the initial weights; rank 0 prints which names it recognized, and what they say about the graph.
+/// Collective.
+void load(const TrainingGraph& loaded, WeightFile& weights, Module& model, const TrainOptions& o,
+          const ModelOptions& given) {
+  const Communicator& comm = loaded.graph.comm();
   if (const std::string checkpoint = find_checkpoint(comm, o.init_weights); !checkpoint.empty()) {
     load_model_of_checkpoint(comm, checkpoint, model);
     if (comm.rank() == 0) std::cout << printable("initial weights: the model of " + checkpoint) << std::endl;
     return;
   }
-  const std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
+  std::vector<std::string> lines = weights.load(comm, o.init_weights, o.weight_names);
+  const std::vector<std::string> notes = graph_notes(loaded.graph, weights, given, o.model);
+  lines.insert(lines.end(), notes.begin(), notes.end());
   if (comm.rank() != 0) return;
   for (const std::string& line : lines)
     std::cout << printable(concat(o.init_weights, ": ", line)) << std::endl;
@@ -161,6 +167,7 @@ std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
   // otherwise the graph changes twice an epoch, or with every batch, or the features change
   g.model.cached = o.sample.fan_outs.empty() && (!o.mfg || o.eval_every == 0) &&
                    !g.input->has_learnable_rows() && !g.input->has_parameters();
+  keep_gcn_norm(g.graph, g.model);
   if (o.task.type != TaskType::node)
     return std::make_unique<EdgeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, g.edges, g.gen);
   auto steps = std::make_unique<NodeSteps>(g.graph, g.data, *g.input, g.relations, o, g.model, g.gen);
@@ -169,12 +176,13 @@ std::unique_ptr<Steps> make_steps(TrainingGraph& g, const TrainOptions& o) {
 }
 
 /// Loads the weights that the run starts with. Collective.
-void begin_weights(const Communicator& comm, WeightFile& weights, Module& model, const TrainOptions& o,
-                   bool resumed) {
+void begin_weights(const TrainingGraph& loaded, WeightFile& weights, Module& model, const TrainOptions& o,
+                   const ModelOptions& given, bool resumed) {
+  const Communicator& comm = loaded.graph.comm();
   require<InputError>(o.epochs > 0 || o.predict.empty() || resumed || !o.init_weights.empty(), o.predict,
                       ": there are no weights to predict with, expected --init-weights, or --resume",
                       " and a checkpoint, with --epochs 0");
-  if (!o.init_weights.empty() && !resumed) load(comm, weights, model, o);
+  if (!o.init_weights.empty() && !resumed) load(loaded, weights, model, o, given);
   if (!o.init_weights.empty() && resumed && !o.save_weights.empty() &&
       find_checkpoint(comm, o.init_weights).empty())
     weights.recognise(comm, o.init_weights, o.weight_names);
@@ -186,7 +194,9 @@ std::map<std::string, std::string> metadata_of_weights(const Module& model) {
   return network != nullptr ? network->metadata() : std::map<std::string, std::string>();
 }
 
-void train(const Communicator& comm, const TrainOptions& o) {
+void train(const Communicator& comm, const TrainOptions& options) {
+  TrainOptions o = options;
+  choose_gcn_norm(comm, o);
   const ThreadLimit threads(o.threads > 0 ? o.threads : default_num_threads(comm));
   const MatmulPrecisionScope precision(o.matmul_precision);
   if (o.describe) return describe_dataset(comm, o);
@@ -207,7 +217,7 @@ void train(const Communicator& comm, const TrainOptions& o) {
   const CheckpointInfo start = checkpoints.resume(model, *optimizer, schedule.get());
   WeightFile weights(model);
   const std::map<std::string, std::string> metadata = metadata_of_weights(model);
-  begin_weights(comm, weights, model, o, !checkpoints.resumed_from().empty());
+  begin_weights(loaded, weights, model, o, options.model, !checkpoints.resumed_from().empty());
   Log log(comm, o, start, checkpoints.resumed_from());
   log.start(loaded, o, steps->description());
   EpochProgress progress = EpochProgress::from_checkpoint(start.extra, checkpoints.resumed_from());

@@ -67,6 +67,7 @@ std::map<std::string, std::string> describe(const TrainOptions& o, const GraphSh
           {"--residual", concat(m.first_residual)},
           {"--dropout", concat(m.dropout)},
           {"--attn-dropout", concat(m.attention_dropout)},
+          {"--gcn-norm", m.gcn_norm.empty() ? ModelDescription::gcn_norms()[0] : m.gcn_norm},
           {"--num-rels", concat(m.num_rels)},
           {"--num-bases", concat(m.num_bases)},
           {"--batch-norm", concat(m.batch_norm)},

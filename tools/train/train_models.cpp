@@ -132,6 +132,7 @@ ModelDescription description_of(const ModelOptions& o, Index in_feats, Index num
           .activation = attends && !o.batch_norm ? "elu" : "relu",
           .dropout = o.dropout,
           .aggregator = o.type == "gin" ? "sum" : "mean",
+          .gcn_norm = o.gcn_norm,
           .heads = o.heads,
           .out_heads = o.out_heads,
           .attention_dropout = o.attention_dropout,
@@ -157,6 +158,8 @@ std::string describe(const ModelOptions& o, Index in_feats, Index num_classes) {
                         : concat(" (", size.heads, " heads of ", size.head, ")");
     if (size.residual) text += " + residual";
   }
+  if (o.gcn_norm == "weights") text += ", normalized by the sums of out- and in-edge weights";
+  if (o.gcn_norm == "in_weights") text += ", normalized by the sums of in-edge weights";
   return text;
 }
 

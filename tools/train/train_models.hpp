@@ -26,6 +26,7 @@ struct ModelOptions {
   Index heads = 4;         ///< gat and gatv2, all layers except the last
   Index out_heads = 1;     ///< heads of the last layer of gat and gatv2; the logits are their mean
   int first_residual = 0;  ///< first layer of gat and gatv2 with a residual connection, counted from 1; 0: none
+  std::string gcn_norm = {};  ///< gcn: as ModelDescription::gcn_norm; empty: by the names of the weights
   double dropout = 0.5;
   double attention_dropout = 0;
   Index num_rels = 4;                        ///< number of edge types

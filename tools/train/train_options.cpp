@@ -59,6 +59,10 @@ void add_model_options(CLI::App& app, TrainOptions& o) {
              0, most_dropout);
   add_number(app, "--residual", m.first_residual,
              "gat, gatv2: first layer with a residual connection; 0: none");
+  Choices<std::string> norms;
+  for (const std::string& norm : ModelDescription::gcn_norms()) norms.emplace_back(norm, norm);
+  add_choice(app, "--gcn-norm", m.gcn_norm, norms,
+             "gcn: normalization; default: as --init-weights, or degrees");
   add_number(app, "--num-bases", m.num_bases,
              "rgcn: matrices that the edge types share; 0: one for each type");
   add_number(app, "--num-rels", m.num_rels, "rgcn without --category: number of generated edge types", 1,
@@ -73,6 +77,14 @@ void add_model_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--strip-prefix", o.weight_names.strip_prefix,
                  "--init-weights: removes the prefix from names, before --rename")
       ->option_text("TEXT")
+      ->needs(init);
+  app.add_option("--drop-weights", o.weight_names.drop,
+                 "--init-weights: names in the file to ignore, as 'lin.*'; before --strip-prefix")
+      ->option_text("GLOB ...")
+      ->needs(init);
+  app.add_option("--missing-weights", o.weight_names.missing,
+                 "--init-weights: names of the model that keep their initial values")
+      ->option_text("GLOB ...")
       ->needs(init);
 }
 
@@ -216,6 +228,7 @@ void refuse_unread(const CLI::App& app, const TrainOptions& o) {
            {"--residual", model.stack.attends && !model.needs_types, "--model gat or gatv2"},
            {"--attn-dropout", model.stack.attends && o.model.type != "hgt",
             "--model gat, gatv2 or hetero-gat"},
+           {"--gcn-norm", o.model.type == "gcn", "--model gcn"},
            {"--num-rels", model.has_relations && o.category.empty(), "--model rgcn, without --category"},
            {"--num-bases", o.model.type == "rgcn", "--model rgcn"},
            {"--split-edges", link || edge, "--task link or edge"},

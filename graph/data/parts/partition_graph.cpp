@@ -92,18 +92,20 @@ void share_sizes(const Communicator& comm, PartitionReport& report) {
 std::map<std::string, std::string> info_of(const PartitionGraphOptions& options,
                                            const PartitionReport& report) {
   const auto yes = [](bool flag) { return flag ? "yes" : "no"; };
-  return {{"method", to_string(options.method)},
-          {"order", to_string(options.order)},
-          {"seed", concat(options.seed)},
-          {"reverse_edges", yes(options.add_reverse_edges)},
-          {"self_loops", yes(options.add_self_loops)},
-          {"duplicates_dropped", yes(options.drop_duplicates)},
-          {"cut_edges", concat(report.total().cut_edges)},
-          {"cut_share", concat(report.cut_share())},
-          {"halo_nodes", concat(report.total().halo_nodes)},
-          {"node_balance", concat(report.balance(&PartSize::nodes))},
-          {"edge_balance", concat(report.balance(&PartSize::in_edges))},
-          {"training_balance", concat(report.balance(&PartSize::training_nodes))}};
+  return {
+      {"method", to_string(options.method)},
+      {"order", to_string(options.order)},
+      {"seed", concat(options.seed)},
+      {"reverse_edges", yes(options.add_reverse_edges)},
+      {"self_loops",
+       options.add_self_loops && options.remaining_self_loops ? "remaining" : yes(options.add_self_loops)},
+      {"duplicates_dropped", yes(options.drop_duplicates)},
+      {"cut_edges", concat(report.total().cut_edges)},
+      {"cut_share", concat(report.cut_share())},
+      {"halo_nodes", concat(report.total().halo_nodes)},
+      {"node_balance", concat(report.balance(&PartSize::nodes))},
+      {"edge_balance", concat(report.balance(&PartSize::in_edges))},
+      {"training_balance", concat(report.balance(&PartSize::training_nodes))}};
 }
 
 /// Divides the nodes; counts the training nodes of the parts. Collective.
@@ -181,7 +183,7 @@ DistributedGraph distribute(GraphSource& source, const PartitionGraphOptions& op
     return divide(source, types, edges, options, report);
   };
   DistributedGraph graph = distribute_graph(source, options, prepare_and_divide, progress);
-  sort_edges(source.comm(), options.drop_duplicates, graph, progress);
+  sort_edges(source.comm(), options, graph, progress);
   report.num_nodes = source.num_nodes();
   report.method = options.method;
   for (const Index count : graph.num_edges) report.num_edges += count;

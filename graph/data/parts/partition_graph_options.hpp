@@ -37,6 +37,7 @@ struct PartitionGraphOptions {
   bool add_reverse_edges = false;
   bool add_self_loops = false;
   bool drop_duplicates = false;
+  bool remaining_self_loops = false;
 };
 
 inline void add_arguments(CollectiveCall& call, const PartitionGraphOptions& options) {
@@ -48,6 +49,7 @@ inline void add_arguments(CollectiveCall& call, const PartitionGraphOptions& opt
       .equal("balance_training", options.balance_training)
       .equal("add_reverse_edges", options.add_reverse_edges)
       .equal("add_self_loops", options.add_self_loops)
+      .equal("remaining_self_loops", options.remaining_self_loops)
       .equal("drop_duplicates", options.drop_duplicates);
 }
 

@@ -42,8 +42,8 @@ void plan_types(GraphSource& source, const PartitionGraphOptions& options, Distr
   }
 }
 
-/// This rank's share of the edges of each type, in original ids and with all transforms but drop_duplicates:
-/// only the owner of a node has all of its in-edges. Collective.
+/// This rank's share of the edges of each type, in original ids and with all transforms but drop_duplicates
+/// and remaining_self_loops: only the owner of a node has all of its in-edges. Collective.
 std::vector<EdgeList> read_transformed_edges(GraphSource& source, const DistributedGraph& graph,
                                              const PartitionGraphOptions& options) {
   const Communicator& comm = source.comm();
@@ -279,14 +279,20 @@ DistributedGraph distribute_graph(GraphSource& source, const PartitionGraphOptio
   return graph;
 }
 
-void sort_edges(const Communicator& comm, bool drop, DistributedGraph& graph, PartitionProgress progress) {
+void sort_edges(const Communicator& comm, const PartitionGraphOptions& options, DistributedGraph& graph,
+                PartitionProgress progress) {
   Index num_edges = 0;
   for (const EdgeList& edges : graph.edges) num_edges += edges.size();
   run_phase(progress, "sort edges", comm.all_reduce(num_edges), [&] {
-    const auto sort = drop ? drop_duplicates : static_cast<void (*)(Index, Index, EdgeList&)>(sort_edges);
     for (std::size_t k = 0; k < graph.edges.size(); ++k) {
       const PartitionBook& ranks = graph.nodes[graph.relations[k].dst].ranks;
-      sort(ranks.begin(comm.rank()), ranks.end(comm.rank()), graph.edges[k]);
+      const Index begin = ranks.begin(comm.rank()), end = ranks.end(comm.rank());
+      if (graph.relations[k].own && options.add_self_loops && options.remaining_self_loops)
+        keep_remaining_self_loops(begin, end, graph.edges[k]);
+      if (options.drop_duplicates)
+        drop_duplicates(begin, end, graph.edges[k]);
+      else
+        sort_edges(begin, end, graph.edges[k]);
     }
   });
   for (const EdgeList& edges : graph.edges) graph.num_edges.push_back(comm.all_reduce(edges.size()));

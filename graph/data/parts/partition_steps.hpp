@@ -44,8 +44,10 @@ using DivideNodes = FunctionRef<std::vector<NodePartition>(const SourceTypes& ty
 DistributedGraph distribute_graph(GraphSource& source, const PartitionGraphOptions& options,
                                   DivideNodes divide, PartitionProgress progress);
 
-/// Sorts the edges by destination, source and id; with `drop`, duplicates are dropped. Collective.
-void sort_edges(const Communicator& comm, bool drop, DistributedGraph& graph, PartitionProgress progress);
+/// Sorts the edges by destination, source and id; drops what remaining_self_loops and drop_duplicates do not
+/// keep. Collective.
+void sort_edges(const Communicator& comm, const PartitionGraphOptions& options, DistributedGraph& graph,
+                PartitionProgress progress);
 
 /// The first number of each type of nodes in the homogeneous form, and the number of all nodes. Local.
 std::vector<Index> first_of_types(const SourceTypes& types);

@@ -149,12 +149,13 @@ GraphData load_graph(GraphSource& source, const DatasetOptions& options) {
                                     .seed = options.partition_seed,
                                     .add_reverse_edges = options.add_reverse_edges,
                                     .add_self_loops = options.add_self_loops,
-                                    .drop_duplicates = options.drop_duplicates};
+                                    .drop_duplicates = options.drop_duplicates,
+                                    .remaining_self_loops = options.remaining_self_loops};
     const auto divide_nodes = [&](const SourceTypes& types, const EdgeList& edges) {
       return divide(comm, types, edges, options);
     };
     DistributedGraph divided = distribute_graph(source, how, divide_nodes, no_progress);
-    sort_edges(comm, options.drop_duplicates, divided, no_progress);
+    sort_edges(comm, how, divided, no_progress);
     GraphData graph = graph_of_part(source, divided, comm.rank(), std::move(divided.edges), how);
     read_part_data(source, divided, how, graph);
     graph.description = source.description();

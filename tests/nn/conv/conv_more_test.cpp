@@ -93,7 +93,8 @@ TEST_CASE("edge_weight_norm: sums to one, by the formula, with gradients") {
   const Communicator world = Communicator::world();
   for (const WholeGraph& whole : test_graphs())
     for (const Books& books : test_books(whole, world.size()))
-      for (const EdgeNorm norm : {EdgeNorm::right, EdgeNorm::both}) {
+      for (const EdgeNorm norm : {EdgeNorm::right, EdgeNorm::both, EdgeNorm::in_weights}) {
+        if (norm == EdgeNorm::in_weights && !whole.square) continue;
         CAPTURE(whole.name);
         const GraphShardManager graph = shard(world, whole, books, {});
         std::vector<double> w = random_values(static_cast<Index>(whole.src.size()), std::uint64_t{3});
@@ -109,9 +110,11 @@ TEST_CASE("edge_weight_norm: sums to one, by the formula, with gradients") {
         for (const Index id : graph.edge_ids()) {
           const auto k = static_cast<std::size_t>(id);
           const double to = in[static_cast<std::size_t>(whole.dst[k])];
-          expected.push_back(w[k] / (norm == EdgeNorm::right
-                                         ? to
-                                         : std::sqrt(to * out[static_cast<std::size_t>(whole.src[k])])));
+          const double from = norm == EdgeNorm::in_weights ? in[static_cast<std::size_t>(whole.src[k])]
+                                                           : out[static_cast<std::size_t>(whole.src[k])];
+          expected.push_back(norm == EdgeNorm::right ? w[k] / to
+                             : from > 0              ? w[k] / std::sqrt(to * from)
+                                                     : 0);
         }
         CHECK(relative_error(edge_weight_norm(graph, weight, norm).value(), expected) < tolerance());
         GradcheckOptions options;

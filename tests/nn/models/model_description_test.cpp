@@ -65,6 +65,10 @@ TEST_CASE("every type is written with the keys that it reads, and read again") {
     CHECK(again.to_json() == text);
     CHECK(text.find("weights") == std::string::npos);
   }
+  const ModelDescription gcn = ModelDescription::from_json(text_of("gcn"));
+  CHECK(gcn.gcn_norm.empty());  // left to the names of the weights
+  CHECK(gcn.checked().gcn_norm == "degrees");
+  CHECK(ModelDescription::from_json(text_of("gcn", R"(, "gcn_norm": "weights")")).gcn_norm == "weights");
   ModelDescription d{.type = "gatv2",
                      .in_feats = 5,
                      .hidden = 12,
@@ -102,7 +106,9 @@ TEST_CASE("errors name the key, what was given and what was expected") {
   CHECK(
       error_of(text_of("gcn", R"(, "hiden": 8)")) ==
       "x.json has the key 'hiden', which a network of type gcn has not, expected sar_model, type, in_feats, "
-      "hidden, out_feats, layers, norm, activation, dropout or weights");
+      "hidden, out_feats, layers, norm, activation, dropout, gcn_norm or weights");
+  CHECK(error_of(text_of("gcn", R"(, "gcn_norm": "left")")) ==
+        "x.json.gcn_norm is 'left', expected degrees, weights or in_weights");
   CHECK(error_of(text_of("gcn", R"(, "heads": 8)"))
             .starts_with("x.json has the key 'heads', which a network of"));
   CHECK(error_of(text_of("sage", R"(, "hidden": -4)")) ==

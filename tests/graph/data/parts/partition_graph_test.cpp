@@ -119,8 +119,14 @@ std::vector<PlainEdge> transformed(const MemorySource::Content& g, const Partiti
     for (std::size_t e = 0; e < g.src.size(); ++e)
       edges.push_back({g.dst[e], g.src[e], count + static_cast<Index>(e)});
   const auto first_loop = static_cast<Index>(edges.size());
-  if (o.add_self_loops)
-    for (Index v = 0; v < g.num_nodes; ++v) edges.push_back({v, v, first_loop + v});
+  std::map<Index, PlainEdge> loops;  // by node, the one of largest id
+  for (const PlainEdge& e : edges)
+    if (e.src == e.dst) loops.insert_or_assign(e.src, e);
+  if (o.add_self_loops && o.remaining_self_loops)
+    std::erase_if(edges, [](const PlainEdge& e) { return e.src == e.dst; });
+  for (Index v = 0; o.add_self_loops && v < g.num_nodes; ++v)
+    edges.push_back(o.remaining_self_loops && loops.contains(v) ? loops.at(v)
+                                                                : PlainEdge{v, v, first_loop + v});
   std::sort(edges.begin(), edges.end());
   if (o.drop_duplicates)
     edges.erase(
@@ -283,12 +289,16 @@ TEST_CASE("every method, transform and order writes exactly the graph and its da
   for (const bool reverse : {false, true})
     for (const bool loops : {false, true})
       for (const bool distinct : {false, true})
-        check_partitioning(comm, g,
-                           {.parts = 3,
-                            .method = PartitionMethod::random,
-                            .add_reverse_edges = reverse,
-                            .add_self_loops = loops,
-                            .drop_duplicates = distinct});
+        for (const bool remaining : {false, true}) {
+          if (remaining && !loops) continue;
+          check_partitioning(comm, g,
+                             {.parts = 3,
+                              .method = PartitionMethod::random,
+                              .add_reverse_edges = reverse,
+                              .add_self_loops = loops,
+                              .drop_duplicates = distinct,
+                              .remaining_self_loops = remaining});
+        }
 }
 
 TEST_CASE("the automatic method is chosen by the edges of the source, and the report names it") {

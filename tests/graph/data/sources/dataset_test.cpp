@@ -30,8 +30,15 @@ WholeDataset transformed(WholeDataset graph, const DatasetOptions& options, bool
     for (const Edge& e : forward) graph.edges.push_back({e.dst, e.src, e.id + next_id, e.weight});
     next_id *= 2;
   }
-  if (options.add_self_loops)
-    for (Index v = 0; v < nodes; ++v) graph.edges.push_back({v, v, next_id + v, weighted ? 1.0 : 0.0});
+  std::map<Index, Edge> loops;  // by node, the one of largest id
+  for (const Edge& e : graph.edges)
+    if (e.src == e.dst && (!loops.contains(e.src) || loops.at(e.src).id < e.id)) loops[e.src] = e;
+  if (options.add_self_loops && options.remaining_self_loops)
+    std::erase_if(graph.edges, [](const Edge& e) { return e.src == e.dst; });
+  for (Index v = 0; options.add_self_loops && v < nodes; ++v) {
+    const bool stays = options.remaining_self_loops && loops.contains(v);
+    graph.edges.push_back(stays ? loops.at(v) : Edge{v, v, next_id + v, weighted ? 1.0 : 0.0});
+  }
   if (options.drop_duplicates) {
     std::map<std::pair<Index, Index>, Edge> first;
     for (const Edge& e : graph.edges) {
@@ -71,11 +78,17 @@ TEST_CASE("a dataset is the same graph for every method, with every transform") 
     if (comm.rank() == 0) write_dataset(directory.path(), original, weighted);
     comm.barrier();
     for (const PartitionMethod method : methods()) {
-      for (int choice = 0; choice < 16; ++choice) {
+      for (int choice = 0; choice < 32; ++choice) {
+        if ((choice & 16) != 0 && (choice & 10) != 2) continue;  // remaining: with self loops, plain features
         CAPTURE(to_string(method));
         CAPTURE(choice);
-        const DatasetOptions options{
-            (choice & 1) != 0, (choice & 2) != 0, (choice & 4) != 0, (choice & 8) != 0, method, 3};
+        const DatasetOptions options{.add_reverse_edges = (choice & 1) != 0,
+                                     .add_self_loops = (choice & 2) != 0,
+                                     .drop_duplicates = (choice & 4) != 0,
+                                     .normalize_features = (choice & 8) != 0,
+                                     .partition = method,
+                                     .partition_seed = 3,
+                                     .remaining_self_loops = (choice & 16) != 0};
         const NodeData data = load_dataset(comm, directory.path() + "/", options);
         CHECK(data.name == std::filesystem::path(directory.path()).filename());
         CHECK(data.num_nodes() == 37);

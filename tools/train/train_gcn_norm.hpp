@@ -1,0 +1,27 @@
+/// What the weights of other libraries expect of the graph: how a GCN normalizes messages, and self loops.
+#pragma once
+
+#include "train_options.hpp"
+
+#include <sar/comm/communicator.hpp>
+#include <sar/graph/message/graph_shard_manager.hpp>
+#include <sar/nn/models/weight_file.hpp>
+
+#include <string>
+#include <vector>
+
+namespace sar::tools {
+
+/// Sets the norm of a GCN by the names of --init-weights, unless --gcn-norm says it. Throws InputError as
+/// gcn_norm_of_weights(). Collective.
+void choose_gcn_norm(const Communicator& comm, TrainOptions& o);
+
+/// Normalizes the edge weights of the graph before message flow graphs are made from it. Collective.
+void keep_gcn_norm(const GraphShardManager& graph, const ModelOptions& model);
+
+/// Returns lines that say which norm `chosen` has in place of the `given` options, and where the graph differs
+/// from what the layers of the weights' library would make of it. The same on every rank. Collective.
+std::vector<std::string> graph_notes(const GraphShardManager& graph, const WeightFile& weights,
+                                     const ModelOptions& given, const ModelOptions& chosen);
+
+}  // namespace sar::tools
