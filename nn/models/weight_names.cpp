@@ -201,6 +201,7 @@ class Matcher {
     LayerMatch best;
     Place of = file_.end();
     for (Place each = file_.begin(); each != file_.end(); ++each) {
+      if (each->is_renamed && each->prefix != layer.prefix) continue;
       LayerMatch match = match_layer(*each, layer, same_values_);
       if (match.links.size() <= best.links.size()) continue;
       best = std::move(match);
@@ -254,7 +255,7 @@ void require_partners(const KnownNames& known, const std::vector<NamedShape>& mo
   std::string differences;
   for (const std::string& each : matcher.differences) differences += each + ", ";
   require<InputError>(
-      alone.empty() && missing.empty(), place, ": ", differences,
+      alone.empty() && missing.empty() && matcher.partial.empty(), place, ": ", differences,
       alone.empty() ? "" : "the model has no place for " + alone + " of the file",
       alone.empty() || missing.empty() ? "" : ", and ",
       missing.empty() ? "" : "the file has nothing for " + missing + " of the model",

@@ -236,6 +236,8 @@ std::map<std::string, std::string> functions_without_arguments() {
           {"nn/links/link_predictor.hpp ", by_parts},
           {"nn/links/ranking.hpp mean_reciprocal_rank", none},
           {"nn/links/ranking.hpp roc_auc", none},
+          {"nn/models/gcn_norm.hpp count_self_loops", none},
+          {"nn/models/gcn_norm.hpp gcn_norm_of_weights", of_rank_0},
           {"nn/models/graph_model.hpp GraphModel::operator", by_parts},
           {"nn/models/graph_model.hpp load_model", of_rank_0},
           {"nn/models/graph_model.hpp save_model", of_rank_0},

@@ -165,6 +165,23 @@ void add_convolutions(std::vector<Call>& calls, const Communicator& comm) {
     const Variable weight = s.wrong ? Variable(Tensor::full({s.graph.num_edges(), 1}, -1)) : s.e;
     return [&s, weight] { return edge_weight_norm(s.graph, weight, EdgeNorm::both); };
   });
+  add_operation(calls, comm, "nn/conv/edge_weight_norm.hpp kept_edge_weight_norm", [](Scene& s) {
+    EdgeList edges = scene_edges(s.book, s.comm.rank());
+    edges.weight.assign(edges.id.size(), s.wrong ? real{-1} : real{2});
+    auto graph =
+        std::make_shared<GraphShardManager>(s.comm, s.book, s.book, std::move(edges), true, GraphOptions{});
+    return [&s, graph] {
+      return s.comm.agree([&] {
+        return s.e * reshape(Variable(kept_edge_weight_norm(*graph, EdgeNorm::in_weights)), s.e.shape());
+      });
+    };
+  });
+  add_operation(calls, comm, "nn/models/gcn_norm.hpp count_self_loops", [](Scene& s) {
+    return [&s] {
+      (void)count_self_loops(s.graph);
+      return s.graph.update_all(fn::copy_u(s.x), fn::sum);
+    };
+  });
   add_operation(calls, comm, "nn/conv/edge_weight_norm.hpp weight_sums", [](Scene& s) {
     const Variable weight = s.wrong ? Variable(Tensor::full({s.graph.num_edges(), 1}, -1)) : s.e;
     return [&s, weight] { return weight_sums(s.graph, weight).out; };
@@ -508,6 +525,8 @@ void add_files(std::vector<Call>& calls, const Communicator& comm, const std::st
       });
   add("nn/models/weight_file.hpp WeightFile::load, nn/models/weight_file.hpp load_model_weights", true,
       [=](Model& model, const Checkpointer&) { (void)load_model_weights(comm, weights, model.linear); });
+  add("nn/models/gcn_norm.hpp gcn_norm_of_weights", false,
+      [=](Model&, const Checkpointer&) { (void)gcn_norm_of_weights(comm, weights); });
   add("nn/models/weight_file.hpp WeightFile::recognise, nn/models/weight_file.hpp WeightFile::save", false,
       [=](Model& model, const Checkpointer&) {
         comm.agree([&] {
